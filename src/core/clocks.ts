@@ -1,0 +1,47 @@
+/**
+ * Logical clocks. K1: Lamport, "Time, Clocks, and the Ordering of Events", CACM 1978: e → f ⇒ C(e) < C(f).
+ * K2: Fidge 1988, Mattern 1989: e → f ⇔ V(e) < V(f).
+ */
+import type { NodeId } from "./protocol.ts";
+
+/** A Lamport time with its process: `(T, p)` is a total order. */
+export interface Stamp {
+  readonly time: number;
+  readonly node: NodeId;
+}
+
+/** The clock after receiving a message that carries `received`. For a local event, `received` is the clock itself. */
+export const tick = (clock: number, received: number = clock): number => Math.max(clock, received) + 1;
+
+/** Whether `a` comes before `b` in the total order; ties are broken by process id. */
+export const precedes = (a: Stamp, b: Stamp): boolean => a.time < b.time || (a.time === b.time && a.node < b.node);
+
+/** Events counted per node. A node that is absent counts 0. */
+export type VectorClock = Readonly<Record<NodeId, number>>;
+
+export type Ordering = "before" | "after" | "equal" | "concurrent";
+
+/** The clock after one more event of `node`. */
+export function advance(clock: VectorClock, node: NodeId): VectorClock {
+  return { ...clock, [node]: (clock[node] ?? 0) + 1 };
+}
+
+/** The least clock that is not before either. */
+export function merge(a: VectorClock, b: VectorClock): VectorClock {
+  const merged: Record<NodeId, number> = { ...a };
+  for (const node of nodesOf(b)) merged[node] = Math.max(merged[node] ?? 0, b[node] ?? 0);
+  return merged;
+}
+
+export function compare(a: VectorClock, b: VectorClock): Ordering {
+  const nodes = [...nodesOf(a), ...nodesOf(b)];
+  const less = nodes.some((node) => (a[node] ?? 0) < (b[node] ?? 0));
+  const more = nodes.some((node) => (a[node] ?? 0) > (b[node] ?? 0));
+  if (less) return more ? "concurrent" : "before";
+  return more ? "after" : "equal";
+}
+
+/** Whether the event with clock `a` happened before the one with clock `b`. */
+export const happenedBefore = (a: VectorClock, b: VectorClock): boolean => compare(a, b) === "before";
+
+const nodesOf = (clock: VectorClock): NodeId[] => Object.keys(clock).map(Number);

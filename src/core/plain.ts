@@ -1,0 +1,74 @@
+/**
+ * Plain data: null, booleans, numbers, strings, arrays and object literals of these. State, messages and records are
+ * plain data, so a driver can copy, compare and name them without the author's help.
+ */
+import { UsageError, unexpected } from "./errors.ts";
+
+/** A deep copy. @throws UsageError for anything that is not plain data. */
+export function clone<T>(value: T): T {
+  if (typeof value !== "object" || value === null) {
+    if (typeof value === "function" || typeof value === "symbol" || typeof value === "bigint") throw notPlain(value);
+    return value;
+  }
+  if (Array.isArray(value)) return value.map((item) => clone(item)) as T;
+  requireLiteral(value);
+  const copy: Record<string, unknown> = {};
+  for (const key of Object.keys(value)) copy[key] = clone((value as Record<string, unknown>)[key]);
+  return copy as T;
+}
+
+/** Deep equality. The order of an object's keys does not count. */
+export function equal(a: unknown, b: unknown): boolean {
+  if (Object.is(a, b)) return true;
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
+  if (Array.isArray(a) || Array.isArray(b)) {
+    return Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((item, i) => equal(item, b[i]));
+  }
+  const keys = Object.keys(a);
+  return (
+    keys.length === Object.keys(b).length &&
+    keys.every(
+      (key) =>
+        Object.hasOwn(b, key) && equal((a as Record<string, unknown>)[key], (b as Record<string, unknown>)[key]),
+    )
+  );
+}
+
+/** The canonical text of a value: equal values, and only those, have the same text. */
+export function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+  if (typeof value === "object" && value !== null) {
+    requireLiteral(value);
+    const entries = Object.keys(value).sort();
+    return `{${entries.map((key) => `${JSON.stringify(key)}:${canonical((value as Record<string, unknown>)[key])}`).join(",")}}`;
+  }
+  if (typeof value === "string") return JSON.stringify(value);
+  if (typeof value === "number") return Object.is(value, -0) ? "-0" : String(value);
+  if (typeof value === "boolean" || value === null || value === undefined) return String(value);
+  throw notPlain(value);
+}
+
+/** A 53-bit hash of the canonical text (cyrb53's mixing: two 32-bit lanes, multiplied and folded). */
+export function hash(value: unknown): number {
+  const text = canonical(value);
+  let low = 0xdeadbeef;
+  let high = 0x41c6ce57;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    low = Math.imul(low ^ unit, 2654435761);
+    high = Math.imul(high ^ unit, 1597334677);
+  }
+  low = Math.imul(low ^ (low >>> 16), 2246822507) ^ Math.imul(high ^ (high >>> 13), 3266489909);
+  high = Math.imul(high ^ (high >>> 16), 2246822507) ^ Math.imul(low ^ (low >>> 13), 3266489909);
+  return 4294967296 * (2097151 & high) + (low >>> 0);
+}
+
+function requireLiteral(value: object): void {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) throw notPlain(value);
+}
+
+function notPlain(value: unknown): UsageError {
+  const got = typeof value === "object" && value !== null ? value.constructor.name : typeof value;
+  return new UsageError("not-plain", unexpected("state, messages and records", "plain data", got));
+}

@@ -1,0 +1,136 @@
+/**
+ * The contract. An algorithm is a record of named handlers over plain-data state; handlers change `state` and record
+ * effects on `ctx`. Nothing else exists for them: no clock, no randomness, no socket, no disk. Simulator, checker and
+ * real processes are drivers of this one record.
+ */
+import type { Shapes } from "./shape.ts";
+
+/** A process of the textbook. Ids are naturals; a bigger id outranks a smaller one where ids are compared. */
+export type NodeId = number;
+
+export type Tagged = { type: string };
+
+/** The type bag of an algorithm. What is left out does not exist for it. */
+export interface Vocabulary {
+  state: object;
+  message?: Tagged;
+  timer?: string;
+  command?: Tagged;
+  event?: Tagged;
+  record?: Tagged;
+}
+
+export type StateOf<V> = V extends { state: infer S extends object } ? S : never;
+export type MessageOf<V> = V extends { message: infer M extends Tagged } ? M : never;
+export type TimerOf<V> = V extends { timer: infer T extends string } ? T : never;
+export type CommandOf<V> = V extends { command: infer C extends Tagged } ? C : never;
+export type EventOf<V> = V extends { event: infer E extends Tagged } ? E : never;
+export type RecordOf<V> = V extends { record: infer R extends Tagged } ? R : never;
+
+/** A duration in milliseconds, or a range from which the driver draws one. */
+export type Duration = number | readonly [minMs: number, maxMs: number];
+
+/** All that a handler may do besides changing its state. Effects take place in the order in which they were recorded. */
+export interface Context<V extends Vocabulary> {
+  readonly self: NodeId;
+  /** The other nodes, ascending, without self. */
+  readonly peers: readonly NodeId[];
+  send(to: NodeId, message: MessageOf<V>): void;
+  /** Basic multicast: sends to every peer. */
+  broadcast(message: MessageOf<V>): void;
+  /** Arms the timer, or re-arms it if it runs already. */
+  setTimer(timer: TimerOf<V>, duration: Duration): void;
+  cancelTimer(timer: TimerOf<V>): void;
+  /** Journals a record. It is durable before any later send of the same step leaves. */
+  persist(record: RecordOf<V>): void;
+  /** Replaces the journal so far by one record. */
+  compact(record: RecordOf<V>): void;
+  /** Tells the application, or another part of an assembly, what has happened. */
+  emit(event: EventOf<V>): void;
+  /** A free choice: drawn from a seed in the simulator, enumerated by the checker, random on a network. */
+  choose<T>(label: string, options: readonly T[]): T;
+}
+
+type Variant<U extends Tagged, K extends string> = Extract<U, { type: K }>;
+
+export type ReceiveTable<V extends Vocabulary> = {
+  readonly [K in MessageOf<V>["type"]]: (
+    state: StateOf<V>,
+    from: NodeId,
+    message: Variant<MessageOf<V>, K>,
+    ctx: Context<V>,
+  ) => void;
+};
+export type TimeoutTable<V extends Vocabulary> = {
+  readonly [K in TimerOf<V>]: (state: StateOf<V>, ctx: Context<V>) => void;
+};
+export type CommandTable<V extends Vocabulary> = {
+  readonly [K in CommandOf<V>["type"]]: (
+    state: StateOf<V>,
+    command: Variant<CommandOf<V>, K>,
+    ctx: Context<V>,
+  ) => void;
+};
+export type ReplayTable<V extends Vocabulary> = {
+  readonly [K in RecordOf<V>["type"]]: (state: StateOf<V>, record: Variant<RecordOf<V>, K>) => void;
+};
+
+/** A table that must be there when it has entries, and may be left out when it has none. */
+type Table<Name extends string, T> = [keyof T] extends [never]
+  ? { readonly [N in Name]?: Record<never, never> }
+  : { readonly [N in Name]: T };
+
+export type Protocol<V extends Vocabulary> = {
+  /** As the literature calls it, in kebab-case. */
+  readonly name: string;
+  /** The state of a node that has never run, or that lost all but its journal. */
+  init(self: NodeId, peers: readonly NodeId[]): StateOf<V>;
+  /** The first start and every restart, after the journal has been replayed. */
+  start?(state: StateOf<V>, ctx: Context<V>): void;
+  readonly shapes: Table<"message", Shapes<MessageOf<V>>> &
+    Table<"command", Shapes<CommandOf<V>>> &
+    Table<"record", Shapes<RecordOf<V>>>;
+  /** Where the algorithm was published. */
+  readonly source: string;
+  /** What must be true of the surroundings for the properties to hold. */
+  readonly assumes: readonly string[];
+  readonly properties: readonly Property<V>[];
+  readonly costs: readonly Cost[];
+  /** A small picture of the state, for people. */
+  view(state: StateOf<V>, self: NodeId): View;
+} & Table<"receive", ReceiveTable<V>> &
+  Table<"timeout", TimeoutTable<V>> &
+  Table<"command", CommandTable<V>> &
+  Table<"replay", ReplayTable<V>>;
+
+/** What a property may look at: the states of the alive nodes, ascending by id. */
+export interface World<S> {
+  readonly alive: readonly NodeId[];
+  state(node: NodeId): S;
+}
+
+/** A claim about all nodes together, in the book's words. */
+export interface Property<V extends Vocabulary> {
+  readonly name: string;
+  readonly claim: string;
+  /** `always`: after every step. `atRest`: whenever no message is in flight and nobody waits for a timer of `restless`. */
+  readonly when: "always" | "atRest";
+  /** For `atRest`: the timers that mean that the algorithm is still at work. */
+  readonly restless?: readonly TimerOf<V>[];
+  holds(world: World<StateOf<V>>): boolean;
+}
+
+/** How many messages one run costs, self-sends not counted, messages to crashed nodes counted. */
+export interface Cost {
+  readonly when: string;
+  messages(nodes: number): number;
+}
+
+export interface View {
+  /** The protocol's own word for what the node is doing, such as `leader` or `campaigning`. */
+  readonly role: string;
+  /** Who leads in this node's eyes; null while it knows of nobody; absent where the protocol knows no leader. */
+  readonly leader?: NodeId | null;
+  /** Term, epoch, ballot or view number, where the protocol has one. */
+  readonly term?: number;
+}

@@ -1,0 +1,76 @@
+/**
+ * Seeded randomness: xoroshiro128+ (Blackman & Vigna 2018, constants 24, 16, 37), each 64-bit word held as two 32-bit
+ * halves. The state is plain data, so a checkpoint can hold it; `stream` derives an independent generator per purpose,
+ * so that adding a fault reshuffles nothing else.
+ */
+export interface RandomState {
+  lo0: number;
+  hi0: number;
+  lo1: number;
+  hi1: number;
+}
+
+export interface Random {
+  /** The next 32 bits, as an unsigned integer. */
+  bits(): number;
+  /** Uniform in [0, bound), without bias. */
+  below(bound: number): number;
+  /** Uniform in [min, max). */
+  between(min: number, max: number): number;
+  pick<T>(options: readonly T[]): T;
+  /** A generator for another purpose. It depends on the seed and the name alone, not on what was drawn before. */
+  stream(purpose: string): Random;
+}
+
+export function random(seed: number): Random {
+  const state = seeded(seed);
+  const bits = (): number => next(state);
+  function below(bound: number): number {
+    if (bound <= 1) return 0; // A forced choice consumes nothing.
+    const limit = 2 ** 32 - (2 ** 32 % bound);
+    for (;;) {
+      const drawn = bits();
+      if (drawn < limit) return drawn % bound; // Rejection: fewer than two rounds on average.
+    }
+  }
+  return {
+    bits,
+    below,
+    between: (min, max) => min + (bits() / 2 ** 32) * (max - min),
+    pick: (options) => options[below(options.length)] as (typeof options)[number],
+    stream: (purpose) => random(mix(seed, purpose)),
+  };
+}
+
+/** Advances `state` and returns the lower 32 bits of the sum. */
+export function next(state: RandomState): number {
+  const { lo0, hi0 } = state;
+  const sum = (lo0 + state.lo1) >>> 0;
+  const lo = state.lo1 ^ lo0;
+  const hi = state.hi1 ^ hi0;
+  // s0 = rotl(s0, 24) ^ x ^ (x << 16), where x = s0 ^ s1.
+  state.lo0 = ((lo0 << 24) | (hi0 >>> 8)) ^ lo ^ (lo << 16);
+  state.hi0 = ((hi0 << 24) | (lo0 >>> 8)) ^ hi ^ ((hi << 16) | (lo >>> 16));
+  // s1 = rotl(x, 37): a swap of the halves and 5 bits more.
+  state.lo1 = (hi << 5) | (lo >>> 27);
+  state.hi1 = (lo << 5) | (hi >>> 27);
+  return sum;
+}
+
+/** Four words of splitmix32, so that neighbouring seeds give unrelated sequences. */
+export function seeded(seed: number): RandomState {
+  let word = seed | 0;
+  const draw = (): number => {
+    word = (word + 0x9e3779b9) | 0;
+    let mixed = Math.imul(word ^ (word >>> 16), 0x21f0aaad);
+    mixed = Math.imul(mixed ^ (mixed >>> 15), 0x735a2d97);
+    return (mixed ^ (mixed >>> 15)) | 0;
+  };
+  return { lo0: draw(), hi0: draw(), lo1: draw(), hi1: draw() };
+}
+
+function mix(seed: number, purpose: string): number {
+  let mixed = seed ^ 0x811c9dc5;
+  for (let i = 0; i < purpose.length; i++) mixed = Math.imul(mixed ^ purpose.charCodeAt(i), 0x01000193);
+  return mixed >>> 0;
+}

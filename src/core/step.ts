@@ -1,0 +1,108 @@
+/**
+ * One step of one node. `dispatch` runs the handler in place (simulator, network); `step` makes the same handler pure
+ * from outside: `(state, stimulus) → { state, effects }`.
+ */
+import { UsageError } from "./errors.ts";
+import { clone } from "./plain.ts";
+import type {
+  CommandOf,
+  Context,
+  Duration,
+  EventOf,
+  MessageOf,
+  NodeId,
+  Protocol,
+  RecordOf,
+  StateOf,
+  TimerOf,
+  Vocabulary,
+} from "./protocol.ts";
+
+export type Stimulus<V extends Vocabulary> =
+  | { kind: "start" }
+  | { kind: "receive"; from: NodeId; message: MessageOf<V> }
+  | { kind: "timeout"; timer: TimerOf<V> }
+  | { kind: "command"; command: CommandOf<V> }
+  | { kind: "replay"; record: RecordOf<V> };
+
+export type Effect<V extends Vocabulary> =
+  | { kind: "send"; to: NodeId; message: MessageOf<V> }
+  | { kind: "broadcast"; message: MessageOf<V> }
+  | { kind: "setTimer"; timer: TimerOf<V>; duration: Duration }
+  | { kind: "cancelTimer"; timer: TimerOf<V> }
+  | { kind: "persist" | "compact"; record: RecordOf<V> }
+  | { kind: "emit"; event: EventOf<V> }
+  | { kind: "choose"; label: string; option: unknown };
+
+/** The handler tables as a driver sees them: looked up by name. The types of `Protocol` keep authors honest. */
+type Handlers = Record<string, (...args: unknown[]) => void>;
+interface Tables {
+  readonly name: string;
+  start?(state: unknown, ctx: unknown): void;
+  readonly receive?: Handlers;
+  readonly timeout?: Handlers;
+  readonly command?: Handlers;
+  readonly replay?: Handlers;
+}
+
+/** Runs the handler of `stimulus` in place: changes `state`, records effects on `ctx`. */
+export function dispatch<V extends Vocabulary>(
+  protocol: Protocol<V>,
+  state: StateOf<V>,
+  stimulus: Stimulus<V>,
+  ctx: Context<V>,
+): void {
+  const tables = protocol as unknown as Tables;
+  switch (stimulus.kind) {
+    case "start":
+      return tables.start?.(state, ctx);
+    case "receive":
+      return handler(tables, "receive", stimulus.message.type)(state, stimulus.from, stimulus.message, ctx);
+    case "timeout":
+      return handler(tables, "timeout", stimulus.timer)(state, ctx);
+    case "command":
+      return handler(tables, "command", stimulus.command.type)(state, stimulus.command, ctx);
+    case "replay":
+      return handler(tables, "replay", stimulus.record.type)(state, stimulus.record);
+  }
+}
+
+function handler(tables: Tables, table: "receive" | "timeout" | "command" | "replay", name: string) {
+  const handlers = tables[table];
+  const found = handlers !== undefined && Object.hasOwn(handlers, name) ? handlers[name] : undefined;
+  if (found === undefined) throw new UsageError("no-handler", `${tables.name} has no ${table} handler for "${name}"`);
+  return found;
+}
+
+/** Picks among the options of a `ctx.choose`. */
+export type Chooser = <T>(label: string, options: readonly T[]) => T;
+
+/** The pure step. `state` is left as it was; the effects stand in the order in which the handler recorded them. */
+export function step<V extends Vocabulary>(
+  protocol: Protocol<V>,
+  node: { readonly self: NodeId; readonly peers: readonly NodeId[] },
+  state: StateOf<V>,
+  stimulus: Stimulus<V>,
+  choose: Chooser = (_label, options) => options[0] as (typeof options)[number],
+): { state: StateOf<V>; effects: Effect<V>[] } {
+  const next = clone(state);
+  const effects: Effect<V>[] = [];
+  const record = (effect: Effect<V>): void => void effects.push(effect);
+  dispatch(protocol, next, stimulus, {
+    self: node.self,
+    peers: node.peers,
+    send: (to, message) => record({ kind: "send", to, message }),
+    broadcast: (message) => record({ kind: "broadcast", message }),
+    setTimer: (timer, duration) => record({ kind: "setTimer", timer, duration }),
+    cancelTimer: (timer) => record({ kind: "cancelTimer", timer }),
+    persist: (entry) => record({ kind: "persist", record: entry }),
+    compact: (entry) => record({ kind: "compact", record: entry }),
+    emit: (event) => record({ kind: "emit", event }),
+    choose: (label, options) => {
+      const option = choose(label, options);
+      record({ kind: "choose", label, option });
+      return option;
+    },
+  });
+  return { state: next, effects };
+}

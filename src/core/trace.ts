@@ -1,0 +1,35 @@
+/**
+ * The trace: one object per line of JSON, in the order in which things happened at their node. Simulator, live cluster
+ * and pictures share it. `at` is in milliseconds: virtual in the simulator, of the Unix epoch in a live cluster.
+ */
+import type { CommandOf, EventOf, MessageOf, NodeId, TimerOf, View, Vocabulary } from "./protocol.ts";
+
+/** Names one message on its way: sender, receiver, the sender's incarnation and a count. Equal at both ends. */
+export type MessageId = string;
+
+export type TraceEntry<V extends Vocabulary = AnyVocabulary> = { readonly at: number; readonly node: NodeId } & Action<V>;
+
+type Action<V extends Vocabulary> =
+  /** The node's process began, or began again. */
+  | { readonly kind: "start" }
+  | { readonly kind: "crash" }
+  | { readonly kind: "send"; readonly id: MessageId; readonly to: NodeId; readonly message: MessageOf<V> }
+  | { readonly kind: "receive"; readonly id: MessageId; readonly from: NodeId; readonly message: MessageOf<V> }
+  /** The message will never arrive. `node` is where it was dropped. */
+  | { readonly kind: "lost"; readonly id: MessageId; readonly to: NodeId; readonly why: LossReason }
+  | { readonly kind: "timeout"; readonly timer: TimerOf<V> }
+  | { readonly kind: "command"; readonly command: CommandOf<V> }
+  | { readonly kind: "event"; readonly event: EventOf<V> }
+  /** The node's picture changed in the step that the entries before this one belong to. */
+  | { readonly kind: "view"; readonly view: View; readonly state: unknown };
+
+/** `cut`: the fault gate cut the link; `dropped`: it dropped this one; `overflow`: the queue was full; `crashed`: the receiver crashed or restarted. */
+export type LossReason = "cut" | "dropped" | "overflow" | "crashed";
+
+interface AnyVocabulary {
+  state: object;
+  message: { type: string };
+  timer: string;
+  command: { type: string };
+  event: { type: string };
+}

@@ -1,0 +1,43 @@
+/** The registry: one line per algorithm. Command line, simulator, studio and benchmarks read it. */
+import { UsageError, unexpected } from "../core/errors.ts";
+import type { Protocol, Vocabulary } from "../core/protocol.ts";
+import { bully } from "./election/bully.ts";
+import { monitoredBully } from "./election/monitored.ts";
+import { heartbeat } from "./membership/heartbeat.ts";
+
+export interface RegistryEntry {
+  /** One line for lists. */
+  readonly summary: string;
+  /** The algorithm alone, as the book has it: for the simulator and the checker. */
+  readonly bare: (options?: object) => Protocol<Vocabulary>;
+  /** What runs on real processes: the algorithm with the parts that it needs there. */
+  readonly live: (options?: object) => Protocol<Vocabulary>;
+}
+
+const registry: Readonly<Record<string, RegistryEntry>> = {
+  bully: entry("the alive node with the highest rank leads", bully, monitoredBully),
+  heartbeat: entry("suspects whoever has not been heard of for too long", heartbeat),
+};
+
+export const protocolNames = Object.keys(registry);
+
+/** @throws UsageError for a name that is not in the registry. */
+export function protocolNamed(name: string): RegistryEntry {
+  const found = Object.hasOwn(registry, name) ? registry[name] : undefined;
+  if (found === undefined)
+    throw new UsageError("unknown-protocol", unexpected("the protocol", `one of ${protocolNames.join(", ")}`, name));
+  return found;
+}
+
+/** Forgets the type bag: whoever goes through the registry handles every algorithm alike. */
+function entry<B extends Vocabulary, L extends Vocabulary>(
+  summary: string,
+  bare: (options?: never) => Protocol<B>,
+  live: ((options?: never) => Protocol<L>) | null = null,
+): RegistryEntry {
+  return { summary, bare: bare as RegistryEntry["bare"], live: (live ?? bare) as unknown as RegistryEntry["live"] };
+}
+
+export { type Bully, type BullyOptions, bully } from "./election/bully.ts";
+export { type MonitoredBully, type MonitoredBullyOptions, monitoredBully } from "./election/monitored.ts";
+export { type Heartbeat, type HeartbeatOptions, heartbeat } from "./membership/heartbeat.ts";

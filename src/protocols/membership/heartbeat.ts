@@ -1,0 +1,134 @@
+/**
+ * Heartbeat failure detector: whoever has not been heard of for too long is suspected; whoever is heard of again is
+ * restored. Chandra & Toueg, "Unreliable Failure Detectors for Reliable Distributed Systems", JACM 1996, §5 (◇P).
+ *
+ * Assumes   crash-recovery nodes; partial synchrony: after some unknown time, delays have some unknown bound that
+ *           `maxMisses` beats exceed.
+ * Safety    eventual strong accuracy: a suspicion of an alive node is taken back when it is heard of again, and widens
+ *           what is tolerated of it, so it is not suspected for ever.
+ * Liveness  strong completeness: a crashed node is suspected by every alive node after at most `maxMisses` + 1 beats.
+ * Cost      N(N − 1) messages per beat.
+ *
+ * Time is counted in the node's own beats, not read from a clock: a node that was paused itself misses only one beat
+ * when it goes on, and so does not suspect everybody at once.
+ */
+import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
+import { natural, requirePositive, settle, struct } from "../../core/shape.ts";
+
+export type Heartbeat = {
+  state: { beat: number; peers: Record<NodeId, Watch> };
+  message: { type: "alive"; beat: number };
+  timer: "beat";
+  /** Evidence from elsewhere that a node has crashed. If it is heard of again, it is restored like any other. */
+  command: { type: "presume"; node: NodeId };
+  event: { type: "suspected"; node: NodeId } | { type: "restored"; node: NodeId };
+};
+
+/** What one node knows of another. `tolerated` misses make no suspicion; `lastBeat` is the peer's own count. */
+interface Watch {
+  status: "trusted" | "suspected";
+  missed: number;
+  tolerated: number;
+  lastBeat: number;
+  calmBeats: number;
+}
+
+export interface HeartbeatOptions {
+  /** Time between two beats. */
+  intervalMs: number;
+  /** How many beats in a row may be missed at first. */
+  minMisses: number;
+  /** How far mistakes may widen that. Equal to `minMisses`: a fixed timeout. */
+  maxMisses: number;
+  /** After so many beats without a miss, one miss less is tolerated again. */
+  calmBeats: number;
+}
+
+/** A crash is suspected within 400 ms; where the network proves slower, within 700 ms. */
+const defaults: HeartbeatOptions = { intervalMs: 100, minMisses: 3, maxMisses: 6, calmBeats: 100 };
+
+const optionShape = struct<HeartbeatOptions>({
+  intervalMs: natural,
+  minMisses: natural,
+  maxMisses: natural,
+  calmBeats: natural,
+});
+
+type State = Heartbeat["state"];
+type Ctx = Context<Heartbeat>;
+
+export function heartbeat(given?: Partial<HeartbeatOptions>): Protocol<Heartbeat> {
+  const options = settle(defaults, optionShape, given, "heartbeat");
+  for (const [name, value] of Object.entries(options)) requirePositive(`heartbeat.${name}`, value);
+  const maxMisses = Math.max(options.minMisses, options.maxMisses);
+
+  function beat(state: State, ctx: Ctx): void {
+    state.beat += 1;
+    ctx.broadcast({ type: "alive", beat: state.beat });
+    ctx.setTimer("beat", options.intervalMs);
+  }
+
+  function suspect(peer: Watch, node: NodeId, ctx: Ctx): void {
+    if (peer.status === "suspected") return;
+    peer.status = "suspected";
+    ctx.emit({ type: "suspected", node });
+  }
+
+  return {
+    name: "heartbeat",
+    init: (_self, peers) => ({ beat: 0, peers: Object.fromEntries(peers.map((node) => [node, unheard()])) }),
+    start: beat,
+    receive: {
+      alive(state, from, message, ctx) {
+        const peer = state.peers[from];
+        if (peer === undefined) return; // Not one of the members this node was started with.
+        if (peer.status === "suspected") {
+          // The same incarnation goes on counting: the suspicion was a mistake. A new one starts at 1.
+          const mistaken = message.beat > peer.lastBeat && peer.lastBeat > 0;
+          if (mistaken) peer.tolerated = Math.min(peer.tolerated + 1, maxMisses);
+          peer.status = "trusted";
+          ctx.emit({ type: "restored", node: from });
+        }
+        peer.missed = 0;
+        peer.lastBeat = message.beat;
+      },
+    },
+    timeout: {
+      beat(state, ctx) {
+        beat(state, ctx);
+        for (const node of ctx.peers) {
+          const peer = state.peers[node] as Watch;
+          relax(peer);
+          peer.missed += 1;
+          if (peer.missed > peer.tolerated) suspect(peer, node, ctx);
+        }
+      },
+    },
+    command: {
+      presume(state, { node }, ctx) {
+        const peer = state.peers[node];
+        if (peer !== undefined) suspect(peer, node, ctx);
+      },
+    },
+    shapes: { message: { alive: { beat: natural } }, command: { presume: { node: natural } } },
+    source: "Chandra & Toueg, JACM 1996, §5",
+    assumes: ["crash-recovery nodes", "partial synchrony: delays are bounded in the end"],
+    properties: [],
+    costs: [{ when: "one beat of every node", messages: (nodes) => nodes * (nodes - 1) }],
+    view: (state) => ({
+      role: Object.values(state.peers).some((peer) => peer.status === "suspected") ? "suspecting" : "calm",
+    }),
+  };
+
+  function unheard(): Watch {
+    return { status: "trusted", missed: 0, tolerated: options.minMisses, lastBeat: 0, calmBeats: 0 };
+  }
+
+  /** A long stretch without a miss narrows what is tolerated again, one by one. */
+  function relax(peer: Watch): void {
+    peer.calmBeats = peer.missed === 0 ? peer.calmBeats + 1 : 0;
+    if (peer.calmBeats < options.calmBeats || peer.tolerated === options.minMisses) return;
+    peer.calmBeats = 0;
+    peer.tolerated -= 1;
+  }
+}

@@ -1,0 +1,263 @@
+/**
+ * The deterministic simulator: the same handlers as on real processes, in virtual time. Equal options give equal runs,
+ * to the byte. Links are reliable and FIFO unless cut; a crash loses the node's state, its timers and what is on its
+ * way to it. Properties are checked after every step.
+ */
+import { UsageError, unexpected } from "../core/errors.ts";
+import { canonical } from "../core/plain.ts";
+import type {
+  CommandOf,
+  Context,
+  Duration,
+  EventOf,
+  MessageOf,
+  NodeId,
+  Protocol,
+  StateOf,
+  TimerOf,
+  View,
+  Vocabulary,
+  World,
+} from "../core/protocol.ts";
+import { random } from "../core/random.ts";
+import { dispatch, type Stimulus } from "../core/step.ts";
+import type { TraceEntry } from "../core/trace.ts";
+import { eventQueue } from "./event-queue.ts";
+
+export interface SimulationOptions<V extends Vocabulary> {
+  readonly protocol: Protocol<V>;
+  readonly nodes: readonly NodeId[];
+  readonly seed: number;
+  /** How long a message travels. */
+  readonly delayMs: Duration;
+  /** Receives every entry of the trace. Without it, none is made. */
+  readonly trace?: (entry: TraceEntry<V>) => void;
+}
+
+export interface Violation {
+  readonly property: string;
+  readonly claim: string;
+  readonly at: number;
+}
+
+export interface Simulation<V extends Vocabulary> {
+  /** Virtual milliseconds since the beginning. */
+  readonly now: number;
+  readonly world: World<StateOf<V>>;
+  /** Messages sent so far, self-sends not counted, messages to crashed nodes counted. */
+  readonly messages: { readonly total: number; readonly byType: Readonly<Record<string, number>> };
+  /** The first violation of each property. */
+  readonly violations: readonly Violation[];
+  /** What a node has emitted since its last start. */
+  events(node: NodeId): readonly EventOf<V>[];
+  /** Starts a node, or starts it again after a crash. */
+  start(node: NodeId): void;
+  crash(node: NodeId): void;
+  command(node: NodeId, command: CommandOf<V>): void;
+  /** From now on, messages from `from` to `to` are lost. */
+  cut(from: NodeId, to: NodeId): void;
+  mend(from: NodeId, to: NodeId): void;
+  /** Runs until nothing is left to happen, or until `untilMs`; the clock then stands at `untilMs`. */
+  run(untilMs?: number): void;
+}
+
+/** More steps than this without an end mean that a protocol without periodic timers does not come to rest. */
+const MAX_STEPS = 10_000_000;
+
+interface Node<V extends Vocabulary> {
+  readonly ctx: Context<V>;
+  /** Undefined while the node is down. */
+  state: StateOf<V> | undefined;
+  incarnation: number;
+  /** Per timer the number of its last arming; an event that carries an older one is stale. */
+  armed: Map<TimerOf<V>, number>;
+  events: EventOf<V>[];
+  picture: string;
+}
+
+type Happening<V extends Vocabulary> =
+  | { kind: "arrival"; id: string; from: NodeId; to: NodeId; incarnation: number; message: MessageOf<V> }
+  | { kind: "timeout"; node: NodeId; timer: TimerOf<V>; arming: number };
+
+export function simulation<V extends Vocabulary>(options: SimulationOptions<V>): Simulation<V> {
+  const { protocol, trace } = options;
+  const ids = [...options.nodes].sort((a, b) => a - b);
+  const queue = eventQueue<Happening<V>>();
+  const delays = random(options.seed).stream("delays");
+  const timers = random(options.seed).stream("timers");
+  const choices = random(options.seed).stream("choices");
+  const nodes = new Map<NodeId, Node<V>>();
+  const lastArrival = new Map<string, number>();
+  const cuts = new Set<string>();
+  const byType: Record<string, number> = {};
+  const violations: Violation[] = [];
+  let now = 0;
+  let sent = 0;
+  let armings = 0;
+  let inFlight = 0;
+
+  for (const self of ids) {
+    const peers = ids.filter((id) => id !== self);
+    nodes.set(self, { ctx: context(self, peers), state: undefined, incarnation: 0, armed: new Map(), events: [], picture: "" });
+  }
+
+  const world: World<StateOf<V>> = {
+    get alive() {
+      return ids.filter((id) => node(id).state !== undefined);
+    },
+    state: (id) => alive(id).state,
+  };
+
+  function node(id: NodeId): Node<V> {
+    const found = nodes.get(id);
+    if (found === undefined) throw new UsageError("unknown-node", unexpected("the node", `one of ${ids.join(", ")}`, id));
+    return found;
+  }
+
+  function alive(id: NodeId): Node<V> & { state: StateOf<V> } {
+    const found = node(id);
+    if (found.state === undefined) throw new UsageError("node-down", `expected node ${id} to be alive, but it has crashed`);
+    return found as Node<V> & { state: StateOf<V> };
+  }
+
+  function record(entry: unknown): void {
+    trace?.(entry as TraceEntry<V>);
+  }
+
+  function context(self: NodeId, peers: readonly NodeId[]): Context<V> {
+    const refuseJournal = (): never => {
+      throw new UsageError("no-journal", `${protocol.name} keeps a journal, and this simulator has none`);
+    };
+    return {
+      self,
+      peers,
+      send: (to, message) => send(self, to, message),
+      broadcast: (message) => {
+        for (const peer of peers) send(self, peer, message);
+      },
+      setTimer(timer, duration) {
+        armings += 1;
+        node(self).armed.set(timer, armings);
+        queue.push(now + draw(duration, timers), { kind: "timeout", node: self, timer, arming: armings });
+      },
+      cancelTimer: (timer) => void node(self).armed.delete(timer),
+      persist: refuseJournal,
+      compact: refuseJournal,
+      emit(event) {
+        node(self).events.push(event);
+        record({ at: now, node: self, kind: "event", event });
+      },
+      choose: (_label, among) => choices.pick(among),
+    };
+  }
+
+  function send(from: NodeId, to: NodeId, message: MessageOf<V>): void {
+    sent += 1;
+    const type = messageType(message);
+    byType[type] = (byType[type] ?? 0) + 1;
+    const id = `${from}-${sent}`;
+    const link = `${from}>${to}`;
+    record({ at: now, node: from, kind: "send", id, to, message });
+    if (cuts.has(link)) return record({ at: now, node: from, kind: "lost", id, to, why: "cut" });
+    const at = Math.max(now + draw(options.delayMs, delays), lastArrival.get(link) ?? 0);
+    lastArrival.set(link, at);
+    inFlight += 1;
+    queue.push(at, { kind: "arrival", id, from, to, incarnation: node(to).incarnation, message });
+  }
+
+  function happen(event: Happening<V>): void {
+    if (event.kind === "arrival") {
+      inFlight -= 1;
+      const { id, from, to, message } = event;
+      const receiver = node(to);
+      if (receiver.state === undefined || receiver.incarnation !== event.incarnation)
+        return record({ at: now, node: to, kind: "lost", id, to, why: "crashed" });
+      record({ at: now, node: to, kind: "receive", id, from, message });
+      return step(to, { kind: "receive", from, message });
+    }
+    const { timer, arming } = event;
+    const owner = node(event.node);
+    if (owner.armed.get(timer) !== arming) return; // Cancelled, re-armed, or its node has crashed.
+    owner.armed.delete(timer);
+    record({ at: now, node: event.node, kind: "timeout", timer });
+    step(event.node, { kind: "timeout", timer });
+  }
+
+  function step(id: NodeId, stimulus: Stimulus<V>): void {
+    const { ctx, state } = alive(id);
+    dispatch(protocol, state, stimulus, ctx);
+    if (trace !== undefined) recordView(id, state);
+    checkProperties();
+  }
+
+  function recordView(id: NodeId, state: StateOf<V>): void {
+    const view: View = protocol.view(state, id);
+    const picture = canonical(view);
+    if (picture === node(id).picture) return;
+    node(id).picture = picture;
+    record({ at: now, node: id, kind: "view", view, state: JSON.parse(JSON.stringify(state)) });
+  }
+
+  function checkProperties(): void {
+    for (const property of protocol.properties) {
+      if (violations.some((known) => known.property === property.name)) continue;
+      if (property.when === "atRest" && !isAtRest(property.restless ?? [])) continue;
+      if (!property.holds(world)) violations.push({ property: property.name, claim: property.claim, at: now });
+    }
+  }
+
+  const isAtRest = (restless: readonly TimerOf<V>[]): boolean =>
+    inFlight === 0 && world.alive.every((id) => !restless.some((timer) => node(id).armed.has(timer)));
+
+  return {
+    get now() {
+      return now;
+    },
+    world,
+    get messages() {
+      return { total: sent, byType: { ...byType } };
+    },
+    violations,
+    events: (id) => node(id).events,
+    start(id) {
+      const starting = node(id);
+      if (starting.state !== undefined) throw new UsageError("node-up", `expected node ${id} to be down, but it is alive`);
+      starting.state = protocol.init(id, starting.ctx.peers);
+      starting.events = [];
+      record({ at: now, node: id, kind: "start" });
+      step(id, { kind: "start" });
+    },
+    crash(id) {
+      const crashing = alive(id) as Node<V>;
+      crashing.state = undefined;
+      crashing.incarnation += 1;
+      crashing.armed.clear();
+      crashing.picture = "";
+      record({ at: now, node: id, kind: "crash" });
+    },
+    command(id, command) {
+      record({ at: now, node: id, kind: "command", command });
+      step(id, { kind: "command", command });
+    },
+    cut: (from, to) => void cuts.add(`${from}>${to}`),
+    mend: (from, to) => void cuts.delete(`${from}>${to}`),
+    run(untilMs = Number.POSITIVE_INFINITY) {
+      for (let steps = 0; queue.next() <= untilMs && queue.size > 0; steps++) {
+        if (steps === MAX_STEPS)
+          throw new UsageError("no-rest", `expected ${protocol.name} to come to rest within ${MAX_STEPS} steps; give run() a time`);
+        now = queue.next();
+        happen(queue.pop() as Happening<V>);
+      }
+      if (Number.isFinite(untilMs)) now = Math.max(now, untilMs);
+    },
+  };
+}
+
+function draw(duration: Duration, source: { between(min: number, max: number): number }): number {
+  return typeof duration === "number" ? duration : source.between(duration[0], duration[1]);
+}
+
+/** The type that counts: of the message itself, or of the message that an assembly's part sent. */
+function messageType(message: { type: string; body?: { type: string } }): string {
+  return message.body?.type ?? message.type;
+}
