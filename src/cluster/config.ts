@@ -1,5 +1,6 @@
 /** The file that describes a cluster, the same for every member: who is where, and which protocol runs. */
 import type { NodeId } from "../core/protocol.ts";
+import type { Limits } from "../runtime/transport/limits.ts";
 
 export interface HostPort {
   readonly host: string;
@@ -17,14 +18,4 @@ export interface ClusterConfig {
   /** PEM files; `{id}` in a path stands for the member's id. Null: no TLS, said explicitly or on loopback only. */
   readonly tls: { readonly ca: string; readonly cert: string; readonly key: string } | null;
   readonly limits: Partial<Limits>;
-}
-
-/** Bounds on what the outside can make a member hold. */
-export interface Limits {
-  readonly maxFrameBytes: number;
-  /** Per peer: what waits to be sent and what is not acknowledged yet. */
-  readonly maxQueueBytes: number;
-  readonly handshakeTimeoutMs: number;
-  /** Connections that have not said who they are yet. */
-  readonly maxStrangers: number;
 }

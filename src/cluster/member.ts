@@ -1,6 +1,18 @@
 /** One member of a cluster, running in this process: protocol, transport, admin pages. */
-import type { NodeId } from "../core/protocol.ts";
+import { readFile } from "node:fs/promises";
+import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
+import type { NodeId, Vocabulary } from "../core/protocol.ts";
+import { type ShapeNode, type Shapes, variants } from "../core/shape.ts";
+import type { TraceEntry } from "../core/trace.ts";
+import { protocolNamed } from "../protocols/index.ts";
+import { serveAdmin } from "../runtime/admin.ts";
+import type { NodeStatus } from "../runtime/admin-pages.ts";
+import { broadcast } from "../runtime/broadcast.ts";
+import { faultGate } from "../runtime/fault-gate.ts";
+import { Host } from "../runtime/host.ts";
 import type { Log } from "../runtime/log.ts";
+import { count, metricsPage, newCounts } from "../runtime/metrics.ts";
+import { type TlsMaterial, tcpTransport } from "../runtime/transport/tcp.ts";
 import type { ClusterConfig } from "./config.ts";
 
 export interface Member {
@@ -18,4 +30,141 @@ export interface MemberOptions {
   readonly faultGate?: boolean;
   /** Called when the protocol violates its own invariants: the process must not go on. */
   readonly onFatal: (error: Error) => void;
+}
+
+type AnyMessage = { type: string; body?: { type: string } };
+
+/** How many entries a slow listener may fall behind before it loses some. */
+const TRACE_CAPACITY = 20_000;
+
+/** Starts member `id`. @throws UsageError, EnvironmentError if an address is taken or a certificate cannot be read. */
+export async function runMember(config: ClusterConfig, id: NodeId, options: MemberOptions): Promise<Member> {
+  const place = config.members[id];
+  if (place === undefined)
+    throw new UsageError("unknown-node", unexpected("the node", `one of ${Object.keys(config.members).join(", ")}`, id));
+  const protocol = protocolNamed(config.protocol).live(config.options);
+  const counts = newCounts();
+  const trace = broadcast<TraceEntry>(TRACE_CAPACITY);
+  const gate = faultGate();
+  const began = performance.now();
+
+  const host = new Host<Vocabulary>({
+    protocol,
+    self: id,
+    peers: Object.keys(config.members).map(Number).filter((member) => member !== id),
+    send(to, message) {
+      count(counts.messagesSent, typeOf(message));
+      return transport.send(to, message);
+    },
+    trace: {
+      get wanted() {
+        return trace.listeners > 0;
+      },
+      record: (entry) => trace.publish(entry as TraceEntry),
+    },
+    onFatal: options.onFatal,
+  });
+
+  const transport = tcpTransport<never>({
+    cluster: config.cluster,
+    self: id,
+    members: Object.fromEntries(Object.entries(config.members).map(([member, { address }]) => [member, address])),
+    shape: variants((protocol.shapes.message ?? {}) as Shapes<never>),
+    limits: config.limits,
+    tls: await readTls(config.tls, id),
+    gate,
+    counts,
+    log: options.log,
+    deliver(from, message, messageId) {
+      count(counts.messagesReceived, typeOf(message));
+      host.receive(from, message, messageId);
+    },
+    onLost(to, ids, why) {
+      if (trace.listeners === 0) return;
+      const at = performance.timeOrigin + performance.now();
+      for (const lost of ids()) trace.publish({ at, node: id, kind: "lost", id: lost, to, why });
+    },
+    onFatal: options.onFatal,
+  });
+
+  const { host: name, port } = place.address;
+  const commands = commandNames((protocol.shapes.command ?? {}) as CommandShapes);
+  function status(): NodeStatus {
+    const { view } = host;
+    return {
+      id,
+      pid: process.pid,
+      cluster: config.cluster,
+      protocol: config.protocol,
+      leader: view.leader ?? null,
+      term: view.term ?? null,
+      role: view.role,
+      view,
+      uptimeMs: Math.round(performance.now() - began),
+      address: `${name}:${port}`,
+      peers: transport.peers,
+      commands,
+    };
+  }
+
+  await transport.open();
+  const admin = await serveAdmin({
+    address: place.admin,
+    status,
+    metrics: metricsPage(counts, {
+      queuedBytes: () => transport.peers.reduce((sum, peer) => sum + peer.queuedBytes, 0),
+      openLinks: () => transport.peers.filter((peer) => peer.link === "open").length,
+      traceListeners: () => trace.listeners,
+    }),
+    trace,
+    snapshot: () => host.snapshot() as TraceEntry,
+    command: (command) => host.command(command),
+    gate: options.faultGate === true ? gate : null,
+    counts,
+  }).catch(async (error: unknown) => {
+    await transport.close();
+    throw error;
+  });
+  await transport.tried(); // Whoever is there is connected before the first message is sent.
+  host.start();
+  return {
+    address: `${name}:${port}`,
+    admin: admin.url,
+    async stop() {
+      host.stop();
+      await Promise.all([transport.close(), admin.close()]);
+    },
+  };
+}
+
+const typeOf = (message: AnyMessage): string =>
+  message.body === undefined ? message.type : `${message.type}.${message.body.type}`;
+
+type CommandShapes = Readonly<Record<string, Readonly<Record<string, ShapeNode>>>>;
+
+/** The commands that the protocol takes, such as `election.call`, each with the names of its fields. */
+function commandNames(shapes: CommandShapes): Record<string, string[]> {
+  return Object.fromEntries(
+    Object.entries(shapes).flatMap(([type, { body, ...fields }]) =>
+      body?.kind !== "variants"
+        ? [[type, Object.keys(fields)]]
+        : Object.entries(body.variants).map(([inner, shape]) => [
+            `${type}.${inner}`,
+            shape.kind === "struct" ? Object.keys(shape.fields) : [],
+          ]),
+    ),
+  );
+}
+
+async function readTls(tls: ClusterConfig["tls"], id: NodeId): Promise<TlsMaterial | null> {
+  if (tls === null) return null;
+  const read = async (path: string): Promise<string> => {
+    const file = path.replaceAll("{id}", String(id));
+    try {
+      return await readFile(file, "utf8");
+    } catch (error) {
+      throw new EnvironmentError("cannot-read", `cannot read ${file}: ${(error as Error).message}`, { cause: error });
+    }
+  };
+  return { ca: await read(tls.ca), cert: await read(tls.cert), key: await read(tls.key) };
 }

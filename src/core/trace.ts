@@ -20,6 +20,8 @@ type Action<V extends Vocabulary> =
   | { readonly kind: "timeout"; readonly timer: TimerOf<V> }
   | { readonly kind: "command"; readonly command: CommandOf<V> }
   | { readonly kind: "event"; readonly event: EventOf<V> }
+  /** A listener was too slow: so many entries of this node are missing here. */
+  | { readonly kind: "gap"; readonly dropped: number }
   /** The node's picture changed in the step that the entries before this one belong to. */
   | { readonly kind: "view"; readonly view: View; readonly state: unknown };
 

@@ -1,0 +1,162 @@
+/**
+ * Frames: a length of four bytes (big endian, of what follows), a kind of one byte, a body. The dialer of a connection
+ * sends `hello` and, once welcomed, `messages`; the acceptor answers `welcome` or `refuse`, then `ack`s. Each side may
+ * `probe` and is answered by `alive`.
+ */
+import { natural, oneOf, type Shape, struct, text } from "../../core/shape.ts";
+import { type Codec, codecOf, MalformedBytes, Reader, Writer } from "../wire.ts";
+
+/** Grows when frames or hand-shake change so that old and new cannot talk. */
+export const WIRE_VERSION = 1;
+
+export const FRAME = { hello: 1, welcome: 2, refuse: 3, messages: 4, ack: 5, probe: 6, alive: 7 } as const;
+
+/** Length and kind. */
+export const HEADER_BYTES = 5;
+
+export interface Hello {
+  version: number;
+  cluster: string;
+  /** A hash of the message shapes: both ends must mean the same bytes. */
+  protocol: number;
+  from: number;
+  to: number;
+  /** Names this run of the process; a restarted one has a higher number. */
+  incarnation: number;
+}
+
+export interface Welcome {
+  incarnation: number;
+  /** The last message that arrived from the dialer's incarnation: what follows it is sent again. */
+  received: number;
+}
+
+export const refusals = [
+  "wrong-version",
+  "wrong-cluster",
+  "wrong-protocol",
+  "wrong-node",
+  "unknown-node",
+  "duplicate-id",
+  "wrong-certificate",
+  "malformed",
+] as const;
+export type Refusal = (typeof refusals)[number];
+
+export interface Refuse {
+  reason: Refusal;
+  detail: string;
+}
+
+const MAX_NAME_BYTES = 256;
+export const helloCodec = bodyCodec<Hello>(
+  FRAME.hello,
+  struct<Hello>({
+    version: natural,
+    cluster: text(MAX_NAME_BYTES),
+    protocol: natural,
+    from: natural,
+    to: natural,
+    incarnation: natural,
+  }),
+);
+export const welcomeCodec = bodyCodec<Welcome>(FRAME.welcome, struct<Welcome>({ incarnation: natural, received: natural }));
+export const refuseCodec = bodyCodec<Refuse>(
+  FRAME.refuse,
+  struct<Refuse>({ reason: oneOf(...refusals), detail: text(1024) }),
+);
+export const ackCodec = bodyCodec<{ received: number }>(FRAME.ack, struct<{ received: number }>({ received: natural }));
+
+/** The whole frame of a body, and a body read to its very end. */
+interface BodyCodec<T> {
+  frame(body: T): Buffer;
+  read(from: Reader): T;
+}
+
+function bodyCodec<T>(kind: number, shape: Shape<T>): BodyCodec<T> {
+  const codec: Codec<T> = codecOf<T>(shape);
+  return {
+    frame(body) {
+      const into = new Writer(64);
+      openFrame(into, kind);
+      codec.write(body, into);
+      return closeFrame(into);
+    },
+    read(from) {
+      const body = codec.read(from);
+      if (from.position < from.end) throw new MalformedBytes("a frame is longer than its content");
+      return body;
+    },
+  };
+}
+
+export function emptyFrame(kind: number): Buffer {
+  const into = new Writer(HEADER_BYTES);
+  openFrame(into, kind);
+  return closeFrame(into);
+}
+
+/** Begins a frame at the writer's start; its length is filled in by `closeFrame`. */
+export function openFrame(into: Writer, kind: number): void {
+  into.position = 0;
+  into.room(HEADER_BYTES);
+  into.position = HEADER_BYTES;
+  into.buffer[HEADER_BYTES - 1] = kind;
+}
+
+/** The finished frame, as a copy. */
+export function closeFrame(into: Writer): Buffer {
+  into.buffer.writeUInt32BE(into.position - 4, 0);
+  return into.bytes();
+}
+
+/**
+ * Cuts a stream of chunks into frames. What has arrived of an unfinished frame is kept; `maxFrameBytes` bounds it
+ * (asked anew for each frame, as strangers get less room than members).
+ * `onFrame` gets a reader over the body, valid during the call only, and returns false to stop reading.
+ */
+export function frameSplitter(
+  maxFrameBytes: () => number,
+  onFrame: (kind: number, body: Reader) => boolean,
+): (chunk: Buffer) => void {
+  const body = new Reader(Buffer.alloc(0));
+  const unfinished = new Writer(0);
+  let wanted = 4;
+  let stopped = false;
+
+  /** Hands on every whole frame of `bytes`; returns where the unfinished rest begins. */
+  function cut(bytes: Buffer): number {
+    let at = 0;
+    while (bytes.length - at >= 4) {
+      const length = bytes.readUInt32BE(at);
+      if (length < 1 || length > maxFrameBytes())
+        throw new MalformedBytes(`a frame says it has ${length} bytes, and 1 to ${maxFrameBytes()} are allowed`);
+      wanted = length + 4;
+      if (bytes.length - at < wanted) return at;
+      body.buffer = bytes;
+      body.position = at + HEADER_BYTES;
+      body.end = at + wanted;
+      const kind = bytes[at + 4] as number;
+      at = body.end;
+      if (!onFrame(kind, body)) {
+        stopped = true;
+        return bytes.length;
+      }
+    }
+    wanted = 4;
+    return at;
+  }
+
+  return function feed(chunk: Buffer): void {
+    if (stopped) return;
+    let bytes = chunk;
+    if (unfinished.position > 0) {
+      unfinished.append(chunk);
+      if (unfinished.position < wanted) return;
+      bytes = unfinished.buffer.subarray(0, unfinished.position);
+    }
+    const rest = bytes.subarray(cut(bytes));
+    unfinished.position = 0;
+    if (rest.length > 0) unfinished.append(rest); // Moves to the front if it is there already.
+  };
+}

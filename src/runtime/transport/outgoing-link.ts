@@ -1,0 +1,331 @@
+/**
+ * The way to one peer. Messages leave in order, many in one frame, and are kept until the peer acknowledges them: when
+ * a connection breaks and is dialled again, what did not arrive is sent again, so two processes that both live on lose
+ * nothing and see nothing twice. What was meant for a process that has crashed is lost with it, and said to be lost.
+ */
+import type { Socket } from "node:net";
+import { InvariantViolation } from "../../core/errors.ts";
+import type { NodeId } from "../../core/protocol.ts";
+import type { LossReason } from "../../core/trace.ts";
+import type { FaultGate } from "../fault-gate.ts";
+import type { Log } from "../log.ts";
+import { type Counts, count } from "../metrics.ts";
+import { type Codec, MalformedBytes, type Reader, Writer } from "../wire.ts";
+import {
+  ackCodec,
+  closeFrame,
+  emptyFrame,
+  FRAME,
+  frameSplitter,
+  type Hello,
+  helloCodec,
+  openFrame,
+  refuseCodec,
+  welcomeCodec,
+} from "./frames.ts";
+import type { Limits } from "./limits.ts";
+
+export interface OutgoingOptions<M> {
+  readonly peer: NodeId;
+  readonly hello: Hello;
+  readonly codec: Codec<M>;
+  readonly limits: Limits;
+  readonly gate: FaultGate;
+  readonly counts: Counts;
+  readonly log: Log;
+  /** Opens a socket to the peer; `ready` is the event after which it may be written to. */
+  readonly connect: () => { socket: Socket; ready: "connect" | "secureConnect" };
+  /** Messages `first` to `last` will never arrive. */
+  readonly onLost: (first: number, last: number, why: LossReason) => void;
+}
+
+/** What became of a message: its number on this link, or why it never left. */
+export type Sent = { readonly number: number; readonly lost: null } | { readonly number: null; readonly lost: LossReason };
+
+/** A frame is sealed when it has grown to this, so that the peer can begin while we go on. */
+const FULL_FRAME_BYTES = 16 * 1024;
+const MIN_BACKOFF_MS = 25;
+const MAX_BACKOFF_MS = 1_000;
+/** With messages unacknowledged for so long, the connection is taken for dead and dialled again. */
+const SILENCE_MS = 10_000;
+
+interface SealedFrame {
+  readonly bytes: Buffer;
+  readonly first: number;
+  readonly last: number;
+}
+
+export class OutgoingLink<M> {
+  status: "open" | "dialing" | "waiting" = "waiting";
+  #socket: Socket | null = null;
+  #closed = false;
+  #backoffMs = MIN_BACKOFF_MS;
+  #redial: NodeJS.Timeout | null = null;
+  #incarnation: number | null = null;
+  #lastProgress = 0;
+  readonly #watchdog: NodeJS.Timeout;
+
+  /** Numbers of the last message that was taken, and of the last that is in a frame. */
+  #taken = 0;
+  #framed = 0;
+  /** Messages that the fault gate holds back, in order. */
+  #held: { due: number; message: M }[] = [];
+  #release: NodeJS.Timeout | null = null;
+  /** The frame that is being written; its first message, or 0 if there is none. */
+  readonly #writer = new Writer();
+  #first = 0;
+  #flushScheduled = false;
+  /** Sealed frames up to the last acknowledged; the first `#handed` are with the socket. */
+  #frames: SealedFrame[] = [];
+  #handed = 0;
+  #frameBytes = 0;
+  #blocked = false;
+
+  constructor(private readonly options: OutgoingOptions<M>) {
+    this.#watchdog = setInterval(() => this.#checkSilence(), SILENCE_MS / 4);
+    this.#watchdog.unref();
+  }
+
+  get queuedBytes(): number {
+    return this.#frameBytes + (this.#first > 0 ? this.#writer.position : 0);
+  }
+
+  /** Resolves once the first attempt to reach the peer has ended, one way or the other. */
+  tried: Promise<void> = Promise.resolve();
+
+  open(): void {
+    this.tried = new Promise((resolve) => this.#dial(resolve));
+  }
+
+  send(message: M): Sent {
+    const verdict = this.options.gate.verdict(this.options.peer);
+    if (typeof verdict === "string") return this.#refuse(verdict);
+    if (this.queuedBytes >= this.options.limits.maxQueueBytes || this.#held.length >= MAX_HELD) {
+      this.options.log.once(`overflow ${this.options.peer}`, `the queue to node ${this.options.peer} is full (${this.queuedBytes} bytes): messages to it are dropped`);
+      return this.#refuse("overflow");
+    }
+    this.#taken += 1;
+    if (verdict > 0 || this.#held.length > 0) this.#hold(message, verdict);
+    else this.#write(message);
+    return { number: this.#taken, lost: null };
+  }
+
+  /** The peer has said which run of its process it is. What was meant for another run is lost. */
+  noteIncarnation(incarnation: number): void {
+    if (this.#incarnation !== incarnation && this.#incarnation !== null) {
+      this.#lose("crashed");
+      if (this.status === "open") this.#abandon(); // It leads to the old process.
+    }
+    this.#incarnation = incarnation;
+    if (this.status === "waiting" && !this.#closed) {
+      this.#backoffMs = MIN_BACKOFF_MS;
+      this.#dial();
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearInterval(this.#watchdog);
+    if (this.#redial !== null) clearTimeout(this.#redial);
+    if (this.#release !== null) clearTimeout(this.#release);
+    this.#socket?.destroy();
+  }
+
+  #refuse(lost: LossReason): Sent {
+    count(this.options.counts.lost, lost);
+    return { number: null, lost };
+  }
+
+  // Messages into frames.
+
+  #hold(message: M, delayMs: number): void {
+    const due = Math.max(performance.now() + delayMs, this.#held.at(-1)?.due ?? 0);
+    this.#held.push({ due, message });
+    this.#release ??= setTimeout(() => this.#releaseDue(), due - performance.now());
+  }
+
+  #releaseDue(): void {
+    const now = performance.now();
+    while (this.#held[0] !== undefined && this.#held[0].due <= now + 0.5) this.#write((this.#held.shift() as { message: M }).message);
+    const next = this.#held[0];
+    this.#release = next === undefined ? null : setTimeout(() => this.#releaseDue(), next.due - now);
+  }
+
+  #write(message: M): void {
+    this.#framed += 1;
+    if (this.#first === 0) {
+      this.#first = this.#framed;
+      openFrame(this.#writer, FRAME.messages);
+      this.#writer.natural(this.#first);
+    }
+    this.options.codec.write(message, this.#writer);
+    const { maxFrameBytes } = this.options.limits;
+    if (this.#writer.position > maxFrameBytes)
+      throw new InvariantViolation("bad-message", `a message does not fit a frame of ${maxFrameBytes} bytes`);
+    if (this.#writer.position >= FULL_FRAME_BYTES) this.#flush();
+    else if (!this.#flushScheduled && this.status === "open") {
+      this.#flushScheduled = true;
+      queueMicrotask(this.#flush);
+    }
+  }
+
+  readonly #flush = (): void => {
+    this.#flushScheduled = false;
+    this.#seal();
+    this.#transmit();
+  };
+
+  #seal(): void {
+    if (this.#first === 0) return;
+    const bytes = closeFrame(this.#writer);
+    this.#frames.push({ bytes, first: this.#first, last: this.#framed });
+    this.#frameBytes += bytes.length;
+    this.#first = 0;
+  }
+
+  #transmit(): void {
+    const socket = this.#socket;
+    if (this.status !== "open" || socket === null) return;
+    while (!this.#blocked && this.#handed < this.#frames.length) {
+      const { bytes } = this.#frames[this.#handed] as SealedFrame;
+      if (this.#handed === 0) this.#lastProgress = performance.now();
+      this.#handed += 1;
+      this.options.counts.bytesSent += bytes.length;
+      this.#blocked = !socket.write(bytes);
+    }
+  }
+
+  #acknowledged(received: number): void {
+    let done = 0;
+    for (; done < this.#frames.length; done++) {
+      const frame = this.#frames[done] as SealedFrame;
+      if (frame.last > received) break;
+      this.#frameBytes -= frame.bytes.length;
+    }
+    this.#frames.splice(0, done);
+    this.#handed = Math.max(0, this.#handed - done);
+    this.#lastProgress = performance.now();
+  }
+
+  /** Everything that waits is lost. */
+  #lose(why: LossReason): void {
+    this.#seal();
+    const first = this.#frames[0]?.first ?? this.#framed + 1;
+    if (first <= this.#taken) {
+      count(this.options.counts.lost, why, this.#taken - first + 1);
+      this.options.onLost(first, this.#taken, why);
+    }
+    this.#frames = [];
+    this.#frameBytes = 0;
+    this.#handed = 0;
+    this.#held = [];
+    this.#framed = this.#taken;
+  }
+
+  // The connection.
+
+  #dial(tried?: () => void): void {
+    if (this.#redial !== null) clearTimeout(this.#redial);
+    this.#redial = null;
+    this.status = "dialing";
+    const { socket, ready } = this.options.connect();
+    this.#socket = socket;
+    socket.setNoDelay(true);
+    const deadline = setTimeout(() => socket.destroy(), this.options.limits.handshakeTimeoutMs);
+    socket.once(ready, () => socket.write(helloCodec.frame(this.options.hello)));
+    socket.on("data", this.#feeder(socket, () => clearTimeout(deadline), tried));
+    socket.on("drain", () => {
+      this.#blocked = false;
+      this.#transmit();
+    });
+    socket.on("error", (error: NodeJS.ErrnoException) => this.#failed(error));
+    socket.once("close", () => {
+      clearTimeout(deadline);
+      tried?.();
+      if (this.#socket === socket) this.#disconnected();
+    });
+  }
+
+  #feeder(socket: Socket, welcomed: () => void, tried?: () => void): (chunk: Buffer) => void {
+    const feed = frameSplitter(
+      () => MAX_REPLY_BYTES,
+      (kind, body) => {
+        if (this.#socket !== socket) return false;
+        if (kind === FRAME.welcome && this.status === "dialing") {
+          welcomed();
+          this.#welcomed(body);
+          tried?.();
+        } else if (kind === FRAME.ack && this.status === "open") this.#acknowledged(ackCodec.read(body).received);
+        else if (kind === FRAME.probe) socket.write(emptyFrame(FRAME.alive));
+        else if (kind === FRAME.refuse) return this.#refused(body);
+        else throw new MalformedBytes(`a frame of kind ${kind} has no place here`);
+        return true;
+      },
+    );
+    return (chunk) => {
+      this.options.counts.bytesReceived += chunk.length;
+      try {
+        feed(chunk);
+      } catch (error) {
+        count(this.options.counts.refused, "malformed");
+        this.options.log.once(`reply ${this.options.peer}`, `node ${this.options.peer} answered nonsense: ${(error as Error).message}`);
+        socket.destroy();
+      }
+    };
+  }
+
+  #welcomed(body: Reader): void {
+    const { incarnation, received } = welcomeCodec.read(body);
+    if (this.#incarnation !== null && this.#incarnation !== incarnation) this.#lose("crashed");
+    this.#incarnation = incarnation;
+    if (this.#lastProgress > 0) this.options.counts.reconnects += 1;
+    this.status = "open";
+    this.#backoffMs = MIN_BACKOFF_MS;
+    this.#handed = 0;
+    this.#blocked = false;
+    this.#acknowledged(received);
+    this.#flush();
+  }
+
+  #refused(body: Reader): false {
+    const { reason, detail } = refuseCodec.read(body);
+    this.options.log.once(`refused ${this.options.peer} ${reason}`, `node ${this.options.peer} refuses this node (${reason}): ${detail}`);
+    if (reason === "malformed") this.#lose("dropped"); // Sending the same bytes again would go on for ever.
+    this.#backoffMs = MAX_BACKOFF_MS;
+    this.#socket?.destroy();
+    return false;
+  }
+
+  #failed(error: NodeJS.ErrnoException): void {
+    // Nobody listens there any more: the process that we talked to has ended.
+    if (error.code === "ECONNREFUSED" && this.#incarnation !== null) this.#lose("crashed");
+    else if (error.code !== "ECONNREFUSED" && error.code !== "ECONNRESET" && error.code !== "EPIPE")
+      this.options.log.once(`link ${this.options.peer} ${error.code}`, `the link to node ${this.options.peer} fails: ${error.message}`);
+  }
+
+  #abandon(): void {
+    const socket = this.#socket;
+    this.#socket = null;
+    this.status = "waiting";
+    socket?.destroy();
+  }
+
+  #disconnected(): void {
+    this.#socket = null;
+    this.status = "waiting";
+    this.#handed = 0;
+    if (this.#closed) return;
+    this.#redial = setTimeout(() => this.#dial(), this.#backoffMs * (0.5 + Math.random() / 2));
+    this.#backoffMs = Math.min(this.#backoffMs * 2, MAX_BACKOFF_MS);
+  }
+
+  #checkSilence(): void {
+    const waiting = this.status === "open" && this.#handed > 0;
+    if (waiting && performance.now() - this.#lastProgress > SILENCE_MS) this.#socket?.destroy();
+  }
+}
+
+/** Acknowledgements and refusals are small. */
+const MAX_REPLY_BYTES = 2_048;
+/** How many messages the fault gate holds back per link at most. */
+const MAX_HELD = 100_000;

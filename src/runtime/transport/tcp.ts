@@ -1,0 +1,195 @@
+/**
+ * The TCP transport: to every peer one connection that this node dials and sends on, and one that the peer dials. With
+ * TLS both ends prove with a certificate which node they are.
+ */
+import { createServer, connect as dialTcp, type Server, type Socket } from "node:net";
+import { createServer as createTlsServer, connect as dialTls, type TLSSocket } from "node:tls";
+import { EnvironmentError, UsageError } from "../../core/errors.ts";
+import { hash } from "../../core/plain.ts";
+import type { NodeId } from "../../core/protocol.ts";
+import type { ShapeNode } from "../../core/shape.ts";
+import type { LossReason, MessageId } from "../../core/trace.ts";
+import type { PeerStatus } from "../admin-pages.ts";
+import type { FaultGate } from "../fault-gate.ts";
+import type { Log } from "../log.ts";
+import { type Counts, count } from "../metrics.ts";
+import { type Codec, codecOf } from "../wire.ts";
+import { Acceptor, certificateName } from "./acceptor.ts";
+import { type Hello, WIRE_VERSION } from "./frames.ts";
+import { defaultLimits, type Limits } from "./limits.ts";
+import { OutgoingLink } from "./outgoing-link.ts";
+
+export interface HostPort {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** PEM texts. The certificate must carry the DNS name `node-<id>` and be signed by `ca`. */
+export interface TlsMaterial {
+  readonly ca: string;
+  readonly cert: string;
+  readonly key: string;
+}
+
+export interface TcpOptions<M> {
+  readonly cluster: string;
+  readonly self: NodeId;
+  readonly members: Readonly<Record<NodeId, HostPort>>;
+  /** The shape of every message. */
+  readonly shape: ShapeNode;
+  readonly limits?: Partial<Limits>;
+  readonly tls?: TlsMaterial | null;
+  readonly gate: FaultGate;
+  readonly counts: Counts;
+  readonly log: Log;
+  readonly deliver: (from: NodeId, message: M, id: () => MessageId) => void;
+  /** Messages that were sent will never arrive. */
+  readonly onLost: (to: NodeId, ids: () => MessageId[], why: LossReason) => void;
+  readonly onFatal: (error: Error) => void;
+}
+
+/** What became of a message: a name that both ends know it by, and why it never left, if so. */
+export interface Receipt {
+  readonly id: () => MessageId;
+  readonly lost: LossReason | null;
+}
+
+export interface TcpTransport<M> {
+  /** Binds the member's own address, then dials the peers. @throws EnvironmentError if the address is taken. */
+  open(): Promise<void>;
+  /** Resolves once every peer has been tried once: it is connected, or not there. */
+  tried(): Promise<void>;
+  send(to: NodeId, message: M): Receipt;
+  readonly address: HostPort;
+  readonly peers: readonly PeerStatus[];
+  close(): Promise<void>;
+}
+
+/** More ids than this are not spelt out when a queue is lost. */
+const MAX_LOST_IDS = 1_000;
+
+export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
+  const { self, members, counts, log, gate } = options;
+  const own = members[self];
+  if (own === undefined) throw new UsageError("unknown-node", `expected node ${self} to be among the members, and it is not`);
+  const limits: Limits = { ...defaultLimits, ...options.limits };
+  const codec: Codec<M> = codecOf<M>(options.shape);
+  const hello: Hello = {
+    version: WIRE_VERSION,
+    cluster: options.cluster,
+    protocol: hash(options.shape),
+    from: self,
+    to: self,
+    incarnation: Date.now() * 1_000 + Math.floor(Math.random() * 1_000),
+  };
+  const name = (from: NodeId, to: NodeId, incarnation: number, number: number | string): MessageId =>
+    `${from}-${to}-${incarnation.toString(36)}-${number}`;
+  const links = new Map<NodeId, OutgoingLink<M>>();
+  const peerIds = Object.keys(members).map(Number).filter((id) => id !== self);
+  const acceptor = new Acceptor<M>({
+    self: hello,
+    peers: peerIds,
+    codec,
+    limits,
+    counts,
+    log,
+    deliver: (from, message, number, incarnation) =>
+      options.deliver(from, message, () => name(from, self, incarnation, number)),
+    onIncarnation: (peer, incarnation) => links.get(peer)?.noteIncarnation(incarnation),
+    onFatal: options.onFatal,
+  });
+  let lostCount = 0;
+
+  for (const peer of peerIds) {
+    links.set(
+      peer,
+      new OutgoingLink<M>({
+        peer,
+        hello: { ...hello, to: peer },
+        codec,
+        limits,
+        gate,
+        counts,
+        log,
+        connect: () => dial(members[peer] as HostPort, peer, options.tls ?? null),
+        onLost: (first, last, why) => options.onLost(peer, () => lostIds(peer, first, last), why),
+      }),
+    );
+  }
+
+  function lostIds(peer: NodeId, first: number, last: number): MessageId[] {
+    const length = Math.min(last - first + 1, MAX_LOST_IDS);
+    return Array.from({ length }, (_, i) => name(self, peer, hello.incarnation, first + i));
+  }
+
+  const server = listener(options.tls ?? null, limits, (socket) => acceptor.accept(socket));
+  server.on("tlsClientError", (error: Error) => {
+    count(counts.refused, "tls");
+    log.once(`tls ${error.message}`, `refused a connection (tls): ${error.message}`);
+  });
+  // A peer that reconnects may hold two connections for a moment.
+  server.maxConnections = 2 * peerIds.length + limits.maxStrangers;
+  server.on("drop", () => {
+    count(counts.refused, "too-many-strangers");
+    log.once("too many connections", `refused a connection: ${server.maxConnections} are open already`);
+  });
+  const accepted = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    accepted.add(socket);
+    socket.once("close", () => accepted.delete(socket));
+  });
+
+  return {
+    async open() {
+      await listen(server, own);
+      for (const link of links.values()) link.open();
+    },
+    async tried() {
+      await Promise.all([...links.values()].map((link) => link.tried));
+    },
+    send(to, message) {
+      const link = links.get(to);
+      if (link === undefined) throw new UsageError("unknown-node", `expected a message to one of ${peerIds.join(", ")}, got one to ${to}`);
+      const sent = link.send(message);
+      if (sent.lost === null) return { id: () => name(self, to, hello.incarnation, sent.number), lost: null };
+      const number = `x${++lostCount}`;
+      return { id: () => name(self, to, hello.incarnation, number), lost: sent.lost };
+    },
+    address: own,
+    get peers() {
+      return [...links].map(([id, link]) => {
+        const { host, port } = members[id] as HostPort;
+        return { id, address: `${host}:${port}`, link: link.status, queuedBytes: link.queuedBytes };
+      });
+    },
+    async close() {
+      for (const link of links.values()) link.close();
+      acceptor.close();
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      for (const socket of accepted) socket.destroy();
+      await closed;
+    },
+  };
+}
+
+function dial({ host, port }: HostPort, peer: NodeId, tls: TlsMaterial | null) {
+  if (tls === null) return { socket: dialTcp({ host, port }), ready: "connect" as const };
+  const socket: TLSSocket = dialTls({ host, port, ...tls, servername: certificateName(peer), minVersion: "TLSv1.3" });
+  return { socket, ready: "secureConnect" as const };
+}
+
+function listener(tls: TlsMaterial | null, { handshakeTimeoutMs }: Limits, accept: (socket: Socket) => void): Server {
+  if (tls === null) return createServer(accept);
+  const mutual = { requestCert: true, rejectUnauthorized: true, minVersion: "TLSv1.3" } as const;
+  return createTlsServer({ ...tls, ...mutual, handshakeTimeout: handshakeTimeoutMs }, accept);
+}
+
+async function listen(server: Server, { host, port }: HostPort): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) => {
+      const why = error.code === "EADDRINUSE" ? "it is taken: stop what listens there or choose another" : error.message;
+      reject(new EnvironmentError("cannot-listen", `cannot listen on ${host}:${port}: ${why}`, { cause: error }));
+    });
+    server.listen({ host, port, backlog: 511 }, resolve);
+  });
+}
