@@ -14,11 +14,9 @@ import type {
   RecordOf,
   StateOf,
   TimerOf,
-  View,
   Vocabulary,
-  World,
 } from "./protocol.ts";
-import { type ShapeNode, variants } from "./shape.ts";
+import { variants } from "./shape.ts";
 
 /** Parts by name, each with its type bag. */
 export type Parts = Record<string, Vocabulary>;
@@ -52,12 +50,12 @@ export interface AssemblyOptions<P extends Parts> {
 // Inside, parts are looked up by name; the types above keep callers honest.
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type Any = any;
-type AnyPart = Omit<Protocol<Any>, Table> & Record<Table, Record<string, (...args: unknown[]) => void>>;
 type Table = "receive" | "timeout" | "command" | "replay";
-interface Given {
-  readonly part: string;
-  readonly command: { readonly type: string };
-}
+type AnyPart = Omit<Protocol<Any>, Table | "shapes"> &
+  Record<Table, Record<string, (...args: unknown[]) => void>> & { shapes: Record<string, Record<string, Any>> };
+type Given = { readonly part: string; readonly command: Any };
+/** One node's part contexts, and the commands that wires gave in the step that is being taken. */
+type Inside = { readonly contexts: Record<string, Context<Any>>; readonly given: Given[] };
 
 /** More commands than this in one step mean that wires feed each other for ever. */
 const MAX_CASCADE = 1_000;
@@ -71,82 +69,79 @@ export function assemble<P extends Parts>(
   const names = Object.keys(parts);
   const part = (of: string): AnyPart => parts[of] as Any;
   const face = part(options.face);
-  const given = new WeakMap<object, Given[]>();
-  const contexts = new WeakMap<object, Record<string, Context<Any>>>();
+  const insides = new WeakMap<object, Inside>();
 
-  /** The context of each part within one node's context; made once per node. */
-  function inside(ctx: Context<Any>): Record<string, Context<Any>> {
-    let found = contexts.get(ctx);
-    if (found === undefined) {
-      const queue: Given[] = [];
-      found = Object.fromEntries(names.map((of) => [of, partContext(of, ctx, queue, wires[of] as Any)]));
-      contexts.set(ctx, found);
-      given.set(ctx, queue);
-    }
-    return found;
+  /** Made once per node: a driver keeps one context for each. */
+  function insideOf(ctx: Context<Any>): Inside {
+    const known = insides.get(ctx);
+    if (known !== undefined) return known;
+    const given: Given[] = [];
+    const contexts = Object.fromEntries(names.map((of) => [of, partContext(of, ctx, given, wires[of] as Any)]));
+    insides.set(ctx, { contexts, given });
+    return { contexts, given };
   }
 
   /** Runs one handler of one part to its end, then the commands that wires gave meanwhile, in order. */
   function run(states: Any, ctx: Context<Any>, of: string, handle: (state: Any, ctx: Context<Any>) => void): void {
-    const within = inside(ctx);
-    handle(states[of], within[of] as Context<Any>);
-    const queue = given.get(ctx) as Given[];
-    for (let done = 0; queue.length > 0; done++) {
+    const { contexts, given } = insideOf(ctx);
+    handle(states[of], contexts[of] as Context<Any>);
+    for (let done = 0; given.length > 0; done++) {
       if (done === MAX_CASCADE)
-        throw new InvariantViolation("endless-wires", `the wires of ${name} gave over ${MAX_CASCADE} commands in one step`);
-      const { part: target, command } = queue.shift() as Given;
-      part(target).command[command.type]?.(states[target], command, within[target]);
+        throw new InvariantViolation("endless-wires", `the wires of ${name} feed each other for ever`);
+      const { part: target, command } = given.shift() as Given;
+      part(target).command[command.type]?.(states[target], command, contexts[target]);
     }
   }
 
-  const byPart = (table: Table, entry: (of: string) => unknown): Record<string, unknown> =>
-    Object.fromEntries(names.filter((of) => Object.keys(part(of)[table] ?? {}).length > 0).map((of) => [of, entry(of)]));
-  const shapes = (of: "message" | "command" | "record"): Record<string, { body: ShapeNode }> =>
-    Object.fromEntries(
-      names
-        .filter((each) => Object.keys(part(each).shapes[of] ?? {}).length > 0)
-        .map((each) => [each, { body: variants(part(each).shapes[of] as Any) }]),
+  /** An entry for each part that has something in the table. */
+  const byPart = (has: (of: string) => object | undefined, entry: (of: string) => unknown): Record<string, Any> =>
+    Object.fromEntries(names.filter((of) => Object.keys(has(of) ?? {}).length > 0).map((of) => [of, entry(of)]));
+  const shapes = (kind: string): object =>
+    byPart(
+      (of) => part(of).shapes[kind],
+      (of) => ({ body: variants(part(of).shapes[kind] as Any) }),
     );
+  const timeouts = names.flatMap((of) =>
+    Object.entries(part(of).timeout ?? {}).map(([timer, handle]) => [
+      `${of}.${timer}`,
+      (states: Any, ctx: Context<Any>) => run(states, ctx, of, handle),
+    ]),
+  );
 
   return {
+    ...face, // Source, assumptions and costs.
     name,
-    init: (self: NodeId, peers: readonly NodeId[]) =>
-      Object.fromEntries(names.map((of) => [of, part(of).init(self, peers)])),
+    init: (self: NodeId, peers: readonly NodeId[]) => byPart(part, (of) => part(of).init(self, peers)),
     start(states: Any, ctx: Context<Any>) {
       for (const of of names) run(states, ctx, of, (state, own) => part(of).start?.(state, own));
     },
-    receive: byPart("receive", (of) => (states: Any, from: NodeId, { body }: Any, ctx: Context<Any>) => {
-      run(states, ctx, of, (state, own) => part(of).receive[body.type]?.(state, from, body, own));
-    }),
-    timeout: Object.fromEntries(
-      names.flatMap((of) =>
-        Object.entries(part(of).timeout ?? {}).map(([timer, handle]) => [
-          `${of}.${timer}`,
-          (states: Any, ctx: Context<Any>) => run(states, ctx, of, handle),
-        ]),
-      ),
+    receive: byPart(
+      (of) => part(of).receive,
+      (of) =>
+        (states: Any, from: NodeId, { body }: Any, ctx: Context<Any>) =>
+          run(states, ctx, of, (state, own) => part(of).receive[body.type]?.(state, from, body, own)),
     ),
-    command: byPart("command", (of) => (states: Any, { body }: Any, ctx: Context<Any>) => {
-      run(states, ctx, of, (state, own) => part(of).command[body.type]?.(state, body, own));
-    }),
-    replay: byPart("replay", (of) => (states: Any, { body }: Any) => part(of).replay[body.type]?.(states[of], body)),
+    timeout: Object.fromEntries(timeouts),
+    command: byPart(
+      (of) => part(of).command,
+      (of) =>
+        (states: Any, { body }: Any, ctx: Context<Any>) =>
+          run(states, ctx, of, (state, own) => part(of).command[body.type]?.(state, body, own)),
+    ),
+    replay: byPart(
+      (of) => part(of).replay,
+      (of) =>
+        (states: Any, { body }: Any) =>
+          part(of).replay[body.type]?.(states[of], body),
+    ),
     shapes: { message: shapes("message"), command: shapes("command"), record: shapes("record") },
-    source: face.source,
-    assumes: face.assumes,
-    costs: face.costs,
     properties: names.flatMap((of) => part(of).properties.map((property) => lift(of, property))),
-    view: (states: Any, self: NodeId): View => face.view(states[options.face], self),
+    view: (states: Any, self: NodeId) => face.view(states[options.face], self),
   } as unknown as Protocol<Assembly<P>>;
 }
 
 /** A part's context: what it says is wrapped in its name; what it emits also goes along the wires. */
-function partContext(
-  of: string,
-  ctx: Context<Any>,
-  queue: Given[],
-  wires: Record<string, (event: unknown, give: unknown) => void> | undefined,
-): Context<Any> {
-  const give = (target: string, command: { type: string }): void => void queue.push({ part: target, command });
+function partContext(of: string, ctx: Context<Any>, given: Given[], wires: Any): Context<Any> {
   const wrap = (body: unknown): Any => ({ type: of, body });
   return {
     self: ctx.self,
@@ -158,20 +153,19 @@ function partContext(
     persist: (record) => ctx.persist(wrap(record)),
     compact: (record) => ctx.compact(wrap(record)),
     choose: (label, choices) => ctx.choose(`${of}.${label}`, choices),
-    emit(event) {
+    emit(event: Any) {
       ctx.emit(wrap(event));
-      wires?.[(event as { type: string }).type]?.(event, give);
+      wires?.[event.type]?.(event, (target: string, command: unknown) => given.push({ part: target, command }));
     },
   };
 }
 
 /** A part's property, seen from the whole. */
-function lift(of: string, property: Property<Any>): Property<Any> {
+function lift(of: string, { holds, restless, ...property }: Property<Any>): Property<Any> {
   return {
     ...property,
     name: `${of}: ${property.name}`,
-    restless: property.restless?.map((timer) => `${of}.${timer}` as never),
-    holds: (world: World<Any>) =>
-      property.holds({ alive: world.alive, state: (node) => (world.state(node) as Any)[of] as never }),
-  } as Property<Any>;
+    restless: (restless ?? []).map((timer) => `${of}.${timer}` as never),
+    holds: ({ alive, state }) => holds({ alive, state: (node) => (state(node) as Any)[of] as never }),
+  };
 }

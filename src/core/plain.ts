@@ -18,21 +18,7 @@ export function clone<T>(value: T): T {
 }
 
 /** Deep equality. The order of an object's keys does not count. */
-export function equal(a: unknown, b: unknown): boolean {
-  if (Object.is(a, b)) return true;
-  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
-  if (Array.isArray(a) || Array.isArray(b)) {
-    return Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((item, i) => equal(item, b[i]));
-  }
-  const keys = Object.keys(a);
-  return (
-    keys.length === Object.keys(b).length &&
-    keys.every(
-      (key) =>
-        Object.hasOwn(b, key) && equal((a as Record<string, unknown>)[key], (b as Record<string, unknown>)[key]),
-    )
-  );
-}
+export const equal = (a: unknown, b: unknown): boolean => canonical(a) === canonical(b);
 
 /** The canonical text of a value: equal values, and only those, have the same text. */
 export function canonical(value: unknown): string {

@@ -65,11 +65,7 @@ export type TimeoutTable<V extends Vocabulary> = {
   readonly [K in TimerOf<V>]: (state: StateOf<V>, ctx: Context<V>) => void;
 };
 export type CommandTable<V extends Vocabulary> = {
-  readonly [K in CommandOf<V>["type"]]: (
-    state: StateOf<V>,
-    command: Variant<CommandOf<V>, K>,
-    ctx: Context<V>,
-  ) => void;
+  readonly [K in CommandOf<V>["type"]]: (state: StateOf<V>, command: Variant<CommandOf<V>, K>, ctx: Context<V>) => void;
 };
 export type ReplayTable<V extends Vocabulary> = {
   readonly [K in RecordOf<V>["type"]]: (state: StateOf<V>, record: Variant<RecordOf<V>, K>) => void;
@@ -113,8 +109,11 @@ export interface World<S> {
 export interface Property<V extends Vocabulary> {
   readonly name: string;
   readonly claim: string;
-  /** `always`: after every step. `atRest`: whenever no message is in flight and nobody waits for a timer of `restless`. */
-  readonly when: "always" | "atRest";
+  /**
+   * `always`: after every step. `atRest`: whenever no message is in flight and nobody waits for a timer of `restless`.
+   * `inTheEnd`: from some time on, once nothing more goes wrong.
+   */
+  readonly when: "always" | "atRest" | "inTheEnd";
   /** For `atRest`: the timers that mean that the algorithm is still at work. */
   readonly restless?: readonly TimerOf<V>[];
   holds(world: World<StateOf<V>>): boolean;

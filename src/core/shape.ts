@@ -3,7 +3,7 @@
  * has. They are data, so that one declaration serves every use: `problem` refuses what an outsider hands in, and the
  * wire codec is derived from the same shape, so bytes that decode are of the right shape by construction.
  */
-import { UsageError, unexpected } from "./errors.ts";
+import { unexpected } from "./errors.ts";
 
 /** The phantom `T` ties a shape to the TypeScript type it stands for. */
 export type Shape<T> = ShapeNode & { readonly of?: T };
@@ -15,9 +15,8 @@ export type ShapeNode =
   | { readonly kind: "oneOf"; readonly values: readonly string[] }
   | { readonly kind: "list"; readonly items: ShapeNode; readonly maxItems: number }
   | { readonly kind: "nullable"; readonly value: ShapeNode }
-  | { readonly kind: "table"; readonly value: ShapeNode }
-  | { readonly kind: "struct"; readonly fields: Readonly<Record<string, ShapeNode>> }
-  | { readonly kind: "variants"; readonly variants: Readonly<Record<string, ShapeNode>> };
+  | { readonly kind: "struct"; readonly fields: Named }
+  | { readonly kind: "variants"; readonly variants: Named };
 
 /** The shapes of a union of `{ type: … }` variants: for every type, its other fields. */
 export type Shapes<U extends { type: string }> = {
@@ -31,12 +30,23 @@ export const natural: Shape<number> = { kind: "natural" };
 export const real: Shape<number> = { kind: "real" };
 export const boolean: Shape<boolean> = { kind: "boolean" };
 /** A string of at most `maxBytes` bytes of UTF-8. */
-export const text = (maxBytes: number): Shape<string> => ({ kind: "text", maxBytes });
-export const oneOf = <const S extends string>(...values: S[]): Shape<S> => ({ kind: "oneOf", values });
-export const list = <T>(items: Shape<T>, maxItems: number): Shape<T[]> => ({ kind: "list", items, maxItems });
-export const nullable = <T>(value: Shape<T>): Shape<T | null> => ({ kind: "nullable", value });
-/** Values by node id. For options and commands; it does not go over the wire. */
-export const table = <T>(value: Shape<T>): Shape<Readonly<Record<number, T>>> => ({ kind: "table", value });
+export const text = (maxBytes: number): Shape<string> => ({
+  kind: "text",
+  maxBytes,
+});
+export const oneOf = <const S extends string>(...values: S[]): Shape<S> => ({
+  kind: "oneOf",
+  values,
+});
+export const list = <T>(items: Shape<T>, maxItems: number): Shape<T[]> => ({
+  kind: "list",
+  items,
+  maxItems,
+});
+export const nullable = <T>(value: Shape<T>): Shape<T | null> => ({
+  kind: "nullable",
+  value,
+});
 export const struct = <T extends object>(fields: Fields<T>): Shape<T> => ({
   kind: "struct",
   fields: fields as Record<string, ShapeNode>,
@@ -63,18 +73,15 @@ export function problem(shape: ShapeNode, value: unknown, path: string): string 
         ? null
         : unexpected(path, `text of at most ${shape.maxBytes} bytes`, value);
     case "oneOf":
-      return shape.values.includes(value as string) ? null : unexpected(path, `one of ${shape.values.join(", ")}`, value);
+      return shape.values.includes(value as string)
+        ? null
+        : unexpected(path, `one of ${shape.values.join(", ")}`, value);
     case "nullable":
       return value === null ? null : problem(shape.value, value, path);
     case "list":
       if (!Array.isArray(value) || value.length > shape.maxItems)
         return unexpected(path, `a list of at most ${shape.maxItems}`, value);
-      return first(value, (item, index) => problem(shape.items, item, `${path}[${index}]`));
-    case "table":
-      if (!isRecord(value)) return unexpected(path, "an object", value);
-      return first(Object.entries(value), ([key, item]) =>
-        /^(0|[1-9]\d*)$/.test(key) ? problem(shape.value, item, `${path}.${key}`) : unexpected(`a key of ${path}`, "a node id", key),
-      );
+      return first(value.map((item, index) => problem(shape.items, item, `${path}[${index}]`)));
     case "struct":
       return recordProblem(shape.fields, value, path, []);
     case "variants":
@@ -82,7 +89,9 @@ export function problem(shape: ShapeNode, value: unknown, path: string): string 
   }
 }
 
-function variantProblem(known: Readonly<Record<string, ShapeNode>>, value: unknown, path: string): string | null {
+type Named = Readonly<Record<string, ShapeNode>>;
+
+function variantProblem(known: Named, value: unknown, path: string): string | null {
   if (!isRecord(value)) return unexpected(path, "an object with a type", value);
   const { type } = value;
   const variant = typeof type === "string" && Object.hasOwn(known, type) ? known[type] : undefined;
@@ -93,49 +102,21 @@ function variantProblem(known: Readonly<Record<string, ShapeNode>>, value: unkno
   return recordProblem(variant.fields, value, path, ["type"]);
 }
 
-function recordProblem(
-  fields: Readonly<Record<string, ShapeNode>>,
-  value: unknown,
-  path: string,
-  besides: readonly string[],
-): string | null {
+function recordProblem(fields: Named, value: unknown, path: string, besides: readonly string[]): string | null {
   if (!isRecord(value)) return unexpected(path, "an object", value);
   const stray = Object.keys(value).find((key) => !Object.hasOwn(fields, key) && !besides.includes(key));
   if (stray !== undefined) return unexpected(`${path}.${stray}`, "absent", value[stray]);
-  return first(Object.entries(fields), ([key, field]) => problem(field, value[key], `${path}.${key}`));
-}
-
-/** Settles a protocol's options: the defaults, overridden by what was given, every unknown word or wrong kind refused. */
-export function settle<O extends object>(defaults: O, shape: Shape<O>, given: Partial<O> | undefined, owner: string): O {
-  const settled = { ...defaults, ...given };
-  const wrong = problem(shape, settled, owner);
-  if (wrong !== null) throw new UsageError("bad-option", wrong);
-  return settled;
-}
-
-/** Refuses a duration or count that is not above zero. */
-export function requirePositive(name: string, value: number): void {
-  if (!(Number.isFinite(value) && value > 0))
-    throw new UsageError("bad-option", unexpected(name, "a finite number > 0", value));
+  return first(Object.entries(fields).map(([key, field]) => problem(field, value[key], `${path}.${key}`)));
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function first<T>(items: readonly T[], find: (item: T, index: number) => string | null): string | null {
-  for (const [index, item] of items.entries()) {
-    const found = find(item, index);
-    if (found !== null) return found;
-  }
-  return null;
-}
+const first = (problems: readonly (string | null)[]): string | null => problems.find((each) => each !== null) ?? null;
 
-function utf8Bytes(value: string): number {
-  let bytes = 0;
-  for (const character of value) {
-    const point = character.codePointAt(0) ?? 0;
-    bytes += point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
-  }
-  return bytes;
-}
+const utf8Bytes = (value: string): number =>
+  [...value].reduce(
+    (sum, point) => sum + (point < "\u0080" ? 1 : point < "\u0800" ? 2 : point.length === 1 ? 3 : 4),
+    0,
+  );

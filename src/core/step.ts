@@ -35,15 +35,13 @@ export type Effect<V extends Vocabulary> =
   | { kind: "choose"; label: string; option: unknown };
 
 /** The handler tables as a driver sees them: looked up by name. The types of `Protocol` keep authors honest. */
-type Handlers = Record<string, (...args: unknown[]) => void>;
-interface Tables {
+type Handlers = Readonly<Record<string, (...args: unknown[]) => void>>;
+type Tables = {
   readonly name: string;
   start?(state: unknown, ctx: unknown): void;
-  readonly receive?: Handlers;
-  readonly timeout?: Handlers;
-  readonly command?: Handlers;
-  readonly replay?: Handlers;
-}
+} & {
+  readonly [table in "receive" | "timeout" | "command" | "replay"]?: Handlers;
+};
 
 /** Runs the handler of `stimulus` in place: changes `state`, records effects on `ctx`. */
 export function dispatch<V extends Vocabulary>(
@@ -67,11 +65,15 @@ export function dispatch<V extends Vocabulary>(
   }
 }
 
-function handler(tables: Tables, table: "receive" | "timeout" | "command" | "replay", name: string) {
-  const handlers = tables[table];
-  const found = handlers !== undefined && Object.hasOwn(handlers, name) ? handlers[name] : undefined;
-  if (found === undefined) throw new UsageError("no-handler", `${tables.name} has no ${table} handler for "${name}"`);
-  return found;
+function handler(
+  tables: Tables,
+  table: Exclude<Stimulus<Vocabulary>["kind"], "start">,
+  name: string,
+): Handlers[string] {
+  const found = tables[table];
+  if (found === undefined || !Object.hasOwn(found, name))
+    throw new UsageError("no-handler", `${tables.name} has no ${table} handler for "${name}"`);
+  return found[name] as Handlers[string];
 }
 
 /** Picks among the options of a `ctx.choose`. */

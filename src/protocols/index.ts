@@ -35,9 +35,21 @@ function entry<B extends Vocabulary, L extends Vocabulary>(
   bare: (options?: never) => Protocol<B>,
   live: ((options?: never) => Protocol<L>) | null = null,
 ): RegistryEntry {
-  return { summary, bare: bare as RegistryEntry["bare"], live: (live ?? bare) as unknown as RegistryEntry["live"] };
+  return {
+    summary,
+    bare: bare as RegistryEntry["bare"],
+    live: (live ?? bare) as unknown as RegistryEntry["live"],
+  };
 }
 
 export { type Bully, type BullyOptions, bully } from "./election/bully.ts";
-export { type MonitoredBully, type MonitoredBullyOptions, monitoredBully } from "./election/monitored.ts";
-export { type Heartbeat, type HeartbeatOptions, heartbeat } from "./membership/heartbeat.ts";
+export {
+  type MonitoredBully,
+  type MonitoredBullyOptions,
+  monitoredBully,
+} from "./election/monitored.ts";
+export {
+  type Heartbeat,
+  type HeartbeatOptions,
+  heartbeat,
+} from "./membership/heartbeat.ts";

@@ -12,6 +12,7 @@ import type {
   EventOf,
   MessageOf,
   NodeId,
+  Property,
   Protocol,
   StateOf,
   TimerOf,
@@ -21,7 +22,7 @@ import type {
 } from "../core/protocol.ts";
 import { random } from "../core/random.ts";
 import { dispatch, type Stimulus } from "../core/step.ts";
-import type { TraceEntry } from "../core/trace.ts";
+import type { TraceEntry } from "../trace/entry.ts";
 import { eventQueue } from "./event-queue.ts";
 
 export interface SimulationOptions<V extends Vocabulary> {
@@ -50,6 +51,10 @@ export interface Simulation<V extends Vocabulary> {
   readonly violations: readonly Violation[];
   /** What a node has emitted since its last start. */
   events(node: NodeId): readonly EventOf<V>[];
+  /** The violations so far, and the properties that should hold in the end and do not hold now. */
+  verdict(): readonly Violation[];
+  /** Makes a node alive without starting it, as if it had been running idly before the story begins. */
+  wake(node: NodeId): void;
   /** Starts a node, or starts it again after a crash. */
   start(node: NodeId): void;
   crash(node: NodeId): void;
@@ -98,7 +103,14 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
 
   for (const self of ids) {
     const peers = ids.filter((id) => id !== self);
-    nodes.set(self, { ctx: context(self, peers), state: undefined, incarnation: 0, armed: new Map(), events: [], picture: "" });
+    nodes.set(self, {
+      ctx: context(self, peers),
+      state: undefined,
+      incarnation: 0,
+      armed: new Map(),
+      events: [],
+      picture: "",
+    });
   }
 
   const world: World<StateOf<V>> = {
@@ -110,13 +122,15 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
 
   function node(id: NodeId): Node<V> {
     const found = nodes.get(id);
-    if (found === undefined) throw new UsageError("unknown-node", unexpected("the node", `one of ${ids.join(", ")}`, id));
+    if (found === undefined)
+      throw new UsageError("unknown-node", unexpected("the node", `one of ${ids.join(", ")}`, id));
     return found;
   }
 
   function alive(id: NodeId): Node<V> & { state: StateOf<V> } {
     const found = node(id);
-    if (found.state === undefined) throw new UsageError("node-down", `expected node ${id} to be alive, but it has crashed`);
+    if (found.state === undefined)
+      throw new UsageError("node-down", `expected node ${id} to be alive, but it has crashed`);
     return found as Node<V> & { state: StateOf<V> };
   }
 
@@ -138,7 +152,12 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
       setTimer(timer, duration) {
         armings += 1;
         node(self).armed.set(timer, armings);
-        queue.push(now + draw(duration, timers), { kind: "timeout", node: self, timer, arming: armings });
+        queue.push(now + draw(duration, timers), {
+          kind: "timeout",
+          node: self,
+          timer,
+          arming: armings,
+        });
       },
       cancelTimer: (timer) => void node(self).armed.delete(timer),
       persist: refuseJournal,
@@ -162,7 +181,14 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
     const at = Math.max(now + draw(options.delayMs, delays), lastArrival.get(link) ?? 0);
     lastArrival.set(link, at);
     inFlight += 1;
-    queue.push(at, { kind: "arrival", id, from, to, incarnation: node(to).incarnation, message });
+    queue.push(at, {
+      kind: "arrival",
+      id,
+      from,
+      to,
+      incarnation: node(to).incarnation,
+      message,
+    });
   }
 
   function happen(event: Happening<V>): void {
@@ -171,7 +197,14 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
       const { id, from, to, message } = event;
       const receiver = node(to);
       if (receiver.state === undefined || receiver.incarnation !== event.incarnation)
-        return record({ at: now, node: to, kind: "lost", id, to, why: "crashed" });
+        return record({
+          at: now,
+          node: to,
+          kind: "lost",
+          id,
+          to,
+          why: "crashed",
+        });
       record({ at: now, node: to, kind: "receive", id, from, message });
       return step(to, { kind: "receive", from, message });
     }
@@ -195,15 +228,35 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
     const picture = canonical(view);
     if (picture === node(id).picture) return;
     node(id).picture = picture;
-    record({ at: now, node: id, kind: "view", view, state: JSON.parse(JSON.stringify(state)) });
+    record({
+      at: now,
+      node: id,
+      kind: "view",
+      view,
+      state: JSON.parse(JSON.stringify(state)),
+    });
   }
 
   function checkProperties(): void {
     for (const property of protocol.properties) {
       if (violations.some((known) => known.property === property.name)) continue;
-      if (property.when === "atRest" && !isAtRest(property.restless ?? [])) continue;
-      if (!property.holds(world)) violations.push({ property: property.name, claim: property.claim, at: now });
+      const due = property.when === "always" || (property.when === "atRest" && isAtRest(property.restless ?? []));
+      if (due && !property.holds(world)) violations.push(violation(property));
     }
+  }
+
+  const violation = ({ name, claim }: Property<V>): Violation => ({
+    property: name,
+    claim,
+    at: now,
+  });
+
+  function boot(id: NodeId): void {
+    const booting = node(id);
+    if (booting.state !== undefined) throw new UsageError("node-up", `expected node ${id} to be down, but it is alive`);
+    booting.state = protocol.init(id, booting.ctx.peers);
+    booting.events = [];
+    record({ at: now, node: id, kind: "start" });
   }
 
   const isAtRest = (restless: readonly TimerOf<V>[]): boolean =>
@@ -219,12 +272,13 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
     },
     violations,
     events: (id) => node(id).events,
+    verdict: () => [
+      ...violations,
+      ...protocol.properties.filter(({ when, holds }) => when === "inTheEnd" && !holds(world)).map(violation),
+    ],
+    wake: boot,
     start(id) {
-      const starting = node(id);
-      if (starting.state !== undefined) throw new UsageError("node-up", `expected node ${id} to be down, but it is alive`);
-      starting.state = protocol.init(id, starting.ctx.peers);
-      starting.events = [];
-      record({ at: now, node: id, kind: "start" });
+      boot(id);
       step(id, { kind: "start" });
     },
     crash(id) {
@@ -244,7 +298,10 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
     run(untilMs = Number.POSITIVE_INFINITY) {
       for (let steps = 0; queue.next() <= untilMs && queue.size > 0; steps++) {
         if (steps === MAX_STEPS)
-          throw new UsageError("no-rest", `expected ${protocol.name} to come to rest within ${MAX_STEPS} steps; give run() a time`);
+          throw new UsageError(
+            "no-rest",
+            `expected ${protocol.name} to come to rest within ${MAX_STEPS} steps; give run() a time`,
+          );
         now = queue.next();
         happen(queue.pop() as Happening<V>);
       }

@@ -12,9 +12,10 @@
  * (`presumed`). Fed to a failure detector, this mends what a missed bound T broke: the node above j is heard of again,
  * `restored`, and bullies j away.
  */
-import { exclude, include } from "../../core/node-set.ts";
+import { exclude, include } from "../node-set.ts";
 import type { Context, NodeId, Protocol, World } from "../../core/protocol.ts";
-import { natural, real, requirePositive, settle, struct, table } from "../../core/shape.ts";
+import { list, natural, real, struct } from "../../core/shape.ts";
+import { requirePositive, settle } from "../options.ts";
 
 export type Bully = {
   state: {
@@ -44,14 +45,18 @@ export interface BullyOptions {
   maxDelayMs: number;
   /** T_process: the longest that a node takes to handle a message. */
   processMs: number;
-  /** The rank of each node, where it is not its id. Ties are broken by id. */
-  ranks: Readonly<Record<NodeId, number>>;
+  /** The rank of each node that has another than its id. Ties are broken by id. */
+  ranks: readonly { node: NodeId; rank: number }[];
 }
 
 /** T = 180 ms: generous on one network segment, and short enough that a failover takes well under a second. */
-const defaults: BullyOptions = { maxDelayMs: 60, processMs: 60, ranks: {} };
+const defaults: BullyOptions = { maxDelayMs: 60, processMs: 60, ranks: [] };
 
-const optionShape = struct<BullyOptions>({ maxDelayMs: real, processMs: real, ranks: table(real) });
+const optionShape = struct<BullyOptions>({
+  maxDelayMs: real,
+  processMs: real,
+  ranks: list(struct<{ node: NodeId; rank: number }>({ node: natural, rank: real }), 1_000),
+});
 
 type State = Bully["state"];
 type Ctx = Context<Bully>;
@@ -66,7 +71,8 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
   /** Whoever answered called an election itself: it waits T and announces, and both messages travel. */
   const coordinatorTimeoutMs = 2 * answerTimeoutMs;
 
-  const rank = (node: NodeId): number => options.ranks[node] ?? node;
+  const ranks = new Map(options.ranks.map(({ node, rank }) => [node, rank]));
+  const rank = (node: NodeId): number => ranks.get(node) ?? node;
   const outranks = (a: NodeId, b: NodeId): boolean => rank(a) > rank(b) || (rank(a) === rank(b) && a > b);
   const higher = (ctx: Ctx, than: NodeId): NodeId[] => ctx.peers.filter((peer) => outranks(peer, than));
   const standsAside = (state: State, node: NodeId): boolean => state.aside.includes(node);
@@ -175,7 +181,13 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
     },
     shapes: {
       message: { election: {}, answer: {}, coordinator: {}, resign: {} },
-      command: { suspect: { node: natural }, restore: { node: natural }, call: {}, resign: {}, stand: {} },
+      command: {
+        suspect: { node: natural },
+        restore: { node: natural },
+        call: {},
+        resign: {},
+        stand: {},
+      },
     },
     source: "García-Molina, IEEE ToC 1982; Coulouris et al. §15.3",
     assumes: ["crash-recovery nodes", "reliable links", "bounded delay: T = 2·T_max + T_process exceeds a round trip"],

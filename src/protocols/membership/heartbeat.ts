@@ -13,7 +13,8 @@
  * when it goes on, and so does not suspect everybody at once.
  */
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
-import { natural, requirePositive, settle, struct } from "../../core/shape.ts";
+import { natural, struct } from "../../core/shape.ts";
+import { requirePositive, settle } from "../options.ts";
 
 export type Heartbeat = {
   state: { beat: number; peers: Record<NodeId, Watch> };
@@ -110,10 +111,32 @@ export function heartbeat(given?: Partial<HeartbeatOptions>): Protocol<Heartbeat
         if (peer !== undefined) suspect(peer, node, ctx);
       },
     },
-    shapes: { message: { alive: { beat: natural } }, command: { presume: { node: natural } } },
+    shapes: {
+      message: { alive: { beat: natural } },
+      command: { presume: { node: natural } },
+    },
     source: "Chandra & Toueg, JACM 1996, §5",
     assumes: ["crash-recovery nodes", "partial synchrony: delays are bounded in the end"],
-    properties: [],
+    properties: [
+      {
+        name: "strong completeness",
+        claim: "in the end, every alive node suspects every crashed one",
+        when: "inTheEnd",
+        holds: ({ alive, state }) =>
+          alive.every((node) =>
+            peersOf(state(node)).every(([peer, { status }]) => alive.includes(peer) || status === "suspected"),
+          ),
+      },
+      {
+        name: "eventual strong accuracy",
+        claim: "in the end, no alive node suspects another alive one",
+        when: "inTheEnd",
+        holds: ({ alive, state }) =>
+          alive.every((node) =>
+            peersOf(state(node)).every(([peer, { status }]) => !alive.includes(peer) || status === "trusted"),
+          ),
+      },
+    ],
     costs: [{ when: "one beat of every node", messages: (nodes) => nodes * (nodes - 1) }],
     view: (state) => ({
       role: Object.values(state.peers).some((peer) => peer.status === "suspected") ? "suspecting" : "calm",
@@ -132,3 +155,6 @@ export function heartbeat(given?: Partial<HeartbeatOptions>): Protocol<Heartbeat
     peer.tolerated -= 1;
   }
 }
+
+const peersOf = ({ peers }: State): [NodeId, Watch][] =>
+  Object.entries(peers).map(([id, watch]) => [Number(id), watch]);

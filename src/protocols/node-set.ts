@@ -1,5 +1,5 @@
 /** Sets of nodes as ascending arrays: plain data with one form per set, so that equal states are equal. */
-import type { NodeId } from "./protocol.ts";
+import type { NodeId } from "../core/protocol.ts";
 
 export function include(set: NodeId[], node: NodeId): void {
   if (set.includes(node)) return;

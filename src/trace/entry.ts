@@ -2,12 +2,15 @@
  * The trace: one object per line of JSON, in the order in which things happened at their node. Simulator, live cluster
  * and pictures share it. `at` is in milliseconds: virtual in the simulator, of the Unix epoch in a live cluster.
  */
-import type { CommandOf, EventOf, MessageOf, NodeId, TimerOf, View, Vocabulary } from "./protocol.ts";
+import type { CommandOf, EventOf, MessageOf, NodeId, TimerOf, View, Vocabulary } from "../core/protocol.ts";
 
 /** Names one message on its way: sender, receiver, the sender's incarnation and a count. Equal at both ends. */
 export type MessageId = string;
 
-export type TraceEntry<V extends Vocabulary = AnyVocabulary> = { readonly at: number; readonly node: NodeId } & Action<V>;
+export type TraceEntry<V extends Vocabulary = AnyVocabulary> = {
+  readonly at: number;
+  readonly node: NodeId;
+} & Action<V>;
 
 type Action<V extends Vocabulary> =
   /** The node's process began, or began again. */

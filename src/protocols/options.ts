@@ -1,0 +1,22 @@
+/** What every algorithm does with the options it is given. */
+import { UsageError, unexpected } from "../core/errors.ts";
+import { problem, type Shape } from "../core/shape.ts";
+
+/** Settles a protocol's options: the defaults, overridden by what was given, every unknown word or wrong kind refused. */
+export function settle<O extends object>(
+  defaults: O,
+  shape: Shape<O>,
+  given: Partial<O> | undefined,
+  owner: string,
+): O {
+  const settled = { ...defaults, ...given };
+  const wrong = problem(shape, settled, owner);
+  if (wrong !== null) throw new UsageError("bad-option", wrong);
+  return settled;
+}
+
+/** Refuses a duration or count that is not above zero. */
+export function requirePositive(name: string, value: number): void {
+  if (!(Number.isFinite(value) && value > 0))
+    throw new UsageError("bad-option", unexpected(name, "a finite number > 0", value));
+}
