@@ -1,0 +1,10 @@
+/** The contract and what algorithms are built from: for those who write their own. */
+export * from "./assemble.ts";
+export * from "./clocks.ts";
+export * from "./errors.ts";
+export * from "./plain.ts";
+export * from "./protocol.ts";
+export * from "./quorums.ts";
+export * from "./random.ts";
+export * from "./shape.ts";
+export * from "./step.ts";

@@ -1,0 +1,76 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { canonical, clone, equal, hash } from "./plain.ts";
+
+const plainData = fc.jsonValue();
+
+/** The same data with every object's keys in the opposite order. */
+function reversed(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(reversed);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .map(([key, item]) => [key, reversed(item)])
+      .reverse(),
+  );
+}
+
+describe("plain data", () => {
+  it("a clone is equal and shares nothing", () => {
+    fc.assert(
+      fc.property(plainData, (value) => {
+        const copy = clone(value);
+        expect(copy).toEqual(value);
+        expect(equal(copy, value)).toBe(true);
+        if (typeof value === "object" && value !== null) expect(copy).not.toBe(value);
+      }),
+    );
+  });
+
+  it("the order of keys changes neither equality, nor canonical text, nor hash", () => {
+    fc.assert(
+      fc.property(plainData, (value) => {
+        expect(equal(value, reversed(value))).toBe(true);
+        expect(hash(value)).toBe(hash(reversed(value)));
+      }),
+    );
+  });
+
+  it("equal canonical text means equal values", () => {
+    fc.assert(
+      fc.property(plainData, plainData, (a, b) => {
+        let same = true;
+        try {
+          expect(a).toStrictEqual(b);
+        } catch {
+          same = false;
+        }
+        expect(canonical(a) === canonical(b)).toBe(same);
+      }),
+    );
+  });
+
+  it.each([
+    [[1, 2], [12]],
+    [{ a: "1" }, { a: 1 }],
+    [null, "null"],
+    [0, -0],
+    [[[]], []],
+    [{}, []],
+  ])("tells %j from %j", (a, b) => {
+    expect(equal(a, b)).toBe(false);
+    expect(hash(a)).not.toBe(hash(b));
+  });
+
+  it("hashes spread: 100,000 neighbouring states collide nowhere", () => {
+    const seen = new Set(Array.from({ length: 100_000 }, (_, i) => hash({ term: i, log: [i % 7] })));
+    expect(seen.size).toBe(100_000);
+  });
+
+  it.each([new Map(), new Date(0), () => 0, Symbol("x"), 1n, new (class Secret {})()])(
+    "refuses what is not plain data",
+    (value) => {
+      expect(() => clone({ value })).toThrow("expected state, messages and records to be plain data");
+    },
+  );
+});

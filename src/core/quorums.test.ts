@@ -1,0 +1,32 @@
+import { describe, expect, it } from "vitest";
+import { byzantineQuorum, intersecting, majority, toleratedByzantine, toleratedCrashes } from "./quorums.ts";
+
+function subsets(nodes: number, size: number): number[][] {
+  const all = Array.from({ length: 2 ** nodes }, (_, bits) =>
+    Array.from({ length: nodes }, (_, node) => node).filter((node) => (bits >> node) & 1),
+  );
+  return all.filter((set) => set.length === size);
+}
+
+describe("quorums", () => {
+  it.each([1, 2, 3, 4, 5, 6, 7])("of %i nodes any two majorities meet, and no smaller sets all do", (nodes) => {
+    expect(intersecting(subsets(nodes, majority(nodes)))).toBe(true);
+    if (majority(nodes) > 1) expect(intersecting(subsets(nodes, majority(nodes) - 1))).toBe(false);
+    expect(nodes - toleratedCrashes(nodes)).toBe(majority(nodes));
+  });
+
+  it.each([4, 5, 6, 7])("of %i nodes any two Byzantine quorums meet in more nodes than can be faulty", (nodes) => {
+    const sets = subsets(nodes, byzantineQuorum(nodes));
+    for (const a of sets)
+      for (const b of sets)
+        expect(a.filter((node) => b.includes(node)).length).toBeGreaterThan(toleratedByzantine(nodes));
+  });
+
+  it("N = 3f + 1 gives quorums of 2f + 1", () => {
+    for (const f of [1, 2, 3]) expect(byzantineQuorum(3 * f + 1)).toBe(2 * f + 1);
+  });
+
+  it.each([0, -1, 1.5, Number.NaN])("refuses %d nodes", (nodes) => {
+    expect(() => majority(nodes)).toThrow("expected the number of nodes to be a whole number > 0");
+  });
+});

@@ -1,0 +1,240 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { NodeId } from "../../core/protocol.ts";
+import { type Simulation, simulation } from "../../sim/simulation.ts";
+import { storyLine } from "../../trace/story.ts";
+import { type Bully, type BullyOptions, bully } from "./bully.ts";
+
+/** T = 2·10 + 5 = 25 ms, and messages that travel 10 ms. */
+const bounds = { maxDelayMs: 10, processMs: 5 };
+
+interface Setting {
+  nodes: number;
+  crashed?: readonly NodeId[];
+  delayMs?: number | readonly [number, number];
+  seed?: number;
+  options?: Partial<BullyOptions>;
+}
+
+interface Stage {
+  sim: Simulation<Bully>;
+  story: string[];
+  leaders(): Record<NodeId, NodeId | null>;
+}
+
+/** Nodes that have been running idly; some of them have crashed. */
+function stage({ nodes, crashed = [], delayMs = 10, seed = 1, options = {} }: Setting): Stage {
+  const story: string[] = [];
+  const sim = simulation<Bully>({
+    protocol: bully({ ...bounds, ...options }),
+    nodes: Array.from({ length: nodes }, (_, i) => i),
+    seed,
+    delayMs,
+    trace: (entry) => story.push(storyLine(entry)),
+  });
+  for (let node = 0; node < nodes; node++) if (!crashed.includes(node)) sim.wake(node);
+  story.length = 0;
+  const leaders = () => Object.fromEntries(sim.world.alive.map((node) => [node, sim.world.state(node).leader]));
+  return { sim, story, leaders };
+}
+
+/** The highest led, and has just crashed. */
+function widowed(nodes: number): Stage {
+  const staged = stage({ nodes });
+  staged.sim.command(nodes - 1, { type: "call" });
+  staged.sim.run();
+  staged.sim.crash(nodes - 1);
+  return staged;
+}
+
+const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
+
+describe("bully: the worked examples of the catalogue", () => {
+  it("(a) of 8 nodes 7 has crashed and 4 notices: 6 announces itself", async () => {
+    const { sim, story, leaders } = stage({ nodes: 8, crashed: [7] });
+    sim.command(4, { type: "call" });
+    sim.run();
+    expect(leaders()).toEqual(Object.fromEntries(range(0, 6).map((node) => [node, 6])));
+    expect(sim.messages.byType).toEqual({ election: 6, answer: 3, coordinator: 6 });
+    expect(sim.violations).toEqual([]);
+    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("stories/bully-a-highest-crashed.txt");
+  });
+
+  it("(b) the same, but 6 crashes after answering 5: 5 waits, times out and elects itself", async () => {
+    const { sim, story, leaders } = stage({ nodes: 8, crashed: [7] });
+    sim.command(4, { type: "call" });
+    sim.run(21); // 4 asked at 0, 5 asked at 10, 6 answered at 20 at the latest.
+    sim.crash(6);
+    sim.run();
+    expect(leaders()).toEqual(Object.fromEntries(range(0, 5).map((node) => [node, 5])));
+    expect(sim.violations).toEqual([]);
+    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("stories/bully-b-next-crashes-too.txt");
+  });
+
+  it("(c) a recovered 7 takes over from a working 6", async () => {
+    const { sim, story, leaders } = widowed(8);
+    sim.command(6, { type: "suspect", node: 7 });
+    sim.run();
+    expect(leaders()[0]).toBe(6);
+    story.length = 0;
+    sim.start(7);
+    sim.run();
+    expect(leaders()).toEqual(Object.fromEntries(range(0, 7).map((node) => [node, 7])));
+    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("stories/bully-c-recovery.txt");
+  });
+});
+
+describe("bully: what it costs", () => {
+  it.each(range(3, 64))("N = %i: N − 2 when the second-highest notices the crash", (nodes) => {
+    const { sim } = widowed(nodes);
+    const before = sim.messages.total;
+    sim.command(nodes - 2, { type: "suspect", node: nodes - 1 });
+    sim.run();
+    expect(sim.messages.total - before).toBe(bully().costs[0]?.messages(nodes));
+    expect(sim.messages.total - before).toBe(nodes - 2);
+  });
+
+  it.each(range(3, 64))("N = %i: N² − N − 1 when the lowest calls and the highest has crashed", (nodes) => {
+    const { sim } = stage({ nodes, crashed: [nodes - 1] });
+    sim.command(0, { type: "call" });
+    sim.run();
+    expect(sim.messages.total).toBe(bully().costs[1]?.messages(nodes));
+    expect(sim.messages.byType).toEqual({
+      election: (nodes * (nodes - 1)) / 2,
+      answer: ((nodes - 1) * (nodes - 2)) / 2,
+      coordinator: nodes - 2,
+    });
+  });
+});
+
+describe("bully: what it promises", () => {
+  const callers = fc.array(fc.record({ node: fc.nat(5), at: fc.nat(60) }), { minLength: 1, maxLength: 6 });
+
+  it("E1, E2: any callers, up to N at once, any one crash: the highest alive leads", () => {
+    fc.assert(
+      fc.property(
+        fc.integer(),
+        callers,
+        fc.option(fc.record({ node: fc.nat(5), at: fc.nat(80) })),
+        (seed, calling, crash) => {
+          const { sim, leaders } = stage({ nodes: 6, seed, delayMs: [1, 10] });
+          const happenings = [
+            ...calling.map(({ node, at }) => ({
+              at,
+              deed: () => sim.world.alive.includes(node) && sim.command(node, { type: "call" }),
+            })),
+            ...(crash === null ? [] : [{ at: crash.at, deed: () => sim.crash(crash.node) }]),
+          ].sort((a, b) => a.at - b.at);
+          for (const { at, deed } of happenings) {
+            sim.run(at);
+            deed();
+          }
+          sim.run();
+          // Whoever is left and follows the crashed one is told, as a failure detector would.
+          if (crash !== null)
+            for (const node of sim.world.alive) sim.command(node, { type: "suspect", node: crash.node });
+          sim.run();
+          expect(sim.violations).toEqual([]);
+          const known = Object.values(leaders()).filter((leader) => leader !== null);
+          expect(new Set(known)).toEqual(new Set(known.length > 0 ? [Math.max(...sim.world.alive)] : []));
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  it("is violated when the bound on delay is: two leaders at rest", () => {
+    const broken = range(1, 200).filter((seed) => {
+      const { sim } = stage({ nodes: 3, seed, delayMs: [1, 100] });
+      for (const node of range(0, 2)) sim.command(node, { type: "call" });
+      sim.run();
+      return sim.violations.some(({ property }) => property === "E1 safety");
+    });
+    expect(broken.length).toBeGreaterThan(0);
+  });
+
+  it("is violated as the source says: the coordinator recovers as another declares itself", () => {
+    const outcomes = range(1, 50).map((seed) => {
+      const race = stage({ nodes: 3, crashed: [2], delayMs: [1, 40], seed });
+      race.sim.command(1, { type: "suspect", node: 2 });
+      race.sim.command(1, { type: "call" }); // 1 announces itself to 0 …
+      race.sim.start(2); // … as 2 announces itself to both.
+      race.sim.run();
+      return race.leaders()[0];
+    });
+    expect(new Set(outcomes)).toEqual(new Set([1, 2]));
+  });
+
+  it("late answers, repeated announcements and stale timers change nothing", () => {
+    const { sim } = stage({ nodes: 4 });
+    for (const node of range(0, 3)) sim.command(node, { type: "call" });
+    sim.run();
+    const settled = JSON.stringify(range(0, 3).map((node) => sim.world.state(node)));
+    const before = sim.messages.total;
+    const { receive } = bully(bounds);
+    const silent = { self: 0, peers: [1, 2, 3], cancelTimer: () => undefined } as never;
+    receive.answer(sim.world.state(0), 3, { type: "answer" }, silent);
+    receive.coordinator(sim.world.state(0), 3, { type: "coordinator" }, silent);
+    sim.run();
+    expect(JSON.stringify(range(0, 3).map((node) => sim.world.state(node)))).toBe(settled);
+    expect(sim.messages.total).toBe(before);
+  });
+});
+
+describe("bully: resignation and rank", () => {
+  it("a leader that resigns is succeeded by the next, and knows it", async () => {
+    const { sim, story, leaders } = stage({ nodes: 4 });
+    sim.command(3, { type: "call" });
+    sim.run();
+    story.length = 0;
+    sim.command(3, { type: "resign" });
+    sim.run();
+    expect(leaders()).toEqual({ 0: 2, 1: 2, 2: 2, 3: 2 });
+    expect(sim.violations).toEqual([]);
+    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("stories/bully-resignation.txt");
+    sim.command(3, { type: "stand" });
+    sim.run();
+    expect(leaders()).toEqual({ 0: 3, 1: 3, 2: 3, 3: 3 });
+  });
+
+  it("when everybody resigns nobody leads, and the first to stand again does", () => {
+    const { sim, leaders } = stage({ nodes: 3 });
+    for (const node of [2, 1, 0]) {
+      sim.command(node, { type: "resign" });
+      sim.run();
+    }
+    expect(leaders()).toEqual({ 0: null, 1: null, 2: null });
+    sim.command(0, { type: "stand" });
+    sim.run();
+    expect(leaders()).toEqual({ 0: 0, 1: 0, 2: 0 });
+    expect(sim.violations).toEqual([]);
+  });
+
+  it("a resignation that a restarted node never heard of is told to it", () => {
+    const { sim, leaders } = stage({ nodes: 3 });
+    sim.command(2, { type: "resign" });
+    sim.run();
+    sim.crash(1);
+    sim.start(1);
+    sim.run();
+    expect(leaders()).toEqual({ 0: 1, 1: 1, 2: 1 });
+  });
+
+  it("the highest rank leads, and ids break ties: the least loaded of four", () => {
+    const ranks = [1 / 8, 1 / 2, 1 / 2, 1 / 4].map((rank, node) => ({ node, rank }));
+    const { sim, leaders } = stage({ nodes: 4, options: { ranks } });
+    sim.command(0, { type: "call" });
+    sim.run();
+    expect(leaders()).toEqual({ 0: 2, 1: 2, 2: 2, 3: 2 });
+    expect(sim.violations).toEqual([]);
+  });
+
+  it.each<[Partial<BullyOptions>, string]>([
+    [{ maxDelayMs: -5 }, "expected bully.maxDelayMs to be a finite number > 0, got -5"],
+    [{ processMs: Number.NaN }, "expected bully.processMs to be a finite number, got NaN"],
+    [{ patience: 3 } as never, "expected bully.patience to be absent, got 3"],
+    [{ ranks: [{ node: 1 }] } as never, "expected bully.ranks[0].rank to be a finite number, got undefined"],
+  ])("refuses the options %j", (options, sentence) => {
+    expect(() => bully(options)).toThrow(sentence);
+  });
+});

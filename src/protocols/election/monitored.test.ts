@@ -1,0 +1,104 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { NodeId } from "../../core/protocol.ts";
+import { type Simulation, simulation } from "../../sim/simulation.ts";
+import { type MonitoredBully, monitoredBully } from "./monitored.ts";
+
+const NODES = 5;
+/** Longer than detection, election and the correction of a missed bound take together. */
+const SETTLE_MS = 5_000;
+
+function stage(seed: number, delayMs: readonly [number, number] = [1, 50]): Simulation<MonitoredBully> {
+  const nodes = Array.from({ length: NODES }, (_, i) => i);
+  const sim = simulation<MonitoredBully>({ protocol: monitoredBully(), nodes, seed, delayMs });
+  for (const node of nodes) sim.start(node);
+  return sim;
+}
+
+const leaders = (sim: Simulation<MonitoredBully>) =>
+  new Set(sim.world.alive.map((node) => sim.world.state(node).election.leader));
+
+type Deed = { at: number; node: NodeId; other: NodeId; kind: "crash" | "start" | "cut" | "mend" | "call" };
+const deeds = fc
+  .array(
+    fc.record({
+      at: fc.nat(4_000),
+      node: fc.nat(NODES - 1),
+      other: fc.nat(NODES - 1),
+      kind: fc.constantFrom<Deed["kind"]>("crash", "start", "cut", "mend", "call"),
+    }),
+    { maxLength: 12 },
+  )
+  .map((list) => list.sort((a, b) => a.at - b.at));
+
+function apply(sim: Simulation<MonitoredBully>, { at, node, other, kind }: Deed): void {
+  sim.run(at);
+  const alive = sim.world.alive.includes(node);
+  if (kind === "cut" || kind === "mend") {
+    if (node !== other) sim[kind](node, other);
+  } else if (kind === "start") alive || sim.start(node);
+  else if (alive && kind === "crash") sim.crash(node);
+  else if (alive) sim.command(node, { type: "election", body: { type: "call" } });
+}
+
+function mendAll(sim: Simulation<MonitoredBully>): void {
+  for (let from = 0; from < NODES; from++) for (let to = 0; to < NODES; to++) if (from !== to) sim.mend(from, to);
+}
+
+describe("bully with a failure detector", () => {
+  it("comes to one leader, the highest alive, whatever crashed, recovered or was cut off before", () => {
+    fc.assert(
+      fc.property(fc.integer(), deeds, (seed, script) => {
+        const sim = stage(seed);
+        for (const deed of script) apply(sim, deed);
+        mendAll(sim);
+        sim.run(sim.now + SETTLE_MS);
+        if (sim.world.alive.length === 0) return;
+        expect(leaders(sim)).toEqual(new Set([Math.max(...sim.world.alive)]));
+        expect(sim.verdict().filter(({ property }) => property.startsWith("detector"))).toEqual([]);
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it("mends what a missed bound broke: answers later than T elect wrong leaders, who do not last", () => {
+    let wrong = 0;
+    fc.assert(
+      fc.property(fc.integer(), (seed) => {
+        const sim = stage(seed, [1, 240]); // A round trip takes up to 480 ms, and T is 180 ms.
+        for (const at of [100, 200, 300]) {
+          sim.run(at);
+          wrong += [...leaders(sim)].some((leader) => leader !== null && leader < NODES - 1) ? 1 : 0;
+        }
+        sim.run(10_000);
+        expect(leaders(sim)).toEqual(new Set([NODES - 1]));
+      }),
+      { numRuns: 50 },
+    );
+    expect(wrong).toBeGreaterThan(0);
+  });
+
+  it("a partition has a leader on each side, and one again when it heals", () => {
+    const sim = stage(3);
+    sim.run(1_000);
+    for (const a of [0, 1, 2]) for (const b of [3, 4]) [sim.cut(a, b), sim.cut(b, a)];
+    sim.run(3_000);
+    expect(sim.world.alive.map((node) => sim.world.state(node).election.leader)).toEqual([2, 2, 2, 4, 4]);
+    mendAll(sim);
+    sim.run(5_000);
+    expect(leaders(sim)).toEqual(new Set([4]));
+  });
+
+  it("fails over in under a second of virtual time with default options", () => {
+    fc.assert(
+      fc.property(fc.integer(), fc.nat(99), (seed, offset) => {
+        const sim = stage(seed, [0, 5]);
+        sim.run(2_000 + offset);
+        sim.crash(NODES - 1);
+        sim.run(sim.now + 1_000);
+        expect(leaders(sim)).toEqual(new Set([NODES - 2]));
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
