@@ -1,0 +1,46 @@
+/** Bursts: messages so close together that they can be read only when looked at more closely. */
+import { type Message, momentOf } from "../history/chronicle.ts";
+
+export interface Burst {
+  readonly from: number;
+  readonly to: number;
+  readonly messages: readonly Message[];
+}
+
+/** Groups messages that are at most `gapMs` apart. In order of time. */
+export function burstsOf(messages: readonly Message[], gapMs: number): Burst[] {
+  const inOrder = messages.toSorted((a, b) => momentOf(a) - momentOf(b));
+  const bursts: { from: number; to: number; messages: Message[] }[] = [];
+  for (const message of inOrder) {
+    const last = bursts.at(-1);
+    if (last !== undefined && momentOf(message) - last.to <= gapMs) {
+      last.messages.push(message);
+      last.to = Math.max(last.to, arrivalOf(message));
+    } else {
+      bursts.push({ from: momentOf(message), to: arrivalOf(message), messages: [message] });
+    }
+  }
+  return bursts;
+}
+
+/** A loss may be noticed long after the exchange was over, so it does not lengthen it. */
+function arrivalOf(message: Message): number {
+  return Math.max(momentOf(message), message.receivedAt ?? 0);
+}
+
+/** Longer than the silence in which an election waits for answers. */
+const TURN_MS = 400;
+
+/** The last exchange that is long enough to be worth a look; a single message only if there is nothing else. */
+export function lastBurst(messages: readonly Message[]): Burst | null {
+  const bursts = burstsOf(messages, TURN_MS);
+  return bursts.findLast((burst) => burst.messages.length > 1) ?? bursts.at(-1) ?? null;
+}
+
+/** What the burst is mostly about: the part that most of its messages belong to. */
+export function subjectOf(burst: Burst): string | null {
+  const counts = new Map<string, number>();
+  for (const { name } of burst.messages)
+    if (name.part !== null) counts.set(name.part, (counts.get(name.part) ?? 0) + 1);
+  return [...counts].sort((a, b) => b[1] - a[1])[0]?.[0] ?? null;
+}

@@ -1,0 +1,60 @@
+/**
+ * How each message type is drawn: a colour, a dash and an arrowhead of its own, so that types differ without colour too.
+ * A type keeps its ink as long as it can: its name decides, and only a clash moves it on.
+ */
+
+export interface Ink {
+  /** Names the colour `--ink-0` … `--ink-7` of the page. */
+  readonly slot: number;
+  /** An SVG dash array; empty for a solid line. */
+  readonly dash: string;
+  readonly head: Head;
+}
+
+/** An arrowhead in SVG path words, its tip at the origin, pointing to +x. Open ones are stroked, the others filled. */
+export interface Head {
+  readonly path: string;
+  readonly open: boolean;
+}
+
+const triangle: Head = { path: "M0 0L-10 -4L-10 4Z", open: false };
+const chevron: Head = { path: "M-8.5 -4.8L0 0L-8.5 4.8", open: true };
+const diamond: Head = { path: "M0 0L-5.5 -4.2L-11 0L-5.5 4.2Z", open: false };
+const disc: Head = { path: "M0 0A3.9 3.9 0 1 1 -7.8 0A3.9 3.9 0 1 1 0 0Z", open: false };
+const square: Head = { path: "M0 -3.4L0 3.4L-6.8 3.4L-6.8 -3.4Z", open: false };
+const hollow: Head = { path: "M-1 0L-10 -4.2L-10 4.2Z", open: true };
+const ring: Head = { path: "M-0.5 0A3.9 3.9 0 1 1 -8.3 0A3.9 3.9 0 1 1 -0.5 0Z", open: true };
+const barb: Head = { path: "M-5 -4.8L0 0L-5 4.8M-10 -4.8L-5 0L-10 4.8", open: true };
+
+const inks: readonly Ink[] = [
+  { slot: 0, dash: "12 4", head: square },
+  { slot: 1, dash: "4 2.5", head: hollow },
+  { slot: 2, dash: "", head: triangle },
+  { slot: 3, dash: "7 3.5", head: chevron },
+  { slot: 4, dash: "9 3 1.5 3", head: disc },
+  { slot: 5, dash: "9 3 1.5 3 1.5 3", head: ring },
+  { slot: 6, dash: "1.5 3", head: diamond },
+  { slot: 7, dash: "2.5 2.5", head: barb },
+];
+
+export class Inkwell {
+  readonly #byName = new Map<string, Ink>();
+
+  of(name: string): Ink {
+    const known = this.#byName.get(name);
+    if (known !== undefined) return known;
+    const taken = new Set(this.#byName.values());
+    const wish = hash(name) % inks.length;
+    const inTurn = [...inks.slice(wish), ...inks.slice(0, wish)];
+    const ink = (inTurn.find((each) => !taken.has(each)) ?? inTurn[0]) as Ink;
+    this.#byName.set(name, ink);
+    return ink;
+  }
+}
+
+/** FNV-1a. */
+function hash(text: string): number {
+  let value = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193) >>> 0;
+  return value;
+}

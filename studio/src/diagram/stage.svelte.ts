@@ -1,0 +1,79 @@
+/**
+ * Keeps the picture up to date at little cost. The picture is laid out anew only when something changed; between that,
+ * it is merely shifted. What stands still in it keeps its coordinates, so nothing of it has to be touched.
+ */
+import type { NodeId } from "../../../src/core/protocol.ts";
+import type { Studio } from "../live/studio.svelte.ts";
+import { type Frame, layOut, type Picture } from "./layout.ts";
+import type { Viewport } from "./viewport.svelte.ts";
+import type { Window } from "./window.ts";
+
+/** The picture reaches this far beyond the window, in windows. */
+const AHEAD = 0.5;
+const LAYOUT_MS = 80;
+/** Even without news the present moves on. */
+const IDLE_MS = 1_000;
+
+export interface Rows {
+  readonly nodes: readonly NodeId[];
+  readonly rowHeight: number;
+  readonly top: number;
+}
+
+/** How the picture lies under the window, in pixels. */
+export interface Shift {
+  readonly left: number;
+  /** Where the present is. */
+  readonly present: number;
+  readonly msPerPx: number;
+}
+
+export class Stage {
+  picture = $state.raw<Picture | null>(null);
+
+  #laidOutAt = 0;
+  #drawnRevision = -1;
+
+  /** How wide the picture is under a window of `width` pixels. */
+  static widthUnder(width: number): number {
+    return Math.round(width * (1 + AHEAD));
+  }
+
+  /** To be called once per frame. Null while there is nothing to show. */
+  update(studio: Studio, viewport: Viewport, rows: Rows, width: number): Shift | null {
+    if (studio.chronicle === null || width === 0) return null;
+    const now = studio.now();
+    const window = viewport.window(now);
+    const wanted = this.#frameFor(window, viewport, rows, width);
+    const isNews = studio.revision !== this.#drawnRevision;
+    const age = performance.now() - this.#laidOutAt;
+    const isDue = age > IDLE_MS || (age > LAYOUT_MS && isNews);
+    if (this.picture === null || wanted !== this.picture.frame || isDue) {
+      this.picture = layOut(studio.chronicle, wanted);
+      this.#laidOutAt = performance.now();
+      this.#drawnRevision = studio.revision;
+    }
+    const msPerPx = window.spanMs / width;
+    return {
+      left: (this.picture.frame.from - window.from) / msPerPx,
+      present: (now - window.from) / msPerPx,
+      msPerPx,
+    };
+  }
+
+  /** The frame that is there, as long as it will do. */
+  #frameFor(window: Window, { origin, following }: Viewport, rows: Rows, width: number): Frame {
+    const frame = this.picture?.frame;
+    const wide = Stage.widthUnder(width);
+    const spanMs = window.spanMs * (wide / width);
+    if (frame !== undefined) {
+      const drift = (window.from - frame.from) / window.spanMs;
+      const sameScale = Math.abs((frame.to - frame.from) / spanMs - 1) < 1e-6 && frame.width === wide;
+      const sameRows = frame.nodes === rows.nodes && frame.rowHeight === rows.rowHeight && frame.top === rows.top;
+      const sameMood = frame.origin === origin && frame.still === !following;
+      const covers = following ? drift >= 0 && drift < AHEAD * 0.9 : Math.abs(drift) < 1e-6;
+      if (sameScale && sameRows && sameMood && covers) return frame;
+    }
+    return { ...rows, from: window.from, to: window.from + spanMs, width: wide, origin, still: !following };
+  }
+}

@@ -1,0 +1,58 @@
+/** The stretch of time that the diagram shows, and how zooming and panning change it. Times and spans in milliseconds. */
+
+export interface Window {
+  readonly from: number;
+  readonly spanMs: number;
+}
+
+/** Where the present stands while the diagram follows it: right of it is room for the latest labels. */
+export const PRESENT = 0.945;
+
+export const SHORTEST_MS = 0.5;
+/** A minute up to the present. */
+export const LONGEST_MS = 60_000 / PRESENT;
+
+/** Room left and right of what was framed, as a share of it. */
+const MARGIN = 0.12;
+
+/** Zooms by `factor` (below 1: closer) so that `at` stays where it is on the screen. */
+export function zoomed(window: Window, at: number, factor: number): Window {
+  const spanMs = clamp(window.spanMs * factor, SHORTEST_MS, LONGEST_MS);
+  const share = (at - window.from) / window.spanMs;
+  return { from: at - share * spanMs, spanMs };
+}
+
+export function panned(window: Window, byMs: number): Window {
+  return { ...window, from: window.from + byMs };
+}
+
+/** The window that shows everything from `from` to `to` with a margin. */
+export function framing(from: number, to: number): Window {
+  const spanMs = clamp((to - from) * (1 + 2 * MARGIN), SHORTEST_MS * 4, LONGEST_MS);
+  return { from: (from + to - spanMs) / 2, spanMs };
+}
+
+/** The window that has the present at its edge. */
+export function followingWindow(now: number, spanMs: number): Window {
+  return { from: now - spanMs * PRESENT, spanMs };
+}
+
+/** Keeps the window within what is known: not after the present, not wholly before the beginning. */
+export function within(window: Window, begin: number, now: number): Window {
+  const latest = followingWindow(now, window.spanMs).from;
+  const earliest = Math.min(begin - window.spanMs * 0.1, latest);
+  return { ...window, from: clamp(window.from, earliest, latest) };
+}
+
+/** Between two windows: spans change by equal ratios, so that a deep zoom looks steady. `progress` 0 … 1. */
+export function between(start: Window, end: Window, progress: number): Window {
+  const spanMs = start.spanMs * (end.spanMs / start.spanMs) ** progress;
+  const change = start.spanMs - end.spanMs;
+  // The point that both windows show at the same place stays there; without one, the way is straight.
+  const share = Math.abs(change) < 1e-9 ? progress : (start.spanMs - spanMs) / change;
+  return { from: start.from + (end.from - start.from) * share, spanMs };
+}
+
+function clamp(value: number, low: number, high: number): number {
+  return Math.min(Math.max(value, low), high);
+}

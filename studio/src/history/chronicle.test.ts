@@ -1,0 +1,109 @@
+import { describe, expect, test } from "vitest";
+import type { TraceEntry } from "../../../src/trace/entry.ts";
+import { Chronicle, KEPT_MS } from "./chronicle.ts";
+import { clusterOf, nodePicture, receive, replaced, send } from "./fixtures.ts";
+
+const beat = (at: number): TraceEntry => ({
+  at,
+  node: 0,
+  kind: "send",
+  id: `beat ${at}`,
+  to: 1,
+  message: { type: "detector", body: { type: "alive" } } as { type: string },
+});
+
+describe("messages", () => {
+  test("both ends of a message become one, whichever is heard of first", () => {
+    const chronicle = new Chronicle(clusterOf([1, 1]), [receive(12, 0, 1, 10), send(10, 0, 1)]);
+    expect(chronicle.messages).toHaveLength(1);
+    expect(chronicle.messages[0]).toMatchObject({
+      from: 0,
+      to: 1,
+      sentAt: 10,
+      receivedAt: 12,
+      name: { short: "election" },
+    });
+  });
+
+  test("a lost message knows where and why", () => {
+    const lost: TraceEntry = { at: 11, node: 0, kind: "lost", id: "0>1@10", to: 1, why: "cut" };
+    const chronicle = new Chronicle(clusterOf([1, 1]), [send(10, 0, 1), lost]);
+    expect(chronicle.messages[0]?.loss).toEqual({ at: 11, node: 0, why: "cut" });
+  });
+
+  test("heartbeats are chatter from the first on, and their timers leave no mark", () => {
+    const timeout: TraceEntry = { at: 9, node: 0, kind: "timeout", timer: "detector.beat" };
+    const chronicle = new Chronicle(clusterOf([1, 1]), [timeout, beat(10)]);
+    expect([chronicle.messages.length, chronicle.chatter.length, chronicle.marks.length]).toEqual([0, 1, 0]);
+  });
+
+  test("what is said second after second becomes chatter; a burst of any size does not", () => {
+    const burst = Array.from({ length: 500 }, (_, i) => send(100 + i / 10, 0, 1, "coordinator", `burst ${i}`));
+    const steady = Array.from({ length: 120 }, (_, i) => send(i * 100, 0, 1, "ping", `ping ${i}`));
+    const chronicle = new Chronicle(clusterOf([1, 1], 12_000), [...burst, ...steady]);
+    expect(new Set(chronicle.messages.map(({ name }) => name.short))).toEqual(new Set(["coordinator"]));
+    expect(chronicle.chatter).toHaveLength(120);
+  });
+
+  test("nothing older than the time kept remains, nor its identity", () => {
+    const chronicle = new Chronicle(clusterOf([1, 1]), [send(10, 0, 1)]);
+    chronicle.forget(10 + KEPT_MS);
+    expect(chronicle.messages).toEqual([]);
+    expect(chronicle.find("0>1@10")).toBeUndefined();
+  });
+});
+
+describe("lives", () => {
+  test("without evidence, what is now was always so", () => {
+    const chronicle = new Chronicle(clusterOf([1, 1]), []);
+    expect(chronicle.lives.get(1)?.stretches()).toEqual([
+      { from: -Infinity, to: Infinity, condition: "running", leads: true, role: "leader" },
+    ]);
+  });
+
+  test("a crash heard of twice happened once, when the trace says", () => {
+    const before = clusterOf([1, 1]);
+    const chronicle = new Chronicle(before, []);
+    chronicle.observe(replaced(before, nodePicture(1, null, "exited"), 2_040), before);
+    chronicle.add([{ at: 2_000, node: 1, kind: "crash" }]);
+    expect(
+      chronicle.lives
+        .get(1)
+        ?.stretches()
+        .map(({ from, condition }) => [from, condition]),
+    ).toEqual([
+      [-Infinity, "running"],
+      [2_000, "gone"],
+    ]);
+  });
+
+  test("a pause is known from the supervisor alone", () => {
+    const before = clusterOf([1, 1]);
+    const chronicle = new Chronicle(before, []);
+    const paused = replaced(before, nodePicture(1, { role: "leader", leader: 1 }, "paused"), 2_000);
+    chronicle.observe(paused, before);
+    chronicle.observe(replaced(paused, nodePicture(1, { role: "leader", leader: 1 }), 3_000), paused);
+    expect(
+      chronicle.lives
+        .get(1)
+        ?.stretches()
+        .map(({ from, condition }) => [from, condition]),
+    ).toEqual([
+      [-Infinity, "running"],
+      [2_000, "paused"],
+      [3_000, "running"],
+    ]);
+  });
+
+  test("forgetting keeps how things stood", () => {
+    const chronicle = new Chronicle(clusterOf([1, 1]), []);
+    const life = chronicle.lives.get(0);
+    life?.viewed(2_000, { role: "leader", leader: 0 });
+    life?.viewed(3_000, { role: "follower", leader: 1 });
+    life?.forget(2_500);
+    expect(life?.stretches().map(({ from, leads }) => [from, leads])).toEqual([
+      [-Infinity, true],
+      [3_000, false],
+    ]);
+  });
+});

@@ -1,0 +1,182 @@
+/**
+ * What the page remembers of the last minute: messages with both their ends, marks, and the life of every process.
+ * Entries of different nodes may come a little late, so a receipt may be heard of before its sending.
+ */
+import type { ClusterPicture } from "../../../src/cluster/feed.ts";
+import type { NodeId } from "../../../src/core/protocol.ts";
+import type { LossReason, MessageId, TraceEntry } from "../../../src/trace/entry.ts";
+import { Chatter } from "./chatter.ts";
+import { Life } from "./life.ts";
+import { type Name, nameOf, nameOfWord, type Tagged } from "./naming.ts";
+
+export interface Message {
+  readonly id: MessageId;
+  readonly name: Name;
+  readonly from: NodeId;
+  readonly to: NodeId;
+  readonly content: Tagged;
+  /** Null while only the receipt is known. */
+  sentAt: number | null;
+  receivedAt: number | null;
+  loss: { readonly at: number; readonly node: NodeId; readonly why: LossReason } | null;
+}
+
+/** Something that happened at one node alone. Starts and crashes stand in its `Life`. */
+export interface Mark {
+  readonly key: number;
+  readonly at: number;
+  readonly node: NodeId;
+  readonly kind: "timeout" | "command" | "event";
+  readonly name: Name;
+  readonly content: Tagged | null;
+}
+
+/** Nothing older is kept, in milliseconds. */
+export const KEPT_MS = 66_000;
+
+/** An upper bound whatever the rate; messages that make sense come first, chatter is cut shorter. */
+const MAX_MESSAGES = 6_000;
+const MAX_CHATTER = 14_000;
+const MAX_MARKS = 4_000;
+
+export class Chronicle {
+  /** In order of arrival, which is nearly the order of time. */
+  messages: Message[] = [];
+  chatter: Message[] = [];
+  marks: Mark[] = [];
+  readonly lives = new Map<NodeId, Life>();
+  readonly chatty = new Chatter();
+
+  readonly #byId = new Map<MessageId, Message>();
+  #marksMade = 0;
+
+  constructor(cluster: ClusterPicture, entries: readonly TraceEntry[]) {
+    for (const node of cluster.nodes) this.lives.set(node.id, new Life(node.id));
+    this.add(entries);
+    for (const node of cluster.nodes) this.#life(node.id).supposeBefore(node);
+    this.forget(cluster.now - KEPT_MS);
+  }
+
+  add(entries: readonly TraceEntry[]): void {
+    for (const entry of entries) this.#take(entry);
+  }
+
+  /** Notes what the supervisor says that differs from what it said before. */
+  observe(cluster: ClusterPicture, before: ClusterPicture): void {
+    for (const node of cluster.nodes) {
+      const earlier = before.nodes.find((each) => each.id === node.id);
+      if (earlier?.process !== node.process) this.#life(node.id).observed(cluster.now, node.process);
+    }
+  }
+
+  forget(before: number): void {
+    this.messages = this.#keep(this.messages, before, MAX_MESSAGES);
+    this.chatter = this.#keep(this.chatter, before, MAX_CHATTER);
+    const keptMarks = this.marks.findIndex((mark) => mark.at >= before);
+    const firstMark = keptMarks === -1 ? this.marks.length : keptMarks;
+    this.marks = this.marks.slice(Math.max(firstMark, this.marks.length - MAX_MARKS));
+    for (const life of this.lives.values()) life.forget(before);
+  }
+
+  find(id: MessageId): Message | undefined {
+    return this.#byId.get(id);
+  }
+
+  /** The earliest moment of which anything is known. */
+  get begin(): number {
+    const first = this.chatter[0] ?? this.messages[0];
+    return Math.min(first === undefined ? Infinity : momentOf(first), this.marks[0]?.at ?? Infinity);
+  }
+
+  #take(entry: TraceEntry): void {
+    switch (entry.kind) {
+      case "start":
+        return this.#life(entry.node).started(entry.at);
+      case "crash":
+        return this.#life(entry.node).crashed(entry.at);
+      case "view":
+        return this.#life(entry.node).viewed(entry.at, entry.view);
+      case "send":
+        this.#message(entry, entry.node, entry.to).sentAt = entry.at;
+        return;
+      case "receive":
+        this.#message(entry, entry.from, entry.node).receivedAt = entry.at;
+        return;
+      case "lost": {
+        const message = this.#byId.get(entry.id);
+        if (message !== undefined) message.loss = { at: entry.at, node: entry.node, why: entry.why };
+        return;
+      }
+      case "timeout":
+        return this.#mark(entry, nameOfWord(entry.timer), null);
+      case "command":
+        return this.#mark(entry, nameOf(entry.command), entry.command);
+      case "event":
+        return this.#mark(entry, nameOf(entry.event), entry.event);
+      case "gap":
+        return; // Told by the event log: nothing can be drawn of what is missing.
+    }
+  }
+
+  #message(entry: TraceEntry & { kind: "send" | "receive" }, from: NodeId, to: NodeId): Message {
+    const known = this.#byId.get(entry.id);
+    if (known !== undefined) return known;
+    const name = nameOf(entry.message);
+    const message: Message = {
+      id: entry.id,
+      name,
+      from,
+      to,
+      content: entry.message,
+      sentAt: null,
+      receivedAt: null,
+      loss: null,
+    };
+    this.#byId.set(entry.id, message);
+    if (this.chatty.hear(name.full, name.part, entry.at)) this.#fold(name.full);
+    (this.chatty.has(name.full) ? this.chatter : this.messages).push(message);
+    return message;
+  }
+
+  #mark(entry: TraceEntry & { kind: Mark["kind"] }, name: Name, content: Tagged | null): void {
+    // A timer that chatters drives messages that chatter: neither is worth a mark. Events always are.
+    const chatterKey = `${entry.kind} ${name.full}`;
+    if (entry.kind === "timeout") this.chatty.hear(chatterKey, name.part, entry.at);
+    if (this.chatty.has(chatterKey)) return;
+    this.marks.push({ key: this.#marksMade++, at: entry.at, node: entry.node, kind: entry.kind, name, content });
+  }
+
+  /** A type turned out to be chatter: what was said of it so far moves over. */
+  #fold(fullName: string): void {
+    const isFolded = (message: Message) => message.name.full === fullName;
+    this.chatter.push(...this.messages.filter(isFolded));
+    this.messages = this.messages.filter((message) => !isFolded(message));
+  }
+
+  #life(node: NodeId): Life {
+    let life = this.lives.get(node);
+    if (life === undefined) {
+      life = new Life(node);
+      this.lives.set(node, life);
+    }
+    return life;
+  }
+
+  #keep(messages: Message[], before: number, max: number): Message[] {
+    const fresh = messages.findIndex((message) => momentOf(message) >= before);
+    const first = Math.max(fresh === -1 ? messages.length : fresh, messages.length - max);
+    if (first === 0) return messages;
+    for (const message of messages.slice(0, first)) this.#byId.delete(message.id);
+    return messages.slice(first);
+  }
+}
+
+/** When a message is first heard of. */
+export function momentOf(message: Message): number {
+  return message.sentAt ?? message.receivedAt ?? 0;
+}
+
+/** When a message is last heard of. */
+export function endOf(message: Message): number {
+  return Math.max(momentOf(message), message.receivedAt ?? message.loss?.at ?? 0);
+}

@@ -1,0 +1,104 @@
+/**
+ * The life of one node's process as a sequence of stretches: running, paused or gone, leading or not. Evidence comes
+ * from two sides, the node's own trace and the supervisor's picture, and may be a little out of order.
+ */
+import type { NodePicture } from "../../../src/cluster/feed.ts";
+import type { View } from "../../../src/core/protocol.ts";
+
+export type Condition = "running" | "paused" | "gone";
+
+interface Evidence {
+  readonly at: number;
+  readonly condition?: Condition;
+  readonly view?: View | null;
+}
+
+export interface Stretch {
+  readonly from: number;
+  /** Infinity for the one that still lasts. */
+  readonly to: number;
+  readonly condition: Condition;
+  readonly leads: boolean;
+  readonly role: string | null;
+}
+
+export class Life {
+  readonly node: number;
+  #evidence: Evidence[] = [];
+
+  constructor(node: number) {
+    this.node = node;
+  }
+
+  started(at: number): void {
+    this.#insert({ at, condition: "running", view: null });
+  }
+
+  crashed(at: number): void {
+    this.#insert({ at, condition: "gone", view: null });
+  }
+
+  viewed(at: number, view: View): void {
+    this.#insert({ at, view });
+  }
+
+  /** What the supervisor says of the process. It may only confirm what the trace said already. */
+  observed(at: number, process: NodePicture["process"]): void {
+    if (process === "exited") this.#insert({ at, condition: "gone", view: null });
+    else if (process !== "starting") this.#insert({ at, condition: process });
+  }
+
+  /** Fills in what was before the first evidence, from how things stand now. */
+  supposeBefore(picture: NodePicture): void {
+    const first = this.#evidence.find((each) => each.condition !== undefined);
+    const now: Condition = picture.process === "running" || picture.process === "paused" ? picture.process : "gone";
+    const opposite: Condition = first?.condition === "gone" ? "running" : "gone";
+    const unseen = this.#evidence.every((each) => each.view === undefined);
+    this.#evidence.unshift({
+      at: -Infinity,
+      condition: first === undefined ? now : opposite,
+      view: unseen ? picture.view : null,
+    });
+  }
+
+  stretches(): Stretch[] {
+    const stretches: Stretch[] = [];
+    let condition: Condition = "gone";
+    let view: View | null = null;
+    for (const [index, evidence] of this.#evidence.entries()) {
+      condition = evidence.condition ?? condition;
+      if (evidence.view !== undefined) view = evidence.view;
+      const leads = condition !== "gone" && view?.leader === this.node;
+      const role = condition === "gone" ? null : (view?.role ?? null);
+      const to = this.#evidence[index + 1]?.at ?? Infinity;
+      const last = stretches.at(-1);
+      if (last !== undefined && last.condition === condition && last.leads === leads && last.role === role) {
+        stretches[stretches.length - 1] = { ...last, to };
+      } else {
+        stretches.push({ from: evidence.at, to, condition, leads, role });
+      }
+    }
+    return stretches.filter((each) => each.to > each.from);
+  }
+
+  /** Forgets what was before `at`, except how things stood then. */
+  forget(at: number): void {
+    if ((this.#evidence[1]?.at ?? Infinity) > at) return;
+    const standing = this.stretchAt(at);
+    const old = this.#evidence.filter((each) => each.at <= at);
+    const view = old.findLast((each) => each.view !== undefined)?.view ?? null;
+    this.#evidence = [
+      { at: -Infinity, condition: standing?.condition ?? "gone", view },
+      ...this.#evidence.filter((each) => each.at > at),
+    ];
+  }
+
+  stretchAt(at: number): Stretch | undefined {
+    return this.stretches().find((each) => each.from <= at && at < each.to);
+  }
+
+  #insert(evidence: Evidence): void {
+    const after = this.#evidence.findLastIndex((each) => each.at <= evidence.at);
+    this.#evidence.splice(after + 1, 0, evidence);
+  }
+}

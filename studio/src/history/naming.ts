@@ -1,0 +1,52 @@
+/**
+ * What messages, commands and events are called. A part of an assembly wraps what it says in its own name, so
+ * `{ type: "election", body: { type: "answer" } }` is an `answer` of the part `election`.
+ */
+
+export interface Tagged {
+  readonly type: string;
+}
+
+export interface Name {
+  /** Unique among all: `election.answer`. */
+  readonly full: string;
+  /** The protocol's own word: `answer`. */
+  readonly short: string;
+  /** The part that said it, `election`; null where the node runs one protocol alone. */
+  readonly part: string | null;
+}
+
+export function nameOf(tagged: Tagged): Name {
+  const path = [tagged.type];
+  for (let inner = bodyOf(tagged); inner !== null; inner = bodyOf(inner)) path.push(inner.type);
+  return nameFrom(path);
+}
+
+/** The name of a timer or command that comes as one dotted word. */
+export function nameOfWord(word: string): Name {
+  return nameFrom(word.split("."));
+}
+
+function nameFrom(path: readonly string[]): Name {
+  const part = path.slice(0, -1).join(".");
+  return { full: path.join("."), short: path.at(-1) ?? "", part: part === "" ? null : part };
+}
+
+/** What was said, without the names of the parts around it. */
+export function unwrapped(tagged: Tagged): Tagged & Record<string, unknown> {
+  let inner: Tagged = tagged;
+  for (let next = bodyOf(inner); next !== null; next = bodyOf(inner)) inner = next;
+  return inner as Tagged & Record<string, unknown>;
+}
+
+/** The fields of what was said, besides its type. */
+export function fieldsOf(tagged: Tagged): Record<string, unknown> {
+  const { type: _type, ...fields } = unwrapped(tagged);
+  return fields;
+}
+
+function bodyOf(tagged: Tagged): Tagged | null {
+  const body = (tagged as { body?: unknown }).body;
+  const isTagged = typeof body === "object" && body !== null && typeof (body as Partial<Tagged>).type === "string";
+  return isTagged ? (body as Tagged) : null;
+}

@@ -1,0 +1,135 @@
+/**
+ * Trace entries in words. Events that the literature has a sentence for get that sentence; all others are told by their
+ * own type and fields, so a new protocol is legible from its first day.
+ */
+import type { NodeId } from "../../../src/core/protocol.ts";
+import type { LossReason, TraceEntry } from "../../../src/trace/entry.ts";
+import { fieldsOf, nameOf, nameOfWord, type Tagged, unwrapped } from "./naming.ts";
+
+export type Topic = "leadership" | "suspicion" | "process" | "crash" | "network" | "protocol";
+
+/** A sentence about one node, in a form that can be said of several: "node 1 suspects …", "nodes 1 and 2 suspect …". */
+export interface Phrase {
+  readonly topic: Topic;
+  readonly one: string;
+  readonly many: string;
+}
+
+type Tell = (fields: Record<string, unknown>, node: NodeId) => Phrase | null;
+
+const events: Record<string, Tell> = {
+  elected: ({ leader }, node) =>
+    leader === node
+      ? { topic: "leadership", one: "leads", many: "lead" }
+      : { topic: "leadership", one: `follows node ${leader}`, many: `follow node ${leader}` },
+  suspected: ({ node: whom }) => ({ topic: "suspicion", one: `suspects node ${whom}`, many: `suspect node ${whom}` }),
+  restored: ({ node: whom }) => ({
+    topic: "suspicion",
+    one: `hears from node ${whom} again`,
+    many: `hear from node ${whom} again`,
+  }),
+  presumed: ({ node: whom }) => ({
+    topic: "suspicion",
+    one: `takes node ${whom} for crashed`,
+    many: `take node ${whom} for crashed`,
+  }),
+  entered: () => ({ topic: "protocol", one: "enters the critical section", many: "enter the critical section" }),
+  exited: () => ({ topic: "protocol", one: "leaves the critical section", many: "leave the critical section" }),
+  decided: ({ value }) => ({ topic: "protocol", one: `decides ${brief(value)}`, many: `decide ${brief(value)}` }),
+};
+
+const losses: Record<LossReason, string> = {
+  cut: "the link is cut",
+  dropped: "dropped on the way",
+  overflow: "the queue was full",
+  crashed: "the receiver had crashed",
+};
+
+/** What an event is about; `protocol` where the literature has no sentence for it. */
+export function topicOfEvent(event: Tagged): Topic {
+  return events[nameOf(event).short]?.(unwrapped(event), -1)?.topic ?? "protocol";
+}
+
+export function lossInWords(why: LossReason): string {
+  return losses[why];
+}
+
+/** Null for what is not worth a line of its own. Lost messages are told by `lossesInWords`. */
+export function phraseOf(entry: TraceEntry): Phrase | null {
+  switch (entry.kind) {
+    case "start":
+      return { topic: "process", one: "started", many: "started" };
+    case "crash":
+      return { topic: "crash", one: "crashed", many: "crashed" };
+    case "command":
+      return same("protocol", `was told to ${toldAs(nameOf(entry.command).short, fieldsOf(entry.command))}`, "were");
+    case "timeout":
+      return same("protocol", `waited in vain for ${withArticle(nameOfWord(entry.timer).short)}`);
+    case "event": {
+      const tell = events[nameOf(entry.event).short];
+      const told = tell?.(unwrapped(entry.event), entry.node);
+      return told ?? same("protocol", `says ${label(entry.event)}`, "say");
+    }
+    case "gap":
+      return same("protocol", `told more than could be taken in: ${entry.dropped} entries are missing`);
+    default:
+      return null;
+  }
+}
+
+/** `from` and `to` count for a single message only. */
+export function lossesInWords(count: number, type: string, from: NodeId, to: NodeId, why: LossReason): string {
+  if (count > 1) return `${count} ${type} messages were lost: ${losses[why]}`;
+  return `${withArticle(type)} message from node ${from} to node ${to} was lost: ${losses[why]}`;
+}
+
+/** A short label for a mark: `elected 3`. */
+export function label(tagged: Tagged): string {
+  const words = Object.values(fieldsOf(tagged)).filter(isScalar).map(brief);
+  return [nameOf(tagged).short, ...words].join(" ");
+}
+
+/** "node 1", "nodes 1 and 2", "nodes 0–5 and 7". `nodes` ascend. */
+export function nodesInWords(nodes: readonly NodeId[]): string {
+  return nodes.length === 1 ? `node ${nodes[0]}` : `nodes ${inWords(nodes)}`;
+}
+
+/** "1", "1 and 2", "0, 1 and 2", "0–5 and 7". `nodes` ascend. */
+export function inWords(nodes: readonly NodeId[]): string {
+  const items = runsOf(nodes).flatMap((run) => (run.length > 3 ? [`${run[0]}–${run.at(-1)}`] : run.map(String)));
+  if (items.length <= 1) return items.join("");
+  return `${items.slice(0, -1).join(", ")} and ${items.at(-1)}`;
+}
+
+/** Stretches of consecutive ids. */
+function runsOf(nodes: readonly NodeId[]): NodeId[][] {
+  const runs: NodeId[][] = [];
+  for (const node of nodes) {
+    const run = runs.at(-1);
+    if (run !== undefined && run.at(-1) === node - 1) run.push(node);
+    else runs.push([node]);
+  }
+  return runs;
+}
+
+function same(topic: Topic, text: string, plural?: "say" | "were"): Phrase {
+  const many = plural === undefined ? text : text.replace(/^(says|was)\b/, plural);
+  return { topic, one: text, many };
+}
+
+function toldAs(command: string, fields: Record<string, unknown>): string {
+  return [`“${command}”`, ...Object.values(fields).filter(isScalar).map(brief)].join(" ");
+}
+
+function withArticle(word: string): string {
+  return `${/^[aeiou]/i.test(word) ? "an" : "a"} ${word}`;
+}
+
+function isScalar(value: unknown): boolean {
+  return typeof value === "string" || typeof value === "number" || typeof value === "boolean";
+}
+
+function brief(value: unknown): string {
+  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "nothing");
+  return text.length <= 24 ? text : `${text.slice(0, 23)}…`;
+}

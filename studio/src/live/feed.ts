@@ -1,0 +1,54 @@
+/** The page's two lines to the server: what it hears, and what it asks for. */
+import type { Act, FeedEvent } from "../../../src/cluster/feed.ts";
+
+export type Connection = "connecting" | "live" | "lost";
+
+export interface Listener {
+  heard(event: FeedEvent): void;
+  connected(connection: Connection): void;
+}
+
+/** How long to wait before a new attempt, where the browser has given up. */
+const RETRY_MS = 2_000;
+
+/** Listens until the returned function is called. */
+export function listen(listener: Listener): () => void {
+  let source: EventSource;
+  let retry: ReturnType<typeof setTimeout> | undefined;
+
+  function open(): void {
+    source = new EventSource("/api/feed");
+    source.onmessage = ({ data }) => {
+      const event = JSON.parse(data) as FeedEvent;
+      listener.heard(event);
+      if (event.type === "snapshot") listener.connected("live");
+    };
+    source.onerror = () => {
+      listener.connected("lost");
+      // The browser reconnects by itself, except after an answer that was no event stream.
+      if (source.readyState === EventSource.CLOSED) retry = setTimeout(open, RETRY_MS);
+    };
+  }
+
+  open();
+  return () => {
+    clearTimeout(retry);
+    source.close();
+  };
+}
+
+/** Resolves to null, or to a sentence that says why it was refused. */
+export async function request(act: Act): Promise<string | null> {
+  try {
+    const response = await fetch("/api/act", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(act),
+    });
+    if (response.ok) return null;
+    const { error } = (await response.json().catch(() => ({}))) as { error?: string };
+    return error ?? `The server answered ${response.status}.`;
+  } catch {
+    return "The server cannot be reached.";
+  }
+}

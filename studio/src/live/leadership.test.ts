@@ -1,0 +1,66 @@
+import { expect, test } from "vitest";
+import { clusterOf, nodePicture, pictureOf } from "../history/fixtures.ts";
+import { Life } from "../history/life.ts";
+import { leadershipOf } from "./leadership.ts";
+import { lastTakeover, takeoverInWords } from "./takeover.ts";
+
+test("all agree", () => {
+  expect(leadershipOf(clusterOf([2, 2, 2]))).toEqual({
+    leader: 2,
+    headline: "Node 2 leads.",
+    detail: "All 3 nodes agree.",
+  });
+});
+
+test("some do not know yet", () => {
+  const { leader, detail } = leadershipOf(clusterOf([null, 2, 2]));
+  expect([leader, detail]).toEqual([2, "2 of 3 agree; node 0 knows of none."]);
+});
+
+test("two sides of a split", () => {
+  const { leader, detail } = leadershipOf(clusterOf([2, 2, 2, 4, 4]));
+  expect([leader, detail]).toEqual(["split", "0, 1 and 2 follow 2; 3 and 4 follow 4."]);
+});
+
+test("an election under way", () => {
+  expect(leadershipOf(clusterOf([null, null])).leader).toBe("none");
+});
+
+test("a dead leader that nobody misses yet", () => {
+  const nodes = [nodePicture(0, { role: "follower", leader: 1 }), nodePicture(1, null, "exited")];
+  const { leader, headline } = leadershipOf(pictureOf(nodes));
+  expect([leader, headline]).toEqual(["none", "Node 1 is gone."]);
+});
+
+test("what a paused node believes does not count", () => {
+  const nodes = [
+    nodePicture(0, { role: "leader", leader: 0 }),
+    nodePicture(1, { role: "leader", leader: 1 }, "paused"),
+  ];
+  expect(leadershipOf(pictureOf(nodes)).leader).toBe(0);
+});
+
+test("a protocol without leaders is told by its roles", () => {
+  const nodes = [nodePicture(0, { role: "waiting" }), nodePicture(1, { role: "inside" })];
+  expect(leadershipOf(pictureOf(nodes))).toEqual({
+    leader: "none",
+    headline: "2 nodes run.",
+    detail: "1 waiting, 1 inside.",
+  });
+});
+
+test("a takeover lasts from the leader's crash until another leads", () => {
+  const [heir, late] = [new Life(0), new Life(1)];
+  heir.supposeBefore(nodePicture(0, { role: "follower", leader: 1 }));
+  late.supposeBefore(nodePicture(1, { role: "leader", leader: 1 }));
+  late.crashed(1_000);
+  heir.viewed(1_352, { role: "leader", leader: 0 });
+  const takeover = lastTakeover(
+    new Map([
+      [0, heir],
+      [1, late],
+    ]),
+  );
+  expect(takeover).toEqual({ from: 1, to: 0, fate: "gone", tookMs: 352, at: 1_000 });
+  expect(takeover && takeoverInWords(takeover)).toBe("Last takeover: node 0, 352 ms after node 1 died.");
+});

@@ -1,0 +1,83 @@
+/** Who leads, in words, from what every running node believes. */
+import type { ClusterPicture, NodePicture } from "../../../src/cluster/feed.ts";
+import type { NodeId } from "../../../src/core/protocol.ts";
+import { inWords, nodesInWords } from "../history/phrase-book.ts";
+
+export interface Leadership {
+  /** A running node that others or itself believe in; `split` if there are several. */
+  readonly leader: NodeId | "none" | "split";
+  readonly headline: string;
+  readonly detail: string;
+}
+
+interface Following {
+  readonly leader: NodeId;
+  readonly followers: readonly NodeId[];
+}
+
+export function leadershipOf(cluster: ClusterPicture): Leadership {
+  const running = cluster.nodes.filter((node) => node.process === "running");
+  if (running.length === 0) return { leader: "none", headline: "No node is running.", detail: "Restart one to begin." };
+  const seen = running.filter((node) => node.view !== null);
+  if (seen.length > 0 && seen.every((node) => node.view?.leader === undefined)) return leaderless(running);
+
+  const followings = followingsOf(running);
+  const living = followings.filter(({ leader }) => running.some((node) => node.id === leader));
+  const [first] = living;
+  if (living.length > 1) {
+    return { leader: "split", headline: "The cluster is split.", detail: `${living.map(follow).join("; ")}.` };
+  }
+  if (first !== undefined) return led(first, running);
+  const [mourned] = followings;
+  if (mourned !== undefined) return bereft(mourned.leader, cluster);
+  return { leader: "none", headline: "No leader.", detail: "An election is under way." };
+}
+
+function led({ leader, followers }: Following, running: readonly NodePicture[]): Leadership {
+  const dissent = running.filter((node) => !followers.includes(node.id));
+  const detail =
+    dissent.length === 0
+      ? agreement(running.length)
+      : `${followers.length} of ${running.length} agree; ${dissentInWords(dissent)}.`;
+  return { leader, headline: `Node ${leader} leads.`, detail };
+}
+
+/** The nodes follow one that is not there. */
+function bereft(leader: NodeId, cluster: ClusterPicture): Leadership {
+  const process = cluster.nodes.find((node) => node.id === leader)?.process;
+  const fate = process === "paused" ? "is paused" : process === "starting" ? "is starting" : "is gone";
+  return { leader: "none", headline: `Node ${leader} ${fate}.`, detail: "The others have not noticed yet." };
+}
+
+function leaderless(running: readonly NodePicture[]): Leadership {
+  const roles = new Map<string, number>();
+  for (const { view } of running) if (view !== null) roles.set(view.role, (roles.get(view.role) ?? 0) + 1);
+  const counts = [...roles].map(([role, count]) => `${count} ${role}`);
+  return { leader: "none", headline: `${running.length} nodes run.`, detail: `${counts.join(", ")}.` };
+}
+
+function followingsOf(running: readonly NodePicture[]): Following[] {
+  const byLeader = new Map<NodeId, NodeId[]>();
+  for (const { id, view } of running) {
+    const leader = view?.leader ?? null;
+    if (leader !== null) byLeader.set(leader, [...(byLeader.get(leader) ?? []), id]);
+  }
+  return [...byLeader].map(([leader, followers]) => ({ leader, followers })).sort((a, b) => a.leader - b.leader);
+}
+
+function agreement(count: number): string {
+  if (count === 1) return "It runs alone.";
+  return count === 2 ? "Both nodes agree." : `All ${count} nodes agree.`;
+}
+
+function dissentInWords(dissent: readonly NodePicture[]): string {
+  const lost = dissent.filter((node) => (node.view?.leader ?? null) === null).map((node) => node.id);
+  const loyal = followingsOf(dissent).map(follow);
+  const unaware = lost.length === 0 ? [] : [`${nodesInWords(lost)} ${lost.length === 1 ? "knows" : "know"} of none`];
+  return [...unaware, ...loyal].join("; ");
+}
+
+function follow({ leader, followers }: Following): string {
+  if (followers.length === 1 && followers[0] === leader) return `${leader} follows itself`;
+  return `${inWords(followers)} ${followers.length === 1 ? "follows" : "follow"} ${leader}`;
+}

@@ -1,0 +1,118 @@
+/** All that the page knows, kept up to date from the feed; and the acts that a person may take. */
+import { SvelteSet } from "svelte/reactivity";
+import type { Act, ClusterPicture, FeedEvent } from "../../../src/cluster/feed.ts";
+import type { NodeId } from "../../../src/core/protocol.ts";
+import { Chronicle, KEPT_MS } from "../history/chronicle.ts";
+import { EventLog, type Line } from "../history/event-log.ts";
+import { type Connection, listen, request } from "./feed.ts";
+
+/** How often the past is trimmed. */
+const TRIM_MS = 1_000;
+const TOAST_MS = 6_000;
+/** More often than this nobody can read; what moves, moves with every frame anyway. */
+const REDRAW_MS = 90;
+
+export class Studio {
+  connection = $state<Connection>("connecting");
+  cluster = $state.raw<ClusterPicture | null>(null);
+  lines = $state.raw<readonly Line[]>([]);
+  /** Counts what was learnt; whatever draws the chronicle reads it to be drawn again. */
+  revision = $state(0);
+  complaint = $state<string | null>(null);
+  /** The nodes picked for a cut or for one side of a split. */
+  readonly picked = new SvelteSet<NodeId>();
+
+  chronicle: Chronicle | null = null;
+  /** While somebody studies the past, nothing after this moment is forgotten. */
+  studiedFrom = Infinity;
+
+  #log = new EventLog();
+  /** What to add to this page's clock to get the server's. */
+  #aheadMs = 0;
+  #stoppedAt: number | null = null;
+  #trimmedAt = 0;
+  #redraw: number | null = null;
+  #redrawnAt = 0;
+  #toast: ReturnType<typeof setTimeout> | undefined;
+
+  /** Starts to listen; returns what stops it. */
+  open(): () => void {
+    return listen({
+      heard: (event) => this.#hear(event),
+      connected: (connection) => {
+        // Without news nobody knows what the present is like: it stays where it was last seen.
+        if (connection === "lost") this.#stoppedAt ??= this.now();
+        else this.#stoppedAt = null;
+        this.connection = connection;
+      },
+    });
+  }
+
+  /** The present, by the server's clock, in milliseconds. */
+  now(): number {
+    return this.#stoppedAt ?? Date.now() + this.#aheadMs;
+  }
+
+  async act(act: Act): Promise<void> {
+    const complaint = await request(act);
+    if (complaint !== null) this.complain(complaint);
+  }
+
+  complain(complaint: string): void {
+    this.complaint = complaint;
+    clearTimeout(this.#toast);
+    this.#toast = setTimeout(() => {
+      this.complaint = null;
+    }, TOAST_MS);
+  }
+
+  dismissComplaint(): void {
+    this.complaint = null;
+  }
+
+  pick(node: NodeId): void {
+    if (!this.picked.delete(node)) this.picked.add(node);
+  }
+
+  #hear(event: FeedEvent): void {
+    if (event.type === "snapshot") this.#begin(event);
+    else if (this.chronicle === null || this.cluster === null) return;
+    else if (event.type === "cluster") {
+      this.chronicle.observe(event.cluster, this.cluster);
+      this.#log.observe(event.cluster, this.cluster);
+      this.cluster = event.cluster;
+    } else {
+      this.chronicle.add(event.entries);
+      this.#log.add(event.entries, this.chronicle);
+    }
+    this.#trim();
+    this.#scheduleRedraw();
+  }
+
+  #begin({ cluster, entries }: FeedEvent & { type: "snapshot" }): void {
+    const inOrder = entries.toSorted((a, b) => a.at - b.at);
+    this.#aheadMs = cluster.now - Date.now();
+    this.chronicle = new Chronicle(cluster, inOrder);
+    this.#log = new EventLog();
+    this.#log.add(inOrder, this.chronicle);
+    this.cluster = cluster;
+  }
+
+  #trim(): void {
+    const now = this.now();
+    if (now - this.#trimmedAt < TRIM_MS) return;
+    this.#trimmedAt = now;
+    this.chronicle?.forget(Math.min(now - KEPT_MS, this.studiedFrom));
+  }
+
+  /** None in a hidden tab, which gets no frames. */
+  #scheduleRedraw(): void {
+    this.#redraw ??= requestAnimationFrame(() => {
+      this.#redraw = null;
+      if (performance.now() - this.#redrawnAt < REDRAW_MS) return this.#scheduleRedraw();
+      this.#redrawnAt = performance.now();
+      this.revision += 1;
+      this.lines = this.#log.lines;
+    });
+  }
+}
