@@ -3,7 +3,7 @@
  * one `FeedEvent` as JSON) and acts by `POST /api/act` (one `Act` as JSON; 200 `{}`, or 4xx `{ "error": sentence }`).
  */
 import type { NodeId, View } from "../core/protocol.ts";
-import type { TraceEntry } from "../core/trace.ts";
+import type { TraceEntry } from "../trace/entry.ts";
 
 export type FeedEvent =
   /** The first event of every connection: how things stand, and the last minute. */

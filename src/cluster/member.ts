@@ -3,7 +3,6 @@ import { readFile } from "node:fs/promises";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId, Vocabulary } from "../core/protocol.ts";
 import { type ShapeNode, type Shapes, variants } from "../core/shape.ts";
-import type { TraceEntry } from "../core/trace.ts";
 import { protocolNamed } from "../protocols/index.ts";
 import { serveAdmin } from "../runtime/admin.ts";
 import type { NodeStatus } from "../runtime/admin-pages.ts";
@@ -13,6 +12,7 @@ import { Host } from "../runtime/host.ts";
 import type { Log } from "../runtime/log.ts";
 import { count, metricsPage, newCounts } from "../runtime/metrics.ts";
 import { type TlsMaterial, tcpTransport } from "../runtime/transport/tcp.ts";
+import type { TraceEntry } from "../trace/entry.ts";
 import type { ClusterConfig } from "./config.ts";
 
 export interface Member {
@@ -41,7 +41,10 @@ const TRACE_CAPACITY = 20_000;
 export async function runMember(config: ClusterConfig, id: NodeId, options: MemberOptions): Promise<Member> {
   const place = config.members[id];
   if (place === undefined)
-    throw new UsageError("unknown-node", unexpected("the node", `one of ${Object.keys(config.members).join(", ")}`, id));
+    throw new UsageError(
+      "unknown-node",
+      unexpected("the node", `one of ${Object.keys(config.members).join(", ")}`, id),
+    );
   const protocol = protocolNamed(config.protocol).live(config.options);
   const counts = newCounts();
   const trace = broadcast<TraceEntry>(TRACE_CAPACITY);
@@ -51,7 +54,9 @@ export async function runMember(config: ClusterConfig, id: NodeId, options: Memb
   const host = new Host<Vocabulary>({
     protocol,
     self: id,
-    peers: Object.keys(config.members).map(Number).filter((member) => member !== id),
+    peers: Object.keys(config.members)
+      .map(Number)
+      .filter((member) => member !== id),
     send(to, message) {
       count(counts.messagesSent, typeOf(message));
       return transport.send(to, message);

@@ -1,0 +1,22 @@
+/** What words on the command line may be. */
+
+import { MAX_PORT } from "../cluster/host-port.ts";
+import { UsageError, unexpected } from "../core/errors.ts";
+
+/** A parser of whole numbers for commander. @throws UsageError, in the parser. */
+export function wholeNumber(option: string, min: number, max: number, words = `a whole number from ${min} to ${max}`) {
+  return (text: string): number => {
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= min && value <= max) return value;
+    throw new UsageError("bad-argument", unexpected(option, words, text));
+  };
+}
+
+/** The base URL of admin pages. @throws UsageError */
+export function adminUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url?.protocol === "http:" && url.pathname === "/" && url.search === "") return url.origin;
+  throw new UsageError("bad-argument", unexpected("--admin", `a URL such as http://127.0.0.1:7400`, text));
+}
+
+export const port = wholeNumber("--port", 0, MAX_PORT, `0 or a port up to ${MAX_PORT}`);

@@ -1,0 +1,66 @@
+#!/usr/bin/env node
+/** The command line: one file per command, and here what they share, which is how they end. */
+import { readFileSync } from "node:fs";
+import { Command, CommanderError } from "commander";
+import { UsageError } from "../core/errors.ts";
+import { nodeCommand } from "./node.ts";
+import { statusCommand } from "./status.ts";
+import { upCommand } from "./up.ts";
+
+/** What still keeps the process from ending has this long. */
+const END_WITHIN_MS = 500;
+
+const EXAMPLE = `
+Example:
+  $ coterie up             five processes, a leader, and a page to watch them
+  $ coterie up --help      what it does, in full`;
+
+function program(): Command {
+  const root = new Command("coterie")
+    .description("Distributed coordination: leader election, mutual exclusion, ordered multicast, consensus.")
+    .version(version())
+    .addCommand(upCommand())
+    .addCommand(nodeCommand())
+    .addCommand(statusCommand())
+    .addHelpText("after", EXAMPLE);
+  for (const command of [root, ...root.commands]) {
+    command
+      .exitOverride()
+      .showSuggestionAfterError(true)
+      .configureOutput({ outputError: () => {} });
+  }
+  return root;
+}
+
+function version(): string {
+  const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
+    version: string;
+  };
+  return version;
+}
+
+/** Runs one command. Returns the exit code: 0, 1 where what was asked for does not hold, 2 for wrong usage. */
+async function run(words: readonly string[]): Promise<number> {
+  const root = program();
+  if (words.length === 0) {
+    root.outputHelp();
+    return 0;
+  }
+  try {
+    await root.parseAsync(words, { from: "user" });
+    return 0;
+  } catch (error) {
+    if (error instanceof CommanderError && error.exitCode === 0) return 0; // --help and --version
+    process.stderr.write(`coterie: ${oneLine(error)}\n`);
+    return error instanceof UsageError || error instanceof CommanderError ? 2 : 1;
+  }
+}
+
+function oneLine(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  return text.replace(/^error: /, "").replaceAll(/\s*\n\s*/g, " ");
+}
+
+process.stderr.on("error", () => {}); // Nobody reads what we complain of.
+process.exitCode = await run(process.argv.slice(2));
+setTimeout(() => process.exit(), END_WITHIN_MS).unref();

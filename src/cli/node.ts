@@ -1,0 +1,111 @@
+/** `coterie node`: one member alone, so that a cluster can span machines. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { Command } from "commander";
+import { readConfig } from "../cluster/config.ts";
+import { runMember } from "../cluster/member.ts";
+import { UsageError, unexpected } from "../core/errors.ts";
+import { createLog, type Log } from "../runtime/log.ts";
+import { wholeNumber } from "./arguments.ts";
+
+const STOP_WITHIN_MS = 1_000;
+
+interface NodeOptions {
+  readonly config: string;
+  readonly id: number;
+  readonly faultGate?: true;
+  readonly logJson?: true;
+  readonly supervised?: true;
+}
+
+export function nodeCommand(): Command {
+  return new Command("node")
+    .summary("run one member of a cluster by itself")
+    .description(
+      "Runs one member of a cluster until SIGTERM or Ctrl-C. When it runs, it says so in one line of JSON on stdout.",
+    )
+    .requiredOption("--config <file>", "the cluster's config file, the same for every member")
+    .requiredOption(
+      "--id <n>",
+      "which member of the config this is",
+      wholeNumber("--id", 0, Number.MAX_SAFE_INTEGER, "a member's id"),
+    )
+    .option("--fault-gate", "let PUT /faults on the admin pages drop, delay and cut this member's messages")
+    .option("--log-json", "write the log, on stderr, as JSON lines { at, level, text }")
+    .option("--supervised", "stop when standard input ends: whoever started this member holds its other end")
+    .addHelpText("after", EXAMPLE)
+    .action(run);
+}
+
+const EXAMPLE = `
+Example:
+  $ cat demo.json
+  { "cluster": "demo", "protocol": "bully",
+    "members": { "0": { "address": "127.0.0.1:7401", "admin": "127.0.0.1:7501" }, "1": "127.0.0.1:7402" } }
+  $ coterie node --config demo.json --id 0
+  {"event":"listening","id":0,"pid":4711,"address":"127.0.0.1:7401","admin":"http://127.0.0.1:7501"}
+
+The config file:
+  cluster   a name; members of another cluster are refused
+  protocol  what runs, such as bully
+  options   the protocol's own options, such as { "detector": { "intervalMs": 50 } }
+  members   id to "host:port", or to { address, admin }; admin is on 127.0.0.1 and any free port if not said
+  tls       { "ca", "cert", "key" }: PEM files, relative to the config file, {id} stands for the member's id;
+            or "off", which has to be said where members are not all on this machine
+  limits    maxFrameBytes, maxQueueBytes, handshakeTimeoutMs, maxStrangers
+  adminExposed  true to let admin pages, which have no password, listen beyond this machine
+
+Exit codes: 0 stopped as asked, 1 the member failed, 2 wrong arguments, bad config or a taken port.`;
+
+async function run(options: NodeOptions): Promise<void> {
+  const config = readConfig(options.config);
+  if (config.members[options.id] === undefined) {
+    const known = Object.keys(config.members).join(", ");
+    throw new UsageError(
+      "unknown-node",
+      unexpected("--id", `one of the members ${known} in ${options.config}`, options.id),
+    );
+  }
+  const ended = whenToStop(options.supervised === true);
+  let fail: (error: Error) => void = () => {};
+  const failed = new Promise<never>((_, reject) => {
+    fail = reject;
+  });
+  failed.catch(() => {}); // It may fail before anybody waits for that.
+  const member = await runMember(config, options.id, {
+    log: logTo(process.stderr, options.logJson === true),
+    faultGate: options.faultGate === true,
+    onFatal: fail,
+  }).catch((error: unknown) => {
+    throw isTakenPort(error) ? new UsageError("port-taken", error.message) : error;
+  });
+  const { address, admin } = member;
+  process.stdout.write(`${JSON.stringify({ event: "listening", id: options.id, pid: process.pid, address, admin })}\n`);
+  try {
+    await Promise.race([ended, failed]);
+  } finally {
+    await Promise.race([member.stop(), sleep(STOP_WITHIN_MS)]);
+    process.stdin.destroy();
+  }
+}
+
+function whenToStop(supervised: boolean): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = (): void => resolve();
+    process.once("SIGTERM", stop);
+    process.once("SIGINT", stop);
+    process.once("SIGHUP", stop);
+    if (supervised) process.stdin.on("error", stop).on("end", stop).on("close", stop).resume();
+  });
+}
+
+/** Somebody chose that port: it is for them to choose another. */
+function isTakenPort(error: unknown): error is Error {
+  return error instanceof Error && (error.cause as NodeJS.ErrnoException | undefined)?.code === "EADDRINUSE";
+}
+
+function logTo(stream: NodeJS.WriteStream, asJson: boolean): Log {
+  return createLog((level, text) => {
+    const plain = level === "info" ? text : `${level}: ${text}`;
+    stream.write(`${asJson ? JSON.stringify({ at: new Date().toISOString(), level, text }) : plain}\n`);
+  });
+}

@@ -1,0 +1,139 @@
+/** `coterie status`: who is alive, and who leads. */
+import { Command } from "commander";
+import { z } from "zod";
+import { askStatus } from "../cluster/admin-client.ts";
+import { type ClusterConfig, readConfig } from "../cluster/config.ts";
+import { formatHostPort } from "../cluster/host-port.ts";
+import { exchange } from "../cluster/http-exchange.ts";
+import type { ClusterNodeStatus, ClusterStatus } from "../cluster/local-cluster.ts";
+import { EnvironmentError, UsageError } from "../core/errors.ts";
+import { adminUrl } from "./arguments.ts";
+import { type Paint, paintFor, table } from "./terminal.ts";
+
+const DEFAULT_ADMIN = "http://127.0.0.1:7400";
+const PATIENCE_MS = 2_000;
+
+interface StatusOptions {
+  readonly admin?: string;
+  readonly config?: string;
+  readonly json?: true;
+}
+
+/** One row: what `up` says of a node, or what can be known of it from afar. */
+type Row = Omit<ClusterNodeStatus, "process"> & { readonly process: ClusterNodeStatus["process"] | "unknown" };
+type Status = Omit<ClusterStatus, "nodes"> & { readonly nodes: readonly Row[] };
+
+export function statusCommand(): Command {
+  return new Command("status")
+    .summary("who is alive in a cluster, and who leads")
+    .description("Asks a cluster's members how they are.")
+    .option("--admin <url>", `the pages of \`coterie up\` (default: ${DEFAULT_ADMIN})`, adminUrl)
+    .option("--config <file>", "ask the members of this config file, at their admin addresses, instead")
+    .option("--json", "print the answer as JSON")
+    .addHelpText("after", EXPLANATION)
+    .action(status);
+}
+
+const EXPLANATION = `
+Example:
+  $ coterie status --admin http://127.0.0.1:7400
+  NODE  PID   STATE    ROLE      LEADER  TERM
+  0     4711  running  follower  1       -
+  1     4712  running  leader    1       -
+
+With --json: { "cluster", "protocol", "nodes": [{ "id", "pid", "alive", "leader", "term", "role", "process", "address", "admin" }] }
+Exit codes: 0 ok; 1 if nobody answers, or if those alive do not name the same leader; 2 wrong arguments.`;
+
+async function status(options: StatusOptions): Promise<void> {
+  if (options.admin !== undefined && options.config !== undefined)
+    throw new UsageError("bad-argument", "expected --admin or --config, got both");
+  const found =
+    options.config === undefined
+      ? await fromUp(options.admin ?? DEFAULT_ADMIN)
+      : await fromMembers(readConfig(options.config));
+  process.stdout.write(options.json === true ? `${JSON.stringify(found)}\n` : picture(found, paintFor(process.stdout)));
+  const alive = found.nodes.filter((node) => node.alive);
+  if (alive.length === 0) throw new EnvironmentError("nobody-alive", "no member answers: is the cluster running?");
+  const leaders = new Set(alive.map(({ leader }) => leader));
+  if (leaders.size > 1)
+    throw new EnvironmentError("no-agreement", `the members do not agree on a leader: ${opinions(alive)}`);
+}
+
+const answerSchema = z.object({
+  cluster: z.string(),
+  protocol: z.string(),
+  nodes: z.array(
+    z.object({
+      id: z.number(),
+      pid: z.number().nullable(),
+      alive: z.boolean(),
+      leader: z.number().nullable(),
+      term: z.number().nullable(),
+      role: z.string().nullable(),
+      process: z.enum(["starting", "running", "paused", "exited"]),
+      address: z.string(),
+      admin: z.string(),
+    }),
+  ),
+});
+
+async function fromUp(admin: string): Promise<Status> {
+  const hint = "start one with `coterie up`, or name another with --admin";
+  const answer = await exchange(`${admin}/status`, { timeoutMs: PATIENCE_MS }).catch((error: unknown) => {
+    throw new EnvironmentError("unreachable", `no cluster answers at ${admin}: ${hint}`, { cause: error });
+  });
+  const parsed = answerSchema.safeParse(answer.body);
+  if (!parsed.success)
+    throw new EnvironmentError("unreachable", `what answers at ${admin} is not \`coterie up\`: ${hint}`);
+  return parsed.data;
+}
+
+async function fromMembers({ cluster, protocol, members }: ClusterConfig): Promise<Status> {
+  const nodes = Object.entries(members).map(async ([key, member]): Promise<Row> => {
+    const id = Number(key);
+    const admin = `http://${formatHostPort(member.admin)}`;
+    // A port that the system chose is known only to whoever reads the member's output.
+    const answer = member.admin.port === 0 ? null : await askStatus(admin, id, PATIENCE_MS);
+    const known = answer?.cluster === cluster ? answer : null;
+    const { pid = null, leader = null, term = null, role = null } = known ?? {};
+    const alive = known !== null;
+    return {
+      id,
+      pid,
+      alive,
+      leader,
+      term,
+      role,
+      process: alive ? "running" : "unknown",
+      address: formatHostPort(member.address),
+      admin,
+    };
+  });
+  return { cluster, protocol, nodes: await Promise.all(nodes) };
+}
+
+function picture({ nodes }: Status, paint: Paint): string {
+  const rows = nodes.map((node) => [
+    String(node.id),
+    String(node.pid ?? "-"),
+    stateOf(node),
+    node.role ?? "-",
+    String(node.leader ?? "-"),
+    String(node.term ?? "-"),
+  ]);
+  const lines = table([["NODE", "PID", "STATE", "ROLE", "LEADER", "TERM"], ...rows], (cell, row, column) => {
+    if (row === 0) return paint("dim", cell);
+    const node = nodes[row - 1];
+    if (column === 2) return paint(node?.alive === true ? "green" : "red", cell);
+    return node?.alive === true && node.id === node.leader ? paint("bold", cell) : cell;
+  });
+  return `${lines.join("\n")}\n`;
+}
+
+function stateOf({ alive, process }: Row): string {
+  return !alive && (process === "running" || process === "unknown") ? "no answer" : process;
+}
+
+function opinions(alive: readonly Row[]): string {
+  return alive.map(({ id, leader }) => `node ${id} ${leader === null ? "knows of none" : `says ${leader}`}`).join(", ");
+}

@@ -1,0 +1,140 @@
+/** What `coterie up` says: to people on a terminal, or in JSON to a program. */
+import type { LifecycleEvent } from "../cluster/local/lifecycle.ts";
+import type { NodeId } from "../core/protocol.ts";
+import { list, type Paint, paintFor, table } from "./terminal.ts";
+
+export interface Report {
+  readonly tell: (event: LifecycleEvent) => void;
+  /** A line of a member's log. */
+  readonly log: (node: NodeId, line: string) => void;
+}
+
+type EventNamed<E extends LifecycleEvent["event"]> = Extract<LifecycleEvent, { event: E }>;
+
+export function jsonReport(studio: string | null, admin: string): Report {
+  return {
+    tell(event) {
+      const { event: name, ...rest } = event;
+      const line = name === "ready" ? { event: name, studio, admin, ...rest } : event;
+      process.stdout.write(`${JSON.stringify(line)}\n`);
+    },
+    log: logLine(paintFor(process.stderr)),
+  };
+}
+
+export interface TextReportOptions {
+  readonly name: string;
+  readonly protocol: string;
+  readonly studio: string | null;
+  readonly admin: string;
+  readonly restart?: true;
+}
+
+export function textReport(options: TextReportOptions): Report {
+  const paint = paintFor(process.stdout);
+  const say = (text: string): void => void process.stdout.write(`${text}\n`);
+  let leader: NodeId | null = null;
+  let isStopping = false;
+  return {
+    tell(event) {
+      if (isStopping) return; // That every member ends now is no news.
+      if (event.event === "ready") {
+        ({ leader } = event);
+        return say(welcome(event, options, paint));
+      }
+      if (event.event === "leader") {
+        if (event.leader === leader) return;
+        ({ leader } = event);
+      }
+      isStopping = event.event === "stopping";
+      if (isStopping && process.stdout.isTTY) say(""); // The terminal has just written ^C.
+      say(`${paint("dim", clock())}  ${sentence(event, paint)}`);
+    },
+    log: logLine(paintFor(process.stderr)),
+  };
+}
+
+function logLine(paint: Paint): Report["log"] {
+  return (node, line) => void process.stderr.write(`${paint("dim", `node ${node} │`)} ${line}\n`);
+}
+
+function welcome({ nodes, leader }: EventNamed<"ready">, options: TextReportOptions, paint: Paint): string {
+  const { name, protocol, studio, admin } = options;
+  const count = nodes.length === 1 ? "1 member" : `${nodes.length} members`;
+  const rows = nodes.map((node) => [
+    `  ${node.id === leader ? "★" : " "} node ${node.id}`,
+    `pid ${node.pid}`,
+    node.address,
+    node.id === leader ? "leads" : "",
+  ]);
+  const lines = table(rows, (cell, row) => (nodes[row]?.id === leader ? paint("bold", cell) : cell));
+  return [
+    "",
+    `${paint("bold", `Cluster ${name}`)}: ${count} on this machine, running ${protocol}`,
+    "",
+    ...lines,
+    "",
+    ...(studio === null ? [] : [`  Studio  ${paint(["bold", "underline"], studio)}`, ""]),
+    "Try",
+    ...suggestions(nodes, leader, options, admin, paint),
+    "",
+    "Ctrl-C stops everything.",
+    "",
+  ].join("\n");
+}
+
+function suggestions(
+  nodes: EventNamed<"ready">["nodes"],
+  leader: NodeId | null,
+  { studio, restart }: TextReportOptions,
+  admin: string,
+  paint: Paint,
+): string[] {
+  const victim = nodes.find(({ id }) => id === leader) ?? nodes[0];
+  const told = admin.endsWith(":7400") ? "" : ` --admin ${admin}`;
+  const rows = [
+    [
+      `  kill -9 ${victim?.pid}`,
+      leader === null ? "a member dies" : "the leader dies, and another takes over within a second",
+    ],
+    [`  npx coterie status${told}`, "who is alive, and who leads"],
+    ...(studio === null ? [] : [["  open the studio", "press Kill, pause a member, cut a link, split the cluster"]]),
+    ...(restart ? [] : [["  npx coterie up --restart", "the dead come back by themselves"]]),
+  ];
+  return table(rows, (cell, _row, column) => (column === 0 ? paint("cyan", cell) : cell));
+}
+
+function sentence(event: Exclude<LifecycleEvent, { event: "ready" }>, paint: Paint): string {
+  switch (event.event) {
+    case "started":
+      return `${paint("green", `node ${event.node} started`)}, pid ${event.pid}`;
+    case "paused":
+      return paint("yellow", `node ${event.node} is paused`);
+    case "resumed":
+      return paint("green", `node ${event.node} goes on`);
+    case "exited":
+      return `${paint("red", `node ${event.node} ${howItEnded(event)}`)}${whatNow(event)}`;
+    case "leader":
+      return `${paint("bold", `★ node ${event.leader} leads`)}${followers(event)}`;
+    case "stopping":
+      return "stopping every member";
+  }
+}
+
+function howItEnded({ signal, code }: EventNamed<"exited">): string {
+  if (signal !== null) return `was killed by ${signal}`;
+  return code === null ? "could not be started" : `ended with exit code ${code}`;
+}
+
+function whatNow({ restartInMs }: EventNamed<"exited">): string {
+  return restartInMs === null ? "" : `; it starts again in ${restartInMs / 1_000} s`;
+}
+
+function followers({ leader, agreed }: EventNamed<"leader">): string {
+  const others = agreed.filter((node) => node !== leader);
+  return others.length === 0 ? "" : `, and ${list(others)} ${others.length === 1 ? "follows" : "follow"}`;
+}
+
+function clock(): string {
+  return new Date().toTimeString().slice(0, 8);
+}

@@ -1,0 +1,148 @@
+/** `coterie up`: a cluster of real processes on this machine, watched over until Ctrl-C. */
+import { mkdtempSync, writeFileSync } from "node:fs";
+import type { Server } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { getRequestListener } from "@hono/node-server";
+import { Command } from "commander";
+import { clusterName, parseConfig } from "../cluster/config.ts";
+import { firstProblem } from "../cluster/first-problem.ts";
+import { type Caretaker, startCaretaker } from "../cluster/local/caretaker.ts";
+import { LocalCluster } from "../cluster/local-cluster.ts";
+import { studioPages } from "../cluster/studio-server.ts";
+import { UsageError } from "../core/errors.ts";
+import { protocolNamed, protocolNames } from "../protocols/index.ts";
+import { port, wholeNumber } from "./arguments.ts";
+import { adminPort, HOST, MAX_NODES, memberPort, takePorts } from "./port-range.ts";
+import { jsonReport, type Report, textReport } from "./up-report.ts";
+
+const DEFAULT_NODES = 5;
+export const DEFAULT_PORT = 7400;
+
+export interface UpOptions {
+  readonly nodes: number;
+  readonly protocol: string;
+  readonly port: number;
+  readonly name: string;
+  readonly restart?: true;
+  readonly json?: true;
+  readonly studio: boolean;
+}
+
+export function upCommand(): Command {
+  return new Command("up")
+    .summary("start a local cluster of real processes, and the studio")
+    .description("Starts members as processes of their own on this machine, watches over them, and serves the studio.")
+    .option("--nodes <n>", "how many members", wholeNumber("--nodes", 1, MAX_NODES), DEFAULT_NODES)
+    .option("--protocol <name>", `what they run: ${protocolNames.join(", ")}`, knownProtocol, "bully")
+    .option("--port <p>", "base port; 0: any free range", port, DEFAULT_PORT)
+    .option("--name <name>", "the cluster's name", soundName, "demo")
+    .option("--restart", "start a member again when it dies")
+    .option("--no-studio", "serve the status only, no page")
+    .option("--json", "say what happens as JSON lines on stdout")
+    .addHelpText("after", EXPLANATION)
+    .action(up);
+}
+
+const EXPLANATION = `
+Example:
+  $ coterie up --nodes 5 --restart
+  then, in another terminal: kill -9 the leader's pid, or open the studio and press Kill.
+
+Ports: the studio and GET /status are on the base port P, member i on P+1+i, its admin pages on P+101+i.
+
+With --json, stdout has one object per line; the first is
+  { "event": "ready", "studio": url | null, "admin": url, "leader", "nodes": [{ "id", "pid", "address", "admin" }] }
+and then, as things happen,
+  { "event": "leader", "leader", "agreed": [id, …] }   every running member agrees on it, and it runs
+  { "event": "exited", "node", "pid", "signal", "code", "restartInMs" }
+  { "event": "started" | "paused" | "resumed", "node", "pid" }
+  { "event": "stopping" }
+GET {admin}/status answers
+  { "cluster", "protocol", "nodes": [{ "id", "pid", "alive", "leader", "term", "role", "process", "address", "admin" }] }
+The members' logs go to stderr.
+
+Ctrl-C stops everything; a second Ctrl-C does so at once. Members also stop when this process is killed.
+Exit codes: 0 stopped as asked, 1 the cluster could not start, 2 wrong arguments or a taken port.`;
+
+function knownProtocol(name: string): string {
+  protocolNamed(name);
+  return name;
+}
+
+function soundName(name: string): string {
+  const parsed = clusterName.safeParse(name);
+  if (!parsed.success) throw new UsageError("bad-argument", firstProblem(parsed.error, name, "--name"));
+  return name;
+}
+
+async function up(options: UpOptions): Promise<void> {
+  const { base, server } = await takePorts(options.port, options.nodes);
+  const admin = `http://${HOST}:${base}`;
+  const studio = options.studio ? admin : null;
+  const report = options.json === true ? jsonReport(studio, admin) : textReport({ ...options, studio, admin });
+  const folder = mkdtempSync(join(tmpdir(), "coterie-"));
+  const caretaker = startCaretaker(folder);
+  const cluster = localCluster(options, base, folder, caretaker, report);
+  const stopped = stopOnSignal(cluster);
+  const answer = getRequestListener(studioPages({ cluster, port: base, studio: options.studio }).fetch);
+  server.on("request", (request, response) => void answer(request, response));
+  try {
+    if (await cluster.start()) await stopped;
+  } finally {
+    await cluster.stop();
+    await closed(server);
+    caretaker.release();
+  }
+}
+
+function localCluster(
+  options: UpOptions,
+  base: number,
+  folder: string,
+  caretaker: Caretaker,
+  report: Report,
+): LocalCluster {
+  const configFile = join(folder, "cluster.json");
+  const config = configFor(options, base);
+  writeFileSync(configFile, JSON.stringify(config, null, 2));
+  return new LocalCluster({
+    config: parseConfig(config, folder),
+    launch: { entry: fileURLToPath(new URL("./coterie.js", import.meta.url)), configFile },
+    restarts: options.restart === true,
+    caretaker,
+    tell: report.tell,
+    log: report.log,
+  });
+}
+
+/** The config file that every member reads. */
+function configFor({ name, protocol, nodes }: UpOptions, base: number): object {
+  const members = Array.from({ length: nodes }, (_, node) => [
+    node,
+    { address: `${HOST}:${memberPort(base, node)}`, admin: `${HOST}:${adminPort(base, node)}` },
+  ]);
+  return { cluster: name, protocol, members: Object.fromEntries(members) };
+}
+
+/** Resolves when somebody asked for the end and it has come. */
+function stopOnSignal(cluster: LocalCluster): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let asked = false;
+    const stop = (): void => {
+      if (asked) return cluster.kill();
+      asked = true;
+      cluster.stop().then(resolve, reject);
+    };
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
+    process.stdout.once("error", stop); // Nobody listens any more.
+  });
+}
+
+function closed(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}

@@ -1,0 +1,147 @@
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { UsageError } from "../core/errors.ts";
+import { parseConfig, readConfig } from "./config.ts";
+
+const sound = { cluster: "demo", protocol: "bully", members: { 0: "127.0.0.1:7401", 1: "127.0.0.1:7402" } };
+
+function refusal(value: unknown): string {
+  try {
+    parseConfig(value, "/etc/coterie");
+  } catch (error) {
+    if (error instanceof UsageError) return error.message;
+    throw error;
+  }
+  return "accepted";
+}
+
+test("what is left out has a default", () => {
+  expect(parseConfig(sound, ".")).toEqual({
+    cluster: "demo",
+    protocol: "bully",
+    options: {},
+    members: {
+      0: { address: { host: "127.0.0.1", port: 7401 }, admin: { host: "127.0.0.1", port: 0 } },
+      1: { address: { host: "127.0.0.1", port: 7402 }, admin: { host: "127.0.0.1", port: 0 } },
+    },
+    tls: null,
+    limits: {},
+  });
+});
+
+test("everything can be said", () => {
+  const config = {
+    cluster: "wide",
+    protocol: "bully",
+    options: { detector: { intervalMs: 50 }, election: { maxDelayMs: 20 } },
+    members: {
+      3: { address: "[2001:db8::7]:7100", admin: "[::1]:7200" },
+      4: { address: "db-1.example.org:7100", admin: "0.0.0.0:7200" },
+    },
+    tls: { ca: "ca.pem", cert: "node-{id}.pem", key: "/keys/node-{id}.key" },
+    limits: { maxQueueBytes: 1_000_000 },
+    adminExposed: true,
+  };
+  const { cluster, protocol, options, limits } = config;
+  expect(parseConfig(config, "/etc/coterie")).toEqual({
+    cluster,
+    protocol,
+    options,
+    limits,
+    members: {
+      3: { address: { host: "2001:db8::7", port: 7100 }, admin: { host: "::1", port: 7200 } },
+      4: { address: { host: "db-1.example.org", port: 7100 }, admin: { host: "0.0.0.0", port: 7200 } },
+    },
+    tls: { ca: "/etc/coterie/ca.pem", cert: "/etc/coterie/node-{id}.pem", key: "/keys/node-{id}.key" },
+  });
+});
+
+describe("is refused with the path of the field", () => {
+  const at = 'expected members.1.address to be host:port with a port from 1 to 65535, got "';
+  test.each<[string, object | string, string]>([
+    ["no object", "demo", 'expected the config to be an object, got "demo"'],
+    ["no cluster", { cluster: undefined }, "expected cluster to be a name, got undefined"],
+    ["an empty name", { cluster: "" }, 'expected cluster to be a name, got ""'],
+    ["an unknown field", { member: {} }, "expected member to be absent, got {}"],
+    ["an unknown protocol", { protocol: "x" }, 'expected the protocol to be one of bully, heartbeat, got "x"'],
+    ["options that are none", { options: [] }, "expected options to be an object, got []"],
+    ["an unknown option", { options: { detector: { beat: 1 } } }, "expected heartbeat.beat to be absent, got 1"],
+    ["no member", { members: {} }, "expected members to be 1 to 128 members, got 0"],
+    ["members as a list", { members: [] }, "expected members to be an object from id to address, got []"],
+    ["an id that is none", { members: { a: "x:1" } }, 'expected a key of members to be a natural number, got "a"'],
+    ["an id with a zero", { members: { "01": "x:1" } }, 'expected a key of members to be a natural number, got "01"'],
+    [
+      "no address",
+      { members: { 1: {} } },
+      "expected members.1.address to be host:port with a port from 1 to 65535, got undefined",
+    ],
+    ["no port", { members: { 1: { address: "foo" } } }, `${at}foo"`],
+    ["port 0", { members: { 1: { address: "127.0.0.1:0" } } }, `${at}127.0.0.1:0"`],
+    ["a port too far", { members: { 1: { address: "127.0.0.1:70000" } } }, `${at}127.0.0.1:70000"`],
+    ["IPv6 without brackets", { members: { 1: { address: "::1:7100" } } }, `${at}::1:7100"`],
+    ["half an IPv4 address", { members: { 1: { address: "10.0.0:7100" } } }, `${at}10.0.0:7100"`],
+    [
+      "a short form",
+      { members: { 1: "foo" } },
+      'expected members.1 to be host:port with a port from 1 to 65535, got "foo"',
+    ],
+    [
+      "a number",
+      { members: { 1: 7100 } },
+      "expected members.1 to be host:port or an object with address and admin, got 7100",
+    ],
+    [
+      "a stray word in a member",
+      { members: { 1: { address: "localhost:1", port: 7 } } },
+      "expected members.1.port to be absent, got 7",
+    ],
+    ["half of TLS", { tls: { ca: "ca.pem", cert: "c.pem" } }, "expected tls.key to be a path, got undefined"],
+    ["a misspelt off", { tls: "of" }, 'expected tls to be "off" or an object with ca, cert and key, got "of"'],
+    [
+      "a limit of nothing",
+      { limits: { maxFrameBytes: 0 } },
+      "expected limits.maxFrameBytes to be a whole number > 0, got 0",
+    ],
+  ])("%s", (_what, change, sentence) => {
+    expect(refusal(typeof change === "string" ? change : { ...sound, ...change })).toBe(sentence);
+  });
+
+  test("an address twice", () => {
+    const members = { 0: "localhost:7401", 1: { address: "127.0.0.1:7402", admin: "LOCALHOST:7401" } };
+    expect(refusal({ ...sound, members })).toBe(
+      'expected members.1.admin to be another address than members.0.address, got "localhost:7401"',
+    );
+  });
+
+  test("too many members", () => {
+    const members = Object.fromEntries(Array.from({ length: 129 }, (_, id) => [id, `127.0.0.1:${7_000 + id}`]));
+    expect(refusal({ ...sound, members })).toBe("expected members to be 1 to 128 members, got 129");
+  });
+});
+
+describe("what leaves the machine", () => {
+  const far = { 0: "10.0.0.1:7100", 1: "10.0.0.2:7100" };
+
+  test("needs TLS, or a word that says that it does not", () => {
+    expect(refusal({ ...sound, members: far })).toMatch(
+      /^expected tls to be set, since members\.0\.address 10\.0\.0\.1:7100 /,
+    );
+    expect(refusal({ ...sound, members: far, tls: "off" })).toBe("accepted");
+  });
+
+  test("does not include admin pages, unless somebody says so", () => {
+    const members = { 0: { address: "127.0.0.1:7100", admin: "0.0.0.0:7200" } };
+    expect(refusal({ ...sound, members })).toMatch(
+      /^expected members\.0\.admin to be a loopback address, got "0\.0\.0\.0:7200"/,
+    );
+    expect(refusal({ ...sound, members, adminExposed: true })).toBe("accepted");
+  });
+});
+
+test("a file that is not there or not JSON is named", () => {
+  expect(() => readConfig("no-such.json")).toThrow(
+    'expected the config to be a readable file, got "no-such.json" (ENOENT)',
+  );
+  const source = join(import.meta.dirname, "config.ts");
+  expect(() => readConfig(source)).toThrow(`${source}: expected JSON: `);
+});

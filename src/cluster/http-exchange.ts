@@ -1,0 +1,57 @@
+/** One short HTTP exchange in JSON with a program on our side: bounded in time and in size. */
+import { request } from "node:http";
+import { EnvironmentError } from "../core/errors.ts";
+
+const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
+
+export interface Exchange {
+  readonly method?: "GET" | "POST" | "PUT";
+  readonly body?: object;
+  readonly timeoutMs: number;
+}
+
+export interface Answer {
+  readonly status: number;
+  /** Undefined where the answer was no JSON. */
+  readonly body: unknown;
+}
+
+/** @throws EnvironmentError if nobody answers in time. */
+export function exchange(url: string, { method = "GET", body, timeoutMs }: Exchange): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const text = body === undefined ? "" : JSON.stringify(body);
+    const headers =
+      body === undefined ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(text) };
+    const fail = (reason: string): void => {
+      call.destroy();
+      reject(new EnvironmentError("no-answer", `${url} does not answer: ${reason}`));
+    };
+    // No connection is kept: the process behind a kept one may have died and come back since.
+    const call = request(url, { method, headers, agent: false }, (response) => {
+      const chunks: Buffer[] = [];
+      let bytes = 0;
+      response.on("data", (chunk: Buffer) => {
+        chunks.push(chunk);
+        bytes += chunk.length;
+        if (bytes > MAX_ANSWER_BYTES) fail("the answer is too long");
+      });
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, body: parsed(Buffer.concat(chunks)) }));
+      response.on("error", (error) => fail(error.message));
+    });
+    const deadline = setTimeout(() => fail(`waited ${timeoutMs} ms`), timeoutMs);
+    call.on("error", (error: NodeJS.ErrnoException) => fail(error.code ?? error.message));
+    call.on("close", () => {
+      clearTimeout(deadline);
+      fail("the connection was closed"); // Changes nothing where the answer has been given.
+    });
+    call.end(text);
+  });
+}
+
+function parsed(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,296 @@
+/**
+ * A cluster of real processes on this machine, and their supervisor. Whatever happens to a process, from here or from
+ * outside, is an ordinary event: it is noticed, told, and repaired where that was asked for.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
+import type { NodeId } from "../core/protocol.ts";
+import { askStatus, postCommand } from "./admin-client.ts";
+import type { ClusterConfig } from "./config.ts";
+import type { Act, ClusterPicture, NetworkPicture, NodePicture } from "./feed.ts";
+import { formatHostPort } from "./host-port.ts";
+import { agreementOf, isSettled } from "./local/agreement.ts";
+import type { Caretaker } from "./local/caretaker.ts";
+import type { LifecycleEvent } from "./local/lifecycle.ts";
+import { LocalMember, type Surroundings } from "./local/local-member.ts";
+import type { Launch } from "./local/member-process.ts";
+import { RecentTrace } from "./local/recent-trace.ts";
+import { lookEveryMs, stoppedAmong } from "./local/stopped-processes.ts";
+import { calmNetwork, faultsOf, type NetworkAct, networkAfter } from "./local/wanted-network.ts";
+
+const READY_WITHIN_MS = 15_000;
+/** Who does not answer within this counts as not alive. */
+const ALIVE_WITHIN_MS = 300;
+const STOP_WITHIN_MS = 1_500;
+const KILL_WITHIN_MS = 2_000;
+/** How long an act waits for the members to have done it. */
+const ACT_WITHIN_MS = 1_000;
+const LOOK_AGAIN_MS = 10;
+
+export interface LocalClusterOptions {
+  readonly config: ClusterConfig;
+  readonly launch: Launch;
+  /** Whether a dead process is started again. */
+  readonly restarts: boolean;
+  readonly caretaker: Caretaker;
+  /** Called when the cluster is ready, and for everything that happens after that. */
+  readonly tell: (event: LifecycleEvent) => void;
+  readonly log: (node: NodeId, line: string) => void;
+}
+
+export interface ClusterStatus {
+  readonly cluster: string;
+  readonly protocol: string;
+  readonly nodes: readonly ClusterNodeStatus[];
+}
+
+export interface ClusterNodeStatus {
+  readonly id: NodeId;
+  readonly pid: number | null;
+  /** The process exists and answered just now. */
+  readonly alive: boolean;
+  readonly leader: NodeId | null;
+  readonly term: number | null;
+  readonly role: string | null;
+  readonly process: "starting" | "running" | "paused" | "exited";
+  readonly address: string;
+  readonly admin: string;
+}
+
+export class LocalCluster {
+  readonly trace = new RecentTrace();
+  /** Counts the changes of the picture. */
+  revision = 0;
+  private readonly members = new Map<NodeId, LocalMember>();
+  private network: NetworkPicture = calmNetwork;
+  private readonly listeners = new Set<() => void>();
+  private leader: NodeId | null = null;
+  private phase: "starting" | "ready" | "stopping" = "starting";
+  /** Nothing is told before that. */
+  private wasReady = false;
+  private stopped: Promise<void> | null = null;
+  private watch: NodeJS.Timeout | undefined;
+
+  constructor(private readonly options: LocalClusterOptions) {
+    const { config, launch, restarts, log } = options;
+    const around: Surroundings = {
+      launch,
+      restarts,
+      log,
+      tell: (event) => this.tell(event),
+      record: (entry, line) => {
+        this.trace.add(entry.at, line);
+        this.notify();
+      },
+      changed: () => this.changed(),
+      wantedFaults: (node) => faultsOf(node, this.network),
+    };
+    for (const [key, { address, admin }] of Object.entries(config.members)) {
+      const id = Number(key);
+      this.members.set(id, new LocalMember(id, formatHostPort(address), `http://${formatHostPort(admin)}`, around));
+    }
+  }
+
+  get picture(): ClusterPicture {
+    const { config, restarts } = this.options;
+    const nodes = [...this.members.values()].map((member) => member.picture);
+    return { name: config.cluster, protocol: config.protocol, now: Date.now(), restarts, nodes, network: this.network };
+  }
+
+  /** Calls back on every new trace entry and every change of the picture. Returns what ends that. */
+  onChange(listener: () => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  /**
+   * Starts every member and waits until all answer and agree. Returns early, with false, if `stop` was called meanwhile.
+   * @throws EnvironmentError if that takes too long or a member dies.
+   */
+  async start(): Promise<boolean> {
+    for (const member of this.members.values()) member.start();
+    this.watch = setInterval(() => void this.look(), lookEveryMs);
+    const deadline = Date.now() + READY_WITHIN_MS;
+    while (this.phase === "starting" && !isSettled(this.picture.nodes)) {
+      const dead = this.picture.nodes.find(({ process }) => process === "exited");
+      if (dead !== undefined)
+        throw new EnvironmentError(
+          "not-ready",
+          `node ${dead.id} was ${dead.exit} before the cluster was ready; its log says why`,
+        );
+      if (Date.now() > deadline) throw new EnvironmentError("not-ready", this.whatIsMissing());
+      await this.nextChange(deadline - Date.now());
+    }
+    if (this.phase !== "starting") return false;
+    this.phase = "ready";
+    this.wasReady = true;
+    const { nodes } = this.picture;
+    this.tell({ event: "ready", leader: agreementOf(nodes)?.leader ?? null, nodes: nodes.map(whereabouts) });
+    this.changed();
+    return true;
+  }
+
+  /** Asks every member at once how it is. */
+  async status(): Promise<ClusterStatus> {
+    const { cluster, protocol } = this.options.config;
+    const nodes = [...this.members.values()].map(async (member): Promise<ClusterNodeStatus> => {
+      const { id, address, admin } = member;
+      const answer = member.state === "exited" ? null : await askStatus(admin, id, ALIVE_WITHIN_MS);
+      // It may have died while the answer was on its way, and a stranger may answer in its place.
+      const status = answer !== null && answer.pid === member.pid ? answer : null;
+      const { leader = null, term = null, role = null } = status ?? {};
+      return { id, pid: member.pid, alive: status !== null, leader, term, role, process: member.state, address, admin };
+    });
+    return { cluster, protocol, nodes: await Promise.all(nodes) };
+  }
+
+  /** @throws UsageError if the act makes no sense now, EnvironmentError if a member does not answer. */
+  async act(act: Act): Promise<void> {
+    if (this.phase === "stopping") throw new UsageError("bad-act", "expected a running cluster, but it is stopping");
+    switch (act.type) {
+      case "kill":
+        return this.signal(act.node, "SIGKILL", (state) => state === "exited");
+      case "pause":
+        return this.signal(act.node, "SIGSTOP", (state) => state !== "running");
+      case "resume":
+        return this.signal(act.node, "SIGCONT", (state) => state !== "paused");
+      case "restart":
+        return this.memberNamed(act.node).restart();
+      case "command":
+        return this.command(act.node, act.command);
+      case "cut":
+      case "mend":
+      case "split":
+      case "heal":
+      case "weather":
+        return this.changeNetwork(act);
+    }
+  }
+
+  /** Stops every process, also paused ones, and gives those a moment that want to say goodbye. */
+  stop(): Promise<void> {
+    this.stopped ??= this.stopAll();
+    return this.stopped;
+  }
+
+  /** Kills every process at once. `stop` resolves soon after. */
+  kill(): void {
+    for (const member of this.members.values()) member.stop("SIGKILL");
+  }
+
+  private async stopAll(): Promise<void> {
+    this.tell({ event: "stopping" });
+    this.phase = "stopping";
+    this.notify();
+    for (const member of this.members.values()) member.stop("SIGTERM");
+    await this.until(() => this.isGone(), STOP_WITHIN_MS);
+    this.kill();
+    await this.until(() => this.isGone(), KILL_WITHIN_MS);
+    clearInterval(this.watch);
+  }
+
+  private isGone(): boolean {
+    return [...this.members.values()].every(({ state }) => state === "exited");
+  }
+
+  private async signal(
+    node: NodeId,
+    name: NodeJS.Signals,
+    isDone: (state: LocalMember["state"]) => boolean,
+  ): Promise<void> {
+    const member = this.memberNamed(node);
+    member.signal(name);
+    const deadline = Date.now() + ACT_WITHIN_MS;
+    while (!isDone(member.state) && Date.now() < deadline) {
+      await sleep(LOOK_AGAIN_MS);
+      await this.look();
+    }
+  }
+
+  private async command(node: NodeId, command: string): Promise<void> {
+    const member = this.memberNamed(node);
+    if (member.state !== "running")
+      throw new UsageError("bad-act", `expected node ${node} to be running, but it is ${member.state}`);
+    const [first = "", ...rest] = command.split(".");
+    await postCommand(
+      member.admin,
+      rest.length === 0 ? { type: first } : { type: first, body: { type: rest.join(".") } },
+    );
+  }
+
+  private async changeNetwork(act: NetworkAct): Promise<void> {
+    const named = act.type === "cut" || act.type === "mend" ? act.nodes : act.type === "split" ? act.groups.flat() : [];
+    for (const node of named) this.memberNamed(node);
+    this.network = networkAfter(this.network, act, [...this.members.keys()]);
+    this.changed();
+    const told = Promise.all([...this.members.values()].map((member) => member.tellFaults()));
+    await Promise.race([told, sleep(ACT_WITHIN_MS, undefined, { ref: false })]);
+  }
+
+  private memberNamed(node: NodeId): LocalMember {
+    const member = this.members.get(node);
+    if (member !== undefined) return member;
+    throw new UsageError("unknown-node", unexpected("the node", `one of ${[...this.members.keys()].join(", ")}`, node));
+  }
+
+  /** Looks which processes are paused. */
+  private async look(): Promise<void> {
+    const alive = [...this.members.values()].flatMap((member) => {
+      const { pid } = member;
+      return pid === null ? [] : [{ member, pid }];
+    });
+    const stopped = await stoppedAmong(alive.map(({ pid }) => pid));
+    for (const { member, pid } of alive) if (member.pid === pid) member.observe(stopped.has(pid));
+  }
+
+  private changed(): void {
+    this.revision += 1;
+    const { nodes } = this.picture;
+    this.options.caretaker.note(nodes.flatMap(({ pid }) => pid ?? []));
+    const agreement = agreementOf(nodes);
+    const isNews = agreement !== null && agreement.leader !== this.leader;
+    if (this.phase === "ready") {
+      this.leader = agreement?.leader ?? null;
+      if (isNews) this.tell({ event: "leader", ...agreement });
+    }
+    this.notify();
+  }
+
+  private tell(event: LifecycleEvent): void {
+    if (this.wasReady) this.options.tell(event);
+  }
+
+  private notify(): void {
+    for (const listener of this.listeners) listener();
+  }
+
+  private async until(isTrue: () => boolean, withinMs: number): Promise<void> {
+    const deadline = Date.now() + withinMs;
+    while (!isTrue() && Date.now() < deadline) await this.nextChange(deadline - Date.now());
+  }
+
+  private nextChange(withinMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        ignore();
+        resolve();
+      };
+      const timer = setTimeout(done, Math.max(0, withinMs));
+      const ignore = this.onChange(done);
+    });
+  }
+
+  private whatIsMissing(): string {
+    const { nodes } = this.picture;
+    const silent = nodes.filter(({ process, view }) => process !== "running" || view === null).map(({ id }) => id);
+    const views = nodes.map(({ id, view }) => `node ${id} follows ${view?.leader ?? "nobody"}`).join(", ");
+    const missing =
+      silent.length > 0 ? `no answer from node ${silent.join(", ")}` : `no agreement on a leader: ${views}`;
+    return `the cluster is not ready after ${READY_WITHIN_MS / 1_000} s: ${missing}`;
+  }
+}
+
+function whereabouts({ id, pid, address, admin }: NodePicture) {
+  return { id, pid, address, admin };
+}

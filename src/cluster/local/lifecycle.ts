@@ -1,0 +1,29 @@
+/** What happens to a local cluster, told apart by `event`. `coterie up --json` prints these. */
+import type { NodeId } from "../../core/protocol.ts";
+
+export type LifecycleEvent =
+  /** Every member answers, and all agree on a leader where the protocol has one. Always the first event. */
+  | {
+      readonly event: "ready";
+      /** Null where the protocol has none. */
+      readonly leader: NodeId | null;
+      readonly nodes: readonly {
+        readonly id: NodeId;
+        readonly pid: number | null;
+        readonly address: string;
+        readonly admin: string;
+      }[];
+    }
+  | { readonly event: "started" | "paused" | "resumed"; readonly node: NodeId; readonly pid: number }
+  | {
+      readonly event: "exited";
+      readonly node: NodeId;
+      readonly pid: number | null;
+      readonly signal: string | null;
+      readonly code: number | null;
+      /** When it is started again; null if nobody does so. */
+      readonly restartInMs: number | null;
+    }
+  /** Every running member holds this one for the leader, and it runs. */
+  | { readonly event: "leader"; readonly leader: NodeId; readonly agreed: readonly NodeId[] }
+  | { readonly event: "stopping" };

@@ -1,0 +1,206 @@
+/** One node of a local cluster over all its incarnations: its process, its latest picture, its fault gate. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { UsageError } from "../../core/errors.ts";
+import type { NodeId, View } from "../../core/protocol.ts";
+import { type Faults, noFaults } from "../../runtime/fault-gate.ts";
+import type { TraceEntry } from "../../trace/entry.ts";
+import { askStatus, putFaults } from "../admin-client.ts";
+import type { NodePicture } from "../feed.ts";
+import type { LifecycleEvent } from "./lifecycle.ts";
+import { type Exit, type Launch, type MemberProcess, startProcess } from "./member-process.ts";
+import { listenToTrace } from "./trace-intake.ts";
+
+const FIRST_RESTART_MS = 1_000;
+const LAST_RESTART_MS = 10_000;
+/** Who lived longer than this died of something new. */
+const LONG_LIFE_MS = 10_000;
+const ASK_AGAIN_MS = 100;
+
+/** What a member needs of the cluster around it. */
+export interface Surroundings {
+  readonly launch: Launch;
+  /** Whether a dead process is started again. */
+  readonly restarts: boolean;
+  readonly tell: (event: LifecycleEvent) => void;
+  readonly log: (node: NodeId, line: string) => void;
+  readonly record: (entry: TraceEntry, line: string) => void;
+  readonly changed: () => void;
+  readonly wantedFaults: (node: NodeId) => Faults;
+}
+
+export class LocalMember {
+  state: NodePicture["process"] = "starting";
+  view: View | null = null;
+  private exit: Exit | null = null;
+  /** How many views this node has shown. */
+  private viewCount = 0;
+  private commands: readonly string[] = [];
+  private process: MemberProcess | null = null;
+  private startedAt = 0;
+  private quickDeaths = 0;
+  private restartTimer: NodeJS.Timeout | undefined;
+  private stopping = false;
+  private endTrace: (() => void) | null = null;
+  /** What the fault gate has been told, as JSON; a new process has an open gate. */
+  private told = JSON.stringify(noFaults);
+  private telling: Promise<void> | null = null;
+
+  constructor(
+    readonly id: NodeId,
+    readonly address: string,
+    readonly admin: string,
+    private readonly around: Surroundings,
+  ) {}
+
+  get pid(): number | null {
+    return this.state === "exited" ? null : (this.process?.pid ?? null);
+  }
+
+  get picture(): NodePicture {
+    const { id, pid, address, admin, state, view, commands } = this;
+    return { id, pid, address, admin, process: state, exit: this.exit?.words ?? null, view, commands };
+  }
+
+  start(): void {
+    clearTimeout(this.restartTimer);
+    this.state = "starting";
+    this.startedAt = Date.now();
+    this.told = JSON.stringify(noFaults);
+    this.process = startProcess(this.around.launch, this.id, {
+      onListening: () => this.listening(),
+      onLog: (line) => this.around.log(this.id, line),
+      onExit: (exit) => this.ended(exit),
+    });
+    this.around.changed();
+  }
+
+  /** @throws UsageError if its process is there already. */
+  restart(): void {
+    if (this.state !== "exited")
+      throw new UsageError("bad-act", `expected node ${this.id} to have exited, but it is ${this.state}`);
+    this.start();
+  }
+
+  /** Sends a signal. @throws UsageError if there is no process. */
+  signal(name: NodeJS.Signals): void {
+    if (this.state === "exited" || this.process === null)
+      throw new UsageError("bad-act", `expected node ${this.id} to be alive, but it has exited`);
+    this.process.signal(name);
+  }
+
+  /** Asks the process to stop, also one that is paused, and does not start it again. */
+  stop(name: "SIGTERM" | "SIGKILL"): void {
+    this.stopping = true;
+    clearTimeout(this.restartTimer);
+    if (this.state === "exited") return;
+    this.process?.signal(name);
+    this.process?.signal("SIGCONT");
+  }
+
+  /** What the operating system says: whether the process is paused, by us or by anybody. */
+  observe(paused: boolean): void {
+    if (this.pid === null || this.state === "starting" || paused === (this.state === "paused")) return;
+    this.state = paused ? "paused" : "running";
+    this.around.tell({ event: paused ? "paused" : "resumed", node: this.id, pid: this.pid });
+    this.around.changed();
+    if (paused) return;
+    void this.tellFaults();
+    void this.getAcquainted();
+  }
+
+  /** Tells the fault gate what is wanted, until it has heard it or the process no longer runs. */
+  tellFaults(): Promise<void> {
+    this.telling ??= this.tellUntilHeard().finally(() => {
+      this.telling = null;
+    });
+    return this.telling;
+  }
+
+  private async tellUntilHeard(): Promise<void> {
+    for (;;) {
+      const { process } = this;
+      const faults = this.around.wantedFaults(this.id);
+      const text = JSON.stringify(faults);
+      if (text === this.told || this.state !== "running") return;
+      const heard = await putFaults(this.admin, faults).then(
+        () => true,
+        () => false,
+      );
+      if (!heard) await sleep(ASK_AGAIN_MS);
+      else if (process === this.process) this.told = text;
+    }
+  }
+
+  private listening(): void {
+    this.state = "running";
+    this.exit = null;
+    this.note("start"); // It had begun before anybody could listen to its trace.
+    if (this.pid !== null) this.around.tell({ event: "started", node: this.id, pid: this.pid });
+    this.around.changed();
+    const { process } = this;
+    this.endTrace = listenToTrace(this.admin, this.id, (entry, line) => {
+      this.around.record(entry, line);
+      if (process !== this.process || this.state === "exited") return; // The last words of a process that has died.
+      if (entry.kind === "view") this.see(entry.view);
+      if (entry.kind === "gap") void this.getAcquainted();
+    });
+    void this.getAcquainted();
+    void this.tellFaults();
+  }
+
+  /** Asks what the protocol can be told and, where the trace does not say, how the node stands; until it answers. */
+  private async getAcquainted(): Promise<void> {
+    const { process } = this;
+    const isThere = (): boolean => this.state === "running" && process === this.process;
+    while (isThere()) {
+      const { viewCount } = this;
+      const status = await askStatus(this.admin, this.id);
+      if (status !== null && isThere()) {
+        this.commands = simpleCommands(status.commands);
+        if (viewCount === this.viewCount)
+          this.see(status.view); // Else the trace was quicker, and is newer.
+        else this.around.changed();
+        return;
+      }
+      await sleep(ASK_AGAIN_MS);
+    }
+  }
+
+  /** Adds to the trace what the process cannot say itself. */
+  private note(kind: "start" | "crash"): void {
+    const entry: TraceEntry = { at: Date.now(), node: this.id, kind };
+    this.around.record(entry, JSON.stringify(entry));
+  }
+
+  private see(view: View): void {
+    this.view = view;
+    this.viewCount += 1;
+    this.around.changed();
+  }
+
+  private ended(exit: Exit): void {
+    const { pid } = this;
+    this.endTrace?.();
+    this.state = "exited";
+    this.exit = exit;
+    this.view = null;
+    this.note("crash");
+    const restartInMs = this.stopping || !this.around.restarts ? null : this.restartDelay();
+    if (restartInMs !== null) this.restartTimer = setTimeout(() => this.start(), restartInMs);
+    const { signal, code } = exit;
+    this.around.tell({ event: "exited", node: this.id, pid, signal, code, restartInMs });
+    this.around.changed();
+  }
+
+  /** A process that keeps dying quickly is started less and less often. */
+  private restartDelay(): number {
+    this.quickDeaths = Date.now() - this.startedAt < LONG_LIFE_MS ? this.quickDeaths + 1 : 0;
+    const doublings = Math.max(0, this.quickDeaths - 1);
+    return Math.min(FIRST_RESTART_MS * 2 ** doublings, LAST_RESTART_MS);
+  }
+}
+
+/** The commands that need no words beside their name. */
+function simpleCommands(commands: Readonly<Record<string, readonly string[]>>): string[] {
+  return Object.keys(commands).filter((name) => commands[name]?.length === 0);
+}

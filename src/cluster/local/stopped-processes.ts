@@ -1,0 +1,32 @@
+/** Which processes are paused (SIGSTOP), asked of the operating system: whoever paused them may be somebody else. */
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { platform } from "node:process";
+
+/** How often it is worth asking: `/proc` costs microseconds, `ps` a process. */
+export const lookEveryMs = platform === "linux" ? 200 : 1_000;
+
+export async function stoppedAmong(pids: readonly number[]): Promise<Set<number>> {
+  if (pids.length === 0 || platform === "win32") return new Set();
+  const letters = platform === "linux" ? await lettersFromProc(pids) : await lettersFromPs(pids);
+  return new Set(pids.filter((pid) => /^[Tt]/.test(letters.get(pid) ?? "")));
+}
+
+async function lettersFromProc(pids: readonly number[]): Promise<Map<number, string>> {
+  const found = await Promise.all(
+    pids.map(async (pid): Promise<[number, string]> => {
+      const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
+      return [pid, stat.slice(stat.lastIndexOf(")") + 2)]; // `pid (name) state …`, and a name may hold brackets.
+    }),
+  );
+  return new Map(found);
+}
+
+function lettersFromPs(pids: readonly number[]): Promise<Map<number, string>> {
+  return new Promise((resolve) => {
+    execFile("ps", ["-o", "pid=,state=", "-p", pids.join(",")], (_error, stdout) => {
+      const rows = stdout.matchAll(/^\s*(\d+)\s+(\S+)/gm);
+      resolve(new Map([...rows].map(([, pid, letters]) => [Number(pid), letters as string])));
+    });
+  });
+}

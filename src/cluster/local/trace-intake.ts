@@ -1,0 +1,59 @@
+/** Listens to one member's trace for as long as its process lives, and comes back when the connection breaks. */
+import { get } from "node:http";
+import { z } from "zod";
+import type { NodeId } from "../../core/protocol.ts";
+import type { TraceEntry } from "../../trace/entry.ts";
+import { eachLine } from "./lines.ts";
+
+const MAX_LINE_LENGTH = 1024 * 1024;
+const FIRST_RETRY_MS = 50;
+const LAST_RETRY_MS = 1_000;
+
+/**
+ * Each connection begins with a view: how the node stands. Returns what ends the listening; what has arrived by then is
+ * still handed on.
+ */
+export function listenToTrace(
+  admin: string,
+  node: NodeId,
+  onEntry: (entry: TraceEntry, line: string) => void,
+): () => void {
+  let ended = false;
+  let retryMs = FIRST_RETRY_MS;
+  let retry: NodeJS.Timeout | undefined;
+
+  function connect(): void {
+    const call = get(`${admin}/trace`, { agent: false }, (response) => {
+      if (response.statusCode !== 200) return void response.destroy();
+      retryMs = FIRST_RETRY_MS;
+      eachLine(response, MAX_LINE_LENGTH, (line) => {
+        const entry = entryOf(line, node);
+        if (entry !== null) onEntry(entry, line);
+      });
+    });
+    call.on("error", () => {}); // `close` follows.
+    call.on("close", () => {
+      if (ended) return;
+      retry = setTimeout(connect, retryMs);
+      retryMs = Math.min(retryMs * 2, LAST_RETRY_MS);
+    });
+  }
+
+  connect();
+  return () => {
+    ended = true;
+    clearTimeout(retry);
+  };
+}
+
+/** What of an entry this side relies on; the rest is for the page. */
+const entrySchema = z.looseObject({ at: z.number(), node: z.number(), kind: z.string() });
+
+function entryOf(line: string, node: NodeId): TraceEntry | null {
+  try {
+    const entry = entrySchema.parse(JSON.parse(line));
+    return entry.node === node ? (entry as TraceEntry) : null;
+  } catch {
+    return null; // A line cut off by a crash.
+  }
+}

@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import { calmNetwork, faultsOf, networkAfter } from "./wanted-network.ts";
+
+const nodes = [0, 1, 2, 3];
+
+test("a cut link is cut at both ends, once, until it is mended", () => {
+  const once = networkAfter(calmNetwork, { type: "cut", nodes: [0, 2] }, nodes);
+  const twice = networkAfter(once, { type: "cut", nodes: [2, 0] }, nodes);
+  expect(twice.cuts).toHaveLength(2);
+  expect(faultsOf(0, twice).cutTo).toEqual([2]);
+  expect(faultsOf(2, twice).cutTo).toEqual([0]);
+  expect(faultsOf(1, twice).cutTo).toEqual([]);
+  expect(networkAfter(twice, { type: "mend", nodes: [0, 2] }, nodes)).toEqual(calmNetwork);
+});
+
+test("a split cuts between groups and mends within; who is in no group is alone", () => {
+  const before = networkAfter(calmNetwork, { type: "cut", nodes: [0, 1] }, nodes);
+  const split = networkAfter(before, { type: "split", groups: [[0, 1], [2]] }, nodes);
+  expect(nodes.map((node) => faultsOf(node, split).cutTo)).toEqual([
+    [2, 3],
+    [2, 3],
+    [0, 1, 3],
+    [0, 1, 2],
+  ]);
+});
+
+test("weather holds for everybody until the network heals", () => {
+  const stormy = networkAfter(calmNetwork, { type: "weather", dropRate: 0.5, delayMs: [10, 20] }, nodes);
+  expect(faultsOf(3, stormy)).toEqual({ cutTo: [], dropRate: 0.5, delayMs: { min: 10, max: 20 } });
+  expect(networkAfter(stormy, { type: "heal" }, nodes)).toEqual(calmNetwork);
+});

@@ -1,0 +1,49 @@
+/** What the network between the members should be like. The supervisor holds it; each member's fault gate gets its part. */
+import { UsageError } from "../../core/errors.ts";
+import type { NodeId } from "../../core/protocol.ts";
+import type { Faults } from "../../runtime/fault-gate.ts";
+import type { Act, NetworkPicture } from "../feed.ts";
+
+export type NetworkAct = Extract<Act, { type: "cut" | "mend" | "split" | "heal" | "weather" }>;
+
+export const calmNetwork: NetworkPicture = { cuts: [], dropRate: 0, delayMs: [0, 0] };
+
+/** The network after the act. @throws UsageError if it makes no sense for these nodes. */
+export function networkAfter(network: NetworkPicture, act: NetworkAct, nodes: readonly NodeId[]): NetworkPicture {
+  switch (act.type) {
+    case "cut":
+    case "mend": {
+      const [a, b] = act.nodes;
+      if (a === b) throw new UsageError("bad-act", `expected two different nodes, got ${a} twice`);
+      const others = network.cuts.filter(([from, to]) => !(from === a && to === b) && !(from === b && to === a));
+      return { ...network, cuts: act.type === "mend" ? others : [...others, [a, b], [b, a]] };
+    }
+    case "split":
+      return { ...network, cuts: cutsBetween(act.groups, nodes) };
+    case "heal":
+      return calmNetwork;
+    case "weather":
+      return { ...network, dropRate: act.dropRate, delayMs: act.delayMs };
+  }
+}
+
+/** Node `from`'s part: it drops what must not leave it, so a link cut both ways is cut at both ends. */
+export function faultsOf(from: NodeId, { cuts, dropRate, delayMs: [min, max] }: NetworkPicture): Faults {
+  const cutTo = cuts.filter(([sender]) => sender === from).map(([, to]) => to);
+  return { cutTo: cutTo.sort((a, b) => a - b), dropRate, delayMs: { min, max } };
+}
+
+function cutsBetween(groups: readonly (readonly NodeId[])[], nodes: readonly NodeId[]): [NodeId, NodeId][] {
+  const groupOf = new Map<NodeId, number>();
+  for (const [index, group] of groups.entries()) {
+    for (const node of group) {
+      if (groupOf.has(node))
+        throw new UsageError("bad-act", `expected each node in one group, got node ${node} in two`);
+      groupOf.set(node, index);
+    }
+  }
+  const together = (a: NodeId, b: NodeId): boolean => groupOf.has(a) && groupOf.get(a) === groupOf.get(b);
+  return nodes.flatMap((from) =>
+    nodes.filter((to) => from !== to && !together(from, to)).map((to): [NodeId, NodeId] => [from, to]),
+  );
+}

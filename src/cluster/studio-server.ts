@@ -1,0 +1,139 @@
+/**
+ * What `coterie up` serves on its own port: the studio page, its feed and its acts (`feed.ts`), and the status of the
+ * whole cluster. Only programs on this machine reach it, and a browser is one of them: pages of other sites may not act.
+ */
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { serveStatic } from "@hono/node-server/serve-static";
+import { type Context, Hono, type Next } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import { z } from "zod";
+import { UsageError, unexpected } from "../core/errors.ts";
+import { firstProblem } from "./first-problem.ts";
+import type { LocalCluster } from "./local-cluster.ts";
+import { studioFeed } from "./studio-feed.ts";
+
+const MAX_BODY_BYTES = 64 * 1024;
+const MAX_PAGES = 64;
+const MAX_GROUPS = 128;
+const MAX_DELAY_MS = 60_000;
+
+/** The built page lies beside the compiled code. */
+const STUDIO_FOLDER = fileURLToPath(new URL("../studio", import.meta.url));
+
+const SECURITY_HEADERS = {
+  "content-security-policy":
+    "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; object-src 'none'; frame-ancestors 'none'",
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "x-frame-options": "DENY",
+};
+
+const node = z.int("a node's id").nonnegative("a node's id");
+const nodes = z.array(node, "a list of nodes").max(MAX_GROUPS, `at most ${MAX_GROUPS} nodes`);
+const delay = z.number("a number of milliseconds").min(0, "at least 0").max(MAX_DELAY_MS, `at most ${MAX_DELAY_MS}`);
+
+const actSchema = z.discriminatedUnion(
+  "type",
+  [
+    z.strictObject({ type: z.enum(["kill", "restart", "pause", "resume"]), node }),
+    z.strictObject({ type: z.enum(["cut", "mend"]), nodes: z.tuple([node, node], "two nodes") }),
+    z.strictObject({
+      type: z.literal("split"),
+      groups: z.array(nodes, "a list of groups").max(MAX_GROUPS, "fewer groups"),
+    }),
+    z.strictObject({ type: z.literal("heal") }),
+    z.strictObject({
+      type: z.literal("weather"),
+      dropRate: z.number("a probability").min(0, "a probability").max(1, "a probability"),
+      delayMs: z
+        .tuple([delay, delay], "two numbers of milliseconds")
+        .refine(([min, max]) => min <= max, "the smaller delay and then the greater"),
+    }),
+    z.strictObject({
+      type: z.literal("command"),
+      node,
+      command: z.string("a command").regex(/^[\w-]{1,64}(\.[\w-]{1,64})?$/, "a command such as election.call"),
+    }),
+  ],
+  "an act such as kill, restart, pause, resume, cut, mend, split, heal, weather or command",
+);
+
+export interface StudioServerOptions {
+  readonly cluster: LocalCluster;
+  readonly port: number;
+  /** Without a studio only the status is served, and acts are taken. */
+  readonly studio: boolean;
+}
+
+export function studioPages({ cluster, port, studio }: StudioServerOptions): Hono {
+  const app = new Hono();
+  app.use(onlyFromHere(port));
+  app.get("/status", async (c) => c.json(await cluster.status()));
+  app.post("/api/act", onlyJson(), tooLong(), async (c) => c.json(await take(cluster, c)));
+  if (studio) {
+    app.get("/api/feed", feed(cluster));
+    app.get("/*", page());
+  }
+  app.notFound((c) => c.json({ error: `there is no ${c.req.method} ${c.req.path} here` }, 404));
+  app.onError((error, c) => c.json({ error: error.message }, error instanceof UsageError ? 400 : 502));
+  return app;
+}
+
+/** A page of another site whose name was made to point here would still call us by that name (DNS rebinding). */
+function onlyFromHere(port: number) {
+  const ours = ["127.0.0.1", "localhost", "[::1]"].map((name) => `${name}:${port}`);
+  return async (c: Context, next: Next) => {
+    const host = c.req.header("host") ?? "";
+    const origin = c.req.header("origin");
+    if (!ours.includes(host.toLowerCase()))
+      return c.json({ error: unexpected("the host", ours.join(" or "), host) }, 403);
+    if (c.req.method !== "GET" && origin !== undefined && origin !== `http://${host}`)
+      return c.json({ error: unexpected("the origin", `http://${host}`, origin) }, 403);
+    for (const [name, value] of Object.entries(SECURITY_HEADERS)) c.header(name, value);
+    return next();
+  };
+}
+
+/** A form of another site can send everything but JSON without asking first. */
+function onlyJson() {
+  return async (c: Context, next: Next) => {
+    const type = c.req.header("content-type") ?? "";
+    if (/^application\/json\s*(;|$)/i.test(type)) return next();
+    return c.json({ error: unexpected("the content type", "application/json", type) }, 415);
+  };
+}
+
+function tooLong() {
+  const error = `expected a body of at most ${MAX_BODY_BYTES} bytes`;
+  return bodyLimit({ maxSize: MAX_BODY_BYTES, onError: (c) => c.json({ error }, 413) });
+}
+
+async function take(cluster: LocalCluster, c: Context): Promise<object> {
+  const value: unknown = await c.req.json().catch(() => {
+    throw new UsageError("bad-act", "expected the body to be JSON");
+  });
+  const act = actSchema.safeParse(value);
+  if (!act.success) throw new UsageError("bad-act", firstProblem(act.error, value, "the act"));
+  await cluster.act(act.data);
+  return {};
+}
+
+function feed(cluster: LocalCluster) {
+  let pageCount = 0;
+  return (c: Context) => {
+    if (pageCount >= MAX_PAGES) return c.json({ error: `${MAX_PAGES} pages are open already: close some` }, 503);
+    pageCount += 1;
+    const body = studioFeed(cluster, () => {
+      pageCount -= 1;
+    });
+    return c.body(body, 200, { "content-type": "text/event-stream", "cache-control": "no-store" });
+  };
+}
+
+function page() {
+  if (!existsSync(STUDIO_FOLDER))
+    return (c: Context) => c.json({ error: "the studio has not been built: run `npm run build`" }, 404);
+  // Hashed names aside, files change with every build: the browser asks each time.
+  return serveStatic({ root: STUDIO_FOLDER, onFound: (_path, c) => c.header("cache-control", "no-cache") });
+}

@@ -1,0 +1,191 @@
+/** Real processes for the end-to-end tests: the built command line, and a cluster started with it. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import type { LifecycleEvent } from "../../src/cluster/local/lifecycle.ts";
+import type { ClusterStatus } from "../../src/cluster/local-cluster.ts";
+
+/** Generous: these tests say that something happens, never how fast. */
+export const PATIENCE_MS = 20_000;
+
+const CLI = process.env.COTERIE_CLI ?? fileURLToPath(new URL("../../dist/cli/coterie.js", import.meta.url));
+
+type Ready = Extract<LifecycleEvent, { event: "ready" }> & { studio: string | null; admin: string };
+type EventNamed<E extends LifecycleEvent["event"]> = Extract<LifecycleEvent, { event: E }>;
+
+/** Every process that a test started and its children, so that nothing outlives a test that failed. */
+const started = new Set<number>();
+
+export interface Finished {
+  readonly code: number | null;
+  readonly signal: string | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** One run of the command line. */
+export class Coterie {
+  stdout = "";
+  stderr = "";
+  readonly finished: Promise<Finished>;
+  protected readonly child: ChildProcess;
+
+  constructor(...args: string[]) {
+    if (!existsSync(CLI)) throw new Error(`expected the built command line at ${CLI}: run \`npm run build\``);
+    this.child = spawn(process.execPath, [CLI, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+    started.add(this.pid);
+    this.child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+      this.stdout += text;
+    });
+    this.child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+      this.stderr += text;
+    });
+    this.finished = new Promise((resolve) => {
+      this.child.on("close", (code, signal) => resolve({ code, signal, stdout: this.stdout, stderr: this.stderr }));
+    });
+  }
+
+  get pid(): number {
+    return this.child.pid as number;
+  }
+
+  /** The lines of stdout as JSON, as they come. */
+  async *lines(): AsyncGenerator<unknown> {
+    for await (const line of createInterface({ input: this.child.stdout as NodeJS.ReadableStream }))
+      yield JSON.parse(line);
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.child.kill(name);
+  }
+}
+
+export function coterie(...args: string[]): Promise<Finished> {
+  return new Coterie(...args).finished;
+}
+
+export class ClusterUnderTest extends Coterie {
+  readonly events: LifecycleEvent[] = [];
+  readonly pids = new Map<number, number>();
+  ready!: Ready;
+
+  /** Starts `coterie up` on free ports and waits until it is ready. */
+  static async up(...args: string[]): Promise<ClusterUnderTest> {
+    const cluster = new ClusterUnderTest("up", "--port", "0", "--json", ...args);
+    void cluster.follow();
+    await until("the cluster is ready", () => cluster.ready, cluster);
+    return cluster;
+  }
+
+  private async follow(): Promise<void> {
+    for await (const line of this.lines()) {
+      const event = line as LifecycleEvent;
+      this.events.push(event);
+      if (event.event === "ready") {
+        this.ready = event as Ready;
+        for (const { id, pid } of event.nodes) this.note(id, pid as number);
+      }
+      if (event.event === "started") this.note(event.node, event.pid);
+    }
+  }
+
+  private note(node: number, pid: number): void {
+    started.add(pid);
+    this.pids.set(node, pid);
+  }
+
+  pidOf(node: number): number {
+    return this.pids.get(node) as number;
+  }
+
+  kill(node: number, signal: NodeJS.Signals = "SIGKILL"): void {
+    process.kill(this.pidOf(node), signal);
+  }
+
+  async status(): Promise<ClusterStatus> {
+    const response = await fetch(`${this.ready.admin}/status`);
+    return (await response.json()) as ClusterStatus;
+  }
+
+  /** Waits until exactly these are alive and all of them name `leader`; returns how long that took. */
+  async agreed(leader: number, alive: readonly number[]): Promise<number> {
+    const from = performance.now();
+    let seen = "";
+    const isSo = async (): Promise<boolean> => {
+      const { nodes } = await this.status();
+      seen = nodes.map((node) => `${node.id} ${node.alive ? `follows ${node.leader}` : node.process}`).join(", ");
+      return nodes.every((node) => (alive.includes(node.id) ? node.alive && node.leader === leader : !node.alive));
+    };
+    await until(() => `nodes ${alive.join(", ")} are alive and follow ${leader}, but ${seen}`, isSo, this);
+    return Math.round(performance.now() - from);
+  }
+
+  /** The first event of that name from the `from`th on. */
+  async event<E extends LifecycleEvent["event"]>(name: E, from = 0): Promise<EventNamed<E>> {
+    const find = () => this.events.slice(from).find((event) => event.event === name);
+    return (await until(`an event ${name}`, find, this)) as EventNamed<E>;
+  }
+
+  act(act: object): Promise<Response> {
+    return fetch(`${this.ready.admin}/api/act`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(act),
+    });
+  }
+}
+
+/** Waits for something true, and returns it. */
+export async function until<T>(
+  what: string | (() => string),
+  look: () => T | Promise<T>,
+  process?: Coterie,
+  withinMs = PATIENCE_MS,
+): Promise<NonNullable<T>> {
+  const deadline = Date.now() + withinMs;
+  for (;;) {
+    const found = await look();
+    if (found) return found;
+    if (Date.now() > deadline) {
+      const said = process === undefined ? "" : `\nstdout: ${process.stdout}\nstderr: ${process.stderr}`;
+      throw new Error(`waited ${withinMs} ms until ${typeof what === "string" ? what : what()}${said}`);
+    }
+    await sleep(20);
+  }
+}
+
+/** Whether the process exists and is more than an entry in a table that nobody has cleared. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return stat[stat.lastIndexOf(")") + 2] !== "Z";
+  } catch {
+    return process.platform !== "linux";
+  }
+}
+
+/** For `afterEach`: ends whatever the test has left. */
+export async function endAll(): Promise<void> {
+  for (const pid of started) {
+    if (isAlive(pid)) process.kill(pid, "SIGKILL");
+  }
+  await until("every process has ended", () => [...started].every((pid) => !isAlive(pid)));
+  started.clear();
+}
+
+/** Holds a free port until `release`. */
+export async function occupyPort(): Promise<{ port: number; release: () => void }> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  return { port, release: () => void server.close() };
+}

@@ -1,0 +1,88 @@
+/** However `coterie up` ends, and whatever state its members are in, it leaves no process behind. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, test, vi } from "vitest";
+import { ClusterUnderTest, Coterie, endAll, isAlive, until } from "./cluster-under-test.ts";
+
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await endAll();
+});
+
+async function nobodyIsLeft(cluster: ClusterUnderTest): Promise<void> {
+  const pids = [cluster.pid, ...cluster.pids.values()];
+  await until(
+    () => `none of ${pids.filter(isAlive).join(", ")} is left`,
+    () => !pids.some(isAlive),
+  );
+}
+
+test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("%s stops every member, and the exit code is 0", async (signal) => {
+  const cluster = await ClusterUnderTest.up("--nodes", "3", "--restart");
+  cluster.signal(signal);
+  expect(await cluster.finished).toMatchObject({ code: 0, signal: null, stderr: "" });
+  await nobodyIsLeft(cluster);
+  expect(cluster.events.filter(({ event }) => event === "stopping")).toHaveLength(1);
+  expect(cluster.events.filter(({ event }) => event === "exited")).toHaveLength(3);
+});
+
+test("Ctrl-C also ends members that are paused, dead or about to be started again", async () => {
+  const cluster = await ClusterUnderTest.up("--nodes", "4", "--restart");
+  cluster.kill(0, "SIGSTOP");
+  cluster.kill(3, "SIGSTOP");
+  cluster.kill(1);
+  await cluster.event("exited");
+  cluster.signal("SIGINT");
+  expect((await cluster.finished).code).toBe(0);
+  await nobodyIsLeft(cluster);
+});
+
+test("a second Ctrl-C kills at once", async () => {
+  const cluster = await ClusterUnderTest.up("--nodes", "2");
+  cluster.signal("SIGINT");
+  cluster.signal("SIGINT");
+  expect((await cluster.finished).code).toBe(0);
+  await nobodyIsLeft(cluster);
+});
+
+test.runIf(process.platform === "linux")("Ctrl-C while the cluster is still starting", async () => {
+  const starting = new Coterie("up", "--port", "0", "--json", "--nodes", "3");
+  const members = (): number[] => childrenOf(starting.pid);
+  const pids = await until("members are being started", () => (members().length > 2 ? members() : null), starting);
+  starting.signal("SIGINT");
+  expect(await starting.finished).toMatchObject({ code: 0, stdout: "" });
+  await until("nobody is left", () => !pids.some(isAlive));
+});
+
+test("members end by themselves when `up` is killed, and its folder goes too", async () => {
+  const scratch = mkdtempSync(join(tmpdir(), "coterie-test-"));
+  vi.stubEnv("TMPDIR", scratch);
+  const cluster = await ClusterUnderTest.up("--nodes", "3");
+  expect(readdirSync(scratch)).toHaveLength(1);
+  cluster.signal("SIGKILL");
+  await nobodyIsLeft(cluster);
+  await until("its folder is gone", () => readdirSync(scratch).length === 0);
+  rmSync(scratch, { recursive: true });
+});
+
+test.skipIf(process.platform === "win32")("members end when `up` is killed, also those that are paused", async () => {
+  const cluster = await ClusterUnderTest.up("--nodes", "3");
+  for (const node of [0, 1, 2]) cluster.kill(node, "SIGSTOP");
+  await until("all are paused", () => cluster.events.filter(({ event }) => event === "paused").length === 3, cluster);
+  cluster.signal("SIGKILL");
+  await nobodyIsLeft(cluster);
+});
+
+/** The direct children of a process, from Linux' `/proc`. */
+function childrenOf(parent: number): number[] {
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  return pids.map(Number).filter((pid) => {
+    try {
+      const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+      return Number(stat.slice(stat.lastIndexOf(")") + 4).split(" ")[0]) === parent;
+    } catch {
+      return false; // It has ended meanwhile.
+    }
+  });
+}

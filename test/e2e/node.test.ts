@@ -1,0 +1,82 @@
+/** `coterie node`: members that nobody supervises find each other through their config file. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, expect, test } from "vitest";
+import { Coterie, coterie, endAll, occupyPort, until } from "./cluster-under-test.ts";
+
+afterEach(endAll);
+
+const folder = mkdtempSync(join(tmpdir(), "coterie-test-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+interface Listening {
+  readonly event: "listening";
+  readonly id: number;
+  readonly pid: number;
+  readonly address: string;
+  readonly admin: string;
+}
+
+async function freePorts(count: number): Promise<number[]> {
+  const held = await Promise.all(Array.from({ length: count }, occupyPort));
+  for (const { release } of held) release();
+  return held.map(({ port }) => port);
+}
+
+async function configFile(): Promise<string> {
+  const [a, b, adminA, adminB] = await freePorts(4);
+  const members = {
+    0: { address: `127.0.0.1:${a}`, admin: `127.0.0.1:${adminA}` },
+    7: { address: `127.0.0.1:${b}`, admin: `127.0.0.1:${adminB}` },
+  };
+  const file = join(folder, "cluster.json");
+  writeFileSync(file, JSON.stringify({ cluster: "two", protocol: "bully", members }));
+  return file;
+}
+
+async function listening(member: Coterie): Promise<Listening> {
+  return until("the member listens", () => (member.stdout.includes("\n") ? JSON.parse(member.stdout) : null), member);
+}
+
+test("two members started by hand agree on a leader, and `coterie status --config` shows them", async () => {
+  const file = await configFile();
+  const low = new Coterie("node", "--config", file, "--id", "0");
+  const high = new Coterie("node", "--config", file, "--id", "7", "--log-json");
+  expect(await listening(low)).toMatchObject({ event: "listening", id: 0, pid: low.pid });
+  expect(await listening(high)).toMatchObject({ event: "listening", id: 7, pid: high.pid });
+
+  const status = () => coterie("status", "--config", file, "--json");
+  const settled = await until("both follow 7", async () => {
+    const { code, stdout } = await status();
+    const found = code === 0 ? JSON.parse(stdout) : null;
+    return found?.nodes.every((node: { leader: number | null }) => node.leader === 7) ? found : null;
+  });
+  expect(settled).toMatchObject({
+    cluster: "two",
+    protocol: "bully",
+    nodes: [
+      { id: 0, alive: true },
+      { id: 7, alive: true },
+    ],
+  });
+
+  high.signal("SIGKILL");
+  await until("0 leads itself", async () => {
+    const { nodes } = JSON.parse((await status()).stdout);
+    return nodes[0].leader === 0 && !nodes[1].alive && nodes[1].process === "unknown";
+  });
+
+  low.signal("SIGTERM");
+  expect(await low.finished).toMatchObject({ code: 0, signal: null });
+});
+
+test("a member ends on Ctrl-C, and with --supervised when its standard input ends", async () => {
+  const file = await configFile();
+  const alone = new Coterie("node", "--config", file, "--id", "0");
+  const supervised = new Coterie("node", "--config", file, "--id", "7", "--supervised"); // Its standard input has no end to wait for.
+  expect((await supervised.finished).code).toBe(0);
+  await listening(alone);
+  alone.signal("SIGINT");
+  expect((await alone.finished).code).toBe(0);
+});
