@@ -20,3 +20,10 @@ export function requirePositive(name: string, value: number): void {
   if (!(Number.isFinite(value) && value > 0))
     throw new UsageError("bad-option", unexpected(name, "a finite number > 0", value));
 }
+
+/** Refuses words that an assembly's parts are not called by: a misspelt part would silently run on its defaults. */
+export function requireParts(owner: string, given: object, parts: readonly string[]): void {
+  const stray = Object.keys(given).find((name) => !parts.includes(name));
+  if (stray !== undefined)
+    throw new UsageError("bad-option", unexpected(`the options of ${owner}`, `for ${parts.join(" or ")}`, stray));
+}

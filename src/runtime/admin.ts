@@ -4,13 +4,12 @@ import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { stream } from "hono/streaming";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
-import { problem } from "../core/shape.ts";
-import type { TraceEntry } from "../core/trace.ts";
+import type { TraceEntry } from "../trace/entry.ts";
 import type { NodeStatus } from "./admin-pages.ts";
 import type { Broadcast } from "./broadcast.ts";
-import { type FaultGate, type Faults, faultsShape } from "./fault-gate.ts";
+import { type FaultGate, type Faults, faultsProblem } from "./fault-gate.ts";
 import { type Counts, count } from "./metrics.ts";
-import type { HostPort } from "./transport/tcp.ts";
+import { addressText, type HostPort } from "./transport/tcp.ts";
 
 export interface AdminOptions {
   readonly address: HostPort;
@@ -33,25 +32,33 @@ export interface AdminServer {
 }
 
 const TRACE_EVERY_MS = 20;
+const MAX_TRACE_LISTENERS = 32;
 const MAX_BODY_BYTES = 64 * 1024;
+const MAX_CONNECTIONS = 256;
 
 export async function serveAdmin(options: AdminOptions): Promise<AdminServer> {
-  const closing = new AbortController();
-  const app = pages(options, closing.signal);
+  const streams = new Set<AbortController>();
+  const app = pages(options, streams);
   const { host, port } = options.address;
   const server = await new Promise<ServerType>((resolve, reject) => {
-    const starting = serve({ fetch: app.fetch, hostname: host, port }, () => resolve(starting));
+    const starting = serve({ fetch: app.fetch, hostname: host, port, overrideGlobalObjects: false }, () =>
+      resolve(starting),
+    );
     starting.once("error", (error: NodeJS.ErrnoException) => {
-      const why = error.code === "EADDRINUSE" ? "it is taken: stop what listens there or choose another" : error.message;
-      reject(new EnvironmentError("cannot-listen", `cannot listen on ${host}:${port} for the admin pages: ${why}`, { cause: error }));
+      const where = `${addressText(options.address)} for the admin pages`;
+      const why =
+        error.code === "EADDRINUSE" ? "it is taken: stop what listens there or choose another" : error.message;
+      reject(new EnvironmentError("cannot-listen", `cannot listen on ${where}: ${why}`, { cause: error }));
     });
   });
+  server.on("error", () => {}); // A caller could not be let in, for want of descriptors, say: it will come again.
+  server.maxConnections = MAX_CONNECTIONS;
   const bound = server.address();
   const boundPort = typeof bound === "object" && bound !== null ? bound.port : port;
   return {
-    url: `http://${host.includes(":") ? `[${host}]` : host}:${boundPort}`,
+    url: `http://${addressText({ host, port: boundPort })}`,
     close() {
-      closing.abort();
+      for (const stream of streams) stream.abort();
       return new Promise((resolve) => {
         server.close(() => resolve());
         if ("closeAllConnections" in server) server.closeAllConnections();
@@ -60,48 +67,71 @@ export async function serveAdmin(options: AdminOptions): Promise<AdminServer> {
   };
 }
 
-function pages({ status, metrics, trace, snapshot, command, gate, counts }: AdminOptions, closing: AbortSignal): Hono {
+function pages(options: AdminOptions, streams: Set<AbortController>): Hono {
+  const { status, metrics, command, gate, counts } = options;
   const app = new Hono();
-  // Pages of other sites may make a browser on this machine call here: they cannot name us as the host they call,
-  // nor send JSON without asking first.
   app.use(async (c, next) => {
-    const name = new URL(c.req.url).hostname;
-    if (c.req.header("origin") !== undefined) return c.json({ error: "the admin pages are not for web pages" }, 403);
-    if (!isAddress(name)) return c.json({ error: unexpected("the host name", "an address or localhost", name) }, 403);
-    return next();
+    const objection = foreignCaller(c, options.address.host);
+    return objection === null ? next() : c.json({ error: objection }, 403);
   });
-  app.use(bodyLimit({ maxSize: MAX_BODY_BYTES, onError: (c) => c.json({ error: `a body may have ${MAX_BODY_BYTES} bytes` }, 413) }));
+  app.use(
+    bodyLimit({
+      maxSize: MAX_BODY_BYTES,
+      onError: (c) => c.json({ error: `a body may have ${MAX_BODY_BYTES} bytes` }, 413),
+    }),
+  );
   app.get("/status", (c) => c.json(status()));
   app.get("/metrics", async (c) => c.text(await metrics.text(), 200, { "content-type": metrics.contentType }));
-  app.get("/trace", (c) => traceStream(c, trace, snapshot, closing));
+  app.get("/trace", (c) =>
+    streams.size < MAX_TRACE_LISTENERS
+      ? traceStream(c, options, streams)
+      : c.json({ error: `${MAX_TRACE_LISTENERS} listen to the trace already, and no more may` }, 503),
+  );
   app.post("/command", async (c) => {
-    try {
-      command(await jsonBody(c));
-      return c.json({});
-    } catch (error) {
-      if (!(error instanceof UsageError)) throw error;
-      count(counts.refused, "bad-command");
-      return c.json({ error: error.message }, 400);
-    }
+    command(await jsonBody(c));
+    return c.json({});
   });
   app.get("/faults", (c) => (gate === null ? shut(c) : c.json(gate.faults)));
   app.put("/faults", async (c) => {
     if (gate === null) return shut(c);
     const faults = await jsonBody(c);
-    const wrong = problem(faultsShape, faults, "faults");
-    if (wrong !== null) return c.json({ error: wrong }, 400);
+    const wrong = faultsProblem(faults);
+    if (wrong !== null) throw new UsageError("bad-faults", wrong);
     gate.faults = faults as Faults;
     return c.json({});
   });
-  app.notFound((c) => c.json({ error: `no such page; there are /status, /metrics, /trace, /command and /faults` }, 404));
+  app.notFound((c) =>
+    c.json({ error: "no such page; there are /status, /metrics, /trace, /command and /faults" }, 404),
+  );
+  app.onError((error, c) => {
+    if (!(error instanceof UsageError)) return c.json({ error: error.message }, 500);
+    count(counts.refused, "bad-command");
+    return c.json({ error: error.message }, 400);
+  });
   return app;
+}
+
+/**
+ * Pages of other sites may make a browser on this machine call here: they cannot name us as the host they call, nor
+ * send JSON without asking first, and browsers say for whom they call.
+ */
+function foreignCaller(c: Context, ownHost: string): string | null {
+  const site = c.req.header("sec-fetch-site") ?? "none";
+  if (c.req.header("origin") !== undefined || site !== "none") return "the admin pages are not for web pages";
+  const name = new URL(c.req.url).hostname;
+  const isAddress = name === "localhost" || /^[\d.]+$/.test(name) || name.startsWith("[");
+  if (isAddress || name === ownHost.toLowerCase()) return null;
+  return unexpected("the host name", "an address or localhost", name);
 }
 
 const shut = (c: Context) => c.json({ error: "the fault gate is shut: start the member with --fault-gate" }, 403);
 
 async function jsonBody(c: Context): Promise<unknown> {
   if (!c.req.header("content-type")?.startsWith("application/json"))
-    throw new UsageError("bad-command", unexpected("the content type", "application/json", c.req.header("content-type")));
+    throw new UsageError(
+      "bad-command",
+      unexpected("the content type", "application/json", c.req.header("content-type")),
+    );
   try {
     return await c.req.json();
   } catch {
@@ -110,24 +140,34 @@ async function jsonBody(c: Context): Promise<unknown> {
 }
 
 /** Entries as they happen, one JSON object per line, until the listener leaves. */
-function traceStream(c: Context, trace: Broadcast<TraceEntry>, snapshot: () => TraceEntry, closing: AbortSignal): Response {
+function traceStream(c: Context, { trace, snapshot }: AdminOptions, streams: Set<AbortController>): Response {
+  if (c.req.method === "HEAD") return c.body(null); // Nobody would read the stream, nor end it.
+  const left = new AbortController();
+  streams.add(left);
   c.header("content-type", "application/x-ndjson");
   c.header("cache-control", "no-store");
   return stream(c, async (out) => {
-    const left = new AbortController();
     out.onAbort(() => left.abort());
-    closing.addEventListener("abort", () => left.abort(), { once: true });
-    const entries = trace.listen({ everyMs: TRACE_EVERY_MS, signal: left.signal });
-    const first = entries.next(); // Listening begins here, so that nothing after the snapshot is missed.
-    await out.write(line(snapshot()));
-    for (let batch = await first; !batch.done; batch = await entries.next()) {
-      const { items, dropped } = batch.value;
-      if (dropped > 0) await out.write(line({ at: Date.now(), node: snapshot().node, kind: "gap", dropped }));
-      await out.write(items.map(line).join(""));
+    const batches = trace.listen({ everyMs: TRACE_EVERY_MS, signal: left.signal });
+    try {
+      let next = batches.next(); // Listening begins here, so that nothing after the snapshot is missed.
+      await out.write(line(snapshot()));
+      for (let batch = await next; !batch.done; batch = await next) {
+        const { lines, dropped } = batch.value;
+        const text = lines.join("");
+        await out.write(dropped > 0 ? text + catchingUp(dropped, snapshot()) : text);
+        next = batches.next();
+      }
+    } finally {
+      left.abort();
+      streams.delete(left);
+      await batches.return();
     }
   });
 }
 
-const line = (entry: TraceEntry): string => `${JSON.stringify(entry)}\n`;
+/** Whoever missed something is told so, and how things stand now. */
+const catchingUp = (dropped: number, now: TraceEntry): string =>
+  line({ at: now.at, node: now.node, kind: "gap", dropped }) + line(now);
 
-const isAddress = (name: string): boolean => name === "localhost" || /^[\d.]+$/.test(name) || name.startsWith("[");
+const line = (entry: TraceEntry): string => `${JSON.stringify(entry)}\n`;

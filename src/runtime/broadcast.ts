@@ -1,43 +1,61 @@
 /**
- * One writer, any number of listeners. A listener that falls behind loses items and is told how many; the writer never
- * waits and its memory stays bounded.
+ * One writer, any number of listeners, lines of JSON. A line is made when its item is published, once for all
+ * listeners: what the item refers to may change afterwards. A listener that falls behind loses lines and is told how
+ * many; the writer never waits and its memory stays bounded.
  */
 export interface Broadcast<T> {
   readonly listeners: number;
   publish(item: T): void;
-  /** Batches of items from now on, at most one batch per `everyMs`, until `signal` aborts. */
-  listen(options: { everyMs: number; signal: AbortSignal }): AsyncGenerator<Batch<T>, void, undefined>;
+  /** Batches of lines from now on, at most one batch per `everyMs`, until `signal` aborts. */
+  listen(options: { everyMs: number; signal: AbortSignal }): AsyncGenerator<Batch, void, undefined>;
 }
 
-export interface Batch<T> {
-  readonly items: readonly T[];
-  /** How many items were lost before these because the listener was too slow. */
+export interface Batch {
+  /** Each ends with a line feed. */
+  readonly lines: readonly string[];
+  /** How many lines were lost after these because the listener was too slow. */
   readonly dropped: number;
 }
 
+interface Inbox {
+  lines: string[];
+  length: number;
+  dropped: number;
+}
+
+/** What waits for one listener, in UTF-16 units. */
+const MAX_LENGTH = 4 * 1024 * 1024;
+
+/** @param capacity how many lines may wait for one listener; they are bounded in length, too. */
 export function broadcast<T>(capacity: number): Broadcast<T> {
-  const inboxes = new Set<{ items: T[]; dropped: number }>();
+  const inboxes = new Set<Inbox>();
   return {
     get listeners() {
       return inboxes.size;
     },
     publish(item) {
+      if (inboxes.size === 0) return;
+      const line = `${JSON.stringify(item)}\n`;
       for (const inbox of inboxes) {
-        if (inbox.items.length < capacity) inbox.items.push(item);
-        else inbox.dropped += 1;
+        const isFull = inbox.lines.length >= capacity || inbox.length + line.length > MAX_LENGTH;
+        // Once one is lost, all that follow are, so that there is one gap and it is at the end.
+        if (isFull || inbox.dropped > 0) inbox.dropped += 1;
+        else {
+          inbox.lines.push(line);
+          inbox.length += line.length;
+        }
       }
     },
     async *listen({ everyMs, signal }) {
-      const inbox = { items: [] as T[], dropped: 0 };
+      const inbox: Inbox = { lines: [], length: 0, dropped: 0 };
       inboxes.add(inbox);
       try {
         while (!signal.aborted) {
           await pause(everyMs, signal);
-          if (inbox.items.length === 0 && inbox.dropped === 0) continue;
-          const batch = { items: inbox.items, dropped: inbox.dropped };
-          inbox.items = [];
-          inbox.dropped = 0;
-          yield batch;
+          const { lines, dropped } = inbox;
+          if (lines.length === 0 && dropped === 0) continue;
+          Object.assign(inbox, { lines: [], length: 0, dropped: 0 });
+          yield { lines, dropped };
         }
       } finally {
         inboxes.delete(inbox);

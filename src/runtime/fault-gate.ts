@@ -2,8 +2,9 @@
  * The fault gate: a real node's messages can be dropped, delayed or cut off by command, for demos and tests. It stands
  * before the transport, so what it drops never left. Delays keep a link's messages in order.
  */
+import { unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
-import { list, natural, real, struct } from "../core/shape.ts";
+import { list, natural, problem, real, struct } from "../core/shape.ts";
 
 export interface Faults {
   /** Messages to these nodes are dropped. */
@@ -14,11 +15,26 @@ export interface Faults {
   delayMs: { min: number; max: number };
 }
 
-export const faultsShape = struct<Faults>({
+const faultsShape = struct<Faults>({
   cutTo: list(natural, 1_000),
   dropRate: real,
   delayMs: struct<Faults["delayMs"]>({ min: real, max: real }),
 });
+
+/** Longer than any demo waits for, and short enough that what is held back leaves while somebody remembers why. */
+const MAX_DELAY_MS = 60_000;
+
+/** What is wrong with faults that somebody asks for, in one sentence that names the field, or null. */
+export function faultsProblem(faults: unknown): string | null {
+  const wrong = problem(faultsShape, faults, "faults");
+  if (wrong !== null) return wrong;
+  const { dropRate, delayMs } = faults as Faults;
+  if (dropRate < 0 || dropRate > 1) return unexpected("faults.dropRate", "from 0 to 1", dropRate);
+  if (delayMs.min < 0) return unexpected("faults.delayMs.min", "at least 0", delayMs.min);
+  if (delayMs.max < delayMs.min || delayMs.max > MAX_DELAY_MS)
+    return unexpected("faults.delayMs.max", `from its min to ${MAX_DELAY_MS}`, delayMs.max);
+  return null;
+}
 
 export const noFaults: Faults = { cutTo: [], dropRate: 0, delayMs: { min: 0, max: 0 } };
 

@@ -3,7 +3,7 @@
  * `dispatch`, run to its end; whoever listens to the trace sees it as it happens, and nobody pays for a trace that
  * nobody listens to.
  */
-import { InvariantViolation, UsageError } from "../core/errors.ts";
+import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
 import { canonical, clone } from "../core/plain.ts";
 import type {
   CommandOf,
@@ -20,7 +20,7 @@ import type {
 } from "../core/protocol.ts";
 import { problem, variants } from "../core/shape.ts";
 import { dispatch, type Stimulus } from "../core/step.ts";
-import type { MessageId, TraceEntry } from "../core/trace.ts";
+import type { MessageId, TraceEntry } from "../trace/entry.ts";
 import type { Receipt } from "./transport/tcp.ts";
 
 export interface HostOptions<V extends Vocabulary> {
@@ -42,6 +42,8 @@ export interface TraceSink<V extends Vocabulary> {
 
 /** A timer this late means that the process stood still: what has arrived meanwhile goes first. */
 const LATE_MS = 20;
+/** Node fires a timer at once if it is to wait longer than this. */
+const MAX_WAIT_MS = 2 ** 31 - 1;
 
 export class Host<V extends Vocabulary> {
   readonly #options: HostOptions<V>;
@@ -51,6 +53,8 @@ export class Host<V extends Vocabulary> {
   readonly #commands;
   #running = false;
   #picture = "";
+  /** Events of the step that runs, for the application: it hears of them when the step has ended. */
+  #events: EventOf<V>[] = [];
 
   constructor(options: HostOptions<V>) {
     const { protocol, self } = options;
@@ -73,14 +77,17 @@ export class Host<V extends Vocabulary> {
     this.#step({ kind: "start" });
   }
 
+  /** Before `start` and after `stop` the node counts as crashed: what arrives is lost. */
   receive(from: NodeId, message: MessageOf<V>, id: () => MessageId): void {
-    if (!this.#running) return;
+    if (!this.#running) return this.#loseArrived(id);
     if (this.#options.trace.wanted) this.#record({ kind: "receive", id: id(), from, message });
     this.#step({ kind: "receive", from, message });
   }
 
-  /** Takes a command from outside. @throws UsageError if it is not one of the protocol's. */
+  /** Takes a command from outside. @throws UsageError if it is not one of the protocol's, or the node does not run. */
   command(command: unknown): void {
+    if (!this.#running)
+      throw new UsageError("not-running", "expected the node to run, and it has not started yet or has stopped");
     const wrong = problem(this.#commands, command, "command");
     if (wrong !== null) throw new UsageError("bad-command", wrong);
     this.#record({ kind: "command", command: command as CommandOf<V> });
@@ -102,15 +109,29 @@ export class Host<V extends Vocabulary> {
     try {
       dispatch(this.#options.protocol, this.#state, stimulus, this.#ctx);
       if (this.#options.trace.wanted) this.#recordView();
+      if (this.#events.length > 0) this.#tellEvents();
     } catch (error) {
       this.stop();
       this.#options.onFatal(error as Error);
     }
   }
 
+  #tellEvents(): void {
+    const events = this.#events;
+    this.#events = [];
+    for (const event of events) this.#options.onEvent?.(event);
+  }
+
+  #loseArrived(id: () => MessageId): void {
+    if (this.#options.trace.wanted) this.#record({ kind: "lost", id: id(), to: this.#options.self, why: "crashed" });
+  }
+
   #context(self: NodeId, peers: readonly NodeId[]): Context<V> {
     const noJournal = (): never => {
-      throw new InvariantViolation("no-journal", `${this.#options.protocol.name} persists a record that it has no replay handler for`);
+      throw new InvariantViolation(
+        "no-journal",
+        `${this.#options.protocol.name} persists a record that it has no replay handler for`,
+      );
     };
     return {
       self,
@@ -125,7 +146,7 @@ export class Host<V extends Vocabulary> {
       compact: noJournal,
       emit: (event) => {
         this.#record({ kind: "event", event });
-        this.#options.onEvent?.(event);
+        if (this.#options.onEvent !== undefined) this.#events.push(event);
       },
       choose: (_label, options) => options[Math.floor(Math.random() * options.length)] as (typeof options)[number],
     };
@@ -141,12 +162,22 @@ export class Host<V extends Vocabulary> {
   #arm(timer: TimerOf<V>, duration: Duration): void {
     this.#cancel(timer);
     const ms = typeof duration === "number" ? duration : duration[0] + Math.random() * (duration[1] - duration[0]);
-    const due = performance.now() + ms;
-    const handle = setTimeout(() => {
-      if (performance.now() - due < LATE_MS) this.#fire(timer);
-      else this.#timers.set(timer, setImmediate(() => this.#fire(timer)));
-    }, ms);
-    this.#timers.set(timer, handle);
+    if (!(ms >= 0)) throw new InvariantViolation("bad-timer", unexpected(`the duration of ${timer}`, "at least 0", ms));
+    this.#await(timer, performance.now() + ms);
+  }
+
+  #await(timer: TimerOf<V>, due: number): void {
+    const ready = (): void => {
+      const lateMs = performance.now() - due;
+      if (lateMs < -LATE_MS) this.#await(timer, due);
+      else if (lateMs < LATE_MS) this.#fire(timer);
+      else
+        this.#timers.set(
+          timer,
+          setImmediate(() => this.#fire(timer)),
+        );
+    };
+    this.#timers.set(timer, setTimeout(ready, Math.min(due - performance.now(), MAX_WAIT_MS)));
   }
 
   #fire(timer: TimerOf<V>): void {

@@ -3,7 +3,10 @@ export interface Log {
   info(text: string): void;
   warn(text: string): void;
   error(text: string): void;
-  /** Warns the first time; later times are counted and said again, with their number, at most once a minute. */
+  /**
+   * Warns the first time; later times are counted and said again, with their number, at most once a minute. What
+   * outsiders may have put into the text cannot begin a new line or steer a terminal.
+   */
   once(key: string, text: string): void;
 }
 
@@ -15,7 +18,8 @@ const MAX_KEYS = 1_000;
 
 export function createLog(write: (level: LogLevel, text: string) => void): Log {
   const said = new Map<string, { at: number; since: number }>();
-  const once = (given: string, text: string): void => {
+  const once = (given: string, raw: string): void => {
+    const text = raw.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "\u{FFFD}");
     const key = said.has(given) || said.size < MAX_KEYS ? given : "";
     const known = said.get(key);
     const now = Date.now();

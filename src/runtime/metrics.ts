@@ -1,10 +1,10 @@
 /** What a member counts. Plain numbers on the hot path; Prometheus reads them when it asks. */
 import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
-import type { LossReason } from "../core/trace.ts";
+import type { LossReason } from "../trace/entry.ts";
 import type { Refusal } from "./transport/frames.ts";
 
 /** Why bytes or connections from outside were turned away. */
-export type RefusedReason = Refusal | "handshake-timeout" | "too-many-strangers" | "unexpected-frame" | "tls" | "bad-command";
+export type RefusedReason = Refusal | "handshake-timeout" | "too-many-strangers" | "tls" | "bad-command";
 
 export interface Counts {
   messagesSent: Tally<string>;
@@ -43,22 +43,70 @@ export interface Gauges {
   traceListeners(): number;
 }
 
+let ofProcess: Registry | undefined;
+
+/** What Node says of the process. Its observers cannot be ended, so all members of a process share one set. */
+function processMetrics(): Registry {
+  if (ofProcess === undefined) {
+    ofProcess = new Registry();
+    collectDefaultMetrics({ register: ofProcess });
+  }
+  return ofProcess;
+}
+
 /** The text that `GET /metrics` answers. */
 export function metricsPage(counts: Counts, gauges: Gauges): { contentType: string; text(): Promise<string> } {
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
-  tallied(registry, "coterie_messages_sent_total", "Protocol messages sent, by type.", "type", () => counts.messagesSent);
-  tallied(registry, "coterie_messages_received_total", "Protocol messages received, by type.", "type", () => counts.messagesReceived);
-  tallied(registry, "coterie_messages_lost_total", "Messages that will never arrive, by reason.", "reason", () => counts.lost);
-  tallied(registry, "coterie_refused_total", "Connections, frames and commands turned away, by reason.", "reason", () => counts.refused);
-  plain(registry, "coterie_duplicates_total", "Messages received again after a reconnect, and dropped.", () => counts.duplicates);
+  const shared = processMetrics();
+  tallied(
+    registry,
+    "coterie_messages_sent_total",
+    "Protocol messages sent, by type.",
+    "type",
+    () => counts.messagesSent,
+  );
+  tallied(
+    registry,
+    "coterie_messages_received_total",
+    "Protocol messages received, by type.",
+    "type",
+    () => counts.messagesReceived,
+  );
+  tallied(
+    registry,
+    "coterie_messages_lost_total",
+    "Messages that will never arrive, by reason.",
+    "reason",
+    () => counts.lost,
+  );
+  tallied(
+    registry,
+    "coterie_refused_total",
+    "Connections, frames and commands turned away, by reason.",
+    "reason",
+    () => counts.refused,
+  );
+  plain(
+    registry,
+    "coterie_duplicates_total",
+    "Messages received again after a reconnect, and dropped.",
+    () => counts.duplicates,
+  );
   plain(registry, "coterie_reconnects_total", "Times a link to a peer was opened again.", () => counts.reconnects);
   plain(registry, "coterie_bytes_sent_total", "Bytes handed to sockets.", () => counts.bytesSent);
   plain(registry, "coterie_bytes_received_total", "Bytes read from sockets.", () => counts.bytesReceived);
-  gauge(registry, "coterie_queued_bytes", "Bytes that wait for peers or for their acknowledgement.", gauges.queuedBytes);
+  gauge(
+    registry,
+    "coterie_queued_bytes",
+    "Bytes that wait for peers or for their acknowledgement.",
+    gauges.queuedBytes,
+  );
   gauge(registry, "coterie_open_links", "Peers to which a link is open.", gauges.openLinks);
   gauge(registry, "coterie_trace_listeners", "Who listens to the trace.", gauges.traceListeners);
-  return { contentType: registry.contentType, text: () => registry.metrics() };
+  return {
+    contentType: registry.contentType,
+    text: async () => `${await registry.metrics()}${await shared.metrics()}`,
+  };
 }
 
 function tallied(registry: Registry, name: string, help: string, label: string, tally: () => Tally<string>): void {

@@ -55,14 +55,20 @@ export class Writer {
   }
 
   real(value: number): void {
+    if (!Number.isFinite(value))
+      throw new InvariantViolation("bad-message", unexpected("a number on the wire", "a finite number", value));
     this.room(8);
     this.position = this.buffer.writeDoubleLE(value, this.position);
   }
 
+  /** Half of a surrogate pair is not text: it arrives as U+FFFD, as everywhere where text becomes UTF-8. */
   text(value: string, maxBytes: number): void {
+    if (typeof value !== "string")
+      throw new InvariantViolation("bad-message", unexpected("a text on the wire", "a string", value));
     const { length } = value;
+    if (length > maxBytes) throw tooLong("a text", length, maxBytes); // Before room is made for it.
     this.room(length * 3 + 8);
-    if (length < SHORT && length <= maxBytes && this.ascii(value)) return;
+    if (length < SHORT && this.ascii(value)) return;
     const bytes = Buffer.byteLength(value);
     if (bytes > maxBytes) throw tooLong("a text", bytes, maxBytes);
     this.natural(bytes);
@@ -95,7 +101,7 @@ export class Writer {
   }
 }
 
-const SHORT = 48;
+const SHORT = 64;
 
 /** What a protocol sends is longer than its own shapes allow. */
 const tooLong = (what: string, length: number, max: number): InvariantViolation =>
@@ -120,7 +126,10 @@ export class Reader {
     for (;;) {
       const byte = this.byte();
       value += (byte & 0x7f) * weight;
-      if (byte < 0x80) break;
+      if (byte < 0x80) {
+        if (byte === 0 && weight > 1) throw new MalformedBytes("a natural number has more bytes than it needs");
+        break;
+      }
       weight *= 128;
       if (weight > 2 ** 49) throw new MalformedBytes("a natural number is longer than 8 bytes");
     }
@@ -142,14 +151,10 @@ export class Reader {
     const start = this.position;
     if (bytes > this.end - start) throw new MalformedBytes("the frame ends in the middle of a text");
     this.position = start + bytes;
-    if (bytes >= SHORT) return this.utf8(start);
-    let text = "";
     for (let i = start; i < this.position; i++) {
-      const unit = this.buffer[i] as number;
-      if (unit > 0x7f) return this.utf8(start);
-      text += String.fromCharCode(unit);
+      if ((this.buffer[i] as number) > 0x7f) return this.utf8(start);
     }
-    return text;
+    return this.buffer.toString("latin1", start, this.position); // ASCII, and so the same; decoding UTF-8 costs four times as much.
   }
 
   private utf8(start: number): string {
@@ -178,24 +183,21 @@ function compile(shape: ShapeNode): AnyCodec {
     case "real":
       return { write: (value, into) => into.real(value), read: (from) => from.real() };
     case "boolean":
-      return { write: (value, into) => into.byte(value ? 1 : 0), read: (from) => index(from, 2) === 1 };
+      return { write: writeBoolean, read: (from) => index(from, 2) === 1 };
     case "text":
       return { write: (value, into) => into.text(value, shape.maxBytes), read: (from) => from.text(shape.maxBytes) };
     case "oneOf":
-      return {
-        write: (value, into) => into.byte(shape.values.indexOf(value)),
-        read: (from) => shape.values[index(from, shape.values.length)],
-      };
+      return oneOfCodec(shape.values);
     case "nullable":
       return nullableCodec(compile(shape.value));
     case "list":
+      if (isEmpty(shape.items))
+        throw new UsageError("no-wire-form", "items without fields take no bytes, so no bytes would bound their list");
       return listCodec(compile(shape.items), shape.maxItems);
     case "struct":
       return structCodec(shape.fields);
     case "variants":
       return variantsCodec(shape.variants);
-    case "table":
-      throw new UsageError("no-wire-form", "a table by node id has no form on the wire: send a list");
   }
 }
 
@@ -203,6 +205,30 @@ function index(from: Reader, count: number): number {
   const value = from.byte();
   if (value >= count) throw new MalformedBytes(`a choice is ${value}, and there are ${count}`);
   return value;
+}
+
+function writeBoolean(value: unknown, into: Writer): void {
+  if (typeof value !== "boolean")
+    throw new InvariantViolation("bad-message", unexpected("a boolean on the wire", "true or false", value));
+  into.byte(value ? 1 : 0);
+}
+
+function oneOfCodec(values: readonly string[]): AnyCodec {
+  if (values.length > 256)
+    throw new UsageError("no-wire-form", `at most 256 choices fit the wire, got ${values.length}`);
+  return {
+    write(value, into) {
+      const at = values.indexOf(value);
+      if (at < 0)
+        throw new InvariantViolation("bad-message", unexpected("a choice", `one of ${values.join(", ")}`, value));
+      into.byte(at);
+    },
+    read: (from) => values[index(from, values.length)],
+  };
+}
+
+function isEmpty(shape: ShapeNode): boolean {
+  return shape.kind === "struct" && Object.values(shape.fields).every(isEmpty);
 }
 
 function nullableCodec(inner: AnyCodec): AnyCodec {
@@ -250,7 +276,8 @@ function structCodec(fields: Readonly<Record<string, ShapeNode>>, type?: string)
 
 function variantsCodec(variants: Readonly<Record<string, ShapeNode>>): AnyCodec {
   const types = Object.keys(variants);
-  if (types.length > 256) throw new UsageError("no-wire-form", `at most 256 message types fit the wire, got ${types.length}`);
+  if (types.length > 256)
+    throw new UsageError("no-wire-form", `at most 256 message types fit the wire, got ${types.length}`);
   const codecs = Object.entries(variants).map(([type, variant]) =>
     variant.kind === "struct" ? structCodec(variant.fields, type) : compile(variant),
   );
@@ -259,7 +286,10 @@ function variantsCodec(variants: Readonly<Record<string, ShapeNode>>): AnyCodec 
     write(value, into) {
       const at = indexOf.get(value.type);
       if (at === undefined)
-        throw new InvariantViolation("bad-message", unexpected("a message's type", `one of ${types.join(", ")}`, value.type));
+        throw new InvariantViolation(
+          "bad-message",
+          unexpected("a message's type", `one of ${types.join(", ")}`, value.type),
+        );
       into.byte(at);
       (codecs[at] as AnyCodec).write(value, into);
     },

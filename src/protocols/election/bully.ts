@@ -12,9 +12,10 @@
  * (`presumed`). Fed to a failure detector, this mends what a missed bound T broke: the node above j is heard of again,
  * `restored`, and bullies j away.
  */
-import { exclude, include } from "../node-set.ts";
+
 import type { Context, NodeId, Protocol, World } from "../../core/protocol.ts";
 import { list, natural, real, struct } from "../../core/shape.ts";
+import { exclude, include } from "../node-set.ts";
 import { requirePositive, settle } from "../options.ts";
 
 export type Bully = {

@@ -101,4 +101,10 @@ describe("bully with a failure detector", () => {
       { numRuns: 50 },
     );
   });
+
+  it("refuses options for a part that it does not have", () => {
+    expect(() => monitoredBully({ elction: {} } as never)).toThrow(
+      'expected the options of bully to be for detector or election, got "elction"',
+    );
+  });
 });

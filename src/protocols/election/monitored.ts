@@ -5,6 +5,7 @@
 import { type Assembly, assemble } from "../../core/assemble.ts";
 import type { Protocol } from "../../core/protocol.ts";
 import { type Heartbeat, type HeartbeatOptions, heartbeat } from "../membership/heartbeat.ts";
+import { requireParts } from "../options.ts";
 import { type Bully, type BullyOptions, bully } from "./bully.ts";
 
 export type MonitoredBully = Assembly<{ detector: Heartbeat; election: Bully }>;
@@ -15,6 +16,7 @@ export interface MonitoredBullyOptions {
 }
 
 export function monitoredBully(options: MonitoredBullyOptions = {}): Protocol<MonitoredBully> {
+  requireParts("bully", options, ["detector", "election"]);
   return assemble<{ detector: Heartbeat; election: Bully }>(
     "bully",
     { detector: heartbeat(options.detector), election: bully(options.election) },

@@ -41,69 +41,96 @@ export interface AcceptorOptions<M> {
 /** What is known of a peer across its connections. */
 interface Incoming {
   connection: Connection | null;
-  incarnation: number;
-  /** The last message taken from this incarnation. */
+  /** The latest runs of its process, the present one first: one that was taken for dead may come back. */
+  readonly runs: Run[];
+}
+
+/** One run of a peer's process. */
+interface Run {
+  readonly incarnation: number;
+  /** The last message taken from it. */
   received: number;
 }
 
 interface Connection {
   readonly socket: Socket;
+  readonly remote: string;
   /** When bytes last came in. */
   heard: number;
 }
 
+type Receive = (kind: number, body: Reader) => void;
+
 const STRANGER_BYTES = 1_024;
+const MAX_RUNS = 4;
+/** Far from where counting on loses its precision. */
+const MAX_NUMBER = 2 ** 52;
 /** An acknowledgement is sent after so many bytes, or so much later. */
 const ACK_BYTES = 64 * 1024;
 const ACK_MS = 20;
 /** How long a process may take to prove that it lives when another claims its id. */
 const PROBE_MS = 1_000;
+const PROBE_CHECK_MS = 20;
+/** How long whoever is refused may take to read why. */
+const FAREWELL_MS = 1_000;
 
 export class Acceptor<M> {
   readonly #incoming: ReadonlyMap<NodeId, Incoming>;
-  readonly #strangers = new Set<Socket>();
-  readonly #members = new Set<Socket>();
+  /** The longest here first. */
+  readonly #strangers = new Set<Connection>();
+  readonly #members = new Set<Connection>();
 
   constructor(private readonly options: AcceptorOptions<M>) {
-    this.#incoming = new Map(options.peers.map((peer) => [peer, { connection: null, incarnation: 0, received: 0 }]));
+    this.#incoming = new Map(options.peers.map((peer) => [peer, { connection: null, runs: [] }]));
   }
 
   close(): void {
-    for (const socket of [...this.#strangers, ...this.#members]) socket.destroy();
+    for (const { socket } of [...this.#strangers, ...this.#members]) socket.destroy();
   }
 
   /** Takes in a connection that has just been made. */
   accept(socket: Socket): void {
     const { limits } = this.options;
-    const remote = `${socket.remoteAddress}`;
+    const connection: Connection = { socket, remote: remoteOf(socket), heard: performance.now() };
     socket.on("error", () => socket.destroy()); // A broken connection is the dialer's to repair.
-    if (this.#strangers.size >= limits.maxStrangers) {
-      this.#note("too-many-strangers", remote, `${limits.maxStrangers} connections have not said who they are`);
-      return void socket.destroy();
-    }
     socket.setNoDelay(true);
-    this.#strangers.add(socket);
+    if (this.#strangers.size >= limits.maxStrangers) this.#turnOutOldest();
+    this.#strangers.add(connection);
     const deadline = setTimeout(() => {
-      this.#note("handshake-timeout", remote, "a connection did not say who it is");
+      if (isOver(socket)) return;
+      this.note("handshake-timeout", connection.remote, "a connection did not say who it is");
       socket.destroy();
     }, limits.handshakeTimeoutMs);
     socket.once("close", () => {
       clearTimeout(deadline);
-      this.#strangers.delete(socket);
-      this.#members.delete(socket);
+      this.#strangers.delete(connection);
+      this.#members.delete(connection);
     });
-    this.#read(socket, (hello) => {
-      clearTimeout(deadline);
-      this.#strangers.delete(socket);
-      this.#members.add(socket);
-      return this.#receiver(socket, hello);
-    });
+    this.#read(connection, () => clearTimeout(deadline));
   }
 
-  /** Reads a connection: first its `hello`, then what `welcomed` makes of the rest. */
-  #read(socket: Socket, welcomed: (hello: Hello) => (kind: number, body: Reader) => void): void {
-    const connection: Connection = { socket, heard: performance.now() };
-    let receive: ((kind: number, body: Reader) => void) | null = null;
+  /** Counts what was turned away, and says so once for each reason and address. */
+  note(reason: RefusedReason, remote: string, detail: string): void {
+    count(this.options.counts.refused, reason);
+    this.options.log.once(`${reason} ${remote}`, `refused a connection from ${remote} (${reason}): ${detail}`);
+  }
+
+  /** A member says who it is at once, so who has been silent for longest is not one, and must not keep members out. */
+  #turnOutOldest(): void {
+    for (const oldest of this.#strangers) {
+      const { socket, remote } = oldest;
+      const { maxStrangers } = this.options.limits;
+      if (!isOver(socket))
+        this.note("too-many-strangers", remote, `more than ${maxStrangers} connections have not said who they are`);
+      this.#strangers.delete(oldest);
+      return void socket.destroy();
+    }
+  }
+
+  /** Reads a connection: first its `hello`, then its messages. */
+  #read(connection: Connection, welcomed: () => void): void {
+    const { socket } = connection;
+    let receive: Receive | null = null;
     let hasGreeted = false;
     const feed = frameSplitter(
       () => (receive === null ? STRANGER_BYTES : this.options.limits.maxFrameBytes),
@@ -113,49 +140,58 @@ export class Acceptor<M> {
           throw new MalformedBytes(`expected one hello at first, got a frame of kind ${kind}`);
         else {
           hasGreeted = true;
-          this.#greet(connection, helloCodec.read(body), (hello) => {
-            receive = welcomed(hello);
+          this.#greet(connection, helloCodec.read(body), (receiver) => {
+            receive = receiver;
+            welcomed();
           });
         }
-        return !socket.destroyed;
+        return !isOver(socket);
       },
     );
     socket.on("data", (chunk: Buffer) => {
       connection.heard = performance.now();
       this.options.counts.bytesReceived += chunk.length;
+      if (isOver(socket)) return; // Read to its end, so that the refusal is not lost in a reset.
       try {
         feed(chunk);
       } catch (error) {
-        if (error instanceof MalformedBytes) this.#refuse(socket, "malformed", error.message);
+        if (error instanceof MalformedBytes) this.#refuse(connection, "malformed", error.message);
         else this.options.onFatal(error as Error);
       }
     });
   }
 
-  #greet(connection: Connection, hello: Hello, welcome: (hello: Hello) => void): void {
+  #greet(connection: Connection, hello: Hello, welcome: (receive: Receive) => void): void {
+    const objection = this.#objection(hello, connection.socket);
+    if (objection === null) this.#admit(connection, hello, welcome);
+    else this.#refuse(connection, ...objection);
+  }
+
+  /** Lets a peer in. Where another run of its process is connected already, that one has to be dead. */
+  #admit(connection: Connection, hello: Hello, welcome: (receive: Receive) => void): void {
     const { socket } = connection;
-    const objection = this.#objection(hello, socket);
-    if (objection !== null) return this.#refuse(socket, ...objection);
+    if (isOver(socket)) return;
     const incoming = this.#incoming.get(hello.from) as Incoming;
     const incumbent = incoming.connection;
-    const admit = (): void => {
-      if (socket.destroyed) return;
-      incumbent?.socket.destroy();
-      if (incoming.incarnation !== hello.incarnation) incoming.received = 0;
-      incoming.incarnation = hello.incarnation;
-      incoming.connection = connection;
-      socket.once("close", () => {
-        if (incoming.connection === connection) incoming.connection = null;
+    if (incumbent !== null && incoming.runs[0]?.incarnation !== hello.incarnation)
+      return this.#challenge(incumbent, (isAlive) => {
+        if (isAlive)
+          return this.#refuse(connection, "duplicate-id", `another process is node ${hello.from}, and it is alive`);
+        incumbent.socket.destroy();
+        if (incoming.connection === incumbent) incoming.connection = null;
+        this.#admit(connection, hello, welcome); // A third one may have come in meanwhile.
       });
-      welcome(hello);
-      socket.write(welcomeCodec.frame({ incarnation: this.options.self.incarnation, received: incoming.received }));
-      this.options.onIncarnation(hello.from, hello.incarnation);
-    };
-    if (incumbent === null || incoming.incarnation === hello.incarnation) return admit();
-    this.#challenge(incumbent, (alive) => {
-      if (alive) this.#refuse(socket, "duplicate-id", `another process is node ${hello.from} already, and it is alive`);
-      else admit();
+    incumbent?.socket.destroy();
+    incoming.connection = connection;
+    socket.once("close", () => {
+      if (incoming.connection === connection) incoming.connection = null;
     });
+    this.#strangers.delete(connection);
+    this.#members.add(connection);
+    const run = presentRun(incoming, hello.incarnation);
+    welcome(this.#receiver(socket, hello.from, run));
+    socket.write(welcomeCodec.frame({ incarnation: this.options.self.incarnation, received: run.received }));
+    this.options.onIncarnation(hello.from, hello.incarnation);
   }
 
   /** Why this `hello` is turned away, or null. */
@@ -176,31 +212,32 @@ export class Acceptor<M> {
   }
 
   /** Asks the connection that holds an id whether it is alive. */
-  #challenge(incumbent: Connection, decide: (alive: boolean) => void): void {
+  #challenge(incumbent: Connection, decide: (isAlive: boolean) => void): void {
     const asked = performance.now();
+    const patienceMs = Math.min(PROBE_MS, this.options.limits.handshakeTimeoutMs / 2);
     incumbent.socket.write(emptyFrame(FRAME.probe));
     const check = setInterval(() => {
-      const alive = incumbent.heard > asked;
-      const over = alive || incumbent.socket.destroyed || performance.now() - asked > PROBE_MS;
-      if (!over) return;
+      const isAlive = incumbent.heard > asked && !isOver(incumbent.socket);
+      if (!isAlive && !isOver(incumbent.socket) && performance.now() - asked <= patienceMs) return;
       clearInterval(check);
-      decide(alive && !incumbent.socket.destroyed);
-    }, 20);
+      decide(isAlive);
+    }, PROBE_CHECK_MS);
   }
 
   /** Takes the messages of a welcomed connection. */
-  #receiver(socket: Socket, { from, incarnation }: Hello): (kind: number, body: Reader) => void {
+  #receiver(socket: Socket, from: NodeId, run: Run): Receive {
     const { codec, counts, deliver } = this.options;
-    const incoming = this.#incoming.get(from) as Incoming;
+    const { incarnation } = run;
     let unacknowledged = 0;
     let ackTimer: NodeJS.Timeout | null = null;
     const acknowledge = (): void => {
       if (ackTimer !== null) clearTimeout(ackTimer);
       ackTimer = null;
       unacknowledged = 0;
-      // Acknowledgements are cumulative: a peer that does not read them gets fewer.
-      if (!socket.destroyed && !socket.writableNeedDrain) socket.write(ackCodec.frame({ received: incoming.received }));
+      // Acknowledgements are cumulative: a peer that does not read them gets fewer, and the last one when it does.
+      if (!isOver(socket) && !socket.writableNeedDrain) socket.write(ackCodec.frame({ received: run.received }));
     };
+    socket.on("drain", acknowledge);
     socket.once("close", () => {
       if (ackTimer !== null) clearTimeout(ackTimer);
     });
@@ -209,13 +246,14 @@ export class Acceptor<M> {
       if (kind !== FRAME.messages) throw new MalformedBytes(`a frame of kind ${kind} has no place here`);
       unacknowledged += body.end - body.position;
       let number = body.natural();
+      if (number < 1 || number > MAX_NUMBER) throw new MalformedBytes(`a message has the number ${number}`);
       for (; body.position < body.end && !socket.destroyed; number++) {
         const message = codec.read(body);
-        if (number <= incoming.received) {
+        if (number <= run.received) {
           counts.duplicates += 1;
           continue;
         }
-        incoming.received = number;
+        run.received = number;
         deliver(from, message, number, incarnation);
       }
       if (unacknowledged > ACK_BYTES) acknowledge();
@@ -223,17 +261,26 @@ export class Acceptor<M> {
     };
   }
 
-  #refuse(socket: Socket, reason: Refusal, detail: string): void {
-    this.#note(reason, `${socket.remoteAddress}`, detail);
+  #refuse({ socket, remote }: Connection, reason: Refusal, detail: string): void {
+    this.note(reason, remote, detail);
+    if (isOver(socket)) return;
     socket.end(refuseCodec.frame({ reason, detail: detail.slice(0, 200) }));
-    socket.destroySoon();
-    setTimeout(() => socket.destroy(), PROBE_MS).unref(); // Whoever does not read the refusal is not waited for.
+    const farewell = setTimeout(() => socket.destroy(), FAREWELL_MS);
+    socket.once("close", () => clearTimeout(farewell));
   }
+}
 
-  #note(reason: RefusedReason, remote: string, detail: string): void {
-    count(this.options.counts.refused, reason);
-    this.options.log.once(`${reason} ${remote}`, `refused a connection from ${remote} (${reason}): ${detail}`);
-  }
+/** Nothing can be written any more: refused, replaced or broken. */
+const isOver = (socket: Socket): boolean => !socket.writable;
+
+export const remoteOf = (socket: Socket): string => socket.remoteAddress ?? "an address that has gone";
+
+function presentRun({ runs }: Incoming, incarnation: number): Run {
+  const at = runs.findIndex((run) => run.incarnation === incarnation);
+  const run = at < 0 ? { incarnation, received: 0 } : (runs.splice(at, 1)[0] as Run);
+  runs.unshift(run);
+  runs.length = Math.min(runs.length, MAX_RUNS);
+  return run;
 }
 
 /** The DNS name that a member's certificate must carry. */

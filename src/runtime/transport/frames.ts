@@ -11,8 +11,9 @@ export const WIRE_VERSION = 1;
 
 export const FRAME = { hello: 1, welcome: 2, refuse: 3, messages: 4, ack: 5, probe: 6, alive: 7 } as const;
 
+export const LENGTH_BYTES = 4;
 /** Length and kind. */
-export const HEADER_BYTES = 5;
+const HEADER_BYTES = LENGTH_BYTES + 1;
 
 export interface Hello {
   version: number;
@@ -60,7 +61,10 @@ export const helloCodec = bodyCodec<Hello>(
     incarnation: natural,
   }),
 );
-export const welcomeCodec = bodyCodec<Welcome>(FRAME.welcome, struct<Welcome>({ incarnation: natural, received: natural }));
+export const welcomeCodec = bodyCodec<Welcome>(
+  FRAME.welcome,
+  struct<Welcome>({ incarnation: natural, received: natural }),
+);
 export const refuseCodec = bodyCodec<Refuse>(
   FRAME.refuse,
   struct<Refuse>({ reason: oneOf(...refusals), detail: text(1024) }),
@@ -106,7 +110,7 @@ export function openFrame(into: Writer, kind: number): void {
 
 /** The finished frame, as a copy. */
 export function closeFrame(into: Writer): Buffer {
-  into.buffer.writeUInt32BE(into.position - 4, 0);
+  into.buffer.writeUInt32BE(into.position - LENGTH_BYTES, 0);
   return into.bytes();
 }
 
@@ -121,29 +125,29 @@ export function frameSplitter(
 ): (chunk: Buffer) => void {
   const body = new Reader(Buffer.alloc(0));
   const unfinished = new Writer(0);
-  let wanted = 4;
+  let wanted = LENGTH_BYTES;
   let stopped = false;
 
   /** Hands on every whole frame of `bytes`; returns where the unfinished rest begins. */
   function cut(bytes: Buffer): number {
     let at = 0;
-    while (bytes.length - at >= 4) {
+    while (bytes.length - at >= LENGTH_BYTES) {
       const length = bytes.readUInt32BE(at);
       if (length < 1 || length > maxFrameBytes())
         throw new MalformedBytes(`a frame says it has ${length} bytes, and 1 to ${maxFrameBytes()} are allowed`);
-      wanted = length + 4;
+      wanted = length + LENGTH_BYTES;
       if (bytes.length - at < wanted) return at;
       body.buffer = bytes;
       body.position = at + HEADER_BYTES;
       body.end = at + wanted;
-      const kind = bytes[at + 4] as number;
+      const kind = bytes[at + LENGTH_BYTES] as number;
       at = body.end;
       if (!onFrame(kind, body)) {
         stopped = true;
         return bytes.length;
       }
     }
-    wanted = 4;
+    wanted = LENGTH_BYTES;
     return at;
   }
 

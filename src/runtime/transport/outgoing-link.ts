@@ -6,11 +6,12 @@
 import type { Socket } from "node:net";
 import { InvariantViolation } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
-import type { LossReason } from "../../core/trace.ts";
+import type { LossReason } from "../../trace/entry.ts";
 import type { FaultGate } from "../fault-gate.ts";
 import type { Log } from "../log.ts";
 import { type Counts, count } from "../metrics.ts";
 import { type Codec, MalformedBytes, type Reader, Writer } from "../wire.ts";
+import { DelayLine } from "./delay-line.ts";
 import {
   ackCodec,
   closeFrame,
@@ -19,6 +20,7 @@ import {
   frameSplitter,
   type Hello,
   helloCodec,
+  LENGTH_BYTES,
   openFrame,
   refuseCodec,
   welcomeCodec,
@@ -35,19 +37,29 @@ export interface OutgoingOptions<M> {
   readonly log: Log;
   /** Opens a socket to the peer; `ready` is the event after which it may be written to. */
   readonly connect: () => { socket: Socket; ready: "connect" | "secureConnect" };
-  /** Messages `first` to `last` will never arrive. */
+  /** Messages `first` to `last` will never arrive; those sent just before a crash may have, unacknowledged. */
   readonly onLost: (first: number, last: number, why: LossReason) => void;
+  /** Something failed that only a mistake in our own code can explain. */
+  readonly onFatal: (error: Error) => void;
 }
 
 /** What became of a message: its number on this link, or why it never left. */
-export type Sent = { readonly number: number; readonly lost: null } | { readonly number: null; readonly lost: LossReason };
+export type Sent =
+  | { readonly number: number; readonly lost: null }
+  | { readonly number: null; readonly lost: LossReason };
 
-/** A frame is sealed when it has grown to this, so that the peer can begin while we go on. */
-const FULL_FRAME_BYTES = 16 * 1024;
+/** A frame leaves when it has grown to this, so that the peer works on it while we go on: twice the round trips at 64 in flight. */
+const FULL_FRAME_BYTES = 2 * 1024;
 const MIN_BACKOFF_MS = 25;
 const MAX_BACKOFF_MS = 1_000;
 /** With messages unacknowledged for so long, the connection is taken for dead and dialled again. */
 const SILENCE_MS = 10_000;
+/** What an entry of a queue takes besides its bytes: many small ones must not outgrow the limit unseen. */
+const ENTRY_COST_BYTES = 200;
+/** What a frame needs besides its messages: its kind and the number of the first. */
+const FRAME_EXTRA_BYTES = 9;
+/** Acknowledgements and refusals are small. */
+const MAX_REPLY_BYTES = 2_048;
 
 interface SealedFrame {
   readonly bytes: Buffer;
@@ -63,14 +75,17 @@ export class OutgoingLink<M> {
   #redial: NodeJS.Timeout | null = null;
   #incarnation: number | null = null;
   #lastProgress = 0;
-  readonly #watchdog: NodeJS.Timeout;
+  #watchdog: NodeJS.Timeout | null = null;
 
   /** Numbers of the last message that was taken, and of the last that is in a frame. */
   #taken = 0;
   #framed = 0;
-  /** Messages that the fault gate holds back, in order. */
-  #held: { due: number; message: M }[] = [];
-  #release: NodeJS.Timeout | null = null;
+  readonly #held = new DelayLine((message) => {
+    this.#begin();
+    const start = this.#writer.position;
+    this.#writer.append(message);
+    this.#written(start);
+  });
   /** The frame that is being written; its first message, or 0 if there is none. */
   readonly #writer = new Writer();
   #first = 0;
@@ -79,34 +94,36 @@ export class OutgoingLink<M> {
   #frames: SealedFrame[] = [];
   #handed = 0;
   #frameBytes = 0;
+  #confirmed = 0;
   #blocked = false;
 
-  constructor(private readonly options: OutgoingOptions<M>) {
-    this.#watchdog = setInterval(() => this.#checkSilence(), SILENCE_MS / 4);
-    this.#watchdog.unref();
-  }
+  constructor(private readonly options: OutgoingOptions<M>) {}
 
   get queuedBytes(): number {
-    return this.#frameBytes + (this.#first > 0 ? this.#writer.position : 0);
+    return this.#frameBytes + this.#held.bytes + (this.#first > 0 ? this.#writer.position : 0);
   }
 
   /** Resolves once the first attempt to reach the peer has ended, one way or the other. */
   tried: Promise<void> = Promise.resolve();
 
   open(): void {
+    this.#watchdog = setInterval(() => this.#checkSilence(), SILENCE_MS / 4).unref();
     this.tried = new Promise((resolve) => this.#dial(resolve));
   }
 
   send(message: M): Sent {
     const verdict = this.options.gate.verdict(this.options.peer);
     if (typeof verdict === "string") return this.#refuse(verdict);
-    if (this.queuedBytes >= this.options.limits.maxQueueBytes || this.#held.length >= MAX_HELD) {
-      this.options.log.once(`overflow ${this.options.peer}`, `the queue to node ${this.options.peer} is full (${this.queuedBytes} bytes): messages to it are dropped`);
+    if (this.#isFull()) {
+      this.options.log.once(
+        `overflow ${this.options.peer}`,
+        `the queue to node ${this.options.peer} is full (${this.queuedBytes} bytes): messages to it are dropped`,
+      );
       return this.#refuse("overflow");
     }
-    this.#taken += 1;
     if (verdict > 0 || this.#held.length > 0) this.#hold(message, verdict);
     else this.#write(message);
+    this.#taken += 1;
     return { number: this.#taken, lost: null };
   }
 
@@ -125,9 +142,9 @@ export class OutgoingLink<M> {
 
   close(): void {
     this.#closed = true;
-    clearInterval(this.#watchdog);
+    if (this.#watchdog !== null) clearInterval(this.#watchdog);
     if (this.#redial !== null) clearTimeout(this.#redial);
-    if (this.#release !== null) clearTimeout(this.#release);
+    this.#held.clear();
     this.#socket?.destroy();
   }
 
@@ -138,32 +155,59 @@ export class OutgoingLink<M> {
 
   // Messages into frames.
 
-  #hold(message: M, delayMs: number): void {
-    const due = Math.max(performance.now() + delayMs, this.#held.at(-1)?.due ?? 0);
-    this.#held.push({ due, message });
-    this.#release ??= setTimeout(() => this.#releaseDue(), due - performance.now());
+  #isFull(): boolean {
+    const entries = this.#frames.length + this.#held.length;
+    return this.queuedBytes + entries * ENTRY_COST_BYTES >= this.options.limits.maxQueueBytes;
   }
 
-  #releaseDue(): void {
-    const now = performance.now();
-    while (this.#held[0] !== undefined && this.#held[0].due <= now + 0.5) this.#write((this.#held.shift() as { message: M }).message);
-    const next = this.#held[0];
-    this.#release = next === undefined ? null : setTimeout(() => this.#releaseDue(), next.due - now);
+  #hold(message: M, delayMs: number): void {
+    const into = new Writer(64);
+    this.options.codec.write(message, into);
+    this.#requireFit(into.position);
+    this.#held.hold(into.bytes(), delayMs);
   }
 
   #write(message: M): void {
-    this.#framed += 1;
-    if (this.#first === 0) {
-      this.#first = this.#framed;
-      openFrame(this.#writer, FRAME.messages);
-      this.#writer.natural(this.#first);
+    this.#begin();
+    const start = this.#writer.position;
+    try {
+      this.options.codec.write(message, this.#writer);
+      this.#requireFit(this.#writer.position - start);
+    } catch (error) {
+      this.#writer.position = start; // Half a message must not leave.
+      if (this.#first > this.#framed) this.#first = 0;
+      throw error;
     }
-    this.options.codec.write(message, this.#writer);
+    this.#written(start);
+  }
+
+  #requireFit(bytes: number): void {
     const { maxFrameBytes } = this.options.limits;
-    if (this.#writer.position > maxFrameBytes)
+    if (bytes + FRAME_EXTRA_BYTES > maxFrameBytes)
       throw new InvariantViolation("bad-message", `a message does not fit a frame of ${maxFrameBytes} bytes`);
-    if (this.#writer.position >= FULL_FRAME_BYTES) this.#flush();
-    else if (!this.#flushScheduled && this.status === "open") {
+  }
+
+  /** Begins a frame unless one is begun. */
+  #begin(): void {
+    if (this.#first > 0) return;
+    this.#first = this.#framed + 1;
+    openFrame(this.#writer, FRAME.messages);
+    this.#writer.natural(this.#first);
+  }
+
+  /** A message stands in the writer from `start` on. */
+  #written(start: number): void {
+    const writer = this.#writer;
+    if (writer.position - LENGTH_BYTES > this.options.limits.maxFrameBytes) {
+      const message = Buffer.from(writer.buffer.subarray(start, writer.position));
+      writer.position = start;
+      this.#seal();
+      this.#begin();
+      writer.append(message);
+    }
+    this.#framed += 1;
+    if (writer.position >= FULL_FRAME_BYTES) this.#flush();
+    else if (!this.#flushScheduled && !this.#blocked && this.status === "open") {
       this.#flushScheduled = true;
       queueMicrotask(this.#flush);
     }
@@ -196,6 +240,9 @@ export class OutgoingLink<M> {
   }
 
   #acknowledged(received: number): void {
+    if (received > this.#framed)
+      throw new MalformedBytes(`${received} messages are acknowledged, and ${this.#framed} were sent`);
+    this.#confirmed = Math.max(this.#confirmed, received);
     let done = 0;
     for (; done < this.#frames.length; done++) {
       const frame = this.#frames[done] as SealedFrame;
@@ -210,7 +257,7 @@ export class OutgoingLink<M> {
   /** Everything that waits is lost. */
   #lose(why: LossReason): void {
     this.#seal();
-    const first = this.#frames[0]?.first ?? this.#framed + 1;
+    const first = Math.max(this.#frames[0]?.first ?? this.#framed + 1, this.#confirmed + 1);
     if (first <= this.#taken) {
       count(this.options.counts.lost, why, this.#taken - first + 1);
       this.options.onLost(first, this.#taken, why);
@@ -218,7 +265,7 @@ export class OutgoingLink<M> {
     this.#frames = [];
     this.#frameBytes = 0;
     this.#handed = 0;
-    this.#held = [];
+    this.#held.clear();
     this.#framed = this.#taken;
   }
 
@@ -228,17 +275,24 @@ export class OutgoingLink<M> {
     if (this.#redial !== null) clearTimeout(this.#redial);
     this.#redial = null;
     this.status = "dialing";
+    const known = this.#incarnation;
     const { socket, ready } = this.options.connect();
     this.#socket = socket;
     socket.setNoDelay(true);
     const deadline = setTimeout(() => socket.destroy(), this.options.limits.handshakeTimeoutMs);
     socket.once(ready, () => socket.write(helloCodec.frame(this.options.hello)));
-    socket.on("data", this.#feeder(socket, () => clearTimeout(deadline), tried));
+    socket.on(
+      "data",
+      this.#feeder(socket, () => clearTimeout(deadline), tried),
+    );
     socket.on("drain", () => {
+      if (this.#socket !== socket) return;
       this.#blocked = false;
-      this.#transmit();
+      this.#flush();
     });
-    socket.on("error", (error: NodeJS.ErrnoException) => this.#failed(error));
+    socket.on("error", (error: NodeJS.ErrnoException) => {
+      if (this.#socket === socket) this.#failed(error, known);
+    });
     socket.once("close", () => {
       clearTimeout(deadline);
       tried?.();
@@ -256,7 +310,7 @@ export class OutgoingLink<M> {
           this.#welcomed(body);
           tried?.();
         } else if (kind === FRAME.ack && this.status === "open") this.#acknowledged(ackCodec.read(body).received);
-        else if (kind === FRAME.probe) socket.write(emptyFrame(FRAME.alive));
+        else if (kind === FRAME.probe) this.#proveAlive(socket);
         else if (kind === FRAME.refuse) return this.#refused(body);
         else throw new MalformedBytes(`a frame of kind ${kind} has no place here`);
         return true;
@@ -267,11 +321,17 @@ export class OutgoingLink<M> {
       try {
         feed(chunk);
       } catch (error) {
+        if (!(error instanceof MalformedBytes)) return this.options.onFatal(error as Error);
+        const { peer } = this.options;
         count(this.options.counts.refused, "malformed");
-        this.options.log.once(`reply ${this.options.peer}`, `node ${this.options.peer} answered nonsense: ${(error as Error).message}`);
+        this.options.log.once(`reply ${peer}`, `node ${peer} answered nonsense: ${error.message}`);
         socket.destroy();
       }
     };
+  }
+
+  #proveAlive(socket: Socket): void {
+    if (!socket.writableNeedDrain) socket.write(emptyFrame(FRAME.alive)); // What waits to be sent proves it, too.
   }
 
   #welcomed(body: Reader): void {
@@ -289,18 +349,22 @@ export class OutgoingLink<M> {
 
   #refused(body: Reader): false {
     const { reason, detail } = refuseCodec.read(body);
-    this.options.log.once(`refused ${this.options.peer} ${reason}`, `node ${this.options.peer} refuses this node (${reason}): ${detail}`);
+    const { peer } = this.options;
+    this.options.log.once(`refused ${peer} ${reason}`, `node ${peer} refuses this node (${reason}): ${detail}`);
     if (reason === "malformed") this.#lose("dropped"); // Sending the same bytes again would go on for ever.
     this.#backoffMs = MAX_BACKOFF_MS;
     this.#socket?.destroy();
     return false;
   }
 
-  #failed(error: NodeJS.ErrnoException): void {
-    // Nobody listens there any more: the process that we talked to has ended.
-    if (error.code === "ECONNREFUSED" && this.#incarnation !== null) this.#lose("crashed");
-    else if (error.code !== "ECONNREFUSED" && error.code !== "ECONNRESET" && error.code !== "EPIPE")
-      this.options.log.once(`link ${this.options.peer} ${error.code}`, `the link to node ${this.options.peer} fails: ${error.message}`);
+  /** The dial or the connection failed; `known` is the run of the peer that was known when it was dialled. */
+  #failed({ code, message }: NodeJS.ErrnoException, known: number | null): void {
+    const { peer, log } = this.options;
+    if (code === "ECONNREFUSED") {
+      // Nobody listens there: the process that we knew has ended. Unless another has made itself known since.
+      if (known !== null && known === this.#incarnation) this.#lose("crashed");
+    } else if (code !== "ECONNRESET" && code !== "EPIPE")
+      log.once(`link ${peer} ${code}`, `the link to node ${peer} fails: ${message}`);
   }
 
   #abandon(): void {
@@ -324,8 +388,3 @@ export class OutgoingLink<M> {
     if (waiting && performance.now() - this.#lastProgress > SILENCE_MS) this.#socket?.destroy();
   }
 }
-
-/** Acknowledgements and refusals are small. */
-const MAX_REPLY_BYTES = 2_048;
-/** How many messages the fault gate holds back per link at most. */
-const MAX_HELD = 100_000;

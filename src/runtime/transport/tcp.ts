@@ -8,13 +8,13 @@ import { EnvironmentError, UsageError } from "../../core/errors.ts";
 import { hash } from "../../core/plain.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import type { ShapeNode } from "../../core/shape.ts";
-import type { LossReason, MessageId } from "../../core/trace.ts";
+import type { LossReason, MessageId } from "../../trace/entry.ts";
 import type { PeerStatus } from "../admin-pages.ts";
 import type { FaultGate } from "../fault-gate.ts";
 import type { Log } from "../log.ts";
-import { type Counts, count } from "../metrics.ts";
+import type { Counts } from "../metrics.ts";
 import { type Codec, codecOf } from "../wire.ts";
-import { Acceptor, certificateName } from "./acceptor.ts";
+import { Acceptor, certificateName, remoteOf } from "./acceptor.ts";
 import { type Hello, WIRE_VERSION } from "./frames.ts";
 import { defaultLimits, type Limits } from "./limits.ts";
 import { OutgoingLink } from "./outgoing-link.ts";
@@ -23,6 +23,10 @@ export interface HostPort {
   readonly host: string;
   readonly port: number;
 }
+
+/** `host:port`, with an IPv6 address in brackets. */
+export const addressText = ({ host, port }: HostPort): string =>
+  host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 
 /** PEM texts. The certificate must carry the DNS name `node-<id>` and be signed by `ca`. */
 export interface TlsMaterial {
@@ -71,7 +75,8 @@ const MAX_LOST_IDS = 1_000;
 export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
   const { self, members, counts, log, gate } = options;
   const own = members[self];
-  if (own === undefined) throw new UsageError("unknown-node", `expected node ${self} to be among the members, and it is not`);
+  if (own === undefined)
+    throw new UsageError("unknown-node", `expected node ${self} to be among the members, and it is not`);
   const limits: Limits = { ...defaultLimits, ...options.limits };
   const codec: Codec<M> = codecOf<M>(options.shape);
   const hello: Hello = {
@@ -85,7 +90,9 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
   const name = (from: NodeId, to: NodeId, incarnation: number, number: number | string): MessageId =>
     `${from}-${to}-${incarnation.toString(36)}-${number}`;
   const links = new Map<NodeId, OutgoingLink<M>>();
-  const peerIds = Object.keys(members).map(Number).filter((id) => id !== self);
+  const peerIds = Object.keys(members)
+    .map(Number)
+    .filter((id) => id !== self);
   const acceptor = new Acceptor<M>({
     self: hello,
     peers: peerIds,
@@ -113,6 +120,7 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
         log,
         connect: () => dial(members[peer] as HostPort, peer, options.tls ?? null),
         onLost: (first, last, why) => options.onLost(peer, () => lostIds(peer, first, last), why),
+        onFatal: options.onFatal,
       }),
     );
   }
@@ -123,15 +131,14 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
   }
 
   const server = listener(options.tls ?? null, limits, (socket) => acceptor.accept(socket));
-  server.on("tlsClientError", (error: Error) => {
-    count(counts.refused, "tls");
-    log.once(`tls ${error.message}`, `refused a connection (tls): ${error.message}`);
+  server.on("tlsClientError", (error: Error, socket: TLSSocket) => {
+    acceptor.note("tls", remoteOf(socket), String(socket.authorizationError ?? error.message));
   });
   // A peer that reconnects may hold two connections for a moment.
   server.maxConnections = 2 * peerIds.length + limits.maxStrangers;
-  server.on("drop", () => {
-    count(counts.refused, "too-many-strangers");
-    log.once("too many connections", `refused a connection: ${server.maxConnections} are open already`);
+  server.on("drop", (from) => {
+    const detail = `${server.maxConnections} connections are open already`;
+    acceptor.note("too-many-strangers", from?.remoteAddress ?? "somewhere", detail);
   });
   const accepted = new Set<Socket>();
   server.on("connection", (socket: Socket) => {
@@ -142,6 +149,7 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
   return {
     async open() {
       await listen(server, own);
+      server.on("error", ({ message }) => log.once("accept", `a connection could not be taken: ${message}`));
       for (const link of links.values()) link.open();
     },
     async tried() {
@@ -149,7 +157,8 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
     },
     send(to, message) {
       const link = links.get(to);
-      if (link === undefined) throw new UsageError("unknown-node", `expected a message to one of ${peerIds.join(", ")}, got one to ${to}`);
+      if (link === undefined)
+        throw new UsageError("unknown-node", `expected a message to one of ${peerIds.join(", ")}, got one to ${to}`);
       const sent = link.send(message);
       if (sent.lost === null) return { id: () => name(self, to, hello.incarnation, sent.number), lost: null };
       const number = `x${++lostCount}`;
@@ -158,8 +167,8 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
     address: own,
     get peers() {
       return [...links].map(([id, link]) => {
-        const { host, port } = members[id] as HostPort;
-        return { id, address: `${host}:${port}`, link: link.status, queuedBytes: link.queuedBytes };
+        const address = addressText(members[id] as HostPort);
+        return { id, address, link: link.status, queuedBytes: link.queuedBytes };
       });
     },
     async close() {
@@ -181,15 +190,26 @@ function dial({ host, port }: HostPort, peer: NodeId, tls: TlsMaterial | null) {
 function listener(tls: TlsMaterial | null, { handshakeTimeoutMs }: Limits, accept: (socket: Socket) => void): Server {
   if (tls === null) return createServer(accept);
   const mutual = { requestCert: true, rejectUnauthorized: true, minVersion: "TLSv1.3" } as const;
-  return createTlsServer({ ...tls, ...mutual, handshakeTimeout: handshakeTimeoutMs }, accept);
+  try {
+    return createTlsServer({ ...tls, ...mutual, handshakeTimeout: handshakeTimeoutMs }, accept);
+  } catch (error) {
+    const expected = "expected the certificate, its key and the authority's certificate to be PEM that fits together";
+    throw new UsageError("bad-certificate", `${expected}: ${(error as Error).message}`);
+  }
 }
 
-async function listen(server: Server, { host, port }: HostPort): Promise<void> {
+async function listen(server: Server, address: HostPort): Promise<void> {
   await new Promise<void>((resolve, reject) => {
-    server.once("error", (error: NodeJS.ErrnoException) => {
-      const why = error.code === "EADDRINUSE" ? "it is taken: stop what listens there or choose another" : error.message;
-      reject(new EnvironmentError("cannot-listen", `cannot listen on ${host}:${port}: ${why}`, { cause: error }));
+    const fail = (error: NodeJS.ErrnoException): void => {
+      const why =
+        error.code === "EADDRINUSE" ? "it is taken: stop what listens there or choose another" : error.message;
+      const text = `cannot listen on ${addressText(address)}: ${why}`;
+      reject(new EnvironmentError("cannot-listen", text, { cause: error }));
+    };
+    server.once("error", fail);
+    server.listen({ host: address.host, port: address.port, backlog: 511 }, () => {
+      server.off("error", fail);
+      resolve();
     });
-    server.listen({ host, port, backlog: 511 }, resolve);
   });
 }

@@ -1,0 +1,46 @@
+/**
+ * What the fault gate holds back from one peer, in order. Messages wait as bytes, since a handler may change later what
+ * a message refers to.
+ */
+export class DelayLine {
+  /** Bytes that wait. */
+  bytes = 0;
+  #held: { readonly due: number; readonly message: Buffer }[] = [];
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(private readonly release: (message: Buffer) => void) {}
+
+  get length(): number {
+    return this.#held.length;
+  }
+
+  /** Releases the message `delayMs` from now, and not before those that wait already. */
+  hold(message: Buffer, delayMs: number): void {
+    const now = performance.now();
+    const due = Math.max(now + delayMs, this.#held.at(-1)?.due ?? 0);
+    this.#held.push({ due, message });
+    this.bytes += message.length;
+    this.#timer ??= setTimeout(() => this.#releaseDue(), due - now);
+  }
+
+  clear(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#held = [];
+    this.bytes = 0;
+  }
+
+  #releaseDue(): void {
+    const now = performance.now();
+    const firstToStay = this.#held.findIndex(({ due }) => due > now + CLOCK_GRAIN_MS);
+    for (const { message } of this.#held.splice(0, firstToStay < 0 ? this.#held.length : firstToStay)) {
+      this.bytes -= message.length;
+      this.release(message);
+    }
+    const next = this.#held[0];
+    this.#timer = next === undefined ? null : setTimeout(() => this.#releaseDue(), next.due - now);
+  }
+}
+
+/** Timers may run out so much early. */
+const CLOCK_GRAIN_MS = 0.5;

@@ -1,0 +1,123 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { MalformedBytes } from "../wire.ts";
+import { emptyFrame, FRAME, frameSplitter, type Hello, helloCodec, refuseCodec, welcomeCodec } from "./frames.ts";
+
+const MAX_FRAME_BYTES = 300;
+
+interface Frame {
+  readonly kind: number;
+  readonly body: string;
+}
+
+/** The frames that a stream in these chunks consists of. */
+function split(chunks: readonly Buffer[], goOn = (_frames: readonly Frame[]) => true): Frame[] {
+  const frames: Frame[] = [];
+  const feed = frameSplitter(
+    () => MAX_FRAME_BYTES,
+    (kind, { buffer, position, end }) => {
+      frames.push({ kind, body: buffer.toString("hex", position, end) });
+      return goOn(frames);
+    },
+  );
+  for (const chunk of chunks) feed(chunk);
+  return frames;
+}
+
+function frame(kind: number, body: Uint8Array): Buffer {
+  const bytes = Buffer.alloc(5 + body.length);
+  bytes.writeUInt32BE(1 + body.length, 0);
+  bytes[4] = kind;
+  bytes.set(body, 5);
+  return bytes;
+}
+
+/** The stream, cut at these places. */
+function cutAt(stream: Buffer, places: readonly number[]): Buffer[] {
+  const cuts = [...new Set(places.map((place) => place % (stream.length + 1)))].sort((a, b) => a - b);
+  return [0, ...cuts].map((from, i) => Buffer.from(stream.subarray(from, cuts[i] ?? stream.length)));
+}
+
+const anyFrames = fc.array(fc.tuple(fc.nat(255), fc.uint8Array({ maxLength: MAX_FRAME_BYTES - 1 })), { maxLength: 8 });
+const asFrames = (list: readonly (readonly [number, Uint8Array])[]): Frame[] =>
+  list.map(([kind, body]) => ({ kind, body: Buffer.from(body).toString("hex") }));
+
+describe("a stream of frames", () => {
+  test("gives the same frames however it is cut into chunks", () => {
+    fc.assert(
+      fc.property(anyFrames, fc.array(fc.nat(), { maxLength: 20 }), (sent, cuts) => {
+        const stream = Buffer.concat(sent.map(([kind, body]) => frame(kind, body)));
+        expect(split(cutAt(stream, cuts))).toEqual(asFrames(sent));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("gives the same frames byte by byte", () => {
+    fc.assert(
+      fc.property(anyFrames, (sent) => {
+        const stream = Buffer.concat(sent.map(([kind, body]) => frame(kind, body)));
+        expect(split([...stream].map((byte) => Buffer.of(byte)))).toEqual(asFrames(sent));
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test("is read no further once its reader says so", () => {
+    const stream = Buffer.concat([frame(1, Buffer.of(7)), frame(2, Buffer.of(8)), frame(3, Buffer.of(9))]);
+    const untilSecond = (frames: readonly Frame[]): boolean => frames.length < 2;
+    expect(split([stream, stream], untilSecond).map(({ kind }) => kind)).toEqual([1, 2]);
+    expect(split(cutAt(stream, [9, 14]), untilSecond).map(({ kind }) => kind)).toEqual([1, 2]);
+  });
+
+  test.each([
+    ["nothing, not even a kind", 0],
+    ["one byte more than is allowed", MAX_FRAME_BYTES + 1],
+    ["as much as four bytes can say", 2 ** 32 - 1],
+  ])("whose frame says that it holds %s is refused before that has arrived", (_what, length) => {
+    const header = Buffer.alloc(4);
+    header.writeUInt32BE(length);
+    expect(() => split([header])).toThrow(MalformedBytes);
+    expect(() => split([frame(1, Buffer.of(1)), ...cutAt(header, [1, 3])])).toThrow(MalformedBytes);
+  });
+
+  test("may have frames as long as the limit", () => {
+    expect(split([frame(4, Buffer.alloc(MAX_FRAME_BYTES - 1))])).toHaveLength(1);
+  });
+});
+
+describe("the bodies of the hand-shake", () => {
+  const hello: Hello = { version: 1, cluster: "Käfer", protocol: 2 ** 53 - 1, from: 0, to: 300, incarnation: 17 };
+
+  function read<T>(codec: { frame(body: T): Buffer; read(from: never): T }, bytes: Buffer): T {
+    let body: T | undefined;
+    frameSplitter(
+      () => 4_096,
+      (_kind, reader) => {
+        body = codec.read(reader as never);
+        return true;
+      },
+    )(bytes);
+    return body as T;
+  }
+
+  test("arrive as they were sent", () => {
+    expect(read(helloCodec, helloCodec.frame(hello))).toEqual(hello);
+    expect(read(welcomeCodec, welcomeCodec.frame({ incarnation: 5, received: 0 }))).toEqual({
+      incarnation: 5,
+      received: 0,
+    });
+    const refusal = { reason: "duplicate-id", detail: "x".repeat(1_024) } as const;
+    expect(read(refuseCodec, refuseCodec.frame(refusal))).toEqual(refusal);
+  });
+
+  test("are refused with bytes behind them", () => {
+    const longer = Buffer.concat([welcomeCodec.frame({ incarnation: 5, received: 0 }), Buffer.of(0)]);
+    longer.writeUInt32BE(longer.length - 4);
+    expect(() => read(welcomeCodec, longer)).toThrow(MalformedBytes);
+  });
+
+  test("may be empty", () => {
+    expect(split([emptyFrame(FRAME.probe)])).toEqual([{ kind: FRAME.probe, body: "" }]);
+  });
+});

@@ -1,0 +1,308 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { describe, expect, test, vi } from "vitest";
+import { type BreakingProxy, breakingProxy } from "../../../test/network/breaking-proxy.ts";
+import { closedAfterEach } from "../../../test/network/closing.ts";
+import { freePorts } from "../../../test/network/free-ports.ts";
+import { expectNothingLeft, handlesAtRest } from "../../../test/network/open-handles.ts";
+import { seededRandom } from "../../../test/network/seed.ts";
+import {
+  type Around,
+  numbered,
+  numberedShape,
+  type TransportUnderTest,
+  transportUnderTest,
+} from "../../../test/network/transport-under-test.ts";
+import type { Random } from "../../core/random.ts";
+import { faultGate } from "../fault-gate.ts";
+import { createLog } from "../log.ts";
+import { newCounts } from "../metrics.ts";
+import { tcpTransport } from "./tcp.ts";
+
+const closing = closedAfterEach();
+const PATIENCE = { timeout: 20_000, interval: 5 };
+
+const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1);
+
+async function opened(around: Around): Promise<TransportUnderTest> {
+  const under = closing(transportUnderTest(around));
+  await under.open();
+  return under;
+}
+
+/** Resolves once the link of `under` to `peer` is open. */
+const linked = (under: TransportUnderTest, peer: number): Promise<void> =>
+  vi.waitFor(() => expect(under.transport.peers.find(({ id }) => id === peer)?.link).toBe("open"), PATIENCE);
+
+/** Nodes 0 … count − 1; every link leads through a proxy of its own that the test can break. */
+async function cluster(count: number, limits: Around["limits"] = {}) {
+  const ports = await freePorts(count * count);
+  const own = (node: number): number => ports[node * count + node] as number;
+  const proxies: BreakingProxy[] = [];
+  const nodes: TransportUnderTest[] = [];
+  for (let node = 0; node < count; node++) {
+    for (let peer = 0; peer < count; peer++) {
+      if (peer !== node) proxies.push(closing(await breakingProxy(ports[node * count + peer] as number, own(peer))));
+    }
+    const row = Object.fromEntries(upTo(count).map((_, peer) => [peer, ports[node * count + peer] as number]));
+    nodes.push(closing(transportUnderTest({ self: node, ports: row, limits })));
+  }
+  await Promise.all(nodes.map((node) => node.open()));
+  return { nodes, proxies };
+}
+
+/** Every node sends `count` numbers to each other; connections break at random all the while. */
+async function exchange({ nodes, proxies }: Awaited<ReturnType<typeof cluster>>, count: number, chance: Random) {
+  const pairs = nodes.flatMap((from, i) => nodes.map((_, to) => ({ from, to, next: 1 })).filter(({ to }) => to !== i));
+  let breaks = 0;
+  while (pairs.some(({ next }) => next <= count)) {
+    for (const pair of pairs) {
+      const batch = Math.min(chance.below(200), count - pair.next + 1);
+      for (let i = 0; i < batch; i++) {
+        const { lost } = pair.from.transport.send(pair.to, numbered(pair.next, "x".repeat(chance.below(40))));
+        expect(lost).toBeNull();
+        pair.next += 1;
+      }
+    }
+    if (chance.below(12) === 0) {
+      chance.pick(proxies).breakAll();
+      breaks += 1;
+    }
+    await nextTurn();
+  }
+  return breaks;
+}
+
+function expectAll(nodes: readonly TransportUnderTest[], count: number): Promise<void> {
+  return vi.waitFor(() => {
+    for (const [i, node] of nodes.entries())
+      for (const peer of nodes.keys()) if (peer !== i) expect(node.from(peer).length).toBeGreaterThanOrEqual(count);
+  }, PATIENCE);
+}
+
+describe("two processes that both live on lose nothing and see nothing twice", () => {
+  test.each([
+    [2, 50_000],
+    [3, 17_000],
+  ])("%i nodes, %i messages on each link, connections that break at random", async (size, count) => {
+    const chance = seededRandom();
+    const under = await cluster(size);
+    const breaks = await exchange(under, count, chance);
+    await expectAll(under.nodes, count);
+    for (const [i, node] of under.nodes.entries()) {
+      for (const peer of under.nodes.keys()) if (peer !== i) expect(node.from(peer)).toEqual(upTo(count));
+      expect(node.lost).toEqual([]);
+      expect(node.fatal).toEqual([]);
+      expect(node.counts.lost).toEqual({});
+    }
+    expect(breaks).toBeGreaterThan(0);
+    expect(under.nodes.reduce((sum, node) => sum + node.counts.reconnects, 0)).toBeGreaterThan(0);
+  });
+
+  test("messages that the fault gate delays keep their order, while connections break and the delay changes", async () => {
+    const chance = seededRandom();
+    const under = await cluster(2);
+    const [sender, receiver] = under.nodes as [TransportUnderTest, TransportUnderTest];
+    for (let value = 1; value <= 5_000; value++) {
+      if (value % 100 === 1) {
+        const max = chance.below(3) * 4;
+        sender.gate.faults = { cutTo: [], dropRate: 0, delayMs: { min: 0, max } };
+        if (chance.below(4) === 0) for (const proxy of under.proxies) proxy.breakAll();
+        await nextTurn();
+      }
+      sender.transport.send(1, numbered(value));
+    }
+    await vi.waitFor(() => expect(receiver.from(0)).toHaveLength(5_000), PATIENCE);
+    expect(receiver.from(0)).toEqual(upTo(5_000));
+  });
+
+  test("a message has the same name at both ends", async () => {
+    const { nodes } = await cluster(2);
+    const [sender, receiver] = nodes as [TransportUnderTest, TransportUnderTest];
+    const names = upTo(20).map((value) => sender.transport.send(1, numbered(value)).id());
+    await vi.waitFor(() => expect(receiver.from(0)).toHaveLength(20), PATIENCE);
+    expect(receiver.receivedIds).toEqual(names);
+  });
+});
+
+describe("a message", () => {
+  test("leaves as it was when it was sent, even if it is delayed", async () => {
+    const { nodes } = await cluster(2);
+    const [sender, receiver] = nodes as [TransportUnderTest, TransportUnderTest];
+    sender.gate.faults = { cutTo: [], dropRate: 0, delayMs: { min: 5, max: 5 } };
+    const message = numbered(1);
+    sender.transport.send(1, message);
+    message.value = 2;
+    await vi.waitFor(() => expect(receiver.from(0)).toEqual([1]), PATIENCE);
+  });
+
+  test("may be as long as a frame, whatever was sent before it in the same turn", async () => {
+    const { nodes } = await cluster(2, { maxFrameBytes: 3_000 });
+    const [sender, receiver] = nodes as [TransportUnderTest, TransportUnderTest];
+    for (const [i, length] of [10, 2_900, 10, 1_500, 1_400, 2_970, 5].entries())
+      sender.transport.send(1, numbered(i + 1, "x".repeat(length)));
+    await vi.waitFor(() => expect(receiver.from(0)).toEqual(upTo(7)), PATIENCE);
+    expect(receiver.counts.refused).toEqual({});
+  });
+
+  test("fits frames smaller than those that are filled for speed", async () => {
+    const { nodes } = await cluster(2, { maxFrameBytes: 100 });
+    const [sender, receiver] = nodes as [TransportUnderTest, TransportUnderTest];
+    for (const value of upTo(200)) sender.transport.send(1, numbered(value, "x".repeat(60)));
+    await vi.waitFor(() => expect(receiver.from(0)).toEqual(upTo(200)), PATIENCE);
+  });
+
+  test.each([0, 5])("of a wrong shape is refused where it is sent, with a delay of %i ms too", async (max) => {
+    const { nodes } = await cluster(2, { maxFrameBytes: 3_000 });
+    const [sender, receiver] = nodes as [TransportUnderTest, TransportUnderTest];
+    sender.gate.faults = { cutTo: [], dropRate: 0, delayMs: { min: 0, max } };
+    sender.transport.send(1, numbered(1));
+    expect(() => sender.transport.send(1, numbered(0.5))).toThrow("a natural number");
+    expect(() => sender.transport.send(1, { ...numbered(7), more: [1, -1] })).toThrow("a natural number");
+    expect(() => sender.transport.send(1, numbered(7, "x".repeat(3_000)))).toThrow(
+      "does not fit a frame of 3000 bytes",
+    );
+    sender.transport.send(1, numbered(2));
+    await vi.waitFor(() => expect(receiver.from(0)).toEqual([1, 2]), PATIENCE);
+    expect(receiver.counts.refused).toEqual({});
+  });
+});
+
+describe("a peer that is started again", () => {
+  test("gets what is sent from then on; what was meant for its old process is lost, and said to be", async () => {
+    const [first, second] = (await freePorts(2)) as [number, number];
+    const ports = { 0: first, 1: second };
+    const sender = await opened({ self: 0, ports });
+    const old = await opened({ self: 1, ports });
+    await linked(sender, 1);
+    sender.transport.send(1, numbered(1));
+    await vi.waitFor(() => expect(old.from(0)).toEqual([1]), PATIENCE);
+    await vi.waitFor(() => expect(sender.transport.peers[0]?.queuedBytes).toBe(0), PATIENCE);
+    await old.close();
+    const names = [2, 3, 4].map((value) => sender.transport.send(1, numbered(value)).id());
+    await vi.waitFor(() => expect(sender.lost.flatMap(({ ids }) => ids)).toEqual(names), PATIENCE);
+    expect(sender.lost.every(({ to, why }) => to === 1 && why === "crashed")).toBe(true);
+    expect(sender.counts.lost).toEqual({ crashed: 3 });
+    const again = await opened({ self: 1, ports });
+    await linked(sender, 1);
+    sender.transport.send(1, numbered(5));
+    await vi.waitFor(() => expect(again.from(0)).toEqual([5]), PATIENCE);
+  });
+
+  test("is known for another by its welcome, where nothing else shows that the old process has ended", async () => {
+    const [proxied, target, own] = (await freePorts(3)) as [number, number, number];
+    closing(await breakingProxy(proxied, target));
+    const sender = await opened({ self: 0, ports: { 0: own, 1: proxied } });
+    // These members do not dial back: they know another address of node 0.
+    const elsewhere = { 0: proxied, 1: target };
+    const old = await opened({ self: 1, ports: elsewhere });
+    await linked(sender, 1);
+    await old.close();
+    for (const value of [1, 2, 3]) sender.transport.send(1, numbered(value));
+    const again = await opened({ self: 1, ports: elsewhere });
+    await vi.waitFor(() => expect(sender.counts.lost).toEqual({ crashed: 3 }), PATIENCE);
+    sender.transport.send(1, numbered(4));
+    await vi.waitFor(() => expect(again.from(0)).toEqual([4]), PATIENCE);
+  });
+
+  test("that nobody has met yet gets what was sent before it began", async () => {
+    const [first, second] = (await freePorts(2)) as [number, number];
+    const ports = { 0: first, 1: second };
+    const sender = await opened({ self: 0, ports });
+    for (const value of upTo(100)) sender.transport.send(1, numbered(value, "x".repeat(100)));
+    await sender.transport.tried();
+    const receiver = await opened({ self: 1, ports });
+    await vi.waitFor(() => expect(receiver.from(0)).toEqual(upTo(100)), PATIENCE);
+  });
+});
+
+describe("a peer that does not read", () => {
+  test("costs a bounded queue: what exceeds it is counted and said once, and the rest arrives in order", async () => {
+    const maxQueueBytes = 2 ** 20;
+    const { nodes, proxies } = await cluster(2, { maxQueueBytes });
+    const [sender, receiver] = nodes as [TransportUnderTest, TransportUnderTest];
+    await linked(sender, 1);
+    const proxy = proxies[0] as BreakingProxy;
+    proxy.pause(true);
+    const payload = "x".repeat(10_000);
+    const taken: number[] = [];
+    let refused = 0;
+    let mostQueued = 0;
+    for (const value of upTo(3_000)) {
+      const { lost } = sender.transport.send(1, numbered(value, payload));
+      if (lost === null) taken.push(value);
+      else refused += 1;
+      mostQueued = Math.max(mostQueued, sender.transport.peers[0]?.queuedBytes ?? 0);
+      if (value % 50 === 0) await nextTurn();
+    }
+    expect(refused).toBeGreaterThan(0);
+    expect(mostQueued).toBeLessThan(maxQueueBytes + 2 * payload.length);
+    expect(sender.counts.lost).toEqual({ overflow: refused });
+    expect(sender.lines).toEqual([expect.stringMatching(/^the queue to node 1 is full \(\d+ bytes\)/)]);
+    proxy.pause(false);
+    await vi.waitFor(() => expect(receiver.from(0)).toHaveLength(taken.length), PATIENCE);
+    expect(receiver.from(0)).toEqual(taken);
+  });
+
+  test("costs no more if the messages are small", async () => {
+    const { nodes } = await cluster(2, { maxQueueBytes: 100_000 });
+    const [sender] = nodes as [TransportUnderTest];
+    sender.gate.faults = { cutTo: [], dropRate: 0, delayMs: { min: 60_000, max: 60_000 } };
+    const lost = upTo(2_000).filter((value) => sender.transport.send(1, numbered(value)).lost === "overflow");
+    expect(lost.length).toBeGreaterThan(1_000); // Each takes 5 bytes, and an entry of the queue.
+  });
+});
+
+describe("opening and closing", () => {
+  test("a taken port is refused in one sentence, and leaves nothing open", async () => {
+    const [port, other] = (await freePorts(2)) as [number, number];
+    await opened({ self: 0, ports: { 0: port, 1: other } });
+    const second = transportUnderTest({ self: 0, ports: { 0: port, 1: other } });
+    await expect(second.open()).rejects.toThrow(`cannot listen on 127.0.0.1:${port}: it is taken`);
+    await second.close();
+  });
+
+  test("closing while it dials, waits and is full leaves neither timer nor socket", async () => {
+    const before = await handlesAtRest();
+    const { nodes, proxies } = await cluster(3);
+    for (const node of nodes) node.gate.faults = { cutTo: [], dropRate: 0, delayMs: { min: 1_000, max: 1_000 } };
+    for (const node of nodes.slice(1)) node.transport.send(0, numbered(1));
+    for (const node of nodes) await node.close();
+    for (const node of nodes) await node.transport.tried();
+    for (const proxy of proxies) await proxy.close();
+    await expectNothingLeft(before);
+  });
+
+  test("addresses of IPv6 are said with brackets", async ({ skip }) => {
+    const [port, other] = (await freePorts(2)) as [number, number];
+    const members = { 0: { host: "::1", port }, 1: { host: "::1", port: other } };
+    const arrived: number[] = [];
+    const quiet = {
+      cluster: "test",
+      members,
+      shape: numberedShape,
+      gate: faultGate(),
+      counts: newCounts(),
+      log: createLog(() => {}),
+      onLost: () => {},
+      onFatal: () => {},
+    };
+    const deliver = (_from: number, { value }: { value: number }) => void arrived.push(value);
+    const sender = closing(tcpTransport<ReturnType<typeof numbered>>({ ...quiet, self: 0, deliver }));
+    const receiver = closing(tcpTransport<ReturnType<typeof numbered>>({ ...quiet, self: 1, deliver }));
+    try {
+      await receiver.open();
+    } catch (error) {
+      expect((error as Error).message).toContain(`cannot listen on [::1]:${other}`);
+      return skip("this machine has no IPv6");
+    }
+    await sender.open();
+    expect(sender.peers[0]?.address).toBe(`[::1]:${other}`);
+    sender.send(1, numbered(1));
+    await vi.waitFor(() => expect(arrived).toEqual([1]), PATIENCE);
+  });
+
+  test("a message to nobody is a mistake of the caller", async () => {
+    const { nodes } = await cluster(2);
+    expect(() => nodes[0]?.transport.send(7, numbered(1))).toThrow("expected a message to one of 1, got one to 7");
+  });
+});

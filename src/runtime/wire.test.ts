@@ -1,0 +1,226 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { InvariantViolation, UsageError } from "../core/errors.ts";
+import { boolean, list, natural, nullable, oneOf, problem, real, type ShapeNode, struct, text } from "../core/shape.ts";
+import { codecOf, MalformedBytes, Reader, Writer } from "./wire.ts";
+
+const CHOICES = ["red", "green", "blue"];
+
+const fieldName = fc.constantFrom("a", "b", "ballot", "value", "ü");
+
+/** Any shape that has a form on the wire, three levels deep. */
+const { shape: anyShape } = fc.letrec<{ shape: ShapeNode }>((tie) => ({
+  shape: fc.oneof(
+    { maxDepth: 3, depthSize: "small" },
+    fc.constantFrom<ShapeNode>(natural, real, boolean, oneOf(...CHOICES)),
+    fc.nat(100).map((maxBytes) => text(maxBytes)),
+    tie("shape").map((value): ShapeNode => ({ kind: "nullable", value })),
+    // An item of a list has to take a byte at least.
+    fc
+      .tuple(tie("shape"), fc.nat(5))
+      .map(([shape, maxItems]): ShapeNode => ({ kind: "list", items: nullable(shape), maxItems })),
+    fc.dictionary(fieldName, tie("shape"), { maxKeys: 4 }).map((fields): ShapeNode => ({ kind: "struct", fields })),
+    fc
+      .dictionary(
+        fc.constantFrom("prepare", "promise", "nack"),
+        fc.dictionary(fieldName, tie("shape"), { maxKeys: 3 }),
+        {
+          minKeys: 1,
+        },
+      )
+      .map(
+        (variants): ShapeNode => ({
+          kind: "variants",
+          variants: Object.fromEntries(
+            Object.entries(variants).map(([type, fields]) => [type, { kind: "struct", fields }]),
+          ),
+        }),
+      ),
+  ),
+}));
+
+function valueOf(shape: ShapeNode): fc.Arbitrary<unknown> {
+  switch (shape.kind) {
+    case "natural":
+      return fc.oneof(fc.nat(), fc.maxSafeNat(), fc.constantFrom(0, 127, 128, 2 ** 31, 2 ** 32, 2 ** 53 - 1));
+    case "real":
+      return fc.double({ noNaN: true, noDefaultInfinity: true });
+    case "boolean":
+      return fc.boolean();
+    case "text":
+      return fc
+        .string({ unit: "binary", maxLength: shape.maxBytes })
+        .filter((value) => Buffer.byteLength(value) <= shape.maxBytes);
+    case "oneOf":
+      return fc.constantFrom(...shape.values);
+    case "nullable":
+      return fc.option(valueOf(shape.value));
+    case "list":
+      return fc.array(valueOf(shape.items), { maxLength: shape.maxItems });
+    case "struct":
+      return recordOf(shape.fields);
+    case "variants":
+      return fc.oneof(
+        ...Object.entries(shape.variants).map(([type, variant]) =>
+          recordOf(variant.kind === "struct" ? variant.fields : {}).map((fields) => ({ type, ...fields })),
+        ),
+      );
+  }
+}
+
+const recordOf = (fields: Readonly<Record<string, ShapeNode>>): fc.Arbitrary<object> =>
+  fc.record(Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, valueOf(field)])));
+
+const shapeAndValue = anyShape.chain((shape) => fc.tuple(fc.constant(shape), valueOf(shape)));
+
+function encoded(shape: ShapeNode, value: unknown): Buffer {
+  const into = new Writer(0);
+  codecOf<unknown>(shape).write(value, into);
+  return into.bytes();
+}
+
+const decoded = (shape: ShapeNode, bytes: Buffer): unknown => codecOf<unknown>(shape).read(new Reader(bytes));
+
+/** Either a value of the shape, or the one error that says that these bytes are not for us. */
+function expectSound(shape: ShapeNode, bytes: Buffer): void {
+  let value: unknown;
+  try {
+    value = decoded(shape, bytes);
+  } catch (error) {
+    return void expect(error).toBeInstanceOf(MalformedBytes);
+  }
+  expect(problem(shape, value, "value")).toBeNull();
+}
+
+const natural128 = Buffer.from([0x80, 0x01]);
+
+describe("every value of every shape", () => {
+  test("arrives as it was sent, and the reader stops where the writer did", () => {
+    fc.assert(
+      fc.property(shapeAndValue, ([shape, value]) => {
+        const bytes = encoded(shape, value);
+        const reader = new Reader(bytes);
+        expect(codecOf(shape).read(reader)).toEqual(value);
+        expect(reader.position).toBe(bytes.length);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test("cut short gives MalformedBytes", () => {
+    fc.assert(
+      fc.property(shapeAndValue, fc.nat(), ([shape, value], cut) => {
+        const bytes = encoded(shape, value);
+        fc.pre(bytes.length > 0);
+        expect(() => decoded(shape, bytes.subarray(0, cut % bytes.length))).toThrow(MalformedBytes);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("mutated gives a value of the shape or MalformedBytes", () => {
+    const change = fc.tuple(fc.nat(), fc.nat(255));
+    fc.assert(
+      fc.property(shapeAndValue, fc.array(change, { minLength: 1, maxLength: 4 }), ([shape, value], changes) => {
+        const bytes = encoded(shape, value);
+        for (const [at, byte] of changes) if (bytes.length > 0) bytes[at % bytes.length] = byte;
+        expectSound(shape, bytes);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test("made of arbitrary bytes gives a value of the shape or MalformedBytes", () => {
+    fc.assert(
+      fc.property(anyShape, fc.uint8Array({ maxLength: 200 }), (shape, bytes) =>
+        expectSound(shape, Buffer.from(bytes)),
+      ),
+      { numRuns: 1_000 },
+    );
+  });
+});
+
+describe("limits of what is read", () => {
+  const cases: [string, ShapeNode, number[]][] = [
+    ["a number above 2^53 - 1", natural, [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x10]],
+    ["a number of nine bytes", natural, [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01]],
+    ["a number with more bytes than it needs", natural, [0x81, 0x00]],
+    ["a number that does not end", natural, [0x80]],
+    ["a real that is not a number", real, [...Buffer.from(Float64Array.of(Number.NaN).buffer)]],
+    ["a real that is infinite", real, [...Buffer.from(Float64Array.of(Number.NEGATIVE_INFINITY).buffer)]],
+    ["half a real", real, [0, 0, 0, 0]],
+    ["a boolean that is 2", boolean, [2]],
+    ["a choice that does not exist", oneOf(...CHOICES), [3]],
+    ["a nullable that is 2", nullable(natural), [2, 0]],
+    ["a text over its limit", text(4), [5, ...Buffer.from("hello")]],
+    ["a text behind its end", text(9), [5, ...Buffer.from("hell")]],
+    ["a text with a byte that UTF-8 does not have", text(9), [2, 0x61, 0xff]],
+    ["a text with a surrogate", text(9), [3, 0xed, 0xa0, 0x80]],
+    ["a text with an overlong form", text(9), [2, 0xc0, 0x80]],
+    ["a list over its limit", list(natural, 2), [3, 1, 1, 1]],
+    ["a list of 2^53 - 1 items", list(natural, 2 ** 53), [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f, 1, 1]],
+    ["a message type that does not exist", { kind: "variants", variants: { ping: struct({}) } }, [1]],
+    ["a message of no type", { kind: "variants", variants: {} }, [0]],
+  ];
+  test.each(cases)("%s is refused", (_what, shape, bytes) => {
+    expect(() => decoded(shape, Buffer.from(bytes))).toThrow(MalformedBytes);
+  });
+
+  test("2^53 - 1 is read", () => {
+    expect(decoded(natural, encoded(natural, Number.MAX_SAFE_INTEGER))).toBe(Number.MAX_SAFE_INTEGER);
+  });
+
+  test("a byte order mark is part of the text", () => {
+    expect(decoded(text(9), encoded(text(9), "\u{FEFF}ü"))).toBe("\u{FEFF}ü");
+  });
+
+  test("a reader stops at its end, not at that of its buffer", () => {
+    expect(() => codecOf(natural).read(new Reader(natural128, 0, 1))).toThrow(MalformedBytes);
+    expect(() => codecOf(text(9)).read(new Reader(Buffer.from([2, 0x61, 0x62]), 0, 2))).toThrow(MalformedBytes);
+  });
+});
+
+describe("what is not of the shape does not leave", () => {
+  const cases: [string, ShapeNode, unknown][] = [
+    ["a negative number", natural, -1],
+    ["a fraction", natural, 0.5],
+    ["a number above 2^53 - 1", natural, 2 ** 53],
+    ["no number at all", natural, undefined],
+    ["a real that is not a number", real, Number.NaN],
+    ["a real that is a text", real, "1"],
+    ["a boolean that is missing", boolean, undefined],
+    ["a choice that does not exist", oneOf(...CHOICES), "grey"],
+    ["a text over its limit in bytes, not in characters", text(3), "üü"],
+    ["a short text over its limit", text(2), "abc"],
+    ["a long text over its limit", text(99), "x".repeat(100)],
+    ["a text that is missing", text(9), undefined],
+    ["a list over its limit", list(natural, 1), [1, 2]],
+    ["a message type that does not exist", { kind: "variants", variants: { ping: struct({}) } }, { type: "pong" }],
+  ];
+  test.each(cases)("%s is an InvariantViolation", (_what, shape, value) => {
+    expect(() => encoded(shape, value)).toThrow(InvariantViolation);
+  });
+
+  test("half of a surrogate pair arrives as U+FFFD", () => {
+    expect(decoded(text(9), encoded(text(9), "a\u{D800}"))).toBe("a\u{FFFD}");
+  });
+});
+
+describe("shapes without a form on the wire are refused", () => {
+  const many = Array.from({ length: 257 }, (_, i) => `v${i}`);
+  test.each<[string, ShapeNode]>([
+    ["more than 256 choices", { kind: "oneOf", values: many }],
+    [
+      "more than 256 message types",
+      { kind: "variants", variants: Object.fromEntries(many.map((v) => [v, struct({})])) },
+    ],
+    ["a list of items that take no bytes", list(struct({ nothing: struct({}) }), 10)],
+  ])("%s", (_what, shape) => {
+    expect(() => codecOf(shape)).toThrow(UsageError);
+  });
+
+  test("256 choices fit", () => {
+    const shape: ShapeNode = { kind: "oneOf", values: many.slice(0, 256) };
+    expect(decoded(shape, encoded(shape, "v255"))).toBe("v255");
+  });
+});
