@@ -1,0 +1,67 @@
+/** The examples of the docs are run as they stand, against the built package, under its own name. */
+import { execFile } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { transformWithOxc } from "vite";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+/** Inside the package, so that `import "coterie"` means this one. */
+const workshop = join(root, "build", "examples");
+
+interface Example {
+  readonly page: string;
+  readonly line: number;
+  readonly code: string;
+}
+
+const pages = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", ...markdownIn("docs")];
+const examples = pages.flatMap(examplesIn);
+
+function markdownIn(folder: string): string[] {
+  const files = readdirSync(join(root, folder), { recursive: true, encoding: "utf8" });
+  return files.filter((file) => file.endsWith(".md")).map((file) => join(folder, file));
+}
+
+function examplesIn(page: string): Example[] {
+  const text = readFileSync(join(root, page), "utf8");
+  return [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map((match) => ({
+    page,
+    line: text.slice(0, match.index).split("\n").length,
+    code: match[1] as string,
+  }));
+}
+
+/** What the comments behind `console.log` lines claim is printed: the text up to a colon that explains it. */
+function claims(code: string): string[] {
+  return [...code.matchAll(/^console\.log\(.*\); \/\/ (.*)$/gm)].map(
+    (match) => (match[1] as string).split(": safety")[0] as string,
+  );
+}
+
+describe("the docs", () => {
+  beforeAll(() => void mkdirSync(workshop, { recursive: true }));
+  afterAll(() => rmSync(workshop, { recursive: true, force: true }));
+
+  test("have examples, and say what they print", () => {
+    expect(examples.map(({ page }) => page)).toContain("README.md");
+    expect(examples.flatMap(({ code }) => claims(code)).length).toBeGreaterThan(0);
+  });
+
+  test.each(examples)("$page line $line runs and prints what it says", async ({ page, line, code }) => {
+    const file = join(workshop, `${page.replaceAll(/\W/g, "-")}-${line}.mjs`);
+    writeFileSync(file, (await transformWithOxc(code, "example.ts")).code);
+    const { stdout } = await promisify(execFile)(process.execPath, [file], { cwd: workshop, timeout: 30_000 });
+    for (const claim of claims(code)) expect(stdout).toContain(claim);
+  });
+
+  test.each(pages)("%s links to files that exist", (page) => {
+    const text = readFileSync(join(root, page), "utf8");
+    const links = [...text.matchAll(/\]\(([^)#:]+?)(?:#[^)]*)?\)|src="([^":]+)"/g)].map(
+      (match) => match[1] ?? match[2],
+    );
+    for (const link of links) expect(existsSync(join(root, dirname(page), link as string)), link).toBe(true);
+  });
+});

@@ -1,0 +1,117 @@
+/** A connection to a transport that sends just what the test says, and writes down what comes back. */
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { codecOf, Reader, Writer } from "../../src/runtime/wire.ts";
+import {
+  ackCodec,
+  closeFrame,
+  emptyFrame,
+  FRAME,
+  frameSplitter,
+  type Hello,
+  helloCodec,
+  openFrame,
+  type Refuse,
+  refuseCodec,
+  WIRE_VERSION,
+  type Welcome,
+  welcomeCodec,
+} from "../../src/runtime/transport/frames.ts";
+import { hash } from "../../src/core/plain.ts";
+import { numbered, numberedShape } from "./transport-under-test.ts";
+
+export const helloOf = (from: number, to: number, change: Partial<Hello> = {}): Hello => ({
+  version: WIRE_VERSION,
+  cluster: "test",
+  protocol: hash(numberedShape),
+  from,
+  to,
+  incarnation: 1,
+  ...change,
+});
+
+const codec = codecOf(numberedShape);
+
+/** A frame of messages whose values are their numbers, beginning with `first`. */
+export function messagesFrame(first: number, count = 1): Buffer {
+  const into = new Writer();
+  openFrame(into, FRAME.messages);
+  into.natural(first);
+  for (let i = 0; i < count; i++) codec.write(numbered(first + i), into);
+  return closeFrame(into);
+}
+
+type Answer =
+  | ({ kind: "welcome" } & Welcome)
+  | ({ kind: "refuse" } & Refuse)
+  | { kind: "ack"; received: number }
+  | { kind: "probe" };
+
+export class Caller {
+  readonly answers: Answer[] = [];
+  readonly closed: Promise<unknown>;
+  /** Whether a probe is answered, as a living process does. */
+  provesAlive = true;
+  private waiting: (() => void)[] = [];
+
+  private constructor(readonly socket: Socket) {
+    const feed = frameSplitter(
+      () => 4_096,
+      (kind, body) => {
+        // The body is valid during this call only.
+        this.take(kind, new Reader(Buffer.from(body.buffer.subarray(body.position, body.end))));
+        return true;
+      },
+    );
+    socket.on("data", feed).on("error", () => {});
+    this.closed = once(socket, "close");
+    void this.closed.then(() => this.wake());
+  }
+
+  static async to(port: number): Promise<Caller> {
+    const socket = connect(port, "127.0.0.1");
+    const caller = new Caller(socket);
+    await once(socket, "connect");
+    return caller;
+  }
+
+  /** Calls and says hello; resolves with the answer, or null if the connection was closed without one. */
+  static async greeting(port: number, hello: Hello): Promise<{ caller: Caller; answer: Answer | null }> {
+    const caller = await Caller.to(port);
+    caller.send(helloCodec.frame(hello));
+    return { caller, answer: await caller.answer("welcome", "refuse") };
+  }
+
+  send(bytes: Buffer): void {
+    this.socket.write(bytes);
+  }
+
+  /** The first answer of one of these kinds, as soon as it is there; null if the connection closes without one. */
+  async answer<K extends Answer["kind"]>(...kinds: K[]): Promise<Extract<Answer, { kind: K }> | null> {
+    for (;;) {
+      const found = this.answers.find(({ kind }) => (kinds as string[]).includes(kind));
+      if (found !== undefined) return found as Extract<Answer, { kind: K }>;
+      if (this.socket.closed) return null;
+      await new Promise<void>((resolve) => this.waiting.push(resolve));
+    }
+  }
+
+  close(): void {
+    this.socket.destroy();
+  }
+
+  private take(kind: number, body: Reader): void {
+    if (kind === FRAME.welcome) this.answers.push({ kind: "welcome", ...welcomeCodec.read(body) });
+    else if (kind === FRAME.refuse) this.answers.push({ kind: "refuse", ...refuseCodec.read(body) });
+    else if (kind === FRAME.ack) this.answers.push({ kind: "ack", ...ackCodec.read(body) });
+    else if (kind === FRAME.probe) {
+      this.answers.push({ kind: "probe" });
+      if (this.provesAlive) this.send(emptyFrame(FRAME.alive));
+    }
+    this.wake();
+  }
+
+  private wake(): void {
+    for (const resolve of this.waiting.splice(0)) resolve();
+  }
+}

@@ -1,0 +1,93 @@
+/** A TCP transport whose messages are numbers, with everything that it says written down. */
+import { list, natural, type Shape, text, variants } from "../../src/core/shape.ts";
+import type { NodeId } from "../../src/core/protocol.ts";
+import { type FaultGate, faultGate } from "../../src/runtime/fault-gate.ts";
+import { createLog } from "../../src/runtime/log.ts";
+import { type Counts, newCounts } from "../../src/runtime/metrics.ts";
+import type { Limits } from "../../src/runtime/transport/limits.ts";
+import { type TcpTransport, type TlsMaterial, tcpTransport } from "../../src/runtime/transport/tcp.ts";
+import type { LossReason } from "../../src/trace/entry.ts";
+
+export interface Numbered {
+  type: "numbered";
+  value: number;
+  payload: string;
+  more: number[];
+}
+
+const MAX_PAYLOAD_BYTES = 2 ** 20;
+
+export const numberedShape: Shape<Numbered> = variants<Numbered>({
+  numbered: { value: natural, payload: text(MAX_PAYLOAD_BYTES), more: list(natural, 1_000) },
+});
+
+export const numbered = (value: number, payload = ""): Numbered => ({ type: "numbered", value, payload, more: [] });
+
+export interface TransportUnderTest {
+  readonly transport: TcpTransport<Numbered>;
+  readonly gate: FaultGate;
+  readonly counts: Counts;
+  /** The values that arrived from each node, in their order. */
+  readonly received: Map<NodeId, number[]>;
+  readonly receivedIds: string[];
+  readonly lost: { readonly to: NodeId; readonly why: LossReason; readonly ids: readonly string[] }[];
+  readonly lines: string[];
+  readonly fatal: Error[];
+  from(node: NodeId): number[];
+  open(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface Around {
+  readonly self: NodeId;
+  /** The ports by node, all on this machine. */
+  readonly ports: Readonly<Record<NodeId, number>>;
+  readonly cluster?: string;
+  readonly limits?: Partial<Limits>;
+  readonly tls?: TlsMaterial;
+}
+
+export function transportUnderTest({ self, ports, cluster = "test", limits = {}, tls }: Around): TransportUnderTest {
+  const received = new Map<NodeId, number[]>();
+  const receivedIds: string[] = [];
+  const lost: TransportUnderTest["lost"] = [];
+  const lines: string[] = [];
+  const fatal: Error[] = [];
+  const counts = newCounts();
+  const gate = faultGate();
+  const from = (node: NodeId): number[] => {
+    const values = received.get(node) ?? [];
+    received.set(node, values);
+    return values;
+  };
+  const transport = tcpTransport<Numbered>({
+    cluster,
+    self,
+    members: Object.fromEntries(Object.entries(ports).map(([id, port]) => [id, { host: "127.0.0.1", port }])),
+    shape: numberedShape,
+    limits,
+    tls: tls ?? null,
+    gate,
+    counts,
+    log: createLog((_level, line) => lines.push(line)),
+    deliver(node, { value }, id) {
+      from(node).push(value);
+      if (receivedIds.length < 1_000) receivedIds.push(id());
+    },
+    onLost: (to, ids, why) => lost.push({ to, why, ids: ids() }),
+    onFatal: (error) => fatal.push(error),
+  });
+  return {
+    transport,
+    gate,
+    counts,
+    received,
+    receivedIds,
+    lost,
+    lines,
+    fatal,
+    from,
+    open: () => transport.open(),
+    close: () => transport.close(),
+  };
+}

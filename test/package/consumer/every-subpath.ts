@@ -1,0 +1,31 @@
+/** What a user writes, compiled against the installed package: every subpath, and the types that cross them. */
+import { type ClusterConfig, type Member, parseConfig, runMember } from "coterie";
+import { assemble, type NodeId, type Protocol, UsageError, type Vocabulary } from "coterie/core";
+import { type Bully, bully, heartbeat, protocolNames } from "coterie/protocols";
+import { type Simulation, simulation } from "coterie/sim";
+
+const config: ClusterConfig = parseConfig(
+  { cluster: "demo", protocol: "bully", members: { 0: "127.0.0.1:7401", 1: "127.0.0.1:7402" } },
+  ".",
+);
+export const member = (id: NodeId): Promise<Member> =>
+  runMember(config, id, {
+    log: { info() {}, warn() {}, error() {}, once() {} },
+    onFatal: (error) => {
+      throw error;
+    },
+  });
+
+const pair: Protocol<Vocabulary> = assemble(
+  "pair",
+  { detector: heartbeat(), election: bully() },
+  { detector: { suspected: ({ node }, give) => give("election", { type: "suspect", node }) } },
+  { face: "election" },
+) as never;
+
+const sim: Simulation<Bully> = simulation({ protocol: bully(), nodes: [1, 2, 3], seed: 1, delayMs: 5 });
+export const leader: NodeId | null = sim.world.state(1).leader;
+// @ts-expect-error a state holds what its type bag says, and nothing else
+export const stranger = sim.world.state(1).follower;
+
+export const facts = [pair.name, ...protocolNames, new UsageError("code", "message").code];

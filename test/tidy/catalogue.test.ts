@@ -1,0 +1,88 @@
+/** An algorithm is there for a reader only with its claims, its page, its story and its line in the lists. */
+import { describe, expect, it } from "vitest";
+import { protocolNames } from "../../src/protocols/index.ts";
+import { type HouseFile, house, isTest } from "./house.ts";
+
+const HEADER_WORDS = ["Assumes", "Safety", "Liveness", "Cost"];
+
+/** Assemblies of algorithms that have their own files and claims. */
+const ASSEMBLIES = ["src/protocols/election/monitored.ts"];
+
+/** An algorithm is `<problem>/<name>.ts`; a big one is `<problem>/<name>/`, and its `<name>.ts` speaks for the folder. */
+function algorithmIn(path: string): string | null {
+  const match = /^src\/protocols\/[^/]+\/(?:([^/]+)\/)?([^/]+)\.ts$/.exec(path);
+  if (match === null || isTest(path) || ASSEMBLIES.includes(path)) return null;
+  const [, folder, name = ""] = match;
+  return folder === undefined || folder === name ? name : null;
+}
+
+/** What is missing around the algorithms among `files`, and the other way round. */
+function gaps(files: readonly HouseFile[], registered: readonly string[]): string[] {
+  const paths = new Set(files.map(({ path }) => path));
+  const readme = files.find(({ path }) => path === "README.md")?.text ?? "";
+  const algorithms = files.flatMap((file) => {
+    const name = algorithmIn(file.path);
+    return name === null ? [] : [{ name, file }];
+  });
+  const aroundFiles = algorithms.flatMap(({ name, file: { path, text } }) => {
+    const header = /^\/\*\*([\s\S]*?)\*\//.exec(text)?.[1] ?? "";
+    const words = HEADER_WORDS.filter((word) => !new RegExp(`^ \\* ${word} {2}`, "m").test(header));
+    return [
+      ...words.map((word) => `${path}: the header has no line “${word}”`),
+      ...[`docs/protocols/${name}.md`, path.replace(/\.ts$/, ".test.ts")]
+        .filter((wanted) => !paths.has(wanted))
+        .map((wanted) => `${path}: ${wanted} is missing`),
+      ...(registered.includes(name) ? [] : [`${path}: ${name} is not in the registry`]),
+    ];
+  });
+  const aroundNames = registered.flatMap((name) => [
+    ...(algorithms.some((algorithm) => algorithm.name === name) ? [] : [`${name} has no file of that name`]),
+    ...(readme.includes(`\`${name}\``) ? [] : [`README.md does not mention \`${name}\``]),
+  ]);
+  const aroundPages = files.flatMap(({ path }) => {
+    const name = /^docs\/protocols\/(.+)\.md$/.exec(path)?.[1];
+    return name === undefined || registered.includes(name) ? [] : [`${path}: there is no such protocol`];
+  });
+  return [...aroundFiles, ...aroundNames, ...aroundPages];
+}
+
+describe("the catalogue", () => {
+  it("every algorithm has its header, page, test, registry line and README row", () => {
+    expect(protocolNames.length).toBeGreaterThan(0);
+    expect(gaps(house, protocolNames)).toEqual([]);
+  });
+
+  const header = "/**\n * Ring.\n *\n * Assumes   a\n * Safety    b\n * Liveness  c\n * Cost      d\n */\n";
+  const whole: HouseFile[] = [
+    { path: "src/protocols/election/ring.ts", text: header },
+    { path: "src/protocols/election/ring.test.ts", text: "" },
+    { path: "docs/protocols/ring.md", text: "" },
+    { path: "README.md", text: "| `ring` |" },
+  ];
+  const without = (path: string): HouseFile[] => whole.filter((file) => file.path !== path);
+
+  it("takes an algorithm that has everything", () => {
+    expect(gaps(whole, ["ring"])).toEqual([]);
+  });
+
+  it.each([
+    [
+      "a header word",
+      [...without(whole[0]?.path ?? ""), { path: "src/protocols/election/ring.ts", text: "/** */" }],
+      4,
+    ],
+    ["the page", without("docs/protocols/ring.md"), 1],
+    ["the story test", without("src/protocols/election/ring.test.ts"), 1],
+    ["the README row", without("README.md"), 1],
+    ["the file", without("src/protocols/election/ring.ts"), 1],
+  ])("misses %s", (_what, files, problems) => {
+    expect(gaps(files, ["ring"])).toHaveLength(problems);
+  });
+
+  it("misses the registry line", () => {
+    expect(gaps(whole, [])).toEqual([
+      "src/protocols/election/ring.ts: ring is not in the registry",
+      "docs/protocols/ring.md: there is no such protocol",
+    ]);
+  });
+});

@@ -1,0 +1,32 @@
+import { defineConfig } from "vitest/config";
+import { countsReporter } from "./test/counts-reporter.ts";
+
+const seconds = 1_000;
+
+export default defineConfig({
+  test: {
+    allowOnly: false,
+    reporters: ["default", countsReporter],
+    projects: [
+      {
+        test: {
+          name: "unit",
+          include: ["{src,studio}/**/*.test.ts", "test/tidy/**/*.test.ts"],
+          testTimeout: 30 * seconds,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        // Real processes, ports and browsers: one file at a time, so that none measures the load of another.
+        test: {
+          name: "e2e",
+          include: ["test/{package,e2e,browser,docs}/**/*.test.ts"],
+          testTimeout: 120 * seconds,
+          hookTimeout: 120 * seconds,
+          maxWorkers: 1,
+          sequence: { groupOrder: 1 },
+        },
+      },
+    ],
+  },
+});
