@@ -1,4 +1,7 @@
-/** Decides which marks have room for their label: the weightier first, and none over another or over a mark. */
+/**
+ * Decides which marks have room for their label. Marks that stand close together share the room behind the last of them,
+ * and the weightiest speaks for all. No label runs over another or over a mark.
+ */
 
 export interface Labelled {
   readonly x: number;
@@ -7,28 +10,48 @@ export interface Labelled {
   readonly weight: number;
 }
 
+/** How far to the right of its mark a label begins; null where it has no room. */
+export type Placed<M> = M & { readonly labelDx: number | null };
+
 /** From a mark to its label, and between labels. */
 const GAP_PX = 12;
-/** Marks so close that they look like one do not keep each other from being labelled. */
-const BUNDLE_PX = 4;
+const BUNDLE_PX = 24;
 
-export function placeLabels<M extends Labelled>(
-  marks: readonly M[],
-  characterPx: number,
-): (M & { labelled: boolean })[] {
-  const rows = [...new Set(marks.map(({ y }) => y))].map((y) => marks.filter((mark) => mark.y === y));
-  const labelled = new Set(rows.flatMap((row) => labelledIn(row, characterPx)));
-  return marks.map((mark) => ({ ...mark, labelled: labelled.has(mark) }));
+interface Bundle<M> {
+  readonly first: number;
+  readonly last: number;
+  readonly speaker: M;
 }
 
-function labelledIn<M extends Labelled>(row: readonly M[], characterPx: number): M[] {
-  const rightOf = (mark: M) => mark.x + GAP_PX + mark.label.length * characterPx;
-  const labelled: M[] = [];
-  for (const mark of row.toSorted((a, b) => b.weight - a.weight || a.x - b.x)) {
-    const right = rightOf(mark);
-    const meetsLabel = labelled.some((other) => mark.x - GAP_PX < rightOf(other) && right > other.x - GAP_PX);
-    const meetsMark = row.some(({ x }) => x > mark.x + BUNDLE_PX && x < right);
-    if (!meetsLabel && !meetsMark) labelled.push(mark);
+export function placeLabels<M extends Labelled>(marks: readonly M[], characterPx: number): Placed<M>[] {
+  const rows = [...new Set(marks.map(({ y }) => y))].map((y) => marks.filter((mark) => mark.y === y));
+  const offsets = new Map(rows.flatMap((row) => offsetsIn(row, characterPx)));
+  return marks.map((mark) => ({ ...mark, labelDx: offsets.get(mark) ?? null }));
+}
+
+function offsetsIn<M extends Labelled>(row: readonly M[], characterPx: number): [M, number][] {
+  const bundles = bundlesOf(row);
+  const endOf = ({ last, speaker }: Bundle<M>) => last + GAP_PX + speaker.label.length * characterPx;
+  const labelled: Bundle<M>[] = [];
+  for (const bundle of bundles.toSorted((a, b) => b.speaker.weight - a.speaker.weight || a.first - b.first)) {
+    const end = endOf(bundle);
+    const meetsLabel = labelled.some((other) => bundle.first < endOf(other) && end > other.first);
+    const meetsMark = bundles.some(({ first }) => first > bundle.last && first < end);
+    if (!meetsLabel && !meetsMark) labelled.push(bundle);
   }
-  return labelled;
+  return labelled.map(({ last, speaker }) => [speaker, last + GAP_PX - speaker.x]);
+}
+
+function bundlesOf<M extends Labelled>(row: readonly M[]): Bundle<M>[] {
+  const bundles: Bundle<M>[] = [];
+  for (const mark of row.toSorted((a, b) => a.x - b.x)) {
+    const bundle = bundles.at(-1);
+    if (bundle === undefined || mark.x - bundle.first > BUNDLE_PX) {
+      bundles.push({ first: mark.x, last: mark.x, speaker: mark });
+    } else {
+      const speaker = mark.weight > bundle.speaker.weight ? mark : bundle.speaker;
+      bundles[bundles.length - 1] = { ...bundle, last: mark.x, speaker };
+    }
+  }
+  return bundles;
 }

@@ -90,10 +90,10 @@ describe("marks", () => {
       event(105, 0, "election", { type: "elected", leader: 1 }),
       event(105, 1, "detector", { type: "suspected", node: 2 }),
     ]);
-    expect(marks.map(({ label, labelled }) => [label, labelled])).toEqual([
-      ["suspected 2", false],
-      ["elected 1", true],
-      ["suspected 2", true],
+    expect(marks.map(({ label, labelDx }) => [label, labelDx])).toEqual([
+      ["suspected 2", null],
+      ["elected 1", 12],
+      ["suspected 2", 12],
     ]);
   });
 });

@@ -68,8 +68,8 @@ export interface PlacedMark extends Point {
   readonly label: string;
   /** The weightier takes the room for labels. */
   readonly weight: number;
-  /** Whether the label has room. */
-  readonly labelled: boolean;
+  /** How far to the right the label begins; null where it has no room. */
+  readonly labelDx: number | null;
   readonly mark: Mark | null;
 }
 
@@ -172,7 +172,7 @@ function linesOf({ lives }: History, node: NodeId, frame: Frame): LifeLine[] {
   });
 }
 
-type Unlabelled = Omit<PlacedMark, "labelled">;
+type Unlabelled = Omit<PlacedMark, "labelDx">;
 
 function marksOf({ marks, lives }: History, frame: Frame): PlacedMark[] {
   const isVisible = (at: number) => at >= frame.from && at <= frame.to;

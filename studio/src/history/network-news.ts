@@ -31,7 +31,7 @@ function weatherNews(now: NetworkPicture, before: NetworkPicture): string[] {
 }
 
 /** Groups of nodes between which no message passes, not even by a detour. Each ascends. */
-export function islandsOf(cluster: ClusterPicture): NodeId[][] {
+function islandsOf(cluster: ClusterPicture): NodeId[][] {
   const cut = new Set(pairs(cluster));
   const unseen = new Set(cluster.nodes.map((node) => node.id));
   const islands: NodeId[][] = [];
