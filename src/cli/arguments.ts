@@ -3,6 +3,9 @@
 import { MAX_PORT } from "../cluster/host-port.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
 
+/** Where a local cluster is found if nobody says otherwise. */
+export const DEFAULT_PORT = 7400;
+
 /** A parser of whole numbers for commander. @throws UsageError, in the parser. */
 export function wholeNumber(option: string, min: number, max: number, words = `a whole number from ${min} to ${max}`) {
   return (text: string): number => {
@@ -16,7 +19,7 @@ export function wholeNumber(option: string, min: number, max: number, words = `a
 export function adminUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url?.protocol === "http:" && url.pathname === "/" && url.search === "") return url.origin;
-  throw new UsageError("bad-argument", unexpected("--admin", `a URL such as http://127.0.0.1:7400`, text));
+  throw new UsageError("bad-argument", unexpected("--admin", "a URL such as http://127.0.0.1:7400", text));
 }
 
 export const port = wholeNumber("--port", 0, MAX_PORT, `0 or a port up to ${MAX_PORT}`);

@@ -19,6 +19,7 @@ function program(): Command {
   const root = new Command("coterie")
     .description("Distributed coordination: leader election, mutual exclusion, ordered multicast, consensus.")
     .version(version())
+    .helpCommand(false)
     .addCommand(upCommand())
     .addCommand(nodeCommand())
     .addCommand(statusCommand())
@@ -61,6 +62,6 @@ function oneLine(error: unknown): string {
   return text.replace(/^error: /, "").replaceAll(/\s*\n\s*/g, " ");
 }
 
-process.stderr.on("error", () => {}); // Nobody reads what we complain of.
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {}); // Nobody reads it any more.
 process.exitCode = await run(process.argv.slice(2));
 setTimeout(() => process.exit(), END_WITHIN_MS).unref();

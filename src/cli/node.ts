@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Command } from "commander";
 import { readConfig } from "../cluster/config.ts";
 import { runMember } from "../cluster/member.ts";
-import { UsageError, unexpected } from "../core/errors.ts";
+import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
 import { createLog, type Log } from "../runtime/log.ts";
 import { wholeNumber } from "./arguments.ts";
 
@@ -54,7 +54,7 @@ The config file:
   limits    maxFrameBytes, maxQueueBytes, handshakeTimeoutMs, maxStrangers
   adminExposed  true to let admin pages, which have no password, listen beyond this machine
 
-Exit codes: 0 stopped as asked, 1 the member failed, 2 wrong arguments, bad config or a taken port.`;
+Exit codes: 0 stopped as asked, 1 the member failed, 2 wrong arguments, bad config, a taken port.`;
 
 async function run(options: NodeOptions): Promise<void> {
   const config = readConfig(options.config);
@@ -71,19 +71,21 @@ async function run(options: NodeOptions): Promise<void> {
     fail = reject;
   });
   failed.catch(() => {}); // It may fail before anybody waits for that.
-  const member = await runMember(config, options.id, {
+  const starting = runMember(config, options.id, {
     log: logTo(process.stderr, options.logJson === true),
     faultGate: options.faultGate === true,
     onFatal: fail,
-  }).catch((error: unknown) => {
-    throw isTakenPort(error) ? new UsageError("port-taken", error.message) : error;
   });
+  const member = await Promise.race([starting, ended]).catch((error: unknown) => {
+    throw isForTheCaller(error) ? new UsageError(error.code, error.message) : error;
+  });
+  if (member === undefined) return; // Asked to stop before it ran.
   const { address, admin } = member;
   process.stdout.write(`${JSON.stringify({ event: "listening", id: options.id, pid: process.pid, address, admin })}\n`);
   try {
     await Promise.race([ended, failed]);
   } finally {
-    await Promise.race([member.stop(), sleep(STOP_WITHIN_MS)]);
+    await Promise.race([member.stop(), sleep(STOP_WITHIN_MS, undefined, { ref: false })]);
     process.stdin.destroy();
   }
 }
@@ -98,9 +100,11 @@ function whenToStop(supervised: boolean): Promise<void> {
   });
 }
 
-/** Somebody chose that port: it is for them to choose another. */
-function isTakenPort(error: unknown): error is Error {
-  return error instanceof Error && (error.cause as NodeJS.ErrnoException | undefined)?.code === "EADDRINUSE";
+/** Somebody chose that port, or named that file: it is for them to choose another. */
+function isForTheCaller(error: unknown): error is EnvironmentError {
+  if (!(error instanceof EnvironmentError)) return false;
+  const { code } = (error.cause ?? {}) as NodeJS.ErrnoException;
+  return code === "EADDRINUSE" || code === "EACCES" || code === "ENOENT" || code === "EADDRNOTAVAIL";
 }
 
 function logTo(stream: NodeJS.WriteStream, asJson: boolean): Log {

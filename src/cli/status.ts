@@ -7,10 +7,10 @@ import { formatHostPort } from "../cluster/host-port.ts";
 import { exchange } from "../cluster/http-exchange.ts";
 import type { ClusterNodeStatus, ClusterStatus } from "../cluster/local-cluster.ts";
 import { EnvironmentError, UsageError } from "../core/errors.ts";
-import { adminUrl } from "./arguments.ts";
+import { adminUrl, DEFAULT_PORT } from "./arguments.ts";
 import { type Paint, paintFor, table } from "./terminal.ts";
 
-const DEFAULT_ADMIN = "http://127.0.0.1:7400";
+const DEFAULT_ADMIN = `http://127.0.0.1:${DEFAULT_PORT}`;
 const PATIENCE_MS = 2_000;
 
 interface StatusOptions {

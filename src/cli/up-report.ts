@@ -1,6 +1,7 @@
 /** What `coterie up` says: to people on a terminal, or in JSON to a program. */
 import type { LifecycleEvent } from "../cluster/local/lifecycle.ts";
 import type { NodeId } from "../core/protocol.ts";
+import { DEFAULT_PORT } from "./arguments.ts";
 import { list, type Paint, paintFor, table } from "./terminal.ts";
 
 export interface Report {
@@ -91,7 +92,7 @@ function suggestions(
   paint: Paint,
 ): string[] {
   const victim = nodes.find(({ id }) => id === leader) ?? nodes[0];
-  const told = admin.endsWith(":7400") ? "" : ` --admin ${admin}`;
+  const told = admin.endsWith(`:${DEFAULT_PORT}`) ? "" : ` --admin ${admin}`;
   const rows = [
     [
       `  kill -9 ${victim?.pid}`,

@@ -1,7 +1,6 @@
 /** `coterie up`: a cluster of real processes on this machine, watched over until Ctrl-C. */
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import type { Server } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { getRequestListener } from "@hono/node-server";
@@ -13,14 +12,13 @@ import { LocalCluster } from "../cluster/local-cluster.ts";
 import { studioPages } from "../cluster/studio-server.ts";
 import { UsageError } from "../core/errors.ts";
 import { protocolNamed, protocolNames } from "../protocols/index.ts";
-import { port, wholeNumber } from "./arguments.ts";
+import { DEFAULT_PORT, port, wholeNumber } from "./arguments.ts";
 import { adminPort, HOST, MAX_NODES, memberPort, takePorts } from "./port-range.ts";
 import { jsonReport, type Report, textReport } from "./up-report.ts";
 
 const DEFAULT_NODES = 5;
-export const DEFAULT_PORT = 7400;
 
-export interface UpOptions {
+interface UpOptions {
   readonly nodes: number;
   readonly protocol: string;
   readonly port: number;
@@ -34,7 +32,7 @@ export function upCommand(): Command {
   return new Command("up")
     .summary("start a local cluster of real processes, and the studio")
     .description("Starts members as processes of their own on this machine, watches over them, and serves the studio.")
-    .option("--nodes <n>", "how many members", wholeNumber("--nodes", 1, MAX_NODES), DEFAULT_NODES)
+    .option("--nodes <n>", `how many members, 1 to ${MAX_NODES}`, wholeNumber("--nodes", 1, MAX_NODES), DEFAULT_NODES)
     .option("--protocol <name>", `what they run: ${protocolNames.join(", ")}`, knownProtocol, "bully")
     .option("--port <p>", "base port; 0: any free range", port, DEFAULT_PORT)
     .option("--name <name>", "the cluster's name", soundName, "demo")
@@ -82,9 +80,8 @@ async function up(options: UpOptions): Promise<void> {
   const admin = `http://${HOST}:${base}`;
   const studio = options.studio ? admin : null;
   const report = options.json === true ? jsonReport(studio, admin) : textReport({ ...options, studio, admin });
-  const folder = mkdtempSync(join(tmpdir(), "coterie-"));
-  const caretaker = startCaretaker(folder);
-  const cluster = localCluster(options, base, folder, caretaker, report);
+  const caretaker = startCaretaker();
+  const cluster = localCluster(options, base, caretaker, report);
   const stopped = stopOnSignal(cluster);
   const answer = getRequestListener(studioPages({ cluster, port: base, studio: options.studio }).fetch);
   server.on("request", (request, response) => void answer(request, response));
@@ -97,18 +94,12 @@ async function up(options: UpOptions): Promise<void> {
   }
 }
 
-function localCluster(
-  options: UpOptions,
-  base: number,
-  folder: string,
-  caretaker: Caretaker,
-  report: Report,
-): LocalCluster {
-  const configFile = join(folder, "cluster.json");
+function localCluster(options: UpOptions, base: number, caretaker: Caretaker, report: Report): LocalCluster {
+  const configFile = join(caretaker.folder, "cluster.json");
   const config = configFor(options, base);
   writeFileSync(configFile, JSON.stringify(config, null, 2));
   return new LocalCluster({
-    config: parseConfig(config, folder),
+    config: parseConfig(config, caretaker.folder),
     launch: { entry: fileURLToPath(new URL("./coterie.js", import.meta.url)), configFile },
     restarts: options.restart === true,
     caretaker,
@@ -136,7 +127,7 @@ function stopOnSignal(cluster: LocalCluster): Promise<void> {
       cluster.stop().then(resolve, reject);
     };
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
-    process.stdout.once("error", stop); // Nobody listens any more.
+    process.stdout.on("error", () => asked || stop()); // Nobody listens any more.
   });
 }
 

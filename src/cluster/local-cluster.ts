@@ -19,6 +19,8 @@ import { lookEveryMs, stoppedAmong } from "./local/stopped-processes.ts";
 import { calmNetwork, faultsOf, type NetworkAct, networkAfter } from "./local/wanted-network.ts";
 
 const READY_WITHIN_MS = 15_000;
+/** A large cluster shares the machine's few cores while it starts. */
+const READY_WITHIN_MS_PER_MEMBER = 1_000;
 /** Who does not answer within this counts as not alive. */
 const ALIVE_WITHIN_MS = 300;
 const STOP_WITHIN_MS = 1_500;
@@ -64,12 +66,14 @@ export class LocalCluster {
   private readonly members = new Map<NodeId, LocalMember>();
   private network: NetworkPicture = calmNetwork;
   private readonly listeners = new Set<() => void>();
+  private readonly waiting: (() => void)[] = [];
   private leader: NodeId | null = null;
   private phase: "starting" | "ready" | "stopping" = "starting";
   /** Nothing is told before that. */
   private wasReady = false;
   private stopped: Promise<void> | null = null;
   private watch: NodeJS.Timeout | undefined;
+  private looking: Promise<void> = Promise.resolve();
 
   constructor(private readonly options: LocalClusterOptions) {
     const { config, launch, restarts, log } = options;
@@ -110,15 +114,16 @@ export class LocalCluster {
   async start(): Promise<boolean> {
     for (const member of this.members.values()) member.start();
     this.watch = setInterval(() => void this.look(), lookEveryMs);
-    const deadline = Date.now() + READY_WITHIN_MS;
+    const withinMs = Math.max(READY_WITHIN_MS, READY_WITHIN_MS_PER_MEMBER * this.members.size);
+    const deadline = Date.now() + withinMs;
     while (this.phase === "starting" && !isSettled(this.picture.nodes)) {
       const dead = this.picture.nodes.find(({ process }) => process === "exited");
       if (dead !== undefined)
         throw new EnvironmentError(
           "not-ready",
-          `node ${dead.id} was ${dead.exit} before the cluster was ready; its log says why`,
+          `the cluster did not become ready because of node ${dead.id}: ${dead.exit}; its log says why`,
         );
-      if (Date.now() > deadline) throw new EnvironmentError("not-ready", this.whatIsMissing());
+      if (Date.now() > deadline) throw new EnvironmentError("not-ready", this.whatIsMissing(withinMs));
       await this.nextChange(deadline - Date.now());
     }
     if (this.phase !== "starting") return false;
@@ -133,9 +138,11 @@ export class LocalCluster {
   /** Asks every member at once how it is. */
   async status(): Promise<ClusterStatus> {
     const { cluster, protocol } = this.options.config;
+    await this.look(); // Who is paused cannot answer: there is no need to wait for it.
     const nodes = [...this.members.values()].map(async (member): Promise<ClusterNodeStatus> => {
       const { id, address, admin } = member;
-      const answer = member.state === "exited" ? null : await askStatus(admin, id, ALIVE_WITHIN_MS);
+      const canAnswer = member.state === "running" || member.state === "starting";
+      const answer = canAnswer ? await askStatus(admin, id, ALIVE_WITHIN_MS) : null;
       // It may have died while the answer was on its way, and a stranger may answer in its place.
       const status = answer !== null && answer.pid === member.pid ? answer : null;
       const { leader = null, term = null, role = null } = status ?? {};
@@ -181,7 +188,7 @@ export class LocalCluster {
   private async stopAll(): Promise<void> {
     this.tell({ event: "stopping" });
     this.phase = "stopping";
-    this.notify();
+    this.changed();
     for (const member of this.members.values()) member.stop("SIGTERM");
     await this.until(() => this.isGone(), STOP_WITHIN_MS);
     this.kill();
@@ -233,8 +240,13 @@ export class LocalCluster {
     throw new UsageError("unknown-node", unexpected("the node", `one of ${[...this.members.keys()].join(", ")}`, node));
   }
 
-  /** Looks which processes are paused. */
-  private async look(): Promise<void> {
+  /** Looks which processes are paused. One look after the other, so that an older one cannot correct a newer one. */
+  private look(): Promise<void> {
+    this.looking = this.looking.then(() => this.lookOnce());
+    return this.looking;
+  }
+
+  private async lookOnce(): Promise<void> {
     const alive = [...this.members.values()].flatMap((member) => {
       const { pid } = member;
       return pid === null ? [] : [{ member, pid }];
@@ -254,6 +266,7 @@ export class LocalCluster {
       if (isNews) this.tell({ event: "leader", ...agreement });
     }
     this.notify();
+    for (const resolve of this.waiting.splice(0)) resolve();
   }
 
   private tell(event: LifecycleEvent): void {
@@ -269,25 +282,24 @@ export class LocalCluster {
     while (!isTrue() && Date.now() < deadline) await this.nextChange(deadline - Date.now());
   }
 
+  /** Resolves when the picture has changed. New trace entries do not count: there may be thousands of them. */
   private nextChange(withinMs: number): Promise<void> {
     return new Promise((resolve) => {
-      const done = (): void => {
+      const timer = setTimeout(resolve, Math.max(0, withinMs));
+      this.waiting.push(() => {
         clearTimeout(timer);
-        ignore();
         resolve();
-      };
-      const timer = setTimeout(done, Math.max(0, withinMs));
-      const ignore = this.onChange(done);
+      });
     });
   }
 
-  private whatIsMissing(): string {
+  private whatIsMissing(withinMs: number): string {
     const { nodes } = this.picture;
     const silent = nodes.filter(({ process, view }) => process !== "running" || view === null).map(({ id }) => id);
     const views = nodes.map(({ id, view }) => `node ${id} follows ${view?.leader ?? "nobody"}`).join(", ");
     const missing =
       silent.length > 0 ? `no answer from node ${silent.join(", ")}` : `no agreement on a leader: ${views}`;
-    return `the cluster is not ready after ${READY_WITHIN_MS / 1_000} s: ${missing}`;
+    return `the cluster is not ready after ${withinMs / 1_000} s (${missing}): fewer members may suit this machine better`;
   }
 }
 

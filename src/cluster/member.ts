@@ -63,9 +63,9 @@ export async function runMember(config: ClusterConfig, id: NodeId, options: Memb
     },
     trace: {
       get wanted() {
-        return trace.listeners > 0;
+        return trace.wanted;
       },
-      record: (entry) => trace.publish(entry as TraceEntry),
+      record: (entry) => trace.publish(entry),
     },
     onFatal: options.onFatal,
   });
@@ -85,7 +85,7 @@ export async function runMember(config: ClusterConfig, id: NodeId, options: Memb
       host.receive(from, message, messageId);
     },
     onLost(to, ids, why) {
-      if (trace.listeners === 0) return;
+      if (!trace.wanted) return;
       const at = performance.timeOrigin + performance.now();
       for (const lost of ids()) trace.publish({ at, node: id, kind: "lost", id: lost, to, why });
     },
@@ -93,7 +93,7 @@ export async function runMember(config: ClusterConfig, id: NodeId, options: Memb
   });
 
   const { host: name, port } = place.address;
-  const commands = commandNames((protocol.shapes.command ?? {}) as CommandShapes);
+  const commands = commandNames(protocol.shapes.command ?? {});
   function status(): NodeStatus {
     const { view } = host;
     return {

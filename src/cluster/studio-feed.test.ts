@@ -36,7 +36,10 @@ class Source implements FeedSource {
 
 async function next(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<FeedEvent[]> {
   const { value } = await reader.read();
-  const events = new TextDecoder().decode(value).split("\n\n").filter((event) => event !== "");
+  const events = new TextDecoder()
+    .decode(value)
+    .split("\n\n")
+    .filter((event) => event !== "");
   return events.map((event) => JSON.parse(event.replace(/^data: /, "")) as FeedEvent);
 }
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { problem, variants } from "./shape.ts";
 import { assemble } from "./assemble.ts";
 import type { Protocol } from "./protocol.ts";
-import { natural } from "./shape.ts";
+import { natural, problem, variants } from "./shape.ts";
 import { type Effect, step } from "./step.ts";
 
 /** Counts what it is told, says each count, and journals it. */
@@ -39,7 +38,11 @@ function counter(options: { limit: number }): Protocol<Counter> {
         ctx.persist({ type: "count", count: state.count });
       },
     },
-    replay: { count: (state, { count }) => void (state.count = count) },
+    replay: {
+      count(state, { count }) {
+        state.count = count;
+      },
+    },
     shapes: {
       message: { add: { by: natural } },
       command: { add: { by: natural } },

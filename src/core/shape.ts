@@ -49,7 +49,7 @@ export const nullable = <T>(value: Shape<T>): Shape<T | null> => ({
 });
 export const struct = <T extends object>(fields: Fields<T>): Shape<T> => ({
   kind: "struct",
-  fields: fields as Record<string, ShapeNode>,
+  fields: fields,
 });
 /** One of several records told apart by `type`. */
 export const variants = <U extends { type: string }>(shapes: Shapes<U>): Shape<U> => ({

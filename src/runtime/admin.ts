@@ -1,7 +1,6 @@
 /** The admin pages of one member, over HTTP. See `admin-pages.ts` for what they say. */
 import { type ServerType, serve } from "@hono/node-server";
 import { type Context, Hono } from "hono";
-import { bodyLimit } from "hono/body-limit";
 import { stream } from "hono/streaming";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
 import type { TraceEntry } from "../trace/entry.ts";
@@ -35,6 +34,7 @@ const TRACE_EVERY_MS = 20;
 const MAX_TRACE_LISTENERS = 32;
 const MAX_BODY_BYTES = 64 * 1024;
 const MAX_CONNECTIONS = 256;
+const TOO_LONG = "body-too-long";
 
 export async function serveAdmin(options: AdminOptions): Promise<AdminServer> {
   const streams = new Set<AbortController>();
@@ -74,12 +74,6 @@ function pages(options: AdminOptions, streams: Set<AbortController>): Hono {
     const objection = foreignCaller(c, options.address.host);
     return objection === null ? next() : c.json({ error: objection }, 403);
   });
-  app.use(
-    bodyLimit({
-      maxSize: MAX_BODY_BYTES,
-      onError: (c) => c.json({ error: `a body may have ${MAX_BODY_BYTES} bytes` }, 413),
-    }),
-  );
   app.get("/status", (c) => c.json(status()));
   app.get("/metrics", async (c) => c.text(await metrics.text(), 200, { "content-type": metrics.contentType }));
   app.get("/trace", (c) =>
@@ -106,7 +100,7 @@ function pages(options: AdminOptions, streams: Set<AbortController>): Hono {
   app.onError((error, c) => {
     if (!(error instanceof UsageError)) return c.json({ error: error.message }, 500);
     count(counts.refused, "bad-command");
-    return c.json({ error: error.message }, 400);
+    return c.json({ error: error.message }, error.code === TOO_LONG ? 413 : 400);
   });
   return app;
 }
@@ -132,11 +126,23 @@ async function jsonBody(c: Context): Promise<unknown> {
       "bad-command",
       unexpected("the content type", "application/json", c.req.header("content-type")),
     );
+  const text = await boundedBody(c);
   try {
-    return await c.req.json();
+    return JSON.parse(text);
   } catch {
     throw new UsageError("bad-command", "expected the body to be JSON, and it does not parse");
   }
+}
+
+async function boundedBody(c: Context): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of (c.req.raw.body ?? []) as AsyncIterable<Uint8Array>) {
+    bytes += piece.length;
+    if (bytes > MAX_BODY_BYTES) throw new UsageError(TOO_LONG, `a body may have ${MAX_BODY_BYTES} bytes, and no more`);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces).toString("utf8");
 }
 
 /** Entries as they happen, one JSON object per line, until the listener leaves. */
@@ -151,7 +157,7 @@ function traceStream(c: Context, { trace, snapshot }: AdminOptions, streams: Set
     const batches = trace.listen({ everyMs: TRACE_EVERY_MS, signal: left.signal });
     try {
       let next = batches.next(); // Listening begins here, so that nothing after the snapshot is missed.
-      await out.write(line(snapshot()));
+      await out.write(trace.takeOpening().join("") + line(snapshot()));
       for (let batch = await next; !batch.done; batch = await next) {
         const { lines, dropped } = batch.value;
         const text = lines.join("");

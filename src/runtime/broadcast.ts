@@ -5,7 +5,14 @@
  */
 export interface Broadcast<T> {
   readonly listeners: number;
+  /** Whether a published item reaches anybody: while somebody listens, and at first, while the opening is kept. */
+  readonly wanted: boolean;
   publish(item: T): void;
+  /**
+   * The lines of the first seconds, for the first who asks: whoever starts a process can listen only once it runs, and
+   * would miss how it began. Empty if that is too long ago.
+   */
+  takeOpening(): readonly string[];
   /** Batches of lines from now on, at most one batch per `everyMs`, until `signal` aborts. */
   listen(options: { everyMs: number; signal: AbortSignal }): AsyncGenerator<Batch, void, undefined>;
 }
@@ -26,16 +33,35 @@ interface Inbox {
 /** What waits for one listener, in UTF-16 units. */
 const MAX_LENGTH = 4 * 1024 * 1024;
 
+/** The opening is kept for so long, and up to so many lines. */
+const OPENING_MS = 10_000;
+const OPENING_LINES = 5_000;
+
 /** @param capacity how many lines may wait for one listener; they are bounded in length, too. */
 export function broadcast<T>(capacity: number): Broadcast<T> {
   const inboxes = new Set<Inbox>();
+  const began = performance.now();
+  let opening: string[] | null = [];
+  const isOpening = (): boolean => {
+    if (performance.now() - began > OPENING_MS) opening = null;
+    return opening !== null && opening.length < OPENING_LINES;
+  };
   return {
     get listeners() {
       return inboxes.size;
     },
+    get wanted() {
+      return inboxes.size > 0 || isOpening();
+    },
+    takeOpening() {
+      const lines = isOpening() ? opening : null;
+      opening = null;
+      return lines ?? [];
+    },
     publish(item) {
-      if (inboxes.size === 0) return;
+      if (inboxes.size === 0 && !isOpening()) return;
       const line = `${JSON.stringify(item)}\n`;
+      if (isOpening()) opening?.push(line);
       for (const inbox of inboxes) {
         const isFull = inbox.lines.length >= capacity || inbox.length + line.length > MAX_LENGTH;
         // Once one is lost, all that follow are, so that there is one gap and it is at the end.

@@ -181,11 +181,15 @@ export async function endAll(): Promise<void> {
   started.clear();
 }
 
-/** Holds a free port until `release`. */
+/** Holds a free port until `release`, one that no outgoing connection can have, and none of `up --port 0`. */
 export async function occupyPort(): Promise<{ port: number; release: () => void }> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  const port = typeof address === "object" && address !== null ? address.port : 0;
-  return { port, release: () => void server.close() };
+  for (;;) {
+    const server = createServer();
+    const port = 5_000 + Math.floor(Math.random() * 5_000);
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once("error", () => resolve(false));
+      server.listen(port, "127.0.0.1", () => resolve(true));
+    });
+    if (isFree) return { port, release: () => void server.close() };
+  }
 }

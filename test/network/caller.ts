@@ -1,7 +1,7 @@
 /** A connection to a transport that sends just what the test says, and writes down what comes back. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { codecOf, Reader, Writer } from "../../src/runtime/wire.ts";
+import { hash } from "../../src/core/plain.ts";
 import {
   ackCodec,
   closeFrame,
@@ -13,11 +13,11 @@ import {
   openFrame,
   type Refuse,
   refuseCodec,
-  WIRE_VERSION,
   type Welcome,
+  WIRE_VERSION,
   welcomeCodec,
 } from "../../src/runtime/transport/frames.ts";
-import { hash } from "../../src/core/plain.ts";
+import { codecOf, Reader, Writer } from "../../src/runtime/wire.ts";
 import { numbered, numberedShape } from "./transport-under-test.ts";
 
 export const helloOf = (from: number, to: number, change: Partial<Hello> = {}): Hello => ({
@@ -49,7 +49,7 @@ type Answer =
 
 export class Caller {
   readonly answers: Answer[] = [];
-  readonly closed: Promise<unknown>;
+  readonly closed: Promise<void>;
   /** Whether a probe is answered, as a living process does. */
   provesAlive = true;
   private waiting: (() => void)[] = [];
@@ -64,7 +64,7 @@ export class Caller {
       },
     );
     socket.on("data", feed).on("error", () => {});
-    this.closed = once(socket, "close");
+    this.closed = new Promise((resolve) => socket.once("close", () => resolve()));
     void this.closed.then(() => this.wake());
   }
 

@@ -1,6 +1,7 @@
 /** A TCP transport whose messages are numbers, with everything that it says written down. */
-import { list, natural, type Shape, text, variants } from "../../src/core/shape.ts";
+
 import type { NodeId } from "../../src/core/protocol.ts";
+import { list, natural, type Shape, text, variants } from "../../src/core/shape.ts";
 import { type FaultGate, faultGate } from "../../src/runtime/fault-gate.ts";
 import { createLog } from "../../src/runtime/log.ts";
 import { type Counts, newCounts } from "../../src/runtime/metrics.ts";

@@ -1,5 +1,5 @@
 /** What users get: the packed tarball, installed into an empty folder with nothing of this repository around it. */
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -12,10 +12,11 @@ import { formatMessage } from "publint/utils";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const { resolve: installed } = createRequire(import.meta.url);
+const require = createRequire(import.meta.url);
 const PATIENCE_MS = 240_000;
 /** Somewhere else, and with nothing in reach from there. */
 const elsewhere = mkdtempSync(join(tmpdir(), "coterie-package-"));
+const sources = join(elsewhere, "sources");
 const user = join(elsewhere, "user");
 let tarball = "";
 let packed: string[] = [];
@@ -24,7 +25,8 @@ const groups: number[] = [];
 /** Stdout and stderr of a command that ends well; what it said is in the error if it does not. */
 async function run(cwd: string, command: string, ...args: string[]): Promise<string> {
   const { stdout, stderr } = await promisify(execFile)(command, args, { cwd, maxBuffer: 1e8 }).catch(
-    ({ message, stdout, stderr }: { message: string; stdout: string; stderr: string }) => {
+    (error: unknown) => {
+      const { message, stdout, stderr } = error as Error & { stdout: string; stderr: string };
       throw new Error(`${message}\n${stdout}\n${stderr}`);
     },
   );
@@ -33,11 +35,10 @@ async function run(cwd: string, command: string, ...args: string[]): Promise<str
 
 /** Packs a copy of the sources, so that all that is packed was built from them. */
 async function pack(): Promise<void> {
-  const copy = join(elsewhere, "sources");
   const left = new Set(["node_modules", "dist", "build", "coverage", ".git"]);
-  cpSync(ROOT, copy, { recursive: true, filter: (source) => !left.has(basename(source)) });
-  symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
-  await run(copy, "npm", "pack", "--pack-destination", elsewhere);
+  cpSync(ROOT, sources, { recursive: true, filter: (source) => !left.has(basename(source)) });
+  symlinkSync(join(ROOT, "node_modules"), join(sources, "node_modules"));
+  await run(sources, "npm", "pack", "--pack-destination", elsewhere);
   tarball = join(elsewhere, "coterie-0.1.0.tgz");
   packed = (await run(elsewhere, "tar", "-tzf", tarball)).trim().split("\n");
 }
@@ -73,68 +74,89 @@ describe("the packed tarball", () => {
   });
 
   it("pleases publint", async () => {
-    const { buffer, byteOffset, byteLength } = readFileSync(tarball);
-    const copy = buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer;
-    const { messages, pkg = {} } = await publint({ strict: true, pack: { tarball: copy } });
+    const { messages, pkg = {} } = await publint({
+      strict: true,
+      pack: { tarball: new Uint8Array(readFileSync(tarball)).buffer },
+    });
     expect(messages.map((message) => formatMessage(message, pkg, { color: false }))).toEqual([]);
   });
 
   it("has types that are not wrong", async () => {
-    const attw = join(dirname(installed("@arethetypeswrong/cli/package.json")), "dist", "index.js");
+    const attw = join(dirname(require.resolve("@arethetypeswrong/cli/package.json")), "dist", "index.js");
     const said = await run(elsewhere, process.execPath, attw, tarball, "--profile", "esm-only", "--no-color");
-    expect(said).toContain("No problems found");
+    expect(said).toMatch(/"coterie\/sim" .* 🟢 \(ESM\)/);
   });
 
   it("is understood by TypeScript from every subpath, the README's examples included", async () => {
     cpSync(join(ROOT, "test/package/consumer"), user, { recursive: true });
     const examples = [...readFileSync(join(ROOT, "README.md"), "utf8").matchAll(/^```ts\n([\s\S]*?)^```/gm)];
     expect(examples.length).toBeGreaterThan(0);
-    for (const [index, [, example = ""]] of examples.entries()) {
-      writeFileSync(join(user, `readme-${index}.ts`), `declare const console: { log(value: unknown): void };\n${example}`);
-    }
-    const tsc = join(dirname(installed("typescript/package.json")), "bin", "tsc");
-    const compilerOptions = { strict: true, module: "nodenext", target: "es2022", types: [], lib: ["es2023"] };
+    for (const [index, [, example = ""]] of examples.entries())
+      writeFileSync(join(user, `readme-${index}.ts`), example);
+    const compilerOptions = {
+      strict: true,
+      target: "es2022",
+      module: "nodenext",
+      typeRoots: [join(ROOT, "node_modules/@types")],
+      types: ["node"],
+    };
     writeFileSync(join(user, "tsconfig.json"), JSON.stringify({ compilerOptions }));
-    await run(user, process.execPath, tsc);
+    await run(user, process.execPath, join(dirname(require.resolve("typescript/package.json")), "bin", "tsc"));
     expect(await run(user, process.execPath, "every-subpath.js")).toBe("");
     expect(await run(user, process.execPath, "readme-0.js")).toMatch(/^node 6 leads\n/);
   });
 
   it("runs a cluster with npx, and Ctrl-C leaves no process behind", { timeout: PATIENCE_MS }, async () => {
     expect(statSync(join(user, "node_modules/coterie/dist/cli/coterie.js")).mode & 0o111).toBe(0o111);
-    // A process group of its own, as a terminal gives to a command: Ctrl-C reaches all of it.
-    const npx = spawn("npx", ["coterie", "up", "--nodes", "3", "--json", "--port", "0"], { cwd: user, detached: true });
-    const group = npx.pid as number;
-    groups.push(group);
-    const ended = new Promise((resolve) => npx.on("close", (code, signal) => resolve(code ?? signal)));
-
-    const ready = await firstLine(npx, ended);
-    expect(ready).toMatchObject({ event: "ready", nodes: [{ id: 0 }, { id: 1 }, { id: 2 }] });
-    const pids = ready.nodes.map(({ pid }) => pid);
-    expect(pids.map(isAlive)).toEqual([true, true, true]);
-    const { nodes } = (await (await fetch(`${ready.admin}/status`)).json()) as { nodes: { leader: number }[] };
+    const cluster = await up(user, "npx", "coterie", "up", "--nodes", "3", "--json", "--port", "0");
+    const { nodes } = (await (await fetch(`${cluster.ready.admin}/status`)).json()) as { nodes: { leader: number }[] };
     expect(nodes.map(({ leader }) => leader)).toEqual([2, 2, 2]);
-    expect(await (await fetch(ready.studio)).text()).toContain('id="studio"');
+    expect(await (await fetch(cluster.ready.studio)).text()).toContain('id="studio"');
 
-    process.kill(-group, "SIGINT");
-    expect(await ended).toBe(0);
-    expect([...pids, -group].map(isAlive)).toEqual([false, false, false, false]);
+    process.kill(-cluster.group, "SIGINT"); // Ctrl-C reaches the whole group.
+    // The shell that npx puts in between may itself die of it, whatever Coterie answers.
+    expect([0, "SIGINT"]).toContain(await cluster.ended);
+    expect(cluster.alive()).toEqual([]);
   });
 });
 
-type Ready = { studio: string; admin: string; nodes: { id: number; pid: number }[] };
+describe("npm start", () => {
+  it("builds, runs a cluster, and passes on the signal that npm gets", { timeout: PATIENCE_MS }, async () => {
+    rmSync(join(sources, "dist"), { recursive: true, force: true });
+    const cluster = await up(sources, "npm", "start", "--", "--nodes", "3", "--json", "--port", "0");
+    process.kill(cluster.group, "SIGTERM"); // To npm alone, as whoever started it would.
+    expect(await cluster.ended).toBe(0);
+    expect(cluster.alive()).toEqual([]);
+  });
+});
 
-async function firstLine(child: ChildProcess, ended: Promise<unknown>): Promise<Ready> {
+interface Ready {
+  readonly event: string;
+  readonly studio: string;
+  readonly admin: string;
+  readonly nodes: readonly { readonly id: number; readonly pid: number }[];
+}
+
+/** Starts three nodes in a process group of their own, as a terminal would, and waits until they are ready. */
+async function up(cwd: string, command: string, ...args: string[]) {
+  const child = spawn(command, args, { cwd, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+  const group = child.pid as number;
+  groups.push(group);
   let complaints = "";
-  child.stderr?.on("data", (chunk: Buffer) => {
+  child.stderr.on("data", (chunk: Buffer) => {
     complaints += chunk.toString();
   });
-  const line = new Promise<string>((resolve) => {
-    createInterface({ input: child.stdout as NodeJS.ReadableStream }).once("line", resolve);
+  const ended = new Promise((resolve) => child.on("close", (code, signal) => resolve(code ?? signal)));
+  const first = new Promise<string>((resolve, reject) => {
+    // Before that, npm says what it runs.
+    createInterface({ input: child.stdout }).on("line", (line) => line.startsWith("{") && resolve(line));
+    void ended.then((code) =>
+      reject(new Error(`expected a cluster, but ${command} ended with ${code}: ${complaints}`)),
+    );
   });
-  const dead = ended.then((code): never => {
-    throw new Error(`expected a first line, but it ended with ${code}: ${complaints}`);
-  });
-  dead.catch(() => {}); // It ends after its first line as well.
-  return JSON.parse(await Promise.race([line, dead])) as Ready;
+  const ready = JSON.parse(await first) as Ready;
+  const pids = ready.nodes.map(({ pid }) => pid);
+  expect(ready).toMatchObject({ event: "ready", nodes: [{ id: 0 }, { id: 1 }, { id: 2 }] });
+  expect(pids.filter(isAlive)).toEqual(pids);
+  return { ready, group, ended, alive: () => [...pids, -group].filter(isAlive) };
 }

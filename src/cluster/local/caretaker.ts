@@ -4,20 +4,24 @@
  * and removes the folder. Waking a process harms nobody, so a pid that is no longer ours does not matter.
  */
 import { spawn } from "node:child_process";
-import { rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { platform } from "node:process";
 
 const SCRIPT = 'while read -r line; do pids=$line; done; for pid in $pids; do kill -CONT "$pid"; done; rm -rf "$0"';
 
 export interface Caretaker {
+  /** A folder of this run's own, removed in the end. */
+  readonly folder: string;
   /** These processes are the members now. */
   note(pids: readonly number[]): void;
   /** The supervisor has cleaned up by itself, except for the folder. */
   release(): void;
 }
 
-/** @param folder is removed in the end. */
-export function startCaretaker(folder: string): Caretaker {
+export function startCaretaker(): Caretaker {
+  const folder = mkdtempSync(join(tmpdir(), "coterie-"));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
   process.once("exit", remove);
   // Windows can neither pause processes nor run the script.
@@ -28,8 +32,14 @@ export function startCaretaker(folder: string): Caretaker {
   shell?.on("error", () => {}); // Without a shell only that last resort is missing.
   shell?.stdin.on("error", () => {});
   shell?.unref();
+  let noted = "";
   return {
-    note: (pids) => void shell?.stdin.write(`${pids.join(" ")}\n`),
+    folder,
+    note(pids) {
+      const line = `${pids.join(" ")}\n`;
+      if (line !== noted) shell?.stdin.write(line);
+      noted = line;
+    },
     release() {
       shell?.stdin.end("\n");
       process.off("exit", remove);

@@ -133,6 +133,7 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
   const server = listener(options.tls ?? null, limits, (socket) => acceptor.accept(socket));
   server.on("tlsClientError", (error: Error, socket: TLSSocket) => {
     acceptor.note("tls", remoteOf(socket), String(socket.authorizationError ?? error.message));
+    socket.destroy(); // Node leaves one open that has only been too slow.
   });
   // A peer that reconnects may hold two connections for a moment.
   server.maxConnections = 2 * peerIds.length + limits.maxStrangers;

@@ -24,6 +24,7 @@ const pair: Protocol<Vocabulary> = assemble(
 ) as never;
 
 const sim: Simulation<Bully> = simulation({ protocol: bully(), nodes: [1, 2, 3], seed: 1, delayMs: 5 });
+sim.start(1);
 export const leader: NodeId | null = sim.world.state(1).leader;
 // @ts-expect-error a state holds what its type bag says, and nothing else
 export const stranger = sim.world.state(1).follower;

@@ -1,0 +1,117 @@
+/**
+ * Nanoseconds per message to encode, and to decode and validate: our codec, JSON alone, and JSON with the check of the
+ * shape that has to follow it; and what the checks cost inside our decoder. All in turn, medians over the rounds.
+ *
+ *     npm run bench:wire [-- --rounds 15 --messages 20000]
+ */
+import { parseArgs } from "node:util";
+import { list, natural, nullable, oneOf, problem, real, struct, text, variants } from "../src/core/shape.ts";
+import { codecOf, Reader, Writer } from "../src/runtime/wire.ts";
+import { type Place, trustingDecoder } from "./trusting-decoder.ts";
+
+const { values } = parseArgs({
+  options: { rounds: { type: "string", default: "15" }, messages: { type: "string", default: "20000" } },
+});
+const rounds = Number(values.rounds);
+const messages = Number(values.messages);
+
+interface Entry {
+  term: number;
+  command: string;
+  client: number | null;
+}
+type Message =
+  | { type: "election" }
+  | { type: "ping"; count: number; payload: string }
+  | { type: "append"; term: number; role: "leader" | "follower"; load: number; entries: Entry[] };
+
+const entry = struct<Entry>({ term: natural, command: text(1_024), client: nullable(natural) });
+const shape = variants<Message>({
+  election: {},
+  ping: { count: natural, payload: text(1_024) },
+  append: { term: natural, role: oneOf("leader", "follower"), load: real, entries: list(entry, 1_000) },
+});
+const samples: Readonly<Record<string, Message>> = {
+  "a bare election": { type: "election" },
+  "a ping of 48 bytes": { type: "ping", count: 1_234_567, payload: "x".repeat(48) },
+  "an append of 10 entries": {
+    type: "append",
+    term: 300,
+    role: "leader",
+    load: 0.75,
+    entries: Array.from({ length: 10 }, (_, i) => ({
+      term: 290 + i,
+      command: `set key-${i} välue`,
+      client: i % 2 ? i : null,
+    })),
+  },
+};
+
+const codec = codecOf<Message>(shape);
+const trusting = trustingDecoder(shape);
+
+/** What keeps the work from being optimised away. */
+let sum = 0;
+
+/** The contestants for one message; each does its work `messages` times. */
+function contestants(message: Message): Record<string, () => void> {
+  const into = new Writer();
+  codec.write(message, into);
+  const bytes = into.bytes();
+  const json = Buffer.from(JSON.stringify(message));
+  const reader = new Reader(bytes);
+  const place: Place = { buffer: bytes, position: 0 };
+  const times = (work: () => unknown) => (): void => {
+    for (let i = 0; i < messages; i++) if (work() !== undefined) sum += 1;
+  };
+  return {
+    "encode  codec": times(() => {
+      into.position = 0;
+      codec.write(message, into);
+      return into.position;
+    }),
+    // Into a buffer of its own, as the codec does: a socket takes bytes.
+    "encode  JSON": times(() => into.buffer.write(JSON.stringify(message), 0, "utf8")),
+    "decode  codec": times(() => {
+      reader.position = 0;
+      return codec.read(reader);
+    }),
+    "decode  codec without its checks": times(() => {
+      place.position = 0;
+      return trusting(place);
+    }),
+    "decode  JSON": times(() => JSON.parse(json.toString("utf8"))),
+    "decode  JSON, then problem()": times(() => {
+      const value: unknown = JSON.parse(json.toString("utf8"));
+      return problem(shape, value, "message") ?? value;
+    }),
+  };
+}
+
+const median = (figures: number[]): number =>
+  [...figures].sort((a, b) => a - b)[Math.floor(figures.length / 2)] as number;
+const spread = (figures: number[]): string =>
+  `${median(figures).toFixed(0).padStart(6)} [${Math.min(...figures).toFixed(0)}–${Math.max(...figures).toFixed(0)}]`;
+
+console.log(`nanoseconds per message, median [min–max] of ${rounds} interleaved rounds of ${messages} messages`);
+for (const [name, message] of Object.entries(samples)) {
+  const into = new Writer();
+  codec.write(message, into);
+  console.log(`\n${name}: ${into.position} bytes, as JSON ${Buffer.byteLength(JSON.stringify(message))}`);
+  const work = Object.entries(contestants(message));
+  const figures = new Map<string, number[]>(work.map(([what]) => [what, []]));
+  for (let round = -2; round < rounds; round++) {
+    for (const [what, run] of work) {
+      const began = performance.now();
+      run();
+      const ns = ((performance.now() - began) * 1e6) / messages;
+      if (round >= 0) figures.get(what)?.push(ns); // The first rounds warm up.
+    }
+  }
+  for (const [what, times] of figures) console.log(`  ${what.padEnd(34)} ${spread(times)}`);
+  const checked = figures.get("decode  codec") as number[];
+  const unchecked = figures.get("decode  codec without its checks") as number[];
+  const shares = checked.map((ns, round) => 100 * (1 - (unchecked[round] as number) / ns));
+  console.log(`  ${"share of the checks in our decode".padEnd(34)} ${spread(shares)} %`);
+}
+if (sum === 0) throw new Error("nothing was measured");

@@ -1,0 +1,97 @@
+/**
+ * The set of configurations that have been tried: the first return still to come, the state, and the words that say which
+ * operations have been placed (entries.ts). Compared exactly: a hash only says where to look. Each remembers how it was
+ * reached, so that evidence costs nothing before it is wanted.
+ */
+export interface Configurations {
+  readonly size: number;
+  /** The number of the new configuration, or −1 if it was there. It was reached from another (or −1) by an operation. */
+  add(barrier: number, state: number, words: Int32Array, from: number, operation: number): number;
+  barrier(configuration: number): number;
+  state(configuration: number): number;
+  /** The operations that were chosen on the way to it. */
+  route(configuration: number): number[];
+}
+
+export function configurations(words: number): Configurations {
+  const stride = 2 + words;
+  let rows = new Int32Array(32 * stride);
+  /** By row: from which row, and by which operation. */
+  let origins = new Int32Array(32 * 2);
+  let size = 0;
+  /** Open addressing; a slot holds the number of a row, from 1. */
+  let slots = new Int32Array(64);
+
+  function isSame(row: number, barrier: number, state: number, placed: Int32Array): boolean {
+    let at = row * stride;
+    if (rows[at++] !== barrier || rows[at++] !== state) return false;
+    for (let word = 0; word < words; word++) if (rows[at++] !== placed[word]) return false;
+    return true;
+  }
+
+  function hashRow(row: number): number {
+    let hash = 0;
+    for (let at = row * stride; at < (row + 1) * stride; at++) hash = mix(hash, rows[at] as number);
+    return finish(hash);
+  }
+
+  function grow(): void {
+    slots = new Int32Array(slots.length * 2);
+    rows = widened(rows, (slots.length >>> 1) * stride);
+    origins = widened(origins, slots.length);
+    for (let row = 0; row < size; row++) {
+      let slot = hashRow(row) & (slots.length - 1);
+      while (slots[slot] !== 0) slot = (slot + 1) & (slots.length - 1);
+      slots[slot] = row + 1;
+    }
+  }
+
+  return {
+    get size() {
+      return size;
+    },
+    add(barrier, state, placed, from, operation) {
+      let hash = mix(mix(0, barrier), state);
+      for (let word = 0; word < words; word++) hash = mix(hash, placed[word] as number);
+      let slot = finish(hash) & (slots.length - 1);
+      for (let held = slots[slot] as number; held !== 0; held = slots[slot] as number) {
+        if (isSame(held - 1, barrier, state, placed)) return -1;
+        slot = (slot + 1) & (slots.length - 1);
+      }
+      slots[slot] = size + 1;
+      let at = size * stride;
+      rows[at++] = barrier;
+      rows[at++] = state;
+      for (let word = 0; word < words; word++) rows[at++] = placed[word] as number;
+      origins[2 * size] = from;
+      origins[2 * size + 1] = operation;
+      size += 1;
+      if (size * 2 >= slots.length) grow();
+      return size - 1;
+    },
+    barrier: (row) => rows[row * stride] as number,
+    state: (row) => rows[row * stride + 1] as number,
+    route(configuration) {
+      const operations: number[] = [];
+      for (let row = configuration; origins[2 * row] !== -1; row = origins[2 * row] as number)
+        operations.push(origins[2 * row + 1] as number);
+      return operations.reverse();
+    },
+  };
+}
+
+function widened(array: Int32Array, length: number): Int32Array<ArrayBuffer> {
+  const wider = new Int32Array(length);
+  wider.set(array);
+  return wider;
+}
+
+function mix(hash: number, word: number): number {
+  const mixed = Math.imul(hash ^ word, 0x9e3779b1);
+  return (mixed << 13) | (mixed >>> 19);
+}
+
+function finish(hash: number): number {
+  const mixed = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  return mixed ^ (mixed >>> 13);
+}

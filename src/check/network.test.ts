@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { type NetworkKind, network } from "./network.ts";
+
+/** Every order in which a network can deliver what was sent, as text. */
+function orders(kind: NetworkKind, sent: readonly (readonly [from: number, message: number])[]): string[] {
+  const net = network(kind);
+  let content = 0;
+  for (const [from, message] of sent) content = net.add(content, net.parcelId(from, message));
+  const finish = (rest: number, so: string): string[] =>
+    rest === 0
+      ? [so]
+      : net.deliveries(rest).flatMap(({ parcel, rest: left }) => {
+          const { from, message } = net.parcelOf(parcel);
+          return finish(left, `${so} ${from}:${message}`);
+        });
+  return finish(content, "").sort();
+}
+
+const sent = [
+  [1, 10],
+  [2, 20],
+  [1, 11],
+] as const;
+
+describe("network semantics", () => {
+  it("inbox: the order of sending, for all senders together", () => {
+    expect(orders("inbox", sent)).toEqual([" 1:10 2:20 1:11"]);
+  });
+
+  it("fifo: each sender's order, senders interleaved freely", () => {
+    expect(orders("fifo", sent)).toEqual([" 1:10 1:11 2:20", " 1:10 2:20 1:11", " 2:20 1:10 1:11"]);
+  });
+
+  it("bag: any order, and equal messages are one choice", () => {
+    expect(orders("bag", sent)).toHaveLength(6);
+    expect(
+      orders("bag", [
+        [1, 10],
+        [1, 10],
+      ]),
+    ).toEqual([" 1:10 1:10"]);
+  });
+
+  it("contents that allow the same deliveries are one content", () => {
+    const net = network("fifo");
+    const [a, b] = [net.parcelId(1, 10), net.parcelId(2, 20)];
+    expect(net.add(net.add(0, a), b)).toBe(net.add(net.add(0, b), a));
+  });
+});

@@ -1,0 +1,18 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { PairTable } from "./pair-table.ts";
+
+it("is a map of pairs, also after it has grown many times", () => {
+  const pair = fc.tuple(fc.nat(2 ** 31 - 1), fc.nat(2 ** 31 - 1));
+  fc.assert(
+    fc.property(fc.uniqueArray(pair, { maxLength: 500, selector: String }), (pairs) => {
+      const table = new PairTable();
+      for (const [a, b] of pairs) expect(table.get(a, b)).toBe(-1);
+      for (const [i, [a, b]] of pairs.entries()) table.add(a, b, i);
+      for (const [i, [a, b]] of pairs.entries()) expect(table.get(a, b)).toBe(i);
+    }),
+  );
+  const table = new PairTable();
+  for (let a = 0; a < 300; a++) for (let b = 0; b < 300; b++) table.add(a, b, a * 300 + b);
+  for (let a = 0; a < 300; a++) for (let b = 0; b < 300; b++) expect(table.get(a, b)).toBe(a * 300 + b);
+});

@@ -1,0 +1,64 @@
+import { describe, expect, test } from "vitest";
+import { faultGate, faultsProblem, noFaults } from "./fault-gate.ts";
+
+const faults = (change: object): object => ({ ...noFaults, ...change });
+const verdicts = (gate: ReturnType<typeof faultGate>, to: number) =>
+  Array.from({ length: 200 }, () => gate.verdict(to));
+
+describe("the fault gate", () => {
+  test("lets everything through at first, and again without faults", () => {
+    const gate = faultGate();
+    expect(new Set(verdicts(gate, 1))).toEqual(new Set([0]));
+    gate.faults = { cutTo: [], dropRate: 0, delayMs: { min: 0, max: 0 } };
+    expect(new Set(verdicts(gate, 1))).toEqual(new Set([0]));
+  });
+
+  test("cuts the links that it is told to cut, and no others", () => {
+    const gate = faultGate();
+    gate.faults = { ...noFaults, cutTo: [2, 3] };
+    expect([1, 2, 3].map((to) => gate.verdict(to))).toEqual([0, "cut", "cut"]);
+  });
+
+  test("drops all, some or none", () => {
+    const gate = faultGate();
+    gate.faults = { ...noFaults, dropRate: 1 };
+    expect(new Set(verdicts(gate, 1))).toEqual(new Set(["dropped"]));
+    gate.faults = { ...noFaults, dropRate: 0.5 };
+    expect(new Set(verdicts(gate, 1))).toEqual(new Set(["dropped", 0]));
+  });
+
+  test("draws delays between the two bounds", () => {
+    const gate = faultGate();
+    gate.faults = { ...noFaults, delayMs: { min: 10, max: 20 } };
+    for (const verdict of verdicts(gate, 1)) {
+      expect(verdict).toBeGreaterThanOrEqual(10);
+      expect(verdict).toBeLessThanOrEqual(20);
+    }
+  });
+});
+
+describe("faults that somebody asks for", () => {
+  test.each([noFaults, faults({ dropRate: 1, delayMs: { min: 0, max: 60_000 } }), faults({ cutTo: [0, 7] })])(
+    "may be %j",
+    (asked) => {
+      expect(faultsProblem(asked)).toBeNull();
+    },
+  );
+
+  test.each<[unknown, string]>([
+    [null, "expected faults to be an object, got null"],
+    [faults({ dropRate: -0.1 }), "expected faults.dropRate to be from 0 to 1, got -0.1"],
+    [faults({ dropRate: 1.1 }), "expected faults.dropRate to be from 0 to 1, got 1.1"],
+    [faults({ dropRate: "1" }), 'expected faults.dropRate to be a finite number, got "1"'],
+    [faults({ delayMs: { min: -1, max: 5 } }), "expected faults.delayMs.min to be at least 0, got -1"],
+    [faults({ delayMs: { min: 6, max: 5 } }), "expected faults.delayMs.max to be from its min to 60000, got 5"],
+    [
+      faults({ delayMs: { min: 0, max: 60_001 } }),
+      "expected faults.delayMs.max to be from its min to 60000, got 60001",
+    ],
+    [faults({ cutTo: [0.5] }), "expected faults.cutTo[0] to be a natural number, got 0.5"],
+    [faults({ loss: 1 }), "expected faults.loss to be absent, got 1"],
+  ])("may not be %j", (asked, problem) => {
+    expect(faultsProblem(asked)).toBe(problem);
+  });
+});

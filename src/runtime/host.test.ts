@@ -1,0 +1,276 @@
+import { once } from "node:events";
+import { connect, createServer, type Socket } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { closedAfterEach } from "../../test/network/closing.ts";
+import { InvariantViolation, UsageError } from "../core/errors.ts";
+import type { Duration, Protocol } from "../core/protocol.ts";
+import { natural, real, text } from "../core/shape.ts";
+import type { TraceEntry } from "../trace/entry.ts";
+import { Host } from "./host.ts";
+
+type Diary = {
+  state: { pages: string[]; drafts: string[] };
+  message: { type: "note"; text: string };
+  timer: "evening";
+  command:
+    | { type: "write"; text: string }
+    | { type: "tell"; to: number; text: string }
+    | { type: "wait"; ms: number }
+    | { type: "break" };
+  event: { type: "written"; pages: number };
+};
+
+/** Writes down what reaches it. */
+function diary(evening: Duration | null = null): Protocol<Diary> {
+  return {
+    name: "diary",
+    init: () => ({ pages: [], drafts: [] }),
+    start: (state) => void state.pages.push("start"),
+    receive: {
+      note(state, from, { text }) {
+        if (text === "impossible") throw new InvariantViolation("diary", "a note says the impossible");
+        state.pages.push(`note ${text} from ${from}`);
+      },
+    },
+    timeout: { evening: (state) => void state.pages.push("evening") },
+    command: {
+      write(state, { text }, ctx) {
+        ctx.emit({ type: "written", pages: state.pages.length + 1 });
+        state.pages.push(text);
+      },
+      tell: (_state, { to, text }, ctx) => ctx.send(to, { type: "note", text }),
+      wait: (_state, { ms }, ctx) => ctx.setTimer("evening", evening ?? ms),
+      break: () => {
+        throw new TypeError("x is not a function");
+      },
+    },
+    shapes: {
+      message: { note: { text: text(100) } },
+      command: { write: { text: text(100) }, tell: { to: natural, text: text(100) }, wait: { ms: real }, break: {} },
+    },
+    source: "none",
+    assumes: [],
+    properties: [],
+    costs: [],
+    view: ({ pages }) => ({ role: `${pages.length} pages` }),
+  };
+}
+
+function hosting(protocol: Protocol<Diary> = diary(), onEvent?: (host: Host<Diary>, pages: number) => void) {
+  const sent: { to: number; text: string }[] = [];
+  const entries: TraceEntry<Diary>[] = [];
+  const fatal: Error[] = [];
+  const trace = { wanted: false, record: (entry: TraceEntry<Diary>) => void entries.push(entry) };
+  const id = vi.fn(() => "a name");
+  const host: Host<Diary> = new Host<Diary>({
+    protocol,
+    self: 1,
+    peers: [3, 2],
+    send(to, message) {
+      sent.push({ to, text: message.text });
+      return { id, lost: to === 3 ? "cut" : null };
+    },
+    trace,
+    onEvent: ({ pages }) => onEvent?.(host, pages),
+    onFatal: (error) => fatal.push(error),
+  });
+  const pages = (): string[] => (host.snapshot() as { state: Diary["state"] } & TraceEntry<Diary>).state.pages;
+  const note = (words: string): void => host.receive(2, { type: "note", text: words }, id);
+  return { host, pages, note, sent, entries, fatal, trace, id };
+}
+
+describe("a host", () => {
+  test("runs the handler of every stimulus", () => {
+    const { host, pages, note, sent } = hosting();
+    host.start();
+    note("hello");
+    host.command({ type: "write", text: "dear diary" });
+    host.command({ type: "tell", to: 2, text: "hi" });
+    expect(pages()).toEqual(["start", "note hello from 2", "dear diary"]);
+    expect(sent).toEqual([{ to: 2, text: "hi" }]);
+    expect(host.view).toEqual({ role: "3 pages" });
+    host.stop();
+  });
+
+  test.each<[unknown, string]>([
+    [{ type: "burn" }, 'expected command.type to be one of write, tell, wait, break, got "burn"'],
+    [{ type: "write" }, "expected command.text to be text of at most 100 bytes"],
+    [{ type: "write", text: "a", page: 3 }, "expected command.page to be absent, got 3"],
+    ["write", 'expected command to be an object with a type, got "write"'],
+    [{ type: "toString" }, "expected command.type to be one of"],
+  ])("refuses the command %j", (command, problem) => {
+    const { host, pages } = hosting();
+    host.start();
+    expect(() => host.command(command)).toThrow(problem);
+    expect(pages()).toEqual(["start"]);
+  });
+
+  test("refuses commands before it starts and after it stops, rather than let them fall", () => {
+    const { host } = hosting();
+    const command = { type: "write", text: "a" };
+    expect(() => host.command(command)).toThrow(UsageError);
+    host.start();
+    host.command(command);
+    host.stop();
+    expect(() => host.command(command)).toThrow("expected the node to run");
+  });
+
+  test("tells the application of an event when the step has ended, so that a command in answer is a step of its own", () => {
+    const heard: number[] = [];
+    const { host, pages } = hosting(diary(), (told, count) => {
+      heard.push(count);
+      if (count < 4) told.command({ type: "write", text: `answer to ${count}` });
+    });
+    host.start();
+    host.command({ type: "write", text: "first" });
+    expect(pages()).toEqual(["start", "first", "answer to 2", "answer to 3"]);
+    expect(heard).toEqual([2, 3, 4]);
+  });
+
+  test("does not run a protocol that keeps a journal", () => {
+    const kept = { ...diary(), replay: { page: () => {} } } as unknown as Protocol<Diary>;
+    expect(() => hosting(kept)).toThrow("diary keeps a journal, and this host has none");
+  });
+});
+
+describe("a protocol that violates its own invariants", () => {
+  test.each<[string, (under: ReturnType<typeof hosting>) => void, string]>([
+    ["on a message", ({ note }) => note("impossible"), "a note says the impossible"],
+    ["on a command", ({ host }) => host.command({ type: "break" }), "x is not a function"],
+  ])("%s is reported, and nothing reaches it any more", (_when, violate, message) => {
+    vi.useFakeTimers();
+    const under = hosting();
+    const { host, pages, note, fatal } = under;
+    host.start();
+    host.command({ type: "wait", ms: 10 });
+    violate(under);
+    expect(fatal.map((error) => error.message)).toEqual([message]);
+    note("late");
+    vi.advanceTimersByTime(100);
+    expect(() => host.command({ type: "write", text: "late" })).toThrow(UsageError);
+    expect(pages()).toEqual(["start"]);
+    expect(fatal).toHaveLength(1);
+    expect(vi.getTimerCount()).toBe(0);
+    vi.useRealTimers();
+  });
+
+  test.each([Number.NaN, -1])("such as a timer of %d ms", (ms) => {
+    const { host, fatal } = hosting(diary([ms, ms]));
+    host.start();
+    host.command({ type: "wait", ms: 1 });
+    expect(fatal).toEqual([expect.any(InvariantViolation)]);
+    expect(fatal[0]?.message).toBe(`expected the duration of evening to be at least 0, got ${ms}`);
+  });
+});
+
+describe("the trace", () => {
+  test("costs nothing while nobody listens", () => {
+    const { host, note, entries, id } = hosting();
+    host.start();
+    note("hello");
+    host.command({ type: "write", text: "a" });
+    host.command({ type: "tell", to: 3, text: "hi" });
+    expect(entries).toEqual([]);
+    expect(id).not.toHaveBeenCalled();
+    host.stop();
+  });
+
+  test("says what happens, in its order, and how things stand when that has changed", () => {
+    const { host, note, entries, trace } = hosting();
+    trace.wanted = true;
+    host.start();
+    note("hello");
+    host.command({ type: "tell", to: 3, text: "hi" });
+    host.command({ type: "write", text: "a" });
+    expect(entries.map(({ at: _at, ...entry }) => entry)).toEqual([
+      { node: 1, kind: "start" },
+      { node: 1, kind: "view", view: { role: "1 pages" }, state: { pages: ["start"], drafts: [] } },
+      { node: 1, kind: "receive", id: "a name", from: 2, message: { type: "note", text: "hello" } },
+      {
+        node: 1,
+        kind: "view",
+        view: { role: "2 pages" },
+        state: { pages: ["start", "note hello from 2"], drafts: [] },
+      },
+      { node: 1, kind: "command", command: { type: "tell", to: 3, text: "hi" } },
+      { node: 1, kind: "send", id: "a name", to: 3, message: { type: "note", text: "hi" } },
+      { node: 1, kind: "lost", id: "a name", to: 3, why: "cut" },
+      { node: 1, kind: "command", command: { type: "write", text: "a" } },
+      { node: 1, kind: "event", event: { type: "written", pages: 3 } },
+      expect.objectContaining({ kind: "view", view: { role: "3 pages" } }),
+    ]);
+    expect(entries.map(({ at }) => at)).toEqual(entries.map(({ at }) => at).sort((a, b) => a - b));
+    host.stop();
+  });
+
+  test("says that what arrives before the start is lost, as with a node that has crashed", () => {
+    const { note, entries, trace } = hosting();
+    trace.wanted = true;
+    note("early");
+    expect(entries).toEqual([expect.objectContaining({ kind: "lost", id: "a name", to: 1, why: "crashed" })]);
+  });
+});
+
+describe("timers", () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  test("run out once, after their time; arming again begins again", () => {
+    const { host, pages } = hosting();
+    host.start();
+    host.command({ type: "wait", ms: 10 });
+    vi.advanceTimersByTime(9);
+    host.command({ type: "wait", ms: 10 });
+    vi.advanceTimersByTime(9);
+    expect(pages()).toEqual(["start"]);
+    vi.advanceTimersByTime(1);
+    expect(pages()).toEqual(["start", "evening"]);
+    vi.advanceTimersByTime(1_000);
+    expect(pages()).toHaveLength(2);
+  });
+
+  test("may be longer than Node's own", () => {
+    const { host, pages } = hosting();
+    host.start();
+    host.command({ type: "wait", ms: 2 ** 31 + 500 });
+    vi.advanceTimersByTime(2 ** 31);
+    expect(pages()).toEqual(["start"]);
+    vi.advanceTimersByTime(500);
+    expect(pages()).toEqual(["start", "evening"]);
+  });
+
+  test("do not run out after the host has stopped", () => {
+    const { host, pages } = hosting();
+    host.start();
+    host.command({ type: "wait", ms: 10 });
+    host.stop();
+    vi.advanceTimersByTime(100);
+    expect(pages()).toEqual(["start"]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe("a process that stood still", () => {
+  const closing = closedAfterEach();
+
+  test("hears what has arrived meanwhile before its timers run out", async () => {
+    const { host, pages, note } = hosting();
+    const server = createServer();
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as { port: number };
+    const sender = connect(port, "127.0.0.1");
+    const [receiver] = (await once(server, "connection")) as [Socket];
+    closing({ close: () => [sender.destroy(), receiver.destroy(), server.close()] });
+    receiver.on("data", () => note("heard"));
+    host.start();
+    await nextTurn();
+    host.command({ type: "wait", ms: 5 });
+    sender.write("x");
+    for (const stoodUntil = performance.now() + 60; performance.now() < stoodUntil; );
+    await vi.waitFor(() => expect(pages()).toHaveLength(3));
+    expect(pages()).toEqual(["start", "note heard from 2", "evening"]);
+    host.stop();
+  });
+});

@@ -1,0 +1,55 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { createLog } from "./log.ts";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+function written() {
+  const lines: string[] = [];
+  return { lines, log: createLog((level, text) => lines.push(`${level} ${text}`)) };
+}
+
+describe("the log", () => {
+  test("says what it is told, with its level", () => {
+    const { lines, log } = written();
+    log.info("a");
+    log.warn("b");
+    log.error("c");
+    expect(lines).toEqual(["info a", "warn b", "error c"]);
+  });
+
+  test("says what repeats once, then with its number after a minute", () => {
+    const { lines, log } = written();
+    for (let i = 0; i < 100; i++) log.once("full", `the queue is full, ${i}`);
+    vi.advanceTimersByTime(59_999);
+    log.once("full", "the queue is full, at last");
+    expect(lines).toEqual(["warn the queue is full, 0"]);
+    vi.advanceTimersByTime(1);
+    log.once("full", "the queue is full, still");
+    expect(lines.slice(1)).toEqual(["warn the queue is full, still (101 times more in the last 60 s)"]);
+    log.once("full", "the queue is full, again");
+    expect(lines).toHaveLength(2);
+  });
+
+  test("keeps different things apart", () => {
+    const { lines, log } = written();
+    log.once("a", "a");
+    log.once("b", "b");
+    log.once("a", "a");
+    expect(lines).toEqual(["warn a", "warn b"]);
+  });
+
+  test("cannot be filled by someone who thinks up keys", () => {
+    const { lines, log } = written();
+    for (let i = 0; i < 5_000; i++) log.once(`refused ${i}`, "refused");
+    expect(lines).toHaveLength(1_001);
+  });
+
+  test("lets no outsider begin a line, steer a terminal or turn the text round", () => {
+    const { lines, log } = written();
+    log.once("cluster", 'got "a\nerror: all is lost\r\u{1b}[2J\u{9b}2J\u{202e}\u{2028}ü"');
+    expect(lines).toEqual([
+      `warn got "a${"\u{FFFD}error: all is lost"}\u{FFFD}\u{FFFD}[2J\u{FFFD}2J\u{FFFD}\u{FFFD}ü"`,
+    ]);
+  });
+});

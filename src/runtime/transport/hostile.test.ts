@@ -1,0 +1,309 @@
+/** What outsiders may try. After each of it the member lives, carries good traffic, has counted it and said it once. */
+import { once } from "node:events";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { Caller, helloOf, messagesFrame } from "../../../test/network/caller.ts";
+import { closedAfterEach } from "../../../test/network/closing.ts";
+import { freePorts } from "../../../test/network/free-ports.ts";
+import { heapUsedBytes } from "../../../test/network/heap.ts";
+import { expectNothingLeft, handlesAtRest } from "../../../test/network/open-handles.ts";
+import { seededRandom } from "../../../test/network/seed.ts";
+import { numbered, type TransportUnderTest, transportUnderTest } from "../../../test/network/transport-under-test.ts";
+import type { Random } from "../../core/random.ts";
+import type { RefusedReason } from "../metrics.ts";
+import { FRAME, helloCodec } from "./frames.ts";
+
+// The latest first: good traffic, then everything is closed, then nothing is left.
+afterEach(() => expectNothingLeft(atRest));
+const closing = closedAfterEach();
+afterEach(async () => {
+  await expectGoodTraffic();
+  expect(member.fatal).toEqual([]);
+});
+
+const PATIENCE = { timeout: 20_000, interval: 5 };
+const HANDSHAKE_MS = 400;
+const MAX_STRANGERS = 8;
+
+let ports: Record<number, number>;
+/** The member under attack, node 0, and node 1, which goes on talking to it. Nobody is node 2. */
+let member: TransportUnderTest;
+let friend: TransportUnderTest;
+let atRest: string[];
+let sent: number;
+
+beforeEach(async () => {
+  atRest = await handlesAtRest();
+  const [zero, one, two] = (await freePorts(3)) as [number, number, number];
+  ports = { 0: zero, 1: one, 2: two };
+  const limits = { handshakeTimeoutMs: HANDSHAKE_MS, maxStrangers: MAX_STRANGERS, maxFrameBytes: 4_096 };
+  member = closing(transportUnderTest({ self: 0, ports, limits }));
+  friend = closing(transportUnderTest({ self: 1, ports, limits }));
+  await member.open();
+  await friend.open();
+  sent = 0;
+  await expectGoodTraffic();
+});
+
+/** Node 1 and the member still exchange messages, in order, none missing. */
+async function expectGoodTraffic(): Promise<void> {
+  for (let i = 0; i < 10; i++) {
+    sent += 1;
+    friend.transport.send(0, numbered(sent));
+    member.transport.send(1, numbered(sent));
+  }
+  const all = Array.from({ length: sent }, (_, i) => i + 1);
+  await vi.waitFor(() => {
+    expect(member.from(1)).toEqual(all);
+    expect(friend.from(0)).toEqual(all);
+  }, PATIENCE);
+}
+
+/** Why the member refused what it did: in its log, one word per line that it wrote. */
+const saidReasons = (): string[] =>
+  member.lines.flatMap((line) => /^refused a connection from [\d.]+ \(([a-z-]+)\): ./.exec(line)?.[1] ?? []);
+
+/** So many were refused for this reason, and this is all that was said. */
+async function expectRefused(reason: RefusedReason, times: number): Promise<void> {
+  await vi.waitFor(() => expect(member.counts.refused).toEqual({ [reason]: times }), PATIENCE);
+  expect(saidReasons()).toEqual([reason]);
+}
+
+const port = (): number => ports[0] as number;
+
+describe("10,000 random and mutated frames", () => {
+  const hello = helloCodec.frame(helloOf(2, 0));
+
+  function mutated(bytes: Buffer, chance: Random): Buffer {
+    const copy = Buffer.from(bytes);
+    for (let changes = 1 + chance.below(3); changes > 0; changes--) copy[chance.below(copy.length)] = chance.below(256);
+    // Most mutations shall reach what is behind the length.
+    if (chance.below(4) > 0) bytes.copy(copy, 0, 0, 4);
+    return chance.below(10) === 0 ? copy.subarray(0, 1 + chance.below(copy.length)) : copy;
+  }
+
+  function noise(chance: Random): Buffer {
+    const bytes = Buffer.from(Array.from({ length: 5 + chance.below(60) }, () => chance.below(256)));
+    if (chance.below(3) > 0) {
+      bytes.writeUInt32BE(bytes.length - 4, 0); // A frame, and its content is noise.
+      bytes[4] = 1 + chance.below(8);
+    }
+    return bytes;
+  }
+
+  function attempt(chance: Random): Buffer {
+    const messages = (): Buffer => messagesFrame(1 + chance.below(3), 1 + chance.below(5));
+    switch (chance.below(5)) {
+      case 0:
+        return noise(chance);
+      case 1:
+        return mutated(hello, chance);
+      case 2:
+        return Buffer.concat([hello, noise(chance)]);
+      case 3:
+        return Buffer.concat([hello, messages(), mutated(messages(), chance)]);
+      default:
+        return Buffer.concat([hello, mutated(messages(), chance)]);
+    }
+  }
+
+  test("crash nothing, grow nothing, and are said once for each reason", async () => {
+    const chance = seededRandom();
+    const call = async (): Promise<void> => {
+      const caller = await Caller.to(port());
+      caller.socket.end(attempt(chance));
+      await caller.closed;
+    };
+    const calls = async (count: number): Promise<void> => {
+      for (let i = 0; i < count; i += 4) await Promise.all([call(), call(), call(), call()]);
+    };
+    await calls(1_000);
+    const before = heapUsedBytes();
+    await calls(9_000);
+    expect(heapUsedBytes() - before).toBeLessThan(20 * 2 ** 20);
+    expect(member.counts.refused.malformed).toBeGreaterThan(3_000);
+    expect(new Set(saidReasons()).size).toBe(saidReasons().length);
+    expect(saidReasons().sort()).toEqual(Object.keys(member.counts.refused).sort());
+  }, 120_000);
+});
+
+describe("connections that say nothing", () => {
+  test("are closed after a while", async () => {
+    const silent = await Promise.all([Caller.to(port()), Caller.to(port())]);
+    for (const caller of silent) closing(caller);
+    await Promise.all(silent.map(({ closed }) => closed));
+    await expectRefused("handshake-timeout", 2);
+  });
+
+  test("are closed after a while, even if half a hello has come", async () => {
+    const caller = closing(await Caller.to(port()));
+    caller.send(helloCodec.frame(helloOf(2, 0)).subarray(0, 20));
+    await caller.closed;
+    await expectRefused("handshake-timeout", 1);
+  });
+
+  test("cannot keep members out: beyond the limit the oldest gives way", async () => {
+    const silent: Caller[] = [];
+    for (let i = 0; i < MAX_STRANGERS + 3; i++) silent.push(closing(await Caller.to(port())));
+    await Promise.all(silent.slice(0, 3).map(({ closed }) => closed));
+    expect(member.counts.refused).toEqual({ "too-many-strangers": 3 });
+    expect(saidReasons()).toEqual(["too-many-strangers"]);
+    const { answer } = await Caller.greeting(port(), helloOf(2, 0));
+    expect(answer).toMatchObject({ kind: "welcome" });
+    for (const caller of silent) caller.close();
+  });
+
+  test("by the hundred are turned away at the door", async () => {
+    const all = await Promise.all(
+      Array.from({ length: 300 }, () => Caller.to(port()).catch(() => null)), // Some are reset before they are made.
+    );
+    for (const caller of all) if (caller !== null) await closing(caller).closed;
+    const { "handshake-timeout": late = 0, "too-many-strangers": crowd = 0 } = member.counts.refused;
+    expect(late).toBeLessThanOrEqual(MAX_STRANGERS);
+    expect(crowd).toBeGreaterThan(200);
+    expect(saidReasons().sort()).toEqual(
+      late > 0 ? ["handshake-timeout", "too-many-strangers"] : ["too-many-strangers"],
+    );
+  });
+});
+
+describe("a hello that is not for this member", () => {
+  test.each([
+    ["wrong-version", { version: 2 }, "expected wire version 1, got 2"],
+    ["wrong-cluster", { cluster: "a\nb" }, 'expected cluster "test", got "a\nb"'],
+    ["wrong-protocol", { protocol: 7 }, "expected the same protocol and version of it, got other message shapes"],
+    ["wrong-node", { to: 1 }, "this is node 0, and node 1 was called"],
+    ["unknown-node", { from: 9 }, "expected one of the nodes 1, 2, got 9"],
+    ["unknown-node", { from: 0 }, "expected one of the nodes 1, 2, got 0"],
+  ] as const)("is refused: %s", async (reason, change, detail) => {
+    for (let i = 0; i < 3; i++) {
+      const { caller, answer } = await Caller.greeting(port(), helloOf(2, 0, change));
+      expect(answer).toEqual({ kind: "refuse", reason, detail });
+      await caller.closed;
+    }
+    await expectRefused(reason, 3);
+    expect(member.lines.join()).not.toContain("\n");
+  });
+
+  test("is refused once, whatever comes behind it", async () => {
+    const caller = closing(await Caller.to(port()));
+    const wrong = helloCodec.frame(helloOf(2, 0, { cluster: "other" }));
+    for (let i = 0; i < 50; i++) caller.send(wrong);
+    await caller.closed;
+    await expectRefused("wrong-cluster", 1);
+  });
+
+  test.each([
+    ["a second hello", helloCodec.frame(helloOf(2, 0))],
+    ["a message with the number 0", messagesFrame(0)],
+    ["messages whose numbers nobody can count on", messagesFrame(Number.MAX_SAFE_INTEGER - 1, 2)],
+    ["a frame longer than allowed", Buffer.from([0, 0, 0x20, 0, FRAME.messages])],
+  ])("nor is %s, once welcomed", async (_what, bytes) => {
+    const { caller } = await Caller.greeting(port(), helloOf(2, 0));
+    closing(caller);
+    caller.send(bytes);
+    expect(await caller.answer("refuse")).toMatchObject({ reason: "malformed" });
+    await caller.closed;
+    await expectRefused("malformed", 1);
+  });
+
+  test("is read to its end, so that a refused peer learns why while it still sends", async () => {
+    const { caller } = await Caller.greeting(port(), helloOf(2, 0));
+    closing(caller);
+    for (let i = 0; i < 50; i++) caller.send(Buffer.alloc(100_000, 0xff));
+    expect(await caller.answer("refuse")).toMatchObject({ reason: "malformed" });
+    await expectRefused("malformed", 1);
+  });
+});
+
+describe("a second process with the same id", () => {
+  test("is refused while the first is alive", async () => {
+    const impostor = closing(
+      transportUnderTest({ self: 1, ports: { ...ports, 1: (await freePorts(1))[0] as number } }),
+    );
+    await impostor.open();
+    await vi.waitFor(
+      () => expect(impostor.lines.join()).toContain("node 0 refuses this node (duplicate-id)"),
+      PATIENCE,
+    );
+    expect(member.counts.refused["duplicate-id"]).toBeGreaterThan(0);
+    expect(saidReasons()).toEqual(["duplicate-id"]);
+    await impostor.close();
+  });
+
+  test("is taken if the first is silent", async () => {
+    const first = await Caller.greeting(port(), helloOf(2, 0, { incarnation: 1 }));
+    closing(first.caller).provesAlive = false;
+    const second = await Caller.greeting(port(), helloOf(2, 0, { incarnation: 2 }));
+    closing(second.caller);
+    expect(second.answer).toMatchObject({ kind: "welcome", received: 0 });
+    await first.caller.closed;
+    second.caller.send(messagesFrame(1, 3));
+    await vi.waitFor(() => expect(member.from(2)).toEqual([1, 2, 3]), PATIENCE);
+    expect(member.counts.refused).toEqual({});
+  });
+
+  test("is the only one taken, if several want to replace a silent one", async () => {
+    const first = await Caller.greeting(port(), helloOf(2, 0, { incarnation: 1 }));
+    closing(first.caller).provesAlive = false;
+    const rivals = await Promise.all(
+      [2, 3, 4].map((incarnation) => Caller.greeting(port(), helloOf(2, 0, { incarnation }))),
+    );
+    for (const { caller } of rivals) closing(caller);
+    expect(rivals.filter(({ answer }) => answer?.kind === "welcome")).toHaveLength(1);
+    await expectRefused("duplicate-id", 2);
+  });
+
+  test("that was replaced while it stood still, and comes back, is not taken twice at its word", async () => {
+    const first = await Caller.greeting(port(), helloOf(2, 0, { incarnation: 1 }));
+    closing(first.caller).provesAlive = false;
+    first.caller.send(messagesFrame(1, 3));
+    await vi.waitFor(() => expect(member.from(2)).toEqual([1, 2, 3]), PATIENCE);
+    const second = await Caller.greeting(port(), helloOf(2, 0, { incarnation: 2 }));
+    second.caller.close();
+    await second.caller.closed;
+    const back = await vi.waitFor(async () => {
+      const again = await Caller.greeting(port(), helloOf(2, 0, { incarnation: 1 }));
+      closing(again.caller);
+      expect(again.answer).toMatchObject({ kind: "welcome", received: 3 });
+      return again;
+    }, PATIENCE);
+    back.caller.send(messagesFrame(1, 5));
+    await vi.waitFor(() => expect(member.from(2)).toEqual([1, 2, 3, 4, 5]), PATIENCE);
+    expect(member.counts.duplicates).toBe(3);
+  });
+
+  test("may be the same process on a new connection: it goes on where it was", async () => {
+    const { caller } = await Caller.greeting(port(), helloOf(2, 0));
+    closing(caller).send(messagesFrame(1, 2));
+    expect(await caller.answer("ack")).toEqual({ kind: "ack", received: 2 });
+    const again = await Caller.greeting(port(), helloOf(2, 0));
+    closing(again.caller);
+    expect(again.answer).toMatchObject({ kind: "welcome", received: 2 });
+    await caller.closed;
+    again.caller.send(messagesFrame(2, 2));
+    await vi.waitFor(() => expect(member.from(2)).toEqual([1, 2, 3]), PATIENCE);
+    expect(member.counts.duplicates).toBe(1);
+  });
+});
+
+describe("a slow reader", () => {
+  test("of refusals is not waited for", async () => {
+    const caller = closing(await Caller.to(port()));
+    caller.socket.pause();
+    caller.send(helloCodec.frame(helloOf(9, 0)));
+    await expectRefused("unknown-node", 1);
+    caller.socket.on("end", () => {}); // It never ends its own side.
+  });
+
+  test("of acknowledgements is still heard", async () => {
+    const { caller } = await Caller.greeting(port(), helloOf(2, 0));
+    closing(caller).socket.pause();
+    const count = 20_000;
+    for (let first = 1; first <= count; first += 100) {
+      if (!caller.socket.write(messagesFrame(first, 100))) await once(caller.socket, "drain");
+    }
+    await vi.waitFor(() => expect(member.from(2)).toHaveLength(count), PATIENCE);
+    caller.socket.resume();
+    await vi.waitFor(() => expect(caller.answers.at(-1)).toEqual({ kind: "ack", received: count }), PATIENCE);
+  });
+});

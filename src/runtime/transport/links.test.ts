@@ -1,0 +1,280 @@
+/** Both ends of a connection on sockets that do exactly what the test says, for what real ones do too seldom. */
+import type { Socket } from "node:net";
+import { Duplex } from "node:stream";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { describe, expect, test, vi } from "vitest";
+import { helloOf, messagesFrame } from "../../../test/network/caller.ts";
+import { numbered, numberedShape, type Numbered } from "../../../test/network/transport-under-test.ts";
+import { faultGate } from "../fault-gate.ts";
+import { createLog } from "../log.ts";
+import { newCounts } from "../metrics.ts";
+import { codecOf, Reader } from "../wire.ts";
+import { Acceptor } from "./acceptor.ts";
+import { ackCodec, emptyFrame, FRAME, frameSplitter, helloCodec, welcomeCodec } from "./frames.ts";
+import { defaultLimits } from "./limits.ts";
+import { OutgoingLink } from "./outgoing-link.ts";
+
+/** What is written stands in `written`; with `held`, the writer is told to wait. */
+class ScriptedSocket extends Duplex {
+  readonly remoteAddress = "192.0.2.1";
+  readonly written: Buffer[] = [];
+  held = false;
+  #proceed: (() => void) | null = null;
+
+  constructor() {
+    super({ writableHighWaterMark: 1, allowHalfOpen: false });
+    this.on("close", () => this.proceed());
+  }
+  setNoDelay(): this {
+    return this;
+  }
+  override _read(): void {}
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.written.push(chunk);
+    if (this.held) this.#proceed = done;
+    else done();
+  }
+  proceed(): void {
+    this.held = false;
+    this.#proceed?.();
+    this.#proceed = null;
+  }
+  say(bytes: Buffer): void {
+    this.push(bytes);
+  }
+  kinds(): number[] {
+    return this.frames().map(({ kind }) => kind);
+  }
+  frames(): { kind: number; body: Reader }[] {
+    const frames: { kind: number; body: Reader }[] = [];
+    const feed = frameSplitter(
+      () => 2 ** 20,
+      (kind, body) => frames.push({ kind, body: new Reader(body.buffer.subarray(body.position, body.end)) }) > 0,
+    );
+    feed(Buffer.concat(this.written));
+    return frames;
+  }
+}
+
+const asSocket = (socket: ScriptedSocket): Socket => socket as unknown as Socket;
+
+function accepting() {
+  const counts = newCounts();
+  const received: number[] = [];
+  const fatal: Error[] = [];
+  const lines: string[] = [];
+  const acceptor = new Acceptor<Numbered>({
+    self: helloOf(0, 0),
+    peers: [1],
+    codec: codecOf(numberedShape),
+    limits: defaultLimits,
+    counts,
+    log: createLog((_level, line) => lines.push(line)),
+    deliver: (_from, { value }) => {
+      if (value === 13) throw new Error("a handler failed");
+      received.push(value);
+    },
+    onIncarnation: () => {},
+    onFatal: (error) => fatal.push(error),
+  });
+  const socket = new ScriptedSocket();
+  acceptor.accept(asSocket(socket));
+  socket.say(helloCodec.frame(helloOf(1, 0)));
+  return { acceptor, socket, counts, received, fatal, lines };
+}
+
+describe("the accepting end", () => {
+  test("acknowledges at last to a peer that did not read for a while", async () => {
+    const { acceptor, socket, received } = accepting();
+    socket.held = true; // From the welcome on.
+    for (let first = 1; first <= 5; first++) socket.say(messagesFrame(first));
+    await vi.waitFor(() => expect(received).toEqual([1, 2, 3, 4, 5]));
+    await vi.waitFor(() => expect(socket.kinds()).toEqual([FRAME.welcome]));
+    await new Promise((resolve) => setTimeout(resolve, 50)); // Longer than an acknowledgement waits to be sent.
+    expect(socket.kinds()).toEqual([FRAME.welcome]);
+    socket.proceed();
+    await vi.waitFor(() => expect(socket.kinds()).toEqual([FRAME.welcome, FRAME.ack]));
+    expect(ackCodec.read(socket.frames()[1]?.body as Reader)).toEqual({ received: 5 });
+    acceptor.close();
+  });
+
+  test("takes nothing from a connection that it has replaced", async () => {
+    const { acceptor, socket, received } = accepting();
+    socket.say(messagesFrame(1));
+    await vi.waitFor(() => expect(received).toEqual([1]));
+    const next = new ScriptedSocket();
+    acceptor.accept(asSocket(next));
+    next.say(helloCodec.frame(helloOf(1, 0)));
+    await vi.waitFor(() => expect(next.kinds()).toEqual([FRAME.welcome]));
+    socket.emit("data", messagesFrame(2));
+    expect(received).toEqual([1]);
+    acceptor.close();
+  });
+
+  test("hands the failure of a handler on, and does not blame the peer", async () => {
+    const { acceptor, socket, counts, fatal, lines } = accepting();
+    socket.say(messagesFrame(13));
+    await vi.waitFor(() => expect(fatal.map(({ message }) => message)).toEqual(["a handler failed"]));
+    expect(counts.refused).toEqual({});
+    expect(lines).toEqual([]);
+    acceptor.close();
+  });
+});
+
+function dialling() {
+  const sockets: ScriptedSocket[] = [];
+  const lost: { first: number; last: number; why: string }[] = [];
+  const fatal: Error[] = [];
+  const counts = newCounts();
+  const lines: string[] = [];
+  const link = new OutgoingLink<Numbered>({
+    peer: 1,
+    hello: helloOf(0, 1),
+    codec: codecOf(numberedShape),
+    limits: defaultLimits,
+    gate: faultGate(),
+    counts,
+    log: createLog((_level, line) => lines.push(line)),
+    connect() {
+      const socket = new ScriptedSocket();
+      sockets.push(socket);
+      return { socket: asSocket(socket), ready: "connect" };
+    },
+    onLost: (first, last, why) => lost.push({ first, last, why }),
+    onFatal: (error) => fatal.push(error),
+  });
+  link.open();
+  const latest = (): ScriptedSocket => sockets.at(-1) as ScriptedSocket;
+  const welcome = (incarnation: number, received = 0): void => {
+    latest().emit("connect");
+    latest().say(welcomeCodec.frame({ incarnation, received }));
+  };
+  return { link, sockets, latest, welcome, lost, fatal, counts, lines };
+}
+
+const refused = (): Error => Object.assign(new Error("refused"), { code: "ECONNREFUSED" });
+const values = (socket: ScriptedSocket): number[] =>
+  socket
+    .frames()
+    .filter(({ kind }) => kind === FRAME.messages)
+    .flatMap(({ body }) => {
+      const found: number[] = [];
+      for (body.natural(); body.position < body.end; ) found.push(codecOf<Numbered>(numberedShape).read(body).value);
+      return found;
+    });
+
+describe("the dialling end", () => {
+  test("sends what was written before the link was open first", async () => {
+    const { link, latest, welcome } = dialling();
+    link.send(numbered(1));
+    await nextTurn();
+    link.send(numbered(2, "x".repeat(3_000)));
+    link.send(numbered(3));
+    welcome(7);
+    await vi.waitFor(() => expect(link.status).toBe("open"));
+    link.send(numbered(4));
+    await nextTurn();
+    await vi.waitFor(() => expect(values(latest())).toEqual([1, 2, 3, 4]));
+    link.close();
+  });
+
+  test("fills one frame while the socket asks to wait", async () => {
+    const { link, latest, welcome } = dialling();
+    welcome(7);
+    await vi.waitFor(() => expect(link.status).toBe("open"));
+    latest().held = true;
+    for (let value = 1; value <= 50; value++) {
+      link.send(numbered(value));
+      await nextTurn();
+    }
+    latest().proceed();
+    await vi.waitFor(() => expect(values(latest())).toHaveLength(50));
+    expect(
+      latest()
+        .kinds()
+        .filter((kind) => kind === FRAME.messages),
+    ).toHaveLength(2);
+    link.close();
+  });
+
+  test("keeps what it has for a process that has just made itself known, though its port was closed a moment ago", async () => {
+    const { link, sockets, latest, lost, welcome } = dialling();
+    welcome(7);
+    await vi.waitFor(() => expect(link.status).toBe("open"));
+    latest().destroy(); // Process 7 dies.
+    await vi.waitFor(() => expect(sockets).toHaveLength(2));
+    link.noteIncarnation(8); // Process 8 calls, while the answer to our dial, from before it began, is still on its way.
+    link.send(numbered(1));
+    latest().destroy(refused());
+    await vi.waitFor(() => expect(sockets).toHaveLength(3));
+    welcome(8);
+    await vi.waitFor(() => expect(values(latest())).toEqual([1]));
+    expect(lost).toEqual([]);
+    link.close();
+  });
+
+  test("reports what was meant for a process that has ended, and only that", async () => {
+    const { link, latest, lost, counts, welcome } = dialling();
+    welcome(7);
+    await vi.waitFor(() => expect(link.status).toBe("open"));
+    for (const value of [1, 2, 3]) link.send(numbered(value));
+    await nextTurn();
+    latest().say(ackCodec.frame({ received: 2 })); // In the middle of a frame, as after a refusal.
+    await nextTurn();
+    link.noteIncarnation(8);
+    expect(lost).toEqual([{ first: 3, last: 3, why: "crashed" }]);
+    expect(counts.lost).toEqual({ crashed: 1 });
+    welcome(8);
+    link.send(numbered(4));
+    await vi.waitFor(() => expect(values(latest())).toEqual([4]));
+    link.close();
+  });
+
+  test.each([
+    ["acknowledges what was never sent", ackCodec.frame({ received: 9 })],
+    ["sends messages the wrong way", messagesFrame(1)],
+    ["welcomes twice", welcomeCodec.frame({ incarnation: 7, received: 0 })],
+    ["sends a frame too long for an answer", Buffer.from([0, 1, 0, 0, FRAME.ack])],
+  ])("leaves a peer that %s, and keeps what it has for it", async (_what, bytes) => {
+    const { link, latest, welcome, counts, lines, lost } = dialling();
+    welcome(7);
+    await vi.waitFor(() => expect(link.status).toBe("open"));
+    link.send(numbered(1));
+    await nextTurn();
+    latest().say(bytes);
+    await vi.waitFor(() => expect(counts.refused).toEqual({ malformed: 1 }));
+    expect(lines).toEqual([expect.stringMatching(/^node 1 answered nonsense: /)]);
+    await vi.waitFor(() => expect(link.status).toBe("dialing"));
+    welcome(7);
+    await vi.waitFor(() => expect(values(latest())).toEqual([1]));
+    expect(lost).toEqual([]);
+    link.close();
+  });
+
+  test("proves that it is alive, but not to a peer that asks and asks without reading", async () => {
+    const { link, latest, welcome } = dialling();
+    welcome(7);
+    await vi.waitFor(() => expect(link.status).toBe("open"));
+    latest().say(emptyFrame(FRAME.probe));
+    await vi.waitFor(() => expect(latest().kinds()).toEqual([FRAME.hello, FRAME.alive]));
+    latest().held = true;
+    for (let i = 0; i < 1_000; i++) latest().say(emptyFrame(FRAME.probe));
+    await nextTurn();
+    expect(latest().writableLength).toBeLessThan(100);
+    link.close();
+  });
+
+  test("takes no dead connection's word", async () => {
+    const { link, sockets, welcome, lost } = dialling();
+    welcome(7);
+    await vi.waitFor(() => expect(link.status).toBe("open"));
+    link.noteIncarnation(8);
+    expect(sockets).toHaveLength(2);
+    link.send(numbered(1));
+    sockets[0]?.emit("data", ackCodec.frame({ received: 1 }));
+    sockets[0]?.emit("drain");
+    expect(link.queuedBytes).toBeGreaterThan(0);
+    expect(lost).toEqual([]);
+    link.close();
+  });
+});

@@ -1,0 +1,151 @@
+/** Mutual TLS: both ends prove which node they are. Whoever cannot is turned away, and members go on talking. */
+import { once } from "node:events";
+import { connect as connectTcp } from "node:net";
+import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { helloOf } from "../../../test/network/caller.ts";
+import { type Authority, authority } from "../../../test/network/certificates.ts";
+import { closedAfterEach } from "../../../test/network/closing.ts";
+import { freePorts } from "../../../test/network/free-ports.ts";
+import { expectNothingLeft, handlesAtRest } from "../../../test/network/open-handles.ts";
+import { numbered, type TransportUnderTest, transportUnderTest } from "../../../test/network/transport-under-test.ts";
+import { helloCodec } from "./frames.ts";
+import type { TlsMaterial } from "./tcp.ts";
+
+let atRest: string[] = [];
+afterEach(() => expectNothingLeft(atRest));
+const closing = closedAfterEach();
+afterEach(async () => {
+  await expectTraffic();
+  expect(member.fatal).toEqual([]);
+});
+
+const PATIENCE = { timeout: 20_000, interval: 5 };
+
+let ours: Authority;
+let others: Authority;
+let nodes: TlsMaterial[];
+let ports: Record<number, number>;
+/** Nodes 0 and 1. Nobody is node 2. */
+let member: TransportUnderTest;
+let friend: TransportUnderTest;
+let sent: number;
+
+beforeAll(async () => {
+  [ours, others] = await Promise.all([authority("ours"), authority("others")]);
+  nodes = await Promise.all([0, 1, 2].map((id) => ours.issue(`node-${id}`)));
+});
+
+beforeEach(async () => {
+  atRest = await handlesAtRest();
+  const [zero, one, two] = (await freePorts(3)) as [number, number, number];
+  ports = { 0: zero, 1: one, 2: two };
+  member = closing(
+    transportUnderTest({ self: 0, ports, tls: nodes[0] as TlsMaterial, limits: { handshakeTimeoutMs: 500 } }),
+  );
+  friend = closing(transportUnderTest({ self: 1, ports, tls: nodes[1] as TlsMaterial }));
+  await member.open();
+  await friend.open();
+  sent = 0;
+  await expectTraffic();
+});
+
+async function expectTraffic(): Promise<void> {
+  sent += 1;
+  friend.transport.send(0, numbered(sent));
+  member.transport.send(1, numbered(sent));
+  const all = Array.from({ length: sent }, (_, i) => i + 1);
+  await vi.waitFor(() => {
+    expect(member.from(1)).toEqual(all);
+    expect(friend.from(0)).toEqual(all);
+  }, PATIENCE);
+}
+
+/** Calls node 0 with this and says that it is node 2. Resolves once the connection is closed. */
+async function call(options: ConnectionOptions): Promise<void> {
+  const port = ports[0] as number;
+  const socket: TLSSocket = connect({
+    host: "127.0.0.1",
+    port,
+    servername: "node-0",
+    rejectUnauthorized: false,
+    ...options,
+  });
+  socket.on("error", () => {}); // `close` follows.
+  socket.once("secureConnect", () => socket.write(helloCodec.frame(helloOf(2, 0))));
+  socket.resume();
+  await new Promise<void>((resolve) => socket.once("close", () => resolve()));
+}
+
+const refusals = (): string[] => member.lines.filter((line) => line.startsWith("refused"));
+
+describe("a caller", () => {
+  test("with the certificate of the node that it says it is, is let in", async () => {
+    const second = closing(transportUnderTest({ self: 2, ports, tls: nodes[2] as TlsMaterial }));
+    await second.open();
+    second.transport.send(0, numbered(7));
+    await vi.waitFor(() => expect(member.from(2)).toEqual([7]), PATIENCE);
+    expect(member.counts.refused).toEqual({});
+  });
+
+  test.each<[string, () => Promise<ConnectionOptions> | ConnectionOptions, RegExp]>([
+    ["without a certificate", () => ({}), /\(tls\): .*(peer did not return a certificate|ERR_SSL)/],
+    ["with a certificate of another authority", () => others.issue("node-2"), /\(tls\): ./],
+    [
+      "with an older TLS",
+      () => ({ ...(nodes[2] as TlsMaterial), maxVersion: "TLSv1.2" }),
+      /\(tls\): .*unsupported protocol/,
+    ],
+    [
+      "with another node's certificate",
+      () => nodes[1] as TlsMaterial,
+      /\(wrong-certificate\): expected a certificate for the name node-2/,
+    ],
+    ["with a certificate for all", () => ours.issue("*", "node-*", "node-22"), /\(wrong-certificate\): ./],
+  ])("%s is refused, which is counted and said once", async (_who, credentials, line) => {
+    const options = await credentials();
+    for (let i = 0; i < 3; i++) await call(options);
+    const reason = line.source.includes("tls") ? "tls" : "wrong-certificate";
+    await vi.waitFor(() => expect(member.counts.refused).toEqual({ [reason]: 3 }), PATIENCE);
+    expect(refusals()).toEqual([expect.stringMatching(line)]);
+    expect(refusals().join()).not.toContain("\n");
+    expect(member.from(2)).toEqual([]);
+  });
+
+  test("that does not speak TLS is refused", async () => {
+    const socket = connectTcp(ports[0] as number, "127.0.0.1");
+    socket.on("error", () => {}).resume();
+    socket.write(helloCodec.frame(helloOf(2, 0)));
+    await new Promise<void>((resolve) => socket.once("close", () => resolve()));
+    await vi.waitFor(() => expect(member.counts.refused).toEqual({ tls: 1 }), PATIENCE);
+  });
+
+  test("that begins no TLS is not waited for", async () => {
+    const socket = connectTcp(ports[0] as number, "127.0.0.1");
+    socket.on("error", () => {}).resume();
+    await once(socket, "close");
+    await vi.waitFor(() => expect(member.counts.refused).toEqual({ tls: 1 }), PATIENCE);
+  });
+});
+
+describe("a called node", () => {
+  test("that has another node's certificate gets no message", async () => {
+    const impostor = closing(transportUnderTest({ self: 2, ports, tls: nodes[1] as TlsMaterial }));
+    await impostor.open();
+    member.transport.send(2, numbered(7));
+    await vi.waitFor(() => expect(member.lines.join()).toMatch(/the link to node 2 fails: .*altnames/), PATIENCE);
+    expect(impostor.from(0)).toEqual([]);
+  });
+});
+
+describe("material that does not fit together", () => {
+  test("is refused in one sentence before anything is opened", () => {
+    const { ca, cert } = nodes[0] as TlsMaterial;
+    const { key } = nodes[1] as TlsMaterial;
+    for (const tls of [
+      { ca, cert, key },
+      { ca, cert: "nonsense", key },
+    ])
+      expect(() => transportUnderTest({ self: 0, ports, tls })).toThrow(/expected the certificate, its key and .* PEM/);
+  });
+});
