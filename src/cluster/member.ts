@@ -1,5 +1,6 @@
 /** One member of a cluster, running in this process: protocol, transport, admin pages. */
 import { readFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId, Vocabulary } from "../core/protocol.ts";
 import { type ShapeNode, type Shapes, variants } from "../core/shape.ts";
@@ -36,6 +37,8 @@ type AnyMessage = { type: string; body?: { type: string } };
 
 /** How many entries a slow listener may fall behind before it loses some. */
 const TRACE_CAPACITY = 20_000;
+/** How long a starting member waits for its peers at most. */
+const FIRST_CONTACT_MS = 250;
 
 /** Starts member `id`. @throws UsageError, EnvironmentError if an address is taken or a certificate cannot be read. */
 export async function runMember(config: ClusterConfig, id: NodeId, options: MemberOptions): Promise<Member> {
@@ -130,7 +133,8 @@ export async function runMember(config: ClusterConfig, id: NodeId, options: Memb
     await transport.close();
     throw error;
   });
-  await transport.tried(); // Whoever is there is connected before the first message is sent.
+  // Whoever is there is connected before the first message is sent; whoever is paused is not waited for.
+  await Promise.race([transport.tried(), sleep(FIRST_CONTACT_MS, undefined, { ref: false })]);
   host.start();
   return {
     address: `${name}:${port}`,

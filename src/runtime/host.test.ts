@@ -204,12 +204,24 @@ describe("the trace", () => {
     host.stop();
   });
 
-  test("says that what arrives before the start is lost, as with a node that has crashed", () => {
-    const { note, entries, trace } = hosting();
+  test("says that what arrives after the end is lost, as with a node that has crashed", () => {
+    const { host, note, entries, trace } = hosting();
+    host.start();
+    host.stop();
     trace.wanted = true;
-    note("early");
+    note("late");
     expect(entries).toEqual([expect.objectContaining({ kind: "lost", id: "a name", to: 1, why: "crashed" })]);
   });
+});
+
+test("what arrives before the start waits for it", () => {
+  const { host, note, entries, trace } = hosting();
+  trace.wanted = true;
+  note("early");
+  expect(entries).toEqual([]);
+  host.start();
+  expect(entries.map(({ kind }) => kind)).toEqual(["start", "view", "receive", "view"]);
+  host.stop();
 });
 
 describe("timers", () => {

@@ -45,13 +45,17 @@ const LATE_MS = 20;
 /** Node fires a timer at once if it is to wait longer than this. */
 const MAX_WAIT_MS = 2 ** 31 - 1;
 
+/** How many messages wait for `start` at most. */
+const MAX_EARLY = 10_000;
+
 export class Host<V extends Vocabulary> {
   readonly #options: HostOptions<V>;
   readonly #state: StateOf<V>;
   readonly #ctx: Context<V>;
   readonly #timers = new Map<TimerOf<V>, NodeJS.Timeout | NodeJS.Immediate>();
   readonly #commands;
-  #running = false;
+  #phase: "new" | "running" | "stopped" = "new";
+  #early: { from: NodeId; message: MessageOf<V>; id: () => MessageId }[] = [];
   #picture = "";
   /** Events of the step that runs, for the application: it hears of them when the step has ended. */
   #events: EventOf<V>[] = [];
@@ -72,21 +76,25 @@ export class Host<V extends Vocabulary> {
   }
 
   start(): void {
-    this.#running = true;
+    this.#phase = "running";
     this.#record({ kind: "start" });
     this.#step({ kind: "start" });
+    const early = this.#early;
+    this.#early = [];
+    for (const { from, message, id } of early) this.receive(from, message, id);
   }
 
-  /** Before `start` and after `stop` the node counts as crashed: what arrives is lost. */
+  /** What arrives before `start` waits for it; what arrives after `stop` is lost, as after a crash. */
   receive(from: NodeId, message: MessageOf<V>, id: () => MessageId): void {
-    if (!this.#running) return this.#loseArrived(id);
+    if (this.#phase === "new" && this.#early.length < MAX_EARLY) return void this.#early.push({ from, message, id });
+    if (this.#phase !== "running") return this.#loseArrived(id);
     if (this.#options.trace.wanted) this.#record({ kind: "receive", id: id(), from, message });
     this.#step({ kind: "receive", from, message });
   }
 
   /** Takes a command from outside. @throws UsageError if it is not one of the protocol's, or the node does not run. */
   command(command: unknown): void {
-    if (!this.#running)
+    if (this.#phase !== "running")
       throw new UsageError("not-running", "expected the node to run, and it has not started yet or has stopped");
     const wrong = problem(this.#commands, command, "command");
     if (wrong !== null) throw new UsageError("bad-command", wrong);
@@ -100,12 +108,12 @@ export class Host<V extends Vocabulary> {
   }
 
   stop(): void {
-    this.#running = false;
+    this.#phase = "stopped";
     for (const timer of this.#timers.keys()) this.#cancel(timer);
   }
 
   #step(stimulus: Stimulus<V>): void {
-    if (!this.#running) return;
+    if (this.#phase !== "running") return;
     try {
       dispatch(this.#options.protocol, this.#state, stimulus, this.#ctx);
       if (this.#options.trace.wanted) this.#recordView();

@@ -134,7 +134,6 @@ export class LocalMember {
   private listening(): void {
     this.state = "running";
     this.exit = null;
-    this.note("start"); // It had begun before anybody could listen to its trace.
     if (this.pid !== null) this.around.tell({ event: "started", node: this.id, pid: this.pid });
     this.around.changed();
     const { process } = this;
@@ -167,8 +166,8 @@ export class LocalMember {
   }
 
   /** Adds to the trace what the process cannot say itself. */
-  private note(kind: "start" | "crash"): void {
-    const entry: TraceEntry = { at: Date.now(), node: this.id, kind };
+  private noteCrash(): void {
+    const entry: TraceEntry = { at: Date.now(), node: this.id, kind: "crash" };
     this.around.record(entry, JSON.stringify(entry));
   }
 
@@ -184,7 +183,7 @@ export class LocalMember {
     this.state = "exited";
     this.exit = exit;
     this.view = null;
-    this.note("crash");
+    this.noteCrash();
     const restartInMs = this.stopping || !this.around.restarts ? null : this.restartDelay();
     if (restartInMs !== null) this.restartTimer = setTimeout(() => this.start(), restartInMs);
     const { signal, code } = exit;

@@ -292,7 +292,10 @@ describe("a slow reader", () => {
     caller.socket.pause();
     caller.send(helloCodec.frame(helloOf(9, 0)));
     await expectRefused("unknown-node", 1);
-    caller.socket.on("end", () => {}); // It never ends its own side.
+    await vi.waitFor(() => {
+      caller.send(Buffer.of(0)); // Only writing shows to one who does not read that the other has gone.
+      expect(caller.socket.destroyed).toBe(true);
+    }, PATIENCE);
   });
 
   test("of acknowledgements is still heard", async () => {

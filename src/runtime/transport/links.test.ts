@@ -4,7 +4,7 @@ import { Duplex } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
 import { helloOf, messagesFrame } from "../../../test/network/caller.ts";
-import { numbered, numberedShape, type Numbered } from "../../../test/network/transport-under-test.ts";
+import { type Numbered, numbered, numberedShape } from "../../../test/network/transport-under-test.ts";
 import { faultGate } from "../fault-gate.ts";
 import { createLog } from "../log.ts";
 import { newCounts } from "../metrics.ts";
