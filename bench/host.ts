@@ -1,6 +1,6 @@
 /**
- * Message round trips per second between two hosts in two processes, beside a bare `node:net` echo of equally many
- * bytes in the same run: rounds of both in turn, medians and the ratio of each pair.
+ * Message round trips per second between two hosts in two processes, beside two bare `node:net` echoes of equally many
+ * bytes (`bare-echo.ts`) in the same run: rounds of the three in turn, medians, and the ratios round by round.
  *
  *     npm run bench:host [-- --seconds 1 --rounds 7]
  */
@@ -8,7 +8,8 @@ import { fork } from "node:child_process";
 import { connect } from "node:net";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { PAYLOAD, type PingPongHost, pingPongHost } from "./ping-pong.ts";
+import { type EchoStyle, onEcho } from "./bare-echo.ts";
+import { MESSAGE_BYTES, type PingPongHost, pingPongHost } from "./ping-pong.ts";
 
 const { values } = parseArgs({
   options: {
@@ -18,34 +19,32 @@ const { values } = parseArgs({
 });
 const seconds = Number(values.seconds);
 const rounds = Number(values.rounds);
-const MESSAGE_BYTES = PAYLOAD.length + 16;
-const [echoPort, hostPort, ownPort] = [27_411, 27_412, 27_413];
+const echoPorts = { bulk: 27_410, message: 27_411 };
+const [hostPort, ownPort] = [27_412, 27_413];
 
 type Run = (inFlight: number, ms: number) => Promise<number>;
 
-/** Keeps `inFlight` messages of the echo's bytes on the way; whatever comes back goes out again. */
-const bareEcho: Run = (inFlight, ms) =>
-  new Promise((resolve, reject) => {
-    let trips = 0;
-    let partial = 0;
-    const socket = connect(echoPort, "127.0.0.1", () => {
-      socket.setNoDelay(true);
-      const began = performance.now();
-      setTimeout(() => {
-        socket.destroy();
-        resolve((trips / (performance.now() - began)) * 1_000);
-      }, ms);
-      socket.write(Buffer.alloc(MESSAGE_BYTES * inFlight));
+/** Keeps `inFlight` messages on the way; whatever comes back goes out again. */
+const bareEcho =
+  (style: EchoStyle): Run =>
+  (inFlight, ms) =>
+    new Promise((resolve, reject) => {
+      let trips = 0;
+      const socket = connect(echoPorts[style], "127.0.0.1", () => {
+        socket.setNoDelay(true);
+        const began = performance.now();
+        setTimeout(() => {
+          socket.destroy();
+          resolve((trips / (performance.now() - began)) * 1_000);
+        }, ms);
+        socket.write(Buffer.alloc(MESSAGE_BYTES * inFlight));
+      });
+      onEcho(socket, style, MESSAGE_BYTES, (messages) => {
+        trips += messages;
+        return true;
+      });
+      socket.on("error", reject);
     });
-    socket.on("data", (chunk: Buffer) => {
-      partial += chunk.length;
-      const whole = Math.floor(partial / MESSAGE_BYTES);
-      partial -= whole * MESSAGE_BYTES;
-      trips += whole;
-      if (whole > 0) socket.write(Buffer.alloc(whole * MESSAGE_BYTES));
-    });
-    socket.on("error", reject);
-  });
 
 function hostRun(host: PingPongHost, pongs: { on: () => boolean }): Run {
   return (inFlight, ms) =>
@@ -83,28 +82,43 @@ const median = (figures: number[]): number =>
 const spread = (figures: number[], digits = 0): string =>
   `${median(figures).toFixed(digits)} [${Math.min(...figures).toFixed(digits)}–${Math.max(...figures).toFixed(digits)}]`;
 
-const echo = await peer("bare", echoPort);
-const other = await peer("host", hostPort, ownPort);
+const peers = [
+  await peer("bulk", echoPorts.bulk),
+  await peer("message", echoPorts.message),
+  await peer("host", hostPort, ownPort),
+];
 const pongs = { on: () => false };
 const host = pingPongHost({ self: 0, ports: [ownPort, hostPort], onPong: () => pongs.on() });
 await host.open();
-const hosts = hostRun(host, pongs);
+const runs = { bulk: bareEcho("bulk"), message: bareEcho("message"), host: hostRun(host, pongs) };
 
 console.log(
   `round trips per second, two processes, ${MESSAGE_BYTES} bytes each way, median [min–max] of ${rounds} × ${seconds} s`,
 );
 for (const inFlight of [1, 64]) {
-  await bareEcho(inFlight, 500);
-  await hosts(inFlight, 1_000);
-  const figures: { bare: number; host: number }[] = [];
-  for (let round = 0; round < rounds; round++)
-    figures.push({ bare: await bareEcho(inFlight, seconds * 1_000), host: await hosts(inFlight, seconds * 1_000) });
-  const ratios = figures.map((figure) => figure.host / figure.bare);
-  console.log(
-    `${String(inFlight).padStart(3)} in flight   bare echo ${spread(figures.map((f) => f.bare))}   host ${spread(figures.map((f) => f.host))}   host/bare ${spread(ratios, 2)}`,
-  );
+  const figures: Record<keyof typeof runs, number>[] = [];
+  for (let round = -1; round < rounds; round++) {
+    const figure = {
+      bulk: await runs.bulk(inFlight, seconds * 1_000),
+      message: await runs.message(inFlight, seconds * 1_000),
+      host: await runs.host(inFlight, seconds * 1_000),
+    };
+    if (round >= 0) figures.push(figure); // The first round warms up.
+  }
+  console.log(`
+${inFlight} in flight
+  bare echo in bulk     ${spread(figures.map(({ bulk }) => bulk))}
+  bare echo by message  ${spread(figures.map(({ message }) => message))}
+  host                  ${spread(figures.map((figure) => figure.host))}
+  host / by message     ${spread(
+    figures.map((figure) => figure.host / figure.message),
+    2,
+  )}
+  host / in bulk        ${spread(
+    figures.map((figure) => figure.host / figure.bulk),
+    2,
+  )}`);
 }
 await host.close();
-echo.disconnect();
-other.disconnect();
+for (const each of peers) each.disconnect();
 process.exit(0);

@@ -15,7 +15,8 @@ export type PingPong = {
 };
 
 /** With 5 bytes of frame and about 10 of count, type and number, one message takes about as many bytes as the echo's. */
-export const PAYLOAD = "x".repeat(48);
+const PAYLOAD = "x".repeat(48);
+export const MESSAGE_BYTES = PAYLOAD.length + 16;
 
 /** `onPong` returns whether to go on. */
 function pingPong(onPong: () => boolean): Protocol<PingPong> {
