@@ -4,7 +4,8 @@ import { canonical } from "../../core/plain.ts";
 import { type Entries, entriesOf } from "./entries.ts";
 import type { History, Operation, Value } from "./history.ts";
 import { type Model, requireFitting } from "./model.ts";
-import { type Placing, type Search, search } from "./search.ts";
+import type { Way } from "./placement.ts";
+import { type Search, search } from "./search.ts";
 import { type Transitions, transitions } from "./transitions.ts";
 
 /** `unknown` is never a pass. */
@@ -13,7 +14,10 @@ export type Verdict = "holds" | "violated" | "unknown";
 export interface Limits {
   /** How many operations may be tried, all objects together. */
   readonly maxSteps?: number;
-  /** How many configurations may be remembered, all objects together: about 50 bytes each, and more with many pending operations. */
+  /**
+   * How many configurations may be remembered, all objects together: 5 million unless told, at some 60 bytes each, and
+   * more where many operations are pending.
+   */
   readonly maxConfigurations?: number;
   /** Asked every few thousand steps: a time-out, or a person who has waited long enough. */
   readonly mayGoOn?: () => boolean;
@@ -40,8 +44,9 @@ export interface Holds extends Checked {
 export interface Violated extends Checked {
   readonly verdict: "violated";
   /**
-   * The operation that has no place. Up to its return the history has no linearization; up to just before, it has. So this
-   * is the earliest moment at which something had gone wrong, whichever way the search took.
+   * The operation that has no place. Up to its return the history has no linearization; up to just before, it has (what was
+   * under way then counts with the result that it had later). So this is the earliest moment at which something had gone
+   * wrong, whichever way the search took.
    */
   readonly culprit: Operation;
   /** How far one can come: linearizations of all that returned before the culprit, one per state, the longest first. */
@@ -91,7 +96,11 @@ const SLICE = 4_096;
 export function checkLinearizability(history: History, model: Model, limits: Limits = {}): Report {
   requireLimits(limits);
   requireFitting(history.operations, model);
-  const cases = objectsOf(history.operations).map((object) => open(object, model));
+  const steps = transitions(model);
+  const cases = objectsOf(history.operations).map((object): Case => {
+    const entries = entriesOf(object.operations, model, steps);
+    return { ...object, entries, transitions: steps, search: search(entries, steps) };
+  });
   const why = examine(cases, limits);
   const findings = cases.map((one) => finding(one, why));
   return {
@@ -114,22 +123,17 @@ function requireLimits({ maxSteps, maxConfigurations }: Limits): void {
 function objectsOf(operations: readonly Operation[]): Checked[] {
   const objects = new Map<string, { key: Value | undefined; operations: Operation[] }>();
   for (const operation of operations) {
-    const name = canonical(operation.key);
-    const object = objects.get(name) ?? { key: operation.key, operations: [] };
+    const { key } = operation;
+    const name = typeof key === "string" ? `"${key}` : canonical(key);
+    const object = objects.get(name) ?? { key, operations: [] };
     if (object.operations.push(operation) === 1) objects.set(name, object);
   }
   return [...objects].sort(([a], [b]) => a.length - b.length || (a < b ? -1 : 1)).map(([, object]) => object);
 }
 
-function open(object: Checked, model: Model): Case {
-  const entries = entriesOf(object.operations, model);
-  const steps = transitions(model, entries.classes);
-  return { ...object, entries, transitions: steps, search: search(entries, steps) };
-}
-
 /** Runs the searches. Says why it stopped before all were through. */
 function examine(cases: readonly Case[], limits: Limits): Unknown["why"] {
-  const { maxSteps = Number.POSITIVE_INFINITY, maxConfigurations = 10_000_000, mayGoOn = () => true } = limits;
+  const { maxSteps = Number.POSITIVE_INFINITY, maxConfigurations = 5_000_000, mayGoOn = () => true } = limits;
   let left = maxSteps;
   let room = maxConfigurations;
   let undecided = [...cases];
@@ -160,15 +164,15 @@ function finding(one: Case, why: Unknown["why"]): Finding {
   const outcome = one.search.run(0);
   const { key, operations } = one;
   if (outcome === "placed") {
-    return { verdict: "holds", key, operations, linearization: effects(one.search.placing(), one) };
+    return { verdict: "holds", key, operations, linearization: effects(one.search.way(), one) };
   }
   return outcome === "impossible" ? violation(one) : soFar(one, why);
 }
 
 function soFar(one: Case, why: Unknown["why"]): Unknown {
   const { key, operations, entries } = one;
-  const ways = [one.search.placing(), ...one.search.deadEnds()];
-  const placed = (way: Placing): number => way.order.reduce((sum, op) => sum + (op < entries.returned ? 1 : 0), 0);
+  const ways = [one.search.way(), ...one.search.deadEnds()];
+  const placed = (way: Way): number => way.order.reduce((sum, op) => sum + (op < entries.returned ? 1 : 0), 0);
   ways.sort((a, b) => placed(b) - placed(a));
   return {
     verdict: "unknown",
@@ -214,7 +218,8 @@ function windowOf(
   const inside = operations.filter((operation) => meets(operation) || causes.includes(operation));
   // A pending operation of long ago may matter, but the window need not begin there.
   const starts = [culprit, ...causes, ...inside.filter((operation) => operation.return !== null)];
-  return { from: Math.min(...starts.map(({ call }) => call)), to, operations: inside };
+  const from = starts.reduce((earliest, { call }) => Math.min(earliest, call), culprit.call);
+  return { from, to, operations: inside };
 }
 
 /** Where the state became what it is at the end. */
@@ -223,7 +228,7 @@ function lastChange(effects: readonly Effect[]): number {
   return effects.findLastIndex((effect) => effect.state !== state) + 1;
 }
 
-const effects = ({ order, states }: Placing, { entries, transitions: steps }: Case): Effect[] =>
+const effects = ({ order, states }: Way, { entries, transitions: steps }: Case): Effect[] =>
   Array.from(order, (op, at) => ({
     operation: entries.operations[op] as Operation,
     state: steps.show(states[at] as number),

@@ -3,12 +3,21 @@
  * operations have been placed (entries.ts). Compared exactly: a hash only says where to look. Each remembers how it was
  * reached, so that evidence costs nothing before it is wanted.
  */
+export interface Origin {
+  /** The configuration before, or −1. */
+  readonly from: number;
+  /** The operation that was chosen there, or −1. */
+  readonly op: number;
+  /** How many of the operations that returned have been placed. */
+  readonly length: number;
+}
+
 export interface Configurations {
   readonly size: number;
-  /** The number of the new configuration, or −1 if it was there. It was reached from another (or −1) by an operation. */
-  add(barrier: number, state: number, words: Int32Array, from: number, operation: number): number;
-  barrier(configuration: number): number;
-  state(configuration: number): number;
+  /** The number of the new configuration, or −1 if it was there. */
+  add(barrier: number, state: number, words: Int32Array, origin: Origin): number;
+  /** Those before this barrier: one per state, the longest of it, and the longest `max` of these. */
+  longest(barrier: number, max: number): number[];
   /** The operations that were chosen on the way to it. */
   route(configuration: number): number[];
 }
@@ -16,8 +25,8 @@ export interface Configurations {
 export function configurations(words: number): Configurations {
   const stride = 2 + words;
   let rows = new Int32Array(32 * stride);
-  /** By row: from which row, and by which operation. */
-  let origins = new Int32Array(32 * 2);
+  /** By row: from which row, by which operation, of what length. */
+  let origins = new Int32Array(32 * 3);
   let size = 0;
   /** Open addressing; a slot holds the number of a row, from 1. */
   let slots = new Int32Array(64);
@@ -38,7 +47,7 @@ export function configurations(words: number): Configurations {
   function grow(): void {
     slots = new Int32Array(slots.length * 2);
     rows = widened(rows, (slots.length >>> 1) * stride);
-    origins = widened(origins, slots.length);
+    origins = widened(origins, (slots.length >>> 1) * 3);
     for (let row = 0; row < size; row++) {
       let slot = hashRow(row) & (slots.length - 1);
       while (slots[slot] !== 0) slot = (slot + 1) & (slots.length - 1);
@@ -50,7 +59,7 @@ export function configurations(words: number): Configurations {
     get size() {
       return size;
     },
-    add(barrier, state, placed, from, operation) {
+    add(barrier, state, placed, { from, op, length }) {
       let hash = mix(mix(0, barrier), state);
       for (let word = 0; word < words; word++) hash = mix(hash, placed[word] as number);
       let slot = finish(hash) & (slots.length - 1);
@@ -63,18 +72,28 @@ export function configurations(words: number): Configurations {
       rows[at++] = barrier;
       rows[at++] = state;
       for (let word = 0; word < words; word++) rows[at++] = placed[word] as number;
-      origins[2 * size] = from;
-      origins[2 * size + 1] = operation;
+      origins[3 * size] = from;
+      origins[3 * size + 1] = op;
+      origins[3 * size + 2] = length;
       size += 1;
       if (size * 2 >= slots.length) grow();
       return size - 1;
     },
-    barrier: (row) => rows[row * stride] as number,
-    state: (row) => rows[row * stride + 1] as number,
+    longest(barrier, max) {
+      const lengthOf = (row: number): number => origins[3 * row + 2] as number;
+      const best = new Map<number, number>();
+      for (let row = 0; row < size; row++) {
+        if (rows[row * stride] !== barrier) continue;
+        const state = rows[row * stride + 1] as number;
+        const rival = best.get(state);
+        if (rival === undefined || lengthOf(row) > lengthOf(rival)) best.set(state, row);
+      }
+      return [...best.values()].sort((a, b) => lengthOf(b) - lengthOf(a) || a - b).slice(0, max);
+    },
     route(configuration) {
       const operations: number[] = [];
-      for (let row = configuration; origins[2 * row] !== -1; row = origins[2 * row] as number)
-        operations.push(origins[2 * row + 1] as number);
+      for (let row = configuration; origins[3 * row] !== -1; row = origins[3 * row] as number)
+        operations.push(origins[3 * row + 1] as number);
       return operations.reverse();
     },
   };

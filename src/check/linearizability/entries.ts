@@ -11,9 +11,9 @@
  * the history is long. Pending operations never give a slot back; equal ones are placed in the order of their calls (see
  * search.ts), so a count per *kind* is enough.
  */
-import { canonical } from "../../core/plain.ts";
 import type { Operation } from "./history.ts";
 import type { Model } from "./model.ts";
+import type { Transitions } from "./transitions.ts";
 
 export interface Entries {
   /** By number. Pending operations that would change nothing are left out: it does not matter whether they happened. */
@@ -28,10 +28,8 @@ export interface Entries {
   /** By operation: its entries. A pending one has in `callEntry` the entry that its call precedes. */
   readonly callEntry: Int32Array;
   readonly returnEntry: Int32Array;
-  /** By operation: equal ones have the same number. */
+  /** By operation: its class (transitions.ts). Equal ones have the same. */
   readonly classOf: Int32Array;
-  /** By class: one operation of it. */
-  readonly classes: readonly Operation[];
   readonly observes: Uint8Array;
   /** By operation: one that has to be placed before it, or −1. */
   readonly prior: Int32Array;
@@ -47,19 +45,16 @@ export interface Entries {
 
 const NONE = -1;
 
-export function entriesOf(all: readonly Operation[], model: Model): Entries {
+export function entriesOf(all: readonly Operation[], model: Model, { classify }: Transitions): Entries {
   const observer = (operation: Operation): boolean => model.calls[operation.f]?.observes?.(operation) ?? false;
-  const classify = classifier(model);
   const byCall = [...all].sort((a, b) => a.call - b.call);
   const done = byCall.filter((operation) => operation.return !== null);
   // Grouped by class, within a class still in the order of calls.
   const pending = byCall
     .filter((operation) => operation.return === null && !observer(operation))
-    .map((operation) => ({ operation, number: classify.number(operation) }))
-    .sort((a, b) => a.number - b.number);
-  const operations = [...done, ...pending.map(({ operation }) => operation)];
-  const classOf = Int32Array.from(operations, classify.number);
-  const needed = model.foresee?.(operations) ?? returnOf;
+    .sort((a, b) => classify(a) - classify(b));
+  const operations = [...done, ...pending];
+  const classOf = Int32Array.from(operations.map(classify));
   const order = sequence(operations, done.length);
   const slots = slotsOf(done.length, order);
   const kinds = kindsOf(classOf, done.length, slots);
@@ -70,47 +65,39 @@ export function entriesOf(all: readonly Operation[], model: Model): Entries {
     ...slots,
     ...kinds,
     classOf,
-    classes: classify.classes,
-    observes: Uint8Array.from(operations, (operation) => (observer(operation) ? 1 : 0)),
-    rank: Float64Array.from(operations, needed),
+    observes: Uint8Array.from(operations.map((operation) => (observer(operation) ? 1 : 0))),
+    rank: ranks(operations, model.foresee?.(operations)),
     prior: priors(classOf, done.length, order.returnEntry),
   };
 }
 
-const returnOf = (operation: Operation): number => operation.return ?? Number.POSITIVE_INFINITY;
-
-function classifier(model: Model) {
-  const numbers = new Map<string, number>();
-  const classes: Operation[] = [];
-  function number(operation: Operation): number {
-    const { f, input, output, process } = operation;
-    const learnt = output === undefined ? "?" : canonical(output);
-    const who = model.knowsProcesses === true ? canonical(process) : "";
-    const text = `${f}\n${canonical(input)}\n${learnt}\n${who}`;
-    const known = numbers.get(text);
-    if (known !== undefined) return known;
-    numbers.set(text, classes.length);
-    return classes.push(operation) - 1;
-  }
-  return { number, classes };
+function ranks(operations: readonly Operation[], foreseen: readonly Operation[] | undefined): Float64Array {
+  if (foreseen === undefined) return Float64Array.from(operations.map((operation) => operation.return ?? Infinity));
+  const rankOf = new Map(foreseen.map((operation, rank) => [operation, rank]));
+  return Float64Array.from(operations.map((operation) => rankOf.get(operation) ?? foreseen.length));
 }
 
 /** Sorts calls and returns into entries. */
 function sequence(operations: readonly Operation[], returned: number) {
-  const time = (entry: number): number =>
-    entry < operations.length ? (operations[entry]?.call ?? 0) : (operations[entry - operations.length]?.return ?? 0);
-  // Calls are the numbers below `operations.length`, so the smaller number goes first where times are equal.
-  const happenings = [...operations.keys(), ...Array.from({ length: returned }, (_, op) => operations.length + op)];
-  happenings.sort((a, b) => time(a) - time(b) || a - b);
+  const count = operations.length;
+  // The number of an operation stands for its call, that number and `count` for its return.
+  const times = new Float64Array(count + returned);
+  for (const [op, one] of operations.entries()) {
+    times[op] = one.call;
+    if (op < returned) times[count + op] = one.return ?? 0;
+  }
+  // Calls have the smaller numbers, so they go first where times are equal.
+  const happenings = Uint32Array.from(times.keys());
+  happenings.sort((a, b) => (times[a] as number) - (times[b] as number) || a - b);
   const end = 2 * returned + 1;
   const calls = new Int32Array(end + 1).fill(NONE);
   const returns = new Int32Array(end + 1).fill(NONE);
-  const callEntry = new Int32Array(operations.length);
-  const returnEntry = new Int32Array(operations.length).fill(end);
+  const callEntry = new Int32Array(count);
+  const returnEntry = new Int32Array(count).fill(end);
   let entry = 1;
   for (const happening of happenings) {
-    const isCall = happening < operations.length;
-    const op = isCall ? happening : happening - operations.length;
+    const isCall = happening < count;
+    const op = isCall ? happening : happening - count;
     if (isCall) callEntry[op] = entry;
     if (op >= returned) continue; // A pending call only notes where it stands.
     if (isCall) calls[entry] = op;

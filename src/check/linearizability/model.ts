@@ -3,7 +3,7 @@ import { UsageError, unexpected } from "../../core/errors.ts";
 import { canonical } from "../../core/plain.ts";
 import type { Operation, Value } from "./history.ts";
 
-// A method, not a function property, in the two interfaces: so a `Model<State>` is a `Model` to those who only pass states on.
+// Methods, not function properties, so that a `Model<State>` is a `Model` to those who only pass its states on.
 export interface Model<State = unknown> {
   readonly name: string;
   /** One line for a list of models. */
@@ -16,10 +16,10 @@ export interface Model<State = unknown> {
   /** Who calls matters, as with a lock: the same call of another process is another call. */
   readonly knowsProcesses?: boolean;
   /**
-   * Guesses when the effect of an operation is first needed; without it, when it returns. The search tries first what is
-   * needed first. A hint: it changes how soon there is a verdict, not which.
+   * All the operations of an object, in an order in which they might take effect; without it, as they return. The search
+   * tries the first of them first. A hint: it changes how soon there is a verdict, not which.
    */
-  foresee?(operations: readonly Operation[]): (operation: Operation) => number;
+  foresee?(operations: readonly Operation[]): readonly Operation[];
   /** The state in a few words. */
   show(state: State): string;
 }
@@ -27,7 +27,7 @@ export interface Model<State = unknown> {
 export interface ModelCall<State> {
   /** What is wrong with the argument or the result, if anything is. */
   problem?(operation: Operation): string | null;
-  /** The state after it, or null where it cannot have happened so. An output of `undefined` fits whatever would come out. */
+  /** The state after it, or null where it cannot have happened so. An output of `undefined` fits whatever comes out. */
   step(state: State, operation: Operation): State | null;
   /** With this output (or an unknown one) it never changes a state. True speeds the search up; false is always safe. */
   observes?(operation: Operation): boolean;

@@ -1,9 +1,14 @@
-/** A model on integers: states are numbered as they appear, and each is stepped once per class of operations. */
+/**
+ * A model on integers: states and classes of operations are numbered as they appear, and the model is asked once per state
+ * and class. Operations are of one class if the model cannot tell them apart.
+ */
 import { canonical } from "../../core/plain.ts";
-import type { Operation } from "./history.ts";
+import type { Operation, Value } from "./history.ts";
 import type { Model } from "./model.ts";
 
 export interface Transitions {
+  /** The class of an operation. */
+  classify(operation: Operation): number;
   /** The number of the state after, or −1 where it cannot have happened so. State 0 is the initial one. */
   step(state: number, operationClass: number): number;
   /** The state of that number in a few words. */
@@ -13,12 +18,28 @@ export interface Transitions {
 /** Per slot: state + 1 (0 marks a free slot), class, target. */
 const STRIDE = 3;
 
-export function transitions(model: Model, classes: readonly Operation[]): Transitions {
+export function transitions(model: Model): Transitions {
+  const classes: Operation[] = [];
+  const classNumbers = new Map<string, Map<number, number>>();
+  const values = numbering();
   const states: unknown[] = [];
+  const shown: string[] = [];
   const numbers = new Map<string, number>();
   let capacity = 64;
   let known = 0;
   let table = new Int32Array(capacity * STRIDE);
+
+  function classify(operation: Operation): number {
+    const { f, input, output } = operation;
+    const name = model.knowsProcesses === true ? `${f} ${canonical(operation.process)}` : f;
+    const numbersOfName = classNumbers.get(name) ?? new Map<number, number>();
+    if (numbersOfName.size === 0) classNumbers.set(name, numbersOfName);
+    const pair = values(input) * 2 ** 26 + values(output);
+    const known = numbersOfName.get(pair);
+    if (known !== undefined) return known;
+    numbersOfName.set(pair, classes.length);
+    return classes.push(operation) - 1;
+  }
 
   function number(state: unknown): number {
     const text = canonical(state);
@@ -61,12 +82,29 @@ export function transitions(model: Model, classes: readonly Operation[]): Transi
 
   number(model.init);
   return {
+    classify,
     step(state, operationClass) {
       const at = slotFor(state, operationClass);
       return table[at] === 0 ? compute(state, operationClass) : (table[at + 2] as number);
     },
-    show: (state) => model.show(states[state]),
+    show: (state) => (shown[state] ??= model.show(states[state])),
   };
+}
+
+/** Equal values, and only those, get the same number. */
+function numbering(): (value: Value | undefined) => number {
+  const simple = new Map<unknown, number>();
+  const composed = new Map<string, number>();
+  let count = 0;
+  function number<T>(numbers: Map<T, number>, name: T): number {
+    const known = numbers.get(name);
+    if (known !== undefined) return known;
+    numbers.set(name, count);
+    return count++;
+  }
+  return (value) =>
+    // A map compares objects by identity, and takes 0 and −0 for the same.
+    typeof value === "object" || value === 0 ? number(composed, canonical(value)) : number(simple, value);
 }
 
 function slotHash(state: number, operationClass: number): number {

@@ -21,28 +21,47 @@ const dequeue: ModelCall<Queued> = {
   observes: ({ output }) => output === null,
 };
 
-/**
- * A value is needed in the queue when it is dequeued, so enqueues are best tried in the order of dequeues. Of equal values
- * the first one in is taken to be the first one out.
- */
-function foresee(operations: readonly Operation[]): (operation: Operation) => number {
-  const takings = new Map<string, number[]>();
-  const byTime = [...operations].sort((a, b) => endOf(a) - endOf(b));
-  for (const operation of byTime) {
-    const { f, output } = operation;
-    if (f !== "dequeue" || output === undefined || output === null) continue;
-    const times = takings.get(canonical(output)) ?? [];
-    if (times.push(endOf(operation)) === 1) takings.set(canonical(output), times);
-  }
-  const needed = new Map<Operation, number>();
-  for (const operation of [...operations].sort((a, b) => a.call - b.call)) {
-    const taken = operation.f === "enqueue" ? takings.get(canonical(operation.input))?.shift() : endOf(operation);
-    needed.set(operation, taken ?? Number.POSITIVE_INFINITY);
-  }
-  return (operation) => needed.get(operation) ?? endOf(operation);
+/** A value that was enqueued, and when it was dequeued if it was. */
+interface Passage {
+  readonly enqueued: Operation;
+  readonly dequeued: Operation | null;
 }
 
-const endOf = (operation: Operation): number => operation.return ?? Number.POSITIVE_INFINITY;
+/**
+ * Dequeues first, since an emptier queue never hurts; then enqueues in an order that neither the real time of the enqueues
+ * nor that of the dequeues contradicts. In the wrong order a value fails only when it is dequeued, long afterwards.
+ */
+function foresee(operations: readonly Operation[]): Operation[] {
+  const dequeues = operations.filter(({ f }) => f === "dequeue").sort((a, b) => endOf(a) - endOf(b));
+  const waiting = passages(operations, dequeues).sort((a, b) => endOf(a.dequeued) - endOf(b.dequeued));
+  const byEnqueue = [...waiting].sort((a, b) => endOf(a.enqueued) - endOf(b.enqueued));
+  const order: Operation[] = [];
+  const done = new Set<Passage>();
+  const mayBeNext = ({ enqueued, dequeued }: Passage): boolean =>
+    enqueued.call <= endOf(byEnqueue[0]?.enqueued) && (dequeued?.call ?? Infinity) <= endOf(waiting[0]?.dequeued);
+  while (waiting.length > 0) {
+    const at = waiting.findIndex(mayBeNext);
+    const [next] = waiting.splice(Math.max(at, 0), 1) as [Passage]; // Without any, there is no such order.
+    done.add(next);
+    while (byEnqueue[0] !== undefined && done.has(byEnqueue[0])) byEnqueue.shift();
+    order.push(next.enqueued);
+  }
+  return [...dequeues, ...order];
+}
+
+/** Of equal values, the first one in is taken to be the first one out. */
+function passages(operations: readonly Operation[], dequeues: readonly Operation[]): Passage[] {
+  const takings = new Map<string, Operation[]>();
+  for (const dequeued of dequeues) {
+    const value = canonical(dequeued.output);
+    const same = takings.get(value) ?? [];
+    if (same.push(dequeued) === 1) takings.set(value, same);
+  }
+  const enqueues = operations.filter(({ f }) => f === "enqueue").sort((a, b) => a.call - b.call);
+  return enqueues.map((enqueued) => ({ enqueued, dequeued: takings.get(canonical(enqueued.input))?.shift() ?? null }));
+}
+
+const endOf = (operation: Operation | null | undefined): number => operation?.return ?? Infinity;
 
 export const queue = (): Model<Queued> => ({
   name: "queue",

@@ -2,7 +2,7 @@
  * A reader of EDN, the data notation of Clojure (https://github.com/edn-format/edn), into plain data.
  *
  * Keywords, symbols and characters become strings without their marks (`:write` is "write"), lists and vectors arrays,
- * sets sorted arrays, maps objects whose keys are strings; what a tag stands before stands for itself, without the tag. Whole numbers
+ * sets sorted arrays, maps objects whose keys are strings. A tagged form stands for itself, without the tag. Whole numbers
  * beyond 2^53 become strings of their digits, so that two of them stay different.
  */
 import { UsageError } from "../../../core/errors.ts";
@@ -35,7 +35,7 @@ const BLANK = /(?:[\s,]+|;[^\n]*)*/y;
 const WORD = /[^\s,;"{}[\]()]*/y;
 const STRING = /[^"\\]*/y;
 const INTEGER = /^[+-]?(?:0|[1-9]\d*)N?$/;
-const REAL = /^[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?M?$/;
+const REAL = /^[+-]?(?:0|[1-9]\d*)(?:\.\d*)?(?:[eE][+-]?\d+)?M?$/;
 const SYMBOL = /^[A-Za-z.*+!\-_?$%&=<>/|'][\w.*+!\-?$%&=<>/|'#:]*$/;
 
 /** The forms of a text. Elements of vectors at the top level come one by one: a history is written either way. */
@@ -68,7 +68,8 @@ function ednReader(text: string) {
   }
 
   function refuse(offset: number, expected: string, got: string): UsageError {
-    const { line, column } = place(offset);
+    const lines = text.slice(0, offset).split("\n");
+    const [line, column] = [lines.length, (lines.at(-1)?.length ?? 0) + 1];
     return new UsageError("bad-edn", `line ${line}, column ${column}: expected ${expected}, got ${got}`);
   }
 
@@ -80,19 +81,19 @@ function ednReader(text: string) {
   }
 
   /** Where the next form begins; null at the end of the text. Skips what `#_` discards. */
-  function next(): number | null {
+  function next(depth = 0): number | null {
     for (;;) {
       take(BLANK);
       if (!text.startsWith("#_", at)) return at < text.length ? at : null;
       at += 2;
-      form(1);
+      form(depth + 1);
     }
   }
 
   function form(depth: number): Value {
-    const start = next();
+    if (depth > MAX_DEPTH) throw refuse(at, `at most ${MAX_DEPTH} forms in each other`, "more");
+    const start = next(depth);
     if (start === null) throw refuse(at, "a form", "the end");
-    if (depth > MAX_DEPTH) throw refuse(start, `at most ${MAX_DEPTH} forms in each other`, "more");
     switch (text[at]) {
       case "{":
         return mapOf(sequence(depth), start);
@@ -117,7 +118,7 @@ function ednReader(text: string) {
   /** Stands before a bracket; reads to the one that closes it. */
   function sequence(depth: number): Value[] {
     const items: Value[] = [];
-    for (const closing = open(); !closes(closing); ) items.push(form(depth + 1));
+    for (const closing = open(); !closes(closing, depth); ) items.push(form(depth + 1));
     return items;
   }
 
@@ -126,9 +127,9 @@ function ednReader(text: string) {
     return { bracket: text[start] ?? "", start };
   }
 
-  function closes({ bracket, start }: { bracket: string; start: number }): boolean {
+  function closes({ bracket, start }: { bracket: string; start: number }, depth: number): boolean {
     const closing = CLOSING[bracket] ?? "";
-    if (next() === null) throw refuse(start, `"${bracket}" to be closed by "${closing}"`, "the end");
+    if (next(depth) === null) throw refuse(start, `"${bracket}" to be closed by "${closing}"`, "the end");
     if (text[at] !== closing) return false;
     at += 1;
     return true;
@@ -136,7 +137,7 @@ function ednReader(text: string) {
 
   /** The elements of the vector that begins here, each with its place. */
   function* elements(): Generator<Form> {
-    for (const vector = open(); !closes(vector); ) yield { ...place(at), value: form(1) };
+    for (const vector = open(); !closes(vector, 0); ) yield { ...place(at), value: form(1) };
   }
 
   function mapOf(items: readonly Value[], start: number): Value {
@@ -144,8 +145,11 @@ function ednReader(text: string) {
     const keys = items
       .filter((_, index) => index % 2 === 0)
       .map((key) => (typeof key === "string" ? key : canonical(key)));
-    const twice = keys.find((key, index) => keys.indexOf(key) !== index);
-    if (twice !== undefined) throw refuse(start, "every key of the map once", `${twice} again`);
+    const known = new Set<string>();
+    for (const key of keys) {
+      if (known.has(key)) throw refuse(start, "every key of the map once", `${key} again`);
+      known.add(key);
+    }
     return Object.fromEntries(keys.map((key, index) => [key, items[2 * index + 1] as Value]));
   }
 
@@ -155,16 +159,16 @@ function ednReader(text: string) {
       value += take(STRING);
       if (at >= text.length) throw refuse(start, 'the string to be closed by "', "the end");
       if (text[at++] === '"') return value;
-      value += escape();
+      value += escaped();
     }
   }
 
-  function escape(): string {
+  function escaped(): string {
     const letter = text[at++] ?? "";
     if (letter === "u") return unit(4);
-    const escaped = ESCAPES[letter];
-    if (escaped === undefined) throw refuse(at - 2, 'an escape (\\n \\r \\t \\b \\f \\" \\\\ \\uXXXX)', `\\${letter}`);
-    return escaped;
+    const meant = ESCAPES[letter];
+    if (meant === undefined) throw refuse(at - 2, 'an escape (\\n \\r \\t \\b \\f \\" \\\\ \\uXXXX)', `\\${letter}`);
+    return meant;
   }
 
   function unit(digits: number): string {

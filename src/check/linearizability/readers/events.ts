@@ -12,7 +12,7 @@ import {
 import { isPair, showValue } from "../model.ts";
 
 export interface ReadingOptions {
-  /** Every value is `[key value]`, as Jepsen's `independent` writes it. Otherwise the field `key` names the object, if any. */
+  /** Every value is `[key value]`, as Jepsen's `independent` writes it. Otherwise the field `key` names the object. */
   readonly keyed?: boolean;
   /**
    * What tells the order of events: their `time`, their `index` or their position in the log. Without this, the first of

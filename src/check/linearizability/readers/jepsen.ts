@@ -1,4 +1,8 @@
-/** A history as Jepsen writes it: `{:process 0, :type :invoke, :f :write, :value 3, :time 31, :index 0}`, one map after another or all in a vector. */
+/**
+ * A history as Jepsen writes it, one map after another or all in a vector:
+ *
+ *     {:process 0, :type :invoke, :f :write, :value 3, :time 31, :index 0}
+ */
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { History, Value } from "../history.ts";
 import { readEdn } from "./edn.ts";

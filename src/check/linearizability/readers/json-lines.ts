@@ -1,4 +1,8 @@
-/** A history as JSON lines: `{"process":0,"type":"invoke","f":"write","value":3,"key":"x","time":31}`; `key` and `time` may be left out. */
+/**
+ * A history as JSON lines; `key`, `value` and `time` may be left out:
+ *
+ *     {"process":0,"type":"invoke","f":"write","value":3,"key":"x","time":31}
+ */
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { History, Value } from "../history.ts";
 import { type Fields, historyFrom, type ReadingOptions } from "./events.ts";
