@@ -1,9 +1,14 @@
 /** The registry: one line per algorithm. Command line, simulator, studio and benchmarks read it. */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { Protocol, Vocabulary } from "../core/protocol.ts";
+import { paxos } from "./consensus/paxos.ts";
 import { bully } from "./election/bully.ts";
+import { changRoberts } from "./election/chang-roberts.ts";
 import { monitoredBully } from "./election/monitored.ts";
 import { heartbeat } from "./membership/heartbeat.ts";
+import { causal } from "./multicast/causal.ts";
+import { usedMutex } from "./mutex/parts/user.ts";
+import { ricartAgrawala } from "./mutex/ricart-agrawala.ts";
 
 export interface RegistryEntry {
   /** One line for lists. */
@@ -16,7 +21,13 @@ export interface RegistryEntry {
 
 const registry: Readonly<Record<string, RegistryEntry>> = {
   bully: entry("the alive node with the highest rank leads", bully, monitoredBully),
+  causal: entry("multicast; nothing is delivered before what it may depend on", causal),
+  "chang-roberts": entry("on a ring, the highest id comes back to its node and leads", changRoberts),
   heartbeat: entry("suspects whoever has not been heard of for too long", heartbeat),
+  paxos: entry("a majority promises, a majority accepts, and one value is decided", paxos),
+  "ricart-agrawala": entry("who wants in asks everybody; the lowest stamp goes first", ricartAgrawala, (options) =>
+    usedMutex(ricartAgrawala, options),
+  ),
 };
 
 export const protocolNames = Object.keys(registry);
@@ -42,7 +53,9 @@ function entry<B extends Vocabulary, L extends Vocabulary>(
   };
 }
 
+export { type Ballot, type Paxos, type PaxosOptions, type Proposal, paxos } from "./consensus/paxos.ts";
 export { type Bully, type BullyOptions, bully } from "./election/bully.ts";
+export { type ChangRoberts, type ChangRobertsOptions, changRoberts } from "./election/chang-roberts.ts";
 export {
   type MonitoredBully,
   type MonitoredBullyOptions,
@@ -53,3 +66,23 @@ export {
   type HeartbeatOptions,
   heartbeat,
 } from "./membership/heartbeat.ts";
+export { type Causal, causal } from "./multicast/causal.ts";
+export {
+  happenedBeforeOrder,
+  type Multicast,
+  type MulticastUser,
+  type MulticastUserOptions,
+  multicastUser,
+  type UsedMulticast,
+  usedMulticast,
+} from "./multicast/parts/user.ts";
+export {
+  type Mutex,
+  type MutexUser,
+  type MutexUserOptions,
+  mutexUser,
+  type UsedMutex,
+  type UsedMutexOptions,
+  usedMutex,
+} from "./mutex/parts/user.ts";
+export { type RicartAgrawala, ricartAgrawala } from "./mutex/ricart-agrawala.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Protocol } from "../core/protocol.ts";
-import { natural } from "../core/shape.ts";
+import { list, natural } from "../core/shape.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { simulation } from "./simulation.ts";
 
@@ -61,6 +61,52 @@ function run(seed: number): { lines: string[]; entries: TraceEntry<Counting>[]; 
 
 const build = (seed: number, entries: TraceEntry<Counting>[]) =>
   simulation({ protocol: counting, nodes: [0, 1, 2], seed, delayMs: [1, 30], trace: (entry) => entries.push(entry) });
+
+/** Writes rounds down, and can write them down as their sum. */
+type Bookkeeping = {
+  state: { rounds: number[] };
+  command: { type: "note"; round: number } | { type: "sum" } | { type: "list"; rounds: number[] };
+  record: { type: "round"; round: number } | { type: "rounds"; rounds: number[] };
+};
+
+function bookkeeping() {
+  const protocol: Protocol<Bookkeeping> = {
+    name: "bookkeeping",
+    init: () => ({ rounds: [] }),
+    command: {
+      note(state, { round }, ctx) {
+        state.rounds.push(round);
+        ctx.persist({ type: "round", round });
+      },
+      sum(state, _command, ctx) {
+        state.rounds = [state.rounds.reduce((sum, round) => sum + round, 0)];
+        ctx.compact({ type: "rounds", rounds: state.rounds });
+      },
+      list(state, { rounds }, ctx) {
+        state.rounds = rounds;
+        ctx.compact({ type: "rounds", rounds: state.rounds });
+      },
+    },
+    replay: {
+      round: (state, { round }) => void state.rounds.push(round),
+      rounds(state, { rounds }) {
+        state.rounds = rounds;
+      },
+    },
+    shapes: {
+      command: { note: { round: natural }, sum: {}, list: { rounds: list(natural, 9) } },
+      record: { round: { round: natural }, rounds: { rounds: list(natural, 9) } },
+    },
+    source: "none",
+    assumes: [],
+    properties: [],
+    costs: [],
+    view: () => ({ role: "bookkeeper" }),
+  };
+  const sim = simulation({ protocol, nodes: [0], seed: 1, delayMs: 1 });
+  sim.start(0);
+  return sim;
+}
 
 describe("the simulator", () => {
   it("gives equal runs for equal seeds, to the byte", () => {
@@ -132,11 +178,79 @@ describe("the simulator", () => {
     expect(entries.filter((entry) => entry.kind === "lost").every((entry) => entry.node === 0)).toBe(true);
   });
 
+  it("comes to rest when the last message on its way is lost", () => {
+    const sim = simulation<Counting>({
+      protocol: {
+        ...counting,
+        properties: [
+          { name: "never", claim: "it never rests", when: "atRest", restless: ["next"], holds: () => false },
+        ],
+      },
+      nodes: [0, 1],
+      seed: 1,
+      delayMs: 10,
+    });
+    sim.start(0);
+    sim.wake(1);
+    sim.run(6);
+    sim.command(0, { type: "stop" });
+    sim.crash(1);
+    expect(sim.violations).toEqual([]);
+    sim.run();
+    expect(sim.violations).toMatchObject([{ property: "never" }]);
+  });
+
   it("says what is wrong with a wrong order", () => {
     const sim = build(1, []);
     expect(() => sim.crash(0)).toThrow("expected node 0 to be alive, but it has crashed");
     sim.start(0);
     expect(() => sim.start(0)).toThrow("expected node 0 to be down, but it is alive");
     expect(() => sim.start(7)).toThrow("expected the node to be one of 0, 1, 2, got 7");
+  });
+
+  describe("keeps a journal for each node", () => {
+    const rounds = (sim: ReturnType<typeof bookkeeping>) => sim.world.state(0).rounds;
+
+    it("that a crash leaves and the next start replays", () => {
+      const sim = bookkeeping();
+      for (const round of [3, 1]) sim.command(0, { type: "note", round });
+      sim.crash(0);
+      sim.start(0);
+      expect(rounds(sim)).toEqual([3, 1]);
+      sim.command(0, { type: "note", round: 2 });
+      sim.crash(0);
+      sim.start(0);
+      expect(rounds(sim)).toEqual([3, 1, 2]);
+    });
+
+    it("that compacting replaces", () => {
+      const sim = bookkeeping();
+      for (const round of [3, 1]) sim.command(0, { type: "note", round });
+      sim.command(0, { type: "sum" });
+      sim.command(0, { type: "note", round: 5 });
+      sim.crash(0, { journal: "kept" });
+      sim.start(0);
+      expect(rounds(sim)).toEqual([4, 5]);
+    });
+
+    it("that is lost with a lost disk", () => {
+      const sim = bookkeeping();
+      sim.command(0, { type: "note", round: 3 });
+      sim.crash(0, { journal: "lost" });
+      sim.start(0);
+      expect(rounds(sim)).toEqual([]);
+    });
+
+    it("that later changes of the state do not reach", () => {
+      const sim = bookkeeping();
+      sim.command(0, { type: "list", rounds: [1, 2] });
+      sim.command(0, { type: "note", round: 3 });
+      sim.crash(0);
+      sim.start(0);
+      sim.command(0, { type: "note", round: 4 });
+      sim.crash(0);
+      sim.start(0);
+      expect(rounds(sim)).toEqual([1, 2, 3, 4]);
+    });
   });
 });

@@ -1,10 +1,10 @@
 /**
  * The deterministic simulator: the same handlers as on real processes, in virtual time. Equal options give equal runs,
  * to the byte. Links are reliable and FIFO unless cut; a crash loses the node's state, its timers and what is on its
- * way to it. Properties are checked after every step.
+ * way to it, and keeps its journal unless told otherwise. Properties are checked after every step and loss.
  */
 import { UsageError, unexpected } from "../core/errors.ts";
-import { canonical } from "../core/plain.ts";
+import { canonical, clone } from "../core/plain.ts";
 import type {
   CommandOf,
   Context,
@@ -14,6 +14,7 @@ import type {
   NodeId,
   Property,
   Protocol,
+  RecordOf,
   StateOf,
   TimerOf,
   View,
@@ -55,9 +56,10 @@ export interface Simulation<V extends Vocabulary> {
   verdict(): readonly Violation[];
   /** Makes a node alive without starting it, as if it had been running idly before the story begins. */
   wake(node: NodeId): void;
-  /** Starts a node, or starts it again after a crash. */
+  /** Starts a node, or starts it again after a crash: its journal is replayed first. */
   start(node: NodeId): void;
-  crash(node: NodeId): void;
+  /** What a node has journalled is kept, unless its disk is lost with it. */
+  crash(node: NodeId, fate?: { readonly journal: "kept" | "lost" }): void;
   command(node: NodeId, command: CommandOf<V>): void;
   /** From now on, messages from `from` to `to` are lost. */
   cut(from: NodeId, to: NodeId): void;
@@ -76,6 +78,7 @@ interface Node<V extends Vocabulary> {
   incarnation: number;
   /** Per timer the number of its last arming; an event that carries an older one is stale. */
   armed: Map<TimerOf<V>, number>;
+  journal: RecordOf<V>[];
   events: EventOf<V>[];
   picture: string;
 }
@@ -101,13 +104,13 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
   let armings = 0;
   let inFlight = 0;
 
-  for (const self of ids) {
-    const peers = ids.filter((id) => id !== self);
+  for (const [i, self] of ids.entries()) {
     nodes.set(self, {
-      ctx: context(self, peers),
+      ctx: context(self, ids.toSpliced(i, 1)),
       state: undefined,
       incarnation: 0,
       armed: new Map(),
+      journal: [],
       events: [],
       picture: "",
     });
@@ -139,9 +142,6 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
   }
 
   function context(self: NodeId, peers: readonly NodeId[]): Context<V> {
-    const refuseJournal = (): never => {
-      throw new UsageError("no-journal", `${protocol.name} keeps a journal, and this simulator has none`);
-    };
     return {
       self,
       peers,
@@ -160,8 +160,10 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
         });
       },
       cancelTimer: (timer) => void node(self).armed.delete(timer),
-      persist: refuseJournal,
-      compact: refuseJournal,
+      persist: (entry) => void node(self).journal.push(clone(entry)),
+      compact(entry) {
+        node(self).journal = [clone(entry)];
+      },
       emit(event) {
         node(self).events.push(event);
         record({ at: now, node: self, kind: "event", event });
@@ -196,15 +198,10 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
       inFlight -= 1;
       const { id, from, to, message } = event;
       const receiver = node(to);
-      if (receiver.state === undefined || receiver.incarnation !== event.incarnation)
-        return record({
-          at: now,
-          node: to,
-          kind: "lost",
-          id,
-          to,
-          why: "crashed",
-        });
+      if (receiver.state === undefined || receiver.incarnation !== event.incarnation) {
+        record({ at: now, node: to, kind: "lost", id, to, why: "crashed" });
+        return checkProperties(); // It may have been the last on its way.
+      }
       record({ at: now, node: to, kind: "receive", id, from, message });
       return step(to, { kind: "receive", from, message });
     }
@@ -254,7 +251,10 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
   function boot(id: NodeId): void {
     const booting = node(id);
     if (booting.state !== undefined) throw new UsageError("node-up", `expected node ${id} to be down, but it is alive`);
-    booting.state = protocol.init(id, booting.ctx.peers);
+    const state = protocol.init(id, booting.ctx.peers);
+    for (const entry of clone(booting.journal))
+      dispatch(protocol, state, { kind: "replay", record: entry }, booting.ctx);
+    booting.state = state;
     booting.events = [];
     record({ at: now, node: id, kind: "start" });
   }
@@ -281,13 +281,15 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
       boot(id);
       step(id, { kind: "start" });
     },
-    crash(id) {
+    crash(id, { journal } = { journal: "kept" }) {
       const crashing = alive(id) as Node<V>;
+      if (journal === "lost") crashing.journal = [];
       crashing.state = undefined;
       crashing.incarnation += 1;
       crashing.armed.clear();
       crashing.picture = "";
       record({ at: now, node: id, kind: "crash" });
+      checkProperties();
     },
     command(id, command) {
       record({ at: now, node: id, kind: "command", command });

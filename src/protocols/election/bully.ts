@@ -4,13 +4,14 @@
  *
  * Assumes   crash-recovery nodes; reliable links; bounded delay: T = 2·T_max + T_process exceeds a round trip.
  * Safety    E1: at rest, whoever knows a leader knows the highest alive node that does not stand aside.
- * Liveness  E2: every election ends, and then every alive node knows a leader.
+ * Liveness  E2: every election ends, and then every alive node that took part knows a leader.
  * Cost      N − 2 messages at best (the second-highest notices and just announces itself);
  *           N² − N − 1 when the lowest calls the election and the highest has crashed.
  *
  * Beyond the textbook, and without a message more: whoever follows j holds every node above j for crashed and says so
  * (`presumed`). Fed to a failure detector, this mends what a missed bound T broke: the node above j is heard of again,
- * `restored`, and bullies j away.
+ * `restored`, and bullies j away. Where links are not reliable it may go on: over a link that works one way only, an
+ * election is called again at every beat for as long as that lasts.
  */
 
 import type { Context, NodeId, Protocol, World } from "../../core/protocol.ts";
@@ -20,14 +21,22 @@ import { requirePositive, settle } from "../options.ts";
 
 export type Bully = {
   state: {
-    phase: "idle" | "campaigning" | "deferring";
+    /** `new`: has not taken part in an election yet. */
+    phase: "new" | "idle" | "campaigning" | "deferring";
     leader: NodeId | null;
     /** Held for crashed. Ascending. */
     suspected: NodeId[];
     /** Who resigned and does not stand for election; may hold the node itself. Ascending. */
     aside: NodeId[];
   };
-  message: { type: "election" } | { type: "answer" } | { type: "coordinator" } | { type: "resign" };
+  message:
+    | { type: "election" }
+    | { type: "answer" }
+    | { type: "coordinator" }
+    /** The sender stands aside from now on. */
+    | { type: "resign" }
+    /** The sender stands aside and asks who leads. */
+    | { type: "inquire" };
   timer: "answer" | "coordinator";
   command:
     | { type: "suspect"; node: NodeId }
@@ -38,7 +47,12 @@ export type Bully = {
     | { type: "resign" }
     /** Takes a resignation back. */
     | { type: "stand" };
-  event: { type: "elected"; leader: NodeId } | { type: "presumed"; node: NodeId };
+  event:
+    | { type: "elected"; leader: NodeId }
+    /** Held for crashed, as it did not answer or another was announced below it. */
+    | { type: "presumed"; node: NodeId }
+    /** Held for crashed before, and it has just sent a message. */
+    | { type: "heard"; node: NodeId };
 };
 
 export interface BullyOptions {
@@ -81,6 +95,7 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
   const isHighest = (state: State, ctx: Ctx): boolean => higher(ctx, ctx.self).every((rival) => isOut(state, rival));
 
   function startElection(state: State, ctx: Ctx): void {
+    if (standsAside(state, ctx.self)) return inquire(state, ctx);
     if (isHighest(state, ctx)) return becomeCoordinator(state, ctx); // It knows that: no need to ask.
     state.phase = "campaigning";
     state.leader = null;
@@ -92,12 +107,23 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
   }
 
   function becomeCoordinator(state: State, ctx: Ctx): void {
-    if (standsAside(state, ctx.self)) return settleOn(null, state, ctx);
     for (const peer of ctx.peers) {
       // Whoever resigned learns of its successor, though it ranks higher.
       if (outranks(ctx.self, peer) || standsAside(state, peer)) ctx.send(peer, { type: "coordinator" });
     }
     settleOn(ctx.self, state, ctx);
+  }
+
+  /** Stands aside and does not know who leads: asks everybody, until the leader answers. */
+  function inquire(state: State, ctx: Ctx): void {
+    awaitLeader(state, ctx);
+    ctx.broadcast({ type: "inquire" });
+  }
+
+  /** Stands aside and will be told, if there is anybody who may lead. If that gets lost, it asks. */
+  function awaitLeader(state: State, ctx: Ctx): void {
+    settleOn(null, state, ctx);
+    if (ctx.peers.some((peer) => !isOut(state, peer))) ctx.setTimer("coordinator", coordinatorTimeoutMs);
   }
 
   /** The election is over for this node. */
@@ -116,43 +142,51 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
     }
   }
 
-  function noteResignation(state: State, node: NodeId, ctx: Ctx): void {
-    if (standsAside(state, node)) return; // Said already.
-    include(state.aside, node);
-    if (state.leader === node || state.phase === "campaigning") startElection(state, ctx);
-  }
-
   /** `node` takes part in elections: it is alive and has not resigned, or no longer. */
-  function noteCandidate(state: State, node: NodeId): void {
+  function noteCandidate(state: State, node: NodeId, ctx: Ctx): void {
+    if (state.suspected.includes(node)) ctx.emit({ type: "heard", node });
     exclude(state.suspected, node);
     exclude(state.aside, node);
   }
 
   return {
     name: "bully",
-    init: () => ({ phase: "idle", leader: null, suspected: [], aside: [] }),
+    init: () => ({ phase: "new", leader: null, suspected: [], aside: [] }),
     start: startElection, // A (re)starting node cannot know the leader, so it bullies.
     receive: {
       election(state, from, _message, ctx) {
-        noteCandidate(state, from);
+        noteCandidate(state, from, ctx);
         if (standsAside(state, ctx.self)) return ctx.send(from, { type: "resign" });
         ctx.send(from, { type: "answer" });
-        if (state.phase === "idle") startElection(state, ctx);
+        if (!isElecting(state)) startElection(state, ctx);
       },
       answer(state, from, _message, ctx) {
-        noteCandidate(state, from);
+        noteCandidate(state, from, ctx);
         if (state.phase !== "campaigning") return; // A late answer: this election is over.
         state.phase = "deferring";
         ctx.cancelTimer("answer");
         ctx.setTimer("coordinator", coordinatorTimeoutMs);
       },
       coordinator(state, from, _message, ctx) {
-        noteCandidate(state, from);
+        noteCandidate(state, from, ctx);
         // Only to the lower and to those aside: so `from` took this node for resigned, and it is not, or no longer.
         if (outranks(ctx.self, from) && !standsAside(state, ctx.self)) return startElection(state, ctx);
         settleOn(from, state, ctx);
       },
-      resign: (state, from, _message, ctx) => noteResignation(state, from, ctx),
+      resign(state, from, _message, ctx) {
+        const isNews = !standsAside(state, from);
+        include(state.aside, from);
+        if (state.leader !== from && !(isNews && state.phase === "campaigning")) return;
+        if (standsAside(state, ctx.self)) awaitLeader(state, ctx);
+        else startElection(state, ctx);
+      },
+      inquire(state, from, _message, ctx) {
+        include(state.aside, from);
+        if (state.leader === ctx.self) return ctx.send(from, { type: "coordinator" });
+        if (standsAside(state, ctx.self)) return ctx.send(from, { type: "resign" });
+        const isLeaderless = state.leader === from || (state.leader === null && !isElecting(state));
+        if (isLeaderless) startElection(state, ctx);
+      },
     },
     timeout: {
       answer: becomeCoordinator, // Nobody higher is alive.
@@ -160,20 +194,26 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
     },
     command: {
       suspect(state, { node }, ctx) {
+        if (!ctx.peers.includes(node)) return; // Not one of the members.
         exclude(state.aside, node); // A resignation does not outlive a crash.
         include(state.suspected, node);
-        if (node === state.leader || (state.phase !== "idle" && isHighest(state, ctx))) startElection(state, ctx);
+        if (node === state.leader || (isElecting(state) && isHighest(state, ctx))) startElection(state, ctx);
       },
       restore(state, { node }, ctx) {
         exclude(state.suspected, node);
+        // It may have missed the announcement.
+        if (state.leader === ctx.self && outranks(ctx.self, node)) return ctx.send(node, { type: "coordinator" });
         // Somebody above the leader is alive after all: a partition has healed, or a bound was missed.
-        if (state.leader !== null && outranks(node, state.leader)) startElection(state, ctx);
+        const isAbove = state.leader !== null && outranks(node, state.leader);
+        const mayTell = state.leader === null && standsAside(state, ctx.self);
+        if (isAbove || mayTell) startElection(state, ctx);
       },
       call: (state, _command, ctx) => startElection(state, ctx),
       resign(state, _command, ctx) {
         if (standsAside(state, ctx.self)) return;
+        include(state.aside, ctx.self);
         ctx.broadcast({ type: "resign" });
-        noteResignation(state, ctx.self, ctx);
+        if (state.leader === ctx.self || isElecting(state)) awaitLeader(state, ctx);
       },
       stand(state, _command, ctx) {
         exclude(state.aside, ctx.self);
@@ -181,7 +221,7 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
       },
     },
     shapes: {
-      message: { election: {}, answer: {}, coordinator: {}, resign: {} },
+      message: { election: {}, answer: {}, coordinator: {}, resign: {}, inquire: {} },
       command: {
         suspect: { node: natural },
         restore: { node: natural },
@@ -206,13 +246,12 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
       },
       {
         name: "E2 liveness",
-        claim: "at rest, every alive node knows a leader, or none was asked for, or everybody has resigned",
+        claim: "at rest, every alive node that took part in an election knows a leader, unless everybody has resigned",
         when: "atRest",
         restless: ["answer", "coordinator"],
-        holds(world) {
-          const knowing = world.alive.filter((node) => world.state(node).leader !== null).length;
-          return knowing === world.alive.length || knowing === 0 || highestStanding(world, outranks) === null;
-        },
+        holds: (world) =>
+          highestStanding(world, outranks) === null ||
+          world.alive.every((node) => world.state(node).phase === "new" || world.state(node).leader !== null),
       },
     ],
     costs: [
@@ -222,6 +261,8 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
     view: (state, self) => ({ role: roleOf(state, self), leader: state.leader }),
   };
 }
+
+const isElecting = ({ phase }: State): boolean => phase === "campaigning" || phase === "deferring";
 
 function roleOf({ phase, leader, aside }: State, self: NodeId): string {
   if (aside.includes(self)) return "aside";

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { NodeId } from "../../core/protocol.ts";
+import { step } from "../../core/step.ts";
 import { type Simulation, simulation } from "../../sim/simulation.ts";
 import { type MonitoredBully, monitoredBully } from "./monitored.ts";
 
@@ -18,18 +19,20 @@ function stage(seed: number, delayMs: readonly [number, number] = [1, 50]): Simu
 const leaders = (sim: Simulation<MonitoredBully>) =>
   new Set(sim.world.alive.map((node) => sim.world.state(node).election.leader));
 
-type Deed = { at: number; node: NodeId; other: NodeId; kind: "crash" | "start" | "cut" | "mend" | "call" };
-const deeds = fc
-  .array(
-    fc.record({
-      at: fc.nat(4_000),
-      node: fc.nat(NODES - 1),
-      other: fc.nat(NODES - 1),
-      kind: fc.constantFrom<Deed["kind"]>("crash", "start", "cut", "mend", "call"),
-    }),
-    { maxLength: 12 },
-  )
-  .map((list) => list.sort((a, b) => a.at - b.at));
+type Kind = "crash" | "start" | "cut" | "mend" | "call" | "resign" | "stand";
+type Deed = { at: number; node: NodeId; other: NodeId; kind: Kind };
+const deeds = (...kinds: Kind[]) =>
+  fc
+    .array(
+      fc.record({
+        at: fc.nat(4_000),
+        node: fc.nat(NODES - 1),
+        other: fc.nat(NODES - 1),
+        kind: fc.constantFrom(...kinds),
+      }),
+      { maxLength: 12 },
+    )
+    .map((list) => list.sort((a, b) => a.at - b.at));
 
 function apply(sim: Simulation<MonitoredBully>, { at, node, other, kind }: Deed): void {
   sim.run(at);
@@ -37,8 +40,8 @@ function apply(sim: Simulation<MonitoredBully>, { at, node, other, kind }: Deed)
   if (kind === "cut" || kind === "mend") {
     if (node !== other) sim[kind](node, other);
   } else if (kind === "start") alive || sim.start(node);
-  else if (alive && kind === "crash") sim.crash(node);
-  else if (alive) sim.command(node, { type: "election", body: { type: "call" } });
+  else if (kind === "crash") alive && sim.crash(node);
+  else if (alive) sim.command(node, { type: "election", body: { type: kind } });
 }
 
 function mendAll(sim: Simulation<MonitoredBully>): void {
@@ -46,18 +49,22 @@ function mendAll(sim: Simulation<MonitoredBully>): void {
 }
 
 describe("bully with a failure detector", () => {
-  it("comes to one leader, the highest alive, whatever crashed, recovered or was cut off before", () => {
+  it.each<[string, Kind[]]>([
+    ["crashed, recovered or was cut off", ["crash", "start", "cut", "mend", "call"]],
+    ["crashed, recovered, resigned or stood again", ["crash", "start", "resign", "stand", "call"]],
+  ])("comes to one leader, the highest that is alive and stands, whatever %s before", (_what, kinds) => {
     fc.assert(
-      fc.property(fc.integer(), deeds, (seed, script) => {
+      fc.property(fc.integer(), deeds(...kinds), (seed, script) => {
         const sim = stage(seed);
         for (const deed of script) apply(sim, deed);
         mendAll(sim);
         sim.run(sim.now + SETTLE_MS);
-        if (sim.world.alive.length === 0) return;
-        expect(leaders(sim)).toEqual(new Set([Math.max(...sim.world.alive)]));
+        const standing = sim.world.alive.filter((node) => !sim.world.state(node).election.aside.includes(node));
+        if (standing.length === 0) return;
+        expect(leaders(sim)).toEqual(new Set([Math.max(...standing)]));
         expect(sim.verdict().filter(({ property }) => property.startsWith("detector"))).toEqual([]);
       }),
-      { numRuns: 150 },
+      { numRuns: 300 },
     );
   });
 
@@ -106,5 +113,22 @@ describe("bully with a failure detector", () => {
     expect(() => monitoredBully({ elction: {} } as never)).toThrow(
       'expected the options of bully to be for detector or election, got "elction"',
     );
+  });
+
+  it("knows from any message of a node that it lives: whoever is followed is watched again", () => {
+    const protocol = monitoredBully();
+    const node = { self: 2, peers: [0, 1, 3, 4] };
+    const coordinator = (from: NodeId) =>
+      ({ kind: "receive", from, message: { type: "election", body: { type: "coordinator" } } }) as const;
+    const following3 = step(protocol, node, protocol.init(2, node.peers), coordinator(3)).state;
+    expect(following3.detector.peers[4]?.status).toBe("suspected"); // Presumed, as 3 announced itself.
+    const following4 = step(protocol, node, following3, coordinator(4)).state;
+    expect(following4.detector.peers[4]?.status).toBe("trusted");
+    expect(following4.election.leader).toBe(4);
+    // Not a beat comes from 4: it is suspected again, and an election is called.
+    let state = following4;
+    for (let beat = 0; beat < 5; beat++)
+      state = step(protocol, node, state, { kind: "timeout", timer: "detector.beat" }).state;
+    expect(state.election.leader).not.toBe(4);
   });
 });

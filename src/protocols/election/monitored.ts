@@ -27,6 +27,7 @@ export function monitoredBully(options: MonitoredBullyOptions = {}): Protocol<Mo
       },
       election: {
         presumed: ({ node }, give) => give("detector", { type: "presume", node }),
+        heard: ({ node }, give) => give("detector", { type: "hear", node }),
       },
     },
     { face: "election" },

@@ -20,8 +20,10 @@ export type Heartbeat = {
   state: { beat: number; peers: Record<NodeId, Watch> };
   message: { type: "alive"; beat: number };
   timer: "beat";
-  /** Evidence from elsewhere that a node has crashed. If it is heard of again, it is restored like any other. */
-  command: { type: "presume"; node: NodeId };
+  command: /** Evidence from elsewhere that a node has crashed. If it is heard of again, it is restored like any other. */
+    | { type: "presume"; node: NodeId }
+    /** Evidence from elsewhere that it has not: as good as a beat. */
+    | { type: "hear"; node: NodeId };
   event: { type: "suspected"; node: NodeId } | { type: "restored"; node: NodeId };
 };
 
@@ -110,10 +112,18 @@ export function heartbeat(given?: Partial<HeartbeatOptions>): Protocol<Heartbeat
         const peer = state.peers[node];
         if (peer !== undefined) suspect(peer, node, ctx);
       },
+      hear(state, { node }, ctx) {
+        const peer = state.peers[node];
+        if (peer === undefined) return;
+        peer.missed = 0;
+        if (peer.status === "trusted") return;
+        peer.status = "trusted";
+        ctx.emit({ type: "restored", node });
+      },
     },
     shapes: {
       message: { alive: { beat: natural } },
-      command: { presume: { node: natural } },
+      command: { presume: { node: natural }, hear: { node: natural } },
     },
     source: "Chandra & Toueg, JACM 1996, §5",
     assumes: ["crash-recovery nodes", "partial synchrony: delays are bounded in the end"],

@@ -1,0 +1,275 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type Exploration, type ExploreOptions, explore } from "../../check/explore.ts";
+import type { NodeId, Property, Protocol } from "../../core/protocol.ts";
+import { type Stimulus, step } from "../../core/step.ts";
+import { simulation } from "../../sim/simulation.ts";
+import { storyLine } from "../../trace/story.ts";
+import { type Paxos, type PaxosOptions, paxos } from "./paxos.ts";
+
+const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
+const propose = (value: string): Paxos["command"] => ({ type: "propose", value });
+
+function stage(nodes: number, delayMs: number | readonly [number, number] = 10, seed = 1, options = {}) {
+  const story: string[] = [];
+  const sim = simulation<Paxos>({
+    protocol: paxos(options),
+    nodes: range(0, nodes - 1),
+    seed,
+    delayMs,
+    trace: (entry) => story.push(storyLine(entry)),
+  });
+  for (const node of range(0, nodes - 1)) sim.wake(node);
+  story.length = 0;
+  const decided = () => new Set(sim.world.alive.map((node) => sim.world.state(node).decided));
+  return { sim, story, decided };
+}
+
+/** Three nodes, and a postman who delivers what he is told to. */
+function postman() {
+  const protocol = paxos();
+  const node = (self: NodeId) => ({ self, peers: [0, 1, 2].filter((peer) => peer !== self) });
+  const states = [0, 1, 2].map((self) => protocol.init(self, node(self).peers));
+  const mail: { from: NodeId; to: NodeId; message: Paxos["message"] }[] = [];
+  const take = (self: NodeId, stimulus: Stimulus<Paxos>): void => {
+    const { state, effects } = step(protocol, node(self), states[self] as Paxos["state"], stimulus);
+    states[self] = state;
+    for (const effect of effects) {
+      const receivers = effect.kind === "send" ? [effect.to] : effect.kind === "broadcast" ? node(self).peers : [];
+      for (const to of receivers)
+        mail.push({ from: self, to, message: (effect as { message: Paxos["message"] }).message });
+    }
+  };
+  const deliver = (from: NodeId, to: NodeId, type: Paxos["message"]["type"]): void => {
+    const at = mail.findIndex((each) => each.from === from && each.to === to && each.message.type === type);
+    const [letter] = mail.splice(at, 1);
+    expect(letter?.message.type).toBe(type);
+    if (letter !== undefined) take(to, { kind: "receive", from, message: letter.message });
+  };
+  return { take, deliver, decided: () => states.map(({ decided }) => decided) };
+}
+
+describe("paxos: stories", () => {
+  it("one proposer, three acceptors: two round trips", async () => {
+    const { sim, story, decided } = stage(3);
+    sim.command(0, propose("x"));
+    sim.run();
+    expect(decided()).toEqual(new Set(["x"]));
+    expect(story).toContain("    40.0  node 0  says: decided value x");
+    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("stories/paxos-undisturbed.txt");
+  });
+
+  it("a second proposer finds what a majority has accepted, and proposes that", async () => {
+    const { sim, story, decided } = stage(3);
+    sim.command(0, propose("x"));
+    sim.run(15);
+    sim.cut(0, 2); // 0 asks 1 alone to accept x …
+    sim.run(25);
+    sim.crash(0); // … and is gone before it learns of it.
+    sim.run(60);
+    story.length = 0;
+    sim.command(2, propose("y"));
+    sim.run();
+    expect(decided()).toEqual(new Set(["x"]));
+    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("stories/paxos-second-proposer.txt");
+  });
+});
+
+describe("paxos: what it costs", () => {
+  it.each(range(1, 64))("N = %i: (N − 1)(N + 3) messages for an undisturbed proposal", (nodes) => {
+    const { sim, decided } = stage(nodes);
+    sim.command(0, propose("x"));
+    sim.run();
+    expect(decided()).toEqual(new Set(["x"]));
+    const others = nodes - 1;
+    expect(sim.messages.byType).toEqual(
+      nodes === 1 ? {} : { prepare: others, promise: others, accept: others, accepted: nodes * others },
+    );
+    expect(sim.messages.total).toBe(paxos().costs[0]?.messages(nodes));
+  });
+});
+
+describe("paxos: what it promises", () => {
+  const happening = fc.record({
+    at: fc.nat(400),
+    node: fc.nat(4),
+    what: fc.constantFrom("propose" as const, "crash" as const, "start" as const),
+  });
+
+  it("agreement, validity: any proposers, crashes and recoveries; termination once all are back", () => {
+    fc.assert(
+      fc.property(fc.integer(), fc.array(happening, { maxLength: 15 }), (seed, happenings) => {
+        const { sim, decided } = stage(5, [1, 40], seed);
+        const isAlive = (node: NodeId) => sim.world.alive.includes(node);
+        const proposed = new Set<string | null>();
+        const offer = (node: NodeId) => {
+          proposed.add(`by ${node}`);
+          sim.command(node, propose(`by ${node}`));
+        };
+        for (const { at, node, what } of happenings.sort((a, b) => a.at - b.at)) {
+          sim.run(at);
+          if (what === "start" && !isAlive(node)) sim.start(node);
+          if (what === "crash" && isAlive(node)) sim.crash(node);
+          if (what === "propose" && isAlive(node)) offer(node);
+        }
+        for (const node of range(0, 4)) if (!isAlive(node)) sim.start(node);
+        for (const node of range(0, 4)) offer(node);
+        sim.run();
+        expect(sim.verdict()).toEqual([]);
+        expect(decided().size).toBe(1);
+        expect(proposed).toContain([...decided()][0]);
+        const all = range(0, 4).flatMap((node) => sim.events(node).map(({ value }) => value));
+        expect(new Set(all)).toEqual(decided());
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it("a minority waits, and decides once there is a majority", () => {
+    const { sim, decided } = stage(3);
+    for (const node of [1, 2]) sim.crash(node);
+    sim.command(0, propose("x"));
+    sim.run(10_000);
+    expect(sim.verdict().map(({ property }) => property)).toEqual(["termination"]);
+    sim.start(1);
+    sim.run();
+    expect(decided()).toEqual(new Set(["x"]));
+    expect(sim.verdict()).toEqual([]);
+  });
+
+  it("an acceptor journals what it promises and accepts before it answers", () => {
+    const node = { self: 1, peers: [0, 2] };
+    const ballot = { round: 1, node: 0 };
+    const messages: Paxos["message"][] = [
+      { type: "prepare", ballot },
+      { type: "accept", proposal: { ballot, value: "x" } },
+    ];
+    const answers = messages.map((message) => {
+      const { effects } = step(paxos(), node, paxos().init(1, node.peers), { kind: "receive", from: 0, message });
+      return effects.map(({ kind }) => kind);
+    });
+    expect(answers).toEqual([
+      ["persist", "send"],
+      ["persist", "broadcast"],
+    ]);
+    const { effects } = step(paxos(), node, paxos().init(1, node.peers), { kind: "command", command: propose("x") });
+    expect(effects.map(({ kind }) => kind)).toEqual(["setTimer", "persist", "broadcast"]);
+  });
+
+  it("A2: a scheduler in which each prepare overtakes the other's accept keeps two proposers undecided for ever", () => {
+    const { take, deliver, decided } = postman();
+    take(0, { kind: "command", command: propose("x") });
+    deliver(0, 1, "prepare");
+    deliver(1, 0, "promise");
+    take(2, { kind: "command", command: propose("y") });
+    for (const round of range(1, 100)) {
+      const [late, early] = round % 2 === 1 ? [0, 2] : [2, 0];
+      deliver(early, 1, "prepare");
+      deliver(late, 1, "accept");
+      deliver(1, late, "nack");
+      deliver(1, early, "promise");
+      take(late, { kind: "timeout", timer: "retry" });
+      expect(decided()).toEqual([null, null, null]);
+    }
+  });
+
+  it("duelling proposers refuse each other, and a random back-off ends it", () => {
+    const refusals = range(1, 50).map((seed) => {
+      const { sim, decided } = stage(5, [1, 40], seed);
+      for (const node of range(0, 4)) sim.command(node, propose(`by ${node}`));
+      sim.run();
+      expect([decided().size, sim.verdict()]).toEqual([1, []]);
+      return sim.messages.byType.nack ?? 0;
+    });
+    expect(Math.min(...refusals)).toBeGreaterThan(0);
+  });
+
+  it("late and repeated messages change nothing that counts", () => {
+    const { sim } = stage(3);
+    sim.command(0, propose("x"));
+    sim.run();
+    const before = JSON.stringify(sim.world.state(0));
+    const { receive, timeout, command } = paxos();
+    const silent = { self: 0, peers: [1, 2] } as never; // Whatever it did with it would throw.
+    const state = sim.world.state(0);
+    const ballot = { round: 1, node: 0 };
+    receive.promise(state, 1, { type: "promise", ballot, accepted: null }, silent);
+    receive.nack(state, 1, { type: "nack", ballot, promised: ballot }, silent);
+    receive.accepted(state, 1, { type: "accepted", proposal: { ballot, value: "x" } }, silent);
+    timeout.retry(state, silent);
+    command.propose(state, propose("y"), silent);
+    expect(JSON.stringify(sim.world.state(0))).toBe(before);
+  });
+
+  it.each<[Partial<PaxosOptions>, string]>([
+    [{ patienceMs: 0 }, "expected paxos.patienceMs to be a finite number > 0, got 0"],
+    [{ quorum: 2 } as never, "expected paxos.quorum to be absent, got 2"],
+  ])("refuses the options %j", (options, sentence) => {
+    expect(() => paxos(options)).toThrow(sentence);
+  });
+});
+
+/** Each proposer makes one attempt of its own accord: without this bound rounds would go on for ever. */
+const once: Protocol<Paxos> = { ...paxos(), timeout: { retry: () => undefined } };
+/** A node that has lost its disk. */
+const forgetful: Protocol<Paxos> = { ...once, replay: { promised: () => undefined, accepted: () => undefined } };
+
+/** Every run in which nodes 0 and 2 propose, in round 1 or 2, and not again upon a ballot of their own. */
+const exploring = (protocol: Protocol<Paxos>, more: Partial<ExploreOptions<Paxos>> = {}) =>
+  explore<Paxos>({
+    protocol,
+    nodes: [0, 1, 2],
+    network: "fifo",
+    timers: "synchronous",
+    begin: "idle",
+    commands: ({ round, promised, proposer }, self) =>
+      self !== 1 && proposer.is === "idle" && round < 2 && promised?.node !== self ? [propose(`by ${self}`)] : [],
+    ...more,
+  });
+
+const valid: Property<Paxos> = {
+  name: "validity",
+  claim: "what is decided was proposed",
+  when: "always",
+  holds: ({ alive, state }) => alive.every((node) => [null, "by 0", "by 2"].includes(state(node).decided)),
+};
+
+/** A counterexample in words, a move each. */
+const deeds = (path: Exploration<Paxos>["path"]): string[] =>
+  path.map(({ move }) => {
+    const said = move.kind === "receive" ? ` ${move.message.type} from ${move.from}` : "";
+    return `${move.node} ${move.kind}${said}`;
+  });
+
+describe("paxos: every run of two proposers", () => {
+  const properties = [...paxos().properties, valid];
+
+  it("keeps agreement and validity", () => {
+    expect(exploring(once, { properties })).toMatchObject({ verdict: "holds", states: 48_310 });
+  });
+
+  it("keeps agreement and validity with a crash and a recovery from the journal", () => {
+    const faults = { crashes: 1, recoveries: 1 };
+    expect(exploring(once, { properties, ...faults })).toMatchObject({ verdict: "holds", states: 768_378 });
+  });
+
+  it("decides two values when an acceptor forgets what it has promised and accepted", () => {
+    const { property, path } = exploring(forgetful, { crashes: 1, recoveries: 1 });
+    expect(property?.name).toBe("agreement");
+    expect(deeds(path)).toEqual([
+      "0 command",
+      "1 receive prepare from 0",
+      "2 command",
+      "1 receive prepare from 2",
+      "1 crash",
+      "1 start",
+      "0 receive promise from 1",
+      "1 receive accept from 0", // It has promised 2 to refuse this.
+      "0 receive accepted from 1",
+      "2 receive promise from 1",
+      "1 receive accept from 2",
+      "1 receive accepted from 2",
+    ]);
+    expect(path.at(-1)?.states.map((state) => state?.decided)).toEqual(["by 0", "by 2", null]);
+  });
+});

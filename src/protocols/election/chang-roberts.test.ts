@@ -1,0 +1,250 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type ExploreOptions, explore } from "../../check/explore.ts";
+import type { NodeId } from "../../core/protocol.ts";
+import { random } from "../../core/random.ts";
+import { type Simulation, simulation } from "../../sim/simulation.ts";
+import { storyLine } from "../../trace/story.ts";
+import { type ChangRoberts, type ChangRobertsOptions, changRoberts } from "./chang-roberts.ts";
+
+interface Setting {
+  ring: readonly NodeId[];
+  delayMs?: number | readonly [number, number];
+  seed?: number;
+  trace?: string[];
+}
+
+/** Nodes on a ring that have been running idly. */
+function stage({ ring, delayMs = 10, seed = 1, trace }: Setting): Simulation<ChangRoberts> {
+  const sim = simulation<ChangRoberts>({
+    protocol: changRoberts({ ring }),
+    nodes: ring,
+    seed,
+    delayMs,
+    ...(trace === undefined ? {} : { trace: (entry) => trace.push(storyLine(entry)) }),
+  });
+  for (const node of ring) sim.wake(node);
+  if (trace !== undefined) trace.length = 0;
+  return sim;
+}
+
+/** How many messages an election takes that these callers call at once. */
+function cost(ring: readonly NodeId[], callers: readonly NodeId[]): number {
+  const sim = stage({ ring });
+  for (const node of callers) sim.command(node, { type: "call" });
+  sim.run();
+  expect(sim.violations).toEqual([]);
+  expect(leaders(sim)).toEqual(new Set([Math.max(...ring)]));
+  return sim.messages.total;
+}
+
+const leaders = (sim: Simulation<ChangRoberts>) =>
+  new Set(sim.world.alive.map((node) => sim.world.state(node).elected));
+const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
+const mean = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0) / numbers.length;
+const harmonic = (nodes: number): number => range(1, nodes).reduce((sum, k) => sum + 1 / k, 0);
+
+function permutations(items: readonly number[]): number[][] {
+  if (items.length === 0) return [[]];
+  return items.flatMap((item, i) => permutations(items.toSpliced(i, 1)).map((rest) => [item, ...rest]));
+}
+
+function shuffled(nodes: number, source: { bits(): number }): number[] {
+  const drawn = range(0, nodes - 1).map((node) => ({ node, at: source.bits() }));
+  return drawn.sort((a, b) => a.at - b.at).map(({ node }) => node);
+}
+
+/** Every ring of N nodes. A ring has no beginning, so the highest may as well stand first. */
+const rings = (nodes: number): number[][] => permutations(range(0, nodes - 2)).map((rest) => [nodes - 1, ...rest]);
+
+describe("chang-roberts: the worked example of the catalogue", () => {
+  it("on the ring 1, 15, 9, 4, 3, 17, 24 node 1 notices that 28 has crashed: 24 is elected", async () => {
+    const story: string[] = [];
+    const sim = stage({ ring: [1, 15, 9, 4, 3, 17, 24], trace: story });
+    sim.command(1, { type: "call" });
+    sim.run();
+    expect(leaders(sim)).toEqual(new Set([24]));
+    // 6 to reach 24, 7 for its lap, 7 elected: 3N − 1, since node 1 stands just after the highest.
+    expect(sim.messages.byType).toEqual({ election: 13, elected: 7 });
+    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("stories/chang-roberts-ring-of-seven.txt");
+  });
+
+  it("with several callers the lower ids are swallowed", async () => {
+    const story: string[] = [];
+    const sim = stage({ ring: [1, 15, 9, 4, 3, 17, 24], trace: story });
+    for (const caller of [9, 4, 17]) sim.command(caller, { type: "call" });
+    sim.run();
+    expect(leaders(sim)).toEqual(new Set([24]));
+    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("stories/chang-roberts-three-callers.txt");
+  });
+});
+
+describe("chang-roberts: what it costs", () => {
+  it.each(range(2, 64))("N = %i: 2N and 3N − 1 for one caller, N(N + 1)/2 + N and 3N − 1 for all", (nodes) => {
+    const ascending = range(1, nodes);
+    const measured = [
+      cost(ascending, [nodes]),
+      cost(ascending, [1]),
+      cost([...ascending].reverse(), ascending),
+      cost(ascending, ascending),
+    ];
+    expect(measured).toEqual([2 * nodes, 3 * nodes - 1, (nodes * (nodes + 1)) / 2 + nodes, 3 * nodes - 1]);
+    expect(measured).toEqual(changRoberts().costs.map(({ messages }) => messages(nodes)));
+  });
+
+  it.each(range(2, 7))(
+    "N = %i, one caller, every ring: 2N at best, 2.5N − 0.5 in the mean, 3N − 1 at worst",
+    (nodes) => {
+      const costs = rings(nodes).flatMap((ring) => ring.map((caller) => cost(ring, [caller])));
+      expect(Math.min(...costs)).toBe(2 * nodes);
+      expect(mean(costs)).toBe(2.5 * nodes - 0.5);
+      expect(Math.max(...costs)).toBe(3 * nodes - 1);
+    },
+  );
+
+  it.each(range(2, 7))("N = %i, all call, every ring: 3N − 1, N·H(N) + N, N(N + 1)/2 + N", (nodes) => {
+    const costs = rings(nodes).map((ring) => cost(ring, ring));
+    expect(Math.min(...costs)).toBe(3 * nodes - 1);
+    expect(mean(costs)).toBeCloseTo(nodes * harmonic(nodes) + nodes, 9);
+    expect(Math.max(...costs)).toBe((nodes * (nodes + 1)) / 2 + nodes);
+  });
+
+  it("N = 1,000, all call, random rings: the mean is within 1 % of N·H(N) + N", () => {
+    const nodes = 1_000;
+    const source = random(1);
+    const measured = range(1, 40).flatMap(() => {
+      const ring = shuffled(nodes, source);
+      // Each ring in both directions: what is dear in one is cheap in the other, so the mean settles sooner.
+      return [ring, ring.toReversed()].map((each) => {
+        // Properties look at every node after every step; here only the messages count.
+        const protocol = { ...changRoberts({ ring: each }), properties: [] };
+        const sim = simulation<ChangRoberts>({ protocol, nodes: each, seed: 1, delayMs: 1 });
+        for (const node of each) sim.wake(node);
+        for (const node of each) sim.command(node, { type: "call" });
+        sim.run();
+        return sim.messages.total;
+      });
+    });
+    const ratio = mean(measured) / (nodes * harmonic(nodes) + nodes);
+    expect(Math.abs(ratio - 1)).toBeLessThan(0.01);
+  });
+});
+
+describe("chang-roberts: what it promises", () => {
+  it("E1, E2: any ring, any callers, up to N at once and again: the highest is elected", () => {
+    const calls = fc.array(fc.record({ place: fc.nat(7), at: fc.nat(300) }), { minLength: 1, maxLength: 12 });
+    fc.assert(
+      fc.property(fc.integer(), fc.integer({ min: 1, max: 8 }), calls, (seed, nodes, calling) => {
+        const ring = shuffled(nodes, random(seed));
+        const sim = stage({ ring, seed, delayMs: [1, 40] });
+        for (const { place, at } of calling.sort((a, b) => a.at - b.at)) {
+          sim.run(at);
+          sim.command(ring[place % nodes] as NodeId, { type: "call" });
+        }
+        sim.run();
+        expect(sim.violations).toEqual([]);
+        expect(leaders(sim)).toEqual(new Set([nodes - 1]));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it("a crash during the election leaves it unfinished: E2 is violated, participants wait for ever", async () => {
+    const story: string[] = [];
+    const sim = stage({ ring: [0, 1, 2, 3], trace: story });
+    sim.command(0, { type: "call" });
+    sim.run(15);
+    sim.crash(3);
+    sim.run();
+    expect(sim.violations.map(({ property }) => property)).toEqual(["E2 liveness"]);
+    expect(sim.world.alive.map((node) => sim.world.state(node).part)).toEqual([
+      "participant",
+      "participant",
+      "participant",
+    ]);
+    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("stories/chang-roberts-crash.txt");
+  });
+
+  it("a call while an election goes on, and an announcement that has gone round, change nothing", () => {
+    const sim = stage({ ring: [0, 1, 2] });
+    sim.command(0, { type: "call" });
+    const before = JSON.stringify(sim.world.state(0));
+    const { command, receive } = changRoberts();
+    const silent = { self: 0, peers: [1, 2] } as never; // Whatever it did with it would throw.
+    command.call(sim.world.state(0), { type: "call" }, silent);
+    receive.elected(sim.world.state(0), 2, { type: "elected", id: 0 }, silent);
+    expect(JSON.stringify(sim.world.state(0))).toBe(before);
+  });
+
+  it("alone on the ring a node elects itself, without a message", () => {
+    const sim = stage({ ring: [5] });
+    sim.command(5, { type: "call" });
+    expect([leaders(sim), sim.messages.total]).toEqual([new Set([5]), 0]);
+  });
+
+  it("without a ring given, ids ascend clockwise", () => {
+    const { init } = changRoberts();
+    expect(
+      [1, 4, 9].map(
+        (node, _, all) =>
+          init(
+            node,
+            all.filter((peer) => peer !== node),
+          ).next,
+      ),
+    ).toEqual([4, 9, 1]);
+  });
+
+  it.each<[Partial<ChangRobertsOptions>]>([[{ ring: [0, 1] }], [{ ring: [0, 1, 3] }], [{ ring: [0, 1, 2, 1] }]])(
+    "refuses %j for the nodes 0, 1, 2",
+    (options) => {
+      const init = () => changRoberts(options).init(2, [0, 1]);
+      expect(init).toThrow("expected chang-roberts.ring to be every node once, got [0,1");
+    },
+  );
+});
+
+/** Every run in which each node may call as long as it knows nobody. */
+const exploring = (nodes: number, more: Partial<ExploreOptions<ChangRoberts>> = {}) =>
+  explore<ChangRoberts>({
+    protocol: changRoberts({ ring: range(0, nodes - 1).map((place) => (5 * place + 3) % nodes) }),
+    nodes: range(0, nodes - 1),
+    network: "fifo",
+    timers: "free",
+    begin: "idle",
+    commands: ({ part, elected }) => (part === "participant" || elected !== null ? [] : [{ type: "call" }]),
+    ...more,
+  });
+
+describe("chang-roberts: every run", () => {
+  // 8 nodes: exactly SPIN's count for the textbook's transition system.
+  it.each([
+    [4, 63],
+    [6, 2_206],
+    [8, 7_060],
+  ] as const)("of %i nodes keeps E1 and E2", (nodes, states) => {
+    expect(exploring(nodes)).toMatchObject({ verdict: "holds", states });
+  });
+
+  it("on links without order E2 is violated: an announcement overtakes a candidate, and a node takes part for ever", () => {
+    const { verdict, property, path } = exploring(4, { network: "bag" });
+    expect([verdict, property?.name]).toEqual(["violated", "E2 liveness"]);
+    expect(path.at(-1)?.states.map((state) => [state?.part, state?.elected])).toEqual([
+      ["non-participant", 3],
+      ["participant", null],
+      ["non-participant", 3],
+      ["non-participant", 3],
+    ]);
+  });
+
+  it("with one crash E2 is violated, with one lost message too", () => {
+    for (const [faults, last] of [
+      [{ crashes: 1 }, "2 crash"],
+      [{ losses: 1 }, "2 lose"],
+    ] as const) {
+      const { property, path } = exploring(3, faults);
+      expect(property?.name).toBe("E2 liveness");
+      expect(path.map(({ move }) => `${move.node} ${move.kind}`)).toEqual(["0 command", last]);
+    }
+  });
+});
