@@ -79,6 +79,7 @@ export function pingPongHost(options: {
       0: { host: "127.0.0.1", port: ports[0] },
       1: { host: "127.0.0.1", port: ports[1] },
     },
+    protocol: protocol.name,
     shape: variants<Message>(protocol.shapes.message),
     gate: faultGate(),
     counts: newCounts(),

@@ -48,7 +48,8 @@ async function run(words: readonly string[]): Promise<number> {
     return 0;
   }
   try {
-    await root.parseAsync(words, { from: "user" });
+    const [first, ...rest] = words;
+    await root.parseAsync(first === "help" ? [...rest, "--help"] : words, { from: "user" });
     return 0;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return 0; // --help and --version

@@ -40,7 +40,8 @@ const EXAMPLE = `
 Example:
   $ cat demo.json
   { "cluster": "demo", "protocol": "bully",
-    "members": { "0": { "address": "127.0.0.1:7401", "admin": "127.0.0.1:7501" }, "1": "127.0.0.1:7402" } }
+    "members": { "0": { "address": "127.0.0.1:7401", "admin": "127.0.0.1:7501" },
+                 "1": { "address": "127.0.0.1:7402", "admin": "127.0.0.1:7502" } } }
   $ coterie node --config demo.json --id 0
   {"event":"listening","id":0,"pid":4711,"address":"127.0.0.1:7401","admin":"http://127.0.0.1:7501"}
 
@@ -54,7 +55,8 @@ The config file:
   limits    maxFrameBytes, maxQueueBytes, handshakeTimeoutMs, maxStrangers
   adminExposed  true to let admin pages, which have no password, listen beyond this machine
 
-Exit codes: 0 stopped as asked, 1 the member failed, 2 wrong arguments, bad config, a taken port.`;
+Exit codes: 0 stopped as asked, 1 the member failed, 2 wrong arguments, bad config, an address or a file it
+cannot use.`;
 
 async function run(options: NodeOptions): Promise<void> {
   const config = readConfig(options.config);
@@ -100,11 +102,16 @@ function whenToStop(supervised: boolean): Promise<void> {
   });
 }
 
-/** Somebody chose that port, or named that file: it is for them to choose another. */
+/** What is wrong with an address or a file that somebody wrote into the config: it is for them to write another. */
+const CALLERS_CODES = [
+  ...["EADDRINUSE", "EADDRNOTAVAIL", "EACCES", "ENOTFOUND", "EAI_AGAIN"],
+  ...["ENOENT", "EISDIR", "ENOTDIR"],
+];
+
 function isForTheCaller(error: unknown): error is EnvironmentError {
   if (!(error instanceof EnvironmentError)) return false;
   const { code } = (error.cause ?? {}) as NodeJS.ErrnoException;
-  return code === "EADDRINUSE" || code === "EACCES" || code === "ENOENT" || code === "EADDRNOTAVAIL";
+  return code !== undefined && CALLERS_CODES.includes(code);
 }
 
 function logTo(stream: NodeJS.WriteStream, asJson: boolean): Log {

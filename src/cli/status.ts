@@ -8,7 +8,7 @@ import { exchange } from "../cluster/http-exchange.ts";
 import type { ClusterNodeStatus, ClusterStatus } from "../cluster/local-cluster.ts";
 import { EnvironmentError, UsageError } from "../core/errors.ts";
 import { adminUrl, DEFAULT_PORT } from "./arguments.ts";
-import { type Paint, paintFor, table } from "./terminal.ts";
+import { list, type Paint, paintFor, table } from "./terminal.ts";
 
 const DEFAULT_ADMIN = `http://127.0.0.1:${DEFAULT_PORT}`;
 const PATIENCE_MS = 2_000;
@@ -20,7 +20,11 @@ interface StatusOptions {
 }
 
 /** One row: what `up` says of a node, or what can be known of it from afar. */
-type Row = Omit<ClusterNodeStatus, "process"> & { readonly process: ClusterNodeStatus["process"] | "unknown" };
+interface Row extends Omit<ClusterNodeStatus, "process" | "admin"> {
+  readonly process: ClusterNodeStatus["process"] | "unknown";
+  /** Null where the config does not say it: only who reads the member's output knows the port that it got. */
+  readonly admin: string | null;
+}
 type Status = Omit<ClusterStatus, "nodes"> & { readonly nodes: readonly Row[] };
 
 export function statusCommand(): Command {
@@ -28,7 +32,7 @@ export function statusCommand(): Command {
     .summary("who is alive in a cluster, and who leads")
     .description("Asks a cluster's members how they are.")
     .option("--admin <url>", `the pages of \`coterie up\` (default: ${DEFAULT_ADMIN})`, adminUrl)
-    .option("--config <file>", "ask the members of this config file, at their admin addresses, instead")
+    .option("--config <file>", "ask the members of this config file instead, each at the admin address it has there")
     .option("--json", "print the answer as JSON")
     .addHelpText("after", EXPLANATION)
     .action(status);
@@ -41,7 +45,11 @@ Example:
   0     4711  running  follower  1       -
   1     4712  running  leader    1       -
 
+With --config, a member can be asked only if its entry in the config has an admin address:
+  "members": { "0": { "address": "127.0.0.1:7401", "admin": "127.0.0.1:7501" }, … }
+
 With --json: { "cluster", "protocol", "nodes": [{ "id", "pid", "alive", "leader", "term", "role", "process", "address", "admin" }] }
+"admin" is null where the config does not give it.
 Exit codes: 0 ok; 1 if nobody answers, or if those alive do not name the same leader; 2 wrong arguments.`;
 
 async function status(options: StatusOptions): Promise<void> {
@@ -53,7 +61,13 @@ async function status(options: StatusOptions): Promise<void> {
       : await fromMembers(readConfig(options.config));
   process.stdout.write(options.json === true ? `${JSON.stringify(found)}\n` : picture(found, paintFor(process.stdout)));
   const alive = found.nodes.filter((node) => node.alive);
-  if (alive.length === 0) throw new EnvironmentError("nobody-alive", "no member answers: is the cluster running?");
+  const hidden = found.nodes.filter(({ admin }) => admin === null).map(({ id }) => id);
+  const hint = `the config does not say where to ask ${hidden.length === 1 ? "member" : "members"} ${list(hidden)}: give each member an admin address in the config`;
+  if (alive.length === 0) {
+    const why = hidden.length === 0 ? "is the cluster running?" : hint;
+    throw new EnvironmentError("nobody-alive", `no member answers: ${why}`);
+  }
+  if (hidden.length > 0) process.stderr.write(`coterie: ${hint}\n`);
   const leaders = new Set(alive.map(({ leader }) => leader));
   if (leaders.size > 1)
     throw new EnvironmentError("no-agreement", `the members do not agree on a leader: ${opinions(alive)}`);
@@ -91,9 +105,8 @@ async function fromUp(admin: string): Promise<Status> {
 async function fromMembers({ cluster, protocol, members }: ClusterConfig): Promise<Status> {
   const nodes = Object.entries(members).map(async ([key, member]): Promise<Row> => {
     const id = Number(key);
-    const admin = `http://${formatHostPort(member.admin)}`;
-    // A port that the system chose is known only to whoever reads the member's output.
-    const answer = member.admin.port === 0 ? null : await askStatus(admin, id, PATIENCE_MS);
+    const admin = member.admin.port === 0 ? null : `http://${formatHostPort(member.admin)}`;
+    const answer = admin === null ? null : await askStatus(admin, id, PATIENCE_MS);
     const known = answer?.cluster === cluster ? answer : null;
     const { pid = null, leader = null, term = null, role = null } = known ?? {};
     const alive = known !== null;
@@ -130,7 +143,8 @@ function picture({ nodes }: Status, paint: Paint): string {
   return `${lines.join("\n")}\n`;
 }
 
-function stateOf({ alive, process }: Row): string {
+function stateOf({ alive, process, admin }: Row): string {
+  if (admin === null) return "no admin address";
   return !alive && (process === "running" || process === "unknown") ? "no answer" : process;
 }
 

@@ -28,6 +28,8 @@ export interface TextReportOptions {
   readonly protocol: string;
   readonly studio: string | null;
   readonly admin: string;
+  /** The base port as it was asked for: 0 for any. */
+  readonly port: number;
   readonly restart?: true;
 }
 
@@ -35,21 +37,24 @@ export function textReport(options: TextReportOptions): Report {
   const paint = paintFor(process.stdout);
   const say = (text: string): void => void process.stdout.write(`${text}\n`);
   let leader: NodeId | null = null;
+  let everybody: readonly NodeId[] = [];
   let isStopping = false;
   return {
     tell(event) {
       if (isStopping) return; // That every member ends now is no news.
       if (event.event === "ready") {
         ({ leader } = event);
+        everybody = event.nodes.map(({ id }) => id);
         return say(welcome(event, options, paint));
       }
       if (event.event === "leader") {
         if (event.leader === leader) return;
         ({ leader } = event);
       }
+      if (event.event === "disagreement") leader = null; // Whoever leads them out of it is news, whoever led before.
       isStopping = event.event === "stopping";
       if (isStopping && process.stdout.isTTY) say(""); // The terminal has just written ^C.
-      say(`${paint("dim", clock())}  ${sentence(event, paint)}`);
+      say(`${paint("dim", clock())}  ${sentence(event, everybody, paint)}`);
     },
     log: logLine(paintFor(process.stderr)),
   };
@@ -87,12 +92,13 @@ function welcome({ nodes, leader }: EventNamed<"ready">, options: TextReportOpti
 function suggestions(
   nodes: EventNamed<"ready">["nodes"],
   leader: NodeId | null,
-  { studio, restart }: TextReportOptions,
+  { studio, restart, port }: TextReportOptions,
   admin: string,
   paint: Paint,
 ): string[] {
   const victim = nodes.find(({ id }) => id === leader) ?? nodes[0];
   const told = admin.endsWith(`:${DEFAULT_PORT}`) ? "" : ` --admin ${admin}`;
+  const same = port === DEFAULT_PORT ? "" : ` --port ${port}`;
   const rows = [
     [
       `  kill -9 ${victim?.pid}`,
@@ -100,12 +106,16 @@ function suggestions(
     ],
     [`  npx coterie status${told}`, "who is alive, and who leads"],
     ...(studio === null ? [] : [["  open the studio", "press Kill, pause a member, cut a link, split the cluster"]]),
-    ...(restart ? [] : [["  npx coterie up --restart", "the dead come back by themselves"]]),
+    ...(restart ? [] : [[`  npx coterie up --restart${same}`, "next time: the dead come back by themselves"]]),
   ];
   return table(rows, (cell, _row, column) => (column === 0 ? paint("cyan", cell) : cell));
 }
 
-function sentence(event: Exclude<LifecycleEvent, { event: "ready" }>, paint: Paint): string {
+function sentence(
+  event: Exclude<LifecycleEvent, { event: "ready" }>,
+  everybody: readonly NodeId[],
+  paint: Paint,
+): string {
   switch (event.event) {
     case "started":
       return `${paint("green", `node ${event.node} started`)}, pid ${event.pid}`;
@@ -117,6 +127,13 @@ function sentence(event: Exclude<LifecycleEvent, { event: "ready" }>, paint: Pai
       return `${paint("red", `node ${event.node} ${howItEnded(event)}`)}${whatNow(event)}`;
     case "leader":
       return `${paint("bold", `★ node ${event.leader} leads`)}${followers(event)}`;
+    case "disagreement":
+      return paint("yellow", `no agreement: ${event.opinions.map(opinion).join("; ")}`);
+    case "network":
+      return paint(
+        event.act.type === "mend" || event.act.type === "heal" ? "green" : "yellow",
+        network(event, everybody),
+      );
     case "stopping":
       return "stopping every member";
   }
@@ -134,6 +151,28 @@ function whatNow({ restartInMs }: EventNamed<"exited">): string {
 function followers({ leader, agreed }: EventNamed<"leader">): string {
   const others = agreed.filter((node) => node !== leader);
   return others.length === 0 ? "" : `, and ${list(others)} ${others.length === 1 ? "follows" : "follow"}`;
+}
+
+function opinion({ leader, nodes }: EventNamed<"disagreement">["opinions"][number]): string {
+  return `${list(nodes)} ${nodes.length === 1 ? "follows" : "follow"} ${leader ?? "nobody"}`;
+}
+
+function network({ act, dropRate, delayMs: [min, max] }: EventNamed<"network">, everybody: readonly NodeId[]): string {
+  switch (act.type) {
+    case "cut":
+      return `the link between ${list(act.nodes)} is cut`;
+    case "mend":
+      return `the link between ${list(act.nodes)} is mended`;
+    case "split": {
+      const alone = everybody.filter((node) => !act.groups.flat().includes(node)).map((node) => [node]);
+      const groups = [...act.groups.filter((group) => group.length > 0), ...alone];
+      return groups.length === 1 ? "every link is mended" : `the network is split: ${groups.map(list).join(" | ")}`;
+    }
+    case "heal":
+      return "the network is whole, and nothing is dropped or delayed";
+    case "weather":
+      return `of all messages ${Math.round(dropRate * 100)} % are dropped, the others delayed by ${min} to ${max} ms`;
+  }
 }
 
 function clock(): string {

@@ -56,6 +56,8 @@ and then, as things happen,
   { "event": "leader", "leader", "agreed": [id, …] }   every running member agrees on it, and it runs
   { "event": "exited", "node", "pid", "signal", "code", "restartInMs" }
   { "event": "started" | "paused" | "resumed", "node", "pid" }
+  { "event": "disagreement", "opinions": [{ "leader": id | null, "nodes": [id, …] }] }   for more than 0.3 s
+  { "event": "network", "act": { "type": "cut", … }, "cuts": [[from, to], …], "dropRate", "delayMs": [min, max] }   links or weather changed
   { "event": "stopping" }
 GET {admin}/status answers
   { "cluster", "protocol", "nodes": [{ "id", "pid", "alive", "leader", "term", "role", "process", "address", "admin" }] }

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../core/errors.ts";
+import { protocolNames } from "../protocols/index.ts";
 import { parseConfig, readConfig } from "./config.ts";
 
 const sound = { cluster: "demo", protocol: "bully", members: { 0: "127.0.0.1:7401", 1: "127.0.0.1:7402" } };
@@ -63,7 +64,11 @@ describe("is refused with the path of the field", () => {
     ["no cluster", { cluster: undefined }, "expected cluster to be a name, got undefined"],
     ["an empty name", { cluster: "" }, 'expected cluster to be a name, got ""'],
     ["an unknown field", { member: {} }, "expected member to be absent, got {}"],
-    ["an unknown protocol", { protocol: "x" }, 'expected the protocol to be one of bully, heartbeat, got "x"'],
+    [
+      "an unknown protocol",
+      { protocol: "x" },
+      `expected the protocol to be one of ${protocolNames.join(", ")}, got "x"`,
+    ],
     ["options that are none", { options: [] }, "expected options to be an object, got []"],
     ["an unknown option", { options: { detector: { beat: 1 } } }, "expected heartbeat.beat to be absent, got 1"],
     ["no member", { members: {} }, "expected members to be 1 to 128 members, got 0"],
@@ -144,4 +149,21 @@ test("a file that is not there or not JSON is named", () => {
   );
   const source = join(import.meta.dirname, "config.ts");
   expect(() => readConfig(source)).toThrow(`${source}: expected JSON: `);
+});
+
+test("members of different machines may have the same admin port on their own loopback", () => {
+  const member = (host: string) => ({ address: `${host}:7100`, admin: "127.0.0.1:7200" });
+  const members = { 0: member("10.0.0.1"), 1: member("10.0.0.2") };
+  expect(refusal({ ...sound, members, tls: "off" })).toBe("accepted");
+  const here = {
+    0: { address: "127.0.0.1:7100", admin: "127.0.0.1:7200" },
+    1: { address: "127.0.0.1:7101", admin: "127.0.0.1:7200" },
+  };
+  expect(refusal({ ...sound, members: here })).toContain("members.1.admin");
+});
+
+test("a protocol with a journal is refused while real processes have none", () => {
+  expect(refusal({ ...sound, protocol: "paxos" })).toBe(
+    "expected a protocol without a journal, got paxos: real processes have no journal on disk yet",
+  );
 });

@@ -5,7 +5,8 @@ import { z } from "zod";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { protocolNamed } from "../protocols/index.ts";
-import type { Limits } from "../runtime/transport/limits.ts";
+import { requireNoJournal } from "../runtime/host.ts";
+import { type Limits, limitsWith } from "../runtime/transport/limits.ts";
 import { firstProblem } from "./first-problem.ts";
 import { formatHostPort, type HostPort, isLoopback, parseHostPort } from "./host-port.ts";
 
@@ -112,7 +113,8 @@ export function parseConfig(value: unknown, folder: string): ClusterConfig {
   if (!parsed.success) throw refusal(firstProblem(parsed.error, value, "the config"));
   const file = parsed.data;
   requireSoundMembers(file);
-  protocolNamed(file.protocol).live(file.options); // Refuses options that it does not know.
+  requireNoJournal(protocolNamed(file.protocol).live(file.options)); // Which refuses options that it does not know.
+  limitsWith(file.limits as Partial<Limits>); // Refuses what is too small.
   const { cluster, protocol, options, members, limits } = file;
   return { cluster, protocol, options, members, tls: tlsFiles(file.tls, folder), limits: limits as Partial<Limits> };
 }
@@ -131,7 +133,9 @@ function requireSoundMembers({ members, tls, adminExposed }: ConfigFile): void {
         `${unexpected(`members.${id}.admin`, "a loopback address", formatHostPort(admin))}: admin pages have no password; "adminExposed": true shows them to a trusted network`,
       );
     claim(owners, address, `members.${id}.address`);
-    if (admin.port !== 0) claim(owners, admin, `members.${id}.admin`);
+    // Each machine has a loopback of its own: members of different machines may use the same port there.
+    const isApart = isLoopback(admin.host) && !isLoopback(address.host);
+    if (admin.port !== 0 && !isApart) claim(owners, admin, `members.${id}.admin`);
   }
 }
 

@@ -1,10 +1,8 @@
 /** Addresses as people write them: `host:port`, an IPv6 address in brackets. */
 import { BlockList, isIP, isIPv4, isIPv6 } from "node:net";
+import type { HostPort } from "../runtime/host-port.ts";
 
-export interface HostPort {
-  readonly host: string;
-  readonly port: number;
-}
+export { formatHostPort, type HostPort } from "../runtime/host-port.ts";
 
 export const MAX_PORT = 65_535;
 
@@ -19,10 +17,6 @@ export function parseHostPort(text: string): HostPort | null {
   const host = bracketed ?? plain ?? "";
   const sound = bracketed !== undefined ? isIPv6(host) : isName(host);
   return sound && port <= MAX_PORT ? { host, port } : null;
-}
-
-export function formatHostPort({ host, port }: HostPort): string {
-  return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 const loopback = new BlockList();

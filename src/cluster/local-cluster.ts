@@ -9,15 +9,19 @@ import { askStatus, postCommand } from "./admin-client.ts";
 import type { ClusterConfig } from "./config.ts";
 import type { Act, ClusterPicture, NetworkPicture, NodePicture } from "./feed.ts";
 import { formatHostPort } from "./host-port.ts";
-import { agreementOf, isSettled } from "./local/agreement.ts";
+import { agreementOf, isLeaderless, isSettled, opinionsOf } from "./local/agreement.ts";
 import type { Caretaker } from "./local/caretaker.ts";
+import { DisagreementWatch } from "./local/disagreement-watch.ts";
 import type { LifecycleEvent } from "./local/lifecycle.ts";
 import { LocalMember, type Surroundings } from "./local/local-member.ts";
 import type { Launch } from "./local/member-process.ts";
 import { RecentTrace } from "./local/recent-trace.ts";
+import { RegularLooks } from "./local/regular-looks.ts";
 import { lookEveryMs, stoppedAmong } from "./local/stopped-processes.ts";
 import { calmNetwork, faultsOf, type NetworkAct, networkAfter } from "./local/wanted-network.ts";
 
+/** When all agree for so long that nobody leads, the protocol waits for somebody to call an election. */
+const LEADERLESS_FOR_MS = 1_500;
 const READY_WITHIN_MS = 15_000;
 /** A large cluster shares the machine's few cores while it starts. */
 const READY_WITHIN_MS_PER_MEMBER = 1_000;
@@ -72,8 +76,9 @@ export class LocalCluster {
   /** Nothing is told before that. */
   private wasReady = false;
   private stopped: Promise<void> | null = null;
-  private watch: NodeJS.Timeout | undefined;
-  private looking: Promise<void> = Promise.resolve();
+  /** Looks which processes are paused. */
+  private readonly looks = new RegularLooks(() => this.look(), lookEveryMs);
+  private readonly disagreement = new DisagreementWatch((opinions) => this.tell({ event: "disagreement", opinions }));
 
   constructor(private readonly options: LocalClusterOptions) {
     const { config, launch, restarts, log } = options;
@@ -82,8 +87,8 @@ export class LocalCluster {
       restarts,
       log,
       tell: (event) => this.tell(event),
-      record: (entry, line) => {
-        this.trace.add(entry.at, line);
+      record: (line) => {
+        this.trace.add(line);
         this.notify();
       },
       changed: () => this.changed(),
@@ -113,10 +118,11 @@ export class LocalCluster {
    */
   async start(): Promise<boolean> {
     for (const member of this.members.values()) member.start();
-    this.watch = setInterval(() => void this.look(), lookEveryMs);
+    this.looks.start();
     const withinMs = Math.max(READY_WITHIN_MS, READY_WITHIN_MS_PER_MEMBER * this.members.size);
     const deadline = Date.now() + withinMs;
-    while (this.phase === "starting" && !isSettled(this.picture.nodes)) {
+    let leaderlessAt = Number.POSITIVE_INFINITY;
+    while (this.phase === "starting" && !isSettled(this.picture.nodes) && Date.now() < leaderlessAt) {
       const dead = this.picture.nodes.find(({ process }) => process === "exited");
       if (dead !== undefined)
         throw new EnvironmentError(
@@ -124,7 +130,10 @@ export class LocalCluster {
           `the cluster did not become ready because of node ${dead.id}: ${dead.exit}; its log says why`,
         );
       if (Date.now() > deadline) throw new EnvironmentError("not-ready", this.whatIsMissing(withinMs));
-      await this.nextChange(deadline - Date.now());
+      leaderlessAt = isLeaderless(this.picture.nodes)
+        ? Math.min(leaderlessAt, Date.now() + LEADERLESS_FOR_MS)
+        : Number.POSITIVE_INFINITY;
+      await this.nextChange(Math.min(deadline, leaderlessAt) - Date.now());
     }
     if (this.phase !== "starting") return false;
     this.phase = "ready";
@@ -138,7 +147,7 @@ export class LocalCluster {
   /** Asks every member at once how it is. */
   async status(): Promise<ClusterStatus> {
     const { cluster, protocol } = this.options.config;
-    await this.look(); // Who is paused cannot answer: there is no need to wait for it.
+    await this.looks.now(); // Who is paused cannot answer: there is no need to wait for it.
     const nodes = [...this.members.values()].map(async (member): Promise<ClusterNodeStatus> => {
       const { id, address, admin } = member;
       const canAnswer = member.state === "running" || member.state === "starting";
@@ -188,12 +197,13 @@ export class LocalCluster {
   private async stopAll(): Promise<void> {
     this.tell({ event: "stopping" });
     this.phase = "stopping";
+    this.disagreement.stop();
     this.changed();
     for (const member of this.members.values()) member.stop("SIGTERM");
     await this.until(() => this.isGone(), STOP_WITHIN_MS);
     this.kill();
     await this.until(() => this.isGone(), KILL_WITHIN_MS);
-    clearInterval(this.watch);
+    this.looks.stop();
   }
 
   private isGone(): boolean {
@@ -210,7 +220,7 @@ export class LocalCluster {
     const deadline = Date.now() + ACT_WITHIN_MS;
     while (!isDone(member.state) && Date.now() < deadline) {
       await sleep(LOOK_AGAIN_MS);
-      await this.look();
+      await this.looks.now();
     }
   }
 
@@ -228,7 +238,9 @@ export class LocalCluster {
   private async changeNetwork(act: NetworkAct): Promise<void> {
     const named = act.type === "cut" || act.type === "mend" ? act.nodes : act.type === "split" ? act.groups.flat() : [];
     for (const node of named) this.memberNamed(node);
+    const before = JSON.stringify(this.network);
     this.network = networkAfter(this.network, act, [...this.members.keys()]);
+    if (JSON.stringify(this.network) !== before) this.tell({ event: "network", act, ...this.network });
     this.changed();
     const told = Promise.all([...this.members.values()].map((member) => member.tellFaults()));
     await Promise.race([told, sleep(ACT_WITHIN_MS, undefined, { ref: false })]);
@@ -240,13 +252,7 @@ export class LocalCluster {
     throw new UsageError("unknown-node", unexpected("the node", `one of ${[...this.members.keys()].join(", ")}`, node));
   }
 
-  /** Looks which processes are paused. One look after the other, so that an older one cannot correct a newer one. */
-  private look(): Promise<void> {
-    this.looking = this.looking.then(() => this.lookOnce());
-    return this.looking;
-  }
-
-  private async lookOnce(): Promise<void> {
+  private async look(): Promise<void> {
     const alive = [...this.members.values()].flatMap((member) => {
       const { pid } = member;
       return pid === null ? [] : [{ member, pid }];
@@ -264,6 +270,7 @@ export class LocalCluster {
     if (this.phase === "ready") {
       this.leader = agreement?.leader ?? null;
       if (isNews) this.tell({ event: "leader", ...agreement });
+      this.disagreement.note(opinionsOf(nodes));
     }
     this.notify();
     for (const resolve of this.waiting.splice(0)) resolve();

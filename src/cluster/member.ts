@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
+import { canonical } from "../core/plain.ts";
 import type { NodeId, Vocabulary } from "../core/protocol.ts";
 import { type ShapeNode, type Shapes, variants } from "../core/shape.ts";
 import { protocolNamed } from "../protocols/index.ts";
@@ -10,9 +11,11 @@ import type { NodeStatus } from "../runtime/admin-pages.ts";
 import { broadcast } from "../runtime/broadcast.ts";
 import { faultGate } from "../runtime/fault-gate.ts";
 import { Host } from "../runtime/host.ts";
+import { formatHostPort } from "../runtime/host-port.ts";
 import type { Log } from "../runtime/log.ts";
 import { count, metricsPage, newCounts } from "../runtime/metrics.ts";
 import { type TlsMaterial, tcpTransport } from "../runtime/transport/tcp.ts";
+import { wallClock } from "../runtime/wall-clock.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import type { ClusterConfig } from "./config.ts";
 
@@ -42,12 +45,7 @@ const FIRST_CONTACT_MS = 250;
 
 /** Starts member `id`. @throws UsageError, EnvironmentError if an address is taken or a certificate cannot be read. */
 export async function runMember(config: ClusterConfig, id: NodeId, options: MemberOptions): Promise<Member> {
-  const place = config.members[id];
-  if (place === undefined)
-    throw new UsageError(
-      "unknown-node",
-      unexpected("the node", `one of ${Object.keys(config.members).join(", ")}`, id),
-    );
+  const place = placeOf(id, config);
   const protocol = protocolNamed(config.protocol).live(config.options);
   const counts = newCounts();
   const trace = broadcast<TraceEntry>(TRACE_CAPACITY);
@@ -77,6 +75,7 @@ export async function runMember(config: ClusterConfig, id: NodeId, options: Memb
     cluster: config.cluster,
     self: id,
     members: Object.fromEntries(Object.entries(config.members).map(([member, { address }]) => [member, address])),
+    protocol: canonical([config.protocol, config.options]),
     shape: variants((protocol.shapes.message ?? {}) as Shapes<never>),
     limits: config.limits,
     tls: await readTls(config.tls, id),
@@ -89,13 +88,13 @@ export async function runMember(config: ClusterConfig, id: NodeId, options: Memb
     },
     onLost(to, ids, why) {
       if (!trace.wanted) return;
-      const at = performance.timeOrigin + performance.now();
+      const at = wallClock();
       for (const lost of ids()) trace.publish({ at, node: id, kind: "lost", id: lost, to, why });
     },
     onFatal: options.onFatal,
   });
 
-  const { host: name, port } = place.address;
+  const address = formatHostPort(place.address);
   const commands = commandNames(protocol.shapes.command ?? {});
   function status(): NodeStatus {
     const { view } = host;
@@ -109,7 +108,7 @@ export async function runMember(config: ClusterConfig, id: NodeId, options: Memb
       role: view.role,
       view,
       uptimeMs: Math.round(performance.now() - began),
-      address: `${name}:${port}`,
+      address,
       peers: transport.peers,
       commands,
     };
@@ -137,13 +136,19 @@ export async function runMember(config: ClusterConfig, id: NodeId, options: Memb
   await Promise.race([transport.tried(), sleep(FIRST_CONTACT_MS, undefined, { ref: false })]);
   host.start();
   return {
-    address: `${name}:${port}`,
+    address,
     admin: admin.url,
     async stop() {
       host.stop();
       await Promise.all([transport.close(), admin.close()]);
     },
   };
+}
+
+function placeOf(id: NodeId, { members }: ClusterConfig): ClusterConfig["members"][NodeId] {
+  const place = members[id];
+  if (place !== undefined) return place;
+  throw new UsageError("unknown-node", unexpected("the node", `one of ${Object.keys(members).join(", ")}`, id));
 }
 
 const typeOf = (message: AnyMessage): string =>

@@ -20,7 +20,7 @@ class Source implements FeedSource {
   }
 
   add(...lines: number[]): void {
-    for (const line of lines) this.trace.add(Date.now(), String(line));
+    for (const line of lines) this.trace.add(String(line));
     this.ring();
   }
 

@@ -121,13 +121,16 @@ async function take(cluster: LocalCluster, c: Context): Promise<object> {
 
 function feed(cluster: LocalCluster) {
   let pageCount = 0;
+  const headers = { "content-type": "text/event-stream", "cache-control": "no-store" };
   return (c: Context) => {
+    // Hono answers HEAD with what GET answers and drops the body unread, so nobody would ever close it.
+    if (c.req.method === "HEAD") return c.body(null, 200, headers);
     if (pageCount >= MAX_PAGES) return c.json({ error: `${MAX_PAGES} pages are open already: close some` }, 503);
     pageCount += 1;
     const body = studioFeed(cluster, () => {
       pageCount -= 1;
     });
-    return c.body(body, 200, { "content-type": "text/event-stream", "cache-control": "no-store" });
+    return c.body(body, 200, headers);
   };
 }
 

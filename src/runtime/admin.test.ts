@@ -113,6 +113,8 @@ describe("the admin pages", () => {
     expect(await put(faults)).toEqual({ code: 200, text: "{}" });
     expect(gate.faults).toEqual(faults);
     expect((await ask("/faults")).text).toBe(JSON.stringify(faults));
+    expect(await put({ cutTo: [3] })).toEqual({ code: 200, text: "{}" });
+    expect(gate.faults).toEqual({ ...noFaults, cutTo: [3] });
   });
 });
 
@@ -131,7 +133,7 @@ describe("what the admin pages do not take", () => {
       "the content type",
     ],
     ["a command without a content type", () => command("{}", {}), 400, "the content type"],
-    ["faults of a wrong shape", () => put({}), 400, "expected faults.cutTo to be"],
+    ["faults of a wrong shape", () => put({ cutTo: 2 }), 400, "expected faults.cutTo to be"],
     ["faults out of range", () => put({ ...noFaults, dropRate: 2 }), 400, "from 0 to 1"],
     ["faults of another content type", () => ask("/faults", { method: "PUT", body: "{}" }), 400, "the content type"],
   ])("%s", async (_what, asking, code, text) => {

@@ -6,9 +6,9 @@ import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import type { NodeStatus } from "./admin-pages.ts";
 import type { Broadcast } from "./broadcast.ts";
-import { type FaultGate, type Faults, faultsProblem } from "./fault-gate.ts";
+import { type FaultGate, readFaults } from "./fault-gate.ts";
+import { formatHostPort, type HostPort } from "./host-port.ts";
 import { type Counts, count } from "./metrics.ts";
-import { addressText, type HostPort } from "./transport/tcp.ts";
 
 export interface AdminOptions {
   readonly address: HostPort;
@@ -45,7 +45,7 @@ export async function serveAdmin(options: AdminOptions): Promise<AdminServer> {
       resolve(starting),
     );
     starting.once("error", (error: NodeJS.ErrnoException) => {
-      const where = `${addressText(options.address)} for the admin pages`;
+      const where = `${formatHostPort(options.address)} for the admin pages`;
       const why =
         error.code === "EADDRINUSE" ? "it is taken: stop what listens there or choose another" : error.message;
       reject(new EnvironmentError("cannot-listen", `cannot listen on ${where}: ${why}`, { cause: error }));
@@ -56,7 +56,7 @@ export async function serveAdmin(options: AdminOptions): Promise<AdminServer> {
   const bound = server.address();
   const boundPort = typeof bound === "object" && bound !== null ? bound.port : port;
   return {
-    url: `http://${addressText({ host, port: boundPort })}`,
+    url: `http://${formatHostPort({ host, port: boundPort })}`,
     close() {
       for (const stream of streams) stream.abort();
       return new Promise((resolve) => {
@@ -88,10 +88,7 @@ function pages(options: AdminOptions, streams: Set<AbortController>): Hono {
   app.get("/faults", (c) => (gate === null ? shut(c) : c.json(gate.faults)));
   app.put("/faults", async (c) => {
     if (gate === null) return shut(c);
-    const faults = await jsonBody(c);
-    const wrong = faultsProblem(faults);
-    if (wrong !== null) throw new UsageError("bad-faults", wrong);
-    gate.faults = faults as Faults;
+    gate.faults = readFaults(await jsonBody(c));
     return c.json({});
   });
   app.notFound((c) =>

@@ -47,6 +47,13 @@ describe("a broadcast", () => {
     }
   });
 
+  test("keeps no opening that is too long to wait for somebody", () => {
+    const to = broadcast<string>(1_000);
+    for (let i = 0; i < 10; i++) to.publish("x".repeat(2 ** 20));
+    expect(to.wanted).toBe(false);
+    expect(to.takeOpening()).toEqual([]);
+  });
+
   test("gives every listener the lines since it began to listen", async () => {
     const to = broadcast<{ n: number }>(10);
     const early = listening(to);

@@ -33,7 +33,7 @@ interface Inbox {
 /** What waits for one listener, in UTF-16 units. */
 const MAX_LENGTH = 4 * 1024 * 1024;
 
-/** The opening is kept for so long, and up to so many lines. */
+/** The opening is kept for so long, and up to so many lines; like what waits for a listener it is bounded in length. */
 const OPENING_MS = 10_000;
 const OPENING_LINES = 5_000;
 
@@ -42,9 +42,10 @@ export function broadcast<T>(capacity: number): Broadcast<T> {
   const inboxes = new Set<Inbox>();
   const began = performance.now();
   let opening: string[] | null = [];
+  let openingLength = 0;
   const isOpening = (): boolean => {
     if (performance.now() - began > OPENING_MS) opening = null;
-    return opening !== null && opening.length < OPENING_LINES;
+    return opening !== null && opening.length < OPENING_LINES && openingLength < MAX_LENGTH;
   };
   return {
     get listeners() {
@@ -61,7 +62,10 @@ export function broadcast<T>(capacity: number): Broadcast<T> {
     publish(item) {
       if (inboxes.size === 0 && !isOpening()) return;
       const line = `${JSON.stringify(item)}\n`;
-      if (isOpening()) opening?.push(line);
+      if (isOpening()) {
+        opening?.push(line);
+        openingLength += line.length;
+      }
       for (const inbox of inboxes) {
         const isFull = inbox.lines.length >= capacity || inbox.length + line.length > MAX_LENGTH;
         // Once one is lost, all that follow are, so that there is one gap and it is at the end.

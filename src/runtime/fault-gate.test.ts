@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { faultGate, faultsProblem, noFaults } from "./fault-gate.ts";
+import { UsageError } from "../core/errors.ts";
+import { faultGate, noFaults, readFaults } from "./fault-gate.ts";
 
 const faults = (change: object): object => ({ ...noFaults, ...change });
 const verdicts = (gate: ReturnType<typeof faultGate>, to: number) =>
@@ -11,6 +12,22 @@ describe("the fault gate", () => {
     expect(new Set(verdicts(gate, 1))).toEqual(new Set([0]));
     gate.faults = { cutTo: [], dropRate: 0, delayMs: { min: 0, max: 0 } };
     expect(new Set(verdicts(gate, 1))).toEqual(new Set([0]));
+  });
+
+  test("does not look at the faults for each message once they are healed", () => {
+    const gate = faultGate();
+    let looks = 0;
+    gate.faults = { ...noFaults, dropRate: 1 };
+    gate.faults = {
+      ...noFaults,
+      get cutTo() {
+        looks += 1;
+        return [];
+      },
+    };
+    looks = 0;
+    verdicts(gate, 1);
+    expect(looks).toBe(0);
   });
 
   test("cuts the links that it is told to cut, and no others", () => {
@@ -41,12 +58,22 @@ describe("faults that somebody asks for", () => {
   test.each([noFaults, faults({ dropRate: 1, delayMs: { min: 0, max: 60_000 } }), faults({ cutTo: [0, 7] })])(
     "may be %j",
     (asked) => {
-      expect(faultsProblem(asked)).toBeNull();
+      expect(readFaults(asked)).toEqual(asked);
+    },
+  );
+
+  test.each([{}, { cutTo: [2] }, { dropRate: 0.5 }, { delayMs: { min: 1, max: 2 } }])(
+    "may be %j: there is none of what is left out",
+    (asked) => {
+      expect(readFaults(asked)).toEqual({ ...noFaults, ...asked });
     },
   );
 
   test.each<[unknown, string]>([
     [null, "expected faults to be an object, got null"],
+    [[], "expected faults to be an object, got []"],
+    [{ loss: 1 }, "expected faults.loss to be absent, got 1"],
+    [{ delayMs: {} }, "expected faults.delayMs.min to be a finite number, got undefined"],
     [faults({ dropRate: -0.1 }), "expected faults.dropRate to be from 0 to 1, got -0.1"],
     [faults({ dropRate: 1.1 }), "expected faults.dropRate to be from 0 to 1, got 1.1"],
     [faults({ dropRate: "1" }), 'expected faults.dropRate to be a finite number, got "1"'],
@@ -59,6 +86,6 @@ describe("faults that somebody asks for", () => {
     [faults({ cutTo: [0.5] }), "expected faults.cutTo[0] to be a natural number, got 0.5"],
     [faults({ loss: 1 }), "expected faults.loss to be absent, got 1"],
   ])("may not be %j", (asked, problem) => {
-    expect(faultsProblem(asked)).toBe(problem);
+    expect(() => readFaults(asked)).toThrow(new UsageError("bad-faults", problem));
   });
 });

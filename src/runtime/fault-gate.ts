@@ -2,7 +2,7 @@
  * The fault gate: a real node's messages can be dropped, delayed or cut off by command, for demos and tests. It stands
  * before the transport, so what it drops never left. Delays keep a link's messages in order.
  */
-import { unexpected } from "../core/errors.ts";
+import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { list, natural, problem, real, struct } from "../core/shape.ts";
 
@@ -24,8 +24,20 @@ const faultsShape = struct<Faults>({
 /** Longer than any demo waits for, and short enough that what is held back leaves while somebody remembers why. */
 const MAX_DELAY_MS = 60_000;
 
-/** What is wrong with faults that somebody asks for, in one sentence that names the field, or null. */
-export function faultsProblem(faults: unknown): string | null {
+/**
+ * The faults that somebody asks for; of a fault that they leave out there is none.
+ * @throws UsageError that names the field.
+ */
+export function readFaults(asked: unknown): Faults {
+  const isRecord = typeof asked === "object" && asked !== null && !Array.isArray(asked);
+  const faults: unknown = isRecord ? { ...noFaults, ...asked } : asked;
+  const wrong = faultsProblem(faults);
+  if (wrong !== null) throw new UsageError("bad-faults", wrong);
+  return faults as Faults;
+}
+
+/** What is wrong, in one sentence that names the field, or null. */
+function faultsProblem(faults: unknown): string | null {
   const wrong = problem(faultsShape, faults, "faults");
   if (wrong !== null) return wrong;
   const { dropRate, delayMs } = faults as Faults;
@@ -47,11 +59,18 @@ export interface FaultGate {
 }
 
 export function faultGate(): FaultGate {
+  let faults = noFaults;
+  let isCalm = true;
   return {
-    faults: noFaults,
+    get faults() {
+      return faults;
+    },
+    set faults(wanted) {
+      faults = wanted;
+      isCalm = wanted.cutTo.length === 0 && wanted.dropRate === 0 && wanted.delayMs.max === 0;
+    },
     verdict(to) {
-      const { faults } = this;
-      if (faults === noFaults) return 0;
+      if (isCalm) return 0;
       if (faults.cutTo.includes(to)) return "cut";
       if (faults.dropRate > 0 && Math.random() < faults.dropRate) return "dropped";
       const { min, max } = faults.delayMs;

@@ -130,7 +130,7 @@ describe("a host", () => {
 
   test("does not run a protocol that keeps a journal", () => {
     const kept = { ...diary(), replay: { page: () => {} } } as unknown as Protocol<Diary>;
-    expect(() => hosting(kept)).toThrow("diary keeps a journal, and this host has none");
+    expect(() => hosting(kept)).toThrow("expected a protocol without a journal, got diary");
   });
 });
 

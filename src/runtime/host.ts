@@ -22,6 +22,7 @@ import { problem, variants } from "../core/shape.ts";
 import { dispatch, type Stimulus } from "../core/step.ts";
 import type { MessageId, TraceEntry } from "../trace/entry.ts";
 import type { Receipt } from "./transport/tcp.ts";
+import { wallClock } from "./wall-clock.ts";
 
 export interface HostOptions<V extends Vocabulary> {
   readonly protocol: Protocol<V>;
@@ -48,6 +49,15 @@ const MAX_WAIT_MS = 2 ** 31 - 1;
 /** How many messages wait for `start` at most. */
 const MAX_EARLY = 10_000;
 
+/** @throws UsageError for a protocol that keeps a journal: it may not run on real processes without one. */
+export function requireNoJournal(protocol: Pick<Protocol<Vocabulary>, "name" | "replay">): void {
+  if (Object.keys(protocol.replay ?? {}).length > 0)
+    throw new UsageError(
+      "no-journal",
+      `expected a protocol without a journal, got ${protocol.name}: real processes have no journal on disk yet`,
+    );
+}
+
 export class Host<V extends Vocabulary> {
   readonly #options: HostOptions<V>;
   readonly #state: StateOf<V>;
@@ -62,8 +72,7 @@ export class Host<V extends Vocabulary> {
 
   constructor(options: HostOptions<V>) {
     const { protocol, self } = options;
-    if (Object.keys(protocol.replay ?? {}).length > 0)
-      throw new UsageError("no-journal", `${protocol.name} keeps a journal, and this host has none`);
+    requireNoJournal(protocol);
     const peers = [...options.peers].sort((a, b) => a - b);
     this.#options = options;
     this.#state = protocol.init(self, peers);
@@ -109,6 +118,7 @@ export class Host<V extends Vocabulary> {
 
   stop(): void {
     this.#phase = "stopped";
+    this.#early = [];
     for (const timer of this.#timers.keys()) this.#cancel(timer);
   }
 
@@ -217,6 +227,6 @@ export class Host<V extends Vocabulary> {
   }
 
   #entry(action: object): TraceEntry<V> {
-    return { at: performance.timeOrigin + performance.now(), node: this.#options.self, ...action } as TraceEntry<V>;
+    return { at: wallClock(), node: this.#options.self, ...action } as TraceEntry<V>;
   }
 }

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
+import { protocolNames } from "../../src/protocols/index.ts";
 import { ClusterUnderTest, coterie, endAll, occupyPort } from "./cluster-under-test.ts";
 
 afterEach(endAll);
@@ -29,7 +30,7 @@ test.each([
   ["up --port 99999", 'expected --port to be 0 or a port up to 65535, got "99999"'],
   ["up --port 65535", "expected --port to be at most 65430 for 5 members, got 65535"],
   ["up --port http", 'expected --port to be 0 or a port up to 65535, got "http"'],
-  ["up --protocol paxxos", 'expected the protocol to be one of bully, heartbeat, got "paxxos"'],
+  ["up --protocol paxxos", `expected the protocol to be one of ${protocolNames.join(", ")}, got "paxxos"`],
   ["up --name=", 'expected --name to be a name, got ""'],
   ["node", "required option '--config <file>' not specified"],
   ["node --config x.json", "required option '--id <n>' not specified"],
@@ -68,6 +69,14 @@ describe("a taken port", () => {
   });
 });
 
+test.each([
+  ["a host that has no address", { tls: "off", members: { 0: "no-such-host.invalid:7401" } }, "no-such-host.invalid"],
+  ["a certificate that is not there", tls("none.pem"), "cannot read"],
+  ["a certificate that is a folder", tls("."), "cannot read"],
+])("%s", async (_what, fields, words) => {
+  expect(await refused("node", "--config", config(fields), "--id", "0")).toContain(words);
+});
+
 test("a config error names the file and the field", async () => {
   const file = config({ members: { 0: "127.0.0.1:7401", 2: { address: "foo" } } });
   expect(await refused("node", "--config", file, "--id", "0")).toBe(
@@ -92,7 +101,7 @@ test("a cluster that nobody runs: exit code 1, and what to do", async () => {
   );
 });
 
-test.each([["--help"], ["up", "--help"], ["node", "--help"], ["status", "--help"], []])(
+test.each([["--help"], ["help"], ["help", "up"], ["up", "--help"], ["node", "--help"], ["status", "--help"], []])(
   "coterie %s %s shows an example",
   async (...words) => {
     const { code, stdout, stderr } = await coterie(...words);
@@ -104,6 +113,10 @@ test.each([["--help"], ["up", "--help"], ["node", "--help"], ["status", "--help"
 test("coterie --version", async () => {
   expect((await coterie("--version")).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
+
+function tls(file: string): object {
+  return { members: { 0: "127.0.0.1:7401" }, tls: { ca: file, cert: file, key: file } };
+}
 
 function config(fields: object): string {
   const file = join(folder, "cluster.json");

@@ -66,6 +66,13 @@ test("a protocol without a leader is ready when everybody answers", async () => 
   expect(nodes.every(({ alive, leader }) => alive && leader === null)).toBe(true);
 });
 
+test("an election that nobody has called yet: ready without a leader, and one by command", async () => {
+  const cluster = await ClusterUnderTest.up("--nodes", "3", "--protocol", "chang-roberts");
+  expect(cluster.ready).toMatchObject({ leader: null });
+  expect((await cluster.act({ type: "command", node: 0, command: "call" })).status).toBe(200);
+  await cluster.agreed(2, [0, 1, 2]);
+});
+
 test("`coterie status` says who is alive and who leads", async () => {
   const cluster = await ClusterUnderTest.up("--nodes", "3");
   cluster.kill(0);

@@ -71,6 +71,27 @@ test("two members started by hand agree on a leader, and `coterie status --confi
   expect(await low.finished).toMatchObject({ code: 0, signal: null });
 });
 
+test("`coterie status --config` says whom it cannot ask, and what to do", async () => {
+  const [a, b, admin] = await freePorts(3);
+  const file = join(folder, "hidden.json");
+  const write = (members: object): void =>
+    writeFileSync(file, JSON.stringify({ cluster: "h", protocol: "bully", members }));
+  write({ 0: `127.0.0.1:${a}`, 1: `127.0.0.1:${b}` });
+  const hint = "the config does not say where to ask";
+  const what = "give each member an admin address in the config\n";
+  expect(await coterie("status", "--config", file)).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/^0 +- +no admin address/m),
+    stderr: `coterie: no member answers: ${hint} members 0 and 1: ${what}`,
+  });
+
+  write({ 0: `127.0.0.1:${a}`, 1: { address: `127.0.0.1:${b}`, admin: `127.0.0.1:${admin}` } });
+  await listening(new Coterie("node", "--config", file, "--id", "1"));
+  const { code, stdout, stderr } = await coterie("status", "--config", file, "--json");
+  expect({ code, stderr }).toEqual({ code: 0, stderr: `coterie: ${hint} member 0: ${what}` });
+  expect(JSON.parse(stdout).nodes).toMatchObject([{ admin: null, process: "unknown" }, { alive: true }]);
+});
+
 test("a member ends on Ctrl-C, and with --supervised when its standard input ends", async () => {
   const file = await configFile();
   const alone = new Coterie("node", "--config", file, "--id", "0");

@@ -104,6 +104,7 @@ describe("acts", () => {
 
   test("split, and heal; the network outlives a restart", async () => {
     const page = await listener();
+    const atFirst = cluster.events.length;
     expect((await cluster.act({ type: "split", groups: [[0, 1]] })).status).toBe(200);
     await until("1 leads where 2 is not heard", () => page.picture.nodes[0]?.view?.leader === 1, cluster);
     expect(page.picture.network.cuts).toEqual([
@@ -113,6 +114,13 @@ describe("acts", () => {
       [2, 1],
     ]);
     expect(page.picture.nodes[2]?.view?.leader).toBe(2);
+    expect(await cluster.event("network", atFirst)).toMatchObject({
+      act: { type: "split", groups: [[0, 1]] },
+      cuts: page.picture.network.cuts,
+    });
+    await until("both sides are told", () =>
+      cluster.events.some((event) => event.event === "disagreement" && event.opinions.length === 2),
+    );
 
     const before = cluster.events.length;
     await cluster.act({ type: "kill", node: 1 });

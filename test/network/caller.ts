@@ -1,7 +1,6 @@
 /** A connection to a transport that sends just what the test says, and writes down what comes back. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { hash } from "../../src/core/plain.ts";
 import {
   ackCodec,
   closeFrame,
@@ -11,6 +10,7 @@ import {
   type Hello,
   helloCodec,
   openFrame,
+  protocolHash,
   type Refuse,
   refuseCodec,
   type Welcome,
@@ -23,7 +23,7 @@ import { numbered, numberedShape } from "./transport-under-test.ts";
 export const helloOf = (from: number, to: number, change: Partial<Hello> = {}): Hello => ({
   version: WIRE_VERSION,
   cluster: "test",
-  protocol: hash(numberedShape),
+  protocol: protocolHash("numbers", numberedShape),
   from,
   to,
   incarnation: 1,

@@ -44,11 +44,21 @@ export interface Around {
   /** The ports by node, all on this machine. */
   readonly ports: Readonly<Record<NodeId, number>>;
   readonly cluster?: string;
+  readonly protocol?: string;
+  readonly shape?: Shape<Numbered>;
   readonly limits?: Partial<Limits>;
   readonly tls?: TlsMaterial;
 }
 
-export function transportUnderTest({ self, ports, cluster = "test", limits = {}, tls }: Around): TransportUnderTest {
+export function transportUnderTest({
+  self,
+  ports,
+  cluster = "test",
+  protocol = "numbers",
+  shape = numberedShape,
+  limits = {},
+  tls,
+}: Around): TransportUnderTest {
   const received = new Map<NodeId, number[]>();
   const receivedIds: string[] = [];
   const lost: TransportUnderTest["lost"] = [];
@@ -65,7 +75,8 @@ export function transportUnderTest({ self, ports, cluster = "test", limits = {},
     cluster,
     self,
     members: Object.fromEntries(Object.entries(ports).map(([id, port]) => [id, { host: "127.0.0.1", port }])),
-    shape: numberedShape,
+    protocol,
+    shape,
     limits,
     tls: tls ?? null,
     gate,

@@ -8,6 +8,23 @@ export interface Agreement {
   readonly agreed: readonly NodeId[];
 }
 
+/** The running members that name the same leader. */
+export interface Opinion {
+  readonly leader: NodeId | null;
+  /** Ascending. */
+  readonly nodes: readonly NodeId[];
+}
+
+/** What the running members hold. More than one opinion is a disagreement; none is a protocol without leaders. */
+export function opinionsOf(nodes: readonly NodePicture[]): Opinion[] {
+  const groups = new Map<NodeId | null, NodeId[]>();
+  for (const { id, process, view } of nodes) {
+    if (process !== "running" || view?.leader === undefined) continue;
+    groups.set(view.leader, [...(groups.get(view.leader) ?? []), id]);
+  }
+  return [...groups].map(([leader, holders]) => ({ leader, nodes: holders }));
+}
+
 /** Null unless every running member names the same leader, and that one runs. */
 export function agreementOf(nodes: readonly NodePicture[]): Agreement | null {
   const running = nodes.filter((node) => node.process === "running");
@@ -15,6 +32,11 @@ export function agreementOf(nodes: readonly NodePicture[]): Agreement | null {
   if (leader === null || running.some(({ view }) => view?.leader !== leader)) return null;
   const agreed = running.map(({ id }) => id);
   return agreed.includes(leader) ? { leader, agreed } : null;
+}
+
+/** Whether all are up and every one says that nobody leads. */
+export function isLeaderless(nodes: readonly NodePicture[]): boolean {
+  return nodes.every(({ process, view }) => process === "running" && view?.leader === null);
 }
 
 /** Whether all are up and there is nothing left to agree on. */

@@ -1,5 +1,8 @@
 /** What happens to a local cluster, told apart by `event`. `coterie up --json` prints these. */
 import type { NodeId } from "../../core/protocol.ts";
+import type { NetworkPicture } from "../feed.ts";
+import type { Opinion } from "./agreement.ts";
+import type { NetworkAct } from "./wanted-network.ts";
 
 export type LifecycleEvent =
   /** Every member answers, and all agree on a leader where the protocol has one. Always the first event. */
@@ -26,4 +29,8 @@ export type LifecycleEvent =
     }
   /** Every running member holds this one for the leader, and it runs. */
   | { readonly event: "leader"; readonly leader: NodeId; readonly agreed: readonly NodeId[] }
+  /** Running members have held different opinions for more than a moment. */
+  | { readonly event: "disagreement"; readonly opinions: readonly Opinion[] }
+  /** Somebody changed the network: what was asked for, and how it is since. */
+  | ({ readonly event: "network"; readonly act: NetworkAct } & NetworkPicture)
   | { readonly event: "stopping" };

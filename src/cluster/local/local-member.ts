@@ -23,7 +23,7 @@ export interface Surroundings {
   readonly restarts: boolean;
   readonly tell: (event: LifecycleEvent) => void;
   readonly log: (node: NodeId, line: string) => void;
-  readonly record: (entry: TraceEntry, line: string) => void;
+  readonly record: (line: string) => void;
   readonly changed: () => void;
   readonly wantedFaults: (node: NodeId) => Faults;
 }
@@ -138,7 +138,7 @@ export class LocalMember {
     this.around.changed();
     const { process } = this;
     this.endTrace = listenToTrace(this.admin, this.id, (entry, line) => {
-      this.around.record(entry, line);
+      this.around.record(line);
       if (process !== this.process || this.state === "exited") return; // The last words of a process that has died.
       if (entry.kind === "view") this.see(entry.view);
       if (entry.kind === "gap") void this.getAcquainted();
@@ -168,7 +168,7 @@ export class LocalMember {
   /** Adds to the trace what the process cannot say itself. */
   private noteCrash(): void {
     const entry: TraceEntry = { at: Date.now(), node: this.id, kind: "crash" };
-    this.around.record(entry, JSON.stringify(entry));
+    this.around.record(JSON.stringify(entry));
   }
 
   private see(view: View): void {

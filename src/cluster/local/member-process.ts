@@ -1,5 +1,5 @@
 /** One operating-system process that runs one member: `coterie node … --supervised`. */
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { execPath } from "node:process";
 import type { NodeId } from "../../core/protocol.ts";
 import { eachLine } from "./lines.ts";
@@ -38,16 +38,22 @@ export function startProcess({ entry, configFile }: Launch, node: NodeId, events
   const args = [entry, "node", "--config", configFile, "--id", String(node), "--fault-gate", "--supervised"];
   // In a session of its own: Ctrl-C in the terminal reaches the supervisor alone, and it stops the members in order.
   // Its standard input is the lifeline: it ends when the supervisor is gone, however that came about.
-  const child = spawn(execPath, args, { stdio: ["pipe", "pipe", "pipe"], detached: true, windowsHide: true });
+  const child: ChildProcess = spawn(execPath, args, {
+    stdio: ["pipe", "pipe", "pipe"],
+    detached: true,
+    windowsHide: true,
+  });
+  child.on("error", (error) => {
+    if (child.pid === undefined) events.onExit({ code: null, signal: null, words: `not started: ${error.message}` });
+  });
+  // With no file left to open (EMFILE, ENFILE) there are no pipes at all, and `error` follows.
+  if (!child.stdin || !child.stdout || !child.stderr) return { pid: null, signal: () => {} };
   child.stdin.on("error", () => {}); // Nothing is ever written to it.
   eachLine(child.stdout, MAX_LOG_LINE, (line) => {
     if (line.startsWith('{"event":"listening"')) events.onListening();
   });
   eachLine(child.stderr, MAX_LOG_LINE, events.onLog);
   child.on("exit", (code, signal) => events.onExit({ code, signal, words: exitWords(code, signal) }));
-  child.on("error", (error) => {
-    if (child.pid === undefined) events.onExit({ code: null, signal: null, words: `not started: ${error.message}` });
-  });
   return { pid: child.pid ?? null, signal: (name) => void child.kill(name) };
 }
 

@@ -1,6 +1,7 @@
 /**
- * The last minute of a cluster's trace as lines of JSON, bounded by age, number and size. Readers keep only their place
- * in it, so a slow one holds no memory: when what it has not read is gone, it is told so.
+ * The last minute of a cluster's trace as lines of JSON, bounded by age, number and size. Age counts from a line's
+ * arrival by a clock that nobody sets: after this machine has slept, what the members stamped before is late, but new.
+ * Readers keep only their place in it, so a slow one holds no memory: when what it has not read is gone, it is told so.
  */
 const KEPT_MS = 65_000;
 const KEPT_LINES = 60_000;
@@ -13,7 +14,7 @@ export interface RecentTraceBounds {
 }
 
 export class RecentTrace {
-  private kept: { at: number; line: string }[] = [];
+  private kept: { arrivedAt: number; line: string }[] = [];
   /** Where the oldest line stands in `kept`, and how many lines came before it. */
   private first = 0;
   private forgotten = 0;
@@ -30,10 +31,11 @@ export class RecentTrace {
     return this.kept.slice(this.first).map(({ line }) => line);
   }
 
-  add(at: number, line: string): void {
-    this.kept.push({ at, line });
+  add(line: string): void {
+    const arrivedAt = performance.now();
+    this.kept.push({ arrivedAt, line });
     this.length += line.length;
-    this.forget(Date.now() - this.bounds.ms);
+    this.forget(arrivedAt - this.bounds.ms);
   }
 
   /** The lines from `place` on, at most `max` of them; null if some are gone already. */
@@ -46,7 +48,7 @@ export class RecentTrace {
   private forget(before: number): void {
     for (let oldest = this.kept[this.first]; oldest !== undefined; oldest = this.kept[this.first]) {
       const fits = this.kept.length - this.first <= this.bounds.lines && this.length <= this.bounds.length;
-      if (fits && oldest.at >= before) break;
+      if (fits && oldest.arrivedAt >= before) break;
       this.length -= oldest.line.length;
       this.first += 1;
       this.forgotten += 1;

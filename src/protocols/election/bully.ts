@@ -14,7 +14,7 @@
  * election is called again at every beat for as long as that lasts.
  */
 
-import type { Context, NodeId, Protocol, World } from "../../core/protocol.ts";
+import type { Context, NodeId, Property, Protocol, World } from "../../core/protocol.ts";
 import { list, natural, real, struct } from "../../core/shape.ts";
 import { exclude, include } from "../node-set.ts";
 import { requirePositive, settle } from "../options.ts";
@@ -232,34 +232,40 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
     },
     source: "García-Molina, IEEE ToC 1982; Coulouris et al. §15.3",
     assumes: ["crash-recovery nodes", "reliable links", "bounded delay: T = 2·T_max + T_process exceeds a round trip"],
-    properties: [
-      {
-        name: "E1 safety",
-        claim: "at rest, nobody follows an alive node other than the highest one that stands",
-        when: "atRest",
-        restless: ["answer", "coordinator"],
-        holds: (world) =>
-          world.alive.every((node) => {
-            const { leader } = world.state(node);
-            return leader === null || !world.alive.includes(leader) || leader === highestStanding(world, outranks);
-          }),
-      },
-      {
-        name: "E2 liveness",
-        claim: "at rest, every alive node that took part in an election knows a leader, unless everybody has resigned",
-        when: "atRest",
-        restless: ["answer", "coordinator"],
-        holds: (world) =>
-          highestStanding(world, outranks) === null ||
-          world.alive.every((node) => world.state(node).phase === "new" || world.state(node).leader !== null),
-      },
-    ],
+    properties: properties(outranks),
     costs: [
       { when: "the second-highest notices the crash of the highest", messages: (nodes) => nodes - 2 },
       { when: "the lowest calls, the highest has crashed", messages: (nodes) => nodes * nodes - nodes - 1 },
     ],
     view: (state, self) => ({ role: roleOf(state, self), leader: state.leader }),
   };
+}
+
+type Outranks = (a: NodeId, b: NodeId) => boolean;
+
+function properties(outranks: Outranks): Property<Bully>[] {
+  return [
+    {
+      name: "E1 safety",
+      claim: "at rest, nobody follows an alive node other than the highest one that stands",
+      when: "atRest",
+      restless: ["answer", "coordinator"],
+      holds: (world) =>
+        world.alive.every((node) => {
+          const { leader } = world.state(node);
+          return leader === null || !world.alive.includes(leader) || leader === highestStanding(world, outranks);
+        }),
+    },
+    {
+      name: "E2 liveness",
+      claim: "at rest, every alive node that took part in an election knows a leader, unless everybody has resigned",
+      when: "atRest",
+      restless: ["answer", "coordinator"],
+      holds: (world) =>
+        highestStanding(world, outranks) === null ||
+        world.alive.every((node) => world.state(node).phase === "new" || world.state(node).leader !== null),
+    },
+  ];
 }
 
 const isElecting = ({ phase }: State): boolean => phase === "campaigning" || phase === "deferring";
@@ -271,7 +277,7 @@ function roleOf({ phase, leader, aside }: State, self: NodeId): string {
   return leader === null ? "idle" : "follower";
 }
 
-function highestStanding(world: World<State>, outranks: (a: NodeId, b: NodeId) => boolean): NodeId | null {
+function highestStanding(world: World<State>, outranks: Outranks): NodeId | null {
   const standing = world.alive.filter((node) => !world.state(node).aside.includes(node));
   return standing.reduce<NodeId | null>((top, node) => (top === null || outranks(node, top) ? node : top), null);
 }

@@ -59,6 +59,12 @@ interface Connection {
   heard: number;
 }
 
+/** A connection as it was made, and what is spoken on: the same, or TLS on top of it. */
+interface Stranger {
+  readonly made: Socket;
+  spoken: Socket;
+}
+
 type Receive = (kind: number, body: Reader) => void;
 
 const STRANGER_BYTES = 1_024;
@@ -76,36 +82,46 @@ const FAREWELL_MS = 1_000;
 
 export class Acceptor<M> {
   readonly #incoming: ReadonlyMap<NodeId, Incoming>;
-  /** The longest here first. */
-  readonly #strangers = new Set<Connection>();
-  readonly #members = new Set<Connection>();
+  /** By where they come from, the longest here first. */
+  readonly #strangers = new Map<string, Stranger>();
+  readonly #sockets = new Set<Socket>();
 
   constructor(private readonly options: AcceptorOptions<M>) {
     this.#incoming = new Map(options.peers.map((peer) => [peer, { connection: null, runs: [] }]));
   }
 
   close(): void {
-    for (const { socket } of [...this.#strangers, ...this.#members]) socket.destroy();
+    for (const socket of this.#sockets) socket.destroy();
   }
 
-  /** Takes in a connection that has just been made. */
+  /** Notes a connection that has just been made, before any TLS on it: from now on its silence counts. */
+  meet(socket: Socket): void {
+    this.#sockets.add(socket);
+    if (this.#strangers.size >= this.options.limits.maxStrangers) this.#turnOutOldest();
+    const origin = originOf(socket);
+    const stranger: Stranger = { made: socket, spoken: socket };
+    this.#strangers.delete(origin); // One from there has gone, and its end has not been heard of.
+    this.#strangers.set(origin, stranger);
+    socket.once("close", () => {
+      this.#sockets.delete(socket);
+      if (this.#strangers.get(origin) === stranger) this.#strangers.delete(origin);
+    });
+  }
+
+  /** Hears what a connection that was met has to say; with TLS, once that has been agreed on. */
   accept(socket: Socket): void {
     const { limits } = this.options;
+    const stranger = this.#strangers.get(originOf(socket));
+    if (stranger !== undefined) stranger.spoken = socket;
     const connection: Connection = { socket, remote: remoteOf(socket), heard: performance.now() };
     socket.on("error", () => socket.destroy()); // A broken connection is the dialer's to repair.
     socket.setNoDelay(true);
-    if (this.#strangers.size >= limits.maxStrangers) this.#turnOutOldest();
-    this.#strangers.add(connection);
     const deadline = setTimeout(() => {
       if (isOver(socket)) return;
       this.note("handshake-timeout", connection.remote, "a connection did not say who it is");
       socket.destroy();
     }, limits.handshakeTimeoutMs);
-    socket.once("close", () => {
-      clearTimeout(deadline);
-      this.#strangers.delete(connection);
-      this.#members.delete(connection);
-    });
+    socket.once("close", () => clearTimeout(deadline));
     this.#read(connection, () => clearTimeout(deadline));
   }
 
@@ -117,13 +133,11 @@ export class Acceptor<M> {
 
   /** A member says who it is at once, so who has been silent for longest is not one, and must not keep members out. */
   #turnOutOldest(): void {
-    for (const oldest of this.#strangers) {
-      const { socket, remote } = oldest;
-      const { maxStrangers } = this.options.limits;
-      if (!isOver(socket))
-        this.note("too-many-strangers", remote, `more than ${maxStrangers} connections have not said who they are`);
-      this.#strangers.delete(oldest);
-      return void socket.destroy();
+    for (const [origin, { made, spoken }] of this.#strangers) {
+      const detail = `more than ${this.options.limits.maxStrangers} connections have not said who they are`;
+      if (!isOver(spoken)) this.note("too-many-strangers", remoteOf(made), detail);
+      this.#strangers.delete(origin);
+      return void made.destroy();
     }
   }
 
@@ -186,8 +200,7 @@ export class Acceptor<M> {
     socket.once("close", () => {
       if (incoming.connection === connection) incoming.connection = null;
     });
-    this.#strangers.delete(connection);
-    this.#members.add(connection);
+    this.#strangers.delete(originOf(socket));
     const run = presentRun(incoming, hello.incarnation);
     welcome(this.#receiver(socket, hello.from, run));
     socket.write(welcomeCodec.frame({ incarnation: this.options.self.incarnation, received: run.received }));
@@ -202,7 +215,7 @@ export class Acceptor<M> {
     if (hello.cluster !== self.cluster)
       return ["wrong-cluster", `expected cluster "${self.cluster}", got "${hello.cluster}"`];
     if (hello.protocol !== self.protocol)
-      return ["wrong-protocol", "expected the same protocol and version of it, got other message shapes"];
+      return ["wrong-protocol", "expected the same protocol, options and version of it, got others"];
     if (hello.to !== self.from) return ["wrong-node", `this is node ${self.from}, and node ${hello.to} was called`];
     if (!peers.includes(hello.from))
       return ["unknown-node", `expected one of the nodes ${peers.join(", ")}, got ${hello.from}`];
@@ -274,6 +287,9 @@ export class Acceptor<M> {
 const isOver = (socket: Socket): boolean => !socket.writable;
 
 export const remoteOf = (socket: Socket): string => socket.remoteAddress ?? "an address that has gone";
+
+/** The same for a connection and the TLS on it, which do not know each other otherwise. */
+const originOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
 
 function presentRun({ runs }: Incoming, incarnation: number): Run {
   const at = runs.findIndex((run) => run.incarnation === incarnation);

@@ -3,7 +3,8 @@
  * sends `hello` and, once welcomed, `messages`; the acceptor answers `welcome` or `refuse`, then `ack`s. Each side may
  * `probe` and is answered by `alive`.
  */
-import { natural, oneOf, type Shape, struct, text } from "../../core/shape.ts";
+import { hash } from "../../core/plain.ts";
+import { natural, oneOf, type Shape, type ShapeNode, struct, text } from "../../core/shape.ts";
 import { type Codec, codecOf, MalformedBytes, Reader, Writer } from "../wire.ts";
 
 /** Grows when frames or hand-shake change so that old and new cannot talk. */
@@ -18,13 +19,16 @@ const HEADER_BYTES = LENGTH_BYTES + 1;
 export interface Hello {
   version: number;
   cluster: string;
-  /** A hash of the message shapes: both ends must mean the same bytes. */
+  /** What `protocolHash` says: both ends must mean the same by the same bytes. */
   protocol: number;
   from: number;
   to: number;
-  /** Names this run of the process; a restarted one has a higher number. */
+  /** Names this run of the process: a restarted one has another number, and which is higher says nothing. */
   incarnation: number;
 }
+
+/** Of a protocol and its options, as `protocol` describes them, and the message shapes in the order of their declaration. */
+export const protocolHash = (protocol: string, shape: ShapeNode): number => hash([protocol, JSON.stringify(shape)]);
 
 export interface Welcome {
   incarnation: number;

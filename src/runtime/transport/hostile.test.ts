@@ -7,8 +7,16 @@ import { freePorts } from "../../../test/network/free-ports.ts";
 import { heapUsedBytes } from "../../../test/network/heap.ts";
 import { expectNothingLeft, handlesAtRest } from "../../../test/network/open-handles.ts";
 import { seededRandom } from "../../../test/network/seed.ts";
-import { numbered, type TransportUnderTest, transportUnderTest } from "../../../test/network/transport-under-test.ts";
+import {
+  type Around,
+  type Numbered,
+  numbered,
+  numberedShape,
+  type TransportUnderTest,
+  transportUnderTest,
+} from "../../../test/network/transport-under-test.ts";
 import type { Random } from "../../core/random.ts";
+import { list, natural, text, variants } from "../../core/shape.ts";
 import type { RefusedReason } from "../metrics.ts";
 import { FRAME, helloCodec } from "./frames.ts";
 
@@ -170,7 +178,7 @@ describe("a hello that is not for this member", () => {
   test.each([
     ["wrong-version", { version: 2 }, "expected wire version 1, got 2"],
     ["wrong-cluster", { cluster: "a\nb" }, 'expected cluster "test", got "a\nb"'],
-    ["wrong-protocol", { protocol: 7 }, "expected the same protocol and version of it, got other message shapes"],
+    ["wrong-protocol", { protocol: 7 }, "expected the same protocol, options and version of it, got others"],
     ["wrong-node", { to: 1 }, "this is node 0, and node 1 was called"],
     ["unknown-node", { from: 9 }, "expected one of the nodes 1, 2, got 9"],
     ["unknown-node", { from: 0 }, "expected one of the nodes 1, 2, got 0"],
@@ -212,6 +220,24 @@ describe("a hello that is not for this member", () => {
     for (let i = 0; i < 50; i++) caller.send(Buffer.alloc(100_000, 0xff));
     expect(await caller.answer("refuse")).toMatchObject({ reason: "malformed" });
     await expectRefused("malformed", 1);
+  });
+});
+
+describe("members that do not run the same", () => {
+  const { value, payload, more } = { value: natural, payload: text(2 ** 20), more: list(natural, 1_000) };
+  test.each<[string, Partial<Around>]>([
+    ["options of the protocol", { protocol: "numbers from 1" }],
+    ["order of a message's fields", { shape: variants<Numbered>({ numbered: { payload, more, value } }) }],
+  ])("refuse each other: another %s", async (_what, change) => {
+    expect(variants<Numbered>({ numbered: { value, payload, more } })).toEqual(numberedShape);
+    const other = closing(transportUnderTest({ self: 2, ports, ...change }));
+    await other.open();
+    const refusal = /\(wrong-protocol\): expected the same protocol, options and version of it/;
+    await vi.waitFor(() => {
+      expect(other.lines).toContainEqual(expect.stringMatching(refusal));
+      expect(member.lines).toContainEqual(expect.stringMatching(refusal));
+    }, PATIENCE);
+    expect(member.from(2)).toEqual([]);
   });
 });
 

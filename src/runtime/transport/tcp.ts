@@ -5,28 +5,19 @@
 import { createServer, connect as dialTcp, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, connect as dialTls, type TLSSocket } from "node:tls";
 import { EnvironmentError, UsageError } from "../../core/errors.ts";
-import { hash } from "../../core/plain.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import type { ShapeNode } from "../../core/shape.ts";
 import type { LossReason, MessageId } from "../../trace/entry.ts";
 import type { PeerStatus } from "../admin-pages.ts";
 import type { FaultGate } from "../fault-gate.ts";
+import { formatHostPort, type HostPort } from "../host-port.ts";
 import type { Log } from "../log.ts";
 import type { Counts } from "../metrics.ts";
 import { type Codec, codecOf } from "../wire.ts";
 import { Acceptor, certificateName, remoteOf } from "./acceptor.ts";
-import { type Hello, WIRE_VERSION } from "./frames.ts";
-import { defaultLimits, type Limits } from "./limits.ts";
+import { type Hello, protocolHash, WIRE_VERSION } from "./frames.ts";
+import { type Limits, limitsWith } from "./limits.ts";
 import { OutgoingLink } from "./outgoing-link.ts";
-
-export interface HostPort {
-  readonly host: string;
-  readonly port: number;
-}
-
-/** `host:port`, with an IPv6 address in brackets. */
-export const addressText = ({ host, port }: HostPort): string =>
-  host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 
 /** PEM texts. The certificate must carry the DNS name `node-<id>` and be signed by `ca`. */
 export interface TlsMaterial {
@@ -39,6 +30,8 @@ export interface TcpOptions<M> {
   readonly cluster: string;
   readonly self: NodeId;
   readonly members: Readonly<Record<NodeId, HostPort>>;
+  /** The protocol and its options, in any words that are the same for all members: who differs is refused. */
+  readonly protocol: string;
   /** The shape of every message. */
   readonly shape: ShapeNode;
   readonly limits?: Partial<Limits>;
@@ -77,12 +70,12 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
   const own = members[self];
   if (own === undefined)
     throw new UsageError("unknown-node", `expected node ${self} to be among the members, and it is not`);
-  const limits: Limits = { ...defaultLimits, ...options.limits };
+  const limits: Limits = limitsWith(options.limits ?? {});
   const codec: Codec<M> = codecOf<M>(options.shape);
   const hello: Hello = {
     version: WIRE_VERSION,
     cluster: options.cluster,
-    protocol: hash(options.shape),
+    protocol: protocolHash(options.protocol, options.shape),
     from: self,
     to: self,
     incarnation: Date.now() * 1_000 + Math.floor(Math.random() * 1_000),
@@ -130,21 +123,12 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
     return Array.from({ length }, (_, i) => name(self, peer, hello.incarnation, first + i));
   }
 
-  const server = listener(options.tls ?? null, limits, (socket) => acceptor.accept(socket));
-  server.on("tlsClientError", (error: Error, socket: TLSSocket) => {
-    acceptor.note("tls", remoteOf(socket), String(socket.authorizationError ?? error.message));
-    socket.destroy(); // Node leaves one open that has only been too slow.
-  });
+  const server = listener(options.tls ?? null, limits, acceptor);
   // A peer that reconnects may hold two connections for a moment.
   server.maxConnections = 2 * peerIds.length + limits.maxStrangers;
   server.on("drop", (from) => {
     const detail = `${server.maxConnections} connections are open already`;
     acceptor.note("too-many-strangers", from?.remoteAddress ?? "somewhere", detail);
-  });
-  const accepted = new Set<Socket>();
-  server.on("connection", (socket: Socket) => {
-    accepted.add(socket);
-    socket.once("close", () => accepted.delete(socket));
   });
 
   return {
@@ -168,15 +152,14 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
     address: own,
     get peers() {
       return [...links].map(([id, link]) => {
-        const address = addressText(members[id] as HostPort);
+        const address = formatHostPort(members[id] as HostPort);
         return { id, address, link: link.status, queuedBytes: link.queuedBytes };
       });
     },
     async close() {
       for (const link of links.values()) link.close();
-      acceptor.close();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      for (const socket of accepted) socket.destroy();
+      acceptor.close();
       await closed;
     },
   };
@@ -184,15 +167,36 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
 
 function dial({ host, port }: HostPort, peer: NodeId, tls: TlsMaterial | null) {
   if (tls === null) return { socket: dialTcp({ host, port }), ready: "connect" as const };
-  const socket: TLSSocket = dialTls({ host, port, ...tls, servername: certificateName(peer), minVersion: "TLSv1.3" });
+  const socket: TLSSocket = dialTls({
+    host,
+    port,
+    ...tls,
+    servername: certificateName(peer),
+    minVersion: "TLSv1.3",
+    rejectUnauthorized: true, // Whatever NODE_TLS_REJECT_UNAUTHORIZED says.
+  });
   return { socket, ready: "secureConnect" as const };
 }
 
-function listener(tls: TlsMaterial | null, { handshakeTimeoutMs }: Limits, accept: (socket: Socket) => void): Server {
-  if (tls === null) return createServer(accept);
+function listener<M>(tls: TlsMaterial | null, { handshakeTimeoutMs }: Limits, acceptor: Acceptor<M>): Server {
+  if (tls === null)
+    return createServer((socket) => {
+      acceptor.meet(socket);
+      acceptor.accept(socket);
+    });
   const mutual = { requestCert: true, rejectUnauthorized: true, minVersion: "TLSv1.3" } as const;
   try {
-    return createTlsServer({ ...tls, ...mutual, handshakeTimeout: handshakeTimeoutMs }, accept);
+    const server = createTlsServer({ ...tls, ...mutual, handshakeTimeout: handshakeTimeoutMs });
+    server.on("connection", (socket: Socket) => acceptor.meet(socket));
+    server.on("secureConnection", (socket) => acceptor.accept(socket));
+    server.on("tlsClientError", (error: NodeJS.ErrnoException, socket) => {
+      const { authorizationError } = socket;
+      // Who has hung up was not refused; whom we turned out ourselves has been counted.
+      const isGone = error.code === "ECONNRESET" && !authorizationError;
+      if (!isGone) acceptor.note("tls", remoteOf(socket), String(authorizationError ?? error.message));
+      socket.destroy(); // Node leaves one open that has only been too slow.
+    });
+    return server;
   } catch (error) {
     const expected = "expected the certificate, its key and the authority's certificate to be PEM that fits together";
     throw new UsageError("bad-certificate", `${expected}: ${(error as Error).message}`);
@@ -204,7 +208,7 @@ async function listen(server: Server, address: HostPort): Promise<void> {
     const fail = (error: NodeJS.ErrnoException): void => {
       const why =
         error.code === "EADDRINUSE" ? "it is taken: stop what listens there or choose another" : error.message;
-      const text = `cannot listen on ${addressText(address)}: ${why}`;
+      const text = `cannot listen on ${formatHostPort(address)}: ${why}`;
       reject(new EnvironmentError("cannot-listen", text, { cause: error }));
     };
     server.once("error", fail);

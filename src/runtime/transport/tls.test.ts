@@ -1,8 +1,8 @@
 /** Mutual TLS: both ends prove which node they are. Whoever cannot is turned away, and members go on talking. */
 import { once } from "node:events";
-import { connect as connectTcp } from "node:net";
-import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
-import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { connect as connectTcp, type Socket } from "node:net";
+import { type ConnectionOptions, connect, TLSSocket } from "node:tls";
+import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { helloOf } from "../../../test/network/caller.ts";
 import { type Authority, authority } from "../../../test/network/certificates.ts";
 import { closedAfterEach } from "../../../test/network/closing.ts";
@@ -20,6 +20,7 @@ afterEach(async () => {
   expect(member.fatal).toEqual([]);
 });
 
+const MAX_STRANGERS = 8;
 const PATIENCE = { timeout: 20_000, interval: 5 };
 
 let ours: Authority;
@@ -41,7 +42,12 @@ beforeEach(async () => {
   const [zero, one, two] = (await freePorts(3)) as [number, number, number];
   ports = { 0: zero, 1: one, 2: two };
   member = closing(
-    transportUnderTest({ self: 0, ports, tls: nodes[0] as TlsMaterial, limits: { handshakeTimeoutMs: 500 } }),
+    transportUnderTest({
+      self: 0,
+      ports,
+      tls: nodes[0] as TlsMaterial,
+      limits: { handshakeTimeoutMs: 500, maxStrangers: MAX_STRANGERS },
+    }),
   );
   friend = closing(transportUnderTest({ self: 1, ports, tls: nodes[1] as TlsMaterial }));
   await member.open();
@@ -76,6 +82,8 @@ async function call(options: ConnectionOptions): Promise<void> {
   socket.resume();
   await new Promise<void>((resolve) => socket.once("close", () => resolve()));
 }
+
+const tlsOf = (id: number): TlsMaterial => nodes[id] as TlsMaterial;
 
 const refusals = (): string[] => member.lines.filter((line) => line.startsWith("refused"));
 
@@ -128,14 +136,41 @@ describe("a caller", () => {
   });
 });
 
-describe("a called node", () => {
-  test("that has another node's certificate gets no message", async () => {
-    const impostor = closing(transportUnderTest({ self: 2, ports, tls: nodes[1] as TlsMaterial }));
-    await impostor.open();
-    member.transport.send(2, numbered(7));
-    await vi.waitFor(() => expect(member.lines.join()).toMatch(/the link to node 2 fails: .*altnames/), PATIENCE);
-    expect(impostor.from(0)).toEqual([]);
+describe("connections that say nothing", () => {
+  test.each<[string, () => Socket]>([
+    ["and begin no TLS", () => connectTcp(ports[0] as number, "127.0.0.1")],
+    ["after TLS", () => connect({ host: "127.0.0.1", port: ports[0], ...tlsOf(2), servername: "node-0" })],
+  ])("%s cannot keep members out: beyond the limit the oldest gives way", async (_when, begin) => {
+    const silent: Socket[] = [];
+    for (let i = 0; i < MAX_STRANGERS + 3; i++) {
+      const socket = begin().on("error", () => {});
+      closing({ close: () => socket.destroy() });
+      silent.push(socket.resume());
+      await once(socket, socket instanceof TLSSocket ? "secureConnect" : "connect");
+    }
+    await vi.waitFor(() => expect(silent.slice(0, 3).every(({ closed }) => closed)).toBe(true), PATIENCE);
+    expect(member.counts.refused["too-many-strangers"]).toBe(3);
+    expect(refusals()[0]).toMatch(/\(too-many-strangers\): more than 8 connections/);
+    const second = closing(transportUnderTest({ self: 2, ports, tls: tlsOf(2) }));
+    await second.open();
+    second.transport.send(0, numbered(7));
+    await vi.waitFor(() => expect(member.from(2)).toEqual([7]), PATIENCE);
   });
+});
+
+describe("a called node", () => {
+  test.each(["1", "0"])(
+    "that has another node's certificate gets no message (environment: %s)",
+    async (environment) => {
+      vi.stubEnv("NODE_TLS_REJECT_UNAUTHORIZED", environment);
+      onTestFinished(() => void vi.unstubAllEnvs());
+      const impostor = closing(transportUnderTest({ self: 2, ports, tls: nodes[1] as TlsMaterial }));
+      await impostor.open();
+      member.transport.send(2, numbered(7));
+      await vi.waitFor(() => expect(member.lines.join()).toMatch(/the link to node 2 fails: .*altnames/), PATIENCE);
+      expect(impostor.from(0)).toEqual([]);
+    },
+  );
 });
 
 describe("material that does not fit together", () => {

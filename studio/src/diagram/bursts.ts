@@ -1,5 +1,7 @@
 /** Bursts: messages so close together that they can be read only when looked at more closely. */
-import { type Message, momentOf } from "../history/chronicle.ts";
+import { type Mark, type Message, momentOf } from "../history/chronicle.ts";
+import type { Life } from "../history/life.ts";
+import { topicOfEvent } from "../history/phrase-book.ts";
 
 export interface Burst {
   readonly from: number;
@@ -35,6 +37,25 @@ const TURN_MS = 400;
 export function lastBurst(messages: readonly Message[]): Burst | null {
   const bursts = burstsOf(messages, TURN_MS);
   return bursts.findLast((burst) => burst.messages.length > 1) ?? bursts.at(-1) ?? null;
+}
+
+/** What happened no longer than this before a burst may have caused it. */
+const CAUSE_MS = 1_000;
+
+interface Causes {
+  readonly marks: readonly Mark[];
+  readonly lives: ReadonlyMap<unknown, Life>;
+}
+
+/** Where the story of a burst begins: with the crash, pause, start or suspicion shortly before it, if there is one. */
+export function storyBegin({ from }: Burst, { marks, lives }: Causes): number {
+  const turns = [...lives.values()].flatMap((life) => {
+    const stretches = life.stretches();
+    return stretches.filter((each, index) => index > 0 && each.condition !== stretches[index - 1]?.condition);
+  });
+  const suspicions = marks.filter(({ content }) => content !== null && topicOfEvent(content) === "suspicion");
+  const moments = [...turns.map((turn) => turn.from), ...suspicions.map(({ at }) => at)];
+  return Math.min(from, ...moments.filter((at) => at >= from - CAUSE_MS));
 }
 
 /** What the burst is mostly about: the part that most of its messages belong to. */

@@ -1,6 +1,7 @@
 /**
  * Decides which marks have room for their label. Marks that stand close together share the room behind the last of them,
- * and the weightiest speaks for all. No label runs over another or over a mark.
+ * and the weightiest speaks for all; of equals the last, since it says how things stand now. No label runs over another
+ * or over a mark.
  */
 
 export interface Labelled {
@@ -49,7 +50,7 @@ function bundlesOf<M extends Labelled>(row: readonly M[]): Bundle<M>[] {
     if (bundle === undefined || mark.x - bundle.first > BUNDLE_PX) {
       bundles.push({ first: mark.x, last: mark.x, speaker: mark });
     } else {
-      const speaker = mark.weight > bundle.speaker.weight ? mark : bundle.speaker;
+      const speaker = mark.weight >= bundle.speaker.weight ? mark : bundle.speaker;
       bundles[bundles.length - 1] = { ...bundle, last: mark.x, speaker };
     }
   }

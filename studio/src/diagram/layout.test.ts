@@ -96,6 +96,16 @@ describe("marks", () => {
       ["suspected 2", 12],
     ]);
   });
+
+  test("in a crowd, the last of equal weight has the word", () => {
+    const { marks } = pictureOf([
+      { at: 100, node: 2, kind: "start" },
+      event(104, 2, "election", { type: "elected", leader: 1 }),
+      event(108, 2, "election", { type: "elected", leader: 2 }),
+    ]);
+    const labelled = marks.filter(({ labelDx }) => labelDx !== null);
+    expect(labelled.map(({ label }) => label)).toEqual(["elected 2"]);
+  });
 });
 
 describe("bursts", () => {

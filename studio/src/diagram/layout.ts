@@ -210,7 +210,7 @@ function turnsOf(node: NodeId, life: Life | undefined, frame: Frame): Unlabelled
   });
 }
 
-const TURN_WEIGHT = 4;
+const TURN_WEIGHT = 3;
 
 function weightOf({ kind, content }: Mark): number {
   if (kind === "event" && content !== null) return topicOfEvent(content) === "suspicion" ? 1 : 3;

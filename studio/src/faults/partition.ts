@@ -4,15 +4,16 @@ import type { NodeId } from "../../../src/core/protocol.ts";
 
 export interface Preset {
   readonly name: string;
-  /** One side; the other side is everybody else. */
+  /** One side; the other side is everybody else. Empty while nobody can be told. */
   readonly side: readonly NodeId[];
 }
 
 export function presetsOf({ nodes }: ClusterPicture, leader: NodeId | "none" | "split"): Preset[] {
   const ids = nodes.map((node) => node.id);
-  const presets: Preset[] = [{ name: "Halves", side: ids.slice(0, Math.ceil(ids.length / 2)) }];
-  if (typeof leader === "number") presets.push({ name: "Isolate the leader", side: [leader] });
-  return presets;
+  return [
+    { name: "Halves", side: ids.slice(0, Math.ceil(ids.length / 2)) },
+    { name: "Isolate the leader", side: typeof leader === "number" ? [leader] : [] },
+  ];
 }
 
 /** Both sides, as the server wants them; null if one of them is empty. */

@@ -39,10 +39,27 @@ describe("messages", () => {
 
   test("what is said second after second becomes chatter; a burst of any size does not", () => {
     const burst = Array.from({ length: 500 }, (_, i) => send(100 + i / 10, 0, 1, "coordinator", `burst ${i}`));
-    const steady = Array.from({ length: 120 }, (_, i) => send(i * 100, 0, 1, "ping", `ping ${i}`));
-    const chronicle = new Chronicle(clusterOf([1, 1], 12_000), [...burst, ...steady]);
-    expect(new Set(chronicle.messages.map(({ name }) => name.short))).toEqual(new Set(["coordinator"]));
-    expect(chronicle.chatter).toHaveLength(120);
+    const steady = Array.from({ length: 300 }, (_, i) => send(1_000 + i * 100, 0, 1, "ping", `ping ${i}`));
+    const chronicle = new Chronicle(clusterOf([1, 1], 31_000), [...burst, ...steady]);
+    expect([...new Set(chronicle.chatter.map(({ name }) => name.short))]).toEqual(["ping"]);
+    const bursts = chronicle.messages.filter(({ name }) => name.short === "coordinator");
+    expect(bursts).toHaveLength(500);
+  });
+
+  test("elections again and again, in bad weather, are no chatter beside heartbeats", () => {
+    const beats = Array.from({ length: 2_400 }, (_, i) => beat(i * 25));
+    const elections = Array.from({ length: 1_200 }, (_, i) => send(i * 50, 0, 1, "election", `election ${i}`));
+    const entries = [...beats, ...elections].sort((a, b) => a.at - b.at);
+    const chronicle = new Chronicle(clusterOf([1, 1], 60_000), entries);
+    expect([chronicle.messages.length, chronicle.chatter.length]).toEqual([1_200, 2_400]);
+  });
+
+  test("what turns out to be chatter was none before it was steady: a burst of it stays whole", () => {
+    const burst = Array.from({ length: 50 }, (_, i) => send(100 + i, 0, 1, "ping", `burst ${i}`));
+    const steady = Array.from({ length: 300 }, (_, i) => send(3_000 + i * 100, 0, 1, "ping", `ping ${i}`));
+    const chronicle = new Chronicle(clusterOf([1, 1], 33_000), [...burst, ...steady]);
+    expect(chronicle.messages.filter(({ id }) => id.startsWith("burst"))).toHaveLength(50);
+    expect(chronicle.chatter.length).toBeGreaterThan(280);
   });
 
   test("nothing older than the time kept remains, nor its identity", () => {

@@ -46,6 +46,7 @@ export class Chronicle {
   marks: Mark[] = [];
   readonly lives = new Map<NodeId, Life>();
   readonly chatty = new Chatter();
+  readonly chattyTimers = new Chatter();
 
   readonly #byId = new Map<MessageId, Message>();
   #marksMade = 0;
@@ -133,23 +134,25 @@ export class Chronicle {
       loss: null,
     };
     this.#byId.set(entry.id, message);
-    if (this.chatty.hear(name.full, name.part, entry.at)) this.#fold(name.full);
+    const steadySince = this.chatty.hear(name, entry.at);
+    if (steadySince !== null) this.#fold(name.full, steadySince);
     (this.chatty.has(name.full) ? this.chatter : this.messages).push(message);
     return message;
   }
 
   #mark(entry: TraceEntry & { kind: Mark["kind"] }, name: Name, content: Tagged | null): void {
     // A timer that chatters drives messages that chatter: neither is worth a mark. Events always are.
-    const chatterKey = `${entry.kind} ${name.full}`;
-    if (entry.kind === "timeout") this.chatty.hear(chatterKey, name.part, entry.at);
-    if (this.chatty.has(chatterKey)) return;
+    if (entry.kind === "timeout") {
+      this.chattyTimers.hear(name, entry.at);
+      if (this.chattyTimers.has(name.full)) return;
+    }
     this.marks.push({ key: this.#marksMade++, at: entry.at, node: entry.node, kind: entry.kind, name, content });
   }
 
-  /** A type turned out to be chatter: what was said of it so far moves over. */
-  #fold(fullName: string): void {
-    const isFolded = (message: Message) => message.name.full === fullName;
-    this.chatter.push(...this.messages.filter(isFolded));
+  /** A type turned out to be chatter: what was said of it since then moves over. A burst before that stays whole. */
+  #fold(fullName: string, since: number): void {
+    const isFolded = (message: Message) => message.name.full === fullName && momentOf(message) >= since;
+    this.chatter = [...this.chatter, ...this.messages.filter(isFolded)].sort((a, b) => momentOf(a) - momentOf(b));
     this.messages = this.messages.filter((message) => !isFolded(message));
   }
 

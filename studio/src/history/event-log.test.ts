@@ -21,7 +21,50 @@ test("a failover in words", () => {
     event(402, 0, "detector", { type: "suspected", node: 2 }),
     event(403, 0, "election", { type: "elected", leader: 1 }),
   );
-  expect(story).toEqual(["node 0 follows node 1", "node 1 leads", "nodes 0 and 1 suspect node 2", "node 2 crashed"]);
+  expect(story).toEqual([
+    "node 0 follows node 1",
+    "node 0 suspects node 2",
+    "node 1 leads",
+    "node 1 suspects node 2",
+    "node 2 crashed",
+  ]);
+});
+
+const elected = (at: number, node: number, leader: number) => event(at, node, "election", { type: "elected", leader });
+
+test("what several say shares a line, at the moment of the last of them", () => {
+  const log = new EventLog();
+  const entries = [elected(10, 0, 4), elected(15, 4, 4), elected(20, 1, 4), elected(30, 2, 4), elected(40, 3, 4)];
+  log.add(entries, new Chronicle(before, entries));
+  expect(log.lines.map(({ text, since, at }) => [text, since, at])).toEqual([
+    ["nodes 0–3 follow node 4", 10, 40],
+    ["node 4 leads", 15, 15],
+  ]);
+});
+
+test("the last word about a node is its own last word, in whatever order the nodes are heard", () => {
+  const changes = [elected(10, 0, 4), elected(20, 0, 3), elected(30, 1, 3), elected(40, 1, 4), elected(50, 0, 4)];
+  const lines = ["nodes 0 and 1 follow node 4", "nodes 0 and 1 follow node 3", "node 0 follows node 4"];
+  expect(told(...changes)).toEqual(lines);
+  expect(told(...changes.toSorted((a, b) => a.node - b.node))).toEqual(lines);
+  expect(told(...changes.toSorted((a, b) => b.node - a.node))).toEqual(lines);
+});
+
+test("what is said of a node before and after its restart does not share a line", () => {
+  const story = told(elected(10, 0, 2), { at: 20, node: 2, kind: "start" }, elected(30, 1, 2));
+  expect(story).toEqual(["node 1 follows node 2", "node 2 started", "node 0 follows node 2"]);
+});
+
+test("suspicions of different nodes do not contradict each other", () => {
+  const suspected = (at: number, node: number, whom: number) =>
+    event(at, node, "detector", { type: "suspected", node: whom });
+  const story = told(suspected(10, 0, 2), suspected(11, 0, 3), suspected(12, 1, 3), suspected(13, 1, 2));
+  expect(story).toEqual(["nodes 0 and 1 suspect node 2", "nodes 0 and 1 suspect node 3"]);
+});
+
+test("what one node does over and over is counted, within a second", () => {
+  const starts = [10, 300, 900, 1_500].map((at): TraceEntry => ({ at, node: 0, kind: "start" }));
+  expect(told(...starts)).toEqual(["node 0 started", "node 0 started (3 times)"]);
 });
 
 test("an event that nobody has a sentence for is told by its type and fields", () => {

@@ -13,6 +13,8 @@ export interface Phrase {
   readonly topic: Topic;
   readonly one: string;
   readonly many: string;
+  /** The other node that it mentions. */
+  readonly whom?: NodeId;
 }
 
 type Tell = (fields: Record<string, unknown>, node: NodeId) => Phrase | null;
@@ -21,17 +23,30 @@ const events: Record<string, Tell> = {
   elected: ({ leader }, node) =>
     leader === node
       ? { topic: "leadership", one: "leads", many: "lead" }
-      : { topic: "leadership", one: `follows node ${leader}`, many: `follow node ${leader}` },
-  suspected: ({ node: whom }) => ({ topic: "suspicion", one: `suspects node ${whom}`, many: `suspect node ${whom}` }),
+      : { topic: "leadership", one: `follows node ${leader}`, many: `follow node ${leader}`, whom: Number(leader) },
+  suspected: ({ node: whom }) => ({
+    topic: "suspicion",
+    one: `suspects node ${whom}`,
+    many: `suspect node ${whom}`,
+    whom: Number(whom),
+  }),
   restored: ({ node: whom }) => ({
     topic: "suspicion",
     one: `hears from node ${whom} again`,
     many: `hear from node ${whom} again`,
+    whom: Number(whom),
+  }),
+  heard: ({ node: whom }) => ({
+    topic: "suspicion",
+    one: `gets word from node ${whom}`,
+    many: `get word from node ${whom}`,
+    whom: Number(whom),
   }),
   presumed: ({ node: whom }) => ({
     topic: "suspicion",
     one: `takes node ${whom} for crashed`,
     many: `take node ${whom} for crashed`,
+    whom: Number(whom),
   }),
   entered: () => ({ topic: "protocol", one: "enters the critical section", many: "enter the critical section" }),
   exited: () => ({ topic: "protocol", one: "leaves the critical section", many: "leave the critical section" }),

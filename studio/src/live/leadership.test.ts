@@ -18,8 +18,18 @@ test("some do not know yet", () => {
 });
 
 test("two sides of a split", () => {
-  const { leader, detail } = leadershipOf(clusterOf([2, 2, 2, 4, 4]));
-  expect([leader, detail]).toEqual(["split", "0, 1 and 2 follow 2; 3 and 4 follow 4."]);
+  const cluster = clusterOf([2, 2, 2, 4, 4]);
+  const cut = { ...cluster, network: { ...cluster.network, cuts: [[2, 4]] } } as const;
+  expect(leadershipOf(cut)).toEqual({
+    leader: "split",
+    headline: "The cluster is split.",
+    detail: "0, 1 and 2 follow 2; 3 and 4 follow 4.",
+  });
+});
+
+test("two leaders though no link is cut", () => {
+  const { leader, headline } = leadershipOf(clusterOf([2, 2, 2, 4, 4]));
+  expect([leader, headline]).toEqual(["split", "Leaders disagree."]);
 });
 
 test("an election under way", () => {

@@ -25,7 +25,8 @@ export function leadershipOf(cluster: ClusterPicture): Leadership {
   const living = followings.filter(({ leader }) => running.some((node) => node.id === leader));
   const [first] = living;
   if (living.length > 1) {
-    return { leader: "split", headline: "The cluster is split.", detail: `${living.map(follow).join("; ")}.` };
+    const headline = cluster.network.cuts.length > 0 ? "The cluster is split." : "Leaders disagree.";
+    return { leader: "split", headline, detail: `${living.map(follow).join("; ")}.` };
   }
   if (first !== undefined) return led(first, running);
   const [mourned] = followings;

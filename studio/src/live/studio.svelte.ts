@@ -3,7 +3,8 @@ import { SvelteSet } from "svelte/reactivity";
 import type { Act, ClusterPicture, FeedEvent } from "../../../src/cluster/feed.ts";
 import type { NodeId } from "../../../src/core/protocol.ts";
 import { Chronicle, KEPT_MS } from "../history/chronicle.ts";
-import { EventLog, type Line } from "../history/event-log.ts";
+import { EventLog } from "../history/event-log.ts";
+import type { Line } from "../history/lines.ts";
 import { type Connection, listen, request } from "./feed.ts";
 
 /** How often the past is trimmed. */

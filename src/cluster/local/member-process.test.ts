@@ -1,0 +1,26 @@
+import { EventEmitter } from "node:events";
+import { setImmediate as turn } from "node:timers/promises";
+import { expect, test, vi } from "vitest";
+import { type Exit, startProcess } from "./member-process.ts";
+
+/** What Node's `spawn` returns when no more files can be opened: no pid, no pipes, and `error` in the next tick. */
+vi.mock("node:child_process", () => ({
+  spawn() {
+    const child = new EventEmitter();
+    process.nextTick(() => child.emit("error", new Error("spawn node EMFILE")));
+    return child;
+  },
+}));
+
+test("a process that cannot even have pipes counts as one that has ended", async () => {
+  const exits: Exit[] = [];
+  const started = startProcess({ entry: "coterie.js", configFile: "cluster.json" }, 0, {
+    onListening: () => {},
+    onLog: () => {},
+    onExit: (exit) => exits.push(exit),
+  });
+  expect(started.pid).toBeNull();
+  started.signal("SIGTERM");
+  await turn();
+  expect(exits).toEqual([{ code: null, signal: null, words: "not started: spawn node EMFILE" }]);
+});

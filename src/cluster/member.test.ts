@@ -1,0 +1,45 @@
+import { describe, expect, test, vi } from "vitest";
+import { closedAfterEach } from "../../test/network/closing.ts";
+import { freePorts } from "../../test/network/free-ports.ts";
+import { createLog } from "../runtime/log.ts";
+import { parseConfig } from "./config.ts";
+import { runMember } from "./member.ts";
+
+const closing = closedAfterEach();
+const PATIENCE = { timeout: 20_000, interval: 5 };
+
+const ranked = (rank: number): object => ({ election: { ranks: [{ node: 0, rank }] } });
+
+async function started(file: object, id: number): Promise<{ address: string; lines: string[] }> {
+  const lines: string[] = [];
+  const onFatal = (error: Error): never => {
+    throw error;
+  };
+  const log = createLog((_level, line) => lines.push(line));
+  const member = await runMember(parseConfig({ cluster: "test", protocol: "bully", ...file }, "."), id, {
+    log,
+    onFatal,
+  });
+  closing({ close: () => member.stop() });
+  return { address: member.address, lines };
+}
+
+describe("members", () => {
+  test("with other options of the protocol refuse each other: they would call elections for ever", async () => {
+    const [zero, one] = (await freePorts(2)) as [number, number];
+    const members = { 0: `127.0.0.1:${zero}`, 1: `127.0.0.1:${one}` };
+    const { lines: first } = await started({ members, options: ranked(1) }, 0);
+    const { lines: second } = await started({ members, options: ranked(2) }, 1);
+    const refusal = /\(wrong-protocol\): expected the same protocol, options and version of it/;
+    await vi.waitFor(() => {
+      for (const lines of [first, second]) expect(lines).toContainEqual(expect.stringMatching(refusal));
+    }, PATIENCE);
+  });
+
+  test("say an address of IPv6 with brackets", async ({ skip }) => {
+    const [port] = (await freePorts(1)) as [number];
+    const starting = started({ members: { 0: `[::1]:${port}` } }, 0);
+    const { address } = await starting.catch(() => skip("this machine has no IPv6"));
+    expect(address).toBe(`[::1]:${port}`);
+  });
+});

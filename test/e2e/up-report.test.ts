@@ -1,0 +1,35 @@
+/** What `coterie up` says to people. */
+import { afterEach, expect, test } from "vitest";
+import { Coterie, endAll, until } from "./cluster-under-test.ts";
+
+afterEach(endAll);
+
+test("hints that are true for its ports, cut and mended links, and who follows whom in a split", async () => {
+  const up = new Coterie("up", "--nodes", "4", "--port", "0");
+  await until("it is ready", () => up.stdout.includes("Ctrl-C"), up);
+  const [, admin] = /Studio {2}(http:\S+)/.exec(up.stdout) as unknown as [string, string];
+  expect(up.stdout).toContain(`npx coterie status --admin ${admin} `);
+  expect(up.stdout).toMatch(/npx coterie up --restart --port 0 +next time: the dead come back/);
+
+  const act = (body: object): Promise<Response> =>
+    fetch(`${admin}/api/act`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+  const says = (words: string) => until(words, () => up.stdout.includes(words), up);
+  await act({ type: "cut", nodes: [0, 1] });
+  await says("  the link between 0 and 1 is cut\n");
+  await act({ type: "mend", nodes: [0, 1] });
+  await says("  the link between 0 and 1 is mended\n");
+  await act({ type: "split", groups: [[0, 1, 2]] });
+  await says("  the network is split: 0, 1 and 2 | 3\n");
+  await says("  no agreement: 0, 1 and 2 follow 2; 3 follows 3\n");
+  await act({ type: "heal" });
+  await says("  the network is whole, and nothing is dropped or delayed\n");
+  await says("  ★ node 3 leads, and 0, 1 and 2 follow\n");
+  await act({ type: "weather", dropRate: 0.1, delayMs: [1, 2] });
+  await says("  of all messages 10 % are dropped, the others delayed by 1 to 2 ms\n");
+  up.signal("SIGTERM");
+  expect((await up.finished).code).toBe(0);
+});
