@@ -1,27 +1,30 @@
 /**
- * What trace entries of different processes are put in order by: the system's time, finer than a millisecond and never
- * going backwards in small steps, as the system's own does when it is corrected.
+ * What trace entries of different processes are put in order by: the system's time, which all processes of a machine
+ * share, finer than the whole milliseconds that it is told in, and not going back when it is corrected a little.
  */
 
 /** Both in milliseconds. */
 export interface TimeSources {
-  /** The system's time, which may be set; since 1970. */
+  /** The system's time in whole milliseconds since 1970, rounded down. It may be set. */
   readonly system: () => number;
-  /** Time that only goes forwards, and stands still while the machine sleeps. */
+  /** Time that only goes forwards, in fractions, and stands still while the machine sleeps. */
   readonly steady: () => number;
 }
 
-/** Further from the system's time than this, the machine has slept or its clock was set, and we follow. */
-const MAX_DRIFT_MS = 100;
+/** Further back than this, the clock was set, and we follow. */
+const MAX_STEP_BACK_MS = 100;
 
 export function wallClockFrom({ system, steady }: TimeSources): () => number {
   let origin = system() - steady();
+  let last = Number.NEGATIVE_INFINITY;
   return () => {
+    const whole = system();
     const time = origin + steady();
-    const actual = system();
-    if (Math.abs(time - actual) <= MAX_DRIFT_MS) return time;
-    origin += actual - time;
-    return actual;
+    // The true time is in [whole, whole + 1). Held to that at each call, the origin is soon exact: two processes agree.
+    const held = Math.min(Math.max(time, whole), whole + 1);
+    origin += held - time;
+    last = last - held > MAX_STEP_BACK_MS ? held : Math.max(last, held);
+    return last;
   };
 }
 

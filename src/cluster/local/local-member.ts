@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { UsageError } from "../../core/errors.ts";
 import type { NodeId, View } from "../../core/protocol.ts";
 import { type Faults, noFaults } from "../../runtime/fault-gate.ts";
+import { wallClock } from "../../runtime/wall-clock.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
 import { askStatus, putFaults } from "../admin-client.ts";
 import type { NodePicture } from "../feed.ts";
@@ -167,7 +168,7 @@ export class LocalMember {
 
   /** Adds to the trace what the process cannot say itself. */
   private noteCrash(): void {
-    const entry: TraceEntry = { at: Date.now(), node: this.id, kind: "crash" };
+    const entry: TraceEntry = { at: wallClock(), node: this.id, kind: "crash" };
     this.around.record(JSON.stringify(entry));
   }
 
