@@ -1,7 +1,7 @@
 /** What words on the command line may be. */
 
-import { MAX_PORT } from "../cluster/host-port.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
+import { MAX_PORT } from "../runtime/host-port.ts";
 
 /** Where a local cluster is found if nobody says otherwise. */
 export const DEFAULT_PORT = 7400;

@@ -4,9 +4,9 @@
  */
 import { createServer, type Server } from "node:http";
 import { createServer as createProbe } from "node:net";
-import { MAX_PORT } from "../cluster/host-port.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
+import { MAX_PORT } from "../runtime/host-port.ts";
 
 export const HOST = "127.0.0.1";
 export const MAX_NODES = 64;

@@ -3,10 +3,10 @@ import { Command } from "commander";
 import { z } from "zod";
 import { askStatus } from "../cluster/admin-client.ts";
 import { type ClusterConfig, readConfig } from "../cluster/config.ts";
-import { formatHostPort } from "../cluster/host-port.ts";
 import { exchange } from "../cluster/http-exchange.ts";
 import type { ClusterNodeStatus, ClusterStatus } from "../cluster/local-cluster.ts";
 import { EnvironmentError, UsageError } from "../core/errors.ts";
+import { formatHostPort } from "../runtime/host-port.ts";
 import { adminUrl, DEFAULT_PORT } from "./arguments.ts";
 import { list, type Paint, paintFor, table } from "./terminal.ts";
 

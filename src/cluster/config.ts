@@ -6,11 +6,11 @@ import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { protocolNamed } from "../protocols/index.ts";
 import { requireNoJournal } from "../runtime/host.ts";
+import { formatHostPort, type HostPort, isLoopback, parseHostPort } from "../runtime/host-port.ts";
 import { type Limits, limitsWith } from "../runtime/transport/limits.ts";
 import { firstProblem } from "./first-problem.ts";
-import { formatHostPort, type HostPort, isLoopback, parseHostPort } from "./host-port.ts";
 
-export type { HostPort } from "./host-port.ts";
+export type { HostPort } from "../runtime/host-port.ts";
 
 export interface ClusterConfig {
   /** Members of another cluster are refused, so two clusters on one network cannot mix. */

@@ -5,10 +5,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
+import { formatHostPort } from "../runtime/host-port.ts";
 import { askStatus, postCommand } from "./admin-client.ts";
 import type { ClusterConfig } from "./config.ts";
 import type { Act, ClusterPicture, NetworkPicture, NodePicture } from "./feed.ts";
-import { formatHostPort } from "./host-port.ts";
 import { agreementOf, isLeaderless, isSettled, opinionsOf } from "./local/agreement.ts";
 import type { Caretaker } from "./local/caretaker.ts";
 import { DisagreementWatch } from "./local/disagreement-watch.ts";
