@@ -48,7 +48,7 @@ export type Sent =
   | { readonly number: number; readonly lost: null }
   | { readonly number: null; readonly lost: LossReason };
 
-/** A frame leaves when it has grown to this, so that the peer works on it while we go on: twice the round trips at 64 in flight. */
+/** A frame leaves when it has grown to this, so that the peer works on it while we go on. ARCHITECTURE.md says what that buys. */
 const FULL_FRAME_BYTES = 2 * 1024;
 const MIN_BACKOFF_MS = 25;
 const MAX_BACKOFF_MS = 1_000;
