@@ -1,10 +1,10 @@
 /** Whether a global state violates a property. */
-import type { NodeId, Property, StateOf, TimerOf, Vocabulary, World } from "../core/protocol.ts";
+import type { NodeId, Property, StateOf, StateProperty, TimerOf, Vocabulary, World } from "../core/protocol.ts";
 import type { Model } from "./model.ts";
 
 export class Properties<V extends Vocabulary> {
-  readonly #always: readonly Property<V>[];
-  readonly #atRest: readonly Property<V>[];
+  readonly #always: readonly StateProperty<V>[];
+  readonly #atRest: readonly StateProperty<V>[];
   /** The state that is being looked at; the world below reads it. */
   #tuple: Int32Array = new Int32Array(0);
   readonly #world: World<StateOf<V>>;
@@ -13,8 +13,8 @@ export class Properties<V extends Vocabulary> {
     private readonly model: Model<V>,
     properties: readonly Property<V>[],
   ) {
-    this.#always = properties.filter(({ when }) => when === "always");
-    this.#atRest = properties.filter(({ when }) => when === "atRest");
+    this.#always = properties.filter((property): property is StateProperty<V> => property.when === "always");
+    this.#atRest = properties.filter((property): property is StateProperty<V> => property.when === "atRest");
     this.#world = this.#worldOf(model.options.nodes, () => this.#tuple);
   }
 

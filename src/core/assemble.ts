@@ -161,11 +161,14 @@ function partContext(of: string, ctx: Context<Any>, given: Given[], wires: Any):
 }
 
 /** A part's property, seen from the whole. */
-function lift(of: string, { holds, restless, ...property }: Property<Any>): Property<Any> {
-  return {
-    ...property,
-    name: `${of}: ${property.name}`,
-    restless: (restless ?? []).map((timer) => `${of}.${timer}` as never),
-    holds: ({ alive, state }) => holds({ alive, state: (node) => (state(node) as Any)[of] as never }),
-  };
+function lift(of: string, property: Property<Any>): Property<Any> {
+  const inside = ({ alive, state }: Any): Any => ({ alive, state: (node: NodeId) => (state(node) as Any)[of] });
+  const seen = { ...property, name: `${of}: ${property.name}` };
+  if (property.when === "leadsTo") {
+    const { given, holds } = property;
+    const lifted = { given: (world: Any, node: NodeId) => given(inside(world), node) };
+    return { ...seen, ...lifted, holds: (world: Any, node: NodeId) => holds(inside(world), node) } as Property<Any>;
+  }
+  const restless = (property.restless ?? []).map((timer) => `${of}.${timer}`);
+  return { ...seen, restless, holds: (world: Any) => property.holds(inside(world)) } as Property<Any>;
 }

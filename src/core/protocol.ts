@@ -106,17 +106,28 @@ export interface World<S> {
 }
 
 /** A claim about all nodes together, in the book's words. */
-export interface Property<V extends Vocabulary> {
+export type Property<V extends Vocabulary> = StateProperty<V> | LeadsTo<V>;
+
+export interface StateProperty<V extends Vocabulary> {
   readonly name: string;
   readonly claim: string;
   /**
-   * `always`: after every step. `atRest`: whenever no message is in flight and nobody waits for a timer of `restless`.
-   * `inTheEnd`: from some time on, once nothing more goes wrong.
+   * `always`: after every step. `sometimes`: at some time in some run. `inTheEnd`: from some time on, once nothing more
+   * goes wrong. `atRest`: whenever no message is in flight and nobody waits for a timer of `restless`.
    */
-  readonly when: "always" | "atRest" | "inTheEnd";
+  readonly when: "always" | "sometimes" | "inTheEnd" | "atRest";
   /** For `atRest`: the timers that mean that the algorithm is still at work. */
   readonly restless?: readonly TimerOf<V>[];
   holds(world: World<StateOf<V>>): boolean;
+}
+
+/** For each alive node: whenever `given` holds of it, `holds` does then or later, or the node crashes. */
+export interface LeadsTo<V extends Vocabulary> {
+  readonly name: string;
+  readonly claim: string;
+  readonly when: "leadsTo";
+  given(world: World<StateOf<V>>, node: NodeId): boolean;
+  holds(world: World<StateOf<V>>, node: NodeId): boolean;
 }
 
 /** How many messages one run costs, self-sends not counted, messages to crashed nodes counted. */

@@ -1,31 +1,57 @@
 /** The registry: one line per algorithm. Command line, simulator, studio and benchmarks read it. */
 import { UsageError, unexpected } from "../core/errors.ts";
-import type { Protocol, Vocabulary } from "../core/protocol.ts";
+import type { NodeId, Protocol, Vocabulary } from "../core/protocol.ts";
 import { paxos } from "./consensus/paxos.ts";
 import { bully } from "./election/bully.ts";
 import { changRoberts } from "./election/chang-roberts.ts";
 import { monitoredBully } from "./election/monitored.ts";
+import { consensus, election, type Family, membership, multicast, mutualExclusion } from "./family.ts";
 import { heartbeat } from "./membership/heartbeat.ts";
 import { causal } from "./multicast/causal.ts";
+import { happenedBeforeOrder, usedMulticast } from "./multicast/parts/user.ts";
 import { usedMutex } from "./mutex/parts/user.ts";
 import { ricartAgrawala } from "./mutex/ricart-agrawala.ts";
+
+/** Whoever goes through the registry handles every algorithm alike: the type bag is forgotten. */
+export type AnyProtocol = Protocol<Vocabulary>;
+type Maker = (options?: object) => AnyProtocol;
 
 export interface RegistryEntry {
   /** One line for lists. */
   readonly summary: string;
-  /** The algorithm alone, as the book has it: for the simulator and the checker. */
-  readonly bare: (options?: object) => Protocol<Vocabulary>;
+  readonly family: Family;
+  /** What simulator and checker run: the algorithm as the book has it, with whoever uses it. */
+  readonly lab: Maker;
   /** What runs on real processes: the algorithm with the parts that it needs there. */
-  readonly live: (options?: object) => Protocol<Vocabulary>;
+  readonly live: Maker;
+  /** Other forms for the laboratory, by name. */
+  readonly variants: Readonly<Record<string, Variant>>;
+  /** The options that put the nodes on a ring in this order; null where there is no ring. */
+  readonly onRing: ((ring: readonly NodeId[]) => object) | null;
+}
+
+export interface Variant {
+  readonly summary: string;
+  readonly lab: Maker;
 }
 
 const registry: Readonly<Record<string, RegistryEntry>> = {
-  bully: entry("the alive node with the highest rank leads", bully, monitoredBully),
-  causal: entry("multicast; nothing is delivered before what it may depend on", causal),
-  "chang-roberts": entry("on a ring, the highest id comes back to its node and leads", changRoberts),
-  heartbeat: entry("suspects whoever has not been heard of for too long", heartbeat),
-  paxos: entry("a majority promises, a majority accepts, and one value is decided", paxos),
-  "ricart-agrawala": entry("who wants in asks everybody; the lowest stamp goes first", ricartAgrawala, (options) =>
+  bully: entry(election, "the alive node with the highest rank leads", bully, {
+    live: monitoredBully,
+    variants: { monitored: { summary: "with the failure detector that real processes have", lab: monitoredBully } },
+  }),
+  causal: entry(
+    multicast,
+    "multicast; nothing is delivered before what it may depend on",
+    (options) => usedMulticast(causal(), [happenedBeforeOrder], options),
+    { live: causal },
+  ),
+  "chang-roberts": entry(election, "on a ring, the highest id comes back to its node and leads", changRoberts, {
+    onRing: (ring) => ({ ring }),
+  }),
+  heartbeat: entry(membership, "suspects whoever has not been heard of for too long", heartbeat),
+  paxos: entry(consensus, "a majority promises, a majority accepts, and one value is decided", paxos),
+  "ricart-agrawala": entry(mutualExclusion, "who wants in asks everybody; the lowest stamp goes first", (options) =>
     usedMutex(ricartAgrawala, options),
   ),
 };
@@ -40,17 +66,28 @@ export function protocolNamed(name: string): RegistryEntry {
   return found;
 }
 
-/** Forgets the type bag: whoever goes through the registry handles every algorithm alike. */
-function entry<B extends Vocabulary, L extends Vocabulary>(
-  summary: string,
-  bare: (options?: never) => Protocol<B>,
-  live: ((options?: never) => Protocol<L>) | null = null,
-): RegistryEntry {
-  return {
-    summary,
-    bare: bare as RegistryEntry["bare"],
-    live: (live ?? bare) as unknown as RegistryEntry["live"],
-  };
+/** @throws UsageError for a name that is not among the variants. */
+export function variantNamed(protocol: string, variant: string): Variant {
+  const { variants } = protocolNamed(protocol);
+  const found = Object.hasOwn(variants, variant) ? variants[variant] : undefined;
+  if (found !== undefined) return found;
+  const names = Object.keys(variants);
+  const wanted = names.length === 0 ? `absent: ${protocol} has none` : `one of ${names.join(", ")}`;
+  throw new UsageError("unknown-variant", unexpected("the variant", wanted, variant));
+}
+
+/** Every option that a maker takes is optional, and it refuses what it does not know. */
+type AnyMaker = (options?: never) => unknown;
+
+interface Forms {
+  readonly live?: AnyMaker;
+  readonly variants?: Readonly<Record<string, { readonly summary: string; readonly lab: AnyMaker }>>;
+  readonly onRing?: RegistryEntry["onRing"];
+}
+
+function entry(family: Family, summary: string, lab: AnyMaker, forms: Forms = {}): RegistryEntry {
+  const { live = lab, variants = {}, onRing = null } = forms;
+  return { family, summary, lab, live, variants, onRing } as RegistryEntry;
 }
 
 export { type Ballot, type Paxos, type PaxosOptions, type Proposal, paxos } from "./consensus/paxos.ts";
@@ -61,6 +98,7 @@ export {
   type MonitoredBullyOptions,
   monitoredBully,
 } from "./election/monitored.ts";
+export type { Emitted, Ending, Entry, Family, Outcome } from "./family.ts";
 export {
   type Heartbeat,
   type HeartbeatOptions,

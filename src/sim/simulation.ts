@@ -242,6 +242,12 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
     }
   }
 
+  /** Of what should hold in the end, whether it does not hold now. */
+  function isUnmet(property: Property<V>): boolean {
+    if (property.when === "inTheEnd") return !property.holds(world);
+    if (property.when !== "leadsTo") return false;
+    return world.alive.some((id) => property.given(world, id) && !property.holds(world, id));
+  }
   const violation = ({ name, claim }: Property<V>): Violation => ({
     property: name,
     claim,
@@ -272,10 +278,7 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
     },
     violations,
     events: (id) => node(id).events,
-    verdict: () => [
-      ...violations,
-      ...protocol.properties.filter(({ when, holds }) => when === "inTheEnd" && !holds(world)).map(violation),
-    ],
+    verdict: () => [...violations, ...protocol.properties.filter(isUnmet).map(violation)],
     wake: boot,
     start(id) {
       boot(id);

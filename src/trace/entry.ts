@@ -23,6 +23,12 @@ type Action<V extends Vocabulary> =
   | { readonly kind: "timeout"; readonly timer: TimerOf<V> }
   | { readonly kind: "command"; readonly command: CommandOf<V> }
   | { readonly kind: "event"; readonly event: EventOf<V> }
+  /** What the driver picked for a `ctx.choose` of the step that the entries before this one belong to. */
+  | { readonly kind: "choice"; readonly label: string; readonly option: unknown }
+  /** The node's process stands still, and goes on. */
+  | { readonly kind: "pause" | "resume" }
+  /** Anything else that was done to the node or its links, in words, such as `link to 3 cut`. */
+  | { readonly kind: "fault"; readonly what: string }
   /** A listener was too slow: so many entries of this node are missing here. */
   | { readonly kind: "gap"; readonly dropped: number }
   /** The node's picture changed in the step that the entries before this one belong to. */

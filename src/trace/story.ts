@@ -25,6 +25,14 @@ function deed(entry: TraceEntry): string {
       return `is told: ${phrase(entry.command)}`;
     case "event":
       return `says: ${phrase(entry.event)}`;
+    case "choice":
+      return `chooses ${entry.label}: ${plain(entry.option)}`;
+    case "pause":
+      return "pauses";
+    case "resume":
+      return "goes on";
+    case "fault":
+      return `suffers: ${entry.what}`;
     case "gap":
       return `(${entry.dropped} entries are missing)`;
     case "view":

@@ -220,9 +220,10 @@ const declarations: Pick<Protocol<Paxos>, "shapes" | "source" | "assumes" | "pro
     },
     {
       name: "termination",
-      claim: "in the end, whoever has proposed has decided",
-      when: "inTheEnd",
-      holds: ({ alive, state }) => alive.every((node) => state(node).proposer.is === "idle"),
+      claim: "whoever has proposed has decided in the end",
+      when: "leadsTo",
+      given: ({ state }, node) => state(node).proposer.is !== "idle",
+      holds: ({ state }, node) => state(node).proposer.is === "idle",
     },
   ],
   costs: [{ when: "one undisturbed proposal", messages: (nodes) => (nodes - 1) * (nodes + 3) }],

@@ -265,6 +265,13 @@ function properties(outranks: Outranks): Property<Bully>[] {
         highestStanding(world, outranks) === null ||
         world.alive.every((node) => world.state(node).phase === "new" || world.state(node).leader !== null),
     },
+    {
+      name: "E2 termination",
+      claim: "whoever is in an election is done with it in the end",
+      when: "leadsTo",
+      given: ({ state }, node) => isElecting(state(node)),
+      holds: ({ state }, node) => !isElecting(state(node)),
+    },
   ];
 }
 

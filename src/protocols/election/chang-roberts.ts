@@ -117,6 +117,13 @@ export function changRoberts(given?: Partial<ChangRobertsOptions>): Protocol<Cha
           return hasEnded && (knowing === alive.length || knowing === 0);
         },
       },
+      {
+        name: "E2 termination",
+        claim: "every participant has elected somebody in the end",
+        when: "leadsTo",
+        given: ({ state }, node) => state(node).part === "participant",
+        holds: ({ state }, node) => state(node).part === "non-participant",
+      },
     ],
     costs: [
       { when: "the highest calls", messages: (nodes) => 2 * nodes },

@@ -110,6 +110,13 @@ const properties: readonly Property<RicartAgrawala>[] = [
     },
   },
   {
+    name: "ME2 no starvation",
+    claim: "whoever waits to enter is inside in the end",
+    when: "leadsTo",
+    given: ({ state }, node) => state(node).section.is === "wanted",
+    holds: ({ state }, node) => state(node).section.is === "held",
+  },
+  {
     name: "ME3 ordering",
     // Lamport's clocks make the stamp of a request lower than that of every request which it happened before.
     claim: "nobody is inside while a request with a lower stamp (T, p) waits",

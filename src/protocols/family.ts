@@ -1,0 +1,142 @@
+/**
+ * What algorithms of one family are asked to do, and what comes out of it, in the same words for all: command line,
+ * scenarios, benchmarks and studio treat every algorithm of a family alike.
+ */
+import type { NodeId, Tagged, View } from "../core/protocol.ts";
+
+export interface Family {
+  readonly name: "election" | "mutual exclusion" | "multicast" | "consensus" | "membership";
+  /** The word for who is asked, as in `--call 4`; null where nobody is. */
+  readonly verb: "call" | "request" | "send" | "propose" | null;
+  /** The word for how often, where that means something. */
+  readonly count: "entries" | "messages" | null;
+  /** Who is asked if nobody says: the lowest alive node, or all of them. */
+  readonly asked: "lowest" | "all";
+  /** The command that makes a node do its work, so many times. Null where there is none. */
+  ask(node: NodeId, times: number): Tagged | null;
+  outcome(end: Ending): Outcome;
+}
+
+/** How a run ended. */
+export interface Ending {
+  readonly alive: readonly NodeId[];
+  view(node: NodeId): View;
+  /** What the nodes emitted, in the order of time, which is in milliseconds. */
+  readonly events: readonly Emitted[];
+}
+
+export interface Emitted {
+  readonly at: number;
+  readonly node: NodeId;
+  readonly event: Tagged;
+}
+
+/** Plain data, for people and machines. */
+export type Outcome =
+  | { readonly leader: Readonly<Record<NodeId, NodeId | null>> }
+  | { readonly entries: readonly Entry[] }
+  | { readonly delivered: Readonly<Record<NodeId, readonly string[]>> }
+  | { readonly decided: Readonly<Record<NodeId, string>> }
+  | { readonly suspected: Readonly<Record<NodeId, readonly NodeId[]>> };
+
+/** One use of a critical section; null for what has not happened. Times in milliseconds. */
+export interface Entry {
+  readonly node: NodeId;
+  readonly requestedAt: number;
+  readonly enteredAt: number | null;
+  readonly exitedAt: number | null;
+  /** The fencing token of the grant, where the algorithm gives one. */
+  readonly token: number | null;
+}
+
+export const election: Family = {
+  name: "election",
+  verb: "call",
+  count: null,
+  asked: "lowest",
+  ask: () => ({ type: "call" }),
+  outcome: ({ alive, view }) => ({
+    leader: Object.fromEntries(alive.map((node) => [node, view(node).leader ?? null])),
+  }),
+};
+
+export const mutualExclusion: Family = {
+  name: "mutual exclusion",
+  verb: "request",
+  count: "entries",
+  asked: "all",
+  ask: (_node, times) => toUser({ type: "use", entries: times }),
+  outcome({ events }) {
+    const entries: { -readonly [K in keyof Entry]: Entry[K] }[] = [];
+    const open = (of: NodeId): (typeof entries)[number] | undefined =>
+      entries.findLast(({ node, exitedAt }) => node === of && exitedAt === null);
+    for (const { at, node, event } of events) {
+      const { type, ...said } = bodyOf(event);
+      if (type === "needed") entries.push({ node, requestedAt: at, enteredAt: null, exitedAt: null, token: null });
+      const entry = open(node);
+      if (entry === undefined) continue;
+      if (type === "entered") {
+        entry.enteredAt = at;
+        entry.token = typeof said.token === "number" ? said.token : null;
+      } else if (type === "exited") entry.exitedAt = at;
+    }
+    return { entries };
+  },
+};
+
+export const multicast: Family = {
+  name: "multicast",
+  verb: "send",
+  count: "messages",
+  asked: "all",
+  ask: (_node, times) => toUser({ type: "send", messages: times }),
+  outcome({ alive, events }) {
+    const delivered: Record<NodeId, string[]> = Object.fromEntries(alive.map((node) => [node, []]));
+    for (const { node, event } of events) {
+      const { type, id } = bodyOf(event);
+      if (type === "delivered") delivered[node]?.push(String(id));
+    }
+    return { delivered };
+  },
+};
+
+export const consensus: Family = {
+  name: "consensus",
+  verb: "propose",
+  count: null,
+  asked: "lowest",
+  ask: (node) => ({ type: "propose", value: `from ${node}` }) as Tagged,
+  outcome({ events }) {
+    const decided: Record<NodeId, string> = {};
+    for (const { node, event } of events) {
+      const { type, value } = bodyOf(event);
+      if (type === "decided") decided[node] = String(value);
+    }
+    return { decided };
+  },
+};
+
+export const membership: Family = {
+  name: "membership",
+  verb: null,
+  count: null,
+  asked: "all",
+  ask: () => null,
+  outcome({ alive, events }) {
+    const suspected: Record<NodeId, Set<NodeId>> = Object.fromEntries(alive.map((node) => [node, new Set()]));
+    for (const { node, event } of events) {
+      const { type, node: other } = bodyOf(event);
+      if (type === "suspected") suspected[node]?.add(Number(other));
+      if (type === "restored") suspected[node]?.delete(Number(other));
+    }
+    return { suspected: Object.fromEntries(Object.entries(suspected).map(([node, others]) => [node, [...others]])) };
+  },
+};
+
+/** The laboratory's form of a mutual exclusion or multicast has a part `user` at every node. */
+const toUser = (command: object): Tagged => ({ type: "user", body: command }) as Tagged;
+
+/** An event, or what a part of an assembly emitted. */
+function bodyOf(event: Tagged & { body?: unknown }): Tagged & Record<string, unknown> {
+  return (event.body ?? event) as Tagged & Record<string, unknown>;
+}

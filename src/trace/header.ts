@@ -1,0 +1,23 @@
+/** The first line of a trace file: what ran, so that the rest can be checked, drawn, replayed and continued. */
+import type { NodeId } from "../core/protocol.ts";
+
+export interface TraceHeader {
+  readonly kind: "trace";
+  readonly version: 1;
+  readonly madeBy: "simulator" | "checker" | "cluster";
+  /** A name of the registry. */
+  readonly protocol: string;
+  /** Which form of it ran: `lab` for simulator and checker, `live` on real processes. */
+  readonly form: "lab" | "live";
+  readonly variant: string | null;
+  readonly options: unknown;
+  readonly nodes: readonly NodeId[];
+  readonly seed: number | null;
+  /** What a counterexample is one of. */
+  readonly violation: {
+    readonly property: string;
+    readonly claim: string;
+    /** The part that repeats for ever begins with the entry of this index; null where nothing repeats. */
+    readonly loopFrom: number | null;
+  } | null;
+}
