@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { UsageError } from "../core/errors.ts";
+import { benchCommand } from "./bench.ts";
 import { nodeCommand } from "./node.ts";
 import { statusCommand } from "./status.ts";
 import { upCommand } from "./up.ts";
@@ -23,6 +24,8 @@ function program(): Command {
     .addCommand(upCommand())
     .addCommand(nodeCommand())
     .addCommand(statusCommand())
+    .addCommand(benchCommand())
+    .enablePositionalOptions()
     .addHelpText("after", EXAMPLE);
   for (const command of [root, ...root.commands]) {
     command

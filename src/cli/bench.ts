@@ -1,0 +1,61 @@
+/** `coterie bench`: the measurements of `bench/`, each beside a peer in the same run. */
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { Command } from "commander";
+import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
+import { table } from "./terminal.ts";
+
+/** One file of `bench/` each. */
+const benchmarks: Readonly<Record<string, string>> = {
+  check: "the checker beside SPIN, on the seven reference models: counts, time, memory",
+  sim: "the simulator beside a bare loop and SimPy: messages per second, from 100 to a million nodes",
+  host: "two processes of the runtime beside a bare echo: round trips per second",
+  wire: "the wire codec beside JSON",
+};
+const names = Object.keys(benchmarks);
+
+export function benchCommand(): Command {
+  return new Command("bench")
+    .summary("measure Coterie beside its peers")
+    .description("Runs one of the benchmarks. What peers need (SPIN and gcc, SimPy) is used where it is installed.")
+    .argument("[name]", `one of ${names.join(", ")}; without it, the list`)
+    .argument("[options...]", "what the benchmark takes, such as --quick or --json")
+    .passThroughOptions()
+    .allowUnknownOption()
+    .addHelpText("after", EXPLANATION)
+    .action(bench);
+}
+
+const EXPLANATION = `
+Example:
+  $ coterie bench check          SPIN and Coterie in turn, a few minutes
+  $ coterie bench sim --quick    the same measurement with fewer rounds
+  $ coterie bench check --json   for machines
+
+Benchmarks are part of the source checkout, where \`npm run build\` compiles them.
+Exit codes: 0 done, 1 it could not be done, 2 wrong arguments.`;
+
+async function bench(name: string | undefined, options: readonly string[]): Promise<void> {
+  if (name === undefined) {
+    const rows = Object.entries(benchmarks).map((row) => [...row]);
+    return void process.stdout.write(`${table(rows, (cell) => cell).join("\n")}\n`);
+  }
+  if (!Object.hasOwn(benchmarks, name))
+    throw new UsageError("bad-argument", unexpected("the benchmark", `one of ${names.join(", ")}`, name));
+  const file = fileURLToPath(new URL(`../../build/bench/${name}.js`, import.meta.url));
+  if (!existsSync(file))
+    throw new EnvironmentError("no-benchmarks", "no benchmarks here: run `npm run build` in a checkout of Coterie");
+  const code = await ended(file, options);
+  if (code !== 0) throw new EnvironmentError("benchmark-failed", `the benchmark ${name} ended with code ${code}`);
+}
+
+/** Runs a script in a process of its own, so that nothing of this one is measured. Ctrl-C reaches both. */
+function ended(file: string, options: readonly string[]): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [file, ...options], { stdio: "inherit" });
+    for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => child.kill(signal));
+    child.on("error", reject);
+    child.on("exit", (code) => resolve(code ?? 1));
+  });
+}

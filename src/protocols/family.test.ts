@@ -1,0 +1,73 @@
+import { describe, expect, it } from "vitest";
+import type { Tagged, View } from "../core/protocol.ts";
+import { consensus, type Emitted, election, type Family, membership, multicast, mutualExclusion } from "./family.ts";
+import { protocolNamed, protocolNames, variantNamed } from "./index.ts";
+
+const says = (at: number, node: number, event: object): Emitted => ({ at, node, event: event as Tagged });
+const byPart = (type: string, body: object) => ({ type, body });
+const nobody = (): View => ({ role: "none" });
+const outcome = (family: Family, events: readonly Emitted[], view = nobody as (node: number) => View) =>
+  family.outcome({ alive: [0, 1], events, view });
+
+describe("what comes out of", () => {
+  it("an election: whom each alive node takes for the leader", () => {
+    const view = (node: number): View => ({ role: "follower", leader: node === 0 ? 1 : null });
+    expect(outcome(election, [], view)).toEqual({ leader: { 0: 1, 1: null } });
+    expect(outcome(election, [])).toEqual({ leader: { 0: null, 1: null } });
+  });
+
+  it("a mutual exclusion: each use of the section, with its times and the token of its grant", () => {
+    const events = [
+      says(1, 0, byPart("user", { type: "needed" })),
+      says(2, 1, byPart("user", { type: "needed" })),
+      says(5, 0, byPart("mutex", { type: "entered", token: 7 })),
+      says(9, 0, byPart("mutex", { type: "exited" })),
+      says(10, 0, byPart("user", { type: "needed" })),
+      says(11, 1, byPart("mutex", { type: "entered" })),
+    ];
+    expect(outcome(mutualExclusion, events)).toEqual({
+      entries: [
+        { node: 0, requestedAt: 1, enteredAt: 5, exitedAt: 9, token: 7 },
+        { node: 1, requestedAt: 2, enteredAt: 11, exitedAt: null, token: null },
+        { node: 0, requestedAt: 10, enteredAt: null, exitedAt: null, token: null },
+      ],
+    });
+  });
+
+  it("a multicast: the order of delivery at each node", () => {
+    const delivered = (id: string) => byPart("multicast", { type: "delivered", from: 0, payload: "", id });
+    const events = [says(1, 1, delivered("0.1")), says(2, 0, delivered("1.1")), says(3, 1, delivered("1.1"))];
+    expect(outcome(multicast, events)).toEqual({ delivered: { 0: ["1.1"], 1: ["0.1", "1.1"] } });
+  });
+
+  it("a consensus: what each node has decided", () => {
+    expect(outcome(consensus, [says(1, 1, { type: "decided", value: "x" })])).toEqual({ decided: { 1: "x" } });
+  });
+
+  it("a failure detector: who is suspected and has not been restored", () => {
+    const events = [
+      says(1, 0, { type: "suspected", node: 1 }),
+      says(1, 1, { type: "suspected", node: 0 }),
+      says(2, 0, { type: "restored", node: 1 }),
+    ];
+    expect(outcome(membership, events)).toEqual({ suspected: { 0: [], 1: [0] } });
+  });
+});
+
+describe("the registry", () => {
+  it.each(protocolNames)("%s: the command of its family is one that its laboratory form takes", (name) => {
+    const { family, lab } = protocolNamed(name);
+    const command = family.ask(0, 1);
+    if (family.verb === null) expect(command).toBeNull();
+    else expect(Object.keys(lab().shapes.command ?? {})).toContain(command?.type);
+  });
+
+  it("names what is there where a name is not", () => {
+    expect(() => protocolNamed("paxxos")).toThrow(/^expected the protocol to be one of bully, /);
+    expect(() => variantNamed("bully", "meek")).toThrow('expected the variant to be one of monitored, got "meek"');
+    expect(() => variantNamed("causal", "meek")).toThrow(
+      'expected the variant to be absent: causal has none, got "meek"',
+    );
+    expect(variantNamed("bully", "monitored").lab().name).toBe("bully");
+  });
+});
