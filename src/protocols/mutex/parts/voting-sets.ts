@@ -1,0 +1,164 @@
+/**
+ * Voting sets for Maekawa's mutual exclusion: for each node i a set V_i that it must win, such that
+ *
+ *   i ∈ V_i;   V_i ∩ V_j ≠ ∅;   |V_i| = K for all i;   every node is in M = K of the sets.
+ *
+ * Maekawa, "A √N Algorithm for Mutual Exclusion in Decentralized Systems", ACM TOCS 1985. All constructions here but the
+ * grid are cyclic: V_i = { i + d mod N : d ∈ D }. Then the four conditions come down to one, that 0 ∈ D and every
+ * residue is a difference of two members of D.
+ */
+import { UsageError, unexpected } from "../../../core/errors.ts";
+
+/**
+ * `plane`: the lines of a finite projective plane, K = q + 1; there is one where N = q² + q + 1 for a prime power q
+ * (for N = 3, q = 1, the triangle). `grid`: row and column of a rectangle without gaps, K = rows + columns − 1.
+ * `cyclic`: for any N, K ≤ 2⌈√N⌉ − 1.
+ */
+export type Construction = "plane" | "grid" | "cyclic";
+
+/** Per node, by its place among the nodes, the places of its voting set, ascending. */
+export type VotingSets = readonly (readonly number[])[];
+
+const MAX_NODES = 10_000;
+
+/**
+ * The smallest sets that one of the constructions gives, or those of the construction asked for.
+ * @throws UsageError where that construction does not exist for so many nodes.
+ */
+export function votingSets(nodes: number, construction?: Construction): VotingSets {
+  if (!Number.isSafeInteger(nodes) || nodes < 1 || nodes > MAX_NODES)
+    throw new UsageError(
+      "bad-voting-sets",
+      unexpected("the number of nodes", `a whole number from 1 to ${MAX_NODES}`, nodes),
+    );
+  switch (construction) {
+    case "plane":
+      return required(plane(nodes), nodes, "q² + q + 1 for a prime power q");
+    case "grid":
+      return required(grid(nodes), nodes, "a product of two whole numbers > 1");
+    case "cyclic":
+      return cyclic(nodes, cover(nodes));
+    default:
+      return plane(nodes) ?? smallest(grid(nodes), cyclic(nodes, cover(nodes)));
+  }
+}
+
+/** What is wrong with voting sets, in words; null if the four conditions hold. */
+export function votingSetsProblem(sets: VotingSets): string | null {
+  const size = sets[0]?.length ?? 0;
+  const memberships: number[][] = sets.map(() => []);
+  for (const [node, set] of sets.entries()) {
+    if (!set.includes(node)) return `node ${node} is not in its own set`;
+    if (new Set(set).size !== size || set.length !== size) return `the set of node ${node} has not ${size} members`;
+    for (const member of set) memberships[member]?.push(node);
+  }
+  const uneven = memberships.findIndex(({ length }) => length !== size);
+  if (uneven >= 0) return `node ${uneven} is in ${memberships[uneven]?.length} sets, not in ${size}`;
+  for (const [node, set] of sets.entries()) {
+    const met = new Uint8Array(sets.length);
+    for (const member of set) for (const other of memberships[member] as number[]) met[other] = 1;
+    const stranger = met.indexOf(0);
+    if (stranger >= 0) return `the sets of nodes ${node} and ${stranger} do not meet`;
+  }
+  return null;
+}
+
+function required(sets: VotingSets | null, nodes: number, wanted: string): VotingSets {
+  if (sets !== null) return sets;
+  throw new UsageError("bad-voting-sets", unexpected("the number of nodes", wanted, nodes));
+}
+
+function smallest(a: VotingSets | null, b: VotingSets): VotingSets {
+  return a !== null && (a[0]?.length ?? 0) <= (b[0]?.length ?? 0) ? a : b;
+}
+
+const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
+const ascending = (places: Iterable<number>): number[] => [...places].sort((a, b) => a - b);
+
+function cyclic(nodes: number, differences: readonly number[]): VotingSets {
+  return range(nodes).map((i) => ascending(differences.map((d) => (i + d) % nodes)));
+}
+
+/** 0 … r − 1 and the multiples of r: their differences are all of 0 … N − 1. */
+function cover(nodes: number): number[] {
+  const covers = range(Math.ceil(Math.sqrt(nodes))).map((at) => {
+    const step = at + 1;
+    // Differences up to half of N are enough: the others are their negatives.
+    const multiples = range(Math.ceil((nodes / 2 + 1) / step)).map((i) => (i + 1) * step);
+    return [...new Set([...range(step), ...multiples].map((d) => d % nodes))];
+  });
+  return covers.reduce((best, each) => (each.length < best.length ? each : best));
+}
+
+/** The widest rectangle without gaps that is nearest to a square; null for a prime. */
+function grid(nodes: number): VotingSets | null {
+  const columns = range(Math.floor(Math.sqrt(nodes)) + 1).findLast((width) => width > 1 && nodes % width === 0);
+  if (columns === undefined) return null;
+  const rowOf = (place: number): number => Math.floor(place / columns);
+  return range(nodes).map((i) =>
+    range(nodes).filter((place) => rowOf(place) === rowOf(i) || place % columns === i % columns),
+  );
+}
+
+/** The cyclic plane of Singer, "A theorem in finite projective geometry", 1938; null where N is not of the form. */
+function plane(nodes: number): VotingSets | null {
+  const order = Math.round((Math.sqrt(4 * nodes - 3) - 1) / 2);
+  if (order * order + order + 1 !== nodes) return null;
+  if (order === 1) return cyclic(nodes, [0, 1]);
+  const field = primePower(order);
+  if (field === null) return null;
+  const differences = singerSet(field.prime, field.exponent);
+  const first = differences[0] as number;
+  return cyclic(
+    nodes,
+    differences.map((d) => d - first),
+  );
+}
+
+function primePower(order: number): { prime: number; exponent: number } | null {
+  const prime = range(order + 1).find((divisor) => divisor > 1 && order % divisor === 0);
+  if (prime === undefined) return null;
+  const exponent = Math.round(Math.log(order) / Math.log(prime));
+  return prime ** exponent === order ? { prime, exponent } : null;
+}
+
+/**
+ * With α a primitive element of GF(q³): the i < q² + q + 1 for which the trace of α^i over GF(q) is 0 are a line, and a
+ * set of which every residue is a difference exactly once.
+ */
+function singerSet(prime: number, exponent: number): number[] {
+  const order = prime ** exponent;
+  const powers = powersOfPrimitive(prime, 3 * exponent);
+  const period = powers.length;
+  const isZero = (i: number): boolean => {
+    const terms = [i, i * order, i * order * order].map((k) => powers[k % period] as readonly number[]);
+    return (terms[0] as readonly number[]).every(
+      (_, k) => terms.reduce((sum, term) => sum + (term[k] ?? 0), 0) % prime === 0,
+    );
+  };
+  return range(order * order + order + 1).filter(isZero);
+}
+
+/** 1, α, α², … of a primitive element α of GF(p^n), as vectors over GF(p): the first polynomial whose root is one. */
+function powersOfPrimitive(prime: number, degree: number): readonly (readonly number[])[] {
+  for (let code = 1; ; code++) {
+    // α^n = the polynomial with the digits of `code` for coefficients.
+    const tail = range(degree).map((k) => Math.floor(code / prime ** k) % prime);
+    const powers = powersOf(tail, prime);
+    if (powers.length === prime ** degree - 1) return powers;
+  }
+}
+
+function powersOf(tail: readonly number[], prime: number): number[][] {
+  const one = tail.map((_, k) => (k === 0 ? 1 : 0));
+  const powers = [one];
+  const isOne = (vector: readonly number[]): boolean => vector.every((digit, k) => digit === one[k]);
+  for (let last = one; powers.length < prime ** tail.length; ) {
+    const carry = last.at(-1) as number;
+    const shifted = [0, ...last.slice(0, -1)];
+    last = shifted.map((digit, k) => (digit + carry * (tail[k] as number)) % prime);
+    if (isOne(last) || last.every((digit) => digit === 0)) break;
+    powers.push(last);
+  }
+  return powers;
+}
