@@ -162,13 +162,9 @@ function partContext(of: string, ctx: Context<Any>, given: Given[], wires: Any):
 
 /** A part's property, seen from the whole. */
 function lift(of: string, property: Property<Any>): Property<Any> {
-  const inside = ({ alive, state }: Any): Any => ({ alive, state: (node: NodeId) => (state(node) as Any)[of] });
-  const seen = { ...property, name: `${of}: ${property.name}` };
-  if (property.when === "leadsTo") {
-    const { given, holds } = property;
-    const lifted = { given: (world: Any, node: NodeId) => given(inside(world), node) };
-    return { ...seen, ...lifted, holds: (world: Any, node: NodeId) => holds(inside(world), node) } as Property<Any>;
-  }
-  const restless = (property.restless ?? []).map((timer) => `${of}.${timer}`);
-  return { ...seen, restless, holds: (world: Any) => property.holds(inside(world)) } as Property<Any>;
+  const inside = ({ alive, state }: Any): Any => ({ alive, state: (node: NodeId) => state(node)[of] });
+  const seen = (says: Any) => (world: Any, node: NodeId) => says(inside(world), node);
+  const lifted = { ...property, name: `${of}: ${property.name}`, holds: seen(property.holds) } as Any;
+  if (property.when === "leadsTo") return { ...lifted, given: seen(property.given) };
+  return { ...lifted, restless: property.restless?.map((timer) => `${of}.${timer}`) ?? [] };
 }

@@ -108,9 +108,13 @@ export interface World<S> {
 /** A claim about all nodes together, in the book's words. */
 export type Property<V extends Vocabulary> = StateProperty<V> | LeadsTo<V>;
 
-export interface StateProperty<V extends Vocabulary> {
+interface Claim {
   readonly name: string;
+  /** In words. */
   readonly claim: string;
+}
+
+export interface StateProperty<V extends Vocabulary> extends Claim {
   /**
    * `always`: after every step. `sometimes`: at some time in some run. `inTheEnd`: from some time on, once nothing more
    * goes wrong. `atRest`: whenever no message is in flight and nobody waits for a timer of `restless`.
@@ -122,9 +126,7 @@ export interface StateProperty<V extends Vocabulary> {
 }
 
 /** For each alive node: whenever `given` holds of it, `holds` does then or later, or the node crashes. */
-export interface LeadsTo<V extends Vocabulary> {
-  readonly name: string;
-  readonly claim: string;
+export interface LeadsTo<V extends Vocabulary> extends Claim {
   readonly when: "leadsTo";
   given(world: World<StateOf<V>>, node: NodeId): boolean;
   holds(world: World<StateOf<V>>, node: NodeId): boolean;

@@ -1,23 +1,14 @@
 /** Quorums: sets of nodes of which any two meet, so that what one has seen another can learn. */
 import { UsageError, unexpected } from "./errors.ts";
-import type { NodeId } from "./protocol.ts";
 
 /** The least number of nodes of which any two sets meet. */
 export const majority = (nodes: number): number => Math.floor(requireNodes(nodes) / 2) + 1;
-
-/** How many crashes leave a majority alive. */
-export const toleratedCrashes = (nodes: number): number => nodes - majority(nodes);
 
 /** How many arbitrary (Byzantine) faults N nodes stand: f with N ≥ 3f + 1. */
 export const toleratedByzantine = (nodes: number): number => Math.floor((requireNodes(nodes) - 1) / 3);
 
 /** The least number of nodes of which any two sets meet in a correct node: ⌈(N + f + 1) / 2⌉, 2f + 1 where N = 3f + 1. */
 export const byzantineQuorum = (nodes: number): number => Math.ceil((nodes + toleratedByzantine(nodes) + 1) / 2);
-
-/** Whether any two of the sets share a node. */
-export function intersecting(sets: readonly (readonly NodeId[])[]): boolean {
-  return sets.every((set, i) => sets.slice(i + 1).every((other) => other.some((node) => set.includes(node))));
-}
 
 function requireNodes(nodes: number): number {
   if (!Number.isSafeInteger(nodes) || nodes < 1)

@@ -1,6 +1,6 @@
 /** The registry: one line per algorithm. Command line, simulator, studio and benchmarks read it. */
 import { UsageError, unexpected } from "../core/errors.ts";
-import type { NodeId, Protocol, Vocabulary } from "../core/protocol.ts";
+import type { NodeId, Protocol, Tagged, Vocabulary } from "../core/protocol.ts";
 import { paxos } from "./consensus/paxos.ts";
 import { bully } from "./election/bully.ts";
 import { changRoberts } from "./election/chang-roberts.ts";
@@ -9,6 +9,9 @@ import { consensus, election, type Family, membership, multicast, mutualExclusio
 import { heartbeat } from "./membership/heartbeat.ts";
 import { causal } from "./multicast/causal.ts";
 import { happenedBeforeOrder, usedMulticast } from "./multicast/parts/user.ts";
+import { centralServer } from "./mutex/central-server.ts";
+import { maekawa } from "./mutex/maekawa.ts";
+import { maekawaSanders } from "./mutex/maekawa-sanders.ts";
 import { usedMutex } from "./mutex/parts/user.ts";
 import { ricartAgrawala } from "./mutex/ricart-agrawala.ts";
 
@@ -28,6 +31,15 @@ export interface RegistryEntry {
   readonly variants: Readonly<Record<string, Variant>>;
   /** The options that put the nodes on a ring in this order; null where there is no ring. */
   readonly onRing: ((ring: readonly NodeId[]) => object) | null;
+  /** What the checker cannot see for itself in the `lab` form. */
+  readonly check: CheckHints;
+}
+
+export interface CheckHints {
+  /** The command that tells a node of another's crash. */
+  readonly notice?: (crashed: NodeId) => Tagged;
+  /** Fields that hold numbers which are only compared with each other and counted up, so that states repeat up to a shift. */
+  readonly counters?: readonly string[];
 }
 
 export interface Variant {
@@ -39,6 +51,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   bully: entry(election, "the alive node with the highest rank leads", bully, {
     live: monitoredBully,
     variants: { monitored: { summary: "with the failure detector that real processes have", lab: monitoredBully } },
+    check: { notice: (node) => ({ type: "suspect", node }) },
   }),
   causal: entry(
     multicast,
@@ -46,11 +59,24 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     (options) => usedMulticast(causal(), [happenedBeforeOrder], options),
     { live: causal },
   ),
+  "central-server": entry(
+    mutualExclusion,
+    "a server hands out the permission, one request after the other",
+    (options) => usedMutex(centralServer, options),
+  ),
   "chang-roberts": entry(election, "on a ring, the highest id comes back to its node and leads", changRoberts, {
     onRing: (ring) => ({ ring }),
   }),
   heartbeat: entry(membership, "suspects whoever has not been heard of for too long", heartbeat),
-  paxos: entry(consensus, "a majority promises, a majority accepts, and one value is decided", paxos),
+  maekawa: entry(mutualExclusion, "who wants in asks its voting set for votes; deadlocks", (options) =>
+    usedMutex(maekawa, options),
+  ),
+  "maekawa-sanders": entry(mutualExclusion, "votes can be taken back for an earlier request", (options) =>
+    usedMutex(maekawaSanders, options),
+  ),
+  paxos: entry(consensus, "a majority promises, a majority accepts, and one value is decided", paxos, {
+    check: { counters: ["round"] },
+  }),
   "ricart-agrawala": entry(mutualExclusion, "who wants in asks everybody; the lowest stamp goes first", (options) =>
     usedMutex(ricartAgrawala, options),
   ),
@@ -83,11 +109,12 @@ interface Forms {
   readonly live?: AnyMaker;
   readonly variants?: Readonly<Record<string, { readonly summary: string; readonly lab: AnyMaker }>>;
   readonly onRing?: RegistryEntry["onRing"];
+  readonly check?: CheckHints;
 }
 
 function entry(family: Family, summary: string, lab: AnyMaker, forms: Forms = {}): RegistryEntry {
-  const { live = lab, variants = {}, onRing = null } = forms;
-  return { family, summary, lab, live, variants, onRing } as RegistryEntry;
+  const { live = lab, variants = {}, onRing = null, check = {} } = forms;
+  return { family, summary, lab, live, variants, onRing, check } as RegistryEntry;
 }
 
 export { type Ballot, type Paxos, type PaxosOptions, type Proposal, paxos } from "./consensus/paxos.ts";
@@ -114,6 +141,9 @@ export {
   type UsedMulticast,
   usedMulticast,
 } from "./multicast/parts/user.ts";
+export { type CentralServer, type CentralServerOptions, centralServer } from "./mutex/central-server.ts";
+export { type Maekawa, maekawa } from "./mutex/maekawa.ts";
+export { type MaekawaSanders, type MaekawaSandersOptions, maekawaSanders } from "./mutex/maekawa-sanders.ts";
 export {
   type Mutex,
   type MutexUser,

@@ -13,6 +13,7 @@ import type { Context, NodeId, Property, Protocol } from "../../core/protocol.ts
 import { natural, struct } from "../../core/shape.ts";
 import { exclude, include } from "../node-set.ts";
 import { settle } from "../options.ts";
+import { requirements } from "./parts/requirements.ts";
 
 export type RicartAgrawala = {
   state: {
@@ -94,28 +95,7 @@ export function ricartAgrawala(given?: Record<never, never>): Protocol<RicartAgr
 }
 
 const properties: readonly Property<RicartAgrawala>[] = [
-  {
-    name: "ME1 safety",
-    claim: "at most one node is inside",
-    when: "always",
-    holds: ({ alive, state }) => alive.filter((node) => state(node).section.is === "held").length <= 1,
-  },
-  {
-    name: "ME2 liveness",
-    claim: "at rest, nobody waits to enter unless somebody is inside",
-    when: "atRest",
-    holds({ alive, state }) {
-      const sections = alive.map((node) => state(node).section.is);
-      return !sections.includes("wanted") || sections.includes("held");
-    },
-  },
-  {
-    name: "ME2 no starvation",
-    claim: "whoever waits to enter is inside in the end",
-    when: "leadsTo",
-    given: ({ state }, node) => state(node).section.is === "wanted",
-    holds: ({ state }, node) => state(node).section.is === "held",
-  },
+  ...requirements<RicartAgrawala>(({ section }) => section.is),
   {
     name: "ME3 ordering",
     // Lamport's clocks make the stamp of a request lower than that of every request which it happened before.

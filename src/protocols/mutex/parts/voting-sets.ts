@@ -8,6 +8,7 @@
  * residue is a difference of two members of D.
  */
 import { UsageError, unexpected } from "../../../core/errors.ts";
+import type { NodeId } from "../../../core/protocol.ts";
 
 /**
  * `plane`: the lines of a finite projective plane, K = q + 1; there is one where N = q² + q + 1 for a prime power q
@@ -39,7 +40,7 @@ export function votingSets(nodes: number, construction?: Construction): VotingSe
     case "cyclic":
       return cyclic(nodes, cover(nodes));
     default:
-      return plane(nodes) ?? smallest(grid(nodes), cyclic(nodes, cover(nodes)));
+      return plane(nodes) ?? gridOrCyclic(nodes);
   }
 }
 
@@ -68,15 +69,24 @@ function required(sets: VotingSets | null, nodes: number, wanted: string): Votin
   throw new UsageError("bad-voting-sets", unexpected("the number of nodes", wanted, nodes));
 }
 
-function smallest(a: VotingSets | null, b: VotingSets): VotingSets {
-  return a !== null && (a[0]?.length ?? 0) <= (b[0]?.length ?? 0) ? a : b;
+/** The smaller ones. */
+function gridOrCyclic(nodes: number): VotingSets {
+  const differences = cover(nodes);
+  const columns = columnsOf(nodes);
+  const isGrid = columns !== null && columns + nodes / columns - 1 <= differences.length;
+  return (isGrid ? grid(nodes) : null) ?? cyclic(nodes, differences);
 }
 
 const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
-const ascending = (places: Iterable<number>): number[] => [...places].sort((a, b) => a - b);
+const ascending = (places: readonly number[]): number[] => [...places].sort((a, b) => a - b);
 
 function cyclic(nodes: number, differences: readonly number[]): VotingSets {
-  return range(nodes).map((i) => ascending(differences.map((d) => (i + d) % nodes)));
+  const sorted = ascending(differences);
+  // Those that wrap around come first.
+  return range(nodes).map((i) => [
+    ...sorted.filter((d) => i + d >= nodes).map((d) => i + d - nodes),
+    ...sorted.filter((d) => i + d < nodes).map((d) => i + d),
+  ]);
 }
 
 /** 0 … r − 1 and the multiples of r: their differences are all of 0 … N − 1. */
@@ -90,14 +100,24 @@ function cover(nodes: number): number[] {
   return covers.reduce((best, each) => (each.length < best.length ? each : best));
 }
 
-/** The widest rectangle without gaps that is nearest to a square; null for a prime. */
+/** Of the rectangle without gaps that is nearest to a square; null for a prime. */
+function columnsOf(nodes: number): number | null {
+  return range(Math.floor(Math.sqrt(nodes)) + 1).findLast((width) => width > 1 && nodes % width === 0) ?? null;
+}
+
 function grid(nodes: number): VotingSets | null {
-  const columns = range(Math.floor(Math.sqrt(nodes)) + 1).findLast((width) => width > 1 && nodes % width === 0);
-  if (columns === undefined) return null;
-  const rowOf = (place: number): number => Math.floor(place / columns);
-  return range(nodes).map((i) =>
-    range(nodes).filter((place) => rowOf(place) === rowOf(i) || place % columns === i % columns),
-  );
+  const columns = columnsOf(nodes);
+  if (columns === null) return null;
+  const rows = nodes / columns;
+  return range(nodes).map((i) => {
+    const row = range(columns).map((column) => i - (i % columns) + column);
+    const column = range(rows).map((each) => each * columns + (i % columns));
+    return [
+      ...column.filter((each) => each < (row[0] as number)),
+      ...row,
+      ...column.filter((each) => each > (row.at(-1) as number)),
+    ];
+  });
 }
 
 /** The cyclic plane of Singer, "A theorem in finite projective geometry", 1938; null where N is not of the form. */
@@ -150,7 +170,7 @@ function powersOfPrimitive(prime: number, degree: number): readonly (readonly nu
 }
 
 function powersOf(tail: readonly number[], prime: number): number[][] {
-  const one = tail.map((_, k) => (k === 0 ? 1 : 0));
+  const one: number[] = tail.map((_, k) => (k === 0 ? 1 : 0));
   const powers = [one];
   const isOne = (vector: readonly number[]): boolean => vector.every((digit, k) => digit === one[k]);
   for (let last = one; powers.length < prime ** tail.length; ) {
@@ -162,3 +182,17 @@ function powersOf(tail: readonly number[], prime: number): number[][] {
   }
   return powers;
 }
+
+/** Who votes for a node, ascending, among nodes in ascending order. Sets are built once for each number of nodes. */
+export function electorates(): (self: NodeId, peers: readonly NodeId[]) => NodeId[] {
+  const known = new Map<number, VotingSets>();
+  return (self, peers) => {
+    const nodes = [...peers, self].sort((a, b) => a - b);
+    const sets = known.get(nodes.length) ?? votingSets(nodes.length);
+    known.set(nodes.length, sets);
+    return (sets[nodes.indexOf(self)] as readonly number[]).map((place) => nodes[place] as NodeId);
+  };
+}
+
+/** K, for so many nodes. */
+export const voteCount = (nodes: number): number => votingSets(nodes)[0]?.length ?? 0;

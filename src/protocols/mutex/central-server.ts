@@ -1,0 +1,130 @@
+/**
+ * Central server: one node hands out the permission to enter, one request after the other.
+ * Coulouris et al. §15.2; the simplest of all, and what most lock services are from afar.
+ *
+ * Assumes   no crashes; reliable links, in any order; whoever is inside leaves.
+ * Safety    ME1: at most one node is inside. Not ME3: requests are granted as they reach the server, which may be another
+ *           order than that in which they were made.
+ * Liveness  ME2: every request is granted in the end.
+ * Cost      3 messages per entry: request, grant, release; none for the server itself. Client delay 2 message times,
+ *           hand-over 2.
+ */
+import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
+import { natural, nullable, struct } from "../../core/shape.ts";
+import { settle } from "../options.ts";
+import { requirements, type Section } from "./parts/requirements.ts";
+
+export type CentralServer = {
+  state: {
+    section: Section;
+    /** Of the last grant to this node; 0 before the first. */
+    token: number;
+    server: NodeId;
+    /** What the server keeps; null at every other node. */
+    desk: Desk | null;
+  };
+  message: { type: "request" } | { type: "grant"; token: number } | { type: "release"; token: number };
+  /** `enter` counts when released, `exit` when held. */
+  command: { type: "enter" } | { type: "exit" };
+  /** The token grows with every grant: a resource that remembers the highest can turn away whoever comes late. */
+  event: { type: "entered"; token: number } | { type: "exited" };
+};
+
+interface Desk {
+  holder: NodeId | null;
+  /** Who waits, first come first. */
+  queue: NodeId[];
+  /** How often the permission has been handed out. */
+  grants: number;
+}
+
+export interface CentralServerOptions {
+  /** Who serves; null: the node with the lowest id. */
+  server: NodeId | null;
+}
+
+const optionShape = struct<CentralServerOptions>({ server: nullable(natural) });
+
+type State = CentralServer["state"];
+type Ctx = Context<CentralServer>;
+
+export function centralServer(given?: Partial<CentralServerOptions>): Protocol<CentralServer> {
+  const { server } = settle({ server: null }, optionShape, given, "central-server");
+
+  function serve(desk: Desk, state: State, ctx: Ctx): void {
+    if (desk.holder !== null) return;
+    const next = desk.queue.shift();
+    if (next === undefined) return;
+    desk.holder = next;
+    desk.grants += 1;
+    if (next === ctx.self) enter(state, desk.grants, ctx);
+    else ctx.send(next, { type: "grant", token: desk.grants });
+  }
+
+  function request(from: NodeId, state: State, ctx: Ctx): void {
+    const { desk } = state;
+    if (desk === null || desk.queue.includes(from)) return; // Not for this node, or a duplicate.
+    desk.queue.push(from);
+    serve(desk, state, ctx);
+  }
+
+  function release(from: NodeId, token: number, state: State, ctx: Ctx): void {
+    const { desk } = state;
+    if (desk === null || desk.holder !== from || desk.grants !== token) return; // Not for this node, or a duplicate.
+    desk.holder = null;
+    serve(desk, state, ctx);
+  }
+
+  function enter(state: State, token: number, ctx: Ctx): void {
+    state.section = "held";
+    state.token = token;
+    ctx.emit({ type: "entered", token });
+  }
+
+  return {
+    name: "central-server",
+    init(self, peers) {
+      const serving = server ?? Math.min(self, ...peers);
+      return {
+        section: "released",
+        token: 0,
+        server: serving,
+        desk: serving === self ? { holder: null, queue: [], grants: 0 } : null,
+      };
+    },
+    receive: {
+      request: (state, from, _message, ctx) => request(from, state, ctx),
+      grant(state, _from, { token }, ctx) {
+        if (token <= state.token) return; // A duplicate.
+        if (state.section === "wanted") return enter(state, token, ctx);
+        state.token = token; // Of a request that arrived twice: nobody waits for it any more.
+        ctx.send(state.server, { type: "release", token });
+      },
+      release: (state, from, { token }, ctx) => release(from, token, state, ctx),
+    },
+    command: {
+      enter(state, _command, ctx) {
+        if (state.section !== "released") return; // It asks already, or is inside.
+        state.section = "wanted";
+        if (state.server === ctx.self) request(ctx.self, state, ctx);
+        else ctx.send(state.server, { type: "request" });
+      },
+      exit(state, _command, ctx) {
+        if (state.section !== "held") return; // It is not inside.
+        state.section = "released";
+        ctx.emit({ type: "exited" });
+        if (state.server === ctx.self) release(ctx.self, state.token, state, ctx);
+        else ctx.send(state.server, { type: "release", token: state.token });
+      },
+    },
+    shapes: {
+      message: { request: {}, grant: { token: natural }, release: { token: natural } },
+      command: { enter: {}, exit: {} },
+    },
+    source: "Coulouris et al. §15.2",
+    assumes: ["no crashes", "reliable links", "whoever is inside leaves"],
+    properties: requirements(({ section }) => section),
+    costs: [{ when: "one entry and exit of a node that does not serve", messages: () => 3 }],
+    view: ({ section, desk }) => ({ role: desk === null ? section : `${section}, serving` }),
+  };
+}

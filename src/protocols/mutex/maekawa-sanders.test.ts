@@ -1,0 +1,77 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { exploreUses, MESSAGE_MS, range, STAY_MS, stage, use } from "../../../test/protocols/mutex-stage.ts";
+import { maekawaSanders } from "./maekawa-sanders.ts";
+
+describe("maekawa-sanders: the worked example of the catalogue", () => {
+  it("three ask at once, and enter one after the other: votes are yielded to the earlier request", async () => {
+    const { sim, story, moments } = stage(maekawaSanders(), [1, 2, 3]);
+    for (const node of [1, 2, 3]) sim.command(node, use(1));
+    sim.run();
+    expect(moments("entered").map(({ node }) => node)).toEqual([2, 1, 3]);
+    expect(sim.verdict()).toEqual([]);
+    await expect(story()).toMatchFileSnapshot("stories/maekawa-sanders-three-at-once.txt");
+  });
+});
+
+describe("maekawa-sanders: what it costs", () => {
+  it.each([3, 4, 7, 9, 13, 16, 21, 25, 31, 49, 57, 64])("N = %i: 3(K − 1) messages without rivals", (nodes) => {
+    const { sim } = stage(maekawaSanders(), range(0, nodes - 1));
+    sim.command(0, use(1));
+    sim.run();
+    const others = sim.world.state(0).mutex.voters.length - 1;
+    expect(sim.messages.byType).toEqual({ request: others, vote: others, release: others });
+    expect(sim.messages.total).toBe(maekawaSanders().costs[0]?.messages(nodes));
+  });
+
+  it.each([3, 7, 9, 13, 16])("N = %i: from 3(K − 1) to 5(K − 1) an entry when everybody wants in", (nodes) => {
+    const { sim, moments } = stage(maekawaSanders(), range(0, nodes - 1), { delayMs: [1, 20], seed: nodes });
+    for (const node of range(0, nodes - 1)) sim.command(node, use(5));
+    sim.run();
+    expect(moments("entered")).toHaveLength(5 * nodes);
+    const others = sim.world.state(0).mutex.voters.length - 1;
+    const perEntry = sim.messages.total / (5 * nodes);
+    expect(perEntry).toBeGreaterThanOrEqual(3 * others);
+    expect(perEntry).toBeLessThanOrEqual(5 * others);
+  });
+
+  it("client delay is 2 message times, hand-over 2", () => {
+    const { sim, moments } = stage(maekawaSanders(), range(0, 6));
+    sim.command(0, use(1));
+    sim.run(25);
+    sim.command(2, use(1)); // Both need the vote of a third, node 3.
+    sim.run();
+    const first = 2 * MESSAGE_MS;
+    expect(moments("entered").map(({ at }) => at)).toEqual([first, first + STAY_MS + 2 * MESSAGE_MS]);
+  });
+});
+
+describe("maekawa-sanders: what it promises", () => {
+  it.each([3, 7, 9])("ME1, ME2: %i nodes, any users, any delays: one at a time, and everybody", (nodes) => {
+    const demand = fc.array(
+      fc.record({ node: fc.nat(nodes - 1), at: fc.nat(200), entries: fc.integer({ min: 1, max: 3 }) }),
+    );
+    fc.assert(
+      fc.property(fc.integer(), demand, (seed, wishes) => {
+        const { sim, moments } = stage(maekawaSanders(), range(0, nodes - 1), { delayMs: [1, 40], seed });
+        for (const { node, at, entries } of [...wishes].sort((a, b) => a.at - b.at)) {
+          sim.run(at);
+          sim.command(node, use(entries));
+        }
+        sim.run();
+        expect(sim.verdict()).toEqual([]);
+        expect(moments("entered")).toHaveLength(wishes.reduce((sum, { entries }) => sum + entries, 0));
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it("explored: ME1, ME2 hold for 3 nodes, two entries each", () => {
+    expect(exploreUses(maekawaSanders(), 3, 2)).toMatchObject({ verdict: "holds", states: 139_662 });
+  });
+
+  it("explored: without Sanders' correction 4 nodes wait for each other for ever, in 14 steps", () => {
+    const { verdict, property, path } = exploreUses(maekawaSanders({ tellsDisplaced: false }), 4, 1);
+    expect([verdict, property?.name, path.length]).toEqual(["violated", "mutex: ME2 liveness", 14]);
+  });
+});

@@ -1,0 +1,211 @@
+/**
+ * Maekawa's algorithm with votes that can be taken back: requests are ordered by Lamport's stamps, and a voter asks its
+ * candidate to yield to an earlier one. No deadlock.
+ * Maekawa, ACM TOCS 1985, with the correction of Sanders, "The Information Structure of Distributed Mutual Exclusion
+ * Algorithms", ACM TOCS 1987: a request that an earlier one displaces from the head of a queue is told that it has failed.
+ *
+ * Assumes   no crashes; reliable FIFO links; whoever is inside leaves.
+ * Safety    ME1: at most one node is inside.
+ * Liveness  ME2: every request is granted in the end.
+ * Cost      3(K − 1) messages per entry without rivals, up to 5(K − 1) with: failed, inquire and yield. K ≈ √N is the
+ *           size of the voting sets. Client delay 2 message times, hand-over 2.
+ */
+import { precedes, type Stamp, tick } from "../../core/clocks.ts";
+import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
+import { boolean, natural, struct } from "../../core/shape.ts";
+import { exclude, include } from "../node-set.ts";
+import { settle } from "../options.ts";
+import { requirements, type Section } from "./parts/requirements.ts";
+import { electorates, voteCount } from "./parts/voting-sets.ts";
+
+export type MaekawaSanders = {
+  state: {
+    /** Lamport's clock. */
+    clock: number;
+    section: Section;
+    /** T of the node's last request. */
+    time: number;
+    /** V_i: whose votes this node needs, its own among them. Ascending. */
+    voters: NodeId[];
+    /** Who has voted for its request so far. Ascending. */
+    votes: NodeId[];
+    /** Voters that prefer another for the time being. Ascending. */
+    failedAt: NodeId[];
+    /** Voters that ask for their vote back; answered as soon as it is clear that it is of no use now. Ascending. */
+    inquiries: NodeId[];
+    ballot: Ballot;
+  };
+  message:
+    | { type: "request"; time: number }
+    | { type: "vote"; time: number }
+    /** Another comes first. */
+    | { type: "failed"; time: number }
+    /** Would you give the vote back? */
+    | { type: "inquire"; time: number }
+    /** Here it is. */
+    | { type: "yield"; time: number }
+    | { type: "release"; time: number };
+  /** `enter` counts when released, `exit` when held. */
+  command: { type: "enter" } | { type: "exit" };
+  event: { type: "entered" } | { type: "exited" };
+};
+
+/** What a node keeps as a voter. */
+interface Ballot {
+  candidate: Stamp | null;
+  /** Whether the candidate has been asked to yield. */
+  inquired: boolean;
+  /** The other requests, the earliest first. */
+  queue: Stamp[];
+}
+
+export interface MaekawaSandersOptions {
+  /** Sanders' correction. Without it, as published in 1985, nodes can still wait for each other for ever. */
+  tellsDisplaced: boolean;
+}
+
+const optionShape = struct<MaekawaSandersOptions>({ tellsDisplaced: boolean });
+
+type State = MaekawaSanders["state"];
+type Ctx = Context<MaekawaSanders>;
+type Message = MaekawaSanders["message"];
+
+const isSame = (a: Stamp, b: Stamp): boolean => a.time === b.time && a.node === b.node;
+
+export function maekawaSanders(given?: Partial<MaekawaSandersOptions>): Protocol<MaekawaSanders> {
+  const { tellsDisplaced } = settle({ tellsDisplaced: true }, optionShape, given, "maekawa-sanders");
+  const votersOf = electorates();
+
+  /** A node is one of its own voters: what it tells itself is no message. */
+  function tell(to: NodeId, message: Message, state: State, ctx: Ctx): void {
+    if (to === ctx.self) hear(ctx.self, message, state, ctx);
+    else ctx.send(to, message);
+  }
+
+  function hear(from: NodeId, { type, time }: Message, state: State, ctx: Ctx): void {
+    if (from !== ctx.self) state.clock = tick(state.clock, time);
+    if (type === "request") return consider({ time, node: from }, state, ctx);
+    if (type === "release" || type === "yield") return takeBack({ time, node: from }, type, state, ctx);
+    if (state.section !== "wanted" || time !== state.time) return; // Of a request that has been granted or is over.
+    if (type === "vote") noteVote(from, state, ctx);
+    else {
+      include(type === "failed" ? state.failedAt : state.inquiries, from);
+      yieldWhereUseless(state, ctx);
+    }
+  }
+
+  // The voter.
+
+  function consider(request: Stamp, state: State, ctx: Ctx): void {
+    const { ballot } = state;
+    if (ballot.candidate === null) return vote(request, state, ctx);
+    const [head] = ballot.queue;
+    ballot.queue.push(request);
+    ballot.queue.sort((a, b) => (precedes(a, b) ? -1 : 1));
+    const isFirst = ballot.queue[0] === request && precedes(request, ballot.candidate);
+    if (!isFirst) return tell(request.node, { type: "failed", time: request.time }, state, ctx);
+    // The head so far came before the candidate, so nobody has told it yet that it may have to wait.
+    if (tellsDisplaced && head !== undefined && precedes(head, ballot.candidate))
+      tell(head.node, { type: "failed", time: head.time }, state, ctx);
+    if (ballot.inquired) return;
+    ballot.inquired = true;
+    tell(ballot.candidate.node, { type: "inquire", time: ballot.candidate.time }, state, ctx);
+  }
+
+  function vote(request: Stamp, state: State, ctx: Ctx): void {
+    state.ballot.candidate = request;
+    state.ballot.inquired = false;
+    tell(request.node, { type: "vote", time: request.time }, state, ctx);
+  }
+
+  function takeBack(request: Stamp, how: "release" | "yield", state: State, ctx: Ctx): void {
+    const { ballot } = state;
+    if (ballot.candidate === null || !isSame(ballot.candidate, request)) return; // A duplicate.
+    ballot.candidate = null;
+    if (how === "yield") {
+      ballot.queue.push(request);
+      ballot.queue.sort((a, b) => (precedes(a, b) ? -1 : 1));
+    }
+    const next = ballot.queue.shift();
+    if (next !== undefined) vote(next, state, ctx);
+  }
+
+  // The candidate.
+
+  function noteVote(voter: NodeId, state: State, ctx: Ctx): void {
+    exclude(state.failedAt, voter);
+    include(state.votes, voter);
+    if (state.votes.length < state.voters.length) return;
+    state.section = "held";
+    state.inquiries = []; // The release will answer them.
+    ctx.emit({ type: "entered" });
+  }
+
+  /** While one voter prefers another, the votes of the rest do not help: they are given back where they are asked for. */
+  function yieldWhereUseless(state: State, ctx: Ctx): void {
+    if (state.failedAt.length === 0) return;
+    const asking = state.inquiries;
+    state.inquiries = [];
+    for (const voter of asking) {
+      exclude(state.votes, voter);
+      include(state.failedAt, voter);
+      tell(voter, { type: "yield", time: state.time }, state, ctx);
+    }
+  }
+
+  return {
+    name: "maekawa-sanders",
+    init: (self, peers) => ({
+      clock: 0,
+      section: "released",
+      time: 0,
+      voters: votersOf(self, peers),
+      votes: [],
+      failedAt: [],
+      inquiries: [],
+      ballot: { candidate: null, inquired: false, queue: [] },
+    }),
+    receive: {
+      request: (state, from, message, ctx) => hear(from, message, state, ctx),
+      vote: (state, from, message, ctx) => hear(from, message, state, ctx),
+      failed: (state, from, message, ctx) => hear(from, message, state, ctx),
+      inquire: (state, from, message, ctx) => hear(from, message, state, ctx),
+      yield: (state, from, message, ctx) => hear(from, message, state, ctx),
+      release: (state, from, message, ctx) => hear(from, message, state, ctx),
+    },
+    command: {
+      enter(state, _command, ctx) {
+        if (state.section !== "released") return; // It asks already, or is inside.
+        state.clock = tick(state.clock);
+        Object.assign(state, { section: "wanted", time: state.clock, votes: [], failedAt: [], inquiries: [] });
+        for (const voter of state.voters) tell(voter, { type: "request", time: state.time }, state, ctx);
+      },
+      exit(state, _command, ctx) {
+        if (state.section !== "held") return; // It is not inside.
+        state.section = "released";
+        ctx.emit({ type: "exited" });
+        for (const voter of state.voters) tell(voter, { type: "release", time: state.time }, state, ctx);
+      },
+    },
+    ...declarations,
+  };
+}
+
+const timed = { time: natural };
+
+const declarations: Pick<
+  Protocol<MaekawaSanders>,
+  "shapes" | "source" | "assumes" | "properties" | "costs" | "view"
+> = {
+  shapes: {
+    message: { request: timed, vote: timed, failed: timed, inquire: timed, yield: timed, release: timed },
+    command: { enter: {}, exit: {} },
+  },
+  source: "Maekawa, ACM TOCS 1985; Sanders, ACM TOCS 1987",
+  assumes: ["no crashes", "reliable FIFO links", "whoever is inside leaves"],
+  properties: requirements(({ section }) => section),
+  costs: [{ when: "one entry and exit without rivals", messages: (nodes) => 3 * (voteCount(nodes) - 1) }],
+  view: ({ section, ballot: { candidate } }) => ({
+    role: candidate === null ? section : `${section}, voted for ${candidate.node}`,
+  }),
+};

@@ -1,0 +1,111 @@
+/**
+ * Maekawa's algorithm: whoever wants in asks for the votes of its voting set alone; any two sets share a node, and a
+ * node votes for one at a time.
+ * Maekawa, "A √N Algorithm for Mutual Exclusion in Decentralized Systems", ACM TOCS 1985; words of Coulouris et al.
+ * §15.2, which leaves out the messages that resolve deadlocks.
+ *
+ * Assumes   no crashes; reliable links, in any order; whoever is inside leaves.
+ * Safety    ME1: at most one node is inside. Not ME3.
+ * Liveness  none: three nodes that ask at once can wait for each other for ever. `maekawa-sanders` mends that.
+ * Cost      3(K − 1) messages per entry, where K ≈ √N is the size of the voting sets: a request, a vote and a release for
+ *           each voter other than the node itself. Client delay 2 message times, hand-over 2.
+ */
+import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
+import { struct } from "../../core/shape.ts";
+import { include } from "../node-set.ts";
+import { settle } from "../options.ts";
+import { requirements, type Section } from "./parts/requirements.ts";
+import { electorates, voteCount } from "./parts/voting-sets.ts";
+
+export type Maekawa = {
+  state: {
+    section: Section;
+    /** V_i: whose votes this node needs, its own among them. Ascending. */
+    voters: NodeId[];
+    /** Who has voted for its request so far. Ascending. */
+    votes: NodeId[];
+    /** For whom this node has voted, until it is released. */
+    votedFor: NodeId | null;
+    /** Requests that wait for its vote, first come first. */
+    queue: NodeId[];
+  };
+  message: { type: "request" } | { type: "vote" } | { type: "release" };
+  /** `enter` counts when released, `exit` when held. */
+  command: { type: "enter" } | { type: "exit" };
+  event: { type: "entered" } | { type: "exited" };
+};
+
+type State = Maekawa["state"];
+type Ctx = Context<Maekawa>;
+
+export function maekawa(given?: Record<never, never>): Protocol<Maekawa> {
+  settle({}, struct({}), given, "maekawa"); // It has no options.
+  const votersOf = electorates();
+
+  function request(from: NodeId, state: State, ctx: Ctx): void {
+    if (state.votedFor === null) vote(from, state, ctx);
+    else state.queue.push(from);
+  }
+
+  function vote(candidate: NodeId, state: State, ctx: Ctx): void {
+    state.votedFor = candidate;
+    if (candidate === ctx.self) noteVote(ctx.self, state, ctx);
+    else ctx.send(candidate, { type: "vote" });
+  }
+
+  function noteVote(from: NodeId, state: State, ctx: Ctx): void {
+    if (state.section !== "wanted") return; // A duplicate: it has all votes already.
+    include(state.votes, from);
+    if (state.votes.length < state.voters.length) return;
+    state.section = "held";
+    ctx.emit({ type: "entered" });
+  }
+
+  function release(from: NodeId, state: State, ctx: Ctx): void {
+    if (state.votedFor !== from) return; // A duplicate.
+    state.votedFor = null;
+    const next = state.queue.shift();
+    if (next !== undefined) vote(next, state, ctx);
+  }
+
+  return {
+    name: "maekawa",
+    init: (self, peers) => ({
+      section: "released",
+      voters: votersOf(self, peers),
+      votes: [],
+      votedFor: null,
+      queue: [],
+    }),
+    receive: {
+      request: (state, from, _message, ctx) => request(from, state, ctx),
+      vote: (state, from, _message, ctx) => noteVote(from, state, ctx),
+      release: (state, from, _message, ctx) => release(from, state, ctx),
+    },
+    command: {
+      enter(state, _command, ctx) {
+        if (state.section !== "released") return; // It asks already, or is inside.
+        state.section = "wanted";
+        state.votes = [];
+        for (const voter of state.voters) if (voter !== ctx.self) ctx.send(voter, { type: "request" });
+        request(ctx.self, state, ctx);
+      },
+      exit(state, _command, ctx) {
+        if (state.section !== "held") return; // It is not inside.
+        state.section = "released";
+        ctx.emit({ type: "exited" });
+        for (const voter of state.voters) if (voter !== ctx.self) ctx.send(voter, { type: "release" });
+        release(ctx.self, state, ctx);
+      },
+    },
+    shapes: {
+      message: { request: {}, vote: {}, release: {} },
+      command: { enter: {}, exit: {} },
+    },
+    source: "Maekawa, ACM TOCS 1985; Coulouris et al. §15.2",
+    assumes: ["no crashes", "reliable links", "whoever is inside leaves"],
+    properties: requirements(({ section }) => section),
+    costs: [{ when: "one entry and exit", messages: (nodes) => 3 * (voteCount(nodes) - 1) }],
+    view: ({ section, votedFor }) => ({ role: votedFor === null ? section : `${section}, voted for ${votedFor}` }),
+  };
+}

@@ -1,0 +1,66 @@
+/** What tests of mutual exclusion share: nodes with users, when each of them asked and entered, and explorations. */
+import { type Exploration, type ExploreOptions, explore } from "../../src/check/explore.ts";
+import type { NodeId, Protocol } from "../../src/core/protocol.ts";
+import { type Mutex, type UsedMutex, usedMutex } from "../../src/protocols/mutex/parts/user.ts";
+import { type Simulation, simulation } from "../../src/sim/simulation.ts";
+import type { TraceEntry } from "../../src/trace/entry.ts";
+import { storyLine } from "../../src/trace/story.ts";
+
+export const MESSAGE_MS = 10;
+export const STAY_MS = 30;
+
+export const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
+
+export const use = (entries: number) => ({ type: "user" as const, body: { type: "use" as const, entries } });
+
+export interface Stage<M extends Mutex> {
+  readonly sim: Simulation<UsedMutex<M>>;
+  story(): string;
+  /** Who did so, in the order of time. */
+  moments(what: "needed" | "entered" | "exited"): { node: NodeId; at: number }[];
+}
+
+/** Nodes that have been running idly, each with a user. */
+export function stage<M extends Mutex>(
+  mutex: Protocol<M>,
+  nodes: readonly NodeId[],
+  { delayMs = MESSAGE_MS, seed = 1 }: { delayMs?: number | readonly [number, number]; seed?: number } = {},
+): Stage<M> {
+  const entries: TraceEntry[] = [];
+  const sim = simulation<UsedMutex<M>>({
+    protocol: usedMutex(() => mutex, { user: { stayMs: STAY_MS } }),
+    nodes,
+    seed,
+    delayMs,
+    trace: (entry) => entries.push(entry as unknown as TraceEntry),
+  });
+  for (const node of nodes) sim.wake(node);
+  entries.length = 0;
+  return {
+    sim,
+    story: () => entries.map((entry) => `${storyLine(entry)}\n`).join(""),
+    moments: (what) =>
+      entries.flatMap((entry) => {
+        const said = entry.kind === "event" ? (entry.event as { body?: { type: string } }).body?.type : undefined;
+        return said === what ? [{ node: entry.node, at: entry.at }] : [];
+      }),
+  };
+}
+
+/** Every node uses the section so many times, whenever it likes, over FIFO links. */
+export function exploreUses<M extends Mutex>(
+  mutex: Protocol<M>,
+  nodes: number,
+  entries: number,
+  options: Partial<ExploreOptions<UsedMutex<M>>> = {},
+): Exploration<UsedMutex<M>> {
+  return explore<UsedMutex<M>>({
+    protocol: usedMutex(() => mutex),
+    nodes: range(0, nodes - 1),
+    network: "fifo",
+    timers: "free",
+    begin: "idle",
+    commands: ({ user }) => (user.doing === "idle" && user.entries === 0 ? [use(entries)] : []) as never,
+    ...options,
+  });
+}
