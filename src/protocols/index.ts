@@ -14,6 +14,7 @@ import { maekawa } from "./mutex/maekawa.ts";
 import { maekawaSanders } from "./mutex/maekawa-sanders.ts";
 import { usedMutex } from "./mutex/parts/user.ts";
 import { ricartAgrawala } from "./mutex/ricart-agrawala.ts";
+import { maekawaAsLectured } from "./mutex/variants/maekawa-as-lectured.ts";
 
 /** Whoever goes through the registry handles every algorithm alike: the type bag is forgotten. */
 export type AnyProtocol = Protocol<Vocabulary>;
@@ -68,17 +69,51 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     onRing: (ring) => ({ ring }),
   }),
   heartbeat: entry(membership, "suspects whoever has not been heard of for too long", heartbeat),
-  maekawa: entry(mutualExclusion, "who wants in asks its voting set for votes; deadlocks", (options) =>
-    usedMutex(maekawa, options),
+  maekawa: entry(
+    mutualExclusion,
+    "who wants in asks its voting set for votes; deadlocks",
+    (options) => usedMutex(maekawa, options),
+    {
+      variants: {
+        lecture: {
+          summary: "as a lecture has it: K − 1 votes and none of one's own; two nodes get in",
+          lab: () => usedMutex(maekawaAsLectured),
+        },
+      },
+    },
   ),
-  "maekawa-sanders": entry(mutualExclusion, "votes can be taken back for an earlier request", (options) =>
-    usedMutex(maekawaSanders, options),
+  "maekawa-sanders": entry(
+    mutualExclusion,
+    "votes can be taken back for an earlier request",
+    (options) => usedMutex(maekawaSanders, options),
+    {
+      variants: {
+        "displaced-untold": {
+          summary: "as published in 1985: who is displaced from the head of a queue is not told; four nodes deadlock",
+          lab: () => usedMutex(maekawaSanders, { mutex: { tellsDisplaced: false } }),
+        },
+      },
+    },
   ),
   paxos: entry(consensus, "a majority promises, a majority accepts, and one value is decided", paxos, {
     check: { counters: ["round"] },
   }),
-  "ricart-agrawala": entry(mutualExclusion, "who wants in asks everybody; the lowest stamp goes first", (options) =>
-    usedMutex(ricartAgrawala, options),
+  "ricart-agrawala": entry(
+    mutualExclusion,
+    "who wants in asks everybody; the lowest stamp goes first",
+    (options) => usedMutex(ricartAgrawala, options),
+    {
+      variants: {
+        "roucairol-carvalho": {
+          summary: "a reply counts until its sender asks itself: 0 … 2(N − 1) messages an entry",
+          lab: () => usedMutex(ricartAgrawala, { mutex: { keepsPermissions: true } }),
+        },
+        "roucairol-carvalho-forgetful": {
+          summary: "the same without asking again whoever gets its permission back; two nodes get in",
+          lab: () => usedMutex(ricartAgrawala, { mutex: { keepsPermissions: true, asksAgain: false } }),
+        },
+      },
+    },
   ),
 };
 
@@ -153,4 +188,4 @@ export {
   type UsedMutexOptions,
   usedMutex,
 } from "./mutex/parts/user.ts";
-export { type RicartAgrawala, ricartAgrawala } from "./mutex/ricart-agrawala.ts";
+export { type RicartAgrawala, type RicartAgrawalaOptions, ricartAgrawala } from "./mutex/ricart-agrawala.ts";

@@ -47,11 +47,11 @@ export function stage<M extends Mutex>(
   };
 }
 
-/** Every node uses the section so many times, whenever it likes, over FIFO links. */
+/** Every node uses the section so many times, or as many as is said for it, whenever it likes, over FIFO links. */
 export function exploreUses<M extends Mutex>(
   mutex: Protocol<M>,
   nodes: number,
-  entries: number,
+  entries: number | readonly number[],
   options: Partial<ExploreOptions<UsedMutex<M>>> = {},
 ): Exploration<UsedMutex<M>> {
   return explore<UsedMutex<M>>({
@@ -60,7 +60,10 @@ export function exploreUses<M extends Mutex>(
     network: "fifo",
     timers: "free",
     begin: "idle",
-    commands: ({ user }) => (user.doing === "idle" && user.entries === 0 ? [use(entries)] : []) as never,
+    commands: ({ user }, node) =>
+      (user.doing === "idle" && user.entries === 0
+        ? [use(typeof entries === "number" ? entries : (entries[node] ?? 0))]
+        : []) as never,
     ...options,
   });
 }

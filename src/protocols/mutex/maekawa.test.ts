@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { exploreUses, MESSAGE_MS, range, STAY_MS, stage, use } from "../../../test/protocols/mutex-stage.ts";
 import { maekawa } from "./maekawa.ts";
+import { maekawaAsLectured } from "./variants/maekawa-as-lectured.ts";
 
 describe("maekawa: the worked example of the catalogue", () => {
   it("three ask at once, each gets its own vote first, and all wait for ever", async () => {
@@ -71,5 +72,12 @@ describe("maekawa: what it promises", () => {
     const protocol = maekawa();
     const safe = { ...protocol, properties: protocol.properties.filter(({ name }) => name === "ME1 safety") };
     expect(exploreUses(safe, 3, 2, { network: "bag" })).toMatchObject({ verdict: "holds" });
+  });
+
+  it("explored: as a lecture has it, two nodes are inside", () => {
+    const { verdict, property, path } = exploreUses(maekawaAsLectured(), 3, 1);
+    expect([verdict, property?.name]).toEqual(["violated", "mutex: ME1 safety"]);
+    const sections = path.at(-1)?.states.map((state) => state?.mutex.section);
+    expect(sections?.filter((section) => section === "held")).toHaveLength(2);
   });
 });

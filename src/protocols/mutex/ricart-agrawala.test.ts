@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { exploreUses } from "../../../test/protocols/mutex-stage.ts";
 import { type Exploration, type ExploreOptions, explore } from "../../check/explore.ts";
 import { happenedBefore, type VectorClock } from "../../core/clocks.ts";
 import type { NodeId, Property } from "../../core/protocol.ts";
@@ -244,5 +245,34 @@ describe("ricart-agrawala: every run", () => {
       { is: "held", time: 1 },
       { is: "released" },
     ]);
+  });
+});
+
+describe("ricart-agrawala that keeps permissions (Roucairol & Carvalho)", () => {
+  const keeping = { keepsPermissions: true };
+
+  it.each([2, 5, 16])("N = %i: who enters again and again asks once", (nodes) => {
+    const { sim, entries } = stage(range(1, nodes), 10, 1, { mutex: keeping });
+    sim.command(1, use(10));
+    sim.run();
+    expect(moments(entries, "entered")).toHaveLength(10);
+    expect(sim.messages.byType).toEqual({ request: nodes - 1, reply: nodes - 1 });
+  });
+
+  it("explored: ME1 and ME2 hold for 3 nodes, of which one enters twice", () => {
+    expect(exploreUses(ricartAgrawala(keeping), 3, [2, 1, 1])).toMatchObject({ verdict: "holds" });
+  });
+
+  it("explored: without asking again, two nodes are inside", () => {
+    const { verdict, property, path } = exploreUses(ricartAgrawala({ ...keeping, asksAgain: false }), 3, [2, 1, 1]);
+    expect([verdict, property?.name]).toEqual(["violated", "mutex: ME1 safety"]);
+    const sections = path.at(-1)?.states.map((state) => state?.mutex.section.is);
+    expect(sections?.filter((section) => section === "held")).toHaveLength(2);
+  });
+
+  it("explored: ME3 is given up: who keeps permissions enters before an earlier request", () => {
+    const withOrder = { ...ricartAgrawala(keeping), properties: ricartAgrawala().properties };
+    const { verdict, property } = exploreUses(withOrder, 3, [2, 1, 1]);
+    expect([verdict, property?.name]).toEqual(["violated", "mutex: ME3 ordering"]);
   });
 });
