@@ -14,6 +14,7 @@ import { maekawa } from "./mutex/maekawa.ts";
 import { maekawaSanders } from "./mutex/maekawa-sanders.ts";
 import { usedMutex } from "./mutex/parts/user.ts";
 import { ricartAgrawala } from "./mutex/ricart-agrawala.ts";
+import { tokenRing } from "./mutex/token-ring.ts";
 import { maekawaAsLectured } from "./mutex/variants/maekawa-as-lectured.ts";
 
 /** Whoever goes through the registry handles every algorithm alike: the type bag is forgotten. */
@@ -30,6 +31,8 @@ export interface RegistryEntry {
   readonly live: Maker;
   /** Other forms for the laboratory, by name. */
   readonly variants: Readonly<Record<string, Variant>>;
+  /** Whether it has to be started to do anything; others answer from rest, as if they had been running idly. */
+  readonly mustStart: boolean;
   /** The options that put the nodes on a ring in this order; null where there is no ring. */
   readonly onRing: ((ring: readonly NodeId[]) => object) | null;
   /** What the checker cannot see for itself in the `lab` form. */
@@ -68,7 +71,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   "chang-roberts": entry(election, "on a ring, the highest id comes back to its node and leads", changRoberts, {
     onRing: (ring) => ({ ring }),
   }),
-  heartbeat: entry(membership, "suspects whoever has not been heard of for too long", heartbeat),
+  heartbeat: entry(membership, "suspects whoever has not been heard of for too long", heartbeat, { mustStart: true }),
   maekawa: entry(
     mutualExclusion,
     "who wants in asks its voting set for votes; deadlocks",
@@ -115,6 +118,12 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       },
     },
   ),
+  "token-ring": entry(
+    mutualExclusion,
+    "a token goes round; whoever has it may be inside",
+    (options) => usedMutex(tokenRing, options),
+    { mustStart: true, onRing: (ring) => ({ mutex: { ring } }) },
+  ),
 };
 
 export const protocolNames = Object.keys(registry);
@@ -143,13 +152,14 @@ type AnyMaker = (options?: never) => unknown;
 interface Forms {
   readonly live?: AnyMaker;
   readonly variants?: Readonly<Record<string, { readonly summary: string; readonly lab: AnyMaker }>>;
+  readonly mustStart?: boolean;
   readonly onRing?: RegistryEntry["onRing"];
   readonly check?: CheckHints;
 }
 
 function entry(family: Family, summary: string, lab: AnyMaker, forms: Forms = {}): RegistryEntry {
-  const { live = lab, variants = {}, onRing = null, check = {} } = forms;
-  return { family, summary, lab, live, variants, onRing, check } as RegistryEntry;
+  const { live = lab, variants = {}, mustStart = false, onRing = null, check = {} } = forms;
+  return { family, summary, lab, live, variants, mustStart, onRing, check } as RegistryEntry;
 }
 
 export { type Ballot, type Paxos, type PaxosOptions, type Proposal, paxos } from "./consensus/paxos.ts";
@@ -189,3 +199,4 @@ export {
   usedMutex,
 } from "./mutex/parts/user.ts";
 export { type RicartAgrawala, type RicartAgrawalaOptions, ricartAgrawala } from "./mutex/ricart-agrawala.ts";
+export { type TokenRing, type TokenRingOptions, tokenRing } from "./mutex/token-ring.ts";

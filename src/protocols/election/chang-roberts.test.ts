@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type ExploreOptions, explore } from "../../check/explore.ts";
+import { systemFor } from "../../check/suite.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { random } from "../../core/random.ts";
 import { type Simulation, simulation } from "../../sim/simulation.ts";
@@ -224,6 +225,19 @@ describe("chang-roberts: every run", () => {
     [8, 7_060],
   ] as const)("of %i nodes keeps E1 and E2", (nodes, states) => {
     expect(exploring(nodes)).toMatchObject({ verdict: "holds", states });
+  });
+
+  it.each([
+    [3, [0, 2, 1]],
+    [4, [0, 1, 2, 3]],
+    [4, [3, 2, 1, 0]],
+    [5, [0, 1, 2, 3, 4]],
+    [5, [4, 3, 2, 1, 0]],
+    [5, [2, 0, 4, 1, 3]],
+  ] as const)("of %i nodes on the ring %j, each of which calls once, keeps E1, E2 and ends", (nodes, ring) => {
+    const system = systemFor({ protocol: "chang-roberts", nodes: range(0, nodes - 1), options: { ring } });
+    expect(system.properties?.map(({ when }) => when)).toEqual(["always", "atRest", "leadsTo"]);
+    expect(explore(system).verdict).toBe("holds");
   });
 
   it("on links without order E2 is violated: an announcement overtakes a candidate, and a node takes part for ever", () => {

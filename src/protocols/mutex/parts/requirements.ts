@@ -1,11 +1,14 @@
 /** What every mutual exclusion should fulfil, in the words of Coulouris et al. §15.2. Ordering (ME3) differs: see each. */
-import type { Property, StateOf, Vocabulary, World } from "../../../core/protocol.ts";
+import type { Property, StateOf, TimerOf, Vocabulary, World } from "../../../core/protocol.ts";
 
 /** Outside and not interested; asking; inside. */
 export type Section = "released" | "wanted" | "held";
 
-/** ME1 and ME2 of an algorithm whose state says where its node stands. */
-export function requirements<V extends Vocabulary>(sectionOf: (state: StateOf<V>) => Section): readonly Property<V>[] {
+/** ME1 and ME2 of an algorithm whose state says where its node stands, and which is at work while a timer of `restless` runs. */
+export function requirements<V extends Vocabulary>(
+  sectionOf: (state: StateOf<V>) => Section,
+  restless: readonly TimerOf<V>[] = [],
+): readonly Property<V>[] {
   type Nodes = World<StateOf<V>>;
   const count = ({ alive, state }: Nodes, section: Section): number =>
     alive.filter((node) => sectionOf(state(node)) === section).length;
@@ -20,6 +23,7 @@ export function requirements<V extends Vocabulary>(sectionOf: (state: StateOf<V>
       name: "ME2 liveness",
       claim: "at rest, nobody waits to enter unless somebody is inside",
       when: "atRest",
+      restless,
       holds: (world) => count(world, "wanted") === 0 || count(world, "held") > 0,
     },
     {

@@ -1,0 +1,190 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { NodeId, Protocol } from "../core/protocol.ts";
+import { list, natural } from "../core/shape.ts";
+import { type Chooser, step } from "../core/step.ts";
+import { simulation } from "../sim/simulation.ts";
+import { type ByzantineBehaviour, byzantine } from "./byzantine.ts";
+import { changRoberts } from "./election/chang-roberts.ts";
+
+/** Tells everybody a number with its history, and keeps what it is told. */
+type Gossip = {
+  state: { told: number[] };
+  message: { type: "rumour"; number: number; history: number[] };
+  timer: "again";
+  command: { type: "tell"; number: number };
+};
+
+const gossip: Protocol<Gossip> = {
+  name: "gossip",
+  init: () => ({ told: [] }),
+  start: (_state, ctx) => ctx.broadcast({ type: "rumour", number: 1, history: [0, 5] }),
+  receive: { rumour: (state, _from, { number }) => void state.told.push(number) },
+  timeout: { again: (_state, ctx) => ctx.send(1, { type: "rumour", number: 3, history: [] }) },
+  command: { tell: (_state, { number }, ctx) => ctx.send(1, { type: "rumour", number, history: [] }) },
+  shapes: {
+    message: { rumour: { number: natural, history: list(natural, 9) } },
+    command: { tell: { number: natural } },
+  },
+  source: "none",
+  assumes: [],
+  properties: [
+    {
+      name: "truth",
+      claim: "nobody has been told a number over 1",
+      when: "always",
+      holds: ({ alive, state }) => alive.every((node) => state(node).told.every((number) => number <= 1)),
+    },
+    {
+      name: "news",
+      claim: "everybody is told something",
+      when: "leadsTo",
+      given: () => true,
+      holds: ({ state }, node) => state(node).told.length > 0,
+    },
+  ],
+  costs: [],
+  view: () => ({ role: "gossip" }),
+};
+
+const at = (self: NodeId) => ({ self, peers: [0, 1, 2].filter((peer) => peer !== self) });
+const liar = (behaviour: ByzantineBehaviour, node: NodeId = 0): Protocol<Gossip> =>
+  byzantine(gossip, new Map([[node, behaviour]]));
+
+/** Everything that node 0 could send when it starts, over all choices. */
+function possible(protocol: Protocol<Gossip>): Set<string> {
+  const seen = new Set<string>();
+  const prefixes: number[][] = [[]];
+  for (let prefix = prefixes.pop(); prefix !== undefined; prefix = prefixes.pop()) {
+    const taken: number[] = [];
+    const choose: Chooser = (_label, options) => {
+      const option = prefix[taken.length] ?? 0;
+      if (taken.length >= prefix.length)
+        for (let other = 1; other < options.length; other++) prefixes.push([...taken, other]);
+      taken.push(option);
+      return options[option] as (typeof options)[number];
+    };
+    const { effects } = step(protocol, at(0), protocol.init(0, [1, 2]), { kind: "start" }, choose);
+    const sent = effects.flatMap((effect) => (effect.kind === "send" ? [[effect.to, effect.message]] : []));
+    seen.add(JSON.stringify(sent));
+  }
+  return seen;
+}
+
+describe("a Byzantine node", () => {
+  it("mute: sends nothing, and still hears", () => {
+    expect(possible(liar("mute"))).toEqual(new Set(["[]"]));
+    const protocol = liar("mute");
+    const message = { type: "rumour", number: 1, history: [] } as const;
+    const { state } = step(
+      protocol,
+      at(0),
+      { told: [] },
+      { kind: "receive", from: 1, message: { ...message, history: [] } },
+    );
+    expect(state).toEqual({ told: [1] });
+  });
+
+  it("equivocator: tells each receiver the truth, or one number one off, never one below 0", () => {
+    const runs = [...possible(liar("equivocator"))].map((run) => JSON.parse(run) as [NodeId, Gossip["message"]][]);
+    const told = new Set(runs.flatMap((run) => run.map(([, { number, history }]) => `${number} ${history.join(",")}`)));
+    expect(told).toEqual(new Set(["1 0,5", "2 0,5", "0 0,5", "1 1,5", "1 0,6", "1 0,4"]));
+    expect(runs).toHaveLength(told.size ** 2);
+  });
+
+  it("a liar of one's own: says one of what is given for the receiver", () => {
+    const lie = (to: NodeId, message: { type: string }) =>
+      to === 1 ? [] : [message, { type: "rumour", number: 9, history: [] }];
+    expect(possible(liar({ lie }))).toEqual(
+      new Set([
+        '[[2,{"type":"rumour","number":1,"history":[0,5]}]]',
+        '[[2,{"type":"rumour","number":9,"history":[]}]]',
+      ]),
+    );
+  });
+
+  it("replayer: may say again what it has said, and says what it should", () => {
+    const runs = [...possible(liar("replayer"))].map((run) => (JSON.parse(run) as [NodeId][]).map(([to]) => to));
+    expect(runs.sort()).toEqual([
+      [1, 2],
+      [1, 2, 2],
+    ]);
+  });
+
+  it("delayer: keeps messages back, and sends what it kept back later, all of it once", () => {
+    fc.assert(
+      fc.property(fc.integer(), (seed) => {
+        const { properties: _properties, ...rest } = gossip;
+        const sim = simulation<Gossip>({
+          protocol: { ...rest, properties: [] } as unknown as Protocol<Gossip>,
+          nodes: [0, 1],
+          seed,
+          delayMs: 1,
+          byzantine: new Map([[0, "delayer"]]),
+        });
+        for (const node of [0, 1]) sim.wake(node);
+        const numbers = Array.from({ length: 12 }, (_, i) => i);
+        for (const number of numbers) sim.command(0, { type: "tell", number });
+        sim.run();
+        const kept = (sim.world.state(0) as Gossip["state"] & { byzantine: { message: Gossip["message"] }[] })
+          .byzantine;
+        const told = [...sim.world.state(1).told, ...kept.map(({ message }) => message.number)];
+        expect(kept.length).toBeLessThanOrEqual(4);
+        expect(told.sort((a, b) => a - b)).toEqual(numbers);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it("lies when a timer fires and when it is told to, not only when it starts", () => {
+    const protocol = liar("mute");
+    for (const stimulus of [
+      { kind: "timeout", timer: "again" },
+      { kind: "command", command: { type: "tell", number: 1 } },
+    ] as const)
+      expect(step(protocol, at(0), { told: [] }, stimulus).effects).toEqual([]);
+    expect(step(protocol, at(2), { told: [] }, { kind: "timeout", timer: "again" }).effects).toHaveLength(1);
+  });
+
+  it("is not spoken of by the properties", () => {
+    const run = (node: NodeId, behaviour: ByzantineBehaviour) => {
+      const sim = simulation<Gossip>({
+        protocol: gossip,
+        nodes: [0, 1, 2],
+        seed: 1,
+        delayMs: 1,
+        byzantine: new Map([[node, behaviour]]),
+      });
+      for (const each of [0, 1]) sim.wake(each);
+      sim.start(2);
+      sim.command(0, { type: "tell", number: 7 });
+      sim.run();
+      return sim.verdict().map(({ property }) => property);
+    };
+    expect(run(1, "mute")).toEqual(["news"]); // Node 1 was told 7, node 2 nothing.
+    expect(run(2, "mute")).toEqual(["truth", "news"]);
+  });
+
+  it("makes a ring elect whoever it likes", () => {
+    const ring = [0, 1, 2, 3];
+    const lie = (_to: NodeId, message: { type: string }) => [{ ...message, type: "elected", id: 1 }];
+    const sim = simulation({
+      protocol: changRoberts({ ring }),
+      nodes: ring,
+      seed: 1,
+      delayMs: 1,
+      byzantine: new Map([[3, { lie }]]),
+    });
+    for (const node of ring) sim.wake(node);
+    sim.command(2, { type: "call" });
+    sim.run();
+    expect(sim.world.state(0).elected).toBe(1);
+    expect(sim.violations.map(({ property }) => property)).toContain("E1 safety");
+  });
+
+  it("has a behaviour that exists", () => {
+    expect(() => liar("rude" as "mute")).toThrow(
+      'expected the behaviour of node 0 to be one of mute, equivocator, replayer, delayer, or { lie }, got "rude"',
+    );
+  });
+});

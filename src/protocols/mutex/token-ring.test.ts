@@ -1,0 +1,102 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { exploreUses, MESSAGE_MS, range, stage, use } from "../../../test/protocols/mutex-stage.ts";
+import { type TokenRingOptions, tokenRing } from "./token-ring.ts";
+
+const IDLE_MS = 5;
+
+/** The first node of the ring has the token, and starts. */
+function ring(nodes: readonly number[], options: Partial<TokenRingOptions> = {}, links = {}) {
+  const staged = stage(tokenRing(options), nodes, links);
+  for (const node of nodes) {
+    staged.sim.crash(node);
+    staged.sim.start(node);
+  }
+  return staged;
+}
+
+describe("token ring: its story", () => {
+  it("who has the token enters at once; another waits until it comes round", async () => {
+    const { sim, story, moments } = ring([1, 2, 3]);
+    sim.command(1, use(1));
+    sim.run(15);
+    sim.command(3, use(1));
+    sim.run(120);
+    expect(moments("entered")).toEqual([
+      { node: 1, at: 0 },
+      { node: 3, at: 30 + MESSAGE_MS + IDLE_MS + MESSAGE_MS },
+    ]);
+    expect(sim.violations).toEqual([]);
+    await expect(story()).toMatchFileSnapshot("stories/token-ring-comes-round.txt");
+  });
+
+  it("goes round in the order that is given", () => {
+    const { sim, moments } = ring([1, 2, 3, 4], { ring: [2, 4, 1, 3] });
+    for (const node of [1, 2, 3, 4]) sim.command(node, use(1));
+    sim.run(1_000);
+    expect(moments("entered").map(({ node }) => node)).toEqual([2, 4, 1, 3]);
+  });
+});
+
+describe("token ring: what it costs", () => {
+  it.each([2, 3, 7, 16, 64])("N = %i: N messages a round", (nodes) => {
+    const { sim } = ring(range(0, nodes - 1));
+    sim.run(nodes * (MESSAGE_MS + IDLE_MS) - 1);
+    expect(sim.messages.byType).toEqual({ token: nodes });
+    expect(tokenRing().costs[0]?.messages(nodes)).toBe(nodes);
+  });
+
+  it.each([3, 7, 16])(
+    "N = %i: 0 … N − 1 messages until a node that wants in has the token, N to come back in",
+    (nodes) => {
+      for (const wanting of range(0, nodes - 1)) {
+        const { sim, moments } = ring(range(0, nodes - 1));
+        sim.command(wanting, use(1));
+        while (moments("entered").length === 0) sim.run(sim.now + 1);
+        expect(sim.messages.total).toBe(wanting);
+      }
+      const { sim, moments } = ring(range(0, nodes - 1));
+      sim.command(0, use(2));
+      while (moments("entered").length < 2) sim.run(sim.now + 1);
+      expect(sim.messages.total).toBe(nodes);
+    },
+  );
+});
+
+describe("token ring: what it promises", () => {
+  it("ME1, ME2: any users, any delays: one at a time, everybody, and the tokens grow", () => {
+    const demand = fc.array(fc.record({ node: fc.nat(4), at: fc.nat(200), entries: fc.integer({ min: 1, max: 3 }) }), {
+      maxLength: 6,
+    });
+    fc.assert(
+      fc.property(fc.integer(), demand, (seed, wishes) => {
+        const { sim, moments } = ring(range(0, 4), {}, { delayMs: [1, 40], seed });
+        for (const { node, at, entries } of [...wishes].sort((a, b) => a.at - b.at)) {
+          sim.run(at);
+          sim.command(node, use(entries));
+        }
+        sim.run(20_000);
+        expect(sim.verdict()).toEqual([]);
+        expect(moments("entered")).toHaveLength(wishes.reduce((sum, { entries }) => sum + entries, 0));
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it("explored: ME1, ME2 hold for 3 nodes, two entries each, though the token goes round for ever", () => {
+    const { verdict, states } = exploreUses(tokenRing(), 3, 2, { begin: "together" });
+    expect([verdict, states]).toEqual(["holds", 753]);
+  });
+
+  it("explored: a crash takes the token with it, and whoever waits does so for ever: ME2", () => {
+    const { verdict, property } = exploreUses(tokenRing(), 3, 1, { begin: "together", crashes: 1 });
+    expect([verdict, property?.name]).toEqual(["violated", "mutex: ME2 liveness"]);
+  });
+
+  it("refuses a ring that is not all the nodes, and a holder in no hurry at all", () => {
+    expect(() => ring([1, 2, 3], { ring: [1, 2] })).toThrow(
+      "expected token-ring.ring to be every node once, got [1,2]",
+    );
+    expect(() => tokenRing({ idleMs: 0 })).toThrow("expected token-ring.idleMs to be a finite number > 0, got 0");
+  });
+});

@@ -1,0 +1,121 @@
+/**
+ * Token ring: a token goes round, and whoever has it may be inside.
+ * Le Lann, "Distributed Systems: Towards a Formal Approach", IFIP 1977; words of Coulouris et al. §15.2.
+ *
+ * Assumes   no crashes; reliable links; everybody has the same ring; whoever is inside leaves.
+ * Safety    ME1: at most one node is inside. Not ME3: the order of entries is that of the ring.
+ * Liveness  ME2: every request is granted in the end.
+ * Cost      0 … N messages to enter, 1 … N − 1 to hand over (N if the last holder itself wants back in); a message at
+ *           each idle node's pace even if nobody wants in.
+ */
+import { UsageError, unexpected } from "../../core/errors.ts";
+import type { Context, NodeId, Property, Protocol } from "../../core/protocol.ts";
+import { list, natural, real, struct } from "../../core/shape.ts";
+import { requirePositive, settle } from "../options.ts";
+import { requirements, type Section } from "./parts/requirements.ts";
+
+export type TokenRing = {
+  state: {
+    section: Section;
+    /** The clockwise neighbour. */
+    next: NodeId;
+    /** How many entries there have been, while the token is here; null while it is elsewhere. */
+    token: number | null;
+  };
+  message: { type: "token"; entries: number };
+  /** An idle holder passes the token on. */
+  timer: "pass";
+  /** `enter` counts when released, `exit` when held. */
+  command: { type: "enter" } | { type: "exit" };
+  /** The token grows with every entry: a resource that remembers the highest can turn away whoever comes late. */
+  event: { type: "entered"; token: number } | { type: "exited" };
+};
+
+export interface TokenRingOptions {
+  /** Every node once, clockwise. Empty: ascending by id. */
+  ring: readonly NodeId[];
+  /** How long an idle holder keeps the token. */
+  idleMs: number;
+}
+
+/** 5 ms: an idle ring costs 200 messages a second and not all that the network can carry. */
+const defaults: TokenRingOptions = { ring: [], idleMs: 5 };
+
+const optionShape = struct<TokenRingOptions>({ ring: list(natural, 10_000), idleMs: real });
+
+type State = TokenRing["state"];
+type Ctx = Context<TokenRing>;
+
+export function tokenRing(given?: Partial<TokenRingOptions>): Protocol<TokenRing> {
+  const { ring, idleMs } = settle(defaults, optionShape, given, "token-ring");
+  requirePositive("token-ring.idleMs", idleMs);
+
+  function clockwise(self: NodeId, peers: readonly NodeId[]): readonly NodeId[] {
+    const nodes = [...peers, self].sort((a, b) => a - b);
+    if (ring.length === 0) return nodes;
+    if (ring.length === nodes.length && nodes.every((node) => ring.includes(node))) return ring;
+    throw new UsageError("bad-option", unexpected("token-ring.ring", "every node once", ring));
+  }
+
+  function take(entries: number, state: State, ctx: Ctx): void {
+    state.token = entries;
+    if (state.section === "wanted") enter(state, entries, ctx);
+    else ctx.setTimer("pass", idleMs);
+  }
+
+  function enter(state: State, entries: number, ctx: Ctx): void {
+    ctx.cancelTimer("pass");
+    state.section = "held";
+    state.token = entries + 1;
+    ctx.emit({ type: "entered", token: entries + 1 });
+  }
+
+  function pass(state: State, ctx: Ctx): void {
+    if (state.token === null || state.next === ctx.self) return; // Alone, it keeps the token.
+    ctx.send(state.next, { type: "token", entries: state.token });
+    state.token = null;
+  }
+
+  return {
+    name: "token-ring",
+    init(self, peers) {
+      const nodes = clockwise(self, peers);
+      const place = nodes.indexOf(self);
+      return { section: "released", next: nodes[(place + 1) % nodes.length] as NodeId, token: place === 0 ? 0 : null };
+    },
+    start(state, ctx) {
+      if (state.token !== null) ctx.setTimer("pass", idleMs);
+    },
+    receive: { token: (state, _from, { entries }, ctx) => take(entries, state, ctx) },
+    timeout: { pass },
+    command: {
+      enter(state, _command, ctx) {
+        if (state.section !== "released") return; // It asks already, or is inside.
+        state.section = "wanted";
+        if (state.token !== null) enter(state, state.token, ctx);
+      },
+      exit(state, _command, ctx) {
+        if (state.section !== "held") return; // It is not inside.
+        state.section = "released";
+        ctx.emit({ type: "exited" });
+        pass(state, ctx);
+      },
+    },
+    shapes: { message: { token: { entries: natural } }, command: { enter: {}, exit: {} } },
+    source: "Le Lann, IFIP 1977; Coulouris et al. §15.2",
+    assumes: ["no crashes", "reliable links", "everybody has the same ring", "whoever is inside leaves"],
+    properties,
+    costs: [{ when: "one round of the token", messages: (nodes) => (nodes === 1 ? 0 : nodes) }],
+    view: ({ section, token }) => ({ role: token === null ? section : `${section}, with the token` }),
+  };
+}
+
+const properties: readonly Property<TokenRing>[] = [
+  ...requirements<TokenRing>(({ section }) => section, ["pass"]),
+  {
+    name: "one token",
+    claim: "at most one node has the token",
+    when: "always",
+    holds: ({ alive, state }) => alive.filter((node) => state(node).token !== null).length <= 1,
+  },
+];
