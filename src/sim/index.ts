@@ -1,3 +1,12 @@
 /** The simulator: a protocol on many nodes in virtual time, in one process and without a clock. */
+export type { ByzantineBehaviour } from "../protocols/byzantine.ts";
 export type { TraceEntry } from "../trace/entry.ts";
-export * from "./simulation.ts";
+export type { Snapshot } from "../trace/snapshot.ts";
+export type { Delay } from "./delay.ts";
+export type { CrashFate, JournalFate } from "./journal.ts";
+export type { LinkModel } from "./links.ts";
+export type { SimulationOptions } from "./options.ts";
+export type { PartitionShape } from "./partitions.ts";
+export * from "./scenario/index.ts";
+export { type Simulation, simulation } from "./simulation.ts";
+export type { Violation } from "./watcher.ts";

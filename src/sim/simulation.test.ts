@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Protocol } from "../core/protocol.ts";
 import { list, natural } from "../core/shape.ts";
+import { changRoberts } from "../protocols/election/chang-roberts.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { simulation } from "./simulation.ts";
 
@@ -198,6 +199,22 @@ describe("the simulator", () => {
     expect(sim.violations).toEqual([]);
     sim.run();
     expect(sim.violations).toMatchObject([{ property: "never" }]);
+  });
+
+  it("holds a ring of 30,000 nodes with the ordinary protocol, and ids with gaps", () => {
+    const ring = Array.from({ length: 30_000 }, (_, i) => 3 * i + 1);
+    const sim = simulation({
+      protocol: changRoberts({ ring }),
+      nodes: ring,
+      seed: 1,
+      delayMs: 1,
+      properties: "at the end",
+    });
+    for (const node of ring) sim.wake(node);
+    for (const node of ring) sim.command(node, { type: "call" });
+    sim.run();
+    expect(sim.messages).toEqual({ total: 89_999, byType: { election: 59_999, elected: 30_000 } });
+    expect(sim.verdict()).toEqual([]);
   });
 
   it("says what is wrong with a wrong order", () => {

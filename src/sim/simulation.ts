@@ -1,46 +1,22 @@
 /**
  * The deterministic simulator: the same handlers as on real processes, in virtual time. Equal options give equal runs,
- * to the byte. Links are reliable and FIFO unless cut; a crash loses the node's state, its timers and what is on its
- * way to it, and keeps its journal unless told otherwise. Properties are checked after every step and loss.
+ * to the byte. A crash loses the node's state, its timers and what is on its way to it, and keeps its journal unless
+ * told otherwise. Properties are looked at after every step and every loss, unless told otherwise.
  */
 import { UsageError, unexpected } from "../core/errors.ts";
-import { canonical, clone } from "../core/plain.ts";
-import type {
-  CommandOf,
-  Context,
-  Duration,
-  EventOf,
-  MessageOf,
-  NodeId,
-  Property,
-  Protocol,
-  RecordOf,
-  StateOf,
-  TimerOf,
-  View,
-  Vocabulary,
-  World,
-} from "../core/protocol.ts";
+import { clone } from "../core/plain.ts";
+import type { CommandOf, EventOf, NodeId, StateOf, Vocabulary, World } from "../core/protocol.ts";
 import { random } from "../core/random.ts";
-import { dispatch, type Stimulus } from "../core/step.ts";
-import type { TraceEntry } from "../trace/entry.ts";
-import { eventQueue } from "./event-queue.ts";
-
-export interface SimulationOptions<V extends Vocabulary> {
-  readonly protocol: Protocol<V>;
-  readonly nodes: readonly NodeId[];
-  readonly seed: number;
-  /** How long a message travels. */
-  readonly delayMs: Duration;
-  /** Receives every entry of the trace. Without it, none is made. */
-  readonly trace?: (entry: TraceEntry<V>) => void;
-}
-
-export interface Violation {
-  readonly property: string;
-  readonly claim: string;
-  readonly at: number;
-}
+import { dispatch } from "../core/step.ts";
+import { byzantine } from "../protocols/byzantine.ts";
+import type { NodeSnapshot, Snapshot } from "../trace/snapshot.ts";
+import { type CrashFate, damageJournal } from "./journal.ts";
+import { Kernel } from "./kernel.ts";
+import type { LinkModel } from "./links.ts";
+import { requireOptions, type SimulationOptions } from "./options.ts";
+import { intoGroups, intoShape, type PartitionShape, type Separation } from "./partitions.ts";
+import type { SimulatedNode } from "./simulated-node.ts";
+import { type Violation, watcher } from "./watcher.ts";
 
 export interface Simulation<V extends Vocabulary> {
   /** Virtual milliseconds since the beginning. */
@@ -52,274 +28,196 @@ export interface Simulation<V extends Vocabulary> {
   readonly violations: readonly Violation[];
   /** What a node has emitted since its last start. */
   events(node: NodeId): readonly EventOf<V>[];
-  /** The violations so far, and the properties that should hold in the end and do not hold now. */
+  /** The violations so far, what should hold in the end and does not hold now, and who still waits for a `leadsTo`. */
   verdict(): readonly Violation[];
   /** Makes a node alive without starting it, as if it had been running idly before the story begins. */
   wake(node: NodeId): void;
-  /** Starts a node, or starts it again after a crash: its journal is replayed first. */
+  /**
+   * Starts a node, or starts it again after a crash: its journal is replayed first.
+   * @throws EnvironmentError if its journal is damaged; the node stays down.
+   */
   start(node: NodeId): void;
-  /** What a node has journalled is kept, unless its disk is lost with it. */
-  crash(node: NodeId, fate?: { readonly journal: "kept" | "lost" }): void;
+  /** The journal is kept, unless `fate` says otherwise. @throws UsageError for a fate that is none */
+  crash(node: NodeId, fate?: CrashFate): void;
+  /** The node stands still: messages, timers and commands wait in order, and are handled when it resumes. */
+  pause(node: NodeId): void;
+  resume(node: NodeId): void;
+  /** From now on the node's timers, those that run included, go at `rate` times the speed of the others'. */
+  clockRate(node: NodeId, rate: number): void;
   command(node: NodeId, command: CommandOf<V>): void;
-  /** From now on, messages from `from` to `to` are lost. */
+  /** From now on, messages from `from` to `to` are lost. What is on its way arrives. */
   cut(from: NodeId, to: NodeId): void;
   mend(from: NodeId, to: NodeId): void;
+  /** From now on, no message goes from one group to another. Nodes in no group form one of their own. */
+  partition(groups: readonly (readonly NodeId[])[]): void;
+  partitionShape(shape: PartitionShape): void;
+  /** Mends all cuts and ends the partition. */
+  heal(): void;
+  /** Changes what is true of a link; what is not named stays. */
+  setLink(from: NodeId, to: NodeId, model: Partial<LinkModel>): void;
+  /** Takes one step: whatever is next in time happens. False when nothing is left, or nothing until `untilMs`. */
+  step(untilMs?: number): boolean;
   /** Runs until nothing is left to happen, or until `untilMs`; the clock then stands at `untilMs`. */
   run(untilMs?: number): void;
+  /**
+   * Begins where `snapshot` was taken. Messages that were in flight keep their ids and are given new delays.
+   * @throws UsageError unless nothing has happened yet and the nodes are the same.
+   */
+  adopt(snapshot: Snapshot<V>): void;
 }
 
-/** More steps than this without an end mean that a protocol without periodic timers does not come to rest. */
+/** More steps than this for each node mean that a protocol without periodic timers does not come to rest. */
+const MAX_STEPS_PER_NODE = 1_000;
 const MAX_STEPS = 10_000_000;
 
-interface Node<V extends Vocabulary> {
-  readonly ctx: Context<V>;
-  /** Undefined while the node is down. */
-  state: StateOf<V> | undefined;
-  incarnation: number;
-  /** Per timer the number of its last arming; an event that carries an older one is stale. */
-  armed: Map<TimerOf<V>, number>;
-  journal: RecordOf<V>[];
-  events: EventOf<V>[];
-  picture: string;
-}
-
-type Happening<V extends Vocabulary> =
-  | { kind: "arrival"; id: string; from: NodeId; to: NodeId; incarnation: number; message: MessageOf<V> }
-  | { kind: "timeout"; node: NodeId; timer: TimerOf<V>; arming: number };
-
+/** @throws UsageError for an option that is out of range. */
 export function simulation<V extends Vocabulary>(options: SimulationOptions<V>): Simulation<V> {
-  const { protocol, trace } = options;
-  const ids = [...options.nodes].sort((a, b) => a - b);
-  const queue = eventQueue<Happening<V>>();
-  const delays = random(options.seed).stream("delays");
-  const timers = random(options.seed).stream("timers");
-  const choices = random(options.seed).stream("choices");
-  const nodes = new Map<NodeId, Node<V>>();
-  const lastArrival = new Map<string, number>();
-  const cuts = new Set<string>();
-  const byType: Record<string, number> = {};
-  const violations: Violation[] = [];
-  let now = 0;
-  let sent = 0;
-  let armings = 0;
-  let inFlight = 0;
+  requireOptions(options);
+  const protocol = options.byzantine === undefined ? options.protocol : byzantine(options.protocol, options.byzantine);
+  const kernel = new Kernel<V>(protocol, options);
+  const { population, network } = kernel;
+  const { world, ids, nodes } = population;
+  const watch = watcher(protocol, world, (restless) => kernel.isAtRest(restless));
+  const faults = random(options.seed).stream("faults");
+  const maxSteps = Math.max(MAX_STEPS, MAX_STEPS_PER_NODE * nodes.length);
+  const placeOf = (id: NodeId): number => population.node(id).place;
+  if (options.properties !== "at the end") kernel.afterChange = () => watch.look(kernel.now);
 
-  for (const [i, self] of ids.entries()) {
-    nodes.set(self, {
-      ctx: context(self, ids.toSpliced(i, 1)),
-      state: undefined,
-      incarnation: 0,
-      armed: new Map(),
-      journal: [],
-      events: [],
-      picture: "",
-    });
+  /** `idle`: as if it always had been up, so that its `start` does not run. */
+  function boot(id: NodeId, idle: { idle?: true }): SimulatedNode<V> {
+    const node = population.node(id);
+    if (node.state !== undefined) throw new UsageError("node-up", `expected node ${id} to be down, but it is alive`);
+    const state = protocol.init(id, kernel.peers(node));
+    for (const record of node.journal?.replay(id) ?? []) dispatch(protocol, state, { kind: "replay", record }, node);
+    population.setState(node, state);
+    node.events = null;
+    kernel.record({ at: kernel.now, node: id, kind: "start", ...idle });
+    return node;
   }
 
-  const world: World<StateOf<V>> = {
-    get alive() {
-      return ids.filter((id) => node(id).state !== undefined);
-    },
-    state: (id) => alive(id).state,
-  };
-
-  function node(id: NodeId): Node<V> {
-    const found = nodes.get(id);
-    if (found === undefined)
-      throw new UsageError("unknown-node", unexpected("the node", `one of ${ids.join(", ")}`, id));
-    return found;
+  function crash(id: NodeId, fate: CrashFate): void {
+    kernel.requireBetweenSteps();
+    const node = population.aliveNode(id) as SimulatedNode<V>;
+    const damage = node.journal === null ? null : damageJournal(node.journal, fate, kernel.now, faults);
+    population.setState(node, undefined);
+    node.incarnation += 1;
+    for (const timer of node.armed?.keys() ?? []) kernel.cancelTimer(node, timer);
+    node.view = null;
+    node.isPaused = false;
+    node.isBusy = false;
+    watch.forget(id);
+    const left = damage === null ? {} : { journal: node.journal?.legible ?? [] };
+    kernel.record({ at: kernel.now, node: id, kind: "crash", ...left });
+    if (damage !== null) kernel.recordFault(node, () => damage);
+    kernel.dropWaiting(node);
+    kernel.afterChange?.();
   }
 
-  function alive(id: NodeId): Node<V> & { state: StateOf<V> } {
-    const found = node(id);
-    if (found.state === undefined)
-      throw new UsageError("node-down", `expected node ${id} to be alive, but it has crashed`);
-    return found as Node<V> & { state: StateOf<V> };
-  }
-
-  function record(entry: unknown): void {
-    trace?.(entry as TraceEntry<V>);
-  }
-
-  function context(self: NodeId, peers: readonly NodeId[]): Context<V> {
-    return {
-      self,
-      peers,
-      send: (to, message) => send(self, to, message),
-      broadcast: (message) => {
-        for (const peer of peers) send(self, peer, message);
-      },
-      setTimer(timer, duration) {
-        armings += 1;
-        node(self).armed.set(timer, armings);
-        queue.push(now + draw(duration, timers), {
-          kind: "timeout",
-          node: self,
-          timer,
-          arming: armings,
-        });
-      },
-      cancelTimer: (timer) => void node(self).armed.delete(timer),
-      persist: (entry) => void node(self).journal.push(clone(entry)),
-      compact(entry) {
-        node(self).journal = [clone(entry)];
-      },
-      emit(event) {
-        node(self).events.push(event);
-        record({ at: now, node: self, kind: "event", event });
-      },
-      choose: (_label, among) => choices.pick(among),
-    };
-  }
-
-  function send(from: NodeId, to: NodeId, message: MessageOf<V>): void {
-    sent += 1;
-    const type = messageType(message);
-    byType[type] = (byType[type] ?? 0) + 1;
-    const id = `${from}-${sent}`;
-    const link = `${from}>${to}`;
-    record({ at: now, node: from, kind: "send", id, to, message });
-    if (cuts.has(link)) return record({ at: now, node: from, kind: "lost", id, to, why: "cut" });
-    const at = Math.max(now + draw(options.delayMs, delays), lastArrival.get(link) ?? 0);
-    lastArrival.set(link, at);
-    inFlight += 1;
-    queue.push(at, {
-      kind: "arrival",
-      id,
-      from,
-      to,
-      incarnation: node(to).incarnation,
-      message,
-    });
-  }
-
-  function happen(event: Happening<V>): void {
-    if (event.kind === "arrival") {
-      inFlight -= 1;
-      const { id, from, to, message } = event;
-      const receiver = node(to);
-      if (receiver.state === undefined || receiver.incarnation !== event.incarnation) {
-        record({ at: now, node: to, kind: "lost", id, to, why: "crashed" });
-        return checkProperties(); // It may have been the last on its way.
-      }
-      record({ at: now, node: to, kind: "receive", id, from, message });
-      return step(to, { kind: "receive", from, message });
-    }
-    const { timer, arming } = event;
-    const owner = node(event.node);
-    if (owner.armed.get(timer) !== arming) return; // Cancelled, re-armed, or its node has crashed.
-    owner.armed.delete(timer);
-    record({ at: now, node: event.node, kind: "timeout", timer });
-    step(event.node, { kind: "timeout", timer });
-  }
-
-  function step(id: NodeId, stimulus: Stimulus<V>): void {
-    const { ctx, state } = alive(id);
-    dispatch(protocol, state, stimulus, ctx);
-    if (trace !== undefined) recordView(id, state);
-    checkProperties();
-  }
-
-  function recordView(id: NodeId, state: StateOf<V>): void {
-    const view: View = protocol.view(state, id);
-    const picture = canonical(view);
-    if (picture === node(id).picture) return;
-    node(id).picture = picture;
-    record({
-      at: now,
-      node: id,
-      kind: "view",
-      view,
-      state: JSON.parse(JSON.stringify(state)),
-    });
-  }
-
-  function checkProperties(): void {
-    for (const property of protocol.properties) {
-      if (violations.some((known) => known.property === property.name)) continue;
-      const due = property.when === "always" || (property.when === "atRest" && isAtRest(property.restless ?? []));
-      if (due && !property.holds(world)) violations.push(violation(property));
+  function separate(separation: Separation): void {
+    network.separate(separation);
+    for (const node of nodes) {
+      kernel.recordFault(node, () => {
+        const heard = nodes.filter(({ place }) => place !== node.place && !separation(node.place, place));
+        return `partition: reaches ${heard.length === 0 ? "nobody" : heard.map(({ self }) => self).join(", ")}`;
+      });
     }
   }
 
-  /** Of what should hold in the end, whether it does not hold now. */
-  function isUnmet(property: Property<V>): boolean {
-    if (property.when === "inTheEnd") return !property.holds(world);
-    if (property.when !== "leadsTo") return false;
-    return world.alive.some((id) => property.given(world, id) && !property.holds(world, id));
-  }
-  const violation = ({ name, claim }: Property<V>): Violation => ({
-    property: name,
-    claim,
-    at: now,
-  });
-
-  function boot(id: NodeId): void {
-    const booting = node(id);
-    if (booting.state !== undefined) throw new UsageError("node-up", `expected node ${id} to be down, but it is alive`);
-    const state = protocol.init(id, booting.ctx.peers);
-    for (const entry of clone(booting.journal))
-      dispatch(protocol, state, { kind: "replay", record: entry }, booting.ctx);
-    booting.state = state;
-    booting.events = [];
-    record({ at: now, node: id, kind: "start" });
+  function clockRate(id: NodeId, rate: number): void {
+    if (!(Number.isFinite(rate) && rate > 0))
+      throw new UsageError("bad-rate", unexpected("the clock rate", "a finite number > 0", rate));
+    const node = population.node(id);
+    for (const [timer, { at }] of [...(node.armed ?? [])])
+      kernel.arm(node, timer, kernel.now + (Math.max(0, at - kernel.now) * node.rate) / rate);
+    node.rate = rate;
+    kernel.recordFault(node, () => `clock at ${rate} times the speed`);
   }
 
-  const isAtRest = (restless: readonly TimerOf<V>[]): boolean =>
-    inFlight === 0 && world.alive.every((id) => !restless.some((timer) => node(id).armed.has(timer)));
+  function adopt(snapshot: Snapshot<V>): void {
+    const { at, inFlight } = snapshot;
+    if (kernel.now !== 0 || world.alive.length > 0)
+      throw new UsageError("begun", "expected a simulation in which nothing has happened yet to adopt a snapshot");
+    const known = snapshot.nodes.map(({ id }) => id);
+    if (known.length !== ids.length || known.some((id) => !ids.includes(id)))
+      throw new UsageError("other-nodes", unexpected("the snapshot's nodes", ids.join(", "), known));
+    kernel.continueFrom(at);
+    for (const each of snapshot.nodes) adoptNode(each);
+    for (const { id, from, to, message } of inFlight) {
+      const receiver = population.node(to);
+      const link = network.link(population.node(from), receiver);
+      kernel.carry(receiver, from, id, message, link.arrival(message, at, link.carrier.travel()));
+    }
+  }
+
+  function adoptNode({ id, state, journal, timers }: NodeSnapshot<V>): void {
+    const node = population.node(id);
+    for (const record of journal) kernel.journalOf(node).append(record, kernel.now);
+    if (state === null) return;
+    const own = clone(state);
+    population.setState(node, own);
+    node.view = protocol.view(own, id);
+    for (const { timer, remainingMs } of timers) kernel.arm(node, timer, kernel.now + remainingMs);
+  }
 
   return {
     get now() {
-      return now;
+      return kernel.now;
     },
     world,
     get messages() {
-      return { total: sent, byType: { ...byType } };
+      return { total: kernel.sent, byType: kernel.byType };
     },
-    violations,
-    events: (id) => node(id).events,
-    verdict: () => [...violations, ...protocol.properties.filter(isUnmet).map(violation)],
-    wake: boot,
-    start(id) {
-      boot(id);
-      step(id, { kind: "start" });
+    violations: watch.violations,
+    events: (id) => population.node(id).events ?? [],
+    verdict: () => watch.verdict(kernel.now),
+    wake: (id) => void boot(id, { idle: true }),
+    start: (id) => kernel.start(boot(id, {})),
+    crash: (id, fate = { journal: "kept" }) => crash(id, fate),
+    pause(id) {
+      const node = population.aliveNode(id);
+      if (node.isPaused) throw new UsageError("node-paused", `expected node ${id} to be running, but it is paused`);
+      node.isPaused = true;
+      kernel.record({ at: kernel.now, node: id, kind: "pause" });
     },
-    crash(id, { journal } = { journal: "kept" }) {
-      const crashing = alive(id) as Node<V>;
-      if (journal === "lost") crashing.journal = [];
-      crashing.state = undefined;
-      crashing.incarnation += 1;
-      crashing.armed.clear();
-      crashing.picture = "";
-      record({ at: now, node: id, kind: "crash" });
-      checkProperties();
+    resume(id) {
+      const node = population.aliveNode(id);
+      if (!node.isPaused) throw new UsageError("node-running", `expected node ${id} to be paused, but it is running`);
+      node.isPaused = false;
+      kernel.record({ at: kernel.now, node: id, kind: "resume" });
+      if (!node.isBusy && kernel.hasWaiting(node)) kernel.occupy(node, 0);
     },
-    command(id, command) {
-      record({ at: now, node: id, kind: "command", command });
-      step(id, { kind: "command", command });
+    clockRate,
+    adopt,
+    command: (id, command) => kernel.command(population.aliveNode(id), command),
+    cut(from, to) {
+      network.cut(population.node(from), population.node(to));
+      kernel.recordFault(population.node(from), () => `link to ${to} cut`);
     },
-    cut: (from, to) => void cuts.add(`${from}>${to}`),
-    mend: (from, to) => void cuts.delete(`${from}>${to}`),
+    mend(from, to) {
+      network.mend(population.node(from), population.node(to));
+      kernel.recordFault(population.node(from), () => `link to ${to} mended`);
+    },
+    partition: (groups) => separate(intoGroups(ids.length, groups, placeOf)),
+    partitionShape: (shape) => separate(intoShape(ids.length, shape, placeOf)),
+    heal() {
+      network.heal();
+      for (const node of nodes) kernel.recordFault(node, () => "all links mended");
+    },
+    setLink(from, to, model) {
+      const [sender, receiver] = [population.node(from), population.node(to)];
+      network.setLink(sender, receiver, model, kernel.latestArrival(sender, receiver));
+      kernel.recordFault(sender, () => `link to ${to} changed: ${JSON.stringify(model)}`);
+    },
+    step: (untilMs = Number.POSITIVE_INFINITY) => kernel.step(untilMs),
     run(untilMs = Number.POSITIVE_INFINITY) {
-      for (let steps = 0; queue.next() <= untilMs && queue.size > 0; steps++) {
-        if (steps === MAX_STEPS)
+      for (let steps = 0; kernel.step(untilMs); steps++) {
+        if (steps === maxSteps)
           throw new UsageError(
             "no-rest",
-            `expected ${protocol.name} to come to rest within ${MAX_STEPS} steps; give run() a time`,
+            `expected ${protocol.name} to come to rest within ${maxSteps} steps; give run() a time`,
           );
-        now = queue.next();
-        happen(queue.pop() as Happening<V>);
       }
-      if (Number.isFinite(untilMs)) now = Math.max(now, untilMs);
+      if (Number.isFinite(untilMs)) kernel.now = Math.max(kernel.now, untilMs);
     },
   };
-}
-
-function draw(duration: Duration, source: { between(min: number, max: number): number }): number {
-  return typeof duration === "number" ? duration : source.between(duration[0], duration[1]);
-}
-
-/** The type that counts: of the message itself, or of the message that an assembly's part sent. */
-function messageType(message: { type: string; body?: { type: string } }): string {
-  return message.body?.type ?? message.type;
 }

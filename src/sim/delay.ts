@@ -1,0 +1,87 @@
+/** How long something takes, drawn anew each time. Equal seeds give equal draws in every engine, to the last bit. */
+import { UsageError, unexpected } from "../core/errors.ts";
+import type { Random } from "../core/random.ts";
+
+/** In milliseconds: always the same, or uniform, or distributed as named. A constant draws nothing. */
+export type Delay =
+  | number
+  | readonly [minMs: number, maxMs: number]
+  /** What falls below 0 counts as 0. */
+  | { readonly normal: { readonly meanMs: number; readonly deviationMs: number } }
+  /** Half of the draws lie below the median; `sigma` is the deviation of the logarithm. */
+  | { readonly logNormal: { readonly medianMs: number; readonly sigma: number } };
+
+/** Draws one delay. */
+export type Sampler = () => number;
+
+/** @throws UsageError for a delay that is none, naming it `name`. */
+export function sampler(delay: Delay, source: Random, name: string): Sampler {
+  requireDelay(delay, name);
+  if (typeof delay === "number") return () => delay;
+  if ("normal" in delay) {
+    const { meanMs, deviationMs } = delay.normal;
+    return () => Math.max(0, meanMs + deviationMs * standardNormal(source));
+  }
+  if ("logNormal" in delay) {
+    const { medianMs, sigma } = delay.logNormal;
+    return () => medianMs * exponential(sigma * standardNormal(source));
+  }
+  const [minMs, maxMs] = delay;
+  return () => source.between(minMs, maxMs);
+}
+
+/** @throws UsageError */
+export function requireDelay(delay: Delay, name: string): void {
+  const isTime = (value: unknown): boolean => Number.isFinite(value) && (value as number) >= 0;
+  const refuse = (what: string, expected: string, got: unknown): never => {
+    throw new UsageError("bad-delay", unexpected(`${name}${what}`, expected, got));
+  };
+  const requireTime = (what: string, value: unknown): void =>
+    void (isTime(value) || refuse(what, "a finite number >= 0", value));
+  if (typeof delay === "number") return requireTime("", delay);
+  if (Array.isArray(delay)) {
+    const [min, max] = delay as readonly unknown[];
+    if (delay.length !== 2 || !isTime(min) || !isTime(max) || (min as number) > (max as number))
+      refuse("", "[least, most] with 0 <= least <= most", delay);
+  } else if (typeof delay === "object" && delay !== null && "normal" in delay) {
+    requireTime(".normal.meanMs", delay.normal?.meanMs);
+    requireTime(".normal.deviationMs", delay.normal?.deviationMs);
+  } else if (typeof delay === "object" && delay !== null && "logNormal" in delay) {
+    requireTime(".logNormal.medianMs", delay.logNormal?.medianMs);
+    requireTime(".logNormal.sigma", delay.logNormal?.sigma);
+  } else refuse("", "milliseconds, [least, most], { normal } or { logNormal }", delay);
+}
+
+/** Marsaglia's polar method. */
+function standardNormal(source: Random): number {
+  for (;;) {
+    const x = source.between(-1, 1);
+    const y = source.between(-1, 1);
+    const square = x * x + y * y;
+    if (square > 0 && square < 1) return x * Math.sqrt((-2 * logarithm(square)) / square);
+  }
+}
+
+// Of Math.log and Math.exp the standard says only that they are approximate; of +, −, ×, ÷ and the square root, every bit.
+
+/** The natural logarithm of 0 < x <= 1: x = m / 2^k with m near 1, and ln m = 2 artanh((m − 1) / (m + 1)). */
+function logarithm(x: number): number {
+  let mantissa = x;
+  let halvings = 0;
+  for (; mantissa < Math.SQRT1_2; halvings++) mantissa *= 2;
+  const t = (mantissa - 1) / (mantissa + 1);
+  let sum = 0;
+  for (let k = 21; k >= 1; k -= 2) sum = sum * t * t + 1 / k;
+  return 2 * t * sum - halvings * Math.LN2;
+}
+
+/** e^x = (e^(x / 2^k))^(2^k), with x / 2^k small enough for a short series. */
+function exponential(x: number): number {
+  let small = x;
+  let squarings = 0;
+  for (; Math.abs(small) > 0.5; squarings++) small /= 2;
+  let sum = 1;
+  for (let k = 14; k >= 1; k--) sum = 1 + (small / k) * sum;
+  for (; squarings > 0; squarings--) sum *= sum;
+  return sum;
+}

@@ -1,0 +1,141 @@
+/** A node's journal on a disk that takes its time and may be damaged. */
+import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
+import { clone } from "../core/plain.ts";
+import type { NodeId } from "../core/protocol.ts";
+import type { Random } from "../core/random.ts";
+
+/** What becomes of a journal when its node crashes. */
+export type JournalFate =
+  | "kept"
+  /** Records that were not durable yet are lost. */
+  | "synced"
+  | "lost"
+  /**
+   * One record is damaged, drawn by the seed. If it is the last, a restart cuts it off like a write that a crash has
+   * torn; if others follow, the node refuses to start: an `EnvironmentError`.
+   */
+  | "corrupted";
+
+export interface CrashFate {
+  readonly journal: JournalFate;
+  /** Which record of a corrupted journal is damaged, from 0. Otherwise the seed says. */
+  readonly record?: number;
+}
+
+export interface Journal<R> {
+  append(record: R, durableAt: number): void;
+  /** Replaces all records by one. Until that is durable, a crash may bring back what it replaced. */
+  compact(record: R, durableAt: number): void;
+  /** Makes everything durable that was written so far. */
+  sync(): void;
+  /** Loses what is not durable at `now`. Returns how many writes that were. */
+  loseUnsynced(now: number): number;
+  /** Damages the record of this index. */
+  damage(index: number): void;
+  readonly records: readonly R[];
+  /** The records before the first that cannot be read. */
+  readonly legible: readonly R[];
+  clear(): void;
+  /** The records, for a restart of `node`. @throws EnvironmentError if one before the last is damaged. */
+  replay(node: NodeId): readonly R[];
+}
+
+interface Write<R> {
+  readonly record: R;
+  readonly replaces: boolean;
+  durableAt: number;
+}
+
+export function journal<R>(): Journal<R> {
+  let writes: Write<R>[] = [];
+  let syncedCount = 0;
+  let damaged: number | null = null;
+
+  function write(record: R, replaces: boolean, durableAt: number): void {
+    writes.push({ record: clone(record), replaces, durableAt });
+  }
+  /** The last write that replaced what was before it, or the first. */
+  const beginning = (): number =>
+    Math.max(
+      0,
+      writes.findLastIndex(({ replaces }) => replaces),
+    );
+  const records = (): readonly R[] => writes.slice(beginning()).map(({ record }) => record);
+
+  return {
+    append: (record, durableAt) => write(record, false, durableAt),
+    compact(record, durableAt) {
+      const settled = writes.findLastIndex((each, i) => each.replaces && i < syncedCount);
+      if (settled > 0) {
+        writes = writes.slice(settled);
+        syncedCount -= settled;
+      }
+      write(record, true, durableAt);
+    },
+    sync() {
+      for (; syncedCount < writes.length; syncedCount++)
+        (writes[syncedCount] as Write<R>).durableAt = Number.NEGATIVE_INFINITY;
+    },
+    loseUnsynced(now) {
+      const before = writes.length;
+      writes = writes.filter(({ durableAt }) => durableAt <= now);
+      syncedCount = writes.length;
+      return before - writes.length;
+    },
+    damage(index) {
+      damaged = index;
+    },
+    get records() {
+      return records();
+    },
+    get legible() {
+      return records().slice(0, damaged ?? writes.length);
+    },
+    clear() {
+      writes = [];
+      syncedCount = 0;
+    },
+    replay(node) {
+      const { length } = records();
+      if (damaged !== null && damaged < length - 1)
+        throw new EnvironmentError(
+          "damaged-journal",
+          `the journal of node ${node} is damaged: record ${damaged + 1} of ${length} cannot be read, so the node does not start`,
+        );
+      if (damaged !== null) writes.pop();
+      damaged = null;
+      return clone(records());
+    },
+  };
+}
+
+/** What a crash does to a journal. Returns it in words; null if nothing is lost. @throws UsageError for a fate that is none */
+export function damageJournal(
+  damaged: Journal<unknown>,
+  { journal: fate, record }: CrashFate,
+  now: number,
+  chance: Random,
+): string | null {
+  const { length } = damaged.records;
+  switch (fate) {
+    case "kept":
+      return null;
+    case "lost":
+      damaged.clear();
+      return "journal lost";
+    case "synced": {
+      const lost = damaged.loseUnsynced(now);
+      return lost === 0 ? null : `journal lost its last ${lost === 1 ? "record" : `${lost} records`}`;
+    }
+    case "corrupted": {
+      if (length === 0) return null;
+      const at = record ?? chance.below(length);
+      if (!(Number.isInteger(at) && at >= 0 && at < length))
+        throw new UsageError("bad-fate", unexpected("the damaged record", `from 0 to ${length - 1}`, at));
+      damaged.damage(at);
+      return `journal damaged at record ${at + 1} of ${length}`;
+    }
+    default:
+      throw new UsageError("bad-fate", unexpected("the journal's fate", "kept, synced, lost or corrupted", fate));
+  }
+}

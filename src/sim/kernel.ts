@@ -1,0 +1,381 @@
+/** The loop: what is due next happens at its node, whose handler runs, and what that leads to is put in the queue. */
+import { UsageError } from "../core/errors.ts";
+import { clone } from "../core/plain.ts";
+import type {
+  CommandOf,
+  Duration,
+  EventOf,
+  MessageOf,
+  NodeId,
+  Protocol,
+  RecordOf,
+  StateOf,
+  TimerOf,
+  View,
+  Vocabulary,
+} from "../core/protocol.ts";
+import { type Random, random } from "../core/random.ts";
+import { dispatch, type Stimulus } from "../core/step.ts";
+import type { LossReason, MessageId, TraceEntry } from "../trace/entry.ts";
+import { type Sampler, sampler } from "./delay.ts";
+import { eventQueue } from "./event-queue.ts";
+import { type Journal, journal } from "./journal.ts";
+import { type Network, network } from "./network.ts";
+import type { SimulationOptions } from "./options.ts";
+import { peersOf } from "./peers.ts";
+import { type Pending, PendingPool } from "./pending.ts";
+import { Population } from "./population.ts";
+import type { Effects, SimulatedNode } from "./simulated-node.ts";
+
+/** A class, since the fields of an object are faster to write than the variables of a closure. */
+export class Kernel<V extends Vocabulary> implements Effects<V> {
+  now = 0;
+  /** Messages to other nodes. */
+  sent = 0;
+  inFlight = 0;
+  /** Called after whatever may have changed a property, while nothing else goes on. */
+  afterChange: (() => void) | null = null;
+  readonly population: Population<V>;
+  readonly network: Network<V>;
+
+  private readonly trace: ((entry: TraceEntry) => void) | null;
+  private readonly queue = eventQueue();
+  private readonly pool = new PendingPool<V>();
+  private readonly counts = new Map<string, { count: number }>();
+  private lastType = "";
+  private lastCount = { count: 0 };
+  private numbered = 0;
+  private idMark = "-";
+  private armings = 0;
+  /** How many nodes run each timer. */
+  private readonly running = new Map<TimerOf<V>, number>();
+  /** One object for all receipts: `dispatch` has taken it apart before the handler runs. */
+  private readonly receipt: Extract<Stimulus<V>, { kind: "receive" }>;
+  private readonly timers: Random;
+  private readonly choices: Random;
+  private readonly work: Sampler | null;
+  private isStepping = false;
+
+  constructor(
+    private readonly protocol: Protocol<V>,
+    private readonly options: SimulationOptions<V>,
+  ) {
+    const { seed, nodes, trace, processingMs = 0 } = options;
+    const stream = (purpose: string): Random => random(seed).stream(purpose);
+    this.trace = (trace as ((entry: TraceEntry) => void) | undefined) ?? null;
+    this.population = new Population(nodes, this);
+    this.timers = stream("timers");
+    this.choices = stream("choices");
+    this.receipt = { kind: "receive", from: 0, message: undefined as never };
+    const work = sampler(processingMs, stream("processing"), "processingMs");
+    this.work = processingMs === 0 ? null : work;
+    const chance = { delays: stream("delays"), losses: stream("losses"), duplicates: stream("duplicates") };
+    this.network = network(options, chance);
+    for (const [index, { from, to, ...model }] of (options.links ?? []).entries())
+      this.network.setLink(this.population.node(from), this.population.node(to), model, 0, `links[${index}]`);
+  }
+
+  get byType(): Readonly<Record<string, number>> {
+    return Object.fromEntries([...this.counts].map(([type, { count }]) => [type, count]));
+  }
+
+  isAtRest(restless: readonly TimerOf<V>[]): boolean {
+    return this.inFlight === 0 && !restless.some((timer) => (this.running.get(timer) ?? 0) > 0);
+  }
+
+  /** Whoever is told of an entry or an event hears of it in the midst of a step. @throws UsageError */
+  requireBetweenSteps(): void {
+    if (this.isStepping)
+      throw new UsageError("in-step", "expected nothing to be done to a simulation while a step is being taken");
+  }
+
+  /** Makes an entry of the trace, if there is one. */
+  record(entry: TraceEntry): void {
+    this.trace?.(entry);
+  }
+  /** Something that was done to a node or to its links, in words. */
+  recordFault(node: SimulatedNode<V>, what: () => string): void {
+    if (this.trace !== null) this.trace({ at: this.now, node: node.self, kind: "fault", what: what() });
+  }
+
+  /** The next happening up to `untilMs`. False when there is none. */
+  step(untilMs: number): boolean {
+    const { queue, pool } = this;
+    while (queue.next() <= untilMs && queue.size > 0) {
+      this.now = queue.next();
+      const slot = queue.pop();
+      if (this.happen(slot, pool.at(slot))) return true;
+    }
+    return false;
+  }
+
+  /** What a crash leaves of what waits at a node. */
+  dropWaiting(node: SimulatedNode<V>): void {
+    for (const slot of node.waiting ?? []) {
+      const { kind, from, id } = this.pool.at(slot);
+      if (kind === "arrival") this.lose(from, node.self, id, "crashed");
+      this.pool.release(slot);
+    }
+    node.waiting = null;
+  }
+
+  /** A node takes up what waits, in `afterMs`. */
+  occupy(node: SimulatedNode<V>, afterMs: number): void {
+    node.isBusy = true;
+    this.plan(this.now + afterMs, "turn", node, node.incarnation, node.self, "", null);
+  }
+  hasWaiting(node: SimulatedNode<V>): boolean {
+    return node.waiting !== null && node.waiting.length > 0;
+  }
+
+  start(node: SimulatedNode<V>): void {
+    this.handle(node, { kind: "start" });
+  }
+
+  /** Now, or when the node has time for it. */
+  command(node: SimulatedNode<V>, command: CommandOf<V>): void {
+    if (node.isPaused || node.isBusy) this.wait(node, this.pool.take("command", node, 0, node.self, "", command));
+    else this.obey(node, command);
+  }
+
+  private obey(node: SimulatedNode<V>, command: CommandOf<V>): void {
+    if (this.trace !== null) this.trace({ at: this.now, node: node.self, kind: "command", command });
+    this.handle(node, { kind: "command", command });
+  }
+
+  /** True if something has happened that can be seen. */
+  private happen(slot: number, pending: Pending<V>): boolean {
+    const { kind, number } = pending;
+    const { node } = pending;
+    if (kind === "arrival") {
+      if (number !== node.incarnation || node.state === undefined) {
+        this.lose(pending.from, node.self, pending.id, "crashed");
+        this.pool.release(slot);
+        this.afterChange?.(); // It may have been the last on its way.
+        return true;
+      }
+    } else if (kind === "turn") {
+      this.pool.release(slot);
+      return number === node.incarnation && this.takeTurn(node);
+    } else if (this.isStale(pending)) {
+      this.pool.release(slot);
+      return false;
+    }
+    if (node.isPaused || node.isBusy) {
+      this.wait(node, slot);
+      return false;
+    }
+    this.undergo(slot, pending, node);
+    return true;
+  }
+
+  /** A timer that was cancelled or re-armed, or whose node has crashed. */
+  private isStale({ kind, node, what, number }: Pending<V>): boolean {
+    return kind === "timeout" && node.armed?.get(what as TimerOf<V>)?.number !== number;
+  }
+
+  private wait(node: SimulatedNode<V>, slot: number): void {
+    node.waiting ??= [];
+    node.waiting.push(slot);
+  }
+
+  private takeTurn(node: SimulatedNode<V>): boolean {
+    node.isBusy = false;
+    if (node.isPaused) return false;
+    for (let slot = node.waiting?.shift(); slot !== undefined; slot = node.waiting?.shift()) {
+      const pending = this.pool.at(slot);
+      if (this.isStale(pending)) {
+        this.pool.release(slot);
+        continue;
+      }
+      this.undergo(slot, pending, node);
+      if (!node.isBusy && this.hasWaiting(node)) this.occupy(node, 0);
+      return true;
+    }
+    return false;
+  }
+
+  private undergo(slot: number, pending: Pending<V>, node: SimulatedNode<V>): void {
+    const { kind, from, id, what } = pending;
+    this.pool.release(slot);
+    const { trace, now } = this;
+    if (kind === "arrival") {
+      const message = what as MessageOf<V>;
+      this.inFlight -= 1;
+      if (trace !== null) trace({ at: now, node: node.self, kind: "receive", id, from, message });
+      this.receipt.from = from;
+      this.receipt.message = message;
+      this.handle(node, this.receipt);
+    } else if (kind === "timeout") {
+      const timer = what as TimerOf<V>;
+      this.cancelTimer(node, timer);
+      if (trace !== null) trace({ at: now, node: node.self, kind: "timeout", timer });
+      this.handle(node, { kind: "timeout", timer });
+    } else this.obey(node, what as CommandOf<V>);
+  }
+
+  /** Runs the handler of a stimulus at a node that is alive and has time. */
+  private handle(node: SimulatedNode<V>, stimulus: Stimulus<V>): void {
+    this.requireBetweenSteps();
+    if (this.work !== null) {
+      const workMs = this.work();
+      node.doneAt = this.now + workMs;
+      if (workMs > 0) this.occupy(node, workMs);
+    }
+    const state = node.state as StateOf<V>;
+    this.isStepping = true;
+    try {
+      dispatch(this.protocol, state, stimulus, node);
+    } finally {
+      this.isStepping = false;
+    }
+    if (this.trace !== null) this.recordView(node, state);
+    if (this.afterChange !== null) this.afterChange();
+  }
+
+  private recordView(node: SimulatedNode<V>, state: StateOf<V>): void {
+    const view = this.protocol.view(state, node.self);
+    if (node.view !== null && isSameView(view, node.view)) return;
+    node.view = view;
+    this.record({ at: this.now, node: node.self, kind: "view", view, state: clone(state) });
+  }
+
+  private lose(from: NodeId, to: NodeId, id: MessageId, why: LossReason): void {
+    const crashed = why === "crashed";
+    if (crashed) this.inFlight -= 1;
+    if (this.trace !== null) this.trace({ at: this.now, node: crashed ? to : from, kind: "lost", id, to, why });
+  }
+
+  // Effects of handlers.
+
+  peers(node: SimulatedNode<V>): readonly NodeId[] {
+    return peersOf(this.population.ids, node.place);
+  }
+
+  send(from: SimulatedNode<V>, to: NodeId, message: MessageOf<V>): void {
+    this.post(from, this.population.node(to), message);
+  }
+
+  broadcast(from: SimulatedNode<V>, message: MessageOf<V>): void {
+    for (const to of this.population.nodes) if (to !== from) this.post(from, to, message);
+  }
+
+  private post(from: SimulatedNode<V>, to: SimulatedNode<V>, message: MessageOf<V>): void {
+    from.journal?.sync();
+    const { trace } = this;
+    let id = "";
+    if (trace !== null) {
+      id = `${from.self}${this.idMark}${++this.numbered}`;
+      trace({ at: this.now, node: from.self, kind: "send", id, to: to.self, message });
+    }
+    if (from === to) return this.carry(to, from.self, id, message, this.now); // It needs no network.
+    this.count(message);
+    const link = this.network.link(from, to);
+    // Drawn first and in any case: what is lost changes no other message's delay.
+    const travelMs = link.carrier.travel();
+    if (this.network.isCut(link, from, to)) return this.lose(from.self, to.self, id, "cut");
+    if (link.carrier.isLost()) return this.lose(from.self, to.self, id, "dropped");
+    const leaves = this.work === null ? this.now : Math.max(this.now, from.doneAt);
+    this.carry(to, from.self, id, message, link.arrival(message, leaves, travelMs));
+    if (link.carrier.isDuplicated())
+      this.carry(to, from.self, id, message, link.arrival(message, leaves, link.carrier.travelAgain()));
+  }
+
+  /** A message will arrive. */
+  carry(to: SimulatedNode<V>, from: NodeId, id: MessageId, message: MessageOf<V>, at: number): void {
+    this.inFlight += 1;
+    this.plan(at, "arrival", to, to.incarnation, from, id, message);
+  }
+
+  /** When the last message arrives that is on its way between two nodes; 0 if none is. */
+  latestArrival(from: SimulatedNode<V>, to: SimulatedNode<V>): number {
+    let latest = 0;
+    this.queue.forEach((at, slot) => {
+      const { kind, node, from: sender } = this.pool.at(slot);
+      if (kind === "arrival" && node === to && sender === from.self) latest = Math.max(at, latest);
+    });
+    return latest;
+  }
+
+  /** Self-sends are not counted. Of what an assembly's part sent, the part's own type counts. */
+  private count(message: { type: string; body?: { type: string } }): void {
+    this.sent += 1;
+    const type = message.body?.type ?? message.type;
+    if (type !== this.lastType) {
+      let known = this.counts.get(type);
+      if (known === undefined) {
+        known = { count: 0 };
+        this.counts.set(type, known);
+      }
+      this.lastType = type;
+      this.lastCount = known;
+    }
+    this.lastCount.count += 1;
+  }
+
+  setTimer(node: SimulatedNode<V>, timer: TimerOf<V>, duration: Duration): void {
+    const ms = typeof duration === "number" ? duration : this.timers.between(duration[0], duration[1]);
+    this.arm(node, timer, this.now + ms / node.rate);
+  }
+
+  arm(node: SimulatedNode<V>, timer: TimerOf<V>, at: number): void {
+    this.cancelTimer(node, timer);
+    const number = ++this.armings;
+    node.armed ??= new Map();
+    node.armed.set(timer, { number, at });
+    this.running.set(timer, (this.running.get(timer) ?? 0) + 1);
+    this.plan(at, "timeout", node, number, node.self, "", timer);
+  }
+
+  cancelTimer(node: SimulatedNode<V>, timer: TimerOf<V>): void {
+    if (node.armed?.delete(timer)) this.running.set(timer, (this.running.get(timer) ?? 0) - 1);
+  }
+
+  persist(node: SimulatedNode<V>, record: RecordOf<V>): void {
+    this.journalOf(node).append(record, this.now + (this.options.syncMs ?? 0));
+  }
+  compact(node: SimulatedNode<V>, record: RecordOf<V>): void {
+    this.journalOf(node).compact(record, this.now + (this.options.syncMs ?? 0));
+  }
+  journalOf(node: SimulatedNode<V>): Journal<RecordOf<V>> {
+    node.journal ??= journal();
+    return node.journal;
+  }
+
+  emit(node: SimulatedNode<V>, event: EventOf<V>): void {
+    if (node.events === null)
+      node.events = [event]; // Takes a tenth of what an empty array takes that something is pushed to.
+    else node.events.push(event);
+    if (this.trace !== null) this.trace({ at: this.now, node: node.self, kind: "event", event });
+    this.options.onEvent?.(this.now, node.self, event);
+  }
+
+  choose<T>(node: SimulatedNode<V>, label: string, options: readonly T[]): T {
+    const option = this.choices.pick(options);
+    if (this.trace !== null) this.trace({ at: this.now, node: node.self, kind: "choice", label, option });
+    return option;
+  }
+
+  // What is still to happen.
+
+  private plan(
+    at: number,
+    kind: Pending<V>["kind"],
+    node: SimulatedNode<V>,
+    number: number,
+    from: NodeId,
+    id: MessageId,
+    what: Pending<V>["what"],
+  ): void {
+    this.queue.push(at, this.pool.take(kind, node, number, from, id, what));
+  }
+
+  /** Ids of messages that are sent from now on are not those of the run that is continued. */
+  continueFrom(at: number): void {
+    this.now = at;
+    this.idMark = `@${at}-`;
+  }
+}
+
+/** Field by field, since it is asked at every step of a traced run. */
+const isSameView = (a: View, b: View): boolean => a.role === b.role && a.leader === b.leader && a.term === b.term;

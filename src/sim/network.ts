@@ -1,0 +1,70 @@
+/** All links of a simulation, and which of them are cut. */
+import type { Vocabulary } from "../core/protocol.ts";
+import { type Carrier, carrier, Link, type LinkChance, type LinkModel, Outgoing, plainLink } from "./links.ts";
+import type { SimulationOptions } from "./options.ts";
+import type { Separation } from "./partitions.ts";
+import type { SimulatedNode } from "./simulated-node.ts";
+
+export interface Network<V extends Vocabulary> {
+  link(from: SimulatedNode<V>, to: SimulatedNode<V>): Link;
+  /** Whether nothing passes on this link. */
+  isCut(link: Link, from: SimulatedNode<V>, to: SimulatedNode<V>): boolean;
+  cut(from: SimulatedNode<V>, to: SimulatedNode<V>): void;
+  mend(from: SimulatedNode<V>, to: SimulatedNode<V>): void;
+  separate(separation: Separation): void;
+  heal(): void;
+  /** `latestArrival`: of what is on its way from `from` to `to`. @throws UsageError */
+  setLink(
+    from: SimulatedNode<V>,
+    to: SimulatedNode<V>,
+    model: Partial<LinkModel>,
+    latestArrival: number,
+    name?: string,
+  ): void;
+}
+
+/** @throws UsageError for a model that is none. */
+export function network<V extends Vocabulary>(options: SimulationOptions<V>, chance: LinkChance): Network<V> {
+  const usual: Carrier = carrier({ ...plainLink, delay: options.delayMs, ...options.link }, chance, "link");
+  /** Serves every pair of which nothing else is known, where no message waits for another. */
+  const shared = usual.mayQueue ? null : new Link(usual);
+  const cuts = new Set<Link>();
+  let separation: Separation | null = null;
+
+  function link(from: SimulatedNode<V>, to: SimulatedNode<V>): Link {
+    if (from.outgoing === null) return shared ?? ownLink(from, to);
+    return from.outgoing.get(to.place) ?? shared ?? ownLink(from, to);
+  }
+  function ownLink(from: SimulatedNode<V>, to: SimulatedNode<V>): Link {
+    from.outgoing ??= new Outgoing();
+    const known = from.outgoing.get(to.place);
+    if (known !== null) return known;
+    const made = new Link(usual);
+    from.outgoing.add(to.place, made);
+    return made;
+  }
+  function setCut(changed: Link, isCut: boolean): void {
+    changed.isCut = isCut;
+    if (isCut) cuts.add(changed);
+    else cuts.delete(changed);
+  }
+
+  return {
+    link,
+    isCut: ({ isCut }, from, to) => isCut || separation?.(from.place, to.place) === true,
+    cut: (from, to) => setCut(ownLink(from, to), true),
+    mend: (from, to) => setCut(ownLink(from, to), false),
+    separate(by) {
+      separation = by;
+    },
+    heal() {
+      separation = null;
+      for (const each of cuts) setCut(each, false);
+    },
+    setLink(from, to, model, latestArrival, name = `the link from ${from.self} to ${to.self}`) {
+      const changed = ownLink(from, to);
+      changed.expect(latestArrival);
+      changed.carrier = carrier({ ...changed.carrier.model, ...model }, chance, name);
+    },
+  };
+}

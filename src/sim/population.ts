@@ -1,0 +1,69 @@
+/** The nodes of a simulation, by id and by place, and who of them is alive. */
+import { UsageError, unexpected } from "../core/errors.ts";
+import type { NodeId, StateOf, Vocabulary, World } from "../core/protocol.ts";
+import { type Effects, SimulatedNode } from "./simulated-node.ts";
+
+export class Population<V extends Vocabulary> {
+  /** Ascending. A node's place is that of its id here. */
+  readonly ids: readonly NodeId[];
+  /** By place. */
+  readonly nodes: readonly SimulatedNode<V>[];
+  readonly world: World<StateOf<V>>;
+  /** Null where ids have no gaps, so that the lowest tells the places of all. */
+  private readonly places: ReadonlyMap<NodeId, number> | null;
+  private readonly lowest: NodeId;
+  /** Null when it has to be looked up again. */
+  private alive: readonly NodeId[] | null = null;
+
+  constructor(named: readonly NodeId[], effects: Effects<V>) {
+    this.ids = [...named].sort((a, b) => a - b);
+    this.lowest = this.ids[0] ?? 0;
+    const hasGaps = (this.ids.at(-1) ?? 0) - this.lowest !== this.ids.length - 1;
+    this.places = hasGaps ? new Map(this.ids.map((id, place) => [id, place])) : null;
+    const nodes = new Array<SimulatedNode<V>>(named.length);
+    // In the order in which they were named: neighbours of a large ring then lie side by side in memory.
+    for (const id of named) nodes[this.placeOf(id)] = new SimulatedNode<V>(id, this.placeOf(id), effects);
+    this.nodes = nodes;
+    this.world = this.seenByProperties();
+  }
+
+  private placeOf(id: NodeId): number {
+    return this.places === null ? id - this.lowest : (this.places.get(id) ?? -1);
+  }
+
+  /** @throws UsageError unless it is one of the nodes. */
+  node(id: NodeId): SimulatedNode<V> {
+    const place = this.placeOf(id);
+    const found = place >= 0 ? this.nodes[place] : undefined;
+    if (found !== undefined) return found;
+    const known = `${this.ids.slice(0, 20).join(", ")}${this.ids.length > 20 ? " …" : ""}`;
+    throw new UsageError("unknown-node", unexpected("the node", `one of ${known}`, id));
+  }
+
+  /** @throws UsageError unless it is alive. */
+  aliveNode(id: NodeId): SimulatedNode<V> & { state: StateOf<V> } {
+    const found = this.node(id);
+    if (found.state === undefined)
+      throw new UsageError("node-down", `expected node ${id} to be alive, but it has crashed`);
+    return found as SimulatedNode<V> & { state: StateOf<V> };
+  }
+
+  /** Undefined: it is down. */
+  setState(node: SimulatedNode<V>, state: StateOf<V> | undefined): void {
+    node.state = state;
+    this.alive = null;
+  }
+
+  private seenByProperties(): World<StateOf<V>> {
+    const alive = (): readonly NodeId[] => {
+      this.alive ??= this.nodes.filter(({ state }) => state !== undefined).map(({ self }) => self);
+      return this.alive;
+    };
+    return {
+      get alive() {
+        return alive();
+      },
+      state: (id) => this.aliveNode(id).state,
+    };
+  }
+}

@@ -1,0 +1,64 @@
+/** What a step waits for, looked for in the trace. */
+import type { TraceEntry } from "../../trace/entry.ts";
+import type { Condition } from "./schema.ts";
+import { isTimer, typeOf } from "./words.ts";
+
+/** Counts how often a condition came true since it was set. */
+export interface Watch {
+  /** From now on this is looked for; undefined: nothing is. */
+  set(condition: Condition | undefined): void;
+  see(entry: TraceEntry): void;
+  /** It has happened as often as it should. */
+  readonly isMet: boolean;
+}
+
+export function watch(): Watch {
+  let awaited: Condition | undefined;
+  let left = 0;
+  return {
+    set(condition) {
+      awaited = condition;
+      left = condition?.nth ?? 0;
+    },
+    see(entry) {
+      if (left > 0 && awaited !== undefined && matches(awaited, entry)) left -= 1;
+    },
+    get isMet() {
+      return left === 0;
+    },
+  };
+}
+
+function matches(condition: Condition, entry: TraceEntry): boolean {
+  const { node, to, from } = condition;
+  if (node !== undefined && node !== entry.node) return false;
+  switch (entry.kind) {
+    case "send":
+      return condition.sends === typeOf(entry.message) && (to === undefined || to === entry.to);
+    case "receive":
+      return condition.receives === typeOf(entry.message) && (from === undefined || from === entry.from);
+    case "event":
+      return condition.says === typeOf(entry.event);
+    case "timeout":
+      return condition.timesOut !== undefined && isTimer(entry.timer, condition.timesOut);
+    case "view":
+      return condition.becomes === entry.view.role;
+    default:
+      return false;
+  }
+}
+
+/** `node 5 sends answer to 4, for the second time`, for people. */
+export function conditionText({ node, nth, ...rest }: Condition): string {
+  const who = node === undefined ? "any node" : `node ${node}`;
+  const what = [
+    ...(rest.sends === undefined ? [] : [`sends ${rest.sends}`, rest.to === undefined ? "" : `to ${rest.to}`]),
+    ...(rest.receives === undefined
+      ? []
+      : [`receives ${rest.receives}`, rest.from === undefined ? "" : `from ${rest.from}`]),
+    ...(rest.says === undefined ? [] : [`says ${rest.says}`]),
+    ...(rest.timesOut === undefined ? [] : [`times out: ${rest.timesOut}`]),
+    ...(rest.becomes === undefined ? [] : [`becomes ${rest.becomes}`]),
+  ].filter((part) => part !== "");
+  return [who, ...what, ...(nth > 1 ? [`(time ${nth})`] : [])].join(" ");
+}

@@ -1,0 +1,14 @@
+/** Scenarios: runs of a protocol as data, with what should come of them. */
+export type { Judged } from "./expectations.ts";
+export { type ParsedScenario, parseScenario } from "./parse.ts";
+export type { Path } from "./problem.ts";
+export {
+  type Progress,
+  type PropertyVerdict,
+  playScenario,
+  type Result,
+  type RunHooks,
+  runScenario,
+} from "./run.ts";
+export { jsonSchema, type Nodes, type Scenario, type ScenarioSource, scenarioSchema } from "./schema.ts";
+export { type Cast, cast } from "./soundness.ts";

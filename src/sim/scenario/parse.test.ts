@@ -1,0 +1,169 @@
+import { describe, expect, it } from "vitest";
+import { parseScenario } from "./parse.ts";
+
+const head = "name: x\nprotocol: bully\nnodes: 8\n"; // Three lines.
+
+const refusal = (text: string): string => {
+  try {
+    parseScenario(text, "x.yaml");
+  } catch (error) {
+    return (error as Error).message;
+  }
+  return "it was taken";
+};
+
+/** Files, and how the sentence about each begins. */
+const refused: readonly [string, string][] = [
+  ["", "x.yaml:1:1: expected the scenario to be an object with name, protocol and nodes, got null"],
+  ["name: x\n  protocol: y", "x.yaml:1:7: expected YAML: Nested mappings are not allowed in compact mappings"],
+  ["name: x\nname: y", "x.yaml:2:1: expected YAML: Map keys must be unique"],
+  [
+    "name: x\nprotocol: bully",
+    "x.yaml:1:1: expected nodes to be a number of nodes from 1 to 10000000, or a list of ids, got undefined",
+  ],
+  ["name: x\nprotocol: buly\nnodes: 3", "x.yaml:2:1: expected the protocol to be one of "],
+  [`${head}variant: fast`, 'x.yaml:4:1: expected the variant to be one of monitored, got "fast"'],
+  [`${head}options:\n  maxDelay: 3`, "x.yaml:4:1: expected bully.maxDelay to be absent, got 3"],
+  [`${head}sead: 3`, "x.yaml:4:1: expected sead to be absent, got 3 (did you mean seed?)"],
+  [
+    `${head}network: { losRate: 0.1 }`,
+    "x.yaml:4:12: expected network.losRate to be absent, got 0.1 (did you mean lossRate?)",
+  ],
+  [`${head}network: { lossRate: 2 }`, "x.yaml:4:12: expected network.lossRate to be a rate from 0 to 1, got 2"],
+  [
+    `${head}network:\n  delayMs: [20, 10]`,
+    "x.yaml:5:3: expected network.delayMs to be [least, most] with least <= most, got [20,10]",
+  ],
+  [
+    `${head}network:\n  links:\n    - { from: 0, to: 8 }`,
+    "x.yaml:6:18: expected network.links[0].to to be one of the nodes 0 … 7, got 8",
+  ],
+  [`${head}begin: { down: [7, 8] }`, "x.yaml:4:20: expected begin.down[1] to be one of the nodes 0 … 7, got 8"],
+  [
+    `${head}begin: { down: [7], states: { 7: { phase: idle } } }`,
+    "x.yaml:4:31: expected begin.states.7 to be absent: the node is down, got ",
+  ],
+  [`${head}steps:\n  - crash: 9`, "x.yaml:5:5: expected steps[0].crash to be one of the nodes 0 … 7, got 9"],
+  [`${head}steps:\n  - crush: 7`, "x.yaml:5:5: expected steps[0].crush to be absent, got 7 (did you mean crash?)"],
+  [
+    `${head}steps:\n  - at: 7`,
+    'x.yaml:5:5: expected steps[0] to be one thing to do, such as { crash: 7 }, got {"at":7}',
+  ],
+  [
+    `${head}steps:\n  - crash: 7\n    start: 6`,
+    'x.yaml:5:5: expected steps[0] to be one thing to do, such as { crash: 7 }, got "crash and start"',
+  ],
+  [
+    `${head}steps:\n  - crash: most`,
+    'x.yaml:5:5: expected steps[0].crash to be a node, a list of nodes or "all", got "most"',
+  ],
+  [
+    `${head}steps:\n  - request: 7`,
+    "x.yaml:5:5: expected steps[0].request to be absent: bully is a protocol for election; write call",
+  ],
+  [
+    `${head}steps:\n  - { call: 7, times: 2 }`,
+    "x.yaml:5:16: expected steps[0].times to be absent: it goes with request or send, got 2",
+  ],
+  [
+    `${head}steps:\n  - { call: 7, journal: lost }`,
+    'x.yaml:5:16: expected steps[0].journal to be absent: it goes with crash, got "lost"',
+  ],
+  [
+    `${head}steps:\n  - { at: 5, after: 5, call: 7 }`,
+    "x.yaml:5:7: expected steps[0].at to be absent beside when or after, got 5",
+  ],
+  [
+    `${head}steps:\n  - { at: 50, call: 7 }\n  - { at: 20, call: 6 }`,
+    "x.yaml:6:7: expected steps[1].at to be 50 or more: steps are taken in their order, got 20",
+  ],
+  [
+    `${head}until: 40\nsteps:\n  - { at: 50, call: 7 }`,
+    "x.yaml:4:1: expected until to be 50 or more: the last step is taken then, got 40",
+  ],
+  [
+    `${head}steps:\n  - when: { node: 5, sends: answr }\n    crash: 6`,
+    'x.yaml:5:22: expected steps[0].when.sends to be one of election, answer, coordinator, resign, inquire, got "answr" (did you mean answer?)',
+  ],
+  [
+    `${head}steps:\n  - when: { node: 5 }\n    crash: 6`,
+    'x.yaml:5:5: expected steps[0].when to be one of sends, receives, says, timesOut, becomes, got {"node":5,"nth":1}',
+  ],
+  [
+    `${head}steps:\n  - when: { says: elected, to: 4 }\n    crash: 6`,
+    "x.yaml:5:28: expected steps[0].when.to to be absent: it goes with sends, got 4",
+  ],
+  [
+    `${head}steps:\n  - when: { timesOut: reply }\n    crash: 6`,
+    'x.yaml:5:13: expected steps[0].when.timesOut to be one of answer, coordinator, got "reply"',
+  ],
+  [
+    `${head}steps:\n  - tell: { node: 6, command: { type: suspekt, node: 7 } }`,
+    'x.yaml:5:33: expected steps[0].tell.command.type to be one of suspect, restore, call, resign, stand, got "suspekt" (did you mean suspect?)',
+  ],
+  [
+    `${head}steps:\n  - tell: { node: 6, command: { type: suspect } }`,
+    "x.yaml:5:22: expected steps[0].tell.command.node to be a natural number, got undefined",
+  ],
+  [
+    `${head}byzantine: { 1: liar }`,
+    'x.yaml:4:14: expected byzantine.1 to be one of mute, equivocator, replayer, delayer, got "liar"',
+  ],
+  [
+    `${head}expect: { entries: [1] }`,
+    "x.yaml:4:11: expected expect.entries to be absent: bully is a protocol for election; write leader",
+  ],
+  [
+    `${head}expect: { leader: 9x }`,
+    'x.yaml:4:11: expected expect.leader to be a node or null, or an object from node to that, got "9x"',
+  ],
+  [`${head}expect: { leader: { 9: 1 } }`, "x.yaml:4:21: expected expect.leader.9 to be one of the nodes 0 … 7, got 9"],
+  [
+    `${head}expect: { violated: [E3] }`,
+    'x.yaml:4:22: expected expect.violated[0] to be one of E1 safety, E2 liveness, E2 termination, got "E3"',
+  ],
+  [
+    `${head}expect: { messages: { byType: { answers: 3 } } }`,
+    'x.yaml:4:33: expected expect.messages.byType.answers to be one of election, answer, coordinator, resign, inquire, got "answers" (did you mean answer?)',
+  ],
+  [
+    `${head}until: 100\nexpect: { restsByMs: 50 }`,
+    "x.yaml:4:1: expected until to be absent beside expect.restsByMs: the run ends when nothing is left to happen, got 100",
+  ],
+  [
+    "name: x\nprotocol: chang-roberts\nnodes: [1, 15, 1]",
+    "x.yaml:3:16: expected nodes[2] to be another id: each node stands there once, got 1",
+  ],
+];
+
+describe("a scenario file", () => {
+  it("fills in what is left out", () => {
+    const { scenario } = parseScenario(`${head}steps: [{ call: 4 }]`, "x.yaml");
+    expect(scenario).toEqual({
+      name: "x",
+      about: "",
+      protocol: "bully",
+      options: {},
+      nodes: 8,
+      seed: 1,
+      network: {},
+      begin: { nodes: "idle", down: [], states: {} },
+      byzantine: {},
+      steps: [{ call: 4 }],
+      expect: { violated: [] },
+    });
+  });
+
+  it("knows where each field stands", () => {
+    const { place } = parseScenario(`${head}steps:\n  - call: 4\n  - { at: 100, crash: [5, 6] }\n`, "x.yaml");
+    expect(place(["nodes"])).toBe("x.yaml:3:1");
+    expect(place(["steps", 1, "crash"])).toBe("x.yaml:6:16");
+    expect(place(["steps", 1, "crash", 1])).toBe("x.yaml:6:27");
+    expect(place(["steps", 0, "when", "node"])).toBe("x.yaml:5:5"); // What is not there stands where it would.
+  });
+
+  it.each(refused)("%j is refused", (text, sentence) => {
+    expect(refusal(text).slice(0, sentence.length)).toBe(sentence);
+    expect(refusal(text)).not.toContain("\n");
+  });
+});

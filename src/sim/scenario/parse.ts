@@ -1,0 +1,52 @@
+/** Scenarios as YAML, with errors that name the line, the column and the field. */
+import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
+import { UsageError } from "../../core/errors.ts";
+import { firstProblem, type Path, type Problem } from "./problem.ts";
+import { type Scenario, scenarioSchema } from "./schema.ts";
+import { soundnessProblem } from "./soundness.ts";
+
+export interface ParsedScenario {
+  readonly scenario: Scenario;
+  /** `file:line:column` of a field, or of the nearest one around it that is there. */
+  place(path: Path): string;
+}
+
+/** @throws UsageError that begins with `file:line:column`. */
+export function parseScenario(text: string, file: string): ParsedScenario {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const placeAt = (offset: number): string => {
+    const { line, col } = lines.linePos(offset);
+    return `${file}:${line}:${col}`;
+  };
+  const [error] = document.errors;
+  if (error !== undefined)
+    throw new UsageError("bad-scenario", `${placeAt(error.pos[0])}: expected YAML: ${error.message}`);
+  const place = (path: Path): string => placeAt(offsetOf(document.contents, path));
+  const refuse = ({ path, sentence }: Problem): never => {
+    throw new UsageError("bad-scenario", `${place(path)}: ${sentence}`);
+  };
+  const input: unknown = document.toJS();
+  const checked = scenarioSchema.safeParse(input);
+  if (!checked.success) return refuse(firstProblem(scenarioSchema, checked.error, input));
+  const unsound = soundnessProblem(checked.data);
+  return unsound === null ? { scenario: checked.data, place } : refuse(unsound);
+}
+
+/** Where the key of a path stands, or its item. */
+function offsetOf(root: Node | null, path: Path): number {
+  let node: unknown = root;
+  let offset = root?.range?.[0] ?? 0;
+  for (const part of path) {
+    if (isMap(node)) {
+      const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(part));
+      if (pair === undefined) return offset;
+      offset = (pair.key as Node).range?.[0] ?? offset;
+      node = pair.value;
+    } else if (isSeq(node)) {
+      node = node.items[Number(part)];
+      offset = (node as Node | undefined)?.range?.[0] ?? offset;
+    } else return offset;
+  }
+  return offset;
+}

@@ -1,0 +1,109 @@
+/** What is wrong with a scenario, and where: one sentence in the form that Coterie always uses, and the path of the field. */
+import type { z } from "zod";
+import { unexpected } from "../../core/errors.ts";
+
+export type Path = readonly (string | number)[];
+
+export interface Problem {
+  readonly path: Path;
+  readonly sentence: string;
+}
+
+/** `steps[2].crash`; the scenario itself has no name of its own. */
+export function fieldName(path: Path): string {
+  const name = path.map((part) => (typeof part === "number" ? `[${part}]` : `.${part}`)).join("");
+  return name === "" ? "the scenario" : name.replace(/^\./, "");
+}
+
+export function wrong(path: Path, expected: string, got: unknown): Problem {
+  return { path, sentence: unexpected(fieldName(path), expected, got) };
+}
+
+/** ` (Did you mean crash?)` where one of the words is close to this one. */
+export function suggestion(word: string, known: readonly string[]): string {
+  const distances = known.map((each) => ({ each, distance: editDistance(word.toLowerCase(), each.toLowerCase()) }));
+  const [best] = distances.sort((a, b) => a.distance - b.distance);
+  return best !== undefined && best.distance <= Math.max(1, Math.floor(word.length / 3))
+    ? ` (did you mean ${best.each}?)`
+    : "";
+}
+
+/** Levenshtein's, row by row. */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (const [i, letter] of [...a].entries()) {
+    const next = [i + 1];
+    for (let j = 0; j < b.length; j++) {
+      const replaced = (row[j] as number) + (b[j] === letter ? 0 : 1);
+      next.push(Math.min(replaced, (row[j + 1] as number) + 1, (next[j] as number) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] as number;
+}
+
+/** The first problem that a schema found. */
+export function firstProblem(schema: z.ZodType, error: z.ZodError, input: unknown): Problem {
+  // A misspelt field is refused before the one that is missing because of it.
+  const issue = error.issues.find(({ code }) => code === "unrecognized_keys") ?? error.issues[0];
+  return issue === undefined ? { path: [], sentence: error.message } : problemOf(schema, issue, [], input);
+}
+
+type Issue = z.core.$ZodIssue;
+
+function problemOf(schema: z.ZodType, issue: Issue, above: Path, input: unknown): Problem {
+  const path = [...above, ...(issue.path as Path)];
+  if (issue.code === "unrecognized_keys") {
+    const stray = issue.keys[0] as string;
+    const at = [...path, stray];
+    const hint = suggestion(stray, fieldsAt(schema, path));
+    return { path: at, sentence: `${unexpected(fieldName(at), "absent", valueAt(input, at))}${hint}` };
+  }
+  if (issue.code === "invalid_key") {
+    const key = path.at(-1);
+    return {
+      path,
+      sentence: unexpected(`a key of ${fieldName(path.slice(0, -1))}`, issue.issues[0]?.message ?? issue.message, key),
+    };
+  }
+  if (issue.code === "invalid_union") {
+    const inner = issue.errors.flat().find(isMeant);
+    if (inner !== undefined) return problemOf(schema, inner, path, input);
+  }
+  return wrong(path, issue.message, valueAt(input, path));
+}
+
+/** The problem of the alternative that was meant: the one that is of the right kind, and wrong in itself. */
+const isMeant = ({ path, code }: Issue): boolean => path.length > 0 || code === "unrecognized_keys";
+
+function valueAt(input: unknown, path: Path): unknown {
+  return path.reduce<unknown>((value, key) => (value as Record<PropertyKey, unknown> | undefined)?.[key], input);
+}
+
+/** The names of the fields that an object at this path may have. */
+function fieldsAt(schema: z.ZodType, path: Path): string[] {
+  return insides([schema], path).flatMap((inside) =>
+    inside.def.type === "object" ? Object.keys((inside as z.ZodObject).shape) : [],
+  );
+}
+
+/** What the schema says of a path; unions give several answers. */
+function insides(schemas: readonly z.ZodType[], path: Path): z.ZodType[] {
+  const [part, ...rest] = path;
+  const open = schemas.flatMap(unwrapped);
+  if (part === undefined) return open;
+  const inner = open.flatMap((schema): z.ZodType[] => {
+    const { def } = schema as z.ZodType & { def: { type: string; element?: z.ZodType; valueType?: z.ZodType } };
+    if (def.type === "object") return [(schema as z.ZodObject).shape[part] as z.ZodType | undefined].filter(isPresent);
+    return [def.element, def.valueType].filter(isPresent);
+  });
+  return insides(inner, rest);
+}
+
+function unwrapped(schema: z.ZodType): z.ZodType[] {
+  const { innerType, options } = schema.def as { innerType?: z.ZodType; options?: readonly z.ZodType[] };
+  if (innerType !== undefined) return unwrapped(innerType);
+  return options === undefined ? [schema] : options.flatMap(unwrapped);
+}
+
+const isPresent = <T>(value: T | undefined): value is T => value !== undefined;

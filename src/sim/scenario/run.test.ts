@@ -1,0 +1,249 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { storyLine } from "../../trace/story.ts";
+import { runScenario, type ScenarioSource, scenarioSchema } from "./index.ts";
+
+const bounds = { maxDelayMs: 10, processMs: 5 };
+
+/** Four nodes of bully, and what the tests add. */
+function played(more: Partial<ScenarioSource>) {
+  const scenario = scenarioSchema.parse({ name: "x", protocol: "bully", options: bounds, nodes: 4, ...more });
+  const story: string[] = [];
+  const result = runScenario(scenario, { trace: (entry) => story.push(storyLine(entry).trim()) });
+  const told = story.filter((line) => /is told|crashes|starts|pauses|goes on|suffers/.test(line));
+  return { result, story, told: told.filter((line) => !/^0\.0 .*starts/.test(line)) };
+}
+
+const came = (more: Partial<ScenarioSource>) =>
+  played(more)
+    .result.expectations.filter(({ isMet }) => !isMet)
+    .map(({ what, came }) => [what, came]);
+
+describe("the steps of a scenario", () => {
+  it("are taken at their times, one after the other", () => {
+    const { told } = played({
+      steps: [{ call: 0 }, { at: 12, call: 1 }, { after: 5, call: 2 }, { call: 3 }, { at: 17, crash: 3 }],
+    });
+    expect(told).toEqual([
+      "0.0  node 0  is told: call",
+      "12.0  node 1  is told: call",
+      "17.0  node 2  is told: call",
+      "17.0  node 3  is told: call",
+      "17.0  node 3  crashes",
+    ]);
+  });
+
+  it("wait for what a node sends, receives, says or becomes, and for its timers", () => {
+    const { told } = played({
+      begin: { down: [3] },
+      steps: [
+        { call: 0 },
+        { when: { node: 0, sends: "election", to: 2 }, tell: { node: 0, command: { type: "suspect", node: 3 } } },
+        { when: { node: 2, receives: "election", from: 0 }, tell: { node: 2, command: { type: "restore", node: 0 } } },
+        { when: { node: 0, receives: "answer", nth: 2 }, tell: { node: 0, command: { type: "restore", node: 1 } } },
+        { when: { timesOut: "answer" }, tell: { node: 1, command: { type: "restore", node: 0 } } },
+        { when: { node: 0, says: "elected" }, after: 3, tell: { node: 0, command: { type: "restore", node: 2 } } },
+        { at: 100, call: 2 },
+        { when: { becomes: "leader" }, crash: 2 },
+      ],
+    });
+    expect(told.map((line) => line.split("  ")[0])).toEqual(["0.0", "0.0", "10.0", "20.0", "35.0", "48.0", "100.0"]);
+  });
+
+  it("act just after what they waited for, before anything else of that moment", () => {
+    const { story } = played({ steps: [{ call: 0 }, { when: { node: 1, receives: "election" }, crash: [1, 2] }] });
+    const at = story.findIndex((line) => line.includes("node 1  crashes"));
+    expect(story.slice(0, at).some((line) => line.includes("node 2  receives"))).toBe(false);
+  });
+
+  it("that wait in vain are said to, and what follows them is not taken", () => {
+    expect(
+      came({ steps: [{ call: 3 }, { when: { node: 0, sends: "answer", nth: 2 }, crash: 1 }, { crash: 2 }] }),
+    ).toEqual([["steps[1].when", "it never happened"]]);
+    expect(played({ steps: [{ when: { says: "elected" }, crash: 1 }] }).result.nodesAlive).toEqual([0, 1, 2, 3]);
+  });
+
+  it("that come too late are said to", () => {
+    expect(came({ steps: [{ call: 3 }, { when: { says: "elected", node: 0 }, call: 2 }, { at: 5, call: 1 }] })).toEqual(
+      [["steps[2].at", "the step before was taken at 10"]],
+    );
+  });
+
+  it("that cannot be taken are errors that say which", () => {
+    expect(() => played({ begin: { down: [2] }, steps: [{ call: 0 }, { crash: 2 }] })).toThrow(
+      "steps[1]: expected node 2 to be alive, but it has crashed",
+    );
+    expect(() => played({ steps: [{ resume: 2 }] })).toThrow("steps[0]: expected node 2 to be paused");
+  });
+
+  it("crash, start, pause and resume all, or some", () => {
+    const { told } = played({
+      steps: [{ crash: "all" }, { start: "all" }, { at: 20, pause: [0, 1] }, { after: 5, resume: 0 }],
+      until: 300,
+    });
+    expect(told.filter((line) => line.includes("crashes"))).toHaveLength(4);
+    expect(told.slice(-3)).toEqual(["20.0  node 0  pauses", "20.0  node 1  pauses", "25.0  node 0  goes on"]);
+  });
+
+  it("set clocks, cut, mend, partition, heal and change links", () => {
+    const { story } = played({
+      steps: [
+        { clock: { node: 0, rate: 2 } },
+        { cut: { from: 0, to: "all" } },
+        { mend: { from: 0, to: [1, 2] } },
+        { partition: [[0, 1]] },
+        { partition: { oneWay: { from: [0], to: [1, 2, 3] } } },
+        { partition: { bridge: 2 } },
+        { partition: { majorityRing: true } },
+        { heal: "all" },
+        { link: { from: 0, to: 1, delayMs: 70 } },
+        { cut: { from: 0, to: 3 } },
+        { call: 0 },
+      ],
+    });
+    expect(story).toContain("0.0  node 0  loses a message to 3 (cut)");
+    expect(story).toContain("10.0  node 2  receives election from 0");
+    expect(story).toContain("70.0  node 1  receives election from 0");
+  });
+
+  it("turn a clock's rate: its timers fire sooner", () => {
+    const steps: ScenarioSource["steps"] = [{ clock: { node: 0, rate: 2 } }, { call: 0 }];
+    const alone = { begin: { down: [1, 2, 3] } };
+    expect(played({ ...alone, steps }).story).toContain("12.5  node 0  times out: answer");
+    expect(played({ ...alone, steps: steps.slice(1) }).story).toContain("25.0  node 0  times out: answer");
+  });
+
+  it.each<[NonNullable<ScenarioSource["steps"]>[number]["journal"], string]>([
+    ["kept", "from 0"],
+    ["lost", "from 2"],
+  ])("a journal that is %s", (journal, decided) => {
+    const { result } = played({
+      protocol: "paxos",
+      options: {},
+      nodes: 3,
+      steps: [
+        { partition: [[0, 1], [2]] },
+        { propose: 0 },
+        { when: { node: 0, says: "decided" }, crash: 1, ...(journal === undefined ? {} : { journal }) },
+        { start: 1 },
+        { partition: [[0], [1, 2]] },
+        { propose: 2 },
+      ],
+    });
+    expect(result.outcome).toMatchObject({ decided: { 0: "from 0", 2: decided } });
+  });
+});
+
+describe("the network of a scenario", () => {
+  const calls = { steps: [{ call: 0 }] };
+  const received = (network: ScenarioSource["network"], line: RegExp) =>
+    played({ ...calls, ...(network === undefined ? {} : { network }) }).story.filter((each) => line.test(each));
+
+  it("takes 10 ms unless told", () => {
+    expect(received(undefined, /^10\.0 .* receives election from 0/)).toHaveLength(3);
+  });
+
+  it("has delays for all links and for one, loses and duplicates", () => {
+    expect(received({ delayMs: 20 }, /^20\.0 .* receives election from 0/)).toHaveLength(3);
+    expect(received({ links: [{ from: 0, to: 3, delayMs: 7 }] }, /^7\.0 {2}node 3 {2}receives election/)).toHaveLength(
+      1,
+    );
+    expect(received({ lossRate: 1 }, /receives/)).toHaveLength(0);
+    expect(received({ duplicateRate: 1 }, /receives election from 0/)).toHaveLength(6);
+  });
+
+  it("keeps nodes busy", () => {
+    expect(received({ processingMs: 4 }, /node 3 {2}receives election from 0/)[0]).toMatch(/^14\.0/);
+  });
+
+  it("has liars", () => {
+    const { result } = played({ ...calls, byzantine: { 3: "mute" } });
+    expect(result.outcome).toMatchObject({ leader: { 0: 2, 1: 2 } });
+  });
+});
+
+describe("what a scenario expects", () => {
+  const election = { begin: { down: [3] }, steps: [{ call: 0 }] };
+
+  it.each<[ScenarioSource["expect"], [string, unknown][]]>([
+    [{ leader: 2 }, []],
+    [{ leader: { 0: 2, 2: 2 } }, []],
+    [{ leader: 3 }, [["leader", 2]]],
+    [{ leader: { 0: 2, 1: null } }, [["leader", { 0: 2, 1: 2 }]]],
+    [{ messages: 11 }, []],
+    [
+      { messages: { total: 12, byType: { election: 6, resign: 1 } } },
+      [
+        ["messages", 11],
+        ["messages.byType.resign", 0],
+      ],
+    ],
+    [{ violated: ["E1 safety"] }, [["violated", []]]],
+    [{ restsByMs: 45 }, []],
+    [{ restsByMs: 44 }, [["restsByMs", 45]]],
+  ])("%j", (expected, unmet) => {
+    expect(came({ ...election, expect: expected })).toEqual(unmet);
+  });
+
+  it("of mutual exclusion: who entered and who waits, in order", () => {
+    const mutex: Partial<ScenarioSource> = {
+      protocol: "ricart-agrawala",
+      options: {},
+      steps: [{ request: [1, 2], times: 2 }],
+    };
+    expect(came({ ...mutex, expect: { entries: [1, 2, 1, 2], waiting: [] } })).toEqual([]);
+    expect(came({ ...mutex, expect: { entries: [2, 1], waiting: [3] } })).toEqual([
+      ["entries", [1, 2, 1, 2]],
+      ["waiting", []],
+    ]);
+  });
+
+  it("of consensus: nothing is decided as long as there is no majority, which is not yet a violation", () => {
+    const { result } = played({
+      protocol: "paxos",
+      options: {},
+      begin: { down: [0, 1] },
+      steps: [{ propose: 2 }],
+      until: 5_000,
+      expect: { decided: null },
+    });
+    expect(result.expectations.every(({ isMet }) => isMet)).toBe(true);
+    expect(result.properties.map(({ name, verdict }) => [name, verdict])).toEqual([
+      ["agreement", "holds"],
+      ["termination", "unknown"],
+    ]);
+  });
+
+  it("looked at in the end alone, what holds always is not known to", () => {
+    const scenario = scenarioSchema.parse({ name: "x", protocol: "paxos", nodes: 3, steps: [{ propose: 0 }] });
+    const { properties } = runScenario(scenario, { properties: "at the end" });
+    expect(properties.map(({ name, verdict }) => [name, verdict])).toEqual([
+      ["agreement", "unknown"],
+      ["termination", "holds"],
+    ]);
+  });
+});
+
+describe("the same scenario", () => {
+  it("gives the same run, whatever happens in it", () => {
+    const steps = fc.array(
+      fc.oneof(
+        fc.record({ after: fc.nat(30), call: fc.nat(3) }),
+        fc.record({ after: fc.nat(30), link: fc.record({ from: fc.nat(3), to: fc.nat(3), delayMs: fc.nat(40) }) }),
+        fc.record({ after: fc.nat(30), cut: fc.record({ from: fc.nat(3), to: fc.nat(3) }) }),
+      ),
+      { maxLength: 6 },
+    );
+    const weather = fc.record({
+      lossRate: fc.double({ min: 0, max: 0.5, noNaN: true }),
+      duplicateRate: fc.double({ min: 0, max: 0.5, noNaN: true }),
+    });
+    fc.assert(
+      fc.property(fc.nat(), steps, weather, (seed, steps, network) => {
+        const more = { seed, steps, network: { delayMs: [1, 30] as [number, number], ...network }, until: 2_000 };
+        expect(played(more).story).toEqual(played(more).story);
+      }),
+      { numRuns: 50 },
+    );
+  });
+});

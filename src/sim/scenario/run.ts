@@ -1,0 +1,301 @@
+/** Runs a scenario: the same scenario gives the same run, to the byte. */
+import { UsageError } from "../../core/errors.ts";
+import { clone } from "../../core/plain.ts";
+import type { NodeId, Property, Tagged, Vocabulary } from "../../core/protocol.ts";
+import type { ByzantineBehaviour } from "../../protocols/byzantine.ts";
+import type { AnyProtocol, Emitted, Outcome } from "../../protocols/index.ts";
+import type { TraceEntry } from "../../trace/entry.ts";
+import type { Snapshot } from "../../trace/snapshot.ts";
+import { type Simulation, simulation } from "../simulation.ts";
+import { conditionText, type Watch, watch } from "./conditions.ts";
+import { type Judged, judge } from "./expectations.ts";
+import { fieldName, type Path } from "./problem.ts";
+import { askWords, type Nodes, type Scenario, type Step } from "./schema.ts";
+import { type Cast, cast } from "./soundness.ts";
+import { addressed } from "./words.ts";
+
+export interface Result {
+  /** When the last thing happened, in virtual milliseconds. */
+  readonly timeMs: number;
+  /** Protocol messages; self-sends not counted, messages to crashed nodes counted. */
+  readonly messages: { readonly total: number; readonly byType: Readonly<Record<string, number>> };
+  readonly outcome: Outcome;
+  readonly properties: readonly PropertyVerdict[];
+  readonly nodesAlive: readonly NodeId[];
+  readonly expectations: readonly Judged[];
+}
+
+export interface PropertyVerdict {
+  readonly name: string;
+  readonly claim: string;
+  /** Of this run. `unknown`: what is claimed may still come, or was looked at only in the end. */
+  readonly verdict: "holds" | "violated" | "unknown";
+  /** When the violation was seen. */
+  readonly at: number | null;
+}
+
+export interface RunHooks {
+  /** Receives every entry of the trace. */
+  readonly trace?: (entry: TraceEntry) => void;
+  /** Where a field stands, for errors that come up only in the run. */
+  readonly place?: (path: Path) => string;
+  /** Where the run goes on from, instead of beginning anew, and what runs: all nodes are as they were at that moment. */
+  readonly from?: { readonly protocol: AnyProtocol; readonly snapshot: Snapshot<Vocabulary> };
+  /** `at the end` is faster with many nodes, and says less. */
+  readonly properties?: "every step" | "at the end";
+}
+
+/** How far a run has come. */
+export interface Progress {
+  readonly timeMs: number;
+  readonly messages: number;
+}
+
+/** After so many happenings a run can be looked at, and stopped. */
+const SLICE = 20_000;
+/** What has more has periodic timers, and never comes to rest. */
+const MAX_HAPPENINGS = 10_000_000;
+const MAX_HAPPENINGS_PER_NODE = 1_000;
+
+type AnySimulation = Simulation<Vocabulary>;
+type Slices<T> = Generator<Progress, T>;
+
+/** @throws UsageError for a deed that cannot be done, such as the crash of a node that is down. */
+export function runScenario(scenario: Scenario, hooks: RunHooks = {}): Result {
+  const slices = playScenario(scenario, hooks);
+  for (;;) {
+    const { done, value } = slices.next();
+    if (done === true) return value;
+  }
+}
+
+/** The same in slices: it stops now and then to say how far it has come, and goes on when asked to. */
+export function* playScenario(scenario: Scenario, hooks: RunHooks = {}): Slices<Result> {
+  const made = cast(scenario, hooks.from?.protocol);
+  const events: Emitted[] = [];
+  const awaited = watch();
+  const { properties = "every step" } = hooks;
+  const isTraced = hooks.trace !== undefined || scenario.steps.some(({ when }) => when !== undefined);
+  const sim = simulation<Vocabulary>({
+    protocol: made.protocol,
+    nodes: made.ids,
+    seed: scenario.seed,
+    ...networkOf(scenario),
+    properties,
+    ...liarsOf(scenario),
+    onEvent: (at, node, event: Tagged) => void events.push({ at, node, event }),
+    ...(isTraced ? { trace: observe } : {}),
+  });
+  function observe(entry: TraceEntry<Vocabulary>): void {
+    hooks.trace?.(entry);
+    awaited.see(entry);
+  }
+  const run: Run = { sim, scenario, made, awaited, hooks, lastMs: 0 };
+  awaited.set(scenario.steps[0]?.when);
+  begin(run);
+  const missed = yield* takeSteps(run);
+  yield* advance(run, scenario.until ?? Number.POSITIVE_INFINITY);
+  return resultOf(run, { events, missed, watched: properties === "every step" });
+}
+
+/** What belongs to one run. */
+interface Run {
+  readonly sim: AnySimulation;
+  readonly scenario: Scenario;
+  readonly made: Cast;
+  readonly awaited: Watch;
+  readonly hooks: RunHooks;
+  /** When the last thing happened. The simulator's clock goes on to when a cancelled timer would have fired. */
+  lastMs: number;
+}
+
+/** Goes on until nothing is left to happen, or that time, or until what is awaited has happened. */
+function* advance(run: Run, untilMs: number, isDone: () => boolean = () => false): Slices<void> {
+  const { sim, made } = run;
+  const most = Math.max(MAX_HAPPENINGS, MAX_HAPPENINGS_PER_NODE * made.ids.length);
+  for (let done = 1; !isDone() && sim.step(untilMs); done++) {
+    run.lastMs = sim.now;
+    if (done % SLICE === 0) yield { timeMs: sim.now, messages: sim.messages.total };
+    if (done === most && untilMs === Number.POSITIVE_INFINITY)
+      throw new UsageError(
+        "no-rest",
+        `expected the run to come to rest within ${most} happenings: say until when it goes`,
+      );
+  }
+}
+
+function liarsOf({ byzantine }: Scenario): { byzantine?: ReadonlyMap<NodeId, ByzantineBehaviour> } {
+  const liars = Object.entries(byzantine).map(([id, behaviour]) => [Number(id), behaviour] as const);
+  return liars.length === 0 ? {} : { byzantine: new Map(liars) };
+}
+
+function networkOf({ network }: Scenario) {
+  const { delayMs = 10, links = [], processingMs, syncMs, ...rest } = network;
+  return {
+    delayMs,
+    link: rest,
+    links: links.map(({ delayMs: delay, ...link }) => ({ ...link, ...(delay === undefined ? {} : { delay }) })),
+    ...(processingMs === undefined ? {} : { processingMs }),
+    ...(syncMs === undefined ? {} : { syncMs }),
+  };
+}
+
+function begin(run: Run): void {
+  const { sim, hooks, made } = run;
+  const { nodes, down, states } = run.scenario.begin;
+  if (hooks.from !== undefined) {
+    run.lastMs = hooks.from.snapshot.at;
+    return sim.adopt(hooks.from.snapshot);
+  }
+  const isDown = new Set(down);
+  for (const id of made.ids.toSorted((a, b) => a - b)) {
+    if (isDown.has(id)) continue;
+    if (nodes === "started") sim.start(id);
+    else sim.wake(id);
+  }
+  for (const [id, differing] of Object.entries(states)) mergeInto(sim.world.state(Number(id)), differing);
+}
+
+/** Objects are gone into, anything else is replaced. */
+function mergeInto(state: object, differing: Readonly<Record<string, unknown>>): void {
+  const target = state as Record<string, unknown>;
+  for (const [field, value] of Object.entries(differing)) {
+    if (isObject(value) && isObject(target[field])) mergeInto(target[field], value);
+    else target[field] = clone(value); // The scenario stays as it is.
+  }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Returns the first step that was not taken, as what it waited for never happened or came too late. */
+function* takeSteps(run: Run): Slices<Judged[]> {
+  const { sim, awaited, scenario } = run;
+  const { steps, until = Number.POSITIVE_INFINITY } = scenario;
+  for (const [i, step] of steps.entries()) {
+    const { at, when, after = 0 } = step;
+    if (when !== undefined) {
+      yield* advance(run, until, () => awaited.isMet);
+      if (!awaited.isMet)
+        return [{ what: `steps[${i}].when`, expected: conditionText(when), came: "it never happened", isMet: false }];
+    }
+    const now = run.lastMs;
+    const due = at ?? now + after;
+    if (due < now)
+      return [{ what: `steps[${i}].at`, expected: due, came: `the step before was taken at ${now}`, isMet: false }];
+    if (due > now) {
+      yield* advance(run, due);
+      sim.run(due);
+      run.lastMs = due;
+    }
+    awaited.set(steps[i + 1]?.when); // What this deed brings about at once counts already.
+    blaming(["steps", i], run.hooks, () => take(sim, step, run.made));
+  }
+  return [];
+}
+
+/** An error of the simulator is one of the scenario, and says of which step. */
+function blaming(path: Path, { place }: RunHooks, deed: () => void): void {
+  try {
+    deed();
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    const where = place === undefined ? "" : `${place(path)}: `;
+    throw new UsageError(error.code, `${where}${fieldName(path)}: ${error.message}`);
+  }
+}
+
+function take(sim: AnySimulation, step: Step, { protocol, family, ids }: Cast): void {
+  const { alive } = sim.world;
+  const each = (nodes: Nodes | undefined, among: readonly NodeId[], deed: (node: NodeId) => void): void => {
+    if (nodes !== undefined) for (const node of listed(nodes, among)) deed(node);
+  };
+  const give = (node: NodeId, command: Tagged | null): void => {
+    if (command !== null) sim.command(node, addressed(protocol, command) as never);
+  };
+  for (const word of askWords) each(step[word], alive, (node) => give(node, family.ask(node, step.times ?? 1)));
+  const { tell, clock, partition, cut, mend, link } = step;
+  each(tell?.node, alive, (node) => give(node, tell?.command ?? null));
+  each(step.crash, alive, (node) => sim.crash(node, { journal: step.journal ?? "kept" }));
+  const isAlive = new Set(alive);
+  each(
+    step.start,
+    ids.filter((id) => !isAlive.has(id)),
+    (node) => sim.start(node),
+  );
+  each(step.pause, alive, (node) => sim.pause(node));
+  each(step.resume, alive, (node) => sim.resume(node));
+  each(clock?.node, ids, (node) => sim.clockRate(node, clock?.rate ?? 1));
+  if (cut !== undefined) eachLink(cut, ids, (from, to) => sim.cut(from, to));
+  if (mend !== undefined) eachLink(mend, ids, (from, to) => sim.mend(from, to));
+  if (link !== undefined) {
+    const { from: _from, to: _to, delayMs, ...model } = link;
+    const weather = delayMs === undefined ? model : { ...model, delay: delayMs };
+    eachLink(link, ids, (from, to) => sim.setLink(from, to, weather));
+  }
+  if (partition !== undefined) split(sim, partition);
+  if (step.heal !== undefined) sim.heal();
+}
+
+function split(sim: AnySimulation, partition: NonNullable<Step["partition"]>): void {
+  if ("oneWay" in partition) sim.partitionShape({ shape: "one-way", ...partition.oneWay });
+  else if ("bridge" in partition) sim.partitionShape({ shape: "bridge", bridge: partition.bridge });
+  else if ("majorityRing" in partition) sim.partitionShape({ shape: "majority-ring" });
+  else sim.partition(partition);
+}
+
+function listed(nodes: Nodes, among: readonly NodeId[]): readonly NodeId[] {
+  if (nodes === "all") return among;
+  return typeof nodes === "number" ? [nodes] : nodes;
+}
+
+function eachLink(
+  { from, to }: { readonly from: Nodes; readonly to: Nodes },
+  ids: readonly NodeId[],
+  deed: (from: NodeId, to: NodeId) => void,
+): void {
+  for (const a of listed(from, ids)) for (const b of listed(to, ids)) if (a !== b) deed(a, b);
+}
+
+interface Played {
+  readonly events: readonly Emitted[];
+  readonly missed: readonly Judged[];
+  /** Whether properties were looked at all the time, or only in the end. */
+  readonly watched: boolean;
+}
+
+function resultOf({ sim, scenario, made, lastMs }: Run, { events, missed, watched }: Played): Result {
+  const { protocol, family } = made;
+  const { alive } = sim.world;
+  const view = (node: NodeId) => protocol.view(sim.world.state(node), node);
+  const outcome = family.outcome({ alive, view, events });
+  const rested = scenario.until === undefined;
+  const properties = verdictsOf(sim, protocol.properties, { rested, watched });
+  const { messages } = sim;
+  const violated = properties.flatMap(({ name, verdict }) => (verdict === "violated" ? [name] : []));
+  const facts = { outcome, alive, messages, violated, restedAtMs: rested ? lastMs : null };
+  return {
+    timeMs: lastMs,
+    messages,
+    outcome,
+    properties,
+    nodesAlive: alive,
+    expectations: [...missed, ...judge(scenario.expect, facts)],
+  };
+}
+
+function verdictsOf(
+  sim: AnySimulation,
+  properties: readonly Property<Vocabulary>[],
+  { rested, watched }: { readonly rested: boolean; readonly watched: boolean },
+): PropertyVerdict[] {
+  const violations = new Map(sim.verdict().map((violation) => [violation.property, violation]));
+  return properties.map(({ name, claim, when }) => {
+    const violation = violations.get(name);
+    if (violation === undefined)
+      return { name, claim, verdict: watched || when !== "always" ? "holds" : "unknown", at: null };
+    // Whoever still waits when the run is cut off may get what it waits for.
+    if (when === "leadsTo" && !rested) return { name, claim, verdict: "unknown", at: null };
+    return { name, claim, verdict: "violated", at: violation.at };
+  });
+}

@@ -1,0 +1,68 @@
+/** The files of `scenarios/`: the worked examples of the book, and where its algorithms break. */
+import { readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { equal } from "../../core/plain.ts";
+import { protocolNames } from "../../protocols/index.ts";
+import { storyLine } from "../../trace/story.ts";
+import { jsonSchema, parseScenario, runScenario } from "./index.ts";
+
+const folder = fileURLToPath(new URL("../../../scenarios/", import.meta.url));
+const files = readdirSync(folder).filter((file) => file.endsWith(".yaml"));
+const read = (file: string): string => readFileSync(`${folder}${file}`, "utf8");
+
+function played(file: string) {
+  const { scenario, place } = parseScenario(read(file), file);
+  const story: string[] = [];
+  const result = runScenario(scenario, { place, trace: (entry) => story.push(storyLine(entry)) });
+  return { scenario, result, story };
+}
+
+describe("scenarios/", () => {
+  it("has some for each protocol", () => {
+    const shown = new Set(files.map((file) => parseScenario(read(file), file).scenario.protocol));
+    expect(protocolNames.filter((name) => !shown.has(name))).toEqual([]);
+  });
+
+  it.each(files)("%s comes out as expected", (file) => {
+    const { scenario, result } = played(file);
+    expect(result.expectations.filter(({ isMet }) => !isMet)).toEqual([]);
+    // Beside what is violated, something is expected of each.
+    expect(Object.keys(scenario.expect).length).toBeGreaterThan(1);
+    expect(scenario.about).not.toBe("");
+  });
+
+  it.each(files)("%s comes out the same each time, and where nobody watches", (file) => {
+    const { scenario, story, result } = played(file);
+    expect(played(file).story).toEqual(story);
+    expect(runScenario(scenario)).toEqual(result);
+  });
+
+  it.each(files)("%s tells editors where the schema is", (file) => {
+    expect(read(file).split("\n")[0]).toBe("# yaml-language-server: $schema=./scenario.schema.json");
+  });
+
+  it("the one in docs/scenarios.md comes out as expected", () => {
+    const page = readFileSync(`${folder}../docs/scenarios.md`, "utf8");
+    const blocks = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text]) => text as string);
+    const whole = blocks.filter((text) => /^name:/m.test(text));
+    expect(whole).toHaveLength(1);
+    for (const text of whole) {
+      const { expectations } = runScenario(parseScenario(text, "docs/scenarios.md").scenario);
+      expect(expectations.map(({ isMet }) => isMet)).toEqual([true, true]);
+    }
+    const conditions = blocks.filter((text) => /^when:/m.test(text)).flatMap((text) => text.trim().split("\n"));
+    expect(conditions).toHaveLength(5);
+    for (const condition of conditions) {
+      const steps = `steps: [{ ${condition.replace(/ +#.*/, "")}, crash: 0 }]`;
+      expect(() => parseScenario(`name: x\nprotocol: bully\nnodes: 8\n${steps}`, "x.yaml")).not.toThrow();
+    }
+  });
+
+  it("scenario.schema.json is what the schema in the code says (otherwise: vitest -u, then npm run format)", async () => {
+    const file = "scenario.schema.json";
+    const generated = `${JSON.stringify(jsonSchema(), null, 2)}\n`;
+    if (equal(JSON.parse(read(file)), JSON.parse(generated))) return;
+    await expect(generated).toMatchFileSnapshot(`${folder}${file}`);
+  });
+});

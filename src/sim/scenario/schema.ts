@@ -1,0 +1,277 @@
+/**
+ * A scenario is data: which nodes run what, over which network, what is done to them and when, and what should come of
+ * it. Each field is described here once; files, command line and editors go by it.
+ */
+import { z } from "zod";
+
+const MAX_NODES = 10_000_000;
+const MAX_SEED = 2 ** 32 - 1;
+
+const A_NODE = "a node's id: 0, 1, 2 …";
+const A_LIST = "a list of node ids";
+const A_TIME = "a time in milliseconds, 0 or more";
+
+const node = z.int(A_NODE).min(0, A_NODE);
+const nodeList = z.array(node, A_LIST);
+const nodes = z.union(
+  [node, nodeList.min(1, "at least one node"), z.literal("all")],
+  'a node, a list of nodes or "all"',
+);
+const milliseconds = z.number(A_TIME).min(0, A_TIME);
+const word = z.string("a word").min(1, "a word");
+const whole = z.int("a whole number of 0 or more").min(0, "a whole number of 0 or more");
+const rate = z.number("a rate from 0 to 1").min(0, "a rate from 0 to 1").max(1, "a rate from 0 to 1");
+const nodeKey = z.string().regex(/^(0|[1-9]\d*)$/, A_NODE);
+const fields = z.record(z.string(), z.unknown(), "an object");
+
+/** Either the same for every alive node, or for each node by its id. */
+function byNode<T extends z.ZodType>(value: T, expected: string) {
+  return z.union([value, z.record(nodeKey, value, `${expected}, or an object from node to that`)], {
+    error: `${expected}, or an object from node to that`,
+  });
+}
+
+const delay = z
+  .union(
+    [
+      milliseconds,
+      z
+        .tuple([milliseconds, milliseconds], "[least, most] in milliseconds")
+        .refine(([least, most]) => least <= most, "[least, most] with least <= most"),
+      z.strictObject({ normal: z.strictObject({ meanMs: milliseconds, deviationMs: milliseconds }, "an object") }),
+      z.strictObject({ logNormal: z.strictObject({ medianMs: milliseconds, sigma: milliseconds }, "an object") }),
+    ],
+    "milliseconds, [least, most], { normal: { meanMs, deviationMs } } or { logNormal: { medianMs, sigma } }",
+  )
+  .describe("Milliseconds: constant, [least, most], normal (cut at 0) or log-normal.");
+
+const weather = {
+  delayMs: delay.exactOptional(),
+  lossRate: rate.exactOptional().describe("How many of the messages get lost, from 0 to 1."),
+  duplicateRate: rate.exactOptional().describe("How many of the messages arrive twice, from 0 to 1."),
+  order: z
+    .enum(["fifo", "none"], "fifo or none")
+    .exactOptional()
+    .describe("fifo: messages of one link arrive in the order of sending. none: each takes its own time."),
+  bytesPerMs: z.number("bytes per millisecond").positive("above 0").exactOptional().describe("Bandwidth of a link."),
+};
+
+const network = z
+  .strictObject(
+    {
+      ...weather,
+      processingMs: delay.exactOptional().describe("How long a node is busy with one message; others wait in order."),
+      syncMs: milliseconds
+        .exactOptional()
+        .describe("Until a journalled record is durable if no send forces it before."),
+      links: z
+        .array(z.strictObject({ from: node, to: node, ...weather }, "an object"), "a list of links")
+        .exactOptional()
+        .describe("Links that differ from the rest, each in one direction."),
+    },
+    "an object",
+  )
+  .describe("How messages travel. Left out: every message takes 10 ms, none is lost, links are FIFO.");
+
+const begin = z
+  .strictObject(
+    {
+      nodes: z
+        .enum(["idle", "started"], "idle or started")
+        .default("idle")
+        .describe("idle: as if they had been running quietly for long, as in the book. started: all start at time 0."),
+      down: nodeList.default([]).describe("Nodes that are down from the beginning."),
+      states: z
+        .record(nodeKey, fields, "an object from node to fields of its state")
+        .default({})
+        .describe("Fields of a node's state that differ from that of a node that has never run, such as a clock."),
+    },
+    "an object",
+  )
+  .describe("Who is up when the story begins.");
+
+const when = z
+  .strictObject(
+    {
+      node: node.exactOptional().describe("Of which node it is said; left out: of any."),
+      sends: word.exactOptional().describe("It sends a message of this type …"),
+      to: node.exactOptional().describe("… to this node."),
+      receives: word.exactOptional().describe("It receives a message of this type …"),
+      from: node.exactOptional().describe("… from this node."),
+      says: word.exactOptional().describe("It emits an event of this type, such as elected or entered."),
+      timesOut: word.exactOptional().describe("This timer of it fires."),
+      becomes: word.exactOptional().describe("It takes on this role, such as leader or campaigning."),
+      nth: z.int("a whole number > 0").positive("a whole number > 0").default(1).describe("The how-manieth time."),
+    },
+    "an object such as { node: 5, sends: answer }",
+  )
+  .describe("Waits until this happens, counted from the step before.");
+
+const time = {
+  at: milliseconds.exactOptional().describe("At this time of the run, in milliseconds."),
+  when: when.exactOptional(),
+  after: milliseconds.exactOptional().describe("So many milliseconds after the step before, or after `when`."),
+};
+
+const fromTo = z.strictObject({ from: nodes, to: nodes }, "an object { from, to }");
+const aLink = z.strictObject({ from: nodes, to: nodes, ...weather }, "an object { from, to, … }");
+const partition = z.union(
+  [
+    z.array(nodeList, "a list of groups"),
+    z.strictObject({ oneWay: z.strictObject({ from: nodeList, to: nodeList }, "an object { from, to }") }),
+    z.strictObject({ bridge: node }),
+    z.strictObject({ majorityRing: z.literal(true, "true") }),
+  ],
+  "a list of groups, { oneWay: { from, to } }, { bridge: node } or { majorityRing: true }",
+);
+
+const behaviours = ["mute", "equivocator", "replayer", "delayer"] as const;
+
+/** What is asked of a node in the words of its family. */
+const asks = {
+  call: nodes.exactOptional().describe("Election: these nodes call one."),
+  request: nodes.exactOptional().describe("Mutual exclusion: these nodes ask to enter."),
+  send: nodes.exactOptional().describe("Multicast: these nodes send."),
+  propose: nodes.exactOptional().describe("Consensus: these nodes propose."),
+};
+
+const deeds = {
+  ...asks,
+  tell: z
+    .strictObject({ node: nodes, command: z.looseObject({ type: word }, "an object with a type") }, "{ node, command }")
+    .exactOptional()
+    .describe("Gives a command of the protocol, such as { type: suspect, node: 7 }."),
+  crash: nodes.exactOptional().describe("They lose their state, their timers and what is on its way to them."),
+  start: nodes.exactOptional().describe("They start, or start again: the journal is replayed first."),
+  pause: nodes.exactOptional().describe("They stand still; what arrives waits."),
+  resume: nodes.exactOptional().describe("They go on."),
+  clock: z
+    .strictObject({ node: nodes, rate: z.number("a rate above 0").positive("a rate above 0") }, "{ node, rate }")
+    .exactOptional()
+    .describe("Their timers run at this rate from now on: 2 is twice as fast, 0.5 half as fast."),
+  cut: fromTo.exactOptional().describe("From now on messages in this direction are lost."),
+  mend: fromTo.exactOptional().describe("Messages in this direction arrive again."),
+  partition: partition
+    .exactOptional()
+    .describe(
+      "Groups that hear only themselves (who is in none forms one more); or one-way; or two halves that only a bridge connects; or a ring in which everybody hears its neighbours only.",
+    ),
+  heal: z.literal("all", '"all"').exactOptional().describe("All cuts are mended."),
+  link: aLink.exactOptional().describe("From now on these links have other delays, losses or bandwidth."),
+};
+
+const step = z
+  .strictObject(
+    {
+      ...time,
+      ...deeds,
+      times: z
+        .int("a whole number > 0")
+        .positive("a whole number > 0")
+        .exactOptional()
+        .describe("With request or send: how often."),
+      journal: z
+        .enum(["kept", "synced", "lost", "corrupted"], "kept, synced, lost or corrupted")
+        .exactOptional()
+        .describe("With crash: what becomes of the journal. synced: what was not durable yet is lost."),
+    },
+    "an object such as { at: 100, crash: 7 }",
+  )
+  .describe("One thing that is done, and when. Steps are taken in their order; without a time, at once.");
+
+const messages = z.union(
+  [
+    whole,
+    z.strictObject(
+      {
+        total: whole.exactOptional(),
+        byType: z.record(z.string(), whole, "an object from type to count").exactOptional(),
+      },
+      "an object",
+    ),
+  ],
+  "a count, or { total, byType }",
+);
+
+const expectation = z
+  .strictObject(
+    {
+      leader: byNode(z.union([node, z.null()]), "a node or null")
+        .exactOptional()
+        .describe("Election: who leads in the eyes of every alive node, or by node."),
+      entries: nodeList.exactOptional().describe("Mutual exclusion: who entered, in that order."),
+      waiting: nodeList.exactOptional().describe("Mutual exclusion: who asked and has not entered, ascending."),
+      delivered: byNode(z.array(word, "a list of messages"), "a list of messages")
+        .exactOptional()
+        .describe("Multicast: what was delivered, in that order, at every alive node or by node."),
+      decided: byNode(z.union([word, z.null()]), "a value or null")
+        .exactOptional()
+        .describe("Consensus: what every alive node has decided, or by node; null: nothing."),
+      suspected: byNode(nodeList, A_LIST)
+        .exactOptional()
+        .describe("Membership: whom every alive node suspects, ascending, or by node."),
+      messages: messages.exactOptional().describe("How many messages were sent, self-sends not counted."),
+      violated: z
+        .array(word, "a list of names of properties")
+        .default([])
+        .describe("The properties that are violated, and no others. Left out: all hold."),
+      restsByMs: milliseconds.exactOptional().describe("Nothing is left to happen after this time."),
+    },
+    "an object",
+  )
+  .describe("What should come of it.");
+
+export const scenarioSchema = z
+  .strictObject(
+    {
+      $schema: z.string().exactOptional(),
+      name: z.string("a name").min(1, "a name").describe("One line."),
+      about: z.string("text").default("").describe("What happens, and why it is worth watching."),
+      protocol: word.describe("A name of the registry, as in `coterie protocols`."),
+      variant: word.exactOptional().describe("Another form of the protocol."),
+      options: fields.default({}).describe("The protocol's own options."),
+      nodes: z
+        .union(
+          [z.int().min(1).max(MAX_NODES), z.array(node).min(1, "at least one node")],
+          `a number of nodes from 1 to ${MAX_NODES}, or a list of ids`,
+        )
+        .describe("How many, with ids from 0; or their ids, in the order of the ring where the protocol has one."),
+      seed: z
+        .int(`a seed from 0 to ${MAX_SEED}`)
+        .min(0, `a seed from 0 to ${MAX_SEED}`)
+        .max(MAX_SEED, `a seed from 0 to ${MAX_SEED}`)
+        .default(1)
+        .describe("Equal seeds give equal runs."),
+      network: network.default({}),
+      begin: begin.prefault({}),
+      byzantine: z
+        .record(nodeKey, z.enum(behaviours, `one of ${behaviours.join(", ")}`), "an object from node to behaviour")
+        .default({})
+        .describe("Nodes that lie, and how."),
+      steps: z.array(step, "a list of steps").default([]).describe("What is done, in this order."),
+      until: milliseconds
+        .exactOptional()
+        .describe("When the run ends, in milliseconds. Left out: when nothing is left to happen."),
+      expect: expectation.prefault({}),
+    },
+    "an object with name, protocol and nodes",
+  )
+  .describe("A scenario of Coterie: a run of a protocol as data.");
+
+export type Scenario = z.output<typeof scenarioSchema>;
+/** A scenario as it is written: what has a default may be left out. */
+export type ScenarioSource = z.input<typeof scenarioSchema>;
+export type Step = Scenario["steps"][number];
+export type Condition = NonNullable<Step["when"]>;
+export type Expectation = Scenario["expect"];
+export type Nodes = z.output<typeof nodes>;
+
+export const askWords = Object.keys(asks) as (keyof typeof asks)[];
+export const deedWords = Object.keys(deeds) as (keyof typeof deeds)[];
+/** What a condition may wait for. */
+export const conditionWords = ["sends", "receives", "says", "timesOut", "becomes"] as const;
+
+/** The JSON schema by which editors complete and check scenario files. */
+export function jsonSchema(): object {
+  return z.toJSONSchema(scenarioSchema, { io: "input", target: "draft-7" });
+}

@@ -1,0 +1,241 @@
+/** Whether a scenario that has the right fields makes sense: its nodes exist, its words are those of its protocol. */
+import { UsageError } from "../../core/errors.ts";
+import type { NodeId } from "../../core/protocol.ts";
+import { problem } from "../../core/shape.ts";
+import { type AnyProtocol, type Family, protocolNamed, variantNamed } from "../../protocols/index.ts";
+import { fieldName, type Path, type Problem, suggestion, wrong } from "./problem.ts";
+import { askWords, conditionWords, deedWords, type Nodes, type Scenario, type Step } from "./schema.ts";
+import { commandShape, isProperty, isTimer, timersOf, typesOf } from "./words.ts";
+
+/** What a scenario's protocol is, once its name, variant and options are known to be sound. */
+export interface Cast {
+  readonly protocol: AnyProtocol;
+  readonly family: Family;
+  /** As the scenario has them: the order of the ring. */
+  readonly ids: readonly NodeId[];
+  /** With the order of the ring, if there is one. */
+  readonly options: object;
+}
+
+const FEW_NODES = 1_000;
+
+/** The outcome that each family's runs have, as an expectation names it. */
+const outcomeWords: Readonly<Record<Family["name"], readonly string[]>> = {
+  election: ["leader"],
+  "mutual exclusion": ["entries", "waiting"],
+  multicast: ["delivered"],
+  consensus: ["decided"],
+  membership: ["suspected"],
+};
+
+/**
+ * @param given what runs instead of the laboratory's form, which is then not made
+ * @throws UsageError for an unknown protocol, variant or option
+ */
+export function cast({ protocol: name, variant, options, nodes }: Scenario, given?: AnyProtocol): Cast {
+  const entry = protocolNamed(name);
+  const { lab } = variant === undefined ? entry : variantNamed(name, variant);
+  const ids = typeof nodes === "number" ? Array.from({ length: nodes }, (_, id) => id) : nodes;
+  // Many nodes would each look for their neighbour among all: they are told, though it is the default.
+  const isTold = typeof nodes !== "number" || nodes > FEW_NODES;
+  const ring = isTold && entry.onRing !== null ? entry.onRing(ids) : {};
+  const all = { ...ring, ...options };
+  return { protocol: given ?? lab(all), family: entry.family, ids, options: all };
+}
+
+/** The first thing that makes no sense, or null. */
+export function soundnessProblem(scenario: Scenario): Problem | null {
+  const found = castProblem(scenario);
+  if (found !== null) return found;
+  const made = cast(scenario);
+  const known = new Set(made.ids);
+  return (
+    repeatedNode(made.ids) ??
+    first(nodeReferences(scenario), ([path, node]) => (known.has(node) ? null : unknownNode(made.ids, path, node))) ??
+    first(Object.keys(scenario.begin.states), (id) => downWithState(scenario, id)) ??
+    first([...scenario.steps.entries()], ([at, step]) => stepProblem(scenario, made, at, step)) ??
+    timeProblem(scenario) ??
+    expectationProblem(scenario, made)
+  );
+}
+
+function first<T>(items: readonly T[], problemOf: (item: T) => Problem | null): Problem | null {
+  for (const item of items) {
+    const found = problemOf(item);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+function castProblem(scenario: Scenario): Problem | null {
+  const attempts: [Path, () => unknown][] = [
+    [["protocol"], () => protocolNamed(scenario.protocol)],
+    [["variant"], () => scenario.variant === undefined || variantNamed(scenario.protocol, scenario.variant)],
+    [["options"], () => cast(scenario)],
+  ];
+  return first(attempts, ([path, attempt]) => {
+    try {
+      attempt();
+      return null;
+    } catch (error) {
+      if (error instanceof UsageError) return { path, sentence: error.message };
+      throw error;
+    }
+  });
+}
+
+function repeatedNode(ids: readonly NodeId[]): Problem | null {
+  if (new Set(ids).size === ids.length) return null; // Quick, since there may be a million.
+  const at = ids.findIndex((id, place) => ids.indexOf(id) < place);
+  return wrong(["nodes", at], "another id: each node stands there once", ids[at]);
+}
+
+type Reference = readonly [Path, NodeId];
+
+function nodeReferences({ begin, network, byzantine, steps, expect }: Scenario): Reference[] {
+  const listed = (path: Path, nodes: Nodes | undefined): Reference[] => {
+    if (nodes === undefined || nodes === "all") return [];
+    return typeof nodes === "number" ? [[path, nodes]] : nodes.map((node, i): Reference => [[...path, i], node]);
+  };
+  const ends = (path: Path, link: { from: Nodes; to: Nodes } | undefined): Reference[] =>
+    link === undefined ? [] : [...listed([...path, "from"], link.from), ...listed([...path, "to"], link.to)];
+  const keys = (path: Path, record: unknown): Reference[] =>
+    typeof record !== "object" || record === null || Array.isArray(record)
+      ? []
+      : Object.keys(record).map((id): Reference => [[...path, id], Number(id)]);
+  return [
+    ...listed(["begin", "down"], begin.down),
+    ...keys(["begin", "states"], begin.states),
+    ...keys(["byzantine"], byzantine),
+    ...(network.links ?? []).flatMap((link, i) => ends(["network", "links", i], link)),
+    ...steps.flatMap((step, i) => {
+      const at = (...path: Path): Path => ["steps", i, ...path];
+      return [
+        ...["node", "to", "from"].flatMap((end) => listed(at("when", end), step.when?.[end as "node"])),
+        ...[...askWords, ...(["crash", "start", "pause", "resume"] as const)].flatMap((deed) =>
+          listed(at(deed), step[deed]),
+        ),
+        ...listed(at("tell", "node"), step.tell?.node),
+        ...listed(at("clock", "node"), step.clock?.node),
+        ...(["cut", "mend", "link"] as const).flatMap((deed) => ends(at(deed), step[deed])),
+        ...partitionReferences(at("partition"), step.partition),
+      ];
+    }),
+    ...["leader", "delivered", "decided", "suspected"].flatMap((word) =>
+      keys(["expect", word], expect[word as "leader"]),
+    ),
+    ...listed(["expect", "entries"], expect.entries),
+    ...listed(["expect", "waiting"], expect.waiting),
+  ];
+
+  function partitionReferences(path: Path, shape: Step["partition"]): Reference[] {
+    if (shape === undefined || "majorityRing" in shape) return [];
+    if ("bridge" in shape) return listed([...path, "bridge"], shape.bridge);
+    if ("oneWay" in shape) return ends([...path, "oneWay"], shape.oneWay);
+    return shape.flatMap((group, i) => listed([...path, i], group));
+  }
+}
+
+function unknownNode(ids: readonly NodeId[], path: Path, node: NodeId): Problem {
+  const isCounted = ids.every((id, place) => id === place) && ids.length > 3;
+  return wrong(path, `one of the nodes ${isCounted ? `0 … ${ids.length - 1}` : ids.join(", ")}`, node);
+}
+
+function downWithState({ begin }: Scenario, id: string): Problem | null {
+  return begin.down.includes(Number(id))
+    ? wrong(["begin", "states", id], "absent: the node is down", begin.states[id])
+    : null;
+}
+
+function stepProblem(scenario: Scenario, { protocol, family }: Cast, at: number, step: Step): Problem | null {
+  const path = ["steps", at];
+  const done = deedWords.filter((deed) => step[deed] !== undefined);
+  if (done.length !== 1)
+    return wrong(path, "one thing to do, such as { crash: 7 }", done.length === 0 ? step : done.join(" and "));
+  const asked = askWords.find((word) => step[word] !== undefined);
+  if (asked !== undefined && asked !== family.verb)
+    return {
+      path: [...path, asked],
+      sentence: `expected ${fieldName([...path, asked])} to be absent: ${scenario.protocol} is a protocol for ${family.name}; ${family.verb === null ? "its nodes are asked for nothing" : `write ${family.verb}`}`,
+    };
+  if (step.times !== undefined && (asked === undefined || family.count === null))
+    return wrong([...path, "times"], "absent: it goes with request or send", step.times);
+  if (step.journal !== undefined && step.crash === undefined)
+    return wrong([...path, "journal"], "absent: it goes with crash", step.journal);
+  if (step.at !== undefined && (step.when !== undefined || step.after !== undefined))
+    return wrong([...path, "at"], "absent beside when or after", step.at);
+  return (
+    tellProblem([...path, "tell", "command"], protocol, step) ?? conditionProblem([...path, "when"], protocol, step)
+  );
+}
+
+function tellProblem(path: Path, protocol: AnyProtocol, { tell }: Step): Problem | null {
+  if (tell === undefined) return null;
+  const { type, ...rest } = tell.command;
+  const shape = commandShape(protocol, type);
+  if (shape === null) return oneOf([...path, "type"], typesOf(protocol, "command"), type);
+  const sentence = problem(shape, rest, fieldName(path));
+  return sentence === null ? null : { path, sentence };
+}
+
+function conditionProblem(path: Path, protocol: AnyProtocol, { when }: Step): Problem | null {
+  if (when === undefined) return null;
+  const awaited = conditionWords.filter((word) => when[word] !== undefined);
+  if (awaited.length !== 1)
+    return wrong(path, `one of ${conditionWords.join(", ")}`, awaited.length === 0 ? when : awaited.join(" and "));
+  for (const [end, word] of [
+    ["to", "sends"],
+    ["from", "receives"],
+  ] as const)
+    if (when[end] !== undefined && when[word] === undefined)
+      return wrong([...path, end], `absent: it goes with ${word}`, when[end]);
+  for (const word of ["sends", "receives"] as const) {
+    const type = when[word];
+    const types = typesOf(protocol, "message");
+    if (type !== undefined && !types.includes(type)) return oneOf([...path, word], types, type);
+  }
+  const timers = timersOf(protocol);
+  const { timesOut } = when;
+  return timesOut === undefined || timers.some((timer) => isTimer(timer, timesOut))
+    ? null
+    : oneOf([...path, "timesOut"], timers, timesOut);
+}
+
+function oneOf(path: Path, known: readonly string[], got: string): Problem {
+  const { sentence } = wrong(path, known.length === 0 ? "absent: there is none" : `one of ${known.join(", ")}`, got);
+  return { path, sentence: sentence + suggestion(got, known) };
+}
+
+/** Steps are taken in their order, so a time that is written must not lie before one that stands above it. */
+function timeProblem({ steps, until }: Scenario): Problem | null {
+  let reached = 0;
+  for (const [i, { at, after, when }] of steps.entries()) {
+    if (at !== undefined && at < reached)
+      return wrong(["steps", i, "at"], `${reached} or more: steps are taken in their order`, at);
+    reached = at ?? (when === undefined ? reached + (after ?? 0) : reached);
+  }
+  return until !== undefined && until < reached
+    ? wrong(["until"], `${reached} or more: the last step is taken then`, until)
+    : null;
+}
+
+function expectationProblem({ expect, until, protocol: name }: Scenario, { protocol, family }: Cast): Problem | null {
+  if (until !== undefined && expect.restsByMs !== undefined)
+    return wrong(["until"], "absent beside expect.restsByMs: the run ends when nothing is left to happen", until);
+  const fitting = outcomeWords[family.name];
+  const stray = Object.values(outcomeWords)
+    .flat()
+    .find((word) => Object.hasOwn(expect, word) && !fitting.includes(word));
+  if (stray !== undefined)
+    return {
+      path: ["expect", stray],
+      sentence: `expected expect.${stray} to be absent: ${name} is a protocol for ${family.name}; write ${fitting.join(" or ")}`,
+    };
+  const names = protocol.properties.map((property) => property.name);
+  for (const [i, word] of expect.violated.entries())
+    if (!names.some((property) => isProperty(property, word))) return oneOf(["expect", "violated", i], names, word);
+  const counted = typeof expect.messages === "object" ? Object.keys(expect.messages.byType ?? {}) : [];
+  const types = typesOf(protocol, "message");
+  const unknown = counted.find((type) => !types.includes(type));
+  return unknown === undefined ? null : oneOf(["expect", "messages", "byType", unknown], types, unknown);
+}
