@@ -10,6 +10,7 @@ describe("exploration reproduces SPIN's counts, less the one state before SPIN's
   it.each([
     ["Chang–Roberts", 8, ringModel(8), 7_060, 36_124],
     ["Chang–Roberts", 9, ringModel(9), 15_148, 90_895],
+    ["Chang–Roberts", 11, ringModel(11), 185_597, 1_215_460],
     ["Ricart–Agrawala, one entry each, of", 3, mutexModel(3, 1), 5_772, 10_942],
   ])("%s %i", (_name, _nodes, model, states, transitions) => {
     expect(explore(model as never)).toMatchObject({ verdict: "holds", states, transitions });
@@ -89,6 +90,10 @@ describe("exploration", () => {
     const stopped = explore({ ...ringModel(9), mayGoOn: () => false });
     expect(stopped.verdict).toBe("unknown");
     expect(stopped.states).toBeLessThan(15_148);
+    const light = explore({ ...ringModel(9), maxBytes: 100_000 });
+    expect(light.verdict).toBe("unknown");
+    expect(light.states).toBeLessThan(15_148);
+    expect(explore({ ...ringModel(9), maxBytes: 10_000_000 })).toMatchObject({ verdict: "holds", states: 15_148 });
   });
 
   it("an old leader that starts as another declares itself: the shortest way to two leaders, 7 steps", () => {

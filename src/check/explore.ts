@@ -1,130 +1,102 @@
 /**
- * Exhaustive exploration: every order of starts, deliveries, time-outs, commands, crashes, recoveries and losses within
- * the bounds, breadth first, so a counterexample is a shortest one.
+ * Exhaustive exploration: every order of starts, deliveries, time-outs, commands and faults within the bounds, breadth
+ * first, so what one state shows is shown by a shortest run. Then, where a property asks for it, the search for runs that
+ * go on for ever without what was promised.
  */
-import type { Property, StateOf, Vocabulary } from "../core/protocol.ts";
-import type { Outcome } from "./local-steps.ts";
-import { Model, type ModelOptions, type Move } from "./model.ts";
-import { Properties } from "./properties.ts";
-import { StateStore } from "./state-store.ts";
+import { UsageError } from "../core/errors.ts";
+import type { Property, StateProperty, Vocabulary } from "../core/protocol.ts";
+import { type Bounds, BreadthFirst, type Progress } from "./breadth-first.ts";
+import { lasso } from "./liveness.ts";
+import type { ModelOptions } from "./model.ts";
+import { retrace, type Taken } from "./path.ts";
 
-export interface ExploreOptions<V extends Vocabulary> extends ModelOptions<V> {
+export type { Progress } from "./breadth-first.ts";
+export type { Taken } from "./path.ts";
+
+export interface ExploreOptions<V extends Vocabulary> extends ModelOptions<V>, Bounds {
   /** What to check; the protocol's own properties by default. */
   readonly properties?: readonly Property<V>[];
-  /** Where this bound is hit and nothing was violated, the verdict is `unknown`. */
-  readonly maxStates?: number;
   /** Asked now and then; false ends the search. */
   readonly mayGoOn?: (progress: Progress) => boolean;
 }
 
-export interface Progress {
-  readonly states: number;
-  readonly transitions: number;
-  /** The number of transitions on the longest of the shortest paths so far. */
-  readonly depth: number;
-}
+/**
+ * `holds`: every run within the fault budgets was looked at, and keeps every property. `violated`: `path` is a run that
+ * breaks `property`, however much else was looked at. `unknown`: nothing was violated as far as was looked, and a bound
+ * (`maxStates`, `maxDepth`, `maxBytes`, `maxInFlight`, `maxTimeouts`) or `mayGoOn` left something out. It is never a pass.
+ */
+export type Verdict = "holds" | "violated" | "unknown";
 
 export interface Exploration<V extends Vocabulary> extends Progress {
-  readonly verdict: "holds" | "violated" | "unknown";
+  readonly verdict: Verdict;
   /** What is violated. */
   readonly property: Property<V> | null;
-  /** A shortest way to the violation. */
+  /** A way to the violation: a shortest one where one state shows it. Empty for a `sometimes` that never comes true. */
   readonly path: readonly Taken<V>[];
+  /**
+   * For a run that never keeps what was promised: the index in `path` of the first move of the part that is repeated
+   * without end; as great as `path` is long where the run stops there, since nothing is bound to happen any more.
+   * Otherwise null.
+   */
+  readonly loop: number | null;
+  /** For each property `sometimes` that was seen to come true, a shortest way there. */
+  readonly witnesses: readonly Witness<V>[];
   /** How often handlers ran: the rest was remembered. */
   readonly handlerRuns: number;
 }
 
-/** A move of a counterexample, and what it led to. */
-export interface Taken<V extends Vocabulary> {
-  readonly move: Move<V>;
-  readonly outcome: Outcome<V> | null;
-  /** The states of the nodes afterwards, in the order of `nodes`; null for a node that is down. */
-  readonly states: readonly (StateOf<V> | null)[];
+export interface Witness<V extends Vocabulary> {
+  readonly property: StateProperty<V>;
+  readonly path: readonly Taken<V>[];
 }
 
 const ASK_EVERY = 1 << 13;
-const DEFAULT_MAX_STATES = 100_000_000;
 
+/** @throws UsageError for a bound that is not a whole number, and where symmetry and promises about whole runs meet. */
 export function explore<V extends Vocabulary>(options: ExploreOptions<V>): Exploration<V> {
-  const { maxStates = DEFAULT_MAX_STATES, mayGoOn = () => true } = options;
-  const model = new Model(options);
-  const properties = new Properties(model, options.properties ?? options.protocol.properties);
-  const store = new StateStore(model.width);
-  const parents = new Parents();
-  const tuple = model.initial();
-  let transitions = 0;
-  let depth = 0;
-  /** The last state of the layer that is being expanded. */
-  let layerEnd = 0;
-  let violated: Property<V> | null = properties.violatedBy(tuple);
-  let last = store.add(tuple);
-  let bounded = false;
-  let id = 0;
-
-  const visit = (): boolean => {
-    transitions += 1;
-    const found = store.add(model.next);
-    if (found < 0) return false;
-    parents.push(id);
-    violated = properties.violatedBy(model.next);
-    last = found;
-    bounded = store.size >= maxStates;
-    return violated !== null || bounded;
-  };
-
-  const progress = (): Progress => ({ states: store.size, transitions, depth });
-  for (; id < store.size && violated === null && !bounded; id++) {
-    if (id > layerEnd) {
-      depth += 1;
-      layerEnd = store.size - 1;
-    }
-    store.read(id, tuple);
-    model.expand(tuple, visit);
-    if (id % ASK_EVERY === ASK_EVERY - 1 && !mayGoOn(progress())) bounded = true;
+  const { mayGoOn = () => true } = options;
+  const asked = options.properties ?? options.protocol.properties;
+  requireSingleStates(options, asked);
+  const search = new BreadthFirst(options, asked);
+  let isStopped = false;
+  for (let expanded = 1; search.expandNext(); expanded++) {
+    if (expanded % ASK_EVERY !== 0 || mayGoOn(search)) continue;
+    isStopped = true;
+    break;
   }
-  const path = violated === null ? [] : pathTo(last, model, store, parents);
+  const { model, space, transitions } = search;
+  const isWhole = !search.isCut && !model.isCut && !isStopped;
+  const missing = isWhole ? search.properties.sought[0] : undefined;
+  const found = search.violated ?? missing ?? null;
+  const graph = { model, size: space.size, read: space.read.bind(space), find: space.find.bind(space) };
+  const endless = found !== null || isStopped ? null : lasso(graph, asked, () => mayGoOn(search));
+  const run = endless === "stopped" ? null : endless;
+  const isClear = isWhole && endless !== "stopped";
+  const path = run === null ? search.path(search.violated === null ? 0 : search.last) : retrace(model, run.waypoints);
   return {
-    ...progress(),
-    depth: violated === null ? depth : path.length,
-    verdict: violated !== null ? "violated" : bounded ? "unknown" : "holds",
-    property: violated,
+    states: space.size,
+    transitions,
+    depth: search.violated === null ? search.depth : path.length,
+    verdict: found !== null || run !== null ? "violated" : isClear ? "holds" : "unknown",
+    property: found ?? run?.property ?? null,
     path,
+    loop: run?.loop ?? null,
+    witnesses: search.reached.map(({ property, state }) => ({ property, path: search.path(state) })),
     handlerRuns: model.steps.handlerRuns,
   };
 }
 
-/** For each state but the first, the state from which it was found, in chunks that growing does not copy. */
-class Parents {
-  readonly #chunks: Int32Array[] = [];
-  #size = 0;
-
-  push(parent: number): void {
-    const at = this.#size++ % CHUNK;
-    if (at === 0) this.#chunks.push(new Int32Array(CHUNK));
-    (this.#chunks.at(-1) as Int32Array)[at] = parent;
-  }
-
-  of(state: number): number {
-    return (this.#chunks[Math.floor((state - 1) / CHUNK)] as Int32Array)[(state - 1) % CHUNK] as number;
-  }
-}
-const CHUNK = 1 << 16;
-
-/** How a state came about: its ancestors, and for each step the first transition that leads to the next of them. */
-function pathTo<V extends Vocabulary>(state: number, model: Model<V>, store: StateStore, parents: Parents): Taken<V>[] {
-  const ids = [state];
-  while (ids[0] !== 0) ids.unshift(parents.of(ids[0] as number));
-  const [from, to] = [new Int32Array(model.width), new Int32Array(model.width)];
-  return ids.slice(1).map((id, i) => {
-    store.read(ids[i] as number, from);
-    store.read(id, to);
-    let taken: Taken<V> | null = null;
-    model.expand(from, (move, outcome) => {
-      if (!model.next.every((value, k) => value === to[k])) return false;
-      const states = model.options.nodes.map((_, k) => model.steps.locals.valueOf(to[k] as number).state);
-      taken = { move: move(), outcome, states };
-      return true;
-    });
-    return taken as unknown as Taken<V>;
-  });
+/** A permutation of the nodes takes one node's promise for another's. */
+export function requireSingleStates<V extends Vocabulary>(
+  options: ModelOptions<V>,
+  properties: readonly Property<V>[],
+): void {
+  if (options.symmetry === undefined) return;
+  const promise = properties.find(({ when }) => when === "leadsTo" || when === "inTheEnd");
+  if (promise === undefined) return;
+  const wanted = "expected symmetry to come with properties of single states only";
+  throw new UsageError(
+    "bad-option",
+    `${wanted}, got "${promise.name}": leave it out of properties or do without symmetry`,
+  );
 }

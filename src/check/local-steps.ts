@@ -1,6 +1,7 @@
 /**
- * What one node can do, by number. A local state is a node's state, its armed timers and its journal; handlers run once
- * per (local state, stimulus) and are remembered, so that exploring is integer work. Only here are states cloned.
+ * What one node can do, by number. A local state is a node's state, its armed timers, its journal, and how far those who
+ * give it commands have got; handlers run once per (local state, stimulus) and are remembered, so that exploring is integer
+ * work. Only here are states cloned.
  */
 import { canonical, clone } from "../core/plain.ts";
 import type {
@@ -27,7 +28,12 @@ export interface Local<V extends Vocabulary> {
   readonly state: StateOf<V> | null;
   /** Armed, in alphabetical order. */
   readonly timers: readonly TimerOf<V>[];
+  /** Empty where nobody will read it. */
   readonly journal: readonly RecordOf<V>[];
+  /** How many commands of its script it has been given. */
+  readonly told: number;
+  /** Who has crashed without its having been told yet, ascending. */
+  readonly notices: readonly NodeId[];
 }
 
 /** One way in which a step can end; several where the handler chooses. */
@@ -36,11 +42,18 @@ export interface Outcome<V extends Vocabulary> {
   /** Parcels by the receiver's index among the nodes. */
   readonly sends: readonly { readonly to: number; readonly parcel: number }[];
   readonly events: readonly EventOf<V>[];
+  readonly choices: readonly { readonly label: string; readonly option: unknown }[];
+  /** What the step armed, or armed again. */
+  readonly armed: ReadonlySet<TimerOf<V>>;
 }
+
+/** Who gives a command: the node's script, the application as it likes, or whoever notices crashes. */
+export type CommandSource = "script" | "application" | "detector";
 
 /** A step that a node can take of its own. */
 export interface OwnStep<V extends Vocabulary> {
   readonly stimulus: Stimulus<V> & { kind: "command" | "timeout" };
+  readonly by: CommandSource | "timer";
   readonly outcomes: readonly Outcome<V>[];
 }
 
@@ -48,13 +61,20 @@ export interface LocalStepsOptions<V extends Vocabulary> {
   readonly protocol: Protocol<V>;
   readonly nodes: readonly NodeId[];
   readonly network: Network;
+  /** Whether records matter: they only do to a node that comes back. */
+  readonly keepsJournal: boolean;
+  /** Given one after the other, each once. */
+  readonly asks: (self: NodeId) => readonly CommandOf<V>[];
   /** The commands that the application may give in a state. */
   readonly commands: (state: StateOf<V>, self: NodeId) => readonly CommandOf<V>[];
+  /** Given to whoever is to be told of a crash. */
+  readonly notices: (crashed: NodeId) => CommandOf<V> | null;
 }
 
 export class LocalSteps<V extends Vocabulary> {
   readonly locals: Interner<Local<V>> = interner(
-    ({ self, status, state, timers, journal }) => `${self} ${status} ${canonical([state, timers, journal])}`,
+    ({ self, status, told, state, timers, journal, notices }) =>
+      `${self} ${status} ${told} ${canonical([state, timers, journal, notices])}`,
   );
   readonly messages: Interner<MessageOf<V>> = interner();
   /** How often a handler has run. */
@@ -68,18 +88,32 @@ export class LocalSteps<V extends Vocabulary> {
 
   /** A node that has not started yet. */
   fresh(self: NodeId): number {
-    return this.locals.idOf({ self, status: "new", state: null, timers: [], journal: [] });
+    return this.locals.idOf(this.#down(self, "new"));
   }
 
   /** A node in its first state that has not run `start`. */
   idle(self: NodeId): number {
-    return this.locals.idOf({ self, status: "up", state: this.#init(self), timers: [], journal: [] });
+    return this.locals.idOf({ ...this.#down(self, "new"), status: "up", state: this.#init(self) });
   }
 
-  /** What a crash leaves of a node: its journal. */
+  /** What a crash leaves of a node: its journal, and what it has been asked. */
   crashed(local: number): number {
-    const { self, journal } = this.locals.valueOf(local);
-    return this.locals.idOf({ self, status: "crashed", state: null, timers: [], journal });
+    const { self, journal, told } = this.locals.valueOf(local);
+    return this.locals.idOf({ ...this.#down(self, "crashed"), journal, told });
+  }
+
+  /** The node is to be told of a crash. */
+  noticed(local: number, crashed: NodeId): number {
+    if (this.options.notices(crashed) === null) return local;
+    const before = this.locals.valueOf(local);
+    return this.locals.idOf({ ...before, notices: [...before.notices, crashed].sort((a, b) => a - b) });
+  }
+
+  /** The node is not to be told of that crash any more. */
+  withdrawn(local: number, crashed: NodeId): number {
+    const before = this.locals.valueOf(local);
+    if (!before.notices.includes(crashed)) return local;
+    return this.locals.idOf({ ...before, notices: before.notices.filter((node) => node !== crashed) });
   }
 
   /** What receiving a parcel leads to. */
@@ -99,28 +133,62 @@ export class LocalSteps<V extends Vocabulary> {
     const known = this.#own[local];
     if (known !== undefined) return known;
     const before = this.locals.valueOf(local);
-    const { state, self, timers } = before;
-    const commands = state === null ? [] : this.options.commands(state, self);
-    const stimuli: OwnStep<V>["stimulus"][] = [
-      ...commands.map((command) => ({ kind: "command" as const, command })),
-      ...timers.map((timer) => ({ kind: "timeout" as const, timer })),
-    ];
-    const steps = stimuli.map((stimulus) => ({ stimulus, outcomes: this.#run(before, stimulus) }));
+    const steps = before.state === null ? [] : [...this.#commands(before), ...this.#timeouts(before)];
     this.#own[local] = steps;
     return steps;
+  }
+
+  #commands(before: Local<V>): OwnStep<V>[] {
+    const { state, self, told, notices } = before;
+    const step = (command: CommandOf<V>, by: CommandSource, from: Local<V>): OwnStep<V> =>
+      this.#later({ kind: "command", command }, by, from);
+    const script = this.options.asks(self);
+    const next = script[told];
+    return [
+      ...(next === undefined ? [] : [step(next, "script", { ...before, told: told + 1 })]),
+      ...this.options.commands(state as StateOf<V>, self).map((command) => step(command, "application", before)),
+      ...notices.map((crashed) => {
+        const rest = notices.filter((node) => node !== crashed);
+        return step(this.options.notices(crashed) as CommandOf<V>, "detector", { ...before, notices: rest });
+      }),
+    ];
+  }
+
+  #timeouts(before: Local<V>): OwnStep<V>[] {
+    return before.timers.map((timer) => this.#later({ kind: "timeout", timer }, "timer", before));
+  }
+
+  /** The handler runs when its outcomes are first asked for: if the model never lets it happen, it never does. */
+  #later(stimulus: OwnStep<V>["stimulus"], by: OwnStep<V>["by"], from: Local<V>): OwnStep<V> {
+    let known: readonly Outcome<V>[] | null = null;
+    const outcomes = (): readonly Outcome<V>[] => {
+      known ??= this.#run(from, stimulus);
+      return known;
+    };
+    return {
+      stimulus,
+      by,
+      get outcomes() {
+        return outcomes();
+      },
+    };
   }
 
   /** A node that is down starts: its journal is replayed into a first state, then `start` runs. */
   start(local: number): readonly Outcome<V>[] {
     const known = this.#starts[local];
     if (known !== undefined) return known;
-    const { self, journal } = this.locals.valueOf(local);
+    const { self, journal, told } = this.locals.valueOf(local);
     const state = this.#init(self);
     for (const record of journal)
       dispatch(this.options.protocol, state, { kind: "replay", record }, noEffects as never);
-    const outcomes = this.#run({ self, status: "up", state, timers: [], journal }, { kind: "start" });
+    const outcomes = this.#run({ ...this.#down(self, "new"), status: "up", state, journal, told }, { kind: "start" });
     this.#starts[local] = outcomes;
     return outcomes;
+  }
+
+  #down(self: NodeId, status: "new" | "crashed"): Local<V> {
+    return { self, status, state: null, timers: [], journal: [], told: 0, notices: [] };
   }
 
   #init(self: NodeId): StateOf<V> {
@@ -150,13 +218,14 @@ export class LocalSteps<V extends Vocabulary> {
 
   #runOnce(before: Local<V>, stimulus: Stimulus<V>, choices: Choice[]): Outcome<V> {
     this.handlerRuns += 1;
-    const { protocol, nodes, network } = this.options;
+    const { protocol, nodes, network, keepsJournal } = this.options;
     const { self } = before;
     const state = clone(before.state) as StateOf<V>;
     const timers = new Set(before.timers);
     if (stimulus.kind === "timeout") timers.delete(stimulus.timer);
     let journal = before.journal;
-    let asked = 0;
+    const chosen: { label: string; option: unknown }[] = [];
+    const armed = new Set<TimerOf<V>>();
     const sends: { to: number; parcel: number }[] = [];
     const events: EventOf<V>[] = [];
     const send = (to: NodeId, message: MessageOf<V>): void => {
@@ -171,25 +240,32 @@ export class LocalSteps<V extends Vocabulary> {
       broadcast: (message) => {
         for (const peer of peers) send(peer, message);
       },
-      setTimer: (timer) => void timers.add(timer),
+      setTimer: (timer) => {
+        timers.add(timer);
+        armed.add(timer);
+      },
       cancelTimer: (timer) => void timers.delete(timer),
       persist: (record) => {
-        journal = [...journal, record];
+        if (keepsJournal) journal = [...journal, record];
       },
       compact: (record) => {
-        journal = [record];
+        if (keepsJournal) journal = [record];
       },
       emit: (event) => void events.push(event),
-      choose: (_label, options) => {
-        if (asked === choices.length) choices.push({ taken: 0, of: options.length });
-        return options[(choices[asked++] as Choice).taken] as (typeof options)[number];
+      choose: (label, options) => {
+        if (chosen.length === choices.length) choices.push({ taken: 0, of: options.length });
+        const option = options[(choices[chosen.length] as Choice).taken] as (typeof options)[number];
+        chosen.push({ label, option });
+        return option;
       },
     };
     dispatch(protocol, state, stimulus, ctx);
     return {
-      local: this.locals.idOf({ self, status: "up", state, timers: [...timers].sort(), journal }),
+      local: this.locals.idOf({ ...before, state, timers: [...timers].sort(), journal }),
       sends,
       events,
+      choices: chosen,
+      armed,
     };
   }
 }

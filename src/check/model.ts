@@ -1,7 +1,9 @@
 /** The options of a check, and the transitions of the whole system that follow from them. */
 import type { CommandOf, MessageOf, NodeId, Protocol, StateOf, TimerOf, Vocabulary } from "../core/protocol.ts";
-import { LocalSteps, type Outcome } from "./local-steps.ts";
+import { Budgets, type Counted, requireNatural } from "./budgets.ts";
+import { type CommandSource, LocalSteps, type Outcome, type OwnStep } from "./local-steps.ts";
 import { type Network, type NetworkKind, network } from "./network.ts";
+import { type Rename, Representatives } from "./representative.ts";
 
 export interface ModelOptions<V extends Vocabulary> {
   readonly protocol: Protocol<V>;
@@ -12,22 +14,57 @@ export interface ModelOptions<V extends Vocabulary> {
    * bounds on delay with timers above them amount to.
    */
   readonly timers: "free" | "synchronous";
-  /** `idle`: every node is up and has not run `start`. `down`: every node starts when it likes. */
-  readonly begin: "idle" | "down";
-  /** The commands that the application may give in a state. None by default. */
+  /**
+   * `idle`: every node is up and has not run `start`. `down`: every node starts when it likes, and what is sent to it
+   * before is lost. `together`: all run `start` before anything else happens, one after the other in the order of
+   * `nodes`; what is sent to those whose turn has not come waits for them.
+   */
+  readonly begin: "idle" | "down" | "together";
+  /**
+   * What each node is asked by the application: one command after the other, each once and at any time. A crash does
+   * not take back what was asked.
+   */
+  readonly asks?: (node: NodeId) => readonly CommandOf<V>[];
+  /** The commands that the application may give in a state, as often as it likes. None by default. */
   readonly commands?: (state: StateOf<V>, self: NodeId) => readonly CommandOf<V>[];
   /** Whether a node in that state takes messages; what it does not take waits. Always by default. */
   readonly accepts?: (state: StateOf<V>, self: NodeId) => boolean;
-  /** How many crashes, recoveries and lost messages there may be. None by default. */
+  /**
+   * What every node that is up is told, some time after a node has crashed: a detector that suspects nobody else and
+   * misses nobody. A notice counts as a message on its way. It is withdrawn when the node starts again. Null: nothing.
+   */
+  readonly notices?: (crashed: NodeId) => CommandOf<V> | null;
+  /** How many crashes, recoveries, losses and duplications of messages there may be. None by default. */
   readonly crashes?: number;
   readonly recoveries?: number;
   readonly losses?: number;
+  /** A duplicated message is delivered and stays on its way. */
+  readonly duplications?: number;
+  /** How many of these together. No limit of its own by default. */
+  readonly faults?: number;
+  /** What a crash leaves of a node's journal: all of it by default. */
+  readonly journal?: "kept" | "lost";
+  /** Runs with more messages on their way are cut off: where nothing was violated, the verdict is `unknown`. */
+  readonly maxInFlight?: number;
+  /** Runs with more time-outs are cut off, likewise. */
+  readonly maxTimeouts?: number;
+  /**
+   * Fields that hold numbers which are compared with each other and counted up, and never looked at otherwise, such as
+   * the rounds of ballots. States that differ by a shift of all these fields, wherever they stand in states, journals and
+   * messages, are taken for one: so a duel whose rounds grow for ever comes back to where it was.
+   */
+  readonly counters?: readonly string[];
+  /**
+   * For protocols that do not compare ids: what a state, message or record becomes when nodes change places. States that
+   * differ by a permutation of the nodes are taken for one. What is asked of nodes must not tell them apart either.
+   */
+  readonly symmetry?: Rename<V>;
 }
 
-/** One transition, in words that a trace can be made of. */
+/** One transition, in words that a trace can be made of. `duplicate`: the message is received, and stays on its way. */
 export type Move<V extends Vocabulary> = { readonly node: NodeId } & (
-  | { readonly kind: "receive" | "lose"; readonly from: NodeId; readonly message: MessageOf<V> }
-  | { readonly kind: "command"; readonly command: CommandOf<V> }
+  | { readonly kind: "receive" | "duplicate" | "lose"; readonly from: NodeId; readonly message: MessageOf<V> }
+  | { readonly kind: "command"; readonly command: CommandOf<V>; readonly by: CommandSource }
   | { readonly kind: "timeout"; readonly timer: TimerOf<V> }
   | { readonly kind: "start" | "crash" }
 );
@@ -35,31 +72,51 @@ export type Move<V extends Vocabulary> = { readonly node: NodeId } & (
 /** Takes a successor, which is in `model.next` during the call, and how it came about. True ends the expansion. */
 export type Visitor<V extends Vocabulary> = (move: () => Move<V>, outcome: Outcome<V> | null) => boolean;
 
-/** Faults that a state may still suffer: one number of the tuple each, after local states and contents. */
-const budgets = ["crashes", "recoveries", "losses"] as const;
-type Budget = (typeof budgets)[number];
-
 export class Model<V extends Vocabulary> {
   /** Of a global state: for each node a local state, for each node the content of the way to it, the budgets. */
   readonly width: number;
   /** The successor that is being visited. */
   readonly next: Int32Array;
+  /** For a successor that is an outcome of a step: the content that was left to the node. */
+  left = 0;
   readonly steps: LocalSteps<V>;
   readonly network: Network;
+  /** Whether a bound of the options has cut off a run. */
+  isCut = false;
   readonly #count: number;
-  readonly #hasFaults: boolean;
+  readonly #budgets: Budgets;
+  readonly #maxInFlight: number;
+  readonly #representatives: Representatives<V> | null;
+  /** Whether anybody is ever told of a crash. */
+  readonly #tells: boolean;
+  /** While paths are retraced: what the options' bounds cut off is visited, and as it is. */
+  #isPlain = false;
+  /** Which moves are looked at; null for all. */
+  #wants: ((move: Move<V>) => boolean) | null = null;
   /** Per local state, what is asked of it in every transition. */
   readonly #alive: boolean[] = [];
+  readonly #reachable: boolean[] = [];
   readonly #accepting: boolean[] = [];
 
   constructor(readonly options: ModelOptions<V>) {
-    const { protocol, nodes, commands = () => [] } = options;
+    const { protocol, nodes, maxInFlight, asks = () => [], commands = () => [], notices = () => null } = options;
+    requireNatural("maxInFlight", maxInFlight);
     this.#count = nodes.length;
-    this.#hasFaults = budgets.some((budget) => (options[budget] ?? 0) > 0);
-    this.width = 2 * this.#count + (this.#hasFaults ? budgets.length : 0);
+    this.#budgets = new Budgets(options, 2 * this.#count);
+    this.#maxInFlight = maxInFlight ?? Number.POSITIVE_INFINITY;
+    this.width = 2 * this.#count + this.#budgets.width;
     this.next = new Int32Array(this.width);
     this.network = network(options.network);
-    this.steps = new LocalSteps({ protocol, nodes, network: this.network, commands });
+    this.#tells = options.notices !== undefined && this.#budgets.has("crashes");
+    const keepsJournal = this.#budgets.has("recoveries") && options.journal !== "lost";
+    const told = { asks, commands, notices };
+    this.steps = new LocalSteps({ protocol, nodes, network: this.network, keepsJournal, ...told });
+    const { counters = [], symmetry = null } = options;
+    const { steps } = this;
+    this.#representatives =
+      counters.length === 0 && symmetry === null
+        ? null
+        : new Representatives({ steps, network: this.network, nodes, counters, symmetry });
   }
 
   initial(): Int32Array {
@@ -67,18 +124,29 @@ export class Model<V extends Vocabulary> {
     const tuple = new Int32Array(this.width);
     for (const [i, node] of nodes.entries())
       tuple[i] = begin === "idle" ? this.steps.idle(node) : this.steps.fresh(node);
-    if (this.#hasFaults)
-      tuple.set(
-        budgets.map((budget) => this.options[budget] ?? 0),
-        2 * this.#count,
-      );
+    tuple.set(this.#budgets.full, 2 * this.#count);
     return tuple;
   }
 
-  /** Whether no message is on its way. */
+  /** Whether all have begun, no message is on its way and no notice is due. */
   isQuiet(tuple: Int32Array): boolean {
     for (let i = this.#count; i < 2 * this.#count; i++) if (tuple[i] !== 0) return false;
-    return true;
+    return !this.#isBeginning(tuple) && !this.#hasNotices(tuple);
+  }
+
+  /**
+   * Whether what each node can do in a state depends on nothing but its own local state, what is on its way to it and
+   * whether anything is on its way at all, and changes nothing but these and what is on its way to others.
+   */
+  isLocal(tuple: Int32Array): boolean {
+    const isBounded = this.#budgets.width > 0 || this.#maxInFlight < Number.POSITIVE_INFINITY;
+    return !isBounded && this.#representatives === null && !this.#isBeginning(tuple);
+  }
+
+  /** The content of the way to a node in a local state, after a parcel has been sent to it. */
+  contentAfter(local: number, content: number, parcel: number): number {
+    // What is sent to a node that is down is lost.
+    return this.#isReachable(local) ? this.network.add(content, parcel) : content;
   }
 
   isAlive(local: number): boolean {
@@ -86,37 +154,108 @@ export class Model<V extends Vocabulary> {
     return this.#alive[local];
   }
 
-  /** Calls `visit` with every successor of a state, until it returns true. */
+  /**
+   * Calls `visit` with every successor of a state, until it returns true. Where states are taken for one, with the state
+   * that stands for the successor.
+   */
   expand(tuple: Int32Array, visit: Visitor<V>): boolean {
+    if (this.#isBeginning(tuple)) return this.#start(tuple, this.#firstNew(tuple), visit);
     const timersMay = this.options.timers === "free" || this.isQuiet(tuple);
-    for (let i = 0; i < this.#count; i++) {
-      const local = tuple[i] as number;
-      const ended = this.isAlive(local)
-        ? this.#ownSteps(tuple, i, timersMay, visit) ||
-          this.#deliveries(tuple, i, visit) ||
-          this.#crash(tuple, i, visit)
-        : this.#start(tuple, i, visit);
-      if (ended || this.#losses(tuple, i, visit)) return true;
+    for (let i = 0; i < this.#count; i++) if (this.#expandNode(tuple, i, timersMay, visit)) return true;
+    return false;
+  }
+
+  /** The same for the steps of node `i` alone, in a state in which none is yet to begin. */
+  expandNode(tuple: Int32Array, i: number, visit: Visitor<V>): boolean {
+    return this.#expandNode(tuple, i, this.options.timers === "free" || this.isQuiet(tuple), visit);
+  }
+
+  #expandNode(tuple: Int32Array, i: number, timersMay: boolean, visit: Visitor<V>): boolean {
+    const ended = this.isAlive(tuple[i] as number)
+      ? this.#ownSteps(tuple, i, timersMay, visit) || this.#deliveries(tuple, i, visit) || this.#crash(tuple, i, visit)
+      : this.#start(tuple, i, visit);
+    return ended || this.#losses(tuple, i, visit);
+  }
+
+  /** The same with the successors as they are, and with those that bounds cut off. */
+  expandPlainly(tuple: Int32Array, visit: Visitor<V>): boolean {
+    this.#isPlain = true;
+    try {
+      return this.expand(tuple, visit);
+    } finally {
+      this.#isPlain = false;
     }
+  }
+
+  /** The same for the moves that are wanted. Of the others no handler runs. */
+  expandWanted(tuple: Int32Array, wants: (move: Move<V>) => boolean, visit: Visitor<V>): boolean {
+    this.#wants = wants;
+    try {
+      return this.expand(tuple, visit);
+    } finally {
+      this.#wants = null;
+    }
+  }
+
+  #isWanted(move: () => Move<V>): boolean {
+    return this.#wants === null || this.#wants(move());
+  }
+
+  /** Puts the state that stands for a state in its place. */
+  represent(tuple: Int32Array): void {
+    this.#representatives?.represent(tuple);
+  }
+
+  /** Those who begin together begin in the order of `nodes`. */
+  #isBeginning(tuple: Int32Array): boolean {
+    return this.options.begin === "together" && this.#statusOf(tuple[this.#count - 1] as number) === "new";
+  }
+
+  #firstNew(tuple: Int32Array): number {
+    return tuple.findIndex((local) => this.#statusOf(local) === "new");
+  }
+
+  #statusOf(local: number): "new" | "up" | "crashed" {
+    return this.steps.locals.valueOf(local).status;
+  }
+
+  #hasNotices(tuple: Int32Array): boolean {
+    if (!this.#tells) return false;
+    for (let i = 0; i < this.#count; i++)
+      if (this.steps.locals.valueOf(tuple[i] as number).notices.length > 0) return true;
     return false;
   }
 
   #ownSteps(tuple: Int32Array, i: number, timersMay: boolean, visit: Visitor<V>): boolean {
     const content = tuple[this.#count + i] as number;
-    for (const { stimulus, outcomes } of this.steps.own(tuple[i] as number)) {
-      if (stimulus.kind === "timeout" && !timersMay) continue;
-      const move = (): Move<V> => ({ ...stimulus, node: this.#node(i) });
-      if (this.#outcomes(tuple, i, content, outcomes, move, visit)) return true;
+    for (const step of this.steps.own(tuple[i] as number)) {
+      if (step.stimulus.kind === "timeout" && !(timersMay && this.#mayTimeOut(tuple))) continue;
+      const counted = step.stimulus.kind === "timeout" ? "timeouts" : null;
+      const move = (): Move<V> => ownMove(step, this.#node(i));
+      if (!this.#isWanted(move)) continue;
+      if (this.#outcomes(tuple, i, content, step.outcomes, move, visit, counted)) return true;
     }
+    return false;
+  }
+
+  #mayTimeOut(tuple: Int32Array): boolean {
+    if (this.#isPlain || this.#budgets.mayHappen(tuple, "timeouts")) return true;
+    this.isCut = true;
     return false;
   }
 
   #deliveries(tuple: Int32Array, i: number, visit: Visitor<V>): boolean {
     const local = tuple[i] as number;
     if (!this.#accepts(local)) return false;
-    for (const { parcel, rest } of this.network.deliveries(tuple[this.#count + i] as number)) {
-      const move = (): Move<V> => this.#parcelMove("receive", i, parcel);
-      if (this.#outcomes(tuple, i, rest, this.steps.receive(local, parcel), move, visit)) return true;
+    const content = tuple[this.#count + i] as number;
+    const mayRepeat = this.#budgets.mayHappen(tuple, "duplications");
+    for (const { parcel, rest } of this.network.deliveries(content)) {
+      const outcomes = (): readonly Outcome<V>[] => this.steps.receive(local, parcel);
+      const received = (): Move<V> => this.#parcelMove("receive", i, parcel);
+      if (this.#isWanted(received) && this.#outcomes(tuple, i, rest, outcomes(), received, visit)) return true;
+      const repeated = (): Move<V> => this.#parcelMove("duplicate", i, parcel);
+      if (!mayRepeat || !this.#isWanted(repeated)) continue;
+      if (this.#outcomes(tuple, i, content, outcomes(), repeated, visit, "duplications")) return true;
     }
     return false;
   }
@@ -124,29 +263,49 @@ export class Model<V extends Vocabulary> {
   /** The first start is free; after a crash it is a recovery. */
   #start(tuple: Int32Array, i: number, visit: Visitor<V>): boolean {
     const local = tuple[i] as number;
-    const isFirst = this.steps.locals.valueOf(local).status === "new";
-    if (!isFirst && this.#left(tuple, "recoveries") === 0) return false;
+    const isFirst = this.#statusOf(local) === "new";
+    if (!isFirst && !this.#budgets.mayHappen(tuple, "recoveries")) return false;
     const move = (): Move<V> => ({ kind: "start", node: this.#node(i) });
-    return this.#outcomes(tuple, i, 0, this.steps.start(local), move, visit, isFirst ? null : "recoveries");
+    if (!this.#isWanted(move)) return false;
+    const content = tuple[this.#count + i] as number;
+    const outcomes = this.steps.start(local);
+    if (isFirst) return this.#outcomes(tuple, i, content, outcomes, move, visit);
+    return this.#outcomes(this.#withoutNotices(tuple, i), i, content, outcomes, move, visit, "recoveries");
   }
 
   /** A crash takes what is on its way to the node with it. */
   #crash(tuple: Int32Array, i: number, visit: Visitor<V>): boolean {
-    if (this.#left(tuple, "crashes") === 0) return false;
-    this.next.set(tuple);
-    this.next[i] = this.steps.crashed(tuple[i] as number);
-    this.next[this.#count + i] = 0;
-    this.#spend("crashes");
-    return visit(() => ({ kind: "crash", node: this.#node(i) }), null);
+    const move = (): Move<V> => ({ kind: "crash", node: this.#node(i) });
+    if (!this.#budgets.mayHappen(tuple, "crashes") || !this.#isWanted(move)) return false;
+    const { next } = this;
+    next.set(tuple);
+    next[i] = this.steps.crashed(tuple[i] as number);
+    next[this.#count + i] = 0;
+    if (this.#tells) {
+      for (let k = 0; k < this.#count; k++)
+        if (this.isAlive(next[k] as number)) next[k] = this.steps.noticed(next[k] as number, this.#node(i));
+    }
+    this.#budgets.spend(next, "crashes");
+    return this.#show(move, null, visit);
+  }
+
+  /** The state when node `i` is back: whoever has not been told of its crash will not be. */
+  #withoutNotices(tuple: Int32Array, i: number): Int32Array {
+    if (!this.#tells) return tuple;
+    const forgotten = tuple.slice();
+    for (let k = 0; k < this.#count; k++) forgotten[k] = this.steps.withdrawn(tuple[k] as number, this.#node(i));
+    return forgotten;
   }
 
   #losses(tuple: Int32Array, i: number, visit: Visitor<V>): boolean {
-    if (this.#left(tuple, "losses") === 0) return false;
+    if (!this.#budgets.mayHappen(tuple, "losses")) return false;
     return this.network.deliveries(tuple[this.#count + i] as number).some(({ parcel, rest }) => {
+      const move = (): Move<V> => this.#parcelMove("lose", i, parcel);
+      if (!this.#isWanted(move)) return false;
       this.next.set(tuple);
       this.next[this.#count + i] = rest;
-      this.#spend("losses");
-      return visit(() => this.#parcelMove("lose", i, parcel), null);
+      this.#budgets.spend(this.next, "losses");
+      return this.#show(move, null, visit);
     });
   }
 
@@ -158,22 +317,44 @@ export class Model<V extends Vocabulary> {
     outcomes: readonly Outcome<V>[],
     move: () => Move<V>,
     visit: Visitor<V>,
-    spent: Budget | null = null,
+    spent: Counted | null = null,
   ): boolean {
     const { next } = this;
+    this.left = content;
     for (const outcome of outcomes) {
       for (let k = 0; k < this.width; k++) next[k] = tuple[k] as number;
       next[i] = outcome.local;
       next[this.#count + i] = content;
       for (const { to, parcel } of outcome.sends) {
-        // What is sent to a node that is down is lost.
-        if (!this.isAlive(next[to] as number)) continue;
-        next[this.#count + to] = this.network.add(next[this.#count + to] as number, parcel);
+        const at = this.#count + to;
+        next[at] = this.contentAfter(next[to] as number, next[at] as number, parcel);
       }
-      if (spent !== null) this.#spend(spent);
-      if (visit(move, outcome)) return true;
+      if (spent !== null) this.#budgets.spend(next, spent);
+      if (!this.#isCrowded(next) && this.#show(move, outcome, visit)) return true;
     }
     return false;
+  }
+
+  #show(move: () => Move<V>, outcome: Outcome<V> | null, visit: Visitor<V>): boolean {
+    if (this.#representatives !== null && !this.#isPlain) this.#representatives.represent(this.next);
+    return visit(move, outcome);
+  }
+
+  /** Whether more messages are on their way than the options allow. */
+  #isCrowded(tuple: Int32Array): boolean {
+    if (this.#isPlain || this.#maxInFlight === Number.POSITIVE_INFINITY) return false;
+    let inFlight = 0;
+    for (let i = this.#count; i < 2 * this.#count; i++) inFlight += this.network.size(tuple[i] as number);
+    if (inFlight <= this.#maxInFlight) return false;
+    this.isCut = true;
+    return true;
+  }
+
+  /** Whether what is sent to a node in that state reaches it, now or when it has begun. */
+  #isReachable(local: number): boolean {
+    this.#reachable[local] ??=
+      this.isAlive(local) || (this.options.begin === "together" && this.#statusOf(local) === "new");
+    return this.#reachable[local];
   }
 
   #accepts(local: number): boolean {
@@ -184,16 +365,7 @@ export class Model<V extends Vocabulary> {
     return this.#accepting[local];
   }
 
-  #left(tuple: Int32Array, budget: Budget): number {
-    return this.#hasFaults ? (tuple[2 * this.#count + budgets.indexOf(budget)] as number) : 0;
-  }
-
-  #spend(budget: Budget): void {
-    const at = 2 * this.#count + budgets.indexOf(budget);
-    this.next[at] = (this.next[at] as number) - 1;
-  }
-
-  #parcelMove(kind: "receive" | "lose", i: number, parcel: number): Move<V> {
+  #parcelMove(kind: "receive" | "duplicate" | "lose", i: number, parcel: number): Move<V> {
     const { from, message } = this.network.parcelOf(parcel);
     return { kind, node: this.#node(i), from, message: this.steps.messages.valueOf(message) };
   }
@@ -201,4 +373,9 @@ export class Model<V extends Vocabulary> {
   #node(i: number): NodeId {
     return this.options.nodes[i] as NodeId;
   }
+}
+
+function ownMove<V extends Vocabulary>({ stimulus, by }: OwnStep<V>, node: NodeId): Move<V> {
+  if (stimulus.kind === "timeout") return { kind: "timeout", node, timer: stimulus.timer };
+  return { kind: "command", node, command: stimulus.command, by: by as CommandSource };
 }

@@ -67,6 +67,8 @@ export interface Network {
   /** The content with the parcel added. */
   add(content: number, parcel: number): number;
   deliveries(content: number): readonly Delivery[];
+  /** How many parcels a content has. */
+  size(content: number): number;
   /** The parcels of a content, for pictures. */
   parcels(content: number): readonly Parcel[];
 }
@@ -102,6 +104,7 @@ export function network(kind: NetworkKind): Network {
       options[content] = found;
       return found;
     },
+    size: (content) => contents.valueOf(content).length,
     parcels: (content) => contents.valueOf(content).map(parcels.valueOf),
   };
 }

@@ -1,20 +1,24 @@
 /**
- * A map from two naturals to a natural, in typed arrays: open addressing, linear probing, doubled at two thirds full.
- * Memoised steps and channel contents are looked up here some ten million times a second.
+ * A map from two naturals to a natural, in a typed array: open addressing, linear probing, doubled at two thirds full.
+ * Memoised steps are looked up here some ten million times a second, so what belongs together lies together.
  */
 export class PairTable {
-  #slots = 1 << 10;
-  #keys = new Int32Array(2 * this.#slots).fill(-1);
-  #values = new Int32Array(this.#slots);
+  #slots = 1 << 8;
+  /** Per slot the two keys, the first −1 where it is free, and the value. */
+  #entries = new Int32Array(3 * this.#slots).fill(-1);
   #size = 0;
+
+  get bytes(): number {
+    return 4 * this.#entries.length;
+  }
 
   /** The value, or −1. */
   get(a: number, b: number): number {
-    const keys = this.#keys;
+    const entries = this.#entries;
     const mask = this.#slots - 1;
     for (let slot = mix(a, b) & mask; ; slot = (slot + 1) & mask) {
-      const key = keys[2 * slot];
-      if (key === a && keys[2 * slot + 1] === b) return this.#values[slot] as number;
+      const key = entries[3 * slot];
+      if (key === a && entries[3 * slot + 1] === b) return entries[3 * slot + 2] as number;
       if (key === -1) return -1;
     }
   }
@@ -28,22 +32,18 @@ export class PairTable {
   #place(a: number, b: number, value: number): void {
     const mask = this.#slots - 1;
     let slot = mix(a, b) & mask;
-    while (this.#keys[2 * slot] !== -1) slot = (slot + 1) & mask;
-    this.#keys[2 * slot] = a;
-    this.#keys[2 * slot + 1] = b;
-    this.#values[slot] = value;
+    while (this.#entries[3 * slot] !== -1) slot = (slot + 1) & mask;
+    this.#entries[3 * slot] = a;
+    this.#entries[3 * slot + 1] = b;
+    this.#entries[3 * slot + 2] = value;
   }
 
   #grow(): void {
-    const keys = this.#keys;
-    const values = this.#values;
+    const old = this.#entries;
     this.#slots *= 2;
-    this.#keys = new Int32Array(2 * this.#slots).fill(-1);
-    this.#values = new Int32Array(this.#slots);
-    for (let slot = 0; slot < values.length; slot++) {
-      if (keys[2 * slot] !== -1)
-        this.#place(keys[2 * slot] as number, keys[2 * slot + 1] as number, values[slot] as number);
-    }
+    this.#entries = new Int32Array(3 * this.#slots).fill(-1);
+    for (let at = 0; at < old.length; at += 3)
+      if (old[at] !== -1) this.#place(old[at] as number, old[at + 1] as number, old[at + 2] as number);
   }
 }
 

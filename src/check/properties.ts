@@ -1,50 +1,79 @@
-/** Whether a global state violates a property. */
+/** What the properties say of one global state. */
 import type { NodeId, Property, StateOf, StateProperty, TimerOf, Vocabulary, World } from "../core/protocol.ts";
 import type { Model } from "./model.ts";
 
 export class Properties<V extends Vocabulary> {
   readonly #always: readonly StateProperty<V>[];
   readonly #atRest: readonly StateProperty<V>[];
-  /** The state that is being looked at; the world below reads it. */
-  #tuple: Int32Array = new Int32Array(0);
-  readonly #world: World<StateOf<V>>;
+  #sought: readonly StateProperty<V>[];
+  readonly #view: TupleWorld<V>;
 
   constructor(
     private readonly model: Model<V>,
     properties: readonly Property<V>[],
   ) {
-    this.#always = properties.filter((property): property is StateProperty<V> => property.when === "always");
-    this.#atRest = properties.filter((property): property is StateProperty<V> => property.when === "atRest");
-    this.#world = this.#worldOf(model.options.nodes, () => this.#tuple);
+    const those = (when: StateProperty<V>["when"]): StateProperty<V>[] =>
+      properties.filter((property): property is StateProperty<V> => property.when === when);
+    this.#always = those("always");
+    this.#atRest = those("atRest");
+    this.#sought = those("sometimes");
+    this.#view = new TupleWorld(model);
   }
 
-  /** The first property that the state violates, or null. */
+  /** The properties `sometimes` that no state has satisfied so far. */
+  get sought(): readonly StateProperty<V>[] {
+    return this.#sought;
+  }
+
+  /** The first property that the state violates by itself, or null. */
   violatedBy(tuple: Int32Array): Property<V> | null {
-    this.#tuple = tuple;
-    for (const property of this.#always) if (!property.holds(this.#world)) return property;
+    const world = this.#view.of(tuple);
+    for (const property of this.#always) if (!property.holds(world)) return property;
     if (this.#atRest.length === 0 || !this.model.isQuiet(tuple)) return null;
     for (const property of this.#atRest) {
-      if (!this.#hasArmed(property.restless ?? []) && !property.holds(this.#world)) return property;
+      if (!this.#hasArmed(property.restless ?? [], tuple) && !property.holds(world)) return property;
     }
     return null;
   }
 
-  #hasArmed(timers: readonly TimerOf<V>[]): boolean {
-    const { locals } = this.model.steps;
-    return this.model.options.nodes.some((_, i) =>
-      locals.valueOf(this.#tuple[i] as number).timers.some((timer) => timers.includes(timer)),
-    );
+  /** The properties that are sought no longer, since this state satisfies them. */
+  foundIn(tuple: Int32Array): readonly StateProperty<V>[] {
+    if (this.#sought.length === 0) return [];
+    const world = this.#view.of(tuple);
+    const found = this.#sought.filter((property) => property.holds(world));
+    if (found.length > 0) this.#sought = this.#sought.filter((property) => !found.includes(property));
+    return found;
   }
 
-  #worldOf(nodes: readonly NodeId[], tuple: () => Int32Array): World<StateOf<V>> {
-    const { model } = this;
+  #hasArmed(timers: readonly TimerOf<V>[], tuple: Int32Array): boolean {
+    const { locals } = this.model.steps;
+    return this.model.options.nodes.some((_, i) =>
+      locals.valueOf(tuple[i] as number).timers.some((timer) => timers.includes(timer)),
+    );
+  }
+}
+
+/** The world as properties see it: one object for all states, so that looking costs nothing. */
+export class TupleWorld<V extends Vocabulary> {
+  #tuple: Int32Array = new Int32Array(0);
+  readonly #world: World<StateOf<V>>;
+
+  constructor(model: Model<V>) {
+    const { nodes } = model.options;
     const index = new Map(nodes.map((node, i) => [node, i]));
-    const isUp = (_: NodeId, i: number): boolean => model.isAlive(tuple()[i] as number);
-    return {
+    const localOf = (i: number): number => this.#tuple[i] as number;
+    const isUp = (_: NodeId, i: number): boolean => model.isAlive(localOf(i));
+    this.#world = {
       get alive() {
         return nodes.every(isUp) ? nodes : nodes.filter(isUp);
       },
-      state: (node) => model.steps.locals.valueOf(tuple()[index.get(node) as number] as number).state as StateOf<V>,
+      state: (node) => model.steps.locals.valueOf(localOf(index.get(node) as number)).state as StateOf<V>,
     };
+  }
+
+  /** Shows a state until it is asked for the next. */
+  of(tuple: Int32Array): World<StateOf<V>> {
+    this.#tuple = tuple;
+    return this.#world;
   }
 }

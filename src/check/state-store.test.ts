@@ -2,20 +2,44 @@ import { expect, it } from "vitest";
 import { random } from "../core/random.ts";
 import { StateStore } from "./state-store.ts";
 
-it("numbers new tuples in their order, knows old ones, and gives each back", () => {
-  const store = new StateStore(3);
+/** Values grow with time, so that the tuples are packed anew several times. */
+it.each([
+  [1, 20_000],
+  [3, 30],
+  [7, 4],
+])("numbers new tuples of %i in their order, knows old ones, and gives each back", (width, below) => {
+  const store = new StateStore(width);
   const source = random(7);
   const model = new Map<string, number>();
-  for (let i = 0; i < 50_000; i++) {
-    const tuple = Int32Array.of(source.below(30), source.below(30), source.below(30));
+  for (let i = 0; i < 20_000; i++) {
+    const bound = i % 1_000 === 999 ? Math.min(below * i, 2 ** 31 - 1) : below;
+    const tuple = Int32Array.from({ length: width }, () => source.below(bound));
     const known = model.get(tuple.join());
+    if (store.find(tuple) !== (known ?? -1)) expect.fail(`find(${tuple}) gave another number than ${known ?? -1}`);
     if (known === undefined) model.set(tuple.join(), model.size);
-    expect(store.add(tuple)).toBe(known === undefined ? model.size - 1 : ~known);
+    const expected = known === undefined ? model.size - 1 : ~known;
+    if (store.add(tuple) !== expected) expect.fail(`add(${tuple}) gave another number than ${expected}`);
   }
   expect(store.size).toBe(model.size);
-  const back = new Int32Array(3);
-  for (const [key, id] of model) {
+  const back = new Int32Array(width);
+  const keys = Array.from({ length: store.size }, (_, id) => {
     store.read(id, back);
-    expect(back.join()).toBe(key);
-  }
+    return back.join();
+  });
+  expect(keys).toEqual([...model.keys()]);
+});
+
+it("keeps states and their numbers when there is to be more room", () => {
+  const store = new StateStore(2);
+  for (let i = 0; i < 70_000; i++) store.add(Int32Array.of(i % 300, i >>> 8));
+  const { size } = store;
+  const words = store.packing.words;
+  store.widen([2 ** 31 - 1, 2 ** 31 - 1]);
+  expect([words, store.packing.words, store.size]).toEqual([1, 2, size]);
+  const back = new Int32Array(2);
+  const found = Array.from({ length: size }, (_, id) => {
+    store.read(id, back);
+    return store.find(back);
+  });
+  expect(found).toEqual([...Array(size).keys()]);
 });

@@ -1,0 +1,212 @@
+/**
+ * Exhaustive exploration beside SPIN: the same transition systems (`models/*.pml`, `src/check/models`), each explored to
+ * the end by both in turn, every time in a process of its own. Seconds are those of the whole process, with the start of
+ * Node on our side and without compiling on SPIN's; memory is the greatest resident set.
+ *
+ *     npm run bench:check [-- --quick] [--rounds 5] [--json]
+ */
+import { execFile, execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs, promisify } from "node:util";
+import { type ExploreOptions, explore } from "../src/check/explore.ts";
+import { ringModel } from "../src/check/models/chang-roberts.ts";
+import { mutexModel } from "../src/check/models/ricart-agrawala.ts";
+import { median, spread } from "./figures.ts";
+
+type System = "chang-roberts" | "ricart-agrawala";
+
+interface Row {
+  readonly system: System;
+  /** Nodes, and how often each enters. */
+  readonly size: readonly number[];
+  readonly states: number;
+  readonly transitions: number;
+  /** In how many turns both are run, unless the options say otherwise. */
+  readonly rounds: number;
+}
+
+const rows: readonly Row[] = [
+  { system: "chang-roberts", size: [8], states: 7_060, transitions: 36_124, rounds: 5 },
+  { system: "chang-roberts", size: [9], states: 15_148, transitions: 90_895, rounds: 5 },
+  { system: "chang-roberts", size: [11], states: 185_597, transitions: 1_215_460, rounds: 5 },
+  { system: "chang-roberts", size: [12], states: 397_059, transitions: 3_022_267, rounds: 5 },
+  { system: "ricart-agrawala", size: [3, 1], states: 5_772, transitions: 10_942, rounds: 5 },
+  { system: "ricart-agrawala", size: [3, 2], states: 608_001, transitions: 1_229_989, rounds: 5 },
+  { system: "ricart-agrawala", size: [3, 3], states: 8_234_657, transitions: 17_986_731, rounds: 3 },
+];
+
+/** SPIN counts the state before `init` has run, and two transitions of `init`. */
+const INIT = { states: 1, transitions: 2 };
+
+interface Run {
+  readonly states: number;
+  readonly transitions: number;
+  readonly seconds: number;
+  /** Null where it cannot be told. */
+  readonly megabytes: number | null;
+}
+
+const run = promisify(execFile);
+const self = fileURLToPath(import.meta.url);
+const models = ["models/", "../../bench/models/"]
+  .map((path) => fileURLToPath(new URL(path, import.meta.url)))
+  .find((path) => existsSync(path)) as string;
+const TIME = "/usr/bin/time";
+
+function model({ system, size: [nodes = 0, entries = 0] }: Pick<Row, "system" | "size">): ExploreOptions<never> {
+  return (system === "chang-roberts" ? ringModel(nodes) : mutexModel(nodes, entries)) as never;
+}
+
+async function timed(
+  file: string,
+  args: readonly string[],
+): Promise<{ output: string; seconds: number; rss: number | null }> {
+  const began = performance.now();
+  const canTell = existsSync(TIME);
+  const [command, all] = canTell ? [TIME, ["-f", "%M", file, ...args]] : [file, [...args]];
+  const { stdout, stderr } = await run(command, all, { maxBuffer: 1 << 26 });
+  const seconds = (performance.now() - began) / 1_000;
+  return { output: stdout, seconds, rss: canTell ? Number(stderr.trim().split("\n").at(-1)) / 1_024 : null };
+}
+
+async function ours({ system, size }: Row): Promise<Run> {
+  const { output, seconds } = await timed(process.execPath, [self, "--explore", [system, ...size].join()]);
+  const { states, transitions, megabytes } = JSON.parse(output);
+  return { states, transitions, seconds, megabytes };
+}
+
+/** In the child process. */
+function exploreAlone(row: string): void {
+  const [system, ...size] = row.split(",");
+  const { states, transitions } = explore(model({ system: system as System, size: size.map(Number) }));
+  const megabytes = process.resourceUsage().maxRSS / 1_024;
+  console.log(JSON.stringify({ states, transitions, megabytes }));
+}
+
+async function spins({ system, size, states }: Row, folder: string): Promise<Run> {
+  const pan = join(folder, [system, ...size].join("-"));
+  if (!existsSync(pan)) {
+    const [nodes, entries = 1] = size;
+    await run("spin", [`-DN=${nodes}`, `-DK=${entries}`, "-a", join(models, `${system}.pml`)], { cwd: folder });
+    const flags = ["-O3", "-DSAFETY", "-DVECTORSZ=2048", "-DMEMLIM=4000", "-DNOREDUCE"];
+    await run("gcc", [...flags, "-o", pan, "pan.c"], { cwd: folder });
+  }
+  // A stack that is deep enough and a table as large as the states ask for: setting up more would cost it time.
+  const bounds = [`-m${Math.ceil(1.2 * states)}`, `-w${Math.ceil(Math.log2(states)) + 1}`];
+  const { output, seconds, rss } = await timed(pan, ["-E", ...bounds]);
+  const figure = (pattern: RegExp): number => Number(pattern.exec(output)?.[1]);
+  return {
+    states: figure(/(\d+) states, stored/) - INIT.states,
+    transitions: figure(/(\d+) transitions/) - INIT.transitions,
+    seconds,
+    megabytes: rss,
+  };
+}
+
+function isThere(command: string): boolean {
+  try {
+    execFileSync(command, ["--version"], { stdio: "ignore" });
+    return true;
+  } catch (error) {
+    // SPIN knows no --version and says so by its exit code.
+    return (error as NodeJS.ErrnoException).code !== "ENOENT";
+  }
+}
+
+interface Comparison extends Row {
+  readonly ours: readonly Run[];
+  readonly spins: readonly Run[];
+  readonly isExact: boolean;
+}
+
+async function compare(row: Row, rounds: number, folder: string | null): Promise<Comparison> {
+  const found: { ours: Run[]; spins: Run[] } = { ours: [], spins: [] };
+  for (let round = 0; round < rounds; round++) {
+    console.error(`${row.system} ${row.size.join()}: round ${round + 1} of ${rounds}`);
+    found.ours.push(await ours(row));
+    if (folder !== null) found.spins.push(await spins(row, folder));
+  }
+  const isExact = [...found.ours, ...found.spins].every(
+    ({ states, transitions }) => states === row.states && transitions === row.transitions,
+  );
+  return { ...row, ...found, isExact };
+}
+
+function seconds(runs: readonly Run[]): string {
+  if (runs.length === 0) return "–";
+  return spread(
+    runs.map((each) => each.seconds),
+    2,
+  );
+}
+
+function megabytes(runs: readonly Run[]): string {
+  const all = runs.flatMap((each) => each.megabytes ?? []);
+  return all.length === 0 ? "–" : Math.max(...all).toFixed(0);
+}
+
+/** SPIN's time in multiples of ours, round by round. */
+function ratio({ ours, spins }: Comparison): string {
+  if (spins.length === 0) return "–";
+  return median(ours.map((each, i) => (spins[i] as Run).seconds / each.seconds)).toFixed(2);
+}
+
+function table(comparisons: readonly Comparison[]): string {
+  const head = ["system", "states", "transitions", "Coterie s", "MB", "SPIN s", "MB", "SPIN / Coterie", "counts"];
+  const lines = comparisons.map((each) => [
+    `${each.system} ${each.size.join()}`,
+    each.states.toLocaleString("en"),
+    each.transitions.toLocaleString("en"),
+    seconds(each.ours),
+    megabytes(each.ours),
+    seconds(each.spins),
+    megabytes(each.spins),
+    ratio(each),
+    each.isExact ? "exact" : "DIFFER",
+  ]);
+  const widths = head.map((_, column) => Math.max(...[head, ...lines].map((line) => (line[column] as string).length)));
+  return [head, ...lines]
+    .map((line) =>
+      line
+        .map((cell, column) =>
+          column === 0 ? cell.padEnd(widths[0] as number) : cell.padStart(widths[column] as number),
+        )
+        .join("  "),
+    )
+    .join("\n");
+}
+
+/** @throws Error if a count is not what it must be. */
+export async function benchCheck(args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      quick: { type: "boolean", default: false },
+      json: { type: "boolean", default: false },
+      rounds: { type: "string" },
+      explore: { type: "string" },
+    },
+  });
+  if (values.explore !== undefined) return exploreAlone(values.explore);
+  const hasSpin = isThere("spin") && isThere("gcc");
+  if (!hasSpin) console.error("spin or gcc is not installed: Coterie runs alone");
+  const folder = hasSpin ? mkdtempSync(join(tmpdir(), "coterie-bench-")) : null;
+  const comparisons: Comparison[] = [];
+  try {
+    for (const row of rows) {
+      if (values.quick && row.states > 1_000_000) continue;
+      const rounds = values.rounds === undefined ? (values.quick ? 1 : row.rounds) : Number(values.rounds);
+      comparisons.push(await compare(row, rounds, folder));
+    }
+  } finally {
+    if (folder !== null) rmSync(folder, { recursive: true });
+  }
+  if (values.json) console.log(JSON.stringify(comparisons, null, 2));
+  else console.log(`whole processes, seconds as median [min–max], the greatest resident set\n\n${table(comparisons)}`);
+  if (comparisons.some(({ isExact }) => !isExact)) throw new Error("expected the counts of the models, got others");
+}
+
+if (process.argv[1] === self) await benchCheck(process.argv.slice(2));

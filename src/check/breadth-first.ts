@@ -1,0 +1,151 @@
+/** The search for states, breadth first: each is expanded once, in the order in which they were found. */
+import type { Property, StateProperty, Vocabulary } from "../core/protocol.ts";
+import { requireNatural } from "./budgets.ts";
+import { Model, type ModelOptions } from "./model.ts";
+import { retrace, type Taken } from "./path.ts";
+import { Properties } from "./properties.ts";
+import { StateSpace } from "./state-space.ts";
+
+const DEFAULT_MAX_STATES = 100_000_000;
+/** After so many states, memory is looked at. */
+const WEIGH_EVERY = 1 << 13;
+/** About what a remembered handler run takes on the heap, with what it led to. */
+const BYTES_PER_HANDLER_RUN = 1_000;
+
+/** What ends a search early. */
+export interface Bounds {
+  /** Where this bound is hit and nothing was violated, the verdict is `unknown`. */
+  readonly maxStates?: number;
+  /** States that take more moves than this to reach are not looked at; likewise. */
+  readonly maxDepth?: number;
+  /** About how much memory states and remembered steps may take; likewise. */
+  readonly maxBytes?: number;
+}
+
+export interface Progress {
+  readonly states: number;
+  readonly transitions: number;
+  /** The number of transitions on the longest of the shortest paths so far. */
+  readonly depth: number;
+}
+
+export class BreadthFirst<V extends Vocabulary> implements Progress {
+  readonly model: Model<V>;
+  readonly properties: Properties<V>;
+  readonly space: StateSpace<V>;
+  readonly reached: { readonly property: StateProperty<V>; readonly state: number }[] = [];
+  transitions = 0;
+  depth = 0;
+  violated: Property<V> | null = null;
+  /** The state that was looked at last. */
+  last = 0;
+  /** Whether a bound on states, depth or memory has left something out. */
+  isCut = false;
+  readonly #maxStates: number;
+  readonly #maxDepth: number;
+  readonly #maxBytes: number;
+  readonly #parents = new Parents();
+  readonly #tuple: Int32Array;
+  /** Whether a property says something of single states. */
+  readonly #looks: boolean;
+  /** The state that is expanded next. */
+  #at = 0;
+  /** The first state of the layer below that which is being expanded. */
+  #layerEnd = 1;
+
+  constructor(options: ModelOptions<V> & Bounds, properties: readonly Property<V>[]) {
+    for (const name of ["maxStates", "maxDepth", "maxBytes"] as const) requireNatural(name, options[name]);
+    this.#maxStates = options.maxStates ?? DEFAULT_MAX_STATES;
+    this.#maxDepth = options.maxDepth ?? Number.POSITIVE_INFINITY;
+    this.#maxBytes = options.maxBytes ?? Number.POSITIVE_INFINITY;
+    this.model = new Model(options);
+    this.properties = new Properties(this.model, properties);
+    this.#looks = properties.some(({ when }) => when !== "leadsTo" && when !== "inTheEnd");
+    this.space = new StateSpace(this.model, (parent, words, at, hash) =>
+      this.depth < this.#maxDepth ? this.#arrive(parent, words, at, hash) : this.#peek(words, at, hash),
+    );
+    this.#tuple = this.model.initial();
+    this.model.represent(this.#tuple);
+    this.#look(this.space.add(this.#tuple));
+  }
+
+  get states(): number {
+    return this.space.size;
+  }
+
+  /** False if nothing is left to be expanded, or nothing more needs to be. */
+  expandNext(): boolean {
+    if (this.violated !== null || this.isCut) return false;
+    if (this.#at === this.#layerEnd) {
+      if (this.space.settle() || this.#at === this.space.size) return false;
+      this.depth += 1;
+      this.#layerEnd = this.space.size;
+    }
+    this.space.expand(this.#at);
+    this.#at += 1;
+    if (this.#at % WEIGH_EVERY === 0) this.isCut ||= this.#bytes > this.#maxBytes;
+    return true;
+  }
+
+  /** A shortest run to a state. */
+  path(state: number): Taken<V>[] {
+    const waypoints: { tuple: Int32Array }[] = [];
+    for (let id = state; id > 0; id = this.#parents.of(id)) {
+      const tuple = new Int32Array(this.model.width);
+      this.space.read(id, tuple);
+      waypoints.push({ tuple });
+    }
+    return retrace(this.model, waypoints.reverse());
+  }
+
+  get #bytes(): number {
+    return this.space.bytes + this.#parents.bytes + BYTES_PER_HANDLER_RUN * this.model.steps.handlerRuns;
+  }
+
+  #arrive(parent: number, words: Int32Array, at: number, hash: number): boolean {
+    this.transitions += 1;
+    const added = this.space.store.addPacked(words, at, hash);
+    if (added < 0) return false;
+    this.#parents.push(parent);
+    if (this.#looks) this.space.readPacked(words, at, this.#tuple);
+    this.#look(added);
+    this.isCut ||= this.space.size >= this.#maxStates;
+    return this.violated !== null || this.isCut;
+  }
+
+  /** Instead of arriving, at the greatest depth: what would be new is left out. */
+  #peek(words: Int32Array, at: number, hash: number): boolean {
+    this.isCut ||= this.space.store.findPacked(words, at, hash) < 0;
+    return this.isCut;
+  }
+
+  /** At the state whose tuple has been read. */
+  #look(state: number): void {
+    this.last = state;
+    if (!this.#looks) return;
+    this.violated = this.properties.violatedBy(this.#tuple);
+    for (const property of this.properties.foundIn(this.#tuple)) this.reached.push({ property, state });
+  }
+}
+
+const CHUNK = 1 << 16;
+
+/** For each state but the first, the state from which it was found, in chunks that growing does not copy. */
+class Parents {
+  readonly #chunks: Int32Array[] = [];
+  #size = 0;
+
+  get bytes(): number {
+    return 4 * CHUNK * this.#chunks.length;
+  }
+
+  push(parent: number): void {
+    const at = this.#size++ % CHUNK;
+    if (at === 0) this.#chunks.push(new Int32Array(CHUNK));
+    (this.#chunks.at(-1) as Int32Array)[at] = parent;
+  }
+
+  of(state: number): number {
+    return (this.#chunks[Math.floor((state - 1) / CHUNK)] as Int32Array)[(state - 1) % CHUNK] as number;
+  }
+}

@@ -1,0 +1,143 @@
+/** A counterexample as a trace like any other, which can be drawn, replayed, and gone on from. */
+import { canonical } from "../core/plain.ts";
+import type { MessageOf, NodeId, StateOf, Vocabulary } from "../core/protocol.ts";
+import type { LossReason, MessageId, TraceEntry } from "../trace/entry.ts";
+import type { TraceHeader } from "../trace/header.ts";
+import type { Exploration } from "./explore.ts";
+import type { ModelOptions } from "./model.ts";
+import type { Taken } from "./path.ts";
+
+export interface Counterexample<V extends Vocabulary> {
+  /** `at` is the number of the step, from 1; what was there before the first step is at 0. */
+  readonly entries: readonly TraceEntry<V>[];
+  /** For the header of a trace file. Null where nothing was violated. */
+  readonly violation: TraceHeader["violation"];
+}
+
+type Found<V extends Vocabulary> = Pick<Exploration<V>, "property" | "path" | "loop">;
+
+/** The run that an exploration found, as a trace: every message has one id where it is sent and where it arrives. */
+export function counterexample<V extends Vocabulary>(options: ModelOptions<V>, found: Found<V>): Counterexample<V> {
+  const { property, path, loop } = found;
+  const scribe = new Scribe(options);
+  const begins = path.map((taken, i) => scribe.write(i + 1, taken));
+  const violation =
+    property === null
+      ? null
+      : { property: property.name, claim: property.claim, loopFrom: loop === null ? null : (begins[loop] ?? null) };
+  return { entries: scribe.entries, violation };
+}
+
+interface Letter<V extends Vocabulary> {
+  readonly id: MessageId;
+  readonly from: NodeId;
+  readonly to: NodeId;
+  readonly message: MessageOf<V>;
+}
+
+/** Writes down a run step by step. It knows who is up and which messages are on their way, so as to name them. */
+class Scribe<V extends Vocabulary> {
+  readonly entries: TraceEntry<V>[] = [];
+  #letters: Letter<V>[] = [];
+  readonly #up = new Set<NodeId>();
+  readonly #lives = new Map<NodeId, number>();
+  readonly #pictures = new Map<NodeId, string>();
+  #sent = 0;
+  #at = 0;
+
+  constructor(private readonly options: ModelOptions<V>) {
+    if (options.begin !== "idle") return;
+    for (const node of options.nodes) {
+      this.#live(node);
+      this.#add({ at: 0, node, kind: "start", idle: true });
+    }
+  }
+
+  /** The index of the step's first entry. */
+  write(at: number, taken: Taken<V>): number {
+    this.#at = at;
+    const first = this.entries.length;
+    const { node } = taken.move;
+    this.#deed(taken.move);
+    for (const { label, option } of taken.choices) this.#add({ at, node, kind: "choice", label, option });
+    for (const { to, message } of taken.sends) this.#send(node, to, message);
+    for (const event of taken.events) this.#add({ at, node, kind: "event", event });
+    this.#picture(node, taken.states[this.options.nodes.indexOf(node)] ?? null);
+    return first;
+  }
+
+  #deed(move: Taken<V>["move"]): void {
+    const at = this.#at;
+    const { node } = move;
+    switch (move.kind) {
+      case "start":
+        this.#live(node);
+        return this.#add({ at, node, kind: "start" });
+      case "crash":
+        return this.#crash(node);
+      case "timeout":
+        return this.#add({ at, node, kind: "timeout", timer: move.timer });
+      case "command":
+        return this.#add({ at, node, kind: "command", command: move.command });
+      case "receive":
+      case "duplicate":
+      case "lose":
+        return this.#end(this.#letterTo(node, move.from, move.message), move.kind);
+    }
+  }
+
+  #end(letter: Letter<V>, how: "receive" | "duplicate" | "lose"): void {
+    const { id, from, to, message } = letter;
+    if (how !== "duplicate") this.#letters = this.#letters.filter((other) => other !== letter);
+    if (how === "lose") this.#lose(letter, "dropped");
+    else this.#add({ at: this.#at, node: to, kind: "receive", id, from, message });
+  }
+
+  #live(node: NodeId): void {
+    this.#up.add(node);
+    this.#lives.set(node, (this.#lives.get(node) ?? 0) + 1);
+  }
+
+  #crash(node: NodeId): void {
+    const remains = this.options.journal === "lost" ? { journal: [] } : {};
+    this.#up.delete(node);
+    this.#pictures.delete(node);
+    this.#add({ at: this.#at, node, kind: "crash", ...remains });
+    for (const letter of this.#letters.filter(({ to }) => to === node)) this.#lose(letter, "crashed");
+    this.#letters = this.#letters.filter(({ to }) => to !== node);
+  }
+
+  #send(from: NodeId, to: NodeId, message: MessageOf<V>): void {
+    const letter = { id: `${from}-${to}-${this.#lives.get(from) ?? 0}-${++this.#sent}`, from, to, message };
+    this.#add({ at: this.#at, node: from, kind: "send", id: letter.id, to, message });
+    const waits = this.options.begin === "together" && !this.#lives.has(to);
+    if (this.#up.has(to) || waits) this.#letters.push(letter);
+    else this.#lose(letter, "crashed");
+  }
+
+  /** Whoever is down loses what was meant for it; on its way a message is lost by its sender's link. */
+  #lose({ id, from, to }: Letter<V>, why: LossReason): void {
+    this.#add({ at: this.#at, node: why === "crashed" ? to : from, kind: "lost", id, to, why });
+  }
+
+  /** The oldest that is equal: where links keep their order, that is the one which the checker delivers. */
+  #letterTo(node: NodeId, sender: NodeId, message: MessageOf<V>): Letter<V> {
+    const text = canonical(message);
+    return this.#letters.find(
+      ({ from, to, message: other }) => from === sender && to === node && canonical(other) === text,
+    ) as Letter<V>;
+  }
+
+  #picture(node: NodeId, state: StateOf<V> | null): void {
+    if (state === null) return;
+    const view = this.options.protocol.view(state, node);
+    const text = canonical(view);
+    if (this.#pictures.get(node) === text) return;
+    this.#pictures.set(node, text);
+    this.#add({ at: this.#at, node, kind: "view", view, state });
+  }
+
+  #add(entry: TraceEntry<V>): void {
+    this.entries.push(entry);
+  }
+}

@@ -1,0 +1,67 @@
+import { describe, expect, it } from "vitest";
+import { bully } from "../protocols/election/bully.ts";
+import { changRoberts } from "../protocols/election/chang-roberts.ts";
+import { usedMutex } from "../protocols/mutex/parts/user.ts";
+import { ricartAgrawala } from "../protocols/mutex/ricart-agrawala.ts";
+import { coverage } from "./coverage.ts";
+import { explore } from "./explore.ts";
+
+const ring = { nodes: [0, 1, 2], network: "fifo", timers: "free", begin: "idle" } as const;
+
+describe("coverage", () => {
+  it("tells in how many ways each handler ended", () => {
+    const seen = coverage(changRoberts());
+    explore({ ...ring, protocol: seen.protocol, asks: () => [{ type: "call" as const }] });
+    const { handlers, never } = seen.report();
+    expect(never).toEqual([]);
+    expect(
+      Object.fromEntries(handlers.map(({ handler, endings }) => [handler, endings.map(({ what }) => what)])),
+    ).toEqual({
+      "receive election": expect.arrayContaining([
+        "sends election, changes its state",
+        "does nothing",
+        "says elected, sends elected, changes its state",
+      ]),
+      "receive elected": expect.arrayContaining(["says elected, sends elected, changes its state", "does nothing"]),
+      "command call": expect.arrayContaining(["sends election, changes its state", "does nothing"]),
+    });
+  });
+
+  it("names the handlers that the search never reached", () => {
+    const seen = coverage(bully());
+    explore({ ...ring, timers: "synchronous", protocol: seen.protocol, asks: () => [{ type: "call" as const }] });
+    expect(seen.report().never).toEqual([
+      "start",
+      "receive resign",
+      "receive inquire",
+      "timeout answer",
+      "timeout coordinator",
+      "command suspect",
+      "command restore",
+      "command resign",
+      "command stand",
+    ]);
+  });
+
+  it("looks into the parts of an assembly", () => {
+    const seen = coverage(usedMutex(ricartAgrawala));
+    const use = { type: "user" as const, body: { type: "use" as const, entries: 1 } };
+    const explored = explore({ ...ring, protocol: seen.protocol, asks: () => [use] });
+    const { handlers, never } = seen.report();
+    expect(explored.verdict).toBe("holds");
+    expect(handlers.map(({ handler }) => handler)).toContain("receive mutex.reply");
+    expect(handlers.map(({ handler }) => handler)).toContain("command user.use");
+    expect(never).toEqual(["timeout user.rest"]); // With one entry each nobody rests between two.
+  });
+
+  it("changes nothing: the same states, the same verdict", () => {
+    const asks = (): { type: "call" }[] => [{ type: "call" }];
+    const bare = explore({ ...ring, protocol: changRoberts(), asks });
+    const watched = explore({ ...ring, protocol: coverage(changRoberts()).protocol, asks });
+    expect([watched.verdict, watched.states, watched.transitions]).toEqual([
+      bare.verdict,
+      bare.states,
+      bare.transitions,
+    ]);
+  });
+});

@@ -1,0 +1,165 @@
+/**
+ * What a search has tried of a protocol: which handlers ran, and in how many ways each of them ended. A way to end is
+ * what can be seen from outside: what kinds of effects there were, on whom, and whether the state changed; two branches
+ * that do the same count as one. A protocol is watched by running it in a coat, so any driver will do.
+ */
+import { canonical } from "../core/plain.ts";
+import type { Context, Protocol, Tagged, Vocabulary } from "../core/protocol.ts";
+import type { ShapeNode } from "../core/shape.ts";
+
+export interface Coverage<V extends Vocabulary> {
+  /** Runs like the protocol that was given, and notes what happens. */
+  readonly protocol: Protocol<V>;
+  report(): CoverageReport;
+}
+
+export interface CoverageReport {
+  /** In the order of the protocol's tables. */
+  readonly handlers: readonly HandlerCoverage[];
+  /** Handlers that never ran. Commands of an assembly's parts are left out: wires give them within other handlers. */
+  readonly never: readonly string[];
+}
+
+export interface HandlerCoverage {
+  /** Such as `start`, `receive election`, `timeout answer`, `command call`, `replay promised`. */
+  readonly handler: string;
+  /** How often it ran. Explorations remember what a handler did, so this is the number of different situations. */
+  readonly runs: number;
+  /** The ways in which it ended, the most frequent first. */
+  readonly endings: readonly Ending[];
+}
+
+export interface Ending {
+  /** Such as `sends answer, arms coordinator, changes its state`. */
+  readonly what: string;
+  readonly runs: number;
+}
+
+type Table = (typeof tables)[number];
+const tables = ["receive", "timeout", "command", "replay"] as const;
+type Handler = (state: object, ...rest: unknown[]) => void;
+type Handlers = Readonly<Record<string, Handler>>;
+type Bare = { readonly [T in Table]?: Handlers } & {
+  readonly start?: Handler;
+  readonly shapes: Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, ShapeNode>>>>>>;
+};
+
+export function coverage<V extends Vocabulary>(protocol: Protocol<V>): Coverage<V> {
+  const bare = protocol as unknown as Bare;
+  const seen = new Map<string, Map<string, number>>();
+
+  /** The same handler, noting under its name what it does. The context comes last, if there is one. */
+  const watched =
+    (table: string, name: string, handle: Handler): Handler =>
+    (state, ...rest) => {
+      const effects: string[] = [];
+      const before = canonical(state);
+      const given = rest.at(-1);
+      const hasContext = table !== "replay" && given !== undefined;
+      handle(state, ...(hasContext ? [...rest.slice(0, -1), watching(given as Context<Vocabulary>, effects)] : rest));
+      if (canonical(state) !== before) effects.push("changes its state");
+      const content = table === "receive" ? rest[1] : table === "command" || table === "replay" ? rest[0] : null;
+      const handler = [table, name === "" ? [] : nameOf(name, content as Tagged | null)].flat().join(" ");
+      const what = [...new Set(effects)].join(", ") || "does nothing";
+      const endings = seen.get(handler) ?? new Map<string, number>();
+      seen.set(handler, endings.set(what, (endings.get(what) ?? 0) + 1));
+    };
+  const coat = (table: Table): object =>
+    bare[table] === undefined
+      ? {}
+      : {
+          [table]: Object.fromEntries(
+            Object.entries(bare[table]).map(([name, handle]) => [name, watched(table, name, handle)]),
+          ),
+        };
+
+  return {
+    protocol: {
+      ...protocol,
+      ...Object.assign({}, ...tables.map(coat)),
+      ...(bare.start === undefined ? {} : { start: watched("start", "", bare.start) }),
+    } as Protocol<V>,
+    report() {
+      const all = handlersOf(bare);
+      const handlers = [...new Set([...all, ...seen.keys()])].flatMap((handler) => {
+        const endings = [...(seen.get(handler) ?? [])].map(([what, runs]) => ({ what, runs }));
+        const runs = endings.reduce((sum, ending) => sum + ending.runs, 0);
+        return runs === 0 ? [] : [{ handler, runs, endings: endings.sort((a, b) => b.runs - a.runs) }];
+      });
+      return { handlers, never: all.filter((handler) => !seen.has(handler)) };
+    },
+  };
+}
+
+/** A context that passes everything on and keeps the kinds of effects. */
+function watching(ctx: Context<Vocabulary>, effects: string[]): Context<Vocabulary> {
+  const note = (what: string): void => void effects.push(what);
+  return {
+    self: ctx.self,
+    peers: ctx.peers,
+    send(to, message) {
+      note(`sends ${phrase(message)}`);
+      ctx.send(to, message);
+    },
+    broadcast(message) {
+      note(`sends ${phrase(message)} to all`);
+      ctx.broadcast(message);
+    },
+    setTimer(timer, duration) {
+      note(`arms ${timer}`);
+      ctx.setTimer(timer, duration);
+    },
+    cancelTimer(timer) {
+      note(`disarms ${timer}`);
+      ctx.cancelTimer(timer);
+    },
+    persist(record) {
+      note(`journals ${phrase(record)}`);
+      ctx.persist(record);
+    },
+    compact(record) {
+      note(`compacts to ${phrase(record)}`);
+      ctx.compact(record);
+    },
+    emit(event) {
+      note(`says ${phrase(event)}`);
+      ctx.emit(event);
+    },
+    choose: (label, options) => ctx.choose(label, options),
+  };
+}
+
+const phrase = (content: Tagged): string => nameOf(content.type, content);
+
+/** What a part of an assembly says goes by the part's name and its own. */
+function nameOf(name: string, content: (Tagged & { body?: Tagged }) | null): string {
+  const inside = content?.body?.type;
+  return inside === undefined ? name : `${name}.${inside}`;
+}
+
+/** Every handler by its name, from the tables, and for parts of assemblies from the shapes. */
+function handlersOf(bare: Bare): string[] {
+  const shapesOf: Readonly<Record<Table, string | null>> = {
+    receive: "message",
+    timeout: null,
+    command: "command",
+    replay: "record",
+  };
+  const hasParts = tables.some((table) =>
+    Object.values(bare.shapes[shapesOf[table] ?? ""] ?? {}).some((fields) => insideOf(fields) !== null),
+  );
+  const inTables = tables.flatMap((table) =>
+    Object.keys(bare[table] ?? {}).flatMap((name) => {
+      const parts = insideOf(bare.shapes[shapesOf[table] ?? ""]?.[name]);
+      if (parts === null) return [`${table} ${name}`];
+      return table === "command" ? [] : parts.map((part) => `${table} ${name}.${part}`);
+    }),
+  );
+  // An assembly always has a start, whether or not any of its parts has.
+  return bare.start === undefined || hasParts ? inTables : ["start", ...inTables];
+}
+
+/** The types that a part's messages, commands or records have; null where there is no part. */
+function insideOf(fields: Readonly<Record<string, ShapeNode>> | undefined): string[] | null {
+  return fields?.body?.kind === "variants" ? Object.keys(fields.body.variants) : null;
+}

@@ -1,0 +1,171 @@
+/**
+ * Promises about runs as a whole: `leadsTo` and `inTheEnd`. They are broken by a run that goes on for ever, so by a loop
+ * of the state graph, or by one that stops. The search looks for a strongly connected component in which a promise stays
+ * open and a run may stay without being unfair to anybody.
+ */
+import type { NodeId, Property, Vocabulary } from "../core/protocol.ts";
+import { components } from "./components.ts";
+import { Component, type Graph, isTimer, rests } from "./fairness.ts";
+import type { Move } from "./model.ts";
+import type { Waypoint } from "./path.ts";
+import { TupleWorld } from "./properties.ts";
+import { roundFrom, stemTo } from "./round.ts";
+
+export interface Lasso<V extends Vocabulary> {
+  readonly property: Property<V>;
+  /** The stem, then one round of the loop. */
+  readonly waypoints: readonly Waypoint<V>[];
+  /** Where the loop begins; the number of waypoints for a run that stops. */
+  readonly loop: number;
+}
+
+/** Of a promise to one node, or to all, in a state: may stay open there; begins to be open there; is not kept there. */
+const OPEN = 1;
+const BEGINS = 2;
+const BROKEN = 4;
+
+const ASK_EVERY = 1 << 13;
+
+/**
+ * A run that breaks one of the promises; null if there is none in the graph, which says nothing about what the graph
+ * leaves out. `mayGoOn` is asked now and then; after false the answer is `stopped`.
+ */
+export function lasso<V extends Vocabulary>(
+  graph: Graph<V>,
+  properties: readonly Property<V>[],
+  mayGoOn: () => boolean,
+): Lasso<V> | "stopped" | null {
+  for (const property of properties) {
+    const nodes = property.when === "leadsTo" ? graph.model.options.nodes : property.when === "inTheEnd" ? [null] : [];
+    for (const node of nodes) {
+      const flags = flagsOf(graph, property, node);
+      const component = fairComponent(graph, flags, mayGoOn);
+      if (component === "stopped") return component;
+      if (component !== null) return { property, ...wayAround(component, flags) };
+    }
+  }
+  return null;
+}
+
+function flagsOf<V extends Vocabulary>(
+  { model, size, read }: Graph<V>,
+  property: Property<V>,
+  node: NodeId | null,
+): Uint8Array {
+  const flags = new Uint8Array(size);
+  const tuple = new Int32Array(model.width);
+  const view = new TupleWorld(model);
+  for (let state = 0; state < size; state++) {
+    read(state, tuple);
+    const world = view.of(tuple);
+    if (property.when !== "leadsTo") flags[state] = OPEN | BEGINS | (property.holds(world) ? 0 : BROKEN);
+    else if (world.alive.includes(node as NodeId) && !property.holds(world, node as NodeId))
+      flags[state] = OPEN | BROKEN | (property.given(world, node as NodeId) ? BEGINS : 0);
+  }
+  return flags;
+}
+
+/** Of the components in which the promise stays broken fairly, the one whose first state was found first. */
+function fairComponent<V extends Vocabulary>(
+  graph: Graph<V>,
+  flags: Uint8Array,
+  mayGoOn: () => boolean,
+): Component<V> | "stopped" | null {
+  const { model, size, read, find } = graph;
+  const tuple = new Int32Array(model.width);
+  const isBroken = (members: readonly number[]): boolean =>
+    members.some((state) => ((flags[state] as number) & BROKEN) !== 0);
+  /** States with a way back to themselves that is one transition long. */
+  const circular = new Set<number>();
+  let best: Component<V> | null = null;
+  let bestFirst = size;
+  let asked = 0;
+  let isStopped = false;
+
+  function successors(state: number): number[] {
+    const found: number[] = [];
+    if (++asked % ASK_EVERY === 0) isStopped ||= !mayGoOn();
+    if (isStopped) return found;
+    read(state, tuple);
+    model.expand(tuple, () => {
+      const next = find(model.next);
+      if (next >= 0 && ((flags[next] as number) & OPEN) !== 0) found.push(next);
+      if (next === state) circular.add(state);
+      return false;
+    });
+    return found;
+  }
+
+  components(size, having(flags, OPEN | BEGINS), successors, (members) => {
+    if (isStopped) return false;
+    const first = members.length === 1 ? (members[0] as number) : members.reduce((a, b) => Math.min(a, b));
+    if (first > bestFirst || !isBroken(members)) return true;
+    const isLoop = members.length > 1 || circular.has(first);
+    if (!isLoop && !rests(graph, first)) return true;
+    const part = fairPart(new Component(graph, members), isBroken);
+    if (part !== null) [best, bestFirst] = [part, first];
+    return true;
+  });
+  return isStopped ? "stopped" : best;
+}
+
+function* having(flags: Uint8Array, wanted: number): Iterable<number> {
+  for (let state = 0; state < flags.length; state++) if (((flags[state] as number) & wanted) === wanted) yield state;
+}
+
+/**
+ * The component, or a smaller one within it, such that a run may stay for ever; null if there is none. A timer that stays
+ * armed runs out where it may, so a run in which it does not keeps away from there.
+ */
+function fairPart<V extends Vocabulary>(
+  component: Component<V>,
+  isBroken: (members: readonly number[]) => boolean,
+): Component<V> | null {
+  const neglected = component.neglected();
+  if (neglected.length === 0) return component;
+  if (!neglected.every(isTimer)) return null;
+  const left = component.members.filter((member) => !neglected.some((timer) => component.isPossible(timer, member)));
+  const places = new Map(left.map((member, place) => [member, place]));
+  const successors = (place: number): number[] =>
+    component.inside(left[place] as number).flatMap(({ to }) => places.get(to) ?? []);
+  let found: Component<V> | null = null;
+  components(left.length, left.keys(), successors, (part) => {
+    const members = part.map((place) => left[place] as number);
+    const isLoop = part.length > 1 || successors(part[0] as number).includes(part[0] as number);
+    if (isLoop && isBroken(members)) found = fairPart(new Component(component.graph, members), isBroken);
+    return found === null;
+  });
+  return found;
+}
+
+/** A run into the component and once around. */
+function wayAround<V extends Vocabulary>(
+  component: Component<V>,
+  flags: Uint8Array,
+): { waypoints: Waypoint<V>[]; loop: number } {
+  const has = (state: number, flag: number): boolean => ((flags[state] as number) & flag) !== 0;
+  const advance = (state: number, phase: number): number =>
+    has(state, BEGINS) || (phase === 1 && has(state, OPEN)) ? 1 : 0;
+  const { graph } = component;
+  const stem = stemTo(graph, advance, (state) => component.has(state) && has(state, BROKEN));
+  const round = roundFrom(component, stem.at(-1) ?? 0);
+  const tupleOf = (state: number): Int32Array => {
+    const tuple = new Int32Array(graph.model.width);
+    graph.read(state, tuple);
+    return tuple;
+  };
+  const waypoints = [
+    ...stem.map((state) => ({ tuple: tupleOf(state) })),
+    ...round.map(({ to, move }) => ({ tuple: tupleOf(to), isRight: (other: Move<V>) => isAlike(move, other) })),
+  ];
+  return { waypoints, loop: stem.length };
+}
+
+/** Whether two moves differ in nothing but what is in a message. */
+function isAlike<V extends Vocabulary>(a: Move<V>, b: Move<V>): boolean {
+  const of = (move: Move<V>): string => {
+    const more = "message" in move ? [move.from, move.message.type] : "timer" in move ? [move.timer] : [];
+    return [move.node, move.kind, ...more].join(" ");
+  };
+  return of(a) === of(b);
+}

@@ -1,0 +1,66 @@
+/** A way through the state space as a run: the moves, what each led to, and the states in between. */
+import type { EventOf, MessageOf, NodeId, StateOf, Vocabulary } from "../core/protocol.ts";
+import type { Outcome } from "./local-steps.ts";
+import type { Model, Move } from "./model.ts";
+
+/** A move of a counterexample, and what it led to. */
+export interface Taken<V extends Vocabulary> {
+  readonly move: Move<V>;
+  /** What the node sent, in that order. */
+  readonly sends: readonly { readonly to: NodeId; readonly message: MessageOf<V> }[];
+  readonly events: readonly EventOf<V>[];
+  /** What the checker picked for each `ctx.choose`, in that order. */
+  readonly choices: readonly { readonly label: string; readonly option: unknown }[];
+  /** The states of the nodes afterwards, in the order of `nodes`; null for a node that is down. */
+  readonly states: readonly (StateOf<V> | null)[];
+}
+
+/** A state on the way, and which move leads to it, where that counts. */
+export interface Waypoint<V extends Vocabulary> {
+  readonly tuple: Int32Array;
+  readonly isRight?: (move: Move<V>) => boolean;
+}
+
+/**
+ * The run that goes from the initial state through the states that `waypoints` stand for, in their order. It starts
+ * from the initial state itself, so where states are taken for one it is a run that can happen, ids and all.
+ */
+export function retrace<V extends Vocabulary>(model: Model<V>, waypoints: readonly Waypoint<V>[]): Taken<V>[] {
+  const at = model.initial();
+  const arrived = new Int32Array(model.width);
+  const standIn = new Int32Array(model.width);
+  return waypoints.map(({ tuple, isRight = () => true }) => {
+    let taken: Taken<V> | null = null;
+    model.expandPlainly(at, (move, outcome) => {
+      standIn.set(model.next);
+      model.represent(standIn);
+      if (!standIn.every((value, k) => value === tuple[k]) || !isRight(move())) return false;
+      arrived.set(model.next);
+      taken = takenOf(model, move(), outcome, arrived);
+      return true;
+    });
+    at.set(arrived);
+    return taken as unknown as Taken<V>;
+  });
+}
+
+/** What a move led to. @param after the state afterwards */
+export function takenOf<V extends Vocabulary>(
+  model: Model<V>,
+  move: Move<V>,
+  outcome: Outcome<V> | null,
+  after: Int32Array,
+): Taken<V> {
+  const { nodes } = model.options;
+  const { locals, messages } = model.steps;
+  return {
+    move,
+    sends: (outcome?.sends ?? []).map(({ to, parcel }) => ({
+      to: nodes[to] as NodeId,
+      message: messages.valueOf(model.network.parcelOf(parcel).message),
+    })),
+    events: outcome?.events ?? [],
+    choices: outcome?.choices ?? [],
+    states: nodes.map((_, i) => locals.valueOf(after[i] as number).state),
+  };
+}

@@ -1,0 +1,178 @@
+import { describe, expect, it } from "vitest";
+import { canonical } from "../../core/plain.ts";
+import type { Protocol, StateProperty } from "../../core/protocol.ts";
+import { natural } from "../../core/shape.ts";
+import { type Bully, bully } from "../../protocols/election/bully.ts";
+import { changRoberts } from "../../protocols/election/chang-roberts.ts";
+import { type UsedMutex, usedMutex } from "../../protocols/mutex/parts/user.ts";
+import { type RicartAgrawala, ricartAgrawala } from "../../protocols/mutex/ricart-agrawala.ts";
+import { explore } from "../explore.ts";
+import type { ModelOptions } from "../model.ts";
+import { ringModel } from "../models/chang-roberts.ts";
+import { mutexModel } from "../models/ricart-agrawala.ts";
+import { Replayer } from "../shrink/replay.ts";
+import { exploreDepthFirst } from "./dfs.ts";
+import { strategies } from "./schedulers.ts";
+import { type WalkProgress, walk } from "./walks.ts";
+
+/** Bully where delays have no bound: known to end with two leaders. */
+const hasty: ModelOptions<Bully> = {
+  protocol: bully(),
+  nodes: [0, 1, 2],
+  network: "bag",
+  timers: "free",
+  begin: "down",
+};
+
+const use = { type: "user" as const, body: { type: "use" as const, entries: 1 } };
+/** A node that never comes back leaves the others waiting for its reply. */
+const bereft: ModelOptions<UsedMutex<RicartAgrawala>> = {
+  protocol: usedMutex(ricartAgrawala),
+  nodes: [0, 1, 2],
+  network: "fifo",
+  timers: "free",
+  begin: "idle",
+  asks: () => [use],
+  crashes: 1,
+};
+const noStarvation = bereft.protocol.properties.filter(({ name }) => name === "mutex: ME2 no starvation");
+
+/** Each node draws a number, says it and adds what it hears, which may get lost or come twice. */
+type Adding = { state: { sum: number }; message: { type: "told"; number: number }; command: { type: "draw" } };
+const adding = (property: StateProperty<Adding>): ModelOptions<Adding> => ({
+  protocol: {
+    name: "adding",
+    init: () => ({ sum: 0 }),
+    receive: {
+      told(state, _from, { number }) {
+        state.sum += number;
+      },
+    },
+    command: {
+      draw(_state, _command, ctx) {
+        ctx.broadcast({ type: "told", number: ctx.choose("number", [1, 10]) });
+      },
+    },
+    shapes: { message: { told: { number: natural } }, command: { draw: {} } },
+    source: "none",
+    assumes: [],
+    properties: [property],
+    costs: [],
+    view: () => ({ role: "adder" }),
+  } satisfies Protocol<Adding>,
+  nodes: [0, 1],
+  network: "bag",
+  timers: "free",
+  begin: "idle",
+  asks: () => [{ type: "draw" }],
+  losses: 1,
+  duplications: 1,
+  crashes: 1,
+});
+
+const sums = (world: { alive: readonly number[]; state(node: number): { sum: number } }): string =>
+  canonical(world.alive.map((node) => [node, world.state(node).sum]));
+
+describe.each(strategies)("random search: %s", (strategy) => {
+  it("replays a run from its seed and number, whatever ran before", () => {
+    const found = walk({ ...hasty, strategy, seed: 5 });
+    expect([found.verdict, found.property?.name]).toEqual(["violated", "E1 safety"]);
+    const replayed = walk({ ...hasty, strategy, seed: 5, firstRun: found.violatingRun ?? -1, runs: 1 });
+    expect(replayed).toMatchObject({ verdict: "violated", runs: 1, violatingRun: found.violatingRun });
+    expect(replayed.path).toEqual(found.path);
+    const others = [6, 7, 8].map((seed) => canonical(walk({ ...hasty, strategy, seed }).path));
+    expect(new Set([canonical(found.path), ...others]).size).toBeGreaterThan(1);
+  });
+
+  it("ends with a run of the model", () => {
+    const { path, property } = walk({ ...hasty, strategy, seed: 5 });
+    if (property === null) throw new Error("expected a violation");
+    expect(new Replayer(hasty, property).replay(path)).toEqual(path);
+  });
+
+  it("comes everywhere in the end, and nowhere else", () => {
+    const visit = (seen: Set<string>): ModelOptions<Adding> =>
+      adding({ name: "seen", claim: "", when: "always", holds: (world) => seen.add(sums(world)).size > 0 });
+    const [all, some] = [new Set<string>(), new Set<string>()];
+    expect(explore(visit(all)).verdict).toBe("holds");
+    expect(walk({ ...visit(some), strategy, seed: 1, runs: 4_000 }).verdict).toBe("unknown");
+    expect([...some].sort()).toEqual([...all].sort());
+  });
+
+  it("sees that a run rests with a promise open", () => {
+    const { verdict, property, loop, path } = walk({ ...bereft, strategy, seed: 1, properties: noStarvation });
+    expect([verdict, property?.name, loop]).toEqual(["violated", "mutex: ME2 no starvation", path.length]);
+    expect(path.map(({ move }) => move.kind)).toContain("crash");
+    expect(walk({ ...bereft, crashes: 0, strategy, seed: 1, runs: 300, properties: noStarvation }).verdict).toBe(
+      "unknown",
+    );
+  });
+
+  it("shows how what sometimes happens came about", () => {
+    const twice = { name: "twice", claim: "", when: "sometimes" as const };
+    const options = adding({ ...twice, holds: ({ alive, state }) => alive.some((node) => state(node).sum === 20) });
+    const { witnesses, verdict } = walk({ ...options, strategy, seed: 1 });
+    expect(verdict).toBe("unknown");
+    expect(witnesses.map(({ property }) => property.name)).toEqual(["twice"]);
+    expect(witnesses[0]?.path.map(({ move }) => move.kind)).toContain("duplicate");
+    expect(witnesses[0]?.path.at(-1)?.states).toContainEqual({ sum: 20 });
+  });
+
+  it("stops when it is told to, and never claims that a property holds", () => {
+    const stopped = walk({
+      ...ringModel(5),
+      strategy,
+      seed: 1,
+      mayGoOn: ({ runs }: WalkProgress) => runs < 7,
+    } as never);
+    expect(stopped).toMatchObject({ verdict: "unknown", runs: 7 });
+    const short = walk({ ...ringModel(5), strategy, seed: 1, runs: 3, stepsPerRun: 4 } as never);
+    expect(short).toMatchObject({ verdict: "unknown", runs: 3, depth: 4, transitions: 12 });
+  });
+});
+
+describe("depth-first search", () => {
+  it.each([
+    ["Chang–Roberts, 8 nodes", ringModel(8)],
+    ["Ricart–Agrawala, 3 nodes", mutexModel(3, 1)],
+    ["adding", adding({ name: "any", claim: "", when: "always", holds: () => true })],
+    [
+      "Chang–Roberts with its promises",
+      { ...hasty, protocol: changRoberts(), network: "fifo", begin: "idle", asks: () => [{ type: "call" }] } as const,
+    ],
+  ])("visits what breadth-first search visits: %s", (_name, options) => {
+    const [{ states, transitions }, deep] = [explore(options as never), exploreDepthFirst(options as never)];
+    expect(deep).toMatchObject({ verdict: "holds", states, transitions });
+  });
+
+  it("shows a run of the model, which may be long", () => {
+    const { verdict, property, path } = exploreDepthFirst({ ...hasty, maxDepth: 40 });
+    expect([verdict, property?.name]).toEqual(["violated", "E1 safety"]);
+    if (property === null) return;
+    expect(new Replayer(hasty, property).replay(path)).toEqual(path);
+    expect(path.length).toBeGreaterThanOrEqual(explore(hasty).path.length);
+  });
+
+  it("sees that a run rests with a promise open", () => {
+    const { property, loop, path } = exploreDepthFirst({ ...bereft, properties: noStarvation });
+    expect([property?.name, loop]).toEqual(["mutex: ME2 no starvation", path.length]);
+  });
+
+  it("a bound that is hit makes the verdict unknown, never a pass", () => {
+    const ring = ringModel(8) as unknown as ModelOptions<Bully>;
+    expect(exploreDepthFirst({ ...ring, maxStates: 100 })).toMatchObject({ verdict: "unknown", states: 100 });
+    expect(exploreDepthFirst({ ...ring, maxDepth: 10 })).toMatchObject({ verdict: "unknown", depth: 10 });
+    expect(exploreDepthFirst({ ...ringModel(10), mayGoOn: () => false }).verdict).toBe("unknown");
+  });
+
+  it("what sometimes happens is shown, and what never does is a violation", () => {
+    const happens = (sum: number): ModelOptions<Adding> => {
+      const holds: StateProperty<Adding>["holds"] = ({ alive, state }) => alive.some((node) => state(node).sum === sum);
+      return adding({ name: `a sum of ${sum}`, claim: "", when: "sometimes", holds });
+    };
+    const found = exploreDepthFirst(happens(20));
+    expect([found.verdict, found.witnesses.length]).toEqual(["holds", 1]);
+    expect(found.witnesses[0]?.path.at(-1)?.states).toContainEqual({ sum: 20 });
+    expect(exploreDepthFirst(happens(11))).toMatchObject({ verdict: "violated", witnesses: [] });
+  });
+});

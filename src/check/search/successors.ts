@@ -1,0 +1,111 @@
+/**
+ * What may happen next in a state, each move with a number that depends on what happens and not on the order in which
+ * the model lists it: a strategy that goes by these numbers makes the same run of the same seed whatever ran before.
+ * Handlers run for the move that is taken alone.
+ */
+import { hash } from "../../core/plain.ts";
+import type { NodeId, Vocabulary } from "../../core/protocol.ts";
+import type { Outcome } from "../local-steps.ts";
+import type { Model, Move } from "../model.ts";
+
+/** One way in which a move can end; several where the handler chooses. */
+export interface Way<V extends Vocabulary> {
+  readonly tuple: Int32Array;
+  readonly outcome: Outcome<V> | null;
+}
+
+export class Successors<V extends Vocabulary> {
+  count = 0;
+  readonly moves: Move<V>[] = [];
+  /** 32 bits each. */
+  readonly identities: number[] = [];
+  /** Whether something is bound to happen: anything but a fault and a recovery, what bounds cut off included. */
+  isBound = false;
+  #tuple: Int32Array = new Int32Array(0);
+  readonly #contents = new WeakMap<object, number>();
+  readonly #words = new Map<string, number>();
+
+  constructor(private readonly model: Model<V>) {}
+
+  /** Looks at a state, which must stay as it is until the next is looked at. */
+  gather(tuple: Int32Array): void {
+    const { model } = this;
+    this.#tuple = tuple;
+    this.count = 0;
+    this.isBound = false;
+    const wasCut = model.isCut;
+    model.isCut = false;
+    model.expandWanted(tuple, this.#note, nothing);
+    this.isBound ||= model.isCut;
+    model.isCut ||= wasCut;
+  }
+
+  /** The ways in which a move can end. None if a bound cuts it off, which takes it from the list. */
+  waysOf(at: number): Way<V>[] {
+    const ways: Way<V>[] = [];
+    let index = 0;
+    const { next } = this.model;
+    this.model.expandWanted(
+      this.#tuple,
+      () => index++ === at,
+      (_move, outcome) => {
+        ways.push({ tuple: next.slice(), outcome });
+        return false;
+      },
+    );
+    return ways;
+  }
+
+  readonly #note = (move: Move<V>): boolean => {
+    const at = this.count++;
+    this.moves[at] = move;
+    this.identities[at] = this.#identityOf(move);
+    this.isBound ||= !isFault(move) && !(move.kind === "start" && this.#hasCrashed(move.node));
+    return false;
+  };
+
+  #hasCrashed(node: NodeId): boolean {
+    const { options, steps } = this.model;
+    return steps.locals.valueOf(this.#tuple[options.nodes.indexOf(node)] as number).status === "crashed";
+  }
+
+  #identityOf(move: Move<V>): number {
+    const who = mix(this.#wordOf(move.kind), move.node);
+    if ("message" in move) return mix(mix(who, move.from), this.#contentOf(move.message));
+    if ("command" in move) return mix(who, this.#contentOf(move.command));
+    return "timer" in move ? mix(who, this.#wordOf(move.timer)) : who;
+  }
+
+  /** Messages and commands are remembered by the model, so equal ones are one object mostly, and hashed once. */
+  #contentOf(content: object): number {
+    let known = this.#contents.get(content);
+    if (known === undefined) {
+      known = hash(content) | 0;
+      this.#contents.set(content, known);
+    }
+    return known;
+  }
+
+  #wordOf(word: string): number {
+    let known = this.#words.get(word);
+    if (known === undefined) {
+      known = hash(word) | 0;
+      this.#words.set(word, known);
+    }
+    return known;
+  }
+}
+
+const nothing = (): boolean => false;
+
+/** What nobody has to do for things to go on, and what has a budget. A recovery goes on. */
+export const isFault = ({ kind }: { kind: string }): boolean =>
+  kind === "crash" || kind === "lose" || kind === "duplicate";
+
+/** 32 bits that depend on both (the finalizer of MurmurHash3). */
+export function mix(a: number, b: number): number {
+  let mixed = Math.imul(a ^ 0x9e3779b9, 0x85ebca6b) ^ b;
+  mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b);
+  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
+  return (mixed ^ (mixed >>> 16)) >>> 0;
+}

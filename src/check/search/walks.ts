@@ -1,0 +1,156 @@
+/**
+ * Random search: runs of the same model that exploration takes apart, one after the other, where there are too many
+ * states to visit all. It finds violations and proves nothing. A run depends on the seed and on its number alone.
+ */
+import type { Property, Vocabulary } from "../../core/protocol.ts";
+import { random } from "../../core/random.ts";
+import { requireNatural } from "../budgets.ts";
+import type { Exploration, Progress, Witness } from "../explore.ts";
+import type { Outcome } from "../local-steps.ts";
+import { Model, type ModelOptions, type Move } from "../model.ts";
+import { type Taken, takenOf } from "../path.ts";
+import { Judge } from "./judge.ts";
+import { pickers, type Strategy } from "./schedulers.ts";
+import { Successors } from "./successors.ts";
+
+/** `counters` and `symmetry` of the model are left aside: they make states equal, and a run compares none. */
+export interface WalkOptions<V extends Vocabulary> extends ModelOptions<V> {
+  readonly strategy: Strategy;
+  readonly seed: number;
+  /** How many runs. 10,000 by default. */
+  readonly runs?: number;
+  /** The number of the first run, from 0: with `runs` 1, what replays that one. */
+  readonly firstRun?: number;
+  /** How many moves one run makes at most. 500 by default. */
+  readonly stepsPerRun?: number;
+  /** For `pct`: how many orderings between events a bug may need. 3 by default. */
+  readonly bugDepth?: number;
+  /** What to check; the protocol's own properties by default. */
+  readonly properties?: readonly Property<V>[];
+  /** Asked after every run; false ends the search. */
+  readonly mayGoOn?: (progress: WalkProgress) => boolean;
+}
+
+export interface WalkProgress extends Progress {
+  readonly runs: number;
+}
+
+/**
+ * `states` counts visits, a state as often as it is met; `transitions` counts moves; `depth`, those of the longest run.
+ * The path is not a shortest one: `shrink` makes it short.
+ */
+export interface WalkResult<V extends Vocabulary> extends Exploration<V>, WalkProgress {
+  readonly verdict: "violated" | "unknown";
+  /** The number of the run that ends in the violation. */
+  readonly violatingRun: number | null;
+}
+
+/** @throws UsageError for a bound that is not a whole number. */
+export function walk<V extends Vocabulary>(options: WalkOptions<V>): WalkResult<V> {
+  const { runs = 10_000, firstRun = 0, mayGoOn = () => true } = options;
+  for (const bound of ["runs", "firstRun", "stepsPerRun", "bugDepth"] as const) requireNatural(bound, options[bound]);
+  let walker = new Walker(options);
+  const witnesses = new Map<string, Witness<V>>();
+  let violated: Property<V> | null = null;
+  let [done, transitions, depth, handlerRuns] = [0, 0, 0, 0];
+  const progress = (): WalkProgress => ({ runs: done, states: transitions + done, transitions, depth });
+  while (violated === null && done < runs) {
+    violated = walker.run(firstRun + done);
+    done += 1;
+    transitions += walker.length;
+    depth = Math.max(depth, walker.length);
+    for (const witness of walker.witnesses) {
+      if (!witnesses.has(witness.property.name)) witnesses.set(witness.property.name, witness);
+    }
+    if (!mayGoOn(progress())) break;
+    if (violated !== null || !walker.isFull) continue;
+    handlerRuns += walker.model.steps.handlerRuns;
+    walker = new Walker(options);
+  }
+  return {
+    ...progress(),
+    verdict: violated === null ? "unknown" : "violated",
+    property: violated,
+    path: violated === null ? [] : walker.path(),
+    handlerRuns: handlerRuns + walker.model.steps.handlerRuns,
+    violatingRun: violated === null ? null : firstRun + done - 1,
+    witnesses: [...witnesses.values()],
+    loop: violated?.when === "leadsTo" || violated?.when === "inTheEnd" ? walker.length : null,
+  };
+}
+
+/** Once a model remembers so many local states and contents of links, another begins to learn anew. */
+const MAX_REMEMBERED = 100_000;
+
+class Walker<V extends Vocabulary> {
+  readonly model: Model<V>;
+  /** Of this walker's runs. */
+  readonly witnesses: Witness<V>[] = [];
+  /** The number of moves of the last run. */
+  length = 0;
+  readonly #judge: Judge<V>;
+  readonly #steps: number;
+  readonly #successors: Successors<V>;
+  readonly #moves: Move<V>[] = [];
+  readonly #outcomes: (Outcome<V> | null)[] = [];
+  /** The states of the last run, the first among them. */
+  readonly #states: Int32Array[] = [];
+
+  constructor(private readonly options: WalkOptions<V>) {
+    const { counters: _counted, symmetry: _renamed, ...plain } = options;
+    this.model = new Model(plain);
+    this.#judge = new Judge(this.model, options.properties ?? options.protocol.properties);
+    this.#successors = new Successors(this.model);
+    this.#steps = options.stepsPerRun ?? 500;
+    this.#states.push(this.model.initial());
+  }
+
+  /** Makes one run, to where something is violated, nothing is left to happen, or it has taken all its steps. */
+  run(number: number): Property<V> | null {
+    const successors = this.#successors;
+    const { strategy, seed, bugDepth = 3 } = this.options;
+    const chance = random(seed).stream(`run ${number}`);
+    const pick = pickers[strategy]({ options: this.options, chance, steps: this.#steps, bugDepth });
+    this.length = 0;
+    let violated = this.#look();
+    while (violated === null && this.length < this.#steps) {
+      successors.gather(this.#state(this.length));
+      // Nothing but faults: it may rest here for ever.
+      if (!successors.isBound) violated = this.#judge.brokenBy((moves) => this.#states[this.length - moves] ?? null);
+      const next = violated === null ? pick(successors, this.length) : -1;
+      if (next < 0) return violated;
+      this.#take(next);
+      violated = this.#look();
+    }
+    return violated;
+  }
+
+  /** Local states and contents are numbered as they come. */
+  get isFull(): boolean {
+    return this.#state(this.length).some((number) => number > MAX_REMEMBERED);
+  }
+
+  path(): Taken<V>[] {
+    return Array.from({ length: this.length }, (_, at) =>
+      takenOf(this.model, this.#moves[at] as Move<V>, this.#outcomes[at] ?? null, this.#state(at + 1)),
+    );
+  }
+
+  #look(): Property<V> | null {
+    const state = this.#state(this.length);
+    for (const property of this.#judge.foundIn(state)) this.witnesses.push({ property, path: this.path() });
+    return this.#judge.violatedBy(state);
+  }
+
+  #take(next: number): void {
+    this.#moves[this.length] = this.#successors.moves[next] as Move<V>;
+    this.#outcomes[this.length] = this.#successors.outcomes[next] ?? null;
+    this.length += 1;
+    this.#states[this.length] ??= new Int32Array(this.model.width);
+    this.#successors.copy(next, this.#state(this.length));
+  }
+
+  #state(index: number): Int32Array {
+    return this.#states[index] as Int32Array;
+  }
+}

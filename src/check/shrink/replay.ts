@@ -1,0 +1,108 @@
+/** Takes a list of moves through the model, leaving out what is not possible, to see whether a property is violated. */
+import { canonical } from "../../core/plain.ts";
+import type { NodeId, Property, Tagged, Vocabulary } from "../../core/protocol.ts";
+import { Model, type ModelOptions, type Move } from "../model.ts";
+import { type Taken, takenOf } from "../path.ts";
+import { Judge } from "../search/judge.ts";
+import { Successors } from "../search/successors.ts";
+import { shortcut, type Wanted } from "./shortcut.ts";
+
+export class Replayer<V extends Vocabulary> {
+  readonly model: Model<V>;
+  /** How many lists of moves have been tried. */
+  replays = 0;
+  readonly #judge: Judge<V>;
+  readonly #successors: Successors<V>;
+  readonly #states: Int32Array[] = [];
+
+  constructor(
+    options: ModelOptions<V>,
+    private readonly property: Property<V>,
+  ) {
+    const { counters: _counted, symmetry: _renamed, ...plain } = options;
+    this.model = new Model(plain);
+    this.#judge = new Judge(this.model, [property]);
+    this.#successors = new Successors(this.model);
+  }
+
+  /** The moves that were possible, up to the violation; null if there was none. */
+  replay(wanted: readonly Wanted<V>[]): Taken<V>[] | null {
+    this.replays += 1;
+    const path: Taken<V>[] = [];
+    this.#states[0] = this.model.initial();
+    for (const each of wanted) {
+      if (this.#isViolated(path.length)) return path;
+      this.#successors.gather(this.#states[path.length] as Int32Array);
+      const at = closest(this.#successors, each);
+      if (at < 0) continue;
+      const after = new Int32Array(this.model.width);
+      this.#successors.copy(at, after);
+      this.#states[path.length + 1] = after;
+      const move = this.#successors.moves[at] as Move<V>;
+      path.push(takenOf(this.model, move, this.#successors.outcomes[at] ?? null, after));
+    }
+    return this.#isViolated(path.length) ? path : null;
+  }
+
+  /**
+   * A run that goes with the first `kept` moves of a path and then, in the fewest moves, to a violation; null if there is
+   * none with less than `path.length` moves within so many states, or the property is about runs as a whole.
+   */
+  detour(path: readonly Wanted<V>[], kept: number, maxStates: number): Taken<V>[] | null {
+    const { when } = this.property;
+    if (when === "leadsTo" || when === "inTheEnd") return null;
+    const start = path.slice(0, kept);
+    this.replay(start);
+    const from = this.#states[kept] as Int32Array;
+    const isViolated = (tuple: Int32Array): boolean => this.#judge.violatedBy(tuple) !== null;
+    const end = shortcut(this.model, from, isViolated, { maxMoves: path.length - kept - 1, maxStates });
+    return end === null ? null : this.replay([...start, ...end]);
+  }
+
+  #isViolated(length: number): boolean {
+    const last = this.#states[length] as Int32Array;
+    const { when } = this.property;
+    if (when !== "leadsTo" && when !== "inTheEnd") return this.#judge.violatedBy(last) !== null;
+    this.#successors.gather(last);
+    if (this.#successors.isBound) return false;
+    return this.#judge.brokenBy((moves) => this.#states[length - moves] ?? null) !== null;
+  }
+}
+
+/**
+ * The successor that comes closest to a wanted move: the same content and choices if there is such a one, else other
+ * choices, else a message or command of the same type that says something else. −1 if nothing comes close.
+ */
+function closest<V extends Vocabulary>(successors: Successors<V>, { move, choices }: Wanted<V>): number {
+  let found = -1;
+  let nearest = 0;
+  const [content, chosen] = [canonical(contentOf(move)), canonical(choices)];
+  for (let at = 0; at < successors.count; at++) {
+    const other = successors.moves[at] as Move<V>;
+    if (!isAlike(move, other)) continue;
+    const isSame = canonical(contentOf(other)) === content;
+    const isSameChoice = canonical(successors.outcomes[at]?.choices ?? []) === chosen;
+    const nearness = 1 + (isSame ? 2 : 0) + (isSameChoice ? 1 : 0);
+    if (nearness <= nearest) continue;
+    nearest = nearness;
+    found = at;
+  }
+  return found;
+}
+
+/** Whether two moves differ in what a message or command says at most. */
+function isAlike<V extends Vocabulary>(a: Move<V>, b: Move<V>): boolean {
+  if (a.kind !== b.kind || a.node !== b.node || senderOf(a) !== senderOf(b)) return false;
+  if (a.kind === "timeout" && b.kind === "timeout") return a.timer === b.timer;
+  return typeOf(contentOf(a)) === typeOf(contentOf(b));
+}
+
+const senderOf = <V extends Vocabulary>(move: Move<V>): NodeId | null => ("from" in move ? move.from : null);
+
+const contentOf = <V extends Vocabulary>(move: Move<V>): Tagged | null =>
+  "message" in move ? move.message : "command" in move ? move.command : null;
+
+/** What a part of an assembly says has its own type inside. */
+function typeOf(content: (Tagged & { body?: Tagged }) | null): string {
+  return content === null ? "" : `${content.type} ${content.body?.type ?? ""}`;
+}

@@ -1,0 +1,171 @@
+/** A failure of the simulator, or a recording, as a run of the model: replayed there, and shrunk like any other. */
+import { canonical } from "../../core/plain.ts";
+import type { CommandOf, MessageOf, NodeId, Property, Vocabulary } from "../../core/protocol.ts";
+import type { MessageId, TraceEntry } from "../../trace/entry.ts";
+import type { ModelOptions } from "../model.ts";
+import type { Wanted } from "./shortcut.ts";
+import { type ShrinkOptions, type Shrunk, shrink } from "./shrink.ts";
+
+/** What is not given follows from the trace: see `modelOf`. */
+export type TraceModel<V extends Vocabulary> = Pick<ModelOptions<V>, "protocol" | "nodes"> & Partial<ShrinkOptions<V>>;
+
+/**
+ * Shrinks the run that a trace tells of. Where the run can be told with timers that fire only when no message is on its
+ * way, it keeps to that: otherwise what is left might break the protocol's assumption and nothing else.
+ *
+ * @returns null where the model cannot follow the trace up to a violation of the property.
+ */
+export function shrinkTrace<V extends Vocabulary>(
+  options: TraceModel<V>,
+  entries: readonly TraceEntry<V>[],
+  property: Property<V>,
+): (Shrunk<V> & { readonly options: ModelOptions<V> }) | null {
+  const moves = movesOf(entries);
+  for (const timers of ["synchronous", "free"] as const) {
+    const settled = { ...modelOf(entries), timers, ...options };
+    const shrunk = shrink<V>(settled, moves, property);
+    if (shrunk !== null) return { ...shrunk, options: settled };
+  }
+  return null;
+}
+
+/**
+ * The model in which a trace is one run of many: as many faults as it has, the commands that each node was given, in any
+ * order and as often as it takes, and links that keep their order if its links did.
+ */
+export function modelOf<V extends Vocabulary>(
+  entries: readonly TraceEntry<V>[],
+): Omit<ModelOptions<V>, "protocol" | "nodes" | "timers"> {
+  const moves = movesOf(entries);
+  const count = (kind: string): number => moves.filter(({ move }) => move.kind === kind).length;
+  const crashed = new Set<NodeId>();
+  let recoveries = 0;
+  for (const { kind, node } of entries) {
+    if (kind === "crash") crashed.add(node);
+    if (kind === "start" && crashed.has(node)) recoveries += 1;
+  }
+  const commands = new Map<NodeId, Map<string, CommandOf<V>>>();
+  for (const entry of entries) {
+    if (entry.kind !== "command") continue;
+    const known = commands.get(entry.node) ?? new Map<string, CommandOf<V>>();
+    commands.set(entry.node, known.set(canonical(entry.command), entry.command));
+  }
+  return {
+    network: keepsOrder(entries) ? "fifo" : "bag",
+    begin: beginning(entries),
+    crashes: count("crash"),
+    recoveries,
+    losses: count("lose"),
+    duplications: count("duplicate"),
+    journal: entries.some((entry) => entry.kind === "crash" && entry.journal?.length === 0) ? "lost" : "kept",
+    commands: (_state, self) => [...(commands.get(self)?.values() ?? [])],
+  };
+}
+
+/**
+ * The moves of a trace. A message that was lost is lost once those that were sent before it on the same link are out of
+ * its way, so that links with an order can do the same; what a crash takes with it is no move. One thing the model
+ * cannot follow: a message that was sent to a node while it was down, and reached it once it was back.
+ */
+export function movesOf<V extends Vocabulary>(entries: readonly TraceEntry<V>[]): Wanted<V>[] {
+  const moves: (Wanted<V> & { choices: { label: string; option: unknown }[] })[] = [];
+  const receipts = new Map<MessageId, number>();
+  for (const entry of entries) if (entry.kind === "receive") receipts.set(entry.id, (receipts.get(entry.id) ?? 0) + 1);
+  const links = new Links<V>();
+  const stepOf = (node: NodeId) => moves.findLast(({ move }) => move.node === node && move.kind !== "lose");
+  const push = (move: Wanted<V>["move"]): void => void moves.push({ move, choices: [] });
+
+  for (const entry of entries) {
+    const { node } = entry;
+    if (entry.kind === "send") links.send(node, entry);
+    else if (entry.kind === "lost" && entry.why !== "crashed") links.lose(entry.id);
+    else if (entry.kind === "start" || entry.kind === "crash") {
+      if (entry.kind === "crash") links.crash(node);
+      if (!("idle" in entry)) push({ kind: entry.kind, node });
+    } else if (entry.kind === "timeout") push({ kind: "timeout", node, timer: entry.timer });
+    else if (entry.kind === "command") push({ kind: "command", node, command: entry.command, by: "application" });
+    else if (entry.kind === "choice") stepOf(node)?.choices.push({ label: entry.label, option: entry.option });
+    else if (entry.kind === "receive") {
+      const { from, message, id } = entry;
+      const left = (receipts.get(id) ?? 1) - 1;
+      receipts.set(id, left);
+      push({ kind: left > 0 ? "duplicate" : "receive", node, from, message });
+      if (left === 0) links.receive(id);
+    }
+    for (const { from, to, message } of links.due()) push({ kind: "lose", node: to, from, message });
+  }
+  return moves;
+}
+
+interface Flight<V extends Vocabulary> {
+  readonly id: MessageId;
+  readonly from: NodeId;
+  readonly to: NodeId;
+  readonly message: MessageOf<V>;
+  isLost: boolean;
+}
+
+/** What is on its way, in the order of sending. */
+class Links<V extends Vocabulary> {
+  #flights: Flight<V>[] = [];
+  #hasLost = false;
+
+  send(from: NodeId, { id, to, message }: { id: MessageId; to: NodeId; message: MessageOf<V> }): void {
+    this.#flights.push({ id, from, to, message, isLost: false });
+  }
+
+  lose(id: MessageId): void {
+    const lost = this.#flights.find((flight) => flight.id === id);
+    if (lost === undefined) return;
+    lost.isLost = true;
+    this.#hasLost = true;
+  }
+
+  receive(id: MessageId): void {
+    this.#flights = this.#flights.filter((flight) => flight.id !== id);
+  }
+
+  crash(node: NodeId): void {
+    this.#flights = this.#flights.filter(({ to }) => to !== node);
+  }
+
+  /** What is lost and has nothing before it on its link, removed. */
+  due(): Flight<V>[] {
+    if (!this.#hasLost) return [];
+    const waiting = new Set<string>();
+    const due = this.#flights.filter(({ from, to, isLost }) => {
+      const link = `${from}>${to}`;
+      if (!isLost) waiting.add(link);
+      return isLost && !waiting.has(link);
+    });
+    this.#flights = this.#flights.filter((flight) => !due.includes(flight));
+    this.#hasLost = this.#flights.some(({ isLost }) => isLost);
+    return due;
+  }
+}
+
+/** Whether every link delivered in the order of sending, each message once. */
+function keepsOrder<V extends Vocabulary>(entries: readonly TraceEntry<V>[]): boolean {
+  const sent = new Map<MessageId, number>();
+  const latest = new Map<string, number>();
+  return entries.every((entry, at) => {
+    if (entry.kind === "send") sent.set(entry.id, at);
+    if (entry.kind !== "receive") return true;
+    const link = `${entry.from}>${entry.node}`;
+    const order = sent.get(entry.id) ?? -1;
+    const isLater = order > (latest.get(link) ?? -1);
+    latest.set(link, order);
+    return isLater;
+  });
+}
+
+/** `together` if everybody had started before the first message arrived. */
+function beginning<V extends Vocabulary>(entries: readonly TraceEntry<V>[]): ModelOptions<V>["begin"] {
+  const firstReceipt = entries.findIndex(({ kind }) => kind === "receive");
+  const started = new Set(entries.filter(({ kind }) => kind === "start").map(({ node }) => node));
+  const early = entries
+    .slice(0, firstReceipt < 0 ? entries.length : firstReceipt)
+    .filter(({ kind }) => kind === "start");
+  if (early.some((entry) => "idle" in entry)) return "idle";
+  return new Set(early.map(({ node }) => node)).size === started.size ? "together" : "down";
+}

@@ -1,0 +1,101 @@
+/**
+ * What one node brings about, by number. A *site* is a node's local state together with what is on its way to the node;
+ * sites are numbered node by node. Where what a node can do next depends on its site alone, its steps are remembered as
+ * plain numbers: the site that is left, and which parcels go where.
+ */
+import type { Vocabulary } from "../core/protocol.ts";
+import type { Model } from "./model.ts";
+import { PairTable } from "./pair-table.ts";
+
+export class Sites<V extends Vocabulary> {
+  /** How many sites have been met. */
+  size = 0;
+  /** For each site the local state, then the content. */
+  readonly #parts = new NumberList();
+  /** (local state, content) → site; (site, parcel) → the site that the parcel has been added to. */
+  readonly #ids = new PairTable();
+  readonly #sums = new PairTable();
+  /** Where in `steps` the known steps of a site begin, for each site without and with time-outs; 0: not known. */
+  readonly #begins = new NumberList();
+  readonly #steps = new NumberList();
+
+  constructor(private readonly model: Model<V>) {
+    this.#steps.push(0);
+  }
+
+  get bytes(): number {
+    const lists = [this.#parts, this.#begins, this.#steps];
+    return lists.reduce((sum, list) => sum + 4 * list.values.length, this.#ids.bytes + this.#sums.bytes);
+  }
+
+  idOf(local: number, content: number): number {
+    const known = this.#ids.get(local, content);
+    if (known >= 0) return known;
+    const id = this.size++;
+    this.#ids.add(local, content, id);
+    this.#parts.push(local);
+    this.#parts.push(content);
+    this.#begins.push(0);
+    this.#begins.push(0);
+    return id;
+  }
+
+  localOf(site: number): number {
+    return this.#parts.values[2 * site] as number;
+  }
+
+  contentOf(site: number): number {
+    return this.#parts.values[2 * site + 1] as number;
+  }
+
+  /** The number of a site that may not have been met; −1 for one that has not. */
+  find(local: number, content: number): number {
+    return this.#ids.get(local, content);
+  }
+
+  /** The site after a parcel has been sent to its node. */
+  plus(site: number, parcel: number): number {
+    const known = this.#sums.get(site, parcel);
+    if (known >= 0) return known;
+    const local = this.localOf(site);
+    const content = this.contentOf(site);
+    const sum = this.idOf(local, this.model.contentAfter(local, content, parcel));
+    this.#sums.add(site, parcel, sum);
+    return sum;
+  }
+
+  /** Numbers among which are those of all steps; see `begin`. */
+  get steps(): Int32Array {
+    return this.#steps.values;
+  }
+
+  /**
+   * Where in `steps` those of a site begin: how many there are, and for each the site that is left, how many parcels are
+   * sent, and for each of these the receiver's index and the parcel. 0: they are not known.
+   */
+  begin(site: number, withTimeouts: boolean): number {
+    return this.#begins.values[2 * site + (withTimeouts ? 1 : 0)] as number;
+  }
+
+  /** @param steps as they stand in `steps` */
+  remember(site: number, withTimeouts: boolean, steps: readonly number[]): void {
+    this.#begins.values[2 * site + (withTimeouts ? 1 : 0)] = this.#steps.size;
+    for (const number of steps) this.#steps.push(number);
+  }
+}
+
+/** Numbers of 32 bits, one after the other. */
+export class NumberList {
+  size = 0;
+  /** As long as there is room; what lies beyond `size` means nothing. */
+  values = new Int32Array(1 << 6);
+
+  push(value: number): void {
+    if (this.size === this.values.length) {
+      const grown = new Int32Array(2 * this.size);
+      grown.set(this.values);
+      this.values = grown;
+    }
+    this.values[this.size++] = value;
+  }
+}

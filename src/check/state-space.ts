@@ -1,0 +1,208 @@
+/**
+ * The states that were found, and how more are found. A state is stored as a tuple of sites, one for each node, followed
+ * by its budgets. Successors wait in a batch and then go into the store together, in their order: so the processor waits
+ * for memory once, not once for each of them.
+ */
+import type { Vocabulary } from "../core/protocol.ts";
+import { type Arrival, Batch } from "./batch.ts";
+import type { Outcome } from "./local-steps.ts";
+import type { Model } from "./model.ts";
+import { Sites } from "./sites.ts";
+import { StateStore } from "./state-store.ts";
+
+/** From so many successors on, they go into the store. */
+const BATCH = 256;
+
+export class StateSpace<V extends Vocabulary> {
+  readonly store: StateStore;
+  readonly #count: number;
+  readonly #sites: readonly Sites<V>[];
+  readonly #batch = new Batch();
+  /** The state that is being expanded: its words, its sites and budgets, its tuple. */
+  #from: Int32Array;
+  readonly #now: Int32Array;
+  readonly #tuple: Int32Array;
+
+  constructor(
+    private readonly model: Model<V>,
+    private readonly arrive: Arrival,
+  ) {
+    this.#count = model.options.nodes.length;
+    this.#sites = model.options.nodes.map(() => new Sites(model));
+    this.#now = new Int32Array(model.width - this.#count);
+    this.#tuple = new Int32Array(model.width);
+    this.store = new StateStore(this.#now.length);
+    this.#from = new Int32Array(this.store.packing.words);
+  }
+
+  get size(): number {
+    return this.store.size;
+  }
+
+  /** What states and remembered steps take, in bytes. */
+  get bytes(): number {
+    return this.#sites.reduce((sum, sites) => sum + sites.bytes, this.store.bytes);
+  }
+
+  /** Adds a state by its tuple, as `StateStore.add` does. */
+  add(tuple: Int32Array): number {
+    for (let i = 0; i < this.#now.length; i++) this.#now[i] = this.#componentOf(tuple, i);
+    return this.store.add(this.#now);
+  }
+
+  /** The number of a state, or −1. */
+  find(tuple: Int32Array): number {
+    const sought = this.#now.slice();
+    for (let i = 0; i < this.#count; i++) {
+      const site = (this.#sites[i] as Sites<V>).find(tuple[i] as number, tuple[this.#count + i] as number);
+      if (site < 0) return -1;
+      sought[i] = site;
+    }
+    for (let i = this.#count; i < sought.length; i++) sought[i] = tuple[this.#count + i] as number;
+    return this.store.find(sought);
+  }
+
+  /** Copies the tuple of state `id` into `into`. */
+  read(id: number, into: Int32Array): void {
+    this.store.read(id, this.#now);
+    this.#spell(this.#now, into);
+  }
+
+  /** Copies the tuple of a state that has arrived. */
+  readPacked(words: Int32Array, at: number, into: Int32Array): void {
+    for (let i = 0; i < this.#count; i++) {
+      const site = this.store.packing.get(words, at, i);
+      into[i] = (this.#sites[i] as Sites<V>).localOf(site);
+      into[this.#count + i] = (this.#sites[i] as Sites<V>).contentOf(site);
+    }
+    for (let i = this.#count; i < this.#now.length; i++) into[this.#count + i] = this.store.packing.get(words, at, i);
+  }
+
+  /** Finds the successors of a state; they arrive now or when the batch is settled. True if the search has ended. */
+  expand(id: number): boolean {
+    for (;;) {
+      const { size } = this.#batch;
+      this.store.readPacked(id, this.#from);
+      this.store.packing.unpack(this.#from, 0, this.#now);
+      const withTimeouts = this.model.options.timers === "free" || this.#isEmpty();
+      if (this.#isKnown(withTimeouts) || this.#learn(withTimeouts)) this.#repeat(id, withTimeouts);
+      else this.#copy(id);
+      if (this.#hasRoom()) return this.#batch.size >= BATCH && this.settle();
+      // Some successor does not fit: once there is room, the state is expanded anew.
+      this.#batch.size = size;
+      if (this.settle()) return true;
+      this.#widen();
+    }
+  }
+
+  /** Lets all arrive that wait. True if the search has ended. */
+  settle(): boolean {
+    return this.#batch.settle(this.store, this.arrive);
+  }
+
+  #componentOf(tuple: Int32Array, i: number): number {
+    const beside = tuple[this.#count + i] as number;
+    return i < this.#count ? (this.#sites[i] as Sites<V>).idOf(tuple[i] as number, beside) : beside;
+  }
+
+  #spell(components: Int32Array, tuple: Int32Array): void {
+    for (let i = 0; i < components.length; i++) {
+      const component = components[i] as number;
+      if (i < this.#count) {
+        tuple[i] = (this.#sites[i] as Sites<V>).localOf(component);
+        tuple[this.#count + i] = (this.#sites[i] as Sites<V>).contentOf(component);
+      } else tuple[this.#count + i] = component;
+    }
+  }
+
+  #isEmpty(): boolean {
+    for (let i = 0; i < this.#count; i++)
+      if ((this.#sites[i] as Sites<V>).contentOf(this.#now[i] as number) !== 0) return false;
+    return true;
+  }
+
+  #isKnown(withTimeouts: boolean): boolean {
+    for (let i = 0; i < this.#count; i++)
+      if ((this.#sites[i] as Sites<V>).begin(this.#now[i] as number, withTimeouts) === 0) return false;
+    return true;
+  }
+
+  /** The successors, by the steps that are remembered for each site. */
+  #repeat(id: number, withTimeouts: boolean): void {
+    const { packing } = this.store;
+    const now = this.#now;
+    const batch = this.#batch;
+    for (let i = 0; i < this.#count; i++) {
+      const site = now[i] as number;
+      const sites = this.#sites[i] as Sites<V>;
+      const { steps } = sites;
+      let place = sites.begin(site, withTimeouts);
+      for (let left = steps[place++] as number; left > 0; left--) {
+        const at = batch.open(id, this.#from, packing.words);
+        const { words } = batch;
+        const after = steps[place++] as number;
+        packing.change(words, at, i, site, after);
+        now[i] = after;
+        const parcels = steps[place++] as number;
+        const end = place + 2 * parcels;
+        for (let k = place; k < end; k += 2) {
+          const to = steps[k] as number;
+          const before = now[to] as number;
+          const sum = (this.#sites[to] as Sites<V>).plus(before, steps[k + 1] as number);
+          packing.change(words, at, to, before, sum);
+          now[to] = sum;
+        }
+        for (; place < end; place += 2) {
+          const to = steps[place] as number;
+          now[to] = packing.get(this.#from, 0, to);
+        }
+        now[i] = site;
+      }
+    }
+  }
+
+  /** Makes the steps of all sites known, if it can be done once and for all. */
+  #learn(withTimeouts: boolean): boolean {
+    this.#spell(this.#now, this.#tuple);
+    if (!this.model.isLocal(this.#tuple)) return false;
+    for (let i = 0; i < this.#count; i++) {
+      const sites = this.#sites[i] as Sites<V>;
+      const site = this.#now[i] as number;
+      if (sites.begin(site, withTimeouts) !== 0) continue;
+      const steps = [0];
+      this.model.expandNode(this.#tuple, i, (_move, outcome) => {
+        const { local, sends } = outcome as Outcome<V>;
+        steps[0] = (steps[0] as number) + 1;
+        steps.push(sites.idOf(local, this.model.left), sends.length);
+        for (const { to, parcel } of sends) steps.push(to, parcel);
+        return false;
+      });
+      sites.remember(site, withTimeouts, steps);
+    }
+    return true;
+  }
+
+  /** The successors of the state whose tuple was spelled, as the model has them. */
+  #copy(id: number): void {
+    const { next } = this.model;
+    const { packing } = this.store;
+    this.model.expand(this.#tuple, () => {
+      const at = this.#batch.open(id, this.#from, packing.words);
+      for (let i = 0; i < this.#now.length; i++)
+        packing.change(this.#batch.words, at, i, this.#now[i] as number, this.#componentOf(next, i));
+      return false;
+    });
+  }
+
+  #hasRoom(): boolean {
+    for (let i = 0; i < this.#count; i++)
+      if ((this.#sites[i] as Sites<V>).size - 1 > this.store.packing.room(i)) return false;
+    return true;
+  }
+
+  #widen(): void {
+    const budgets = this.model.initial().slice(2 * this.#count);
+    this.store.widen([...this.#sites.map(({ size }) => size - 1), ...budgets]);
+    this.#from = new Int32Array(this.store.packing.words);
+  }
+}

@@ -1,0 +1,58 @@
+import { describe, expect, it } from "vitest";
+import { protocolNames } from "../protocols/index.ts";
+import { explore } from "./explore.ts";
+import { type SystemSpec, systemFor } from "./suite.ts";
+
+const checked = (spec: SystemSpec) => explore(systemFor(spec));
+
+describe("systems from common words", () => {
+  it.each(protocolNames)("%s can be explored as the words default to", (protocol) => {
+    const exploration = checked({ protocol, nodes: [0, 1], maxStates: 2_000 });
+    expect(exploration.states).toBeGreaterThan(1);
+    expect(["holds", "violated", "unknown"]).toContain(exploration.verdict);
+  });
+
+  it("words are plain data: what has been through JSON is the same system", () => {
+    const spec: SystemSpec = { protocol: "bully", nodes: [0, 1, 2], timers: "synchronous", asked: [], crashes: 1 };
+    const counts = ({ states, transitions }: { states: number; transitions: number }) => [states, transitions];
+    expect(counts(checked(JSON.parse(JSON.stringify(spec)) as SystemSpec))).toEqual(counts(checked(spec)));
+  });
+
+  it("everybody is asked once, or who is named, as often as is said", () => {
+    const { asks } = systemFor({ protocol: "ricart-agrawala", nodes: [0, 1, 2], asked: [0, 2], times: 3 });
+    expect([0, 1, 2].map((node) => asks?.(node))).toEqual([
+      [{ type: "user", body: { type: "use", entries: 3 } }],
+      [],
+      [{ type: "user", body: { type: "use", entries: 3 } }],
+    ]);
+    expect(systemFor({ protocol: "chang-roberts", nodes: [0, 1] }).asks?.(1)).toEqual([{ type: "call" }]);
+    expect(systemFor({ protocol: "heartbeat", nodes: [0, 1] }).asks?.(1)).toEqual([]);
+    // To start is to call an election.
+    expect(systemFor({ protocol: "bully", nodes: [0, 1] }).asks?.(1)).toEqual([]);
+    expect(systemFor({ protocol: "bully", nodes: [0, 1], begin: "idle" }).asks?.(1)).toEqual([{ type: "call" }]);
+  });
+
+  it("who starts with work begins together under synchrony, and when it likes without", () => {
+    const begin = (protocol: string, timers: "free" | "synchronous") =>
+      systemFor({ protocol, nodes: [0, 1], timers }).begin;
+    expect([begin("bully", "synchronous"), begin("bully", "free")]).toEqual(["together", "down"]);
+    expect([begin("paxos", "synchronous"), begin("ricart-agrawala", "free")]).toEqual(["idle", "idle"]);
+  });
+
+  it("an election is told of crashes, unless that is not wanted; a variant that finds out by itself is not", () => {
+    const nodes = [0, 1];
+    expect(systemFor({ protocol: "bully", nodes }).notices?.(1)).toEqual({ type: "suspect", node: 1 });
+    expect(systemFor({ protocol: "bully", nodes, notices: false }).notices).toBeUndefined();
+    expect(systemFor({ protocol: "bully", nodes, variant: "monitored" }).notices).toBeUndefined();
+  });
+
+  it.each<[Partial<SystemSpec>, string]>([
+    [{ protocol: "bullies" }, "expected the protocol to be one of"],
+    [{ variant: "fast" }, "expected the variant to be one of monitored"],
+    [{ asked: [0, 7] }, "expected the nodes that are asked to be among 0, 1, got 7"],
+    [{ property: "E3" }, 'expected the property to be one of E1 safety, E2 liveness, E2 termination, got "E3"'],
+    [{ options: { patience: 1 } }, "expected bully.patience to be absent, got 1"],
+  ])("refuses %j", (words, sentence) => {
+    expect(() => systemFor({ protocol: "bully", nodes: [0, 1], ...words })).toThrow(sentence);
+  });
+});

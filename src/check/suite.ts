@@ -1,0 +1,128 @@
+/**
+ * From the words that every command has in common to a system that can be explored. The words are plain data, so a
+ * worker thread or a page builds the same system from them again.
+ */
+import { UsageError, unexpected } from "../core/errors.ts";
+import { equal } from "../core/plain.ts";
+import type { CommandOf, NodeId, Property, Vocabulary } from "../core/protocol.ts";
+import { step } from "../core/step.ts";
+import { type AnyProtocol, type Family, protocolNamed, variantNamed } from "../protocols/index.ts";
+import type { FaultKind } from "./budgets.ts";
+import type { ExploreOptions } from "./explore.ts";
+import type { NetworkKind } from "./network.ts";
+
+/** Plain data. */
+export interface SystemSpec extends Readonly<Partial<Record<FaultKind, number>>> {
+  /** A name of the registry. */
+  readonly protocol: string;
+  readonly variant?: string | null;
+  /** Of the protocol. */
+  readonly options?: object;
+  readonly nodes: readonly NodeId[];
+  /**
+   * Who is asked to do its family's work: to call, request, send or propose. Everybody by default; nobody where nodes
+   * begin with work of their own.
+   */
+  readonly asked?: readonly NodeId[];
+  /** How many entries or messages each is asked for. 1 by default. */
+  readonly times?: number;
+  readonly network?: NetworkKind;
+  readonly timers?: "free" | "synchronous";
+  /** By default `idle` where starting does nothing; otherwise `together` with synchronous timers, `down` with free ones. */
+  readonly begin?: "idle" | "down" | "together";
+  readonly journal?: "kept" | "lost";
+  /** Whether crashes are noticed by everybody, where the protocol can be told of them. True by default. */
+  readonly notices?: boolean;
+  /** How many faults of all kinds together. */
+  readonly faults?: number;
+  /** The name of the only property to check. All of them by default. */
+  readonly property?: string | null;
+  readonly maxInFlight?: number;
+  readonly maxTimeouts?: number;
+  readonly maxDepth?: number;
+  readonly maxStates?: number;
+}
+
+/**
+ * Links keep their order and timers are free unless the words say otherwise. By default there are no faults.
+ *
+ * @throws UsageError for names that are not in the registry, nodes that are asked and are none, options that the protocol
+ *   refuses.
+ */
+export function systemFor(spec: SystemSpec): ExploreOptions<Vocabulary> {
+  const entry = protocolNamed(spec.protocol);
+  const isVariant = spec.variant !== undefined && spec.variant !== null;
+  const { lab } = isVariant ? variantNamed(spec.protocol, spec.variant) : entry;
+  const protocol = lab(spec.options);
+  const { notice = null, counters = [] } = isVariant ? {} : entry.check;
+  const { network = "fifo", timers = "free" } = spec;
+  const isBusy = spec.nodes.some((node) => startsWork(protocol, node, spec.nodes));
+  // Who keeps bounds on time begins together too; where there are none, a start may come at any time.
+  const { begin = !isBusy ? "idle" : timers === "synchronous" ? "together" : "down" } = spec;
+  const { asked = isBusy && begin !== "idle" ? [] : spec.nodes } = spec;
+  return {
+    protocol,
+    nodes: spec.nodes,
+    network,
+    timers,
+    begin,
+    asks: asksOf(entry.family, asked, spec),
+    properties: propertiesOf(protocol, spec.property ?? null),
+    ...(notice === null || spec.notices === false
+      ? {}
+      : { notices: notice as (crashed: NodeId) => CommandOf<Vocabulary> }),
+    ...(counters.length === 0 ? {} : { counters }),
+    ...given(spec, limits),
+  };
+}
+
+const limits = [
+  "crashes",
+  "recoveries",
+  "losses",
+  "duplications",
+  "faults",
+  "journal",
+  "maxInFlight",
+  "maxTimeouts",
+  "maxDepth",
+  "maxStates",
+] as const;
+
+function given<T extends object, K extends keyof T>(from: T, names: readonly K[]): Partial<Pick<T, K>> {
+  return Object.fromEntries(
+    names.filter((name) => from[name] !== undefined).map((name) => [name, from[name]]),
+  ) as never;
+}
+
+/** Each is asked once, for so many entries or messages. */
+function asksOf(
+  family: Family,
+  asked: readonly NodeId[],
+  { nodes, times = 1 }: SystemSpec,
+): (node: NodeId) => readonly CommandOf<Vocabulary>[] {
+  const stranger = asked.find((node) => !nodes.includes(node));
+  if (stranger !== undefined)
+    throw new UsageError("unknown-node", unexpected("the nodes that are asked", `among ${nodes.join(", ")}`, stranger));
+  return (node) => {
+    const command = asked.includes(node) ? family.ask(node, times) : null;
+    return command === null ? [] : [command as CommandOf<Vocabulary>];
+  };
+}
+
+function propertiesOf(protocol: AnyProtocol, name: string | null): readonly Property<Vocabulary>[] {
+  const { properties } = protocol;
+  if (name === null) return properties;
+  const found = properties.filter((property) => property.name === name);
+  if (found.length > 0) return found;
+  const names = properties.map((property) => property.name).join(", ");
+  throw new UsageError("unknown-property", unexpected("the property", `one of ${names}`, name));
+}
+
+/** Whether a first start changes or causes anything. */
+function startsWork(protocol: AnyProtocol, self: NodeId, nodes: readonly NodeId[]): boolean {
+  const peers = nodes.filter((node) => node !== self);
+  const first = protocol.init(self, peers);
+  const { state, effects } = step(protocol, { self, peers }, first, { kind: "start" });
+  return effects.length > 0 || !equal(state, first);
+}
