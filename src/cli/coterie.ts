@@ -4,8 +4,13 @@ import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { UsageError } from "../core/errors.ts";
 import { benchCommand } from "./bench.ts";
+import { checkCommand } from "./check.ts";
+import { checkHistoryCommand } from "./check-history.ts";
 import { nodeCommand } from "./node.ts";
+import { protocolsCommand } from "./protocols.ts";
+import { simCommand } from "./sim.ts";
 import { statusCommand } from "./status.ts";
+import { traceCommand } from "./trace.ts";
 import { upCommand } from "./up.ts";
 
 /** What still keeps the process from ending has this long. */
@@ -21,11 +26,16 @@ function program(): Command {
     .description("Distributed coordination: leader election, mutual exclusion, ordered multicast, consensus.")
     .version(version())
     .helpCommand(false)
+    .enablePositionalOptions()
     .addCommand(upCommand())
     .addCommand(nodeCommand())
     .addCommand(statusCommand())
+    .addCommand(checkCommand())
+    .addCommand(checkHistoryCommand())
+    .addCommand(simCommand())
+    .addCommand(traceCommand())
+    .addCommand(protocolsCommand())
     .addCommand(benchCommand())
-    .enablePositionalOptions()
     .addHelpText("after", EXAMPLE);
   for (const command of [root, ...root.commands]) {
     command

@@ -8,6 +8,7 @@ import { Command } from "commander";
 import { clusterName, parseConfig } from "../cluster/config.ts";
 import { firstProblem } from "../cluster/first-problem.ts";
 import { type Caretaker, startCaretaker } from "../cluster/local/caretaker.ts";
+import { type Recorder, record } from "../cluster/local/recorder.ts";
 import { LocalCluster } from "../cluster/local-cluster.ts";
 import { studioPages } from "../cluster/studio-server.ts";
 import { UsageError } from "../core/errors.ts";
@@ -26,6 +27,8 @@ interface UpOptions {
   readonly restart?: true;
   readonly json?: true;
   readonly studio: boolean;
+  readonly record?: string;
+  readonly force?: true;
 }
 
 export function upCommand(): Command {
@@ -38,6 +41,8 @@ export function upCommand(): Command {
     .option("--name <name>", "the cluster's name", soundName, "demo")
     .option("--restart", "start a member again when it dies")
     .option("--no-studio", "serve the status only, no page")
+    .option("--record <file>", "record what every member does, as a trace")
+    .option("--force", "overwrite the file of --record")
     .option("--json", "say what happens as JSON lines on stdout")
     .addHelpText("after", EXPLANATION)
     .action(up);
@@ -63,6 +68,10 @@ GET {admin}/status answers
   { "cluster", "protocol", "nodes": [{ "id", "pid", "alive", "leader", "term", "role", "process", "address", "admin" }] }
 The members' logs go to stderr.
 
+With --record FILE the members' traces are written to FILE as JSON lines until Ctrl-C; \`coterie trace FILE\` shows it,
+\`coterie trace FILE --check\` holds it against the protocol's properties. A file that exists is refused without --force:
+what was recorded cannot be recorded again. What the disk is too slow for is left out, and the file says so.
+
 Ctrl-C stops everything; a second Ctrl-C does so at once. Members also stop when this process is killed.
 Exit codes: 0 stopped as asked, 1 the cluster could not start, 2 wrong arguments or a taken port.`;
 
@@ -82,8 +91,9 @@ async function up(options: UpOptions): Promise<void> {
   const admin = `http://${HOST}:${base}`;
   const studio = options.studio ? admin : null;
   const report = options.json === true ? jsonReport(studio, admin) : textReport({ ...options, studio, admin });
+  const recorder = options.record === undefined ? null : recorderFor(options.record, options);
   const caretaker = startCaretaker();
-  const cluster = localCluster(options, base, caretaker, report);
+  const cluster = localCluster(options, base, caretaker, report, recorder);
   const stopped = stopOnSignal(cluster);
   const answer = getRequestListener(studioPages({ cluster, port: base, studio: options.studio }).fetch);
   server.on("request", (request, response) => void answer(request, response));
@@ -93,10 +103,41 @@ async function up(options: UpOptions): Promise<void> {
     await cluster.stop();
     await closed(server);
     caretaker.release();
+    const entries = await recorder?.close();
+    if (entries !== undefined) say(`recorded ${entries.toLocaleString("en")} entries to ${options.record}`);
   }
 }
 
-function localCluster(options: UpOptions, base: number, caretaker: Caretaker, report: Report): LocalCluster {
+function recorderFor(file: string, { protocol, nodes, force }: UpOptions): Recorder {
+  return record({
+    file,
+    force: force === true,
+    header: {
+      kind: "trace",
+      version: 1,
+      madeBy: "cluster",
+      protocol,
+      form: "live",
+      variant: null,
+      options: {},
+      nodes: Array.from({ length: nodes }, (_, node) => node),
+      seed: null,
+      violation: null,
+    },
+    onFailure: ({ message }) => say(`${message}; the cluster goes on without a recording`),
+  });
+}
+
+/** On stderr, whoever reads stdout. */
+const say = (text: string): void => void process.stderr.write(`coterie: ${text}\n`);
+
+function localCluster(
+  options: UpOptions,
+  base: number,
+  caretaker: Caretaker,
+  report: Report,
+  recorder: Recorder | null,
+): LocalCluster {
   const configFile = join(caretaker.folder, "cluster.json");
   const config = configFor(options, base);
   writeFileSync(configFile, JSON.stringify(config, null, 2));
@@ -105,8 +146,13 @@ function localCluster(options: UpOptions, base: number, caretaker: Caretaker, re
     launch: { entry: fileURLToPath(new URL("./coterie.js", import.meta.url)), configFile },
     restarts: options.restart === true,
     caretaker,
-    tell: report.tell,
+    tell(event) {
+      report.tell(event);
+      // That every member ends now is not part of the run.
+      if (event.event === "stopping") void recorder?.close();
+    },
     log: report.log,
+    recorder,
   });
 }
 

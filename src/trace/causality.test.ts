@@ -20,3 +20,25 @@ it("a step shares one clock, a message orders two nodes, and what no message joi
   expect(compare(clocks[4] ?? {}, clocks[5] ?? {})).toBe("concurrent");
   expect(compare(clocks[2] ?? {}, clocks[4] ?? {})).toBe("concurrent");
 });
+
+it("a recording that begins in the middle of a step counts that step too", () => {
+  const entries: TraceEntry[] = [
+    { at: 0, node: 0, kind: "send", id: "0-1", to: 1, message },
+    { at: 1, node: 1, kind: "receive", id: "0-1", from: 0, message },
+    { at: 2, node: 0, kind: "pause" },
+    { at: 3, node: 0, kind: "resume" },
+  ];
+  expect(vectorClocks(entries)).toEqual([{ 0: 1 }, { 0: 1, 1: 1 }, { 0: 2 }, { 0: 3 }]);
+});
+
+it("the second copy of a message depends on its sending like the first, even after a crash of the receiver", () => {
+  const receipt = { kind: "receive", id: "0-1", from: 0, message } as const;
+  const entries: TraceEntry[] = [
+    { at: 0, node: 0, kind: "send", id: "0-1", to: 1, message },
+    { at: 1, node: 1, ...receipt },
+    { at: 2, node: 1, kind: "crash" },
+    { at: 3, node: 1, kind: "start" },
+    { at: 4, node: 1, ...receipt },
+  ];
+  expect(vectorClocks(entries).at(-1)).toEqual({ 0: 1, 1: 4 });
+});

@@ -13,9 +13,10 @@ export type TraceEntry<V extends Vocabulary = AnyVocabulary> = {
 } & Action<V>;
 
 type Action<V extends Vocabulary> =
-  /** The node's process began, or began again. */
-  | { readonly kind: "start" }
-  | { readonly kind: "crash" }
+  /** The node's process began, or began again. `idle`: it is up without having run its `start`, as if it always had been. */
+  | { readonly kind: "start"; readonly idle?: true }
+  /** `journal`: the records that are left of its journal, where that is not all of them. */
+  | { readonly kind: "crash"; readonly journal?: readonly unknown[] }
   | { readonly kind: "send"; readonly id: MessageId; readonly to: NodeId; readonly message: MessageOf<V> }
   | { readonly kind: "receive"; readonly id: MessageId; readonly from: NodeId; readonly message: MessageOf<V> }
   /** The message will never arrive. `node` is where it was dropped. */
@@ -29,7 +30,7 @@ type Action<V extends Vocabulary> =
   | { readonly kind: "pause" | "resume" }
   /** Anything else that was done to the node or its links, in words, such as `link to 3 cut`. */
   | { readonly kind: "fault"; readonly what: string }
-  /** A listener was too slow: so many entries of this node are missing here. */
+  /** A listener was too slow or lost its connection: at least so many entries of this node are missing here. */
   | { readonly kind: "gap"; readonly dropped: number }
   /** The node's picture changed in the step that the entries before this one belong to. */
   | { readonly kind: "view"; readonly view: View; readonly state: unknown };

@@ -7,7 +7,8 @@ export function storyLine(entry: TraceEntry): string {
   return `${entry.at.toFixed(1).padStart(8)}  node ${entry.node}  ${deed(entry)}`;
 }
 
-function deed(entry: TraceEntry): string {
+/** What a node does or suffers, without saying which: `sends election to 7`. */
+export function deed(entry: TraceEntry): string {
   switch (entry.kind) {
     case "start":
       return "starts";
@@ -41,7 +42,7 @@ function deed(entry: TraceEntry): string {
 }
 
 /** `election`, `alive beat 3`, `election.coordinator`: type and fields; what a part of an assembly says carries its name. */
-function phrase({ type, ...fields }: { type: string; body?: unknown }): string {
+export function phrase({ type, ...fields }: { type: string; body?: unknown }): string {
   if (fields.body !== undefined) return `${type}.${phrase(fields.body as { type: string })}`;
   return [type, ...Object.entries(fields).map(([name, value]) => `${name} ${plain(value)}`)].join(" ");
 }

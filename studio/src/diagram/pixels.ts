@@ -1,6 +1,7 @@
 /** Lines by the thousand, drawn as pixels below the elements: chatter, faintly, and what is too much for elements. */
+
+import type { Ink } from "../../../src/trace/picture/ink.ts";
 import type { Message } from "../history/chronicle.ts";
-import type { Ink } from "./ink.ts";
 import { type Arrow, type Frame, isInView, placeArrow } from "./layout.ts";
 
 /** The denser, the fainter: a minute of heartbeats is a tint, not a wall. */

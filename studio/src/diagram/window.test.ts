@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { Inkwell } from "../../../src/trace/picture/ink.ts";
 import { Chronicle } from "../history/chronicle.ts";
 import { clusterOf, send } from "../history/fixtures.ts";
 import { axisOf, durationText, niceStep } from "./axis.ts";
 import { lastBurst, subjectOf } from "./bursts.ts";
-import { Inkwell } from "./ink.ts";
 import { between, framing, panned, SHORTEST_MS, within, zoomed } from "./window.ts";
 
 describe("the window", () => {

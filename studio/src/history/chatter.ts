@@ -3,7 +3,7 @@
  * rate, and more of it than of everything else together. A protocol's own messages come in bursts, however large or
  * many, as they do while the network drops and delays them.
  */
-import type { Name } from "./naming.ts";
+import type { Name } from "../../../src/trace/naming.ts";
 
 const SECONDS = 20;
 const PER_SECOND = 8;

@@ -5,9 +5,9 @@
 import type { ClusterPicture } from "../../../src/cluster/feed.ts";
 import type { NodeId } from "../../../src/core/protocol.ts";
 import type { LossReason, MessageId, TraceEntry } from "../../../src/trace/entry.ts";
+import { type Name, nameOf, nameOfWord, type Tagged } from "../../../src/trace/naming.ts";
 import { Chatter } from "./chatter.ts";
 import { Life } from "./life.ts";
-import { type Name, nameOf, nameOfWord, type Tagged } from "./naming.ts";
 
 export interface Message {
   readonly id: MessageId;

@@ -2,9 +2,9 @@
 import type { ClusterPicture, NodePicture } from "../../../src/cluster/feed.ts";
 import type { NodeId } from "../../../src/core/protocol.ts";
 import type { TraceEntry } from "../../../src/trace/entry.ts";
+import { nameOfWord } from "../../../src/trace/naming.ts";
 import type { Chronicle } from "./chronicle.ts";
 import { type Line, linesOf, type Saying } from "./lines.ts";
-import { nameOfWord } from "./naming.ts";
 import { networkNews } from "./network-news.ts";
 import { lossesInWords, nodesInWords, type Phrase, phraseOf } from "./phrase-book.ts";
 

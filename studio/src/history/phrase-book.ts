@@ -4,7 +4,7 @@
  */
 import type { NodeId } from "../../../src/core/protocol.ts";
 import type { LossReason, TraceEntry } from "../../../src/trace/entry.ts";
-import { fieldsOf, nameOf, nameOfWord, type Tagged, unwrapped } from "./naming.ts";
+import { fieldsOf, nameOf, nameOfWord, type Tagged, unwrapped } from "../../../src/trace/naming.ts";
 
 export type Topic = "leadership" | "suspicion" | "process" | "crash" | "network" | "protocol";
 

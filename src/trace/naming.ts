@@ -50,3 +50,23 @@ function bodyOf(tagged: Tagged): Tagged | null {
   const isTagged = typeof body === "object" && body !== null && typeof (body as Partial<Tagged>).type === "string";
   return isTagged ? (body as Tagged) : null;
 }
+
+/** Name and fields in a few words: `elected 3`, `prepare 1.0`, `delivered 2 hello`. At most so many characters. */
+export function labelOf(tagged: Tagged, maxLength = 28): string {
+  const text = [nameOf(tagged).short, ...Object.values(fieldsOf(tagged)).map(valueText)].filter((word) => word !== "");
+  return shortened(text.join(" "), maxLength);
+}
+
+export function shortened(text: string, maxLength: number): string {
+  const letters = [...text];
+  return letters.length <= maxLength ? text : `${letters.slice(0, maxLength - 1).join("")}…`;
+}
+
+/** Stamps such as a ballot read `1.0`, vectors `[1 0 2]`, what is absent `–`. */
+function valueText(value: unknown): string {
+  if (value === null || value === undefined) return "–";
+  if (Array.isArray(value)) return `[${value.map(valueText).join(" ")}]`;
+  if (typeof value !== "object") return typeof value === "string" ? value : JSON.stringify(value);
+  const parts = Object.values(value);
+  return parts.map(valueText).join(parts.every((part) => typeof part === "number") ? "." : " ");
+}

@@ -1,0 +1,138 @@
+/** `coterie check-history`: whether what clients saw of a service could have happened one operation at a time. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { Command, Option } from "commander";
+import {
+  type History,
+  modelNamed,
+  modelNames,
+  readJepsenHistory,
+  readJsonLinesHistory,
+} from "../check/linearizability/index.ts";
+import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
+import type { HistoryAnswer, HistoryRequest } from "./check-history-thread.ts";
+import { workApart } from "./interruptible.ts";
+import { figure } from "./paragraph.ts";
+import { progressLine } from "./progress.ts";
+import { type Paint, paintFor } from "./terminal.ts";
+
+interface CheckHistoryOptions {
+  readonly model: string;
+  readonly format: "edn" | "json" | "auto";
+  readonly keyed?: true;
+  readonly timeLimit?: number;
+  readonly svg?: string;
+  readonly json?: true;
+}
+
+export function checkHistoryCommand(): Command {
+  return new Command("check-history")
+    .summary("check a recorded history for linearizability")
+    .description("Looks for an order in which the operations of a history could have taken effect one by one.")
+    .argument("<file>", "the history, as Jepsen writes it (EDN) or as JSON lines")
+    .requiredOption("--model <name>", `what the objects are: ${modelNames.join(", ")}`, knownModel)
+    .addOption(new Option("--format <format>", "of the file").choices(["edn", "json", "auto"]).default("auto"))
+    .option("--keyed", "every value is [key value], as Jepsen's `independent` writes it")
+    .option("--time-limit <s>", "stop after so many seconds; the verdict is then unknown", seconds)
+    .option("--svg <file>", "draw the object that decided")
+    .option("--json", "print the answer as JSON")
+    .addHelpText("after", EXPLANATION)
+    .action(checkHistory);
+}
+
+const EXPLANATION = `
+Example:
+  $ coterie check-history history.edn --model register
+  with lines such as
+    {:process 0, :type :invoke, :f :write, :value 3}
+    {:process 0, :type :ok,     :f :write, :value 3}
+  or, as JSON lines,
+    {"process":0,"type":"invoke","f":"write","value":3,"key":"x","time":31}
+
+"ok" is a return, "fail" did not happen, "info" (or no answer) may have happened. Objects, told apart by "key", are
+checked one by one.
+
+With --json: { "verdict", "model", "operations", "steps", "configurations", "seconds", "objects": [{ "key", "verdict",
+  "operations", "culprit": { "operation", "process", "line" } | null, "why", "linearization": [{ "operation", "state" }] }] }
+Exit codes: 0 linearizable; 1 not, or unknown, which is never a pass; 2 wrong arguments or a broken file.`;
+
+async function checkHistory(file: string, options: CheckHistoryOptions): Promise<void> {
+  const history = read(file, options);
+  const began = performance.now();
+  const line = progressLine();
+  const request: HistoryRequest = {
+    history,
+    model: options.model,
+    timeLimitMs: options.timeLimit === undefined ? null : options.timeLimit * 1_000,
+  };
+  const thread = new URL("./check-history-thread.js", import.meta.url);
+  const { answer } = await workApart<HistoryRequest, null, HistoryAnswer>(thread, request, () =>
+    line.show(
+      () => `${figure(history.operations.length)} operations, ${figure((performance.now() - began) / 1_000)} s`,
+    ),
+  );
+  line.clear();
+  const seconds = (performance.now() - began) / 1_000;
+  if (options.svg !== undefined) write(options.svg, answer.svg);
+  const { report, objects } = answer;
+  if (options.json === true) process.stdout.write(`${JSON.stringify({ ...report, seconds, objects })}\n`);
+  else process.stdout.write(text(answer, seconds, paintFor(process.stdout)));
+  if (report.verdict === "violated") throw new InvariantViolation("violated", "the history is not linearizable");
+  if (report.verdict === "unknown")
+    throw new InvariantViolation("unknown", "the search ended before there was an answer, which is no pass");
+}
+
+function text({ report, objects, text: picture }: HistoryAnswer, seconds: number, paint: Paint): string {
+  const mark = {
+    holds: paint("green", "✓ holds"),
+    violated: paint("red", "✗ violated"),
+    unknown: paint("yellow", "? unknown"),
+  };
+  const counted = objects.length === 1 ? "" : ` on ${figure(objects.length)} objects`;
+  const work = `${figure(report.operations)} operations${counted}, ${figure(report.steps)} tried, ${figure(seconds)} s`;
+  const head = `${mark[report.verdict]}  linearizability of a ${report.model}: ${work}`;
+  // Of many objects that hold, one picture says nothing.
+  const isTelling = report.verdict !== "holds" || objects.length === 1;
+  return isTelling && picture !== "" ? `${head}\n\n${picture}` : `${head}\n`;
+}
+
+function read(file: string, { format, keyed }: CheckHistoryOptions): History {
+  let content: string;
+  try {
+    content = readFileSync(file, "utf8");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new UsageError("bad-history", `${unexpected("the history", "a readable file", file)} (${code})`);
+  }
+  const options = keyed === true ? { keyed } : {};
+  try {
+    return isEdn(content, format) ? readJepsenHistory(content, options) : readJsonLinesHistory(content, options);
+  } catch (error) {
+    if (error instanceof UsageError) throw new UsageError(error.code, `${file}: ${error.message}`);
+    throw error;
+  }
+}
+
+/** JSON lines begin with a field in quotes; EDN with a keyword, a comment or a vector of maps. */
+function isEdn(content: string, format: CheckHistoryOptions["format"]): boolean {
+  return format === "auto" ? !/^\s*(?:\{\s*"|\{\s*\}|$)/.test(content) : format === "edn";
+}
+
+function write(file: string, content: string): void {
+  try {
+    writeFileSync(file, content);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new UsageError("bad-argument", `${unexpected("--svg", "a file that can be written", file)} (${code})`);
+  }
+}
+
+function knownModel(name: string): string {
+  modelNamed(name);
+  return name;
+}
+
+function seconds(words: string): number {
+  const value = /^\d*\.?\d+$/.test(words) ? Number(words) : Number.NaN;
+  if (value > 0) return value;
+  throw new UsageError("bad-argument", unexpected("--time-limit", "seconds above 0", words));
+}

@@ -1,0 +1,207 @@
+/** What a check came to, for people. */
+import { protocolNamed } from "../protocols/index.ts";
+import type { Story } from "./check-story.ts";
+import type { CheckAnswer, CheckProgress } from "./check-thread.ts";
+import type { CheckRequest } from "./check-words.ts";
+import { figure, spans, wrapped } from "./paragraph.ts";
+import { type Paint, table } from "./terminal.ts";
+
+export interface CheckOutcome {
+  readonly request: CheckRequest;
+  readonly answer: CheckAnswer;
+  readonly seconds: number;
+}
+
+const INDENT = 2;
+
+export function checkText({ request, answer, seconds }: CheckOutcome, paint: Paint): string {
+  const { spec } = request;
+  const form = typeof spec.variant === "string" ? `${spec.protocol} (${spec.variant})` : spec.protocol;
+  const lines = [
+    `${paint("bold", form)}: ${spec.nodes.length} nodes, ${scope(request)}`,
+    ...assumptions(request, answer).map((words) => `  ${wrapped(words, INDENT)}`),
+    "",
+    ...verdictLines(request, answer, paint),
+    ...(answer.story === null ? [] : ["", ...storyLines(answer, answer.story, paint)]),
+    ...coverageLines(answer, paint),
+    "",
+    paint("dim", work(answer, seconds)),
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+function scope({ strategy, seed, runs = 10_000, steps = 500 }: CheckRequest): string {
+  if (strategy === "bfs") return "every run within the bounds, the shortest first";
+  if (strategy === "dfs") return "every run within the bounds, depth first";
+  const how = { random: "random runs", pct: "runs by random priorities (PCT)", swarm: "random runs of a swarm" }[
+    strategy
+  ];
+  return `${figure(runs)} ${how} of at most ${figure(steps)} moves, seed ${seed}`;
+}
+
+function assumptions(request: CheckRequest, { system }: CheckAnswer): string[] {
+  const { spec } = request;
+  const links = {
+    fifo: "every link keeps its order",
+    inbox: "every node has one inbox, in the order of sending",
+    bag: "messages overtake each other",
+  };
+  const timers = {
+    free: "timers may run out at any time, however fast messages are",
+    synchronous: "timers run out only when no message is on its way",
+  };
+  const begin = {
+    idle: "nodes have been running quietly",
+    down: "nodes start when they like",
+    together: "all nodes start before anything else happens",
+  };
+  return [
+    `${begin[system.begin]}${askedFor(request)}`,
+    links[system.network],
+    timers[system.timers],
+    faults(spec, system),
+  ];
+}
+
+function askedFor({ spec: { protocol, asked, nodes, times = 1 } }: CheckRequest): string {
+  const { verb, count } = protocolNamed(protocol).family;
+  if (verb === null || asked?.length === 0) return "";
+  const who =
+    asked === undefined || asked.length === nodes.length
+      ? "every node"
+      : `${asked.length === 1 ? "node" : "nodes"} ${spans(asked)}`;
+  const many =
+    count === null ? "once" : `for ${counted(times, { one: count === "entries" ? "entry" : "message", more: count })}`;
+  return `; ${who} may be asked to ${verb} ${many}`;
+}
+
+function faults(spec: CheckRequest["spec"], { hasNotices }: CheckAnswer["system"]): string {
+  const budgets = [
+    counted(spec.crashes ?? 0, { one: "crash", more: "crashes" }),
+    counted(spec.recoveries ?? 0, { one: "recovery", more: "recoveries" }),
+    counted(spec.losses ?? 0, { one: "lost message", more: "lost messages" }),
+    counted(spec.duplications ?? 0, { one: "duplicated message", more: "duplicated messages" }),
+  ].filter((words) => !words.startsWith("0 "));
+  if (budgets.length === 0) return "no faults";
+  const notice = (spec.crashes ?? 0) > 0 && hasNotices ? "; crashes are noticed by everybody" : "";
+  const journal = spec.journal === "lost" ? "; a crash takes the journal with it" : "";
+  return `at most ${budgets.join(", ")}${notice}${journal}`;
+}
+
+const counted = (count: number, { one, more }: { one: string; more: string }): string =>
+  `${figure(count)} ${count === 1 ? one : more}`;
+
+function verdictLines(request: CheckRequest, answer: CheckAnswer, paint: Paint): string[] {
+  const { verdict, property, checked, reached } = answer;
+  const claim = (words: string): string => `  ${wrapped(words, INDENT)}`;
+  if (verdict === "violated" && property !== null) {
+    const never = answer.story === null ? [claim("It was sought in every run, and none gets there.")] : [];
+    return [
+      `${paint(["bold", "red"], "✗ violated")}  ${paint("bold", property.name)}`,
+      claim(property.claim),
+      ...never,
+      ...faultWords(answer).map(claim),
+    ];
+  }
+  if (verdict === "holds")
+    return [
+      paint(["bold", "green"], "✓ holds"),
+      ...faultWords(answer).map(claim),
+      ...checked.map(({ name, claim: words }) => `  ${paint("bold", name)}: ${wrapped(words, INDENT)}`),
+    ];
+  const seen = reached.length === 0 ? [] : [claim(`seen to happen: ${reached.join(", ")}`)];
+  return [
+    `${paint(["bold", "yellow"], "? unknown")}  nothing was violated as far as was looked, which is no pass`,
+    claim(whyUnknown(request, answer)),
+    ...seen,
+  ];
+}
+
+/** Of `--fewest-faults`. */
+function faultWords({ faults }: CheckAnswer): string[] {
+  if (faults === null) return [];
+  const { breaking, harmless } = faults;
+  const fault = { one: "fault", more: "faults" };
+  const proven =
+    harmless < 0 ? "" : harmless === 0 ? "; without any it holds" : `; with up to ${counted(harmless, fault)} it holds`;
+  if (breaking === null) return harmless < 0 ? [] : [`with up to ${counted(harmless, fault)} of these kinds it holds`];
+  if (breaking === 0) return ["it breaks without any fault"];
+  return [`${counted(breaking, fault)} ${breaking === 1 ? "breaks" : "break"} it${proven}`];
+}
+
+function coverageLines({ coverage }: CheckAnswer, paint: Paint): string[] {
+  if (coverage === null) return [];
+  const rows = coverage.handlers.flatMap(({ handler, endings }) =>
+    endings.map(({ what, runs }, i) => [i === 0 ? `  ${handler}` : "", figure(runs), what]),
+  );
+  const never = coverage.never.map((handler) => `  ${paint("yellow", handler)}  never ran`);
+  return ["", "What ran, in how many situations, and how it ended", ...table(rows, (cell) => cell), ...never];
+}
+
+/** What left something out. */
+export function whyUnknown({ spec, strategy }: CheckRequest, { ended, states, checked }: CheckAnswer): string {
+  if (ended === "stopped") return "it was stopped before it had looked at everything";
+  if (ended === "memory") return "it reached --max-memory";
+  if (strategy !== "bfs" && strategy !== "dfs") return "random runs find violations, and prove nothing";
+  if (spec.maxStates !== undefined && states >= spec.maxStates) return "it reached --max-states";
+  const bounds = [
+    ...(spec.maxDepth === undefined ? [] : ["--max-depth"]),
+    ...(spec.maxInFlight === undefined ? [] : ["--max-in-flight"]),
+    ...(spec.maxTimeouts === undefined ? [] : ["--max-timeouts"]),
+  ];
+  if (bounds.length > 0) return `runs beyond ${bounds.join(" and ")} were cut off`;
+  if (strategy === "dfs" && checked.some(({ when }) => when === "leadsTo" || when === "inTheEnd"))
+    return "depth first proves nothing about runs without end: --strategy bfs does";
+  return "there are more states than can be held: give a smaller system";
+}
+
+function storyLines(
+  { loop, shrunkFrom, violatingRun }: CheckAnswer,
+  { steps, standing }: Story,
+  paint: Paint,
+): string[] {
+  const width = String(steps.length).length + 2;
+  const lines = steps.flatMap(({ deed, consequences }, at) => {
+    const number = paint("dim", String(at + 1).padStart(width));
+    const mark = loop === at ? [paint("yellow", `${" ".repeat(width)}  ┌ from here on again and again`)] : [];
+    const said = consequences.length === 0 ? "" : paint("dim", `  → ${consequences.join("; ")}`);
+    return [...mark, `${number}  ${deed}${said}`];
+  });
+  const rows = standing.map(({ node, role, state }) => [`  node ${node}`, role, shortened(state)]);
+  return [
+    ...lines,
+    ...ending(loop, steps.length),
+    "",
+    ...(violatingRun === null ? [] : [`Found in run ${violatingRun + 1}.`]),
+    ...(shrunkFrom === null || shrunkFrom === steps.length
+      ? []
+      : [`Shrunk from ${shrunkFrom} moves to ${steps.length}.`]),
+    "In the end",
+    ...table(rows, (cell, _row, column) => (column === 2 ? paint("dim", cell) : cell)),
+  ];
+}
+
+function ending(loop: number | null, length: number): string[] {
+  if (loop === null) return [];
+  return loop < length
+    ? [`  … and so on from step ${loop + 1}, for ever`]
+    : ["  … and nothing more is bound to happen"];
+}
+
+const shortened = (text: string): string => (text.length > 160 ? `${text.slice(0, 159)}…` : text);
+
+function work({ states, transitions, depth, runs, memoryBytes }: CheckAnswer, seconds: number): string {
+  const counts = runs === null ? `${figure(states)} states` : `${figure(runs)} runs, ${figure(states)} states visited`;
+  const rate = seconds < 0.1 ? "" : ` (${figure(Math.round(states / seconds))} states/s)`;
+  return `${counts}, ${figure(transitions)} transitions, depth ${depth}, ${figure(seconds)} s${rate}, ${megabytes(memoryBytes)}`;
+}
+
+export function progressText(progress: CheckProgress, seconds: number): string {
+  const { phase, runs, states, transitions, depth, memoryBytes } = progress;
+  if (phase === "shrinking") return `violated; looking for a shorter run, ${figure(seconds)} s`;
+  const count = runs === null ? "" : `${figure(runs)} runs, `;
+  const rate = figure(Math.round(states / Math.max(seconds, 0.001)));
+  return `${count}${figure(states)} states, ${figure(transitions)} transitions, ${rate} states/s, depth ${depth}, ${megabytes(memoryBytes)}`;
+}
+
+const megabytes = (bytes: number): string => `${Math.round(bytes / 2 ** 20)} MB`;

@@ -1,0 +1,81 @@
+/** A counterexample in words: one line per move, with what it changed, and the states that it ends in. */
+import type { Taken } from "../check/index.ts";
+import type { NodeId, Protocol, Vocabulary } from "../core/protocol.ts";
+import { phrase } from "../trace/story.ts";
+
+export interface StoryStep {
+  /** `node 1 receives election from 0`. */
+  readonly deed: string;
+  /** What it said and what became of it: `sends answer to 0`, `is now campaigning`. */
+  readonly consequences: readonly string[];
+}
+
+export interface Story {
+  readonly steps: readonly StoryStep[];
+  /** How each node stands at the end. */
+  readonly standing: readonly { readonly node: NodeId; readonly role: string; readonly state: string }[];
+}
+
+export function storyOf<V extends Vocabulary>(
+  protocol: Pick<Protocol<V>, "view">,
+  nodes: readonly NodeId[],
+  path: readonly Taken<V>[],
+): Story {
+  const role = (step: Taken<V> | undefined, i: number): string => {
+    const state = step?.states[i];
+    return state === undefined || state === null ? "down" : roleIn(protocol, state as never, nodes[i] as NodeId);
+  };
+  const steps = path.map((taken, at): StoryStep => {
+    const i = nodes.indexOf(taken.move.node);
+    const [before, after] = [role(path[at - 1], i), role(taken, i)];
+    const isNews = before !== after && after !== "down" && (at > 0 || taken.move.kind !== "start");
+    return { deed: deedOf(taken), consequences: [...saidIn(taken), ...(isNews ? [`is now ${after}`] : [])] };
+  });
+  const last = path.at(-1);
+  const standing = nodes.map((node, i) => ({ node, role: role(last, i), state: shown(last?.states[i]) }));
+  return { steps, standing };
+}
+
+function roleIn<V extends Vocabulary>(protocol: Pick<Protocol<V>, "view">, state: never, node: NodeId): string {
+  const { role, leader, term } = protocol.view(state, node);
+  const words = [role];
+  if (leader !== undefined)
+    words.push(leader === null ? "knows no leader" : leader === node ? "leads" : `follows ${leader}`);
+  if (term !== undefined) words.push(`term ${term}`);
+  return words.join(", ");
+}
+
+function deedOf<V extends Vocabulary>({ move }: Taken<V>): string {
+  switch (move.kind) {
+    case "receive":
+      return `node ${move.node} receives ${phrase(move.message)} from ${move.from}`;
+    case "duplicate":
+      return `node ${move.node} receives ${phrase(move.message)} from ${move.from}, and a copy stays on its way`;
+    case "lose":
+      return `${phrase(move.message)} from ${move.from} to ${move.node} is lost`;
+    case "command":
+      return `node ${move.node} is told: ${phrase(move.command)}`;
+    case "timeout":
+      return `node ${move.node} waits no longer: ${move.timer}`;
+    case "start":
+      return `node ${move.node} starts`;
+    case "crash":
+      return `node ${move.node} crashes`;
+  }
+}
+
+/** Equal messages to several nodes are one phrase. */
+function saidIn<V extends Vocabulary>({ sends, events, choices }: Taken<V>): string[] {
+  const receivers = new Map<string, NodeId[]>();
+  for (const { to, message } of sends) {
+    const words = phrase(message);
+    receivers.set(words, [...(receivers.get(words) ?? []), to]);
+  }
+  return [
+    ...choices.map(({ label, option }) => `chooses ${label}: ${JSON.stringify(option)}`),
+    ...[...receivers].map(([words, to]) => `sends ${words} to ${to.join(", ")}`),
+    ...events.map((event) => `says ${phrase(event)}`),
+  ];
+}
+
+const shown = (state: unknown): string => (state === undefined || state === null ? "" : JSON.stringify(state));

@@ -1,0 +1,65 @@
+import { describe, expect, it } from "vitest";
+import { protocolNamed, protocolNames } from "../protocols/index.ts";
+import { requestFrom } from "./check-words.ts";
+
+describe("the words of `coterie check`", () => {
+  it.each(protocolNames)("%s needs no other", (protocol) => {
+    const { spec, strategy } = requestFrom(protocol, {});
+    expect(strategy).toBe("bfs");
+    expect(spec).toMatchObject({ protocol, nodes: [0, 1, 2], variant: null, property: null });
+  });
+
+  it("who is asked: nobody where starting is work enough, or else whom the family asks, or whom the words name", () => {
+    expect(requestFrom("bully", {}).spec.asked).toEqual([]);
+    expect(requestFrom("bully", { begin: "idle" }).spec.asked).toEqual([0]);
+    expect(requestFrom("bully", { call: [1, 2] }).spec.asked).toEqual([1, 2]);
+    expect(requestFrom("paxos", {}).spec.asked).toEqual([0]);
+    expect(requestFrom("paxos", { propose: "all" }).spec.asked).toEqual([0, 1, 2]);
+    expect(requestFrom("ricart-agrawala", { entries: 2 }).spec).toMatchObject({ asked: [0, 1, 2], times: 2 });
+  });
+
+  it("a ring gives ids and order", () => {
+    const { spec } = requestFrom("chang-roberts", { ring: [7, 1, 5], call: [5] });
+    expect(spec).toMatchObject({ nodes: [1, 5, 7], options: { ring: [7, 1, 5] }, asked: [5] });
+    expect(() => requestFrom("chang-roberts", { ring: [7, 1, 5], call: [0] })).toThrow(
+      "expected --call to be nodes among 1, 5, 7, got 0",
+    );
+  });
+
+  it("everything else is passed on", () => {
+    const words = {
+      crashes: 1,
+      losses: 2,
+      timers: "synchronous",
+      network: "bag",
+      journal: "lost",
+      maxDepth: 9,
+    } as const;
+    expect(requestFrom("paxos", { ...words, notices: false }).spec).toMatchObject({ ...words, notices: false });
+    expect(requestFrom("bully", { maxMemory: 2 }).maxMemoryBytes).toBe(2 * 1024 * 1024);
+    expect(requestFrom("bully", { strategy: "swarm", seed: 5, runs: 6, steps: 7 })).toMatchObject({
+      strategy: "swarm",
+      seed: 5,
+      runs: 6,
+      steps: 7,
+    });
+    expect(requestFrom("bully", { variant: "monitored" }).spec.variant).toBe("monitored");
+  });
+
+  it("words that would go unheard are refused", () => {
+    expect(() => requestFrom("bully", { runs: 3 })).toThrow(
+      "expected --runs to come with --strategy random, pct or swarm",
+    );
+    expect(() => requestFrom("bully", { strategy: "random", maxStates: 3 })).toThrow(
+      "expected --max-states to come with",
+    );
+    expect(() => requestFrom("bully", { fewestFaults: true, crashes: 1, strategy: "dfs" })).toThrow(
+      "bfs with --fewest-faults",
+    );
+    for (const protocol of protocolNames) {
+      const { verb } = protocolNamed(protocol).family;
+      for (const word of (["call", "request", "send", "propose"] as const).filter((other) => other !== verb))
+        expect(() => requestFrom(protocol, { [word]: "all" })).toThrow(`expected --${word} to be absent`);
+    }
+  });
+});

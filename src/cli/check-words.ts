@@ -1,0 +1,157 @@
+/** The words of `coterie check`, and the search that they spell. */
+import { type SystemSpec, systemFor } from "../check/suite.ts";
+import { UsageError, unexpected } from "../core/errors.ts";
+import type { NodeId } from "../core/protocol.ts";
+import { type Family, protocolNamed, variantNamed } from "../protocols/index.ts";
+import type { Nodes } from "../sim/scenario/index.ts";
+import { idsOf, requireFamilyWords, requireKnown } from "./sim-words.ts";
+
+const DEFAULT_NODES = 3;
+const DEFAULT_SEED = 1;
+
+export const strategies = ["bfs", "dfs", "random", "pct", "swarm"] as const;
+export type StrategyName = (typeof strategies)[number];
+
+export interface CheckWords {
+  readonly nodes?: number;
+  readonly ring?: readonly NodeId[];
+  readonly variant?: string;
+  readonly options?: object;
+  readonly call?: Nodes;
+  readonly request?: Nodes;
+  readonly send?: Nodes;
+  readonly propose?: Nodes;
+  readonly entries?: number;
+  readonly messages?: number;
+  readonly timers?: "free" | "synchronous";
+  readonly begin?: "idle" | "down" | "together";
+  readonly network?: "fifo" | "inbox" | "bag";
+  readonly crashes?: number;
+  readonly recoveries?: number;
+  readonly losses?: number;
+  readonly duplications?: number;
+  readonly journal?: "kept" | "lost";
+  /** False: nobody is told of crashes. */
+  readonly notices?: boolean;
+  readonly property?: string;
+  readonly strategy?: StrategyName;
+  readonly seed?: number;
+  readonly runs?: number;
+  readonly steps?: number;
+  readonly fewestFaults?: true;
+  readonly coverage?: true;
+  readonly maxStates?: number;
+  readonly maxDepth?: number;
+  readonly maxInFlight?: number;
+  readonly maxTimeouts?: number;
+  /** In MB. */
+  readonly maxMemory?: number;
+}
+
+/** Plain data, so that it reaches a thread. */
+export interface CheckRequest {
+  readonly spec: SystemSpec;
+  readonly strategy: StrategyName;
+  readonly seed: number;
+  readonly runs?: number;
+  readonly steps?: number;
+  readonly fewestFaults: boolean;
+  readonly coverage: boolean;
+  /** Null: no bound of its own. */
+  readonly maxMemoryBytes: number | null;
+}
+
+/** @throws UsageError that names the word. */
+export function requestFrom(protocol: string, words: CheckWords): CheckRequest {
+  const entry = protocolNamed(protocol);
+  if (words.variant !== undefined) variantNamed(protocol, words.variant);
+  requireFamilyWords(protocol, entry.family, words);
+  requireStrategyWords(words);
+  const { nodes = words.ring?.length ?? DEFAULT_NODES, ring } = words;
+  const ids = idsOf(protocol, entry, { nodes, ...(ring === undefined ? {} : { ring }) });
+  const onRing = entry.onRing === null || ring === undefined ? {} : entry.onRing(ring);
+  const { count } = entry.family;
+  const times = count === null ? undefined : words[count];
+  const system: SystemSpec = {
+    protocol,
+    variant: words.variant ?? null,
+    options: { ...onRing, ...words.options },
+    nodes: ids.toSorted((a, b) => a - b),
+    ...(times === undefined ? {} : { times }),
+    property: words.property ?? null,
+    ...given(words, passedOn),
+  };
+  const spec = { ...system, asked: askedBy(entry.family, words, system) };
+  systemFor(spec); // Which refuses what makes no sense, here rather than on a thread.
+  const { strategy = "bfs", seed = DEFAULT_SEED, maxMemory, fewestFaults = false, coverage = false } = words;
+  const maxMemoryBytes = maxMemory === undefined ? null : maxMemory * 2 ** 20;
+  return { spec, strategy, seed, ...given(words, ["runs", "steps"]), fewestFaults, coverage, maxMemoryBytes };
+}
+
+/** Who is asked if nobody says: where starting is work enough nobody, or else whom the family asks. */
+function askedBy(family: Family, words: CheckWords, system: SystemSpec): readonly NodeId[] {
+  const { verb } = family;
+  const { nodes, begin } = system;
+  const { begin: _said, ...unsaid } = system;
+  const asked = verb === null ? undefined : words[verb];
+  if (asked === undefined) {
+    const startsWork = begin !== "idle" && systemFor(unsaid).begin !== "idle";
+    if (startsWork) return [];
+    return family.asked === "all" ? nodes : nodes.slice(0, 1);
+  }
+  if (asked === "all") return nodes;
+  const listed = typeof asked === "number" ? [asked] : asked;
+  for (const node of listed) requireKnown(`--${verb}`, nodes, node);
+  return listed;
+}
+
+const passedOn = [
+  "timers",
+  "begin",
+  "network",
+  "crashes",
+  "recoveries",
+  "losses",
+  "duplications",
+  "journal",
+  "notices",
+  "maxStates",
+  "maxDepth",
+  "maxInFlight",
+  "maxTimeouts",
+] as const;
+
+function given<T extends object, K extends keyof T>(
+  from: T,
+  names: readonly K[],
+): { [P in K]?: Exclude<T[P], undefined> } {
+  return Object.fromEntries(
+    names.filter((name) => from[name] !== undefined).map((name) => [name, from[name]]),
+  ) as never;
+}
+
+/** Words that would go unheard are refused. */
+function requireStrategyWords(words: CheckWords): void {
+  const { strategy = "bfs", fewestFaults } = words;
+  const isRandom = strategy !== "bfs" && strategy !== "dfs";
+  const strayed = (["seed", "runs", "steps"] as const).find((word) => words[word] !== undefined && !isRandom);
+  if (strayed !== undefined)
+    throw new UsageError(
+      "bad-argument",
+      `expected --${strayed} to come with --strategy random, pct or swarm: ${strategy} looks at every run, whatever the seed`,
+    );
+  const bound = (["maxStates", "maxDepth"] as const).find((word) => words[word] !== undefined && isRandom);
+  if (bound !== undefined)
+    throw new UsageError(
+      "bad-argument",
+      `expected --${bound === "maxStates" ? "max-states" : "max-depth"} to come with --strategy bfs or dfs: random runs are bounded by --runs and --steps`,
+    );
+  const hasFaults = [words.crashes, words.recoveries, words.losses, words.duplications].some((most) => (most ?? 0) > 0);
+  if (fewestFaults === true && !hasFaults)
+    throw new UsageError(
+      "bad-argument",
+      "expected --fewest-faults to come with the faults there may be, such as --crashes 2 --losses 2",
+    );
+  if (fewestFaults === true && strategy !== "bfs")
+    throw new UsageError("bad-argument", unexpected("--strategy", "bfs with --fewest-faults", strategy));
+}

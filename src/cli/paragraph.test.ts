@@ -1,0 +1,22 @@
+import { expect, it } from "vitest";
+import { figure, spans, wrapped } from "./paragraph.ts";
+
+it("breaks text at spaces, with an indent", () => {
+  expect(wrapped("one two three four", 2, 10)).toBe("one two\n  three\n  four");
+  expect(wrapped("short", 2, 10)).toBe("short");
+  expect(wrapped("unbreakable", 0, 5)).toBe("unbreakable");
+});
+
+it("writes figures", () => {
+  expect([0, 12.34, 999, 1_000, 1_234_567.89].map(figure)).toEqual(["0", "12.3", "999", "1,000", "1,234,567.9"]);
+});
+
+it("runs neighbours together", () => {
+  expect([[], [3], [0, 1], [3, 0, 2, 1], [0, 1, 2, 5, 7, 8]].map(spans)).toEqual([
+    "",
+    "3",
+    "0 and 1",
+    "0–3",
+    "0–2, 5, 7 and 8",
+  ]);
+});

@@ -1,0 +1,134 @@
+/** `coterie protocols`: what there is, what it guarantees under which assumptions, and what it costs. */
+import { Command } from "commander";
+import type { Property, Vocabulary } from "../core/protocol.ts";
+import { protocolNamed, protocolNames, type RegistryEntry } from "../protocols/index.ts";
+import { figure, wrapped } from "./paragraph.ts";
+import { type Paint, paintFor, table } from "./terminal.ts";
+
+/** For so many nodes costs are shown. */
+const SIZES = [3, 5, 8, 16, 64];
+
+export function protocolsCommand(): Command {
+  return new Command("protocols")
+    .summary("the algorithms, what they guarantee and what they cost")
+    .description("Lists the algorithms by what they are for, or shows one in full.")
+    .argument("[name]", "show this one in full")
+    .option("--json", "print it as JSON")
+    .addHelpText("after", EXPLANATION)
+    .action(protocols);
+}
+
+const EXPLANATION = `
+Example:
+  $ coterie protocols
+  $ coterie protocols ricart-agrawala
+
+With --json: a list, or with a name one, of { "name", "family", "summary", "source", "assumes": [text], "properties":
+  [{ "name", "claim", "when" }], "costs": [{ "when", "messages": { nodes: count } }], "variants": [{ "name", "summary" }] }
+
+Exit codes: 0 ok, 2 there is no such protocol.`;
+
+function protocols(name: string | undefined, { json }: { readonly json?: true }): void {
+  const paint = paintFor(process.stdout);
+  if (name === undefined) {
+    const all = protocolNames.map((each) => described(each, protocolNamed(each)));
+    return print(json === true ? JSON.stringify(all) : listOf(all, paint));
+  }
+  const one = described(name, protocolNamed(name));
+  print(json === true ? JSON.stringify(one) : inFull(one, paint));
+}
+
+const print = (text: string): void => void process.stdout.write(`${text}\n`);
+
+interface Described {
+  readonly name: string;
+  readonly family: string;
+  readonly summary: string;
+  readonly source: string;
+  readonly assumes: readonly string[];
+  readonly properties: readonly { readonly name: string; readonly claim: string; readonly when: string }[];
+  readonly costs: readonly { readonly when: string; readonly messages: Readonly<Record<number, number>> }[];
+  readonly variants: readonly { readonly name: string; readonly summary: string }[];
+}
+
+function described(name: string, { family, summary, lab, variants }: RegistryEntry): Described {
+  const { source, assumes, properties, costs } = lab();
+  return {
+    name,
+    family: family.name,
+    summary,
+    source,
+    assumes,
+    properties: properties.map((property: Property<Vocabulary>) => ({
+      name: property.name,
+      claim: property.claim,
+      when: property.when,
+    })),
+    costs: costs.map(({ when, messages }) => ({
+      when,
+      messages: Object.fromEntries(SIZES.map((nodes) => [nodes, messages(nodes)])),
+    })),
+    variants: Object.entries(variants).map(([variant, form]) => ({ name: variant, summary: form.summary })),
+  };
+}
+
+/** By family, a line or two each. */
+function listOf(all: readonly Described[], paint: Paint): string {
+  const width = Math.max(...all.map(({ name }) => name.length));
+  const families = [...new Set(all.map(({ family }) => family))];
+  const lines = families.flatMap((family) => [
+    paint("bold", family),
+    ...all
+      .filter((each) => each.family === family)
+      .map(({ name, summary }) => `  ${paint("cyan", name.padEnd(width))}  ${wrapped(summary, width + 4)}`),
+    "",
+  ]);
+  return [...lines, "guarantees, assumptions and costs: coterie protocols NAME"].join("\n");
+}
+
+function inFull(
+  { name, family, summary, source, assumes, properties, costs, variants }: Described,
+  paint: Paint,
+): string {
+  const width = Math.max(
+    0,
+    ...properties.map((property) => property.name.length),
+    ...variants.map((form) => form.name.length),
+  );
+  const row = (head: string, text: string): string =>
+    `  ${paint("cyan", head.padEnd(width))}  ${wrapped(text, width + 4)}`;
+  const section = (title: string, lines: readonly string[]): string[] =>
+    lines.length === 0 ? [] : ["", paint("bold", title), ...lines];
+  return [
+    wrapped(`${name} (${family}): ${summary}`, 0).replace(name, paint("bold", name)),
+    paint("dim", wrapped(source, 0)),
+    ...section(
+      "guarantees",
+      properties.map(({ name: property, claim, when }) => row(property, `${claim} (${checkedWhen[when] ?? when})`)),
+    ),
+    ...section(
+      "if",
+      assumes.map((assumption) => `  ${wrapped(assumption, 2)}`),
+    ),
+    ...section("messages", costTable(costs, paint)),
+    ...section(
+      "variants",
+      variants.map((form) => row(form.name, form.summary)),
+    ),
+  ].join("\n");
+}
+
+const checkedWhen: Readonly<Record<string, string>> = {
+  always: "after every step",
+  sometimes: "at some time in some run",
+  inTheEnd: "in the end",
+  atRest: "whenever at rest",
+  leadsTo: "sooner or later",
+};
+
+function costTable(costs: Described["costs"], paint: Paint): string[] {
+  if (costs.length === 0) return [];
+  const head = ["  nodes", ...SIZES.map(String)];
+  const rows = costs.map(({ when, messages }) => [`  ${when}`, ...SIZES.map((nodes) => figure(messages[nodes] ?? 0))]);
+  return table([head, ...rows], (cell, at) => (at === 0 ? paint("dim", cell) : cell));
+}

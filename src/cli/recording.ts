@@ -1,0 +1,95 @@
+/** A trace file as a run of its protocol: what ran, and how everything stood at some point. */
+import { readFileSync } from "node:fs";
+import { UsageError, unexpected } from "../core/errors.ts";
+import type { Vocabulary } from "../core/protocol.ts";
+import { type AnyProtocol, protocolNamed, variantNamed } from "../protocols/index.ts";
+import { originOf } from "../trace/excerpt.ts";
+import { type ReadTrace, readTrace, type Trace } from "../trace/file.ts";
+import type { TraceHeader } from "../trace/header.ts";
+import { type Replay, replay } from "../trace/replay.ts";
+import type { Snapshot } from "../trace/snapshot.ts";
+
+/** A point of a run: a time in milliseconds as the axis of the trace has it, or after so many entries. */
+export type Point = { readonly ms: number } | { readonly entries: number };
+
+/** `1500`, or `#57` for the first 57 entries. @throws UsageError */
+export function point(word: string) {
+  return (text: string): Point => {
+    if (/^#\d{1,9}$/.test(text)) return { entries: Number(text.slice(1)) };
+    if (/^\d{1,15}(?:\.\d{1,9})?$/.test(text)) return { ms: Number(text) };
+    throw new UsageError("bad-argument", unexpected(word, "milliseconds, or #57 for the first 57 entries", text));
+  };
+}
+
+/** @param file `-` for stdin. @throws UsageError if the file cannot be read or is not a trace. */
+export function readTraceFile(file: string): ReadTrace {
+  let content: string;
+  try {
+    content = readFileSync(file === "-" ? 0 : file, "utf8");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new UsageError("bad-trace", `${unexpected("the trace", "a readable file", file)} (${code})`);
+  }
+  try {
+    return readTrace(content);
+  } catch (error) {
+    if (error instanceof UsageError) throw new UsageError(error.code, `${file}: ${error.message}`);
+    throw error;
+  }
+}
+
+/** The protocol in the form that ran. @throws UsageError where the registry does not have it. */
+export function protocolOf({ protocol, form, variant, options }: TraceHeader): AnyProtocol {
+  const entry = protocolNamed(protocol);
+  const maker = variant === null ? entry[form] : variantNamed(protocol, variant).lab;
+  return maker(options ?? {});
+}
+
+/** How many entries come before a point. @throws UsageError for more than there are. */
+function entriesUntil({ header, entries }: Trace, until: Point): number {
+  if ("entries" in until) {
+    if (until.entries <= entries.length) return until.entries;
+    throw new UsageError("bad-argument", unexpected("--until", `at most #${entries.length}`, `#${until.entries}`));
+  }
+  const origin = originOf(header, entries);
+  const next = entries.findIndex(({ at }) => at - origin > until.ms);
+  return next === -1 ? entries.length : next;
+}
+
+export function replayed(trace: Trace, until: Point | undefined): Replay<Vocabulary> {
+  const { header, entries } = trace;
+  if (until === undefined) return replay(protocolOf(header), header.nodes, entries as never[]);
+  // Nothing is known of what comes after the last entry: timers would have run out.
+  const last = entries.at(-1)?.at ?? 0;
+  const at = "ms" in until ? { at: Math.min(originOf(header, entries) + until.ms, last) } : {};
+  return replay(protocolOf(header), header.nodes, entries as never[], { until: entriesUntil(trace, until), ...at });
+}
+
+export interface RecordedPoint {
+  readonly header: TraceHeader;
+  readonly protocol: AnyProtocol;
+  readonly snapshot: Snapshot<Vocabulary>;
+  /** What times are counted from, in the time of the snapshot. */
+  readonly origin: number;
+}
+
+/**
+ * How everything stood at a point of a recording, for a simulation to go on from.
+ * @throws UsageError where the recording does not tell that, since entries are missing or are of something else.
+ */
+export function snapshotFrom(file: string, until: Point): RecordedPoint {
+  const trace = readTraceFile(file);
+  const { snapshot, doubts, lost } = replayed(trace, until);
+  const doubt = doubts.find(({ node }) => lost.includes(node));
+  if (doubt !== undefined)
+    throw new UsageError(
+      "bad-trace",
+      `${file}: expected to know every state at that point, but of node ${doubt.node} nothing is known from entry ${doubt.entry + 1} on: ${doubt.sentence}`,
+    );
+  return {
+    header: trace.header,
+    protocol: protocolOf(trace.header),
+    snapshot,
+    origin: originOf(trace.header, trace.entries),
+  };
+}

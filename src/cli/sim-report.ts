@@ -1,0 +1,213 @@
+/** What a simulated run came to, for people. */
+import type { Cost, NodeId } from "../core/protocol.ts";
+import type { Entry, Outcome } from "../protocols/index.ts";
+import type { Judged, Result, Scenario } from "../sim/scenario/index.ts";
+import { figure, spans, wrapped } from "./paragraph.ts";
+import { type Paint, table } from "./terminal.ts";
+
+const INDENT = 12;
+/** Of a long list so many are shown. */
+const SHOWN = 12;
+
+export interface Report {
+  readonly scenario: Scenario;
+  readonly nodes: number;
+  readonly result: Result;
+  readonly costs: readonly Cost[];
+}
+
+export function reportText({ scenario, nodes, result, costs }: Report, paint: Paint): string {
+  const field = (name: string, text: string): string => `${paint("dim", name.padEnd(INDENT))}${wrapped(text, INDENT)}`;
+  const isWhole = scenario.until === undefined;
+  const lines = [
+    heading(scenario, nodes, paint),
+    ...(scenario.about === "" ? [] : ["", wrapped(scenario.about.trim(), 0)]),
+    "",
+    ...outcomeLines(result).map(([name, text]) => field(name, text)),
+    field("messages", messageText(result)),
+    ...costLines(costs, nodes, result, isWhole).map((line) => field("", line)),
+    field("time", `${figure(result.timeMs)} ms of virtual time`),
+    "",
+    ...propertyLines(result, paint),
+    ...expectationLines(scenario, result.expectations, paint),
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+function heading({ name, protocol, variant, seed, begin }: Scenario, nodes: number, paint: Paint): string {
+  const what = name === protocol ? "" : `${paint("bold", name)}\n`;
+  const down = begin.down.length === 0 ? "" : `, ${spans(begin.down)} down`;
+  const form = variant === undefined ? protocol : `${protocol} (${variant})`;
+  const isTitle = name === protocol;
+  return `${what}${isTitle ? paint("bold", form) : form}: ${nodes} nodes${down}, seed ${seed}`;
+}
+
+function outcomeLines({ outcome, nodesAlive }: Result): [string, string][] {
+  if ("leader" in outcome)
+    return together(outcome.leader).map(({ value, nodes }) => [
+      "leader",
+      value === null ? `${spans(nodes)} know of none` : `${value}, say ${spans(nodes)}`,
+    ]);
+  if ("entries" in outcome) return entryLines(outcome.entries);
+  if ("delivered" in outcome)
+    return together(outcome.delivered).map(({ value, nodes }) => [
+      "delivered",
+      `${value.length === 0 ? "nothing" : shortened(value)}, at ${spans(nodes)}`,
+    ]);
+  if ("decided" in outcome) {
+    const undecided = nodesAlive.filter((node) => outcome.decided[node] === undefined);
+    return [
+      ...together(outcome.decided).map(({ value, nodes }): [string, string] => [
+        "decided",
+        `“${value}”, at ${spans(nodes)}`,
+      ]),
+      ...(undecided.length === 0 ? [] : [["decided", `nothing, at ${spans(undecided)}`] as [string, string]]),
+    ];
+  }
+  return together(outcome.suspected).map(({ value, nodes }) => [
+    "suspected",
+    `${value.length === 0 ? "nobody" : spans(value)}, by ${spans(nodes)}`,
+  ]);
+}
+
+/** Equal values with the nodes that have them. */
+function together<T>(byNode: Readonly<Record<NodeId, T>>): { value: T; nodes: NodeId[] }[] {
+  const groups = new Map<string, { value: T; nodes: NodeId[] }>();
+  for (const [id, value] of Object.entries(byNode)) {
+    const key = JSON.stringify(value);
+    const group = groups.get(key) ?? { value, nodes: [] };
+    group.nodes.push(Number(id));
+    groups.set(key, group);
+  }
+  return [...groups.values()];
+}
+
+function shortened(items: readonly unknown[]): string {
+  const rest = items.length - SHOWN;
+  return rest <= 1 ? items.join(" ") : `${items.slice(0, SHOWN).join(" ")} and ${figure(rest)} more`;
+}
+
+function entryLines(entries: readonly Entry[]): [string, string][] {
+  const entered = entries
+    .filter(({ enteredAt }) => enteredAt !== null)
+    .toSorted((a, b) => Number(a.enteredAt) - Number(b.enteredAt));
+  const waiting = entries.filter(({ enteredAt }) => enteredAt === null);
+  const at = (time: number | null): string => (time === null ? "still inside" : figure(time));
+  const rows = entered
+    .slice(0, SHOWN)
+    .map(({ node, requestedAt, enteredAt, exitedAt }) => [
+      String(node),
+      `asked ${figure(requestedAt)}`,
+      `entered ${at(enteredAt)}`,
+      exitedAt === null ? "still inside" : `left ${figure(exitedAt)} ms`,
+    ]);
+  const more = entered.length - rows.length;
+  return [
+    ...table(rows, (cell) => cell).map((row, i): [string, string] => [
+      i === 0 ? "entries" : "",
+      row.replaceAll(" ", "\u00a0"),
+    ]),
+    ...(more > 0 ? [["", `and ${figure(more)} more`] as [string, string]] : []),
+    ...(entered.length === 0 ? [["entries", "none"] as [string, string]] : []),
+    ...(waiting.length === 0
+      ? []
+      : [["waiting", `${spans(waiting.map(({ node }) => node))}: asked and never entered`] as [string, string]]),
+  ];
+}
+
+function messageText({ messages: { total, byType }, outcome }: Result): string {
+  const types = Object.entries(byType).filter(([, count]) => count > 0);
+  const detail = types.map(([type, count]) => `${figure(count)} ${type}`).join(", ");
+  const uses = usesIn(outcome);
+  const each = uses > 1 ? `; ${figure(total / uses)} each of ${figure(uses)}` : "";
+  return types.length === 0 ? figure(total) : `${figure(total)}: ${detail}${each}`;
+}
+
+/** How often the algorithm was used, where the book counts the messages of one use: entries and multicasts. */
+function usesIn(outcome: Outcome): number {
+  if ("entries" in outcome) return outcome.entries.filter(({ enteredAt }) => enteredAt !== null).length;
+  return "delivered" in outcome ? new Set(Object.values(outcome.delivered).flat()).size : 1;
+}
+
+/** The published counts that are those of this run; otherwise, of a run that was not cut off, all of them to compare with. */
+function costLines(
+  costs: readonly Cost[],
+  nodes: number,
+  { messages: { total }, outcome }: Result,
+  isWhole: boolean,
+): string[] {
+  const uses = usesIn(outcome);
+  const published = costs.map(({ when, messages }) => ({ when, count: messages(nodes) }));
+  const same = published.filter(({ count }) => count * uses === total);
+  if (same.length > 0) return same.map(({ when }) => `as in the book (${when})`);
+  return !isWhole ? [] : published.map(({ when, count }) => `in the book: ${figure(count)} (${when})`);
+}
+
+function propertyLines({ properties }: Result, paint: Paint): string[] {
+  const width = Math.max(0, ...properties.map(({ name }) => name.length));
+  const claim = (text: string): string => wrapped(text, width + 4);
+  return properties.map(({ name, claim: text, verdict, at }) => {
+    const sign = { holds: paint("green", "✓"), violated: paint("red", "✗"), unknown: paint("yellow", "?") }[verdict];
+    const said = {
+      holds: text,
+      violated: `violated at ${figure(at ?? 0)} ms: it is claimed that ${text}`,
+      unknown: `not known: ${text}`,
+    }[verdict];
+    return `${sign} ${name.padEnd(width)}  ${paint(verdict === "holds" ? "dim" : "reset", claim(said))}`;
+  });
+}
+
+/** Where nothing is expected but that all properties hold, these have said it already. */
+function expectationLines({ expect }: Scenario, expectations: readonly Judged[], paint: Paint): string[] {
+  const isSpoken = Object.keys(expect).length > 1 || expect.violated.length > 0;
+  const shown = expectations.filter(({ what }) => what !== "violated" || isSpoken);
+  if (shown.length === 0) return [];
+  return [
+    "",
+    "expected:",
+    ...shown.map(({ what, expected, came, isMet }) => {
+      const text = `${what}: ${plain(expected)}${isMet ? "" : `, but got ${plain(came)}`}`;
+      return `${isMet ? paint("green", "✓") : paint("red", "✗")} ${wrapped(text, 2)}`;
+    }),
+  ];
+}
+
+const plain = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
+
+/** What several runs came to. */
+export interface Summary {
+  readonly protocol: string;
+  readonly runs: number;
+  readonly seed: number;
+  readonly messages: Spread;
+  readonly timeMs: Spread;
+  readonly violations: readonly { readonly what: string; readonly seeds: readonly number[]; readonly replay: string }[];
+}
+
+export interface Spread {
+  readonly min: number;
+  readonly median: number;
+  readonly max: number;
+}
+
+export function summaryText({ protocol, runs, seed, messages, timeMs, violations }: Summary, paint: Paint): string {
+  const spread = (name: string, { min, median, max }: Spread, unit: string): string[] => [
+    name,
+    `${figure(min)}${unit}`,
+    `${figure(median)}${unit}`,
+    `${figure(max)}${unit}`,
+  ];
+  const rows = [["", "least", "median", "most"], spread("messages", messages, ""), spread("time", timeMs, " ms")];
+  const failures = violations.flatMap(({ what, seeds, replay }) => [
+    `${paint("red", "✗")} ${what}: in ${figure(seeds.length)} of ${figure(runs)} runs, first with seed ${seeds[0]}`,
+    `  ${replay}`,
+  ]);
+  const lines = [
+    `${paint("bold", protocol)}: ${figure(runs)} runs, seeds ${seed} to ${seed + runs - 1}`,
+    "",
+    ...table(rows, (cell, row) => (row === 0 ? paint("dim", cell) : cell)),
+    "",
+    ...(failures.length === 0 ? [`${paint("green", "✓")} nothing violated`] : failures),
+  ];
+  return `${lines.join("\n")}\n`;
+}

@@ -1,0 +1,132 @@
+import { describe, expect, it } from "vitest";
+import type { Delay } from "../sim/delay.ts";
+import { runScenario } from "../sim/scenario/index.ts";
+import { delay, jsonObject, nodeList, nodesOrAll, rate, type SimWords, scenarioOf } from "./sim-words.ts";
+
+const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
+const ran = (protocol: string, words: SimWords) => runScenario(scenarioOf(protocol, words));
+
+describe("the words of `coterie sim`", () => {
+  it.each(range(3, 64))("--nodes %i, the lowest calls and the highest has crashed: N² − N − 1 messages", (nodes) => {
+    const { messages, outcome } = ran("bully", { nodes, crash: [nodes - 1], call: [0] });
+    expect(messages.total).toBe(nodes * nodes - nodes - 1);
+    expect(new Set(Object.values((outcome as { leader: object }).leader))).toEqual(new Set([nodes - 2]));
+  });
+
+  it("ask the lowest alive node, or all, where nobody is named", () => {
+    expect(scenarioOf("bully", { crash: [0] }).steps).toEqual([{ call: 1 }]);
+    expect(scenarioOf("paxos", {}).steps).toEqual([{ propose: 0 }]);
+    expect(scenarioOf("ricart-agrawala", {}).steps).toEqual([{ request: "all" }]);
+    expect(scenarioOf("causal", { messages: 3 }).steps).toEqual([{ send: "all", times: 3 }]);
+    expect(scenarioOf("bully", { started: true }).steps).toEqual([]);
+  });
+
+  it("end a run that begins with starting nodes, as periodic timers never rest", () => {
+    expect(scenarioOf("heartbeat", {})).toMatchObject({ begin: { nodes: "started" }, until: 10_000, steps: [] });
+    expect(scenarioOf("heartbeat", { until: 500 }).until).toBe(500);
+    expect(scenarioOf("bully", {}).until).toBeUndefined();
+  });
+
+  it("ask nodes that have to be started too", () => {
+    const { outcome } = ran("token-ring", { nodes: 3, request: [2] });
+    expect(outcome).toMatchObject({ entries: [{ node: 2, requestedAt: 0 }] });
+    expect(scenarioOf("token-ring", {}).steps).toEqual([{ request: "all" }]);
+  });
+
+  it("reach the part of a variant that takes the command", () => {
+    const { outcome } = ran("bully", { variant: "monitored", call: "all" });
+    expect(outcome).toEqual({ leader: { 0: 4, 1: 4, 2: 4, 3: 4, 4: 4 } });
+  });
+
+  it("put nodes on a ring", () => {
+    const { messages } = ran("chang-roberts", { ring: [1, 15, 9, 4, 3, 17, 24], call: [1] });
+    expect(messages.byType).toEqual({ election: 13, elected: 7 });
+  });
+
+  it("count entries and messages", () => {
+    expect(ran("ricart-agrawala", { nodes: 3, entries: 4, request: [1] }).messages.total).toBe(4 * 4);
+    expect(ran("causal", { nodes: 3, messages: 4, send: [1, 2] }).messages.total).toBe(2 * 4 * 2);
+  });
+
+  it("make the network worse", () => {
+    const { network } = scenarioOf("bully", {
+      delay: [1, 10],
+      loss: 0.1,
+      duplicate: 0.2,
+      reorder: true,
+      processing: 3,
+    });
+    expect(network).toEqual({ delayMs: [1, 10], lossRate: 0.1, duplicateRate: 0.2, order: "none", processingMs: 3 });
+  });
+
+  it.each<[string, SimWords, string]>([
+    [
+      "bully",
+      { request: "all" },
+      "expected --request to be absent: bully is a protocol for election, where the word is --call",
+    ],
+    [
+      "bully",
+      { entries: 2 },
+      "expected --entries to be absent: bully is a protocol for election, where it has no such word",
+    ],
+    [
+      "causal",
+      { entries: 2 },
+      "expected --entries to be absent: causal is a protocol for multicast, where the word is --messages",
+    ],
+    [
+      "heartbeat",
+      { call: "all" },
+      "expected --call to be absent: heartbeat is a protocol for membership, where it has no such word",
+    ],
+    ["bully", { ring: [1, 2] }, "expected --ring to be absent: bully does not run on a ring"],
+    ["chang-roberts", { ring: [1, 2, 1] }, 'expected --ring to be every node once, got "1,2,1"'],
+    ["chang-roberts", { ring: [1, 2], nodes: 3 }, "expected --nodes to be 2, as in --ring, or absent, got 3"],
+    ["bully", { crash: [5] }, "expected --crash to be nodes from 0 to 4, got 5"],
+    ["chang-roberts", { ring: [3, 7], call: [4] }, "expected --call to be nodes among 3, 7, got 4"],
+    ["bully", { nodes: 2, crash: [0, 1] }, 'expected --crash to be some of the nodes, not all, got "0,1"'],
+    ["bully", { crash: [4], call: [4] }, "expected --call to be nodes that are not down by --crash, got 4"],
+    ["bully", { variant: "fast" }, 'expected the variant to be one of monitored, got "fast"'],
+    ["bully", { options: { maxDelay: 3 } }, "expected bully.maxDelay to be absent, got 3"],
+  ])("%s %j is refused", (protocol, words, sentence) => {
+    expect(() => scenarioOf(protocol, words)).toThrow(sentence);
+  });
+});
+
+describe("what words on the command line may be", () => {
+  it.each<[string, Delay]>([
+    ["10", 10],
+    ["0.5", 0.5],
+    ["1..10", [1, 10]],
+    ["0.5..2.5", [0.5, 2.5]],
+    ["normal:10,2", { normal: { meanMs: 10, deviationMs: 2 } }],
+    ["lognormal:10,0.5", { logNormal: { medianMs: 10, sigma: 0.5 } }],
+  ])("--delay %s", (text, made) => {
+    expect(delay("--delay")(text)).toEqual(made);
+  });
+
+  it.each(["", "x", "-1", "1,10", "normal:10", "normal:1..2", "uniform:1,2", "1..", "10ms"])(
+    "--delay %j is refused",
+    (text) => {
+      expect(() => delay("--delay")(text)).toThrow("expected --delay to be such as 10, 1..10, normal:10,2");
+    },
+  );
+
+  it("--delay has its bounds in order", () => {
+    expect(() => delay("--delay")("10..1")).toThrow("expected --delay to be [least, most]");
+  });
+
+  it("lists of nodes, rates and options", () => {
+    expect(nodeList("--ring")("1,15, 9")).toEqual([1, 15, 9]);
+    expect(nodesOrAll("--call")("all")).toBe("all");
+    expect(rate("--loss")("0.25")).toBe(0.25);
+    expect(jsonObject("--options")('{"maxDelayMs":10}')).toEqual({ maxDelayMs: 10 });
+    expect(() => nodeList("--ring")("1,,2")).toThrow('expected --ring to be node ids such as 1,15,9, got "1,,2"');
+    expect(() => nodesOrAll("--call")("some")).toThrow(
+      'expected --call to be node ids such as 1,2, or all, got "some"',
+    );
+    expect(() => rate("--loss")("1.5")).toThrow('expected --loss to be a rate from 0 to 1, got "1.5"');
+    expect(() => jsonObject("--options")("[1]")).toThrow("expected --options to be a JSON object");
+  });
+});

@@ -1,0 +1,253 @@
+/** `coterie sim`: a protocol, or a scenario, in virtual time. */
+import { readFileSync } from "node:fs";
+import { Command } from "commander";
+import { EnvironmentError, InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
+import { protocolNames } from "../protocols/index.ts";
+import { cast, type ParsedScenario, parseScenario, type Result } from "../sim/scenario/index.ts";
+import type { TraceEntry } from "../trace/entry.ts";
+import { storyLine } from "../trace/story.ts";
+import { wholeNumber } from "./arguments.ts";
+import { type Point, point, snapshotFrom } from "./recording.ts";
+import { reportText, summaryText } from "./sim-report.ts";
+import { play, type Staged, severalRuns } from "./sim-runs.ts";
+import {
+  continuationOf,
+  delay,
+  jsonObject,
+  milliseconds,
+  nodeList,
+  nodesOrAll,
+  rate,
+  type SimWords,
+  scenarioOf,
+} from "./sim-words.ts";
+import { paintFor } from "./terminal.ts";
+import { writeSvgFile, writeTraceFile } from "./trace-file.ts";
+
+const MAX_NODES = 10_000_000;
+const MAX_SEED = 2 ** 32 - 1;
+const MAX_RUNS = 1_000_000;
+
+interface SimOptions extends Omit<SimWords, "until"> {
+  readonly from?: string;
+  readonly until?: Point;
+  readonly runs?: number;
+  readonly withoutLost?: boolean;
+  readonly trace?: string;
+  readonly svg?: string;
+  readonly story?: true;
+  readonly json?: true;
+}
+
+export function simCommand(): Command {
+  const command = new Command("sim")
+    .summary("run a protocol or a scenario in virtual time")
+    .description("Runs a protocol on simulated nodes, or a scenario file, and says what came of it.")
+    .argument("[protocol|file]", `${protocolNames.join(", ")}; or a scenario file (docs/scenarios.md)`);
+  return addOutput(addRecording(addNetwork(addNodes(command))))
+    .addHelpText("after", EXPLANATION)
+    .action(sim);
+}
+
+function addNodes(command: Command): Command {
+  const count = (word: string): ReturnType<typeof wholeNumber> => wholeNumber(word, 1, 1_000_000);
+  return command
+    .option("--nodes <n>", "how many nodes, with ids from 0 (default: 5)", wholeNumber("--nodes", 1, MAX_NODES))
+    .option("--ring <list>", "ids in the order of the ring, such as 1,15,9,4", nodeList("--ring"))
+    .option("--crash <list>", "nodes that are down from the beginning", nodeList("--crash"))
+    .option("--started", "nodes start at time 0, instead of having run quietly for long")
+    .option("--call <list|all>", "election: who calls it (default: the lowest)", nodesOrAll("--call"))
+    .option("--request <list|all>", "mutual exclusion: who asks to enter (default: all)", nodesOrAll("--request"))
+    .option("--entries <k>", "mutual exclusion: how often each enters", count("--entries"))
+    .option("--send <list|all>", "multicast: who sends (default: all)", nodesOrAll("--send"))
+    .option("--messages <k>", "multicast: how many messages each", count("--messages"))
+    .option("--propose <list|all>", "consensus: who proposes (default: the lowest)", nodesOrAll("--propose"))
+    .option("--variant <name>", "another form of the protocol")
+    .option("--options <json>", "the protocol's own options", jsonObject("--options"));
+}
+
+function addNetwork(command: Command): Command {
+  return command
+    .option("--delay <ms>", "10, 1..10, normal:10,2 or lognormal:10,0.5 (default: 10)", delay("--delay"))
+    .option("--loss <rate>", "how many messages get lost, 0 to 1", rate("--loss"))
+    .option("--duplicate <rate>", "how many arrive twice, 0 to 1", rate("--duplicate"))
+    .option("--reorder", "messages of one link may overtake each other")
+    .option("--processing <ms>", "how long a node is busy with one message", delay("--processing"))
+    .option("--seed <n>", "equal seeds give equal runs (default: 1)", wholeNumber("--seed", 0, MAX_SEED))
+    .option("--until <ms>", "end the run at this virtual time", point("--until"))
+    .option("--runs <k>", "so many runs, each with the next seed", wholeNumber("--runs", 1, MAX_RUNS));
+}
+
+function addRecording(command: Command): Command {
+  return command
+    .option("--from <trace>", "go on from a recorded run, at the point that --until names: ms, or #57 for 57 entries")
+    .option("--for <ms>", "with --from: for so long (default: 10000)", milliseconds("--for"));
+}
+
+function addOutput(command: Command): Command {
+  return command
+    .option("--without-lost", "leave messages out that never arrived, such as those to crashed nodes")
+    .option("--story", "print what happens, line by line")
+    .option("--trace <file>", "write the trace, as JSON lines")
+    .option("--svg <file>", "draw it as a space-time diagram")
+    .option("--json", "print the result as JSON");
+}
+
+const EXPLANATION = `
+Example:
+  $ coterie sim bully --nodes 8 --crash 7 --call 4
+  $ coterie sim chang-roberts --ring 1,15,9,4,3,17,24 --call 1 --story
+  $ coterie sim paxos --propose all --delay 1..40 --runs 1000
+  $ coterie sim scenarios/bully-a-highest-crashed.yaml
+  $ coterie sim --from recorded.jsonl --until 4000 --crash 2
+
+With --json: { "protocol", "nodes", "seed", "timeMs", "messages": { "total", "byType" }, "outcome",
+  "properties": [{ "name", "verdict": "holds" | "violated" | "unknown" }], "nodesAlive" }
+"outcome" is, by family: { "leader": { node: id | null } }, { "entries": [{ "node", "requestedAt", "enteredAt",
+  "exitedAt", "token" }] }, { "delivered": { node: [id] } }, { "decided": { node: value } }, { "suspected": { node: [id] } }.
+A scenario adds "scenario" and "expectations": [{ "what", "expected", "came", "isMet" }].
+With --runs: { "protocol", "nodes", "seed", "runs", "messages": { "min", "median", "max" }, "timeMs": { … },
+  "violations": [{ "what", "seeds", "replay" }] }.
+"messages" counts what was sent to other nodes, crashed ones included.
+
+Exit codes: 0 ok; 1 a property is violated, or an expectation of the scenario is not met; 2 wrong arguments or scenario.`;
+
+async function sim(subject: string | undefined, options: SimOptions): Promise<void> {
+  requireOneOutput(options);
+  const staged = stagedFor(subject, options);
+  if (options.runs === undefined) await oneRun(staged, options);
+  else await manyRuns(staged, options.runs, options);
+}
+
+function stagedFor(subject: string | undefined, options: SimOptions): Staged {
+  if (options.from !== undefined) return continued(options.from, subject, options);
+  if (options.for !== undefined) throw new UsageError("bad-argument", "expected --for to be absent without --from");
+  if (subject === undefined)
+    throw new UsageError("bad-argument", "expected a protocol, a scenario file or --from, got none of them");
+  const parsed = scenarioFor(subject, options);
+  return { ...parsed, cast: cast(parsed.scenario), from: null };
+}
+
+/** A recording that goes on otherwise than it did. */
+function continued(file: string, subject: string | undefined, { until, ...words }: SimOptions): Staged {
+  if (subject !== undefined)
+    throw new UsageError(
+      "bad-argument",
+      unexpected("the protocol", "absent beside --from: the recording has it", subject),
+    );
+  const stray = (["nodes", "ring", "variant", "options", "started"] as const).find((word) => words[word] !== undefined);
+  if (stray !== undefined)
+    throw new UsageError("bad-argument", `expected --${stray} to be absent beside --from: the recording has it`);
+  if (until === undefined)
+    throw new UsageError(
+      "bad-argument",
+      "expected --until beside --from: the point to go on from, such as 1500 or #57",
+    );
+  const recorded = snapshotFrom(file, until);
+  const { snapshot, origin, header, protocol } = recorded;
+  const from = { ...recorded, snapshot: { ...snapshot, at: snapshot.at - origin } };
+  const scenario = continuationOf(from, words);
+  const options = (header.options ?? {}) as object;
+  return { scenario, place: () => file, cast: { ...cast({ ...scenario, options: {} }, protocol), options }, from };
+}
+
+function requireOneOutput({ json, story, runs, trace, svg }: SimOptions): void {
+  const refuse = (a: string, b: string): never => {
+    throw new UsageError("bad-argument", `expected --${a} or --${b}, got both`);
+  };
+  if (json === true && story === true) refuse("json", "story");
+  if (runs !== undefined && story === true) refuse("runs", "story");
+  if (runs !== undefined && trace !== undefined) refuse("runs", "trace");
+  if (runs !== undefined && svg !== undefined) refuse("runs", "svg");
+}
+
+/** The scenario of a file, or the one that the words spell. */
+function scenarioFor(subject: string, { until, ...options }: SimOptions): ParsedScenario {
+  if (!/\.(ya?ml|json)$|[/\\]/.test(subject)) {
+    if (protocolNames.includes(subject))
+      return { scenario: scenarioOf(subject, { ...options, ...endOf(until) }), place: () => subject };
+    const known = `one of ${protocolNames.join(", ")}, or a scenario file such as x.yaml`;
+    throw new UsageError("unknown-protocol", unexpected("the protocol", known, subject));
+  }
+  const besides = ["seed", "runs", "withoutLost", "story", "trace", "svg", "json"];
+  const stray = Object.keys({ ...options, ...endOf(until) }).find((word) => !besides.includes(word));
+  if (stray !== undefined)
+    throw new UsageError("bad-argument", `expected --${stray} to be absent: what happens stands in ${subject}`);
+  const found = parseScenario(textOf(subject), subject);
+  return { ...found, scenario: { ...found.scenario, seed: options.seed ?? found.scenario.seed } };
+}
+
+function endOf(until: Point | undefined): { until?: number } {
+  if (until === undefined) return {};
+  if ("ms" in until && until.ms > 0) return { until: until.ms };
+  const got = "ms" in until ? until.ms : `#${until.entries}`;
+  throw new UsageError("bad-argument", unexpected("--until", "milliseconds above 0", got));
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new UsageError("bad-scenario", `${unexpected("the scenario", "a readable file", file)} (${code})`);
+  }
+}
+
+async function oneRun(staged: Staged, options: SimOptions): Promise<void> {
+  const { scenario, cast: made, from } = staged;
+  const { json = false, story = false, trace, svg, withoutLost = false } = options;
+  const keeps = trace !== undefined || svg !== undefined;
+  const entries: TraceEntry[] = [];
+  const see = (entry: TraceEntry): void => {
+    if (story) process.stdout.write(`${storyLine(entry)}\n`);
+    if (keeps) entries.push(entry);
+  };
+  const result = await play(staged, { withoutLost, ...(story || keeps ? { see } : {}) });
+  const { ids, protocol } = made;
+  const form = from?.header.form ?? "lab";
+  const simulated = { scenario, options: made.options, nodes: ids, form, properties: result.properties };
+  if (trace !== undefined) writeTraceFile(trace, simulated, entries);
+  if (svg !== undefined) writeSvgFile(svg, simulated, entries);
+  if (json) process.stdout.write(`${JSON.stringify(machineReadable(staged, ids.length, result))}\n`);
+  else {
+    const text = reportText({ scenario, nodes: ids.length, result, costs: protocol.costs }, paintFor(process.stdout));
+    process.stdout.write(`${story ? "\n" : ""}${text}${hint(options)}`);
+  }
+  requireSound(result);
+}
+
+/** What a newcomer might want next; not for a file or a pipe. */
+function hint({ story, trace, svg }: SimOptions): string {
+  if (!process.stdout.isTTY || story === true || trace !== undefined || svg !== undefined) return "";
+  return "\n--story shows what happened line by line, --svg FILE draws it, --trace FILE keeps it\n";
+}
+
+function machineReadable({ scenario }: ParsedScenario, nodes: number, result: Result): object {
+  const { protocol, seed, name } = scenario;
+  const { timeMs, messages, outcome, nodesAlive, expectations } = result;
+  const properties = result.properties.map((property) => ({ name: property.name, verdict: property.verdict }));
+  const run = { protocol, nodes, seed, timeMs, messages, outcome, properties, nodesAlive };
+  return name === protocol ? run : { ...run, scenario: name, expectations };
+}
+
+/** @throws InvariantViolation where something is not as it should be. */
+function requireSound({ expectations }: Result): void {
+  const unmet = expectations.filter(({ isMet }) => !isMet);
+  const violated = unmet.find(({ what }) => what === "violated");
+  if (unmet.length === 0) return;
+  const [first] = unmet;
+  const names = (violated?.came ?? []) as readonly string[];
+  const text =
+    unmet.length === 1 && violated !== undefined && names.length > 0
+      ? `violated: ${names.join(", ")}`
+      : `${unmet.length} of ${expectations.length} expectations not met, first ${first?.what}`;
+  throw new InvariantViolation("not-as-expected", text);
+}
+
+async function manyRuns(staged: Staged, runs: number, { json, withoutLost = false }: SimOptions): Promise<void> {
+  const summary = await severalRuns(staged, runs, { withoutLost }, process.argv.slice(2));
+  process.stdout.write(json === true ? `${JSON.stringify(summary)}\n` : summaryText(summary, paintFor(process.stdout)));
+  const names = summary.violations.map(({ what }) => what).join(", ");
+  if (names !== "") throw new InvariantViolation("not-as-expected", `not as expected: ${names}`);
+  if (summary.runs < runs) throw new EnvironmentError("stopped", `stopped after ${summary.runs} of ${runs} runs`);
+}

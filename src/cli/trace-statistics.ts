@@ -1,0 +1,75 @@
+/** The figures of a trace, for people. */
+import type { Statistics, TypeStatistics } from "../trace/export/statistics.ts";
+import { figure } from "./paragraph.ts";
+import { type Paint, table } from "./terminal.ts";
+
+/** Of many links so many are shown, the busiest first. */
+const SHOWN_LINKS = 12;
+
+export function statisticsText(figures: Statistics, paint: Paint): string {
+  const { protocol, nodes, entries, fromMs, toMs, byType, byNode } = figures;
+  const heading =
+    (words: string[]): ((cell: string, row: number) => string) =>
+    (cell, row) =>
+      row === 0 && words.includes(cell.trimEnd()) ? paint("dim", cell) : cell;
+  const tabled = (rows: string[][]): string[] => table(rows, heading(rows[0] ?? []));
+  const types = Object.entries(byType).map(([type, counts]) => typeRow(type, counts));
+  const perNode = nodes.map((node) => {
+    const { sent, received, steps } = byNode[node] ?? { sent: 0, received: 0, steps: 0 };
+    return [String(node), figure(sent), figure(received), figure(steps)];
+  });
+  const sections = [
+    [
+      `${paint("bold", protocol)}: ${figure(nodes.length)} nodes, ${figure(entries)} entries, ${ms(fromMs)} to ${ms(toMs)} ms`,
+      ...facts(figures),
+    ],
+    ...(types.length === 0
+      ? []
+      : [tabled([["MESSAGE", "SENT", "RECEIVED", "LOST", "DELAY MIN", "MEDIAN", "P99", "MAX"], ...types])]),
+    tabled([["NODE", "SENT", "RECEIVED", "STEPS"], ...perNode]),
+    ...(Object.keys(figures.byLink).length === 0 ? [] : [tabled([["LINK", "SENT"], ...linkRows(figures)])]),
+  ];
+  return `${sections.map((lines) => lines.join("\n")).join("\n\n")}\n`;
+}
+
+function facts(figures: Statistics): string[] {
+  const { messages, crashes, restarts, missingEntries, firstLeader, causalDepth } = figures;
+  const { sent, received, lost, underWay, lostBy } = messages;
+  const reasons = counted(lostBy);
+  return [
+    `messages: ${figure(sent)} sent, ${figure(received)} received, ${figure(lost)} lost${reasons === "" ? "" : ` (${reasons})`}, ${figure(underWay)} under way at the end`,
+    `longest causal chain: ${figure(causalDepth)} ${causalDepth === 1 ? "message" : "messages"}`,
+    ...(firstLeader === null ? [] : [`first leader: node ${firstLeader.node}, at ${ms(firstLeader.atMs)} ms`]),
+    ...(crashes === 0 ? [] : [`crashes: ${crashes}, restarts: ${restarts}`]),
+    ...listed("time-outs", figures.timeouts),
+    ...listed("events", figures.events),
+    ...(missingEntries === 0 ? [] : [`missing entries: ${figure(missingEntries)}`]),
+  ];
+}
+
+function listed(what: string, counts: Readonly<Record<string, number>>): string[] {
+  return Object.keys(counts).length === 0 ? [] : [`${what}: ${counted(counts)}`];
+}
+
+const counted = (counts: Readonly<Record<string, number>>): string =>
+  Object.entries(counts)
+    .map(([word, count]) => `${figure(count)} ${word}`)
+    .join(", ");
+
+function typeRow(type: string, { sent, received, lost, delayMs }: TypeStatistics): string[] {
+  const delays =
+    delayMs === null ? ["-", "-", "-", "-"] : [delayMs.min, delayMs.median, delayMs.p99, delayMs.max].map(ms);
+  return [type, figure(sent), figure(received), figure(lost), ...delays];
+}
+
+function linkRows({ byLink }: Statistics): string[][] {
+  const busiest = Object.entries(byLink).sort(([, a], [, b]) => b - a);
+  const rest = busiest.slice(SHOWN_LINKS);
+  const others = rest.reduce((sum, [, count]) => sum + count, 0);
+  return [
+    ...busiest.slice(0, SHOWN_LINKS).map(([link, count]) => [link.replace(">", " → "), figure(count)]),
+    ...(rest.length === 0 ? [] : [[`${rest.length} others`, figure(others)]]),
+  ];
+}
+
+const ms = (value: number): string => (Number.isInteger(value) ? figure(value) : value.toFixed(value < 10 ? 2 : 1));

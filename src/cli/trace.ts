@@ -1,0 +1,191 @@
+/** `coterie trace`: a recorded run as a picture, in the words of other tools, in figures, or on the terminal. */
+import { writeFileSync } from "node:fs";
+import { Command } from "commander";
+import { UsageError, unexpected } from "../core/errors.ts";
+import type { NodeId } from "../core/protocol.ts";
+import { type Excerpt, excerptOf } from "../trace/excerpt.ts";
+import { mermaid } from "../trace/export/mermaid.ts";
+import { shiviz } from "../trace/export/shiviz.ts";
+import { statisticsOf } from "../trace/export/statistics.ts";
+import { writeTrace } from "../trace/file.ts";
+import { drawLanes, type LaneStyle } from "../trace/picture/lanes.ts";
+import { drawSvg } from "../trace/picture/svg.ts";
+import { storyLine } from "../trace/story.ts";
+import { wholeNumber } from "./arguments.ts";
+import { pngOf } from "./picture-png.ts";
+import { type Point, point, readTraceFile } from "./recording.ts";
+import { type Paint, paintFor } from "./terminal.ts";
+import { replayTrace } from "./trace-check.ts";
+import { statisticsText } from "./trace-statistics.ts";
+
+/** What is said of a line that is not read on a terminal. */
+const PIPED_COLUMNS = 120;
+const [LEAST_WIDTH, MOST_WIDTH] = [400, 20_000];
+
+export interface TraceOptions {
+  readonly svg?: true;
+  readonly png?: true;
+  readonly shiviz?: true;
+  readonly mermaid?: true;
+  readonly stats?: true;
+  readonly story?: true;
+  readonly json?: true;
+  readonly out?: string;
+  readonly from?: number;
+  readonly to?: number;
+  readonly nodes?: readonly NodeId[];
+  readonly hide?: readonly string[];
+  readonly width?: number;
+  readonly check?: true;
+  readonly until?: Point;
+}
+
+const FORMS = ["svg", "png", "shiviz", "mermaid", "stats", "story", "check"] as const;
+
+export function traceCommand(): Command {
+  return new Command("trace")
+    .summary("show a recorded run, draw it, or hand it to other tools")
+    .description(
+      "Reads a trace file and shows it on the terminal, one column per node; or draws, exports or counts it.",
+    )
+    .argument("<file>", "what `coterie sim --trace` or `coterie up --record` wrote; - for stdin")
+    .option("--svg", "a space-time diagram as SVG")
+    .option("--png", "the same as PNG (needs the package @resvg/resvg-js)")
+    .option("--shiviz", "a log for ShiViz")
+    .option("--mermaid", "a Mermaid sequence diagram")
+    .option("--stats", "figures: messages, delays, losses, time-outs, causal depth")
+    .option("--story", "one line per entry")
+    .option("--check", "follow the run with the protocol's own handlers, and hold it against its properties")
+    .option(
+      "--until <ms>",
+      "the states of all nodes at this time, or after so many entries, as in #57",
+      point("--until"),
+    )
+    .option("--json", "the trace as JSON lines again, in order and with clocks; with --stats: the figures as JSON")
+    .option("--out <file>", "write there instead of stdout")
+    .option("--from <ms>", "begin at this time, as the axis has it", time("--from"))
+    .option("--to <ms>", "end at this time", time("--to"))
+    .option("--nodes <list>", "only these nodes, and the messages between them, as in 0,2,5", ids)
+    .option("--hide <names>", "leave out messages and timers of these names, as in alive,beat", names)
+    .option(
+      "--width <px>",
+      "how wide a picture may be (default: 1200)",
+      wholeNumber("--width", LEAST_WIDTH, MOST_WIDTH),
+    )
+    .addHelpText("after", EXPLANATION)
+    .action(trace);
+}
+
+const EXPLANATION = `
+Example:
+  $ coterie sim bully --nodes 8 --crash 7 --call 4 --trace run.jsonl
+  $ coterie trace run.jsonl
+  $ coterie trace run.jsonl --svg --out run.svg
+  $ coterie trace live.jsonl --check
+  $ coterie trace live.jsonl --hide alive --from 2000 --to 2500 --png --out failover.png
+
+Times are milliseconds: of virtual time in a simulation, since the first entry in a recording, steps in a counterexample.
+
+With --stats --json: { "protocol", "nodes", "entries", "fromMs", "toMs", "messages": { "sent", "received", "lost", "underWay",
+  "lostBy" }, "byType": { type: { "sent", "received", "lost", "delayMs": { "min", "median", "p99", "max" } | null } },
+  "byNode", "byLink", "timeouts", "events", "crashes", "restarts", "missingEntries",
+  "firstLeader": { "node", "atMs" } | null, "causalDepth" }
+With --check --json: { "protocol", "nodes", "verdict", "properties": [{ "name", "claim", "verdict", "entry", "node", "why" }],
+  "doubts": [{ "entry", "node", "why", "sentence" }], "steps" }; "entry" counts from 0. With --until --json: { …, "snapshot" }.
+Exit codes: 0 ok; 1 with --check: a property is violated, or the recording does not tell; or a PNG was asked for and cannot be made here; 2 wrong arguments, or the file is not a trace.`;
+
+async function trace(file: string, options: TraceOptions): Promise<void> {
+  requireOneForm(options);
+  const whole = readTraceFile(file);
+  if (whole.torn)
+    process.stderr.write("coterie: the last line was cut short and is left out: the recorder was killed\n");
+  if (options.check === true || options.until !== undefined)
+    return replayTrace(whole, options, options.out === undefined ? paintFor(process.stdout) : plain, (text) =>
+      put(options, text),
+    );
+  const excerpt = excerptOf(whole, options);
+  if (options.png === true) return put(options, await pngOf(drawSvg(excerpt, options)));
+  put(options, textOf(excerpt, options));
+}
+
+function textOf(excerpt: Excerpt, options: TraceOptions): string {
+  if (options.svg === true) return drawSvg(excerpt, options);
+  if (options.shiviz === true) return shiviz(excerpt);
+  if (options.mermaid === true) return mermaid(excerpt);
+  const paint = options.out === undefined ? paintFor(process.stdout) : plain;
+  if (options.stats === true) {
+    const figures = statisticsOf(excerpt);
+    return options.json === true ? `${JSON.stringify(figures)}\n` : statisticsText(figures, paint);
+  }
+  if (options.json === true) return writeTrace(excerpt.header, excerpt.entries, excerpt.clocks);
+  const lanes =
+    options.story === true ? null : drawLanes(excerpt, { columns: columns(options), paint: laneStyles(paint) });
+  if (lanes !== null) return `${lanes.join("\n")}\n`;
+  return excerpt.entries.map((entry) => `${storyLine({ ...entry, at: entry.at - excerpt.origin })}\n`).join("");
+}
+
+const plain: Paint = (_style, text) => text;
+
+function columns({ out }: TraceOptions): number {
+  return out === undefined && process.stdout.isTTY ? process.stdout.columns : PIPED_COLUMNS;
+}
+
+function laneStyles(paint: Paint): (style: LaneStyle, text: string) => string {
+  const styles = {
+    quiet: "dim",
+    message: "blue",
+    lost: "magenta",
+    start: "green",
+    crash: "red",
+    timeout: "yellow",
+    command: "cyan",
+    event: "bold",
+    plain: "reset",
+  } as const satisfies Record<LaneStyle, Parameters<Paint>[0]>;
+  return (style, text) => (style === "plain" ? text : paint(styles[style], text));
+}
+
+function put({ out, png }: TraceOptions, content: string | Uint8Array): void {
+  if (out === undefined) {
+    if (png === true && process.stdout.isTTY)
+      throw new UsageError("bad-argument", "expected --out FILE with --png, as a terminal cannot show it");
+    process.stdout.write(content);
+    return;
+  }
+  try {
+    writeFileSync(out, content);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new UsageError("bad-argument", `${unexpected("--out", "a file that can be written", out)} (${code})`);
+  }
+}
+
+function requireOneForm(options: TraceOptions): void {
+  const [first, second] = FORMS.filter((form) => options[form] === true);
+  if (second !== undefined) throw new UsageError("bad-argument", `expected --${first} or --${second}, got both`);
+  if (options.json === true && first !== undefined && first !== "stats" && first !== "check")
+    throw new UsageError("bad-argument", `expected --json or --${first}, got both`);
+  if (options.width !== undefined && options.svg !== true && options.png !== true)
+    throw new UsageError("bad-argument", "expected --width with --svg or --png");
+  const { from, to } = options;
+  if (from !== undefined && to !== undefined && from > to)
+    throw new UsageError("bad-argument", unexpected("--to", `at least --from, ${from}`, to));
+}
+
+function time(option: string): (text: string) => number {
+  return (text) => {
+    const value = /^-?\d{1,15}(?:\.\d{1,9})?$/.test(text) ? Number(text) : Number.NaN;
+    if (Number.isFinite(value)) return value;
+    throw new UsageError("bad-argument", unexpected(option, "a time in milliseconds", text));
+  };
+}
+
+function ids(text: string): NodeId[] {
+  if (/^\d{1,15}(?:,\d{1,15})*$/.test(text)) return text.split(",").map(Number);
+  throw new UsageError("bad-argument", unexpected("--nodes", "a list such as 0,2,5", text));
+}
+
+function names(text: string): string[] {
+  if (/^[^,\s]+(?:,[^,\s]+)*$/.test(text)) return text.split(",");
+  throw new UsageError("bad-argument", unexpected("--hide", "a list such as alive,beat", text));
+}

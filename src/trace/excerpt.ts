@@ -1,0 +1,86 @@
+/** A part of a trace: some of its time, some of its nodes, without what would bury the rest. */
+import { UsageError, unexpected } from "../core/errors.ts";
+import type { NodeId } from "../core/protocol.ts";
+import type { MessageId, TraceEntry } from "./entry.ts";
+import type { Trace } from "./file.ts";
+import type { TraceHeader } from "./header.ts";
+import { nameOf, nameOfWord } from "./naming.ts";
+import { type Standing, type Standings, standingAfter, standingsBefore } from "./standing.ts";
+
+export interface Excerpt extends Trace {
+  /** How the nodes stood before the first entry. */
+  readonly before: Standings;
+  /** The moment that times are counted from: 0 in a simulation, the first entry of a recording. */
+  readonly origin: number;
+}
+
+export interface Selection {
+  /** In milliseconds since the origin, both included. */
+  readonly from?: number;
+  readonly to?: number;
+  readonly nodes?: readonly NodeId[];
+  /** Messages and timers of these names, short or full, are left out. */
+  readonly hide?: readonly string[];
+}
+
+/** @throws UsageError for nodes that the trace does not have */
+export function excerptOf({ header, entries, clocks }: Trace, selection: Selection = {}): Excerpt {
+  const nodes = new Set(chosenNodes(header, selection.nodes));
+  const origin = originOf(header, entries);
+  const isBefore = ({ at }: TraceEntry): boolean => at - origin < (selection.from ?? Number.NEGATIVE_INFINITY);
+  const isAfter = ({ at }: TraceEntry): boolean => at - origin > (selection.to ?? Number.POSITIVE_INFINITY);
+  const isHidden = hiddenBy(selection.hide ?? []);
+  const before = new Map<NodeId, Standing>(standingsBefore(header.nodes, entries));
+  const kept: number[] = [];
+  let begun = false;
+  for (const [index, entry] of entries.entries()) {
+    // Clocks of processes differ a little, so an entry of the window may be followed by one from before it.
+    begun ||= !isBefore(entry);
+    const concernsOthers = otherEnd(entry) !== null && !nodes.has(otherEnd(entry) as NodeId);
+    if (!begun) before.set(entry.node, standingAfter(before.get(entry.node) as Standing, entry));
+    else if (!isAfter(entry) && nodes.has(entry.node) && !concernsOthers && !isHidden(entry)) kept.push(index);
+  }
+  return {
+    header: { ...header, nodes: header.nodes.filter((node) => nodes.has(node)), violation: moved(header, kept) },
+    entries: kept.map((index) => entries[index] as TraceEntry),
+    clocks: kept.map((index) => clocks[index] ?? {}),
+    before: new Map([...before].filter(([node]) => nodes.has(node))),
+    origin,
+  };
+}
+
+export function originOf(header: TraceHeader, entries: readonly TraceEntry[]): number {
+  return header.madeBy === "cluster" ? (entries[0]?.at ?? 0) : 0;
+}
+
+function chosenNodes({ nodes }: TraceHeader, chosen: readonly NodeId[] | undefined): readonly NodeId[] {
+  const stranger = chosen?.find((node) => !nodes.includes(node));
+  if (stranger !== undefined)
+    throw new UsageError("unknown-node", unexpected("the node", `one of ${nodes.join(", ")}`, stranger));
+  return chosen ?? nodes;
+}
+
+const otherEnd = (entry: TraceEntry): NodeId | null =>
+  entry.kind === "send" || entry.kind === "lost" ? entry.to : entry.kind === "receive" ? entry.from : null;
+
+function hiddenBy(names: readonly string[]): (entry: TraceEntry) => boolean {
+  const hidden = new Set(names);
+  const ids = new Set<MessageId>();
+  const isNamed = ({ full, short }: { full: string; short: string }): boolean => hidden.has(full) || hidden.has(short);
+  return (entry) => {
+    if (entry.kind === "timeout") return isNamed(nameOfWord(entry.timer));
+    if (entry.kind === "lost") return ids.has(entry.id);
+    if (entry.kind !== "send" && entry.kind !== "receive") return false;
+    const isOut = isNamed(nameOf(entry.message));
+    if (isOut) ids.add(entry.id);
+    return isOut;
+  };
+}
+
+/** The repeated part begins with the first entry of it that is left. */
+function moved({ violation }: TraceHeader, kept: readonly number[]): TraceHeader["violation"] {
+  if (violation === null || violation.loopFrom === null) return violation;
+  const { loopFrom } = violation;
+  const first = kept.findIndex((index) => index >= loopFrom);
+  return { ...violation, loopFrom: first === -1 ? null : first };
+}

@@ -1,0 +1,69 @@
+/** A trace as a Mermaid sequence diagram, in which a message stands where it arrives, is lost, or was last seen. */
+import type { NodeId } from "../../core/protocol.ts";
+import type { LossReason, TraceEntry } from "../entry.ts";
+import type { Excerpt } from "../excerpt.ts";
+import { type Flight, flightsOf } from "../flights.ts";
+import { labelOf } from "../naming.ts";
+import { deed } from "../story.ts";
+
+export function mermaid({ header, entries }: Excerpt): string {
+  const arrivals = new Map<number, Flight>();
+  const departures = new Map<number, Flight>();
+  for (const flight of flightsOf(entries)) {
+    if (flight.ended !== null) arrivals.set(flight.ended, flight);
+    else if (flight.sent !== null) departures.set(flight.sent, flight);
+  }
+  const { violation, protocol, nodes } = header;
+  const statements = entries.flatMap((entry, index) => {
+    const begins = violation?.loopFrom === index ? ["loop for ever"] : [];
+    return [...begins, ...statementsOf(entry, arrivals.get(index), departures.get(index))];
+  });
+  return [
+    "---",
+    `title: ${JSON.stringify(violation === null ? protocol : `${protocol}: ${violation.property} does not hold`)}`,
+    "---",
+    "sequenceDiagram",
+    ...nodes.map((node) => `  participant ${actor(node)} as node ${node}`),
+    ...statements.map((statement) => `  ${statement}`),
+    ...(typeof violation?.loopFrom === "number" ? ["  end"] : []),
+    "",
+  ].join("\n");
+}
+
+function statementsOf(entry: TraceEntry, arrived: Flight | undefined, departed: Flight | undefined): string[] {
+  switch (entry.kind) {
+    case "receive":
+    case "lost":
+      return arrived === undefined ? [] : [arrow(arrived)];
+    case "send":
+      return departed === undefined ? [] : [arrow(departed)];
+    case "event":
+      return [note(entry.node, labelOf(entry.event, 60))];
+    default:
+      return [note(entry.node, deed(entry))];
+  }
+}
+
+function arrow({ from, to, message, ended, lost }: Flight): string {
+  const [stroke, remark] =
+    lost === null ? (ended === null ? ["--)", " (under way)"] : ["->>", ""]) : ["-x", ` (${words[lost]})`];
+  return `${actor(from)}${stroke}${actor(to)}: ${escaped(labelOf(message, 60) + remark)}`;
+}
+
+const words: Readonly<Record<LossReason, string>> = {
+  cut: "lost: the link is cut",
+  dropped: "lost: dropped on the way",
+  overflow: "lost: the queue was full",
+  crashed: "lost: the receiver had crashed",
+};
+
+const note = (node: NodeId, text: string): string => `Note over ${actor(node)}: ${escaped(text)}`;
+
+const actor = (node: NodeId): string => `n${node}`;
+
+/** `;` and `#` end a statement or begin an entity, `<` and `>` a tag; the word `end` would end a block. */
+const escaped = (text: string): string =>
+  text
+    .replaceAll(/[\p{Cc}\u2028\u2029]+/gu, " ")
+    .replaceAll(/[#;<>{}]/g, (letter) => `#${letter.codePointAt(0)};`)
+    .replaceAll(/\bend\b/gi, (word) => `(${word})`);

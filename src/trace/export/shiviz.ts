@@ -1,0 +1,33 @@
+/**
+ * A log for ShiViz: the regular expression that reads it, the (empty) delimiter of executions, and then two lines per
+ * event, what happened and `<node> <vector clock>`. ShiViz wants each node's own count to go 1, 2, 3 … so a step is one
+ * event, and clocks are counted from the beginning of what is exported.
+ */
+import type { VectorClock } from "../../core/clocks.ts";
+import { vectorClocks } from "../causality.ts";
+import type { TraceEntry } from "../entry.ts";
+import type { Excerpt } from "../excerpt.ts";
+import { deed } from "../story.ts";
+
+export const SHIVIZ_PARSER = "(?<event>.*)\\n(?<host>\\S*) (?<clock>{.*})";
+
+export function shiviz({ entries }: Pick<Excerpt, "entries">): string {
+  const clocks = vectorClocks(entries);
+  const events = new Map<string, { readonly clock: VectorClock; readonly told: TraceEntry[] }>();
+  for (const [index, entry] of entries.entries()) {
+    const clock = clocks[index] as VectorClock;
+    const key = `${entry.node} ${clock[entry.node]}`;
+    const known = events.get(key);
+    if (known === undefined) events.set(key, { clock, told: [entry] });
+    else known.told.push(entry);
+  }
+  const lines = [...events.values()].map(({ clock, told }) => {
+    const [first] = told as [TraceEntry];
+    const names = Object.entries(clock).map(([node, count]) => [`node${node}`, count]);
+    return `${oneLine(told.map(deed).join("; "))}\nnode${first.node} ${JSON.stringify(Object.fromEntries(names))}\n`;
+  });
+  return `${SHIVIZ_PARSER}\n\n${lines.join("")}`;
+}
+
+/** The parser takes a line for the event, so an event has to be one. */
+const oneLine = (text: string): string => text.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, " ");

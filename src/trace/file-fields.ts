@@ -1,0 +1,116 @@
+/** Which fields a header and each kind of entry must have. Fields beyond these are let through: a later version may add some. */
+import { unexpected } from "../core/errors.ts";
+import type { NodeId } from "../core/protocol.ts";
+import type { LossReason, TraceEntry } from "./entry.ts";
+import type { TraceHeader } from "./header.ts";
+
+interface Field {
+  readonly expected: string;
+  readonly holds: (value: unknown) => boolean;
+}
+type Fields = Readonly<Record<string, Field>>;
+
+const isNatural = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
+const isText = (value: unknown): boolean => typeof value === "string";
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const orNull = ({ expected, holds }: Field): Field => ({
+  expected: `${expected}, or null`,
+  holds: (value) => value === null || holds(value),
+});
+const oneOf = (...values: readonly unknown[]): Field => ({
+  expected: values.length === 1 ? JSON.stringify(values[0]) : `one of ${values.join(", ")}`,
+  holds: (value) => values.includes(value),
+});
+
+const finite: Field = { expected: "a finite number", holds: Number.isFinite };
+const natural: Field = { expected: "a natural number", holds: isNatural };
+const words: Field = { expected: "text", holds: isText };
+const anything: Field = { expected: "present", holds: (value) => value !== undefined };
+const tagged: Field = {
+  expected: "an object with a type",
+  holds: (value) => isObject(value) && isText(value.type),
+};
+const clock: Field = {
+  expected: "counts by node",
+  holds: (value) => isObject(value) && Object.entries(value).every(([node, count]) => isId(node) && isNatural(count)),
+};
+const isId = (key: string): boolean => /^\d{1,15}$/.test(key);
+const ids: Field = {
+  expected: "a list of different natural numbers",
+  holds: (value) => Array.isArray(value) && value.every(isNatural) && new Set(value).size === value.length,
+};
+
+const headerFields: { readonly [K in keyof TraceHeader]: Field } = {
+  kind: oneOf("trace"),
+  version: oneOf(1),
+  madeBy: oneOf("simulator", "checker", "cluster"),
+  protocol: words,
+  form: oneOf("lab", "live"),
+  variant: orNull(words),
+  options: anything,
+  nodes: ids,
+  seed: orNull(finite),
+  violation: orNull({ expected: "an object", holds: isObject }),
+};
+
+const violationFields: Fields = { property: words, claim: words, loopFrom: orNull(natural) };
+
+/** A record, so that a new reason is not forgotten here. */
+const lossReasons: Readonly<Record<LossReason, true>> = { cut: true, dropped: true, overflow: true, crashed: true };
+
+const viewFields: Fields = { role: words };
+
+/** Beyond `at`, `node` and `kind`. `other` stands for one of the header's nodes. */
+function fieldsOf(other: Field): Readonly<Record<TraceEntry["kind"], Fields>> {
+  return {
+    start: {},
+    crash: {},
+    pause: {},
+    resume: {},
+    send: { id: words, to: other, message: tagged },
+    receive: { id: words, from: other, message: tagged },
+    lost: { id: words, to: other, why: oneOf(...Object.keys(lossReasons)) },
+    timeout: { timer: words },
+    command: { command: tagged },
+    event: { event: tagged },
+    choice: { label: words, option: anything },
+    fault: { what: words },
+    gap: { dropped: natural },
+    view: { view: { expected: "an object", holds: isObject }, state: anything },
+  };
+}
+
+/** What is wrong with the first line of a file, in one sentence that names the field; null if nothing is. */
+export function headerProblem(value: unknown): string | null {
+  if (!isObject(value) || value.kind !== "trace")
+    return unexpected("the header of a trace", 'an object with kind "trace"', value);
+  const problem = firstProblem(headerFields, value, "");
+  if (problem !== null) return problem;
+  return isObject(value.violation) ? firstProblem(violationFields, value.violation, "violation.") : null;
+}
+
+/**
+ * Says of an entry of a trace of these nodes what is wrong with it, in one sentence that names the field; null if
+ * nothing is.
+ */
+export function entryProblems(nodes: readonly NodeId[]): (value: unknown) => string | null {
+  const node = oneOf(...nodes);
+  const kinds = fieldsOf(node);
+  const shared: Fields = { at: finite, node, kind: oneOf(...Object.keys(kinds)) };
+  return (value) => {
+    if (!isObject(value)) return unexpected("the entry", "an object", value);
+    return (
+      firstProblem(shared, value, "") ??
+      firstProblem(kinds[value.kind as TraceEntry["kind"]], value, "") ??
+      (value.clock === undefined ? null : firstProblem({ clock }, value, "")) ??
+      (isObject(value.view) ? firstProblem(viewFields, value.view, "view.") : null)
+    );
+  };
+}
+
+function firstProblem(fields: Fields, value: Record<string, unknown>, path: string): string | null {
+  for (const [name, { expected, holds }] of Object.entries(fields))
+    if (!holds(value[name])) return unexpected(`${path}${name}`, expected, value[name]);
+  return null;
+}

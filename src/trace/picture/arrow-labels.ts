@@ -1,0 +1,174 @@
+/**
+ * Names beside arrows, along them, where they cover neither text nor mark nor life line and cross no other arrow. A message
+ * that one step sends to several nodes is named once. What finds no room goes without: its ink names the type too.
+ */
+import { labelOf } from "../naming.ts";
+import type { Arrow } from "./arrows.ts";
+import { segmentsOf } from "./arrows.ts";
+import { type Box, boxesMeet, boxMeetsSegment, type Segment, uprightBox } from "./boxes.ts";
+import { textWidth } from "./text-width.ts";
+
+export interface ArrowLabel {
+  readonly text: string;
+  readonly box: Box;
+  readonly arrow: Arrow;
+}
+
+export interface Surroundings {
+  readonly arrows: readonly Arrow[];
+  /** Texts and marks that are placed already. */
+  readonly boxes: readonly Box[];
+  readonly lifeLines: readonly number[];
+  /** Of the bands, from left to right. A label stands in one band. */
+  readonly edges: readonly number[];
+}
+
+export const ARROW_LABEL_PX = 10.5;
+const HEIGHT_PX = 12;
+const ASIDE_PX = 7.5;
+/** Steeper arrows have upright labels beside them. */
+const STEEPEST_DEGREES = 52;
+const PLACES = [0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82];
+const CROSSING_COST = 3;
+const WORST_COST = 3.6;
+
+export function placeArrowLabels(surroundings: Surroundings): ArrowLabel[] {
+  const obstacles = new Obstacles(surroundings);
+  return groups(surroundings.arrows).flatMap(({ text, arrows }) => {
+    const candidates = arrows.flatMap((arrow) => candidatesFor(arrow, text));
+    let best: ArrowLabel | null = null;
+    let bestCost = WORST_COST;
+    for (const { box, arrow, cost } of candidates) {
+      if (cost >= bestCost) continue;
+      const total = cost + obstacles.cost(box, arrow);
+      if (total < bestCost) [best, bestCost] = [{ text, box, arrow }, total];
+    }
+    if (best !== null) obstacles.add(best.box);
+    return best === null ? [] : [best];
+  });
+}
+
+/** Why a message was lost, beside the cross where its arrow ends. */
+export interface LossLabel {
+  readonly text: string;
+  readonly box: Box;
+}
+
+export function placeLossLabels(surroundings: Surroundings): LossLabel[] {
+  const obstacles = new Obstacles(surroundings);
+  return surroundings.arrows.flatMap((arrow) => {
+    const { lost } = arrow.flight;
+    const end = arrow.points.at(-1);
+    if (lost === null || end === undefined) return [];
+    const [width, height] = [textWidth(lost, ARROW_LABEL_PX), HEIGHT_PX];
+    const [dx, dy] = [width / 2 + 9, height / 2 + 8];
+    const places = [
+      [dx, 0],
+      [-dx, 0],
+      [0, dy],
+      [0, -dy],
+    ].map(([x = 0, y = 0]) => ({ x: end.x + x, y: end.y + y, width, height, degrees: 0 }));
+    const costs = places.map((box, rank) => obstacles.cost(box, arrow) + rank * 0.1);
+    const best = costs.indexOf(Math.min(...costs));
+    const box = places[best] as Box;
+    if (costs[best] === Number.POSITIVE_INFINITY) return [];
+    obstacles.add(box);
+    return [{ text: lost, box }];
+  });
+}
+
+function groups(arrows: readonly Arrow[]): { text: string; arrows: Arrow[] }[] {
+  const found = new Map<string, { text: string; arrows: Arrow[] }>();
+  for (const arrow of arrows) {
+    const text = labelOf(arrow.flight.message);
+    const key = `${arrow.flight.from} ${arrow.points[0]?.x} ${text}`;
+    const known = found.get(key);
+    if (known === undefined) found.set(key, { text, arrows: [arrow] });
+    else known.arrows.push(arrow);
+  }
+  return [...found.values()];
+}
+
+function candidatesFor(arrow: Arrow, text: string): { box: Box; arrow: Arrow; cost: number }[] {
+  const width = textWidth(text, ARROW_LABEL_PX);
+  const segments = segmentsOf(arrow);
+  const { a, b } = (segments.length === 3 ? segments[1] : segments[0]) as Segment;
+  const angle = (Math.atan2(b.y - a.y, b.x - a.x) * 180) / Math.PI;
+  const isSteep = Math.abs(angle) > STEEPEST_DEGREES;
+  return PLACES.flatMap((place, rank) => {
+    const [x, y] = [a.x + (b.x - a.x) * place, a.y + (b.y - a.y) * place];
+    return [-1, 1].map((side) => {
+      const cost = rank * 0.12 + (side === 1 ? 0.1 : 0);
+      if (isSteep) {
+        const aside = (width / 2 + 4 + Math.abs(HEIGHT_PX / 2 / Math.tan((angle * Math.PI) / 180))) * -side;
+        return { arrow, cost: cost + 0.3, box: { x: x + aside, y, width, height: HEIGHT_PX, degrees: 0 } };
+      }
+      const turn = (angle * Math.PI) / 180;
+      const [dx, dy] = [-Math.sin(turn) * ASIDE_PX * side, Math.cos(turn) * ASIDE_PX * side];
+      return { arrow, cost, box: { x: x + dx, y: y + dy, width, height: HEIGHT_PX, degrees: angle } };
+    });
+  });
+}
+
+/** In columns, so that a label looks only at what is near. */
+class Obstacles {
+  readonly #surroundings: Surroundings;
+  readonly #boxes = new Columns<Box>();
+  readonly #segments = new Columns<Segment & { readonly arrow: Arrow }>();
+
+  constructor(surroundings: Surroundings) {
+    this.#surroundings = surroundings;
+    for (const box of surroundings.boxes) this.add(box);
+    for (const arrow of surroundings.arrows)
+      for (const { a, b } of segmentsOf(arrow))
+        this.#segments.add(Math.min(a.x, b.x), Math.max(a.x, b.x), { a, b, arrow });
+  }
+
+  add(box: Box): void {
+    const reach = Math.hypot(box.width, box.height) / 2;
+    this.#boxes.add(box.x - reach, box.x + reach, box);
+  }
+
+  /** Infinity where a label must not stand. */
+  cost(box: Box, own: Arrow): number {
+    const { lifeLines, edges } = this.#surroundings;
+    const reach = Math.hypot(box.width, box.height) / 2;
+    const [left, right] = [box.x - reach, box.x + reach];
+    const isOutside = !edges.some((edge, index) => edge <= left && right <= (edges[index + 1] ?? edge));
+    if (isOutside || this.#boxes.near(left, right).some((other) => boxesMeet(other, box)))
+      return Number.POSITIVE_INFINITY;
+    const across = { left: left - 1, right: right + 1 };
+    const meetsLifeLine = lifeLines.some((y) =>
+      boxMeetsSegment(box, { a: { x: across.left, y }, b: { x: across.right, y } }),
+    );
+    if (meetsLifeLine) return Number.POSITIVE_INFINITY;
+    const crossed = this.#segments
+      .near(left, right)
+      .filter(({ arrow, ...line }) => arrow !== own && boxMeetsSegment(box, line));
+    return crossed.length * CROSSING_COST;
+  }
+}
+
+const COLUMN_PX = 120;
+
+class Columns<T> {
+  readonly #columns = new Map<number, T[]>();
+
+  add(left: number, right: number, thing: T): void {
+    for (let at = Math.floor(left / COLUMN_PX); at <= Math.floor(right / COLUMN_PX); at++) {
+      const column = this.#columns.get(at);
+      if (column === undefined) this.#columns.set(at, [thing]);
+      else column.push(thing);
+    }
+  }
+
+  near(left: number, right: number): T[] {
+    const found = new Set<T>();
+    for (let at = Math.floor(left / COLUMN_PX); at <= Math.floor(right / COLUMN_PX); at++)
+      for (const thing of this.#columns.get(at) ?? []) found.add(thing);
+    return [...found];
+  }
+}
+
+export const boxOfLabel = (left: number, baseline: number, width: number, fontPx: number): Box =>
+  uprightBox(left, baseline - fontPx * 0.82, width, fontPx * 1.1);

@@ -1,0 +1,95 @@
+/**
+ * Cuts a long picture into bands, as a score is cut into systems: between marks, through as few messages as possible, and
+ * where no long text stands in the way. What is right of a cut moves on until the texts left of it have room.
+ */
+import { STUB_PX } from "./arrows.ts";
+import { endOf, LEAD_PX, type Timeline } from "./timeline.ts";
+
+const MARK_COST = 400;
+const MESSAGE_COST = 12;
+/** Marks and arrowheads reach this far from their place. */
+const REACH_PX = 10;
+
+interface Cut {
+  readonly x: number;
+  /** How far what is right of it moves. */
+  readonly shift: number;
+}
+
+/** The timeline with its parts moved apart, and the edges of the bands from left to right, one more than there are bands. */
+export function banded(timeline: Timeline, bandWidth: number): { timeline: Timeline; edges: number[] } {
+  const end = rightEnd(timeline) + LEAD_PX;
+  const { costs, reaches } = survey(timeline, end);
+  const cuts: Cut[] = [];
+  for (let left = -LEAD_PX; end - left > bandWidth; ) {
+    const rest = end - left;
+    const even = rest / Math.ceil(rest / bandWidth);
+    const latest = Math.floor(Math.min(left + bandWidth, left + even * 1.15));
+    const shiftAt = (x: number): number => Math.max(0, (reaches[x] ?? x) - x);
+    const costAt = (x: number): number =>
+      (costs[x] ?? 0) + shiftAt(x) + (x + shiftAt(x) > left + bandWidth ? MARK_COST * REACH_PX : 0);
+    let best = latest;
+    for (let x = latest; x >= left + even * 0.75; x--) if (costAt(x) < costAt(best)) best = x;
+    cuts.push({ x: best, shift: shiftAt(best) });
+    left = best;
+  }
+  const moved = (x: number): number => cuts.reduce((at, cut) => (x >= cut.x ? at + cut.shift : at), x);
+  return {
+    timeline: shifted(timeline, moved),
+    edges: [-LEAD_PX, ...cuts.map(({ x }) => moved(x)), moved(end)],
+  };
+}
+
+function rightEnd({ width, flights, xOfEntry }: Timeline): number {
+  return flights.reduce((right, { sent, ended }) => {
+    const stub = sent === null ? 0 : (xOfEntry[sent] ?? 0) + STUB_PX + 2 * REACH_PX;
+    return Math.max(right, stub, ended === null ? 0 : (xOfEntry[ended] ?? 0) + REACH_PX);
+  }, width);
+}
+
+/** Of each pixel: what a cut there would cut through, and how far the texts reach that begin left of it. */
+function survey({ steps, breaks, flights, xOfEntry }: Timeline, end: number): { costs: number[]; reaches: number[] } {
+  const size = Math.ceil(end) + 2;
+  const changes = new Array<number>(size).fill(0);
+  const reaches = new Array<number>(size).fill(0);
+  const clamp = (x: number): number => Math.min(Math.max(x, 0), size - 1);
+  const add = (left: number, right: number, cost: number): void => {
+    const [from, to] = [clamp(Math.floor(left)), clamp(Math.ceil(right) + 1)];
+    changes[from] = (changes[from] ?? 0) + cost;
+    changes[to] = (changes[to] ?? 0) - cost;
+  };
+  for (const step of steps) {
+    add(step.x - REACH_PX, step.x + REACH_PX, MARK_COST);
+    const begin = clamp(Math.ceil(step.x));
+    reaches[begin] = Math.max(reaches[begin] ?? 0, Math.ceil(endOf(step)) + 4);
+  }
+  for (const { sent, ended } of flights)
+    if (sent !== null && ended !== null) add(xOfEntry[sent] ?? 0, xOfEntry[ended] ?? 0, MESSAGE_COST);
+  for (const x of breaks) add(x - REACH_PX, x + REACH_PX, MARK_COST);
+  let [cost, reach] = [0, 0];
+  return {
+    costs: changes.map((change) => {
+      cost += change;
+      return cost;
+    }),
+    reaches: reaches.map((each) => {
+      reach = Math.max(reach, each);
+      return reach;
+    }),
+  };
+}
+
+function shifted(timeline: Timeline, moved: (x: number) => number): Timeline {
+  const { steps, xOfEntry, moments, breaks } = timeline;
+  return {
+    ...timeline,
+    steps: steps.map((step) => {
+      const by = moved(step.x) - step.x;
+      const label = step.label === null ? null : { ...step.label, x: step.label.x + by };
+      return { ...step, x: step.x + by, marksX: step.marksX + by, label };
+    }),
+    xOfEntry: xOfEntry.map(moved),
+    moments: moments.map(({ at, x }) => ({ at, x: moved(x) })),
+    breaks: breaks.map(moved),
+  };
+}

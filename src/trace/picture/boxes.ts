@@ -1,0 +1,65 @@
+/** Plane geometry for placing texts: boxes that may be turned, and whether they meet each other or a line. */
+
+export interface Point {
+  readonly x: number;
+  readonly y: number;
+}
+
+/** A rectangle around its centre, turned by `degrees` clockwise as SVG has it. */
+export interface Box extends Point {
+  readonly width: number;
+  readonly height: number;
+  readonly degrees: number;
+}
+
+export interface Segment {
+  readonly a: Point;
+  readonly b: Point;
+}
+
+export function uprightBox(left: number, top: number, width: number, height: number): Box {
+  return { x: left + width / 2, y: top + height / 2, width, height, degrees: 0 };
+}
+
+export function cornersOf({ x, y, width, height, degrees }: Box): Point[] {
+  const [cos, sin] = [Math.cos((degrees * Math.PI) / 180), Math.sin((degrees * Math.PI) / 180)];
+  return [
+    [-1, -1],
+    [1, -1],
+    [1, 1],
+    [-1, 1],
+  ].map(([i = 0, j = 0]) => {
+    const [dx, dy] = [(i * width) / 2, (j * height) / 2];
+    return { x: x + dx * cos - dy * sin, y: y + dx * sin + dy * cos };
+  });
+}
+
+/** Two convex shapes are apart if and only if one of their edges has all of one on one side and all of the other beyond. */
+export function boxesMeet(a: Box, b: Box): boolean {
+  return !isApart(cornersOf(a), cornersOf(b));
+}
+
+export function boxMeetsSegment(box: Box, { a, b }: Segment): boolean {
+  return !isApart(cornersOf(box), [a, b]);
+}
+
+function isApart(one: readonly Point[], other: readonly Point[]): boolean {
+  return [...axesOf(one), ...axesOf(other)].some((axis) => {
+    const [lowA, highA] = shadow(one, axis);
+    const [lowB, highB] = shadow(other, axis);
+    return highA <= lowB || highB <= lowA;
+  });
+}
+
+/** The normals of the edges. */
+function axesOf(corners: readonly Point[]): Point[] {
+  return corners.map((corner, index) => {
+    const next = corners[(index + 1) % corners.length] as Point;
+    return { x: next.y - corner.y, y: corner.x - next.x };
+  });
+}
+
+function shadow(points: readonly Point[], axis: Point): [number, number] {
+  const places = points.map(({ x, y }) => x * axis.x + y * axis.y);
+  return [Math.min(...places), Math.max(...places)];
+}

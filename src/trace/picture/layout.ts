@@ -1,0 +1,152 @@
+/**
+ * The space-time diagram as geometry, on one endless band; `bands` says where it is cut. x grows with time, one life line
+ * per node, units are pixels. Knows no drawing.
+ */
+import type { NodeId } from "../../core/protocol.ts";
+import type { Excerpt } from "../excerpt.ts";
+import { leads, type Standing } from "../standing.ts";
+import { type ArrowLabel, boxOfLabel, type LossLabel, placeArrowLabels, placeLossLabels } from "./arrow-labels.ts";
+import { type Arrow, arrowsOf } from "./arrows.ts";
+import { banded } from "./bands.ts";
+import { type Box, uprightBox } from "./boxes.ts";
+import { MARK_PITCH } from "./marks.ts";
+import { textWidth } from "./text-width.ts";
+import { LABEL_PX, type LabelRow, type PlacedStep, type Timeline, timelineOf } from "./timeline.ts";
+
+export interface Picture {
+  readonly lanes: readonly { readonly node: NodeId; readonly y: number }[];
+  /** Of one band, from the first row of labels to the axis. */
+  readonly height: number;
+  readonly stretches: readonly Stretch[];
+  readonly steps: readonly PlacedStep[];
+  readonly arrows: readonly Arrow[];
+  readonly arrowLabels: readonly ArrowLabel[];
+  readonly lossLabels: readonly LossLabel[];
+  readonly ticks: readonly Tick[];
+  readonly breaks: readonly number[];
+  readonly bands: readonly Band[];
+  /** Where what repeats for ever begins; it lasts to the end. */
+  readonly loopX: number | null;
+}
+
+export interface Band {
+  readonly left: number;
+  readonly right: number;
+}
+
+/** A part of a life line. */
+export interface Stretch {
+  readonly node: NodeId;
+  readonly y: number;
+  readonly x1: number;
+  readonly x2: number;
+  readonly condition: Standing["condition"];
+  readonly leads: boolean;
+}
+
+export interface Tick {
+  readonly x: number;
+  /** Empty where there is no room for it. */
+  readonly text: string;
+}
+
+export const TICK_PX = 10.5;
+const TOP_PX = 34;
+const BOTTOM_PX = 24;
+const LEAST_PITCH_PX = 52;
+const MOST_PITCH_PX = 92;
+const WISHED_HEIGHT_PX = 496;
+
+/** Baselines of labels, from the life line. */
+export const ROW_DY: Readonly<Record<LabelRow, number>> = { above: -6, below: 17, high: -19 };
+
+export function layOut(excerpt: Excerpt, bandWidth: number): Picture {
+  const { nodes } = excerpt.header;
+  const pitch = Math.min(MOST_PITCH_PX, Math.max(LEAST_PITCH_PX, WISHED_HEIGHT_PX / Math.max(1, nodes.length)));
+  const lanes = nodes.map((node, row) => ({ node, y: TOP_PX + row * pitch }));
+  const places = new Map(lanes.map(({ node, y }) => [node, y]));
+  const yOf = (node: NodeId): number => places.get(node) ?? 0;
+  const { timeline, edges } = banded(timelineOf(excerpt), bandWidth);
+  const arrows = arrowsOf(timeline, yOf);
+  const bands = edges.slice(1).map((right, index) => ({ left: edges[index] as number, right }));
+  const { steps } = timeline;
+  const boxes = steps.flatMap((step) => boxesOf(step, yOf(step.step.node)));
+  const { loopFrom } = excerpt.header.violation ?? { loopFrom: null };
+  const around = { arrows, lifeLines: lanes.map(({ y }) => y), edges };
+  const lossLabels = placeLossLabels({ ...around, boxes });
+  return {
+    lanes,
+    height: TOP_PX + Math.max(0, nodes.length - 1) * pitch + BOTTOM_PX,
+    stretches: lanes.flatMap((lane) => stretchesOf(excerpt, timeline, lane, edges.at(-1) ?? 0)),
+    steps,
+    arrows,
+    lossLabels,
+    arrowLabels: placeArrowLabels({ ...around, boxes: [...boxes, ...lossLabels.map(({ box }) => box)] }),
+    ticks: bands.flatMap((band) => ticksOf(timeline, band, excerpt)),
+    breaks: timeline.breaks,
+    bands,
+    loopX: loopFrom === null ? null : (timeline.xOfEntry[loopFrom] ?? null),
+  };
+}
+
+/** What the marks and the label of a step cover. */
+export function boxesOf({ inscription, marksX, label }: PlacedStep, y: number): Box[] {
+  const { marks } = inscription;
+  const last = marksX + (marks.length - 1) * MARK_PITCH;
+  return [
+    ...(marks.length === 0 ? [] : [uprightBox(marksX - 7, y - 14, last - marksX + 16, 21)]),
+    ...(label === null ? [] : [boxOfLabel(label.x, y + ROW_DY[label.row], label.width, LABEL_PX)]),
+  ];
+}
+
+function stretchesOf(
+  { before }: Excerpt,
+  { steps }: Timeline,
+  { node, y }: Picture["lanes"][number],
+  end: number,
+): Stretch[] {
+  const stretches: Stretch[] = [];
+  let standing = before.get(node) as Standing;
+  let x1 = Number.NEGATIVE_INFINITY;
+  const close = (x2: number): void => {
+    const stretch = { node, y, x1, x2, condition: standing.condition, leads: leads(node, standing) };
+    const last = stretches.at(-1);
+    const isUnborn = stretches.length === 0 && standing.condition === "down";
+    if (last?.condition === stretch.condition && last.leads === stretch.leads)
+      stretches[stretches.length - 1] = { ...last, x2 };
+    else if (x2 > x1 && !isUnborn) stretches.push(stretch);
+    x1 = x2;
+  };
+  for (const { step, x, after } of steps) {
+    if (step.node !== node) continue;
+    close(x);
+    standing = after;
+  }
+  close(end);
+  const never: Stretch = { node, y, x1: Number.NEGATIVE_INFINITY, x2: end, condition: "down", leads: false };
+  return stretches.length === 0 ? [never] : stretches;
+}
+
+function ticksOf({ moments }: Timeline, { left, right }: Band, { header, entries, origin }: Excerpt): Tick[] {
+  const digits = header.madeBy === "checker" ? 0 : digitsFor(entries.map(({ at }) => at - origin));
+  let free = left;
+  let last = Number.NEGATIVE_INFINITY;
+  return moments.flatMap(({ at, x }): Tick[] => {
+    if (x < left || x >= right || x - last < 2) return [];
+    last = x;
+    const text = timeText(at - origin, digits);
+    const half = textWidth(text, TICK_PX) / 2;
+    const hasRoom = x - half >= free && x + half <= right;
+    if (hasRoom) free = x + half + 10;
+    return [{ x, text: hasRoom ? text : "" }];
+  });
+}
+
+/** As few digits as tell most moments apart, up to microseconds. */
+function digitsFor(times: readonly number[]): number {
+  const distinct = new Set(times).size;
+  return [0, 1, 2].find((digits) => new Set(times.map((at) => at.toFixed(digits))).size >= distinct * 0.9) ?? 3;
+}
+
+/** A typographic minus, for what came before the origin. */
+const timeText = (ms: number, digits: number): string => ms.toFixed(digits).replace("-", "−");

@@ -1,0 +1,92 @@
+/** What is drawn at a step on the life line of its node, and what is written beside it. */
+import type { NodeId, View } from "../../core/protocol.ts";
+import type { TraceEntry } from "../entry.ts";
+import { labelOf, nameOfWord, shortened } from "../naming.ts";
+
+export type MarkKind = "start" | "crash" | "timeout" | "command" | "event" | "choice" | "fault" | "gap";
+
+export interface Inscription {
+  readonly marks: readonly MarkKind[];
+  /** What the marks say, in their order. */
+  readonly words: string;
+  /** What the node has become; set apart in italics. */
+  readonly role: string;
+  /** Whether a message left or arrived. */
+  readonly hasMessages: boolean;
+}
+
+const MAX_WORDS = 44;
+const MAX_WORD = 30;
+
+/** What is to be drawn of the entries of one step. `view`: the node's picture before it. */
+export function inscriptionOf(entries: readonly TraceEntry[], view: View | null): Inscription {
+  const marks: MarkKind[] = [];
+  const words: string[] = [];
+  let role = "";
+  for (const entry of entries) {
+    const told = mark(entry);
+    if (told !== null) marks.push(told.kind);
+    if (told !== null && told.word !== "") words.push(told.word);
+    if (entry.kind === "view") role = becoming(view, entry.view, entry.node, words.length > 0);
+  }
+  const has = (kind: TraceEntry["kind"]): boolean => entries.some((entry) => entry.kind === kind);
+  return {
+    marks,
+    words: shortened(words.join(" · "), MAX_WORDS),
+    role,
+    hasMessages: has("send") || has("receive"),
+  };
+}
+
+function mark(entry: TraceEntry): { kind: MarkKind; word: string } | null {
+  switch (entry.kind) {
+    case "start":
+    case "crash":
+      return { kind: entry.kind, word: "" };
+    case "timeout":
+      return { kind: "timeout", word: nameOfWord(entry.timer).short };
+    case "command":
+      return { kind: "command", word: labelOf(entry.command, MAX_WORD) };
+    case "event":
+      return { kind: "event", word: labelOf(entry.event, MAX_WORD) };
+    case "choice":
+      return { kind: "choice", word: shortened(`${entry.label}: ${optionText(entry.option)}`, MAX_WORD) };
+    case "fault":
+      return { kind: "fault", word: shortened(entry.what, MAX_WORD) };
+    case "gap":
+      return { kind: "gap", word: `${entry.dropped} entries missing` };
+    default:
+      return null;
+  }
+}
+
+const optionText = (option: unknown): string => (typeof option === "string" ? option : JSON.stringify(option));
+
+/** Says what is new of a view: a role, a term, or whom the node follows if nothing else says that. */
+export function becoming(before: View | null, after: View, node: NodeId, isTold: boolean): string {
+  const term = after.term !== undefined && after.term !== before?.term ? ` (term ${after.term})` : "";
+  if (before === null || before.role !== after.role || term !== "") return `${after.role}${term}`;
+  if (after.leader === before.leader || isTold) return "";
+  if (after.leader === node) return "leading";
+  return typeof after.leader === "number" ? `following ${after.leader}` : "without a leader";
+}
+
+/** SVG paths around the place on the life line. */
+export const markPaths: Readonly<Record<MarkKind, string>> = {
+  /** A bar across the line, where it begins. */
+  start: "M0 -7V7",
+  crash: "M-6 -6L6 6M6 -6L-6 6",
+  /** A clock. */
+  timeout: "M0 -6A6 6 0 1 1 0 6A6 6 0 1 1 0 -6ZM0 -3.6V0L2.8 1.8",
+  /** An arrowhead from outside, onto the line. */
+  command: "M-5.5 -12H5.5L0 -2Z",
+  /** A pennant. */
+  event: "M0 0V-13.5L8.5 -10L0 -6.5",
+  choice: "M0 -6L6 0L0 6L-6 0Z",
+  /** A flash. */
+  fault: "M2.5 -12L-4 -3.5H0.5L-2.5 4.5L5 -5H0.5Z",
+  gap: "M-7 0L-4 -5L0 5L4 -5L7 0",
+};
+
+/** How far marks of one step stand apart. */
+export const MARK_PITCH = 14;

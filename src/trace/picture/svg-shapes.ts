@@ -1,0 +1,156 @@
+/** Single things of a picture as SVG elements. Classes are those of the style in svg.ts. */
+import { labelOf } from "../naming.ts";
+import type { ArrowLabel, LossLabel } from "./arrow-labels.ts";
+import { type Arrow, clipped } from "./arrows.ts";
+import type { Point } from "./boxes.ts";
+import type { Ink } from "./ink.ts";
+import type { Band, Picture, Stretch } from "./layout.ts";
+import { ROW_DY } from "./layout.ts";
+import type { Sample } from "./legend.ts";
+import { SAMPLE_PX } from "./legend.ts";
+import { MARK_PITCH, type MarkKind, markPaths } from "./marks.ts";
+import type { PlacedStep } from "./timeline.ts";
+
+/** Dark enough for white paper, and different in grey as far as eight can be. */
+const COLOURS = ["#1f5fa8", "#a8431a", "#17683f", "#7a3a9c", "#7d5a00", "#a02060", "#1d6d78", "#4b5563"];
+
+const colourOf = ({ slot }: Ink): string => COLOURS[slot % COLOURS.length] as string;
+
+/** A message, or what of it lies in the band. */
+export function arrowShape(arrow: Arrow, { left, right }: Band, ink: Ink): string {
+  const { points, fate, flight } = arrow;
+  const shown = clipped(points, left, right);
+  if (shown === null) return "";
+  const colour = colourOf(ink);
+  const end = points.at(-1) as Point;
+  const hasEnd = end.x >= left && end.x <= right;
+  const begin = points[0] as Point;
+  const hasBegin = begin.x >= left && begin.x <= right;
+  const turn = Math.round((Math.atan2(end.y - before(points).y, end.x - before(points).x) * 1_800) / Math.PI) / 10;
+  const corners = shown.map(({ x, y }) => `${round(x)} ${round(y)}`).join("L");
+  const dash = ink.dash === "" ? "" : ` stroke-dasharray="${ink.dash}"`;
+  const at = `translate(${round(end.x)} ${round(end.y)})`;
+  return [
+    `<g class="arrow" stroke="${colour}" fill="${colour}">`,
+    `<title>${escaped(`${labelOf(flight.message, 200)} from ${flight.from} to ${flight.to}${endings[fate]}`)}</title>`,
+    `<path class="casing" d="M${corners}"/>`,
+    `<path class="shaft" d="M${corners}"${dash}/>`,
+    hasEnd && (fate === "received" || fate === "arriving") ? head(ink, `${at} rotate(${turn})`) : "",
+    hasEnd && fate === "lost" ? `<path class="lost" transform="${at}" d="M-5 -5L5 5M5 -5L-5 5"/>` : "",
+    hasEnd && fate === "flying" ? dots(`${at} rotate(${turn})`) : "",
+    hasBegin && fate === "arriving" ? dots(`translate(${round(begin.x)} ${round(begin.y)}) rotate(${turn + 180})`) : "",
+    "</g>",
+  ].join("");
+}
+
+const endings: Readonly<Record<Arrow["fate"], string>> = {
+  received: "",
+  lost: ", lost",
+  flying: ", still on its way",
+  arriving: ", sent before",
+};
+
+const before = (points: readonly Point[]): Point => points.at(-2) as Point;
+
+function head({ head: { path, open } }: Ink, transform: string): string {
+  return `<path class="head${open ? " open" : ""}" transform="${transform}" d="${path}"/>`;
+}
+
+const dots = (transform: string): string =>
+  `<g transform="${transform}" stroke="none"><circle cx="5" cy="0" r="1.3"/><circle cx="10" cy="0" r="1.3"/><circle cx="15" cy="0" r="1.3"/></g>`;
+
+export function arrowLabelShape({ text: words, box, arrow }: ArrowLabel, inkOf: (arrow: Arrow) => Ink): string {
+  const turn = box.degrees === 0 ? "" : ` rotate(${round(box.degrees)})`;
+  const place = `translate(${round(box.x)} ${round(box.y)})${turn}`;
+  return `<text class="name" transform="${place}" y="3.6" fill="${colourOf(inkOf(arrow))}">${escaped(words)}</text>`;
+}
+
+export const lossLabelShape = ({ text: words, box }: LossLabel): string =>
+  `<text class="name why" x="${round(box.x)}" y="${round(box.y + 3.6)}">${escaped(words)}</text>`;
+
+export function stretchShape({ y, x1, x2, condition, leads }: Stretch, { left, right }: Band, hatch: string): string {
+  const [from, to] = [round(Math.max(x1, left)), round(Math.min(x2, right))];
+  if (to <= from) return "";
+  if (condition === "paused")
+    return `<rect class="paused" x="${from}" y="${y - 5}" width="${round(to - from)}" height="10" fill="url(#${hatch})"/>`;
+  if (condition === "down") return `<path class="down" d="M${from} ${y}H${to}"/>`;
+  const line = leads ? `M${from} ${y - 2}H${to}M${from} ${y + 2}H${to}` : `M${from} ${y}H${to}`;
+  // White around it: an arrow to another node is seen to pass underneath.
+  return `<path class="under" d="M${from} ${y}H${to}"/><path class="${leads ? "leads" : "life"}" d="${line}"/>`;
+}
+
+export function stepShape({ x, marksX, inscription, label }: PlacedStep, y: number): string {
+  const { marks, words, role, hasMessages } = inscription;
+  const isEmpty = marks.length === 0 && label === null && !hasMessages;
+  if (isEmpty) return "";
+  const at = (kind: MarkKind, index: number): string => markShape(kind, marksX + index * MARK_PITCH, y);
+  const dot = hasMessages ? `<circle class="dot" cx="${round(x)}" cy="${y}" r="2.4"/>` : "";
+  return `${dot}${marks.map(at).join("")}${label === null ? "" : labelShape(label.x, y, label.row)}`;
+
+  function labelShape(left: number, lane: number, row: keyof typeof ROW_DY): string {
+    const leader =
+      row === "high" && marks.length > 0 ? `<path class="leader" d="M${round(x)} ${lane - 14}V${lane - 18}"/>` : "";
+    const said = words === "" ? "" : escaped(role === "" ? words : `${words} · `);
+    const turned = role === "" ? "" : `<tspan class="role">${escaped(role)}</tspan>`;
+    return `${leader}<text class="label" x="${round(left)}" y="${round(lane + ROW_DY[row])}">${said}${turned}</text>`;
+  }
+}
+
+const markShape = (kind: MarkKind, x: number, y: number): string =>
+  `<path class="mark ${kind}" transform="translate(${round(x)} ${y})" d="${markPaths[kind]}"/>`;
+
+/** What stands left of the word in the legend, `SAMPLE_PX` wide, around y = 0. */
+export function sampleShape(sample: Sample, hatch: string): string {
+  const end = SAMPLE_PX - 2;
+  switch (sample.sort) {
+    case "message": {
+      const colour = colourOf(sample.ink);
+      const dash = sample.ink.dash === "" ? "" : ` stroke-dasharray="${sample.ink.dash}"`;
+      return `<g class="arrow" stroke="${colour}" fill="${colour}"><path class="shaft" d="M0 0H${end}"${dash}/>${head(sample.ink, `translate(${end} 0)`)}</g>`;
+    }
+    case "fate": {
+      const isArriving = sample.fate === "arriving";
+      const cross = `<path class="lost" transform="translate(${end - 8} 0)" d="M-5 -5L5 5M5 -5L-5 5"/>`;
+      const trail = isArriving ? dots("translate(18 0) rotate(180)") : dots("translate(14 0)");
+      const shaft = sample.fate === "lost" ? `M0 0H${end - 8}` : isArriving ? `M18 0H${end}` : "M0 0H14";
+      return `<g class="arrow" stroke="#1c2733" fill="#1c2733"><path class="shaft" d="${shaft}"/>${sample.fate === "lost" ? cross : trail}</g>`;
+    }
+    case "mark":
+      return markShape(sample.mark, end / 2, sample.mark === "event" || sample.mark === "command" ? 6 : 0);
+    case "line": {
+      const whole = { node: 0, y: 0, x1: 0, x2: end };
+      const band = { left: 0, right: end };
+      if (sample.line === "leads") return stretchShape({ ...whole, condition: "up", leads: true }, band, hatch);
+      return stretchShape({ ...whole, condition: sample.line, leads: false }, band, hatch);
+    }
+    case "break":
+      return breakShape(end / 2, 0);
+  }
+}
+
+/** Two strokes across the axis. */
+export const breakShape = (x: number, y: number): string =>
+  `<path class="blank" d="M${round(x - 6)} ${y}H${round(x + 6)}"/><path class="break" d="M${round(x - 6)} ${y + 5}l6 -10M${round(x)} ${y + 5}l6 -10"/>`;
+
+/** The signs of a score around a part that is repeated. */
+export function repeatShape(x: number, side: "begin" | "end", { lanes }: Picture): string {
+  const [top, bottom] = [(lanes[0]?.y ?? 0) - 20, (lanes.at(-1)?.y ?? 0) + 20];
+  const [thick, thin, point] = side === "begin" ? [0, 6, 11] : [0, -6, -11];
+  const spaces = lanes.slice(1).map(({ y }, index) => (y + (lanes[index]?.y ?? y)) / 2);
+  return [
+    `<path class="thick" d="M${round(x + thick)} ${round(top)}V${round(bottom)}"/>`,
+    `<path class="thin" d="M${round(x + thin)} ${round(top)}V${round(bottom)}"/>`,
+    ...spaces.map((y) => `<circle cx="${round(x + point)}" cy="${round(y)}" r="2.6"/>`),
+  ].join("");
+}
+
+export const text = (x: number, y: number, content: string, style: string): string =>
+  `<text class="${style}" x="${round(x)}" y="${round(y)}">${escaped(content)}</text>`;
+
+export const round = (value: number): number => Math.round(value * 10) / 10;
+
+const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+
+/** What XML does not allow (control characters, halves of surrogate pairs) becomes a question mark. */
+export const escaped = (content: string): string =>
+  content.replaceAll(/[&<>"]/g, (letter) => ENTITIES[letter] ?? letter).replaceAll(/[\p{Cc}\p{Cs}\ufffe\uffff]/gu, "?");

@@ -1,0 +1,199 @@
+/** One node of a recording: stepped through what it was recorded to do, and compared with it. */
+import { clone, equal } from "../core/plain.ts";
+import type {
+  Context,
+  Duration,
+  MessageOf,
+  NodeId,
+  Protocol,
+  RecordOf,
+  StateOf,
+  TimerOf,
+  Vocabulary,
+} from "../core/protocol.ts";
+import { random } from "../core/random.ts";
+import { dispatch, type Stimulus } from "../core/step.ts";
+import type { RecordedStep } from "./replay-steps.ts";
+import type { NodeSnapshot } from "./snapshot.ts";
+
+interface Armed {
+  readonly at: number;
+  readonly duration: Duration;
+}
+
+/** What a handler did, as JSON: what it passes on may change afterwards. */
+interface Deed<V extends Vocabulary> {
+  readonly what: string;
+  readonly to: NodeId | null;
+  readonly message: MessageOf<V> | null;
+}
+
+/** Why a node cannot be followed any further. */
+class Mismatch extends Error {}
+
+export class ReplayedNode<V extends Vocabulary> {
+  /** `lost`: it runs, but entries are missing, so nobody knows its state. */
+  status: "new" | "up" | "down" | "lost" = "new";
+  readonly timers = new Map<TimerOf<V>, Armed>();
+  #state: StateOf<V> | null = null;
+  #journal: RecordOf<V>[] = [];
+  #isJournalKnown = true;
+  readonly #peers: readonly NodeId[];
+  readonly #ctx: Context<V>;
+  /** Of the step that runs. */
+  #now = 0;
+  #deeds: Deed<V>[] = [];
+  #choices: RecordedStep<V>["choices"] = [];
+
+  constructor(
+    readonly protocol: Protocol<V>,
+    readonly id: NodeId,
+    nodes: readonly NodeId[],
+  ) {
+    this.#peers = nodes.filter((node) => node !== id);
+    this.#ctx = this.#context();
+  }
+
+  get state(): StateOf<V> {
+    return this.#state as StateOf<V>;
+  }
+
+  /**
+   * Runs one step. Returns what it sent beyond what was recorded, which can only be where the recording breaks off, or a
+   * sentence that says why the recording cannot be of this protocol.
+   */
+  step(stimulus: Stimulus<V>, at: number, recorded: RecordedStep<V>, isIdle: boolean): Deed<V>[] | string {
+    this.#now = at;
+    this.#deeds = [];
+    this.#choices = [...recorded.choices];
+    try {
+      if (stimulus.kind === "start") this.#boot();
+      if (stimulus.kind === "timeout") this.#expire(stimulus.timer);
+      if (!isIdle) dispatch(this.protocol, this.state, clone(stimulus), this.#ctx);
+      return this.#compare(recorded);
+    } catch (error) {
+      return error instanceof Mismatch ? error.message : `the handlers refuse it: ${(error as Error).message}`;
+    }
+  }
+
+  /** @param journal what is left of its journal. */
+  crash(journal: readonly RecordOf<V>[] = this.#journal): void {
+    this.status = "down";
+    this.#state = null;
+    this.timers.clear();
+    this.#journal = [...journal];
+  }
+
+  /** From here on its entries are not all there. */
+  lose(): void {
+    this.status = "lost";
+    this.#state = null;
+    this.timers.clear();
+    this.#isJournalKnown = Object.keys(this.protocol.replay ?? {}).length === 0;
+  }
+
+  /** Whether a start brings it back: not if nobody knows what its journal holds. */
+  get canStart(): boolean {
+    return this.#isJournalKnown;
+  }
+
+  snapshot(now: number): NodeSnapshot<V> {
+    const timers = [...this.timers].map(([timer, armed]) => ({
+      timer,
+      remainingMs: this.#remaining(timer, armed, now),
+    }));
+    return { id: this.id, state: clone(this.#state), journal: clone(this.#journal), timers };
+  }
+
+  /** What the driver drew from a range is not recorded: it is drawn again, above what has passed already. */
+  #remaining(timer: TimerOf<V>, { at, duration }: Armed, now: number): number {
+    if (typeof duration === "number") return Math.max(0, at + duration - now);
+    const [min, max] = duration;
+    const seed = [...`${this.id} ${timer} ${at}`].reduce((sum, letter) => Math.imul(sum, 31) + letter.charCodeAt(0), 7);
+    return Math.max(0, random(seed).between(Math.max(min, now - at), Math.max(max, now - at)) - (now - at));
+  }
+
+  #boot(): void {
+    if (this.status === "up") throw new Mismatch("it starts, but it is running already");
+    const state = this.protocol.init(this.id, this.#peers);
+    for (const record of clone(this.#journal)) dispatch(this.protocol, state, { kind: "replay", record }, this.#ctx);
+    this.#state = state;
+    this.status = "up";
+  }
+
+  #expire(timer: TimerOf<V>): void {
+    if (!this.timers.delete(timer)) throw new Mismatch(`the timer ${timer} runs out, but nobody has set it`);
+  }
+
+  #compare({ sends, events, view, cut }: RecordedStep<V>): Deed<V>[] {
+    const sent = this.#deeds.filter(({ to }) => to !== null);
+    const emitted = this.#deeds.filter(({ to }) => to === null);
+    const left = differ(
+      sent,
+      sends.map(({ to, message }) => sending(to, message)),
+      cut !== null,
+    );
+    differ(
+      emitted,
+      events.map(({ event }) => emission(event)),
+      cut !== null,
+    );
+    if (this.#choices.length > 0) throw new Mismatch(`the handlers do not choose ${this.#choices[0]?.label}`);
+    if (view !== null && !equal(plain(view.state), plain(this.#state)))
+      throw new Mismatch(`its state is ${short(plain(this.#state))}, the recording has ${short(view.state)}`);
+    return left;
+  }
+
+  #context(): Context<V> {
+    const send = (to: NodeId, message: MessageOf<V>): void =>
+      void this.#deeds.push({ what: sending(to, message), to, message: clone(message) });
+    return {
+      self: this.id,
+      peers: this.#peers,
+      send,
+      broadcast: (message) => {
+        for (const peer of this.#peers) send(peer, message);
+      },
+      setTimer: (timer, duration) => void this.timers.set(timer, { at: this.#now, duration }),
+      cancelTimer: (timer) => void this.timers.delete(timer),
+      persist: (record) => void this.#journal.push(clone(record)),
+      compact: (record) => {
+        this.#journal = [clone(record)];
+      },
+      emit: (event) => void this.#deeds.push({ what: emission(event), to: null, message: null }),
+      choose: (label, options) => {
+        const taken = this.#choices.shift();
+        if (taken === undefined) throw new Mismatch(`the handlers choose ${label}, the recording does not`);
+        const option = options.find((candidate) => equal(plain(candidate), plain(taken.option)));
+        if (taken.label !== label || option === undefined)
+          throw new Mismatch(
+            `the handlers choose ${label} among ${short(options)}, the recording has ${taken.label}: ${short(taken.option)}`,
+          );
+        return option;
+      },
+    };
+  }
+}
+
+/** Returns what was done beyond what was recorded, which may only be at a place where the recording breaks off. */
+function differ<V extends Vocabulary>(
+  done: readonly Deed<V>[],
+  recorded: readonly string[],
+  isCut: boolean,
+): Deed<V>[] {
+  const at = recorded.findIndex((what, i) => done[i]?.what !== what);
+  if (at >= 0) throw new Mismatch(`the handlers ${done[at]?.what ?? "stop there"}, the recording has ${recorded[at]}`);
+  const more = done.slice(recorded.length);
+  const [first] = more;
+  if (first !== undefined && !isCut) throw new Mismatch(`the handlers ${first.what}, the recording does not`);
+  return more;
+}
+
+const sending = (to: NodeId, message: unknown): string => `send ${JSON.stringify(message)} to ${to}`;
+const emission = (event: unknown): string => `say ${JSON.stringify(event)}`;
+/** As it is after a way through JSON. */
+const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null));
+const short = (value: unknown): string => {
+  const text = JSON.stringify(value);
+  return text.length > 200 ? `${text.slice(0, 199)}…` : text;
+};

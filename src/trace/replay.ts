@@ -1,0 +1,231 @@
+/**
+ * A recording replayed: every node is stepped through what reached it, with the protocol's own handlers. What they do is
+ * compared with what was recorded, the properties are looked at after every step, and all states are known at any point.
+ * Where entries are missing nothing is guessed: from there on the answer is `unknown`.
+ */
+import type { NodeId, Protocol, RecordOf, StateOf, Vocabulary, World } from "../core/protocol.ts";
+import type { MessageId, TraceEntry } from "./entry.ts";
+import { Findings, overall, type ReplayFinding, type ReplayVerdict } from "./replay-findings.ts";
+import { ReplayedNode } from "./replay-node.ts";
+import { type Recording, recordingOf, stimulusOf } from "./replay-steps.ts";
+import type { MessageInFlight, Snapshot } from "./snapshot.ts";
+
+export interface ReplayOptions {
+  /** How many entries to replay; all of them by default. */
+  readonly until?: number;
+  /** The time of the snapshot; that of the last of these entries by default. */
+  readonly at?: number;
+}
+
+export interface Replay<V extends Vocabulary> {
+  /** `unknown` is never a pass. */
+  readonly verdict: ReplayVerdict;
+  /** One per property of the protocol. */
+  readonly findings: readonly ReplayFinding<V>[];
+  /** Why a node could not be followed, in the order of entries. */
+  readonly doubts: readonly Doubt[];
+  /** Nodes that run at the end, but whose states are not known. */
+  readonly lost: readonly NodeId[];
+  /** How many stimuli were handled. */
+  readonly steps: number;
+  readonly snapshot: Snapshot<V>;
+}
+
+export interface Doubt {
+  /** The index of the entry. */
+  readonly entry: number;
+  readonly node: NodeId;
+  /** `mismatch`: the recording is not of this protocol with these options, or its handlers are not deterministic. */
+  readonly why: "gap" | "begins in the middle" | "mismatch";
+  readonly sentence: string;
+}
+
+/** @param entries in order: each node's own, and no receipt before its sending. */
+export function replay<V extends Vocabulary>(
+  protocol: Protocol<V>,
+  nodes: readonly NodeId[],
+  entries: readonly TraceEntry<V>[],
+  options: ReplayOptions = {},
+): Replay<V> {
+  const run = new Replaying(protocol, nodes, entries);
+  const until = Math.min(options.until ?? entries.length, entries.length);
+  for (let index = 0; index < until; index++) run.walk(index);
+  return run.conclude(options.at ?? entries[until - 1]?.at ?? 0);
+}
+
+interface Flight<V extends Vocabulary> extends MessageInFlight<V> {
+  /** A duplicated message is on its way several times. */
+  copies: number;
+}
+
+class Replaying<V extends Vocabulary> {
+  readonly #recording: Recording<V>;
+  readonly #nodes: ReadonlyMap<NodeId, ReplayedNode<V>>;
+  readonly #world: World<StateOf<V>>;
+  readonly #findings: Findings<V>;
+  readonly #flights = new Map<MessageId, Flight<V>>();
+  readonly #doubts: Doubt[] = [];
+  /** Who has sent what no entry of its own tells: either it dies soon, and these were its last words, or some are missing. */
+  readonly #unheard = new Map<NodeId, { readonly entry: number; readonly by: NodeId }>();
+  #alive: readonly NodeId[] = [];
+  #lost: readonly NodeId[] = [];
+  #steps = 0;
+
+  constructor(
+    protocol: Protocol<V>,
+    nodes: readonly NodeId[],
+    private readonly entries: readonly TraceEntry<V>[],
+  ) {
+    const ids = [...nodes].sort((a, b) => a - b);
+    this.#recording = recordingOf(entries);
+    this.#nodes = new Map(ids.map((id) => [id, new ReplayedNode(protocol, id, ids)]));
+    this.#findings = new Findings(protocol.properties);
+    this.#world = this.#worldOf();
+    const begun = new Set<NodeId>();
+    for (const [index, entry] of entries.entries()) {
+      const { node, kind } = entry;
+      const needsNobody = kind === "fault" || (kind === "lost" && entry.to === node);
+      if (begun.has(node) || needsNobody) continue;
+      begun.add(node);
+      if (kind !== "start") this.#lose(index, node, "begins in the middle", `nothing tells how node ${node} came here`);
+    }
+    this.#count();
+  }
+
+  walk(index: number): void {
+    const entry = this.entries[index] as TraceEntry<V>;
+    const node = this.#nodes.get(entry.node);
+    if (node === undefined)
+      return this.#lose(index, entry.node, "mismatch", `node ${entry.node} is not one of the nodes of this recording`);
+    if (stimulusOf(entry) !== null) this.#step(index, node, entry);
+    else if (entry.kind === "crash") this.#crash(node, entry.journal as readonly RecordOf<V>[] | undefined);
+    else if (entry.kind === "lost") this.#land(entry.id);
+    else if (entry.kind === "gap" && node.status !== "down")
+      this.#lose(index, node.id, "gap", `at least ${entry.dropped} of its entries are missing`);
+    else return;
+    this.#look(index);
+  }
+
+  conclude(at: number): Replay<V> {
+    const findings = this.#findings.conclude(this.#world);
+    const verdict = overall(findings);
+    return {
+      verdict: verdict === "holds" && this.#doubts.length > 0 ? "unknown" : verdict,
+      findings,
+      doubts: this.#doubts,
+      lost: this.#lost,
+      steps: this.#steps,
+      snapshot: this.#snapshot(at),
+    };
+  }
+
+  #step(index: number, node: ReplayedNode<V>, entry: TraceEntry<V>): void {
+    const { id } = node;
+    const unheard = this.#unheard.get(id);
+    if (unheard !== undefined)
+      this.#lose(
+        unheard.entry,
+        id,
+        "gap",
+        `node ${unheard.by} has a message of it that it is not recorded to have sent`,
+      );
+    if (entry.kind === "receive") this.#receive(index, id, entry.id, entry.from);
+    const recorded = this.#recording.steps.get(index);
+    const stimulus = stimulusOf(entry);
+    if (recorded === undefined || stimulus === null) return;
+    for (const { id: message, to, message: said } of recorded.sends) this.#send(message, id, to, said);
+    const isStart = entry.kind === "start";
+    if (isStart ? !node.canStart : node.status !== "up") return this.#refuse(index, node, entry);
+    if (node.status === "lost") node.crash();
+    const outcome = node.step(stimulus, entry.at, recorded, isStart && entry.idle === true);
+    this.#steps += 1;
+    if (typeof outcome === "string") return this.#lose(index, id, "mismatch", outcome);
+    if (isStart) this.#count();
+    // Said where the recording ends: under way for all we know.
+    if (recorded.cut === "end")
+      for (const [i, { to, message }] of outcome.entries())
+        if (to !== null && message !== null) this.#send(`${id}-${index}-${i}`, id, to, message);
+  }
+
+  #refuse(index: number, { id, canStart }: ReplayedNode<V>, { kind }: TraceEntry<V>): void {
+    if (!canStart) return this.#lose(index, id, "gap", "nobody knows what its journal holds when it starts again");
+    this.#lose(index, id, "mismatch", `it does not run, but the recording has a ${kind} of it`);
+  }
+
+  #send(id: MessageId, from: NodeId, to: NodeId, message: Flight<V>["message"]): void {
+    const receiver = this.#nodes.get(to)?.status;
+    // What is sent to a node that is down is lost, unless it was received all the same, once it was up.
+    if ((receiver === "down" || receiver === "new") && !this.#recording.received.has(id)) return;
+    this.#flights.set(id, { id, from, to, message, copies: Math.max(1, this.#recording.ends.get(id) ?? 0) });
+  }
+
+  #receive(index: number, by: NodeId, id: MessageId, from: NodeId): void {
+    this.#land(id);
+    const sender = this.#nodes.get(from);
+    if (sender?.status === "up" && !this.#recording.sent.has(id) && !this.#unheard.has(from))
+      this.#unheard.set(from, { entry: index, by });
+  }
+
+  #land(id: MessageId): void {
+    const flight = this.#flights.get(id);
+    if (flight === undefined) return;
+    flight.copies -= 1;
+    if (flight.copies <= 0) this.#flights.delete(id);
+  }
+
+  /** What was on its way to the node is lost with it, though its sender may hear of that only later. */
+  #crash(node: ReplayedNode<V>, journal: readonly RecordOf<V>[] | undefined): void {
+    node.crash(journal);
+    this.#unheard.delete(node.id);
+    for (const { id, to } of this.#flights.values())
+      if (to === node.id && !this.#recording.received.has(id)) this.#flights.delete(id);
+    this.#count();
+  }
+
+  #lose(entry: number, node: NodeId, why: Doubt["why"], sentence: string): void {
+    const losing = this.#nodes.get(node);
+    this.#unheard.delete(node);
+    if (losing?.status === "lost") return;
+    losing?.lose();
+    this.#doubts.push({ entry, node, why, sentence });
+    this.#count();
+  }
+
+  #look(index: number): void {
+    if (this.#unheard.size > 0) return; // The sender has done something that its state does not show yet.
+    if (this.#lost.length > 0) return this.#findings.blind(index);
+    this.#findings.look(
+      {
+        world: this.#world,
+        nothingInFlight: this.#flights.size === 0,
+        isArmed: (timer) => this.#alive.some((id) => this.#nodes.get(id)?.timers.has(timer) === true),
+      },
+      index,
+    );
+  }
+
+  #snapshot(at: number): Snapshot<V> {
+    const inFlight = [...this.#flights.values()].flatMap(({ copies, ...message }) => Array(copies).fill(message));
+    return { at, nodes: [...this.#nodes.values()].map((node) => node.snapshot(at)), inFlight };
+  }
+
+  #with(status: ReplayedNode<V>["status"]): NodeId[] {
+    return [...this.#nodes.values()].filter((node) => node.status === status).map(({ id }) => id);
+  }
+
+  /** Who is alive changes seldom, and is asked for often. */
+  #count(): void {
+    this.#alive = this.#with("up");
+    this.#lost = this.#with("lost");
+  }
+
+  #worldOf(): World<StateOf<V>> {
+    const alive = (): readonly NodeId[] => this.#alive;
+    return {
+      get alive() {
+        return alive();
+      },
+      state: (node) => (this.#nodes.get(node) as ReplayedNode<V>).state,
+    };
+  }
+}

@@ -1,0 +1,28 @@
+/** All nodes and all messages between them at one moment of a run: what a recording is replayed to, and goes on from. */
+import type { MessageOf, NodeId, RecordOf, StateOf, TimerOf, Vocabulary } from "../core/protocol.ts";
+import type { MessageId } from "./entry.ts";
+
+export interface Snapshot<V extends Vocabulary> {
+  /** In milliseconds, in the time of the trace. */
+  readonly at: number;
+  /** Ascending by id. */
+  readonly nodes: readonly NodeSnapshot<V>[];
+  /** In the order of sending. */
+  readonly inFlight: readonly MessageInFlight<V>[];
+}
+
+export interface NodeSnapshot<V extends Vocabulary> {
+  readonly id: NodeId;
+  /** Null while the node is down. */
+  readonly state: StateOf<V> | null;
+  /** What it has persisted, in order. */
+  readonly journal: readonly RecordOf<V>[];
+  readonly timers: readonly { readonly timer: TimerOf<V>; readonly remainingMs: number }[];
+}
+
+export interface MessageInFlight<V extends Vocabulary> {
+  readonly id: MessageId;
+  readonly from: NodeId;
+  readonly to: NodeId;
+  readonly message: MessageOf<V>;
+}

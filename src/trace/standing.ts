@@ -1,0 +1,50 @@
+/** How a node stands at a moment of a trace: whether its process runs, and what its picture shows. */
+import type { NodeId, View } from "../core/protocol.ts";
+import type { TraceEntry } from "./entry.ts";
+
+export interface Standing {
+  readonly condition: "up" | "down" | "paused";
+  /** Null while nothing is known of it. */
+  readonly view: View | null;
+}
+
+export type Standings = ReadonlyMap<NodeId, Standing>;
+
+/** How the nodes stood before the trace began, as far as their first entries tell. Who never does anything is down. */
+export function standingsBefore(nodes: readonly NodeId[], entries: readonly TraceEntry[]): Standings {
+  const standings = new Map<NodeId, Standing>(nodes.map((node) => [node, { condition: "down", view: null }]));
+  const told = new Set<NodeId>();
+  for (const { node, kind } of entries) {
+    if (told.has(node) || kind === "lost" || kind === "fault") continue;
+    const isTurn = TURNS.has(kind);
+    if (isTurn) told.add(node);
+    const condition = kind === "start" ? "down" : kind === "resume" ? "paused" : "up";
+    standings.set(node, { condition, view: null });
+    if (told.size === nodes.length) break;
+  }
+  return standings;
+}
+
+const TURNS: ReadonlySet<TraceEntry["kind"]> = new Set(["start", "crash", "pause", "resume"]);
+
+export function standingAfter(standing: Standing, entry: TraceEntry): Standing {
+  switch (entry.kind) {
+    case "start":
+      return { condition: "up", view: null };
+    case "crash":
+      return { condition: "down", view: null };
+    case "pause":
+      return { ...standing, condition: "paused" };
+    case "resume":
+      return { ...standing, condition: "up" };
+    case "view":
+      return { ...standing, view: entry.view };
+    default:
+      return standing;
+  }
+}
+
+/** Whether the node leads in its own eyes. */
+export function leads(node: NodeId, { condition, view }: Standing): boolean {
+  return condition !== "down" && view?.leader === node;
+}
