@@ -1,5 +1,6 @@
 import { defineConfig } from "vitest/config";
 import { countsReporter } from "./test/counts-reporter.ts";
+import { seededBugs } from "./test/seeded-bugs/patch.ts";
 
 const seconds = 1_000;
 
@@ -9,9 +10,10 @@ export default defineConfig({
     reporters: ["default", countsReporter],
     projects: [
       {
+        plugins: [seededBugs()],
         test: {
           name: "unit",
-          include: ["{src,studio}/**/*.test.ts", "test/tidy/**/*.test.ts"],
+          include: ["{src,studio}/**/*.test.ts", "test/{tidy,seeded-bugs}/**/*.test.ts"],
           testTimeout: 30 * seconds,
           sequence: { groupOrder: 0 },
         },

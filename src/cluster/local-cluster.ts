@@ -16,9 +16,10 @@ import type { LifecycleEvent } from "./local/lifecycle.ts";
 import { LocalMember, type Surroundings } from "./local/local-member.ts";
 import type { Launch } from "./local/member-process.ts";
 import { RecentTrace } from "./local/recent-trace.ts";
+import type { Recorder } from "./local/recorder.ts";
 import { RegularLooks } from "./local/regular-looks.ts";
 import { lookEveryMs, stoppedAmong } from "./local/stopped-processes.ts";
-import { calmNetwork, faultsOf, type NetworkAct, networkAfter } from "./local/wanted-network.ts";
+import { calmNetwork, changesOf, faultsOf, type NetworkAct, networkAfter } from "./local/wanted-network.ts";
 
 /** When all agree for so long that nobody leads, the protocol waits for somebody to call an election. */
 const LEADERLESS_FOR_MS = 1_500;
@@ -42,6 +43,8 @@ export interface LocalClusterOptions {
   /** Called when the cluster is ready, and for everything that happens after that. */
   readonly tell: (event: LifecycleEvent) => void;
   readonly log: (node: NodeId, line: string) => void;
+  /** Where the members' traces are written to; null where nobody wants that. */
+  readonly recorder: Recorder | null;
 }
 
 export interface ClusterStatus {
@@ -81,14 +84,15 @@ export class LocalCluster {
   private readonly disagreement = new DisagreementWatch((opinions) => this.tell({ event: "disagreement", opinions }));
 
   constructor(private readonly options: LocalClusterOptions) {
-    const { config, launch, restarts, log } = options;
+    const { config, launch, restarts, log, recorder } = options;
     const around: Surroundings = {
       launch,
       restarts,
       log,
       tell: (event) => this.tell(event),
-      record: (line) => {
+      record: (node, line) => {
         this.trace.add(line);
+        recorder?.write(node, line);
         this.notify();
       },
       changed: () => this.changed(),
@@ -238,9 +242,11 @@ export class LocalCluster {
   private async changeNetwork(act: NetworkAct): Promise<void> {
     const named = act.type === "cut" || act.type === "mend" ? act.nodes : act.type === "split" ? act.groups.flat() : [];
     for (const node of named) this.memberNamed(node);
-    const before = JSON.stringify(this.network);
-    this.network = networkAfter(this.network, act, [...this.members.keys()]);
-    if (JSON.stringify(this.network) !== before) this.tell({ event: "network", act, ...this.network });
+    const before = this.network;
+    this.network = networkAfter(before, act, [...this.members.keys()]);
+    if (JSON.stringify(this.network) !== JSON.stringify(before)) this.tell({ event: "network", act, ...this.network });
+    for (const [id, member] of this.members)
+      for (const what of changesOf(id, before, this.network)) member.noteFault(what);
     this.changed();
     const told = Promise.all([...this.members.values()].map((member) => member.tellFaults()));
     await Promise.race([told, sleep(ACT_WITHIN_MS, undefined, { ref: false })]);

@@ -166,7 +166,11 @@ export class Host<V extends Vocabulary> {
         this.#record({ kind: "event", event });
         if (this.#options.onEvent !== undefined) this.#events.push(event);
       },
-      choose: (_label, options) => options[Math.floor(Math.random() * options.length)] as (typeof options)[number],
+      choose: (label, options) => {
+        const option = options[Math.floor(Math.random() * options.length)] as (typeof options)[number];
+        this.#record({ kind: "choice", label, option });
+        return option;
+      },
     };
   }
 

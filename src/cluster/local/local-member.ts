@@ -16,6 +16,10 @@ const LAST_RESTART_MS = 10_000;
 /** Who lived longer than this died of something new. */
 const LONG_LIFE_MS = 10_000;
 const ASK_AGAIN_MS = 100;
+/** Members hand their traces over every 20 ms. */
+const WORDS_ARRIVE_WITHIN_MS = 100;
+/** A connection to a process that has died ends within this. */
+const LAST_WORDS_MS = 250;
 
 /** What a member needs of the cluster around it. */
 export interface Surroundings {
@@ -24,7 +28,7 @@ export interface Surroundings {
   readonly restarts: boolean;
   readonly tell: (event: LifecycleEvent) => void;
   readonly log: (node: NodeId, line: string) => void;
-  readonly record: (line: string) => void;
+  readonly record: (node: NodeId, line: string) => void;
   readonly changed: () => void;
   readonly wantedFaults: (node: NodeId) => Faults;
 }
@@ -41,7 +45,7 @@ export class LocalMember {
   private quickDeaths = 0;
   private restartTimer: NodeJS.Timeout | undefined;
   private stopping = false;
-  private endTrace: (() => void) | null = null;
+  private endTrace: (() => Promise<void>) | null = null;
   /** What the fault gate has been told, as JSON; a new process has an open gate. */
   private told = JSON.stringify(noFaults);
   private telling: Promise<void> | null = null;
@@ -102,6 +106,7 @@ export class LocalMember {
   observe(paused: boolean): void {
     if (this.pid === null || this.state === "starting" || paused === (this.state === "paused")) return;
     this.state = paused ? "paused" : "running";
+    this.noteLater({ at: wallClock(), node: this.id, kind: paused ? "pause" : "resume" });
     this.around.tell({ event: paused ? "paused" : "resumed", node: this.id, pid: this.pid });
     this.around.changed();
     if (paused) return;
@@ -139,7 +144,7 @@ export class LocalMember {
     this.around.changed();
     const { process } = this;
     this.endTrace = listenToTrace(this.admin, this.id, (entry, line) => {
-      this.around.record(line);
+      this.around.record(this.id, line);
       if (process !== this.process || this.state === "exited") return; // The last words of a process that has died.
       if (entry.kind === "view") this.see(entry.view);
       if (entry.kind === "gap") void this.getAcquainted();
@@ -166,10 +171,25 @@ export class LocalMember {
     }
   }
 
-  /** Adds to the trace what the process cannot say itself. */
-  private noteCrash(): void {
-    const entry: TraceEntry = { at: wallClock(), node: this.id, kind: "crash" };
-    this.around.record(JSON.stringify(entry));
+  /** Adds to the trace what was done to its links, in words. */
+  noteFault(what: string): void {
+    this.noteLater({ at: wallClock(), node: this.id, kind: "fault", what });
+  }
+
+  /** What the process cannot say itself comes when what it said before has arrived: the trace is in order. */
+  private noteLater(entry: TraceEntry): void {
+    setTimeout(() => this.note(entry), WORDS_ARRIVE_WITHIN_MS).unref();
+  }
+
+  private note(entry: TraceEntry): void {
+    this.around.record(this.id, JSON.stringify(entry));
+  }
+
+  /** Its last words come first, which are still on their way here; no longer than a moment, since it is gone. */
+  private async noteCrash(): Promise<void> {
+    const at = wallClock();
+    await Promise.race([this.endTrace?.(), sleep(LAST_WORDS_MS, undefined, { ref: false })]);
+    this.note({ at, node: this.id, kind: "crash" });
   }
 
   private see(view: View): void {
@@ -180,11 +200,10 @@ export class LocalMember {
 
   private ended(exit: Exit): void {
     const { pid } = this;
-    this.endTrace?.();
+    void this.noteCrash();
     this.state = "exited";
     this.exit = exit;
     this.view = null;
-    this.noteCrash();
     const restartInMs = this.stopping || !this.around.restarts ? null : this.restartDelay();
     if (restartInMs !== null) this.restartTimer = setTimeout(() => this.start(), restartInMs);
     const { signal, code } = exit;

@@ -1,6 +1,7 @@
 /** Listens to one member's trace for as long as its process lives, and comes back when the connection breaks. */
 import { get } from "node:http";
 import type { NodeId } from "../../core/protocol.ts";
+import { wallClock } from "../../runtime/wall-clock.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
 import { eachLine } from "./lines.ts";
 
@@ -9,15 +10,22 @@ const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 1_000;
 
 /**
- * Each connection begins with how the process began, if that was just now, and a view: how the node stands. Returns what ends the listening; what has arrived by then is
- * still handed on.
+ * Each connection begins with how the process began, if that was just now, and a view: how the node stands. Between two
+ * connections entries may have been missed, so the second begins with a gap. Returns what ends the listening, and
+ * resolves when it is over: what has arrived by then is still handed on.
  */
 export function listenToTrace(
   admin: string,
   node: NodeId,
   onEntry: (entry: TraceEntry, line: string) => void,
-): () => void {
+): () => Promise<void> {
   let ended = false;
+  let wasConnected = false;
+  let isOpen = false;
+  let isOver = (): void => {};
+  const over = new Promise<void>((resolve) => {
+    isOver = resolve;
+  });
   let retryMs = FIRST_RETRY_MS;
   let retry: NodeJS.Timeout | undefined;
 
@@ -25,14 +33,19 @@ export function listenToTrace(
     const call = get(`${admin}/trace`, { agent: false }, (response) => {
       if (response.statusCode !== 200) return void response.destroy();
       retryMs = FIRST_RETRY_MS;
+      const gap: TraceEntry = { at: wallClock(), node, kind: "gap", dropped: 1 };
+      if (wasConnected) onEntry(gap, JSON.stringify(gap));
+      wasConnected = true;
       eachLine(response, MAX_LINE_LENGTH, (line) => {
         const entry = entryOf(line, node);
         if (entry !== null) onEntry(entry, line);
       });
     });
     call.on("error", () => {}); // `close` follows.
+    isOpen = true;
     call.on("close", () => {
-      if (ended) return;
+      isOpen = false;
+      if (ended) return isOver();
       retry = setTimeout(connect, retryMs);
       retryMs = Math.min(retryMs * 2, LAST_RETRY_MS);
     });
@@ -42,6 +55,8 @@ export function listenToTrace(
   return () => {
     ended = true;
     clearTimeout(retry);
+    if (!isOpen) isOver();
+    return over;
   };
 }
 

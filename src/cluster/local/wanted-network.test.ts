@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { calmNetwork, faultsOf, networkAfter } from "./wanted-network.ts";
+import { calmNetwork, changesOf, faultsOf, networkAfter } from "./wanted-network.ts";
 
 const nodes = [0, 1, 2, 3];
 
@@ -28,4 +28,17 @@ test("weather holds for everybody until the network heals", () => {
   const stormy = networkAfter(calmNetwork, { type: "weather", dropRate: 0.5, delayMs: [10, 20] }, nodes);
   expect(faultsOf(3, stormy)).toEqual({ cutTo: [], dropRate: 0.5, delayMs: { min: 10, max: 20 } });
   expect(networkAfter(stormy, { type: "heal" }, nodes)).toEqual(calmNetwork);
+});
+
+test("what changes for a node, in words", () => {
+  const split = networkAfter(calmNetwork, { type: "split", groups: [[0, 1], [2]] }, nodes);
+  expect(changesOf(0, calmNetwork, split)).toEqual(["link to 2 cut", "link to 3 cut"]);
+  const stormy = networkAfter(calmNetwork, { type: "weather", dropRate: 0.2, delayMs: [0, 30] }, nodes);
+  expect(changesOf(2, split, stormy)).toEqual([
+    "link to 0 mended",
+    "link to 1 mended",
+    "link to 3 mended",
+    "20 % of its messages dropped, others delayed by 0 to 30 ms",
+  ]);
+  expect(changesOf(2, stormy, stormy)).toEqual([]);
 });

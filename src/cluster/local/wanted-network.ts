@@ -33,6 +33,17 @@ export function faultsOf(from: NodeId, { cuts, dropRate, delayMs: [min, max] }: 
   return { cutTo: cutTo.sort((a, b) => a - b), dropRate, delayMs: { min, max } };
 }
 
+/** What becomes of node `from`'s part, in the words of a trace. */
+export function changesOf(from: NodeId, before: NetworkPicture, after: NetworkPicture): string[] {
+  const [was, is] = [faultsOf(from, before), faultsOf(from, after)];
+  const cut = is.cutTo.filter((to) => !was.cutTo.includes(to)).map((to) => `link to ${to} cut`);
+  const mended = was.cutTo.filter((to) => !is.cutTo.includes(to)).map((to) => `link to ${to} mended`);
+  const { dropRate, delayMs } = is;
+  const isSame = dropRate === was.dropRate && delayMs.min === was.delayMs.min && delayMs.max === was.delayMs.max;
+  const weather = `${Math.round(dropRate * 100)} % of its messages dropped, others delayed by ${delayMs.min} to ${delayMs.max} ms`;
+  return [...cut, ...mended, ...(isSame ? [] : [weather])];
+}
+
 function cutsBetween(groups: readonly (readonly NodeId[])[], nodes: readonly NodeId[]): [NodeId, NodeId][] {
   const groupOf = new Map<NodeId, number>();
   for (const [index, group] of groups.entries()) {

@@ -104,7 +104,7 @@ export function changRoberts(given?: Partial<ChangRobertsOptions>): Protocol<Cha
         holds: ({ alive, state }) =>
           alive.every((node) => {
             const { elected } = state(node);
-            return elected === null || !alive.includes(elected) || elected === alive.at(-1);
+            return elected === null || elected === alive.at(-1) || !alive.includes(elected);
           }),
       },
       {

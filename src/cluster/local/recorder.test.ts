@@ -1,0 +1,85 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import type { TraceEntry } from "../../trace/entry.ts";
+import { readTrace } from "../../trace/file.ts";
+import type { TraceHeader } from "../../trace/header.ts";
+import { type RecorderOptions, record } from "./recorder.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "coterie-test-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const header: TraceHeader = {
+  kind: "trace",
+  version: 1,
+  madeBy: "cluster",
+  protocol: "bully",
+  form: "live",
+  variant: null,
+  options: {},
+  nodes: [0, 1],
+  seed: null,
+  violation: null,
+};
+const line = (node: number, at: number): string => JSON.stringify({ at, node, kind: "timeout", timer: "answer" });
+const recording = (name: string, options: Partial<RecorderOptions> = {}) => {
+  const file = join(folder, name);
+  const failures: string[] = [];
+  const onFailure = ({ message }: Error): void => void failures.push(message);
+  return { file, failures, recorder: record({ file, force: false, header, onFailure, ...options }) };
+};
+
+describe("a recorder", () => {
+  it("writes a trace file, and nothing after it was closed", async () => {
+    const { file, recorder, failures } = recording("whole.jsonl");
+    for (let at = 1; at <= 1_000; at++) recorder.write(at % 2, line(at % 2, at));
+    const closing = recorder.close();
+    recorder.write(0, line(0, 2_000));
+    expect(await closing).toBe(1_000);
+    expect(await recorder.close()).toBe(1_000);
+    const { header: read, entries, torn } = readTrace(readFileSync(file, "utf8"));
+    expect({ read, torn, failures }).toEqual({ read: header, torn: false, failures: [] });
+    expect(entries.map(({ at }) => at)).toEqual(Array.from({ length: 1_000 }, (_, i) => i + 1));
+  });
+
+  it("never waits for the disk: what does not fit is counted, and a gap of its node says so in its place", async () => {
+    const { file, recorder } = recording("slow.jsonl", { maxQueueBytes: 4_000 });
+    for (let at = 1; at <= 500; at++) recorder.write(at % 2, line(at % 2, at));
+    await new Promise((resolve) => setTimeout(resolve, 200)); // The disk has caught up.
+    recorder.write(0, line(0, 501));
+    await recorder.close();
+    const entries = readFileSync(file, "utf8")
+      .trimEnd()
+      .split("\n")
+      .slice(1)
+      .map((text) => JSON.parse(text) as TraceEntry);
+    const gaps = entries.flatMap((entry, index) => (entry.kind === "gap" ? [{ ...entry, index }] : []));
+    const kept = entries.length - gaps.length;
+    expect(gaps.map(({ node }) => node)).toEqual([0, 1]);
+    expect(gaps.reduce((sum, { dropped }) => sum + dropped, 0)).toBe(501 - kept);
+    expect(kept).toBeLessThan(501);
+    expect(entries[(gaps[0]?.index ?? 0) + 1]).toMatchObject({ node: 0, at: 501 });
+  });
+
+  it("refuses a file that is there, unless told to overwrite it, and a folder that is not", async () => {
+    const file = join(folder, "old.jsonl");
+    writeFileSync(file, "something old\n");
+    expect(() => recording("old.jsonl")).toThrow(
+      `${file} is there already: name another, or overwrite it with --force`,
+    );
+    await recording("old.jsonl", { force: true }).recorder.close();
+    expect(readFileSync(file, "utf8")).toBe(`${JSON.stringify(header)}\n`);
+    expect(() => recording("no/such/folder.jsonl")).toThrow("(ENOENT)");
+  });
+
+  it.runIf(process.platform === "linux")("says once that the disk is full, and goes on without it", async () => {
+    const { recorder, failures } = recording("full.jsonl", { file: "/dev/full", force: true });
+    for (let at = 1; at <= 10; at++) {
+      recorder.write(0, line(0, at));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await recorder.close();
+    expect(failures).toEqual([expect.stringMatching(/^cannot record to \/dev\/full any further: ENOSPC/)]);
+  });
+});

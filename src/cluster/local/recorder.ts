@@ -1,0 +1,93 @@
+/**
+ * Writes what the members of a cluster do to one trace file, as it comes. The cluster never waits for the disk: what
+ * does not fit into the queue is counted, and a gap says so in its place.
+ */
+import { createWriteStream, openSync } from "node:fs";
+import { EnvironmentError, UsageError } from "../../core/errors.ts";
+import type { NodeId } from "../../core/protocol.ts";
+import { wallClock } from "../../runtime/wall-clock.ts";
+import type { TraceEntry } from "../../trace/entry.ts";
+import type { TraceHeader } from "../../trace/header.ts";
+
+export interface Recorder {
+  /** Takes an entry of a node, as a line of JSON. */
+  write(node: NodeId, line: string): void;
+  /** Writes what is still waiting. Later entries are left out. Returns how many entries are in the file. */
+  close(): Promise<number>;
+}
+
+export interface RecorderOptions {
+  readonly file: string;
+  /** Whether a file that exists is overwritten. A recording cannot be made again, so that must be said. */
+  readonly force: boolean;
+  readonly header: TraceHeader;
+  /** The disk failed. Called once; nothing is recorded after that. */
+  readonly onFailure: (error: EnvironmentError) => void;
+  /** How much may wait for the disk. */
+  readonly maxQueueBytes?: number;
+}
+
+const MAX_QUEUE_BYTES = 32 * 1024 * 1024;
+
+/** Opens the file at once. @throws UsageError where that cannot be. */
+export function record({ file, force, header, onFailure, maxQueueBytes = MAX_QUEUE_BYTES }: RecorderOptions): Recorder {
+  const out = createWriteStream(file, { fd: opened(file, force) });
+  const dropped = new Map<NodeId, number>();
+  let written = 0;
+  let phase: "open" | "closed" | "failed" = "open";
+  const closed = new Promise<void>((resolve) => out.on("close", resolve));
+
+  out.on("error", (error) => {
+    if (phase === "failed") return;
+    phase = "failed";
+    onFailure(
+      new EnvironmentError("cannot-record", `cannot record to ${file} any further: ${error.message}`, { cause: error }),
+    );
+  });
+
+  function put(line: string): void {
+    out.write(`${line}\n`);
+    written += 1;
+  }
+  function tellGap(node: NodeId): void {
+    const count = dropped.get(node);
+    if (count === undefined) return;
+    dropped.delete(node);
+    const gap: TraceEntry = { at: wallClock(), node, kind: "gap", dropped: count };
+    put(JSON.stringify(gap));
+  }
+
+  out.write(`${JSON.stringify(header)}\n`);
+  return {
+    write(node, line) {
+      if (phase !== "open") return;
+      // Once one is lost, all that follow are until there is room again, so that there are few gaps.
+      const room = dropped.size > 0 ? maxQueueBytes / 2 : maxQueueBytes;
+      if (out.writableLength > room) return void dropped.set(node, (dropped.get(node) ?? 0) + 1);
+      tellGap(node);
+      put(line);
+    },
+    async close() {
+      if (phase === "open") {
+        for (const node of dropped.keys()) tellGap(node);
+        phase = "closed";
+        out.end();
+      }
+      await closed;
+      return written;
+    },
+  };
+}
+
+function opened(file: string, force: boolean): number {
+  try {
+    return openSync(file, force ? "w" : "wx");
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const why =
+      code === "EEXIST"
+        ? `expected --record to name a new file, but ${file} is there already: name another, or overwrite it with --force`
+        : `expected --record to name a file that can be written, got ${file} (${code ?? message})`;
+    throw new UsageError("bad-argument", why);
+  }
+}

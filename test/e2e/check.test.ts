@@ -1,0 +1,250 @@
+/** `coterie check` and `coterie check-history` on the built command line. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, describe, expect, test } from "vitest";
+import type { TraceEntry } from "../../src/trace/entry.ts";
+import { readTrace } from "../../src/trace/file.ts";
+import { Coterie, coterie, endAll, until } from "./cluster-under-test.ts";
+
+afterEach(endAll);
+
+const folder = mkdtempSync(join(tmpdir(), "coterie-test-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+interface Answer {
+  readonly verdict: string;
+  readonly property: string | null;
+  readonly states: number;
+  readonly why: string | null;
+  readonly trace: readonly TraceEntry[] | null;
+}
+
+async function check(words: string): Promise<Answer & { code: number | null }> {
+  const { code, stdout, stderr } = await coterie("check", ...words.split(" "), "--json");
+  expect(stdout, stderr).not.toBe("");
+  return { code, ...(JSON.parse(stdout) as Answer) };
+}
+
+const steps = (trace: Answer["trace"]): number =>
+  (trace ?? []).filter(({ kind, at }) => at > 0 && ["start", "receive", "timeout", "command", "crash"].includes(kind))
+    .length;
+
+describe("what the checker says of the protocols", () => {
+  test("bully with timers that are faster than messages: two leaders, in at most 10 steps", async () => {
+    const { code, verdict, property, trace } = await check("bully --nodes 3");
+    expect({ code, verdict, property }).toEqual({ code: 1, verdict: "violated", property: "E1 safety" });
+    expect(steps(trace)).toBeGreaterThan(0);
+    expect(steps(trace)).toBeLessThanOrEqual(10);
+  });
+
+  test.each([
+    "bully --nodes 3 --timers synchronous",
+    "bully --nodes 3 --timers synchronous --crashes 1",
+    "bully --nodes 4 --timers synchronous --begin idle --call 0",
+    "ricart-agrawala --nodes 3",
+    "chang-roberts --ring 3,1,2 --call 1,2",
+  ])("%s holds", async (words) => {
+    expect(await check(words)).toMatchObject({ code: 0, verdict: "holds", property: null, trace: null });
+  });
+
+  test("Ricart–Agrawala with a crash: somebody waits for the one that crashed, and the trace shows who", async () => {
+    const { code, verdict, property, trace } = await check("ricart-agrawala --nodes 3 --crashes 1");
+    expect({ code, verdict, property }).toEqual({ code: 1, verdict: "violated", property: "mutex: ME2 liveness" });
+    const crashed = trace?.find(({ kind }) => kind === "crash")?.node;
+    const waiting = trace?.findLast((entry) => entry.kind === "view" && entry.view.role === "wanted") as
+      | (TraceEntry & { state: { mutex: { section: { awaited: number[] } } } })
+      | undefined;
+    expect(waiting?.state.mutex.section.awaited).toContain(crashed);
+  });
+
+  test("Paxos proposers in a duel: a run that goes on for ever, and where it begins again", async () => {
+    const { code, stdout } = await coterie("check", "paxos", "--propose", "0,1", "--max-states", "20000");
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/✗ violated {2}termination/);
+    expect(stdout).toMatch(/… and so on from step \d+, for ever/);
+  });
+
+  test("random strategies find, shrink, and prove nothing; equal seeds say the same", async () => {
+    const words = "chang-roberts --nodes 4 --losses 1 --strategy pct --seed 7";
+    const [first, again] = [await check(words), await check(words)];
+    expect(first).toMatchObject({ code: 1, verdict: "violated", property: "E2 liveness" });
+    expect(again.trace).toEqual(first.trace);
+    const nothing = await check("chang-roberts --nodes 3 --strategy random --runs 50");
+    expect(nothing).toMatchObject({
+      code: 1,
+      verdict: "unknown",
+      why: "random runs find violations, and prove nothing",
+    });
+  });
+
+  test("the fewest faults that break it", async () => {
+    const { stdout } = await coterie("check", "ricart-agrawala", "--crashes", "2", "--fewest-faults");
+    expect(stdout).toContain("1 fault breaks it; without any it holds");
+  });
+});
+
+describe("what is not looked at is never a pass", () => {
+  test.each([
+    ["--max-states 50", "it reached --max-states"],
+    ["--max-depth 3", "runs beyond --max-depth were cut off"],
+    ["--max-in-flight 1", "runs beyond --max-in-flight were cut off"],
+  ])("ricart-agrawala %s: unknown", async (bound, why) => {
+    expect(await check(`ricart-agrawala ${bound}`)).toMatchObject({ code: 1, verdict: "unknown", why, trace: null });
+  });
+
+  test("Ctrl-C gives the answer so far", async () => {
+    const run = new Coterie("check", "bully", "--nodes", "5", "--timers", "synchronous", "--json");
+    await until("it tells how far it is", () => run.stderr.includes(" states/s"), run);
+    run.signal("SIGINT");
+    const { code, stdout, stderr } = await run.finished;
+    expect(code, stderr).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({
+      verdict: "unknown",
+      why: "it was stopped before it had looked at everything",
+      states: expect.any(Number),
+    });
+  });
+});
+
+test("the contract of --json", async () => {
+  const { stdout } = await coterie("check", "ricart-agrawala", "--nodes", "3", "--entries", "1", "--json");
+  expect(JSON.parse(stdout)).toEqual({
+    protocol: "ricart-agrawala",
+    nodes: 3,
+    verdict: "holds",
+    property: null,
+    claim: null,
+    states: expect.any(Number),
+    transitions: expect.any(Number),
+    depth: expect.any(Number),
+    seconds: expect.any(Number),
+    strategy: "bfs",
+    runs: null,
+    why: null,
+    loopFrom: null,
+    trace: null,
+  });
+});
+
+test("a counterexample is a trace file: `coterie trace` follows it to the same violation, and it is drawn", async () => {
+  const [file, svg] = [join(folder, "bully.jsonl"), join(folder, "bully.svg")];
+  await coterie("check", "bully", "--trace", file, "--svg", svg);
+  const { header, entries } = readTrace(readFileSync(file, "utf8"));
+  expect(header).toMatchObject({ madeBy: "checker", protocol: "bully", violation: { property: "E1 safety" } });
+  expect(entries.length).toBeGreaterThan(0);
+  expect(readFileSync(svg, "utf8")).toMatch(/^<svg /);
+  const { code, stdout } = await coterie("trace", file, "--check", "--json");
+  expect(code).toBe(1);
+  expect(JSON.parse(stdout)).toMatchObject({ verdict: "violated", doubts: [] });
+});
+
+async function refused(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await coterie(...args);
+  expect({ code, stdout }, stderr).toEqual({ code: 2, stdout: "" });
+  expect(stderr).toMatch(/^coterie: [^\n]+\n$/);
+  return stderr.slice("coterie: ".length, -1);
+}
+
+test.each([
+  ["check", "missing required argument 'protocol'"],
+  [
+    "check bully --request 1",
+    "expected --request to be absent: bully is a protocol for election, where the word is --call",
+  ],
+  [
+    "check ricart-agrawala --call 1",
+    "expected --call to be absent: ricart-agrawala is a protocol for mutual exclusion, where the word is --request",
+  ],
+  ["check bully --call 7", "expected --call to be nodes from 0 to 2, got 7"],
+  ["check bully --ring 1,2", "expected --ring to be absent: bully does not run on a ring"],
+  [
+    "check bully --timers fast",
+    "option '--timers <when>' argument 'fast' is invalid. Allowed choices are free, synchronous.",
+  ],
+  ["check bully --crashes -1", 'expected --crashes to be a whole number from 0 to 1000000000, got "-1"'],
+  [
+    "check bully --seed 3",
+    "expected --seed to come with --strategy random, pct or swarm: bfs looks at every run, whatever the seed",
+  ],
+  [
+    "check bully --strategy pct --max-states 9",
+    "expected --max-states to come with --strategy bfs or dfs: random runs are bounded by --runs and --steps",
+  ],
+  [
+    "check bully --fewest-faults",
+    "expected --fewest-faults to come with the faults there may be, such as --crashes 2 --losses 2",
+  ],
+  ["check bully --variant monitord", 'expected the variant to be one of monitored, got "monitord"'],
+  ["check bully --options {", 'expected --options to be a JSON object such as {"maxDelayMs":10}, got "{"'],
+  ["check bully --property E9", 'expected the property to be one of E1 safety, E2 liveness, E2 termination, got "E9"'],
+  ["check-history x.edn", "required option '--model <name>' not specified"],
+  ["check-history x.edn --model register", 'expected the history to be a readable file, got "x.edn" (ENOENT)'],
+  ["check-history x.edn --model lok", 'expected model to be register, map, queue, lock, counter, got "lok"'],
+])("coterie %s", async (words, sentence) => {
+  expect(await refused(...words.split(" "))).toBe(sentence);
+});
+
+describe("check-history", () => {
+  const edn = (...events: string[]): string => {
+    const file = join(folder, "history.edn");
+    writeFileSync(file, events.map((event) => `{${event}}\n`).join(""));
+    return file;
+  };
+  const write = [":process 0, :type :invoke, :f :write, :value 1", ":process 0, :type :ok, :f :write, :value 1"];
+  const read = (value: number): string[] => [
+    ":process 1, :type :invoke, :f :read, :value nil",
+    `:process 1, :type :ok, :f :read, :value ${value}`,
+  ];
+
+  test("a history that could have happened one by one", async () => {
+    const { code, stdout } = await coterie("check-history", edn(...write, ...read(1)), "--model", "register");
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: expect.stringContaining("✓ holds  linearizability of a register"),
+    });
+  });
+
+  test("one that could not: what has no place, in words, as a picture, and for machines", async () => {
+    const svg = join(folder, "history.svg");
+    const file = edn(...write, ...read(2));
+    const { code, stdout, stderr } = await coterie("check-history", file, "--model", "register", "--svg", svg);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: "coterie: the history is not linearizable\n" });
+    expect(stdout).toContain("read → 2 (process 1, line 3) has no place.");
+    expect(stdout).toContain("╞ read → 2 ✗═╡");
+    expect(readFileSync(svg, "utf8")).toMatch(/^<svg /);
+    const { stdout: json } = await coterie("check-history", file, "--model", "register", "--json");
+    expect(JSON.parse(json)).toMatchObject({
+      verdict: "violated",
+      model: "register",
+      operations: 2,
+      objects: [{ verdict: "violated", culprit: { operation: "read → 2", process: 1, line: 3 } }],
+    });
+  });
+
+  test("JSON lines are told by their look; a broken line is named with its field", async () => {
+    const file = join(folder, "history.jsonl");
+    writeFileSync(file, '{"process":0,"type":"invoke","f":"read"}\n{"process":0,"type":"okay","f":"read"}\n');
+    expect(await refused("check-history", file, "--model", "register")).toBe(
+      `${file}: line 2: expected type to be invoke, ok, fail, info, got "okay"`,
+    );
+  });
+
+  test("a time limit makes it unknown", async () => {
+    const file = join(folder, "hard.jsonl");
+    const calls = Array.from({ length: 30 }, (_, process) => ({ process, type: "invoke", f: "write", value: process }));
+    const returns = calls.map((call) => ({ ...call, type: "ok" }));
+    const reads = [
+      { process: 40, type: "invoke", f: "read" },
+      { process: 40, type: "ok", f: "read", value: 1 },
+      { process: 40, type: "invoke", f: "read" },
+      { process: 40, type: "ok", f: "read", value: 2 },
+      { process: 40, type: "invoke", f: "read" },
+      { process: 40, type: "ok", f: "read", value: 1 },
+    ];
+    const lines = [...calls, ...reads, ...returns].map((event) => `${JSON.stringify(event)}\n`);
+    writeFileSync(file, lines.join(""));
+    const { code, stdout } = await coterie("check-history", file, "--model", "register", "--time-limit", "1");
+    expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringContaining("? unknown") });
+  });
+});

@@ -1,0 +1,178 @@
+/** `coterie sim` and `coterie protocols`: what they print, and how they end. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, afterEach, describe, expect, test } from "vitest";
+import { protocolNames } from "../../src/protocols/index.ts";
+import { readTrace } from "../../src/trace/file.ts";
+import { coterie, endAll } from "./cluster-under-test.ts";
+
+afterEach(endAll);
+
+const folder = mkdtempSync(join(tmpdir(), "coterie-test-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+const scenario = (name: string): string => fileURLToPath(new URL(`../../scenarios/${name}.yaml`, import.meta.url));
+
+async function json(
+  ...args: string[]
+): Promise<{ code: number | null; value: Record<string, unknown>; stderr: string }> {
+  const { code, stdout, stderr } = await coterie("sim", ...args, "--json");
+  return { code, value: JSON.parse(stdout) as Record<string, unknown>, stderr };
+}
+
+describe("coterie sim PROTOCOL", () => {
+  test("prints one object", async () => {
+    const { code, value } = await json("bully", "--nodes", "8", "--crash", "7", "--call", "4", "--seed", "1");
+    expect(code).toBe(0);
+    expect(value).toEqual({
+      protocol: "bully",
+      nodes: 8,
+      seed: 1,
+      timeMs: expect.any(Number) as number,
+      messages: { total: 15, byType: { election: 6, answer: 3, coordinator: 6 } },
+      outcome: { leader: { 0: 6, 1: 6, 2: 6, 3: 6, 4: 6, 5: 6, 6: 6 } },
+      properties: ["E1 safety", "E2 liveness", "E2 termination"].map((name) => ({ name, verdict: "holds" })),
+      nodesAlive: [0, 1, 2, 3, 4, 5, 6],
+    });
+  });
+
+  test.each([3, 4, 17, 64])("--nodes %i, the lowest calls, the highest has crashed: N² − N − 1", async (nodes) => {
+    const words = ["--nodes", String(nodes), "--crash", String(nodes - 1), "--call", "0"];
+    const { value } = await json("bully", ...words);
+    expect(value.messages).toMatchObject({ total: nodes * nodes - nodes - 1 });
+    const { value: arrived } = await json("bully", ...words, "--without-lost");
+    expect(arrived.messages).toMatchObject({ total: nodes * nodes - nodes - 1 - (nodes - 1) });
+  });
+
+  test("tells people the same", async () => {
+    const { code, stdout } = await coterie("sim", "chang-roberts", "--ring", "1,15,9,4,3,17,24", "--call", "1");
+    expect(code).toBe(0);
+    expect(stdout).toContain("20: 13 election, 7 elected");
+    expect(stdout).toContain("✓ E1 safety");
+    expect(Math.max(...stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(80);
+  });
+
+  test("a violated property: exit code 1, and which", async () => {
+    const { code, value, stderr } = await json("ricart-agrawala", "--nodes", "3", "--crash", "2", "--request", "0");
+    expect(code).toBe(1);
+    expect(value.properties).toContainEqual({ name: "mutex: ME2 liveness", verdict: "violated" });
+    expect(stderr).toBe("coterie: violated: mutex: ME2 liveness, mutex: ME2 no starvation\n");
+  });
+
+  test("several runs: a summary, and the command that shows one of the failures", async () => {
+    const { code, stdout } = await coterie(
+      ...["sim", "bully", "--nodes", "3", "--call", "all", "--delay", "1..100"],
+      ...["--options", '{"maxDelayMs":10,"processMs":5}', "--runs", "40"],
+    );
+    expect(code).toBe(1);
+    const [, replay = ""] = /^ {2}coterie (sim .*--story)$/m.exec(stdout) ?? [];
+    const words = replay.split(" ").map((word) => word.replaceAll("'", ""));
+    const again = await coterie(...words);
+    expect([again.code, again.stdout]).toEqual([1, expect.stringContaining("✗ E1 safety") as string]);
+  });
+
+  test("keeps its trace, and goes on from it otherwise", async () => {
+    const file = join(folder, "run.jsonl");
+    await coterie("sim", "bully", "--variant", "monitored", "--started", "--until", "3000", "--trace", file);
+    const { header, entries } = readTrace(readFileSync(file, "utf8"));
+    expect(header).toMatchObject({ madeBy: "simulator", protocol: "bully", variant: "monitored", seed: 1 });
+    expect(entries.length).toBeGreaterThan(1_000);
+    const { code, value } = await json("--from", file, "--until", "2000", "--crash", "4", "--for", "2000");
+    expect([code, value.outcome]).toEqual([0, { leader: { 0: 3, 1: 3, 2: 3, 3: 3 } }]);
+  });
+
+  test("draws itself", async () => {
+    const file = join(folder, "run.svg");
+    await coterie("sim", "paxos", "--svg", file);
+    expect(readFileSync(file, "utf8")).toMatch(/^<svg /);
+  });
+
+  test.each([
+    [
+      "bully --request 3",
+      "expected --request to be absent: bully is a protocol for election, where the word is --call",
+    ],
+    ["bully --nodes 0", 'expected --nodes to be a whole number from 1 to 10000000, got "0"'],
+    [
+      "bully --delay fast",
+      'expected --delay to be such as 10, 1..10, normal:10,2 or lognormal:10,0.5, in milliseconds, got "fast"',
+    ],
+    ["bully --json --story", "expected --json or --story, got both"],
+    ["bully --until #5", 'expected --until to be milliseconds above 0, got "#5"'],
+    ["bully --for 5", "expected --for to be absent without --from"],
+    ["", "expected a protocol, a scenario file or --from, got none of them"],
+    ["none.yaml", 'expected the scenario to be a readable file, got "none.yaml" (ENOENT)'],
+    ["none/bully", 'expected the scenario to be a readable file, got "none/bully" (ENOENT)'],
+  ])("coterie sim %s is refused", async (words, sentence) => {
+    const { code, stdout, stderr } = await coterie("sim", ...words.split(" ").filter((word) => word !== ""));
+    expect([code, stdout, stderr]).toEqual([2, "", `coterie: ${sentence}\n`]);
+  });
+});
+
+describe("coterie sim FILE", () => {
+  test("says what was expected and what came", async () => {
+    const { code, value } = await json(scenario("bully-b-next-crashes-too"));
+    expect(code).toBe(0);
+    expect(value).toMatchObject({ scenario: "Bully (b): the next one crashes too", protocol: "bully", nodes: 8 });
+    expect(value.expectations).toContainEqual({ what: "leader", expected: 5, came: 5, isMet: true });
+  });
+
+  test("a break that is expected is no failure, one that is not is", async () => {
+    const text = readFileSync(scenario("bully-broken-by-recovery"), "utf8");
+    expect((await coterie("sim", scenario("bully-broken-by-recovery"))).code).toBe(0);
+    const file = join(folder, "broken.yaml");
+    writeFileSync(file, text.replace(/ +violated: .*\n/, ""));
+    const { code, stderr } = await coterie("sim", file);
+    expect([code, stderr]).toEqual([1, "coterie: violated: E1 safety\n"]);
+  });
+
+  test("a mistake in it is named with its line", async () => {
+    const file = join(folder, "wrong.yaml");
+    writeFileSync(file, "name: x\nprotocol: bully\nnodes: 3\nsteps:\n  - crash: 9\n");
+    const { code, stderr } = await coterie("sim", file);
+    expect([code, stderr]).toEqual([
+      2,
+      `coterie: ${file}:5:5: expected steps[0].crash to be one of the nodes 0, 1, 2, got 9\n`,
+    ]);
+    expect((await coterie("sim", file, "--nodes", "4")).stderr).toBe(
+      `coterie: expected --nodes to be absent: what happens stands in ${file}\n`,
+    );
+  });
+
+  test("a mistake that comes up only in the run is too", async () => {
+    const file = join(folder, "twice.yaml");
+    writeFileSync(file, "name: x\nprotocol: bully\nnodes: 3\nsteps:\n  - crash: 2\n  - crash: 2\n");
+    const { code, stderr } = await coterie("sim", file);
+    expect([code, stderr]).toEqual([
+      2,
+      `coterie: ${file}:6:5: steps[1]: expected node 2 to be alive, but it has crashed\n`,
+    ]);
+  });
+});
+
+describe("coterie protocols", () => {
+  test("lists all, within 80 columns", async () => {
+    const { code, stdout } = await coterie("protocols");
+    expect(code).toBe(0);
+    for (const name of protocolNames) expect(stdout).toContain(`  ${name} `);
+    expect(Math.max(...stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(80);
+  });
+
+  test("shows one in full, and as JSON", async () => {
+    const { stdout } = await coterie("protocols", "bully");
+    for (const words of ["E1 safety", "reliable links", "4,031", "monitored"]) expect(stdout).toContain(words);
+    const one = JSON.parse((await coterie("protocols", "bully", "--json")).stdout) as Record<string, unknown>;
+    expect(one).toMatchObject({ name: "bully", family: "election", variants: [{ name: "monitored" }] });
+    const all = JSON.parse((await coterie("protocols", "--json")).stdout) as { name: string }[];
+    expect(all.map(({ name }) => name)).toEqual(protocolNames);
+  });
+
+  test("an unknown one", async () => {
+    const { code, stderr } = await coterie("protocols", "bulli");
+    expect([code, stderr]).toEqual([
+      2,
+      `coterie: expected the protocol to be one of ${protocolNames.join(", ")}, got "bulli"\n`,
+    ]);
+  });
+});

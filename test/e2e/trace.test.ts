@@ -1,0 +1,125 @@
+/** `coterie trace`, from the file that `coterie sim` writes to every form; and what it says of files that are no traces. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { coterie } from "./cluster-under-test.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "coterie-trace-"));
+const file = join(folder, "run.jsonl");
+let lines: readonly string[] = [];
+
+beforeAll(async () => {
+  const { code, stderr } = await coterie(
+    ...["sim", "bully", "--nodes", "8", "--crash", "7", "--call", "4", "--seed", "1", "--trace", file],
+  );
+  expect(code, stderr).toBe(0);
+  lines = readFileSync(file, "utf8").trimEnd().split("\n");
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+async function trace(...words: string[]): Promise<string> {
+  const { code, stdout, stderr } = await coterie("trace", file, ...words);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  return stdout;
+}
+
+test("the view for the terminal has a column per node", async () => {
+  expect(await trace()).toMatch(/^ +ms +0 +1 +2 +3 +4 +5 +6 +7\n(?:.*\n)+.*time-out: answer;.*\n/);
+});
+
+test("stories, pictures, figures, and the words of other tools", async () => {
+  const forms: readonly (readonly [string, RegExp])[] = [
+    ["--story", /^ +0\.0 {2}node 0 {2}starts\n/],
+    ["--svg", /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" .*<\/svg>\n$/s],
+    ["--shiviz", /^\(\?<event>\.\*\)\\n\(\?<host>\\S\*\) \(\?<clock>\{\.\*\}\)\n\n/],
+    ["--mermaid", /^---\ntitle: "bully"\n---\nsequenceDiagram\n {2}participant n0 as node 0\n/],
+    ["--stats", /\nmessages: 15 sent, 12 received, 3 lost \(3 crashed\)/],
+  ];
+  await Promise.all(forms.map(async ([form, expected]) => expect(await trace(form)).toMatch(expected)));
+});
+
+test("--json is the file again, and a part of it keeps its clocks", async () => {
+  expect(await trace("--json")).toBe(readFileSync(file, "utf8"));
+  const part = (await trace("--json", "--from", "150")).trimEnd().split("\n");
+  expect(part.length).toBeLessThan(lines.length);
+  for (const line of part) expect(lines).toContain(line);
+});
+
+test("--stats --json counts what the simulator counted", async () => {
+  const { stdout } = await coterie(
+    "sim",
+    "bully",
+    "--nodes",
+    "8",
+    "--crash",
+    "7",
+    "--call",
+    "4",
+    "--seed",
+    "1",
+    "--json",
+  );
+  const { messages } = JSON.parse(stdout) as { messages: { total: number } };
+  expect(JSON.parse(await trace("--stats", "--json"))).toMatchObject({ messages: { sent: messages.total } });
+});
+
+test("the picture in the docs is the one that is drawn today", async () => {
+  const shown = readFileSync(new URL("../../docs/images/trace-bully.svg", import.meta.url), "utf8");
+  expect(await trace("--svg")).toBe(shown);
+});
+
+test("--png --out", async () => {
+  const picture = join(folder, "run.png");
+  await trace("--png", "--out", picture);
+  expect(readFileSync(picture).subarray(1, 4).toString()).toBe("PNG");
+});
+
+test("a file that was cut short is read up to there, and that is said", async () => {
+  const torn = join(folder, "torn.jsonl");
+  writeFileSync(torn, lines.join("\n").slice(0, -5));
+  const { code, stdout, stderr } = await coterie("trace", torn, "--json");
+  expect(code).toBe(0);
+  expect(stdout.trimEnd().split("\n")).toEqual(lines.slice(0, -1));
+  expect(stderr).toBe("coterie: the last line was cut short and is left out: the recorder was killed\n");
+});
+
+const changed = (number: number, change: (line: string) => string): string =>
+  `${lines.map((line, index) => (index === number - 1 ? change(line) : line)).join("\n")}\n`;
+
+test("a file that is no trace is refused in one sentence with line and field", async () => {
+  const wrongs: readonly (readonly [string, string])[] = [
+    [
+      changed(7, (line) => line.replace(/"at":[\d.]+/, '"at":"x"')),
+      'line 7: expected at to be a finite number, got "x"',
+    ],
+    [changed(5, () => "{"), 'line 5: expected the entry to be an object, got "{"'],
+    ["", "line 1: expected the header of a trace, got an empty file"],
+  ];
+  await Promise.all(
+    wrongs.map(async ([text, sentence], index) => {
+      const wrong = join(folder, `wrong-${index}.jsonl`);
+      writeFileSync(wrong, text);
+      const { code, stdout, stderr } = await coterie("trace", wrong);
+      expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: "", stderr: `coterie: ${wrong}: ${sentence}\n` });
+    }),
+  );
+});
+
+test("words that make no sense are refused", async () => {
+  const refusals: readonly (readonly [string, string])[] = [
+    ["--svg --png", "expected --svg or --png, got both"],
+    ["--json --svg", "expected --json or --svg, got both"],
+    ["--width 900", "expected --width with --svg or --png"],
+    ["--from soon", 'expected --from to be a time in milliseconds, got "soon"'],
+    ["--from 9 --to 3", "expected --to to be at least --from, 9, got 3"],
+    ["--nodes 1;2", 'expected --nodes to be a list such as 0,2,5, got "1;2"'],
+    ["--nodes 12", "expected the node to be one of 0, 1, 2, 3, 4, 5, 6, 7, got 12"],
+  ];
+  await Promise.all(
+    refusals.map(async ([words, sentence]) => {
+      const { code, stderr } = await coterie("trace", file, ...words.split(" "));
+      expect({ words, code, stderr }).toEqual({ words, code: 2, stderr: `coterie: ${sentence}\n` });
+    }),
+  );
+});

@@ -1,0 +1,317 @@
+/** Bugs put into the shipped protocols on purpose, and what is to find each: all of it plain data. */
+
+export interface SeededBug {
+  readonly name: string;
+  /** What is wrong, in one line. */
+  readonly says: string;
+  readonly protocol: Subject;
+  /** From the root. */
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+  /** What looks for it: every run, some runs, or runs in virtual time. */
+  readonly by: "bfs" | "dfs" | "random" | "pct" | "swarm" | "simulator";
+  /** Where: a name in `settings.ts`. */
+  readonly setting: string;
+  /** What breaks. */
+  readonly property: string;
+}
+
+/** How the protocols are put together from the file with the bug: see `subjects.ts`. */
+export type Subject = "bully" | "causal" | "chang-roberts" | "paxos" | "ricart-agrawala";
+
+const CR = "src/protocols/election/chang-roberts.ts";
+const RA = "src/protocols/mutex/ricart-agrawala.ts";
+const CAUSAL = "src/protocols/multicast/causal.ts";
+const BULLY = "src/protocols/election/bully.ts";
+const PAXOS = "src/protocols/consensus/paxos.ts";
+
+type Change = Omit<SeededBug, "protocol" | "file">;
+const inFile = (change: Change, protocol: Subject, file: string): SeededBug => ({ ...change, protocol, file });
+
+const changRoberts: readonly SeededBug[] = [
+  {
+    name: "lower-id-passes",
+    says: "a node that was not a participant passes a lower id on instead of its own",
+    find: `if (state.part === "non-participant") forward(state, ctx.self, ctx);`,
+    replace: `if (state.part === "non-participant") forward(state, id, ctx);`,
+    by: "bfs",
+    setting: "ring of four",
+    property: "E1 safety",
+  },
+  {
+    name: "stays-participant",
+    says: "whoever has elected somebody forgets that it is a participant no longer",
+    find: `state.part = "non-participant";\n    state.elected = leader;`,
+    replace: `state.elected = leader;`,
+    by: "dfs",
+    setting: "ring of four",
+    property: "E2 liveness",
+  },
+  {
+    name: "winner-tells-nobody",
+    says: "the announcement stops at the first node below the winner: `>=` for `===`",
+    find: `if (id === ctx.self) return; // It has gone round.`,
+    replace: `if (id >= ctx.self) return;`,
+    by: "simulator",
+    setting: "ring of six",
+    property: "E2 liveness",
+  },
+  {
+    name: "ring-not-closed",
+    says: "the last node of the ring is its own neighbour",
+    find: `?? peers[0] ?? self;`,
+    replace: `?? self;`,
+    by: "random",
+    setting: "ring of four",
+    property: "E2 liveness",
+  },
+].map((bug) => inFile(bug as Change, "chang-roberts", CR));
+
+const ricartAgrawala: readonly SeededBug[] = [
+  {
+    name: "ties-both-ways",
+    says: "equal stamps are not ordered by id: both answer",
+    find: `precedes({ time: section.time, node: self }, request)`,
+    replace: `section.time < request.time`,
+    by: "bfs",
+    setting: "one entry each",
+    property: "mutex: ME3 ordering",
+  },
+  {
+    name: "ties-neither-way",
+    says: "equal stamps are not ordered by id: neither answers",
+    find: `precedes({ time: section.time, node: self }, request)`,
+    replace: `section.time <= request.time`,
+    by: "bfs",
+    setting: "one entry each",
+    property: "mutex: ME2 liveness",
+  },
+  {
+    name: "inside-answers",
+    says: "whoever is inside does not defer: a dropped guard",
+    find: `section.is === "held" || (section.is === "wanted" && precedes({ time: section.time, node: self }, request));`,
+    replace: `section.is === "wanted" && precedes({ time: section.time, node: self }, request);`,
+    by: "pct",
+    setting: "one entry each",
+    property: "mutex: ME1 safety",
+  },
+  {
+    name: "deferred-not-forgotten",
+    says: "the list of the deferred is not emptied on exit: they are answered again next time",
+    find: `state.deferred = [];\n`,
+    replace: ``,
+    by: "random",
+    setting: "three entries each",
+    property: "mutex: ME3 ordering",
+  },
+  {
+    name: "clock-ignores-requests",
+    says: "a request does not move the receiver's clock on",
+    find: `request(state, from, { time }, ctx) {\n        state.clock = tick(state.clock, time);`,
+    replace: `request(state, from, { time }, ctx) {\n        state.clock = tick(state.clock);`,
+    by: "simulator",
+    setting: "two entries each",
+    property: "mutex: ME3 ordering",
+  },
+  {
+    name: "one-reply-short",
+    says: "enters when one reply is still missing: `> 1` for `> 0`",
+    find: `section.awaited.length > 0`,
+    replace: `section.awaited.length > 1`,
+    by: "simulator",
+    setting: "two entries each",
+    property: "mutex: ME3 ordering",
+  },
+  {
+    name: "answers-one",
+    says: "on exit only the first of the deferred is answered",
+    find: `for (const waiting of state.deferred) ctx`,
+    replace: `for (const waiting of state.deferred.slice(0, 1)) ctx`,
+    by: "simulator",
+    setting: "two entries each",
+    property: "mutex: ME2 liveness",
+  },
+  {
+    name: "last-come-first",
+    says: "the later stamp goes first",
+    find: `precedes({ time: section.time, node: self }, request)`,
+    replace: `precedes(request, { time: section.time, node: self })`,
+    by: "bfs",
+    setting: "one entry each",
+    property: "mutex: ME3 ordering",
+  },
+].map((bug) => inFile(bug as Change, "ricart-agrawala", RA));
+
+const causal: readonly SeededBug[] = [
+  {
+    name: "others-not-awaited",
+    says: "only the order of each sender is kept: the counters of the others are not compared",
+    find: `: (message.vector[k] ?? 0) <= (state.vector[k] ?? 0),`,
+    replace: `: true,`,
+    by: "simulator",
+    setting: "two messages each",
+    property: "user: C5 happened-before order",
+  },
+  {
+    name: "gaps-allowed",
+    says: "a sender's message need not be the next: `>` for `=== … + 1`",
+    find: `number(state, message) === deliveredOf(state, member) + 1`,
+    replace: `number(state, message) > deliveredOf(state, member)`,
+    by: "bfs",
+    setting: "two messages and one",
+    property: "user: C5 happened-before order",
+  },
+  {
+    name: "duplicates-kept",
+    says: "a duplicate is held back for ever: `<` for `<=`",
+    find: `if (number(state, received) <= deliveredOf(state, from)) return; // A duplicate.`,
+    replace: `if (number(state, received) < deliveredOf(state, from)) return;`,
+    by: "simulator",
+    setting: "links that duplicate",
+    property: "multicast: agreement",
+  },
+  {
+    name: "queue-not-searched-again",
+    says: "after a delivery, what has waited for it is not looked for",
+    find: `next = state.heldBack.find((held) => isNext(state, held)); // What`,
+    replace: `next = undefined; // What`,
+    by: "bfs",
+    setting: "one message each",
+    property: "multicast: agreement",
+  },
+  {
+    name: "stays-in-queue",
+    says: "what is delivered stays in the hold-back queue",
+    find: `state.heldBack.splice(state.heldBack.indexOf(next), 1);`,
+    replace: ``,
+    by: "simulator",
+    setting: "two messages each",
+    property: "multicast: agreement",
+  },
+].map((bug) => inFile(bug as Change, "causal", CAUSAL));
+
+const bully: readonly SeededBug[] = [
+  {
+    name: "one-silent-is-enough",
+    says: "takes itself for the highest when any node above it is out, not all: `some` for `every`",
+    find: `.every((rival) => isOut(state, rival));`,
+    replace: `.some((rival) => isOut(state, rival));`,
+    by: "swarm",
+    setting: "election with a crash",
+    property: "E1 safety",
+  },
+  {
+    name: "waits-for-ever",
+    says: "when whoever answered falls silent no election is called again",
+    find: `coordinator: startElection, // Whoever`,
+    replace: `coordinator: (state) => void (state.phase = "idle"), // Whoever`,
+    by: "dfs",
+    setting: "election with a crash",
+    property: "E2 liveness",
+  },
+].map((bug) => inFile(bug as Change, "bully", BULLY));
+
+const paxos: readonly SeededBug[] = [
+  {
+    name: "own-value-always",
+    says: "proposes its own value whatever the promises say",
+    find: `highest?.value ?? proposer.value`,
+    replace: `proposer.value`,
+    by: "bfs",
+    setting: "duel",
+    property: "agreement",
+  },
+  {
+    name: "lowest-accepted",
+    says: "takes the value of the lowest ballot among the promises",
+    find: `(b !== null && isBelow(a.ballot, b.ballot)) ? b : a`,
+    replace: `(b !== null && isBelow(b.ballot, a.ballot)) ? b : a`,
+    by: "swarm",
+    setting: "duel of three",
+    property: "agreement",
+  },
+  {
+    name: "accepts-stale",
+    says: "an acceptor accepts below its promise: a dropped guard",
+    find: `const { ballot } = proposal;\n        if (isStale(state, ballot)) return ctx.send(from, { type: "nack", ballot, promised: state.promised as Ballot });`,
+    replace: ``,
+    by: "pct",
+    setting: "duel",
+    property: "agreement",
+  },
+  {
+    name: "promises-stale",
+    says: "an acceptor takes a higher promise back for a lower one: a dropped guard",
+    find: `prepare(state, from, { ballot }, ctx) {\n        if (isStale(state, ballot)) return ctx.send(from, { type: "nack", ballot, promised: state.promised as Ballot });`,
+    replace: `prepare(state, from, { ballot }, ctx) {`,
+    by: "bfs",
+    setting: "duel",
+    property: "agreement",
+  },
+  {
+    name: "promise-not-journalled",
+    says: "a promise is not journalled before it is sent",
+    find: `ctx.persist({ type: "promised", ballot });`,
+    replace: ``,
+    by: "random",
+    setting: "duel with a crash",
+    property: "agreement",
+  },
+  {
+    name: "acceptance-not-journalled",
+    says: "an acceptance is not journalled before it is told",
+    find: `ctx.persist({ type: "accepted", proposal });`,
+    replace: ``,
+    by: "simulator",
+    setting: "duel of three with a crash",
+    property: "agreement",
+  },
+  {
+    name: "acceptance-not-replayed",
+    says: "after a crash the acceptor knows its promise, not what it had accepted",
+    find: `state.round = proposal.ballot.round;\n        state.accepted = proposal;`,
+    replace: `state.round = proposal.ballot.round;`,
+    by: "swarm",
+    setting: "duel with a crash",
+    property: "agreement",
+  },
+  {
+    name: "rounds-alone",
+    says: "ballots of one round are not ordered by node",
+    find: `a.round < b.round || (a.round === b.round && a.node < b.node)`,
+    replace: `a.round < b.round`,
+    by: "random",
+    setting: "duel",
+    property: "agreement",
+  },
+  {
+    name: "same-round-same-ballot",
+    says: "ballots of one round count as one",
+    find: `a.round === b.round && a.node === b.node;`,
+    replace: `a.round === b.round;`,
+    by: "bfs",
+    setting: "duel",
+    property: "agreement",
+  },
+  {
+    name: "any-acceptances",
+    says: "a learner counts acceptances of different ballots together",
+    find: `.filter(({ ballot }) => isSame(ballot, proposal.ballot))`,
+    replace: ``,
+    by: "simulator",
+    setting: "duel of three",
+    property: "agreement",
+  },
+  {
+    name: "half-is-enough",
+    says: "a quorum of the others: with 4 nodes, 2 of them",
+    find: `majority(ctx.peers.length + 1)`,
+    replace: `majority(ctx.peers.length)`,
+    by: "pct",
+    setting: "duel among four",
+    property: "agreement",
+  },
+].map((bug) => inFile(bug as Change, "paxos", PAXOS));
+
+export const bugs: readonly SeededBug[] = [...changRoberts, ...bully, ...ricartAgrawala, ...causal, ...paxos];

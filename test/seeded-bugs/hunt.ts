@@ -1,0 +1,126 @@
+/** Runs one setting on one protocol: what was found, after how much. */
+
+import { explore } from "../../src/check/explore.ts";
+import type { ModelOptions } from "../../src/check/model.ts";
+import type { Taken } from "../../src/check/path.ts";
+import { exploreDepthFirst } from "../../src/check/search/dfs.ts";
+import { walk } from "../../src/check/search/walks.ts";
+import { shrink } from "../../src/check/shrink/shrink.ts";
+import { shrinkTrace } from "../../src/check/shrink/trace.ts";
+import type { NodeId, Property, Vocabulary } from "../../src/core/protocol.ts";
+import { random } from "../../src/core/random.ts";
+import { simulation } from "../../src/sim/simulation.ts";
+import type { TraceEntry } from "../../src/trace/entry.ts";
+import type { SeededBug } from "./bugs.ts";
+import type { Setting } from "./settings.ts";
+import type { AnyProtocol } from "./subjects.ts";
+
+export interface Catch {
+  readonly property: string;
+  /** Of the run in which it was found, in moves. */
+  readonly foundLength: number;
+  /** After how many states, runs and moves, or seeds. */
+  readonly effort: string;
+  readonly path: readonly Taken<Vocabulary>[];
+  /** The model in which the shrunk run and the shortest one are compared. */
+  readonly options: ModelOptions<Vocabulary>;
+}
+
+/** Runs of a random strategy; seeds of the simulator. */
+const RUNS = 1_000;
+const SEEDS = 400;
+
+export function hunt(protocol: AnyProtocol, by: SeededBug["by"], setting: Setting): Catch | null {
+  if (by === "simulator") return simulated(protocol, setting);
+  const options = modelOf(protocol, setting);
+  if (by === "bfs" || by === "dfs") {
+    const found = (by === "bfs" ? explore : exploreDepthFirst)(options);
+    if (found.verdict !== "violated") return null;
+    return caught(options, found.property, found.path, `${found.states} states`);
+  }
+  const found = walk({ ...options, strategy: by, seed: 1, runs: RUNS });
+  if (found.verdict !== "violated") return null;
+  return caught(options, found.property, found.path, `run ${found.runs}, ${found.transitions} moves in all`);
+}
+
+function caught(
+  options: ModelOptions<Vocabulary>,
+  property: Property<Vocabulary> | null,
+  path: readonly Taken<Vocabulary>[],
+  effort: string,
+): Catch | null {
+  if (property === null) return null;
+  const shrunk = shrink(options, path, property);
+  if (shrunk === null) throw new Error(`the run that violates ${property.name} does not when it is replayed`);
+  return { property: property.name, foundLength: path.length, effort, path: shrunk.path, options };
+}
+
+const range = (count: number): NodeId[] => Array.from({ length: count }, (_, i) => i);
+
+function modelOf(protocol: AnyProtocol, setting: Setting): ModelOptions<Vocabulary> {
+  const { says: _, nodes, asks, ...bounds } = setting;
+  return {
+    ...bounds,
+    protocol,
+    nodes: range(nodes),
+    begin: "idle",
+    asks: (node) => (asks[node] ?? []) as never[],
+    ...(protocol.name === "bully" ? { notices: (node) => ({ type: "suspect", node }) as never } : {}),
+  };
+}
+
+/** Seeds 1, 2, 3 …: each draws when the nodes are asked, crash and come back, and what the links do. */
+function simulated(protocol: AnyProtocol, setting: Setting): Catch | null {
+  for (let seed = 1; seed <= SEEDS; seed++) {
+    const { entries, property } = simulatedRun(protocol, setting, seed);
+    if (property === null) continue;
+    const asks = (node: NodeId) => (setting.asks[node] ?? []) as never[];
+    const shrunk = shrinkTrace({ protocol, nodes: range(setting.nodes), asks, commands: () => [] }, entries, property);
+    if (shrunk === null)
+      throw new Error(`the checker cannot follow seed ${seed} to where it violates ${property.name}`);
+    const { path, originalLength, options } = shrunk;
+    return { property: property.name, foundLength: originalLength, effort: `seed ${seed}`, path, options };
+  }
+  return null;
+}
+
+const END_MS = 20_000;
+
+function simulatedRun(protocol: AnyProtocol, setting: Setting, seed: number) {
+  const nodes = range(setting.nodes);
+  const entries: TraceEntry<Vocabulary>[] = [];
+  const sim = simulation<Vocabulary>({
+    protocol,
+    nodes,
+    seed,
+    delayMs: [1, 40],
+    link: { duplicateRate: setting.duplications > 0 ? 0.1 : 0, order: setting.network === "bag" ? "none" : "fifo" },
+    trace: (entry) => void entries.push(entry),
+  });
+  for (const node of nodes) sim.wake(node);
+  const script = random(seed).stream("script");
+  const spanMs = script.between(10, 200); // Some seeds are in a hurry.
+  const deeds: { at: number; act: () => void }[] = [];
+  for (const node of nodes) {
+    for (const command of setting.asks[node] ?? []) {
+      const act = () => sim.world.alive.includes(node) && sim.command(node, command as never);
+      deeds.push({ at: script.between(0, spanMs), act });
+    }
+  }
+  for (let fault = 0; fault < setting.crashes; fault++) {
+    const node = script.pick(nodes);
+    const at = script.between(0, spanMs);
+    deeds.push({ at, act: () => sim.world.alive.includes(node) && sim.crash(node) });
+    if (fault >= setting.recoveries) continue;
+    const back = at + script.between(0, spanMs);
+    deeds.push({ at: back, act: () => !sim.world.alive.includes(node) && sim.start(node) });
+  }
+  for (const { at, act } of deeds.sort((a, b) => a.at - b.at)) {
+    sim.run(at);
+    act();
+  }
+  sim.run(END_MS);
+  const [violation] = sim.violations;
+  const property = protocol.properties.find(({ name }) => name === violation?.property) ?? null;
+  return { entries: entries.filter(({ at }) => violation === undefined || at <= violation.at), property };
+}

@@ -1,0 +1,125 @@
+/** The page that lists the bugs: written from what the tests find, and read back by them. */
+import { bugs, type SeededBug } from "./bugs.ts";
+import { settings } from "./settings.ts";
+
+/** What a row says of one bug. */
+export interface Row {
+  readonly bug: SeededBug;
+  /** How many states; the number of the run or the seed. */
+  readonly effort: string;
+  readonly seconds: number;
+  readonly foundLength: number;
+  readonly shrunkLength: number;
+  readonly shortestLength: number;
+}
+
+/** What must agree with what the tests find: all but efforts and times. */
+export interface Claim {
+  readonly property: string;
+  readonly by: string;
+  readonly shrunkLength: number;
+  readonly shortestLength: number;
+}
+
+export const claimOf = ({ bug, shrunkLength, shortestLength }: Row): Claim => ({
+  property: bug.property,
+  by: bug.by,
+  shrunkLength,
+  shortestLength,
+});
+
+const HEAD = `# Seeded bugs
+
+What the checker and the simulator are worth shows on protocols that are wrong. Each row is one small change to a shipped
+protocol, of the kind that is made by mistake. A test makes the change, runs the setting that is named, and asks for the
+property that breaks; the protocol without the change passes in the same setting. The run in which the bug was found is
+shrunk, and compared with the shortest run there is, which breadth-first search finds.
+
+\`bfs\` and \`dfs\` look at every run within the bounds; \`random\`, \`pct\` and \`swarm\` at 1,000 at most, of seed 1; \`simulator\`
+runs the protocol in virtual time with the seeds 1, 2, 3 … up to 400 (commands and crashes at random times, delays of 1 to
+40 ms), and what it finds is replayed in the checker's model. Lengths are in moves: a command, a delivery, a time-out, a
+crash or a start of one node. A test holds bugs, properties, strategies and the lengths of shrunk and shortest runs to
+what is found; the other columns are as measured when the page was written, seconds on two cores that had other work,
+shrinking included.
+
+\`COTERIE_WRITE_PAGE=1 npx vitest run --project unit test/seeded-bugs\` writes this page anew.
+`;
+
+const COLUMNS = [
+  "bug",
+  "what is wrong",
+  "change",
+  "property broken",
+  "found by",
+  "after",
+  "seconds",
+  "found",
+  "shrunk",
+  "shortest",
+];
+
+export function page(rows: readonly Row[]): string {
+  const sections = [...new Set(bugs.map(({ protocol }) => protocol))].map((protocol) => {
+    const own = rows.filter(({ bug }) => bug.protocol === protocol);
+    return [`## ${protocol}`, "", line(COLUMNS), line(COLUMNS.map(() => "---")), ...own.map(rowLine), ""].join("\n");
+  });
+  const used = new Set(bugs.map(({ setting }) => setting));
+  const listed = Object.entries(settings).filter(([name]) => used.has(name));
+  const key = listed.map(([name, { says }]) => `- **${name}**: ${says}`).join("\n");
+  return `${HEAD}\n${totals(rows)}\n\n${sections.join("\n")}\n## Settings\n\n${key}\n`;
+}
+
+function totals(rows: readonly Row[]): string {
+  const by = [...new Set(rows.map((row) => claimOf(row).by))].map(
+    (each) => `${rows.filter((row) => claimOf(row).by === each).length} by \`${each}\``,
+  );
+  const shortest = rows.filter(({ shrunkLength, shortestLength }) => shrunkLength === shortestLength).length;
+  const worst = Math.max(...rows.map(({ shrunkLength, shortestLength }) => shrunkLength / shortestLength));
+  const ratio = worst === 1 ? "" : `; the longest is ${worst.toFixed(2)} times as long as need be`;
+  return `${rows.length} bugs: ${by.join(", ")}. ${shortest} of the shrunk runs are as short as any${ratio}.`;
+}
+
+function rowLine({ bug, effort, seconds, foundLength, shrunkLength, shortestLength }: Row): string {
+  const { name, says, property, by, setting } = bug;
+  return line([
+    name,
+    says,
+    changeOf(bug),
+    property,
+    `\`${by}\`: ${setting}`,
+    effort,
+    seconds.toFixed(1),
+    String(foundLength),
+    String(shrunkLength),
+    String(shortestLength),
+  ]);
+}
+
+/** A removal by what is gone, anything else as before and after. */
+function changeOf({ find, replace }: SeededBug): string {
+  const [before, after] = [find, replace].map((text) => text.replaceAll(/\s+/g, " ").trim()) as [string, string];
+  if (after === "") return `without \`${before}\``;
+  if (before.startsWith(after)) return `without \`${before.slice(after.length).trim()}\``;
+  if (before.endsWith(after)) return `without \`${before.slice(0, -after.length).trim()}\``;
+  return `\`${before}\` → \`${after}\``;
+}
+
+/** Bars are cell borders, in code too. */
+const line = (cells: readonly string[]): string =>
+  `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+
+/** What a page claims of each bug, by the bug's name, in the order of the page. */
+export function claimsOn(text: string): Map<string, Claim> {
+  const claims = new Map<string, Claim>();
+  for (const each of text.split("\n")) {
+    const cells = each
+      .split(/(?<!\\)\|/)
+      .map((cell) => cell.trim().replaceAll("\\|", "|"))
+      .slice(1, -1);
+    const [name = "", , , property = "", foundBy = "", , , , shrunk = "", shortest = ""] = cells;
+    if (cells.length !== COLUMNS.length || name === "bug" || name === "---") continue;
+    const by = /^`(\w+)`/.exec(foundBy)?.[1] ?? "";
+    claims.set(name, { property, by, shrunkLength: Number(shrunk), shortestLength: Number(shortest) });
+  }
+  return claims;
+}

@@ -1,0 +1,81 @@
+/** The checker and the simulator find every seeded bug, and show it in a run that is hardly longer than the shortest. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { afterAll, describe, expect, it } from "vitest";
+import { explore } from "../../src/check/explore.ts";
+import { Replayer } from "../../src/check/shrink/replay.ts";
+import { bugs, type SeededBug } from "./bugs.ts";
+import { hunt } from "./hunt.ts";
+import { claimOf, claimsOn, page, type Row } from "./page.ts";
+import { patched } from "./patch.ts";
+import { type Setting, settings } from "./settings.ts";
+import { withBug, withoutBug } from "./subjects.ts";
+
+const PAGE = new URL("../../docs/seeded-bugs.md", import.meta.url);
+const OUTDATED = "what docs/seeded-bugs.md says; if the new finding is right, write the page anew as it tells";
+const isWriting = process.env.COTERIE_WRITE_PAGE === "1";
+
+const settingOf = ({ setting }: SeededBug): Setting => {
+  const found = settings[setting];
+  if (found === undefined) throw new Error(`there is no setting "${setting}"`);
+  return found;
+};
+
+describe("seeded bugs", () => {
+  const claims = isWriting ? new Map() : claimsOn(readFileSync(PAGE, "utf8"));
+  const rows: Row[] = [];
+
+  it.each(bugs)("$protocol: $name", async (bug) => {
+    const began = performance.now();
+    const found = hunt(await withBug(bug), bug.by, settingOf(bug));
+    const seconds = (performance.now() - began) / 1_000;
+    expect(found?.property).toBe(bug.property);
+    if (found === null) return;
+    const { path, options, effort, foundLength } = found;
+    const property = options.protocol.properties.find(({ name }) => name === bug.property)!;
+    // Every move of it is possible, and the property is violated by the last and no sooner.
+    expect(new Replayer(options, property).replay(path)).toEqual(path);
+    const shortest = explore({ ...options, properties: [property] });
+    expect(shortest.verdict).toBe("violated");
+    expect(path.length).toBeLessThanOrEqual(1.5 * shortest.path.length);
+    const row = { bug, effort, seconds, foundLength, shrunkLength: path.length, shortestLength: shortest.path.length };
+    rows.push(row);
+    if (!isWriting) expect(claims.get(bug.name), OUTDATED).toEqual(claimOf(row));
+  });
+
+  it("the page lists these bugs and no others", () => {
+    if (!isWriting) expect([...claims.keys()], OUTDATED).toEqual(bugs.map(({ name }) => name));
+    expect(new Set(bugs.map(({ name }) => name)).size).toBe(bugs.length);
+    expect(bugs.length).toBeGreaterThanOrEqual(20);
+  });
+
+  afterAll(() => {
+    if (isWriting && rows.length === bugs.length) writeFileSync(PAGE, page(rows));
+  });
+});
+
+describe("without the bug", () => {
+  const once = new Map(bugs.map((bug) => [`${bug.protocol}, ${bug.setting}, ${bug.by}`, bug]));
+
+  it.each([...once])("%s: nothing is found", async (_name, bug) => {
+    expect(hunt(await withoutBug(bug), bug.by, settingOf(bug))).toBeNull();
+  });
+
+  it("every setting is used", () => {
+    expect(Object.keys(settings).filter((name) => !bugs.some(({ setting }) => setting === name))).toEqual([]);
+  });
+});
+
+describe("a patch", () => {
+  const bug: SeededBug = { ...bugs[0]!, name: "a bug", file: "a.ts", find: "a < b", replace: "a <= b" };
+
+  it("changes the one place that it names", () => {
+    expect(patched("if (a < b) c();", bug)).toBe("if (a <= b) c();");
+  });
+
+  it.each([
+    ["if (a > b) c();", "found it 0 times: a < b"],
+    ["if (a < b) c(a < b);", "found it 2 times: a < b"],
+  ])("of a text that is not there exactly once is refused", (code, complaint) => {
+    expect(() => patched(code, bug)).toThrow(complaint);
+  });
+});

@@ -1,0 +1,112 @@
+/** Where seeded bugs are looked for: all of it plain data. */
+
+/** What is run, on the protocol with the bug and on the one without, by checker and simulator alike. */
+export interface Setting {
+  /** In words, for the page. */
+  readonly says: string;
+  readonly nodes: number;
+  /** What each node is told by the application, in this order, at any time. */
+  readonly asks: Readonly<Record<number, readonly object[]>>;
+  /** Whether links keep the order. */
+  readonly network: "fifo" | "bag";
+  /** For the checker: whether a timer waits until no message is on its way. */
+  readonly timers: "free" | "synchronous";
+  readonly crashes: number;
+  readonly recoveries: number;
+  /** In the simulator, one message in ten is duplicated if there are any. */
+  readonly duplications: number;
+  /** For the checker. */
+  readonly maxTimeouts?: number;
+}
+
+const call = [{ type: "call" }];
+const use = (entries: number): object[] => [{ type: "user", body: { type: "use", entries } }];
+const send = (messages: number): object[] => [{ type: "user", body: { type: "send", messages } }];
+const propose = (value: string): object[] => [{ type: "propose", value }];
+
+const calm = { network: "fifo", timers: "free", crashes: 0, recoveries: 0, duplications: 0 } as const;
+/** Each proposer makes one attempt: without this bound rounds would go on for ever. */
+const oneAttempt = { ...calm, maxTimeouts: 0 };
+
+export const settings: Readonly<Record<string, Setting>> = {
+  "ring of four": { ...calm, says: "nodes 0 and 2 call", nodes: 4, asks: { 0: call, 2: call } },
+  "ring of six": {
+    ...calm,
+    says: "everybody calls",
+    nodes: 6,
+    asks: { 0: call, 1: call, 2: call, 3: call, 4: call, 5: call },
+  },
+  "election with a crash": {
+    ...calm,
+    says: "3 nodes, 0 and 1 call; the crash is noticed, and no timer runs out while a message is on its way",
+    nodes: 3,
+    asks: { 0: call, 1: call },
+    timers: "synchronous",
+    crashes: 1,
+  },
+  "one entry each": { ...calm, says: "3 nodes", nodes: 3, asks: { 0: use(1), 1: use(1), 2: use(1) } },
+  "two entries each": { ...calm, says: "3 nodes", nodes: 3, asks: { 0: use(2), 1: use(2), 2: use(2) } },
+  "three entries each": { ...calm, says: "2 nodes", nodes: 2, asks: { 0: use(3), 1: use(3) } },
+  "one message each": {
+    ...calm,
+    says: "3 nodes, links of no order",
+    nodes: 3,
+    asks: { 0: send(1), 1: send(1), 2: send(1) },
+    network: "bag",
+  },
+  "two messages and one": {
+    ...calm,
+    says: "3 nodes, links of no order; one sends two messages, one sends one, one listens",
+    nodes: 3,
+    asks: { 0: send(2), 1: send(1) },
+    network: "bag",
+  },
+  "two messages each": {
+    ...calm,
+    says: "4 nodes, links of no order",
+    nodes: 4,
+    asks: { 0: send(2), 1: send(2), 2: send(2), 3: send(2) },
+    network: "bag",
+  },
+  "links that duplicate": {
+    ...calm,
+    says: "2 nodes, three messages each",
+    nodes: 2,
+    asks: { 0: send(3), 1: send(3) },
+    duplications: 1,
+  },
+  duel: {
+    ...oneAttempt,
+    says: "3 nodes, 0 and 2 propose, once each",
+    nodes: 3,
+    asks: { 0: propose("x"), 2: propose("y") },
+  },
+  "duel of three": {
+    ...oneAttempt,
+    says: "3 nodes, each proposes once",
+    nodes: 3,
+    asks: { 0: propose("x"), 1: propose("y"), 2: propose("z") },
+  },
+  "duel among four": {
+    ...oneAttempt,
+    says: "4 nodes, 0 and 3 propose, once each",
+    nodes: 4,
+    asks: { 0: propose("x"), 3: propose("y") },
+  },
+  "duel with a crash": {
+    ...oneAttempt,
+    says: "3 nodes, 0 and 2 propose, once each; a node crashes and comes back",
+    nodes: 3,
+    asks: { 0: propose("x"), 2: propose("y") },
+    crashes: 1,
+    recoveries: 1,
+  },
+  "duel of three with a crash": {
+    ...oneAttempt,
+    says: "3 nodes, each proposes once; a node crashes and comes back",
+    nodes: 3,
+    asks: { 0: propose("x"), 1: propose("y"), 2: propose("z") },
+    crashes: 1,
+    recoveries: 1,
+  },
+};
