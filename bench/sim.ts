@@ -36,10 +36,10 @@ const quick: Size = { ...full, rounds: 5, messagesPerRow: 300_000, simpyRing: 30
 const rate = ({ messages, ms }: Run): number => messages / ms / 1_000;
 const nanoseconds = ({ messages, cpuMs }: Run): number => (cpuMs * 1e6) / messages;
 
-/** Millions of messages per second, round by round. The first rounds warm up. */
-function worstRing({ ring: count, rounds }: Size): Record<"bare" | "untraced" | "traced" | "kept", number[]> {
+/** Round by round. The first rounds warm up. */
+function worstRing({ ring: count, rounds }: Size): Record<"bare" | "untraced" | "traced" | "kept", Run[]> {
   const ring = ringOf(count, "descending");
-  const figures = { bare: [] as number[], untraced: [] as number[], traced: [] as number[], kept: [] as number[] };
+  const figures = { bare: [] as Run[], untraced: [] as Run[], traced: [] as Run[], kept: [] as Run[] };
   for (let round = -2; round < rounds; round++) {
     let entries = 0;
     const kept: TraceEntry[] = [];
@@ -53,7 +53,7 @@ function worstRing({ ring: count, rounds }: Size): Record<"bare" | "untraced" | 
     for (const made of [entries, kept.length])
       if (made < 2 * runs.traced.messages) throw new Error(`expected at least 2 entries for each message, got ${made}`);
     if (round < 0) continue;
-    for (const name of ["bare", "untraced", "traced", "kept"] as const) figures[name].push(rate(runs[name]));
+    for (const name of ["bare", "untraced", "traced", "kept"] as const) figures[name].push(runs[name]);
   }
   return figures;
 }
@@ -111,18 +111,20 @@ async function simpy(count: number): Promise<number | null> {
 }
 
 function report(size: Size, ring: ReturnType<typeof worstRing>, watched: Run, peer: number | null): string[] {
-  const against = (figures: readonly number[]): string =>
+  const against = (runs: readonly Run[], time: "ms" | "cpuMs"): string =>
     spread(
-      figures.map((figure, round) => figure / (ring.bare[round] as number)),
+      runs.map((run, round) => (ring.bare[round] as Run)[time] / run[time]),
       2,
-    );
-  const line = (name: string, figures: readonly number[]): string =>
-    `  ${name.padEnd(36)}${spread(figures, 2).padEnd(20)}  ${against(figures)}`;
+    ).padEnd(20);
+  const line = (name: string, runs: readonly Run[]): string =>
+    `  ${name.padEnd(36)}${spread(runs.map(rate), 2).padEnd(20)}${against(runs, "ms")}${against(runs, "cpuMs").trimEnd()}`;
   const single = (name: string, figure: number): string =>
-    `  ${name.padEnd(36)}${figure.toFixed(3).padEnd(20)}  ${(figure / median(ring.bare)).toFixed(4)}`;
+    `  ${name.padEnd(36)}${figure.toFixed(3).padEnd(20)}${(figure / median(ring.bare.map(rate))).toFixed(4)}`;
   return [
-    `ring of ${size.ring}, ids descending clockwise, all call: millions of messages per second, and beside the bare loop;`,
+    `ring of ${size.ring}, ids descending clockwise, all call: millions of messages per second, and beside the bare loop`,
+    "by the clock and by processor time, which other work on the machine changes less;",
     `median [least–most] of ${size.rounds} rounds in turn`,
+    `  ${"".padEnd(36)}${"M messages/s".padEnd(20)}${"ratio".padEnd(20)}ratio, processor`,
     line("bare loop", ring.bare),
     line("Coterie, untraced", ring.untraced),
     line("Coterie, traced, entries counted", ring.traced),

@@ -13,7 +13,7 @@ export {
 export { type FewestFaults, fewestFaults } from "./fewest-faults.ts";
 export * from "./linearizability/index.ts";
 export type { CommandSource } from "./local-steps.ts";
-export type { ModelOptions, Move } from "./model.ts";
+export type { ModelOptions, Move, TimerMode } from "./model.ts";
 export type { NetworkKind } from "./network.ts";
 export type { Rename } from "./representative.ts";
 export { exploreDepthFirst } from "./search/dfs.ts";

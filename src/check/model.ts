@@ -5,15 +5,17 @@ import { type CommandSource, LocalSteps, type Outcome, type OwnStep } from "./lo
 import { type Network, type NetworkKind, network } from "./network.ts";
 import { type Rename, Representatives } from "./representative.ts";
 
+export type TimerMode = "free" | "synchronous" | "never";
+
 export interface ModelOptions<V extends Vocabulary> {
   readonly protocol: Protocol<V>;
   readonly nodes: readonly NodeId[];
   readonly network: NetworkKind;
   /**
    * `free`: an armed timer may run out at any time. `synchronous`: only when no message is on its way, which is what
-   * bounds on delay with timers above them amount to.
+   * bounds on delay with timers above them amount to. `never`: whoever retries or gives up does so after all this.
    */
-  readonly timers: "free" | "synchronous";
+  readonly timers: TimerMode;
   /**
    * `idle`: every node is up and has not run `start`. `down`: every node starts when it likes, and what is sent to it
    * before is lost. `together`: all run `start` before anything else happens, one after the other in the order of
@@ -160,14 +162,20 @@ export class Model<V extends Vocabulary> {
    */
   expand(tuple: Int32Array, visit: Visitor<V>): boolean {
     if (this.#isBeginning(tuple)) return this.#start(tuple, this.#firstNew(tuple), visit);
-    const timersMay = this.options.timers === "free" || this.isQuiet(tuple);
+    const timersMay = this.timersMay(() => this.isQuiet(tuple));
     for (let i = 0; i < this.#count; i++) if (this.#expandNode(tuple, i, timersMay, visit)) return true;
     return false;
   }
 
   /** The same for the steps of node `i` alone, in a state in which none is yet to begin. */
   expandNode(tuple: Int32Array, i: number, visit: Visitor<V>): boolean {
-    return this.#expandNode(tuple, i, this.options.timers === "free" || this.isQuiet(tuple), visit);
+    return this.#expandNode(tuple, i, this.timersMay(() => this.isQuiet(tuple)), visit);
+  }
+
+  /** Whether an armed timer may run out, in a state of which `isQuiet` says whether no message is on its way. */
+  timersMay(isQuiet: () => boolean): boolean {
+    const { timers } = this.options;
+    return timers === "free" || (timers === "synchronous" && isQuiet());
   }
 
   #expandNode(tuple: Int32Array, i: number, timersMay: boolean, visit: Visitor<V>): boolean {

@@ -85,7 +85,7 @@ export class Sites<V extends Vocabulary> {
 }
 
 /** Numbers of 32 bits, one after the other. */
-export class NumberList {
+class NumberList {
   size = 0;
   /** As long as there is room; what lies beyond `size` means nothing. */
   values = new Int32Array(1 << 6);

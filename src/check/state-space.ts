@@ -84,7 +84,7 @@ export class StateSpace<V extends Vocabulary> {
       const { size } = this.#batch;
       this.store.readPacked(id, this.#from);
       this.store.packing.unpack(this.#from, 0, this.#now);
-      const withTimeouts = this.model.options.timers === "free" || this.#isEmpty();
+      const withTimeouts = this.model.timersMay(() => this.#isEmpty());
       if (this.#isKnown(withTimeouts) || this.#learn(withTimeouts)) this.#repeat(id, withTimeouts);
       else this.#copy(id);
       if (this.#hasRoom()) return this.#batch.size >= BATCH && this.settle();

@@ -9,6 +9,7 @@ import { step } from "../core/step.ts";
 import { type AnyProtocol, type Family, protocolNamed, variantNamed } from "../protocols/index.ts";
 import type { FaultKind } from "./budgets.ts";
 import type { ExploreOptions } from "./explore.ts";
+import type { TimerMode } from "./model.ts";
 import type { NetworkKind } from "./network.ts";
 
 /** Plain data. */
@@ -27,7 +28,7 @@ export interface SystemSpec extends Readonly<Partial<Record<FaultKind, number>>>
   /** How many entries or messages each is asked for. 1 by default. */
   readonly times?: number;
   readonly network?: NetworkKind;
-  readonly timers?: "free" | "synchronous";
+  readonly timers?: TimerMode;
   /** By default `idle` where starting does nothing; otherwise `together` with synchronous timers, `down` with free ones. */
   readonly begin?: "idle" | "down" | "together";
   readonly journal?: "kept" | "lost";

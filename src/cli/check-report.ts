@@ -49,6 +49,7 @@ function assumptions(request: CheckRequest, { system }: CheckAnswer): string[] {
   const timers = {
     free: "timers may run out at any time, however fast messages are",
     synchronous: "timers run out only when no message is on its way",
+    never: "timers do not run out",
   };
   const begin = {
     idle: "nodes have been running quietly",

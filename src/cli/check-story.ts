@@ -39,8 +39,8 @@ export function storyOf<V extends Vocabulary>(
 function roleIn<V extends Vocabulary>(protocol: Pick<Protocol<V>, "view">, state: never, node: NodeId): string {
   const { role, leader, term } = protocol.view(state, node);
   const words = [role];
-  if (leader !== undefined)
-    words.push(leader === null ? "knows no leader" : leader === node ? "leads" : `follows ${leader}`);
+  if (leader === null) words.push("knows no leader");
+  else if (leader !== undefined && leader !== node) words.push(`follows ${leader}`);
   if (term !== undefined) words.push(`term ${term}`);
   return words.join(", ");
 }

@@ -1,4 +1,5 @@
 /** The words of `coterie check`, and the search that they spell. */
+import type { TimerMode } from "../check/model.ts";
 import { type SystemSpec, systemFor } from "../check/suite.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
@@ -23,7 +24,7 @@ export interface CheckWords {
   readonly propose?: Nodes;
   readonly entries?: number;
   readonly messages?: number;
-  readonly timers?: "free" | "synchronous";
+  readonly timers?: TimerMode;
   readonly begin?: "idle" | "down" | "together";
   readonly network?: "fifo" | "inbox" | "bag";
   readonly crashes?: number;

@@ -63,8 +63,8 @@ function addFaults(command: Command): Command {
     .addOption(
       new Option(
         "--timers <when>",
-        "free: at any time; synchronous: when no message is on its way (default: free)",
-      ).choices(["free", "synchronous"]),
+        "free: at any time; synchronous: when no message is on its way; never (default: free)",
+      ).choices(["free", "synchronous", "never"]),
     )
     .addOption(
       new Option(

@@ -147,7 +147,7 @@ function continued(file: string, subject: string | undefined, { until, ...words 
   const { snapshot, origin, header, protocol } = recorded;
   const from = { ...recorded, snapshot: { ...snapshot, at: snapshot.at - origin } };
   const scenario = continuationOf(from, words);
-  const options = (header.options ?? {}) as object;
+  const options = header.options ?? {};
   return { scenario, place: () => file, cast: { ...cast({ ...scenario, options: {} }, protocol), options }, from };
 }
 

@@ -214,6 +214,21 @@ describe("the trace", () => {
   });
 });
 
+test("a choice is one of the options, and the trace says which", () => {
+  const written = ["red", "blue"];
+  const base = diary();
+  const protocol: Protocol<Diary> = {
+    ...base,
+    start: (state, ctx) => void state.pages.push(ctx.choose("colour", written)),
+  };
+  const { host, pages, entries, trace } = hosting(protocol);
+  trace.wanted = true;
+  host.start();
+  expect(written).toContain(pages()[0]);
+  expect(entries[1]).toMatchObject({ node: 1, kind: "choice", label: "colour", option: pages()[0] });
+  host.stop();
+});
+
 test("what arrives before the start waits for it", () => {
   const { host, note, entries, trace } = hosting();
   trace.wanted = true;

@@ -27,6 +27,7 @@ export interface ReplayFinding<V extends Vocabulary> {
 export interface Standing<V extends Vocabulary> {
   readonly world: World<StateOf<V>>;
   readonly nothingInFlight: boolean;
+  isAlive(node: NodeId): boolean;
   isArmed(timer: TimerOf<V>): boolean;
 }
 
@@ -42,29 +43,22 @@ export class Findings<V extends Vocabulary> {
   readonly #cases: readonly Case<V>[];
   /** Since when some state is not known; null if it always was. */
   #blindSince: number | null = null;
-  #isBlind = false;
 
   constructor(properties: readonly Property<V>[]) {
     this.#cases = properties.map((property) => ({ property, violatedAt: null, seen: false, open: new Map() }));
   }
 
-  get isViolated(): boolean {
-    return this.#cases.some(({ violatedAt }) => violatedAt !== null);
-  }
-
   /** Not every state is known here: nothing can be said. */
   blind(entry: number): void {
     this.#blindSince ??= entry;
-    this.#isBlind = true;
   }
 
   /** Looks at the states after an entry. */
   look(standing: Standing<V>, entry: number): void {
-    this.#isBlind = false;
     for (const one of this.#cases) {
       const { property } = one;
       if (one.violatedAt !== null) continue;
-      if (property.when === "leadsTo") follow(one, property, standing.world, entry);
+      if (property.when === "leadsTo") follow(one, property, standing, entry);
       else if (property.when === "sometimes") one.seen ||= property.holds(standing.world);
       else if (isDue(property, standing) && !property.holds(standing.world)) one.violatedAt = entry;
     }
@@ -91,8 +85,7 @@ export class Findings<V extends Vocabulary> {
     if (property.when === "sometimes") return unknown("it was not seen in this run");
     const [oldest] = open;
     if (oldest !== undefined) return { ...unknown("still open where the recording ends", oldest[1]), node: oldest[0] };
-    if (property.when === "inTheEnd" && (this.#isBlind || !property.holds(world)))
-      return unknown("not so where the recording ends");
+    if (property.when === "inTheEnd" && !property.holds(world)) return unknown("not so where the recording ends");
     return { verdict: "holds" };
   }
 }
@@ -108,10 +101,10 @@ function isDue<V extends Vocabulary>({ when, restless = [] }: StateProperty<V>, 
 function follow<V extends Vocabulary>(
   { open }: Case<V>,
   property: LeadsTo<V>,
-  world: World<StateOf<V>>,
+  { world, isAlive }: Standing<V>,
   entry: number,
 ): void {
-  for (const node of open.keys()) if (!world.alive.includes(node) || property.holds(world, node)) open.delete(node);
+  for (const node of open.keys()) if (!isAlive(node) || property.holds(world, node)) open.delete(node);
   for (const node of world.alive)
     if (!open.has(node) && property.given(world, node) && !property.holds(world, node)) open.set(node, entry);
 }

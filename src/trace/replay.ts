@@ -197,6 +197,7 @@ class Replaying<V extends Vocabulary> {
     this.#findings.look(
       {
         world: this.#world,
+        isAlive: (id) => this.#nodes.get(id)?.status === "up",
         nothingInFlight: this.#flights.size === 0,
         isArmed: (timer) => this.#alive.some((id) => this.#nodes.get(id)?.timers.has(timer) === true),
       },

@@ -139,6 +139,12 @@ test("a counterexample is a trace file: `coterie trace` follows it to the same v
   expect(JSON.parse(stdout)).toMatchObject({ verdict: "violated", doubts: [] });
 });
 
+test.each(["check", "check-history"])("coterie %s --help shows an example", async (command) => {
+  const { code, stdout } = await coterie(command, "--help");
+  expect(code).toBe(0);
+  expect(stdout).toContain(`Example:\n  $ coterie ${command} `);
+});
+
 async function refused(...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await coterie(...args);
   expect({ code, stdout }, stderr).toEqual({ code: 2, stdout: "" });

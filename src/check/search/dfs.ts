@@ -69,7 +69,7 @@ class DepthFirst<V extends Vocabulary> implements Progress {
   readonly #depths = new Column();
   readonly #successors: Successors<V>;
   readonly #open: number[] = [];
-  readonly #successor: Int32Array;
+  #expanding = 0;
 
   constructor(options: ExploreOptions<V>, properties: readonly Property<V>[]) {
     requireNatural("maxStates", options.maxStates);
@@ -79,10 +79,10 @@ class DepthFirst<V extends Vocabulary> implements Progress {
     this.model = new Model(options);
     this.judge = new Judge(this.model, properties);
     this.#successors = new Successors(this.model);
-    this.#successor = this.model.initial();
-    this.model.represent(this.#successor);
+    const first = this.model.initial();
+    this.model.represent(first);
     this.store = new StateStore(this.model.width);
-    this.#look(-1);
+    this.#look(-1, first);
   }
 
   get states(): number {
@@ -94,19 +94,15 @@ class DepthFirst<V extends Vocabulary> implements Progress {
     const state = this.#open.pop();
     if (state === undefined || this.violated !== null || this.states >= this.#maxStates) return false;
     this.last = state;
-    const successors = this.#successors;
-    successors.gather(this.#back(state, 0) as Int32Array);
-    if (!successors.isBound) {
+    this.#expanding = state;
+    const tuple = this.#back(state, 0) as Int32Array;
+    this.#successors.gather(tuple);
+    if (!this.#successors.isBound) {
       this.violated = this.judge.brokenBy((moves) => this.#back(state, moves));
       this.isPromiseBroken = this.violated !== null;
     }
-    const isDeepest = this.#depths.at(state) >= this.#maxDepth;
-    this.isCut ||= isDeepest && successors.count > 0;
-    for (let at = 0; at < successors.count && !isDeepest && this.violated === null; at++) {
-      this.transitions += 1;
-      successors.copy(at, this.#successor);
-      this.#look(state);
-    }
+    if (this.violated === null)
+      this.model.expand(tuple, this.#depths.at(state) < this.#maxDepth ? this.#visit : this.#peek);
     this.isCut ||= this.states >= this.#maxStates;
     return true;
   }
@@ -118,9 +114,21 @@ class DepthFirst<V extends Vocabulary> implements Progress {
     return retrace(this.model, waypoints.reverse());
   }
 
-  /** Looks at the successor, unless it is known. */
-  #look(from: number): void {
-    const found = this.store.add(this.#successor);
+  readonly #visit = (): boolean => {
+    this.transitions += 1;
+    this.#look(this.#expanding, this.model.next);
+    return this.violated !== null;
+  };
+
+  /** Instead of visiting, at the greatest depth: what would be new is left out. */
+  readonly #peek = (): boolean => {
+    this.isCut ||= this.store.find(this.model.next) < 0;
+    return this.isCut;
+  };
+
+  /** Looks at a state, unless it is known. */
+  #look(from: number, tuple: Int32Array): void {
+    const found = this.store.add(tuple);
     if (found < 0) return;
     const depth = from < 0 ? 0 : this.#depths.at(from) + 1;
     this.#open.push(found);
@@ -128,8 +136,8 @@ class DepthFirst<V extends Vocabulary> implements Progress {
     this.#depths.push(depth);
     this.depth = Math.max(this.depth, depth);
     this.last = found;
-    this.violated = this.judge.violatedBy(this.#successor);
-    for (const property of this.judge.foundIn(this.#successor)) this.reached.push({ property, state: found });
+    this.violated = this.judge.violatedBy(tuple);
+    for (const property of this.judge.foundIn(tuple)) this.reached.push({ property, state: found });
   }
 
   /** The state so many moves before this one on the way by which it was found; null before the first. */

@@ -131,6 +131,31 @@ describe.each(strategies)("random search: %s", (strategy) => {
   });
 });
 
+describe("a random search within bounds", () => {
+  it.each(strategies)("goes another way where a bound cuts one off: %s", (strategy) => {
+    const calls = { ...hasty, begin: "idle", asks: () => [{ type: "call" as const }], maxInFlight: 3 } as const;
+    const undecided: StateProperty<Bully> = {
+      name: "undecided",
+      claim: "somebody knows no leader",
+      when: "always",
+      holds: ({ alive, state }) => alive.some((node) => state(node).leader === null),
+    };
+    const { path } = walk({ ...calls, strategy, seed: 1, properties: [undecided] });
+    let inFlight = 0;
+    const crowds = path.map(({ move, sends }) => {
+      inFlight += sends.length - (move.kind === "receive" ? 1 : 0);
+      return inFlight;
+    });
+    expect(path.length).toBeGreaterThanOrEqual(3);
+    expect(Math.max(...crowds)).toBeLessThanOrEqual(3);
+  });
+
+  it.each(["runs", "firstRun", "stepsPerRun", "bugDepth"])("refuses %s that count nothing", (bound) => {
+    const options = { ...hasty, strategy: "random" as const, seed: 1, [bound]: -1 };
+    expect(() => walk(options)).toThrow(`expected ${bound} to be a whole number ≥ 0, got -1`);
+  });
+});
+
 describe("depth-first search", () => {
   it.each([
     ["Chang–Roberts, 8 nodes", ringModel(8)],

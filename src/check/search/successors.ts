@@ -21,6 +21,8 @@ export class Successors<V extends Vocabulary> {
   readonly identities: number[] = [];
   /** Whether something is bound to happen: anything but a fault and a recovery, what bounds cut off included. */
   isBound = false;
+  /** Where each stands in the model's own order. */
+  readonly #places: number[] = [];
   #tuple: Int32Array = new Int32Array(0);
   readonly #contents = new WeakMap<object, number>();
   readonly #words = new Map<string, number>();
@@ -40,14 +42,15 @@ export class Successors<V extends Vocabulary> {
     model.isCut ||= wasCut;
   }
 
-  /** The ways in which a move can end. None if a bound cuts it off, which takes it from the list. */
+  /** The ways in which a move can end. None if a bound cuts it off. */
   waysOf(at: number): Way<V>[] {
     const ways: Way<V>[] = [];
+    const place = this.#places[at];
     let index = 0;
     const { next } = this.model;
     this.model.expandWanted(
       this.#tuple,
-      () => index++ === at,
+      () => index++ === place,
       (_move, outcome) => {
         ways.push({ tuple: next.slice(), outcome });
         return false;
@@ -56,10 +59,17 @@ export class Successors<V extends Vocabulary> {
     return ways;
   }
 
+  /** Takes a move from the list; another gets its number. */
+  drop(at: number): void {
+    this.count -= 1;
+    for (const column of [this.moves, this.identities, this.#places] as unknown[][]) column[at] = column[this.count];
+  }
+
   readonly #note = (move: Move<V>): boolean => {
     const at = this.count++;
     this.moves[at] = move;
     this.identities[at] = this.#identityOf(move);
+    this.#places[at] = at;
     this.isBound ||= !isFault(move) && !(move.kind === "start" && this.#hasCrashed(move.node));
     return false;
   };

@@ -3,14 +3,14 @@
  * states to visit all. It finds violations and proves nothing. A run depends on the seed and on its number alone.
  */
 import type { Property, Vocabulary } from "../../core/protocol.ts";
-import { random } from "../../core/random.ts";
+import { type Random, random } from "../../core/random.ts";
 import { requireNatural } from "../budgets.ts";
 import type { Exploration, Progress, Witness } from "../explore.ts";
 import type { Outcome } from "../local-steps.ts";
 import { Model, type ModelOptions, type Move } from "../model.ts";
 import { type Taken, takenOf } from "../path.ts";
 import { Judge } from "./judge.ts";
-import { pickers, type Strategy } from "./schedulers.ts";
+import { type Picker, pickers, type Strategy } from "./schedulers.ts";
 import { Successors } from "./successors.ts";
 
 /** `counters` and `symmetry` of the model are left aside: they make states equal, and a run compares none. */
@@ -111,15 +111,14 @@ class Walker<V extends Vocabulary> {
     const { strategy, seed, bugDepth = 3 } = this.options;
     const chance = random(seed).stream(`run ${number}`);
     const pick = pickers[strategy]({ options: this.options, chance, steps: this.#steps, bugDepth });
+    const endings = chance.stream("endings");
     this.length = 0;
     let violated = this.#look();
     while (violated === null && this.length < this.#steps) {
       successors.gather(this.#state(this.length));
       // Nothing but faults: it may rest here for ever.
       if (!successors.isBound) violated = this.#judge.brokenBy((moves) => this.#states[this.length - moves] ?? null);
-      const next = violated === null ? pick(successors, this.length) : -1;
-      if (next < 0) return violated;
-      this.#take(next);
+      if (violated !== null || !this.#takeOne(pick, endings)) return violated;
       violated = this.#look();
     }
     return violated;
@@ -142,12 +141,24 @@ class Walker<V extends Vocabulary> {
     return this.#judge.violatedBy(state);
   }
 
-  #take(next: number): void {
-    this.#moves[this.length] = this.#successors.moves[next] as Move<V>;
-    this.#outcomes[this.length] = this.#successors.outcomes[next] ?? null;
-    this.length += 1;
-    this.#states[this.length] ??= new Int32Array(this.model.width);
-    this.#successors.copy(next, this.#state(this.length));
+  /** Makes the move that is picked, or another if bounds cut that one off. False if there is none. */
+  #takeOne(pick: Picker<V>, endings: Random): boolean {
+    const successors = this.#successors;
+    for (;;) {
+      const at = pick(successors, this.length);
+      if (at < 0) return false;
+      const ways = successors.waysOf(at);
+      const way = ways[endings.below(ways.length)];
+      if (way === undefined) {
+        successors.drop(at);
+        continue;
+      }
+      this.#moves[this.length] = successors.moves[at] as Move<V>;
+      this.#outcomes[this.length] = way.outcome;
+      this.length += 1;
+      this.#states[this.length] = way.tuple;
+      return true;
+    }
   }
 
   #state(index: number): Int32Array {

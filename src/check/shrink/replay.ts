@@ -4,7 +4,7 @@ import type { NodeId, Property, Tagged, Vocabulary } from "../../core/protocol.t
 import { Model, type ModelOptions, type Move } from "../model.ts";
 import { type Taken, takenOf } from "../path.ts";
 import { Judge } from "../search/judge.ts";
-import { Successors } from "../search/successors.ts";
+import { Successors, type Way } from "../search/successors.ts";
 import { shortcut, type Wanted } from "./shortcut.ts";
 
 export class Replayer<V extends Vocabulary> {
@@ -35,11 +35,10 @@ export class Replayer<V extends Vocabulary> {
       this.#successors.gather(this.#states[path.length] as Int32Array);
       const at = closest(this.#successors, each);
       if (at < 0) continue;
-      const after = new Int32Array(this.model.width);
-      this.#successors.copy(at, after);
-      this.#states[path.length + 1] = after;
-      const move = this.#successors.moves[at] as Move<V>;
-      path.push(takenOf(this.model, move, this.#successors.outcomes[at] ?? null, after));
+      const way = closestWay(this.#successors.waysOf(at), each);
+      if (way === undefined) continue;
+      this.#states[path.length + 1] = way.tuple;
+      path.push(takenOf(this.model, this.#successors.moves[at] as Move<V>, way.outcome, way.tuple));
     }
     return this.#isViolated(path.length) ? path : null;
   }
@@ -70,24 +69,25 @@ export class Replayer<V extends Vocabulary> {
 }
 
 /**
- * The successor that comes closest to a wanted move: the same content and choices if there is such a one, else other
- * choices, else a message or command of the same type that says something else. −1 if nothing comes close.
+ * The move that comes closest to a wanted one: the same content if there is such a move, or else a message or command of
+ * the same type that says something else. −1 if nothing comes close.
  */
-function closest<V extends Vocabulary>(successors: Successors<V>, { move, choices }: Wanted<V>): number {
+function closest<V extends Vocabulary>(successors: Successors<V>, { move }: Wanted<V>): number {
   let found = -1;
-  let nearest = 0;
-  const [content, chosen] = [canonical(contentOf(move)), canonical(choices)];
+  const content = canonical(contentOf(move));
   for (let at = 0; at < successors.count; at++) {
     const other = successors.moves[at] as Move<V>;
     if (!isAlike(move, other)) continue;
-    const isSame = canonical(contentOf(other)) === content;
-    const isSameChoice = canonical(successors.outcomes[at]?.choices ?? []) === chosen;
-    const nearness = 1 + (isSame ? 2 : 0) + (isSameChoice ? 1 : 0);
-    if (nearness <= nearest) continue;
-    nearest = nearness;
-    found = at;
+    if (canonical(contentOf(other)) === content) return at;
+    if (found < 0) found = at;
   }
   return found;
+}
+
+/** The way in which the choices fell as wanted, or else the first. */
+function closestWay<V extends Vocabulary>(ways: readonly Way<V>[], { choices }: Wanted<V>): Way<V> | undefined {
+  const chosen = canonical(choices);
+  return ways.find(({ outcome }) => canonical(outcome?.choices ?? []) === chosen) ?? ways[0];
 }
 
 /** Whether two moves differ in what a message or command says at most. */

@@ -46,6 +46,7 @@ export function shrink<V extends Vocabulary>(
   shrinker.dropPairs();
   shrinker.takeShortcuts();
   shrinker.order();
+  shrinker.dropChunks(); // In another order some move may have become needless.
   const { replays } = replayer;
   return { path: shrinker.best, property, originalLength: original.length, replays, length: shrinker.best.length };
 }

@@ -166,4 +166,9 @@ describe("a scenario file", () => {
     expect(refusal(text).slice(0, sentence.length)).toBe(sentence);
     expect(refusal(text)).not.toContain("\n");
   });
+
+  it("whose aliases multiply without bound is refused", () => {
+    const levels = Array.from({ length: 9 }, (_, i) => `a${i + 1}: &a${i + 1} [${`*a${i}, `.repeat(9)}*a${i}]`);
+    expect(refusal(["a0: &a0 [x]", ...levels].join("\n"))).toMatch(/^x\.yaml: expected YAML of a sound size: /);
+  });
 });

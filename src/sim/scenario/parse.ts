@@ -1,5 +1,5 @@
 /** Scenarios as YAML, with errors that name the line, the column and the field. */
-import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
+import { type Document, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
 import { UsageError } from "../../core/errors.ts";
 import { firstProblem, type Path, type Problem } from "./problem.ts";
 import { type Scenario, scenarioSchema } from "./schema.ts";
@@ -26,11 +26,20 @@ export function parseScenario(text: string, file: string): ParsedScenario {
   const refuse = ({ path, sentence }: Problem): never => {
     throw new UsageError("bad-scenario", `${place(path)}: ${sentence}`);
   };
-  const input: unknown = document.toJS();
+  const input = plainOf(document, file);
   const checked = scenarioSchema.safeParse(input);
   if (!checked.success) return refuse(firstProblem(scenarioSchema, checked.error, input));
   const unsound = soundnessProblem(checked.data);
   return unsound === null ? { scenario: checked.data, place } : refuse(unsound);
+}
+
+function plainOf(document: Document, file: string): unknown {
+  try {
+    return document.toJS();
+  } catch (error) {
+    // Aliases that refer to aliases that refer to aliases.
+    throw new UsageError("bad-scenario", `${file}: expected YAML of a sound size: ${(error as Error).message}`);
+  }
 }
 
 /** Where the key of a path stands, or its item. */
