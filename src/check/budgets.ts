@@ -56,6 +56,11 @@ export class Budgets {
     return true;
   }
 
+  /** Whether no fault can happen any more, and nothing else is counted. */
+  areSpent(tuple: Int32Array): boolean {
+    return this.#drawnOn.timeouts?.length === 0 && !faultKinds.some((kind) => this.mayHappen(tuple, kind));
+  }
+
   spend(tuple: Int32Array, kind: Counted): void {
     for (const place of this.#drawnOn[kind] ?? []) tuple[place] = (tuple[place] as number) - 1;
   }

@@ -35,6 +35,8 @@ export interface Ending {
   readonly runs: number;
 }
 
+/** How often each handler ended in which way. */
+type Seen = Map<string, Map<string, number>>;
 type Table = (typeof tables)[number];
 const tables = ["receive", "timeout", "command", "replay"] as const;
 type Handler = (state: object, ...rest: unknown[]) => void;
@@ -46,7 +48,7 @@ type Bare = { readonly [T in Table]?: Handlers } & {
 
 export function coverage<V extends Vocabulary>(protocol: Protocol<V>): Coverage<V> {
   const bare = protocol as unknown as Bare;
-  const seen = new Map<string, Map<string, number>>();
+  const seen: Seen = new Map();
 
   /** The same handler, noting under its name what it does. The context comes last, if there is one. */
   const watched =
@@ -61,8 +63,7 @@ export function coverage<V extends Vocabulary>(protocol: Protocol<V>): Coverage<
       const content = table === "receive" ? rest[1] : table === "command" || table === "replay" ? rest[0] : null;
       const handler = [table, name === "" ? [] : nameOf(name, content as Tagged | null)].flat().join(" ");
       const what = [...new Set(effects)].join(", ") || "does nothing";
-      const endings = seen.get(handler) ?? new Map<string, number>();
-      seen.set(handler, endings.set(what, (endings.get(what) ?? 0) + 1));
+      noteIn(seen, handler, { what, runs: 1 });
     };
   const coat = (table: Table): object =>
     bare[table] === undefined
@@ -79,16 +80,34 @@ export function coverage<V extends Vocabulary>(protocol: Protocol<V>): Coverage<
       ...Object.assign({}, ...tables.map(coat)),
       ...(bare.start === undefined ? {} : { start: watched("start", "", bare.start) }),
     } as Protocol<V>,
-    report() {
-      const all = handlersOf(bare);
-      const handlers = [...new Set([...all, ...seen.keys()])].flatMap((handler) => {
-        const endings = [...(seen.get(handler) ?? [])].map(([what, runs]) => ({ what, runs }));
-        const runs = endings.reduce((sum, ending) => sum + ending.runs, 0);
-        return runs === 0 ? [] : [{ handler, runs, endings: endings.sort((a, b) => b.runs - a.runs) }];
-      });
-      return { handlers, never: all.filter((handler) => !seen.has(handler)) };
-    },
+    report: () => reportOf(bare, seen),
   };
+}
+
+/** What several searches of a protocol have tried together. A situation counts for each of them that met it. */
+export function coverageTogether<V extends Vocabulary>(
+  protocol: Protocol<V>,
+  reports: readonly CoverageReport[],
+): CoverageReport {
+  const seen: Seen = new Map();
+  for (const { handler, endings } of reports.flatMap(({ handlers }) => handlers))
+    for (const ending of endings) noteIn(seen, handler, ending);
+  return reportOf(protocol as unknown as Bare, seen);
+}
+
+function noteIn(seen: Seen, handler: string, { what, runs }: Ending): void {
+  const endings = seen.get(handler) ?? new Map<string, number>();
+  seen.set(handler, endings.set(what, (endings.get(what) ?? 0) + runs));
+}
+
+function reportOf(bare: Bare, seen: Seen): CoverageReport {
+  const all = handlersOf(bare);
+  const handlers = [...new Set([...all, ...seen.keys()])].flatMap((handler) => {
+    const endings = [...(seen.get(handler) ?? [])].map(([what, runs]) => ({ what, runs }));
+    const runs = endings.reduce((sum, ending) => sum + ending.runs, 0);
+    return runs === 0 ? [] : [{ handler, runs, endings: endings.sort((a, b) => b.runs - a.runs) }];
+  });
+  return { handlers, never: all.filter((handler) => !seen.has(handler)) };
 }
 
 /** A context that passes everything on and keeps the kinds of effects. */

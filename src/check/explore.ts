@@ -68,7 +68,13 @@ export function explore<V extends Vocabulary>(options: ExploreOptions<V>): Explo
   const isWhole = !search.isCut && !model.isCut && !isStopped;
   const missing = isWhole ? search.properties.sought[0] : undefined;
   const found = search.violated ?? missing ?? null;
-  const graph = { model, size: space.size, read: space.read.bind(space), find: space.find.bind(space) };
+  const graph = {
+    model,
+    size: space.size,
+    read: space.read.bind(space),
+    find: space.find.bind(space),
+    successors: space.successors.bind(space),
+  };
   const endless = found !== null || isStopped ? null : lasso(graph, asked, () => mayGoOn(search));
   const run = endless === "stopped" ? null : endless;
   const isClear = isWhole && endless !== "stopped";

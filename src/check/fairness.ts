@@ -29,6 +29,8 @@ export interface Graph<V extends Vocabulary> {
   read(state: number, into: Int32Array): void;
   /** The number of a state, or −1. */
   find(tuple: Int32Array): number;
+  /** The numbers of the stored states that a state leads to. */
+  successors(state: number): readonly number[];
 }
 
 /** Null for a fault. @param before the state in which the move is possible */

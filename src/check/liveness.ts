@@ -35,10 +35,14 @@ export function lasso<V extends Vocabulary>(
   properties: readonly Property<V>[],
   mayGoOn: () => boolean,
 ): Lasso<V> | "stopped" | null {
-  for (const property of properties) {
-    const nodes = property.when === "leadsTo" ? graph.model.options.nodes : property.when === "inTheEnd" ? [null] : [];
-    for (const node of nodes) {
-      const flags = flagsOf(graph, property, node);
+  const promises = properties.filter(({ when }) => when === "leadsTo" || when === "inTheEnd");
+  const ends = promises.length === 0 ? [] : endsOf(graph, mayGoOn);
+  if (ends === "stopped") return ends;
+  for (const property of promises) {
+    for (const node of property.when === "leadsTo" ? graph.model.options.nodes : [null]) {
+      const flagOf = flagging(graph, property, node);
+      if (!ends.some((state) => (flagOf(state) & BROKEN) !== 0)) continue;
+      const flags = Uint8Array.from({ length: graph.size }, (_, state) => flagOf(state));
       const component = fairComponent(graph, flags, mayGoOn);
       if (component === "stopped") return component;
       if (component !== null) return { property, ...wayAround(component, flags) };
@@ -47,22 +51,42 @@ export function lasso<V extends Vocabulary>(
   return null;
 }
 
-function flagsOf<V extends Vocabulary>(
-  { model, size, read }: Graph<V>,
+/** The states in which a run can stay: those on a loop, and those in which nothing is bound to happen. */
+function endsOf<V extends Vocabulary>(graph: Graph<V>, mayGoOn: () => boolean): number[] | "stopped" {
+  const ends: number[] = [];
+  const cyclic = new Set<number>();
+  const mayFail = graph.model.mayFail;
+  let asked = 0;
+  let isStopped = false;
+  function successors(state: number): readonly number[] {
+    if (++asked % ASK_EVERY === 0) isStopped ||= !mayGoOn();
+    const found = isStopped ? [] : graph.successors(state);
+    if (found.includes(state)) cyclic.add(state);
+    // Where no fault can happen, whatever can is bound to.
+    if ((mayFail || found.length === 0) && !isStopped && rests(graph, state)) ends.push(state);
+    return found;
+  }
+  components(graph.size, [0], successors, (members) => {
+    if (members.length > 1 || cyclic.has(members[0] as number)) for (const member of members) ends.push(member);
+    return !isStopped;
+  });
+  return isStopped ? "stopped" : ends;
+}
+
+function flagging<V extends Vocabulary>(
+  { model, read }: Graph<V>,
   property: Property<V>,
   node: NodeId | null,
-): Uint8Array {
-  const flags = new Uint8Array(size);
+): (state: number) => number {
   const tuple = new Int32Array(model.width);
   const view = new TupleWorld(model);
-  for (let state = 0; state < size; state++) {
+  return (state) => {
     read(state, tuple);
     const world = view.of(tuple);
-    if (property.when !== "leadsTo") flags[state] = OPEN | BEGINS | (property.holds(world) ? 0 : BROKEN);
-    else if (world.alive.includes(node as NodeId) && !property.holds(world, node as NodeId))
-      flags[state] = OPEN | BROKEN | (property.given(world, node as NodeId) ? BEGINS : 0);
-  }
-  return flags;
+    if (property.when !== "leadsTo") return OPEN | BEGINS | (property.holds(world) ? 0 : BROKEN);
+    const isOwed = world.alive.includes(node as NodeId) && !property.holds(world, node as NodeId);
+    return isOwed ? OPEN | BROKEN | (property.given(world, node as NodeId) ? BEGINS : 0) : 0;
+  };
 }
 
 /** Of the components in which the promise stays broken fairly, the one whose first state was found first. */
@@ -71,8 +95,7 @@ function fairComponent<V extends Vocabulary>(
   flags: Uint8Array,
   mayGoOn: () => boolean,
 ): Component<V> | "stopped" | null {
-  const { model, size, read, find } = graph;
-  const tuple = new Int32Array(model.width);
+  const { size } = graph;
   const isBroken = (members: readonly number[]): boolean =>
     members.some((state) => ((flags[state] as number) & BROKEN) !== 0);
   /** States with a way back to themselves that is one transition long. */
@@ -86,13 +109,10 @@ function fairComponent<V extends Vocabulary>(
     const found: number[] = [];
     if (++asked % ASK_EVERY === 0) isStopped ||= !mayGoOn();
     if (isStopped) return found;
-    read(state, tuple);
-    model.expand(tuple, () => {
-      const next = find(model.next);
-      if (next >= 0 && ((flags[next] as number) & OPEN) !== 0) found.push(next);
+    for (const next of graph.successors(state)) {
+      if (((flags[next] as number) & OPEN) !== 0) found.push(next);
       if (next === state) circular.add(state);
-      return false;
-    });
+    }
     return found;
   }
 

@@ -1,6 +1,6 @@
 /** The options of a check, and the transitions of the whole system that follow from them. */
 import type { CommandOf, MessageOf, NodeId, Protocol, StateOf, TimerOf, Vocabulary } from "../core/protocol.ts";
-import { Budgets, type Counted, requireNatural } from "./budgets.ts";
+import { Budgets, type Counted, faultKinds, requireNatural } from "./budgets.ts";
 import { type CommandSource, LocalSteps, type Outcome, type OwnStep } from "./local-steps.ts";
 import { type Network, type NetworkKind, network } from "./network.ts";
 import { type Rename, Representatives } from "./representative.ts";
@@ -138,11 +138,22 @@ export class Model<V extends Vocabulary> {
 
   /**
    * Whether what each node can do in a state depends on nothing but its own local state, what is on its way to it and
-   * whether anything is on its way at all, and changes nothing but these and what is on its way to others.
+   * whether anything is on its way at all, and changes nothing but these and what is on its way to others. So it is
+   * where all have begun and no fault can happen any more.
    */
   isLocal(tuple: Int32Array): boolean {
-    const isBounded = this.#budgets.width > 0 || this.#maxInFlight < Number.POSITIVE_INFINITY;
-    return !isBounded && this.#representatives === null && !this.#isBeginning(tuple);
+    const isPlain = this.#maxInFlight === Number.POSITIVE_INFINITY && this.#representatives === null;
+    return isPlain && this.#budgets.areSpent(tuple) && !this.#isBeginning(tuple);
+  }
+
+  /** Whether faults can happen in some run. */
+  get mayFail(): boolean {
+    return faultKinds.some((kind) => this.#budgets.has(kind));
+  }
+
+  /** Whether nothing is on its way to a node, be it a message or what it is to be told of a crash. */
+  isUndisturbed(local: number, content: number): boolean {
+    return content === 0 && (!this.#tells || this.steps.locals.valueOf(local).notices.length === 0);
   }
 
   /** The content of the way to a node in a local state, after a parcel has been sent to it. */
@@ -169,7 +180,12 @@ export class Model<V extends Vocabulary> {
 
   /** The same for the steps of node `i` alone, in a state in which none is yet to begin. */
   expandNode(tuple: Int32Array, i: number, visit: Visitor<V>): boolean {
-    return this.#expandNode(tuple, i, this.timersMay(() => this.isQuiet(tuple)), visit);
+    return this.#expandNode(
+      tuple,
+      i,
+      this.timersMay(() => this.isQuiet(tuple)),
+      visit,
+    );
   }
 
   /** Whether an armed timer may run out, in a state of which `isQuiet` says whether no message is on its way. */

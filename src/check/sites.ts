@@ -18,13 +18,14 @@ export class Sites<V extends Vocabulary> {
   /** Where in `steps` the known steps of a site begin, for each site without and with time-outs; 0: not known. */
   readonly #begins = new NumberList();
   readonly #steps = new NumberList();
+  readonly #undisturbed = new NumberList();
 
   constructor(private readonly model: Model<V>) {
     this.#steps.push(0);
   }
 
   get bytes(): number {
-    const lists = [this.#parts, this.#begins, this.#steps];
+    const lists = [this.#parts, this.#begins, this.#steps, this.#undisturbed];
     return lists.reduce((sum, list) => sum + 4 * list.values.length, this.#ids.bytes + this.#sums.bytes);
   }
 
@@ -37,6 +38,7 @@ export class Sites<V extends Vocabulary> {
     this.#parts.push(content);
     this.#begins.push(0);
     this.#begins.push(0);
+    this.#undisturbed.push(this.model.isUndisturbed(local, content) ? 1 : 0);
     return id;
   }
 
@@ -46,6 +48,11 @@ export class Sites<V extends Vocabulary> {
 
   contentOf(site: number): number {
     return this.#parts.values[2 * site + 1] as number;
+  }
+
+  /** Whether nothing is on its way to the node. */
+  isUndisturbed(site: number): boolean {
+    return this.#undisturbed.values[site] === 1;
   }
 
   /** The number of a site that may not have been met; −1 for one that has not. */

@@ -84,14 +84,52 @@ export class StateSpace<V extends Vocabulary> {
       const { size } = this.#batch;
       this.store.readPacked(id, this.#from);
       this.store.packing.unpack(this.#from, 0, this.#now);
-      const withTimeouts = this.model.timersMay(() => this.#isEmpty());
-      if (this.#isKnown(withTimeouts) || this.#learn(withTimeouts)) this.#repeat(id, withTimeouts);
+      const withTimeouts = this.model.timersMay(() => this.#isUndisturbed());
+      if (this.#isRemembered(withTimeouts) || this.#learn(withTimeouts)) this.#repeat(id, withTimeouts);
       else this.#copy(id);
       if (this.#hasRoom()) return this.#batch.size >= BATCH && this.settle();
       // Some successor does not fit: once there is room, the state is expanded anew.
       this.#batch.size = size;
       if (this.settle()) return true;
       this.#widen();
+    }
+  }
+
+  /** The numbers of the stored states that a state leads to; those that bounds left out are missing. */
+  successors(id: number): number[] {
+    const found: number[] = [];
+    this.store.read(id, this.#now);
+    const withTimeouts = this.model.timersMay(() => this.#isUndisturbed());
+    if (this.#isRemembered(withTimeouts)) this.#recall(withTimeouts, found);
+    else {
+      this.#spell(this.#now, this.#tuple);
+      this.model.expand(this.#tuple, () => {
+        const next = this.find(this.model.next);
+        if (next >= 0) found.push(next);
+        return false;
+      });
+    }
+    return found;
+  }
+
+  /** By the steps that are remembered for each site. */
+  #recall(withTimeouts: boolean, found: number[]): void {
+    const now = this.#now;
+    const next = now.slice();
+    for (let i = 0; i < this.#count; i++) {
+      const sites = this.#sites[i] as Sites<V>;
+      const { steps } = sites;
+      let place = sites.begin(now[i] as number, withTimeouts);
+      for (let left = steps[place++] as number; left > 0; left--) {
+        next[i] = steps[place++] as number;
+        for (let sends = steps[place++] as number; sends > 0; sends--) {
+          const to = steps[place++] as number;
+          next[to] = (this.#sites[to] as Sites<V>).plus(next[to] as number, steps[place++] as number);
+        }
+        const state = this.store.find(next);
+        if (state >= 0) found.push(state);
+        next.set(now);
+      }
     }
   }
 
@@ -115,16 +153,20 @@ export class StateSpace<V extends Vocabulary> {
     }
   }
 
-  #isEmpty(): boolean {
+  #isUndisturbed(): boolean {
     for (let i = 0; i < this.#count; i++)
-      if ((this.#sites[i] as Sites<V>).contentOf(this.#now[i] as number) !== 0) return false;
+      if (!(this.#sites[i] as Sites<V>).isUndisturbed(this.#now[i] as number)) return false;
     return true;
   }
 
-  #isKnown(withTimeouts: boolean): boolean {
+  /** Whether the steps of all sites are known, and are all that can happen. */
+  #isRemembered(withTimeouts: boolean): boolean {
     for (let i = 0; i < this.#count; i++)
       if ((this.#sites[i] as Sites<V>).begin(this.#now[i] as number, withTimeouts) === 0) return false;
-    return true;
+    // The same sites may stand in a state in which faults can still happen.
+    if (this.#now.length === this.#count) return true;
+    this.#spell(this.#now, this.#tuple);
+    return this.model.isLocal(this.#tuple);
   }
 
   /** The successors, by the steps that are remembered for each site. */

@@ -217,6 +217,28 @@ describe("the simulator", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
+  it("what is sent to a crashed node is lost, though it is back when that would arrive; a node that has never run gets it", () => {
+    const entries: TraceEntry<Counting>[] = [];
+    const sim = simulation({
+      protocol: counting,
+      nodes: [0, 1, 2],
+      seed: 1,
+      delayMs: 50,
+      trace: (e) => entries.push(e),
+    });
+    for (const node of [0, 1]) sim.start(node);
+    sim.crash(1);
+    sim.run(30);
+    for (const node of [1, 2]) sim.start(node);
+    sim.command(1, { type: "stop" });
+    sim.command(2, { type: "stop" });
+    sim.run(79);
+    const counts = (node: number) => sim.world.state(node).got.map(({ count }) => count);
+    expect(counts(1)).toEqual([]);
+    expect(counts(2).length).toBeGreaterThan(0);
+    expect(entries.some((entry) => entry.kind === "lost" && entry.node === 1 && entry.why === "crashed")).toBe(true);
+  });
+
   it("says what is wrong with a wrong order", () => {
     const sim = build(1, []);
     expect(() => sim.crash(0)).toThrow("expected node 0 to be alive, but it has crashed");

@@ -90,6 +90,8 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
     const state = protocol.init(id, kernel.peers(node));
     for (const record of node.journal?.replay(id) ?? []) dispatch(protocol, state, { kind: "replay", record }, node);
     population.setState(node, state);
+    // What was sent to it while it was down does not reach its next life either.
+    if (node.incarnation > 0) node.incarnation += 1;
     node.events = null;
     kernel.record({ at: kernel.now, node: id, kind: "start", ...idle });
     return node;

@@ -165,8 +165,8 @@ const causal: readonly SeededBug[] = [
   {
     name: "duplicates-kept",
     says: "a duplicate is held back for ever: `<` for `<=`",
-    find: `if (number(state, received) <= deliveredOf(state, from)) return; // A duplicate.`,
-    replace: `if (number(state, received) < deliveredOf(state, from)) return;`,
+    find: `number(state, message) <= deliveredOf(state, message.from) ||`,
+    replace: `number(state, message) < deliveredOf(state, message.from) ||`,
     by: "simulator",
     setting: "links that duplicate",
     property: "multicast: agreement",

@@ -31,7 +31,18 @@ export function exploreDepthFirst<V extends Vocabulary>(options: ExploreOptions<
   const { model, store } = search;
   const isWhole = !isStopped && !search.isCut && !model.isCut;
   const found = search.violated ?? (isWhole ? search.judge.missing : null);
-  const graph = { model, size: store.size, read: store.read.bind(store), find: store.find.bind(store) };
+  const graph = { model, size: store.size, read: store.read.bind(store), find: store.find.bind(store), successors };
+  const tuple = new Int32Array(model.width);
+  function successors(state: number): number[] {
+    const leadsTo: number[] = [];
+    store.read(state, tuple);
+    model.expand(tuple, () => {
+      const next = store.find(model.next);
+      if (next >= 0) leadsTo.push(next);
+      return false;
+    });
+    return leadsTo;
+  }
   const endless = found !== null || isStopped ? null : lasso(graph, asked, () => mayGoOn(search));
   const run = endless === "stopped" ? null : endless;
   const isClear = isWhole && endless !== "stopped";

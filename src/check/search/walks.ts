@@ -21,6 +21,8 @@ export interface WalkOptions<V extends Vocabulary> extends ModelOptions<V> {
   readonly runs?: number;
   /** The number of the first run, from 0: with `runs` 1, what replays that one. */
   readonly firstRun?: number;
+  /** The numbers of the runs to make, instead of `runs` from `firstRun` on: searches that share a seed may share them out. */
+  readonly numbers?: Iterable<number>;
   /** How many moves one run makes at most. 500 by default. */
   readonly stepsPerRun?: number;
   /** For `pct`: how many orderings between events a bug may need. 3 by default. */
@@ -48,22 +50,25 @@ export interface WalkResult<V extends Vocabulary> extends Exploration<V>, WalkPr
 /** @throws UsageError for a bound that is not a whole number. */
 export function walk<V extends Vocabulary>(options: WalkOptions<V>): WalkResult<V> {
   const { runs = 10_000, firstRun = 0, mayGoOn = () => true } = options;
+  const { numbers = range(firstRun, firstRun + runs) } = options;
   for (const bound of ["runs", "firstRun", "stepsPerRun", "bugDepth"] as const) requireNatural(bound, options[bound]);
   let walker = new Walker(options);
   const witnesses = new Map<string, Witness<V>>();
   let violated: Property<V> | null = null;
+  let violatingRun: number | null = null;
   let [done, transitions, depth, handlerRuns] = [0, 0, 0, 0];
   const progress = (): WalkProgress => ({ runs: done, states: transitions + done, transitions, depth });
-  while (violated === null && done < runs) {
-    violated = walker.run(firstRun + done);
+  for (const number of numbers) {
+    violated = walker.run(number);
+    if (violated !== null) violatingRun = number;
     done += 1;
     transitions += walker.length;
     depth = Math.max(depth, walker.length);
     for (const witness of walker.witnesses) {
       if (!witnesses.has(witness.property.name)) witnesses.set(witness.property.name, witness);
     }
-    if (!mayGoOn(progress())) break;
-    if (violated !== null || !walker.isFull) continue;
+    if (!mayGoOn(progress()) || violated !== null) break;
+    if (!walker.isFull) continue;
     handlerRuns += walker.model.steps.handlerRuns;
     walker = new Walker(options);
   }
@@ -73,10 +78,14 @@ export function walk<V extends Vocabulary>(options: WalkOptions<V>): WalkResult<
     property: violated,
     path: violated === null ? [] : walker.path(),
     handlerRuns: handlerRuns + walker.model.steps.handlerRuns,
-    violatingRun: violated === null ? null : firstRun + done - 1,
+    violatingRun,
     witnesses: [...witnesses.values()],
     loop: violated?.when === "leadsTo" || violated?.when === "inTheEnd" ? walker.length : null,
   };
+}
+
+function* range(from: number, to: number): Iterable<number> {
+  for (let number = from; number < to; number++) yield number;
 }
 
 /** Once a model remembers so many local states and contents of links, another begins to learn anew. */

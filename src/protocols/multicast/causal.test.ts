@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type ExploreOptions, explore } from "../../check/explore.ts";
+import { systemFor } from "../../check/suite.ts";
 import type { Protocol } from "../../core/protocol.ts";
 import { simulation } from "../../sim/simulation.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
@@ -135,6 +136,11 @@ describe("causal multicast: what it promises", () => {
     const silent = { self: 1, peers: [0] } as never; // Whatever it did with it would throw.
     causal().receive.multicast(sim.world.state(1), 0, { type: "multicast", vector: [1, 0], payload: "once" }, silent);
     expect(JSON.stringify(sim.world.state(1))).toBe(before);
+  });
+
+  it("explored: a message that arrives twice, held back or delivered, is delivered once", () => {
+    const spec = { protocol: "causal", nodes: [0, 1, 2], duplications: 1, network: "bag" } as const;
+    expect(explore(systemFor(spec))).toMatchObject({ verdict: "holds" });
   });
 
   it.each([

@@ -50,6 +50,11 @@ export function causal(given?: Record<never, never>): Protocol<Causal> {
         : (message.vector[k] ?? 0) <= (state.vector[k] ?? 0),
     );
 
+  /** Delivered already, or held back. */
+  const isKnown = (state: State, message: Held): boolean =>
+    number(state, message) <= deliveredOf(state, message.from) ||
+    state.heldBack.some((held) => held.from === message.from && number(state, held) === number(state, message));
+
   function deliver(state: State, message: Held, ctx: Ctx): void {
     const { from, payload } = message;
     state.vector[state.group.indexOf(from)] = number(state, message);
@@ -65,7 +70,7 @@ export function causal(given?: Record<never, never>): Protocol<Causal> {
     receive: {
       multicast(state, from, { vector, payload }, ctx) {
         const received = { from, vector, payload };
-        if (number(state, received) <= deliveredOf(state, from)) return; // A duplicate.
+        if (isKnown(state, received)) return; // A duplicate.
         state.heldBack.push(received);
         for (let next = state.heldBack.find((held) => isNext(state, held)); next !== undefined; ) {
           deliver(state, next, ctx);

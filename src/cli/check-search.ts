@@ -1,0 +1,152 @@
+/** The search of `coterie check`, or one thread's part of it. */
+
+import { type Counterexample, counterexample } from "../check/counterexample.ts";
+import { type CoverageReport, coverage } from "../check/coverage.ts";
+import { fewestFaults } from "../check/fewest-faults.ts";
+import { type Exploration, type ExploreOptions, explore, type Progress, systemFor } from "../check/index.ts";
+import { exploreDepthFirst } from "../check/search/dfs.ts";
+import { walk } from "../check/search/walks.ts";
+import { shrink } from "../check/shrink/shrink.ts";
+import type { Property, Vocabulary } from "../core/protocol.ts";
+import { type Story, storyOf } from "./check-story.ts";
+import type { CheckRequest } from "./check-words.ts";
+import { isLowest, noteViolated, type SharedRuns, sharedNumbers } from "./shared-runs.ts";
+
+export interface CheckProgress extends Progress {
+  readonly phase: "searching" | "shrinking";
+  readonly runs: number | null;
+  readonly memoryBytes: number;
+}
+
+export interface CheckAnswer {
+  readonly verdict: Exploration<Vocabulary>["verdict"];
+  readonly property: NamedProperty | null;
+  readonly checked: readonly NamedProperty[];
+  /** Properties `sometimes` that came true somewhere. */
+  readonly reached: readonly string[];
+  readonly states: number;
+  readonly transitions: number;
+  readonly depth: number;
+  readonly runs: number | null;
+  /** Of which run of a random search the counterexample is. */
+  readonly violatingRun: number | null;
+  /** What ended the search before it was through; null if nothing did. */
+  readonly ended: "stopped" | "memory" | null;
+  readonly memoryBytes: number;
+  readonly story: Story | null;
+  /** Index of the move with which the part begins that repeats for ever; null where none does. */
+  readonly loop: number | null;
+  /** Moves before shrinking; null where it was the shortest anyway. */
+  readonly shrunkFrom: number | null;
+  readonly trace: Counterexample<Vocabulary> | null;
+  /** With `--fewest-faults`: so many break it, or null, and so many are proven not to, −1 if not even none. */
+  readonly faults: { readonly breaking: number | null; readonly harmless: number } | null;
+  readonly coverage: CoverageReport | null;
+  readonly system: Pick<ExploreOptions<Vocabulary>, "network" | "timers" | "begin"> & { readonly hasNotices: boolean };
+}
+
+export type NamedProperty = Pick<Property<Vocabulary>, "name" | "claim" | "when">;
+
+/** Plain data and shared memory, so that it reaches a thread. */
+export interface CheckTask {
+  readonly request: CheckRequest;
+  /** What the threads of a random search have in common. */
+  readonly shared: SharedRuns;
+}
+
+type System = ExploreOptions<Vocabulary>;
+type Found = Exploration<Vocabulary> & {
+  readonly runs?: number;
+  readonly violatingRun?: number | null;
+  readonly faults?: NonNullable<CheckAnswer["faults"]>;
+};
+
+/** Of threads that share a search, those that find a violation in vain answer with a run that is not shrunk. */
+export function answerTo(
+  { request, shared }: CheckTask,
+  mayGoOn: (progress: CheckProgress) => boolean,
+): CheckAnswer {
+  const bare = systemFor(request.spec);
+  const watched = request.coverage ? coverage(bare.protocol) : null;
+  const system = { ...bare, protocol: watched?.protocol ?? bare.protocol };
+  let ended: CheckAnswer["ended"] = null;
+  const goesOn = (phase: CheckProgress["phase"], progress: Progress & { readonly runs?: number }): boolean => {
+    const memoryBytes = process.memoryUsage.rss();
+    const { states, transitions, depth, runs = null } = progress;
+    if (!mayGoOn({ phase, states, transitions, depth, runs, memoryBytes })) ended = "stopped";
+    else if (memoryBytes > (request.maxMemoryBytes ?? Number.POSITIVE_INFINITY)) ended = "memory";
+    return ended === null;
+  };
+  const found = search(system, { request, shared }, (progress) => goesOn("searching", progress));
+  const [endedSearch, tried] = [ended, watched?.report() ?? null];
+  const { violatingRun = null } = found;
+  if (violatingRun !== null) noteViolated(shared, violatingRun);
+  const isWanted = (): boolean => violatingRun === null || isLowest(shared, violatingRun);
+  const small = shrunk(system, request, found, () => isWanted() && goesOn("shrinking", found));
+  const best = small ?? found;
+  const isViolated = found.verdict === "violated" && best.path.length > 0;
+  return {
+    verdict: found.verdict,
+    property: found.property === null ? null : named(found.property),
+    checked: (system.properties ?? system.protocol.properties).map(named),
+    reached: found.witnesses.map(({ property }) => property.name),
+    states: found.states,
+    transitions: found.transitions,
+    depth: found.depth,
+    runs: found.runs ?? null,
+    violatingRun,
+    ended: endedSearch,
+    memoryBytes: process.memoryUsage.rss(),
+    story: isViolated ? storyOf(system.protocol, system.nodes, best.path) : null,
+    loop: best.loop,
+    shrunkFrom: small === null ? null : found.path.length,
+    trace: isViolated ? counterexample(system, { ...found, ...best }) : null,
+    faults: found.faults ?? null,
+    coverage: tried,
+    system: {
+      network: system.network,
+      timers: system.timers,
+      begin: system.begin,
+      hasNotices: system.notices !== undefined,
+    },
+  };
+}
+
+function search(
+  system: System,
+  { request, shared }: CheckTask,
+  mayGoOn: (progress: Progress) => boolean,
+): Found {
+  const { strategy, seed, runs, steps } = request;
+  if (request.fewestFaults) {
+    const { exploration, ...faults } = fewestFaults({ ...system, mayGoOn });
+    return { ...exploration, faults };
+  }
+  if (strategy === "bfs") return explore({ ...system, mayGoOn });
+  if (strategy === "dfs") return exploreDepthFirst({ ...system, mayGoOn });
+  return walk({
+    ...system,
+    strategy,
+    seed,
+    numbers: sharedNumbers(shared, runs),
+    ...(steps === undefined ? {} : { stepsPerRun: steps }),
+    mayGoOn,
+  });
+}
+
+/** Breadth first finds the shortest; what other searches find may be long. A run with a part that repeats is left as it is. */
+function shrunk(
+  system: System,
+  { strategy }: CheckRequest,
+  { verdict, property, path, loop }: Found,
+  mayGoOn: () => boolean,
+): Pick<Found, "path" | "loop"> | null {
+  const repeats = loop !== null && loop < path.length;
+  if (strategy === "bfs" || verdict !== "violated" || property === null || repeats) return null;
+  const small = shrink({ ...system, mayGoOn }, path, property);
+  return small === null ? null : { path: small.path, loop: loop === null ? null : small.length };
+}
+
+function named({ name, claim, when }: Property<Vocabulary>): NamedProperty {
+  return { name, claim, when };
+}
