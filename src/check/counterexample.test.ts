@@ -21,7 +21,7 @@ const specs: SystemSpec[] = [
     asked: [0, 1],
     crashes: 1,
     recoveries: 1,
-    property: "mutex: ME1 safety",
+    property: "ME1 safety",
   },
   { protocol: "chang-roberts", nodes: [0, 1, 2], losses: 1 },
   { protocol: "causal", nodes: [0, 1], losses: 1, duplications: 1, times: 2 },

@@ -16,7 +16,7 @@ describe("the fewest faults that break it", () => {
 
   it("it takes a crash and a recovery to have two nodes inside", () => {
     const { breaking, harmless, exploration } = fewestFaults(
-      mutex({ nodes: [0, 1, 2], asked: [0, 1], crashes: 2, recoveries: 2, property: "mutex: ME1 safety" }),
+      mutex({ nodes: [0, 1, 2], asked: [0, 1], crashes: 2, recoveries: 2, property: "ME1 safety" }),
     );
     expect([breaking, harmless]).toEqual([2, 1]);
     expect(
@@ -25,7 +25,7 @@ describe("the fewest faults that break it", () => {
   });
 
   it("says up to where nothing breaks, and what a bound left open", () => {
-    const duplicated = mutex({ duplications: 2, property: "mutex: ME1 safety" });
+    const duplicated = mutex({ duplications: 2, property: "ME1 safety" });
     expect(fewestFaults(duplicated)).toMatchObject({ breaking: null, harmless: 2 });
     expect(fewestFaults({ ...duplicated, maxStates: 5 }, 1)).toMatchObject({
       breaking: null,

@@ -172,7 +172,10 @@ export class Model<V extends Vocabulary> {
    * that stands for the successor.
    */
   expand(tuple: Int32Array, visit: Visitor<V>): boolean {
-    if (this.#isBeginning(tuple)) return this.#start(tuple, this.#firstNew(tuple), visit);
+    if (this.#isBeginning(tuple)) {
+      const first = tuple.findIndex((local) => this.#statusOf(local) === "new");
+      return this.#start(tuple, first, visit);
+    }
     const timersMay = this.timersMay(() => this.isQuiet(tuple));
     for (let i = 0; i < this.#count; i++) if (this.#expandNode(tuple, i, timersMay, visit)) return true;
     return false;
@@ -180,12 +183,8 @@ export class Model<V extends Vocabulary> {
 
   /** The same for the steps of node `i` alone, in a state in which none is yet to begin. */
   expandNode(tuple: Int32Array, i: number, visit: Visitor<V>): boolean {
-    return this.#expandNode(
-      tuple,
-      i,
-      this.timersMay(() => this.isQuiet(tuple)),
-      visit,
-    );
+    const timersMay = this.timersMay(() => this.isQuiet(tuple));
+    return this.#expandNode(tuple, i, timersMay, visit);
   }
 
   /** Whether an armed timer may run out, in a state of which `isQuiet` says whether no message is on its way. */
@@ -233,10 +232,6 @@ export class Model<V extends Vocabulary> {
   /** Those who begin together begin in the order of `nodes`. */
   #isBeginning(tuple: Int32Array): boolean {
     return this.options.begin === "together" && this.#statusOf(tuple[this.#count - 1] as number) === "new";
-  }
-
-  #firstNew(tuple: Int32Array): number {
-    return tuple.findIndex((local) => this.#statusOf(local) === "new");
   }
 
   #statusOf(local: number): "new" | "up" | "crashed" {
@@ -400,6 +395,6 @@ export class Model<V extends Vocabulary> {
 }
 
 function ownMove<V extends Vocabulary>({ stimulus, by }: OwnStep<V>, node: NodeId): Move<V> {
-  if (stimulus.kind === "timeout") return { kind: "timeout", node, timer: stimulus.timer };
+  if (stimulus.kind === "timeout") return { ...stimulus, node };
   return { kind: "command", node, command: stimulus.command, by: by as CommandSource };
 }

@@ -1,8 +1,8 @@
 /** What a check came to, for people. */
 import { protocolNamed } from "../protocols/index.ts";
+import type { CheckAnswer, CheckProgress } from "./check-search.ts";
 import type { Story } from "./check-story.ts";
-import type { CheckAnswer, CheckProgress } from "./check-thread.ts";
-import type { CheckRequest } from "./check-words.ts";
+import { type CheckRequest, isRandom } from "./check-words.ts";
 import { figure, spans, wrapped } from "./paragraph.ts";
 import { type Paint, table } from "./terminal.ts";
 
@@ -25,12 +25,12 @@ export function checkText({ request, answer, seconds }: CheckOutcome, paint: Pai
     ...(answer.story === null ? [] : ["", ...storyLines(answer, answer.story, paint)]),
     ...coverageLines(answer, paint),
     "",
-    paint("dim", work(answer, seconds)),
+    paint("dim", work(request, answer, seconds)),
   ];
   return `${lines.join("\n")}\n`;
 }
 
-function scope({ strategy, seed, runs = 10_000, steps = 500 }: CheckRequest): string {
+function scope({ strategy, seed, runs, steps }: CheckRequest): string {
   if (strategy === "bfs") return "every run within the bounds, the shortest first";
   if (strategy === "dfs") return "every run within the bounds, depth first";
   const how = { random: "random runs", pct: "runs by random priorities (PCT)", swarm: "random runs of a swarm" }[
@@ -114,6 +114,7 @@ function verdictLines(request: CheckRequest, answer: CheckAnswer, paint: Paint):
   return [
     `${paint(["bold", "yellow"], "? unknown")}  nothing was violated as far as was looked, which is no pass`,
     claim(whyUnknown(request, answer)),
+    claim(whatNext(request, answer)),
     ...seen,
   ];
 }
@@ -143,15 +144,29 @@ function coverageLines({ coverage }: CheckAnswer, paint: Paint): string[] {
 export function whyUnknown({ spec, strategy }: CheckRequest, { ended, states }: CheckAnswer): string {
   if (ended === "stopped") return "it was stopped before it had looked at everything";
   if (ended === "memory") return "it reached --max-memory";
-  if (strategy !== "bfs" && strategy !== "dfs") return "random runs find violations, and prove nothing";
+  if (isRandom(strategy)) return "random runs find violations, and prove nothing";
   if (spec.maxStates !== undefined && states >= spec.maxStates) return "it reached --max-states";
-  const bounds = [
-    ...(spec.maxDepth === undefined ? [] : ["--max-depth"]),
-    ...(spec.maxInFlight === undefined ? [] : ["--max-in-flight"]),
-    ...(spec.maxTimeouts === undefined ? [] : ["--max-timeouts"]),
-  ];
+  const bounds = boundsOf(spec);
   if (bounds.length > 0) return `runs beyond ${bounds.join(" and ")} were cut off`;
   return "there are more states than can be held: give a smaller system";
+}
+
+/** What the user can do about it. */
+function whatNext({ spec, strategy }: CheckRequest, { ended, states }: CheckAnswer): string {
+  if (isRandom(strategy))
+    return "more --runs or another --seed may find some; --strategy bfs looks at every run, if there are not too many";
+  const hasRunThrough = ended === null && (spec.maxStates === undefined || states < spec.maxStates);
+  if (hasRunThrough && boundsOf(spec).length > 0)
+    return "higher bounds leave less out; --strategy pct looks at some long runs";
+  return "with fewer nodes or faults it may be looked at as a whole; --max-depth looks at every short run of this system, --strategy pct at some long ones";
+}
+
+function boundsOf({ maxDepth, maxInFlight, maxTimeouts }: CheckRequest["spec"]): string[] {
+  return [
+    ...(maxDepth === undefined ? [] : ["--max-depth"]),
+    ...(maxInFlight === undefined ? [] : ["--max-in-flight"]),
+    ...(maxTimeouts === undefined ? [] : ["--max-timeouts"]),
+  ];
 }
 
 function storyLines(
@@ -189,10 +204,13 @@ function ending(loop: number | null, length: number): string[] {
 
 const shortened = (text: string): string => (text.length > 160 ? `${text.slice(0, 159)}…` : text);
 
-function work({ states, transitions, depth, runs, memoryBytes }: CheckAnswer, seconds: number): string {
-  const counts = runs === null ? `${figure(states)} states` : `${figure(runs)} runs, ${figure(states)} states visited`;
+function work({ workers }: CheckRequest, answer: CheckAnswer, seconds: number): string {
+  const { states, transitions, depth, runs, memoryBytes } = answer;
+  const made = runs === null ? "" : `${counted(runs, { one: "run", more: "runs" })}, `;
+  const counts = `${made}${figure(states)} states${runs === null ? "" : " visited"}`;
   const rate = seconds < 0.1 ? "" : ` (${figure(Math.round(states / seconds))} states/s)`;
-  return `${counts}, ${figure(transitions)} transitions, depth ${depth}, ${figure(seconds)} s${rate}, ${megabytes(memoryBytes)}`;
+  const threads = workers === 1 ? "" : ` on ${workers} threads`;
+  return `${counts}, ${figure(transitions)} transitions, depth ${depth}, ${figure(seconds)} s${rate}${threads}, ${megabytes(memoryBytes)}`;
 }
 
 export function progressText(progress: CheckProgress, seconds: number): string {

@@ -62,10 +62,7 @@ type Found = Exploration<Vocabulary> & {
 };
 
 /** Of threads that share a search, those that find a violation in vain answer with a run that is not shrunk. */
-export function answerTo(
-  { request, shared }: CheckTask,
-  mayGoOn: (progress: CheckProgress) => boolean,
-): CheckAnswer {
+export function answerTo({ request, shared }: CheckTask, mayGoOn: (progress: CheckProgress) => boolean): CheckAnswer {
   const bare = systemFor(request.spec);
   const watched = request.coverage ? coverage(bare.protocol) : null;
   const system = { ...bare, protocol: watched?.protocol ?? bare.protocol };
@@ -112,11 +109,7 @@ export function answerTo(
   };
 }
 
-function search(
-  system: System,
-  { request, shared }: CheckTask,
-  mayGoOn: (progress: Progress) => boolean,
-): Found {
+function search(system: System, { request, shared }: CheckTask, mayGoOn: (progress: Progress) => boolean): Found {
   const { strategy, seed, runs, steps } = request;
   if (request.fewestFaults) {
     const { exploration, ...faults } = fewestFaults({ ...system, mayGoOn });
@@ -129,7 +122,7 @@ function search(
     strategy,
     seed,
     numbers: sharedNumbers(shared, runs),
-    ...(steps === undefined ? {} : { stepsPerRun: steps }),
+    stepsPerRun: steps,
     mayGoOn,
   });
 }

@@ -6,7 +6,7 @@ import { storyOf } from "./check-story.ts";
 it("a counterexample in words: what happens, what it leads to, and how all stand in the end", () => {
   const system = systemFor({ protocol: "ricart-agrawala", nodes: [0, 1], crashes: 1, asked: [0] });
   const { path, property } = explore(system);
-  expect(property?.name).toBe("mutex: ME2 liveness");
+  expect(property?.name).toBe("ME2 liveness");
   expect(storyOf(system.protocol, system.nodes, path)).toEqual({
     steps: [
       {

@@ -13,7 +13,9 @@ export function answerTogether({ spec }: CheckRequest, answers: readonly CheckAn
   return {
     ...earliest,
     ...countedTogether(answers),
-    reached: earliest.checked.flatMap(({ name }) => (answers.some(({ reached }) => reached.includes(name)) ? name : [])),
+    reached: earliest.checked.flatMap(({ name }) =>
+      answers.some(({ reached }) => reached.includes(name)) ? name : [],
+    ),
     ended: answers.find(({ ended }) => ended !== null)?.ended ?? null,
     coverage: reports.length === 0 ? null : coverageTogether(systemFor(spec).protocol, reports),
   };

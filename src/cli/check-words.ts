@@ -1,4 +1,5 @@
 /** The words of `coterie check`, and the search that they spell. */
+import { availableParallelism } from "node:os";
 import type { TimerMode } from "../check/model.ts";
 import { type SystemSpec, systemFor } from "../check/suite.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
@@ -9,9 +10,16 @@ import { idsOf, requireFamilyWords, requireKnown } from "./sim-words.ts";
 
 const DEFAULT_NODES = 3;
 const DEFAULT_SEED = 1;
+const DEFAULT_RUNS = 10_000;
+const DEFAULT_STEPS = 500;
+/** Each thread remembers for itself what handlers do, so memory grows with their number. */
+const MAX_DEFAULT_WORKERS = 8;
 
 export const strategies = ["bfs", "dfs", "random", "pct", "swarm"] as const;
 export type StrategyName = (typeof strategies)[number];
+
+export const isRandom = (strategy: StrategyName): strategy is Exclude<StrategyName, "bfs" | "dfs"> =>
+  strategy !== "bfs" && strategy !== "dfs";
 
 export interface CheckWords {
   readonly nodes?: number;
@@ -39,6 +47,7 @@ export interface CheckWords {
   readonly seed?: number;
   readonly runs?: number;
   readonly steps?: number;
+  readonly workers?: number;
   readonly fewestFaults?: true;
   readonly coverage?: true;
   readonly maxStates?: number;
@@ -54,8 +63,11 @@ export interface CheckRequest {
   readonly spec: SystemSpec;
   readonly strategy: StrategyName;
   readonly seed: number;
-  readonly runs?: number;
-  readonly steps?: number;
+  /** For random strategies, as are the next two. */
+  readonly runs: number;
+  readonly steps: number;
+  /** How many threads share out the runs. */
+  readonly workers: number;
   readonly fewestFaults: boolean;
   readonly coverage: boolean;
   /** Null: no bound of its own. */
@@ -84,9 +96,15 @@ export function requestFrom(protocol: string, words: CheckWords): CheckRequest {
   };
   const spec = { ...system, asked: askedBy(entry.family, words, system) };
   systemFor(spec); // Which refuses what makes no sense, here rather than on a thread.
-  const { strategy = "bfs", seed = DEFAULT_SEED, maxMemory, fewestFaults = false, coverage = false } = words;
+  const { strategy = "bfs", seed = DEFAULT_SEED, runs = DEFAULT_RUNS, steps = DEFAULT_STEPS } = words;
+  const { workers = workersFor(strategy, runs), maxMemory, fewestFaults = false, coverage = false } = words;
   const maxMemoryBytes = maxMemory === undefined ? null : maxMemory * 2 ** 20;
-  return { spec, strategy, seed, ...given(words, ["runs", "steps"]), fewestFaults, coverage, maxMemoryBytes };
+  return { spec, strategy, seed, runs, steps, workers, fewestFaults, coverage, maxMemoryBytes };
+}
+
+/** How many threads there are if nobody says. */
+function workersFor(strategy: StrategyName, runs: number): number {
+  return isRandom(strategy) ? Math.min(availableParallelism(), MAX_DEFAULT_WORKERS, runs) : 1;
 }
 
 /** Who is asked if nobody says: where starting is work enough nobody, or else whom the family asks. */
@@ -134,14 +152,18 @@ function given<T extends object, K extends keyof T>(
 /** Words that would go unheard are refused. */
 function requireStrategyWords(words: CheckWords): void {
   const { strategy = "bfs", fewestFaults } = words;
-  const isRandom = strategy !== "bfs" && strategy !== "dfs";
-  const strayed = (["seed", "runs", "steps"] as const).find((word) => words[word] !== undefined && !isRandom);
+  const strayed = (["seed", "runs", "steps"] as const).find((word) => words[word] !== undefined && !isRandom(strategy));
   if (strayed !== undefined)
     throw new UsageError(
       "bad-argument",
       `expected --${strayed} to come with --strategy random, pct or swarm: ${strategy} looks at every run, whatever the seed`,
     );
-  const bound = (["maxStates", "maxDepth"] as const).find((word) => words[word] !== undefined && isRandom);
+  if (words.workers !== undefined && !isRandom(strategy))
+    throw new UsageError(
+      "bad-argument",
+      `expected --workers to come with --strategy random, pct or swarm: ${strategy} has to know of each state whether it was seen, which one thread keeps`,
+    );
+  const bound = (["maxStates", "maxDepth"] as const).find((word) => words[word] !== undefined && isRandom(strategy));
   if (bound !== undefined)
     throw new UsageError(
       "bad-argument",

@@ -11,15 +11,18 @@ import type { TraceHeader } from "../trace/header.ts";
 import { drawSvg } from "../trace/picture/svg.ts";
 import { wholeNumber } from "./arguments.ts";
 import { type CheckOutcome, checkText, progressText, whyUnknown } from "./check-report.ts";
-import type { CheckAnswer, CheckProgress } from "./check-thread.ts";
+import type { CheckAnswer, CheckProgress, CheckTask } from "./check-search.ts";
+import { answerTogether, progressTogether } from "./check-together.ts";
 import { type CheckRequest, type CheckWords, requestFrom, strategies } from "./check-words.ts";
-import { workApart } from "./interruptible.ts";
+import { workTogether } from "./interruptible.ts";
 import { progressLine } from "./progress.ts";
+import { sharedRuns } from "./shared-runs.ts";
 import { jsonObject, nodeList, nodesOrAll } from "./sim-words.ts";
 import { paintFor } from "./terminal.ts";
 
 const MAX_NODES = 64;
 const MANY = 1_000_000_000;
+const MAX_WORKERS = 64;
 const LOG_EVERY_MS = 5_000;
 
 interface CheckOptions extends CheckWords {
@@ -95,6 +98,11 @@ function addSearch(command: Command): Command {
     .option("--seed <n>", "random strategies: equal seeds give equal runs (default: 1)", whole("--seed"))
     .option("--runs <k>", "random strategies: how many runs (default: 10,000)", whole("--runs", 1))
     .option("--steps <k>", "random strategies: how many moves per run at most (default: 500)", whole("--steps", 1))
+    .option(
+      "--workers <n>",
+      "random strategies: how many threads share out the runs (default: the number of cores, at most 8)",
+      wholeNumber("--workers", 1, MAX_WORKERS),
+    )
     .option("--max-states <n>", "stop after so many states", whole("--max-states", 1))
     .option("--max-depth <n>", "look at runs of so many moves at most", whole("--max-depth", 1))
     .option("--max-in-flight <n>", "leave out runs with more messages on their way", whole("--max-in-flight"))
@@ -116,6 +124,13 @@ Example:
   $ coterie check bully --nodes 3 --timers synchronous     holds
   $ coterie check ricart-agrawala --nodes 3 --crashes 1    violated: who waits for the crashed one
   $ coterie check paxos --strategy pct --runs 100000 --losses 3
+
+bfs and dfs search on one thread besides the terminal's: every state has to be compared with all others. random, pct and
+swarm share their runs out among threads; what they find is the same however many --workers there are.
+
+Where ballots, clocks or messages grow for ever, or are too many, bfs and dfs do not come to an end by themselves. Bound
+them with --max-depth, --max-in-flight or --max-timeouts, stop them with --max-states or --max-memory, give fewer nodes and
+faults, or try --strategy pct, which looks at some runs and is soon done.
 
 Ctrl-C ends the search with what it has; a second one ends it at once.
 
@@ -144,11 +159,12 @@ async function searched(request: CheckRequest): Promise<CheckOutcome> {
   const seconds = (): number => (performance.now() - began) / 1_000;
   const line = progressLine(process.stderr, LOG_EVERY_MS);
   const thread = new URL("./check-thread.js", import.meta.url);
+  const task: CheckTask = { request, shared: sharedRuns() };
+  const show = (parts: readonly CheckProgress[]): void =>
+    line.show(() => progressText(progressTogether(parts), seconds()));
   try {
-    const { answer } = await workApart<CheckRequest, CheckProgress, CheckAnswer>(thread, request, (progress) =>
-      line.show(() => progressText(progress, seconds())),
-    );
-    return { request, answer, seconds: seconds() };
+    const { answer } = await workTogether<CheckTask, CheckProgress, CheckAnswer>(thread, task, request.workers, show);
+    return { request, answer: answerTogether(request, answer), seconds: seconds() };
   } finally {
     line.clear();
   }

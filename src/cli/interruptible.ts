@@ -1,5 +1,5 @@
 /**
- * Long work on a thread of its own, so that this one can show how far it has come and hear Ctrl-C. The first Ctrl-C asks
+ * Long work on threads of its own, so that this one can show how far it has come and hear Ctrl-C. The first Ctrl-C asks
  * the work to end with what it has; a second one ends the process at once.
  */
 import { Worker } from "node:worker_threads";
@@ -23,12 +23,31 @@ export interface Finished<Answer> {
   readonly isStopped: boolean;
 }
 
-/** @param file the compiled module that calls `workInThread`. @throws what the work throws */
+/** Work on one thread. @param file the compiled module that calls `workInThread`. @throws what the work throws */
 export async function workApart<Request, Progress, Answer>(
   file: URL,
   request: Request,
   onProgress: (progress: Progress) => void,
 ): Promise<Finished<Answer>> {
+  const { answer, isStopped } = await workTogether<Request, Progress, Answer>(file, request, 1, ([progress]) =>
+    onProgress(progress as Progress),
+  );
+  return { answer: answer[0] as Answer, isStopped };
+}
+
+/**
+ * Work that several threads share out among them. All are given the same request, and each has an answer.
+ *
+ * @param file the compiled module that calls `workInThread`.
+ * @param onProgress is told how far each thread is that has said so.
+ * @throws what the work throws on any of them, or an EnvironmentError if one of them ends without an answer
+ */
+export async function workTogether<Request, Progress, Answer>(
+  file: URL,
+  request: Request,
+  threads: number,
+  onProgress: (progress: readonly Progress[]) => void,
+): Promise<Finished<readonly Answer[]>> {
   const stop = new SharedArrayBuffer(4);
   let isStopped = false;
   const interrupt = (): void => {
@@ -37,12 +56,17 @@ export async function workApart<Request, Progress, Answer>(
     Atomics.store(new Int32Array(stop), 0, 1);
   };
   for (const signal of SIGNALS) process.on(signal, interrupt);
-  const worker = new Worker(file, { workerData: { request, stop } satisfies ThreadData<Request> });
+  const workerData: ThreadData<Request> = { request, stop };
+  const workers = Array.from({ length: threads }, () => new Worker(file, { workerData }));
+  const latest = new Map<Worker, Progress>();
+  const answers = workers.map((worker) =>
+    answerOf<Progress, Answer>(worker, (progress) => onProgress([...latest.set(worker, progress).values()])),
+  );
   try {
-    return { answer: await answerOf<Progress, Answer>(worker, onProgress), isStopped };
+    return { answer: await Promise.all(answers), isStopped };
   } finally {
     for (const signal of SIGNALS) process.off(signal, interrupt);
-    await worker.terminate();
+    await Promise.all(workers.map((worker) => worker.terminate()));
   }
 }
 

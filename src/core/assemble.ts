@@ -135,7 +135,7 @@ export function assemble<P extends Parts>(
           part(of).replay[body.type]?.(states[of], body),
     ),
     shapes: { message: shapes("message"), command: shapes("command"), record: shapes("record") },
-    properties: names.flatMap((of) => part(of).properties.map((property) => lift(of, property))),
+    properties: names.flatMap((of) => part(of).properties.map((property) => lift(of, of === options.face, property))),
     view: (states: Any, self: NodeId) => face.view(states[options.face], self),
   } as unknown as Protocol<Assembly<P>>;
 }
@@ -160,11 +160,12 @@ function partContext(of: string, ctx: Context<Any>, given: Given[], wires: Any):
   };
 }
 
-/** A part's property, seen from the whole. */
-function lift(of: string, property: Property<Any>): Property<Any> {
+/** A part's property, seen from the whole; those of the face keep their names. */
+function lift(of: string, isFace: boolean, property: Property<Any>): Property<Any> {
   const inside = ({ alive, state }: Any): Any => ({ alive, state: (node: NodeId) => state(node)[of] });
   const seen = (says: Any) => (world: Any, node: NodeId) => says(inside(world), node);
-  const lifted = { ...property, name: `${of}: ${property.name}`, holds: seen(property.holds) } as Any;
+  const name = isFace ? property.name : `${of}: ${property.name}`;
+  const lifted = { ...property, name, holds: seen(property.holds) } as Any;
   if (property.when === "leadsTo") return { ...lifted, given: seen(property.given) };
   return { ...lifted, restless: property.restless?.map((timer) => `${of}.${timer}`) ?? [] };
 }

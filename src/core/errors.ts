@@ -29,8 +29,3 @@ function display(value: unknown): string {
   if (text === undefined) return typeof value;
   return text.length > 80 ? `${text.slice(0, 77)}…` : text;
 }
-
-/** Throws an `InvariantViolation` unless `condition` holds. */
-export function invariant(condition: boolean, message: string): asserts condition {
-  if (!condition) throw new InvariantViolation("invariant", message);
-}

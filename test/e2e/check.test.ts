@@ -50,7 +50,7 @@ describe("what the checker says of the protocols", () => {
 
   test("Ricart–Agrawala with a crash: somebody waits for the one that crashed, and the trace shows who", async () => {
     const { code, verdict, property, trace } = await check("ricart-agrawala --nodes 3 --crashes 1");
-    expect({ code, verdict, property }).toEqual({ code: 1, verdict: "violated", property: "mutex: ME2 liveness" });
+    expect({ code, verdict, property }).toEqual({ code: 1, verdict: "violated", property: "ME2 liveness" });
     const crashed = trace?.find(({ kind }) => kind === "crash")?.node;
     const waiting = trace?.findLast((entry) => entry.kind === "view" && entry.view.role === "wanted") as
       | (TraceEntry & { state: { mutex: { section: { awaited: number[] } } } })

@@ -56,8 +56,8 @@ describe("coterie sim PROTOCOL", () => {
   test("a violated property: exit code 1, and which", async () => {
     const { code, value, stderr } = await json("ricart-agrawala", "--nodes", "3", "--crash", "2", "--request", "0");
     expect(code).toBe(1);
-    expect(value.properties).toContainEqual({ name: "mutex: ME2 liveness", verdict: "violated" });
-    expect(stderr).toBe("coterie: violated: mutex: ME2 liveness, mutex: ME2 no starvation\n");
+    expect(value.properties).toContainEqual({ name: "ME2 liveness", verdict: "violated" });
+    expect(stderr).toBe("coterie: violated: ME2 liveness, ME2 no starvation\n");
   });
 
   test("several runs: a summary, and the command that shows one of the failures", async () => {

@@ -76,7 +76,7 @@ const ricartAgrawala: readonly SeededBug[] = [
     replace: `section.time < request.time`,
     by: "bfs",
     setting: "one entry each",
-    property: "mutex: ME3 ordering",
+    property: "ME3 ordering",
   },
   {
     name: "ties-neither-way",
@@ -85,7 +85,7 @@ const ricartAgrawala: readonly SeededBug[] = [
     replace: `section.time <= request.time`,
     by: "bfs",
     setting: "one entry each",
-    property: "mutex: ME2 liveness",
+    property: "ME2 liveness",
   },
   {
     name: "inside-answers",
@@ -94,7 +94,7 @@ const ricartAgrawala: readonly SeededBug[] = [
     replace: `section.is === "wanted" && precedes({ time: section.time, node: self }, request);`,
     by: "pct",
     setting: "one entry each",
-    property: "mutex: ME1 safety",
+    property: "ME1 safety",
   },
   {
     name: "deferred-not-forgotten",
@@ -103,7 +103,7 @@ const ricartAgrawala: readonly SeededBug[] = [
     replace: ``,
     by: "random",
     setting: "three entries each",
-    property: "mutex: ME3 ordering",
+    property: "ME3 ordering",
   },
   {
     name: "clock-ignores-requests",
@@ -112,7 +112,7 @@ const ricartAgrawala: readonly SeededBug[] = [
     replace: `request(state, from, { time }, ctx) {\n        state.clock = tick(state.clock);`,
     by: "simulator",
     setting: "two entries each",
-    property: "mutex: ME3 ordering",
+    property: "ME3 ordering",
   },
   {
     name: "one-reply-short",
@@ -121,7 +121,7 @@ const ricartAgrawala: readonly SeededBug[] = [
     replace: `section.awaited.length > 1`,
     by: "simulator",
     setting: "two entries each",
-    property: "mutex: ME3 ordering",
+    property: "ME3 ordering",
   },
   {
     name: "answers-one",
@@ -130,7 +130,7 @@ const ricartAgrawala: readonly SeededBug[] = [
     replace: `for (const waiting of state.deferred.slice(0, 1)) ctx`,
     by: "simulator",
     setting: "two entries each",
-    property: "mutex: ME2 liveness",
+    property: "ME2 liveness",
   },
   {
     name: "last-come-first",
@@ -139,7 +139,7 @@ const ricartAgrawala: readonly SeededBug[] = [
     replace: `precedes(request, { time: section.time, node: self })`,
     by: "bfs",
     setting: "one entry each",
-    property: "mutex: ME3 ordering",
+    property: "ME3 ordering",
   },
 ].map((bug) => inFile(bug as Change, "ricart-agrawala", RA));
 
@@ -169,7 +169,7 @@ const causal: readonly SeededBug[] = [
     replace: `number(state, message) < deliveredOf(state, message.from) ||`,
     by: "simulator",
     setting: "links that duplicate",
-    property: "multicast: agreement",
+    property: "agreement",
   },
   {
     name: "queue-not-searched-again",
@@ -178,7 +178,7 @@ const causal: readonly SeededBug[] = [
     replace: `next = undefined; // What`,
     by: "bfs",
     setting: "one message each",
-    property: "multicast: agreement",
+    property: "agreement",
   },
   {
     name: "stays-in-queue",
@@ -187,7 +187,7 @@ const causal: readonly SeededBug[] = [
     replace: ``,
     by: "simulator",
     setting: "two messages each",
-    property: "multicast: agreement",
+    property: "agreement",
   },
 ].map((bug) => inFile(bug as Change, "causal", CAUSAL));
 

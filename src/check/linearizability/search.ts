@@ -13,7 +13,7 @@
  * - What is needed first is tried first (`rank`), as far as the model can foresee that: a guess that proves right saves
  *   the search.
  */
-import { invariant } from "../../core/errors.ts";
+import { InvariantViolation } from "../../core/errors.ts";
 import { configurations } from "./configurations.ts";
 import type { Entries } from "./entries.ts";
 import { placement, type Way } from "./placement.ts";
@@ -78,7 +78,8 @@ export function search(entries: Entries, transitions: Transitions): Search {
 
   function fits(observer: number): boolean {
     const target = transitions.step(at.state, classOf[observer] as number);
-    invariant(target === at.state || target < 0, "an operation that `observes` has changed the state");
+    if (target !== at.state && target >= 0)
+      throw new InvariantViolation("changes-state", "an operation that `observes` has changed the state");
     return target >= 0;
   }
 

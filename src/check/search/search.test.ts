@@ -35,7 +35,7 @@ const bereft: ModelOptions<UsedMutex<RicartAgrawala>> = {
   asks: () => [use],
   crashes: 1,
 };
-const noStarvation = bereft.protocol.properties.filter(({ name }) => name === "mutex: ME2 no starvation");
+const noStarvation = bereft.protocol.properties.filter(({ name }) => name === "ME2 no starvation");
 
 /** Each node draws a number, says it and adds what it hears, which may get lost or come twice. */
 type Adding = { state: { sum: number }; message: { type: "told"; number: number }; command: { type: "draw" } };
@@ -101,7 +101,7 @@ describe.each(strategies)("random search: %s", (strategy) => {
 
   it("sees that a run rests with a promise open", () => {
     const { verdict, property, loop, path } = walk({ ...bereft, strategy, seed: 1, properties: noStarvation });
-    expect([verdict, property?.name, loop]).toEqual(["violated", "mutex: ME2 no starvation", path.length]);
+    expect([verdict, property?.name, loop]).toEqual(["violated", "ME2 no starvation", path.length]);
     expect(path.map(({ move }) => move.kind)).toContain("crash");
     expect(walk({ ...bereft, crashes: 0, strategy, seed: 1, runs: 300, properties: noStarvation }).verdict).toBe(
       "unknown",
@@ -180,7 +180,7 @@ describe("depth-first search", () => {
 
   it("sees that a run rests with a promise open", () => {
     const { property, loop, path } = exploreDepthFirst({ ...bereft, properties: noStarvation });
-    expect([property?.name, loop]).toEqual(["mutex: ME2 no starvation", path.length]);
+    expect([property?.name, loop]).toEqual(["ME2 no starvation", path.length]);
   });
 
   it("a bound that is hit makes the verdict unknown, never a pass", () => {

@@ -188,7 +188,7 @@ describe("causal multicast: every run", () => {
 
   it("with one lost message agreement is violated", () => {
     const { property, path } = exploring(causal(), 2, 1, { losses: 1 });
-    expect(property?.name).toBe("multicast: agreement");
+    expect(property?.name).toBe("agreement");
     expect(path.map(({ move }) => `${move.node} ${move.kind}`)).toEqual(["0 command", "1 lose"]);
   });
 });

@@ -59,7 +59,7 @@ describe("central server: what it promises", () => {
 
   it("a crash of the server, or of whoever is inside, stops everybody: ME2", () => {
     const { verdict, property } = exploreUses(centralServer(), 3, 1, { crashes: 1 });
-    expect([verdict, property?.name]).toEqual(["violated", "mutex: ME2 liveness"]);
+    expect([verdict, property?.name]).toEqual(["violated", "ME2 liveness"]);
   });
 
   it("a request, grant or release that arrives twice changes nothing", () => {

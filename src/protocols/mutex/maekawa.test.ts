@@ -11,7 +11,7 @@ describe("maekawa: the worked example of the catalogue", () => {
     sim.run();
     expect(moments("entered")).toEqual([]);
     expect(sim.world.alive.map((node) => sim.world.state(node).mutex.votes)).toEqual([[1], [2], [3]]);
-    expect(sim.violations.map(({ property }) => property)).toEqual(["mutex: ME2 liveness"]);
+    expect(sim.violations.map(({ property }) => property)).toEqual(["ME2 liveness"]);
     await expect(story()).toMatchFileSnapshot("stories/maekawa-deadlock.txt");
   });
 });
@@ -48,7 +48,7 @@ describe("maekawa: what it promises", () => {
           sim.command(node, use(1));
         }
         sim.run();
-        expect(sim.violations.filter(({ property }) => property === "mutex: ME1 safety")).toEqual([]);
+        expect(sim.violations.filter(({ property }) => property === "ME1 safety")).toEqual([]);
       }),
       { numRuns: 100 },
     );
@@ -56,7 +56,7 @@ describe("maekawa: what it promises", () => {
 
   it("explored: ME2 is violated; the shortest run has three requests and three votes, and nobody enters", () => {
     const { verdict, property, path } = exploreUses(maekawa(), 3, 1);
-    expect([verdict, property?.name]).toEqual(["violated", "mutex: ME2 liveness"]);
+    expect([verdict, property?.name]).toEqual(["violated", "ME2 liveness"]);
     expect(path.map(({ move }) => move.kind).sort()).toEqual([
       ...Array(3).fill("command"),
       ...Array(3).fill("receive"),
@@ -76,7 +76,7 @@ describe("maekawa: what it promises", () => {
 
   it("explored: as a lecture has it, two nodes are inside", () => {
     const { verdict, property, path } = exploreUses(maekawaAsLectured(), 3, 1);
-    expect([verdict, property?.name]).toEqual(["violated", "mutex: ME1 safety"]);
+    expect([verdict, property?.name]).toEqual(["violated", "ME1 safety"]);
     const sections = path.at(-1)?.states.map((state) => state?.mutex.section);
     expect(sections?.filter((section) => section === "held")).toHaveLength(2);
   });

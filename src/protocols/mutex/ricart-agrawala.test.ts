@@ -172,7 +172,7 @@ function exploring(nodes: number, entries: number, more: Partial<ExploreOptions<
 }
 
 const about = (name: string): { properties: Property<Used>[] } => ({
-  properties: usedMutex(ricartAgrawala).properties.filter((property) => property.name === `mutex: ${name}`),
+  properties: usedMutex(ricartAgrawala).properties.filter((property) => property.name === name),
 });
 
 /** A counterexample in words, a move each. */
@@ -199,13 +199,13 @@ describe("ricart-agrawala: every run", () => {
 
   it("with one crash ME2 is violated: the end shows who waits for whom", () => {
     const { verdict, property, path } = exploring(3, 1, { crashes: 1 });
-    expect([verdict, property?.name]).toEqual(["violated", "mutex: ME2 liveness"]);
+    expect([verdict, property?.name]).toEqual(["violated", "ME2 liveness"]);
     expect(deeds(path)).toEqual(["0 command", "1 receive request from 0", "0 receive reply from 1", "2 crash"]);
     expect(sections(path)).toEqual([{ is: "wanted", time: 1, awaited: [2] }, { is: "released" }, null]);
   });
 
   it("and whoever waits for it starves: nothing is bound to happen any more", () => {
-    const property = "mutex: ME2 no starvation";
+    const property = "ME2 no starvation";
     const found = explore(systemFor({ protocol: "ricart-agrawala", nodes: [0, 1], crashes: 1, property }));
     expect([found.verdict, found.property?.name, found.loop]).toEqual(["violated", property, 2]);
     const path = found.path as Exploration<Used>["path"];
@@ -275,7 +275,7 @@ describe("ricart-agrawala that keeps permissions (Roucairol & Carvalho)", () => 
 
   it("explored: without asking again, two nodes are inside", () => {
     const { verdict, property, path } = exploreUses(ricartAgrawala({ ...keeping, asksAgain: false }), 3, [2, 1, 1]);
-    expect([verdict, property?.name]).toEqual(["violated", "mutex: ME1 safety"]);
+    expect([verdict, property?.name]).toEqual(["violated", "ME1 safety"]);
     const sections = path.at(-1)?.states.map((state) => state?.mutex.section.is);
     expect(sections?.filter((section) => section === "held")).toHaveLength(2);
   });
@@ -283,6 +283,6 @@ describe("ricart-agrawala that keeps permissions (Roucairol & Carvalho)", () => 
   it("explored: ME3 is given up: who keeps permissions enters before an earlier request", () => {
     const withOrder = { ...ricartAgrawala(keeping), properties: ricartAgrawala().properties };
     const { verdict, property } = exploreUses(withOrder, 3, [2, 1, 1]);
-    expect([verdict, property?.name]).toEqual(["violated", "mutex: ME3 ordering"]);
+    expect([verdict, property?.name]).toEqual(["violated", "ME3 ordering"]);
   });
 });

@@ -90,7 +90,7 @@ describe("token ring: what it promises", () => {
 
   it("explored: a crash takes the token with it, and whoever waits does so for ever: ME2", () => {
     const { verdict, property } = exploreUses(tokenRing(), 3, 1, { begin: "together", crashes: 1 });
-    expect([verdict, property?.name]).toEqual(["violated", "mutex: ME2 liveness"]);
+    expect([verdict, property?.name]).toEqual(["violated", "ME2 liveness"]);
   });
 
   it("refuses a ring that is not all the nodes, and a holder in no hurry at all", () => {

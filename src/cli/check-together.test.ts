@@ -1,0 +1,99 @@
+import { describe, expect, it } from "vitest";
+import { type CheckAnswer, type CheckProgress, type CheckTask, answerTo } from "./check-search.ts";
+import { answerTogether, progressTogether } from "./check-together.ts";
+import { type CheckWords, requestFrom } from "./check-words.ts";
+import { noteViolated, sharedNumbers, sharedRuns } from "./shared-runs.ts";
+
+const forgetful = { propose: [0, 1], crashes: 1, recoveries: 1, journal: "lost" } as const;
+const lossy = { strategy: "pct", seed: 1, ...forgetful } as const;
+const sound = { strategy: "swarm", runs: 60, steps: 40, coverage: true, ...forgetful, journal: "kept" } as const;
+
+const taskOf = (words: CheckWords): CheckTask => ({ request: requestFrom("paxos", words), shared: sharedRuns() });
+
+/** Searches that share the runs: each begins while another is at it, after as many of its runs as `begin` says. */
+function answerOf(words: CheckWords, begin: readonly number[]): { answer: CheckAnswer; parts: readonly CheckAnswer[] } {
+  const task = taskOf(words);
+  const parts: CheckAnswer[] = [];
+  const work = (worker: number): void => {
+    const answer = answerTo(task, ({ phase, runs }) => {
+      if (phase === "searching" && runs === begin[worker]) work(worker + 1);
+      return true;
+    });
+    parts.push(answer);
+  };
+  work(0);
+  return { answer: answerTogether(task.request, parts), parts };
+}
+
+const gist = ({ verdict, property, violatingRun, shrunkFrom, loop, story, trace, reached }: CheckAnswer) => ({
+  ...{ verdict, property, violatingRun, shrunkFrom, loop, story, trace, reached },
+});
+
+describe("threads that share the runs of a random search", () => {
+  it("come to the same violation as one thread does", () => {
+    const { answer: alone } = answerOf(lossy, []);
+    const { answer, parts } = answerOf(lossy, [7, 20]);
+    expect(alone).toMatchObject({ verdict: "violated", property: { name: "agreement" } });
+    expect(alone.violatingRun).toBeGreaterThan(30);
+    expect(parts.map(({ runs }) => runs)).toContain(7);
+    expect(gist(answer)).toEqual(gist(alone));
+    expect(answer.runs).toBe(alone.runs);
+  });
+
+  it("find nothing where one finds nothing, and have done as much", () => {
+    const { answer: alone } = answerOf(sound, []);
+    const { answer, parts } = answerOf(sound, [10, 20]);
+    expect(parts.map(({ runs }) => runs)).toEqual([30, 20, 10]);
+    expect(alone).toMatchObject({ verdict: "unknown", property: null, violatingRun: null, runs: 60 });
+    expect(gist(answer)).toEqual(gist(alone));
+    const { runs, states, transitions, depth } = alone;
+    expect(answer).toMatchObject({ runs, states, transitions, depth });
+    const what = ({ coverage }: CheckAnswer) =>
+      coverage?.handlers.map(({ handler, endings }) => [handler, endings.map((ending) => ending.what).sort()]);
+    expect(what(answer)).toEqual(what(alone));
+    expect(answer.coverage?.never).toEqual(alone.coverage?.never);
+  });
+
+  it("answer with the violation of the earliest run, whichever was found first, and leave the other as it is", () => {
+    const { answer: alone } = answerOf(lossy, []);
+    const task = taskOf(lossy);
+    const phases = new Set<string>();
+    const note = ({ phase }: CheckProgress): boolean => phases.add(phase).size > 0;
+    // Another thread is at the run that is violated first, and has taken all before.
+    const numbers = sharedNumbers(task.shared, task.request.runs)[Symbol.iterator]();
+    const earliest = alone.violatingRun ?? -1;
+    for (let number = -1; number < earliest; ) number = numbers.next().value;
+    const early = answerTo(task, note);
+    expect(early).toMatchObject({ verdict: "violated" });
+    expect(early.violatingRun).toBeGreaterThan(earliest);
+    expect(phases).toContain("shrinking");
+    expect(numbers.next().done).toBe(true);
+    expect(gist(answerTogether(task.request, [early, alone]))).toEqual(gist(alone));
+  });
+
+  it("do not shrink what an earlier run makes needless", () => {
+    const task = taskOf(lossy);
+    noteViolated(task.shared, 0);
+    const phases = new Set<string>();
+    const inVain = answerTo(task, ({ phase }) => phases.add(phase).size > 0);
+    expect(inVain.verdict).toBe("violated");
+    expect([...phases]).toEqual(["searching"]);
+  });
+
+  it("say together how far they are", () => {
+    const part = { phase: "searching", runs: 2, states: 10, transitions: 8, depth: 3, memoryBytes: 500 } as const;
+    const deeper = { ...part, depth: 6, memoryBytes: 400 };
+    const counts = { runs: 4, states: 20, transitions: 16, depth: 6, memoryBytes: 500 };
+    expect(progressTogether([part, deeper])).toEqual({ phase: "searching", ...counts });
+    expect(progressTogether([part, { ...deeper, phase: "shrinking" }])).toMatchObject({ phase: "shrinking" });
+    expect(progressTogether([{ ...part, runs: null }]).runs).toBeNull();
+  });
+
+  it("stop together", () => {
+    const task = taskOf(sound);
+    const stopped = answerTo(task, ({ runs }: CheckProgress) => (runs ?? 0) < 5);
+    const other = answerTo(task, () => true);
+    expect([stopped.runs, other.runs]).toEqual([5, 0]);
+    expect(answerTogether(task.request, [other, stopped])).toMatchObject({ ended: "stopped", runs: 5 });
+  });
+});
