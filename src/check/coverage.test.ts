@@ -3,7 +3,7 @@ import { bully } from "../protocols/election/bully.ts";
 import { changRoberts } from "../protocols/election/chang-roberts.ts";
 import { usedMutex } from "../protocols/mutex/parts/user.ts";
 import { ricartAgrawala } from "../protocols/mutex/ricart-agrawala.ts";
-import { coverage } from "./coverage.ts";
+import { coverage, coverageTogether } from "./coverage.ts";
 import { explore } from "./explore.ts";
 
 const ring = { nodes: [0, 1, 2], network: "fifo", timers: "free", begin: "idle" } as const;
@@ -52,6 +52,26 @@ describe("coverage", () => {
     expect(handlers.map(({ handler }) => handler)).toContain("receive mutex.reply");
     expect(handlers.map(({ handler }) => handler)).toContain("command user.use");
     expect(never).toEqual(["timeout user.rest"]); // With one entry each nobody rests between two.
+  });
+
+  it("of several searches is that of all: each counts, and what none reached stays out", () => {
+    const [calls, starts] = [coverage(bully()), coverage(bully())];
+    explore({ ...ring, timers: "synchronous", protocol: calls.protocol, asks: () => [{ type: "call" as const }] });
+    explore({ ...ring, timers: "synchronous", protocol: starts.protocol, begin: "together" });
+    const reports = [calls.report(), starts.report()];
+    const { handlers, never } = coverageTogether(bully(), reports);
+    expect(never).toEqual(reports[0]?.never.filter((handler) => reports[1]?.never.includes(handler)));
+    expect(handlers.map(({ handler }) => handler)).toEqual([
+      "start",
+      "receive election",
+      "receive answer",
+      "receive coordinator",
+      "command call",
+    ]);
+    const runs = reports.map((report) => report.handlers.find(({ handler }) => handler === "receive election")?.runs);
+    expect(handlers[1]?.runs).toBe((runs[0] ?? 0) + (runs[1] ?? 0));
+    expect(handlers[1]?.endings.reduce((sum, ending) => sum + ending.runs, 0)).toBe(handlers[1]?.runs);
+    expect(coverageTogether(bully(), reports.slice(0, 1))).toEqual(reports[0]);
   });
 
   it("changes nothing: the same states, the same verdict", () => {

@@ -32,18 +32,19 @@ describe("systems from common words", () => {
     expect(systemFor({ protocol: "bully", nodes: [0, 1], begin: "idle" }).asks?.(1)).toEqual([{ type: "call" }]);
   });
 
-  it("who starts with work begins together under synchrony, and when it likes without", () => {
+  it("who starts with work begins when it likes where time has no bounds; what has to be started is", () => {
     const begin = (protocol: string, timers: "free" | "synchronous") =>
       systemFor({ protocol, nodes: [0, 1], timers }).begin;
-    expect([begin("bully", "synchronous"), begin("bully", "free")]).toEqual(["together", "down"]);
+    expect([begin("bully", "synchronous"), begin("bully", "free")]).toEqual(["idle", "down"]);
+    expect([begin("token-ring", "synchronous"), begin("heartbeat", "free")]).toEqual(["together", "together"]);
     expect([begin("paxos", "synchronous"), begin("ricart-agrawala", "free")]).toEqual(["idle", "idle"]);
   });
 
   it("an election is told of crashes, unless that is not wanted; a variant that finds out by itself is not", () => {
     const nodes = [0, 1];
-    expect(systemFor({ protocol: "bully", nodes }).notices?.(1)).toEqual({ type: "suspect", node: 1 });
-    expect(systemFor({ protocol: "bully", nodes, notices: false }).notices).toBeUndefined();
-    expect(systemFor({ protocol: "bully", nodes, variant: "monitored" }).notices).toBeUndefined();
+    expect(systemFor({ protocol: "bully", nodes, notices: true }).notices?.(1)).toEqual({ type: "suspect", node: 1 });
+    expect(systemFor({ protocol: "bully", nodes }).notices).toBeUndefined();
+    expect(systemFor({ protocol: "bully", nodes, notices: true, variant: "monitored" }).notices).toBeUndefined();
   });
 
   it.each<[Partial<SystemSpec>, string]>([

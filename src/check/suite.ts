@@ -29,10 +29,10 @@ export interface SystemSpec extends Readonly<Partial<Record<FaultKind, number>>>
   readonly times?: number;
   readonly network?: NetworkKind;
   readonly timers?: TimerMode;
-  /** By default `idle` where starting does nothing; otherwise `together` with synchronous timers, `down` with free ones. */
+  /** By default what has to be started begins `together`, and the rest `idle`; with free timers `down` where starting does something. */
   readonly begin?: "idle" | "down" | "together";
   readonly journal?: "kept" | "lost";
-  /** Whether crashes are noticed by everybody, where the protocol can be told of them. True by default. */
+  /** Whether crashes are noticed by everybody, where the protocol can be told of them. False by default. */
   readonly notices?: boolean;
   /** How many faults of all kinds together. */
   readonly faults?: number;
@@ -52,15 +52,10 @@ export interface SystemSpec extends Readonly<Partial<Record<FaultKind, number>>>
  */
 export function systemFor(spec: SystemSpec): ExploreOptions<Vocabulary> {
   const entry = protocolNamed(spec.protocol);
-  const isVariant = spec.variant !== undefined && spec.variant !== null;
-  const { lab } = isVariant ? variantNamed(spec.protocol, spec.variant) : entry;
-  const protocol = lab(spec.options);
-  const { notice = null, counters = [] } = isVariant ? {} : entry.check;
-  const { network = "fifo", timers = "free" } = spec;
-  const isBusy = spec.nodes.some((node) => startsWork(protocol, node, spec.nodes));
-  // Who keeps bounds on time begins together too; where there are none, a start may come at any time.
-  const { begin = !isBusy ? "idle" : timers === "synchronous" ? "together" : "down" } = spec;
-  const { asked = isBusy && begin !== "idle" ? [] : spec.nodes } = spec;
+  const protocol = protocolOf(spec);
+  const { notice = null, counters = [] } = (spec.variant ?? null) === null ? entry.check : {};
+  const { network = "fifo", timers = "free", begin = beginOf(spec) } = spec;
+  const { asked = isWorkEnough(spec) ? [] : spec.nodes } = spec;
   return {
     protocol,
     nodes: spec.nodes,
@@ -69,12 +64,24 @@ export function systemFor(spec: SystemSpec): ExploreOptions<Vocabulary> {
     begin,
     asks: asksOf(entry.family, asked, spec),
     properties: propertiesOf(protocol, spec.property ?? null),
-    ...(notice === null || spec.notices === false
-      ? {}
-      : { notices: notice as (crashed: NodeId) => CommandOf<Vocabulary> }),
+    ...(notice !== null && spec.notices === true
+      ? { notices: notice as (crashed: NodeId) => CommandOf<Vocabulary> }
+      : {}),
     ...(counters.length === 0 ? {} : { counters }),
     ...given(spec, limits),
   };
+}
+
+/** What has to be started is started first. Of the rest, what works when it starts may do so at any time, unless time has bounds. */
+function beginOf(spec: SystemSpec): "idle" | "down" | "together" {
+  if (protocolNamed(spec.protocol).mustStart) return "together";
+  return spec.timers !== "synchronous" && worksAtStart(spec) ? "down" : "idle";
+}
+
+/** Whether nodes have enough to do as they start, so that nobody is asked for anything unless somebody says so. */
+export function isWorkEnough(spec: SystemSpec): boolean {
+  const { begin = beginOf(spec) } = spec;
+  return begin !== "idle" && !protocolNamed(spec.protocol).mustStart && worksAtStart(spec);
 }
 
 const limits = [
@@ -121,9 +128,16 @@ function propertiesOf(protocol: AnyProtocol, name: string | null): readonly Prop
 }
 
 /** Whether a first start changes or causes anything. */
-function startsWork(protocol: AnyProtocol, self: NodeId, nodes: readonly NodeId[]): boolean {
-  const peers = nodes.filter((node) => node !== self);
-  const first = protocol.init(self, peers);
-  const { state, effects } = step(protocol, { self, peers }, first, { kind: "start" });
-  return effects.length > 0 || !equal(state, first);
+function worksAtStart(spec: SystemSpec): boolean {
+  const protocol = protocolOf(spec);
+  return spec.nodes.some((self) => {
+    const peers = spec.nodes.filter((node) => node !== self);
+    const first = protocol.init(self, peers);
+    const { state, effects } = step(protocol, { self, peers }, first, { kind: "start" });
+    return effects.length > 0 || !equal(state, first);
+  });
+}
+
+function protocolOf({ protocol, variant = null, options }: SystemSpec): AnyProtocol {
+  return (variant === null ? protocolNamed(protocol) : variantNamed(protocol, variant)).lab(options);
 }

@@ -46,12 +46,22 @@ describe("the words of `coterie check`", () => {
     expect(requestFrom("bully", { variant: "monitored" }).spec.variant).toBe("monitored");
   });
 
+  it("threads share out random runs, no more of them than there are runs", () => {
+    expect(requestFrom("bully", {}).workers).toBe(1);
+    expect(requestFrom("bully", { strategy: "pct" }).workers).toBeLessThanOrEqual(8);
+    expect(requestFrom("bully", { strategy: "pct", runs: 1 }).workers).toBe(1);
+    expect(requestFrom("bully", { strategy: "pct", workers: 3 }).workers).toBe(3);
+  });
+
   it("words that would go unheard are refused", () => {
     expect(() => requestFrom("bully", { runs: 3 })).toThrow(
       "expected --runs to come with --strategy random, pct or swarm",
     );
     expect(() => requestFrom("bully", { strategy: "random", maxStates: 3 })).toThrow(
       "expected --max-states to come with",
+    );
+    expect(() => requestFrom("bully", { strategy: "dfs", workers: 2 })).toThrow(
+      "expected --workers to come with --strategy random, pct or swarm: dfs has to know of each state whether it was seen",
     );
     expect(() => requestFrom("bully", { fewestFaults: true, crashes: 1, strategy: "dfs" })).toThrow(
       "bfs with --fewest-faults",

@@ -1,7 +1,7 @@
 /** The words of `coterie check`, and the search that they spell. */
 import { availableParallelism } from "node:os";
 import type { TimerMode } from "../check/model.ts";
-import { type SystemSpec, systemFor } from "../check/suite.ts";
+import { isWorkEnough, type SystemSpec, systemFor } from "../check/suite.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { type Family, protocolNamed, variantNamed } from "../protocols/index.ts";
@@ -110,12 +110,10 @@ function workersFor(strategy: StrategyName, runs: number): number {
 /** Who is asked if nobody says: where starting is work enough nobody, or else whom the family asks. */
 function askedBy(family: Family, words: CheckWords, system: SystemSpec): readonly NodeId[] {
   const { verb } = family;
-  const { nodes, begin } = system;
-  const { begin: _said, ...unsaid } = system;
+  const { nodes } = system;
   const asked = verb === null ? undefined : words[verb];
   if (asked === undefined) {
-    const startsWork = begin !== "idle" && systemFor(unsaid).begin !== "idle";
-    if (startsWork) return [];
+    if (isWorkEnough(system)) return [];
     return family.asked === "all" ? nodes : nodes.slice(0, 1);
   }
   if (asked === "all") return nodes;

@@ -88,7 +88,7 @@ function addFaults(command: Command): Command {
     .option("--duplications <k>", "at most so many arrive twice (default: 0)", whole("--duplications"))
     .addOption(new Option("--journal <fate>", "what a crash leaves of it (default: kept)").choices(["kept", "lost"]))
     .option("--fewest-faults", "try none, then one, then two of these faults, until something breaks")
-    .option("--no-notices", "nobody is told of a crash, where the protocol could be");
+    .option("--notices", "everybody is told of a crash, some time later, where the protocol can be");
 }
 
 function addSearch(command: Command): Command {
@@ -135,9 +135,10 @@ faults, or try --strategy pct, which looks at some runs and is soon done.
 Ctrl-C ends the search with what it has; a second one ends it at once.
 
 With --json: { "protocol", "nodes", "verdict": "holds" | "violated" | "unknown", "property", "claim", "states",
-  "transitions", "depth", "seconds", "strategy", "runs", "why", "loopFrom", "trace": [entry, …] | null }
-"why" says what left something out where the verdict is unknown. "loopFrom" is the index of the entry of "trace" from
-which on it repeats for ever. --fewest-faults adds "faults": { "breaking": k | null, "harmless": k }, --coverage adds
+  "transitions", "depth", "seconds", "strategy", "runs", "run", "why", "loopFrom", "trace": [entry, …] | null }
+"run" says in which of the random runs it was found, "why" what left something out where the verdict is unknown.
+"loopFrom" is the index of the entry of "trace" from which on it repeats for ever. --fewest-faults adds
+"faults": { "breaking": k | null, "harmless": k }, --coverage adds
 "coverage": { "handlers": [{ "handler", "runs", "endings": [{ "what", "runs" }] }], "never": [handler] }.
 Exit codes: 0 holds; 1 violated, or unknown, which is never a pass; 2 wrong arguments.`;
 
@@ -171,7 +172,7 @@ async function searched(request: CheckRequest): Promise<CheckOutcome> {
 }
 
 function machineReadable({ request, answer, seconds }: CheckOutcome): object {
-  const { verdict, property, states, transitions, depth, runs, faults, coverage, trace } = answer;
+  const { verdict, property, states, transitions, depth, runs, violatingRun, faults, coverage, trace } = answer;
   const { spec, strategy } = request;
   return {
     protocol: spec.protocol,
@@ -185,6 +186,7 @@ function machineReadable({ request, answer, seconds }: CheckOutcome): object {
     seconds,
     strategy,
     runs,
+    run: violatingRun === null ? null : violatingRun + 1,
     why: verdict === "unknown" ? whyUnknown(request, answer) : null,
     ...(faults === null ? {} : { faults }),
     ...(coverage === null ? {} : { coverage }),

@@ -36,11 +36,6 @@ describe("work on threads", () => {
     ["ends", "process.exit(3);", "the search ended with code 3"],
     ["fails", "throw new Error('no more');", "no more"],
     ["refuses", "parentPort.postMessage({ error: { name: 'UsageError', code: 'x', message: 'not so' } });", "not so"],
-    [
-      "runs out of memory",
-      "const all = []; for (;;) all.push(new Array(1e6).fill({}));",
-      "the search ran out of memory: give it a bound, such as --max-states",
-    ],
   ])("one of several that %s is an error, and the others are ended", async (_what, code, message) => {
     const file = thread(`if (turn === 1) { ${code} } else setInterval(() => {}, 1_000);`);
     await expect(workTogether(file, turns(), 3, () => {})).rejects.toThrow(message);

@@ -18,6 +18,10 @@ interface Answer {
   readonly states: number;
   readonly why: string | null;
   readonly trace: readonly TraceEntry[] | null;
+  readonly transitions: number;
+  readonly depth: number;
+  readonly run: number | null;
+  readonly coverage?: { readonly never: readonly string[] };
 }
 
 async function check(words: string): Promise<Answer & { code: number | null }> {
@@ -78,6 +82,19 @@ describe("what the checker says of the protocols", () => {
     });
   });
 
+  test.each(["random", "pct", "swarm"])("any number of threads comes to the same answer: %s", async (strategy) => {
+    const late = `bully --nodes 4 --timers synchronous --begin down --strategy ${strategy} --seed 3`;
+    const one = await check(`${late} --workers 1`);
+    expect(one).toMatchObject({ code: 1, verdict: "violated", property: "E1 safety" });
+    const gist = ({ code, verdict, property, run, trace }: typeof one) => ({ code, verdict, property, run, trace });
+    for (const workers of [2, 5]) expect(gist(await check(`${late} --workers ${workers}`))).toEqual(gist(one));
+    const sound = `bully --nodes 4 --timers synchronous --strategy ${strategy} --runs 40 --coverage`;
+    const [alone, shared] = [await check(`${sound} --workers 1`), await check(`${sound} --workers 3`)];
+    const { states, transitions, depth } = alone;
+    expect(shared).toMatchObject({ code: 1, verdict: "unknown", runs: 40, states, transitions, depth });
+    expect(shared.coverage?.never).toEqual(alone.coverage?.never);
+  });
+
   test("the fewest faults that break it", async () => {
     const { stdout } = await coterie("check", "ricart-agrawala", "--crashes", "2", "--fewest-faults");
     expect(stdout).toContain("1 fault breaks it; without any it holds");
@@ -93,8 +110,21 @@ describe("what is not looked at is never a pass", () => {
     expect(await check(`ricart-agrawala ${bound}`)).toMatchObject({ code: 1, verdict: "unknown", why, trace: null });
   });
 
-  test("Ctrl-C gives the answer so far", async () => {
-    const run = new Coterie("check", "bully", "--nodes", "5", "--timers", "synchronous", "--json");
+  test("an unknown answer says what to do next", async () => {
+    const next = async (words: string): Promise<string> =>
+      (await coterie("check", "ricart-agrawala", ...words.split(" "))).stdout.replaceAll(/\s+/g, " ");
+    expect(await next("--max-states 50")).toContain("with fewer nodes or faults it may be looked at as a whole;");
+    expect(await next("--max-depth 3")).toContain(
+      "higher bounds leave less out; --strategy pct looks at some long runs",
+    );
+    expect(await next("--strategy pct --runs 9")).toContain("more --runs or another --seed may find some;");
+  });
+
+  test.each([
+    ["of one thread", []],
+    ["of several", ["--strategy", "swarm", "--runs", "1000000000", "--workers", "3"]],
+  ])("Ctrl-C gives the answer so far: %s", async (_threads, words) => {
+    const run = new Coterie("check", "bully", "--nodes", "5", "--timers", "synchronous", "--json", ...words);
     await until("it tells how far it is", () => run.stderr.includes(" states/s"), run);
     run.signal("SIGINT");
     const { code, stdout, stderr } = await run.finished;
@@ -121,6 +151,7 @@ test("the contract of --json", async () => {
     seconds: expect.any(Number),
     strategy: "bfs",
     runs: null,
+    run: null,
     why: null,
     loopFrom: null,
     trace: null,
@@ -166,13 +197,18 @@ test.each([
   ["check bully --ring 1,2", "expected --ring to be absent: bully does not run on a ring"],
   [
     "check bully --timers fast",
-    "option '--timers <when>' argument 'fast' is invalid. Allowed choices are free, synchronous.",
+    "option '--timers <when>' argument 'fast' is invalid. Allowed choices are free, synchronous, never.",
   ],
   ["check bully --crashes -1", 'expected --crashes to be a whole number from 0 to 1000000000, got "-1"'],
   [
     "check bully --seed 3",
     "expected --seed to come with --strategy random, pct or swarm: bfs looks at every run, whatever the seed",
   ],
+  [
+    "check bully --workers 2",
+    "expected --workers to come with --strategy random, pct or swarm: bfs has to know of each state whether it was seen, which one thread keeps",
+  ],
+  ["check bully --strategy pct --workers 0", 'expected --workers to be a whole number from 1 to 64, got "0"'],
   [
     "check bully --strategy pct --max-states 9",
     "expected --max-states to come with --strategy bfs or dfs: random runs are bounded by --runs and --steps",

@@ -84,6 +84,15 @@ describe.each(strategies)("random search: %s", (strategy) => {
     expect(new Set([canonical(found.path), ...others]).size).toBeGreaterThan(1);
   });
 
+  it("makes the runs that it is given the numbers of, and no other", () => {
+    const { violatingRun } = walk({ ...hasty, strategy, seed: 5 });
+    const found = violatingRun ?? -1;
+    const before = Array.from({ length: found }, (_, number) => number);
+    expect(walk({ ...hasty, strategy, seed: 5, numbers: before })).toMatchObject({ verdict: "unknown", runs: found });
+    const numbers = [...before.toReversed(), found, found + 1];
+    expect(walk({ ...hasty, strategy, seed: 5, numbers })).toMatchObject({ violatingRun, runs: found + 1 });
+  });
+
   it("ends with a run of the model", () => {
     const { path, property } = walk({ ...hasty, strategy, seed: 5 });
     if (property === null) throw new Error("expected a violation");

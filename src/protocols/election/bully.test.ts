@@ -306,7 +306,7 @@ describe("bully: resignation and rank", () => {
 
 /** Every run. Who crashes is noticed by everybody, and by nobody before. */
 const exploring = (nodes: number, words: Partial<SystemSpec>) =>
-  explore(systemFor({ protocol: "bully", nodes: range(0, nodes - 1), timers: "synchronous", ...words }));
+  explore(systemFor({ protocol: "bully", nodes: range(0, nodes - 1), timers: "synchronous", notices: true, ...words }));
 
 describe("bully: every run", () => {
   it("is violated without bounds on time: a node starts as another declares itself, in 7 steps", async () => {
@@ -319,10 +319,10 @@ describe("bully: every run", () => {
 
   // Within bounds on time E1, E2 and E2's termination hold, whoever crashes at whatever moment, the highest included.
   it.each<[number, string, Partial<SystemSpec>, number]>([
-    [3, "start together", {}, 681],
-    [3, "start together, one crashes", { crashes: 1 }, 12_959],
+    [3, "start together", { begin: "together" }, 681],
+    [3, "start together, one crashes", { begin: "together", crashes: 1 }, 12_959],
     [3, "run, the lowest calls, one crashes", { begin: "idle", asked: [0], crashes: 1 }, 2_076],
-    [4, "start together, one inbox each", { network: "inbox" }, 13_765],
+    [4, "start together, one inbox each", { begin: "together", network: "inbox" }, 13_765],
     [4, "run, the lowest calls", { begin: "idle", asked: [0] }, 56_714],
     [
       4,
@@ -336,7 +336,7 @@ describe("bully: every run", () => {
   });
 
   it("is violated within bounds on time when a node comes back as another declares itself, and by nothing less", () => {
-    const { property, path } = exploring(3, { crashes: 1, recoveries: 1 });
+    const { property, path } = exploring(3, { begin: "together", crashes: 1, recoveries: 1 });
     expect(property?.name).toBe("E1 safety");
     expect(path.map(({ move }) => move.kind).filter((kind) => kind === "crash" || kind === "start")).toEqual([
       "start",
