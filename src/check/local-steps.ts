@@ -179,12 +179,19 @@ export class LocalSteps<V extends Vocabulary> {
     const known = this.#starts[local];
     if (known !== undefined) return known;
     const { self, journal, told } = this.locals.valueOf(local);
-    const state = this.#init(self);
-    for (const record of journal)
-      dispatch(this.options.protocol, state, { kind: "replay", record }, noEffects as never);
+    const state = this.replayed(local);
     const outcomes = this.#run({ ...this.#down(self, "new"), status: "up", state, journal, told }, { kind: "start" });
     this.#starts[local] = outcomes;
     return outcomes;
+  }
+
+  /** The state in which a node starts, if it starts with the journal that it has. */
+  replayed(local: number): StateOf<V> {
+    const { self, journal } = this.locals.valueOf(local);
+    const state = this.#init(self);
+    for (const record of journal)
+      dispatch(this.options.protocol, state, { kind: "replay", record }, noEffects as never);
+    return state;
   }
 
   #down(self: NodeId, status: "new" | "crashed"): Local<V> {

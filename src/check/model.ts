@@ -1,67 +1,12 @@
-/** The options of a check, and the transitions of the whole system that follow from them. */
-import type { CommandOf, MessageOf, NodeId, Protocol, StateOf, TimerOf, Vocabulary } from "../core/protocol.ts";
+/** The transitions of the whole system. */
+import type { CommandOf, MessageOf, NodeId, StateOf, TimerOf, Vocabulary } from "../core/protocol.ts";
 import { Budgets, type Counted, faultKinds, requireNatural } from "./budgets.ts";
 import { type CommandSource, LocalSteps, type Outcome, type OwnStep } from "./local-steps.ts";
-import { type Network, type NetworkKind, network } from "./network.ts";
-import { type Rename, Representatives } from "./representative.ts";
+import type { ModelOptions } from "./model-options.ts";
+import { type Network, network } from "./network.ts";
+import { Representatives } from "./representative.ts";
 
-export type TimerMode = "free" | "synchronous" | "never";
-
-export interface ModelOptions<V extends Vocabulary> {
-  readonly protocol: Protocol<V>;
-  readonly nodes: readonly NodeId[];
-  readonly network: NetworkKind;
-  /**
-   * `free`: an armed timer may run out at any time. `synchronous`: only when no message is on its way, which is what
-   * bounds on delay with timers above them amount to. `never`: whoever retries or gives up does so after all this.
-   */
-  readonly timers: TimerMode;
-  /**
-   * `idle`: every node is up and has not run `start`. `down`: every node starts when it likes, and what is sent to it
-   * before is lost. `together`: all run `start` before anything else happens, one after the other in the order of
-   * `nodes`; what is sent to those whose turn has not come waits for them.
-   */
-  readonly begin: "idle" | "down" | "together";
-  /**
-   * What each node is asked by the application: one command after the other, each once and at any time. A crash does
-   * not take back what was asked.
-   */
-  readonly asks?: (node: NodeId) => readonly CommandOf<V>[];
-  /** The commands that the application may give in a state, as often as it likes. None by default. */
-  readonly commands?: (state: StateOf<V>, self: NodeId) => readonly CommandOf<V>[];
-  /** Whether a node in that state takes messages; what it does not take waits. Always by default. */
-  readonly accepts?: (state: StateOf<V>, self: NodeId) => boolean;
-  /**
-   * What every node that is up is told, some time after a node has crashed: a detector that suspects nobody else and
-   * misses nobody. A notice counts as a message on its way. It is withdrawn when the node starts again. Null: nothing.
-   */
-  readonly notices?: (crashed: NodeId) => CommandOf<V> | null;
-  /** How many crashes, recoveries, losses and duplications of messages there may be. None by default. */
-  readonly crashes?: number;
-  readonly recoveries?: number;
-  readonly losses?: number;
-  /** A duplicated message is delivered and stays on its way. */
-  readonly duplications?: number;
-  /** How many of these together. No limit of its own by default. */
-  readonly faults?: number;
-  /** What a crash leaves of a node's journal: all of it by default. */
-  readonly journal?: "kept" | "lost";
-  /** Runs with more messages on their way are cut off: where nothing was violated, the verdict is `unknown`. */
-  readonly maxInFlight?: number;
-  /** Runs with more time-outs are cut off, likewise. */
-  readonly maxTimeouts?: number;
-  /**
-   * Fields that hold numbers which are compared with each other and counted up, and never looked at otherwise, such as
-   * the rounds of ballots. States that differ by a shift of all these fields, wherever they stand in states, journals and
-   * messages, are taken for one: so a duel whose rounds grow for ever comes back to where it was.
-   */
-  readonly counters?: readonly string[];
-  /**
-   * For protocols that do not compare ids: what a state, message or record becomes when nodes change places. States that
-   * differ by a permutation of the nodes are taken for one. What is asked of nodes must not tell them apart either.
-   */
-  readonly symmetry?: Rename<V>;
-}
+export type { ModelOptions, TimerMode } from "./model-options.ts";
 
 /** One transition, in words that a trace can be made of. `duplicate`: the message is received, and stays on its way. */
 export type Move<V extends Vocabulary> = { readonly node: NodeId } & (
@@ -118,7 +63,14 @@ export class Model<V extends Vocabulary> {
     this.#representatives =
       counters.length === 0 && symmetry === null
         ? null
-        : new Representatives({ steps, network: this.network, nodes, counters, symmetry });
+        : new Representatives({
+            steps,
+            network: this.network,
+            nodes,
+            counters,
+            symmetry,
+            mayReturn: this.#budgets.has("recoveries"),
+          });
   }
 
   initial(): Int32Array {

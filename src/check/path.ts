@@ -1,4 +1,5 @@
 /** A way through the state space as a run: the moves, what each led to, and the states in between. */
+import { InvariantViolation } from "../core/errors.ts";
 import type { EventOf, MessageOf, NodeId, StateOf, Vocabulary } from "../core/protocol.ts";
 import type { Outcome } from "./local-steps.ts";
 import type { Model, Move } from "./model.ts";
@@ -39,8 +40,9 @@ export function retrace<V extends Vocabulary>(model: Model<V>, waypoints: readon
       taken = takenOf(model, move(), outcome, arrived);
       return true;
     });
+    if (taken === null) throw new InvariantViolation("lost-path", "a state that was found is not led to by any move");
     at.set(arrived);
-    return taken as unknown as Taken<V>;
+    return taken;
   });
 }
 

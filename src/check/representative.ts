@@ -24,6 +24,8 @@ export interface RepresentativesOptions<V extends Vocabulary> {
   readonly network: Network;
   readonly nodes: readonly NodeId[];
   readonly counters: readonly string[];
+  /** Whether nodes may crash and start again. */
+  readonly mayReturn: boolean;
   readonly symmetry: Rename<V> | null;
 }
 
@@ -75,11 +77,13 @@ export class Representatives<V extends Vocabulary> {
   }
 
   #lowestIn(local: number): number {
-    const { steps, counters } = this.options;
+    const { steps, counters, mayReturn } = this.options;
     const known = this.#lowestOfLocal[local];
     if (known !== undefined) return known;
-    const { state, journal } = steps.locals.valueOf(local);
-    const lowest = lowestCount([state, journal], counters);
+    const { status, state, journal } = steps.locals.valueOf(local);
+    // Whoever starts counts on from its journal: that must not differ between states that are taken for one.
+    const next = status === "new" || mayReturn ? steps.replayed(local) : null;
+    const lowest = lowestCount([state, journal, next], counters);
     this.#lowestOfLocal[local] = lowest;
     return lowest;
   }

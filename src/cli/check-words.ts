@@ -4,7 +4,7 @@ import type { TimerMode } from "../check/model.ts";
 import { isWorkEnough, type SystemSpec, systemFor } from "../check/suite.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
-import { type Family, protocolNamed, variantNamed } from "../protocols/index.ts";
+import { type Family, protocolNamed, type RegistryEntry, variantNamed } from "../protocols/index.ts";
 import type { Nodes } from "../sim/scenario/index.ts";
 import { idsOf, requireFamilyWords, requireKnown } from "./sim-words.ts";
 
@@ -94,12 +94,17 @@ export function requestFrom(protocol: string, words: CheckWords): CheckRequest {
     property: words.property ?? null,
     ...given(words, passedOn),
   };
-  const spec = { ...system, asked: askedBy(entry.family, words, system) };
+  const spec = { ...boundsOf(entry, system), ...system, asked: askedBy(entry.family, words, system) };
   systemFor(spec); // Which refuses what makes no sense, here rather than on a thread.
   const { strategy = "bfs", seed = DEFAULT_SEED, runs = DEFAULT_RUNS, steps = DEFAULT_STEPS } = words;
   const { workers = workersFor(strategy, runs), maxMemory, fewestFaults = false, coverage = false } = words;
   const maxMemoryBytes = maxMemory === undefined ? null : maxMemory * 2 ** 20;
   return { spec, strategy, seed, runs, steps, workers, fewestFaults, coverage, maxMemoryBytes };
+}
+
+/** The bounds that a protocol has if nobody says. */
+function boundsOf({ check }: RegistryEntry, { timers = "free" }: SystemSpec): Pick<SystemSpec, "maxInFlight"> {
+  return check.maxInFlight === undefined || timers !== "free" ? {} : { maxInFlight: check.maxInFlight };
 }
 
 /** How many threads there are if nobody says. */

@@ -13,6 +13,8 @@ const thread = (code: string): URL =>
   );
 const turns = (): Int32Array => new Int32Array(new SharedArrayBuffer(4));
 
+const ascending = (a: number, b: number): number => a - b;
+
 describe("work on threads", () => {
   it("one answer from each, and how far each is", async () => {
     const file = thread(`
@@ -24,8 +26,8 @@ describe("work on threads", () => {
     const { answer, isStopped } = await workTogether<Int32Array, number, number>(file, turns(), 3, (progress) => {
       seen.push(progress);
     });
-    expect([answer.toSorted(), isStopped]).toEqual([[0, 1, 2], false]);
-    expect(seen.at(-1)?.toSorted()).toEqual([10, 11, 12]);
+    expect([answer.toSorted(ascending), isStopped]).toEqual([[0, 1, 2], false]);
+    expect(seen.at(-1)?.toSorted(ascending)).toEqual([10, 11, 12]);
     expect(await workApart<Int32Array, number, number>(file, turns(), () => {})).toEqual({
       answer: 0,
       isStopped: false,

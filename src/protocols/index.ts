@@ -44,6 +44,8 @@ export interface CheckHints {
   readonly notice?: (crashed: NodeId) => Tagged;
   /** Fields that hold numbers which are only compared with each other and counted up, so that states repeat up to a shift. */
   readonly counters?: readonly string[];
+  /** So many messages on their way at most, unless somebody says otherwise: with free timers there is no end to retries. */
+  readonly maxInFlight?: number;
 }
 
 export interface Variant {
@@ -99,7 +101,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     },
   ),
   paxos: entry(consensus, "a majority promises, a majority accepts, and one value is decided", paxos, {
-    check: { counters: ["round"] },
+    check: { counters: ["round"], maxInFlight: 4 },
   }),
   "ricart-agrawala": entry(
     mutualExclusion,

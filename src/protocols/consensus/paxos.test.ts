@@ -297,4 +297,12 @@ describe("paxos: every run of two proposers", () => {
     // Whoever may run out of patience only when nothing is on its way is not overtaken.
     expect(explore(systemFor({ ...duel, timers: "synchronous" }))).toMatchObject({ verdict: "holds", states: 40_947 });
   });
+
+  it("a lost journal breaks agreement also where states are taken for one: a node that comes back counts from 0", () => {
+    const faults = { crashes: 1, recoveries: 1, timers: "never", property: "agreement" } as const;
+    const spec = { protocol: "paxos", nodes: [0, 1, 2], asked: [0, 1], ...faults } as const;
+    const { verdict, path } = explore(systemFor({ ...spec, journal: "lost" }));
+    expect([verdict, path.length]).toEqual(["violated", 12]);
+    expect(new Set(path.at(-1)?.states.map((state) => (state as Paxos["state"]).decided)).size).toBeGreaterThan(1);
+  });
 });

@@ -1,0 +1,62 @@
+/** What a checked system is made of, and what may go wrong in it. */
+import type { CommandOf, NodeId, Protocol, StateOf, Vocabulary } from "../core/protocol.ts";
+import type { NetworkKind } from "./network.ts";
+import type { Rename } from "./representative.ts";
+
+export type TimerMode = "free" | "synchronous" | "never";
+
+export interface ModelOptions<V extends Vocabulary> {
+  readonly protocol: Protocol<V>;
+  readonly nodes: readonly NodeId[];
+  readonly network: NetworkKind;
+  /**
+   * `free`: an armed timer may run out at any time. `synchronous`: only when no message is on its way, which is what
+   * bounds on delay with timers above them amount to. `never`: whoever retries or gives up does so after all this.
+   */
+  readonly timers: TimerMode;
+  /**
+   * `idle`: every node is up and has not run `start`. `down`: every node starts when it likes, and what is sent to it
+   * before is lost. `together`: all run `start` before anything else happens, one after the other in the order of
+   * `nodes`; what is sent to those whose turn has not come waits for them.
+   */
+  readonly begin: "idle" | "down" | "together";
+  /**
+   * What each node is asked by the application: one command after the other, each once and at any time. A crash does
+   * not take back what was asked.
+   */
+  readonly asks?: (node: NodeId) => readonly CommandOf<V>[];
+  /** The commands that the application may give in a state, as often as it likes. None by default. */
+  readonly commands?: (state: StateOf<V>, self: NodeId) => readonly CommandOf<V>[];
+  /** Whether a node in that state takes messages; what it does not take waits. Always by default. */
+  readonly accepts?: (state: StateOf<V>, self: NodeId) => boolean;
+  /**
+   * What every node that is up is told, some time after a node has crashed: a detector that suspects nobody else and
+   * misses nobody. A notice counts as a message on its way. It is withdrawn when the node starts again. Null: nothing.
+   */
+  readonly notices?: (crashed: NodeId) => CommandOf<V> | null;
+  /** How many crashes, recoveries, losses and duplications of messages there may be. None by default. */
+  readonly crashes?: number;
+  readonly recoveries?: number;
+  readonly losses?: number;
+  /** A duplicated message is delivered and stays on its way. */
+  readonly duplications?: number;
+  /** How many of these together. No limit of its own by default. */
+  readonly faults?: number;
+  /** What a crash leaves of a node's journal: all of it by default. */
+  readonly journal?: "kept" | "lost";
+  /** Runs with more messages on their way are cut off: where nothing was violated, the verdict is `unknown`. */
+  readonly maxInFlight?: number;
+  /** Runs with more time-outs are cut off, likewise. */
+  readonly maxTimeouts?: number;
+  /**
+   * Fields that hold numbers which are compared with each other and counted up, and never looked at otherwise, such as
+   * the rounds of ballots. States that differ by a shift of all these fields, wherever they stand in states, journals and
+   * messages, are taken for one: so a duel whose rounds grow for ever comes back to where it was.
+   */
+  readonly counters?: readonly string[];
+  /**
+   * For protocols that do not compare ids: what a state, message or record becomes when nodes change places. States that
+   * differ by a permutation of the nodes are taken for one. What is asked of nodes must not tell them apart either.
+   */
+  readonly symmetry?: Rename<V>;
+}
