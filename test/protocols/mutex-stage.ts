@@ -32,7 +32,7 @@ export function stage<M extends Mutex>(
     nodes,
     seed,
     delayMs,
-    trace: (entry) => entries.push(entry as unknown as TraceEntry),
+    trace: (entry) => entries.push(entry),
   });
   for (const node of nodes) sim.wake(node);
   entries.length = 0;
@@ -61,9 +61,9 @@ export function exploreUses<M extends Mutex>(
     timers: "free",
     begin: "idle",
     commands: ({ user }, node) =>
-      (user.doing === "idle" && user.entries === 0
+      user.doing === "idle" && user.entries === 0
         ? [use(typeof entries === "number" ? entries : (entries[node] ?? 0))]
-        : []) as never,
+        : [],
     ...options,
   });
 }

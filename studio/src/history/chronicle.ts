@@ -116,6 +116,12 @@ export class Chronicle {
         return this.#mark(entry, nameOf(entry.event), entry.event);
       case "gap":
         return; // Told by the event log: nothing can be drawn of what is missing.
+      case "pause":
+      case "resume":
+      case "fault":
+        return; // The feed says of its own what is done to processes and links.
+      case "choice":
+        return; // Seen in what follows from it.
     }
   }
 
