@@ -2,7 +2,7 @@
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { Vocabulary } from "../core/protocol.ts";
 import { faultKinds } from "./budgets.ts";
-import { type Exploration, type ExploreOptions, explore } from "./explore.ts";
+import { type Exploration, type ExploreOptions, explore, type Progress } from "./explore.ts";
 
 export interface FewestFaults<V extends Vocabulary> {
   /** So many faults break it; null if what was tried does not. */
@@ -27,10 +27,20 @@ export function fewestFaults<V extends Vocabulary>(
   if (faultKinds.every((kind) => (options[kind] ?? 0) === 0))
     throw new UsageError("no-faults", unexpected("crashes, recoveries, losses or duplications", "above 0", "none"));
   let harmless = -1;
+  let states = 0;
+  let isStopped = false;
+  const mayGoOn = (progress: Progress): boolean => {
+    isStopped ||= options.mayGoOn?.(progress) === false;
+    return !isStopped;
+  };
   for (let faults = 0; ; faults++) {
-    const exploration = explore({ ...options, faults });
+    const exploration = explore({ ...options, faults, mayGoOn });
     if (exploration.verdict === "violated") return { breaking: faults, harmless, exploration };
-    if (exploration.verdict === "holds") harmless = faults;
-    if (faults === atMost) return { breaking: null, harmless, exploration };
+    if (exploration.verdict === "holds") {
+      // Where one fault more leads nowhere new, no run has room for it.
+      harmless = exploration.states === states && harmless === faults - 1 ? atMost : faults;
+    }
+    states = exploration.states;
+    if (isStopped || faults === atMost || harmless === atMost) return { breaking: null, harmless, exploration };
   }
 }

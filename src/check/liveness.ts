@@ -35,16 +35,44 @@ export function lasso<V extends Vocabulary>(
   properties: readonly Property<V>[],
   mayGoOn: () => boolean,
 ): Lasso<V> | "stopped" | null {
+  try {
+    return firstLasso(stoppable(graph, mayGoOn), properties);
+  } catch (error) {
+    if (error instanceof Stopped) return "stopped";
+    throw error;
+  }
+}
+
+class Stopped extends Error {}
+
+/** The graph, of which looking at many states ends with `Stopped` once it may not go on: whatever is computed, it looks. */
+function stoppable<V extends Vocabulary>(graph: Graph<V>, mayGoOn: () => boolean): Graph<V> {
+  let looks = 0;
+  const look = (): void => {
+    if (++looks % ASK_EVERY === 0 && !mayGoOn()) throw new Stopped();
+  };
+  return {
+    ...graph,
+    read(state, into) {
+      look();
+      graph.read(state, into);
+    },
+    successors(state) {
+      look();
+      return graph.successors(state);
+    },
+  };
+}
+
+function firstLasso<V extends Vocabulary>(graph: Graph<V>, properties: readonly Property<V>[]): Lasso<V> | null {
   const promises = properties.filter(({ when }) => when === "leadsTo" || when === "inTheEnd");
-  const ends = promises.length === 0 ? [] : endsOf(graph, mayGoOn);
-  if (ends === "stopped") return ends;
+  const ends = promises.length === 0 ? [] : endsOf(graph);
   for (const property of promises) {
     for (const node of property.when === "leadsTo" ? graph.model.options.nodes : [null]) {
       const flagOf = flagging(graph, property, node);
       if (!ends.some((state) => (flagOf(state) & BROKEN) !== 0)) continue;
       const flags = Uint8Array.from({ length: graph.size }, (_, state) => flagOf(state));
-      const component = fairComponent(graph, flags, mayGoOn);
-      if (component === "stopped") return component;
+      const component = fairComponent(graph, flags);
       if (component !== null) return { property, ...wayAround(component, flags) };
     }
   }
@@ -52,27 +80,25 @@ export function lasso<V extends Vocabulary>(
 }
 
 /** The states in which a run can stay: those on a loop, and those in which nothing is bound to happen. */
-function endsOf<V extends Vocabulary>(graph: Graph<V>, mayGoOn: () => boolean): number[] | "stopped" {
+function endsOf<V extends Vocabulary>(graph: Graph<V>): number[] {
   const ends: number[] = [];
   const cyclic = new Set<number>();
-  const mayFail = graph.model.mayFail;
-  let asked = 0;
-  let isStopped = false;
+  const { mayFail } = graph.model;
   function successors(state: number): readonly number[] {
-    if (++asked % ASK_EVERY === 0) isStopped ||= !mayGoOn();
-    const found = isStopped ? [] : graph.successors(state);
+    const found = graph.successors(state);
     if (found.includes(state)) cyclic.add(state);
     // Where no fault can happen, whatever can is bound to.
-    if ((mayFail || found.length === 0) && !isStopped && rests(graph, state)) ends.push(state);
+    if ((mayFail || found.length === 0) && rests(graph, state)) ends.push(state);
     return found;
   }
   components(graph.size, [0], successors, (members) => {
     if (members.length > 1 || cyclic.has(members[0] as number)) for (const member of members) ends.push(member);
-    return !isStopped;
+    return true;
   });
-  return isStopped ? "stopped" : ends;
+  return ends;
 }
 
+/** Of a promise, what holds of it in a state. */
 function flagging<V extends Vocabulary>(
   { model, read }: Graph<V>,
   property: Property<V>,
@@ -90,11 +116,7 @@ function flagging<V extends Vocabulary>(
 }
 
 /** Of the components in which the promise stays broken fairly, the one whose first state was found first. */
-function fairComponent<V extends Vocabulary>(
-  graph: Graph<V>,
-  flags: Uint8Array,
-  mayGoOn: () => boolean,
-): Component<V> | "stopped" | null {
+function fairComponent<V extends Vocabulary>(graph: Graph<V>, flags: Uint8Array): Component<V> | null {
   const { size } = graph;
   const isBroken = (members: readonly number[]): boolean =>
     members.some((state) => ((flags[state] as number) & BROKEN) !== 0);
@@ -102,13 +124,9 @@ function fairComponent<V extends Vocabulary>(
   const circular = new Set<number>();
   let best: Component<V> | null = null;
   let bestFirst = size;
-  let asked = 0;
-  let isStopped = false;
 
   function successors(state: number): number[] {
     const found: number[] = [];
-    if (++asked % ASK_EVERY === 0) isStopped ||= !mayGoOn();
-    if (isStopped) return found;
     for (const next of graph.successors(state)) {
       if (((flags[next] as number) & OPEN) !== 0) found.push(next);
       if (next === state) circular.add(state);
@@ -117,7 +135,6 @@ function fairComponent<V extends Vocabulary>(
   }
 
   components(size, having(flags, OPEN | BEGINS), successors, (members) => {
-    if (isStopped) return false;
     const first = members.length === 1 ? (members[0] as number) : members.reduce((a, b) => Math.min(a, b));
     if (first > bestFirst || !isBroken(members)) return true;
     const isLoop = members.length > 1 || circular.has(first);
@@ -126,7 +143,7 @@ function fairComponent<V extends Vocabulary>(
     if (part !== null) [best, bestFirst] = [part, first];
     return true;
   });
-  return isStopped ? "stopped" : best;
+  return best;
 }
 
 function* having(flags: Uint8Array, wanted: number): Iterable<number> {

@@ -3,6 +3,7 @@
  * give it commands have got; handlers run once per (local state, stimulus) and are remembered, so that exploring is integer
  * work. Only here are states cloned.
  */
+import { UsageError, unexpected } from "../core/errors.ts";
 import { canonical, clone } from "../core/plain.ts";
 import type {
   CommandOf,
@@ -236,8 +237,9 @@ export class LocalSteps<V extends Vocabulary> {
     const sends: { to: number; parcel: number }[] = [];
     const events: EventOf<V>[] = [];
     const send = (to: NodeId, message: MessageOf<V>): void => {
-      const parcel = network.parcelId(self, this.messages.idOf(message));
-      sends.push({ to: nodes.indexOf(to), parcel });
+      const place = nodes.indexOf(to);
+      if (place < 0) throw new UsageError("unknown-node", unexpected("the receiver", `one of ${nodes.join(", ")}`, to));
+      sends.push({ to: place, parcel: network.parcelId(self, this.messages.idOf(message)) });
     };
     const peers = this.#peers(self);
     const ctx: Context<V> = {
@@ -260,6 +262,8 @@ export class LocalSteps<V extends Vocabulary> {
       },
       emit: (event) => void events.push(event),
       choose: (label, options) => {
+        if (options.length === 0)
+          throw new UsageError("no-options", unexpected(`the options of choose("${label}")`, "at least one", options));
         if (chosen.length === choices.length) choices.push({ taken: 0, of: options.length });
         const option = options[(choices[chosen.length] as Choice).taken] as (typeof options)[number];
         chosen.push({ label, option });

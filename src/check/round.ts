@@ -10,29 +10,23 @@ import { type Component, type Edge, type Graph, type Obligation, settles } from 
  * @param isGoal in phase 1
  */
 export function stemTo<V extends Vocabulary>(
-  { model, size, read, find }: Graph<V>,
+  { size, successors }: Graph<V>,
   advance: (state: number, phase: number) => number,
   isGoal: (state: number) => boolean,
 ): number[] {
-  const tuple = new Int32Array(model.width);
   /** Places are 2 · state + phase. */
   const cameFrom = new Int32Array(2 * size).fill(-1);
   const start = advance(0, 0);
   const queue = [start];
   cameFrom[start] = start;
-  const visit = (from: number) => (): boolean => {
-    const state = find(model.next);
-    if (state < 0) return false;
-    const place = 2 * state + advance(state, from & 1);
-    if (cameFrom[place] !== -1) return false;
-    cameFrom[place] = from;
-    queue.push(place);
-    return false;
-  };
   for (const place of queue) {
     if ((place & 1) === 1 && isGoal(place >> 1)) return backFrom(place, cameFrom);
-    read(place >> 1, tuple);
-    model.expand(tuple, visit(place));
+    for (const state of successors(place >> 1)) {
+      const next = 2 * state + advance(state, place & 1);
+      if (cameFrom[next] !== -1) continue;
+      cameFrom[next] = place;
+      queue.push(next);
+    }
   }
   return [];
 }
