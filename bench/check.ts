@@ -15,6 +15,7 @@ import { type ExploreOptions, explore } from "../src/check/explore.ts";
 import { ringModel } from "../src/check/models/chang-roberts.ts";
 import { mutexModel } from "../src/check/models/ricart-agrawala.ts";
 import { median, spread } from "./figures.ts";
+import { helpIfAsked } from "./usage.ts";
 
 type System = "chang-roberts" | "ricart-agrawala";
 
@@ -188,7 +189,13 @@ export async function benchCheck(args: readonly string[]): Promise<void> {
       json: { type: "boolean", default: false },
       rounds: { type: "string" },
       explore: { type: "string" },
+      help: { type: "boolean", default: false },
     },
+  });
+  helpIfAsked(values.help, "check", {
+    "--quick": "models of up to a million states, one round each",
+    "--rounds <n>": "how often each model is explored, in turns",
+    "--json": "the figures as JSON",
   });
   if (values.explore !== undefined) return exploreAlone(values.explore);
   const hasSpin = isThere("spin") && isThere("gcc");

@@ -11,6 +11,7 @@ import { parseArgs, promisify } from "node:util";
 import type { TraceEntry } from "../src/trace/entry.ts";
 import { median, spread } from "./figures.ts";
 import { barely, type RingOrder, type Run, ringOf, simulatedElection } from "./sim-ring.ts";
+import { helpIfAsked } from "./usage.ts";
 
 interface Size {
   readonly ring: number;
@@ -143,8 +144,13 @@ function rowText({ nodes, order, messages, nsPerMessage, bareNsPerMessage, setUp
 export async function benchSim(args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
     args: [...args],
-    options: { quick: { type: "boolean", default: false }, json: { type: "boolean", default: false } },
+    options: {
+      quick: { type: "boolean", default: false },
+      json: { type: "boolean", default: false },
+      help: { type: "boolean", default: false },
+    },
   });
+  helpIfAsked(values.help, "sim", { "--quick": "fewer rounds and messages", "--json": "the figures as JSON" });
   const size = values.quick ? quick : full;
   const say = (line: string): void => {
     if (!values.json) console.log(line);

@@ -1,6 +1,9 @@
 /** The search for states, breadth first: each is expanded once, in the order in which they were found. */
 import type { Property, StateProperty, Vocabulary } from "../core/protocol.ts";
 import { requireNatural } from "./budgets.ts";
+import { Column } from "./column.ts";
+import type { Searched } from "./conclusion.ts";
+import type { Graph } from "./fairness.ts";
 import { Model, type ModelOptions } from "./model.ts";
 import { retrace, type Taken } from "./path.ts";
 import { Properties } from "./properties.ts";
@@ -10,7 +13,7 @@ const DEFAULT_MAX_STATES = 100_000_000;
 /** After so many states, memory is looked at. */
 const WEIGH_EVERY = 1 << 13;
 /** About what a remembered handler run takes on the heap, with what it led to. */
-const BYTES_PER_HANDLER_RUN = 1_000;
+export const BYTES_PER_HANDLER_RUN = 1_000;
 
 /** What ends a search early. */
 export interface Bounds {
@@ -22,14 +25,7 @@ export interface Bounds {
   readonly maxBytes?: number;
 }
 
-export interface Progress {
-  readonly states: number;
-  readonly transitions: number;
-  /** The number of transitions on the longest of the shortest paths so far. */
-  readonly depth: number;
-}
-
-export class BreadthFirst<V extends Vocabulary> implements Progress {
+export class BreadthFirst<V extends Vocabulary> implements Searched<V> {
   readonly model: Model<V>;
   readonly properties: Properties<V>;
   readonly space: StateSpace<V>;
@@ -44,7 +40,8 @@ export class BreadthFirst<V extends Vocabulary> implements Progress {
   readonly #maxStates: number;
   readonly #maxDepth: number;
   readonly #maxBytes: number;
-  readonly #parents = new Parents();
+  /** For each state but the first, the state from which it was found. */
+  readonly #parents = new Column();
   readonly #tuple: Int32Array;
   /** Whether a property says something of single states. */
   readonly #looks: boolean;
@@ -73,6 +70,21 @@ export class BreadthFirst<V extends Vocabulary> implements Progress {
     return this.space.size;
   }
 
+  get missing(): Property<V> | null {
+    return this.properties.sought[0] ?? null;
+  }
+
+  get graph(): Graph<V> {
+    const { model, space } = this;
+    return {
+      model,
+      size: space.size,
+      read: (state, into) => space.read(state, into),
+      find: (tuple) => space.find(tuple),
+      successors: (state) => space.successors(state),
+    };
+  }
+
   /** False if nothing is left to be expanded, or nothing more needs to be. */
   expandNext(): boolean {
     if (this.violated !== null || this.isCut) return false;
@@ -90,7 +102,7 @@ export class BreadthFirst<V extends Vocabulary> implements Progress {
   /** A shortest run to a state. */
   path(state: number): Taken<V>[] {
     const waypoints: { tuple: Int32Array }[] = [];
-    for (let id = state; id > 0; id = this.#parents.of(id)) {
+    for (let id = state; id > 0; id = this.#parents.at(id - 1)) {
       const tuple = new Int32Array(this.model.width);
       this.space.read(id, tuple);
       waypoints.push({ tuple });
@@ -125,27 +137,5 @@ export class BreadthFirst<V extends Vocabulary> implements Progress {
     if (!this.#looks) return;
     this.violated = this.properties.violatedBy(this.#tuple);
     for (const property of this.properties.foundIn(this.#tuple)) this.reached.push({ property, state });
-  }
-}
-
-const CHUNK = 1 << 16;
-
-/** For each state but the first, the state from which it was found, in chunks that growing does not copy. */
-class Parents {
-  readonly #chunks: Int32Array[] = [];
-  #size = 0;
-
-  get bytes(): number {
-    return 4 * CHUNK * this.#chunks.length;
-  }
-
-  push(parent: number): void {
-    const at = this.#size++ % CHUNK;
-    if (at === 0) this.#chunks.push(new Int32Array(CHUNK));
-    (this.#chunks.at(-1) as Int32Array)[at] = parent;
-  }
-
-  of(state: number): number {
-    return (this.#chunks[Math.floor((state - 1) / CHUNK)] as Int32Array)[(state - 1) % CHUNK] as number;
   }
 }

@@ -112,12 +112,12 @@ class Scribe<V extends Vocabulary> {
     this.#add({ at: this.#at, node: from, kind: "send", id: letter.id, to, message });
     const waits = this.options.begin === "together" && !this.#lives.has(to);
     if (this.#up.has(to) || waits) this.#letters.push(letter);
-    else this.#lose(letter, "crashed");
+    else this.#lose(letter, this.#lives.has(to) ? "crashed" : "down");
   }
 
   /** Whoever is down loses what was meant for it; on its way a message is lost by its sender's link. */
   #lose({ id, from, to }: Letter<V>, why: LossReason): void {
-    this.#add({ at: this.#at, node: why === "crashed" ? to : from, kind: "lost", id, to, why });
+    this.#add({ at: this.#at, node: why === "dropped" ? from : to, kind: "lost", id, to, why });
   }
 
   /** The oldest that is equal: where links keep their order, that is the one which the checker delivers. */

@@ -224,3 +224,44 @@ describe("bounds", () => {
     expect(seen({ protocol: silent, asks, ...bounds }).verdict).toBe("holds");
   });
 });
+
+describe("what makes no sense is refused", () => {
+  const doing = (deed: (ctx: Parameters<NonNullable<Protocol<Greeters>["start"]>>[1]) => void) => (): unknown =>
+    seen({ protocol: { ...greeters, start: (_state, ctx) => deed(ctx) }, begin: "down" });
+
+  it.each<[string, () => unknown, string]>([
+    [
+      "a choice among nothing",
+      doing((ctx) => ctx.choose("colour", [])),
+      'expected the options of choose("colour") to be at least one, got []',
+    ],
+    [
+      "a message to a stranger",
+      doing((ctx) => ctx.send(7, { type: "hello" })),
+      "expected the receiver to be one of 0, 1, got 7",
+    ],
+    [
+      "an unknown network",
+      () => seen({ network: "tcp" as never }),
+      'expected network to be fifo, inbox or bag, got "tcp"',
+    ],
+    [
+      "unknown timers",
+      () => seen({ timers: "fast" as never }),
+      'expected timers to be free, synchronous or never, got "fast"',
+    ],
+    [
+      "an unknown begin",
+      () => seen({ begin: undefined as never }),
+      "expected begin to be idle, down or together, got undefined",
+    ],
+    ["no nodes", () => seen({ nodes: [] }), "expected nodes to be different whole numbers ≥ 0, at least one, got []"],
+    [
+      "a node twice",
+      () => seen({ nodes: [1, 1] }),
+      "expected nodes to be different whole numbers ≥ 0, at least one, got [1,1]",
+    ],
+  ])("%s", (_what, run, sentence) => {
+    expect(run).toThrow(sentence);
+  });
+});

@@ -53,21 +53,29 @@ export class Properties<V extends Vocabulary> {
   }
 }
 
-/** The world as properties see it: one object for all states, so that looking costs nothing. */
+/**
+ * The world as properties see it: one object for all states. Every property is asked of every state, so what belongs to
+ * a node is found by its place and what belongs to a local state by its number.
+ */
 export class TupleWorld<V extends Vocabulary> {
   #tuple: Int32Array = new Int32Array(0);
   readonly #world: World<StateOf<V>>;
 
   constructor(model: Model<V>) {
     const { nodes } = model.options;
-    const index = new Map(nodes.map((node, i) => [node, i]));
-    const localOf = (i: number): number => this.#tuple[i] as number;
-    const isUp = (_: NodeId, i: number): boolean => model.isAlive(localOf(i));
+    const states: StateOf<V>[] = [];
+    const places = new Map(nodes.map((node, i) => [node, i]));
+    /** Ids are most often the places themselves. */
+    const placeOf = (node: NodeId): number => (nodes[node] === node ? node : (places.get(node) as number));
+    const isUp = (_: NodeId, i: number): boolean => model.isAlive(this.#tuple[i] as number);
     this.#world = {
       get alive() {
         return nodes.every(isUp) ? nodes : nodes.filter(isUp);
       },
-      state: (node) => model.steps.locals.valueOf(localOf(index.get(node) as number)).state as StateOf<V>,
+      state: (node) => {
+        const local = this.#tuple[placeOf(node)] as number;
+        return (states[local] ??= model.steps.locals.valueOf(local).state as StateOf<V>);
+      },
     };
   }
 

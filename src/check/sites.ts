@@ -10,13 +10,14 @@ import { PairTable } from "./pair-table.ts";
 export class Sites<V extends Vocabulary> {
   /** How many sites have been met. */
   size = 0;
-  /** For each site the local state, then the content. */
-  readonly #parts = new NumberList();
+  /**
+   * For each site, side by side since they are asked for together: its local state, its content, and where in `steps`
+   * its known steps begin, without and with time-outs; 0: they are not known.
+   */
+  readonly #sites = new NumberList();
   /** (local state, content) → site; (site, parcel) → the site that the parcel has been added to. */
   readonly #ids = new PairTable();
   readonly #sums = new PairTable();
-  /** Where in `steps` the known steps of a site begin, for each site without and with time-outs; 0: not known. */
-  readonly #begins = new NumberList();
   readonly #steps = new NumberList();
   readonly #undisturbed = new NumberList();
 
@@ -25,7 +26,7 @@ export class Sites<V extends Vocabulary> {
   }
 
   get bytes(): number {
-    const lists = [this.#parts, this.#begins, this.#steps, this.#undisturbed];
+    const lists = [this.#sites, this.#steps, this.#undisturbed];
     return lists.reduce((sum, list) => sum + 4 * list.values.length, this.#ids.bytes + this.#sums.bytes);
   }
 
@@ -34,20 +35,17 @@ export class Sites<V extends Vocabulary> {
     if (known >= 0) return known;
     const id = this.size++;
     this.#ids.add(local, content, id);
-    this.#parts.push(local);
-    this.#parts.push(content);
-    this.#begins.push(0);
-    this.#begins.push(0);
+    for (const number of [local, content, 0, 0]) this.#sites.push(number);
     this.#undisturbed.push(this.model.isUndisturbed(local, content) ? 1 : 0);
     return id;
   }
 
   localOf(site: number): number {
-    return this.#parts.values[2 * site] as number;
+    return this.#sites.values[4 * site] as number;
   }
 
   contentOf(site: number): number {
-    return this.#parts.values[2 * site + 1] as number;
+    return this.#sites.values[4 * site + 1] as number;
   }
 
   /** Whether nothing is on its way to the node. */
@@ -81,12 +79,12 @@ export class Sites<V extends Vocabulary> {
    * sent, and for each of these the receiver's index and the parcel. 0: they are not known.
    */
   begin(site: number, withTimeouts: boolean): number {
-    return this.#begins.values[2 * site + (withTimeouts ? 1 : 0)] as number;
+    return this.#sites.values[4 * site + (withTimeouts ? 3 : 2)] as number;
   }
 
   /** @param steps as they stand in `steps` */
   remember(site: number, withTimeouts: boolean, steps: readonly number[]): void {
-    this.#begins.values[2 * site + (withTimeouts ? 1 : 0)] = this.#steps.size;
+    this.#sites.values[4 * site + (withTimeouts ? 3 : 2)] = this.#steps.size;
     for (const number of steps) this.#steps.push(number);
   }
 }

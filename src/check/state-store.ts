@@ -9,6 +9,8 @@ const CHUNK_BITS = 16;
 const CHUNK = 1 << CHUNK_BITS;
 /** How many states move into a new table together. */
 const GROUP = 1 << 8;
+/** Smaller tables than this grow fourfold: moving states costs more than the memory. */
+const LARGE_TABLE = 1 << 24;
 
 export class StateStore {
   size = 0;
@@ -131,8 +133,13 @@ export class StateStore {
     const place = this.#placeOf(id);
     for (let i = 0; i < this.packing.words; i++) chunk[place + i] = words[at + i] as number;
     this.#table[slot] = (hash & ~this.#mask) | (id + 1);
-    if (4 * this.size > 3 * this.#table.length) this.#rebuild(2 * this.#table.length);
+    if (4 * this.size > 3 * this.#table.length) this.#grow();
     return id;
+  }
+
+  #grow(): void {
+    const slots = this.#table.length;
+    this.#rebuild(slots < LARGE_TABLE ? 4 * slots : 2 * slots);
   }
 
   #same(id: number, words: Int32Array, at: number): boolean {

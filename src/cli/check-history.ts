@@ -69,7 +69,9 @@ async function checkHistory(file: string, options: CheckHistoryOptions): Promise
     line.show(
       () => `${figure(history.operations.length)} operations, ${figure((performance.now() - began) / 1_000)} s`,
     ),
-  );
+  ).catch((error: unknown) => {
+    throw inFile(file, error);
+  });
   line.clear();
   const seconds = (performance.now() - began) / 1_000;
   if (options.svg !== undefined) write(options.svg, answer.svg);
@@ -95,7 +97,12 @@ function text({ report, objects, text: picture }: HistoryAnswer, seconds: number
   return isTelling && picture !== "" ? `${head}\n\n${picture}` : `${head}\n`;
 }
 
-function read(file: string, { format, keyed }: CheckHistoryOptions): History {
+/** What is wrong with a history, with the name of its file. */
+function inFile(file: string, error: unknown): unknown {
+  return error instanceof UsageError ? new UsageError(error.code, `${file}: ${error.message}`) : error;
+}
+
+function read(file: string, { model, format, keyed }: CheckHistoryOptions): History {
   let content: string;
   try {
     content = readFileSync(file, "utf8");
@@ -103,12 +110,15 @@ function read(file: string, { format, keyed }: CheckHistoryOptions): History {
     const { code } = error as NodeJS.ErrnoException;
     throw new UsageError("bad-history", `${unexpected("the history", "a readable file", file)} (${code})`);
   }
-  const options = keyed === true ? { keyed } : {};
+  const options = { calls: Object.keys(modelNamed(model).calls), ...(keyed === true ? { keyed } : {}) };
   try {
-    return isEdn(content, format) ? readJepsenHistory(content, options) : readJsonLinesHistory(content, options);
+    const history = isEdn(content, format)
+      ? readJepsenHistory(content, options)
+      : readJsonLinesHistory(content, options);
+    if (history.operations.length > 0) return history;
+    throw new UsageError("bad-history", "expected at least one operation that did not fail, got none");
   } catch (error) {
-    if (error instanceof UsageError) throw new UsageError(error.code, `${file}: ${error.message}`);
-    throw error;
+    throw inFile(file, error);
   }
 }
 

@@ -61,7 +61,19 @@ function assumptions(request: CheckRequest, { system }: CheckAnswer): string[] {
     links[system.network],
     timers[system.timers],
     faults(spec, system),
+    ...cutOff(spec),
   ];
+}
+
+function cutOff({ maxDepth, maxInFlight, maxTimeouts }: CheckRequest["spec"]): string[] {
+  const limits = [
+    ...(maxDepth === undefined ? [] : [counted(maxDepth, { one: "move", more: "moves" })]),
+    ...(maxInFlight === undefined
+      ? []
+      : [`${counted(maxInFlight, { one: "message", more: "messages" })} on their way`]),
+    ...(maxTimeouts === undefined ? [] : [counted(maxTimeouts, { one: "time-out", more: "time-outs" })]),
+  ];
+  return limits.length === 0 ? [] : [`runs with more than ${limits.join(", or ")} are left out`];
 }
 
 function askedFor({ spec: { protocol, asked, nodes, times = 1 } }: CheckRequest): string {
@@ -96,7 +108,9 @@ function verdictLines(request: CheckRequest, answer: CheckAnswer, paint: Paint):
   const { verdict, property, checked, reached } = answer;
   const claim = (words: string): string => `  ${wrapped(words, INDENT)}`;
   if (verdict === "violated" && property !== null) {
-    const never = answer.story === null ? [claim("It was sought in every run, and none gets there.")] : [];
+    const isSought = checked.some(({ name, when }) => name === property.name && when === "sometimes");
+    const why = isSought ? "It was sought in every run, and none gets there." : "The initial state itself breaks it.";
+    const never = answer.story === null ? [claim(why)] : [];
     return [
       `${paint(["bold", "red"], "✗ violated")}  ${paint("bold", property.name)}`,
       claim(property.claim),
@@ -146,7 +160,7 @@ export function whyUnknown({ spec, strategy }: CheckRequest, { ended, states }: 
   if (ended === "memory") return "it reached --max-memory";
   if (isRandom(strategy)) return "random runs find violations, and prove nothing";
   if (spec.maxStates !== undefined && states >= spec.maxStates) return "it reached --max-states";
-  const bounds = boundsOf(spec);
+  const bounds = cutOffBy(spec);
   if (bounds.length > 0) return `runs beyond ${bounds.join(" and ")} were cut off`;
   return "there are more states than can be held: give a smaller system";
 }
@@ -156,12 +170,12 @@ function whatNext({ spec, strategy }: CheckRequest, { ended, states }: CheckAnsw
   if (isRandom(strategy))
     return "more --runs or another --seed may find some; --strategy bfs looks at every run, if there are not too many";
   const hasRunThrough = ended === null && (spec.maxStates === undefined || states < spec.maxStates);
-  if (hasRunThrough && boundsOf(spec).length > 0)
+  if (hasRunThrough && cutOffBy(spec).length > 0)
     return "higher bounds leave less out; --strategy pct looks at some long runs";
   return "with fewer nodes or faults it may be looked at as a whole; --max-depth looks at every short run of this system, --strategy pct at some long ones";
 }
 
-function boundsOf({ maxDepth, maxInFlight, maxTimeouts }: CheckRequest["spec"]): string[] {
+function cutOffBy({ maxDepth, maxInFlight, maxTimeouts }: CheckRequest["spec"]): string[] {
   return [
     ...(maxDepth === undefined ? [] : ["--max-depth"]),
     ...(maxInFlight === undefined ? [] : ["--max-in-flight"]),
@@ -216,6 +230,7 @@ function work({ workers }: CheckRequest, answer: CheckAnswer, seconds: number): 
 export function progressText(progress: CheckProgress, seconds: number): string {
   const { phase, runs, states, transitions, depth, memoryBytes } = progress;
   if (phase === "shrinking") return `violated; looking for a shorter run, ${figure(seconds)} s`;
+  if (phase === "following") return `${figure(states)} states; looking for runs without end, ${figure(seconds)} s`;
   const count = runs === null ? "" : `${figure(runs)} runs, `;
   const rate = figure(Math.round(states / Math.max(seconds, 0.001)));
   return `${count}${figure(states)} states, ${figure(transitions)} transitions, ${rate} states/s, depth ${depth}, ${megabytes(memoryBytes)}`;

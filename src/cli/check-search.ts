@@ -13,7 +13,7 @@ import type { CheckRequest } from "./check-words.ts";
 import { isLowest, noteViolated, type SharedRuns, sharedNumbers } from "./shared-runs.ts";
 
 export interface CheckProgress extends Progress {
-  readonly phase: "searching" | "shrinking";
+  readonly phase: "searching" | "following" | "shrinking";
   readonly runs: number | null;
   readonly memoryBytes: number;
 }
@@ -74,7 +74,9 @@ export function answerTo({ request, shared }: CheckTask, mayGoOn: (progress: Che
     else if (memoryBytes > (request.maxMemoryBytes ?? Number.POSITIVE_INFINITY)) ended = "memory";
     return ended === null;
   };
-  const found = search(system, { request, shared }, (progress) => goesOn("searching", progress));
+  const found = search(system, { request, shared }, (progress) =>
+    goesOn(progress.isFollowing === true ? "following" : "searching", progress),
+  );
   const [endedSearch, tried] = [ended, watched?.report() ?? null];
   const { violatingRun = null } = found;
   if (violatingRun !== null) noteViolated(shared, violatingRun);

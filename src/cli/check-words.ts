@@ -94,7 +94,7 @@ export function requestFrom(protocol: string, words: CheckWords): CheckRequest {
     property: words.property ?? null,
     ...given(words, passedOn),
   };
-  const spec = { ...boundsOf(entry, system), ...system, asked: askedBy(entry.family, words, system) };
+  const spec = { ...defaultBounds(entry, system), ...system, asked: askedBy(entry.family, words, system) };
   systemFor(spec); // Which refuses what makes no sense, here rather than on a thread.
   const { strategy = "bfs", seed = DEFAULT_SEED, runs = DEFAULT_RUNS, steps = DEFAULT_STEPS } = words;
   const { workers = workersFor(strategy, runs), maxMemory, fewestFaults = false, coverage = false } = words;
@@ -103,8 +103,13 @@ export function requestFrom(protocol: string, words: CheckWords): CheckRequest {
 }
 
 /** The bounds that a protocol has if nobody says. */
-function boundsOf({ check }: RegistryEntry, { timers = "free" }: SystemSpec): Pick<SystemSpec, "maxInFlight"> {
-  return check.maxInFlight === undefined || timers !== "free" ? {} : { maxInFlight: check.maxInFlight };
+function defaultBounds({ check }: RegistryEntry, { timers = "free" }: SystemSpec): Partial<SystemSpec> {
+  const { maxInFlight, maxTimeouts } = check;
+  if (timers === "never") return {};
+  return {
+    ...(maxInFlight === undefined || timers === "synchronous" ? {} : { maxInFlight }),
+    ...(maxTimeouts === undefined ? {} : { maxTimeouts }),
+  };
 }
 
 /** How many threads there are if nobody says. */

@@ -7,6 +7,7 @@ import { benchCommand } from "./bench.ts";
 import { checkCommand } from "./check.ts";
 import { checkHistoryCommand } from "./check-history.ts";
 import { nodeCommand } from "./node.ts";
+import { errorLine } from "./paragraph.ts";
 import { protocolsCommand } from "./protocols.ts";
 import { simCommand } from "./sim.ts";
 import { statusCommand } from "./status.ts";
@@ -66,14 +67,9 @@ async function run(words: readonly string[]): Promise<number> {
     return 0;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return 0; // --help and --version
-    process.stderr.write(`coterie: ${oneLine(error)}\n`);
+    process.stderr.write(`coterie: ${errorLine(error instanceof Error ? error.message : String(error))}\n`);
     return error instanceof UsageError || error instanceof CommanderError ? 2 : 1;
   }
-}
-
-function oneLine(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error);
-  return text.replace(/^error: /, "").replaceAll(/\s*\n\s*/g, " ");
 }
 
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {}); // Nobody reads it any more.

@@ -15,6 +15,21 @@ export function wrapped(text: string, indent: number, width = WIDTH): string {
   return [...lines, line].join(`\n${" ".repeat(indent)}`);
 }
 
+/** Of the message of an error at most so many characters are shown. */
+const MOST_CHARACTERS = 1_000;
+
+/** An error in one line that does nothing to a terminal, whatever file it quotes. */
+export function errorLine(message: string): string {
+  const line = message
+    .replace(/^error: /, "")
+    .replaceAll(/\s*\n\s*/g, " ")
+    .replaceAll(
+      /\p{Cc}|\p{Cf}/gu,
+      (character) => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`,
+    );
+  return line.length > MOST_CHARACTERS ? `${line.slice(0, MOST_CHARACTERS)}…` : line;
+}
+
 /** `12,345.7`: thousands apart, and at most one decimal. */
 export function figure(value: number): string {
   const [whole = "", decimals] = String(Math.round(value * 10) / 10).split(".");

@@ -13,11 +13,11 @@ import type { Snapshot } from "../trace/snapshot.ts";
 export type Point = { readonly ms: number } | { readonly entries: number };
 
 /** `1500`, or `#57` for the first 57 entries. @throws UsageError */
-export function point(word: string) {
+export function point(word: string, expected = "milliseconds, or #57 for the first 57 entries") {
   return (text: string): Point => {
     if (/^#\d{1,9}$/.test(text)) return { entries: Number(text.slice(1)) };
     if (/^\d{1,15}(?:\.\d{1,9})?$/.test(text)) return { ms: Number(text) };
-    throw new UsageError("bad-argument", unexpected(word, "milliseconds, or #57 for the first 57 entries", text));
+    throw new UsageError("bad-argument", unexpected(word, expected, text));
   };
 }
 
@@ -79,6 +79,12 @@ export interface RecordedPoint {
  */
 export function snapshotFrom(file: string, until: Point): RecordedPoint {
   const trace = readTraceFile(file);
+  const last = (trace.entries.at(-1)?.at ?? 0) - originOf(trace.header, trace.entries);
+  if ("ms" in until && until.ms > last)
+    throw new UsageError(
+      "bad-argument",
+      unexpected("--until", `at most ${last} ms, when the recording ends`, until.ms),
+    );
   const { snapshot, doubts, lost } = replayed(trace, until);
   const doubt = doubts.find(({ node }) => lost.includes(node));
   if (doubt !== undefined)

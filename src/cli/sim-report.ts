@@ -2,6 +2,7 @@
 import type { Cost, NodeId } from "../core/protocol.ts";
 import type { Entry, Outcome } from "../protocols/index.ts";
 import type { Judged, Result, Scenario } from "../sim/scenario/index.ts";
+import { askWords } from "../sim/scenario/schema.ts";
 import { figure, spans, wrapped } from "./paragraph.ts";
 import { type Paint, table } from "./terminal.ts";
 
@@ -18,15 +19,14 @@ export interface Report {
 
 export function reportText({ scenario, nodes, result, costs }: Report, paint: Paint): string {
   const field = (name: string, text: string): string => `${paint("dim", name.padEnd(INDENT))}${wrapped(text, INDENT)}`;
-  const isWhole = scenario.until === undefined;
   const lines = [
     heading(scenario, nodes, paint),
     ...(scenario.about === "" ? [] : ["", wrapped(scenario.about.trim(), 0)]),
     "",
     ...outcomeLines(result).map(([name, text]) => field(name, text)),
-    field("messages", messageText(result)),
-    ...costLines(costs, nodes, result, isWhole).map((line) => field("", line)),
-    field("time", `${figure(result.timeMs)} ms of virtual time`),
+    field("messages", messageText(scenario, result)),
+    ...costLines(costs, nodes, scenario).map((line, i) => field(i === 0 ? "in the book" : "", line)),
+    field("time", timeText(scenario, result)),
     "",
     ...propertyLines(result, paint),
     ...expectationLines(scenario, result.expectations, paint),
@@ -34,12 +34,25 @@ export function reportText({ scenario, nodes, result, costs }: Report, paint: Pa
   return `${lines.join("\n")}\n`;
 }
 
-function heading({ name, protocol, variant, seed, begin }: Scenario, nodes: number, paint: Paint): string {
+/** What would go on for ever is said to have been cut off. */
+function timeText({ name, protocol, until }: Scenario, { timeMs }: Result): string {
+  const end =
+    until === undefined ? "" : `; cut off at ${figure(until)} ms (${name === protocol ? "--until" : "until"})`;
+  return `${figure(timeMs)} ms of virtual time${end}`;
+}
+
+function heading({ name, protocol, variant, seed, begin, network }: Scenario, nodes: number, paint: Paint): string {
   const what = name === protocol ? "" : `${paint("bold", name)}\n`;
   const down = begin.down.length === 0 ? "" : `, ${spans(begin.down)} down`;
   const form = variant === undefined ? protocol : `${protocol} (${variant})`;
   const isTitle = name === protocol;
-  return `${what}${isTitle ? paint("bold", form) : form}: ${nodes} nodes${down}, seed ${seed}`;
+  return `${what}${isTitle ? paint("bold", form) : form}: ${nodes} ${nodes === 1 ? "node" : "nodes"}${down}, seed ${seed}${weather(network)}`;
+}
+
+/** What may become of a message on any link. */
+function weather({ lossRate = 0, duplicateRate = 0 }: Scenario["network"]): string {
+  const loss = lossRate === 0 ? "" : `, each message lost at a rate of ${lossRate}`;
+  return duplicateRate === 0 ? loss : `${loss}, doubled at a rate of ${duplicateRate}`;
 }
 
 function outcomeLines({ outcome, nodesAlive }: Result): [string, string][] {
@@ -115,12 +128,20 @@ function entryLines(entries: readonly Entry[]): [string, string][] {
   ];
 }
 
-function messageText({ messages: { total, byType }, outcome }: Result): string {
+function messageText(scenario: Scenario, { messages: { total, byType }, lost, outcome }: Result): string {
   const types = Object.entries(byType).filter(([, count]) => count > 0);
   const detail = types.map(([type, count]) => `${figure(count)} ${type}`).join(", ");
-  const uses = usesIn(outcome);
+  const uses = isUndisturbed(scenario) ? usesIn(outcome) : 1;
   const each = uses > 1 ? `; ${figure(total / uses)} each of ${figure(uses)}` : "";
-  return types.length === 0 ? figure(total) : `${figure(total)}: ${detail}${each}`;
+  const missed = lost === 0 ? "" : `; ${figure(lost)} never arrived`;
+  return `${types.length === 0 ? figure(total) : `${figure(total)}: ${detail}`}${each}${missed}`;
+}
+
+/** Whether the messages are those of an algorithm that came to its end with nothing in its way but nodes that were down. */
+function isUndisturbed({ until, network, byzantine, steps }: Scenario): boolean {
+  const { lossRate = 0, duplicateRate = 0, links = [] } = network;
+  const isCalm = lossRate === 0 && duplicateRate === 0 && links.length === 0 && Object.keys(byzantine).length === 0;
+  return until === undefined && isCalm && steps.every((step) => askWords.some((word) => step[word] !== undefined));
 }
 
 /** How often the algorithm was used, where the book counts the messages of one use: entries and multicasts. */
@@ -129,29 +150,22 @@ function usesIn(outcome: Outcome): number {
   return "delivered" in outcome ? new Set(Object.values(outcome.delivered).flat()).size : 1;
 }
 
-/** The published counts that are those of this run; otherwise, of a run that was not cut off, all of them to compare with. */
-function costLines(
-  costs: readonly Cost[],
-  nodes: number,
-  { messages: { total }, outcome }: Result,
-  isWhole: boolean,
-): string[] {
-  const uses = usesIn(outcome);
+/** Counts of the literature to compare with, each for the case that it is of: which of them ran is for the reader to say. */
+function costLines(costs: readonly Cost[], nodes: number, scenario: Scenario): string[] {
+  if (!isUndisturbed(scenario) || nodes === 1) return [];
   const published = costs.map(({ when, messages }) => ({ when, count: messages(nodes) }));
-  const same = published.filter(({ count }) => count * uses === total);
-  if (same.length > 0) return same.map(({ when }) => `as in the book (${when})`);
-  return !isWhole ? [] : published.map(({ when, count }) => `in the book: ${figure(count)} (${when})`);
+  return published.flatMap(({ when, count }) => (count < 0 ? [] : [`${figure(count)}: ${when}`]));
 }
 
 function propertyLines({ properties }: Result, paint: Paint): string[] {
   const width = Math.max(0, ...properties.map(({ name }) => name.length));
   const claim = (text: string): string => wrapped(text, width + 4);
-  return properties.map(({ name, claim: text, verdict, at }) => {
+  return properties.map(({ name, claim: text, verdict, why, at }) => {
     const sign = { holds: paint("green", "✓"), violated: paint("red", "✗"), unknown: paint("yellow", "?") }[verdict];
     const said = {
-      holds: text,
+      holds: why === "" ? text : `${why}: ${text}`,
       violated: `violated at ${figure(at ?? 0)} ms: it is claimed that ${text}`,
-      unknown: `not known: ${text}`,
+      unknown: `not known (${why}): ${text}`,
     }[verdict];
     return `${sign} ${name.padEnd(width)}  ${paint(verdict === "holds" ? "dim" : "reset", claim(said))}`;
   });
@@ -177,6 +191,7 @@ const plain = (value: unknown): string => (typeof value === "string" ? value : J
 /** What several runs came to. */
 export interface Summary {
   readonly protocol: string;
+  readonly nodes: number;
   readonly runs: number;
   readonly seed: number;
   readonly messages: Spread;

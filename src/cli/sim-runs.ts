@@ -144,7 +144,16 @@ export async function severalRuns(
     ctrlC.release();
   }
   const violations = [...failures].map(([what, seeds]) => ({ what, seeds, replay: replayOf(words, seeds[0] ?? seed) }));
-  return { protocol, seed, runs: messages.length, messages: spreadOf(messages), timeMs: spreadOf(times), violations };
+  const nodes = staged.cast.ids.length;
+  return {
+    protocol,
+    nodes,
+    seed,
+    runs: messages.length,
+    messages: spreadOf(messages),
+    timeMs: spreadOf(times),
+    violations,
+  };
 }
 
 function noteIn(lists: Map<string, number[]>, key: string, value: number): void {

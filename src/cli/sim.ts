@@ -5,7 +5,7 @@ import { EnvironmentError, InvariantViolation, UsageError, unexpected } from "..
 import { protocolNames } from "../protocols/index.ts";
 import { cast, type ParsedScenario, parseScenario, type Result } from "../sim/scenario/index.ts";
 import type { TraceEntry } from "../trace/entry.ts";
-import { storyLine } from "../trace/story.ts";
+import { storyTeller } from "../trace/story.ts";
 import { wholeNumber } from "./arguments.ts";
 import { type Point, point, snapshotFrom } from "./recording.ts";
 import { reportText, summaryText } from "./sim-report.ts";
@@ -74,7 +74,11 @@ function addNetwork(command: Command): Command {
     .option("--reorder", "messages of one link may overtake each other")
     .option("--processing <ms>", "how long a node is busy with one message", delay("--processing"))
     .option("--seed <n>", "equal seeds give equal runs (default: 1)", wholeNumber("--seed", 0, MAX_SEED))
-    .option("--until <ms>", "end the run at this virtual time", point("--until"))
+    .option(
+      "--until <ms>",
+      "end the run at this virtual time (default: at rest, or 10000 where nodes start)",
+      point("--until", "milliseconds; with --from also #57 for the first 57 entries"),
+    )
     .option("--runs <k>", "so many runs, each with the next seed", wholeNumber("--runs", 1, MAX_RUNS));
 }
 
@@ -101,14 +105,18 @@ Example:
   $ coterie sim scenarios/bully-a-highest-crashed.yaml
   $ coterie sim --from recorded.jsonl --until 4000 --crash 2
 
-With --json: { "protocol", "nodes", "seed", "timeMs", "messages": { "total", "byType" }, "outcome",
-  "properties": [{ "name", "verdict": "holds" | "violated" | "unknown" }], "nodesAlive" }
+With --json: { "protocol", "nodes", "seed", "timeMs", "messages": { "total", "byType" }, "lost", "outcome",
+  "properties": [{ "name", "verdict": "holds" | "violated" | "unknown", "why"? }], "nodesAlive" }
 "outcome" is, by family: { "leader": { node: id | null } }, { "entries": [{ "node", "requestedAt", "enteredAt",
   "exitedAt", "token" }] }, { "delivered": { node: [id] } }, { "decided": { node: value } }, { "suspected": { node: [id] } }.
 A scenario adds "scenario" and "expectations": [{ "what", "expected", "came", "isMet" }].
 With --runs: { "protocol", "nodes", "seed", "runs", "messages": { "min", "median", "max" }, "timeMs": { … },
   "violations": [{ "what", "seeds", "replay" }] }.
-"messages" counts what was sent to other nodes, crashed ones included.
+"why" tells why it is unknown; "so far" stands there where it holds in a run that was cut off.
+"messages" counts what was sent to other nodes, crashed ones included; "lost" what never arrived.
+
+Protocols that have to be started and never rest (heartbeat, token-ring) and runs with --started end after 10 s of
+virtual time, unless --until says otherwise.
 
 Exit codes: 0 ok; 1 a property is violated, or an expectation of the scenario is not met; 2 wrong arguments or scenario.`;
 
@@ -163,7 +171,7 @@ function requireOneOutput({ json, story, runs, trace, svg }: SimOptions): void {
 
 /** The scenario of a file, or the one that the words spell. */
 function scenarioFor(subject: string, { until, ...options }: SimOptions): ParsedScenario {
-  if (!/\.(ya?ml|json)$|[/\\]/.test(subject)) {
+  if (!/[./\\]/.test(subject)) {
     if (protocolNames.includes(subject))
       return { scenario: scenarioOf(subject, { ...options, ...endOf(until) }), place: () => subject };
     const known = `one of ${protocolNames.join(", ")}, or a scenario file such as x.yaml`;
@@ -180,8 +188,9 @@ function scenarioFor(subject: string, { until, ...options }: SimOptions): Parsed
 function endOf(until: Point | undefined): { until?: number } {
   if (until === undefined) return {};
   if ("ms" in until && until.ms > 0) return { until: until.ms };
-  const got = "ms" in until ? until.ms : `#${until.entries}`;
-  throw new UsageError("bad-argument", unexpected("--until", "milliseconds above 0", got));
+  if ("ms" in until) throw new UsageError("bad-argument", unexpected("--until", "milliseconds above 0", until.ms));
+  const expected = "milliseconds: a number of entries goes with --from";
+  throw new UsageError("bad-argument", unexpected("--until", expected, `#${until.entries}`));
 }
 
 function textOf(file: string): string {
@@ -198,8 +207,9 @@ async function oneRun(staged: Staged, options: SimOptions): Promise<void> {
   const { json = false, story = false, trace, svg, withoutLost = false } = options;
   const keeps = trace !== undefined || svg !== undefined;
   const entries: TraceEntry[] = [];
+  const tell = storyTeller();
   const see = (entry: TraceEntry): void => {
-    if (story) process.stdout.write(`${storyLine(entry)}\n`);
+    if (story) process.stdout.write(`${tell(entry)}\n`);
     if (keeps) entries.push(entry);
   };
   const result = await play(staged, { withoutLost, ...(story || keeps ? { see } : {}) });
@@ -224,9 +234,12 @@ function hint({ story, trace, svg }: SimOptions): string {
 
 function machineReadable({ scenario }: ParsedScenario, nodes: number, result: Result): object {
   const { protocol, seed, name } = scenario;
-  const { timeMs, messages, outcome, nodesAlive, expectations } = result;
-  const properties = result.properties.map((property) => ({ name: property.name, verdict: property.verdict }));
-  const run = { protocol, nodes, seed, timeMs, messages, outcome, properties, nodesAlive };
+  const { timeMs, messages, lost, outcome, nodesAlive, expectations } = result;
+  const properties = result.properties.map((property) => {
+    const { name: claimed, verdict, why } = property;
+    return why === "" ? { name: claimed, verdict } : { name: claimed, verdict, why };
+  });
+  const run = { protocol, nodes, seed, timeMs, messages, lost, outcome, properties, nodesAlive };
   return name === protocol ? run : { ...run, scenario: name, expectations };
 }
 
@@ -245,6 +258,12 @@ function requireSound({ expectations }: Result): void {
 }
 
 async function manyRuns(staged: Staged, runs: number, { json, withoutLost = false }: SimOptions): Promise<void> {
+  const most = MAX_SEED - runs + 1;
+  if (staged.scenario.seed > most)
+    throw new UsageError(
+      "bad-argument",
+      unexpected("the seed", `at most ${most}, as each of the ${runs} runs has the next`, staged.scenario.seed),
+    );
   const summary = await severalRuns(staged, runs, { withoutLost }, process.argv.slice(2));
   process.stdout.write(json === true ? `${JSON.stringify(summary)}\n` : summaryText(summary, paintFor(process.stdout)));
   const names = summary.violations.map(({ what }) => what).join(", ");

@@ -10,7 +10,7 @@ import { statisticsOf } from "../trace/export/statistics.ts";
 import { writeTrace } from "../trace/file.ts";
 import { drawLanes, type LaneStyle } from "../trace/picture/lanes.ts";
 import { drawSvg } from "../trace/picture/svg.ts";
-import { storyLine } from "../trace/story.ts";
+import { storyTeller } from "../trace/story.ts";
 import { wholeNumber } from "./arguments.ts";
 import { pngOf } from "./picture-png.ts";
 import { type Point, point, readTraceFile } from "./recording.ts";
@@ -121,7 +121,8 @@ function textOf(excerpt: Excerpt, options: TraceOptions): string {
   const lanes =
     options.story === true ? null : drawLanes(excerpt, { columns: columns(options), paint: laneStyles(paint) });
   if (lanes !== null) return `${lanes.join("\n")}\n`;
-  return excerpt.entries.map((entry) => `${storyLine({ ...entry, at: entry.at - excerpt.origin })}\n`).join("");
+  const tell = storyTeller();
+  return excerpt.entries.map((entry) => `${tell({ ...entry, at: entry.at - excerpt.origin })}\n`).join("");
 }
 
 const plain: Paint = (_style, text) => text;

@@ -124,7 +124,7 @@ describe("assemble", () => {
     const shape = variants(protocol.shapes.message);
     expect(problem(shape, { type: "left", body: { type: "add", by: 1 } }, "message")).toBeNull();
     expect(problem(shape, { type: "left", body: { type: "add", by: -1 } }, "message")).toContain("message.body.by");
-    expect(protocol.properties.map(({ name }) => name)).toEqual(["left: small", "right: small"]);
+    expect(protocol.properties.map(({ name }) => name)).toEqual(["left: small", "small"]);
     const world = { alive: [0], state: () => ({ left: { count: 99, log: [] }, right: { count: 1, log: [] } }) };
     expect(protocol.properties[1]?.holds(world, 0)).toBe(true);
     expect(protocol.view(first.state, 0)).toEqual({ role: "at 3" });

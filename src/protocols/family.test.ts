@@ -62,6 +62,18 @@ describe("the registry", () => {
     else expect(Object.keys(lab().shapes.command ?? {})).toContain(command?.type);
   });
 
+  it.each(protocolNames.flatMap((name) => Object.keys(protocolNamed(name).variants).map((variant) => [name, variant])))(
+    "%s, variant %s: refuses options that it does not know, and takes those of its users",
+    (name, variant) => {
+      const { family } = protocolNamed(name);
+      const { lab } = variantNamed(name, variant);
+      expect(() => lab({ bogus: 1 })).toThrow("bogus");
+      if (family.name !== "mutual exclusion") return;
+      expect(() => lab({ mutex: { bogus: 1 } })).toThrow("bogus");
+      expect(() => lab({ user: { stayMs: 0 } })).toThrow("expected user.stayMs to be a finite number > 0, got 0");
+    },
+  );
+
   it("names what is there where a name is not", () => {
     expect(() => protocolNamed("paxxos")).toThrow(/^expected the protocol to be one of bully, /);
     expect(() => variantNamed("bully", "meek")).toThrow('expected the variant to be one of monitored, got "meek"');

@@ -12,7 +12,7 @@ import { happenedBeforeOrder, usedMulticast } from "./multicast/parts/user.ts";
 import { centralServer } from "./mutex/central-server.ts";
 import { maekawa } from "./mutex/maekawa.ts";
 import { maekawaSanders } from "./mutex/maekawa-sanders.ts";
-import { usedMutex } from "./mutex/parts/user.ts";
+import { type Mutex, type UsedMutexOptions, usedMutex } from "./mutex/parts/user.ts";
 import { ricartAgrawala } from "./mutex/ricart-agrawala.ts";
 import { tokenRing } from "./mutex/token-ring.ts";
 import { maekawaAsLectured } from "./mutex/variants/maekawa-as-lectured.ts";
@@ -44,8 +44,9 @@ export interface CheckHints {
   readonly notice?: (crashed: NodeId) => Tagged;
   /** Fields that hold numbers which are only compared with each other and counted up, so that states repeat up to a shift. */
   readonly counters?: readonly string[];
-  /** So many messages on their way at most, unless somebody says otherwise: with free timers there is no end to retries. */
+  /** So many messages on their way (with free timers) or time-outs at most, unless somebody says otherwise: there is no end to them. */
   readonly maxInFlight?: number;
+  readonly maxTimeouts?: number;
 }
 
 export interface Variant {
@@ -73,7 +74,10 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   "chang-roberts": entry(election, "on a ring, the highest id comes back to its node and leads", changRoberts, {
     onRing: (ring) => ({ ring }),
   }),
-  heartbeat: entry(membership, "suspects whoever has not been heard of for too long", heartbeat, { mustStart: true }),
+  heartbeat: entry(membership, "suspects whoever has not been heard of for too long", heartbeat, {
+    mustStart: true,
+    check: { maxTimeouts: 4 },
+  }),
   maekawa: entry(
     mutualExclusion,
     "who wants in asks its voting set for votes; deadlocks",
@@ -82,7 +86,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       variants: {
         lecture: {
           summary: "as a lecture has it: K − 1 votes and none of one's own; two nodes get in",
-          lab: () => usedMutex(maekawaAsLectured),
+          lab: (options) => usedMutex(maekawaAsLectured, options),
         },
       },
     },
@@ -95,7 +99,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       variants: {
         "displaced-untold": {
           summary: "as published in 1985: who is displaced from the head of a queue is not told; four nodes deadlock",
-          lab: () => usedMutex(maekawaSanders, { mutex: { tellsDisplaced: false } }),
+          lab: toggled(maekawaSanders, { tellsDisplaced: false }),
         },
       },
     },
@@ -111,11 +115,11 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       variants: {
         "roucairol-carvalho": {
           summary: "a reply counts until its sender asks itself: 0 … 2(N − 1) messages an entry",
-          lab: () => usedMutex(ricartAgrawala, { mutex: { keepsPermissions: true } }),
+          lab: toggled(ricartAgrawala, { keepsPermissions: true }),
         },
         "roucairol-carvalho-forgetful": {
           summary: "the same without asking again whoever gets its permission back; two nodes get in",
-          lab: () => usedMutex(ricartAgrawala, { mutex: { keepsPermissions: true, asksAgain: false } }),
+          lab: toggled(ricartAgrawala, { keepsPermissions: true, asksAgain: false }),
         },
       },
     },
@@ -146,6 +150,12 @@ export function variantNamed(protocol: string, variant: string): Variant {
   const names = Object.keys(variants);
   const wanted = names.length === 0 ? `absent: ${protocol} has none` : `one of ${names.join(", ")}`;
   throw new UsageError("unknown-variant", unexpected("the variant", wanted, variant));
+}
+
+/** A mutual exclusion with users, of which some options are settled. */
+function toggled<M extends Mutex, O extends object>(mutex: (options?: O) => Protocol<M>, settled: O): AnyMaker {
+  return (options: UsedMutexOptions<O> = {}) =>
+    usedMutex(mutex, { ...options, mutex: { ...options.mutex, ...settled } as O });
 }
 
 /** Every option that a maker takes is optional, and it refuses what it does not know. */

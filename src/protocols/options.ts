@@ -11,8 +11,15 @@ export function settle<O extends object>(
 ): O {
   const settled = { ...defaults, ...given };
   const wrong = problem(shape, settled, owner);
-  if (wrong !== null) throw new UsageError("bad-option", wrong);
+  if (wrong !== null) throw new UsageError("bad-option", `${wrong}${known(defaults, settled)}`);
   return settled;
+}
+
+/** What there is, where one was given that there is not. */
+function known(defaults: object, settled: object): string {
+  const names = Object.keys(defaults);
+  if (Object.keys(settled).every((name) => names.includes(name))) return "";
+  return names.length === 0 ? " (there are no options)" : ` (the options are ${names.join(", ")})`;
 }
 
 /** Refuses a duration or count that is not above zero. */

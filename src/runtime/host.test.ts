@@ -155,12 +155,20 @@ describe("a protocol that violates its own invariants", () => {
     vi.useRealTimers();
   });
 
-  test.each([Number.NaN, -1])("such as a timer of %d ms", (ms) => {
-    const { host, fatal } = hosting(diary([ms, ms]));
+  test.each<[Duration, string]>([
+    [Number.NaN, "NaN"],
+    [-1, "-1"],
+    [Number.POSITIVE_INFINITY, "Infinity"],
+    [[10, 1], '"10 to 1"'],
+    [[-1, 1], '"-1 to 1"'],
+    [[0, Number.POSITIVE_INFINITY], '"0 to Infinity"'],
+  ])("such as a timer of %j ms", (duration, got) => {
+    const { host, fatal } = hosting(diary(duration));
     host.start();
     host.command({ type: "wait", ms: 1 });
     expect(fatal).toEqual([expect.any(InvariantViolation)]);
-    expect(fatal[0]?.message).toBe(`expected the duration of evening to be at least 0, got ${ms}`);
+    const expected = "finite milliseconds of 0 or more, or a range of them, least first";
+    expect(fatal[0]?.message).toBe(`expected the duration of evening to be ${expected}, got ${got}`);
   });
 });
 

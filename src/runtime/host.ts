@@ -167,6 +167,11 @@ export class Host<V extends Vocabulary> {
         if (this.#options.onEvent !== undefined) this.#events.push(event);
       },
       choose: (label, options) => {
+        if (options.length === 0)
+          throw new InvariantViolation(
+            "no-choice",
+            unexpected(`the choice “${label}”`, "among at least one option", []),
+          );
         const option = options[Math.floor(Math.random() * options.length)] as (typeof options)[number];
         this.#record({ kind: "choice", label, option });
         return option;
@@ -183,9 +188,13 @@ export class Host<V extends Vocabulary> {
 
   #arm(timer: TimerOf<V>, duration: Duration): void {
     this.#cancel(timer);
-    const ms = typeof duration === "number" ? duration : duration[0] + Math.random() * (duration[1] - duration[0]);
-    if (!(ms >= 0)) throw new InvariantViolation("bad-timer", unexpected(`the duration of ${timer}`, "at least 0", ms));
-    this.#await(timer, performance.now() + ms);
+    const [min, max] = typeof duration === "number" ? [duration, duration] : duration;
+    if (!(min >= 0 && min <= max && max < Number.POSITIVE_INFINITY)) {
+      const expected = "finite milliseconds of 0 or more, or a range of them, least first";
+      const got = typeof duration === "number" ? duration : duration.join(" to ");
+      throw new InvariantViolation("bad-timer", unexpected(`the duration of ${timer}`, expected, got));
+    }
+    this.#await(timer, performance.now() + min + Math.random() * (max - min));
   }
 
   #await(timer: TimerOf<V>, due: number): void {

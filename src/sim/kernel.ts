@@ -1,5 +1,5 @@
 /** The loop: what is due next happens at its node, whose handler runs, and what that leads to is put in the queue. */
-import { UsageError } from "../core/errors.ts";
+import { UsageError, unexpected } from "../core/errors.ts";
 import { clone } from "../core/plain.ts";
 import type {
   CommandOf,
@@ -18,6 +18,7 @@ import { type Random, random } from "../core/random.ts";
 import { dispatch, type Stimulus } from "../core/step.ts";
 import type { LossReason, MessageId, TraceEntry } from "../trace/entry.ts";
 import { type Sampler, sampler } from "./delay.ts";
+import { drawn } from "./duration.ts";
 import { eventQueue } from "./event-queue.ts";
 import { type Journal, journal } from "./journal.ts";
 import { type Network, network } from "./network.ts";
@@ -32,6 +33,8 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   now = 0;
   /** Messages to other nodes. */
   sent = 0;
+  /** Copies of messages that did not arrive. */
+  lost = 0;
   inFlight = 0;
   /** Called after whatever may have changed a property, while nothing else goes on. */
   afterChange: (() => void) | null = null;
@@ -93,6 +96,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   record(entry: TraceEntry): void {
     this.trace?.(entry);
   }
+
   /** Something that was done to a node or to its links, in words. */
   recordFault(node: SimulatedNode<V>, what: () => string): void {
     if (this.trace !== null) this.trace({ at: this.now, node: node.self, kind: "fault", what: what() });
@@ -107,6 +111,15 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
       if (this.happen(slot, pool.at(slot))) return true;
     }
     return false;
+  }
+
+  /** Whether nothing is left to happen: what waits at a node that stands still does not happen by itself. */
+  get isOver(): boolean {
+    let isOver = true;
+    this.queue.forEach((_at, slot) => {
+      isOver &&= this.isStale(this.pool.at(slot));
+    });
+    return isOver;
   }
 
   /** What a crash leaves of what waits at a node. */
@@ -124,6 +137,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     node.isBusy = true;
     this.plan(this.now + afterMs, "turn", node, node.incarnation, node.self, "", null);
   }
+
   hasWaiting(node: SimulatedNode<V>): boolean {
     return node.waiting !== null && node.waiting.length > 0;
   }
@@ -145,8 +159,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
 
   /** True if something has happened that can be seen. */
   private happen(slot: number, pending: Pending<V>): boolean {
-    const { kind, number } = pending;
-    const { node } = pending;
+    const { kind, number, node } = pending;
     if (kind === "arrival") {
       if (number !== node.incarnation || node.state === undefined) {
         this.lose(pending.from, node.self, pending.id, "crashed");
@@ -242,6 +255,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
 
   private lose(from: NodeId, to: NodeId, id: MessageId, why: LossReason): void {
     const crashed = why === "crashed";
+    this.lost += 1;
     if (crashed) this.inFlight -= 1;
     if (this.trace !== null) this.trace({ at: this.now, node: crashed ? to : from, kind: "lost", id, to, why });
   }
@@ -314,8 +328,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   }
 
   setTimer(node: SimulatedNode<V>, timer: TimerOf<V>, duration: Duration): void {
-    const ms = typeof duration === "number" ? duration : this.timers.between(duration[0], duration[1]);
-    this.arm(node, timer, this.now + ms / node.rate);
+    this.arm(node, timer, this.now + drawn(duration, this.timers, timer) / node.rate);
   }
 
   arm(node: SimulatedNode<V>, timer: TimerOf<V>, at: number): void {
@@ -334,9 +347,11 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   persist(node: SimulatedNode<V>, record: RecordOf<V>): void {
     this.journalOf(node).append(record, this.now + (this.options.syncMs ?? 0));
   }
+
   compact(node: SimulatedNode<V>, record: RecordOf<V>): void {
     this.journalOf(node).compact(record, this.now + (this.options.syncMs ?? 0));
   }
+
   journalOf(node: SimulatedNode<V>): Journal<RecordOf<V>> {
     node.journal ??= journal();
     return node.journal;
@@ -351,6 +366,8 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   }
 
   choose<T>(node: SimulatedNode<V>, label: string, options: readonly T[]): T {
+    if (options.length === 0)
+      throw new UsageError("no-choice", unexpected(`the choice “${label}”`, "among at least one option", options));
     const option = this.choices.pick(options);
     if (this.trace !== null) this.trace({ at: this.now, node: node.self, kind: "choice", label, option });
     return option;

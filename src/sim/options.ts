@@ -9,7 +9,7 @@ import type { LinkModel } from "./links.ts";
 export interface SimulationOptions<V extends Vocabulary> {
   readonly protocol: Protocol<V>;
   readonly nodes: readonly NodeId[];
-  /** An integer. */
+  /** An integer from 0 to 2³² − 1. */
   readonly seed: number;
   /** How long a message travels, on every link unless `link` or `links` say otherwise. */
   readonly delayMs: Delay;
@@ -40,7 +40,7 @@ export function requireOptions<V extends Vocabulary>(options: SimulationOptions<
   const stray = nodes.find((node) => !(Number.isSafeInteger(node) && node >= 0));
   if (stray !== undefined) refuse("the nodes", "natural numbers", stray);
   if (nodes.length === 0 || new Set(nodes).size !== nodes.length) refuse("the nodes", "at least one, each once", nodes);
-  if (!Number.isSafeInteger(seed)) refuse("the seed", "an integer", seed);
+  if (seed !== seed >>> 0) refuse("the seed", "an integer from 0 to 4294967295", seed);
   requireDelay(delayMs, "delayMs");
   requireDelay(processingMs, "processingMs");
   if (!(Number.isFinite(syncMs) && syncMs >= 0)) refuse("syncMs", "a finite number >= 0", syncMs);

@@ -15,6 +15,7 @@ import { Kernel } from "./kernel.ts";
 import type { LinkModel } from "./links.ts";
 import { requireOptions, type SimulationOptions } from "./options.ts";
 import { intoGroups, intoShape, type PartitionShape, type Separation } from "./partitions.ts";
+import { patience } from "./rest.ts";
 import type { SimulatedNode } from "./simulated-node.ts";
 import { type Violation, watcher } from "./watcher.ts";
 
@@ -24,6 +25,12 @@ export interface Simulation<V extends Vocabulary> {
   readonly world: World<StateOf<V>>;
   /** Messages sent so far, self-sends not counted, messages to crashed nodes counted. */
   readonly messages: { readonly total: number; readonly byType: Readonly<Record<string, number>> };
+  /** How many of them did not arrive: lost on the way, or as their receiver was down. A copy counts by itself. */
+  readonly lost: number;
+  /** Whether nothing is left to happen, unless somebody does something from outside. */
+  readonly isOver: boolean;
+  /** Names of properties that were looked at where they speak: `sometimes` has been seen, `atRest` was judged at a rest. */
+  readonly seen: ReadonlySet<string>;
   /** The first violation of each property. */
   readonly violations: readonly Violation[];
   /** What a node has emitted since its last start. */
@@ -57,7 +64,10 @@ export interface Simulation<V extends Vocabulary> {
   setLink(from: NodeId, to: NodeId, model: Partial<LinkModel>): void;
   /** Takes one step: whatever is next in time happens. False when nothing is left, or nothing until `untilMs`. */
   step(untilMs?: number): boolean;
-  /** Runs until nothing is left to happen, or until `untilMs`; the clock then stands at `untilMs`. */
+  /**
+   * Runs until nothing is left to happen, or until `untilMs`; the clock then stands at `untilMs`.
+   * @throws UsageError if it goes on and on, and no time is given
+   */
   run(untilMs?: number): void;
   /**
    * Begins where `snapshot` was taken. Messages that were in flight keep their ids and are given new delays.
@@ -65,10 +75,6 @@ export interface Simulation<V extends Vocabulary> {
    */
   adopt(snapshot: Snapshot<V>): void;
 }
-
-/** More steps than this for each node mean that a protocol without periodic timers does not come to rest. */
-const MAX_STEPS_PER_NODE = 1_000;
-const MAX_STEPS = 10_000_000;
 
 /** @throws UsageError for an option that is out of range. */
 export function simulation<V extends Vocabulary>(options: SimulationOptions<V>): Simulation<V> {
@@ -79,7 +85,6 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
   const { world, ids, nodes } = population;
   const watch = watcher(protocol, world, (restless) => kernel.isAtRest(restless));
   const faults = random(options.seed).stream("faults");
-  const maxSteps = Math.max(MAX_STEPS, MAX_STEPS_PER_NODE * nodes.length);
   const placeOf = (id: NodeId): number => population.node(id).place;
   if (options.properties !== "at the end") kernel.afterChange = () => watch.look(kernel.now);
 
@@ -169,6 +174,13 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
     get messages() {
       return { total: kernel.sent, byType: kernel.byType };
     },
+    get lost() {
+      return kernel.lost;
+    },
+    get isOver() {
+      return kernel.isOver;
+    },
+    seen: watch.seen,
     violations: watch.violations,
     events: (id) => population.node(id).events ?? [],
     verdict: () => watch.verdict(kernel.now),
@@ -212,13 +224,8 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
     },
     step: (untilMs = Number.POSITIVE_INFINITY) => kernel.step(untilMs),
     run(untilMs = Number.POSITIVE_INFINITY) {
-      for (let steps = 0; kernel.step(untilMs); steps++) {
-        if (steps === maxSteps)
-          throw new UsageError(
-            "no-rest",
-            `expected ${protocol.name} to come to rest within ${maxSteps} steps; give run() a time`,
-          );
-      }
+      const happened = patience(nodes.length, untilMs);
+      while (kernel.step(untilMs)) happened();
       if (Number.isFinite(untilMs)) kernel.now = Math.max(kernel.now, untilMs);
     },
   };

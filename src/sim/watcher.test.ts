@@ -52,6 +52,12 @@ const dark: Property<Lamps> = {
   when: "always",
   holds: ({ alive, state }) => alive.every((node) => state(node).lamp === "off"),
 };
+const lit: Property<Lamps> = {
+  name: "lit",
+  claim: "some lamp is on at some time",
+  when: "sometimes",
+  holds: ({ alive, state }) => alive.some((node) => state(node).lamp === "on"),
+};
 const bright: Property<Lamps> = {
   name: "bright",
   claim: "all lamps are on in the end",
@@ -114,6 +120,16 @@ describe("what holds always", () => {
       { property: "promise", waiting: { node: 1, since: 10 } },
     ]);
   });
+});
+
+it("what is so at some time is seen when it is, and not before", () => {
+  const { sim, tell } = stage([lit]);
+  tell(1, "owe", 1);
+  expect([...sim.seen]).toEqual([]);
+  tell(1, "light", 2);
+  sim.crash(1);
+  expect([...sim.seen]).toEqual(["lit"]);
+  expect(sim.verdict()).toEqual([]);
 });
 
 it("what should hold in the end counts when the verdict is asked for", () => {

@@ -13,6 +13,8 @@ export interface Violation {
 export interface Watcher {
   /** The first violation of each property so far. */
   readonly violations: readonly Violation[];
+  /** Names of the `sometimes` that have been so, and of the `atRest` that were looked at, as there was a rest. */
+  readonly seen: ReadonlySet<string>;
   /** Looks at everything that may have changed. */
   look(now: number): void;
   /** Whoever crashes owes nothing any more. */
@@ -26,8 +28,10 @@ export function watcher<V extends Vocabulary>(
   isAtRest: (restless: readonly TimerOf<V>[]) => boolean,
 ): Watcher {
   const violations: Violation[] = [];
+  const seen = new Set<string>();
   const promises = protocol.properties.filter((property) => property.when === "leadsTo").map(promise);
   let unbroken = protocol.properties.filter(({ when }) => when === "always" || when === "atRest");
+  let unseen = protocol.properties.filter((property) => property.when === "sometimes");
 
   /** One `leadsTo`: the nodes that `given` has held of and `holds` has not since, in that order, each with the time. */
   function promise(property: Extract<Property<V>, { when: "leadsTo" }>) {
@@ -49,7 +53,10 @@ export function watcher<V extends Vocabulary>(
 
   function isBroken(property: Property<V>): boolean {
     if (property.when === "leadsTo") return false;
-    if (property.when === "atRest" && !isAtRest(property.restless ?? [])) return false;
+    if (property.when === "atRest") {
+      if (!isAtRest(property.restless ?? [])) return false;
+      seen.add(property.name);
+    }
     return !property.holds(world);
   }
 
@@ -59,11 +66,17 @@ export function watcher<V extends Vocabulary>(
       violations.push({ property: property.name, claim: property.claim, at: now });
       unbroken = unbroken.filter((other) => other !== property);
     }
+    for (const property of unseen) {
+      if (property.when !== "sometimes" || !property.holds(world)) continue;
+      seen.add(property.name);
+      unseen = unseen.filter((other) => other !== property);
+    }
     for (const each of promises) each.look(now);
   }
 
   return {
     violations,
+    seen,
     look,
     forget(node) {
       for (const { since } of promises) since.delete(node);

@@ -35,8 +35,8 @@ type Action<V extends Vocabulary> =
   /** The node's picture changed in the step that the entries before this one belong to. */
   | { readonly kind: "view"; readonly view: View; readonly state: unknown };
 
-/** `cut`: the fault gate cut the link; `dropped`: it dropped this one; `overflow`: the queue was full; `crashed`: the receiver crashed or restarted. */
-export type LossReason = "cut" | "dropped" | "overflow" | "crashed";
+/** `cut`: the fault gate cut the link; `dropped`: it dropped this one; `overflow`: the queue was full; `crashed`: the receiver crashed or restarted; `down`: it had not started yet. */
+export type LossReason = "cut" | "dropped" | "overflow" | "crashed" | "down";
 
 interface AnyVocabulary {
   state: object;

@@ -23,12 +23,13 @@ export interface Selection {
   readonly hide?: readonly string[];
 }
 
-/** @throws UsageError for nodes that the trace does not have */
+/** @throws UsageError for nodes, names and times that the trace does not have */
 export function excerptOf({ header, entries, clocks }: Trace, selection: Selection = {}): Excerpt {
   const nodes = new Set(chosenNodes(header, selection.nodes));
   const origin = originOf(header, entries);
   const isBefore = ({ at }: TraceEntry): boolean => at - origin < (selection.from ?? Number.NEGATIVE_INFINITY);
   const isAfter = ({ at }: TraceEntry): boolean => at - origin > (selection.to ?? Number.POSITIVE_INFINITY);
+  requireSense(selection, entries, origin);
   const isHidden = hiddenBy(selection.hide ?? []);
   const before = new Map<NodeId, Standing>(standingsBefore(header.nodes, entries));
   const kept: number[] = [];
@@ -47,6 +48,30 @@ export function excerptOf({ header, entries, clocks }: Trace, selection: Selecti
     before: new Map([...before].filter(([node]) => nodes.has(node))),
     origin,
   };
+}
+
+/** A misspelt name hides nothing, and a window beside the run shows nothing: nobody wants that. */
+function requireSense({ from, to, hide = [] }: Selection, entries: readonly TraceEntry[], origin: number): void {
+  const refuse = (what: string, expected: string, got: unknown): never => {
+    throw new UsageError("bad-selection", unexpected(what, expected, got));
+  };
+  const names = new Set(entries.flatMap((entry) => (hide.length === 0 ? [] : namesIn(entry))));
+  const stray = hide.find((name) => !names.has(name));
+  if (stray !== undefined) refuse("what is hidden", `a message or timer of the trace: ${[...names].join(", ")}`, stray);
+  const times = entries.map(({ at }) => at - origin);
+  const [first, last] = [Math.min, Math.max].map((least) => times.reduce((a, b) => least(a, b), times[0] ?? 0)) as [
+    number,
+    number,
+  ];
+  if (from !== undefined && from > last) refuse("the beginning", `at most ${last} ms, when the trace ends`, from);
+  if (to !== undefined && to < first) refuse("the end", `at least ${first} ms, when the trace begins`, to);
+}
+
+/** Of a message or a timer. */
+function namesIn(entry: TraceEntry): string[] {
+  if (entry.kind !== "timeout" && entry.kind !== "send" && entry.kind !== "receive") return [];
+  const { full, short } = entry.kind === "timeout" ? nameOfWord(entry.timer) : nameOf(entry.message);
+  return [short, full];
 }
 
 export function originOf(header: TraceHeader, entries: readonly TraceEntry[]): number {

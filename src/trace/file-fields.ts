@@ -57,7 +57,13 @@ const headerFields: { readonly [K in keyof TraceHeader]: Field } = {
 const violationFields: Fields = { property: words, claim: words, loopFrom: orNull(natural) };
 
 /** A record, so that a new reason is not forgotten here. */
-const lossReasons: Readonly<Record<LossReason, true>> = { cut: true, dropped: true, overflow: true, crashed: true };
+const lossReasons: Readonly<Record<LossReason, true>> = {
+  cut: true,
+  dropped: true,
+  overflow: true,
+  crashed: true,
+  down: true,
+};
 
 const viewFields: Fields = { role: words };
 

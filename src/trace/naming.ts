@@ -3,6 +3,8 @@
  * `{ type: "election", body: { type: "answer" } }` is an `answer` of the part `election`.
  */
 
+import type { LossReason } from "./entry.ts";
+
 export interface Tagged {
   readonly type: string;
 }
@@ -61,6 +63,9 @@ export function shortened(text: string, maxLength: number): string {
   const letters = [...text];
   return letters.length <= maxLength ? text : `${letters.slice(0, maxLength - 1).join("")}…`;
 }
+
+/** Why a message was lost, in a word or two. */
+export const lossWords = (why: LossReason): string => (why === "down" ? "not running" : why);
 
 /** Stamps such as a ballot read `1.0`, vectors `[1 0 2]`, what is absent `–`. */
 function valueText(value: unknown): string {

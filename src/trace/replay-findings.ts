@@ -43,6 +43,8 @@ export class Findings<V extends Vocabulary> {
   readonly #cases: readonly Case<V>[];
   /** Since when some state is not known; null if it always was. */
   #blindSince: number | null = null;
+  /** What nobody has looked at does not hold. */
+  #hasLooked = false;
 
   constructor(properties: readonly Property<V>[]) {
     this.#cases = properties.map((property) => ({ property, violatedAt: null, seen: false, open: new Map() }));
@@ -55,6 +57,7 @@ export class Findings<V extends Vocabulary> {
 
   /** Looks at the states after an entry. */
   look(standing: Standing<V>, entry: number): void {
+    this.#hasLooked = true;
     for (const one of this.#cases) {
       const { property } = one;
       if (one.violatedAt !== null) continue;
@@ -80,6 +83,7 @@ export class Findings<V extends Vocabulary> {
     world: World<StateOf<V>>,
   ): Partial<ReplayFinding<V>> & { verdict: ReplayVerdict } {
     if (violatedAt !== null) return { verdict: "violated", entry: violatedAt };
+    if (!this.#hasLooked) return unknown("nothing happens in this recording");
     if (property.when === "sometimes" && seen) return { verdict: "holds" };
     if (this.#blindSince !== null) return unknown("not every state is known", this.#blindSince);
     if (property.when === "sometimes") return unknown("it was not seen in this run");

@@ -1,10 +1,33 @@
 /** A trace in words, one line per entry: what golden tests compare and a terminal shows. */
 import { canonical } from "../core/plain.ts";
-import type { TraceEntry } from "./entry.ts";
+import type { NodeId } from "../core/protocol.ts";
+import type { MessageId, TraceEntry } from "./entry.ts";
 
 /** One entry as a line such as `   180.0  node 4  sends election to 7`. Times are in milliseconds. */
 export function storyLine(entry: TraceEntry): string {
-  return `${entry.at.toFixed(1).padStart(8)}  node ${entry.node}  ${deed(entry)}`;
+  return line(entry, deed(entry));
+}
+
+const line = ({ at, node }: TraceEntry, words: string): string =>
+  `${at.toFixed(1).padStart(8)}  node ${node}  ${words}`;
+
+/** The same for the lines of one run, in order: who loses a message then says which, and whose. */
+export function storyTeller(): (entry: TraceEntry) => string {
+  const underWay = new Map<MessageId, Extract<TraceEntry, { kind: "send" }>>();
+  return (entry) => {
+    if (entry.kind === "send") underWay.set(entry.id, entry);
+    const sent = entry.kind === "lost" ? underWay.get(entry.id) : undefined;
+    if (entry.kind === "receive" || entry.kind === "lost") underWay.delete(entry.id);
+    return entry.kind === "lost" && sent !== undefined ? line(entry, loss(entry, sent)) : storyLine(entry);
+  };
+}
+
+function loss(
+  { node, to, why }: Extract<TraceEntry, { kind: "lost" }>,
+  sent: { node: NodeId; message: { type: string } },
+): string {
+  const end = node === to ? `from ${sent.node}` : `to ${to}`;
+  return `loses ${phrase(sent.message)} ${end} (${why})`;
 }
 
 /** What a node does or suffers, without saying which: `sends election to 7`. */

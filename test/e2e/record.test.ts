@@ -85,9 +85,9 @@ test("a recording with a hole is unknown, and nothing goes on from there", async
   cluster.signal("SIGINT");
   await cluster.finished;
   const lines = readFileSync(file, "utf8").trimEnd().split("\n");
-  const middle = lines.findIndex((line, index) => index > lines.length / 2 && line.includes('"node":1,'));
-  const { at } = JSON.parse(lines[middle] as string) as TraceEntry;
-  writeFileSync(file, lines.toSpliced(middle, 1, JSON.stringify({ at, node: 1, kind: "gap", dropped: 1 })).join("\n"));
+  const last = lines.findLastIndex((line) => line.includes('"node":1,'));
+  const { at } = JSON.parse(lines[last] as string) as TraceEntry;
+  writeFileSync(file, lines.toSpliced(last, 1, JSON.stringify({ at, node: 1, kind: "gap", dropped: 1 })).join("\n"));
   const { code, stdout, stderr } = await coterie("trace", file, "--check");
   expect({ code, stderr }).toEqual({ code: 1, stderr: "coterie: the recording does not tell, which is no pass\n" });
   expect(stdout).toContain("node 1 is lost from entry");

@@ -99,7 +99,7 @@ describe("coterie sim PROTOCOL", () => {
       'expected --delay to be such as 10, 1..10, normal:10,2 or lognormal:10,0.5, in milliseconds, got "fast"',
     ],
     ["bully --json --story", "expected --json or --story, got both"],
-    ["bully --until #5", 'expected --until to be milliseconds above 0, got "#5"'],
+    ["bully --until #5", 'expected --until to be milliseconds: a number of entries goes with --from, got "#5"'],
     ["bully --for 5", "expected --for to be absent without --from"],
     ["", "expected a protocol, a scenario file or --from, got none of them"],
     ["none.yaml", 'expected the scenario to be a readable file, got "none.yaml" (ENOENT)'],

@@ -3,9 +3,12 @@
  * breadth first and finds sooner what lies deep; its counterexamples are as long as they come.
  */
 import type { Property, StateProperty, Vocabulary } from "../../core/protocol.ts";
+import { BYTES_PER_HANDLER_RUN } from "../breadth-first.ts";
 import { requireNatural } from "../budgets.ts";
-import { type Exploration, type ExploreOptions, type Progress, requireSingleStates } from "../explore.ts";
-import { lasso } from "../liveness.ts";
+import { Column } from "../column.ts";
+import { concluded, type Searched } from "../conclusion.ts";
+import { type Exploration, type ExploreOptions, requireSingleStates } from "../explore.ts";
+import type { Graph } from "../fairness.ts";
 import { Model } from "../model.ts";
 import { retrace, type Taken, type Waypoint } from "../path.ts";
 import { StateStore } from "../state-store.ts";
@@ -28,39 +31,10 @@ export function exploreDepthFirst<V extends Vocabulary>(options: ExploreOptions<
   let isStopped = false;
   for (let expanded = 1; search.expandNext() && !isStopped; expanded++)
     isStopped = expanded % ASK_EVERY === 0 && !mayGoOn(search);
-  const { model, store } = search;
-  const isWhole = !isStopped && !search.isCut && !model.isCut;
-  const found = search.violated ?? (isWhole ? search.judge.missing : null);
-  const graph = { model, size: store.size, read: store.read.bind(store), find: store.find.bind(store), successors };
-  const tuple = new Int32Array(model.width);
-  function successors(state: number): number[] {
-    const leadsTo: number[] = [];
-    store.read(state, tuple);
-    model.expand(tuple, () => {
-      const next = store.find(model.next);
-      if (next >= 0) leadsTo.push(next);
-      return false;
-    });
-    return leadsTo;
-  }
-  const endless = found !== null || isStopped ? null : lasso(graph, asked, () => mayGoOn(search));
-  const run = endless === "stopped" ? null : endless;
-  const isClear = isWhole && endless !== "stopped";
-  const path = run !== null ? retrace(model, run.waypoints) : search.violated === null ? [] : search.path(search.last);
-  return {
-    states: store.size,
-    transitions: search.transitions,
-    depth: search.depth,
-    verdict: found !== null || run !== null ? "violated" : isClear ? "holds" : "unknown",
-    property: found ?? run?.property ?? null,
-    path,
-    loop: run?.loop ?? (search.isPromiseBroken ? path.length : null),
-    witnesses: search.reached.map(({ property, state }) => ({ property, path: search.path(state) })),
-    handlerRuns: model.steps.handlerRuns,
-  };
+  return concluded(search, asked, isStopped, mayGoOn);
 }
 
-class DepthFirst<V extends Vocabulary> implements Progress {
+class DepthFirst<V extends Vocabulary> implements Searched<V> {
   readonly model: Model<V>;
   readonly judge: Judge<V>;
   readonly store: StateStore;
@@ -76,6 +50,7 @@ class DepthFirst<V extends Vocabulary> implements Progress {
   last = 0;
   readonly #maxStates: number;
   readonly #maxDepth: number;
+  readonly #maxBytes: number;
   readonly #parents = new Column();
   readonly #depths = new Column();
   readonly #successors: Successors<V>;
@@ -85,6 +60,8 @@ class DepthFirst<V extends Vocabulary> implements Progress {
   constructor(options: ExploreOptions<V>, properties: readonly Property<V>[]) {
     requireNatural("maxStates", options.maxStates);
     requireNatural("maxDepth", options.maxDepth);
+    requireNatural("maxBytes", options.maxBytes);
+    this.#maxBytes = options.maxBytes ?? Number.POSITIVE_INFINITY;
     this.#maxStates = options.maxStates ?? DEFAULT_MAX_STATES;
     this.#maxDepth = options.maxDepth ?? Number.POSITIVE_INFINITY;
     this.model = new Model(options);
@@ -98,6 +75,27 @@ class DepthFirst<V extends Vocabulary> implements Progress {
 
   get states(): number {
     return this.store.size;
+  }
+
+  get missing(): Property<V> | null {
+    return this.judge.missing;
+  }
+
+  get graph(): Graph<V> {
+    const { model, store } = this;
+    const tuple = new Int32Array(model.width);
+    function successors(state: number): number[] {
+      const leadsTo: number[] = [];
+      store.read(state, tuple);
+      model.expand(tuple, () => {
+        const next = store.find(model.next);
+        if (next >= 0) leadsTo.push(next);
+        return false;
+      });
+      return leadsTo;
+    }
+    const read = (state: number, into: Int32Array): void => store.read(state, into);
+    return { model, size: store.size, read, find: (sought) => store.find(sought), successors };
   }
 
   /** Expands the state that was found last of those not expanded yet; false if there is none, or no need. */
@@ -114,8 +112,14 @@ class DepthFirst<V extends Vocabulary> implements Progress {
     }
     if (this.violated === null)
       this.model.expand(tuple, this.#depths.at(state) < this.#maxDepth ? this.#visit : this.#peek);
-    this.isCut ||= this.states >= this.#maxStates;
-    return true;
+    const isFull = this.states >= this.#maxStates || this.#bytes > this.#maxBytes;
+    this.isCut ||= isFull;
+    return !isFull;
+  }
+
+  get #bytes(): number {
+    const columns = this.#parents.bytes + this.#depths.bytes;
+    return this.store.bytes + columns + BYTES_PER_HANDLER_RUN * this.model.steps.handlerRuns;
   }
 
   /** The run by which a state was found. */
@@ -161,20 +165,3 @@ class DepthFirst<V extends Vocabulary> implements Progress {
     return tuple;
   }
 }
-
-/** A number per state, in chunks that growing does not copy. */
-class Column {
-  readonly #chunks: Int32Array[] = [];
-  #size = 0;
-
-  push(value: number): void {
-    const at = this.#size++ % CHUNK;
-    if (at === 0) this.#chunks.push(new Int32Array(CHUNK));
-    (this.#chunks.at(-1) as Int32Array)[at] = value;
-  }
-
-  at(index: number): number {
-    return (this.#chunks[Math.floor(index / CHUNK)] as Int32Array)[index % CHUNK] as number;
-  }
-}
-const CHUNK = 1 << 16;

@@ -11,6 +11,7 @@ import type { ModelOptions } from "../model.ts";
 import { ringModel } from "../models/chang-roberts.ts";
 import { mutexModel } from "../models/ricart-agrawala.ts";
 import { Replayer } from "../shrink/replay.ts";
+import { systemFor } from "../suite.ts";
 import { exploreDepthFirst } from "./dfs.ts";
 import { strategies } from "./schedulers.ts";
 import { type WalkProgress, walk } from "./walks.ts";
@@ -177,6 +178,12 @@ describe("depth-first search", () => {
   ])("visits what breadth-first search visits: %s", (_name, options) => {
     const [{ states, transitions }, deep] = [explore(options as never), exploreDepthFirst(options as never)];
     expect(deep).toMatchObject({ verdict: "holds", states, transitions });
+  });
+
+  it("stops where memory is short, as breadth first does", () => {
+    const options = systemFor({ protocol: "paxos", nodes: [0, 1, 2], asked: [0, 1], timers: "synchronous" });
+    expect(exploreDepthFirst({ ...options, maxBytes: 1_000_000 }).verdict).toBe("unknown");
+    expect(() => exploreDepthFirst({ ...options, maxBytes: -5 })).toThrow("expected maxBytes to be a whole number ≥ 0");
   });
 
   it("shows a run of the model, which may be long", () => {

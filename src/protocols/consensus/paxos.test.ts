@@ -99,7 +99,7 @@ describe("paxos: what it promises", () => {
 
   it("agreement, validity: any proposers, crashes and recoveries; termination once all are back", () => {
     fc.assert(
-      fc.property(fc.integer(), fc.array(happening, { maxLength: 15 }), (seed, happenings) => {
+      fc.property(fc.nat(), fc.array(happening, { maxLength: 15 }), (seed, happenings) => {
         const { sim, decided } = stage(5, [1, 40], seed);
         const isAlive = (node: NodeId) => sim.world.alive.includes(node);
         const proposed = new Set<string | null>();

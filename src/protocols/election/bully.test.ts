@@ -117,7 +117,7 @@ describe("bully: what it promises", () => {
   it("E1, E2: any callers, up to N at once, any one crash: the highest alive leads", () => {
     fc.assert(
       fc.property(
-        fc.integer(),
+        fc.nat(),
         callers,
         fc.option(fc.record({ node: fc.nat(5), at: fc.nat(80) })),
         (seed, calling, crash) => {
@@ -235,7 +235,7 @@ describe("bully: resignation and rank", () => {
       { maxLength: 12 },
     );
     fc.assert(
-      fc.property(fc.integer(), deeds, (seed, script) => {
+      fc.property(fc.nat(), deeds, (seed, script) => {
         const { sim } = stage({ nodes: 4, seed, delayMs: [1, 10] });
         for (const { node, kind, afterMs } of script) {
           sim.run(sim.now + afterMs);

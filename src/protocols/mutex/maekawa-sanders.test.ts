@@ -52,7 +52,7 @@ describe("maekawa-sanders: what it promises", () => {
       fc.record({ node: fc.nat(nodes - 1), at: fc.nat(200), entries: fc.integer({ min: 1, max: 3 }) }),
     );
     fc.assert(
-      fc.property(fc.integer(), demand, (seed, wishes) => {
+      fc.property(fc.nat(), demand, (seed, wishes) => {
         const { sim, moments } = stage(maekawaSanders(), range(0, nodes - 1), { delayMs: [1, 40], seed });
         for (const { node, at, entries } of [...wishes].sort((a, b) => a.at - b.at)) {
           sim.run(at);

@@ -120,7 +120,7 @@ describe("ricart-agrawala: what it promises", () => {
       maxLength: 8,
     });
     fc.assert(
-      fc.property(fc.integer(), demand, fc.integer({ min: 1, max: 40 }), (seed, demands, stayMs) => {
+      fc.property(fc.nat(), demand, fc.integer({ min: 1, max: 40 }), (seed, demands, stayMs) => {
         const { sim, entries } = stage(range(0, 4), [1, 50], seed, { user: { stayMs } });
         for (const { node, at, entries } of demands.sort((a, b) => a.at - b.at)) {
           sim.run(at);
@@ -217,6 +217,11 @@ describe("ricart-agrawala: every run", () => {
     const { path } = exploring(2, 1, { ...about("ME2 liveness"), losses: 1 });
     expect(deeds(path)).toEqual(["0 command", "1 lose request from 0"]);
     expect(sections(path)).toEqual([{ is: "wanted", time: 1, awaited: [1] }, { is: "released" }]);
+  });
+
+  it("a reply that arrives twice counts for the next request: ME3 is violated", () => {
+    const { property } = exploring(2, 2, { ...about("ME3 ordering"), duplications: 1, network: "bag" });
+    expect(property?.name).toBe("ME3 ordering");
   });
 
   it("a node that crashes and comes back has forgotten that it replied: ME1 is violated, two are inside", () => {

@@ -3,7 +3,7 @@
  * Ricart & Agrawala, "An Optimal Algorithm for Mutual Exclusion in Computer Networks", CACM 1981; words of Coulouris et
  * al. §15.2.
  *
- * Assumes   no crashes; reliable links, in any order; whoever is inside leaves.
+ * Assumes   no crashes; reliable links, in any order, each message once; whoever is inside leaves.
  * Safety    ME1: at most one node is inside. ME3: nobody enters before a request that happened before its own.
  * Liveness  ME2: every request is granted in the end.
  * Cost      2(N − 1) messages per entry: N − 1 requests, N − 1 replies. Client delay 2 message times, hand-over 1.
@@ -84,7 +84,7 @@ export function ricartAgrawala(given?: Partial<RicartAgrawalaOptions>): Protocol
       },
       reply(state, from, { time }, ctx) {
         state.clock = tick(state.clock, time);
-        if (state.section.is !== "wanted") return; // A duplicate: all have replied already.
+        if (state.section.is !== "wanted") return; // Links that deliver once leave nobody to reply now.
         exclude(state.section.awaited, from);
         if (keepsPermissions) include(state.permitted, from);
         enterIfAllReplied(state, ctx);
@@ -114,7 +114,7 @@ export function ricartAgrawala(given?: Partial<RicartAgrawalaOptions>): Protocol
       command: { enter: {}, exit: {} },
     },
     source: "Ricart & Agrawala, CACM 1981; Coulouris et al. §15.2",
-    assumes: ["no crashes", "reliable links", "whoever is inside leaves"],
+    assumes: ["no crashes", "reliable links, each message once", "whoever is inside leaves"],
     properties: keepsPermissions ? properties.filter(({ name }) => name !== ME3) : properties,
     costs: [{ when: "one entry and exit", messages: (nodes) => 2 * (nodes - 1) }],
     view: ({ section }) => ({ role: section.is }),

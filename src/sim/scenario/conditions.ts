@@ -10,23 +10,41 @@ export interface Watch {
   see(entry: TraceEntry): void;
   /** It has happened as often as it should. */
   readonly isMet: boolean;
+  /** What to say of it if it never came: which events or roles there were, as no protocol lists its own. */
+  readonly inVain: string;
 }
 
 export function watch(): Watch {
   let awaited: Condition | undefined;
   let left = 0;
+  const said = new Set<string>();
+  const roles = new Set<string>();
   return {
     set(condition) {
       awaited = condition;
       left = condition?.nth ?? 0;
     },
     see(entry) {
+      if (entry.kind === "event") said.add(typeOf(entry.event));
+      if (entry.kind === "view") roles.add(entry.view.role);
       if (left > 0 && awaited !== undefined && matches(awaited, entry)) left -= 1;
     },
     get isMet() {
       return left === 0;
     },
+    get inVain() {
+      if (awaited?.says !== undefined) return neverWas(awaited.says, "said", said);
+      if (awaited?.becomes !== undefined) return neverWas(awaited.becomes, "the roles were", roles);
+      return NEVER;
+    },
   };
+}
+
+const NEVER = "it never happened";
+
+function neverWas(word: string, verb: string, words: ReadonlySet<string>): string {
+  if (words.has(word)) return NEVER;
+  return `${NEVER}: ${verb} ${words.size === 0 ? "nothing" : [...words].join(", ")}`;
 }
 
 function matches(condition: Condition, entry: TraceEntry): boolean {

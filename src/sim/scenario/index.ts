@@ -4,7 +4,6 @@ export { type ParsedScenario, parseScenario } from "./parse.ts";
 export type { Path } from "./problem.ts";
 export {
   type Progress,
-  type PropertyVerdict,
   playScenario,
   type Result,
   type RunHooks,
@@ -12,3 +11,4 @@ export {
 } from "./run.ts";
 export { jsonSchema, type Nodes, type Scenario, type ScenarioSource, scenarioSchema } from "./schema.ts";
 export { type Cast, cast } from "./soundness.ts";
+export type { PropertyVerdict } from "./verdicts.ts";

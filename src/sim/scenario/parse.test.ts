@@ -15,6 +15,10 @@ const refusal = (text: string): string => {
 /** Files, and how the sentence about each begins. */
 const refused: readonly [string, string][] = [
   ["", "x.yaml:1:1: expected the scenario to be an object with name, protocol and nodes, got null"],
+  [
+    "protocol: bully\nnodes: 3",
+    'x.yaml:1:1: expected name to be present, such as "The next one crashes too", got undefined',
+  ],
   ["name: x\n  protocol: y", "x.yaml:1:7: expected YAML: Nested mappings are not allowed in compact mappings"],
   ["name: x\nname: y", "x.yaml:2:1: expected YAML: Map keys must be unique"],
   [
@@ -44,6 +48,7 @@ const refused: readonly [string, string][] = [
     "x.yaml:4:31: expected begin.states.7 to be absent: the node is down, got ",
   ],
   [`${head}steps:\n  - crash: 9`, "x.yaml:5:5: expected steps[0].crash to be one of the nodes 0 … 7, got 9"],
+  [`${head}steps:\n  - crahs: 7`, "x.yaml:5:5: expected steps[0].crahs to be absent, got 7 (did you mean crash?)"],
   [`${head}steps:\n  - crush: 7`, "x.yaml:5:5: expected steps[0].crush to be absent, got 7 (did you mean crash?)"],
   [
     `${head}steps:\n  - at: 7`,
@@ -147,7 +152,7 @@ describe("a scenario file", () => {
       nodes: 8,
       seed: 1,
       network: {},
-      begin: { nodes: "idle", down: [], states: {} },
+      begin: { down: [], states: {} },
       byzantine: {},
       steps: [{ call: 4 }],
       expect: { violated: [] },

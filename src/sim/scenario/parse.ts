@@ -1,6 +1,6 @@
 /** Scenarios as YAML, with errors that name the line, the column and the field. */
-import { type Document, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
-import { UsageError } from "../../core/errors.ts";
+import { type Document, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, visit } from "yaml";
+import { UsageError, unexpected } from "../../core/errors.ts";
 import { firstProblem, type Path, type Problem } from "./problem.ts";
 import { type Scenario, scenarioSchema } from "./schema.ts";
 import { soundnessProblem } from "./soundness.ts";
@@ -20,12 +20,21 @@ export function parseScenario(text: string, file: string): ParsedScenario {
     return `${file}:${line}:${col}`;
   };
   const [error] = document.errors;
-  if (error !== undefined)
-    throw new UsageError("bad-scenario", `${placeAt(error.pos[0])}: expected YAML: ${error.message}`);
+  if (error !== undefined) {
+    const expected = error.code === "MULTIPLE_DOCS" ? "one scenario, got a second document" : `YAML: ${error.message}`;
+    throw new UsageError("bad-scenario", `${placeAt(error.pos[0])}: expected ${expected}`);
+  }
   const place = (path: Path): string => placeAt(offsetOf(document.contents, path));
   const refuse = ({ path, sentence }: Problem): never => {
     throw new UsageError("bad-scenario", `${place(path)}: ${sentence}`);
   };
+  visit(document, {
+    Alias(_key, alias) {
+      if (alias.resolve(document) !== undefined) return;
+      const sentence = unexpected("an alias", "of an anchor such as &a above it", `*${alias.source}`);
+      throw new UsageError("bad-scenario", `${placeAt(alias.range?.[0] ?? 0)}: ${sentence}`);
+    },
+  });
   const input = plainOf(document, file);
   const checked = scenarioSchema.safeParse(input);
   if (!checked.success) return refuse(firstProblem(scenarioSchema, checked.error, input));

@@ -28,15 +28,19 @@ export function suggestion(word: string, known: readonly string[]): string {
     : "";
 }
 
-/** Levenshtein's, row by row. */
+/** Levenshtein's, row by row, with two neighbours in the wrong order as one mistake: it is the commonest. */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, j) => j);
+  let above: number[] = [];
   for (const [i, letter] of [...a].entries()) {
     const next = [i + 1];
     for (let j = 0; j < b.length; j++) {
       const replaced = (row[j] as number) + (b[j] === letter ? 0 : 1);
-      next.push(Math.min(replaced, (row[j + 1] as number) + 1, (next[j] as number) + 1));
+      const isSwapped = i > 0 && b[j - 1] === letter && b[j] === a[i - 1];
+      const swapped = isSwapped ? (above[j - 1] as number) + 1 : Number.POSITIVE_INFINITY;
+      next.push(Math.min(replaced, swapped, (row[j + 1] as number) + 1, (next[j] as number) + 1));
     }
+    above = row;
     row = next;
   }
   return row[b.length] as number;
@@ -45,7 +49,7 @@ function editDistance(a: string, b: string): number {
 /** The first problem that a schema found. */
 export function firstProblem(schema: z.ZodType, error: z.ZodError, input: unknown): Problem {
   // A misspelt field is refused before the one that is missing because of it.
-  const issue = error.issues.find(({ code }) => code === "unrecognized_keys") ?? error.issues[0];
+  const issue = error.issues.find(isStray) ?? error.issues[0];
   return issue === undefined ? { path: [], sentence: error.message } : problemOf(schema, issue, [], input);
 }
 
@@ -67,14 +71,22 @@ function problemOf(schema: z.ZodType, issue: Issue, above: Path, input: unknown)
     };
   }
   if (issue.code === "invalid_union") {
-    const inner = issue.errors.flat().find(isMeant);
+    const meant = issue.errors.find((alternative) => isMeant(alternative, path, input));
+    const inner = meant?.find(isStray) ?? meant?.find(isInside);
     if (inner !== undefined) return problemOf(schema, inner, path, input);
   }
   return wrong(path, issue.message, valueAt(input, path));
 }
 
-/** The problem of the alternative that was meant: the one that is of the right kind, and wrong in itself. */
-const isMeant = ({ path, code }: Issue): boolean => path.length > 0 || code === "unrecognized_keys";
+/** Whether this alternative of several was meant: what came is of its kind, has its fields, and is wrong in itself. */
+function isMeant(alternative: readonly Issue[], above: Path, input: unknown): boolean {
+  const isMissing = ({ path: [field] }: Issue): boolean =>
+    field !== undefined && valueAt(input, [...above, field as string | number]) === undefined;
+  return alternative.some(isInside) && !alternative.some(isMissing);
+}
+
+const isStray = ({ code }: Issue): boolean => code === "unrecognized_keys";
+const isInside = (issue: Issue): boolean => issue.path.length > 0 || isStray(issue);
 
 function valueAt(input: unknown, path: Path): unknown {
   return path.reduce<unknown>((value, key) => (value as Record<PropertyKey, unknown> | undefined)?.[key], input);

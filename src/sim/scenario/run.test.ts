@@ -219,8 +219,52 @@ describe("what a scenario expects", () => {
     const { properties } = runScenario(scenario, { properties: "at the end" });
     expect(properties.map(({ name, verdict }) => [name, verdict])).toEqual([
       ["agreement", "unknown"],
-      ["termination", "holds"],
+      ["termination", "unknown"],
     ]);
+  });
+});
+
+describe("what a run says of properties", () => {
+  const said = (more: Partial<ScenarioSource>, properties: "every step" | "at the end" = "every step") => {
+    const source = { name: "x", protocol: "bully", options: bounds, nodes: 3, ...more };
+    const result = runScenario(scenarioSchema.parse(source), { properties });
+    return Object.fromEntries(result.properties.map(({ name, verdict, why }) => [name, [verdict, why]]));
+  };
+
+  it("where it was cut off: what should hold in the end and does not yet is unknown, and what holds does so far", () => {
+    const heartbeat = { protocol: "heartbeat", options: {}, begin: { nodes: "started", down: [2] } } as const;
+    expect(said({ ...heartbeat, until: 200 })).toMatchObject({
+      "strong completeness": ["unknown", "not so when the run was cut off"],
+    });
+    expect(said({ ...heartbeat, until: 9_000 })).toMatchObject({ "strong completeness": ["holds", "so far"] });
+  });
+
+  it("where it was cut off: who still waits may get what it waits for", () => {
+    const mutex = { protocol: "ricart-agrawala", options: {}, steps: [{ request: 0 }] };
+    expect(said({ ...mutex, until: 5 })).toMatchObject({
+      "ME1 safety": ["holds", "so far"],
+      "ME2 no starvation": ["unknown", "node 0 still waited when the run was cut off"],
+    });
+    expect(said(mutex)).toMatchObject({ "ME2 no starvation": ["holds", ""] });
+  });
+
+  it("where a time was given and it came to rest before: the same as without", () => {
+    const stuck = { protocol: "ricart-agrawala", options: {}, begin: { down: [2] }, steps: [{ request: 0 }] };
+    expect(said({ ...stuck, until: 1_000 })).toEqual(said(stuck));
+    expect(said(stuck)).toMatchObject({ "ME1 safety": ["holds", ""], "ME2 liveness": ["violated", ""] });
+  });
+
+  it("where it was never at rest: nothing is known of what holds at rest", () => {
+    const election = { steps: [{ call: 0 }] };
+    expect(said({ ...election, until: 5 })).toMatchObject({ "E2 liveness": ["unknown", "the run was never at rest"] });
+    expect(said(election)).toMatchObject({ "E2 liveness": ["holds", ""] });
+  });
+
+  it("looked at in the end alone: nothing is known of the rests before", () => {
+    expect(said({ steps: [{ call: 0 }] }, "at the end")).toMatchObject({
+      "E1 safety": ["unknown", "looked at only in the end"],
+      "E2 liveness": ["unknown", "looked at only in the end"],
+    });
   });
 });
 

@@ -1,17 +1,19 @@
 /** Runs a scenario: the same scenario gives the same run, to the byte. */
 import { UsageError } from "../../core/errors.ts";
 import { clone } from "../../core/plain.ts";
-import type { NodeId, Property, Tagged, Vocabulary } from "../../core/protocol.ts";
+import type { NodeId, Tagged, Vocabulary } from "../../core/protocol.ts";
 import type { ByzantineBehaviour } from "../../protocols/byzantine.ts";
 import type { AnyProtocol, Emitted, Outcome } from "../../protocols/index.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
 import type { Snapshot } from "../../trace/snapshot.ts";
+import { patience } from "../rest.ts";
 import { type Simulation, simulation } from "../simulation.ts";
 import { conditionText, type Watch, watch } from "./conditions.ts";
 import { type Judged, judge } from "./expectations.ts";
 import { fieldName, type Path } from "./problem.ts";
 import { askWords, type Nodes, type Scenario, type Step } from "./schema.ts";
 import { type Cast, cast } from "./soundness.ts";
+import { type PropertyVerdict, verdictsOf } from "./verdicts.ts";
 import { addressed } from "./words.ts";
 
 export interface Result {
@@ -19,19 +21,12 @@ export interface Result {
   readonly timeMs: number;
   /** Protocol messages; self-sends not counted, messages to crashed nodes counted. */
   readonly messages: { readonly total: number; readonly byType: Readonly<Record<string, number>> };
+  /** How many of them were lost: on the way, or since their receiver was down. */
+  readonly lost: number;
   readonly outcome: Outcome;
   readonly properties: readonly PropertyVerdict[];
   readonly nodesAlive: readonly NodeId[];
   readonly expectations: readonly Judged[];
-}
-
-export interface PropertyVerdict {
-  readonly name: string;
-  readonly claim: string;
-  /** Of this run. `unknown`: what is claimed may still come, or was looked at only in the end. */
-  readonly verdict: "holds" | "violated" | "unknown";
-  /** When the violation was seen. */
-  readonly at: number | null;
 }
 
 export interface RunHooks {
@@ -53,9 +48,6 @@ export interface Progress {
 
 /** After so many happenings a run can be looked at, and stopped. */
 const SLICE = 20_000;
-/** What has more has periodic timers, and never comes to rest. */
-const MAX_HAPPENINGS = 10_000_000;
-const MAX_HAPPENINGS_PER_NODE = 1_000;
 
 type AnySimulation = Simulation<Vocabulary>;
 type Slices<T> = Generator<Progress, T>;
@@ -112,15 +104,11 @@ interface Run {
 /** Goes on until nothing is left to happen, or that time, or until what is awaited has happened. */
 function* advance(run: Run, untilMs: number, isDone: () => boolean = () => false): Slices<void> {
   const { sim, made } = run;
-  const most = Math.max(MAX_HAPPENINGS, MAX_HAPPENINGS_PER_NODE * made.ids.length);
+  const happened = patience(made.ids.length, untilMs);
   for (let done = 1; !isDone() && sim.step(untilMs); done++) {
     run.lastMs = sim.now;
     if (done % SLICE === 0) yield { timeMs: sim.now, messages: sim.messages.total };
-    if (done === most && untilMs === Number.POSITIVE_INFINITY)
-      throw new UsageError(
-        "no-rest",
-        `expected the run to come to rest within ${most} happenings: say until when it goes`,
-      );
+    happened();
   }
 }
 
@@ -142,7 +130,7 @@ function networkOf({ network }: Scenario) {
 
 function begin(run: Run): void {
   const { sim, hooks, made } = run;
-  const { nodes, down, states } = run.scenario.begin;
+  const { down, states } = run.scenario.begin;
   if (hooks.from !== undefined) {
     run.lastMs = hooks.from.snapshot.at;
     return sim.adopt(hooks.from.snapshot);
@@ -150,7 +138,7 @@ function begin(run: Run): void {
   const isDown = new Set(down);
   for (const id of made.ids.toSorted((a, b) => a - b)) {
     if (isDown.has(id)) continue;
-    if (nodes === "started") sim.start(id);
+    if (made.begin === "started") sim.start(id);
     else sim.wake(id);
   }
   for (const [id, differing] of Object.entries(states)) mergeInto(sim.world.state(Number(id)), differing);
@@ -177,7 +165,7 @@ function* takeSteps(run: Run): Slices<Judged[]> {
     if (when !== undefined) {
       yield* advance(run, until, () => awaited.isMet);
       if (!awaited.isMet)
-        return [{ what: `steps[${i}].when`, expected: conditionText(when), came: "it never happened", isMet: false }];
+        return [{ what: `steps[${i}].when`, expected: conditionText(when), came: awaited.inVain, isMet: false }];
     }
     const now = run.lastMs;
     const due = at ?? now + after;
@@ -270,32 +258,17 @@ function resultOf({ sim, scenario, made, lastMs }: Run, { events, missed, watche
   const view = (node: NodeId) => protocol.view(sim.world.state(node), node);
   const outcome = family.outcome({ alive, view, events });
   const rested = scenario.until === undefined;
-  const properties = verdictsOf(sim, protocol.properties, { rested, watched });
+  const properties = verdictsOf(sim, protocol.properties, watched);
   const { messages } = sim;
   const violated = properties.flatMap(({ name, verdict }) => (verdict === "violated" ? [name] : []));
   const facts = { outcome, alive, messages, violated, restedAtMs: rested ? lastMs : null };
   return {
     timeMs: lastMs,
     messages,
+    lost: sim.lost,
     outcome,
     properties,
     nodesAlive: alive,
     expectations: [...missed, ...judge(scenario.expect, facts)],
   };
-}
-
-function verdictsOf(
-  sim: AnySimulation,
-  properties: readonly Property<Vocabulary>[],
-  { rested, watched }: { readonly rested: boolean; readonly watched: boolean },
-): PropertyVerdict[] {
-  const violations = new Map(sim.verdict().map((violation) => [violation.property, violation]));
-  return properties.map(({ name, claim, when }) => {
-    const violation = violations.get(name);
-    if (violation === undefined)
-      return { name, claim, verdict: watched || when !== "always" ? "holds" : "unknown", at: null };
-    // Whoever still waits when the run is cut off may get what it waits for.
-    if (when === "leadsTo" && !rested) return { name, claim, verdict: "unknown", at: null };
-    return { name, claim, verdict: "violated", at: violation.at };
-  });
 }

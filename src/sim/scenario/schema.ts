@@ -3,10 +3,13 @@
  * it. Each field is described here once; files, command line and editors go by it.
  */
 import { z } from "zod";
+import { protocolNames } from "../../protocols/index.ts";
 
 const MAX_NODES = 10_000_000;
 const MAX_SEED = 2 ** 32 - 1;
 
+const A_COUNT = `a number of nodes from 1 to ${MAX_NODES}, or a list of ids`;
+const A_NAME = 'present, such as "The next one crashes too"';
 const A_NODE = "a node's id: 0, 1, 2 …";
 const A_LIST = "a list of node ids";
 const A_TIME = "a time in milliseconds, 0 or more";
@@ -78,8 +81,10 @@ const begin = z
     {
       nodes: z
         .enum(["idle", "started"], "idle or started")
-        .default("idle")
-        .describe("idle: as if they had been running quietly for long, as in the book. started: all start at time 0."),
+        .exactOptional()
+        .describe(
+          "idle: as if they had been running quietly for long, as in the book. started: all start at time 0. Left out: started where the protocol does nothing before it is started (heartbeat, token-ring), otherwise idle.",
+        ),
       down: nodeList.default([]).describe("Nodes that are down from the beginning."),
       states: z
         .record(nodeKey, fields, "an object from node to fields of its state")
@@ -89,6 +94,14 @@ const begin = z
     "an object",
   )
   .describe("Who is up when the story begins.");
+
+/** What a condition may wait for. */
+export const conditionWords = ["sends", "receives", "says", "timesOut", "becomes"] as const;
+
+/** For editors; a file in which it is otherwise is refused in a better sentence than theirs (soundness.ts). */
+function exactlyOneOf(words: readonly string[]): { oneOf: { required: string[] }[] } {
+  return { oneOf: words.map((word) => ({ required: [word] })) };
+}
 
 const when = z
   .strictObject(
@@ -105,6 +118,7 @@ const when = z
     },
     "an object such as { node: 5, sends: answer }",
   )
+  .meta(exactlyOneOf(conditionWords))
   .describe("Waits until this happens, counted from the step before.");
 
 const time = {
@@ -177,6 +191,7 @@ const step = z
     },
     "an object such as { at: 100, crash: 7 }",
   )
+  .meta(exactlyOneOf(Object.keys(deeds)))
   .describe("One thing that is done, and when. Steps are taken in their order; without a time, at once.");
 
 const messages = z.union(
@@ -224,16 +239,19 @@ const expectation = z
 export const scenarioSchema = z
   .strictObject(
     {
-      $schema: z.string().exactOptional(),
-      name: z.string("a name").min(1, "a name").describe("One line."),
+      $schema: z.string("text").exactOptional(),
+      name: z.string(A_NAME).min(1, A_NAME).describe("One line."),
       about: z.string("text").default("").describe("What happens, and why it is worth watching."),
-      protocol: word.describe("A name of the registry, as in `coterie protocols`."),
+      protocol: word.meta({ enum: protocolNames }).describe("A name of the registry, as in `coterie protocols`."),
       variant: word.exactOptional().describe("Another form of the protocol."),
       options: fields.default({}).describe("The protocol's own options."),
       nodes: z
         .union(
-          [z.int().min(1).max(MAX_NODES), z.array(node).min(1, "at least one node")],
-          `a number of nodes from 1 to ${MAX_NODES}, or a list of ids`,
+          [
+            z.int(A_COUNT).min(1, "at least 1").max(MAX_NODES, `at most ${MAX_NODES}`),
+            z.array(node).min(1, "at least one node"),
+          ],
+          A_COUNT,
         )
         .describe("How many, with ids from 0; or their ids, in the order of the ring where the protocol has one."),
       seed: z
@@ -268,9 +286,6 @@ export type Nodes = z.output<typeof nodes>;
 
 export const askWords = Object.keys(asks) as (keyof typeof asks)[];
 export const deedWords = Object.keys(deeds) as (keyof typeof deeds)[];
-/** What a condition may wait for. */
-export const conditionWords = ["sends", "receives", "says", "timesOut", "becomes"] as const;
-
 /** The JSON schema by which editors complete and check scenario files. */
 export function jsonSchema(): object {
   return z.toJSONSchema(scenarioSchema, { io: "input", target: "draft-7" });

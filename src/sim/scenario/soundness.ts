@@ -3,6 +3,7 @@ import { UsageError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { problem } from "../../core/shape.ts";
 import { type AnyProtocol, type Family, protocolNamed, variantNamed } from "../../protocols/index.ts";
+import { statesProblem } from "./begin-states.ts";
 import { fieldName, type Path, type Problem, suggestion, wrong } from "./problem.ts";
 import { askWords, conditionWords, deedWords, type Nodes, type Scenario, type Step } from "./schema.ts";
 import { commandShape, isProperty, isTimer, timersOf, typesOf } from "./words.ts";
@@ -15,6 +16,8 @@ export interface Cast {
   readonly ids: readonly NodeId[];
   /** With the order of the ring, if there is one. */
   readonly options: object;
+  /** How those begin who are up: as the scenario says, or as the protocol needs it. */
+  readonly begin: "idle" | "started";
 }
 
 const FEW_NODES = 1_000;
@@ -32,7 +35,7 @@ const outcomeWords: Readonly<Record<Family["name"], readonly string[]>> = {
  * @param given what runs instead of the laboratory's form, which is then not made
  * @throws UsageError for an unknown protocol, variant or option
  */
-export function cast({ protocol: name, variant, options, nodes }: Scenario, given?: AnyProtocol): Cast {
+export function cast({ protocol: name, variant, options, nodes, begin }: Scenario, given?: AnyProtocol): Cast {
   const entry = protocolNamed(name);
   const { lab } = variant === undefined ? entry : variantNamed(name, variant);
   const ids = typeof nodes === "number" ? Array.from({ length: nodes }, (_, id) => id) : nodes;
@@ -40,7 +43,8 @@ export function cast({ protocol: name, variant, options, nodes }: Scenario, give
   const isTold = typeof nodes !== "number" || nodes > FEW_NODES;
   const ring = isTold && entry.onRing !== null ? entry.onRing(ids) : {};
   const all = { ...ring, ...options };
-  return { protocol: given ?? lab(all), family: entry.family, ids, options: all };
+  const begins = begin.nodes ?? (entry.mustStart ? "started" : "idle");
+  return { protocol: given ?? lab(all), family: entry.family, ids, options: all, begin: begins };
 }
 
 /** The first thing that makes no sense, or null. */
@@ -53,8 +57,10 @@ export function soundnessProblem(scenario: Scenario): Problem | null {
     repeatedNode(made.ids) ??
     first(nodeReferences(scenario), ([path, node]) => (known.has(node) ? null : unknownNode(made.ids, path, node))) ??
     first(Object.keys(scenario.begin.states), (id) => downWithState(scenario, id)) ??
+    statesProblem(scenario.begin.states, made.protocol, made.ids) ??
     first([...scenario.steps.entries()], ([at, step]) => stepProblem(scenario, made, at, step)) ??
     timeProblem(scenario) ??
+    endlessProblem(scenario, made) ??
     expectationProblem(scenario, made)
   );
 }
@@ -124,6 +130,10 @@ function nodeReferences({ begin, network, byzantine, steps, expect }: Scenario):
     ...["leader", "delivered", "decided", "suspected"].flatMap((word) =>
       keys(["expect", word], expect[word as "leader"]),
     ),
+    ...valuesOf<NodeId | null>(["expect", "leader"], expect.leader).flatMap(([path, leader]) =>
+      listed(path, leader ?? undefined),
+    ),
+    ...valuesOf<NodeId[]>(["expect", "suspected"], expect.suspected).flatMap(([path, nodes]) => listed(path, nodes)),
     ...listed(["expect", "entries"], expect.entries),
     ...listed(["expect", "waiting"], expect.waiting),
   ];
@@ -219,7 +229,19 @@ function timeProblem({ steps, until }: Scenario): Problem | null {
     : null;
 }
 
-function expectationProblem({ expect, until, protocol: name }: Scenario, { protocol, family }: Cast): Problem | null {
+/** What runs for ever has to be told when to stop. */
+function endlessProblem({ protocol: name, until }: Scenario, { begin }: Cast): Problem | null {
+  if (until !== undefined || begin === "idle" || !protocolNamed(name).mustStart) return null;
+  return {
+    path: [],
+    sentence: `expected until to be there, as ${name} never comes to rest: until: 10000 ends it after 10 s`,
+  };
+}
+
+function expectationProblem(
+  { expect, until, protocol: name }: Scenario,
+  { protocol, family, ids }: Cast,
+): Problem | null {
   if (until !== undefined && expect.restsByMs !== undefined)
     return wrong(["until"], "absent beside expect.restsByMs: the run ends when nothing is left to happen", until);
   const fitting = outcomeWords[family.name];
@@ -231,6 +253,8 @@ function expectationProblem({ expect, until, protocol: name }: Scenario, { proto
       path: ["expect", stray],
       sentence: `expected expect.${stray} to be absent: ${name} is a protocol for ${family.name}; write ${fitting.join(" or ")}`,
     };
+  const undelivered = deliveryProblem(expect, ids);
+  if (undelivered !== null) return undelivered;
   const names = protocol.properties.map((property) => property.name);
   for (const [i, word] of expect.violated.entries())
     if (!names.some((property) => isProperty(property, word))) return oneOf(["expect", "violated", i], names, word);
@@ -238,4 +262,23 @@ function expectationProblem({ expect, until, protocol: name }: Scenario, { proto
   const types = typesOf(protocol, "message");
   const unknown = counted.find((type) => !types.includes(type));
   return unknown === undefined ? null : oneOf(["expect", "messages", "byType", unknown], types, unknown);
+}
+
+/** A message is named by its sender and a count. */
+function deliveryProblem({ delivered }: Scenario["expect"], ids: readonly NodeId[]): Problem | null {
+  for (const [path, messages] of valuesOf<string[]>(["expect", "delivered"], delivered))
+    for (const [i, message] of messages.entries()) {
+      const [, sender] = /^(\d+)\.[1-9]\d*$/.exec(message) ?? [];
+      if (sender === undefined) return wrong([...path, i], "a sender and a count from 1, such as 0.1", message);
+      if (!ids.includes(Number(sender))) return unknownNode(ids, [...path, i], Number(sender));
+    }
+  return null;
+}
+
+/** What an expectation says of all nodes, or of each. */
+function valuesOf<T>(path: Path, said: unknown): (readonly [Path, T])[] {
+  if (said === undefined) return [];
+  const isByNode = typeof said === "object" && said !== null && !Array.isArray(said);
+  if (!isByNode) return [[path, said as T]];
+  return Object.entries(said as Readonly<Record<string, T>>).map(([id, value]) => [[...path, id], value] as const);
 }

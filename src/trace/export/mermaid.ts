@@ -55,6 +55,7 @@ const words: Readonly<Record<LossReason, string>> = {
   dropped: "lost: dropped on the way",
   overflow: "lost: the queue was full",
   crashed: "lost: the receiver had crashed",
+  down: "lost: the receiver was not running",
 };
 
 const note = (node: NodeId, text: string): string => `Note over ${actor(node)}: ${escaped(text)}`;

@@ -2,7 +2,7 @@
  * Names beside arrows, along them, where they cover neither text nor mark nor life line and cross no other arrow. A message
  * that one step sends to several nodes is named once. What finds no room goes without: its ink names the type too.
  */
-import { labelOf } from "../naming.ts";
+import { labelOf, lossWords } from "../naming.ts";
 import type { Arrow } from "./arrows.ts";
 import { segmentsOf } from "./arrows.ts";
 import { type Box, boxesMeet, boxMeetsSegment, type Segment, uprightBox } from "./boxes.ts";

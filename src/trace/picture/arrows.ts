@@ -1,7 +1,7 @@
 /** The messages of a picture as lines between life lines. */
 import type { NodeId } from "../../core/protocol.ts";
 import type { Flight } from "../flights.ts";
-import type { Point, Segment } from "./boxes.ts";
+import { type Box, boxesMeet, type Point, type Segment, uprightBox } from "./boxes.ts";
 import { LEAD_PX, type Timeline } from "./timeline.ts";
 
 /** `flying`: no end is known. `arriving`: no beginning is known. */
@@ -14,33 +14,70 @@ export interface Arrow {
   readonly points: readonly Point[];
 }
 
-/** How far on its way a message ends that never arrives. */
-const LOST_AT_SENDER = 0.36;
-const LOST_AT_RECEIVER = 0.8;
+/** How far on its way a message ends that never arrives: the first of these at which its cross is not under a text. */
+const LOST_AT_SENDER = [0.36, 0.46, 0.56, 0.28, 0.66];
+const LOST_AT_RECEIVER = [0.8, 0.72, 0.64, 0.56, 0.48];
 const UNKNOWN = 0.42;
 /** How far an arrow reaches whose other end is not known. */
 export const STUB_PX = 44;
 /** Arrows end this far from the middle of the life line. */
 const CLEARANCE_PX = 2.5;
-/** How far apart messages of one step to the same node begin. */
-const TWIN_PX = 5;
+/** How far apart messages of one step begin, and the first from the last. */
+const FAN_PX = 4;
+const WIDEST_FAN_PX = 14;
 const LOOP_PX = 20;
 
-export function arrowsOf({ flights, xOfEntry }: Timeline, yOf: (node: NodeId) => number): Arrow[] {
-  const twins = new Map<string, number>();
-  return flights.map((flight) => {
+/** `boxes`: of texts and marks on the life lines. */
+export function arrowsOf(
+  { flights, xOfEntry }: Timeline,
+  yOf: (node: NodeId) => number,
+  boxes: readonly Box[],
+): Arrow[] {
+  const fan = fanOf(flights, xOfEntry, yOf);
+  const isFree = (point: Point): boolean => {
+    const cross = crossBox(point);
+    return !boxes.some((box) => boxesMeet(box, cross));
+  };
+  return flights.map((flight, index) => {
     const { from, to, sent, ended, lost } = flight;
-    const key = `${sent === null ? "" : xOfEntry[sent]} ${from} ${to}`;
-    const twin = twins.get(key) ?? 0;
-    if (sent !== null) twins.set(key, twin + 1);
-    const x1 = sent === null ? null : (xOfEntry[sent] ?? 0) + twin * TWIN_PX;
+    const x1 = sent === null ? null : (xOfEntry[sent] ?? 0) + (fan[index] ?? 0);
     const x2 = ended === null ? null : Math.max(xOfEntry[ended] ?? 0, (x1 ?? 0) + 1);
     const fate: Fate = lost !== null ? "lost" : x1 === null ? "arriving" : x2 === null ? "flying" : "received";
-    return { flight, fate, points: pointsOf(fate, x1, x2, yOf(from), yOf(to)) };
+    return { flight, fate, points: pointsOf(fate, x1, x2, yOf(from), yOf(to), isFree) };
   });
 }
 
-function pointsOf(fate: Fate, x1: number | null, x2: number | null, y1: number, y2: number): Point[] {
+/** Of each flight, how far right of its step it begins. The one that goes farthest is the steepest and comes first, so none crosses another. */
+function fanOf(
+  flights: readonly Flight[],
+  xOfEntry: readonly number[],
+  yOf: (node: NodeId) => number,
+): readonly number[] {
+  const rise = ({ from, to }: Flight): number => yOf(to) - yOf(from);
+  const fans = new Map<string, number[]>();
+  for (const [index, flight] of flights.entries()) {
+    if (flight.sent === null) continue;
+    const key = `${flight.from} ${xOfEntry[flight.sent]} ${Math.sign(rise(flight))}`;
+    fans.set(key, [...(fans.get(key) ?? []), index]);
+  }
+  const offsets = new Array<number>(flights.length).fill(0);
+  for (const members of fans.values()) {
+    const apart = Math.min(FAN_PX, WIDEST_FAN_PX / Math.max(1, members.length - 1));
+    const height = (index: number): number => Math.abs(rise(flights[index] as Flight));
+    for (const [rank, index] of members.toSorted((a, b) => height(b) - height(a)).entries())
+      offsets[index] = rank * apart;
+  }
+  return offsets;
+}
+
+function pointsOf(
+  fate: Fate,
+  x1: number | null,
+  x2: number | null,
+  y1: number,
+  y2: number,
+  isFree: (point: Point) => boolean,
+): Point[] {
   const down = Math.sign(y2 - y1);
   const end = { x: x2 ?? 0, y: y2 - down * CLEARANCE_PX };
   if (fate === "arriving") return [{ x: Math.max(-LEAD_PX, end.x - STUB_PX), y: y2 - (y2 - y1) * UNKNOWN }, end];
@@ -50,11 +87,22 @@ function pointsOf(fate: Fate, x1: number | null, x2: number | null, y1: number, 
   if (fate === "received") return [start, end];
   // Lost at once, it broke on a cut link; lost later, its receiver was not there.
   const isNear = end.x - start.x < STUB_PX;
-  const share = isNear ? LOST_AT_SENDER : LOST_AT_RECEIVER;
-  return [
-    start,
-    { x: isNear ? start.x + STUB_PX * 0.8 : start.x + (end.x - start.x) * share, y: y1 + (y2 - y1) * share },
-  ];
+  const places = (isNear ? LOST_AT_SENDER : LOST_AT_RECEIVER).map((share) => ({
+    x: isNear ? start.x + STUB_PX * 0.8 : start.x + (end.x - start.x) * share,
+    y: y1 + (y2 - y1) * share,
+  }));
+  return [start, places.find(isFree) ?? (places[0] as Point)];
+}
+
+/** What the cross covers at which a lost message ends. */
+export const crossBox = ({ x, y }: Point): Box => uprightBox(x - 6, y - 6, 12, 12);
+
+/** What the end of an arrow covers: its head, or its cross. */
+export function tipBox({ points, fate }: Arrow): Box {
+  const [before, end] = points.slice(-2) as [Point, Point];
+  if (fate === "lost") return crossBox(end);
+  const share = 5 / Math.max(5, Math.hypot(end.x - before.x, end.y - before.y));
+  return uprightBox(end.x + (before.x - end.x) * share - 5, end.y + (before.y - end.y) * share - 5, 10, 10);
 }
 
 function loop(start: Point, x2: number, fate: Fate): Point[] {

@@ -1,14 +1,17 @@
 /**
  * Cuts a long picture into bands, as a score is cut into systems: between marks, through as few messages as possible, and
- * where no long text stands in the way. What is right of a cut moves on until the texts left of it have room.
+ * where no long text stands in the way. What is right of a cut moves on until the texts left of it have room. At last the
+ * bands are drawn out to one width.
  */
 import { STUB_PX } from "./arrows.ts";
-import { endOf, LEAD_PX, type Timeline } from "./timeline.ts";
+import { endOf, LEAD_PX, REPEAT_PX, type Timeline } from "./timeline.ts";
 
 const MARK_COST = 400;
 const MESSAGE_COST = 12;
 /** Marks and arrowheads reach this far from their place. */
 const REACH_PX = 10;
+/** A last band that would have to be drawn out further than this stays short. */
+const MOST_STRETCH = 1.6;
 
 interface Cut {
   readonly x: number;
@@ -18,7 +21,7 @@ interface Cut {
 
 /** The timeline with its parts moved apart, and the edges of the bands from left to right, one more than there are bands. */
 export function banded(timeline: Timeline, bandWidth: number): { timeline: Timeline; edges: number[] } {
-  const end = rightEnd(timeline) + LEAD_PX;
+  const end = rightEnd(timeline) + (timeline.loopX === null ? LEAD_PX : REPEAT_PX);
   const { costs, reaches } = survey(timeline, end);
   const cuts: Cut[] = [];
   for (let left = -LEAD_PX; end - left > bandWidth; ) {
@@ -34,10 +37,28 @@ export function banded(timeline: Timeline, bandWidth: number): { timeline: Timel
     left = best;
   }
   const moved = (x: number): number => cuts.reduce((at, cut) => (x >= cut.x ? at + cut.shift : at), x);
-  return {
-    timeline: shifted(timeline, moved),
-    edges: [-LEAD_PX, ...cuts.map(({ x }) => moved(x)), moved(end)],
+  const edges = [-LEAD_PX, ...cuts.map(({ x }) => moved(x)), moved(end)];
+  const { justified, justifiedEdges } = justification(edges);
+  return { timeline: shifted(timeline, (x) => justified(moved(x))), edges: justifiedEdges };
+}
+
+/** Draws all bands out to the width of the widest, text by text and mark by mark, so that nothing comes nearer to anything. */
+function justification(edges: readonly number[]): { justified: (x: number) => number; justifiedEdges: number[] } {
+  const widths = edges.slice(1).map((right, index) => right - (edges[index] as number));
+  const widest = Math.max(...widths);
+  const factors = widths.map((width, index) => {
+    const factor = widest / width;
+    return index === widths.length - 1 && factor > MOST_STRETCH ? 1 : factor;
+  });
+  const justifiedEdges = [edges[0] as number];
+  for (const [index, width] of widths.entries())
+    justifiedEdges.push((justifiedEdges[index] as number) + width * (factors[index] as number));
+  const justified = (x: number): number => {
+    const beyond = edges.findIndex((edge, index) => index > 0 && x < edge);
+    const band = (beyond === -1 ? edges.length - 1 : beyond) - 1;
+    return (justifiedEdges[band] as number) + (x - (edges[band] as number)) * (factors[band] as number);
   };
+  return { justified, justifiedEdges };
 }
 
 function rightEnd({ width, flights, xOfEntry }: Timeline): number {
@@ -48,7 +69,10 @@ function rightEnd({ width, flights, xOfEntry }: Timeline): number {
 }
 
 /** Of each pixel: what a cut there would cut through, and how far the texts reach that begin left of it. */
-function survey({ steps, breaks, flights, xOfEntry }: Timeline, end: number): { costs: number[]; reaches: number[] } {
+function survey(
+  { steps, breaks, flights, xOfEntry, loopX }: Timeline,
+  end: number,
+): { costs: number[]; reaches: number[] } {
   const size = Math.ceil(end) + 2;
   const changes = new Array<number>(size).fill(0);
   const reaches = new Array<number>(size).fill(0);
@@ -66,6 +90,7 @@ function survey({ steps, breaks, flights, xOfEntry }: Timeline, end: number): { 
   for (const { sent, ended } of flights)
     if (sent !== null && ended !== null) add(xOfEntry[sent] ?? 0, xOfEntry[ended] ?? 0, MESSAGE_COST);
   for (const x of breaks) add(x - REACH_PX, x + REACH_PX, MARK_COST);
+  if (loopX !== null) add(loopX - REPEAT_PX, loopX, MARK_COST);
   let [cost, reach] = [0, 0];
   return {
     costs: changes.map((change) => {
@@ -80,7 +105,7 @@ function survey({ steps, breaks, flights, xOfEntry }: Timeline, end: number): { 
 }
 
 function shifted(timeline: Timeline, moved: (x: number) => number): Timeline {
-  const { steps, xOfEntry, moments, breaks } = timeline;
+  const { steps, xOfEntry, moments, breaks, loopX } = timeline;
   return {
     ...timeline,
     steps: steps.map((step) => {
@@ -91,5 +116,6 @@ function shifted(timeline: Timeline, moved: (x: number) => number): Timeline {
     xOfEntry: xOfEntry.map(moved),
     moments: moments.map(({ at, x }) => ({ at, x: moved(x) })),
     breaks: breaks.map(moved),
+    loopX: loopX === null ? null : moved(loopX),
   };
 }

@@ -6,7 +6,7 @@ import type { NodeId, View } from "../../core/protocol.ts";
 import type { TraceEntry } from "../entry.ts";
 import type { Excerpt } from "../excerpt.ts";
 import { type Flight, flightsOf } from "../flights.ts";
-import { labelOf, nameOfWord } from "../naming.ts";
+import { labelOf, lossWords, nameOfWord } from "../naming.ts";
 import { leads, type Standing, standingAfter } from "../standing.ts";
 import { type Step, stepsOf } from "../steps.ts";
 import { becoming } from "./marks.ts";
@@ -205,7 +205,7 @@ function wordFor(entry: Told, arrived: readonly Flight[]): Words {
       const flight = arrived.find(({ id }) => id === entry.id);
       const what = flight === undefined ? "a message" : labelOf(flight.message, 60);
       const from = flight === undefined ? "" : ` from ${flight.from}`;
-      return { style: "lost", text: `${what}${from} to ${entry.to} is lost (${entry.why})` };
+      return { style: "lost", text: `${what}${from} to ${entry.to} is lost (${lossWords(entry.why)})` };
     }
     case "choice":
       return { style: "plain", text: `chooses ${entry.label}: ${JSON.stringify(entry.option)}` };

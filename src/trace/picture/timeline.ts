@@ -44,6 +44,8 @@ export interface Timeline {
   readonly moments: readonly { readonly at: number; readonly x: number }[];
   /** Where the axis is cut, as nothing happens. */
   readonly breaks: readonly number[];
+  /** Where what repeats for ever begins; null where nothing does. */
+  readonly loopX: number | null;
   readonly width: number;
 }
 
@@ -56,6 +58,8 @@ const LONGEST_TRAVEL_PX = 150;
 /** One step of the checker. */
 const STEP_PX = 44;
 const LEAST_TRAVEL_PX = 24;
+/** So much further for each message that sets out at the same moment. */
+const CROWD_PX = 6;
 const LONGEST_GAP_PX = 170;
 const BREAK_PX = 96;
 /** Between two steps of one node without marks. */
@@ -63,8 +67,8 @@ const LEAST_STEP_PX = 13;
 const LABEL_GAP_PX = 9;
 /** From a text to a mark or an arrowhead behind it. */
 const HEAD_PX = 12;
-/** Room for the sign that begins a repeated part. */
-const REPEAT_PX = 44;
+/** Room for the signs around a repeated part. */
+export const REPEAT_PX = 44;
 
 type InscribedStep = Pick<PlacedStep, "step" | "inscription" | "after" | "arrival">;
 
@@ -119,12 +123,13 @@ function roomBefore(steps: readonly PlacedStep[]): Ahead[] {
 function walkOf(excerpt: Excerpt, flights: readonly Flight[]) {
   const sentBy = new Map(flights.flatMap(({ sent, ended }) => (ended === null ? [] : [[ended, sent] as const])));
   const scale = scaleOf(excerpt, flights);
+  const travel = leastTravels(excerpt, flights);
   const loopFrom = excerpt.header.violation?.loopFrom ?? null;
   return (steps: readonly InscribedStep[], rooms: Rooms): Omit<Timeline, "flights"> => {
     const xOfEntry: number[] = [];
     const moments: { at: number; x: number; firstX: number }[] = [];
     const breaks: number[] = [];
-    let rightmost = 0;
+    let [rightmost, textEnd] = [0, 0];
     function momentX(at: number, least: number): number {
       const moment = moments.at(-1);
       if (moment !== undefined && at <= moment.at) return moment.x;
@@ -136,19 +141,28 @@ function walkOf(excerpt: Excerpt, flights: readonly Flight[]) {
     }
     const placed = steps.map((inscribedStep, index): PlacedStep => {
       const { node, at, indices } = inscribedStep.step;
-      const sent = indices.flatMap((entry) => sentBy.get(entry) ?? []).map((entry) => xOfEntry[entry] ?? 0);
+      const sent = indices
+        .flatMap((entry) => sentBy.get(entry) ?? [])
+        .map((entry) => (xOfEntry[entry] ?? 0) + travel(entry));
       const beginsLoop = loopFrom !== null && indices.includes(loopFrom);
-      const least = beginsLoop ? rightmost + REPEAT_PX : 0;
-      const wish = Math.max(least, momentX(at, least), ...sent.map((x) => x + LEAST_TRAVEL_PX));
+      const least = beginsLoop ? Math.max(rightmost, textEnd) + REPEAT_PX : 0;
+      const wish = Math.max(least, momentX(at, least), ...sent);
       const place = rooms.take(index, node, wish, inscribedStep);
       for (const entry of indices) xOfEntry[entry] = place.x;
       rightmost = Math.max(rightmost, place.x);
+      textEnd = Math.max(textEnd, endOf({ ...inscribedStep, ...place }));
       const moment = moments.at(-1);
       if (moment !== undefined) moment.firstX = Math.min(moment.firstX, place.x);
       return { ...inscribedStep, ...place };
     });
-    const width = placed.reduce((widest, step) => Math.max(widest, endOf(step)), rightmost);
-    return { steps: placed, xOfEntry, moments: moments.map(({ at, firstX }) => ({ at, x: firstX })), breaks, width };
+    return {
+      steps: placed,
+      xOfEntry,
+      moments: moments.map(({ at, firstX }) => ({ at, x: firstX })),
+      breaks,
+      loopX: loopFrom === null ? null : (xOfEntry[loopFrom] ?? null),
+      width: Math.max(rightmost, textEnd),
+    };
   };
 }
 
@@ -169,6 +183,14 @@ function scaleOf({ header, entries }: Excerpt, flights: readonly Flight[]): numb
   const typical = median(delays.filter((delay) => delay > 0)) ?? median(pauses.filter((pause) => pause > 0)) ?? 1;
   const names = flights.map(({ message }) => textWidth(labelOf(message), LABEL_PX) + 24);
   return Math.min(LONGEST_TRAVEL_PX, Math.max(TRAVEL_PX, median(names) ?? 0)) / typical;
+}
+
+/** Of the entry of a sending: how far its message travels at least, so that a crowd of arrows can be told apart. */
+function leastTravels({ entries }: Excerpt, flights: readonly Flight[]): (sent: number) => number {
+  const at = (index: number): number => entries[index]?.at ?? 0;
+  const crowds = new Map<number, number>();
+  for (const { sent } of flights) if (sent !== null) crowds.set(at(sent), (crowds.get(at(sent)) ?? 0) + 1);
+  return (sent) => Math.min(LONGEST_TRAVEL_PX, LEAST_TRAVEL_PX + CROWD_PX * (crowds.get(at(sent)) ?? 0));
 }
 
 function median(values: readonly number[]): number | undefined {

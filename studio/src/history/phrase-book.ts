@@ -58,6 +58,7 @@ const losses: Record<LossReason, string> = {
   dropped: "dropped on the way",
   overflow: "the queue was full",
   crashed: "the receiver had crashed",
+  down: "the receiver was not running",
 };
 
 /** What an event is about; `protocol` where the literature has no sentence for it. */

@@ -14,6 +14,8 @@ import { isPair, showValue } from "../model.ts";
 export interface ReadingOptions {
   /** Every value is `[key value]`, as Jepsen's `independent` writes it. Otherwise the field `key` names the object. */
   readonly keyed?: boolean;
+  /** The operations that there are. Without it, whatever a line names is one. */
+  readonly calls?: readonly string[];
   /**
    * What tells the order of events: their `time`, their `index` or their position in the log. Without this, the first of
    * these that all events have.
@@ -39,7 +41,7 @@ export function historyFrom(log: readonly Fields[], options: ReadingOptions): Hi
   const remarks: Remark[] = [];
   for (const [position, fields] of log.entries()) {
     if (fields.values.process === NEMESIS) remarks.push({ at: at(fields, position), text: remark(fields) });
-    else events.push(eventFrom(fields, at(fields, position), options.keyed === true));
+    else events.push(eventFrom(fields, at(fields, position), options));
   }
   return historyOf(events, remarks);
 }
@@ -59,15 +61,16 @@ function clockOf(
   };
 }
 
-function eventFrom(fields: Fields, at: number, isKeyed: boolean): HistoryEvent {
+function eventFrom(fields: Fields, at: number, { keyed, calls }: ReadingOptions): HistoryEvent {
   const { process, type, f, value = null, key } = fields.values;
   if (typeof process !== "string" && !Number.isSafeInteger(process))
     throw wrong(fields, "process", "a whole number or a string", process);
   if (typeof type !== "string" || !EVENT_TYPES.includes(type))
     throw wrong(fields, "type", EVENT_TYPES.join(", "), type);
   if (typeof f !== "string" || f === "") throw wrong(fields, "f", "the name of an operation", f);
+  if (calls?.includes(f) === false) throw wrong(fields, "f", `one of ${calls.join(", ")}`, f);
   const event = { process: process as Process, type: type as EventType, f, at, line: fields.line };
-  if (!isKeyed) return { ...event, key, value };
+  if (keyed !== true) return { ...event, key, value };
   // A value that was lost with the answer names no key: then the one of the call holds.
   if (!isPair(value) && type === "invoke") throw wrong(fields, "value", "a tuple [key value]", value);
   return isPair(value) ? { ...event, key: value[0], value: value[1] } : { ...event, key: undefined, value };

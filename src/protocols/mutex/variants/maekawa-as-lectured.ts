@@ -5,8 +5,9 @@
  */
 import { precedes, type Stamp, tick } from "../../../core/clocks.ts";
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
-import { natural } from "../../../core/shape.ts";
+import { natural, struct } from "../../../core/shape.ts";
 import { include } from "../../node-set.ts";
+import { settle } from "../../options.ts";
 import { requirements, type Section } from "../parts/requirements.ts";
 import { electorates } from "../parts/voting-sets.ts";
 
@@ -30,7 +31,8 @@ export type MaekawaAsLectured = {
 type State = MaekawaAsLectured["state"];
 type Ctx = Context<MaekawaAsLectured>;
 
-export function maekawaAsLectured(): Protocol<MaekawaAsLectured> {
+export function maekawaAsLectured(given?: Record<never, never>): Protocol<MaekawaAsLectured> {
+  settle({}, struct({}), given, "maekawa"); // It has no options.
   const votersOf = electorates();
 
   /** state = TAKEN, or voted, or state = WANTED and (T, pi) < (Tj, pj). */

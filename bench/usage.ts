@@ -1,0 +1,9 @@
+/** `--help`: says what a benchmark takes, and ends. */
+export function helpIfAsked(isAsked: boolean, name: string, options: Readonly<Record<string, string>>): void {
+  if (!isAsked) return;
+  const rows = Object.entries({ ...options, "--help": "this text" }).map(
+    ([word, text]) => `  ${word.padEnd(18)}${text}`,
+  );
+  console.log(`Usage: coterie bench ${name} [options]\n\nOptions:\n${rows.join("\n")}`);
+  process.exit(0);
+}

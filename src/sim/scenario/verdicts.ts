@@ -1,0 +1,58 @@
+/** What one run says of each property. */
+import type { Property, Vocabulary } from "../../core/protocol.ts";
+import type { Simulation } from "../simulation.ts";
+import type { Violation } from "../watcher.ts";
+
+export interface PropertyVerdict {
+  readonly name: string;
+  readonly claim: string;
+  /** Of this run. `unknown`: what is claimed may still come, or nobody looked when it would have counted. */
+  readonly verdict: "holds" | "violated" | "unknown";
+  /** Why it is not known; `so far` of what holds in a run that was cut off; empty otherwise. */
+  readonly why: string;
+  /** When the violation was seen. */
+  readonly at: number | null;
+}
+
+/** @param watched whether properties were looked at all the time, or only in the end */
+export function verdictsOf(
+  sim: Simulation<Vocabulary>,
+  properties: readonly Property<Vocabulary>[],
+  watched: boolean,
+): PropertyVerdict[] {
+  const violations = new Map(sim.verdict().map((violation) => [violation.property, violation]));
+  const { isOver, seen } = sim;
+  return properties.map((property) => {
+    const { name, claim } = property;
+    const violation = violations.get(name);
+    const why = whyUnknown(property, violation, { isOver, watched, seen });
+    if (why !== "") return { name, claim, verdict: "unknown", why, at: null };
+    if (violation !== undefined) return { name, claim, verdict: "violated", why, at: violation.at };
+    return { name, claim, verdict: "holds", why: isOver || property.when === "sometimes" ? "" : "so far", at: null };
+  });
+}
+
+interface Seen {
+  readonly isOver: boolean;
+  readonly watched: boolean;
+  readonly seen: ReadonlySet<string>;
+}
+
+function whyUnknown(
+  { name, when }: Property<Vocabulary>,
+  violation: Violation | undefined,
+  { isOver, watched, seen }: Seen,
+): string {
+  if (violation !== undefined) {
+    // What is owed when the run is cut off may still come.
+    if (isOver || when === "always" || when === "atRest") return "";
+    const { waiting } = violation;
+    return waiting === undefined
+      ? "not so when the run was cut off"
+      : `node ${waiting.node} still waited when the run was cut off`;
+  }
+  if (when === "sometimes") return seen.has(name) ? "" : "not seen in this run";
+  if (when === "inTheEnd") return "";
+  if (!watched) return "looked at only in the end";
+  return when === "atRest" && !seen.has(name) ? "the run was never at rest" : "";
+}
