@@ -1,10 +1,17 @@
 import { expect, it } from "vitest";
-import { figure, spans, wrapped } from "./paragraph.ts";
+import { errorLine, figure, spans, wrapped } from "./paragraph.ts";
 
 it("breaks text at spaces, with an indent", () => {
   expect(wrapped("one two three four", 2, 10)).toBe("one two\n  three\n  four");
   expect(wrapped("short", 2, 10)).toBe("short");
   expect(wrapped("unbreakable", 0, 5)).toBe("unbreakable");
+});
+
+it("quotes files in errors so that a terminal stays as it is", () => {
+  expect(errorLine("error: got \u001b[31mred\u0000\u009b\u202e é\n  next")).toBe(
+    "got \\u001b[31mred\\u0000\\u009b\\u202e é next",
+  );
+  expect(errorLine("x".repeat(5_000))).toHaveLength(1_001);
 });
 
 it("writes figures", () => {

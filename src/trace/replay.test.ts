@@ -64,6 +64,14 @@ describe("a recording that is whole", () => {
     expect(snapshot.nodes[3]).toEqual({ id: 3, state: null, journal: [], timers: [] });
   });
 
+  it("says nothing where nothing happens in it", () => {
+    const { verdict, findings } = of([]);
+    expect(verdict).toBe("unknown");
+    expect(findings.map((finding) => [finding.verdict, finding.why])).toEqual(
+      findings.map(() => ["unknown", "nothing happens in this recording"]),
+    );
+  });
+
   it("is left as it was", () => {
     const before = JSON.stringify(entries);
     of(entries);

@@ -2,6 +2,7 @@
 import { canonical } from "../core/plain.ts";
 import type { NodeId } from "../core/protocol.ts";
 import type { MessageId, TraceEntry } from "./entry.ts";
+import { lossWords } from "./naming.ts";
 
 /** One entry as a line such as `   180.0  node 4  sends election to 7`. Times are in milliseconds. */
 export function storyLine(entry: TraceEntry): string {
@@ -42,7 +43,7 @@ export function deed(entry: TraceEntry): string {
     case "receive":
       return `receives ${phrase(entry.message)} from ${entry.from}`;
     case "lost":
-      return `loses a message to ${entry.to} (${entry.why})`;
+      return `loses a message to ${entry.to} (${lossWords(entry.why)})`;
     case "timeout":
       return `times out: ${entry.timer}`;
     case "command":

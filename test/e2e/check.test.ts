@@ -239,6 +239,17 @@ describe("check-history", () => {
     `:process 1, :type :ok, :f :read, :value ${value}`,
   ];
 
+  test("a file without operations, and values that the model does not take, are refused", async () => {
+    const file = edn();
+    expect(await refused("check-history", file, "--model", "register")).toBe(
+      `${file}: expected at least one operation that did not fail, got none`,
+    );
+    edn(":process 0, :type :invoke, :f :cas, :value 1", ":process 0, :type :ok, :f :cas, :value 1");
+    expect(await refused("check-history", file, "--model", "register")).toBe(
+      `${file}: line 1: expected the value of the call to be a pair [old, new], got 1`,
+    );
+  });
+
   test("a history that could have happened one by one", async () => {
     const { code, stdout } = await coterie("check-history", edn(...write, ...read(1)), "--model", "register");
     expect({ code, stdout }).toEqual({

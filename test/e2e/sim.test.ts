@@ -100,6 +100,10 @@ describe("coterie sim PROTOCOL", () => {
     ],
     ["bully --json --story", "expected --json or --story, got both"],
     ["bully --until #5", 'expected --until to be milliseconds: a number of entries goes with --from, got "#5"'],
+    [
+      "bully --seed 4294967295 --runs 2",
+      "expected the seed to be at most 4294967294, as each of the 2 runs has the next, got 4294967295",
+    ],
     ["bully --for 5", "expected --for to be absent without --from"],
     ["", "expected a protocol, a scenario file or --from, got none of them"],
     ["none.yaml", 'expected the scenario to be a readable file, got "none.yaml" (ENOENT)'],

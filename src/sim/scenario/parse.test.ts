@@ -28,6 +28,45 @@ const refused: readonly [string, string][] = [
   ["name: x\nprotocol: buly\nnodes: 3", "x.yaml:2:1: expected the protocol to be one of "],
   [`${head}variant: fast`, 'x.yaml:4:1: expected the variant to be one of monitored, got "fast"'],
   [`${head}options:\n  maxDelay: 3`, "x.yaml:4:1: expected bully.maxDelay to be absent, got 3"],
+  [`${head}options:\n  maxDelai: 3`, "x.yaml:4:1: expected bully.maxDelai to be absent, got 3 (the options are "],
+  ["name: x\nprotocol: bully\nnodes: 0", "x.yaml:3:1: expected nodes to be at least 1, got 0"],
+  ["name: x\nprotocol: bully\nnodes: 1.5", "x.yaml:3:1: expected nodes to be a number of nodes from 1 to 10000000, or"],
+  ["name: *b\nprotocol: bully", 'x.yaml:1:7: expected an alias to be of an anchor such as &a above it, got "*b"'],
+  [`${head}---\nname: y`, "x.yaml:4:1: expected one scenario, got a second document"],
+  [
+    `${head}network: { delayMs: { gauss: 3 } }`,
+    "x.yaml:4:12: expected network.delayMs to be milliseconds, [least, most], { normal: ",
+  ],
+  [
+    `${head}network: { delayMs: { normal: { meanMs: 3, deviation: 2 } } }`,
+    "x.yaml:4:44: expected network.delayMs.normal.deviation to be absent, got 2 (did you mean deviationMs?)",
+  ],
+  [
+    `${head}begin: { states: { 1: { ledar: 1 } } }`,
+    "x.yaml:4:25: expected begin.states.1.ledar to be absent: the fields are ",
+  ],
+  [
+    "name: x\nprotocol: chang-roberts\nnodes: 3\nbegin: { states: { 1: { part: 1 } } }",
+    "x.yaml:4:25: expected begin.states.1.part to be text, got 1",
+  ],
+  [
+    "name: x\nprotocol: ricart-agrawala\nnodes: 3\nbegin: { states: { 1: { mutex: { clock: [3] } } } }",
+    "x.yaml:4:34: expected begin.states.1.mutex.clock to be a number, got [3]",
+  ],
+  [
+    "name: x\nprotocol: heartbeat\nnodes: 3",
+    "x.yaml:1:1: expected until to be there, as heartbeat never comes to rest",
+  ],
+  [`${head}expect: { leader: 9 }`, "x.yaml:4:11: expected expect.leader to be one of the nodes 0 … 7, got 9"],
+  [`${head}expect: { leader: { 1: 9 } }`, "x.yaml:4:21: expected expect.leader.1 to be one of the nodes 0 … 7, got 9"],
+  [
+    "name: x\nprotocol: causal\nnodes: 4\nexpect: { delivered: ['9.1'] }",
+    "x.yaml:4:23: expected expect.delivered[0] to be one of the nodes 0 … 3, got 9",
+  ],
+  [
+    "name: x\nprotocol: causal\nnodes: 4\nexpect: { delivered: { 1: ['1.1', foo] } }",
+    'x.yaml:4:35: expected expect.delivered.1[1] to be a sender and a count from 1, such as 0.1, got "foo"',
+  ],
   [`${head}sead: 3`, "x.yaml:4:1: expected sead to be absent, got 3 (did you mean seed?)"],
   [
     `${head}network: { losRate: 0.1 }`,
@@ -156,6 +195,14 @@ describe("a scenario file", () => {
       byzantine: {},
       steps: [{ call: 4 }],
       expect: { violated: [] },
+    });
+  });
+
+  it("may set fields of a node's state to what they could hold", () => {
+    const states = "{ 1: { leader: 3 }, 2: { leader: null } }";
+    expect(parseScenario(`${head}begin: { states: ${states} }`, "x.yaml").scenario.begin.states).toEqual({
+      1: { leader: 3 },
+      2: { leader: null },
     });
   });
 

@@ -63,6 +63,16 @@ describe("the steps of a scenario", () => {
     expect(played({ steps: [{ when: { says: "elected" }, crash: 1 }] }).result.nodesAlive).toEqual([0, 1, 2, 3]);
   });
 
+  it("that wait for an event or a role that there is not are told which there were", () => {
+    const call0 = { call: 0 };
+    expect(came({ steps: [call0, { when: { says: "bar" }, crash: 1 }] })).toEqual([
+      ["steps[1].when", "it never happened: said elected"],
+    ]);
+    expect(came({ steps: [call0, { when: { becomes: "king" }, crash: 1 }] })[0]?.[1]).toMatch(
+      /^it never happened: the roles were .*leader/,
+    );
+  });
+
   it("that come too late are said to", () => {
     expect(came({ steps: [{ call: 3 }, { when: { says: "elected", node: 0 }, call: 2 }, { at: 5, call: 1 }] })).toEqual(
       [["steps[2].at", "the step before was taken at 10"]],
@@ -134,6 +144,14 @@ describe("the steps of a scenario", () => {
   });
 });
 
+describe("the beginning of a scenario", () => {
+  it.each(["heartbeat", "token-ring"])("starts %s, which does nothing otherwise", (protocol) => {
+    expect(played({ protocol, options: {}, until: 1_000 }).result.messages.total).toBeGreaterThan(10);
+    const idle = { protocol, options: {}, until: 1_000, begin: { nodes: "idle" } } as const;
+    expect(played(idle).result.messages.total).toBe(0);
+  });
+});
+
 describe("the network of a scenario", () => {
   const calls = { steps: [{ call: 0 }] };
   const received = (network: ScenarioSource["network"], line: RegExp) =>
@@ -149,6 +167,9 @@ describe("the network of a scenario", () => {
       1,
     );
     expect(received({ lossRate: 1 }, /receives/)).toHaveLength(0);
+    const { messages, lost } = played({ ...calls, network: { lossRate: 1 } }).result;
+    expect([messages.total, lost]).toEqual([expect.any(Number), messages.total]);
+    expect(played({ ...calls, begin: { down: [1, 2, 3] } }).result.lost).toBe(3);
     expect(received({ duplicateRate: 1 }, /receives election from 0/)).toHaveLength(6);
   });
 
@@ -232,7 +253,11 @@ describe("what a run says of properties", () => {
   };
 
   it("where it was cut off: what should hold in the end and does not yet is unknown, and what holds does so far", () => {
-    const heartbeat = { protocol: "heartbeat", options: {}, begin: { nodes: "started", down: [2] } } as const;
+    const heartbeat: Partial<ScenarioSource> = {
+      protocol: "heartbeat",
+      options: {},
+      begin: { nodes: "started", down: [2] },
+    };
     expect(said({ ...heartbeat, until: 200 })).toMatchObject({
       "strong completeness": ["unknown", "not so when the run was cut off"],
     });

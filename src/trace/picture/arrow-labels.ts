@@ -1,10 +1,10 @@
 /**
- * Names beside arrows, along them, where they cover neither text nor mark nor life line and cross no other arrow. A message
- * that one step sends to several nodes is named once. What finds no room goes without: its ink names the type too.
+ * Names beside arrows, along them, where they cover neither text, mark, arrowhead nor life line, and cross at most one other
+ * arrow. A message that one step sends to several nodes is named once. What finds no room goes without: its ink names the type too.
  */
 import { labelOf, lossWords } from "../naming.ts";
 import type { Arrow } from "./arrows.ts";
-import { segmentsOf } from "./arrows.ts";
+import { segmentsOf, tipBox } from "./arrows.ts";
 import { type Box, boxesMeet, boxMeetsSegment, type Segment, uprightBox } from "./boxes.ts";
 import { textWidth } from "./text-width.ts";
 
@@ -31,6 +31,10 @@ const STEEPEST_DEGREES = 52;
 const PLACES = [0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82];
 const CROSSING_COST = 3;
 const WORST_COST = 3.6;
+/** A life line is that thick, with what is around it. */
+const LIFE_LINE_PX = 6;
+/** What says why a message was lost keeps that far from everything. */
+const LOSS_CLEARANCE_PX = 2;
 
 export function placeArrowLabels(surroundings: Surroundings): ArrowLabel[] {
   const obstacles = new Obstacles(surroundings);
@@ -48,7 +52,7 @@ export function placeArrowLabels(surroundings: Surroundings): ArrowLabel[] {
   });
 }
 
-/** Why a message was lost, beside the cross where its arrow ends. */
+/** Why a message was lost, beside the cross where its arrow ends; only where there is room, as the cross says most of it. */
 export interface LossLabel {
   readonly text: string;
   readonly box: Box;
@@ -60,7 +64,8 @@ export function placeLossLabels(surroundings: Surroundings): LossLabel[] {
     const { lost } = arrow.flight;
     const end = arrow.points.at(-1);
     if (lost === null || end === undefined) return [];
-    const [width, height] = [textWidth(lost, ARROW_LABEL_PX), HEIGHT_PX];
+    const text = lossWords(lost);
+    const [width, height] = [textWidth(text, ARROW_LABEL_PX), HEIGHT_PX];
     const [dx, dy] = [width / 2 + 9, height / 2 + 8];
     const places = [
       [dx, 0],
@@ -68,12 +73,13 @@ export function placeLossLabels(surroundings: Surroundings): LossLabel[] {
       [0, dy],
       [0, -dy],
     ].map(([x = 0, y = 0]) => ({ x: end.x + x, y: end.y + y, width, height, degrees: 0 }));
-    const costs = places.map((box, rank) => obstacles.cost(box, arrow) + rank * 0.1);
-    const best = costs.indexOf(Math.min(...costs));
-    const box = places[best] as Box;
-    if (costs[best] === Number.POSITIVE_INFINITY) return [];
+    const box = places.find((place) => {
+      const clear = { ...place, width: width + 2 * LOSS_CLEARANCE_PX, height: height + 2 * LOSS_CLEARANCE_PX };
+      return obstacles.cost(clear, null) === 0;
+    });
+    if (box === undefined) return [];
     obstacles.add(box);
-    return [{ text: lost, box }];
+    return [{ text, box }];
   });
 }
 
@@ -119,6 +125,7 @@ class Obstacles {
   constructor(surroundings: Surroundings) {
     this.#surroundings = surroundings;
     for (const box of surroundings.boxes) this.add(box);
+    for (const arrow of surroundings.arrows) if (arrow.fate !== "flying") this.add(tipBox(arrow));
     for (const arrow of surroundings.arrows)
       for (const { a, b } of segmentsOf(arrow))
         this.#segments.add(Math.min(a.x, b.x), Math.max(a.x, b.x), { a, b, arrow });
@@ -129,8 +136,8 @@ class Obstacles {
     this.#boxes.add(box.x - reach, box.x + reach, box);
   }
 
-  /** Infinity where a label must not stand. */
-  cost(box: Box, own: Arrow): number {
+  /** Infinity where a label must not stand. `own`: the arrow that it may touch. */
+  cost(box: Box, own: Arrow | null): number {
     const { lifeLines, edges } = this.#surroundings;
     const reach = Math.hypot(box.width, box.height) / 2;
     const [left, right] = [box.x - reach, box.x + reach];
@@ -139,7 +146,7 @@ class Obstacles {
       return Number.POSITIVE_INFINITY;
     const across = { left: left - 1, right: right + 1 };
     const meetsLifeLine = lifeLines.some((y) =>
-      boxMeetsSegment(box, { a: { x: across.left, y }, b: { x: across.right, y } }),
+      boxesMeet(box, uprightBox(across.left, y - LIFE_LINE_PX / 2, across.right - across.left, LIFE_LINE_PX)),
     );
     if (meetsLifeLine) return Number.POSITIVE_INFINITY;
     const crossed = this.#segments

@@ -11,11 +11,11 @@ import { banded } from "./bands.ts";
 import { type Box, uprightBox } from "./boxes.ts";
 import { MARK_PITCH } from "./marks.ts";
 import { textWidth } from "./text-width.ts";
-import { LABEL_PX, type LabelRow, type PlacedStep, type Timeline, timelineOf } from "./timeline.ts";
+import { LABEL_PX, type LabelRow, type PlacedLabel, type PlacedStep, type Timeline, timelineOf } from "./timeline.ts";
 
 export interface Picture {
   readonly lanes: readonly { readonly node: NodeId; readonly y: number }[];
-  /** Of one band, from the first row of labels to the axis. */
+  /** Of one band, from its top to the axis. */
   readonly height: number;
   readonly stretches: readonly Stretch[];
   readonly steps: readonly PlacedStep[];
@@ -25,8 +25,16 @@ export interface Picture {
   readonly ticks: readonly Tick[];
   readonly breaks: readonly number[];
   readonly bands: readonly Band[];
-  /** Where what repeats for ever begins; it lasts to the end. */
-  readonly loopX: number | null;
+  /** The signs around what repeats for ever; null where nothing does. It lasts to the end. */
+  readonly repeat: Repeat | null;
+}
+
+export interface Repeat {
+  /** The outer edges of the two signs. */
+  readonly from: number;
+  readonly to: number;
+  readonly top: number;
+  readonly bottom: number;
 }
 
 export interface Band {
@@ -53,9 +61,16 @@ export interface Tick {
 export const TICK_PX = 10.5;
 const TOP_PX = 34;
 const BOTTOM_PX = 24;
+/** So much more where words stand over a repeat sign. */
+const REPEAT_TOP_PX = 14;
+/** From a repeat sign's outer edge to what is repeated, and to the edge of the picture. */
+const [REPEAT_SIGN_PX, REPEAT_EDGE_PX] = [28, 8];
 const LEAST_PITCH_PX = 52;
 const MOST_PITCH_PX = 92;
 const WISHED_HEIGHT_PX = 496;
+
+/** How wide a repeat sign is, its points included. */
+const SIGN_PX = 16;
 
 /** Baselines of labels, from the life line. */
 export const ROW_DY: Readonly<Record<LabelRow, number>> = { above: -6, below: 17, high: -19 };
@@ -63,20 +78,24 @@ export const ROW_DY: Readonly<Record<LabelRow, number>> = { above: -6, below: 17
 export function layOut(excerpt: Excerpt, bandWidth: number): Picture {
   const { nodes } = excerpt.header;
   const pitch = Math.min(MOST_PITCH_PX, Math.max(LEAST_PITCH_PX, WISHED_HEIGHT_PX / Math.max(1, nodes.length)));
-  const lanes = nodes.map((node, row) => ({ node, y: TOP_PX + row * pitch }));
+  const loopFrom = excerpt.header.violation?.loopFrom ?? null;
+  const top = TOP_PX + (loopFrom === null ? 0 : REPEAT_TOP_PX);
+  const lanes = nodes.map((node, row) => ({ node, y: top + row * pitch }));
   const places = new Map(lanes.map(({ node, y }) => [node, y]));
   const yOf = (node: NodeId): number => places.get(node) ?? 0;
   const { timeline, edges } = banded(timelineOf(excerpt), bandWidth);
-  const arrows = arrowsOf(timeline, yOf);
   const bands = edges.slice(1).map((right, index) => ({ left: edges[index] as number, right }));
   const { steps } = timeline;
-  const boxes = steps.flatMap((step) => boxesOf(step, yOf(step.step.node)));
-  const { loopFrom } = excerpt.header.violation ?? { loopFrom: null };
+  const height = top + Math.max(0, nodes.length - 1) * pitch + BOTTOM_PX;
+  const repeat = repeatOf(timeline.loopX, edges.at(-1) ?? 0, lanes);
+  const onLines = steps.flatMap((step) => boxesOf(step, yOf(step.step.node)));
+  const arrows = arrowsOf(timeline, yOf, onLines);
+  const boxes = [...onLines, ...(repeat === null ? [] : signBoxes(repeat))];
   const around = { arrows, lifeLines: lanes.map(({ y }) => y), edges };
   const lossLabels = placeLossLabels({ ...around, boxes });
   return {
     lanes,
-    height: TOP_PX + Math.max(0, nodes.length - 1) * pitch + BOTTOM_PX,
+    height,
     stretches: lanes.flatMap((lane) => stretchesOf(excerpt, timeline, lane, edges.at(-1) ?? 0)),
     steps,
     arrows,
@@ -85,9 +104,32 @@ export function layOut(excerpt: Excerpt, bandWidth: number): Picture {
     ticks: bands.flatMap((band) => ticksOf(timeline, band, excerpt)),
     breaks: timeline.breaks,
     bands,
-    loopX: loopFrom === null ? null : (timeline.xOfEntry[loopFrom] ?? null),
+    repeat,
   };
 }
+
+function repeatOf(loopX: number | null, end: number, lanes: Picture["lanes"]): Repeat | null {
+  const [first, last] = [lanes[0], lanes.at(-1)];
+  if (loopX === null || first === undefined || last === undefined) return null;
+  return { from: loopX - REPEAT_SIGN_PX, to: end - REPEAT_EDGE_PX, top: first.y - 32, bottom: last.y + 20 };
+}
+
+/** What the signs around a repeated part cover. */
+export function signBoxes({ from, to, top, bottom }: Repeat): Box[] {
+  return [from, to - SIGN_PX].map((left) => uprightBox(left, top, SIGN_PX, bottom - top));
+}
+
+/** What is written along life lines and arrows. */
+export function textBoxes({ steps, lanes, arrowLabels, lossLabels }: Picture): Box[] {
+  const places = new Map(lanes.map(({ node, y }) => [node, y]));
+  return [
+    ...steps.flatMap(({ step, label }) => (label === null ? [] : [labelBox(label, places.get(step.node) ?? 0)])),
+    ...arrowLabels.map(({ box }) => box),
+    ...lossLabels.map(({ box }) => box),
+  ];
+}
+
+const labelBox = ({ x, width, row }: PlacedLabel, y: number): Box => boxOfLabel(x, y + ROW_DY[row], width, LABEL_PX);
 
 /** What the marks and the label of a step cover. */
 export function boxesOf({ inscription, marksX, label }: PlacedStep, y: number): Box[] {
@@ -95,7 +137,7 @@ export function boxesOf({ inscription, marksX, label }: PlacedStep, y: number): 
   const last = marksX + (marks.length - 1) * MARK_PITCH;
   return [
     ...(marks.length === 0 ? [] : [uprightBox(marksX - 7, y - 14, last - marksX + 16, 21)]),
-    ...(label === null ? [] : [boxOfLabel(label.x, y + ROW_DY[label.row], label.width, LABEL_PX)]),
+    ...(label === null ? [] : [labelBox(label, y)]),
   ];
 }
 

@@ -2,9 +2,9 @@
 import { labelOf } from "../naming.ts";
 import type { ArrowLabel, LossLabel } from "./arrow-labels.ts";
 import { type Arrow, clipped } from "./arrows.ts";
-import type { Point } from "./boxes.ts";
+import type { Box, Point } from "./boxes.ts";
 import type { Ink } from "./ink.ts";
-import type { Band, Picture, Stretch } from "./layout.ts";
+import type { Band, Picture, Repeat, Stretch } from "./layout.ts";
 import { ROW_DY } from "./layout.ts";
 import type { Sample } from "./legend.ts";
 import { SAMPLE_PX } from "./legend.ts";
@@ -58,6 +58,12 @@ function head({ head: { path, open } }: Ink, transform: string): string {
 
 const dots = (transform: string): string =>
   `<g transform="${transform}" stroke="none"><circle cx="5" cy="0" r="1.3"/><circle cx="10" cy="0" r="1.3"/><circle cx="15" cy="0" r="1.3"/></g>`;
+
+/** The ground under a text, so that no arrow passes through it. */
+export function plateShape({ x, y, width, height, degrees }: Box): string {
+  const turn = degrees === 0 ? "" : ` transform="rotate(${round(degrees)} ${round(x)} ${round(y)})"`;
+  return `<rect class="plate" x="${round(x - width / 2)}" y="${round(y - height / 2)}" width="${round(width)}" height="${round(height)}"${turn}/>`;
+}
 
 export function arrowLabelShape({ text: words, box, arrow }: ArrowLabel, inkOf: (arrow: Arrow) => Ink): string {
   const turn = box.degrees === 0 ? "" : ` rotate(${round(box.degrees)})`;
@@ -132,10 +138,9 @@ export function sampleShape(sample: Sample, hatch: string): string {
 export const breakShape = (x: number, y: number): string =>
   `<path class="blank" d="M${round(x - 6)} ${y}H${round(x + 6)}"/><path class="break" d="M${round(x - 6)} ${y + 5}l6 -10M${round(x)} ${y + 5}l6 -10"/>`;
 
-/** The signs of a score around a part that is repeated. */
-export function repeatShape(x: number, side: "begin" | "end", { lanes }: Picture): string {
-  const [top, bottom] = [(lanes[0]?.y ?? 0) - 20, (lanes.at(-1)?.y ?? 0) + 20];
-  const [thick, thin, point] = side === "begin" ? [0, 6, 11] : [0, -6, -11];
+/** The signs of a score around a part that is repeated. `x`: the outer edge. */
+export function repeatShape(x: number, side: "begin" | "end", { top, bottom }: Repeat, { lanes }: Picture): string {
+  const [thick, thin, point] = side === "begin" ? [2, 8, 13] : [-2, -8, -13];
   const spaces = lanes.slice(1).map(({ y }, index) => (y + (lanes[index]?.y ?? y)) / 2);
   return [
     `<path class="thick" d="M${round(x + thick)} ${round(top)}V${round(bottom)}"/>`,

@@ -9,7 +9,7 @@ import { nameOf } from "../naming.ts";
 import { ARROW_LABEL_PX } from "./arrow-labels.ts";
 import type { Arrow } from "./arrows.ts";
 import { type Ink, Inkwell } from "./ink.ts";
-import { type Band, layOut, type Picture, TICK_PX } from "./layout.ts";
+import { type Band, layOut, type Picture, type Repeat, TICK_PX, textBoxes } from "./layout.ts";
 import { LEGEND_PX, legendOf, SAMPLE_PX } from "./legend.ts";
 import {
   arrowLabelShape,
@@ -17,6 +17,7 @@ import {
   breakShape,
   escaped,
   lossLabelShape,
+  plateShape,
   repeatShape,
   round,
   sampleShape,
@@ -25,7 +26,7 @@ import {
   text,
 } from "./svg-shapes.ts";
 import { textWidth } from "./text-width.ts";
-import { LABEL_PX, LEAD_PX } from "./timeline.ts";
+import { LABEL_PX } from "./timeline.ts";
 
 export interface SvgOptions {
   /** How wide the picture may be, in pixels; a longer one is cut into bands. 1200 unless told. */
@@ -41,6 +42,7 @@ const MARGIN = 18;
 const TITLE_PX = 17;
 const NOTE_PX = 12.5;
 const NODE_PX = 12.5;
+const REPEATS_PX = 11;
 const LINE_PX = 18;
 const BAND_GAP_PX = 22;
 const AXIS_PX = 22;
@@ -110,18 +112,21 @@ function bandShape(
   const isIn = (x: number): boolean => x >= band.left && x < band.right;
   const yOf = new Map(picture.lanes.map(({ node, y }) => [node, y]));
   const isLast = band === picture.bands.at(-1);
-  const { loopX } = picture;
+  const { repeat } = picture;
   return [
     ...picture.ticks.filter(({ x, text: words }) => isIn(x) && words !== "").map(({ x }) => guide(x, picture)),
     ...picture.arrows.map((arrow) => arrowShape(arrow, band, inkOf(arrow))),
+    ...textBoxes(picture)
+      .filter(({ x }) => isIn(x))
+      .map(plateShape),
     ...picture.stretches.map((stretch) => stretchShape(stretch, band, hatch)),
     ...picture.lanes.map(({ node, y }) => text(band.left - 8, y + 4.3, `node ${node}`, "node")),
     ...picture.arrowLabels.filter(({ box }) => isIn(box.x)).map((label) => arrowLabelShape(label, inkOf)),
     ...picture.lossLabels.filter(({ box }) => isIn(box.x)).map(lossLabelShape),
     ...picture.steps.filter(({ x }) => isIn(x)).map((step) => stepShape(step, yOf.get(step.step.node) ?? 0)),
     ...axis(picture, band, unitOf(excerpt)),
-    ...(loopX !== null && isIn(loopX) ? [repeat(loopX - 24, "begin", picture)] : []),
-    ...(loopX !== null && isLast ? [repeat(band.right - LEAD_PX / 2, "end", picture)] : []),
+    ...(repeat !== null && isIn(repeat.from) ? [repeatBegins(repeat, band, picture)] : []),
+    ...(repeat !== null && isLast ? [repeatEnds(repeat, picture)] : []),
   ]
     .filter((part) => part !== "")
     .join("\n");
@@ -130,10 +135,14 @@ function bandShape(
 const guide = (x: number, { height, lanes }: Picture): string =>
   `<path class="guide" d="M${round(x)} ${(lanes[0]?.y ?? 0) - 14}V${round(height)}"/>`;
 
-function repeat(x: number, side: "begin" | "end", picture: Picture): string {
-  const words = side === "begin" ? text(x, (picture.lanes[0]?.y ?? 0) - 25, "repeats for ever", "repeats") : "";
-  return `<g class="repeat">${repeatShape(x, side, picture)}${words}</g>`;
+function repeatBegins(repeat: Repeat, band: Band, picture: Picture): string {
+  const words = "repeats for ever";
+  const x = Math.max(band.left, Math.min(repeat.from, band.right - textWidth(words, REPEATS_PX)));
+  return `<g class="repeat">${repeatShape(repeat.from, "begin", repeat, picture)}${text(x, repeat.top - 5, words, "repeats")}</g>`;
 }
+
+const repeatEnds = (repeat: Repeat, picture: Picture): string =>
+  `<g class="repeat">${repeatShape(repeat.to, "end", repeat, picture)}</g>`;
 
 function axis({ ticks, breaks, height }: Picture, { left, right }: Band, unit: string): string[] {
   const isIn = (x: number): boolean => x >= left && x < right;
@@ -153,11 +162,12 @@ function axis({ ticks, breaks, height }: Picture, { left, right }: Band, unit: s
 const unitOf = ({ header }: Excerpt): string => (header.madeBy === "checker" ? "step" : "ms");
 
 function titleOf({ header }: Excerpt): string {
-  const { protocol, variant, nodes, seed, violation } = header;
+  const { protocol, variant, nodes, seed, violation, madeBy } = header;
   const what = variant === null ? protocol : `${protocol}, ${variant}`;
   const many = nodes.length === 1 ? "1 node" : `${nodes.length} nodes`;
   const verdict = violation === null ? "" : `: ${violation.property} does not hold`;
-  return `${what}, ${many}${seed === null ? "" : `, seed ${seed}`}${verdict}`;
+  const origin = madeBy === "cluster" ? ", recorded live" : seed === null ? "" : `, seed ${seed}`;
+  return `${what}, ${many}${origin}${verdict}`;
 }
 
 function notesOf({ header, entries, origin }: Excerpt, maxEntries: number): string[] {
@@ -165,6 +175,7 @@ function notesOf({ header, entries, origin }: Excerpt, maxEntries: number): stri
   const last = entries[maxEntries - 1];
   return [
     ...(violation === null ? [] : [`Claimed: ${violation.claim}.`]),
+    ...(header.madeBy === "cluster" ? ["A recording of real processes, each by its own clock."] : []),
     ...(entries.length === 0 ? ["Nothing happened in this part of the trace."] : []),
     ...(entries.length > maxEntries && last !== undefined
       ? [
@@ -205,6 +216,7 @@ function style(prefix: string): string {
     ".break": "stroke: #1c2733; stroke-width: 1.3; fill: none",
     ".life": "stroke: #1c2733; stroke-width: 1.3",
     ".leads": "stroke: #1c2733; stroke-width: 1.5",
+    ".plate": "fill: #ffffff",
     ".under": "stroke: #ffffff; stroke-width: 5",
     ".down": "stroke: #9aa5b0; stroke-width: 1; stroke-dasharray: 1 5; stroke-linecap: round",
     ".paused": "stroke: #1c2733; stroke-width: 1",
@@ -224,7 +236,7 @@ function style(prefix: string): string {
     ".leader": "stroke: #7a8794; stroke-width: 1",
     ".thick": "stroke: #1c2733; stroke-width: 4",
     ".thin": "stroke: #1c2733; stroke-width: 1.3",
-    ".repeats": "font-size: 11px; font-style: italic",
+    ".repeats": `font-size: ${REPEATS_PX}px; font-style: italic`,
   };
   return Object.entries(rules)
     .map(([selector, rule]) => `#${prefix} ${selector} { ${rule} }`)

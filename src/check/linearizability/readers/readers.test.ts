@@ -41,6 +41,13 @@ describe("Jepsen's histories", () => {
     expect(summary(readJepsenHistory(`[${records}]`))).toEqual(expected);
   });
 
+  it("of an operation that there is not: the line that calls it is named", () => {
+    const text = "{:process 0, :type :invoke, :f :raed}\n{:process 0, :type :ok, :f :read}";
+    expect(() => readJepsenHistory(text, { calls: ["read", "write"] })).toThrow(
+      'line 1, column 1: expected f to be one of read, write, got "raed"',
+    );
+  });
+
   it("independent keys", () => {
     const text = `
       {:process 0, :type :invoke, :f :write, :value [:x 3]}

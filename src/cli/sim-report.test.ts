@@ -1,0 +1,32 @@
+import { expect, it } from "vitest";
+import { runScenario } from "../sim/scenario/index.ts";
+import { cast } from "../sim/scenario/soundness.ts";
+import { reportText } from "./sim-report.ts";
+import { type SimWords, scenarioOf } from "./sim-words.ts";
+
+function report(protocol: string, words: SimWords): string {
+  const scenario = scenarioOf(protocol, words);
+  const { protocol: made, ids } = cast(scenario);
+  const report = { scenario, nodes: ids.length, result: runScenario(scenario), costs: made.costs };
+  return reportText(report, (_style, text) => text);
+}
+
+it("gives counts of the literature to compare with, and claims no more", () => {
+  const text = report("chang-roberts", { ring: [1, 15, 9, 4, 3, 17, 24], call: [1] });
+  expect(text).toContain("messages    20: 13 election, 7 elected\nin the book 14: the highest calls\n");
+  expect(report("ricart-agrawala", {})).toContain("; 8 each of 5\nin the book 8: one entry and exit\n");
+});
+
+it("compares nothing where messages are lost, where the run is cut off, and with a single node", () => {
+  const lossy = report("causal", { loss: 0.5 });
+  expect(lossy).toContain("5 nodes, seed 1, each message lost at a rate of 0.5\n");
+  expect(lossy).toMatch(/^messages {4}20: 20 multicast; [1-9]\d* never arrived$/m);
+  expect(lossy).not.toContain("in the book");
+  expect(report("bully", { nodes: 1 })).not.toContain("in the book");
+  expect(report("token-ring", {})).toMatch(/^messages {4}667: 667 token$/m);
+});
+
+it("says that a run was cut off", () => {
+  expect(report("heartbeat", {})).toContain("10,000 ms of virtual time; cut off at 10,000 ms (--until)\n");
+  expect(report("bully", {})).toMatch(/ ms of virtual time$/m);
+});

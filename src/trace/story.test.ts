@@ -1,0 +1,35 @@
+import { expect, it } from "vitest";
+import type { TraceEntry } from "./entry.ts";
+import { storyTeller } from "./story.ts";
+
+it("says what was lost, and from whom or to whom", () => {
+  const send = (id: string, to: number): TraceEntry => ({
+    at: 0,
+    node: 4,
+    kind: "send",
+    id,
+    to,
+    message: { type: "election" },
+  });
+  const lost = (id: string, node: number, why: "cut" | "crashed"): TraceEntry => ({
+    at: 10,
+    node,
+    kind: "lost",
+    id,
+    to: 7,
+    why,
+  });
+  const tell = storyTeller();
+  const entries = [
+    send("4-1", 7),
+    send("4-2", 7),
+    lost("4-1", 7, "crashed"),
+    lost("4-2", 4, "cut"),
+    lost("x", 7, "crashed"),
+  ];
+  expect(entries.map(tell).slice(2)).toEqual([
+    "    10.0  node 7  loses election from 4 (crashed)",
+    "    10.0  node 4  loses election to 7 (cut)",
+    "    10.0  node 7  loses a message to 7 (crashed)",
+  ]);
+});

@@ -1,0 +1,40 @@
+/** The benchmark of the checker, with as few turns as it has: its counts are those of the reference models, whoever is faster. */
+import { expect, test } from "vitest";
+import { coterie } from "./cluster-under-test.ts";
+
+interface Row {
+  readonly system: string;
+  readonly size: readonly number[];
+  readonly isExact: boolean;
+}
+
+test("coterie bench check: states and transitions of all rows but the longest are exact", async () => {
+  const { code, stdout, stderr } = await coterie("bench", "check", "--quick", "--rounds", "1", "--json");
+  expect(code, stderr).toBe(0);
+  const rows = JSON.parse(stdout) as Row[];
+  expect(rows.map(({ system, size, isExact }) => [system, size.join(), isExact])).toEqual([
+    ["chang-roberts", "8", true],
+    ["chang-roberts", "9", true],
+    ["chang-roberts", "11", true],
+    ["chang-roberts", "12", true],
+    ["ricart-agrawala", "3,1", true],
+    ["ricart-agrawala", "3,2", true],
+  ]);
+});
+
+test.each(["check", "sim", "host", "wire"])("coterie bench %s --help says what it takes", async (name) => {
+  const { code, stdout } = await coterie("bench", name, "--help");
+  expect(code).toBe(0);
+  expect(stdout).toMatch(new RegExp(`^Usage: coterie bench ${name} \\[options\\]\n\nOptions:\n {2}--`));
+});
+
+test("coterie bench lists what there is, and refuses what there is not", async () => {
+  const { code, stdout } = await coterie("bench");
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^check .*SPIN/m);
+  const unknown = await coterie("bench", "everything");
+  expect(unknown).toMatchObject({ code: 2, stdout: "" });
+  expect(unknown.stderr).toBe(
+    'coterie: expected the benchmark to be one of check, sim, host, wire, got "everything"\n',
+  );
+});
