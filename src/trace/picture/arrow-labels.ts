@@ -87,7 +87,7 @@ function groups(arrows: readonly Arrow[]): { text: string; arrows: Arrow[] }[] {
   const found = new Map<string, { text: string; arrows: Arrow[] }>();
   for (const arrow of arrows) {
     const text = labelOf(arrow.flight.message);
-    const key = `${arrow.flight.from} ${arrow.points[0]?.x} ${text}`;
+    const key = `${arrow.flight.from} ${arrow.stepX ?? arrow.points[0]?.x} ${text}`;
     const known = found.get(key);
     if (known === undefined) found.set(key, { text, arrows: [arrow] });
     else known.arrows.push(arrow);

@@ -10,11 +10,13 @@ export type Fate = "received" | "lost" | "flying" | "arriving";
 export interface Arrow {
   readonly flight: Flight;
   readonly fate: Fate;
+  /** Of the step that sent it; null where that is not known. */
+  readonly stepX: number | null;
   /** From the sender on; two points, or four for a message to oneself. */
   readonly points: readonly Point[];
 }
 
-/** How far on its way a message ends that never arrives: the first of these at which its cross is not under a text. */
+/** How far on its way a message ends that never arrives: the first of these at which its cross stands free. */
 const LOST_AT_SENDER = [0.36, 0.46, 0.56, 0.28, 0.66];
 const LOST_AT_RECEIVER = [0.8, 0.72, 0.64, 0.56, 0.48];
 const UNKNOWN = 0.42;
@@ -34,16 +36,20 @@ export function arrowsOf(
   boxes: readonly Box[],
 ): Arrow[] {
   const fan = fanOf(flights, xOfEntry, yOf);
+  const crosses: Box[] = [];
   const isFree = (point: Point): boolean => {
     const cross = crossBox(point);
-    return !boxes.some((box) => boxesMeet(box, cross));
+    return ![...boxes, ...crosses].some((box) => boxesMeet(box, cross));
   };
   return flights.map((flight, index) => {
     const { from, to, sent, ended, lost } = flight;
-    const x1 = sent === null ? null : (xOfEntry[sent] ?? 0) + (fan[index] ?? 0);
+    const stepX = sent === null ? null : (xOfEntry[sent] ?? 0);
+    const x1 = stepX === null ? null : stepX + (fan[index] ?? 0);
     const x2 = ended === null ? null : Math.max(xOfEntry[ended] ?? 0, (x1 ?? 0) + 1);
     const fate: Fate = lost !== null ? "lost" : x1 === null ? "arriving" : x2 === null ? "flying" : "received";
-    return { flight, fate, points: pointsOf(fate, x1, x2, yOf(from), yOf(to), isFree) };
+    const points = pointsOf(fate, x1, x2, yOf(from), yOf(to), isFree);
+    if (fate === "lost") crosses.push(crossBox(points.at(-1) as Point));
+    return { flight, fate, stepX, points };
   });
 }
 

@@ -6,9 +6,10 @@ import { simulation } from "../../sim/index.ts";
 import type { TraceEntry } from "../entry.ts";
 import { excerptOf } from "../excerpt.ts";
 import type { Trace } from "../file.ts";
+import { tipBox } from "./arrows.ts";
 import { type Box, boxesMeet, boxMeetsSegment, cornersOf, type Point } from "./boxes.ts";
 import { drawLanes } from "./lanes.ts";
-import { boxesOf, layOut, type Picture } from "./layout.ts";
+import { boxesOf, layOut, type Picture, signBoxes, textBoxes } from "./layout.ts";
 import { drawSvg } from "./svg.ts";
 
 /** A run of the laboratory's form, in which these nodes are asked. */
@@ -46,13 +47,15 @@ const traces: Readonly<Record<string, Trace>> = {
   ),
 };
 
-/** All that is written or marked, with what must not be apart from itself. */
-function things({ steps, lanes, arrowLabels, lossLabels }: Picture): Box[] {
+/** All that is written or marked, each of which must be apart from all others. */
+function things({ steps, lanes, arrows, arrowLabels, lossLabels, repeat }: Picture): Box[] {
   const y = new Map(lanes.map((lane) => [lane.node, lane.y]));
   return [
     ...steps.flatMap((step) => boxesOf(step, y.get(step.step.node) as number)),
     ...arrowLabels.map(({ box }) => box),
     ...lossLabels.map(({ box }) => box),
+    ...arrows.filter(({ fate }) => fate === "lost").map(tipBox),
+    ...(repeat === null ? [] : signBoxes(repeat)),
   ];
 }
 
@@ -80,6 +83,30 @@ describe.each(Object.entries(traces))("a picture of %s", (_name, trace) => {
       const hiding = labels.filter((label) => boxMeetsSegment(label, { a: back, b: tip }));
       if (fate === "received") expect(hiding).toEqual([]);
     }
+  });
+
+  it("has no arrow through a text: a plate is under each, over all arrows and under all texts", () => {
+    const svg = drawSvg(excerpt, { width: 900, prefix: "plates" });
+    const bands = svg.split('<path class="axis"').filter((part) => part.includes('class="arrow"'));
+    for (const band of bands) {
+      const [last, plate] = [band.lastIndexOf('class="casing"'), band.indexOf('class="plate"')];
+      if (plate !== -1 && last !== -1) expect(plate).toBeGreaterThan(last);
+      for (const words of ['<text class="label"', '<text class="name']) {
+        const first = band.indexOf(words);
+        if (first !== -1) expect(first).toBeGreaterThan(band.lastIndexOf('class="plate"'));
+      }
+    }
+    const plates = [...svg.matchAll(/<rect class="plate" [^>]*width="([\d.]+)"/g)].map(([, width]) => Number(width));
+    const written = [...svg.matchAll(/<text class="(?:label|name|name why)"/g)];
+    expect(plates).toHaveLength(written.length);
+    expect(plates.toSorted()).toEqual(textBoxes(layOut(excerpt, widthOfBand(svg))).map(({ width }) => Math.round(width * 10) / 10).toSorted());
+  });
+
+  it("has no more than a hair of difference between the widths of its bands, but for a short last one", () => {
+    const widths = picture.bands.map(({ left, right }) => right - left);
+    const widest = Math.max(...widths);
+    for (const width of widths.slice(0, -1)) expect(width).toBeCloseTo(widest);
+    expect(widths.at(-1)).toBeLessThanOrEqual(widest + 0.001);
   });
 
   it("keeps every text within its band, and every arrow within the frame", () => {

@@ -115,7 +115,8 @@ function bandShape(
   const { repeat } = picture;
   return [
     ...picture.ticks.filter(({ x, text: words }) => isIn(x) && words !== "").map(({ x }) => guide(x, picture)),
-    ...picture.arrows.map((arrow) => arrowShape(arrow, band, inkOf(arrow))),
+    // The earliest last, so that an arrowhead lies over what leaves from where it arrives.
+    ...picture.arrows.toReversed().map((arrow) => arrowShape(arrow, band, inkOf(arrow))),
     ...textBoxes(picture)
       .filter(({ x }) => isIn(x))
       .map(plateShape),

@@ -59,7 +59,7 @@ const LONGEST_TRAVEL_PX = 150;
 const STEP_PX = 44;
 const LEAST_TRAVEL_PX = 24;
 /** So much further for each message that sets out at the same moment. */
-const CROWD_PX = 6;
+const CROWD_PX = 5;
 const LONGEST_GAP_PX = 170;
 const BREAK_PX = 96;
 /** Between two steps of one node without marks. */
