@@ -25,7 +25,7 @@ export function reportText({ scenario, nodes, result, costs }: Report, paint: Pa
     "",
     ...outcomeLines(result).map(([name, text]) => field(name, text)),
     field("messages", messageText(scenario, result)),
-    ...costLines(costs, nodes, scenario).map((line, i) => field(i === 0 ? "in the book" : "", line)),
+    ...costLines(costs, nodes, scenario, result).map((line, i) => field(i === 0 ? "in the book" : "", line)),
     field("time", timeText(scenario, result)),
     "",
     ...propertyLines(result, paint),
@@ -151,8 +151,8 @@ function usesIn(outcome: Outcome): number {
 }
 
 /** Counts of the literature to compare with, each for the case that it is of: which of them ran is for the reader to say. */
-function costLines(costs: readonly Cost[], nodes: number, scenario: Scenario): string[] {
-  if (!isUndisturbed(scenario) || nodes === 1) return [];
+function costLines(costs: readonly Cost[], nodes: number, scenario: Scenario, { outcome }: Result): string[] {
+  if (!isUndisturbed(scenario) || nodes === 1 || usesIn(outcome) === 0) return [];
   const published = costs.map(({ when, messages }) => ({ when, count: messages(nodes) }));
   return published.flatMap(({ when, count }) => (count < 0 ? [] : [`${figure(count)}: ${when}`]));
 }

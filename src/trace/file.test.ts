@@ -76,7 +76,7 @@ describe("a trace file", () => {
     [written({ ...send(0, 0, 1, "a"), message: {} }), "line 2: expected message to be an object with a type, got {}"],
     [
       written({ at: 0, node: 0, kind: "lost", id: "a", to: 1, why: "gone" }),
-      'line 2: expected why to be one of cut, dropped, overflow, crashed, got "gone"',
+      'line 2: expected why to be one of cut, dropped, overflow, crashed, down, got "gone"',
     ],
     [
       written({ at: 0, node: 0, kind: "view", view: {}, state: {} }),

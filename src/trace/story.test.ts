@@ -11,7 +11,7 @@ it("says what was lost, and from whom or to whom", () => {
     to,
     message: { type: "election" },
   });
-  const lost = (id: string, node: number, why: "cut" | "crashed"): TraceEntry => ({
+  const lost = (id: string, node: number, why: "cut" | "crashed" | "down"): TraceEntry => ({
     at: 10,
     node,
     kind: "lost",
@@ -25,11 +25,11 @@ it("says what was lost, and from whom or to whom", () => {
     send("4-2", 7),
     lost("4-1", 7, "crashed"),
     lost("4-2", 4, "cut"),
-    lost("x", 7, "crashed"),
+    lost("x", 7, "down"),
   ];
   expect(entries.map(tell).slice(2)).toEqual([
     "    10.0  node 7  loses election from 4 (crashed)",
     "    10.0  node 4  loses election to 7 (cut)",
-    "    10.0  node 7  loses a message to 7 (crashed)",
+    "    10.0  node 7  loses a message to 7 (not running)",
   ]);
 });

@@ -28,7 +28,7 @@ function loss(
   sent: { node: NodeId; message: { type: string } },
 ): string {
   const end = node === to ? `from ${sent.node}` : `to ${to}`;
-  return `loses ${phrase(sent.message)} ${end} (${why})`;
+  return `loses ${phrase(sent.message)} ${end} (${lossWords(why)})`;
 }
 
 /** What a node does or suffers, without saying which: `sends election to 7`. */

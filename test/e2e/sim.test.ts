@@ -31,6 +31,7 @@ describe("coterie sim PROTOCOL", () => {
       seed: 1,
       timeMs: expect.any(Number) as number,
       messages: { total: 15, byType: { election: 6, answer: 3, coordinator: 6 } },
+      lost: 3,
       outcome: { leader: { 0: 6, 1: 6, 2: 6, 3: 6, 4: 6, 5: 6, 6: 6 } },
       properties: ["E1 safety", "E2 liveness", "E2 termination"].map((name) => ({ name, verdict: "holds" })),
       nodesAlive: [0, 1, 2, 3, 4, 5, 6],

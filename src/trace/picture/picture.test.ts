@@ -9,7 +9,7 @@ import type { Trace } from "../file.ts";
 import { tipBox } from "./arrows.ts";
 import { type Box, boxesMeet, boxMeetsSegment, cornersOf, type Point } from "./boxes.ts";
 import { drawLanes } from "./lanes.ts";
-import { boxesOf, layOut, type Picture, signBoxes, textBoxes } from "./layout.ts";
+import { boxesOf, layOut, type Picture, signBoxes } from "./layout.ts";
 import { drawSvg } from "./svg.ts";
 
 /** A run of the laboratory's form, in which these nodes are asked. */
@@ -86,20 +86,25 @@ describe.each(Object.entries(traces))("a picture of %s", (_name, trace) => {
   });
 
   it("has no arrow through a text: a plate is under each, over all arrows and under all texts", () => {
-    const svg = drawSvg(excerpt, { width: 900, prefix: "plates" });
-    const bands = svg.split('<path class="axis"').filter((part) => part.includes('class="arrow"'));
-    for (const band of bands) {
-      const [last, plate] = [band.lastIndexOf('class="casing"'), band.indexOf('class="plate"')];
-      if (plate !== -1 && last !== -1) expect(plate).toBeGreaterThan(last);
-      for (const words of ['<text class="label"', '<text class="name']) {
-        const first = band.indexOf(words);
-        if (first !== -1) expect(first).toBeGreaterThan(band.lastIndexOf('class="plate"'));
-      }
+    const sorts =
+      /class="(casing|plate|label|name|name why)" (?:x="([-\d.]+)" y="([-\d.]+)"|transform="translate\(([-\d.]+) ([-\d.]+)\))?(?: width="([\d.]+)" height="([\d.]+)")?/g;
+    for (const band of drawSvg(excerpt, { width: 900 }).split('class="axis"')) {
+      const shapes = [...band.matchAll(sorts)].map(([, sort, x, y, atX, atY, width, height]) => ({
+        sort,
+        ...{ x: Number(x ?? atX), y: Number(y ?? atY), width: Number(width), height: Number(height) },
+      }));
+      const plates = shapes.filter(({ sort }) => sort === "plate");
+      const texts = shapes.filter(({ sort }) => sort !== "plate" && sort !== "casing");
+      expect(plates).toHaveLength(texts.length);
+      for (const { x, y } of texts)
+        expect(
+          plates.some(
+            (plate) => plate.x <= x && x <= plate.x + plate.width && plate.y <= y && y <= plate.y + plate.height,
+          ),
+        ).toBe(true);
+      const order = shapes.map(({ sort }) => (sort === "casing" ? 0 : sort === "plate" ? 1 : 2));
+      expect(order).toEqual(order.toSorted());
     }
-    const plates = [...svg.matchAll(/<rect class="plate" [^>]*width="([\d.]+)"/g)].map(([, width]) => Number(width));
-    const written = [...svg.matchAll(/<text class="(?:label|name|name why)"/g)];
-    expect(plates).toHaveLength(written.length);
-    expect(plates.toSorted()).toEqual(textBoxes(layOut(excerpt, widthOfBand(svg))).map(({ width }) => Math.round(width * 10) / 10).toSorted());
   });
 
   it("has no more than a hair of difference between the widths of its bands, but for a short last one", () => {
@@ -204,6 +209,19 @@ describe("pictures", () => {
         "time left out",
       ]),
     );
+  });
+
+  it("say of a recording that it is one, and of a time-out and of what met nobody in words", () => {
+    const entries: TraceEntry[] = [
+      { at: 0, node: 0, kind: "timeout", timer: "election.answer" },
+      send(0, 0, 1, "a"),
+      { at: 200, node: 1, kind: "lost", id: "a", to: 1, why: "down" },
+    ];
+    const svg = drawSvg(excerptOf(traceOf([0, 1], entries, { madeBy: "cluster", seed: null })));
+    expect(svg).toContain(">bully, 2 nodes, recorded live<");
+    expect(svg).toContain(">time-out: answer<");
+    expect(svg).toContain(">not running<");
+    expect(drawSvg(excerptOf(traceOf([0, 1], entries)))).not.toContain("record");
   });
 
   it("do not outgrow the width that they were given by more than a text", () => {

@@ -16,31 +16,38 @@ const COLOURS = ["#1f5fa8", "#a8431a", "#17683f", "#7a3a9c", "#7d5a00", "#a02060
 
 const colourOf = ({ slot }: Ink): string => COLOURS[slot % COLOURS.length] as string;
 
-/** A message, or what of it lies in the band. */
-export function arrowShape(arrow: Arrow, { left, right }: Band, ink: Ink): string {
-  const { points, fate, flight } = arrow;
-  const shown = clipped(points, left, right);
+/** The way of a message, or what of it lies in the band. */
+export function shaftShape(arrow: Arrow, { left, right }: Band, ink: Ink): string {
+  const shown = clipped(arrow.points, left, right);
   if (shown === null) return "";
-  const colour = colourOf(ink);
-  const end = points.at(-1) as Point;
-  const hasEnd = end.x >= left && end.x <= right;
-  const begin = points[0] as Point;
-  const hasBegin = begin.x >= left && begin.x <= right;
-  const turn = Math.round((Math.atan2(end.y - before(points).y, end.x - before(points).x) * 1_800) / Math.PI) / 10;
   const corners = shown.map(({ x, y }) => `${round(x)} ${round(y)}`).join("L");
   const dash = ink.dash === "" ? "" : ` stroke-dasharray="${ink.dash}"`;
+  return framedArrow(arrow, ink, `<path class="casing" d="M${corners}"/><path class="shaft" d="M${corners}"${dash}/>`);
+}
+
+/** Where a message arrives, is lost, or is lost sight of. */
+export function tipShape(arrow: Arrow, { left, right }: Band, ink: Ink): string {
+  const { points, fate } = arrow;
+  const [begin, end] = [points[0], points.at(-1)] as [Point, Point];
+  const isIn = ({ x }: Point): boolean => x >= left && x <= right;
+  const turn = Math.round((Math.atan2(end.y - before(points).y, end.x - before(points).x) * 1_800) / Math.PI) / 10;
   const at = `translate(${round(end.x)} ${round(end.y)})`;
-  return [
-    `<g class="arrow" stroke="${colour}" fill="${colour}">`,
-    `<title>${escaped(`${labelOf(flight.message, 200)} from ${flight.from} to ${flight.to}${endings[fate]}`)}</title>`,
-    `<path class="casing" d="M${corners}"/>`,
-    `<path class="shaft" d="M${corners}"${dash}/>`,
-    hasEnd && (fate === "received" || fate === "arriving") ? head(ink, `${at} rotate(${turn})`) : "",
-    hasEnd && fate === "lost" ? `<path class="lost" transform="${at}" d="M-5 -5L5 5M5 -5L-5 5"/>` : "",
-    hasEnd && fate === "flying" ? dots(`${at} rotate(${turn})`) : "",
-    hasBegin && fate === "arriving" ? dots(`translate(${round(begin.x)} ${round(begin.y)}) rotate(${turn + 180})`) : "",
-    "</g>",
+  const shapes = [
+    isIn(end) && (fate === "received" || fate === "arriving") ? head(ink, `${at} rotate(${turn})`) : "",
+    isIn(end) && fate === "lost" ? `<path class="lost" transform="${at}" d="M-5 -5L5 5M5 -5L-5 5"/>` : "",
+    isIn(end) && fate === "flying" ? dots(`${at} rotate(${turn})`) : "",
+    isIn(begin) && fate === "arriving"
+      ? dots(`translate(${round(begin.x)} ${round(begin.y)}) rotate(${turn + 180})`)
+      : "",
   ].join("");
+  return shapes === "" ? "" : framedArrow(arrow, ink, shapes);
+}
+
+function framedArrow({ flight, fate }: Arrow, ink: Ink, shapes: string): string {
+  const { message, from, to } = flight;
+  const title = escaped(`${labelOf(message, 200)} from ${from} to ${to}${endings[fate]}`);
+  const colour = colourOf(ink);
+  return `<g class="arrow" stroke="${colour}" fill="${colour}"><title>${title}</title>${shapes}</g>`;
 }
 
 const endings: Readonly<Record<Arrow["fate"], string>> = {

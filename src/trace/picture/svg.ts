@@ -13,7 +13,6 @@ import { type Band, layOut, type Picture, type Repeat, TICK_PX, textBoxes } from
 import { LEGEND_PX, legendOf, SAMPLE_PX } from "./legend.ts";
 import {
   arrowLabelShape,
-  arrowShape,
   breakShape,
   escaped,
   lossLabelShape,
@@ -21,9 +20,11 @@ import {
   repeatShape,
   round,
   sampleShape,
+  shaftShape,
   stepShape,
   stretchShape,
   text,
+  tipShape,
 } from "./svg-shapes.ts";
 import { textWidth } from "./text-width.ts";
 import { LABEL_PX } from "./timeline.ts";
@@ -115,8 +116,8 @@ function bandShape(
   const { repeat } = picture;
   return [
     ...picture.ticks.filter(({ x, text: words }) => isIn(x) && words !== "").map(({ x }) => guide(x, picture)),
-    // The earliest last, so that an arrowhead lies over what leaves from where it arrives.
-    ...picture.arrows.toReversed().map((arrow) => arrowShape(arrow, band, inkOf(arrow))),
+    ...picture.arrows.map((arrow) => shaftShape(arrow, band, inkOf(arrow))),
+    ...picture.arrows.map((arrow) => tipShape(arrow, band, inkOf(arrow))),
     ...textBoxes(picture)
       .filter(({ x }) => isIn(x))
       .map(plateShape),
