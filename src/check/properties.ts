@@ -74,7 +74,8 @@ export class TupleWorld<V extends Vocabulary> {
       },
       state: (node) => {
         const local = this.#tuple[placeOf(node)] as number;
-        return (states[local] ??= model.steps.locals.valueOf(local).state as StateOf<V>);
+        states[local] ??= model.steps.locals.valueOf(local).state as StateOf<V>;
+        return states[local];
       },
     };
   }

@@ -12,6 +12,8 @@ import { StateStore } from "./state-store.ts";
 
 /** From so many successors on, they go into the store. */
 const BATCH = 256;
+/** How many states are brought near together, before they are expanded. */
+const AHEAD = 16;
 
 export class StateSpace<V extends Vocabulary> {
   readonly store: StateStore;
@@ -22,6 +24,10 @@ export class StateSpace<V extends Vocabulary> {
   #from: Int32Array;
   readonly #now: Int32Array;
   readonly #tuple: Int32Array;
+  /** Where the steps begin of the sites that are brought near. */
+  readonly #begins: Int32Array;
+  /** Means nothing, but keeps reads alive that only bring memory near. */
+  touched = 0;
 
   constructor(
     private readonly model: Model<V>,
@@ -31,6 +37,7 @@ export class StateSpace<V extends Vocabulary> {
     this.#sites = model.options.nodes.map(() => new Sites(model));
     this.#now = new Int32Array(model.width - this.#count);
     this.#tuple = new Int32Array(model.width);
+    this.#begins = new Int32Array(AHEAD * this.#count);
     this.store = new StateStore(this.#now.length);
     this.#from = new Int32Array(this.store.packing.words);
   }
@@ -80,6 +87,7 @@ export class StateSpace<V extends Vocabulary> {
 
   /** Finds the successors of a state; they arrive now or when the batch is settled. True if the search has ended. */
   expand(id: number): boolean {
+    if (id % AHEAD === 0) this.#bringNear(id + AHEAD);
     for (;;) {
       const { size } = this.#batch;
       this.store.readPacked(id, this.#from);
@@ -136,6 +144,24 @@ export class StateSpace<V extends Vocabulary> {
   /** Lets all arrive that wait. True if the search has ended. */
   settle(): boolean {
     return this.#batch.settle(this.store, this.arrive);
+  }
+
+  /** Reads what is known of the sites of states to come: the processor waits for many independent reads at once. */
+  #bringNear(first: number): void {
+    const { packing, size } = this.store;
+    const begins = this.#begins;
+    const count = this.#count;
+    const withTimeouts = this.model.options.timers === "free";
+    const states = Math.max(0, Math.min(AHEAD, size - first));
+    for (let k = 0; k < states; k++) {
+      this.store.readPacked(first + k, this.#from);
+      for (let i = 0; i < count; i++)
+        begins[k * count + i] = (this.#sites[i] as Sites<V>).begin(packing.get(this.#from, 0, i), withTimeouts);
+    }
+    for (let k = 0; k < states; k++) {
+      for (let i = 0; i < count; i++)
+        this.touched ^= (this.#sites[i] as Sites<V>).steps[begins[k * count + i] as number] as number;
+    }
   }
 
   #componentOf(tuple: Int32Array, i: number): number {

@@ -70,7 +70,11 @@ describe("is refused with the path of the field", () => {
       `expected the protocol to be one of ${protocolNames.join(", ")}, got "x"`,
     ],
     ["options that are none", { options: [] }, "expected options to be an object, got []"],
-    ["an unknown option", { options: { detector: { beat: 1 } } }, "expected heartbeat.beat to be absent, got 1"],
+    [
+      "an unknown option",
+      { options: { detector: { beat: 1 } } },
+      "expected heartbeat.beat to be absent, got 1 (the options are intervalMs, minMisses, maxMisses, calmBeats)",
+    ],
     ["no member", { members: {} }, "expected members to be 1 to 128 members, got 0"],
     ["members as a list", { members: [] }, "expected members to be an object from id to address, got []"],
     ["an id that is none", { members: { a: "x:1" } }, 'expected a key of members to be a natural number, got "a"'],

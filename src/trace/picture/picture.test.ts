@@ -103,7 +103,7 @@ describe.each(Object.entries(traces))("a picture of %s", (_name, trace) => {
           ),
         ).toBe(true);
       const order = shapes.map(({ sort }) => (sort === "casing" ? 0 : sort === "plate" ? 1 : 2));
-      expect(order).toEqual(order.toSorted());
+      expect(order).toEqual(order.toSorted((a, b) => a - b));
     }
   });
 
