@@ -155,7 +155,7 @@ export function variantNamed(protocol: string, variant: string): Variant {
 /** A mutual exclusion with users, of which some options are settled. */
 function toggled<M extends Mutex, O extends object>(mutex: (options?: O) => Protocol<M>, settled: O): AnyMaker {
   return (options: UsedMutexOptions<O> = {}) =>
-    usedMutex(mutex, { ...options, mutex: { ...options.mutex, ...settled } as O });
+    usedMutex(mutex, { ...options, mutex: { ...options.mutex, ...settled } });
 }
 
 /** Every option that a maker takes is optional, and it refuses what it does not know. */

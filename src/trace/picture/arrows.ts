@@ -101,7 +101,7 @@ function pointsOf(
 }
 
 /** What the cross covers at which a lost message ends. */
-export const crossBox = ({ x, y }: Point): Box => uprightBox(x - 6, y - 6, 12, 12);
+const crossBox = ({ x, y }: Point): Box => uprightBox(x - 6, y - 6, 12, 12);
 
 /** What the end of an arrow covers: its head, or its cross. */
 export function tipBox({ points, fate }: Arrow): Box {
