@@ -98,7 +98,7 @@ function endsOf<V extends Vocabulary>(graph: Graph<V>): number[] {
   return ends;
 }
 
-/** Of a promise, what holds of it in a state. */
+/** The flags of a state, for one promise to one node, or to all. */
 function flagging<V extends Vocabulary>(
   { model, read }: Graph<V>,
   property: Property<V>,
