@@ -27,6 +27,12 @@ describe("plain data", () => {
     );
   });
 
+  it("a key that names the prototype is a key like any other", () => {
+    const value: unknown = JSON.parse('{"__proto__":{"admin":true}}');
+    expect(clone(value)).toStrictEqual(value);
+    expect(clone(value)).not.toHaveProperty("admin");
+  });
+
   it("the order of keys changes neither equality, nor canonical text, nor hash", () => {
     fc.assert(
       fc.property(plainData, (value) => {

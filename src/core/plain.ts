@@ -13,9 +13,14 @@ export function clone<T>(value: T): T {
   if (Array.isArray(value)) return value.map((item) => clone(item)) as T;
   requireLiteral(value);
   const copy: Record<string, unknown> = {};
-  for (const key of Object.keys(value)) copy[key] = clone((value as Record<string, unknown>)[key]);
+  for (const key of Object.keys(value)) {
+    if (key === "__proto__") Object.defineProperty(copy, key, ownKey); // Or the assignment would set the prototype.
+    copy[key] = clone((value as Record<string, unknown>)[key]);
+  }
   return copy as T;
 }
+
+const ownKey: PropertyDescriptor = { configurable: true, enumerable: true, writable: true };
 
 /** Deep equality. The order of an object's keys does not count. */
 export const equal = (a: unknown, b: unknown): boolean => canonical(a) === canonical(b);

@@ -30,10 +30,7 @@ export const natural: Shape<number> = { kind: "natural" };
 export const real: Shape<number> = { kind: "real" };
 export const boolean: Shape<boolean> = { kind: "boolean" };
 /** A string of at most `maxBytes` bytes of UTF-8. */
-export const text = (maxBytes: number): Shape<string> => ({
-  kind: "text",
-  maxBytes,
-});
+export const text = (maxBytes: number): Shape<string> => ({ kind: "text", maxBytes });
 export const oneOf = <const S extends string>(...values: S[]): Shape<S> => ({
   kind: "oneOf",
   values,
@@ -43,10 +40,7 @@ export const list = <T>(items: Shape<T>, maxItems: number): Shape<T[]> => ({
   items,
   maxItems,
 });
-export const nullable = <T>(value: Shape<T>): Shape<T | null> => ({
-  kind: "nullable",
-  value,
-});
+export const nullable = <T>(value: Shape<T>): Shape<T | null> => ({ kind: "nullable", value });
 export const struct = <T extends object>(fields: Fields<T>): Shape<T> => ({
   kind: "struct",
   fields: fields,
