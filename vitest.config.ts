@@ -15,6 +15,7 @@ export default defineConfig({
           name: "unit",
           include: ["{src,studio}/**/*.test.ts", "test/{tidy,seeded-bugs}/**/*.test.ts"],
           testTimeout: 30 * seconds,
+          execArgv: ["--expose-gc"],
           sequence: { groupOrder: 0 },
         },
       },
