@@ -1,17 +1,22 @@
 /** `coterie node`: one member alone, so that a cluster can span machines. */
+import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Command } from "commander";
-import { readConfig } from "../cluster/config.ts";
-import { runMember } from "../cluster/member.ts";
-import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
+import { namesProtocol, readConfig } from "../cluster/config.ts";
+import { type Member as RunningMember, runMember } from "../cluster/member.ts";
+import type { Member } from "../cluster/services/api.ts";
+import { UsageError } from "../core/errors.ts";
 import { createLog, type Log } from "../runtime/log.ts";
 import { wholeNumber } from "./arguments.ts";
+import { isForTheCaller } from "./callers-error.ts";
+import { joinCluster, requireMember } from "./own-member.ts";
 
 const STOP_WITHIN_MS = 1_000;
 
 interface NodeOptions {
   readonly config: string;
   readonly id: number;
+  readonly data?: string;
   readonly faultGate?: true;
   readonly logJson?: true;
   readonly supervised?: true;
@@ -29,6 +34,7 @@ export function nodeCommand(): Command {
       "which member of the config this is",
       wholeNumber("--id", 0, Number.MAX_SAFE_INTEGER, "a member's id"),
     )
+    .option("--data <dir>", "where this member keeps its journal, if what runs keeps one")
     .option("--fault-gate", "let PUT /faults on the admin pages drop, delay and cut this member's messages")
     .option("--log-json", "write the log, on stderr, as JSON lines { at, level, text }")
     .option("--supervised", "stop when standard input ends: whoever started this member holds its other end")
@@ -47,38 +53,28 @@ Example:
 
 The config file:
   cluster   a name; members of another cluster are refused
-  protocol  what runs, such as bully
+  protocol  what runs, such as bully; left out: the member serves elections and locks by name, for \`coterie lock\`,
+            \`coterie elect\` and programs that join()
   options   the protocol's own options, such as { "detector": { "intervalMs": 50 } }
   members   id to "host:port", or to { address, admin }; admin is on 127.0.0.1 and any free port if not said
   tls       { "ca", "cert", "key" }: PEM files, relative to the config file, {id} stands for the member's id;
             or "off", which has to be said where members are not all on this machine
   limits    maxFrameBytes, maxQueueBytes, handshakeTimeoutMs, maxStrangers
+  dataDir   where members keep their journals, relative to the config file, {id} stands for the member's id; --data says
+            otherwise. One directory belongs to one member, and what runs must be able to read it after a crash
   adminExposed  true to let admin pages, which have no password, listen beyond this machine
 
 Exit codes: 0 stopped as asked, 1 the member failed, 2 wrong arguments, bad config, an address or a file it
 cannot use.`;
 
 async function run(options: NodeOptions): Promise<void> {
-  const config = readConfig(options.config);
-  if (config.members[options.id] === undefined) {
-    const known = Object.keys(config.members).join(", ");
-    throw new UsageError(
-      "unknown-node",
-      unexpected("--id", `one of the members ${known} in ${options.config}`, options.id),
-    );
-  }
   const ended = whenToStop(options.supervised === true);
   let fail: (error: Error) => void = () => {};
   const failed = new Promise<never>((_, reject) => {
     fail = reject;
   });
   failed.catch(() => {}); // It may fail before anybody waits for that.
-  const starting = runMember(config, options.id, {
-    log: logTo(process.stderr, options.logJson === true),
-    faultGate: options.faultGate === true,
-    onFatal: fail,
-  });
-  const member = await Promise.race([starting, ended]).catch((error: unknown) => {
+  const member = await Promise.race([started(options, fail), ended]).catch((error: unknown) => {
     throw isForTheCaller(error) ? new UsageError(error.code, error.message) : error;
   });
   if (member === undefined) return; // Asked to stop before it ran.
@@ -92,26 +88,31 @@ async function run(options: NodeOptions): Promise<void> {
   }
 }
 
+/** Runs the config's protocol or, where it names none, elections and locks by name. */
+async function started(
+  options: NodeOptions,
+  onFatal: (error: Error) => void,
+): Promise<Pick<Member, "admin"> & Pick<RunningMember, "address" | "stop">> {
+  const log = logTo(process.stderr, options.logJson === true);
+  if (!namesProtocol(options.config)) {
+    const member = await joinCluster(options, log);
+    member.signal.addEventListener("abort", () => onFatal(member.signal.reason as Error));
+    return { address: member.status().address, admin: member.admin, stop: () => member.leave() };
+  }
+  const read = readConfig(options.config);
+  const config = options.data === undefined ? read : { ...read, dataDir: resolve(options.data) };
+  requireMember(config.members, options);
+  return runMember(config, options.id, { log, faultGate: options.faultGate === true, onFatal });
+}
+
 function whenToStop(supervised: boolean): Promise<void> {
-  return new Promise((resolve) => {
-    const stop = (): void => resolve();
+  return new Promise((done) => {
+    const stop = (): void => done();
     process.once("SIGTERM", stop);
     process.once("SIGINT", stop);
     process.once("SIGHUP", stop);
     if (supervised) process.stdin.on("error", stop).on("end", stop).on("close", stop).resume();
   });
-}
-
-/** What is wrong with an address or a file that somebody wrote into the config: it is for them to write another. */
-const CALLERS_CODES = [
-  ...["EADDRINUSE", "EADDRNOTAVAIL", "EACCES", "ENOTFOUND", "EAI_AGAIN"],
-  ...["ENOENT", "EISDIR", "ENOTDIR"],
-];
-
-function isForTheCaller(error: unknown): error is EnvironmentError {
-  if (!(error instanceof EnvironmentError)) return false;
-  const { code } = (error.cause ?? {}) as NodeJS.ErrnoException;
-  return code !== undefined && CALLERS_CODES.includes(code);
 }
 
 function logTo(stream: NodeJS.WriteStream, asJson: boolean): Log {

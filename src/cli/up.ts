@@ -1,7 +1,7 @@
 /** `coterie up`: a cluster of real processes on this machine, watched over until Ctrl-C. */
 import { writeFileSync } from "node:fs";
 import type { Server } from "node:http";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { getRequestListener } from "@hono/node-server";
 import { Command } from "commander";
@@ -29,6 +29,7 @@ interface UpOptions {
   readonly studio: boolean;
   readonly record?: string;
   readonly force?: true;
+  readonly data?: string;
 }
 
 export function upCommand(): Command {
@@ -40,6 +41,7 @@ export function upCommand(): Command {
     .option("--port <p>", "base port; 0: any free range", port, DEFAULT_PORT)
     .option("--name <name>", "the cluster's name", soundName, "demo")
     .option("--restart", "start a member again when it dies")
+    .option("--data <dir>", "keep the members' journals there; else they go when this ends")
     .option("--no-studio", "serve the status only, no page")
     .option("--record <file>", "record what every member does, as a trace")
     .option("--force", "overwrite the file of --record")
@@ -71,6 +73,10 @@ The members' logs go to stderr.
 With --record FILE the members' traces are written to FILE as JSON lines until Ctrl-C; \`coterie trace FILE\` shows it,
 \`coterie trace FILE --check\` holds it against the protocol's properties. A file that exists is refused without --force:
 what was recorded cannot be recorded again. What the disk is too slow for is left out, and the file says so.
+
+What keeps a journal keeps it in DIR/node-ID with --data DIR, and finds it there the next time; a cluster with another
+name, or other members' directories, are refused. Without --data the journals last as long as this command: a member that
+is killed and started again reads its own.
 
 Ctrl-C stops everything; a second Ctrl-C does so at once. Members also stop when this process is killed.
 Exit codes: 0 stopped as asked, 1 the cluster could not start, 2 wrong arguments or a taken port.`;
@@ -139,7 +145,7 @@ function localCluster(
   recorder: Recorder | null,
 ): LocalCluster {
   const configFile = join(caretaker.folder, "cluster.json");
-  const config = configFor(options, base);
+  const config = configFor(options, base, resolve(options.data ?? caretaker.folder));
   writeFileSync(configFile, JSON.stringify(config, null, 2));
   return new LocalCluster({
     config: parseConfig(config, caretaker.folder),
@@ -157,12 +163,12 @@ function localCluster(
 }
 
 /** The config file that every member reads. */
-function configFor({ name, protocol, nodes }: UpOptions, base: number): object {
+function configFor({ name, protocol, nodes }: UpOptions, base: number, journals: string): object {
   const members = Array.from({ length: nodes }, (_, node) => [
     node,
     { address: `${HOST}:${memberPort(base, node)}`, admin: `${HOST}:${adminPort(base, node)}` },
   ]);
-  return { cluster: name, protocol, members: Object.fromEntries(members) };
+  return { cluster: name, protocol, members: Object.fromEntries(members), dataDir: join(journals, "node-{id}") };
 }
 
 /** Resolves when somebody asked for the end and it has come. */

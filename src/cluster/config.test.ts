@@ -27,6 +27,7 @@ test("what is left out has a default", () => {
     },
     tls: null,
     limits: {},
+    dataDir: null,
   });
 });
 
@@ -41,6 +42,7 @@ test("everything can be said", () => {
     },
     tls: { ca: "ca.pem", cert: "node-{id}.pem", key: "/keys/node-{id}.key" },
     limits: { maxQueueBytes: 1_000_000 },
+    dataDir: "journals/{id}",
     adminExposed: true,
   };
   const { cluster, protocol, options, limits } = config;
@@ -53,6 +55,7 @@ test("everything can be said", () => {
       3: { address: { host: "2001:db8::7", port: 7100 }, admin: { host: "::1", port: 7200 } },
       4: { address: { host: "db-1.example.org", port: 7100 }, admin: { host: "0.0.0.0", port: 7200 } },
     },
+    dataDir: "/etc/coterie/journals/{id}",
     tls: { ca: "/etc/coterie/ca.pem", cert: "/etc/coterie/node-{id}.pem", key: "/keys/node-{id}.key" },
   });
 });
@@ -164,10 +167,4 @@ test("members of different machines may have the same admin port on their own lo
     1: { address: "127.0.0.1:7101", admin: "127.0.0.1:7200" },
   };
   expect(refusal({ ...sound, members: here })).toContain("members.1.admin");
-});
-
-test("a protocol with a journal is refused while real processes have none", () => {
-  expect(refusal({ ...sound, protocol: "paxos" })).toBe(
-    "expected a protocol without a journal, got paxos: real processes have no journal on disk yet",
-  );
 });

@@ -5,7 +5,6 @@ import { z } from "zod";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { protocolNamed } from "../protocols/index.ts";
-import { requireNoJournal } from "../runtime/host.ts";
 import { formatHostPort, type HostPort, isLoopback, parseHostPort } from "../runtime/host-port.ts";
 import { type Limits, limitsWith } from "../runtime/transport/limits.ts";
 import { firstProblem } from "./first-problem.ts";
@@ -23,7 +22,12 @@ export interface ClusterConfig {
   /** PEM files; `{id}` in a path stands for the member's id. Null: no TLS, said explicitly or on loopback only. */
   readonly tls: { readonly ca: string; readonly cert: string; readonly key: string } | null;
   readonly limits: Partial<Limits>;
+  /** Where a member keeps its journal, if what it runs keeps one; `{id}` stands for the member's id. Null: nowhere. */
+  readonly dataDir: string | null;
 }
+
+/** What there is to say of a cluster that runs no single protocol. */
+export type ServiceConfig = Omit<ClusterConfig, "protocol" | "options">;
 
 const MAX_MEMBERS = 128;
 const MAX_NAME_LENGTH = 64;
@@ -73,6 +77,7 @@ const fileSchema = z.strictObject(
       )
       .partial()
       .default({}),
+    dataDir: path.optional(),
     /** Admin pages ask nobody for a password. Whoever shows them to a network says so. */
     adminExposed: z.boolean("true or false").default(false),
   },
@@ -83,6 +88,23 @@ type ConfigFile = z.infer<typeof fileSchema>;
 
 /** @throws UsageError that names the file and the field. */
 export function readConfig(file: string): ClusterConfig {
+  return readWith(parseConfig, file);
+}
+
+/**
+ * The file of a cluster that serves elections and locks by name: it names no protocol, as all are there.
+ * @throws UsageError that names the file and the field.
+ */
+export function readServiceConfig(file: string): ServiceConfig {
+  return readWith(parseServiceConfig, file);
+}
+
+/** Whether the file is one for `readConfig`, and not for `readServiceConfig`. @throws UsageError if it is not JSON. */
+export function namesProtocol(file: string): boolean {
+  return readWith((value) => typeof value !== "object" || value === null || "protocol" in value, file);
+}
+
+function readWith<T>(parse: (value: unknown, folder: string) => T, file: string): T {
   let text: string;
   try {
     text = readFileSync(file, "utf8");
@@ -97,7 +119,7 @@ export function readConfig(file: string): ClusterConfig {
     throw new UsageError("bad-config", `${file}: expected JSON: ${(error as Error).message.replaceAll(/\s+/g, " ")}`);
   }
   try {
-    return parseConfig(value, dirname(file));
+    return parse(value, dirname(file));
   } catch (error) {
     if (error instanceof UsageError) throw new UsageError(error.code, `${file}: ${error.message}`);
     throw error;
@@ -112,11 +134,26 @@ export function parseConfig(value: unknown, folder: string): ClusterConfig {
   const parsed = fileSchema.safeParse(value);
   if (!parsed.success) throw refusal(firstProblem(parsed.error, value, "the config"));
   const file = parsed.data;
+  const limits = file.limits as Partial<Limits>;
   requireSoundMembers(file);
-  requireNoJournal(protocolNamed(file.protocol).live(file.options)); // Which refuses options that it does not know.
-  limitsWith(file.limits as Partial<Limits>); // Refuses what is too small.
-  const { cluster, protocol, options, members, limits } = file;
-  return { cluster, protocol, options, members, tls: tlsFiles(file.tls, folder), limits: limits as Partial<Limits> };
+  protocolNamed(file.protocol).live(file.options); // Which refuses options that it does not know.
+  limitsWith(limits); // Refuses what is too small.
+  const { cluster, protocol, options, members } = file;
+  const dataDir = file.dataDir === undefined ? null : resolve(folder, file.dataDir);
+  return { cluster, protocol, options, members, tls: tlsFiles(file.tls, folder), limits, dataDir };
+}
+
+function parseServiceConfig(value: unknown, folder: string): ServiceConfig {
+  const { protocol, options } = (value ?? {}) as { protocol?: unknown; options?: unknown };
+  for (const [field, got] of Object.entries({ protocol, options })) {
+    if (got === undefined) continue;
+    throw refusal(
+      `${unexpected(field, "absent", got)}: members that serve elections and locks by name run no protocol of the file's`,
+    );
+  }
+  // The failure detector is what every member runs.
+  const isFields = typeof value === "object" && value !== null;
+  return parseConfig(isFields ? { ...value, protocol: "heartbeat" } : value, folder);
 }
 
 function requireSoundMembers({ members, tls, adminExposed }: ConfigFile): void {

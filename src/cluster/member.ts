@@ -5,15 +5,17 @@ import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
 import { canonical } from "../core/plain.ts";
 import type { NodeId, Vocabulary } from "../core/protocol.ts";
 import { type ShapeNode, type Shapes, variants } from "../core/shape.ts";
-import { protocolNamed } from "../protocols/index.ts";
+import { type AnyProtocol, protocolNamed } from "../protocols/index.ts";
 import { serveAdmin } from "../runtime/admin.ts";
 import type { NodeStatus } from "../runtime/admin-pages.ts";
-import { broadcast } from "../runtime/broadcast.ts";
-import { faultGate } from "../runtime/fault-gate.ts";
-import { Host } from "../runtime/host.ts";
+import { type Broadcast, broadcast } from "../runtime/broadcast.ts";
+import { type FaultGate, faultGate } from "../runtime/fault-gate.ts";
+import { Host, keepsJournal } from "../runtime/host.ts";
 import { formatHostPort } from "../runtime/host-port.ts";
+import { openJournal } from "../runtime/journal/disk-journal.ts";
+import type { Journal, Slot } from "../runtime/journal/journal.ts";
 import type { Log } from "../runtime/log.ts";
-import { count, metricsPage, newCounts } from "../runtime/metrics.ts";
+import { type Counts, count, metricsPage, newCounts } from "../runtime/metrics.ts";
 import { type TlsMaterial, tcpTransport } from "../runtime/transport/tcp.ts";
 import { wallClock } from "../runtime/wall-clock.ts";
 import type { TraceEntry } from "../trace/entry.ts";
@@ -43,17 +45,47 @@ const TRACE_CAPACITY = 20_000;
 /** How long a starting member waits for its peers at most. */
 const FIRST_CONTACT_MS = 250;
 
-/** Starts member `id`. @throws UsageError, EnvironmentError if an address is taken or a certificate cannot be read. */
+/**
+ * Starts member `id`.
+ * @throws UsageError, EnvironmentError if an address is taken, a certificate cannot be read or its journal not be opened.
+ */
 export async function runMember(config: ClusterConfig, id: NodeId, options: MemberOptions): Promise<Member> {
-  const place = placeOf(id, config);
+  placeOf(id, config);
   const protocol = protocolNamed(config.protocol).live(config.options);
-  const counts = newCounts();
-  const trace = broadcast<TraceEntry>(TRACE_CAPACITY);
-  const gate = faultGate();
-  const began = performance.now();
+  const journal = keepsJournal(protocol) ? await journalOf(config, id, options) : null;
+  try {
+    const slot = journal?.slot(config.protocol, variants((protocol.shapes.record ?? {}) as Shapes<never>)) ?? null;
+    const member = await runHost(config, id, options, protocol, slot);
+    return {
+      ...member,
+      async stop() {
+        await member.stop();
+        await journal?.close();
+      },
+    };
+  } catch (error) {
+    await journal?.close();
+    throw error;
+  }
+}
 
+/** What the parts of one member share. */
+interface Inside {
+  readonly config: ClusterConfig;
+  readonly id: NodeId;
+  readonly options: MemberOptions;
+  readonly protocol: AnyProtocol;
+  readonly slot: Slot<never> | null;
+  readonly counts: Counts;
+  readonly trace: Broadcast<TraceEntry>;
+  readonly gate: FaultGate;
+}
+
+/** The protocol, and the transport that carries what it says. */
+async function wired({ config, id, options, protocol, slot, counts, trace, gate }: Inside) {
   const host = new Host<Vocabulary>({
     protocol,
+    slot,
     self: id,
     peers: Object.keys(config.members)
       .map(Number)
@@ -70,7 +102,6 @@ export async function runMember(config: ClusterConfig, id: NodeId, options: Memb
     },
     onFatal: options.onFatal,
   });
-
   const transport = tcpTransport<never>({
     cluster: config.cluster,
     self: id,
@@ -93,7 +124,20 @@ export async function runMember(config: ClusterConfig, id: NodeId, options: Memb
     },
     onFatal: options.onFatal,
   });
+  return { host, transport };
+}
 
+async function runHost(
+  config: ClusterConfig,
+  id: NodeId,
+  options: MemberOptions,
+  protocol: AnyProtocol,
+  slot: Slot<never> | null,
+): Promise<Member> {
+  const place = placeOf(id, config);
+  const [counts, trace, gate] = [newCounts(), broadcast<TraceEntry>(TRACE_CAPACITY), faultGate()];
+  const { host, transport } = await wired({ config, id, options, protocol, slot, counts, trace, gate });
+  const began = performance.now();
   const address = formatHostPort(place.address);
   const commands = commandNames(protocol.shapes.command ?? {});
   function status(): NodeStatus {
@@ -145,6 +189,18 @@ export async function runMember(config: ClusterConfig, id: NodeId, options: Memb
   };
 }
 
+/** The member's own journal, in the directory that the config names. */
+function journalOf(config: ClusterConfig, id: NodeId, { log, onFatal }: MemberOptions): Promise<Journal> {
+  const { cluster, protocol, dataDir } = config;
+  if (dataDir === null)
+    throw new UsageError(
+      "no-data-directory",
+      `expected a directory for the journal of ${protocol}, which must outlive its process: name one with --data DIR, or as "dataDir" in the config file`,
+    );
+  const directory = dataDir.replaceAll("{id}", String(id));
+  return openJournal(directory, { owner: `member ${id} of ${cluster}`, log, onFailure: onFatal });
+}
+
 function placeOf(id: NodeId, { members }: ClusterConfig): ClusterConfig["members"][NodeId] {
   const place = members[id];
   if (place !== undefined) return place;
@@ -170,7 +226,7 @@ function commandNames(shapes: CommandShapes): Record<string, string[]> {
   );
 }
 
-async function readTls(tls: ClusterConfig["tls"], id: NodeId): Promise<TlsMaterial | null> {
+export async function readTls(tls: ClusterConfig["tls"], id: NodeId): Promise<TlsMaterial | null> {
   if (tls === null) return null;
   const read = async (path: string): Promise<string> => {
     const file = path.replaceAll("{id}", String(id));

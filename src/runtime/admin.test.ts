@@ -229,6 +229,17 @@ describe("the trace", () => {
     await vi.waitFor(() => expect(entries).toEqual([snapshot(), event(1), event(2)]), PATIENCE);
   });
 
+  test("begins with the beginning for the first who asks in time: how things stand follows from that", async () => {
+    trace.publish(event(1));
+    const [first, second] = [await listener(), await listener()];
+    first.read();
+    second.read();
+    await heardBy(2);
+    trace.publish(event(2));
+    await vi.waitFor(() => expect(first.entries).toEqual([event(1), event(2)]), PATIENCE);
+    await vi.waitFor(() => expect(second.entries).toEqual([snapshot(), event(2)]), PATIENCE);
+  });
+
   test("is let go when the listener leaves, whether he listened, was slow, or left at once", async () => {
     const [swift, slow] = [await listener(), await listener()];
     swift.read();

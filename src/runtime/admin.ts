@@ -15,7 +15,7 @@ export interface AdminOptions {
   readonly status: () => NodeStatus;
   readonly metrics: { readonly contentType: string; text(): Promise<string> };
   readonly trace: Broadcast<TraceEntry>;
-  /** The entry with which a new listener begins. */
+  /** The entry with which a listener begins that comes too late to hear everything. */
   readonly snapshot: () => TraceEntry;
   /** @throws UsageError for a command that the protocol does not know. */
   readonly command: (command: unknown) => void;
@@ -154,7 +154,9 @@ function traceStream(c: Context, { trace, snapshot }: AdminOptions, streams: Set
     const batches = trace.listen({ everyMs: TRACE_EVERY_MS, signal: left.signal });
     try {
       let next = batches.next(); // Listening begins here, so that nothing after the snapshot is missed.
-      await out.write(trace.takeOpening().join("") + line(snapshot()));
+      const opening = trace.takeOpening();
+      // Who has heard everything needs no snapshot, and entries that wait for the disk are older than one.
+      await out.write(opening.length > 0 ? opening.join("") : line(snapshot()));
       for (let batch = await next; !batch.done; batch = await next) {
         const { lines, dropped } = batch.value;
         const text = lines.join("");

@@ -128,9 +128,9 @@ describe("a host", () => {
     expect(heard).toEqual([2, 3, 4]);
   });
 
-  test("does not run a protocol that keeps a journal", () => {
+  test("does not run a protocol that keeps a journal without one", () => {
     const kept = { ...diary(), replay: { page: () => {} } } as unknown as Protocol<Diary>;
-    expect(() => hosting(kept)).toThrow("expected a protocol without a journal, got diary");
+    expect(() => hosting(kept)).toThrow("expected a journal for diary, which keeps one, and got none");
   });
 });
 
@@ -263,6 +263,16 @@ describe("timers", () => {
     expect(pages()).toEqual(["start", "evening"]);
     vi.advanceTimersByTime(1_000);
     expect(pages()).toHaveLength(2);
+  });
+
+  test("can be asked when they run out", () => {
+    const { host } = hosting();
+    host.start();
+    expect(host.dueAt("evening")).toBeNull();
+    host.command({ type: "wait", ms: 10 });
+    expect(host.dueAt("evening")).toBe(performance.now() + 10);
+    vi.advanceTimersByTime(10);
+    expect(host.dueAt("evening")).toBeNull();
   });
 
   test("may be longer than Node's own", () => {

@@ -13,6 +13,7 @@ import type {
   MessageOf,
   NodeId,
   Protocol,
+  RecordOf,
   StateOf,
   TimerOf,
   View,
@@ -21,6 +22,8 @@ import type {
 import { problem, variants } from "../core/shape.ts";
 import { dispatch, type Stimulus } from "../core/step.ts";
 import type { MessageId, TraceEntry } from "../trace/entry.ts";
+import type { Slot } from "./journal/journal.ts";
+import { Outbox } from "./outbox.ts";
 import type { Receipt } from "./transport/tcp.ts";
 import { wallClock } from "./wall-clock.ts";
 
@@ -30,7 +33,10 @@ export interface HostOptions<V extends Vocabulary> {
   readonly peers: readonly NodeId[];
   readonly send: (to: NodeId, message: MessageOf<V>) => Receipt;
   readonly trace: TraceSink<V>;
-  readonly onEvent?: (event: EventOf<V>) => void;
+  /** Where it journals. Required of a protocol that does; what the slot holds is replayed when the host starts. */
+  readonly slot?: Slot<RecordOf<V>> | null;
+  /** `until`: when the timer that the event names as `by` runs out, as it was set when the event happened; null without one. */
+  readonly onEvent?: (event: EventOf<V>, until: number | null) => void;
   /** The protocol violated its own invariants. Nothing may go on from here. */
   readonly onFatal: (error: Error) => void;
 }
@@ -46,33 +52,42 @@ const LATE_MS = 20;
 /** Node fires a timer at once if it is to wait longer than this. */
 const MAX_WAIT_MS = 2 ** 31 - 1;
 
+/** A longer journal is not told in the trace when its node starts. */
+const MAX_TOLD_RECORDS = 1_000;
+const MAX_TOLD_LENGTH = 100_000;
+
 /** How many messages wait for `start` at most. */
 const MAX_EARLY = 10_000;
 
-/** @throws UsageError for a protocol that keeps a journal: it may not run on real processes without one. */
-export function requireNoJournal(protocol: Pick<Protocol<Vocabulary>, "name" | "replay">): void {
-  if (Object.keys(protocol.replay ?? {}).length > 0)
-    throw new UsageError(
-      "no-journal",
-      `expected a protocol without a journal, got ${protocol.name}: real processes have no journal on disk yet`,
-    );
+/** Whether the protocol journals, so that its node needs a slot. */
+export function keepsJournal(protocol: Pick<Protocol<Vocabulary>, "replay">): boolean {
+  return Object.keys(protocol.replay ?? {}).length > 0;
+}
+
+interface ArmedTimer {
+  readonly due: number;
+  readonly handle: NodeJS.Timeout | NodeJS.Immediate;
 }
 
 export class Host<V extends Vocabulary> {
   readonly #options: HostOptions<V>;
   readonly #state: StateOf<V>;
   readonly #ctx: Context<V>;
-  readonly #timers = new Map<TimerOf<V>, NodeJS.Timeout | NodeJS.Immediate>();
+  readonly #timers = new Map<TimerOf<V>, ArmedTimer>();
+  readonly #outbox: Outbox;
   readonly #commands;
   #phase: "new" | "running" | "stopped" = "new";
   #early: { from: NodeId; message: MessageOf<V>; id: () => MessageId }[] = [];
   #picture = "";
   /** Events of the step that runs, for the application: it hears of them when the step has ended. */
-  #events: EventOf<V>[] = [];
+  #events: { event: EventOf<V>; until: number | null }[] = [];
 
   constructor(options: HostOptions<V>) {
     const { protocol, self } = options;
-    requireNoJournal(protocol);
+    const slot = options.slot ?? null;
+    if (slot === null && keepsJournal(protocol))
+      throw new UsageError("no-journal", `expected a journal for ${protocol.name}, which keeps one, and got none`);
+    this.#outbox = new Outbox(slot, (error) => this.#fail(error));
     const peers = [...options.peers].sort((a, b) => a - b);
     this.#options = options;
     this.#state = protocol.init(self, peers);
@@ -84,9 +99,10 @@ export class Host<V extends Vocabulary> {
     return this.#options.protocol.view(this.#state, this.#options.self);
   }
 
+  /** Replays the journal, then starts. */
   start(): void {
     this.#phase = "running";
-    this.#record({ kind: "start" });
+    this.#replay(this.#options.slot?.records ?? []);
     this.#step({ kind: "start" });
     const early = this.#early;
     this.#early = [];
@@ -116,10 +132,38 @@ export class Host<V extends Vocabulary> {
     return this.#entry({ kind: "view", view: this.view, state: clone(this.#state) });
   }
 
+  /** When the timer runs out, as `performance.now()` counts; null if it is not set. */
+  dueAt(timer: TimerOf<V>): number | null {
+    return this.#timers.get(timer)?.due ?? null;
+  }
+
+  /** Whether all that the node has done has left: nothing waits for the journal. */
+  get isSettled(): boolean {
+    return this.#outbox.isClear;
+  }
+
   stop(): void {
     this.#phase = "stopped";
     this.#early = [];
+    this.#outbox.clear();
     for (const timer of this.#timers.keys()) this.#cancel(timer);
+  }
+
+  #replay(records: readonly RecordOf<V>[]): void {
+    this.#record(this.#found(records));
+    try {
+      for (const record of records)
+        dispatch(this.#options.protocol, this.#state, { kind: "replay", record }, this.#ctx);
+    } catch (error) {
+      this.#fail(error as Error);
+    }
+  }
+
+  #found(records: readonly RecordOf<V>[]): { kind: "start"; journal?: readonly unknown[] } {
+    const isTold = keepsJournal(this.#options.protocol) && this.#options.trace.wanted;
+    const isLong = records.length > MAX_TOLD_RECORDS || JSON.stringify(records).length > MAX_TOLD_LENGTH;
+    if (!isTold || isLong) return { kind: "start" };
+    return { kind: "start", journal: records };
   }
 
   #step(stimulus: Stimulus<V>): void {
@@ -127,17 +171,22 @@ export class Host<V extends Vocabulary> {
     try {
       dispatch(this.#options.protocol, this.#state, stimulus, this.#ctx);
       if (this.#options.trace.wanted) this.#recordView();
+      this.#outbox.settle();
       if (this.#events.length > 0) this.#tellEvents();
     } catch (error) {
-      this.stop();
-      this.#options.onFatal(error as Error);
+      this.#fail(error as Error);
     }
+  }
+
+  #fail(error: Error): void {
+    this.stop();
+    this.#options.onFatal(error);
   }
 
   #tellEvents(): void {
     const events = this.#events;
     this.#events = [];
-    for (const event of events) this.#options.onEvent?.(event);
+    for (const { event, until } of events) this.#options.onEvent?.(event, until);
   }
 
   #loseArrived(id: () => MessageId): void {
@@ -145,27 +194,22 @@ export class Host<V extends Vocabulary> {
   }
 
   #context(self: NodeId, peers: readonly NodeId[]): Context<V> {
-    const noJournal = (): never => {
-      throw new InvariantViolation(
-        "no-journal",
-        `${this.#options.protocol.name} persists a record that it has no replay handler for`,
-      );
-    };
     return {
       self,
       peers,
-      send: (to, message) => this.#send(to, message),
+      send: (to, message) => {
+        if (this.#outbox.isClear) this.#sendNow(to, message);
+        else this.#holdMessage([to], message);
+      },
       broadcast: (message) => {
-        for (const peer of peers) this.#send(peer, message);
+        if (!this.#outbox.isClear) return this.#holdMessage(peers, message);
+        for (const peer of peers) this.#sendNow(peer, message);
       },
       setTimer: (timer, duration) => this.#arm(timer, duration),
       cancelTimer: (timer) => this.#cancel(timer),
-      persist: noJournal,
-      compact: noJournal,
-      emit: (event) => {
-        this.#record({ kind: "event", event });
-        if (this.#options.onEvent !== undefined) this.#events.push(event);
-      },
+      persist: (record) => this.#journal("append", record),
+      compact: (record) => this.#journal("compact", record),
+      emit: (event) => this.#emit(event),
       choose: (label, options) => {
         if (options.length === 0)
           throw new InvariantViolation(
@@ -179,11 +223,42 @@ export class Host<V extends Vocabulary> {
     };
   }
 
-  #send(to: NodeId, message: MessageOf<V>): void {
+  #journal(how: "append" | "compact", record: RecordOf<V>): void {
+    const { slot, protocol } = this.#options;
+    if (slot === null || slot === undefined)
+      throw new InvariantViolation(
+        "no-journal",
+        `${protocol.name} persists a record that it has no replay handler for`,
+      );
+    slot[how](record);
+    this.#outbox.noteWrite();
+  }
+
+  #emit(event: EventOf<V>): void {
+    this.#record({ kind: "event", event });
+    const { onEvent } = this.#options;
+    if (onEvent === undefined) return;
+    const until = this.dueAt((event as { by?: TimerOf<V> }).by as TimerOf<V>);
+    if (this.#outbox.isClear) return void this.#events.push({ event, until });
+    const held = clone(event);
+    this.#outbox.hold(() => onEvent(held, until));
+  }
+
+  #holdMessage(to: readonly NodeId[], message: MessageOf<V>): void {
+    const held = clone(message); // It may be a part of the state, which goes on changing.
+    const at = wallClock();
+    this.#outbox.hold(() => {
+      for (const node of to) this.#sendNow(node, held, at);
+    });
+  }
+
+  /** @param at when the handler sent it: the trace is in the order of steps. */
+  #sendNow(to: NodeId, message: MessageOf<V>, at?: number): void {
     const { id, lost } = this.#options.send(to, message);
     if (!this.#options.trace.wanted) return;
-    this.#record({ kind: "send", id: id(), to, message });
-    if (lost !== null) this.#record({ kind: "lost", id: id(), to, why: lost });
+    const { trace } = this.#options;
+    trace.record(this.#entry({ kind: "send", id: id(), to, message }, at));
+    if (lost !== null) trace.record(this.#entry({ kind: "lost", id: id(), to, why: lost }, at));
   }
 
   #arm(timer: TimerOf<V>, duration: Duration): void {
@@ -202,13 +277,10 @@ export class Host<V extends Vocabulary> {
       const lateMs = performance.now() - due;
       if (lateMs < -LATE_MS) this.#await(timer, due);
       else if (lateMs < LATE_MS) this.#fire(timer);
-      else
-        this.#timers.set(
-          timer,
-          setImmediate(() => this.#fire(timer)),
-        );
+      else this.#timers.set(timer, { due, handle: setImmediate(() => this.#fire(timer)) });
     };
-    this.#timers.set(timer, setTimeout(ready, Math.min(due - performance.now(), MAX_WAIT_MS)));
+    const handle = setTimeout(ready, Math.min(due - performance.now(), MAX_WAIT_MS));
+    this.#timers.set(timer, { due, handle });
   }
 
   #fire(timer: TimerOf<V>): void {
@@ -218,8 +290,9 @@ export class Host<V extends Vocabulary> {
   }
 
   #cancel(timer: TimerOf<V>): void {
-    const handle = this.#timers.get(timer);
-    if (handle === undefined) return;
+    const armed = this.#timers.get(timer);
+    if (armed === undefined) return;
+    const { handle } = armed;
     this.#timers.delete(timer);
     // Whichever of the two it is: clearing the other kind does nothing.
     clearTimeout(handle as NodeJS.Timeout);
@@ -236,10 +309,14 @@ export class Host<V extends Vocabulary> {
 
   // biome-ignore lint/suspicious/noExplicitAny: the kinds of entries are checked where they are read, in TraceEntry.
   #record(action: any): void {
-    if (this.#options.trace.wanted) this.#options.trace.record(this.#entry(action));
+    if (!this.#options.trace.wanted) return;
+    const entry = this.#entry(action);
+    if (this.#outbox.isClear) return this.#options.trace.record(entry);
+    const held = clone(entry);
+    this.#outbox.hold(() => this.#options.trace.record(held));
   }
 
-  #entry(action: object): TraceEntry<V> {
-    return { at: wallClock(), node: this.#options.self, ...action } as TraceEntry<V>;
+  #entry(action: object, at = wallClock()): TraceEntry<V> {
+    return { at, node: this.#options.self, ...action } as TraceEntry<V>;
   }
 }

@@ -13,8 +13,11 @@ export type TraceEntry<V extends Vocabulary = AnyVocabulary> = {
 } & Action<V>;
 
 type Action<V extends Vocabulary> =
-  /** The node's process began, or began again. `idle`: it is up without having run its `start`, as if it always had been. */
-  | { readonly kind: "start"; readonly idle?: true }
+  /**
+   * The node's process began, or began again. `idle`: it is up without having run its `start`, as if it always had been.
+   * `journal`: the records that it found, where its process tells them.
+   */
+  | { readonly kind: "start"; readonly idle?: true; readonly journal?: readonly unknown[] }
   /** `journal`: the records that are left of its journal, where that is not all of them. */
   | { readonly kind: "crash"; readonly journal?: readonly unknown[] }
   | { readonly kind: "send"; readonly id: MessageId; readonly to: NodeId; readonly message: MessageOf<V> }

@@ -84,6 +84,12 @@ export class ReplayedNode<V extends Vocabulary> {
     this.#journal = [...journal];
   }
 
+  /** It has found this in its journal: a crash may have taken entries with it whose records are there all the same. */
+  remember(journal: readonly RecordOf<V>[]): void {
+    this.#journal = [...journal];
+    this.#isJournalKnown = true;
+  }
+
   /** From here on its entries are not all there. */
   lose(): void {
     this.status = "lost";

@@ -186,6 +186,28 @@ describe("journals", () => {
       expect({ verdict, doubts }, journal).toEqual({ verdict: "holds", doubts: [] });
     }
   });
+
+  it("hold what a real process finds in them, also of steps whose entries a kill has taken", () => {
+    const journal = [{ type: "promised", ballot: { round: 3, node: 2 } }];
+    const view = { role: "acceptor", term: 3 };
+    const state = { ...paxos().init(0, [1, 2]), round: 3, promised: { round: 3, node: 2 } };
+    const restart = (found: object): TraceEntry[] => [
+      { at: 0, node: 0, kind: "start", journal: [] },
+      { at: 1, node: 0, kind: "gap", dropped: 1 },
+      { at: 2, node: 0, kind: "crash" },
+      { at: 3, node: 0, kind: "start", ...found },
+      { at: 3, node: 0, kind: "view", view, state },
+    ];
+    const why = (entries: TraceEntry[]) =>
+      replay(paxos(), [0, 1, 2], entries as never[]).doubts.map(({ sentence }) => sentence);
+    const gap = "at least 1 of its entries are missing";
+    expect(why(restart({ journal }))).toEqual([gap]);
+    expect(replay(paxos(), [0, 1, 2], restart({ journal }) as never[]).lost).toEqual([]);
+    expect(replay(paxos(), [0, 1, 2], restart({}) as never[]).lost).toEqual([0]);
+    const mismatch = expect.stringMatching(/^its state is .* the recording has/);
+    expect(why(restart({ journal }).toSpliced(1, 1))).toEqual([]);
+    expect(why(restart({}).toSpliced(1, 1))).toEqual([mismatch]);
+  });
 });
 
 describe("any simulated run", () => {

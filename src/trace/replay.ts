@@ -135,6 +135,7 @@ class Replaying<V extends Vocabulary> {
     if (recorded === undefined || stimulus === null) return;
     for (const { id: message, to, message: said } of recorded.sends) this.#send(message, id, to, said);
     const isStart = entry.kind === "start";
+    if (isStart && Array.isArray(entry.journal)) node.remember(entry.journal);
     if (isStart ? !node.canStart : node.status !== "up") return this.#refuse(index, node, entry);
     if (node.status === "lost") node.crash();
     const outcome = node.step(stimulus, entry.at, recorded, isStart && entry.idle === true);

@@ -1,0 +1,244 @@
+/** A host and its journal: what leaves when, and what comes back. */
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { InvariantViolation } from "../core/errors.ts";
+import type { Protocol } from "../core/protocol.ts";
+import { list, natural, text } from "../core/shape.ts";
+import type { TraceEntry } from "../trace/entry.ts";
+import { Host } from "./host.ts";
+import type { Slot } from "./journal/journal.ts";
+
+type Clerk = {
+  state: { files: string[]; started: number };
+  message: { type: "files"; names: string[] };
+  timer: "noon";
+  command:
+    | { type: "say"; what: string }
+    | { type: "file"; name: string }
+    | { type: "shred" }
+    | { type: "between"; first: string; last: string }
+    | { type: "wait"; ms: number };
+  event: { type: "filed"; names: string[] };
+  record: { type: "file"; name: string } | { type: "nothing" };
+};
+
+/** Files what it is told, then says so to node 2 and to the application. What it says is its own state, which goes on changing. */
+const clerk: Protocol<Clerk> = {
+  name: "clerk",
+  init: () => ({ files: [], started: 0 }),
+  start: (state, ctx) => {
+    state.started += 1;
+    ctx.send(2, { type: "files", names: state.files });
+  },
+  receive: { files: () => {} },
+  timeout: { noon: (state, ctx) => ctx.send(2, { type: "files", names: ["noon", ...state.files] }) },
+  command: {
+    say: (_state, { what }, ctx) => ctx.send(2, { type: "files", names: [what] }),
+    file(state, { name }, ctx) {
+      state.files.push(name);
+      ctx.persist({ type: "file", name });
+      ctx.send(2, { type: "files", names: state.files });
+      ctx.emit({ type: "filed", names: state.files });
+    },
+    shred(state, _command, ctx) {
+      state.files = [];
+      ctx.compact({ type: "nothing" });
+    },
+    between(_state, { first, last }, ctx) {
+      ctx.send(2, { type: "files", names: [first] });
+      ctx.persist({ type: "file", name: first });
+      ctx.send(2, { type: "files", names: [last] });
+    },
+    wait: (_state, { ms }, ctx) => ctx.setTimer("noon", ms),
+  },
+  replay: {
+    file: (state, { name }) => void state.files.push(name),
+    nothing(state) {
+      state.files = [];
+    },
+  },
+  shapes: {
+    message: { files: { names: list(text(100), 100) } },
+    command: {
+      say: { what: text(100) },
+      file: { name: text(100) },
+      shred: {},
+      between: { first: text(100), last: text(100) },
+      wait: { ms: natural },
+    },
+    record: { file: { name: text(100) }, nothing: {} },
+  },
+  source: "none",
+  assumes: [],
+  properties: [],
+  costs: [],
+  view: ({ files }) => ({ role: `${files.length} files` }),
+};
+
+/** A slot whose disk is done when the test says so. */
+function slotOf(records: Clerk["record"][] = []) {
+  const waiting: (() => void)[] = [];
+  const written: string[] = [];
+  const slot: Slot<Clerk["record"]> = {
+    records,
+    append: (record) => void written.push(JSON.stringify(record)),
+    compact: (record) => void written.push(`only ${JSON.stringify(record)}`),
+    whenDurable: (then) => void waiting.push(then),
+    release: () => {},
+  };
+  /** The first `count` writes that somebody waits for are durable. */
+  const sync = (count = waiting.length): void => {
+    for (const then of waiting.splice(0, count)) then();
+  };
+  return { slot, sync, written, waiting };
+}
+
+function hosting(records: Clerk["record"][] = [], protocol = clerk) {
+  const disk = slotOf(records);
+  const sent: string[] = [];
+  const told: string[] = [];
+  const fatal: Error[] = [];
+  const entries: TraceEntry<Clerk>[] = [];
+  const trace = { wanted: false, record: (entry: TraceEntry<Clerk>) => void entries.push(entry) };
+  const host: Host<Clerk> = new Host<Clerk>({
+    protocol,
+    slot: disk.slot,
+    self: 1,
+    peers: [2],
+    send(_to, { names }) {
+      sent.push(names.join(" "));
+      return { id: () => `message ${sent.length}`, lost: null };
+    },
+    trace,
+    onEvent: ({ names }) => {
+      told.push(names.join(" "));
+      if (names.at(-1) === "answer me") host.command({ type: "file", name: "answer" });
+    },
+    onFatal: (error) => fatal.push(error),
+  });
+  return { host, sent, told, fatal, entries, trace, ...disk };
+}
+
+test("a node comes back with what it has journalled, before it starts", () => {
+  const { host, sent } = hosting([{ type: "file", name: "a" }, { type: "nothing" }, { type: "file", name: "b" }]);
+  host.start();
+  expect(sent).toEqual(["b"]);
+  expect(host.snapshot()).toMatchObject({ state: { files: ["b"], started: 1 } });
+});
+
+describe("what follows a write", () => {
+  test("leaves once that is durable, to peers and to the application", () => {
+    const { host, sent, told, sync, written } = hosting();
+    host.start();
+    host.command({ type: "file", name: "a" });
+    expect(written).toEqual(['{"type":"file","name":"a"}']);
+    expect([sent, told]).toEqual([[""], []]);
+    expect(host.view).toEqual({ role: "1 files" });
+    sync();
+    expect([sent, told]).toEqual([["", "a"], ["a"]]);
+  });
+
+  test("is what it was when it was said, whatever has changed since", () => {
+    const { host, sent, told, sync } = hosting();
+    host.start();
+    for (const name of ["a", "b", "c"]) host.command({ type: "file", name });
+    sync();
+    expect(sent).toEqual(["", "a", "a b", "a b c"]);
+    expect(told).toEqual(["a", "a b", "a b c"]);
+  });
+
+  test("is overtaken by nothing that comes later, and overtakes nothing", () => {
+    const { host, sent, sync } = hosting();
+    host.start();
+    host.command({ type: "between", first: "1 before", last: "2 after" });
+    host.command({ type: "say", what: "3 later" });
+    host.command({ type: "between", first: "4 before", last: "5 after" });
+    expect(sent).toEqual(["", "1 before"]);
+    sync(1);
+    expect(sent).toEqual(["", "1 before", "2 after", "3 later", "4 before"]);
+    sync();
+    expect(sent.at(-1)).toBe("5 after");
+    host.command({ type: "say", what: "at once" });
+    expect(sent.at(-1)).toBe("at once");
+  });
+
+  test("waits for a replacement of the journal, too", () => {
+    const { host, sent, sync, written } = hosting();
+    host.start();
+    host.command({ type: "shred" });
+    host.command({ type: "say", what: "shredded" });
+    expect(written).toEqual(['only {"type":"nothing"}']);
+    expect(sent).toEqual([""]);
+    sync();
+    expect(sent).toEqual(["", "shredded"]);
+  });
+
+  test("may make the application ask for more", () => {
+    const { host, told, sync, sent } = hosting();
+    host.start();
+    host.command({ type: "file", name: "answer me" });
+    host.command({ type: "say", what: "later" });
+    sync(1);
+    expect(sent).toEqual(["", "answer me", "later"]);
+    expect(told).toEqual(["answer me"]);
+    sync();
+    expect(sent.at(-1)).toBe("answer me answer");
+    expect(told).toEqual(["answer me", "answer me answer"]);
+  });
+
+  test("never leaves once the host has stopped, as after a crash", () => {
+    const { host, sent, told, sync } = hosting();
+    host.start();
+    host.command({ type: "file", name: "a" });
+    host.stop();
+    sync();
+    expect([sent, told]).toEqual([[""], []]);
+  });
+});
+
+describe("while the disk is at work", () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  test("timers run on, and what they lead to waits in its turn", () => {
+    const { host, sent, sync } = hosting();
+    host.start();
+    host.command({ type: "file", name: "a" });
+    host.command({ type: "wait", ms: 10 });
+    vi.advanceTimersByTime(10);
+    expect(host.dueAt("noon")).toBeNull();
+    expect(sent).toEqual([""]);
+    sync();
+    expect(sent).toEqual(["", "a", "noon a"]);
+  });
+});
+
+test("the trace says things in the order of steps, when they have left, with the time at which they were done", () => {
+  const { host, entries, trace, sync } = hosting([{ type: "file", name: "old" }]);
+  trace.wanted = true;
+  host.start();
+  expect(entries[0]).toMatchObject({ kind: "start", journal: [{ type: "file", name: "old" }] });
+  entries.length = 0;
+  host.command({ type: "file", name: "a" });
+  host.command({ type: "say", what: "b" });
+  expect(entries.map(({ kind }) => kind)).toEqual(["command"]);
+  sync();
+  expect(entries.map(({ kind }) => kind)).toEqual(["command", "send", "event", "view", "command", "send"]);
+  expect(entries.map(({ at }) => at)).toEqual(entries.map(({ at }) => at).sort((a, b) => a - b));
+});
+
+test("a protocol that persists what it cannot replay is wrong", () => {
+  const { replay: _replay, ...forgetful } = clerk;
+  const fatal: Error[] = [];
+  const host = new Host<Clerk>({
+    protocol: forgetful as Protocol<Clerk>,
+    self: 1,
+    peers: [],
+    send: () => ({ id: () => "", lost: null }),
+    trace: { wanted: false, record: () => {} },
+    onFatal: (error) => fatal.push(error),
+  });
+  host.start();
+  host.command({ type: "file", name: "a" });
+  expect(fatal).toEqual([expect.any(InvariantViolation)]);
+  expect(fatal[0]?.message).toBe("clerk persists a record that it has no replay handler for");
+});

@@ -1,0 +1,114 @@
+/**
+ * One writer per directory. A claim is a Unix socket in it on which its process listens: whether that process is alive,
+ * the kernel says to whoever connects. So a claim that a killed process has left is known for what it is, with no pids to
+ * be mistaken for those of later processes or of other containers, and a process that is only paused is not taken for
+ * dead. (The kernel knows the sockets of its own machine: two machines that mount the same directory are not kept apart.)
+ *
+ * Nobody removes another's claim in order to take it: everybody announces a claim under a name of its own, then looks at
+ * all others, and gives up if one of them is alive. Of two processes the one that looks last has been announced to, and
+ * sees the other; so there are never two writers, though both may give up and try again. Only who holds the directory
+ * clears away what the dead have left; whoever finds its own claim cleared away, before it began to listen, starts again.
+ */
+import { randomBytes } from "node:crypto";
+import { access, type FileHandle, open, readdir, rm } from "node:fs/promises";
+import { connect, createServer, type Server } from "node:net";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { EnvironmentError } from "../../core/errors.ts";
+
+export interface Claim {
+  release(): Promise<void>;
+}
+
+const PREFIX = "claim-";
+/** Longer paths do not fit the address of a socket, and are cut off without a word. */
+const MAX_SOCKET_PATH = 100;
+const ATTEMPTS = 6;
+const PAUSE_MS = 25;
+/** A listening process accepts in the kernel, even while it is paused. */
+const CONNECT_WITHIN_MS = 1_000;
+
+/** @throws EnvironmentError if another process holds the directory. */
+export async function claim(directory: string): Promise<Claim> {
+  const folder = await open(directory, "r");
+  try {
+    for (let attempt = 1; ; attempt++) {
+      const outcome = await attemptClaim(directory, folder);
+      if (typeof outcome !== "string") return outcome;
+      if (attempt === ATTEMPTS) throw inUse(directory, outcome);
+      await sleep(PAUSE_MS * (1 + Math.random()));
+    }
+  } catch (error) {
+    await folder.close();
+    throw error;
+  }
+}
+
+/** Returns the claim, or the name of the one that is in its way. */
+async function attemptClaim(directory: string, folder: FileHandle): Promise<Claim | string> {
+  const name = `${PREFIX}${process.pid}-${randomBytes(6).toString("hex")}`;
+  const server = await listen(socketPath(directory, folder, name));
+  const release = async (): Promise<void> => {
+    await new Promise<void>((resolve) => server.close(() => resolve())); // Which removes the socket.
+    await folder.close();
+  };
+  const others = (await readdir(directory)).filter((each) => each.startsWith(PREFIX) && each !== name);
+  const alive = await Promise.all(others.map((other) => isAlive(socketPath(directory, folder, other))));
+  const rival = others.find((_, i) => alive[i]);
+  const own = join(directory, name);
+  const isClearedAway = await access(own).then(
+    () => false,
+    () => true,
+  );
+  if (rival === undefined && !isClearedAway) {
+    await Promise.all(others.map((other) => rm(join(directory, other), { force: true })));
+    return { release };
+  }
+  await new Promise<void>((resolve) => server.close(() => resolve()));
+  return rival ?? name;
+}
+
+/** Where a long path has no room, Linux knows the open folder by a short one. */
+function socketPath(directory: string, folder: FileHandle, name: string): string {
+  const path = join(directory, name);
+  if (Buffer.byteLength(path) <= MAX_SOCKET_PATH) return path;
+  if (process.platform === "linux") return `/proc/self/fd/${folder.fd}/${name}`;
+  throw new EnvironmentError(
+    "journal-path",
+    `expected the path of the journal's directory to be shorter, since a socket in it has to have at most ${MAX_SOCKET_PATH} bytes, got ${directory}`,
+  );
+}
+
+function listen(path: string): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = createServer((socket) => socket.on("error", () => {}).destroy());
+    server.once("error", reject);
+    server.listen(path, () => {
+      server.off("error", reject);
+      server.on("error", () => {}); // A visitor that cannot be taken has seen enough.
+      server.unref();
+      resolve(server);
+    });
+  });
+}
+
+function isAlive(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    const conclude = (alive: boolean) => () => {
+      socket.destroy();
+      resolve(alive);
+    };
+    socket.setTimeout(CONNECT_WITHIN_MS, conclude(true));
+    socket.on("connect", conclude(true));
+    socket.on("error", ({ code }: NodeJS.ErrnoException) => conclude(code !== "ECONNREFUSED" && code !== "ENOENT")());
+  });
+}
+
+function inUse(directory: string, rival: string): EnvironmentError {
+  const pid = rival.slice(PREFIX.length).split("-")[0];
+  return new EnvironmentError(
+    "journal-in-use",
+    `the journal in ${directory} is in use by process ${pid}: a directory has one writer, so stop that process or name another directory`,
+  );
+}

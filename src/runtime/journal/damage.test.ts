@@ -1,0 +1,116 @@
+/** What becomes of a journal that was not closed, or not left alone. */
+import { appendFileSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { durable, journalFolder, type Note, note } from "../../../test/journal/journal-folder.ts";
+import { EnvironmentError } from "../../core/errors.ts";
+import { HEADER_BYTES, scan } from "./batches.ts";
+import type { Slot } from "./journal.ts";
+
+const folder = journalFolder();
+
+describe("a journal that was not closed", () => {
+  const three = async (slot: Slot<Note>): Promise<void> => {
+    for (const number of [1, 2, 3]) {
+      slot.append(note(number));
+      await durable(slot);
+    }
+  };
+
+  test("holds all that was confirmed", async () => {
+    await folder.crash(three);
+    expect(await folder.session()).toEqual([1, 2, 3].map((number) => note(number)));
+    expect(folder.warnings).toEqual([]);
+  });
+
+  test("is cut where its last write was torn, and the log says so", async () => {
+    await folder.crash(three);
+    const { size } = statSync(folder.file);
+    appendFileSync(
+      folder.file,
+      Buffer.concat([readFileSync(folder.file).subarray(HEADER_BYTES, HEADER_BYTES + 20), Buffer.alloc(30)]),
+    );
+    expect(await folder.session()).toHaveLength(3);
+    expect(folder.warnings).toEqual([
+      `the journal ${folder.file} ended in a write that was never confirmed: 50 bytes cut off`,
+    ]);
+    expect(await folder.session()).toHaveLength(3);
+    expect(folder.warnings).toHaveLength(1);
+    expect(statSync(folder.file).size).toBeGreaterThan(size); // The mark that it was opened and closed.
+  });
+
+  test("is refused where it is damaged and can be read again after that", async () => {
+    await folder.crash(three);
+    folder.flip(HEADER_BYTES + 20);
+    await expect(folder.open()).rejects.toThrow(
+      new RegExp(
+        `^the journal ${folder.file} is damaged: it cannot be read at byte ${HEADER_BYTES}, and from byte \\d+ on it can be read again\\. The node does not start, for it could go back on its word\\. Put a whole copy of the file in its place; or`,
+      ),
+    );
+    await expect(folder.open()).rejects.toThrow(EnvironmentError);
+    folder.flip(HEADER_BYTES + 20);
+    expect(await folder.session()).toHaveLength(3);
+  });
+
+  test("is refused where a write in the middle is missing", async () => {
+    await folder.crash(three);
+    const bytes = readFileSync(folder.file);
+    const first = 14 + bytes.readUInt32LE(HEADER_BYTES + 4);
+    writeFileSync(folder.file, Buffer.concat([bytes.subarray(0, HEADER_BYTES), bytes.subarray(HEADER_BYTES + first)]));
+    await expect(folder.open()).rejects.toThrow(`cannot be read at byte ${HEADER_BYTES}, write 2 comes after write 0`);
+  });
+
+  test("does not take what an earlier file has left on the disk for its own", async () => {
+    await folder.crash(three);
+    const older = readFileSync(folder.file).subarray(HEADER_BYTES);
+    rmSync(folder.file);
+    await folder.crash((slot) => durable(slot));
+    appendFileSync(folder.file, older);
+    expect(await folder.session()).toEqual([]);
+    expect(folder.warnings).toHaveLength(1);
+  });
+});
+
+test("of a journal that was closed, nothing is taken for torn: damage is refused wherever it is", async () => {
+  await folder.session((slot) => slot.append(note(1, "closed")));
+  const bytes = readFileSync(folder.file);
+  const MARK_BYTES = 14;
+  for (let at = 0; at < bytes.length - MARK_BYTES; at++)
+    for (let bit = 0; bit < 8; bit++) {
+      const flipped = Buffer.from(bytes);
+      flipped[at] = (bytes[at] as number) ^ (1 << bit);
+      expect(() => scan(flipped, folder.file), `bit ${bit} of byte ${at}`).toThrow("is damaged");
+    }
+  expect(scan(bytes, folder.file).entries).toHaveLength(4); // Two declarations, the owner, the note.
+});
+
+test("whatever is cut or flipped: a beginning that has all that was confirmed before that place, or a refusal", async () => {
+  const step = fc.record({ records: fc.array(fc.string({ maxLength: 30 }), { maxLength: 4 }), compacts: fc.boolean() });
+  const harm = fc.record({ where: fc.double({ min: 0, max: 1, noNaN: true }), cuts: fc.boolean(), bit: fc.nat(7) });
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 6 }), harm, async (steps, { where, cuts, bit }) => {
+      folder.empty();
+      /** What the slot held when the file had so many bytes, all of them confirmed. */
+      const confirmed: { bytes: number; records: readonly Note[] }[] = [];
+      await folder.crash(async (slot) => {
+        await durable(slot);
+        confirmed.push({ bytes: statSync(folder.file).size, records: [] });
+        for (const { records, compacts } of steps) {
+          for (const words of records) slot.append(note(confirmed.length, words));
+          if (compacts) slot.compact(note(confirmed.length, "in short"));
+          await durable(slot);
+          confirmed.push({ bytes: statSync(folder.file).size, records: slot.records });
+        }
+      });
+      const bytes = readFileSync(folder.file);
+      const at = Math.min(Math.floor(where * bytes.length), bytes.length - 1);
+      bytes[at] = (bytes[at] as number) ^ (1 << bit);
+      writeFileSync(folder.file, cuts ? bytes.subarray(0, at) : bytes);
+      const got = await folder.session().catch((error: unknown) => error);
+      const before = confirmed.findLast((each) => each.bytes <= at)?.records ?? [];
+      if (got instanceof Error) expect(got).toMatchObject({ code: "damaged-journal" });
+      else expect(got).toEqual(before);
+    }),
+    { numRuns: 60 },
+  );
+});

@@ -1,0 +1,255 @@
+import { mkdirSync, statSync, writeFileSync } from "node:fs";
+import { type FileHandle, open as openFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { durable, journalFolder, type Note, note, noteShape } from "../../../test/journal/journal-folder.ts";
+import { natural, type Shape, text, variants } from "../../core/shape.ts";
+
+const folder = journalFolder();
+afterEach(() => void vi.restoreAllMocks());
+
+async function methodOf(name: "write" | "datasync" | "sync") {
+  const handle = await openFile(join(folder.path, "probe"), "w");
+  await handle.close();
+  return vi.spyOn(Object.getPrototypeOf(handle) as FileHandle, name);
+}
+
+describe("group commit", () => {
+  test("one tick's records, of all slots, share one sync; those that come while it runs share the next", async () => {
+    const journal = await folder.open();
+    const [left, right] = [journal.slot("left", noteShape), journal.slot("right", noteShape)];
+    await durable(left);
+    const sync = await methodOf("datasync");
+    for (let i = 0; i < 100; i++) (i % 2 ? left : right).append(note(i));
+    left.whenDurable(() => expect(sync).toHaveBeenCalledTimes(1));
+    await vi.waitFor(() => expect(sync).toHaveBeenCalledTimes(1), { interval: 1 });
+    for (let i = 0; i < 100; i++) left.append(note(i));
+    await durable(left);
+    expect(sync.mock.calls.length).toBeLessThanOrEqual(2);
+  });
+
+  test("nothing is said to be durable before the sync has returned", async () => {
+    const journal = await folder.open();
+    const slot = journal.slot("notes", noteShape);
+    await durable(slot);
+    const sync = await methodOf("datasync");
+    let finish: () => void = () => {};
+    sync.mockImplementationOnce(
+      () =>
+        new Promise<void>((resolve) => {
+          finish = resolve;
+        }),
+    );
+    const said = vi.fn();
+    slot.append(note(1));
+    slot.whenDurable(said);
+    await vi.waitFor(() => expect(sync).toHaveBeenCalled());
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(said).not.toHaveBeenCalled();
+    finish();
+    await vi.waitFor(() => expect(said).toHaveBeenCalledOnce());
+  });
+});
+
+describe("a journal is written anew", () => {
+  const limits = { rewriteFromBytes: 2_000 };
+
+  test("once most of it has been replaced, and holds the same", async () => {
+    const journal = await folder.open({ limits });
+    const [busy, quiet] = [journal.slot("busy", noteShape), journal.slot("quiet", noteShape)];
+    quiet.append(note(7, "stays"));
+    for (let i = 0; i < 200; i++) {
+      busy.compact(note(i, "x".repeat(100)));
+      if (i % 10 === 0) await durable(busy);
+    }
+    busy.append(note(1_000));
+    await durable(busy);
+    await journal.close();
+    expect(statSync(folder.file).size).toBeLessThan(3 * limits.rewriteFromBytes);
+    const later = await folder.open();
+    expect(later.slot("busy", noteShape).records).toEqual([note(199, "x".repeat(100)), note(1_000)]);
+    expect(later.slot("quiet", noteShape).records).toEqual([note(7, "stays")]);
+  });
+
+  test("not as long as most of it counts, and never more than once each time it has doubled", async () => {
+    const sync = await methodOf("sync");
+    await folder.session(
+      async (slot) => {
+        for (let i = 0; i < 300; i++) {
+          slot.append(note(i));
+          if (i % 3 === 0) await durable(slot);
+        }
+      },
+      { limits },
+    );
+    // One for the new file, one for its directory; at most two more for each doubling from 2,000 to 10,000 bytes.
+    expect(sync.mock.calls.length).toBeLessThanOrEqual(2 + 2 * 3);
+    expect(await folder.session()).toHaveLength(300);
+  });
+
+  test("one that a crash has interrupted does not count", async () => {
+    await folder.session((slot) => slot.append(note(1)));
+    writeFileSync(join(folder.path, "journal.rewritten"), "half of it");
+    expect(await folder.session()).toEqual([note(1)]);
+  });
+});
+
+describe("shapes", () => {
+  type Newer = Note | { type: "picture"; width: number };
+  const newer: Shape<Newer> = variants<Newer>({
+    picture: { width: natural },
+    note: { number: natural, words: text(2_000) },
+  });
+
+  test("a later version reads what an earlier one wrote, and may write more", async () => {
+    await folder.session((slot) => slot.append(note(1, "before")));
+    const journal = await folder.open();
+    const slot = journal.slot("notes", newer);
+    expect(slot.records).toEqual([note(1, "before")]);
+    slot.append({ type: "picture", width: 3 });
+    await journal.close();
+    expect((await folder.open()).slot("notes", newer).records).toEqual([
+      note(1, "before"),
+      { type: "picture", width: 3 },
+    ]);
+  });
+
+  test("what does not fit is refused", async () => {
+    await folder.session((slot) => slot.append(note(1, "before")));
+    const other = variants<{ type: "note"; number: number }>({ note: { number: natural } });
+    const journal = await folder.open();
+    expect(() => journal.slot("notes", other)).toThrow(
+      `the journal ${folder.file} is of another protocol or another version of it: expected record 1 of “notes”.words to be absent, got "before". Name another directory, or run the program that wrote it`,
+    );
+    expect(journal.slot("notes", noteShape).records).toEqual([note(1, "before")]);
+  });
+});
+
+describe("is refused", () => {
+  test("the journal of another member", async () => {
+    await folder.session();
+    await expect(folder.open({ owner: "somebody else" })).rejects.toThrow(
+      `expected the journal in ${folder.path} to be that of somebody else, got "me": name a directory of its own for each member`,
+    );
+  });
+
+  test("a second writer, until the first has closed it", async () => {
+    const journal = await folder.open();
+    await expect(folder.open()).rejects.toMatchObject({ code: "journal-in-use" });
+    await journal.close();
+    await (await folder.open()).close();
+  });
+
+  test("a file in the place of the directory, and a directory in the place of the file", async () => {
+    writeFileSync(join(folder.path, "taken"), "");
+    await expect(folder.open({}, join(folder.path, "taken"))).rejects.toThrow(
+      "a file is in the place of the directory (EEXIST)",
+    );
+    await expect(folder.open({}, join(folder.path, "taken", "inside"))).rejects.toThrow(
+      "a part of its path is a file (ENOTDIR)",
+    );
+    mkdirSync(folder.file);
+    await expect(folder.open()).rejects.toThrow(`cannot open the journal ${folder.file}: it is a directory (EISDIR)`);
+  });
+
+  test("a journal that is not one, or of a later version", async () => {
+    writeFileSync(folder.file, "");
+    await expect(folder.open()).rejects.toThrow("cannot be read at byte 0, it does not begin as a journal does");
+    writeFileSync(folder.file, "dear diary, today I have not been a journal");
+    await expect(folder.open()).rejects.toThrow("it does not begin as a journal does");
+  });
+
+  test("more than its limits", async () => {
+    const limits = { maxRecordBytes: 50, maxSlots: 2, maxFileBytes: 400 };
+    const journal = await folder.open({ limits });
+    const slot = journal.slot("notes", noteShape);
+    expect(() => slot.append(note(1, "x".repeat(60)))).toThrow(
+      "expected a record of the journal to be at most 50 bytes",
+    );
+    expect(() => journal.slot("one too many", noteShape)).toThrow("expected at most 2 slots");
+    expect(() => journal.slot("", noteShape)).toThrow("expected the name of a slot to be 1 to 200 characters");
+    for (let i = 0; i < 20; i++) slot.append(note(i));
+    await vi.waitFor(() => expect(folder.failures).toHaveLength(1));
+    expect(folder.failures[0]).toMatchObject({ code: "journal-full" });
+  });
+
+  test("whatever comes after the end", async () => {
+    const journal = await folder.open();
+    const slot = journal.slot("notes", noteShape);
+    await journal.close();
+    expect(() => slot.append(note(1))).toThrow("to be open, but it is closed");
+    expect(() => journal.slot("other", noteShape)).toThrow("to be open, but it is closed");
+  });
+});
+
+describe("a disk that fails", () => {
+  test.each<["write" | "datasync", string, string]>([
+    ["write", "ENOSPC", "the disk is full"],
+    ["datasync", "EIO", "the disk failed"],
+  ])("in %s with %s: says so once, and confirms nothing ever after", async (method, code, words) => {
+    const journal = await folder.open();
+    const slot = journal.slot("notes", noteShape);
+    slot.append(note(1));
+    await durable(slot);
+    const confirmed = vi.fn();
+    const failing = await methodOf(method);
+    failing.mockRejectedValueOnce(Object.assign(new Error(`${code}: no`), { code, syscall: method }));
+    slot.append(note(2));
+    slot.whenDurable(confirmed);
+    await vi.waitFor(() => expect(folder.failures).toHaveLength(1));
+    expect(folder.failures[0]?.message).toBe(
+      `cannot write the journal ${folder.file}: ${words} (${code}). The node stops, for what was not confirmed yet may be lost`,
+    );
+    slot.append(note(3));
+    slot.whenDurable(confirmed);
+    await journal.close();
+    expect(confirmed).not.toHaveBeenCalled();
+    expect(folder.failures).toHaveLength(1);
+    const [first, ...rest] = await folder.session();
+    expect(first).toEqual(note(1));
+    expect(rest.length).toBeLessThanOrEqual(1); // The second may have reached the disk all the same.
+  });
+
+  test("when a journal that was not closed is opened again", async () => {
+    await folder.crash((slot) => {
+      slot.append(note(1));
+      return durable(slot);
+    });
+    const failing = await methodOf("write");
+    failing.mockRejectedValueOnce(Object.assign(new Error("ENOSPC: no"), { code: "ENOSPC", syscall: "write" }));
+    await expect(folder.open()).rejects.toThrow(`cannot write the journal ${folder.file}: the disk is full (ENOSPC)`);
+    expect(await folder.session()).toHaveLength(1);
+  });
+
+  test("while the file is written anew", async () => {
+    const journal = await folder.open({ limits: { rewriteFromBytes: 500 } });
+    const slot = journal.slot("notes", noteShape);
+    await durable(slot);
+    const failing = await methodOf("sync");
+    failing.mockRejectedValueOnce(Object.assign(new Error("EIO: no"), { code: "EIO", syscall: "fsync" }));
+    for (let i = 0; i < 100; i++) slot.compact(note(i, "x".repeat(20)));
+    await vi.waitFor(() => expect(folder.failures).toHaveLength(1));
+    await journal.close();
+    expect(await folder.session()).toEqual([note(99, "x".repeat(20))]);
+  });
+
+  test("a disk that is too slow", async () => {
+    const journal = await folder.open({ limits: { maxPendingBytes: 500 } });
+    const slot = journal.slot("notes", noteShape);
+    await durable(slot);
+    const sync = await methodOf("datasync");
+    let finish: () => void = () => {};
+    sync.mockImplementationOnce(
+      () =>
+        new Promise<void>((resolve) => {
+          finish = resolve;
+        }),
+    );
+    slot.append(note(0));
+    await vi.waitFor(() => expect(sync).toHaveBeenCalled());
+    for (let i = 0; i < 100; i++) slot.append(note(i));
+    expect(folder.failures).toHaveLength(1);
+    expect(folder.failures[0]?.message).toContain("more than 500 bytes wait for it");
+    finish();
+  });
+});

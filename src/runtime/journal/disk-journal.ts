@@ -1,0 +1,378 @@
+/**
+ * A journal in a directory, with one writer. All that one tick appends, and all that is appended while the disk is at
+ * work, shares one write and one `fdatasync`. Once more than half of the file has been replaced it is written anew.
+ *
+ * If a write or a sync fails once, nothing is ever reported durable again: after a failed sync nobody knows what the disk
+ * holds, and a second one that succeeds says nothing about the first (Rebello et al., USENIX ATC 2020).
+ */
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { EnvironmentError, InvariantViolation, UsageError, unexpected } from "../../core/errors.ts";
+import { problem, type Shape, type ShapeNode, struct, text } from "../../core/shape.ts";
+import type { Log } from "../log.ts";
+import { codecOf, Reader, type Writer } from "../wire.ts";
+import {
+  Batch,
+  type Declaration,
+  damaged,
+  type Entry,
+  MAX_SLOT,
+  type RecordKind,
+  readDeclaration,
+  type Scan,
+  writeDeclaration,
+} from "./batches.ts";
+import { type Claim, claim } from "./claim.ts";
+import type { Journal, Slot } from "./journal.ts";
+import { cannot, full, isOfSystem, JournalFile, makeDirectory } from "./journal-file.ts";
+
+export interface JournalOptions {
+  /** Whose journal it is, in any words: a directory that has another's is refused, for nobody may keep another's word. */
+  readonly owner: string;
+  readonly log: Pick<Log, "warn">;
+  /** The disk failed, or is too slow or too small: nothing is reported durable from now on. Called once. */
+  readonly onFailure: (error: EnvironmentError) => void;
+  readonly limits?: Partial<JournalLimits>;
+}
+
+export interface JournalLimits {
+  readonly maxRecordBytes: number;
+  readonly maxSlots: number;
+  readonly maxFileBytes: number;
+  /** How much may wait for the disk. */
+  readonly maxPendingBytes: number;
+  /** A smaller file is not written anew, however much of it has been replaced. */
+  readonly rewriteFromBytes: number;
+}
+
+const MiB = 1024 * 1024;
+const defaults: JournalLimits = {
+  maxRecordBytes: 16 * MiB,
+  maxSlots: 10_000,
+  maxFileBytes: 1024 * MiB,
+  maxPendingBytes: 64 * MiB,
+  rewriteFromBytes: MiB,
+};
+
+/**
+ * Opens the journal in `directory`, which is made if it is not there.
+ * @throws EnvironmentError if another process has it, if it is damaged, or if the disk refuses.
+ */
+export async function openJournal(directory: string, options: JournalOptions): Promise<Journal> {
+  const limits = { ...defaults, ...options.limits };
+  await makeDirectory(directory);
+  const held = await claim(directory).catch((error: unknown) => {
+    throw error instanceof EnvironmentError ? error : cannot("open", directory, error);
+  });
+  try {
+    const { file, held: scan, cutBytes } = await JournalFile.open(directory, limits.maxFileBytes);
+    if (cutBytes > 0)
+      options.log.warn(`the journal ${file.path} ended in a write that was never confirmed: ${cutBytes} bytes cut off`);
+    try {
+      const journal = new DiskJournal(directory, file, scan, held, { ...options, limits });
+      if (!scan.isMarked) await journal.mark();
+      requireOwner(journal, directory, options.owner);
+      return journal;
+    } catch (error) {
+      await file.close();
+      throw isOfSystem(error) ? cannot("write", file.path, error) : error;
+    }
+  } catch (error) {
+    await held.release();
+    throw error;
+  }
+}
+
+function requireOwner(journal: Journal, directory: string, owner: string): void {
+  const slot = journal.slot<{ owner: string }>("owner", struct({ owner: text(1_000) }));
+  const [known] = slot.records;
+  if (known === undefined) slot.append({ owner });
+  else if (known.owner !== owner)
+    throw new EnvironmentError(
+      "foreign-journal",
+      `${unexpected(`the journal in ${directory}`, `that of ${owner}`, known.owner)}: name a directory of its own for each member`,
+    );
+}
+
+/** A slot: what the file has of it, and how it is used now. */
+interface Kept {
+  readonly number: number;
+  /** As the file declares it. */
+  declared: Declaration;
+  /** The shape of its records from now on, also if the file does not say so yet. */
+  shape: ShapeNode;
+  /** Where its durable records are in the file: offset, length, offset, length … */
+  places: number[];
+  /** Of its records in the file. */
+  bytes: number;
+  isTaken: boolean;
+}
+
+/** How much is copied at once into a file that is written anew. */
+const COPY_BYTES = MiB;
+const MAX_NAME_LENGTH = 200;
+
+class DiskJournal implements Journal {
+  readonly #slots = new Map<string, Kept>();
+  readonly #numbered: Kept[] = [];
+  #file: JournalFile;
+  /** Of the last batch in the file. */
+  #number: number;
+  #isMarked: boolean;
+  /** How long the file was when it was last written anew. */
+  #rewrittenTo = 0;
+  #pending = new Batch();
+  /** On its way to the disk. */
+  #leaving: Batch | null = null;
+  #working: Promise<void> | null = null;
+  #phase: "open" | "closed" | "failed" = "open";
+  #closed: Promise<void> | null = null;
+
+  constructor(
+    private readonly directory: string,
+    file: JournalFile,
+    scan: Scan,
+    private readonly held: Claim,
+    private readonly options: JournalOptions & { readonly limits: JournalLimits },
+  ) {
+    this.#file = file;
+    this.#number = scan.number;
+    this.#isMarked = scan.isMarked;
+    for (const entry of scan.entries) this.#apply(entry, entry.at, (at, length) => file.read(at, length));
+  }
+
+  slot<R>(name: string, shape: Shape<R>): Slot<R> {
+    this.#requireOpen();
+    const kept = this.#slots.get(name) ?? this.#newSlot(name, shape);
+    if (kept.isTaken)
+      throw new UsageError("slot-taken", unexpected("the slot of the journal", "one that nobody has taken", name));
+    const records = this.#recordsOf(kept);
+    if (!isSame(kept.shape, shape)) this.#requireShape(name, shape, records);
+    kept.isTaken = true;
+    const codec = codecOf<unknown>(shape);
+    const add = (kind: RecordKind, record: unknown): void => this.#add(kept, kind, (into) => codec.write(record, into));
+    if (!isSame(kept.shape, shape)) {
+      kept.shape = shape;
+      this.#add(kept, "declare", (into) => writeDeclaration({ name, shape }, into));
+      for (const record of records) add("append", record);
+    }
+    const read = (): R[] => this.#recordsOf(kept) as R[];
+    return {
+      get records() {
+        return read();
+      },
+      append: (record) => add("append", record),
+      compact: (record) => add("compact", record),
+      whenDurable: (then) => this.#whenDurable(then),
+      release: () => {
+        kept.isTaken = false;
+      },
+    };
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  /** An empty batch: what is before it was durable. */
+  async mark(): Promise<void> {
+    await this.#write(new Batch());
+    this.#isMarked = true;
+  }
+
+  #requireOpen(): void {
+    if (this.#phase === "closed")
+      throw new UsageError("journal-closed", `expected the journal in ${this.directory} to be open, but it is closed`);
+  }
+
+  #newSlot(name: string, shape: ShapeNode): Kept {
+    if (name.length === 0 || name.length > MAX_NAME_LENGTH)
+      throw new UsageError("bad-slot", unexpected("the name of a slot", `1 to ${MAX_NAME_LENGTH} characters`, name));
+    const { maxSlots } = this.options.limits;
+    const number = this.#numbered.length;
+    if (number >= maxSlots || number > MAX_SLOT)
+      throw new UsageError(
+        "too-many-slots",
+        `expected at most ${maxSlots} slots in the journal, and ${name} is one more`,
+      );
+    const kept: Kept = { number, declared: { name, shape }, shape, places: [], bytes: 0, isTaken: false };
+    this.#add(kept, "declare", (into) => writeDeclaration({ name, shape }, into));
+    this.#slots.set(name, kept);
+    this.#numbered.push(kept);
+    return kept;
+  }
+
+  #add({ number }: Kept, kind: RecordKind, write: (into: Writer) => void): void {
+    this.#requireOpen();
+    if (this.#phase === "failed") return; // Its node has been told to stop.
+    const { maxRecordBytes, maxPendingBytes } = this.options.limits;
+    this.#pending.add(number, kind, (into) => {
+      const start = into.position;
+      write(into);
+      if (kind !== "declare" && into.position - start > maxRecordBytes)
+        throw new InvariantViolation(
+          "large-record",
+          unexpected("a record of the journal", `at most ${maxRecordBytes} bytes`, into.position - start),
+        );
+    });
+    if (this.#pending.bytes > maxPendingBytes)
+      return this.#fail(
+        new EnvironmentError(
+          "slow-disk",
+          `the disk is too slow for the journal ${this.#file.path}: more than ${maxPendingBytes} bytes wait for it. The node stops`,
+        ),
+      );
+    this.#working ??= this.#work();
+  }
+
+  #whenDurable(then: () => void): void {
+    if (this.#phase === "failed") return;
+    const batch = this.#pending.isEmpty ? this.#leaving : this.#pending;
+    if (batch === null) queueMicrotask(then);
+    else batch.waiting.push(then);
+  }
+
+  /** Writes until nothing is left. Whatever is added in this turn of the loop goes first, together. */
+  async #work(): Promise<void> {
+    await nextTurn();
+    while (!this.#pending.isEmpty && this.#phase !== "failed") {
+      const batch = this.#pending;
+      this.#pending = new Batch();
+      this.#leaving = batch;
+      try {
+        const start = this.#file.end;
+        await this.#write(batch);
+        for (const entry of batch.entries) this.#apply(entry, start + entry.at, () => batch.payload(entry));
+      } catch (error) {
+        this.#fail(error);
+        break;
+      }
+      this.#leaving = null;
+      for (const then of batch.waiting) then();
+      if (this.#isMostlyReplaced()) await this.#rewrite().catch((error: unknown) => this.#fail(error));
+    }
+    this.#working = null;
+  }
+
+  async #write(batch: Batch): Promise<void> {
+    const { maxFileBytes } = this.options.limits;
+    if (this.#file.end + batch.bytes > maxFileBytes) throw full(this.#file.path, maxFileBytes);
+    await this.#file.write(batch.sealed(this.#number + 1, this.#file.salt));
+    await this.#file.sync();
+    this.#number += 1;
+    this.#isMarked = false;
+  }
+
+  /** Takes note of an entry that is durable at this place of the file. */
+  #apply({ slot, kind, length }: Entry, at: number, payload: (at: number, length: number) => Buffer): void {
+    if (kind === "declare") return this.#declare(slot, readDeclaration(payload(at, length)));
+    const kept = this.#numbered[slot];
+    if (kept === undefined) throw damaged(this.#file.path, at, "it has a record of a slot that it does not declare");
+    if (kind === "compact") forget(kept);
+    kept.places.push(at, length);
+    kept.bytes += length;
+  }
+
+  #declare(number: number, declared: Declaration): void {
+    const known = this.#numbered[number];
+    if (known !== undefined) {
+      known.declared = declared;
+      if (!known.isTaken) known.shape = declared.shape;
+      return forget(known);
+    }
+    const kept: Kept = { number, declared, shape: declared.shape, places: [], bytes: 0, isTaken: false };
+    this.#numbered[number] = kept;
+    this.#slots.set(declared.name, kept);
+  }
+
+  /** What the slot holds: in the file, and on its way there. */
+  #recordsOf(kept: Kept): unknown[] {
+    const { places, declared, number } = kept;
+    let codec = codecOf<unknown>(declared.shape);
+    let records: unknown[] = [];
+    for (let i = 0; i < places.length; i += 2)
+      records.push(codec.read(new Reader(this.#file.read(places[i] as number, places[i + 1] as number))));
+    for (const batch of [this.#leaving, this.#pending])
+      for (const entry of batch?.entries ?? []) {
+        if (entry.slot !== number) continue;
+        const payload = (batch as Batch).payload(entry);
+        if (entry.kind === "declare") codec = codecOf(readDeclaration(payload).shape);
+        if (entry.kind !== "append") records = [];
+        if (entry.kind !== "declare") records.push(codec.read(new Reader(payload)));
+      }
+    return records;
+  }
+
+  #requireShape(name: string, shape: ShapeNode, records: readonly unknown[]): void {
+    for (const [i, record] of records.entries()) {
+      const wrong = problem(shape, record, `record ${i + 1} of “${name}”`);
+      if (wrong !== null)
+        throw new EnvironmentError(
+          "other-journal",
+          `the journal ${this.#file.path} is of another protocol or another version of it: ${wrong}. Name another directory, or run the program that wrote it`,
+        );
+    }
+  }
+
+  #isMostlyReplaced(): boolean {
+    const { end } = this.#file;
+    // However small the records beside what surrounds them, the file has to double first: copying is a share of the work.
+    if (end < Math.max(this.options.limits.rewriteFromBytes, 2 * this.#rewrittenTo)) return false;
+    return this.#numbered.reduce((sum, { bytes }) => sum + bytes, 0) * 2 < end;
+  }
+
+  /** Copies what is left into a new file, which takes the place of the old one once it is durable. */
+  async #rewrite(): Promise<void> {
+    const next = await JournalFile.begin(this.directory);
+    const places = new Map<Kept, number[]>();
+    let [batch, number] = [new Batch(), 0];
+    const flush = async (): Promise<void> => {
+      const start = next.end;
+      number += 1;
+      await next.write(batch.sealed(number, next.salt));
+      for (const { slot, kind, at, length } of batch.entries)
+        if (kind !== "declare") places.get(this.#numbered[slot] as Kept)?.push(start + at, length);
+      batch = new Batch();
+    };
+    for (const kept of [...this.#numbered]) {
+      places.set(kept, []);
+      batch.add(kept.number, "declare", (into) => writeDeclaration(kept.declared, into));
+      for (let i = 0; i < kept.places.length; i += 2) {
+        const payload = this.#file.read(kept.places[i] as number, kept.places[i + 1] as number);
+        batch.add(kept.number, "append", (into) => into.append(payload));
+        if (batch.bytes > COPY_BYTES) await flush();
+      }
+    }
+    await flush();
+    await next.install(this.directory);
+    const old = this.#file;
+    this.#file = next;
+    this.#rewrittenTo = next.end;
+    this.#number = number;
+    for (const [kept, moved] of places) kept.places = moved;
+    await old.close();
+  }
+
+  #fail(cause: unknown): void {
+    if (this.#phase === "failed") return;
+    this.#phase = "failed";
+    const told = cause instanceof EnvironmentError ? cause : cannot("write", this.#file.path, cause);
+    this.options.onFailure(told);
+  }
+
+  async #close(): Promise<void> {
+    if (this.#phase === "open") this.#phase = "closed";
+    while (this.#working !== null) await this.#working;
+    if (this.#phase === "closed" && !this.#isMarked) await this.mark().catch((error: unknown) => this.#fail(error));
+    await this.#file.close();
+    await this.held.release();
+  }
+}
+
+function forget(kept: Kept): void {
+  kept.places = [];
+  kept.bytes = 0;
+}
+
+/** The order of fields and variants counts: it is their order on the disk. */
+const isSame = (a: ShapeNode, b: ShapeNode): boolean => JSON.stringify(a) === JSON.stringify(b);
