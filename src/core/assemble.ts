@@ -70,13 +70,14 @@ export function assemble<P extends Parts>(
   const part = (of: string): AnyPart => parts[of] as Any;
   const face = part(options.face);
   const insides = new WeakMap<object, Inside>();
+  const diaries = names.filter((of) => part(of).replay !== undefined).length;
 
   /** Made once per node: a driver keeps one context for each. */
   function insideOf(ctx: Context<Any>): Inside {
     const known = insides.get(ctx);
     if (known !== undefined) return known;
     const given: Given[] = [];
-    const contexts = Object.fromEntries(names.map((of) => [of, partContext(of, ctx, given, wires[of] as Any)]));
+    const contexts = Object.fromEntries(names.map((of) => [of, partContext(of, ctx, given, wires[of], diaries)]));
     insides.set(ctx, { contexts, given });
     return { contexts, given };
   }
@@ -140,8 +141,11 @@ export function assemble<P extends Parts>(
   } as unknown as Protocol<Assembly<P>>;
 }
 
-/** A part's context: what it says is wrapped in its name; what it emits also goes along the wires. */
-function partContext(of: string, ctx: Context<Any>, given: Given[], wires: Any): Context<Any> {
+/**
+ * A part's context: what it says is wrapped in its name; what it emits also goes along the wires. Where several parts keep
+ * diaries in the one journal, a record that replaces all of its part's is appended: it must not take the others' with it.
+ */
+function partContext(of: string, ctx: Context<Any>, given: Given[], wires: Any, diaries: number): Context<Any> {
   const wrap = (body: unknown): Any => ({ type: of, body });
   return {
     self: ctx.self,
@@ -151,7 +155,7 @@ function partContext(of: string, ctx: Context<Any>, given: Given[], wires: Any):
     setTimer: (timer, duration) => ctx.setTimer(`${of}.${timer}` as never, duration),
     cancelTimer: (timer) => ctx.cancelTimer(`${of}.${timer}` as never),
     persist: (record) => ctx.persist(wrap(record)),
-    compact: (record) => ctx.compact(wrap(record)),
+    compact: (record) => ctx[diaries > 1 ? "persist" : "compact"](wrap(record)),
     choose: (label, choices) => ctx.choose(`${of}.${label}`, choices),
     emit(event: Any) {
       ctx.emit(wrap(event));
