@@ -225,23 +225,25 @@ describe("bully: resignation and rank", () => {
     expect(sim.violations).toEqual([]);
   });
 
-  it("E1, E2 hold through any resignations, crashes and restarts", () => {
+  it("E1, E2 hold through any resignations, changes of rank, crashes and restarts", () => {
     const deeds = fc.array(
       fc.record({
         node: fc.nat(3),
-        kind: fc.constantFrom("resign" as const, "stand" as const, "call" as const, "crash" as const, "start" as const),
+        kind: fc.constantFrom(...(["resign", "stand", "call", "crash", "start", "rank"] as const)),
         afterMs: fc.nat(120),
+        rank: fc.integer({ min: -2, max: 6 }),
       }),
       { maxLength: 12 },
     );
     fc.assert(
       fc.property(fc.nat(), deeds, (seed, script) => {
         const { sim } = stage({ nodes: 4, seed, delayMs: [1, 10] });
-        for (const { node, kind, afterMs } of script) {
+        for (const { node, kind, afterMs, rank } of script) {
           sim.run(sim.now + afterMs);
           const isAlive = sim.world.alive.includes(node);
           // Coming back, or leaving, as another declares itself is the known break, and has a test of its own.
-          if (kind === "stand" || kind === "resign") {
+          if (kind === "rank") isAlive && sim.command(node, { type: "rank", rank });
+          else if (kind === "stand" || kind === "resign") {
             sim.run();
             if (isAlive) sim.command(node, { type: kind });
             sim.run();
@@ -249,13 +251,15 @@ describe("bully: resignation and rank", () => {
             sim.run();
             if (!isAlive) {
               sim.start(node);
-              for (const witness of sim.world.alive)
-                if (witness !== node) sim.command(witness, { type: "restore", node });
+              for (const other of range(0, 3).filter((each) => each !== node))
+                if (sim.world.alive.includes(other)) sim.command(other, { type: "restore", node });
+                else sim.command(node, { type: "suspect", node: other }); // Its own detector misses it in time.
             }
             sim.run();
           } else if (kind !== "crash") isAlive && sim.command(node, { type: kind });
           else if (isAlive) {
             sim.crash(node);
+            sim.run(sim.now + bounds.maxDelayMs); // A detector notices once nothing comes from it any more.
             for (const witness of sim.world.alive) sim.command(witness, { type: "suspect", node });
           }
         }
@@ -267,6 +271,22 @@ describe("bully: resignation and rank", () => {
       }),
       { numRuns: 500 },
     );
+  });
+
+  it("who stands again is known to everybody, though another leads: when that one resigns, one node succeeds it", () => {
+    const { sim, leaders } = stage({ nodes: 4, delayMs: [1, 10] });
+    for (const [node, type] of [
+      [2, "resign"],
+      [1, "resign"],
+      [2, "stand"],
+      [3, "resign"],
+    ] as const) {
+      sim.command(node, { type });
+      sim.run();
+    }
+    expect(leaders()).toEqual({ 0: 2, 1: 2, 2: 2, 3: 2 });
+    expect(range(0, 3).map((node) => sim.world.state(node).aside)).toEqual(range(0, 3).map(() => [1, 3]));
+    expect(sim.violations).toEqual([]);
   });
 
   it("commands that name nobody are dropped", () => {
@@ -291,6 +311,21 @@ describe("bully: resignation and rank", () => {
     sim.command(0, { type: "call" });
     sim.run();
     expect(leaders()).toEqual({ 0: 2, 1: 2, 2: 2, 3: 2 });
+    expect(sim.violations).toEqual([]);
+  });
+
+  it("a rank that changes is told to the others, and the one that then ranks highest leads", () => {
+    const { sim, leaders } = stage({ nodes: 4 });
+    sim.command(0, { type: "call" });
+    sim.run();
+    const before = sim.messages.total;
+    sim.command(1, { type: "rank", rank: 7 });
+    sim.run();
+    expect(leaders()).toEqual({ 0: 1, 1: 1, 2: 1, 3: 1 });
+    expect(sim.messages.total - before).toBe(2 * 3); // It tells its rank to each, and then that it leads.
+    sim.command(1, { type: "rank", rank: -1 });
+    sim.run();
+    expect(leaders()).toEqual({ 0: 3, 1: 3, 2: 3, 3: 3 });
     expect(sim.violations).toEqual([]);
   });
 

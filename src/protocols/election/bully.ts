@@ -15,9 +15,10 @@
  */
 
 import type { Context, NodeId, Property, Protocol, World } from "../../core/protocol.ts";
-import { list, natural, real, struct } from "../../core/shape.ts";
+import { natural, real, struct } from "../../core/shape.ts";
 import { exclude, include } from "../node-set.ts";
 import { requirePositive, settle } from "../options.ts";
+import { highestOf, outranks, type Ranked, ranksShape, settledRank } from "./parts/ranks.ts";
 
 export type Bully = {
   state: {
@@ -28,6 +29,8 @@ export type Bully = {
     suspected: NodeId[];
     /** Who resigned and does not stand for election; may hold the node itself. Ascending. */
     aside: NodeId[];
+    /** By node, its own among them: the ranks that were changed since the start. */
+    ranks: Record<NodeId, number>;
   };
   message:
     | { type: "election" }
@@ -35,9 +38,13 @@ export type Bully = {
     | { type: "coordinator" }
     /** The sender stands aside from now on. */
     | { type: "resign" }
+    /** The sender stands again. */
+    | { type: "stand" }
     /** The sender stands aside and asks who leads. */
-    | { type: "inquire" };
-  timer: "answer" | "coordinator";
+    | { type: "inquire" }
+    /** The sender's rank from now on. */
+    | { type: "rank"; rank: number };
+  timer: "answer" | "coordinator" | "rank";
   command:
     | { type: "suspect"; node: NodeId }
     | { type: "restore"; node: NodeId }
@@ -46,7 +53,9 @@ export type Bully = {
     /** Steps down, or stands aside before it was elected. */
     | { type: "resign" }
     /** Takes a resignation back. */
-    | { type: "stand" };
+    | { type: "stand" }
+    /** Its rank from now on. An election is called when everybody knows it. */
+    | { type: "rank"; rank: number };
   event:
     | { type: "elected"; leader: NodeId }
     /** Held for crashed, as it did not answer or another was announced below it. */
@@ -61,17 +70,13 @@ export interface BullyOptions {
   /** T_process: the longest that a node takes to handle a message. */
   processMs: number;
   /** The rank of each node that has another than its id. Ties are broken by id. */
-  ranks: readonly { node: NodeId; rank: number }[];
+  ranks: readonly Ranked[];
 }
 
 /** T = 180 ms: generous on one network segment, and short enough that a failover takes well under a second. */
 const defaults: BullyOptions = { maxDelayMs: 60, processMs: 60, ranks: [] };
 
-const optionShape = struct<BullyOptions>({
-  maxDelayMs: real,
-  processMs: real,
-  ranks: list(struct<{ node: NodeId; rank: number }>({ node: natural, rank: real }), 1_000),
-});
+const optionShape = struct<BullyOptions>({ maxDelayMs: real, processMs: real, ranks: ranksShape });
 
 type State = Bully["state"];
 type Ctx = Context<Bully>;
@@ -86,20 +91,22 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
   /** Whoever answered called an election itself: it waits T and announces, and both messages travel. */
   const coordinatorTimeoutMs = 2 * answerTimeoutMs;
 
-  const ranks = new Map(options.ranks.map(({ node, rank }) => [node, rank]));
-  const rank = (node: NodeId): number => ranks.get(node) ?? node;
-  const outranks = (a: NodeId, b: NodeId): boolean => rank(a) > rank(b) || (rank(a) === rank(b) && a > b);
-  const higher = (ctx: Ctx, than: NodeId): NodeId[] => ctx.peers.filter((peer) => outranks(peer, than));
+  const rankAtFirst = settledRank(options.ranks);
+  const ranked = (state: State, node: NodeId): Ranked => ({ node, rank: state.ranks[node] ?? rankAtFirst(node) });
+  const isAbove = (state: State, a: NodeId, b: NodeId): boolean => outranks(ranked(state, a), ranked(state, b));
+  const higher = (state: State, ctx: Ctx, than: NodeId): NodeId[] =>
+    ctx.peers.filter((peer) => isAbove(state, peer, than));
   const standsAside = (state: State, node: NodeId): boolean => state.aside.includes(node);
   const isOut = (state: State, node: NodeId): boolean => state.suspected.includes(node) || standsAside(state, node);
-  const isHighest = (state: State, ctx: Ctx): boolean => higher(ctx, ctx.self).every((rival) => isOut(state, rival));
+  const isHighest = (state: State, ctx: Ctx): boolean =>
+    higher(state, ctx, ctx.self).every((rival) => isOut(state, rival));
 
   function startElection(state: State, ctx: Ctx): void {
     if (standsAside(state, ctx.self)) return inquire(state, ctx);
     if (isHighest(state, ctx)) return becomeCoordinator(state, ctx); // It knows that: no need to ask.
     state.phase = "campaigning";
     state.leader = null;
-    for (const rival of higher(ctx, ctx.self)) {
+    for (const rival of higher(state, ctx, ctx.self)) {
       if (!standsAside(state, rival)) ctx.send(rival, { type: "election" }); // The suspected are asked too, as in the book.
     }
     ctx.cancelTimer("coordinator");
@@ -109,7 +116,7 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
   function becomeCoordinator(state: State, ctx: Ctx): void {
     for (const peer of ctx.peers) {
       // Whoever resigned learns of its successor, though it ranks higher.
-      if (outranks(ctx.self, peer) || standsAside(state, peer)) ctx.send(peer, { type: "coordinator" });
+      if (isAbove(state, ctx.self, peer) || standsAside(state, peer)) ctx.send(peer, { type: "coordinator" });
     }
     settleOn(ctx.self, state, ctx);
   }
@@ -135,7 +142,7 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
     ctx.cancelTimer("coordinator");
     if (isNews) ctx.emit({ type: "elected", leader });
     if (leader === null) return;
-    for (const silent of higher(ctx, leader)) {
+    for (const silent of higher(state, ctx, leader)) {
       if (isOut(state, silent)) continue;
       include(state.suspected, silent);
       ctx.emit({ type: "presumed", node: silent });
@@ -151,7 +158,7 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
 
   return {
     name: "bully",
-    init: () => ({ phase: "new", leader: null, suspected: [], aside: [] }),
+    init: () => ({ phase: "new", leader: null, suspected: [], aside: [], ranks: {} }),
     start: startElection, // A (re)starting node cannot know the leader, so it bullies.
     receive: {
       election(state, from, _message, ctx) {
@@ -170,7 +177,7 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
       coordinator(state, from, _message, ctx) {
         noteCandidate(state, from, ctx);
         // Only to the lower and to those aside: so `from` took this node for resigned, and it is not, or no longer.
-        if (outranks(ctx.self, from) && !standsAside(state, ctx.self)) return startElection(state, ctx);
+        if (isAbove(state, ctx.self, from) && !standsAside(state, ctx.self)) return startElection(state, ctx);
         settleOn(from, state, ctx);
       },
       resign(state, from, _message, ctx) {
@@ -180,6 +187,8 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
         if (standsAside(state, ctx.self)) awaitLeader(state, ctx);
         else startElection(state, ctx);
       },
+      // Whoever took it for resigned would announce itself too, once the leader above both is gone.
+      stand: (state, from, _message, ctx) => noteCandidate(state, from, ctx),
       inquire(state, from, _message, ctx) {
         include(state.aside, from);
         if (state.leader === ctx.self) return ctx.send(from, { type: "coordinator" });
@@ -187,26 +196,38 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
         const isLeaderless = state.leader === from || (state.leader === null && !isElecting(state));
         if (isLeaderless) startElection(state, ctx);
       },
+      rank(state, from, { rank }) {
+        state.ranks[from] = rank;
+      },
     },
     timeout: {
       answer: becomeCoordinator, // Nobody higher is alive.
       coordinator: startElection, // Whoever answered died before announcing itself.
+      rank(state, ctx) {
+        if (!standsAside(state, ctx.self)) startElection(state, ctx); // What was announced in ignorance has arrived.
+      },
     },
     command: {
       suspect(state, { node }, ctx) {
         if (!ctx.peers.includes(node)) return; // Not one of the members.
-        exclude(state.aside, node); // A resignation does not outlive a crash.
+        exclude(state.aside, node); // A resignation does not outlive a crash, nor does a change of rank.
+        delete state.ranks[node];
         include(state.suspected, node);
         if (node === state.leader || (isElecting(state) && isHighest(state, ctx))) startElection(state, ctx);
       },
       restore(state, { node }, ctx) {
         exclude(state.suspected, node);
+        const own = state.ranks[ctx.self];
+        if (own !== undefined) {
+          ctx.send(node, { type: "rank", rank: own });
+          ctx.setTimer("rank", 2 * answerTimeoutMs);
+        }
         // It may have missed the announcement.
-        if (state.leader === ctx.self && outranks(ctx.self, node)) return ctx.send(node, { type: "coordinator" });
+        if (state.leader === ctx.self && isAbove(state, ctx.self, node)) return ctx.send(node, { type: "coordinator" });
         // Somebody above the leader is alive after all: a partition has healed, or a bound was missed.
-        const isAbove = state.leader !== null && outranks(node, state.leader);
+        const isWrong = state.leader !== null && isAbove(state, node, state.leader);
         const mayTell = state.leader === null && standsAside(state, ctx.self);
-        if (isAbove || mayTell) startElection(state, ctx);
+        if (isWrong || mayTell) startElection(state, ctx);
       },
       call: (state, _command, ctx) => startElection(state, ctx),
       resign(state, _command, ctx) {
@@ -216,23 +237,31 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
         if (state.leader === ctx.self || isElecting(state)) awaitLeader(state, ctx);
       },
       stand(state, _command, ctx) {
+        if (standsAside(state, ctx.self)) ctx.broadcast({ type: "stand" });
         exclude(state.aside, ctx.self);
         startElection(state, ctx);
       },
+      rank(state, { rank }, ctx) {
+        state.ranks[ctx.self] = rank;
+        ctx.broadcast({ type: "rank", rank });
+        // Whoever does not know it yet may announce itself within T, and the announcement travels.
+        ctx.setTimer("rank", 2 * answerTimeoutMs);
+      },
     },
     shapes: {
-      message: { election: {}, answer: {}, coordinator: {}, resign: {}, inquire: {} },
+      message: { election: {}, answer: {}, coordinator: {}, resign: {}, stand: {}, inquire: {}, rank: { rank: real } },
       command: {
         suspect: { node: natural },
         restore: { node: natural },
         call: {},
         resign: {},
         stand: {},
+        rank: { rank: real },
       },
     },
     source: "García-Molina, IEEE ToC 1982; Coulouris et al. §15.3",
     assumes: ["crash-recovery nodes", "reliable links", "bounded delay: T = 2·T_max + T_process exceeds a round trip"],
-    properties: properties(outranks),
+    properties: properties(ranked),
     costs: [
       { when: "the second-highest notices the crash of the highest", messages: (nodes) => nodes - 2 },
       { when: "the lowest calls, the highest has crashed", messages: (nodes) => nodes * nodes - nodes - 1 },
@@ -241,28 +270,29 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
   };
 }
 
-type Outranks = (a: NodeId, b: NodeId) => boolean;
+/** With the rank that a node gives itself. */
+type OwnRank = (state: State, node: NodeId) => Ranked;
 
-function properties(outranks: Outranks): Property<Bully>[] {
+function properties(ownRank: OwnRank): Property<Bully>[] {
   return [
     {
       name: "E1 safety",
       claim: "at rest, nobody follows an alive node other than the highest one that stands",
       when: "atRest",
-      restless: ["answer", "coordinator"],
+      restless: ["answer", "coordinator", "rank"],
       holds: (world) =>
         world.alive.every((node) => {
           const { leader } = world.state(node);
-          return leader === null || !world.alive.includes(leader) || leader === highestStanding(world, outranks);
+          return leader === null || !world.alive.includes(leader) || leader === highestStanding(world, ownRank);
         }),
     },
     {
       name: "E2 liveness",
       claim: "at rest, every alive node that took part in an election knows a leader, unless everybody has resigned",
       when: "atRest",
-      restless: ["answer", "coordinator"],
+      restless: ["answer", "coordinator", "rank"],
       holds: (world) =>
-        highestStanding(world, outranks) === null ||
+        highestStanding(world, ownRank) === null ||
         world.alive.every((node) => world.state(node).phase === "new" || world.state(node).leader !== null),
     },
     {
@@ -284,7 +314,7 @@ function roleOf({ phase, leader, aside }: State, self: NodeId): string {
   return leader === null ? "idle" : "follower";
 }
 
-function highestStanding(world: World<State>, outranks: Outranks): NodeId | null {
-  const standing = world.alive.filter((node) => !world.state(node).aside.includes(node));
-  return standing.reduce<NodeId | null>((top, node) => (top === null || outranks(node, top) ? node : top), null);
+function highestStanding({ alive, state }: World<State>, ownRank: OwnRank): NodeId | null {
+  const standing = alive.filter((node) => !state(node).aside.includes(node));
+  return highestOf(standing.map((node) => ownRank(state(node), node)))?.node ?? null;
 }

@@ -3,59 +3,96 @@
  * Chang & Roberts, "An Improved Algorithm for Decentralized Extrema-Finding in Circular Configurations of Processes",
  * CACM 1979; words of Coulouris et al. §15.3.
  *
- * Assumes   no crashes during an election; reliable FIFO links; everybody has the same ring.
+ * Assumes   no crashes during an election; reliable links; everybody has the same ring.
  * Safety    E1: whoever has elected somebody has elected the highest.
  * Liveness  E2: every election ends, and then every node has elected somebody and nobody is a participant.
  * Cost      one caller: 2N (the highest itself) … 3N − 1 (the node after the highest).
  *           All at once: N(N + 1)/2 + N where ids descend in the direction of the ring; N·H(N) + N in the mean over all orders.
+ *
+ * Beyond the textbook, and without a message more: elections are numbered in rounds, so that what is left of an earlier
+ * one is known by its number, links need not be FIFO, and copies are harmless; each message carries the rank that is compared. A node that is told of crashes
+ * (`suspect`) skips whom it holds for crashed and calls the next round where the ring is mended, since the crash may have
+ * taken a message of this one with it.
  */
-import { UsageError, unexpected } from "../../core/errors.ts";
-import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
-import { list, natural, struct } from "../../core/shape.ts";
+import type { Context, NodeId, Property, Protocol, World } from "../../core/protocol.ts";
+import { natural, real, struct } from "../../core/shape.ts";
+import { exclude, include } from "../node-set.ts";
 import { settle } from "../options.ts";
+import { outranks, type Ranked, ranksShape, settledRank } from "./parts/ranks.ts";
+import { ringOrder, ringShape } from "./parts/ring-order.ts";
 
 export type ChangRoberts = {
   state: {
     part: "participant" | "non-participant";
     /** ⊥ is null. */
     elected: NodeId | null;
-    /** The clockwise neighbour. */
+    /** The next one clockwise that is not held for crashed. */
     next: NodeId;
+    /** The latest election that it knows of; 0 before the first. */
+    round: number;
+    /** Its rank in elections to come, and the one with which it takes part in this round. */
+    rank: number;
+    stoodWith: number;
+    /** Held for crashed. Ascending. */
+    suspected: NodeId[];
   };
-  message: { type: "election"; id: NodeId } | { type: "elected"; id: NodeId };
-  /** Calls an election. */
-  command: { type: "call" };
+  message:
+    | { type: "election"; id: NodeId; rank: number; round: number }
+    | { type: "elected"; id: NodeId; round: number };
+  command: /** Calls an election. */
+    | { type: "call" }
+    | { type: "suspect"; node: NodeId }
+    | { type: "restore"; node: NodeId }
+    /** Its rank in the elections to come. */
+    | { type: "rank"; rank: number };
   event: { type: "elected"; leader: NodeId };
 };
 
 export interface ChangRobertsOptions {
   /** Every node once, clockwise. Empty: ascending by id. */
   ring: readonly NodeId[];
+  /** The rank of each node that has another than its id. Ties are broken by id. */
+  ranks: readonly Ranked[];
 }
 
-const defaults: ChangRobertsOptions = { ring: [] };
+const defaults: ChangRobertsOptions = { ring: [], ranks: [] };
 
-const optionShape = struct<ChangRobertsOptions>({ ring: list(natural, 1_000_000) });
+const optionShape = struct<ChangRobertsOptions>({ ring: ringShape, ranks: ranksShape });
 
 type State = ChangRoberts["state"];
 type Ctx = Context<ChangRoberts>;
 
 export function changRoberts(given?: Partial<ChangRobertsOptions>): Protocol<ChangRoberts> {
-  const { ring } = settle(defaults, optionShape, given, "chang-roberts");
-  const places = new Map(ring.map((node, place) => [node, place]));
+  const options = settle(defaults, optionShape, given, "chang-roberts");
+  const neighbour = ringOrder("chang-roberts.ring", options.ring);
+  const rankAtFirst = settledRank(options.ranks);
 
-  function neighbour(self: NodeId, peers: readonly NodeId[]): NodeId {
-    if (ring.length === 0) return peers.find((peer) => peer > self) ?? peers[0] ?? self;
-    const place = places.get(self);
-    if (place === undefined || places.size !== peers.length + 1 || places.size !== ring.length)
-      throw new UsageError("bad-option", unexpected("chang-roberts.ring", "every node once", ring));
-    return ring[(place + 1) % ring.length] as NodeId;
+  /** The node itself, if it holds all others for crashed. */
+  function nextAlive(state: State, ctx: Ctx): NodeId {
+    for (let steps = 1; steps <= ctx.peers.length; steps++) {
+      const node = neighbour(ctx.self, ctx.peers, steps);
+      if (!state.suspected.includes(node)) return node;
+    }
+    return ctx.self;
   }
 
-  function forward(state: State, id: NodeId, ctx: Ctx): void {
-    state.part = "participant";
+  function call(state: State, ctx: Ctx): void {
+    join(state, state.round + 1);
+    if (state.next === ctx.self)
+      settleOn(state, ctx.self, ctx); // Alone on the ring.
+    else forward(state, { node: ctx.self, rank: state.stoodWith }, ctx);
+  }
+
+  function join(state: State, round: number): void {
+    state.round = round;
+    state.part = "non-participant";
     state.elected = null;
-    ctx.send(state.next, { type: "election", id });
+    state.stoodWith = state.rank;
+  }
+
+  function forward(state: State, { node: id, rank }: Ranked, ctx: Ctx): void {
+    state.part = "participant";
+    ctx.send(state.next, { type: "election", id, rank, round: state.round });
   }
 
   function settleOn(state: State, leader: NodeId, ctx: Ctx): void {
@@ -66,65 +103,67 @@ export function changRoberts(given?: Partial<ChangRobertsOptions>): Protocol<Cha
 
   return {
     name: "chang-roberts",
-    init: (self, peers) => ({ part: "non-participant", elected: null, next: neighbour(self, peers) }),
+    init(self, peers) {
+      const rank = rankAtFirst(self);
+      const next = neighbour(self, peers, 1);
+      return { part: "non-participant", elected: null, next, round: 0, rank, stoodWith: rank, suspected: [] };
+    },
     receive: {
-      election(state, _from, { id }, ctx) {
-        if (id > ctx.self) return forward(state, id, ctx);
-        if (id < ctx.self) {
-          if (state.part === "non-participant") forward(state, ctx.self, ctx);
+      election(state, _from, { id, rank, round }, ctx) {
+        if (round < state.round) return; // Left over from an earlier election.
+        if (state.suspected.includes(id)) return call(state, ctx); // It would never come back to its node.
+        if (round > state.round) join(state, round);
+        else if (state.elected !== null) return; // This one is over: a copy.
+        const candidate = { node: id, rank };
+        const own = { node: ctx.self, rank: state.stoodWith };
+        if (outranks(candidate, own)) return forward(state, candidate, ctx);
+        if (id !== ctx.self) {
+          if (state.part === "non-participant") forward(state, own, ctx);
           return; // A participant swallows it: its own id, or a greater one, is on its way.
         }
         settleOn(state, ctx.self, ctx); // Nobody is greater: this node is the coordinator.
-        ctx.send(state.next, { type: "elected", id });
+        ctx.send(state.next, { type: "elected", id, round });
       },
-      elected(state, _from, { id }, ctx) {
-        if (id === ctx.self) return; // It has gone round.
+      elected(state, _from, { id, round }, ctx) {
+        if (round < state.round || (round === state.round && state.elected !== null)) return; // It has gone round.
+        if (state.suspected.includes(id)) return call(state, ctx); // Its coordinator is gone.
+        if (round > state.round) join(state, round);
         settleOn(state, id, ctx);
-        ctx.send(state.next, { type: "elected", id });
+        ctx.send(state.next, { type: "elected", id, round });
       },
     },
     command: {
       call(state, _command, ctx) {
-        if (state.part === "participant") return; // An election goes on.
-        if (state.next === ctx.self) return settleOn(state, ctx.self, ctx); // Alone on the ring.
-        forward(state, ctx.self, ctx);
+        if (state.part === "non-participant") call(state, ctx); // Otherwise an election goes on.
+      },
+      suspect(state, { node }, ctx) {
+        if (!ctx.peers.includes(node) || state.suspected.includes(node)) return;
+        include(state.suspected, node);
+        const wasNext = state.next === node;
+        state.next = nextAlive(state, ctx);
+        if (state.round === 0) return; // Nobody has called yet.
+        if (wasNext || state.elected === node) call(state, ctx); // With its neighbour a message may be gone.
+      },
+      restore(state, { node }, ctx) {
+        if (!state.suspected.includes(node)) return;
+        exclude(state.suspected, node);
+        state.next = nextAlive(state, ctx);
+        if (state.next === node && state.round > 0) call(state, ctx); // It knows neither the round nor who was elected.
+      },
+      rank(state, { rank }) {
+        state.rank = rank;
       },
     },
     shapes: {
-      message: { election: { id: natural }, elected: { id: natural } },
-      command: { call: {} },
+      message: {
+        election: { id: natural, rank: real, round: natural },
+        elected: { id: natural, round: natural },
+      },
+      command: { call: {}, suspect: { node: natural }, restore: { node: natural }, rank: { rank: real } },
     },
     source: "Chang & Roberts, CACM 1979; Coulouris et al. §15.3",
-    assumes: ["no crashes during an election", "reliable FIFO links", "everybody has the same ring"],
-    properties: [
-      {
-        name: "E1 safety",
-        claim: "whoever has elected an alive node has elected the highest one",
-        when: "always",
-        holds: ({ alive, state }) =>
-          alive.every((node) => {
-            const { elected } = state(node);
-            return elected === null || elected === alive.at(-1) || !alive.includes(elected);
-          }),
-      },
-      {
-        name: "E2 liveness",
-        claim: "at rest nobody is a participant, and everybody has elected somebody unless nobody has",
-        when: "atRest",
-        holds({ alive, state }) {
-          const knowing = alive.filter((node) => state(node).elected !== null).length;
-          const hasEnded = alive.every((node) => state(node).part === "non-participant");
-          return hasEnded && (knowing === alive.length || knowing === 0);
-        },
-      },
-      {
-        name: "E2 termination",
-        claim: "every participant has elected somebody in the end",
-        when: "leadsTo",
-        given: ({ state }, node) => state(node).part === "participant",
-        holds: ({ state }, node) => state(node).part === "non-participant",
-      },
-    ],
+    assumes: ["no crashes during an election", "reliable links", "everybody has the same ring"],
+    properties,
     costs: [
       { when: "the highest calls", messages: (nodes) => 2 * nodes },
       { when: "the node after the highest calls", messages: (nodes) => 3 * nodes - 1 },
@@ -133,6 +172,51 @@ export function changRoberts(given?: Partial<ChangRobertsOptions>): Protocol<Cha
     ],
     view: (state, self) => ({ role: roleOf(state, self), leader: state.elected }),
   };
+}
+
+const properties: Property<ChangRoberts>[] = [
+  {
+    name: "E1 safety",
+    claim: "whoever has elected an alive node has elected the one that ranked highest of those alive",
+    when: "always",
+    holds(world) {
+      let known: State | null = null; // Most say the same.
+      for (const node of world.alive) {
+        const says = world.state(node);
+        if (says.elected === null || (says.elected === known?.elected && says.round === known.round)) continue;
+        if (!rankedHighest(world, says.elected, says.round)) return false;
+        known = says;
+      }
+      return true;
+    },
+  },
+  {
+    name: "E2 liveness",
+    claim: "at rest nobody is a participant, and everybody has elected somebody unless nobody has",
+    when: "atRest",
+    holds({ alive, state }) {
+      const knowing = alive.filter((node) => state(node).elected !== null).length;
+      const hasEnded = alive.every((node) => state(node).part === "non-participant");
+      return hasEnded && (knowing === alive.length || knowing === 0);
+    },
+  },
+  {
+    name: "E2 termination",
+    claim: "every participant has elected somebody in the end",
+    when: "leadsTo",
+    given: ({ state }, node) => state(node).part === "participant",
+    holds: ({ state }, node) => state(node).part === "non-participant",
+  },
+];
+
+/** Or is not alive, or has gone on to the next election, where it may stand with another rank. */
+function rankedHighest({ alive, state }: World<State>, leader: NodeId, round: number): boolean {
+  if (!alive.includes(leader) || state(leader).round !== round) return true;
+  const top = { node: leader, rank: state(leader).stoodWith };
+  return alive.every((node) => {
+    const other = state(node);
+    return other.round !== round || !outranks({ node, rank: other.stoodWith }, top);
+  });
 }
 
 function roleOf({ part, elected }: State, self: NodeId): string {

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { NodeId } from "../../core/protocol.ts";
+import type { NodeId, Protocol, Vocabulary } from "../../core/protocol.ts";
 import { step } from "../../core/step.ts";
 import { type Simulation, simulation } from "../../sim/simulation.ts";
-import { type MonitoredBully, monitoredBully } from "./monitored.ts";
+import { type MonitoredBully, monitoredBully, monitoredChangRoberts, monitoredRing } from "./monitored.ts";
 
 const NODES = 5;
 /** Longer than detection, election and the correction of a missed bound take together. */
@@ -130,5 +130,66 @@ describe("bully with a failure detector", () => {
     for (let beat = 0; beat < 5; beat++)
       state = step(protocol, node, state, { kind: "timeout", timer: "detector.beat" }).state;
     expect(state.election.leader).not.toBe(4);
+  });
+});
+
+describe("the ring elections with a failure detector", () => {
+  const nodes = Array.from({ length: NODES }, (_, i) => i);
+  const elections = [
+    ["ring", monitoredRing],
+    ["chang-roberts", monitoredChangRoberts],
+  ] as const;
+
+  /** Any of the two: they are told and looked at alike. */
+  function staged(protocol: unknown, seed: number) {
+    const sim = simulation<Vocabulary>({ protocol: protocol as Protocol<Vocabulary>, nodes, seed, delayMs: [1, 50] });
+    for (const node of nodes) sim.start(node);
+    const views = () =>
+      new Set(
+        sim.world.alive.map((node) => (protocol as Protocol<Vocabulary>).view(sim.world.state(node), node).leader),
+      );
+    return { sim, views };
+  }
+
+  // Chang–Roberts has no timer of its own: what a cut link or a crash that nobody noticed took, nobody sends again.
+  it.each<["ring" | "chang-roberts", number, string, Kind[]]>([
+    ["ring", 0, "crashed, recovered or was cut off", ["crash", "start", "cut", "mend", "call"]],
+    ["chang-roberts", 1_000, "crashed and recovered, once that was noticed", ["crash", "start", "call"]],
+  ])("%s, with %i ms before a restart, comes to the highest alive, whatever %s", (name, noticedMs, _what, kinds) => {
+    fc.assert(
+      fc.property(fc.nat(), deeds(...kinds), (seed, script) => {
+        const { sim, views } = staged(Object.fromEntries(elections)[name]?.(), seed);
+        for (const deed of script) {
+          if (deed.kind === "start") sim.run(sim.now + noticedMs);
+          apply(sim, { ...deed, at: Math.max(deed.at, sim.now) });
+        }
+        mendAll(sim);
+        sim.run(sim.now + SETTLE_MS);
+        const [caller] = sim.world.alive; // Chang–Roberts does nothing before somebody calls.
+        if (caller === undefined) return;
+        sim.command(caller, { type: "election", body: { type: "call" } } as never);
+        sim.run(sim.now + SETTLE_MS);
+        expect(views()).toEqual(new Set([Math.max(...sim.world.alive)]));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it.each(elections)("%s replaces a leader that crashes, and a neighbour that does", (_, made) => {
+    fc.assert(
+      fc.property(fc.nat(), (seed) => {
+        const { sim, views } = staged(made(), seed);
+        sim.command(0, { type: "election", body: { type: "call" } } as never);
+        sim.run(3_000);
+        expect(views()).toEqual(new Set([4]));
+        sim.crash(4);
+        sim.run(6_000);
+        expect(views()).toEqual(new Set([3]));
+        sim.crash(1);
+        sim.run(9_000);
+        expect(views()).toEqual(new Set([3]));
+      }),
+      { numRuns: 30 },
+    );
   });
 });

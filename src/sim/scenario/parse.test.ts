@@ -127,7 +127,7 @@ const refused: readonly [string, string][] = [
   ],
   [
     `${head}steps:\n  - when: { node: 5, sends: answr }\n    crash: 6`,
-    'x.yaml:5:22: expected steps[0].when.sends to be one of election, answer, coordinator, resign, inquire, got "answr" (did you mean answer?)',
+    'x.yaml:5:22: expected steps[0].when.sends to be one of election, answer, coordinator, resign, stand, inquire, rank, got "answr" (did you mean answer?)',
   ],
   [
     `${head}steps:\n  - when: { node: 5 }\n    crash: 6`,
@@ -139,11 +139,11 @@ const refused: readonly [string, string][] = [
   ],
   [
     `${head}steps:\n  - when: { timesOut: reply }\n    crash: 6`,
-    'x.yaml:5:13: expected steps[0].when.timesOut to be one of answer, coordinator, got "reply"',
+    'x.yaml:5:13: expected steps[0].when.timesOut to be one of answer, coordinator, rank, got "reply"',
   ],
   [
     `${head}steps:\n  - tell: { node: 6, command: { type: suspekt, node: 7 } }`,
-    'x.yaml:5:33: expected steps[0].tell.command.type to be one of suspect, restore, call, resign, stand, got "suspekt" (did you mean suspect?)',
+    'x.yaml:5:33: expected steps[0].tell.command.type to be one of suspect, restore, call, resign, stand, rank, got "suspekt" (did you mean suspect?)',
   ],
   [
     `${head}steps:\n  - tell: { node: 6, command: { type: suspect } }`,
@@ -168,7 +168,7 @@ const refused: readonly [string, string][] = [
   ],
   [
     `${head}expect: { messages: { byType: { answers: 3 } } }`,
-    'x.yaml:4:33: expected expect.messages.byType.answers to be one of election, answer, coordinator, resign, inquire, got "answers" (did you mean answer?)',
+    'x.yaml:4:33: expected expect.messages.byType.answers to be one of election, answer, coordinator, resign, stand, inquire, rank, got "answers" (did you mean answer?)',
   ],
   [
     `${head}until: 100\nexpect: { restsByMs: 50 }`,

@@ -1,0 +1,292 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type ExploreOptions, explore } from "../../check/explore.ts";
+import type { NodeId } from "../../core/protocol.ts";
+import { type Simulation, simulation } from "../../sim/simulation.ts";
+import { storyLine } from "../../trace/story.ts";
+import { type Ring, type RingOptions, ring } from "./ring.ts";
+
+/** T = 2·10 + 5 = 25 ms, and messages that travel 10 ms. */
+const bounds = { maxDelayMs: 10, processMs: 5 };
+
+interface Setting {
+  nodes: number;
+  crashed?: readonly NodeId[];
+  delayMs?: number | readonly [number, number];
+  seed?: number;
+  options?: Partial<RingOptions>;
+}
+
+/** Nodes that have been running idly; some of them have crashed. */
+function stage({ nodes, crashed = [], delayMs = 10, seed = 1, options = {} }: Setting) {
+  const story: string[] = [];
+  const sim = simulation<Ring>({
+    protocol: ring({ ...bounds, ...options }),
+    nodes: range(0, nodes - 1),
+    seed,
+    delayMs,
+    trace: (entry) => story.push(storyLine(entry)),
+  });
+  for (let node = 0; node < nodes; node++) if (!crashed.includes(node)) sim.wake(node);
+  story.length = 0;
+  return { sim, told: () => `${story.join("\n")}\n` };
+}
+
+const call = { type: "call" } as const;
+const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
+const leaders = ({ world }: Simulation<Ring>) => world.alive.map((node) => world.state(node).leader);
+const allFollow = (sim: Simulation<Ring>, leader: NodeId | null) =>
+  expect(leaders(sim)).toEqual(sim.world.alive.map(() => leader));
+const announcements = (told: string): Set<string> =>
+  new Set([...told.matchAll(/says: elected leader (\d+)/g)].map(([, leader]) => leader as string));
+
+/** The convention of the books: receipts are not counted. */
+function withLists({ messages: { total, byType } }: Simulation<Ring>): number {
+  return total - (byType.received ?? 0);
+}
+
+describe("ring: the worked examples", () => {
+  it("of 8 nodes 7 has crashed and 4 calls: 6 finds 7 out, skips it, and 6 leads", async () => {
+    const { sim, told } = stage({ nodes: 8, crashed: [7] });
+    sim.command(4, call);
+    sim.run();
+    allFollow(sim, 6);
+    expect(sim.messages.byType).toEqual({ election: 8, coordinator: 7, received: 14 });
+    expect(sim.world.state(2).members).toEqual([4, 5, 6, 0, 1, 2, 3]);
+    expect(sim.violations).toEqual([]);
+    await expect(told()).toMatchFileSnapshot("stories/ring-dead-successor.txt");
+  });
+
+  it("two call at once: both laps go round and announce the same coordinator", async () => {
+    const { sim, told } = stage({ nodes: 4 });
+    for (const caller of [0, 2]) sim.command(caller, call);
+    sim.run();
+    allFollow(sim, 3);
+    expect(announcements(told())).toEqual(new Set(["3"]));
+    expect(sim.messages.byType).toMatchObject({ election: 8, coordinator: 8 });
+    await expect(told()).toMatchFileSnapshot("stories/ring-two-callers.txt");
+  });
+
+  it("a crash between two laps: the lists differ, and everybody follows the later announcement", () => {
+    const { sim } = stage({ nodes: 5 });
+    sim.command(1, call);
+    sim.run(35); // The first lap has passed 4.
+    sim.crash(4);
+    sim.command(3, call);
+    sim.run();
+    const { alive, state } = sim.world;
+    expect(new Set(alive.map((node) => JSON.stringify(state(node).followed))).size).toBe(1);
+    for (const node of alive) sim.command(node, { type: "suspect", node: 4 });
+    sim.run();
+    allFollow(sim, 3);
+    expect(sim.violations).toEqual([]);
+  });
+});
+
+describe("ring: what it costs", () => {
+  it.each(range(3, 64))("N = %i: 2N for one caller, 4N for two, one more for each crashed node", (nodes) => {
+    const cost = (crashed: readonly NodeId[], callers: readonly NodeId[]): number => {
+      const { sim } = stage({ nodes: nodes + crashed.length, crashed });
+      for (const caller of callers) sim.command(caller, call);
+      sim.run();
+      allFollow(sim, nodes - 1);
+      expect(sim.violations).toEqual([]);
+      return withLists(sim);
+    };
+    expect([cost([], [0]), cost([], [0, nodes - 1])]).toEqual(ring().costs.map(({ messages }) => messages(nodes)));
+    expect([cost([], [1]), cost([], [1, 2])]).toEqual([2 * nodes, 4 * nodes]);
+    expect(cost([nodes], [0])).toBe(2 * nodes + 1);
+    expect(cost(range(nodes, nodes + 4), [0])).toBe(2 * nodes + 5);
+  });
+
+  it("k callers cost 2kN, and each message with a list that arrives has one receipt", () => {
+    for (const callers of range(1, 9)) {
+      const { sim } = stage({ nodes: 9 });
+      for (const caller of range(0, callers - 1)) sim.command(caller, call);
+      sim.run();
+      expect([withLists(sim), sim.messages.byType.received]).toEqual([18 * callers, 18 * callers]);
+    }
+  });
+});
+
+describe("ring: what it promises", () => {
+  const deeds = fc.array(
+    fc.record({
+      node: fc.nat(4),
+      kind: fc.constantFrom("call" as const, "crash" as const, "start" as const, "rank" as const),
+      afterMs: fc.nat(150),
+      rank: fc.integer({ min: -3, max: 9 }),
+    }),
+    { maxLength: 12 },
+  );
+
+  it("E1, E2 hold through any calls, crashes, restarts and changes of rank", () => {
+    fc.assert(
+      fc.property(fc.nat(), deeds, (seed, script) => {
+        const { sim } = stage({ nodes: 5, seed, delayMs: [1, 10] });
+        for (const { node, kind, afterMs, rank } of script) {
+          sim.run(sim.now + afterMs);
+          const isAlive = sim.world.alive.includes(node);
+          if (kind === "start") {
+            sim.run(); // Coming back before its crash is found out has a test of its own.
+            if (!isAlive) sim.start(node);
+            for (const other of sim.world.alive) sim.command(other, { type: "restore", node });
+          } else if (!isAlive) continue;
+          else if (kind === "rank") sim.command(node, { type: "rank", rank });
+          else if (kind === "call") sim.command(node, call);
+          else {
+            sim.crash(node);
+            sim.run(sim.now + bounds.maxDelayMs);
+            for (const other of sim.world.alive) sim.command(other, { type: "suspect", node });
+          }
+        }
+        sim.run(sim.now + 20_000);
+        for (const property of ring().properties)
+          if (property.when === "atRest")
+            expect([property.name, property.holds(sim.world)]).toEqual([property.name, true]);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("E1 is violated when the bound on delay is: a slow node is skipped, and follows another leader", () => {
+    const broken = range(1, 50).filter((seed) => {
+      const { sim } = stage({ nodes: 3, seed, delayMs: [1, 100] });
+      sim.command(0, call);
+      sim.run(10_000);
+      return sim.violations.some(({ property }) => property === "E1 safety");
+    });
+    expect(broken.length).toBeGreaterThan(0);
+  });
+
+  it("a lap whose holder crashes is lost, and its caller calls again", () => {
+    const { sim } = stage({ nodes: 4 });
+    sim.command(0, call);
+    sim.run(25); // 2 has it, and has said so.
+    sim.crash(2);
+    sim.run();
+    allFollow(sim, 3);
+    expect(sim.violations).toEqual([]);
+  });
+
+  it("if its caller crashes too, whoever took part calls", () => {
+    const { sim } = stage({ nodes: 4 });
+    sim.command(0, call);
+    sim.run(15);
+    sim.crash(0);
+    sim.run();
+    allFollow(sim, 3);
+    expect(sim.violations).toEqual([]);
+  });
+
+  it("a message whose caller is gone ends at its place", () => {
+    const { sim } = stage({ nodes: 4 });
+    sim.command(0, call);
+    sim.run(5);
+    sim.crash(0);
+    sim.run(90); // T after the lap came to 0's place.
+    expect(range(1, 3).map((node) => sim.world.state(node).handed)).toEqual([[], [], []]);
+    expect(sim.messages.byType.election).toBe(4);
+  });
+
+  it("a leader that is suspected is succeeded, one that comes back leads again", () => {
+    const { sim } = stage({ nodes: 4 });
+    sim.command(1, call);
+    sim.run();
+    sim.crash(3);
+    sim.command(0, { type: "suspect", node: 3 });
+    sim.run();
+    allFollow(sim, 2);
+    sim.start(3);
+    sim.run();
+    allFollow(sim, 3);
+    expect(sim.violations).toEqual([]);
+  });
+
+  it("receipts that come late, announcements that have gone round and lower ones change nothing", () => {
+    const { sim } = stage({ nodes: 3 });
+    sim.command(0, call);
+    sim.run();
+    const before = JSON.stringify(sim.world.state(1));
+    const { receive } = ring();
+    const ctx = { self: 1, peers: [0, 2], send: () => undefined, setTimer: () => undefined, emit: () => undefined };
+    const lap = { caller: 1, number: 1, list: [{ node: 1, rank: 1 }] };
+    const given = structuredClone(sim.world.state(1));
+    receive.received(given, 2, { type: "received", of: "election", caller: 0, number: 1 }, ctx as never);
+    receive.coordinator(given, 0, { type: "coordinator", ...lap }, ctx as never);
+    expect(JSON.stringify(given)).toBe(before);
+    receive.coordinator(given, 0, { type: "coordinator", ...lap, caller: 0, number: 0 }, ctx as never);
+    expect({ ...given, handed: [] }).toEqual(JSON.parse(before));
+  });
+
+  it("alone a node elects itself, without a message", () => {
+    const { sim } = stage({ nodes: 1 });
+    sim.command(0, call);
+    expect([leaders(sim), sim.messages.total]).toEqual([[0], 0]);
+  });
+
+  it("the highest rank leads, ids break ties, and a rank set later counts in the next election", () => {
+    const ranks = [1 / 8, 1 / 2, 1 / 2, 1 / 4].map((rank, node) => ({ node, rank }));
+    const { sim } = stage({ nodes: 4, options: { ranks } });
+    sim.command(0, call);
+    sim.run();
+    allFollow(sim, 2);
+    sim.command(3, { type: "rank", rank: 1 });
+    sim.run();
+    allFollow(sim, 2);
+    sim.command(1, call);
+    sim.run();
+    allFollow(sim, 3);
+    expect(sim.violations).toEqual([]);
+  });
+
+  it.each<[Partial<RingOptions>, string]>([
+    [{ maxDelayMs: 0 }, "expected ring.maxDelayMs to be a finite number > 0, got 0"],
+    [{ processMs: -1 }, "expected ring.processMs to be a finite number > 0, got -1"],
+    [{ patience: 3 } as never, "expected ring.patience to be absent, got 3"],
+  ])("refuses the options %j", (options, sentence) => {
+    expect(() => ring(options)).toThrow(sentence);
+  });
+
+  it("refuses a ring that does not have every node once", () => {
+    expect(() => ring({ ring: [0, 1, 2, 1] }).init(2, [0, 1])).toThrow("expected ring.ring to be every node once");
+  });
+});
+
+/** Every run in which these nodes call, each once, within bounds on time. */
+const exploring = (nodes: number, callers: readonly NodeId[], more: Partial<ExploreOptions<Ring>> = {}) =>
+  explore<Ring>({
+    protocol: ring(),
+    nodes: range(0, nodes - 1),
+    network: "fifo",
+    timers: "synchronous",
+    begin: "idle",
+    asks: (node) => (callers.includes(node) ? [call] : []),
+    ...more,
+  });
+
+describe("ring: every run", () => {
+  it.each<[number, number[], Partial<ExploreOptions<Ring>>, number]>([
+    [3, [0], {}, 73],
+    [3, [0, 1], {}, 2_936],
+    [3, [0], { crashes: 1 }, 404],
+    [3, [0], { crashes: 2 }, 799],
+    [3, [0, 1], { crashes: 1 }, 7_753],
+    [4, [0, 2], {}, 16_092],
+    [4, [0], { crashes: 1 }, 28_837],
+  ])("of %i nodes, where %j call, keeps E1, E2 and ends within bounds on time: %j", (nodes, callers, more, states) => {
+    expect(exploring(nodes, callers, more)).toMatchObject({ verdict: "holds", states });
+  });
+
+  it("is violated without bounds on time: whoever is slow is skipped", () => {
+    const { verdict, property } = exploring(2, [0], { timers: "free" });
+    expect([verdict, property?.name]).toEqual(["violated", "E1 safety"]);
+  });
+
+  it("is violated when a node is back before its crash is found out, and by nothing less", () => {
+    const { property, path } = exploring(3, [0], { crashes: 1, recoveries: 1 });
+    expect(property?.name).toBe("E1 safety");
+    const faults = path.map(({ move }) => move.kind).filter((kind) => kind === "crash" || kind === "start");
+    expect(faults).toEqual(["crash", "start"]);
+  });
+});

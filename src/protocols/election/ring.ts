@@ -1,0 +1,330 @@
+/**
+ * Ring election with a list: the election message collects who is alive, the coordinator message tells who leads.
+ * Tanenbaum & van Steen, *Distributed Systems*, §6.5.1: the ring algorithm.
+ *
+ * Assumes   crash-recovery nodes; reliable links; bounded delay: T = 2·T_max + T_process exceeds a round trip;
+ *           everybody has the same ring.
+ * Safety    E1: at rest, whoever follows an alive node follows the one that ranked highest of those alive.
+ * Liveness  E2: every election ends, and then everybody that took part knows a leader.
+ * Cost      2N messages with a list, over N alive nodes and one caller; 2N more for each that calls at the same time;
+ *           one more for each crashed node that is found out. Each message with a list that arrives has a receipt, of a
+ *           type of its own, which the books leave out and these figures too.
+ *
+ * A successor whose receipt does not come within T is skipped, and a failure detector may say so before (`suspect`). A
+ * lap always ends at the place of its caller, be it that the caller is skipped there. A lap whose holder crashes is
+ * lost: its caller calls again, and if that has crashed, whoever took part does.
+ *
+ * Two laps see different lists where somebody crashed or came back between them. So announcements are ordered, by number
+ * and then by caller; a lap's number is above that of every announcement followed by those it passed. The lower of two
+ * goes its round, but nobody follows it who has met the higher.
+ */
+import type { Context, Cost, NodeId, Property, Protocol } from "../../core/protocol.ts";
+import { list, natural, oneOf, real, struct } from "../../core/shape.ts";
+import { exclude, include } from "../node-set.ts";
+import { requirePositive, settle } from "../options.ts";
+import { highestOf, outranks, type Ranked, rankedShape, ranksShape, settledRank } from "./parts/ranks.ts";
+import { ringOrder, ringShape } from "./parts/ring-order.ts";
+
+/** Goes round, and is removed where it began. */
+type Lap = { caller: NodeId; number: number; list: Ranked[] };
+type Election = { type: "election" } & Lap;
+type Coordinator = { type: "coordinator" } & Lap;
+
+export type Ring = {
+  state: {
+    /** `new`: has not taken part in an election yet. */
+    phase: "new" | "idle" | "calling" | "taking part";
+    leader: NodeId | null;
+    /** Who was in the list of the announcement that it follows; empty before the first. */
+    members: NodeId[];
+    /** That announcement. */
+    followed: { number: number; caller: NodeId };
+    /** Its rank in elections to come, and the one with which it took part in the last. */
+    rank: number;
+    stoodWith: number;
+    /** Held for crashed. Ascending. */
+    suspected: NodeId[];
+    /** Handed on, and no receipt yet. */
+    handed: { to: NodeId; lap: Election | Coordinator }[];
+  };
+  message:
+    | Election
+    | Coordinator
+    /** The receiver has this message and will hand it on. */
+    | { type: "received"; of: "election" | "coordinator"; caller: NodeId; number: number };
+  timer: "receipt" | "lap";
+  command:
+    | { type: "call" }
+    | { type: "suspect"; node: NodeId }
+    | { type: "restore"; node: NodeId }
+    /** Its rank in the elections to come. */
+    | { type: "rank"; rank: number };
+  event:
+    | { type: "elected"; leader: NodeId }
+    /** Held for crashed: no receipt has come. */
+    | { type: "presumed"; node: NodeId }
+    /** Held for crashed before, and it has just sent a message. */
+    | { type: "heard"; node: NodeId };
+};
+
+export interface RingOptions {
+  /** Every node once, clockwise. Empty: ascending by id. */
+  ring: readonly NodeId[];
+  /** T_max: the longest that a message travels. */
+  maxDelayMs: number;
+  /** T_process: the longest that a node takes to handle a message. */
+  processMs: number;
+  /** The rank of each node that has another than its id. Ties are broken by id. */
+  ranks: readonly Ranked[];
+}
+
+const defaults: RingOptions = { ring: [], maxDelayMs: 60, processMs: 60, ranks: [] };
+
+const optionShape = struct<RingOptions>({ ring: ringShape, maxDelayMs: real, processMs: real, ranks: ranksShape });
+
+type State = Ring["state"];
+type Ctx = Context<Ring>;
+
+export function ring(given?: Partial<RingOptions>): Protocol<Ring> {
+  const options = settle(defaults, optionShape, given, "ring");
+  requirePositive("ring.maxDelayMs", options.maxDelayMs);
+  requirePositive("ring.processMs", options.processMs);
+
+  const neighbour = ringOrder("ring.ring", options.ring);
+  const rankAtFirst = settledRank(options.ranks);
+  /** T = 2·T_max + T_process: by then the receipt of an alive node has come. */
+  const receiptMs = 2 * options.maxDelayMs + options.processMs;
+  /** At each place of the ring a message is handed on within T, or the next one is found to have crashed. */
+  const lapMs = (ctx: Ctx): number => (ctx.peers.length + 2) * receiptMs;
+
+  function call(state: State, ctx: Ctx): void {
+    takePart(state, "calling", ctx);
+    const own = { node: ctx.self, rank: state.stoodWith };
+    handOn(state, { type: "election", caller: ctx.self, number: state.followed.number + 1, list: [own] }, ctx);
+  }
+
+  function takePart(state: State, phase: "calling" | "taking part", ctx: Ctx): void {
+    // Laps that overlap are told one and the same rank, so that they do not disagree.
+    if (!isElecting(state)) state.stoodWith = state.rank;
+    if (state.phase !== "calling") state.phase = phase;
+    state.leader = null;
+    // Others give the caller the time to call again before they do.
+    ctx.setTimer("lap", state.phase === "calling" ? lapMs(ctx) : 3 * lapMs(ctx));
+  }
+
+  /** To the next one that is not held for crashed, but not beyond the place of the caller. */
+  function handOn(state: State, lap: Election | Coordinator, ctx: Ctx): void {
+    for (let steps = 1; steps <= ctx.peers.length; steps++) {
+      const to = neighbour(ctx.self, ctx.peers, steps);
+      if (!state.suspected.includes(to)) {
+        if (state.handed.length === 0) ctx.setTimer("receipt", receiptMs);
+        // What its caller sends anew takes the place of what it sent before.
+        state.handed = state.handed.filter((old) => old.lap.type !== lap.type || old.lap.caller !== lap.caller);
+        state.handed.push({ to, lap });
+        return ctx.send(to, lap);
+      }
+      if (to === lap.caller) return; // The lap is over, and nobody is there to take it off the ring.
+    }
+    if (lap.type === "election") announce(state, lap, ctx); // Nobody else is left, so it is its caller.
+  }
+
+  function announce(state: State, { caller, number, list: members }: Election, ctx: Ctx): void {
+    const above = Math.max(number, state.followed.number + 1);
+    const lap: Coordinator = { type: "coordinator", caller, number: above, list: members };
+    follow(state, lap, ctx);
+    handOn(state, lap, ctx);
+  }
+
+  function follow(state: State, { caller, number, list: members }: Coordinator, ctx: Ctx): void {
+    const { node: leader } = highestOf(members) as Ranked;
+    state.phase = "idle";
+    state.leader = leader;
+    state.members = members.map(({ node }) => node);
+    state.followed = { number, caller };
+    ctx.cancelTimer("lap");
+    ctx.emit({ type: "elected", leader });
+  }
+
+  /** Holds `node` for crashed: what it was handed goes to the next one, and a leader needs a successor. */
+  function giveUp(state: State, node: NodeId, ctx: Ctx): void {
+    include(state.suspected, node);
+    const lost = state.handed.filter(({ to }) => to === node);
+    state.handed = state.handed.filter(({ to }) => to !== node);
+    if (state.handed.length === 0) ctx.cancelTimer("receipt");
+    for (const { lap } of lost) handOn(state, lap, ctx);
+    if (state.leader === node) call(state, ctx);
+  }
+
+  function noteAlive(state: State, node: NodeId, ctx: Ctx): void {
+    if (!state.suspected.includes(node)) return;
+    exclude(state.suspected, node);
+    ctx.emit({ type: "heard", node });
+  }
+
+  function accept(state: State, from: NodeId, { type, caller, number }: Election | Coordinator, ctx: Ctx): void {
+    ctx.send(from, { type: "received", of: type, caller, number });
+    noteAlive(state, from, ctx);
+    exclude(state.suspected, caller); // It was alive a lap ago, and may have come back.
+  }
+
+  return {
+    name: "ring",
+    init(self, peers) {
+      neighbour(self, peers, 1); // Refuses a ring that is none.
+      return fresh(rankAtFirst(self));
+    },
+    start: call, // A (re)starting node cannot know the leader.
+    receive: {
+      election(state, from, lap, ctx) {
+        accept(state, from, lap, ctx);
+        if (lap.caller === ctx.self) {
+          if (state.phase === "calling") announce(state, lap, ctx); // Otherwise another copy has been round before.
+          return;
+        }
+        if (lap.list.some(({ node }) => node === ctx.self)) return; // It has gone round without meeting its caller.
+        takePart(state, "taking part", ctx);
+        const number = Math.max(lap.number, state.followed.number + 1);
+        handOn(state, { ...lap, number, list: [...lap.list, { node: ctx.self, rank: state.stoodWith }] }, ctx);
+      },
+      coordinator(state, from, lap, ctx) {
+        accept(state, from, lap, ctx);
+        if (lap.caller === ctx.self || isSame(lap, state.followed)) return; // It has gone round, or is a copy.
+        const isNews = isAbove(lap, state.followed);
+        if (isNews) follow(state, lap, ctx);
+        handOn(state, lap, ctx);
+        if (isNews && isWrong(state, lap, ctx)) call(state, ctx);
+      },
+      received(state, from, { of, caller, number }, ctx) {
+        noteAlive(state, from, ctx);
+        const at = state.handed.findIndex(
+          ({ to, lap }) => to === from && lap.type === of && lap.caller === caller && lap.number === number,
+        );
+        if (at < 0) return; // Too late: it has been handed to another.
+        state.handed.splice(at, 1);
+        if (state.handed.length === 0) ctx.cancelTimer("receipt");
+        else ctx.setTimer("receipt", receiptMs); // For what was handed on after it.
+      },
+    },
+    timeout: {
+      receipt(state, ctx) {
+        const silent = state.handed[0]?.to;
+        if (silent === undefined) return;
+        ctx.emit({ type: "presumed", node: silent });
+        giveUp(state, silent, ctx);
+        if (state.handed.length > 0) ctx.setTimer("receipt", receiptMs);
+      },
+      lap: call, // What it awaited is lost, its own lap or another's.
+    },
+    command: {
+      call(state, _command, ctx) {
+        if (state.phase !== "calling") call(state, ctx); // Otherwise it does already.
+      },
+      suspect(state, { node }, ctx) {
+        if (ctx.peers.includes(node)) giveUp(state, node, ctx);
+      },
+      restore(state, { node }, ctx) {
+        exclude(state.suspected, node);
+        if (state.leader === null || state.members.includes(node)) return;
+        // A part of the ring that was cut off is back. The leader knows, and whoever hands on to it.
+        if (state.leader === ctx.self || nextOf(state, ctx) === node) call(state, ctx);
+      },
+      rank(state, { rank }) {
+        state.rank = rank;
+      },
+    },
+    shapes,
+    source: "Tanenbaum & van Steen, Distributed Systems, §6.5.1",
+    assumes,
+    properties,
+    costs,
+    view: (state, self) => ({ role: roleOf(state, self), leader: state.leader }),
+  };
+
+  function nextOf(state: State, ctx: Ctx): NodeId | undefined {
+    return ctx.peers
+      .map((_, i) => neighbour(ctx.self, ctx.peers, i + 1))
+      .find((node) => !state.suspected.includes(node));
+  }
+}
+
+const fresh = (rank: number): State => ({
+  phase: "new",
+  leader: null,
+  members: [],
+  followed: { number: 0, caller: 0 },
+  rank,
+  stoodWith: rank,
+  suspected: [],
+  handed: [],
+});
+
+const shapes: Protocol<Ring>["shapes"] = {
+  message: {
+    election: { caller: natural, number: natural, list: list(rankedShape, 1_000) },
+    coordinator: { caller: natural, number: natural, list: list(rankedShape, 1_000) },
+    received: { of: oneOf("election", "coordinator"), caller: natural, number: natural },
+  },
+  command: { call: {}, suspect: { node: natural }, restore: { node: natural }, rank: { rank: real } },
+};
+
+const assumes = [
+  "crash-recovery nodes",
+  "reliable links",
+  "bounded delay: T = 2·T_max + T_process exceeds a round trip",
+  "everybody has the same ring",
+];
+
+const costs: Cost[] = [
+  { when: "one calls, without receipts", messages: (nodes) => 2 * nodes },
+  { when: "two call at once, without receipts", messages: (nodes) => 4 * nodes },
+];
+
+const properties: Property<Ring>[] = [
+  {
+    name: "E1 safety",
+    claim: "at rest, nobody follows an alive node other than the one that ranked highest of those alive",
+    when: "atRest",
+    restless: ["receipt", "lap"],
+    holds({ alive, state }) {
+      const highest = highestOf(alive.map((node) => ({ node, rank: state(node).stoodWith })));
+      return alive.every((node) => {
+        const { leader } = state(node);
+        return leader === null || !alive.includes(leader) || leader === highest?.node;
+      });
+    },
+  },
+  {
+    name: "E2 liveness",
+    claim: "at rest, every alive node that took part in an election knows a leader",
+    when: "atRest",
+    restless: ["receipt", "lap"],
+    holds: ({ alive, state }) => alive.every((node) => state(node).phase === "new" || state(node).leader !== null),
+  },
+  {
+    name: "E2 termination",
+    claim: "whoever is in an election is done with it in the end",
+    when: "leadsTo",
+    given: ({ state }, node) => isElecting(state(node)),
+    holds: ({ state }, node) => !isElecting(state(node)),
+  },
+];
+
+const isElecting = ({ phase }: State): boolean => phase === "calling" || phase === "taking part";
+
+type Place = { number: number; caller: NodeId };
+const isSame = (a: Place, b: Place): boolean => a.number === b.number && a.caller === b.caller;
+const isAbove = (a: Place, b: Place): boolean => a.number > b.number || (a.number === b.number && a.caller > b.caller);
+
+/** It was skipped though it ranks higher, as it had just come back; or who was elected has crashed since. */
+function isWrong(state: State, { list: members }: Coordinator, ctx: Ctx): boolean {
+  const leader = highestOf(members) as Ranked;
+  const wasSkipped = members.every(({ node }) => node !== ctx.self);
+  const own = { node: ctx.self, rank: state.stoodWith };
+  return (wasSkipped && outranks(own, leader)) || state.suspected.includes(leader.node);
+}
+
+function roleOf({ phase, leader }: State, self: NodeId): string {
+  if (isElecting({ phase } as State)) return phase;
+  if (leader === null) return phase;
+  return leader === self ? "leader" : "follower";
+}
