@@ -4,18 +4,29 @@ import type { NodeId, Protocol, Tagged, Vocabulary } from "../core/protocol.ts";
 import { paxos } from "./consensus/paxos.ts";
 import { bully } from "./election/bully.ts";
 import { changRoberts } from "./election/chang-roberts.ts";
-import { monitoredBully } from "./election/monitored.ts";
+import { epochBully } from "./election/epoch-bully.ts";
+import { monitoredBully, monitoredChangRoberts, monitoredRing } from "./election/monitored.ts";
+import { ring } from "./election/ring.ts";
+import { boundedEpochBully } from "./election/variants/bounded-epoch-bully.ts";
 import { consensus, election, type Family, membership, multicast, mutualExclusion } from "./family.ts";
 import { heartbeat } from "./membership/heartbeat.ts";
 import { causal } from "./multicast/causal.ts";
 import { happenedBeforeOrder, usedMulticast } from "./multicast/parts/user.ts";
 import { centralServer } from "./mutex/central-server.ts";
+import { electedServer } from "./mutex/elected-server.ts";
+import { epochTokenRing } from "./mutex/epoch-token-ring.ts";
 import { maekawa } from "./mutex/maekawa.ts";
-import { maekawaSanders } from "./mutex/maekawa-sanders.ts";
+import { type MaekawaSandersOptions, maekawaSanders } from "./mutex/maekawa-sanders.ts";
+import { desk } from "./mutex/parts/desk.ts";
+import { type MonitoredMutexOptions, monitoredMutex } from "./mutex/parts/monitored.ts";
+import { talkative } from "./mutex/parts/talkative.ts";
 import { type Mutex, type UsedMutexOptions, usedMutex } from "./mutex/parts/user.ts";
-import { ricartAgrawala } from "./mutex/ricart-agrawala.ts";
+import { type RicartAgrawalaOptions, ricartAgrawala } from "./mutex/ricart-agrawala.ts";
 import { tokenRing } from "./mutex/token-ring.ts";
 import { maekawaAsLectured } from "./mutex/variants/maekawa-as-lectured.ts";
+import { manyLeaders } from "./overlay/parts/many-leaders.ts";
+import { superPeerDht } from "./overlay/super-peer-dht/super-peer-dht.ts";
+import { superPeerTokens } from "./overlay/super-peer-tokens/super-peer-tokens.ts";
 
 /** Whoever goes through the registry handles every algorithm alike: the type bag is forgotten. */
 export type AnyProtocol = Protocol<Vocabulary>;
@@ -29,6 +40,8 @@ export interface RegistryEntry {
   readonly lab: Maker;
   /** What runs on real processes: the algorithm with the parts that it needs there. */
   readonly live: Maker;
+  /** What `join()` runs by name: the algorithm alone, without a user and without what a member has once for all. Null: it cannot. */
+  readonly service: Maker | null;
   /** Other forms for the laboratory, by name. */
   readonly variants: Readonly<Record<string, Variant>>;
   /** Whether it has to be started to do anything; others answer from rest, as if they had been running idly. */
@@ -47,16 +60,29 @@ export interface CheckHints {
   /** So many messages on their way (with free timers) or time-outs at most, unless somebody says otherwise: there is no end to them. */
   readonly maxInFlight?: number;
   readonly maxTimeouts?: number;
+  /** The form that is explored unless somebody names another, where the plain one has too many runs. */
+  readonly variant?: string;
 }
 
 export interface Variant {
   readonly summary: string;
   readonly lab: Maker;
+  /** Whether every run of it ends, so that the checker needs none of the bounds above. */
+  readonly ends?: true;
 }
+
+const suspicion = (node: NodeId): Tagged => ({ type: "mutex", body: { type: "suspect", node } }) as Tagged;
+
+const monitoredRicartAgrawala = (options: MonitoredMutexOptions<Partial<RicartAgrawalaOptions>> = {}) =>
+  monitoredMutex(ricartAgrawala, { ...options, mutex: { rejoins: true, ...options.mutex } });
+
+const monitoredMaekawaSanders = (options: MonitoredMutexOptions<Partial<MaekawaSandersOptions>> = {}) =>
+  monitoredMutex(maekawaSanders, { ...options, mutex: { rejoins: true, ...options.mutex } });
 
 const registry: Readonly<Record<string, RegistryEntry>> = {
   bully: entry(election, "the alive node with the highest rank leads", bully, {
     live: monitoredBully,
+    service: bully,
     variants: { monitored: { summary: "with the failure detector that real processes have", lab: monitoredBully } },
     check: { notice: (node) => ({ type: "suspect", node }) },
   }),
@@ -70,10 +96,54 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     mutualExclusion,
     "a server hands out the permission, one request after the other",
     (options) => usedMutex(centralServer, options),
+    { service: centralServer, variants: { talkative: amongTalkers(centralServer) } },
   ),
   "chang-roberts": entry(election, "on a ring, the highest id comes back to its node and leads", changRoberts, {
+    live: monitoredChangRoberts,
+    service: changRoberts,
+    variants: {
+      monitored: { summary: "with the failure detector that real processes have", lab: monitoredChangRoberts },
+    },
     onRing: (ring) => ({ ring }),
+    check: { notice: (node) => ({ type: "suspect", node }) },
   }),
+  "elected-server": entry(
+    mutualExclusion,
+    "a central server that is elected; permissions are leases with growing tokens",
+    electedServer,
+    { service: desk, mustStart: true, check: { maxTimeouts: 2 } },
+  ),
+  "epoch-bully": entry(election, "bully with a majority's assent: one leader per epoch", epochBully, {
+    service: epochBully,
+    variants: {
+      bounded: {
+        summary: "claims without a canvass, calls once and does not renew: every run ends, for the checker",
+        lab: boundedEpochBully,
+        ends: true,
+      },
+      whole: { summary: "canvass, later elections and renewals included", lab: epochBully },
+    },
+    mustStart: true,
+    check: { variant: "bounded", maxTimeouts: 1 },
+  }),
+  "epoch-token-ring": entry(
+    mutualExclusion,
+    "a token ring that makes a lost token anew, in a higher epoch; permissions are leases",
+    (options) => usedMutex(epochTokenRing, options),
+    {
+      live: (options) => monitoredMutex(epochTokenRing, options),
+      service: epochTokenRing,
+      variants: {
+        monitored: {
+          summary: "with the failure detector that real processes have: who is suspected is passed over",
+          lab: (options) => monitoredMutex(epochTokenRing, options),
+        },
+      },
+      mustStart: true,
+      onRing: (ring) => ({ mutex: { ring } }),
+      check: { maxTimeouts: 2 },
+    },
+  ),
   heartbeat: entry(membership, "suspects whoever has not been heard of for too long", heartbeat, {
     mustStart: true,
     check: { maxTimeouts: 4 },
@@ -83,11 +153,13 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     "who wants in asks its voting set for votes; deadlocks",
     (options) => usedMutex(maekawa, options),
     {
+      service: maekawa,
       variants: {
         lecture: {
           summary: "as a lecture has it: K − 1 votes and none of one's own; two nodes get in",
           lab: (options) => usedMutex(maekawaAsLectured, options),
         },
+        talkative: amongTalkers(maekawa),
       },
     },
   ),
@@ -96,12 +168,20 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     "votes can be taken back for an earlier request",
     (options) => usedMutex(maekawaSanders, options),
     {
+      live: monitoredMaekawaSanders,
+      service: maekawaSanders,
       variants: {
+        monitored: {
+          summary: "with a failure detector: goes on after a crash; a wrong suspicion lets two in",
+          lab: monitoredMaekawaSanders,
+        },
         "displaced-untold": {
           summary: "as published in 1985: who is displaced from the head of a queue is not told; four nodes deadlock",
           lab: toggled(maekawaSanders, { tellsDisplaced: false }),
         },
+        talkative: amongTalkers(maekawaSanders),
       },
+      check: { notice: suspicion },
     },
   ),
   paxos: entry(consensus, "a majority promises, a majority accepts, and one value is decided", paxos, {
@@ -112,7 +192,13 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     "who wants in asks everybody; the lowest stamp goes first",
     (options) => usedMutex(ricartAgrawala, options),
     {
+      live: monitoredRicartAgrawala,
+      service: ricartAgrawala,
       variants: {
+        monitored: {
+          summary: "with a failure detector: goes on after a crash; a wrong suspicion lets two in",
+          lab: monitoredRicartAgrawala,
+        },
         "roucairol-carvalho": {
           summary: "a reply counts until its sender asks itself: 0 … 2(N − 1) messages an entry",
           lab: toggled(ricartAgrawala, { keepsPermissions: true }),
@@ -121,14 +207,48 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
           summary: "the same without asking again whoever gets its permission back; two nodes get in",
           lab: toggled(ricartAgrawala, { keepsPermissions: true, asksAgain: false }),
         },
+        talkative: amongTalkers(ricartAgrawala),
       },
+      check: { notice: suspicion },
     },
   ),
+  "super-peer-dht": entry(
+    election,
+    "on a Chord ring, who is responsible for a reserved identifier serves its region",
+    superPeerDht,
+    {
+      live: manyLeaders(superPeerDht),
+      mustStart: true,
+      check: { maxTimeouts: 4 },
+    },
+  ),
+  "super-peer-tokens": entry(
+    election,
+    "tokens repel each other in space; who holds one long enough serves those around",
+    superPeerTokens,
+    {
+      live: manyLeaders(superPeerTokens),
+      mustStart: true,
+      check: { maxTimeouts: 4 },
+    },
+  ),
+  ring: entry(election, "a list of who is alive goes round a ring, then who leads", ring, {
+    live: monitoredRing,
+    service: ring,
+    variants: { monitored: { summary: "with the failure detector that real processes have", lab: monitoredRing } },
+    onRing: (ring) => ({ ring }),
+    check: { notice: (node) => ({ type: "suspect", node }) },
+  }),
   "token-ring": entry(
     mutualExclusion,
     "a token goes round; whoever has it may be inside",
     (options) => usedMutex(tokenRing, options),
-    { mustStart: true, onRing: (ring) => ({ mutex: { ring } }) },
+    {
+      service: tokenRing,
+      variants: { talkative: amongTalkers(tokenRing) },
+      mustStart: true,
+      onRing: (ring) => ({ mutex: { ring } }),
+    },
   ),
 };
 
@@ -152,6 +272,14 @@ export function variantNamed(protocol: string, variant: string): Variant {
   throw new UsageError("unknown-variant", unexpected("the variant", wanted, variant));
 }
 
+/** A mutual exclusion at nodes that tell each other that they have asked. */
+function amongTalkers<M extends Mutex, O extends object>(mutex: (options?: O) => Protocol<M>) {
+  return {
+    summary: "whoever asks tells everybody so, beside the algorithm: is entry granted in the order of happened-before?",
+    lab: (options?: UsedMutexOptions<O>) => usedMutex(talkative(mutex), options),
+  };
+}
+
 /** A mutual exclusion with users, of which some options are settled. */
 function toggled<M extends Mutex, O extends object>(mutex: (options?: O) => Protocol<M>, settled: O): AnyMaker {
   return (options: UsedMutexOptions<O> = {}) =>
@@ -163,25 +291,34 @@ type AnyMaker = (options?: never) => unknown;
 
 interface Forms {
   readonly live?: AnyMaker;
-  readonly variants?: Readonly<Record<string, { readonly summary: string; readonly lab: AnyMaker }>>;
+  readonly service?: AnyMaker;
+  readonly variants?: Readonly<Record<string, Omit<Variant, "lab"> & { readonly lab: AnyMaker }>>;
   readonly mustStart?: boolean;
   readonly onRing?: RegistryEntry["onRing"];
   readonly check?: CheckHints;
 }
 
 function entry(family: Family, summary: string, lab: AnyMaker, forms: Forms = {}): RegistryEntry {
-  const { live = lab, variants = {}, mustStart = false, onRing = null, check = {} } = forms;
-  return { family, summary, lab, live, variants, mustStart, onRing, check } as RegistryEntry;
+  const { live = lab, service = null, variants = {}, mustStart = false, onRing = null, check = {} } = forms;
+  return { family, summary, lab, live, service, variants, mustStart, onRing, check } as RegistryEntry;
 }
 
 export { type Ballot, type Paxos, type PaxosOptions, type Proposal, paxos } from "./consensus/paxos.ts";
 export { type Bully, type BullyOptions, bully } from "./election/bully.ts";
 export { type ChangRoberts, type ChangRobertsOptions, changRoberts } from "./election/chang-roberts.ts";
+export { type EpochBully, epochBully, type Pledge } from "./election/epoch-bully.ts";
 export {
   type MonitoredBully,
   type MonitoredBullyOptions,
+  type MonitoredChangRoberts,
+  type MonitoredOptions,
+  type MonitoredRing,
   monitoredBully,
+  monitoredChangRoberts,
+  monitoredRing,
 } from "./election/monitored.ts";
+export type { EpochBullyOptions } from "./election/parts/epoch-bully-options.ts";
+export { type Ring, type RingOptions, ring } from "./election/ring.ts";
 export type { Emitted, Ending, Entry, Family, Outcome } from "./family.ts";
 export {
   type Heartbeat,
@@ -199,8 +336,13 @@ export {
   usedMulticast,
 } from "./multicast/parts/user.ts";
 export { type CentralServer, type CentralServerOptions, centralServer } from "./mutex/central-server.ts";
+export { type ElectedServer, type ElectedServerOptions, electedServer } from "./mutex/elected-server.ts";
+export { type EpochTokenRing, type EpochTokenRingOptions, epochTokenRing } from "./mutex/epoch-token-ring.ts";
 export { type Maekawa, maekawa } from "./mutex/maekawa.ts";
 export { type MaekawaSanders, type MaekawaSandersOptions, maekawaSanders } from "./mutex/maekawa-sanders.ts";
+export { desk } from "./mutex/parts/desk.ts";
+export type { Desk } from "./mutex/parts/desk-claims.ts";
+export type { DeskOptions } from "./mutex/parts/desk-options.ts";
 export {
   type Mutex,
   type MutexUser,
@@ -212,3 +354,13 @@ export {
 } from "./mutex/parts/user.ts";
 export { type RicartAgrawala, type RicartAgrawalaOptions, ricartAgrawala } from "./mutex/ricart-agrawala.ts";
 export { type TokenRing, type TokenRingOptions, tokenRing } from "./mutex/token-ring.ts";
+export {
+  type SuperPeerDht,
+  type SuperPeerDhtOptions,
+  superPeerDht,
+} from "./overlay/super-peer-dht/super-peer-dht.ts";
+export {
+  type SuperPeerTokens,
+  type SuperPeerTokensOptions,
+  superPeerTokens,
+} from "./overlay/super-peer-tokens/super-peer-tokens.ts";

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { exploreUses, MESSAGE_MS, range, STAY_MS, stage, use } from "../../../test/protocols/mutex-stage.ts";
 import { centralServer } from "./central-server.ts";
+import { usedMutex } from "./parts/user.ts";
 
 describe("central server: the worked example of the catalogue", () => {
   it("p3 holds the token, p4 asks, waits, and gets it on release", async () => {
@@ -60,6 +61,12 @@ describe("central server: what it promises", () => {
   it("a crash of the server, or of whoever is inside, stops everybody: ME2", () => {
     const { verdict, property } = exploreUses(centralServer(), 3, 1, { crashes: 1 });
     expect([verdict, property?.name]).toEqual(["violated", "ME2 liveness"]);
+  });
+
+  it("tokens do not grow if the server forgets how many it has granted", () => {
+    const properties = usedMutex(centralServer).properties.filter(({ name }) => name === "tokens grow");
+    const { verdict, property } = exploreUses(centralServer(), 3, 1, { properties, crashes: 1, recoveries: 1 });
+    expect([verdict, property?.name]).toEqual(["violated", "tokens grow"]);
   });
 
   it("a request, grant or release that arrives twice changes nothing", () => {

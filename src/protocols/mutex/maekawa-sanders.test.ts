@@ -1,6 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { exploreUses, MESSAGE_MS, range, STAY_MS, stage, use } from "../../../test/protocols/mutex-stage.ts";
+import { walk } from "../../check/search/walks.ts";
+import { systemFor } from "../../check/suite.ts";
 import { maekawaSanders } from "./maekawa-sanders.ts";
 
 describe("maekawa-sanders: the worked example of the catalogue", () => {
@@ -66,8 +68,28 @@ describe("maekawa-sanders: what it promises", () => {
     );
   });
 
-  it("explored: ME1, ME2 hold for 3 nodes, two entries each", () => {
-    expect(exploreUses(maekawaSanders(), 3, 2)).toMatchObject({ verdict: "holds", states: 139_662 });
+  it("explored: ME1, ME2 hold for 3 nodes, two entries each, and the tokens grow", () => {
+    expect(exploreUses(maekawaSanders(), 3, 2)).toMatchObject({ verdict: "holds", states: 146_396 });
+  });
+
+  it("the projective plane of 7, everybody twice: random runs of the checker violate nothing", () => {
+    const system = systemFor({ protocol: "maekawa-sanders", nodes: range(0, 6), times: 2 });
+    const found = walk({ ...system, strategy: "random", runs: 25, stepsPerRun: 1_000, seed: 1 });
+    expect(found).toMatchObject({ verdict: "unknown", property: null, runs: 25 });
+    expect(found.transitions).toBeGreaterThan(3_000);
+  });
+
+  it("the projective plane of 7, everybody twice: nor does anything in runs with delays by chance", () => {
+    let messages = 0;
+    for (const seed of range(1, 100)) {
+      const { sim, moments } = stage(maekawaSanders(), range(0, 6), { delayMs: [1, 40], seed });
+      for (const node of range(0, 6)) sim.command(node, use(2));
+      sim.run();
+      expect(sim.verdict()).toEqual([]);
+      expect(moments("entered")).toHaveLength(14);
+      messages += sim.messages.total;
+    }
+    expect(messages).toBeGreaterThan(8_000);
   });
 
   it("explored: without Sanders' correction 4 nodes wait for each other for ever, in 14 steps", () => {

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { exploreUses, MESSAGE_MS, range, STAY_MS, stage, use } from "../../../test/protocols/mutex-stage.ts";
 import { maekawa } from "./maekawa.ts";
+import { usedMutex } from "./parts/user.ts";
 import { maekawaAsLectured } from "./variants/maekawa-as-lectured.ts";
 
 describe("maekawa: the worked example of the catalogue", () => {
@@ -72,6 +73,12 @@ describe("maekawa: what it promises", () => {
     const protocol = maekawa();
     const safe = { ...protocol, properties: protocol.properties.filter(({ name }) => name === "ME1 safety") };
     expect(exploreUses(safe, 3, 2, { network: "bag" })).toMatchObject({ verdict: "holds" });
+  });
+
+  it("tokens do not grow if a voter forgets what it has seen", () => {
+    const properties = usedMutex(maekawa).properties.filter(({ name }) => name === "tokens grow");
+    const { verdict, property } = exploreUses(maekawa(), 3, 1, { properties, crashes: 1, recoveries: 1 });
+    expect([verdict, property?.name]).toEqual(["violated", "tokens grow"]);
   });
 
   it("explored: as a lecture has it, two nodes are inside", () => {

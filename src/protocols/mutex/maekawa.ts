@@ -11,7 +11,7 @@
  *           each voter other than the node itself. Client delay 2 message times, hand-over 2.
  */
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
-import { struct } from "../../core/shape.ts";
+import { natural, struct } from "../../core/shape.ts";
 import { include } from "../node-set.ts";
 import { settle } from "../options.ts";
 import { requirements, type Section } from "./parts/requirements.ts";
@@ -28,11 +28,14 @@ export type Maekawa = {
     votedFor: NodeId | null;
     /** Requests that wait for its vote, first come first. */
     queue: NodeId[];
+    /** The highest that this node knows of: its votes and releases carry it on. */
+    token: number;
   };
-  message: { type: "request" } | { type: "vote" } | { type: "release" };
+  message: { type: "request" } | { type: "vote"; token: number } | { type: "release"; token: number };
   /** `enter` counts when released, `exit` when held. */
   command: { type: "enter" } | { type: "exit" };
-  event: { type: "entered" } | { type: "exited" };
+  /** The token grows from one entry to the next, whoever enters: both had the vote of the same node. */
+  event: { type: "entered"; token: number } | { type: "exited" };
 };
 
 type State = Maekawa["state"];
@@ -49,20 +52,23 @@ export function maekawa(given?: Record<never, never>): Protocol<Maekawa> {
 
   function vote(candidate: NodeId, state: State, ctx: Ctx): void {
     state.votedFor = candidate;
-    if (candidate === ctx.self) noteVote(ctx.self, state, ctx);
-    else ctx.send(candidate, { type: "vote" });
+    if (candidate === ctx.self) noteVote(ctx.self, state.token, state, ctx);
+    else ctx.send(candidate, { type: "vote", token: state.token });
   }
 
-  function noteVote(from: NodeId, state: State, ctx: Ctx): void {
+  function noteVote(from: NodeId, token: number, state: State, ctx: Ctx): void {
     if (state.section !== "wanted") return; // A duplicate: it has all votes already.
+    state.token = Math.max(state.token, token);
     include(state.votes, from);
     if (state.votes.length < state.voters.length) return;
     state.section = "held";
-    ctx.emit({ type: "entered" });
+    state.token += 1;
+    ctx.emit({ type: "entered", token: state.token });
   }
 
-  function release(from: NodeId, state: State, ctx: Ctx): void {
+  function release(from: NodeId, token: number, state: State, ctx: Ctx): void {
     if (state.votedFor !== from) return; // A duplicate.
+    state.token = Math.max(state.token, token);
     state.votedFor = null;
     const next = state.queue.shift();
     if (next !== undefined) vote(next, state, ctx);
@@ -76,11 +82,12 @@ export function maekawa(given?: Record<never, never>): Protocol<Maekawa> {
       votes: [],
       votedFor: null,
       queue: [],
+      token: 0,
     }),
     receive: {
       request: (state, from, _message, ctx) => request(from, state, ctx),
-      vote: (state, from, _message, ctx) => noteVote(from, state, ctx),
-      release: (state, from, _message, ctx) => release(from, state, ctx),
+      vote: (state, from, { token }, ctx) => noteVote(from, token, state, ctx),
+      release: (state, from, { token }, ctx) => release(from, token, state, ctx),
     },
     command: {
       enter(state, _command, ctx) {
@@ -94,12 +101,13 @@ export function maekawa(given?: Record<never, never>): Protocol<Maekawa> {
         if (state.section !== "held") return; // It is not inside.
         state.section = "released";
         ctx.emit({ type: "exited" });
-        for (const voter of state.voters) if (voter !== ctx.self) ctx.send(voter, { type: "release" });
-        release(ctx.self, state, ctx);
+        const { token } = state;
+        for (const voter of state.voters) if (voter !== ctx.self) ctx.send(voter, { type: "release", token });
+        release(ctx.self, token, state, ctx);
       },
     },
     shapes: {
-      message: { request: {}, vote: {}, release: {} },
+      message: { request: {}, vote: { token: natural }, release: { token: natural } },
       command: { enter: {}, exit: {} },
     },
     source: "Maekawa, ACM TOCS 1985; Coulouris et al. §15.2",

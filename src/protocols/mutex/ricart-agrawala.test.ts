@@ -40,6 +40,12 @@ function moments(entries: readonly TraceEntry<Used>[], what: "needed" | "entered
   );
 }
 
+/** The tokens of all entries, in the order of entry. */
+const tokensOf = (entries: readonly TraceEntry<Used>[]): number[] =>
+  entries.flatMap((entry) =>
+    entry.kind === "event" && entry.event.body.type === "entered" ? [entry.event.body.token] : [],
+  );
+
 /** ME3 in the book's words, from the messages of the trace alone: pairs of requests that were granted out of order. */
 function outOfOrder(entries: readonly TraceEntry<Used>[]): [VectorClock, VectorClock][] {
   const clocks = vectorClocks(entries);
@@ -130,6 +136,8 @@ describe("ricart-agrawala: what it promises", () => {
         expect(sim.violations).toEqual([]);
         expect(moments(entries, "entered")).toHaveLength(demands.reduce((sum, { entries }) => sum + entries, 0));
         expect(outOfOrder(entries)).toEqual([]);
+        const tokens = tokensOf(entries);
+        expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
       }),
       { numRuns: 200 },
     );
@@ -187,11 +195,11 @@ const sections = (path: Exploration<Used>["path"]) => path.at(-1)?.states.map((s
 
 describe("ricart-agrawala: every run", () => {
   it.each([
-    [2, 3, "fifo", 590],
-    [3, 1, "fifo", 10_998],
-    [3, 1, "bag", 27_938],
+    [2, 3, "fifo", 756],
+    [3, 1, "fifo", 14_744],
+    [3, 1, "bag", 51_794],
   ] as const)(
-    "of %i nodes that enter %i times keeps ME1, ME2 and ME3 (%s links)",
+    "of %i nodes that enter %i times keeps ME1, ME2 and ME3, and the tokens grow (%s links)",
     (nodes, entries, network, states) => {
       expect(exploring(nodes, entries, { network })).toMatchObject({ verdict: "holds", states });
     },
@@ -263,6 +271,13 @@ describe("ricart-agrawala: every run", () => {
   });
 });
 
+describe("ricart-agrawala: tokens", () => {
+  it("do not grow if a node forgets its clock: whoever came back enters with a lower one", () => {
+    const { verdict, property } = exploring(3, 1, { ...about("tokens grow"), crashes: 1, recoveries: 1 });
+    expect([verdict, property?.name]).toEqual(["violated", "tokens grow"]);
+  });
+});
+
 describe("ricart-agrawala that keeps permissions (Roucairol & Carvalho)", () => {
   const keeping = { keepsPermissions: true };
 
@@ -274,7 +289,7 @@ describe("ricart-agrawala that keeps permissions (Roucairol & Carvalho)", () => 
     expect(sim.messages.byType).toEqual({ request: nodes - 1, reply: nodes - 1 });
   });
 
-  it("explored: ME1 and ME2 hold for 3 nodes, of which one enters twice", () => {
+  it("explored: ME1 and ME2 hold for 3 nodes, of which one enters twice, and the tokens grow", () => {
     expect(exploreUses(ricartAgrawala(keeping), 3, [2, 1, 1])).toMatchObject({ verdict: "holds" });
   });
 

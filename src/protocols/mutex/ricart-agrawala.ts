@@ -10,10 +10,15 @@
  *
  * With `keepsPermissions` (Roucairol & Carvalho, "On mutual exclusion in computer networks", CACM 1983) a reply counts
  * until its sender asks itself: 0 … 2(N − 1) messages per entry, and no ME3.
+ *
+ * Told of suspicions, by a failure detector, it does not wait for who is suspected; with `rejoins`, a node that starts
+ * asks for nothing before it has heard of all others how far their clocks are. Then crashes and recoveries are allowed,
+ * as long as nobody is suspected who is alive and links are FIFO: ME2
+ * holds, and so do ME1 and ME3. A wrong suspicion, as in a partition, lets two in. 2(N − 1) messages per start.
  */
 import { precedes, type Stamp, tick } from "../../core/clocks.ts";
 import type { Context, NodeId, Property, Protocol } from "../../core/protocol.ts";
-import { boolean, natural, struct } from "../../core/shape.ts";
+import { boolean, natural, nullable, struct } from "../../core/shape.ts";
 import { exclude, include } from "../node-set.ts";
 import { settle } from "../options.ts";
 import { requirements } from "./parts/requirements.ts";
@@ -27,11 +32,24 @@ export type RicartAgrawala = {
     deferred: NodeId[];
     /** Whose replies still count for the next request. Ascending; empty unless permissions are kept. */
     permitted: NodeId[];
+    /** For whose replies it does not wait. Ascending. */
+    suspected: NodeId[];
+    /** Whose welcome it waits for, having started. Ascending. */
+    unmet: NodeId[];
+    /** Whether it asks as soon as it may. */
+    wishes: boolean;
   };
-  message: { type: "request"; time: number } | { type: "reply"; time: number };
+  message:
+    | { type: "request"; time: number }
+    | { type: "reply"; time: number }
+    /** I have started, and know nothing. */
+    | { type: "hello" }
+    /** With the request that waits for a reply. */
+    | { type: "welcome"; time: number; wanted: number | null };
   /** `enter` counts when released, `exit` when held. */
-  command: { type: "enter" } | { type: "exit" };
-  event: { type: "entered" } | { type: "exited" };
+  command: { type: "enter" } | { type: "exit" } | { type: "suspect"; node: NodeId } | { type: "restore"; node: NodeId };
+  /** The token grows from one entry to the next, whoever enters: see `enterIfAllReplied`. */
+  event: { type: "entered"; token: number } | { type: "exited" };
 };
 
 /** Outside and not interested; asking, with the time T of the request and those who have not replied; inside. */
@@ -45,23 +63,64 @@ export interface RicartAgrawalaOptions {
    * overlooked, two nodes can be inside.
    */
   asksAgain: boolean;
+  /** Hears of all others before it asks for anything. Tokens are then made of the stamps of requests. */
+  rejoins: boolean;
 }
 
-const defaults: RicartAgrawalaOptions = { keepsPermissions: false, asksAgain: true };
+const defaults: RicartAgrawalaOptions = { keepsPermissions: false, asksAgain: true, rejoins: false };
 
-const optionShape = struct<RicartAgrawalaOptions>({ keepsPermissions: boolean, asksAgain: boolean });
+const optionShape = struct<RicartAgrawalaOptions>({ keepsPermissions: boolean, asksAgain: boolean, rejoins: boolean });
 
 type State = RicartAgrawala["state"];
 type Ctx = Context<RicartAgrawala>;
 
 export function ricartAgrawala(given?: Partial<RicartAgrawalaOptions>): Protocol<RicartAgrawala> {
-  const { keepsPermissions, asksAgain } = settle(defaults, optionShape, given, "ricart-agrawala");
+  const { keepsPermissions, asksAgain, rejoins } = settle(defaults, optionShape, given, "ricart-agrawala");
 
+  /**
+   * The token is Lamport's clock. It grows: whoever enters after p has left holds a reply that p sent when it left or
+   * later, since a reply of before would have made p ask once more and wait in turn; and that reply carries p's clock.
+   */
   function enterIfAllReplied(state: State, ctx: Ctx): void {
     const { section } = state;
-    if (section.is !== "wanted" || section.awaited.length > 0) return;
+    if (section.is !== "wanted" || !section.awaited.every((node) => state.suspected.includes(node))) return;
     state.section = { is: "held", time: section.time };
-    ctx.emit({ type: "entered" });
+    ctx.emit({ type: "entered", token: rejoins ? stampOf(section.time, ctx) : state.clock });
+  }
+
+  /**
+   * (T, p) as a number. Whoever replied to p knows T, also if p crashes inside; the clock with which p entered it may not
+   * know. Entries are in the order of stamps where permissions are not kept.
+   */
+  const stampOf = (time: number, { self, peers }: Ctx): number =>
+    time * (peers.length + 1) + peers.filter((peer) => peer < self).length;
+
+  function ask(state: State, ctx: Ctx): void {
+    state.clock = tick(state.clock);
+    const awaited = ctx.peers.filter((peer) => !state.permitted.includes(peer));
+    state.section = { is: "wanted", time: state.clock, awaited };
+    for (const peer of awaited) ctx.send(peer, { type: "request", time: state.clock });
+    enterIfAllReplied(state, ctx); // Alone, it has nobody to wait for.
+  }
+
+  const hasJoined = ({ unmet, suspected }: State): boolean => unmet.every((node) => suspected.includes(node));
+
+  /** Somebody has been heard of, or is suspected. */
+  function goOn(state: State, ctx: Ctx): void {
+    if (state.wishes && hasJoined(state)) {
+      state.wishes = false;
+      ask(state, ctx);
+    } else enterIfAllReplied(state, ctx);
+  }
+
+  function consider(from: NodeId, time: number, state: State, ctx: Ctx): void {
+    if (mustWait(state, { time, node: from }, ctx.self)) return include(state.deferred, from);
+    ctx.send(from, { type: "reply", time: state.clock });
+    exclude(state.permitted, from);
+    const { section } = state;
+    if (!keepsPermissions || !asksAgain || section.is !== "wanted" || section.awaited.includes(from)) return;
+    include(section.awaited, from); // Its permission counted so far, and does not any more.
+    ctx.send(from, { type: "request", time: section.time });
   }
 
   /** state = HELD, or state = WANTED and (T, pi) < (Tj, pj). */
@@ -70,34 +129,55 @@ export function ricartAgrawala(given?: Partial<RicartAgrawalaOptions>): Protocol
 
   return {
     name: "ricart-agrawala",
-    init: () => ({ clock: 0, section: { is: "released" }, deferred: [], permitted: [] }),
+    init: () => ({
+      clock: 0,
+      section: { is: "released" },
+      deferred: [],
+      permitted: [],
+      suspected: [],
+      unmet: [],
+      wishes: false,
+    }),
+    start(state, ctx) {
+      if (!rejoins) return;
+      state.unmet = [...ctx.peers];
+      ctx.broadcast({ type: "hello" });
+    },
     receive: {
       request(state, from, { time }, ctx) {
+        if (state.unmet.includes(from)) return; // Its welcome will say so again.
         state.clock = tick(state.clock, time);
-        if (mustWait(state, { time, node: from }, ctx.self)) return include(state.deferred, from);
-        ctx.send(from, { type: "reply", time: state.clock });
-        exclude(state.permitted, from);
-        const { section } = state;
-        if (!keepsPermissions || !asksAgain || section.is !== "wanted" || section.awaited.includes(from)) return;
-        include(section.awaited, from); // Its permission counted so far, and does not any more.
-        ctx.send(from, { type: "request", time: section.time });
+        consider(from, time, state, ctx);
       },
       reply(state, from, { time }, ctx) {
+        if (state.unmet.includes(from)) return; // To what this node asked for in an earlier life.
         state.clock = tick(state.clock, time);
         if (state.section.is !== "wanted") return; // Links that deliver once leave nobody to reply now.
         exclude(state.section.awaited, from);
         if (keepsPermissions) include(state.permitted, from);
         enterIfAllReplied(state, ctx);
       },
+      hello(state, from, _message, ctx) {
+        exclude(state.unmet, from); // What it could have told it has forgotten.
+        exclude(state.suspected, from);
+        exclude(state.deferred, from);
+        const { section } = state;
+        const wanted = section.is === "wanted" && section.awaited.includes(from) ? section.time : null;
+        ctx.send(from, { type: "welcome", time: state.clock, wanted });
+        goOn(state, ctx);
+      },
+      welcome(state, from, { time, wanted }, ctx) {
+        state.clock = tick(state.clock, time);
+        exclude(state.unmet, from);
+        if (wanted !== null) consider(from, wanted, state, ctx);
+        goOn(state, ctx);
+      },
     },
     command: {
       enter(state, _command, ctx) {
         if (state.section.is !== "released") return; // It asks already, or is inside.
-        state.clock = tick(state.clock);
-        const awaited = ctx.peers.filter((peer) => !state.permitted.includes(peer));
-        state.section = { is: "wanted", time: state.clock, awaited };
-        for (const peer of awaited) ctx.send(peer, { type: "request", time: state.clock });
-        enterIfAllReplied(state, ctx); // Alone, it has nobody to wait for.
+        if (hasJoined(state)) ask(state, ctx);
+        else state.wishes = true;
       },
       exit(state, _command, ctx) {
         if (state.section.is !== "held") return; // It is not inside.
@@ -108,10 +188,20 @@ export function ricartAgrawala(given?: Partial<RicartAgrawalaOptions>): Protocol
         state.deferred = [];
         ctx.emit({ type: "exited" });
       },
+      suspect(state, { node }, ctx) {
+        include(state.suspected, node);
+        goOn(state, ctx);
+      },
+      restore: (state, { node }) => exclude(state.suspected, node),
     },
     shapes: {
-      message: { request: { time: natural }, reply: { time: natural } },
-      command: { enter: {}, exit: {} },
+      message: {
+        request: { time: natural },
+        reply: { time: natural },
+        hello: {},
+        welcome: { time: natural, wanted: nullable(natural) },
+      },
+      command: { enter: {}, exit: {}, suspect: { node: natural }, restore: { node: natural } },
     },
     source: "Ricart & Agrawala, CACM 1981; Coulouris et al. §15.2",
     assumes: ["no crashes", "reliable links, each message once", "whoever is inside leaves"],
@@ -124,7 +214,7 @@ export function ricartAgrawala(given?: Partial<RicartAgrawalaOptions>): Protocol
 const ME3 = "ME3 ordering";
 
 const properties: readonly Property<RicartAgrawala>[] = [
-  ...requirements<RicartAgrawala>(({ section }) => section.is),
+  ...requirements<RicartAgrawala>(({ section, wishes }) => (wishes ? "wanted" : section.is)),
   {
     name: ME3,
     // Lamport's clocks make the stamp of a request lower than that of every request which it happened before.

@@ -3,7 +3,7 @@
  * other, so every driver runs every mutual exclusion with the same users.
  */
 import { type Assembly, assemble, type Wires } from "../../../core/assemble.ts";
-import type { Context, Protocol, Vocabulary } from "../../../core/protocol.ts";
+import type { Context, NodeId, Protocol, Vocabulary, World } from "../../../core/protocol.ts";
 import { natural, real, struct } from "../../../core/shape.ts";
 import { requireParts, requirePositive, settle } from "../../options.ts";
 
@@ -14,12 +14,18 @@ export type MutexUser = {
     left: number;
     /** How many times it has been inside. */
     entries: number;
+    /** Of its last entry; 0 before the first. */
+    token: number;
+    /** Whether each of its tokens was above the one before. */
+    tokensGrow: boolean;
   };
   timer: "stay" | "rest";
   command: /** Enter so many times more. */
     | { type: "use"; entries: number }
     /** From the mutual exclusion. */
-    | { type: "entered" };
+    | { type: "entered"; token: number }
+    /** From the mutual exclusion: the permission is gone, and whoever is inside has to leave. */
+    | { type: "lost" };
   event: { type: "needed" } | { type: "finished" };
 };
 
@@ -34,10 +40,23 @@ const defaults: MutexUserOptions = { stayMs: 5, restMs: 5 };
 
 const optionShape = struct<MutexUserOptions>({ stayMs: real, restMs: real });
 
-/** What every mutual exclusion offers to whoever uses it. */
+/**
+ * What every mutual exclusion offers to whoever uses it. The token grows from one entry to the next, whoever enters: a
+ * resource that remembers the highest can turn away whoever comes late.
+ */
 export interface Mutex extends Vocabulary {
-  command: { type: "enter" } | { type: "exit" };
-  event: { type: "entered" } | { type: "exited" };
+  command:
+    | { type: "enter" }
+    | { type: "exit" }
+    /** From a failure detector, where it is listened to. */
+    | { type: "suspect" | "restore"; node: NodeId };
+  event:
+    | { type: "entered"; token: number }
+    | { type: "exited" }
+    /** Where permissions are leases: it is certain to last until the timer `by` runs out. */
+    | { type: "confirmed"; token: number; by: string }
+    /** Where permissions are leases: it may be somebody else's from now on. */
+    | { type: "lost"; token: number };
 }
 
 type State = MutexUser["state"];
@@ -53,15 +72,19 @@ export function mutexUser(given?: Partial<MutexUserOptions>): Protocol<MutexUser
     ctx.emit({ type: "needed" });
   }
 
+  function rest(state: State, ctx: Ctx): void {
+    state.left -= 1;
+    state.doing = state.left > 0 ? "resting" : "idle";
+    if (state.left > 0) ctx.setTimer("rest", restMs);
+  }
+
   return {
     name: "user",
-    init: () => ({ doing: "idle", left: 0, entries: 0 }),
+    init: () => ({ doing: "idle", left: 0, entries: 0, token: 0, tokensGrow: true }),
     timeout: {
       stay(state, ctx) {
-        state.left -= 1;
-        state.doing = state.left > 0 ? "resting" : "idle";
         ctx.emit({ type: "finished" });
-        if (state.left > 0) ctx.setTimer("rest", restMs);
+        rest(state, ctx);
       },
       rest: ask,
     },
@@ -70,14 +93,21 @@ export function mutexUser(given?: Partial<MutexUserOptions>): Protocol<MutexUser
         state.left += entries;
         if (state.doing === "idle" && state.left > 0) ask(state, ctx);
       },
-      entered(state, _command, ctx) {
+      entered(state, { token }, ctx) {
         if (state.doing !== "waiting") return; // It has not asked.
         state.doing = "inside";
         state.entries += 1;
+        if (token <= state.token) state.tokensGrow = false;
+        state.token = token;
         ctx.setTimer("stay", stayMs);
       },
+      lost(state, _command, ctx) {
+        if (state.doing !== "inside") return; // It has left already.
+        ctx.cancelTimer("stay");
+        rest(state, ctx);
+      },
     },
-    shapes: { command: { use: { entries: natural }, entered: {} } },
+    shapes: { command: { use: { entries: natural }, entered: { token: natural }, lost: {} } },
     source: "Coulouris et al. §15.2: enter(), resourceAccesses(), exit()",
     assumes: [],
     properties: [],
@@ -106,9 +136,29 @@ export function usedMutex<M extends Mutex, O extends object>(
       needed: (_event, give) => give("mutex", { type: "enter" }),
       finished: (_event, give) => give("mutex", { type: "exit" }),
     },
-    mutex: { entered: (_event, give) => give("user", { type: "entered" }) },
+    mutex: {
+      entered: ({ token }, give) => give("user", { type: "entered", token }),
+      lost: (_event, give) => give("user", { type: "lost" }),
+    },
   };
-  return assemble<{ user: MutexUser; mutex: M }>(name, parts, wires, {
+  const assembly = assemble<{ user: MutexUser; mutex: M }>(name, parts, wires, {
     face: "mutex",
   });
+  return { ...assembly, properties: [...assembly.properties, tokensGrow] };
 }
+
+/** Of the users, since a token is only worth what those see of it who use it. */
+export const tokensGrow = {
+  name: "tokens grow",
+  claim: "whoever is inside has a token above those of all entries before",
+  when: "always",
+  holds({ alive, state }: World<{ user: State }>): boolean {
+    const tokenOf = (node: NodeId): number => state(node).user.token;
+    const isHighest = (inside: NodeId): boolean =>
+      alive.every((node) => node === inside || tokenOf(node) < tokenOf(inside));
+    return alive.every((node) => {
+      const { user } = state(node);
+      return user.tokensGrow && (user.doing !== "inside" || isHighest(node));
+    });
+  },
+} as const;

@@ -25,7 +25,7 @@ export type MaekawaAsLectured = {
   };
   message: { type: "request"; time: number } | { type: "vote"; time: number } | { type: "release"; time: number };
   command: { type: "enter" } | { type: "exit" };
-  event: { type: "entered" } | { type: "exited" };
+  event: { type: "entered"; token: number } | { type: "exited" };
 };
 
 type State = MaekawaAsLectured["state"];
@@ -47,7 +47,7 @@ export function maekawaAsLectured(given?: Record<never, never>): Protocol<Maekaw
   function enterIfElected(state: State, ctx: Ctx): void {
     if (state.section !== "wanted" || state.votes.length < state.voters.length) return;
     state.section = "held";
-    ctx.emit({ type: "entered" });
+    ctx.emit({ type: "entered", token: state.clock });
   }
 
   return {

@@ -1,0 +1,166 @@
+/**
+ * Bully with epochs: a majority assents to a leader before it leads, each assent is journalled, and every reign has a
+ * number that only grows. García-Molina's preference for the highest stays a preference: safety does not rest on time.
+ * García-Molina, IEEE ToC 1982, hardened with ballots (Lamport, "Paxos Made Simple", 2001), leases (Gray & Cheriton,
+ * SOSP 1989) and a canvass without consequences (Ongaro, "Consensus: Bridging Theory and Practice", 2014, §9.6).
+ *
+ * Assumes   crash-recovery nodes with a journal. For one leader at a time: clocks whose speeds differ by no more than
+ *           `drift`, nodes that are not paused. For liveness: a majority alive, reliable links and a bound on delay in the end.
+ * Safety    at most one leader per epoch, under any delay, loss, duplication, reordering, partition, crash and recovery;
+ *           epochs never go back; at most one leader at a time, whatever the delays.
+ * Liveness  E2: in the end everybody alive follows the same leader; E1: it is the highest alive that stands and can reach
+ *           a majority.
+ * Cost      6(N − 1) messages for an undisturbed election: election, answer, claim, assent, coordinator and confirm, N − 1
+ *           each; 2(N − 1) for a round of renewals.
+ */
+import type { Protocol } from "../../core/protocol.ts";
+import { majority } from "../../core/quorums.ts";
+import { exclude, include } from "../node-set.ts";
+import { campaign } from "./parts/epoch-bully-campaign.ts";
+import { declarations } from "./parts/epoch-bully-claims.ts";
+import { type EpochBullyOptions, settled, timing } from "./parts/epoch-bully-options.ts";
+import { certify, giveUp, leave, promise, release, wait } from "./parts/epoch-bully-steps.ts";
+import { type EpochBully, isAbove, isBoundAgainst, isConfirmed, isOver } from "./parts/epoch-bully-words.ts";
+
+export type { EpochBully, Pledge } from "./parts/epoch-bully-words.ts";
+
+export function epochBully(given?: Partial<EpochBullyOptions>): Protocol<EpochBully> {
+  const options = settled(given);
+  const ranks = new Map(options.ranks.map(({ node, rank }) => [node, rank]));
+  const { boundsMs, backOff, deferenceMs } = timing(options);
+  const moves = campaign(options);
+  const { startElection, concludeIfAnswered, conclude, claim, becomeLeaderIfElected } = moves;
+  const { renew, bind, follow, considerTakeover, expire } = moves;
+
+  return {
+    name: "epoch-bully",
+    init: (self, peers) => ({
+      phase: { is: "following" },
+      promised: { epoch: 0, to: self },
+      isBound: false,
+      released: null,
+      reign: null,
+      rank: ranks.get(self) ?? self,
+      isAside: !options.stands,
+      insists: false,
+      suspected: [],
+      quorum: majority(peers.length + 1),
+    }),
+    start(state, ctx) {
+      // It may have assented, or confirmed, just before it crashed.
+      if (state.promised.to !== ctx.self) bind(state, ctx);
+      else startElection(state, ctx);
+    },
+    receive: {
+      election(state, from, { promised, released, rank }, ctx) {
+        release(state, released, ctx);
+        // The asker has promised an epoch above this one's, and cannot follow any more.
+        if (state.phase.is === "leading" && promised > state.promised.epoch) giveUp(state, null, ctx);
+        const boundTo = state.phase.is === "leading" ? ctx.self : state.isBound ? state.promised.to : null;
+        const above = isAbove(state, ctx.self, rank, from);
+        ctx.send(from, { type: "answer", promised: state.promised.epoch, boundTo, isAbove: above });
+        if (boundTo !== null || state.phase.is !== "following") return;
+        if (above) startElection(state, ctx);
+        else wait(state, ctx, deferenceMs);
+      },
+      answer(state, from, { promised, boundTo, isAbove: objects }, ctx) {
+        const { phase } = state;
+        if (phase.is !== "canvassing") return; // Late: that canvass is over.
+        if (objects && !state.insists) {
+          state.insists = true;
+          return wait(state, ctx, deferenceMs);
+        }
+        const wouldHaveIt =
+          boundTo === null || boundTo === ctx.self || (state.isBound && boundTo === state.promised.to);
+        if (wouldHaveIt) include(phase.backers, from);
+        phase.promised = Math.max(phase.promised, promised);
+        exclude(phase.awaited, from);
+        concludeIfAnswered(state, ctx);
+      },
+      claim(state, from, { epoch, released }, ctx) {
+        release(state, released, ctx);
+        if (epoch <= state.promised.epoch || isBoundAgainst(state, from)) return; // The claimant gives up when it has waited.
+        leave(state, ctx);
+        ctx.cancelTimer("call");
+        promise(state, { epoch, to: from }, ctx);
+        bind(state, ctx);
+        ctx.send(from, { type: "assent", epoch });
+      },
+      assent(state, from, { epoch }, ctx) {
+        if (state.phase.is !== "claiming" || epoch !== state.promised.epoch) return; // Of an earlier claim, or one too many.
+        include(state.phase.assents, from);
+        becomeLeaderIfElected(state, ctx);
+      },
+      coordinator(state, from, { epoch, round, rank }, ctx) {
+        if (isOver(state, { epoch, to: from })) return;
+        follow(state, { epoch, leader: from, rank }, ctx);
+        ctx.send(from, { type: "confirm", epoch, round });
+      },
+      confirm(state, from, { epoch, round }, ctx) {
+        const { phase, promised } = state;
+        if (phase.is !== "leading" || epoch !== promised.epoch || round !== phase.round) return; // Of an earlier round.
+        if (isConfirmed(state)) return; // One too many.
+        include(phase.confirms, from);
+        certify(state, ctx);
+      },
+      displace(state, from, { epoch, rank }, ctx) {
+        const { phase, promised } = state;
+        if (phase.is !== "leading" || epoch !== promised.epoch || isAbove(state, ctx.self, rank, from)) return;
+        giveUp(state, from, ctx);
+        wait(state, ctx, deferenceMs);
+      },
+      resign(state, from, { epoch, successor }, ctx) {
+        const wasBound = state.isBound;
+        release(state, { epoch, to: from }, ctx);
+        if (!wasBound || state.isBound) return; // It concerns others.
+        const makesWay = successor === null || successor === ctx.self;
+        if (state.phase.is === "displacing" && makesWay) claim(state, state.phase.promised, ctx);
+        else if (state.phase.is !== "canvassing") wait(state, ctx, successor === null ? backOff : deferenceMs);
+      },
+    },
+    timeout: {
+      call: startElection,
+      answer(state, ctx) {
+        if (state.phase.is === "canvassing") conclude(state, ctx);
+        else if (state.phase.is !== "leading") wait(state, ctx, state.isBound ? boundsMs : backOff);
+      },
+      bound(state, ctx) {
+        state.isBound = false;
+        if (state.phase.is === "following") wait(state, ctx, backOff);
+      },
+      renew,
+      leaseEven: expire,
+      leaseOdd: expire,
+    },
+    command: {
+      call: (state, _command, ctx) => startElection(state, ctx),
+      suspect(state, { node }, ctx) {
+        if (!ctx.peers.includes(node)) return; // Not one of the members.
+        include(state.suspected, node);
+        if (state.phase.is === "canvassing") exclude(state.phase.awaited, node);
+        concludeIfAnswered(state, ctx);
+      },
+      restore: (state, { node }) => exclude(state.suspected, node),
+      resign(state, _command, ctx) {
+        state.isAside = true;
+        ctx.cancelTimer("call");
+        leave(state, ctx);
+      },
+      stand(state, _command, ctx) {
+        state.isAside = false;
+        if (state.isBound) considerTakeover(state, ctx);
+        else startElection(state, ctx);
+      },
+      rank(state, { rank }, ctx) {
+        state.rank = rank; // A leader's followers hear of it with the next renewal.
+        considerTakeover(state, ctx);
+      },
+    },
+    replay: {
+      promised(state, { epoch, to }) {
+        state.promised = { epoch, to };
+      },
+    },
+    ...declarations(options.takesOver),
+  };
+}

@@ -1,0 +1,131 @@
+/** How a node of epoch-bully comes to lead, goes on leading, and follows. */
+import type { Context } from "../../../core/protocol.ts";
+import { type EpochBullyOptions, timing } from "./epoch-bully-options.ts";
+import { certify, leave, promise, wait } from "./epoch-bully-steps.ts";
+import { type EpochBully, isAboveLeader, isCandidate, isConfirmed, leaderOf } from "./epoch-bully-words.ts";
+import { leaseTimer } from "./lease.ts";
+
+type State = EpochBully["state"];
+type Ctx = Context<EpochBully>;
+
+export function campaign(options: EpochBullyOptions) {
+  const { leaseMs, renewMs, answerMs, canvasses, takesOver } = options;
+  const { boundsMs, backOff } = timing(options);
+
+  /** The canvass: bully's question to everybody, of which nothing remains where it is asked. */
+  function startElection(state: State, ctx: Ctx): void {
+    if (state.isAside || isCandidate(state) || (state.isBound && !isAboveLeader(state, ctx.self))) return;
+    const { epoch } = state.promised;
+    ctx.cancelTimer("call");
+    if (!canvasses) return proceed(state, epoch, ctx);
+    const awaited = ctx.peers.filter((peer) => !state.suspected.includes(peer));
+    state.phase = { is: "canvassing", awaited, backers: [], promised: epoch };
+    ctx.setTimer("answer", answerMs);
+    ctx.broadcast({ type: "election", promised: epoch, released: state.released, rank: state.rank });
+    concludeIfAnswered(state, ctx);
+  }
+
+  /** If nobody is awaited, nobody higher can object any more: there is no need to wait for the crashed. */
+  function concludeIfAnswered(state: State, ctx: Ctx): void {
+    if (state.phase.is === "canvassing" && state.phase.awaited.length === 0) conclude(state, ctx);
+  }
+
+  function conclude(state: State, ctx: Ctx): void {
+    const { phase } = state;
+    if (phase.is !== "canvassing") return;
+    if (phase.backers.length + 1 < state.quorum) wait(state, ctx, state.isBound ? boundsMs : backOff);
+    else proceed(state, phase.promised, ctx);
+  }
+
+  /** A majority backs this node: it may go on to claim an epoch above `highest`, once the leader has made way. */
+  function proceed(state: State, highest: number, ctx: Ctx): void {
+    if (!state.isBound) return claim(state, highest, ctx);
+    state.phase = { is: "displacing", promised: highest };
+    ctx.setTimer("answer", answerMs);
+    ctx.send(state.promised.to, { type: "displace", epoch: state.promised.epoch, rank: state.rank });
+  }
+
+  /** Its own promise is journalled before anybody is asked, so not even after a crash can it ask for an epoch twice. */
+  function claim(state: State, highest: number, ctx: Ctx): void {
+    promise(state, { epoch: Math.max(highest, state.promised.epoch) + 1, to: ctx.self }, ctx);
+    state.phase = { is: "claiming", assents: [] };
+    ctx.setTimer("answer", answerMs);
+    ctx.setTimer(leaseTimer(0), leaseMs); // From now on, whenever assents come.
+    ctx.broadcast({ type: "claim", epoch: state.promised.epoch, released: state.released });
+    becomeLeaderIfElected(state, ctx);
+  }
+
+  function becomeLeaderIfElected(state: State, ctx: Ctx): void {
+    if (state.phase.is !== "claiming" || state.phase.assents.length + 1 < state.quorum) return;
+    const { epoch } = state.promised;
+    state.phase = { is: "leading", round: 0, confirms: state.phase.assents };
+    state.reign = { epoch, leader: ctx.self, rank: state.rank };
+    state.insists = false;
+    ctx.cancelTimer("answer");
+    ctx.emit({ type: "elected", leader: ctx.self, epoch });
+    ctx.emit({ type: "confirmed", epoch, by: leaseTimer(0) });
+    renew(state, ctx);
+  }
+
+  /**
+   * A round that a majority has confirmed is followed by the next. One that it has not is sent again, and what it will
+   * be worth still counts from the first time.
+   */
+  function renew(state: State, ctx: Ctx): void {
+    const { phase, promised } = state;
+    if (phase.is !== "leading") return;
+    if (isConfirmed(state)) {
+      phase.round += 1;
+      phase.confirms = [];
+      ctx.setTimer(leaseTimer(phase.round), leaseMs);
+    }
+    ctx.setTimer("renew", renewMs);
+    ctx.broadcast({ type: "coordinator", epoch: promised.epoch, round: phase.round, rank: state.rank });
+    certify(state, ctx);
+  }
+
+  function bind(state: State, ctx: Ctx): void {
+    state.isBound = true;
+    ctx.setTimer("bound", boundsMs);
+  }
+
+  /** Whoever outranks the leader that it follows calls an election soon, and takes over if a majority would have it. */
+  function considerTakeover(state: State, ctx: Ctx): void {
+    if (takesOver && isAboveLeader(state, ctx.self)) ctx.setTimer("call", backOff);
+  }
+
+  /** On `coordinator` of an epoch that this node may follow. */
+  function follow(state: State, { epoch, leader, rank }: NonNullable<State["reign"]>, ctx: Ctx): void {
+    const isKnown = leaderOf(state, ctx.self) === leader && state.reign?.epoch === epoch;
+    const isAsBefore = isKnown && state.reign?.rank === rank;
+    const isNews = state.reign?.epoch !== epoch || state.reign.leader !== leader;
+    if (!isKnown) leave(state, ctx); // Otherwise it may be about to displace the leader.
+    promise(state, { epoch, to: leader }, ctx);
+    bind(state, ctx);
+    state.reign = { epoch, leader, rank };
+    if (isNews) {
+      state.insists = false;
+      ctx.emit({ type: "elected", leader, epoch });
+    }
+    if (isAsBefore) return;
+    ctx.cancelTimer("call");
+    considerTakeover(state, ctx);
+  }
+
+  function expire(state: State, ctx: Ctx): void {
+    if (isCandidate(state)) wait(state, ctx, backOff);
+  }
+
+  return {
+    startElection,
+    concludeIfAnswered,
+    conclude,
+    becomeLeaderIfElected,
+    claim,
+    renew,
+    bind,
+    follow,
+    expire,
+    considerTakeover,
+  };
+}

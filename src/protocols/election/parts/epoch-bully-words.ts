@@ -1,0 +1,114 @@
+/** The words of epoch-bully: its state, what is sent, journalled and said, and what can be told from a state. */
+import type { NodeId } from "../../../core/protocol.ts";
+import type { LeaseTimer } from "./lease.ts";
+
+/** That nobody else is helped to lead this epoch. At first everybody has promised epoch 0, in which nobody leads, to itself. */
+export interface Pledge {
+  epoch: number;
+  to: NodeId;
+}
+
+export type EpochBully = {
+  state: {
+    phase: Phase;
+    /** Journalled. Its epoch never goes back. */
+    promised: Pledge;
+    /** While the timer `bound` runs: no assent to anybody but the node that the promise was made to. */
+    isBound: boolean;
+    /** The last promise known to have been given back by whom it was made to. */
+    released: Pledge | null;
+    /** The last leader that this node has known. It follows that leader while it is bound to it. */
+    reign: { epoch: number; leader: NodeId; rank: number } | null;
+    /** This node's own. */
+    rank: number;
+    /** Whether it does not stand for election. */
+    isAside: boolean;
+    /** Has let somebody higher go first, and in vain: the next time it does not. */
+    insists: boolean;
+    /** Held for crashed. Ascending. */
+    suspected: NodeId[];
+    /** How many nodes, this one included, make a majority. */
+    quorum: number;
+  };
+  message: /** May there be an election? Changes nothing for whoever is asked. `promised`: the sender's own, so far. */
+    | { type: "election"; promised: number; released: Pledge | null; rank: number }
+    /** `boundTo`: nobody else may lead. `isAbove`: stands and outranks the asker. */
+    | { type: "answer"; promised: number; boundTo: NodeId | null; isAbove: boolean }
+    | { type: "claim"; epoch: number; released: Pledge | null }
+    | { type: "assent"; epoch: number }
+    /** Announces the leader at first, and then renews its lease, round by round. */
+    | { type: "coordinator"; epoch: number; round: number; rank: number }
+    | { type: "confirm"; epoch: number; round: number }
+    /** A majority would have the sender, which outranks the leader of the epoch, in its place. */
+    | { type: "displace"; epoch: number; rank: number }
+    /** The sender does not lead this epoch, or no longer, and never will again. `successor`: whom it makes way for. */
+    | { type: "resign"; epoch: number; successor: NodeId | null };
+  timer: /** When the next election is called. */
+    | "call"
+    /** When an election that this node has called is given up. */
+    | "answer"
+    | "bound"
+    | "renew"
+    | LeaseTimer;
+  command: /** Calls an election, unless this node leads, or is bound to somebody higher. */
+    | { type: "call" }
+    /** Nobody waits for the answer of a node that is held for crashed. */
+    | { type: "suspect"; node: NodeId }
+    | { type: "restore"; node: NodeId }
+    /** Steps down and stands aside; still follows and assents. */
+    | { type: "resign" }
+    /** Takes a resignation back. */
+    | { type: "stand" }
+    /** Of this node, from now on. */
+    | { type: "rank"; rank: number };
+  event:
+    | { type: "elected"; leader: NodeId; epoch: number }
+    /** At the leader: certain that nobody else leads until that timer runs out. */
+    | { type: "confirmed"; epoch: number; by: LeaseTimer }
+    /** At the leader: no longer certain. */
+    | { type: "deposed"; epoch: number };
+  record: { type: "promised"; epoch: number; to: NodeId };
+};
+
+type Phase =
+  | { is: "following" }
+  /** `promised`: the highest epoch that anybody who answered has promised. */
+  | { is: "canvassing"; awaited: NodeId[]; backers: NodeId[]; promised: number }
+  /** A majority backs this node; the leader is asked to make way. */
+  | { is: "displacing"; promised: number }
+  /** Asks for assents to the epoch that it has promised itself. */
+  | { is: "claiming"; assents: NodeId[] }
+  | { is: "leading"; round: number; confirms: NodeId[] };
+
+type State = EpochBully["state"];
+
+export const isSame = (a: Pledge | null, b: Pledge): boolean => a !== null && a.epoch === b.epoch && a.to === b.to;
+
+/** Who leads in this node's eyes: itself, or whom it is bound to. */
+export function leaderOf({ phase, isBound, promised, reign }: State, self: NodeId): NodeId | null {
+  if (phase.is === "leading") return self;
+  if (!isBound || reign === null) return null;
+  return reign.epoch === promised.epoch && reign.leader === promised.to ? reign.leader : null;
+}
+
+/** Whether this node stands and outranks another. */
+export const isAbove = (state: State, self: NodeId, rank: number, node: NodeId): boolean =>
+  !state.isAside && (state.rank > rank || (state.rank === rank && self > node));
+
+export const isAboveLeader = (state: State, self: NodeId): boolean =>
+  state.reign !== null &&
+  leaderOf(state, self) === state.reign.leader &&
+  isAbove(state, self, state.reign.rank, state.reign.leader);
+
+export const isCandidate = ({ phase }: State): boolean => phase.is === "claiming" || phase.is === "leading";
+
+export const isConfirmed = ({ phase, quorum }: State): boolean =>
+  phase.is === "leading" && phase.confirms.length + 1 >= quorum;
+
+/** Whether this node must not help `node` to lead, as that of whom it is sure now may still lead. */
+export const isBoundAgainst = ({ phase, isBound, promised }: State, node: NodeId): boolean =>
+  phase.is === "leading" || (isBound && promised.to !== node);
+
+/** Of a reign that has ended, as far as this node knows. Lower epochs are ignored. */
+export const isOver = ({ promised, released }: State, reign: Pledge): boolean =>
+  reign.epoch < promised.epoch || isSame(released, reign);

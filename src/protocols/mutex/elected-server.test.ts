@@ -1,0 +1,355 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { MESSAGE_MS, range, STAY_MS, use } from "../../../test/protocols/mutex-stage.ts";
+import type { SimulationOptions } from "../../sim/options.ts";
+import { type Simulation, simulation } from "../../sim/simulation.ts";
+import type { TraceEntry } from "../../trace/entry.ts";
+import { storyLine } from "../../trace/story.ts";
+import { boundMs } from "../election/parts/lease.ts";
+import { type ElectedServer, type ElectedServerOptions, electedServer } from "./elected-server.ts";
+import { desk } from "./parts/desk.ts";
+
+type Settings = Partial<Omit<SimulationOptions<ElectedServer>, "protocol" | "nodes">> & {
+  options?: ElectedServerOptions;
+};
+
+const LEASE_MS = 1_000;
+/** With clocks that differ by 5 % either way. */
+const RECLAIM_MS = boundMs(LEASE_MS, 0.05);
+
+/** All start at once; by 500 ms somebody leads, and serves. */
+const SETTLED_MS = 500;
+
+function cluster(count: number, { options = {}, ...settings }: Settings = {}) {
+  const nodes = range(0, count - 1);
+  const entries: TraceEntry[] = [];
+  const sim: Simulation<ElectedServer> = simulation<ElectedServer>({
+    protocol: electedServer({ ...options, user: { stayMs: STAY_MS, ...options.user } }),
+    nodes,
+    seed: 1,
+    delayMs: MESSAGE_MS,
+    trace: (entry) => entries.push(entry),
+    ...settings,
+  });
+  for (const node of nodes) sim.start(node);
+  sim.run(SETTLED_MS);
+  const said = (...types: string[]) =>
+    entries.flatMap((entry) => {
+      if (entry.kind !== "event") return [];
+      const { type: part, body } = entry.event as unknown as { type: string; body: { type: string; token?: number } };
+      return part === "mutex" && types.includes(body.type) ? [{ node: entry.node, at: entry.at, ...body }] : [];
+    });
+  return { nodes, sim, entries, said };
+}
+
+const serving = ({ world }: Simulation<ElectedServer>): number =>
+  world.alive.find((node) => world.state(node).mutex.service !== null) as number;
+
+const faults = ["crash", "start", "isolate", "oneWay", "heal", "use", "use", "use", "clock"] as const;
+type Deed = { at: number; node: number; other: number; kind: (typeof faults)[number] };
+
+const scripts = (count: number) =>
+  fc
+    .array(
+      fc.record({
+        at: fc.integer({ min: SETTLED_MS, max: 8_000 }),
+        node: fc.nat(count - 1),
+        other: fc.nat(count - 1),
+        kind: fc.constantFrom(...faults),
+      }),
+      { maxLength: 25 },
+    )
+    .map((list) => list.sort((a, b) => a.at - b.at));
+
+/** Within the drift that the leases allow for. */
+const RATES = [1, 0.951, 1.049, 0.98, 1.02];
+
+function carryOut(sim: Simulation<ElectedServer>, { at, node, other, kind }: Deed): void {
+  sim.run(at);
+  const { alive } = sim.world;
+  const isUp = alive.includes(node);
+  const holder = alive.find((each) => sim.world.state(each).mutex.section === "held");
+  if (kind === "start" && !isUp) sim.start(node);
+  else if (kind === "crash" && isUp) sim.crash(node);
+  else if (kind === "use" && isUp) sim.command(node, use(1 + (other % 2)));
+  else if (kind === "isolate") sim.partition([[other % 2 === 0 ? node : (holder ?? serving(sim) ?? node)]]);
+  else if (kind === "oneWay" && node !== other) sim.cut(node, other);
+  else if (kind === "heal") sim.heal();
+  else if (kind === "clock") sim.clockRate(node, RATES[other % RATES.length] as number);
+}
+
+/** Whatever has gone wrong is over; until everybody has been served, or for ever as far as anybody cares to wait. */
+function settle(sim: Simulation<ElectedServer>, nodes: readonly number[]): void {
+  sim.heal();
+  for (const from of nodes) {
+    for (const to of nodes) {
+      if (from !== to) sim.setLink(from, to, { lossRate: 0, duplicateRate: 0, delay: MESSAGE_MS });
+    }
+  }
+  for (const node of nodes) if (!sim.world.alive.includes(node)) sim.start(node);
+  for (const node of nodes) sim.command(node, use(1));
+  sim.run(sim.now + 5_000); // For the election as well.
+  const giveUpAt = sim.now + 100_000;
+  const isWaiting = () => sim.world.alive.some((node) => sim.world.state(node).user.doing !== "idle");
+  while (isWaiting() && sim.now < giveUpAt) sim.run(sim.now + 500);
+}
+
+/** What the desks do until somebody else is inside; the election has its own stories. */
+const isDeskTalk = (line: string): boolean => / mutex\.|crashes|reaches nobody/.test(line);
+
+describe("elected server: stories", () => {
+  /** 4 leads, being the highest. */
+  async function tell(name: string, script: (sim: Simulation<ElectedServer>) => void, stayMs: number) {
+    const { sim, entries, said } = cluster(5, { options: { user: { stayMs } } });
+    entries.length = 0;
+    script(sim);
+    const lines = entries.map((entry) => storyLine(entry)).filter(isDeskTalk);
+    const story = lines.slice(0, lines.findLastIndex((line) => line.includes("mutex.entered")) + 1);
+    await expect(story.map((line) => `${line}\n`).join("")).toMatchFileSnapshot(`stories/elected-server-${name}.txt`);
+    expect(sim.verdict()).toEqual([]);
+    return said;
+  }
+
+  it("the server crashes while 1 is inside: 1 goes on under the next server, and 2 enters when it leaves", async () => {
+    const said = await tell(
+      "server-crashes",
+      (sim) => {
+        sim.command(1, use(1));
+        sim.run(600);
+        sim.crash(4);
+        sim.command(2, use(1));
+        sim.run(3_000);
+      },
+      800,
+    );
+    expect(said("entered", "lost", "exited").map(({ node, type }) => `${node} ${type}`)).toEqual([
+      "1 entered",
+      "1 exited",
+      "2 entered",
+      "2 exited",
+    ]);
+  });
+
+  it("the holder crashes: its permission is taken back when the lease has run out", async () => {
+    const said = await tell(
+      "holder-crashes",
+      (sim) => {
+        sim.command(1, use(1));
+        sim.run(600);
+        sim.command(2, use(1));
+        sim.crash(1);
+        sim.run(2_500);
+      },
+      500,
+    );
+    const [first, second] = said("entered");
+    expect([first?.node, second?.node]).toEqual([1, 2]);
+    // Its request reached the server 10 ms before it entered.
+    expect((second?.at ?? 0) - (first?.at ?? 0)).toBe(RECLAIM_MS);
+  });
+
+  it("the holder is cut off: it is told that it has lost its permission before 2 gets it", async () => {
+    const said = await tell(
+      "holder-cut-off",
+      (sim) => {
+        sim.command(1, use(1));
+        sim.run(800);
+        sim.partition([[1]]);
+        sim.command(2, use(1));
+        sim.run(2_500);
+        sim.heal();
+        sim.run(6_000);
+      },
+      3_000,
+    );
+    const [entered, lost, next] = said("entered", "lost");
+    expect([entered?.type, lost?.type, next?.type]).toEqual(["entered", "lost", "entered"]);
+    expect([lost?.node, next?.node]).toEqual([1, 2]);
+    expect((next?.at ?? 0) - (lost?.at ?? 0)).toBeGreaterThan(RECLAIM_MS - LEASE_MS);
+  });
+});
+
+describe("elected server: what it costs", () => {
+  /** Messages of the desk: the election's own are counted apart. */
+  const spent = ({ messages: { byType } }: Simulation<ElectedServer>) =>
+    Object.fromEntries(words.flatMap((word) => ((byType[word] ?? 0) === 0 ? [] : [[word, byType[word]]])));
+  const words = ["request", "grant", "renew", "renewed", "release", "withdraw", "recall", "empty"];
+
+  it.each([2, 3, 5, 9, 16])("N = %i: 3 messages an entry, none for the server itself", (count) => {
+    const { sim } = cluster(count);
+    sim.run(2_000); // What earlier servers might have granted has run out.
+    sim.command(0, use(1));
+    sim.run(2_150);
+    expect(spent(sim)).toEqual({ request: 1, grant: 1, release: 1 });
+    expect(desk().costs[0]?.messages(count)).toBe(3);
+    sim.command(serving(sim), use(1));
+    sim.run(2_300);
+    expect(spent(sim)).toEqual({ request: 1, grant: 1, release: 1 });
+  });
+
+  it("a request more for each renewMs of waiting, a renewal and its answer for each renewMs inside", () => {
+    const { sim, said } = cluster(3, { options: { user: { stayMs: 2_000 } } });
+    sim.run(2_000);
+    sim.command(0, use(1));
+    sim.run(2_050);
+    sim.command(1, use(1));
+    sim.run(6_400);
+    expect(said("exited")).toHaveLength(2);
+    // 1 waits for 1,980 ms, asking once and 9 times more; both stay for 2,000 ms, which is 10 renewals each.
+    expect(spent(sim)).toMatchObject({ request: 11, grant: 2, release: 2 });
+    expect(spent(sim)).toMatchObject({ renew: 20, renewed: 20 });
+  });
+
+  it.each([3, 5, 9])(
+    "N = %i: 2(N − 1) less the asker's own for a change of server, when somebody wants in",
+    (count) => {
+      const { sim, said } = cluster(count);
+      sim.command(0, use(1));
+      sim.run(1_000);
+      expect(said("entered")).toHaveLength(1);
+      expect(spent(sim)).toEqual({ request: 1, grant: 1, release: 1, recall: count - 2, empty: count - 2 });
+    },
+  );
+});
+
+describe("elected server: what it promises", () => {
+  const rough = { delayMs: [1, 60], link: { lossRate: 0.02, duplicateRate: 0.05, order: "none" } } as const;
+
+  it.each([1, 2, 3, 5])(
+    "%i nodes: crashes, partitions, loss, copies, no order, clocks within the drift: one inside, tokens grow, and in the end everybody is served",
+    (count) => {
+      fc.assert(
+        fc.property(fc.nat(), fc.constantFrom(5, 400, 1_500), scripts(count), (seed, stayMs, script) => {
+          const { sim, nodes, said } = cluster(count, { ...rough, seed, options: { user: { stayMs } } });
+          for (const deed of script) carryOut(sim, deed);
+          settle(sim, nodes);
+          expect(sim.verdict()).toEqual([]);
+          const tokens = said("entered").map(({ token = 0 }) => token);
+          expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
+        }),
+        { numRuns: 60 },
+      );
+    },
+  );
+});
+
+/** The holder is cut off while it is inside, and the others want in. Clocks: of the holder, and of the others. */
+function cutOff(holderRate: number, othersRate: number, seed: number, aloneAt: number): Simulation<ElectedServer> {
+  const { sim } = cluster(3, { seed, delayMs: [1, 30], options: { user: { stayMs: 4_000 } } });
+  for (const node of [0, 1, 2]) sim.clockRate(node, node === 0 ? holderRate : othersRate);
+  sim.command(0, use(1));
+  sim.run(SETTLED_MS + 200 + aloneAt);
+  sim.partition([[0]]);
+  sim.command(1, use(1));
+  sim.run(4_000);
+  return sim;
+}
+
+const tokensOf = (sim: Simulation<ElectedServer>): number[] =>
+  sim.world.alive.map((node) => sim.world.state(node).user.token).filter((token) => token > 0);
+
+describe("elected server: small things", () => {
+  it("when the tokens of an epoch are used up the server is elected anew, and nobody waits for long", () => {
+    const { sim, said } = cluster(3);
+    sim.run(2_000);
+    Object.assign(sim.world.state(2).mutex.service ?? {}, { grants: 2 ** 28 - 2 });
+    sim.command(0, use(2));
+    sim.run(5_000);
+    expect(said("entered").map(({ token }) => token)).toEqual([2 ** 29 - 1, 2 * 2 ** 28 + 1]);
+    expect(said("exhausted")).toHaveLength(1);
+    expect(sim.violations).toEqual([]);
+  });
+
+  it("whoever waits and is suspected loses its place, and asks again if it is alive", () => {
+    const { sim, said } = cluster(4, { options: { user: { stayMs: 300 } } });
+    for (const node of [0, 1, 2]) {
+      sim.command(node, use(1));
+      sim.run(sim.now + 20);
+    }
+    sim.command(3, { type: "mutex", body: { type: "suspect", node: 1 } });
+    sim.run(3_000);
+    expect(said("entered").map(({ node }) => node)).toEqual([0, 2, 1]);
+  });
+
+  it("whoever takes its request back is passed over", () => {
+    const { sim, said } = cluster(3);
+    sim.command(0, use(1));
+    sim.run(sim.now + 50);
+    sim.command(1, { type: "mutex", body: { type: "enter" } });
+    sim.run(sim.now + 15);
+    sim.command(1, { type: "mutex", body: { type: "exit" } });
+    sim.run(2_000);
+    expect(said("entered", "exited").map(({ node, type }) => `${node} ${type}`)).toEqual(["0 entered", "0 exited"]);
+    expect(sim.messages.byType.withdraw).toBe(1);
+  });
+
+  it.each<[ElectedServerOptions, string]>([
+    [{ mutex: { renewMs: 2_000 } }, "expected elected-server.renewMs to be a number below leaseMs, which is 1000"],
+    [{ mutex: { drift: 1 } }, "expected elected-server.drift to be a number from 0 up to, not including, 1, got 1"],
+    [{ mutex: { leaseMs: 0 } }, "expected elected-server.leaseMs to be a finite number > 0, got 0"],
+  ])("refuses the options %j", (options, sentence) => {
+    expect(() => electedServer(options)).toThrow(sentence);
+  });
+});
+
+describe("elected server: ME1 rests on clocks", () => {
+  it("a holder that is cut off is told that it has lost its permission before anybody else is let in", () => {
+    const rate = fc.double({ min: 0.951, max: 1.049, noNaN: true });
+    fc.assert(
+      fc.property(fc.nat(), fc.nat(700), rate, rate, (seed, aloneAt, holderRate, othersRate) => {
+        const sim = cutOff(holderRate, othersRate, seed, aloneAt);
+        expect(sim.violations).toEqual([]);
+        expect(sim.events(0).map(({ body: { type } }) => type)).toContain("lost");
+        expect(sim.world.state(1).user.entries).toBe(1);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it("with a holder whose clock goes at half the speed two are inside, and the newer one has the higher token", () => {
+    const sim = cutOff(0.5, 1, 1, 300);
+    expect(sim.violations.map(({ property }) => property)).toContain("ME1 safety");
+    const [older = 0, newer = 0] = tokensOf(sim);
+    expect(newer).toBeGreaterThan(older);
+  });
+
+  it("a journal that is lost: nothing tells the runs of a node apart, and the same token is used twice", () => {
+    const tokensAfter = (journal: "kept" | "lost"): (number | undefined)[] => {
+      const { sim, said } = cluster(3, { options: { user: { stayMs: 200 } } });
+      sim.command(0, use(1));
+      sim.run(600);
+      sim.crash(0, { journal });
+      sim.start(0);
+      sim.run(700); // It hears who serves.
+      sim.command(0, use(1));
+      sim.run(3_000);
+      return said("entered").map(({ token }) => token);
+    };
+    const [kept, again] = tokensAfter("kept");
+    expect(again).toBe((kept ?? 0) + 1);
+    expect(tokensAfter("lost")).toEqual([kept, kept]);
+  });
+
+  it("whatever the clocks, however long the pauses: never the same token twice", () => {
+    const rate = fc.double({ min: 0.2, max: 5, noNaN: true });
+    fc.assert(
+      fc.property(fc.nat(), fc.array(rate, { minLength: 3, maxLength: 3 }), scripts(3), (seed, rates, script) => {
+        const { sim, said } = cluster(3, { seed, delayMs: [1, 60], options: { user: { stayMs: 1_200 } } });
+        for (const [node, each] of rates.entries()) sim.clockRate(node, each);
+        for (const deed of script) {
+          carryOut(sim, deed);
+          const { alive } = sim.world;
+          if (deed.kind !== "clock" || !alive.includes(deed.node)) continue;
+          sim.pause(deed.node);
+          sim.run(sim.now + 700 * deed.other);
+          sim.resume(deed.node);
+        }
+        sim.run(sim.now + 5_000);
+        expect(sim.violations.map(({ property }) => property)).not.toContain("tokens are unique");
+        const tokens = said("entered").map(({ token }) => token);
+        expect(new Set(tokens).size).toBe(tokens.length);
+      }),
+      { numRuns: 60 },
+    );
+  });
+});

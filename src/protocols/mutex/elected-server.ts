@@ -1,0 +1,63 @@
+/**
+ * Elected server: a central server that is replaced when it crashes, by an election with epochs. Permissions are leases,
+ * and their tokens grow with every grant, whoever serves.
+ * Coulouris et al. §15.2 for the server; its hardening as in Gray & Cheriton, "Leases: An Efficient Fault-Tolerant
+ * Mechanism for Distributed File Cache Consistency", SOSP 1989, and Burrows, "The Chubby Lock Service", OSDI 2006.
+ *
+ * Assumes   crash-recovery nodes that keep their journal; clocks that differ in speed by less than `drift` and nodes that
+ *           are not paused, for ME1; a majority alive and connected in the end, with round trips below `renewMs`, for ME2.
+ * Safety    tokens are unique and grow from grant to grant, always: under any delay, loss, duplication, reordering,
+ *           partition, crash and recovery, however wrong the clocks. ME1: at most one node is inside, and entries have
+ *           growing tokens, while the clocks keep to `drift`. Not ME3: requests are granted as they reach the server.
+ * Liveness  ME2: every request of a node that stays up and connected to the server is granted in the end.
+ * Cost      3 messages per entry: request, grant, release; none for the server itself. A request more for each `renewMs`
+ *           of waiting, 2 for each `renewMs` inside. For a change of server at most 2(N − 1), when somebody wants in, and
+ *           what `epoch-bully` costs.
+ *
+ * A node is told that its permission is lost before anybody else can get it: see `parts/desk.ts`.
+ */
+import { type Assembly, assemble } from "../../core/assemble.ts";
+import type { Protocol } from "../../core/protocol.ts";
+import { type EpochBully, epochBully } from "../election/epoch-bully.ts";
+import type { EpochBullyOptions } from "../election/parts/epoch-bully-options.ts";
+import { requireParts } from "../options.ts";
+import { desk } from "./parts/desk.ts";
+import type { Desk } from "./parts/desk-claims.ts";
+import type { DeskOptions } from "./parts/desk-options.ts";
+import { type MutexUser, type MutexUserOptions, mutexUser, tokensGrow } from "./parts/user.ts";
+
+export type ElectedServer = Assembly<{ user: MutexUser; mutex: Desk; election: EpochBully }>;
+
+export interface ElectedServerOptions {
+  user?: Partial<MutexUserOptions>;
+  mutex?: Partial<DeskOptions>;
+  election?: Partial<EpochBullyOptions>;
+}
+
+export function electedServer(options: ElectedServerOptions = {}): Protocol<ElectedServer> {
+  requireParts("elected-server", options, ["user", "mutex", "election"]);
+  const assembly = assemble<{ user: MutexUser; mutex: Desk; election: EpochBully }>(
+    "elected-server",
+    { user: mutexUser(options.user), mutex: desk(options.mutex), election: epochBully(options.election) },
+    {
+      user: {
+        needed: (_event, give) => give("mutex", { type: "enter" }),
+        finished: (_event, give) => give("mutex", { type: "exit" }),
+      },
+      mutex: {
+        entered: ({ token }, give) => give("user", { type: "entered", token }),
+        lost: (_event, give) => give("user", { type: "lost" }),
+        exhausted(_event, give) {
+          give("election", { type: "resign" });
+          give("election", { type: "stand" }); // The same node may lead again, in a higher epoch.
+        },
+      },
+      election: {
+        elected: ({ leader, epoch }, give) => give("mutex", { type: "elected", leader, epoch }),
+        deposed: ({ epoch }, give) => give("mutex", { type: "deposed", epoch }),
+      },
+    },
+    { face: "mutex" },
+  );
+  return { ...assembly, properties: [...assembly.properties, tokensGrow] };
+}

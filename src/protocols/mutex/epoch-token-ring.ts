@@ -1,0 +1,342 @@
+/**
+ * Token ring that survives its holder: a lost token is made anew in a higher epoch, to which a majority has assented.
+ * Le Lann, "Distributed Systems: Towards a Formal Approach", IFIP 1977, for the ring and the election of who makes the
+ * token; leases as in Gray & Cheriton, "Leases: An Efficient Fault-Tolerant Mechanism", SOSP 1989.
+ *
+ * Assumes   crash-recovery nodes that keep their journal; what is sent to a process that crashes does not reach its next
+ *           run; a majority is up and connected, and in the end messages are faster than leases, for liveness only.
+ * Safety    at most one token an epoch, so no two entries carry the same token: under any delay, loss, duplication,
+ *           partition, crash and recovery. ME1: at most one node is inside, if no two clocks differ in speed by more than
+ *           the factor 1 + `drift`; delays do not matter. Not ME3: the order of entries is that of the ring.
+ * Liveness  ME2: every request of a node that stays up and connected to a majority is granted in the end.
+ * Cost      as a token ring: N messages a round, and none for an entry while a round takes less than `renewMs`. Otherwise
+ *           2(N − 1) for an entry, and for each `renewMs` inside. 2(N − 1) to make a new token.
+ *
+ * Whoever has seen the token, or assented to a new one, assents to no other for `leaseMs` · (1 + `drift`). So a node is
+ * certain of its token for `leaseMs` from the time at which it asked, or passed the token on, once a majority has
+ * answered since, or has had the token in its hands. It is told that its permission is lost before anybody else can get it.
+ */
+import { UsageError, unexpected } from "../../core/errors.ts";
+import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
+import { majority } from "../../core/quorums.ts";
+import { list, natural, real, struct } from "../../core/shape.ts";
+import { exclude, include } from "../node-set.ts";
+import { requirePositive, settle } from "../options.ts";
+import {
+  declarations,
+  ENTRIES,
+  EPOCHS,
+  type EpochTokenRing,
+  epochOf,
+  fence,
+  type Lease,
+  type Token,
+} from "./parts/epoch-token.ts";
+
+export type { EpochTokenRing } from "./parts/epoch-token.ts";
+
+export interface EpochTokenRingOptions {
+  /** Every node once, clockwise. Empty: ascending by id. */
+  ring: readonly NodeId[];
+  /** How long an idle holder keeps the token. */
+  idleMs: number;
+  /** How long a holder is certain without hearing from a majority again. */
+  leaseMs: number;
+  /** How long after a round has begun the next does. */
+  renewMs: number;
+  /** By how much clocks may differ in speed: 0.1 allows for 10 %. */
+  drift: number;
+}
+
+/** A token that is lost with its holder is replaced within a second. */
+const defaults: EpochTokenRingOptions = { ring: [], idleMs: 5, leaseMs: 600, renewMs: 200, drift: 0.1 };
+
+const optionShape = struct<EpochTokenRingOptions>({
+  ring: list(natural, 10_000),
+  idleMs: real,
+  leaseMs: real,
+  renewMs: real,
+  drift: real,
+});
+
+type State = EpochTokenRing["state"];
+type Ctx = Context<EpochTokenRing>;
+
+export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol<EpochTokenRing> {
+  const { ring, idleMs, leaseMs, renewMs, drift } = settle(defaults, optionShape, given, "epoch-token-ring");
+  for (const [name, value] of Object.entries({ idleMs, leaseMs, renewMs, drift }))
+    requirePositive(`epoch-token-ring.${name}`, value);
+  const boundMs = leaseMs * (1 + drift);
+
+  function take(state: State, ctx: Ctx): void {
+    if (state.section !== "wanted") ctx.setTimer("pass", idleMs);
+    else if (state.certain === null) beginRound(state, ctx);
+    else enter(state, ctx);
+  }
+
+  function pass(state: State, ctx: Ctx): void {
+    const { token, section, heard, suspected, epoch } = state;
+    if (token === null || section !== "released") return;
+    const skipped = token.skipped.filter((node) => !heard.includes(node));
+    const next = state.successors.find((node) => !skipped.includes(node) && !suspected.includes(node));
+    if (next === undefined) return ctx.setTimer("pass", idleMs); // There is nobody to pass it on to.
+    state.hops += 1;
+    const lap = [...token.lap.filter((node) => node !== ctx.self), ctx.self];
+    ctx.send(next, { type: "token", epoch, hops: state.hops, entries: token.entries, skipped, lap });
+    forgetLeases(state, ctx);
+    Object.assign(state, { token: null, heard: [], rounds: 0 });
+    beginLease("leaseEven", 0, state, ctx);
+  }
+
+  // Certainty.
+
+  /** Whatever is answered from now on counts until `by` runs out, and this node itself keeps to it. */
+  function beginLease(by: Lease, number: number, state: State, ctx: Ctx): void {
+    ctx.setTimer(by, leaseMs);
+    ctx.setTimer("renew", renewMs);
+    state.round = { by, number, confirmed: [] };
+    guard(state, ctx);
+  }
+
+  function beginRound(state: State, ctx: Ctx): void {
+    state.rounds += 1;
+    beginLease(state.certain === "leaseEven" ? "leaseOdd" : "leaseEven", state.rounds, state, ctx);
+    askToConfirm(state, ctx);
+  }
+
+  // A new token.
+
+  /** Nobody gets this node's assent for a while, and it does not go on with a claim of its own. */
+  function guard(state: State, ctx: Ctx): void {
+    state.watch = { is: "guarding" };
+    ctx.setTimer("watch", boundMs);
+  }
+
+  function claim(epoch: number, state: State, ctx: Ctx): void {
+    if (epoch >= EPOCHS) return; // It would make no safe integer. At a loss a second this takes a year.
+    drop(state, ctx);
+    beginLease("leaseEven", 0, state, ctx);
+    promise(epoch, ctx.self, state, ctx);
+    state.watch = { is: "claiming", assents: [], beyond: 0 };
+    askForAssent(state, ctx);
+  }
+
+  function askForAssent(state: State, ctx: Ctx): void {
+    ctx.setTimer("watch", [renewMs, 2 * renewMs]); // Chance keeps two from claiming against each other for ever.
+    ctx.broadcast({ type: "claim", epoch: state.promised });
+    makeIfAssented(state, ctx);
+  }
+
+  function makeIfAssented(state: State, ctx: Ctx): void {
+    const { watch, round } = state;
+    if (watch.is !== "claiming" || !isMajority(watch.assents, ctx)) return;
+    const skipped = ctx.peers.filter((peer) => !watch.assents.includes(peer));
+    Object.assign(state, { epoch: state.promised, hops: 0, token: { entries: 0, skipped, lap: [] }, heard: [] });
+    Object.assign(state, { certain: round?.by ?? null, round: null });
+    guard(state, ctx);
+    take(state, ctx);
+  }
+
+  /** False if the epoch is over. Otherwise nobody gets this node's assent for a while. */
+  function witness(epoch: number, state: State, ctx: Ctx): boolean {
+    if (epoch < state.epoch) return false;
+    // Who had the token before this node made a claim does not count for the lease that the claim began.
+    if (epoch > state.epoch || state.watch.is === "claiming") drop(state, ctx);
+    if (epoch > state.promised) promise(epoch, null, state, ctx);
+    if (epoch > state.epoch) Object.assign(state, { epoch, hops: 0 });
+    guard(state, ctx);
+    return true;
+  }
+
+  return {
+    name: "epoch-token-ring",
+    init(self, peers) {
+      const nodes = clockwise(ring, self, peers);
+      const place = nodes.indexOf(self);
+      return {
+        section: "released",
+        successors: [...nodes.slice(place + 1), ...nodes.slice(0, place)],
+        epoch: 0,
+        promised: 0,
+        promisedTo: null,
+        token: null,
+        hops: 0,
+        watch: { is: "missing" },
+        certain: null,
+        round: null,
+        rounds: 0,
+        heard: [],
+        suspected: [],
+      };
+    },
+    start(state, ctx) {
+      if (state.promised > 0)
+        guard(state, ctx); // It may have seen the token just before it crashed.
+      else if (clockwise(ring, ctx.self, ctx.peers)[0] === ctx.self) claim(1, state, ctx);
+      else ctx.setTimer("watch", [boundMs, boundMs + renewMs]);
+    },
+    receive: {
+      token(state, _from, { epoch, hops, entries, skipped, lap }, ctx) {
+        if (epoch === state.epoch && hops <= state.hops) return; // A copy of what has been here.
+        const { round } = state;
+        if (!witness(epoch, state, ctx)) return;
+        Object.assign(state, { token: { entries, skipped, lap }, hops });
+        const since = lap.indexOf(ctx.self);
+        if (round !== null && round === state.round && since >= 0 && isMajority(lap.slice(since + 1), ctx)) {
+          Object.assign(state, { certain: round.by, round: null });
+        } else forgetLeases(state, ctx);
+        take(state, ctx);
+      },
+      claim(state, from, { epoch }, ctx) {
+        include(state.heard, from);
+        if (epoch === state.promised && state.promisedTo === from) return ctx.send(from, { type: "assent", epoch });
+        const isTaken = state.watch.is === "guarding" || state.section === "held";
+        if (isTaken || epoch <= state.promised) return ctx.send(from, { type: "refused", promised: state.promised });
+        drop(state, ctx);
+        promise(epoch, from, state, ctx);
+        Object.assign(state, { epoch, hops: 0, heard: [] });
+        guard(state, ctx);
+        ctx.send(from, { type: "assent", epoch });
+      },
+      assent(state, from, { epoch }, ctx) {
+        include(state.heard, from);
+        if (state.watch.is !== "claiming" || epoch !== state.promised) return; // Of a claim that is over.
+        include(state.watch.assents, from);
+        makeIfAssented(state, ctx);
+      },
+      refused(state, _from, { promised }) {
+        if (state.watch.is === "claiming") state.watch.beyond = Math.max(state.watch.beyond, promised);
+      },
+      renew(state, from, { token, round }, ctx) {
+        if (witness(epochOf(token), state, ctx)) ctx.send(from, { type: "confirm", token, round });
+      },
+      confirm(state, from, { token, round }, ctx) {
+        const isAwaited = state.token !== null && token === number(state, state.token) && round === state.round?.number;
+        if (!isAwaited || state.round === null) return; // Of a round that is over.
+        include(state.round.confirmed, from);
+        concludeIfConfirmed(state, ctx);
+      },
+    },
+    timeout: {
+      pass,
+      watch(state, ctx) {
+        const { watch, promised } = state;
+        if (watch.is === "claiming" && watch.beyond < promised) return askForAssent(state, ctx);
+        if (watch.is !== "guarding")
+          return claim(1 + Math.max(promised, watch.is === "claiming" ? watch.beyond : 0), state, ctx);
+        state.watch = { is: "missing" };
+        ctx.setTimer("watch", [1, renewMs]);
+      },
+      renew(state, ctx) {
+        if (state.token === null || state.section === "released") return forgetLeases(state, ctx); // The lap takes too long.
+        if (state.round === null) return beginRound(state, ctx);
+        ctx.setTimer("renew", renewMs);
+        askToConfirm(state, ctx);
+      },
+      leaseEven: (state, ctx) => leaseOut("leaseEven", state, ctx),
+      leaseOdd: (state, ctx) => leaseOut("leaseOdd", state, ctx),
+    },
+    command: {
+      enter(state, _command, ctx) {
+        if (state.section !== "released") return; // It asks already, or is inside.
+        state.section = "wanted";
+        if (state.token !== null) take(state, ctx);
+      },
+      exit(state, _command, ctx) {
+        const { section, token } = state;
+        if (section === "released") return; // It is not inside.
+        state.section = "released";
+        if (section === "held") ctx.emit({ type: "exited" });
+        else if (token !== null) token.entries += 1; // Confirmations of this number may be on their way.
+        pass(state, ctx);
+      },
+      suspect: (state, { node }) => include(state.suspected, node),
+      restore(state, { node }) {
+        exclude(state.suspected, node);
+        include(state.heard, node);
+      },
+    },
+    replay,
+    ...declarations,
+  };
+}
+
+const isMajority = (others: readonly NodeId[], ctx: Ctx): boolean =>
+  others.length + 1 >= majority(ctx.peers.length + 1);
+
+/** The number of the entry that this node is in, or will be in with the token that it has. */
+const number = ({ section, epoch }: State, { entries }: Token): number =>
+  fence(epoch, section === "held" ? entries : entries + 1);
+
+function enter(state: State, ctx: Ctx): void {
+  const { token, certain } = state;
+  if (token === null || certain === null) return; // Neither is so where it is called.
+  ctx.cancelTimer("pass");
+  if (token.entries + 1 >= ENTRIES) return drop(state, ctx); // The numbers of this epoch are used up.
+  token.entries += 1;
+  state.section = "held";
+  const entered = number(state, token);
+  ctx.emit({ type: "entered", token: entered });
+  ctx.emit({ type: "confirmed", token: entered, by: certain });
+}
+
+/** The token is not this node's any more, and if it was inside it has lost its permission. */
+function drop(state: State, ctx: Ctx): void {
+  const { token, section } = state;
+  forgetLeases(state, ctx);
+  ctx.cancelTimer("pass");
+  ctx.cancelTimer("renew");
+  if (token !== null && section === "held") {
+    ctx.emit({ type: "lost", token: number(state, token) });
+    state.section = "released";
+  }
+  Object.assign(state, { token: null, rounds: 0 });
+}
+
+function askToConfirm(state: State, ctx: Ctx): void {
+  const { token, round } = state;
+  if (token === null || round === null) return;
+  for (const peer of ctx.peers)
+    if (!round.confirmed.includes(peer))
+      ctx.send(peer, { type: "renew", token: number(state, token), round: round.number });
+  concludeIfConfirmed(state, ctx); // Alone, it has nobody to wait for.
+}
+
+function concludeIfConfirmed(state: State, ctx: Ctx): void {
+  const { round, token, certain, section } = state;
+  if (round === null || token === null || !isMajority(round.confirmed, ctx)) return;
+  if (certain !== null) ctx.cancelTimer(certain);
+  Object.assign(state, { certain: round.by, round: null });
+  if (section === "wanted") enter(state, ctx);
+  else if (section === "held") ctx.emit({ type: "confirmed", token: number(state, token), by: round.by });
+}
+
+function forgetLeases(state: State, ctx: Ctx): void {
+  ctx.cancelTimer("leaseEven");
+  ctx.cancelTimer("leaseOdd");
+  Object.assign(state, { certain: null, round: null });
+}
+
+function leaseOut(by: Lease, state: State, ctx: Ctx): void {
+  if (state.round?.by === by) state.round = null; // Answers to it would come too late.
+  if (state.certain !== by) return;
+  state.certain = null;
+  if (state.section === "held") drop(state, ctx);
+}
+
+function promise(epoch: number, to: NodeId | null, state: State, ctx: Ctx): void {
+  Object.assign(state, { promised: epoch, promisedTo: to });
+  ctx.compact({ type: "promised", epoch, to });
+}
+
+/** All nodes, from the first of the ring on. */
+function clockwise(ring: readonly NodeId[], self: NodeId, peers: readonly NodeId[]): readonly NodeId[] {
+  const nodes = [...peers, self].sort((a, b) => a - b);
+  if (ring.length === 0) return nodes;
+  if (ring.length === nodes.length && nodes.every((node) => ring.includes(node))) return ring;
+  throw new UsageError("bad-option", unexpected("epoch-token-ring.ring", "every node once", ring));
+}
+
+const replay: Protocol<EpochTokenRing>["replay"] = {
+  promised: (state, { epoch, to }) => Object.assign(state, { epoch, promised: epoch, promisedTo: to }),
+};

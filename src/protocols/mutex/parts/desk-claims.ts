@@ -1,0 +1,133 @@
+/** What the nodes of an elected server know, say and promise; what they do is in `desk.ts` and `desk-clerk.ts`. */
+import type { NodeId, Property, Protocol } from "../../../core/protocol.ts";
+import { natural, struct } from "../../../core/shape.ts";
+import type { LeaseTimer } from "../../election/parts/lease.ts";
+import { requirements, type Section } from "./requirements.ts";
+
+export type Desk = {
+  state: {
+    section: Section;
+    /** The highest that this node has heard of. */
+    epoch: number;
+    /** Who serves in it; null while nobody is known to. */
+    server: NodeId | null;
+    /** The last sending of this node, of a request or a renewal. Its run is journalled. */
+    ticket: Ticket;
+    /** Whether this run has its number yet. */
+    isNumbered: boolean;
+    /** The timers that run: of the last sending, and of the one before. */
+    running: LeaseTimer[];
+    /** While held: the last round that a server has confirmed. */
+    confirmed: number;
+    /** Of the last entry in this run; 0 before the first. */
+    token: number;
+    /** While this node serves. */
+    service: Service | null;
+  };
+  message:
+    | { type: "request"; epoch: number; ticket: Ticket }
+    | { type: "grant"; epoch: number; token: number; ticket: Ticket }
+    | { type: "renew"; epoch: number; token: number; ticket: Ticket }
+    | { type: "renewed"; token: number; ticket: Ticket }
+    | { type: "release"; epoch: number; token: number }
+    /** Takes a request back. */
+    | { type: "withdraw"; epoch: number; ticket: Ticket }
+    /** Who holds a permission that an earlier server has granted? Answered by a renewal, a request, or `empty`. */
+    | { type: "recall"; epoch: number }
+    | { type: "empty"; epoch: number };
+  timer: /** Asks again, or renews. */
+    | "renew"
+    /** What has been granted is taken back; what others have granted has run out. */
+    | "reclaim"
+    | "recall"
+    | LeaseTimer;
+  command: /** Counts when released. */
+    | { type: "enter" }
+    /** While waiting it takes the request back. */
+    | { type: "exit" }
+    | { type: "elected"; leader: NodeId; epoch: number }
+    | { type: "deposed"; epoch: number }
+    /** Whoever waits and is held for crashed loses its place in the queue. If it is alive, it asks again. */
+    | { type: "suspect"; node: NodeId };
+  event: /** The token grows with every grant, whoever serves. */
+    | { type: "entered"; token: number }
+    | { type: "exited" }
+    /** Certain to be the only one inside until that timer runs out. */
+    | { type: "confirmed"; token: number; by: LeaseTimer }
+    /** Somebody else may be inside from now on. */
+    | { type: "lost"; token: number }
+    /** The tokens of this epoch are used up: only another can grant more. */
+    | { type: "exhausted"; epoch: number };
+  record: { type: "run"; run: number };
+};
+
+/** Names one sending: the node's runs are counted, in a run its requests, and all that it sends for them. */
+export interface Ticket {
+  run: number;
+  request: number;
+  round: number;
+}
+
+/** What a server keeps. */
+export interface Service {
+  /** How many permissions it has granted. */
+  grants: number;
+  /** Who has not said yet what it holds of earlier servers. Ascending; while there is anybody, nothing is granted. */
+  awaited: NodeId[];
+  /** Whether they have been asked. */
+  isRecalling: boolean;
+  holder: { node: NodeId; token: number; ticket: Ticket } | null;
+  /** Who waits, first come first. */
+  queue: { node: NodeId; ticket: Ticket }[];
+}
+
+const ticket = struct<Ticket>({ run: natural, request: natural, round: natural });
+
+const properties: readonly Property<Desk>[] = [
+  ...requirements<Desk>(({ section }) => section, ["renew", "reclaim", "recall"]),
+  {
+    name: "tokens are unique",
+    claim: "no two nodes have been inside with the same token",
+    when: "always",
+    holds({ alive, state }) {
+      const tokens = alive.map((node) => state(node).token).filter((token) => token > 0);
+      return new Set(tokens).size === tokens.length;
+    },
+  },
+];
+
+export const declarations: Pick<Protocol<Desk>, "shapes" | "source" | "assumes" | "properties" | "costs" | "view"> = {
+  shapes: {
+    message: {
+      request: { epoch: natural, ticket },
+      grant: { epoch: natural, token: natural, ticket },
+      renew: { epoch: natural, token: natural, ticket },
+      renewed: { token: natural, ticket },
+      release: { epoch: natural, token: natural },
+      withdraw: { epoch: natural, ticket },
+      recall: { epoch: natural },
+      empty: { epoch: natural },
+    },
+    command: {
+      enter: {},
+      exit: {},
+      elected: { leader: natural, epoch: natural },
+      deposed: { epoch: natural },
+      suspect: { node: natural },
+    },
+    record: { run: { run: natural } },
+  },
+  source: "Coulouris et al. §15.2; Gray & Cheriton, SOSP 1989",
+  assumes: [
+    "journals are kept",
+    "a majority alive and connected in the end, for ME2",
+    "clocks that differ in speed by less than the drift, and nodes that are not paused, for ME1",
+  ],
+  properties,
+  costs: [{ when: "one entry and exit of a node that does not serve, within renewMs", messages: () => 3 }],
+  view: ({ section, server, service, epoch }) => ({
+    role: service === null ? section : `${section}, serving`,
+    leader: server,
+    term: epoch,
+  }),
+};

@@ -1,0 +1,123 @@
+/** The half of a desk that serves: grants, renews, takes back, and asks a new server's question first. */
+import type { Context, NodeId } from "../../../core/protocol.ts";
+import { exclude } from "../../node-set.ts";
+import type { Desk, Service, Ticket } from "./desk-claims.ts";
+import { ENTRIES, EPOCHS, fence } from "./epoch-token.ts";
+
+type State = Desk["state"];
+type Ctx = Context<Desk>;
+type Message = Desk["message"];
+type Renewal = Extract<Message, { type: "renew" }>;
+/** What a server is told. */
+type Plea = Extract<Message, { type: "request" | "renew" | "release" | "withdraw" | "empty" }>;
+
+export interface Clerk {
+  hear(from: NodeId, plea: Plea, state: State, ctx: Ctx): void;
+  /** Asks those again who have not answered. */
+  recall(state: State, ctx: Ctx): void;
+  /** Takes back what the holder has not renewed, or what earlier servers have granted: nobody is certain of it any more. */
+  reclaim(state: State, ctx: Ctx): void;
+}
+
+export interface ClerkOptions {
+  renewMs: number;
+  reclaimMs: number;
+  tell(to: NodeId, message: Message, state: State, ctx: Ctx): void;
+}
+
+export function clerk({ renewMs, reclaimMs, tell }: ClerkOptions): Clerk {
+  function request(node: NodeId, ticket: Ticket, service: Service, state: State, ctx: Ctx): void {
+    const { holder, queue } = service;
+    if (holder?.node === node) {
+      if (isSameRequest(ticket, holder.ticket)) return repeat(ticket, service, state, ctx);
+      if (isOlder(ticket, holder.ticket)) return; // It arrives late.
+      service.holder = null; // Whoever asks anew has left: its release is late, or lost with its run.
+    }
+    const waiting = queue.find((other) => other.node === node);
+    if (waiting === undefined) queue.push({ node, ticket });
+    else if (isOlder(waiting.ticket, ticket)) waiting.ticket = ticket;
+  }
+
+  /** The grant may have been lost. */
+  function repeat(ticket: Ticket, service: Service, state: State, ctx: Ctx): void {
+    const { holder } = service;
+    if (holder === null || isOlder(ticket, holder.ticket)) return;
+    grant({ ...holder, ticket }, service, state, ctx);
+  }
+
+  function grant(holder: NonNullable<Service["holder"]>, service: Service, state: State, ctx: Ctx): void {
+    service.holder = holder;
+    ctx.setTimer("reclaim", reclaimMs);
+    const { node, token, ticket } = holder;
+    tell(node, { type: "grant", epoch: state.epoch, token, ticket }, state, ctx);
+  }
+
+  function serve(service: Service, state: State, ctx: Ctx): void {
+    ctx.cancelTimer("recall");
+    if (service.holder !== null) return;
+    ctx.cancelTimer("reclaim");
+    if (service.queue.length === 0) return;
+    if (state.epoch >= EPOCHS || service.grants + 1 >= ENTRIES)
+      return ctx.emit({ type: "exhausted", epoch: state.epoch });
+    const next = service.queue.shift() as Service["queue"][number];
+    service.grants += 1;
+    grant({ ...next, token: fence(state.epoch, service.grants) }, service, state, ctx);
+  }
+
+  function renewal(node: NodeId, { token, ticket }: Renewal, service: Service, state: State, ctx: Ctx): void {
+    // While a holder of earlier servers is certain nobody else is: there is nobody else to wait for.
+    if (service.awaited.includes(node)) Object.assign(service, { holder: { node, token, ticket }, awaited: [] });
+    if (service.holder?.token !== token) return; // It has been taken back.
+    if (isOlder(service.holder.ticket, ticket)) service.holder.ticket = ticket;
+    ctx.cancelTimer("recall");
+    ctx.setTimer("reclaim", reclaimMs);
+    tell(node, { type: "renewed", token, ticket }, state, ctx);
+  }
+
+  function release(token: number, service: Service): void {
+    if (service.holder?.token === token) service.holder = null;
+  }
+
+  function withdraw(node: NodeId, ticket: Ticket, service: Service): void {
+    const isOver = (other: { node: NodeId; ticket: Ticket }): boolean =>
+      other.node === node && isSameRequest(other.ticket, ticket);
+    service.queue = service.queue.filter((waiting) => !isOver(waiting));
+    if (service.holder !== null && isOver(service.holder)) service.holder = null;
+  }
+
+  /** Once somebody waits: a permission that nobody wants costs no message when another comes to serve. */
+  function recall(service: Service, { epoch }: State, ctx: Ctx): void {
+    service.isRecalling = true;
+    ctx.setTimer("recall", renewMs);
+    for (const node of service.awaited) ctx.send(node, { type: "recall", epoch });
+  }
+
+  return {
+    hear(from, plea, state, ctx) {
+      const { service, epoch } = state;
+      if (service === null || plea.epoch !== epoch) return; // For an earlier server, or another.
+      if (plea.type === "renew") return renewal(from, plea, service, state, ctx);
+      if (plea.type === "request") request(from, plea.ticket, service, state, ctx);
+      else if (plea.type === "release") release(plea.token, service);
+      else if (plea.type === "withdraw") withdraw(from, plea.ticket, service);
+      exclude(service.awaited, from); // Whatever else it says, it holds nothing of earlier servers.
+      if (service.awaited.length === 0) serve(service, state, ctx);
+      else if (service.queue.length > 0 && !service.isRecalling) recall(service, state, ctx);
+    },
+    recall(state, ctx) {
+      if (state.service !== null) recall(state.service, state, ctx);
+    },
+    reclaim(state, ctx) {
+      const { service } = state;
+      if (service === null) return;
+      if (service.awaited.length === 0) service.holder = null;
+      service.awaited = [];
+      serve(service, state, ctx);
+    },
+  };
+}
+
+const isSameRequest = (a: Ticket, b: Ticket): boolean => a.run === b.run && a.request === b.request;
+
+const isOlder = (a: Ticket, b: Ticket): boolean =>
+  a.run < b.run || (a.run === b.run && (a.request < b.request || (a.request === b.request && a.round < b.round)));

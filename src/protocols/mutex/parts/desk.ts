@@ -1,0 +1,211 @@
+/**
+ * A central server that others elect: every node can serve, and a change of server interrupts nobody who is inside. This
+ * is all of `../elected-server.ts` but the election, of which commands tell: whoever has one may drive any number of desks.
+ *
+ * A permission is a lease. Whoever asks or renews arms a timer as it *sends*, and is certain until that timer runs out
+ * once the answer names that very sending; the server takes the permission back only when it has not heard of the holder
+ * for longer than that, counted from when it *received*. So no delay can make two nodes certain at once.
+ *
+ * A new server may not know who holds what its predecessor has granted. It asks everybody before it grants anything, or
+ * waits until all of that must have run out. Whoever has heard of its epoch takes nothing from a server of a lower one.
+ */
+import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
+import { boundMs, type LeaseTimer, leaseTimer } from "../../election/parts/lease.ts";
+import { include } from "../../node-set.ts";
+import { type Desk, declarations, type Ticket } from "./desk-claims.ts";
+import { clerk } from "./desk-clerk.ts";
+import { type DeskOptions, settled } from "./desk-options.ts";
+
+type State = Desk["state"];
+type Ctx = Context<Desk>;
+type Message = Desk["message"];
+type Said<T extends Message["type"]> = Extract<Message, { type: T }>;
+
+export function desk(given?: Partial<DeskOptions>): Protocol<Desk> {
+  const { leaseMs, renewMs, drift } = settled(given);
+  const reclaimMs = boundMs(leaseMs, drift);
+  const serving = clerk({ renewMs, reclaimMs, tell });
+
+  /** What a node tells itself is no message. */
+  function tell(to: NodeId, message: Message, state: State, ctx: Ctx): void {
+    if (to === ctx.self) hear(state, ctx.self, message, ctx);
+    else ctx.send(to, message);
+  }
+
+  function hear(state: State, from: NodeId, message: Message, ctx: Ctx): void {
+    if (message.type === "grant") return granted(message, state, ctx);
+    if (message.type === "renewed") return renewed(message, state, ctx);
+    if (message.type === "recall") return recalled(from, message, state, ctx);
+    return serving.hear(from, message, state, ctx);
+  }
+
+  /** Certain from now on, if a server answers this very sending. */
+  function nextRound(state: State, ctx: Ctx): void {
+    state.ticket.round += 1;
+    const timer = leaseTimer(state.ticket.round);
+    ctx.setTimer(timer, leaseMs);
+    if (!state.running.includes(timer)) state.running.push(timer);
+    state.running.sort();
+  }
+
+  function ask(state: State, ctx: Ctx): void {
+    const { server, epoch } = state;
+    ctx.setTimer("renew", renewMs);
+    if (server === null) return; // It asks as soon as there is one.
+    nextRound(state, ctx);
+    tell(server, { type: "request", epoch, ticket: { ...state.ticket } }, state, ctx);
+  }
+
+  /** A round that is not confirmed is sent again: what it will be worth still counts from the first time. */
+  function renew(state: State, ctx: Ctx): void {
+    const { server, epoch, token } = state;
+    ctx.setTimer("renew", renewMs);
+    if (server === null) return;
+    if (state.confirmed === state.ticket.round) nextRound(state, ctx);
+    tell(server, { type: "renew", epoch, token, ticket: { ...state.ticket } }, state, ctx);
+  }
+
+  function askOrRenew(state: State, ctx: Ctx): void {
+    if (state.section === "wanted") ask(state, ctx);
+    else if (state.section === "held") renew(state, ctx);
+  }
+
+  function granted({ epoch, token, ticket }: Said<"grant">, state: State, ctx: Ctx): void {
+    if (epoch !== state.epoch || state.server === null) return; // Whoever serves now has been told that there was none.
+    const isMine = ticket.run === state.ticket.run && ticket.request === state.ticket.request;
+    if (isMine && state.section === "held") return renewed({ type: "renewed", token, ticket }, state, ctx);
+    if (!isMine || state.section === "released")
+      return tell(state.server, { type: "release", epoch, token }, state, ctx); // Nobody waits for it any more.
+    if (!isInTime(state, ticket)) return; // It asks again soon.
+    state.section = "held";
+    state.token = token;
+    ctx.emit({ type: "entered", token });
+    confirm(ticket.round, state, ctx);
+  }
+
+  function recalled(from: NodeId, { epoch }: Said<"recall">, state: State, ctx: Ctx): void {
+    if (epoch < state.epoch) return;
+    if (epoch > state.epoch) learn(epoch, from, state, ctx);
+    else askOrRenew(state, ctx);
+    if (state.section === "released") tell(from, { type: "empty", epoch }, state, ctx);
+  }
+
+  function learn(epoch: number, leader: NodeId, state: State, ctx: Ctx): void {
+    retire(state, ctx);
+    state.epoch = epoch;
+    state.server = leader;
+    if (leader === ctx.self) {
+      state.service = { grants: 0, awaited: [...ctx.peers], isRecalling: false, holder: null, queue: [] };
+      if (state.section === "held") include(state.service.awaited, ctx.self);
+      ctx.setTimer("reclaim", reclaimMs);
+    }
+    askOrRenew(state, ctx);
+  }
+
+  return {
+    name: "elected-server",
+    init: initial,
+    receive: {
+      ...{ request: hear, grant: hear, renew: hear, renewed: hear },
+      ...{ release: hear, withdraw: hear, recall: hear, empty: hear },
+    },
+    timeout: {
+      renew: askOrRenew,
+      reclaim: serving.reclaim,
+      recall: serving.recall,
+      leaseEven: (state, ctx) => expire("leaseEven", state, ctx),
+      leaseOdd: (state, ctx) => expire("leaseOdd", state, ctx),
+    },
+    command: {
+      enter(state, _command, ctx) {
+        if (state.section !== "released") return; // It asks already, or is inside.
+        if (!state.isNumbered) {
+          state.ticket.run += 1;
+          state.isNumbered = true;
+          ctx.compact({ type: "run", run: state.ticket.run });
+        }
+        state.section = "wanted";
+        state.ticket.request += 1;
+        ask(state, ctx);
+      },
+      exit(state, _command, ctx) {
+        const { section, server, epoch, token } = state;
+        if (section === "released") return; // It neither asks nor is inside.
+        leave(state, ctx);
+        if (section === "held") ctx.emit({ type: "exited" });
+        if (server === null) return; // Whoever serves next is told when it asks.
+        if (section === "held") tell(server, { type: "release", epoch, token }, state, ctx);
+        else tell(server, { type: "withdraw", epoch, ticket: { ...state.ticket } }, state, ctx);
+      },
+      elected(state, { leader, epoch }, ctx) {
+        if (epoch > state.epoch) learn(epoch, leader, state, ctx);
+      },
+      deposed(state, { epoch }, ctx) {
+        if (epoch === state.epoch && state.service !== null) retire(state, ctx);
+      },
+      suspect({ service }, { node }) {
+        if (service !== null) service.queue = service.queue.filter((waiting) => waiting.node !== node);
+      },
+    },
+    replay: {
+      run(state, { run }) {
+        state.ticket.run = run;
+      },
+    },
+    ...declarations,
+  };
+}
+
+const initial = (): State => ({
+  section: "released",
+  epoch: 0,
+  server: null,
+  ticket: { run: 0, request: 0, round: 0 },
+  isNumbered: false,
+  running: [],
+  confirmed: 0,
+  token: 0,
+  service: null,
+});
+
+/** Whether the answer to that sending still makes anybody certain. */
+const isInTime = ({ ticket, running }: State, { run, round }: Ticket): boolean =>
+  run === ticket.run && round > ticket.round - 2 && running.includes(leaseTimer(round));
+
+function renewed({ token, ticket }: Said<"renewed">, state: State, ctx: Ctx): void {
+  if (state.section !== "held" || token !== state.token || !isInTime(state, ticket)) return; // Late.
+  if (ticket.round > state.confirmed) confirm(ticket.round, state, ctx);
+}
+
+/** The certainty of this round takes the place of that of the round before. */
+function confirm(round: number, state: State, ctx: Ctx): void {
+  state.confirmed = round;
+  if (round === state.ticket.round) stop(leaseTimer(round - 1), state, ctx);
+  ctx.emit({ type: "confirmed", token: state.token, by: leaseTimer(round) });
+}
+
+function stop(timer: LeaseTimer, state: State, ctx: Ctx): void {
+  ctx.cancelTimer(timer);
+  state.running = state.running.filter((other) => other !== timer);
+}
+
+function expire(timer: LeaseTimer, state: State, ctx: Ctx): void {
+  state.running = state.running.filter((other) => other !== timer);
+  if (state.section !== "held" || leaseTimer(state.confirmed) !== timer) return;
+  leave(state, ctx);
+  ctx.emit({ type: "lost", token: state.token });
+}
+
+function leave(state: State, ctx: Ctx): void {
+  state.section = "released";
+  ctx.cancelTimer("renew");
+  stop("leaseEven", state, ctx);
+  stop("leaseOdd", state, ctx);
+}
+
+function retire(state: State, ctx: Ctx): void {
+  state.service = null;
+  state.server = null;
+  ctx.cancelTimer("reclaim");
+  ctx.cancelTimer("recall");
+}

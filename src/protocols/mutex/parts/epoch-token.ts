@@ -1,0 +1,129 @@
+/**
+ * What the nodes of an epoch token ring know, say and promise; what they do is in `../epoch-token-ring.ts`.
+ */
+import type { NodeId, Property, Protocol } from "../../../core/protocol.ts";
+import { list, natural, nullable } from "../../../core/shape.ts";
+import { requirements, type Section } from "./requirements.ts";
+
+export type EpochTokenRing = {
+  state: {
+    section: Section;
+    /** The others, clockwise from here. */
+    successors: NodeId[];
+    /** Tokens and renewals of lower epochs are dropped. */
+    epoch: number;
+    /** The highest epoch that this node has claimed or assented to, for whom, or has seen. Journalled. */
+    promised: number;
+    promisedTo: NodeId | null;
+    token: Token | null;
+    /** How often the token had been passed on when it was here last: a copy of a message is dropped. */
+    hops: number;
+    watch: Watch;
+    /** The timer until whose end this node is certain of its token. */
+    certain: Lease | null;
+    /** What will make it certain for longer. */
+    round: Round | null;
+    /** Rounds asked for the entry that this node waits for or is in. */
+    rounds: number;
+    /** Who is alive after all: it gets the token again. Ascending. */
+    heard: NodeId[];
+    /** By a failure detector, where there is one. Ascending. */
+    suspected: NodeId[];
+  };
+  message:
+    | ({ type: "token"; epoch: number; hops: number } & Token)
+    /** May I make the token of this epoch? */
+    | { type: "claim"; epoch: number }
+    | { type: "assent"; epoch: number }
+    /** No: either the token has been seen, or an epoch that high has been promised to another. */
+    | { type: "refused"; promised: number }
+    /** The holder asks whether its token counts. */
+    | { type: "renew"; token: number; round: number }
+    | { type: "confirm"; token: number; round: number };
+  timer: "pass" | "watch" | "renew" | Lease;
+  /** `enter` counts when released, `exit` when held; while waiting it takes the request back. */
+  command: { type: "enter" } | { type: "exit" } | { type: "suspect"; node: NodeId } | { type: "restore"; node: NodeId };
+  event:
+    | { type: "entered"; token: number }
+    | { type: "exited" }
+    /** It is certain until that timer runs out. */
+    | { type: "confirmed"; token: number; by: Lease }
+    /** Somebody else may be inside from now on. */
+    | { type: "lost"; token: number };
+  record: { type: "promised"; epoch: number; to: NodeId | null };
+};
+
+/** By turns, so that one runs while the other is not confirmed. */
+export type Lease = "leaseEven" | "leaseOdd";
+
+export interface Token {
+  /** How many entries there have been in this epoch. */
+  entries: number;
+  /** Who is passed over: it did not answer when the token was made. Ascending. */
+  skipped: NodeId[];
+  /** Who has had it, the latest last, each once. */
+  lap: NodeId[];
+}
+
+/** Has seen the token lately, or assented to one; misses it; asks for assent to make it, of whom some have refused. */
+type Watch = { is: "guarding" } | { is: "missing" } | { is: "claiming"; assents: NodeId[]; beyond: number };
+
+/** `number` 0: a lap of the token, or a claim. */
+interface Round {
+  by: Lease;
+  number: number;
+  confirmed: NodeId[];
+}
+
+/** A fencing token is one safe integer, epoch · 2²⁸ + entries: 2²⁵ epochs of 2²⁸ entries each. */
+export const ENTRIES = 2 ** 28;
+export const EPOCHS = 2 ** 25;
+
+export const fence = (epoch: number, entries: number): number => epoch * ENTRIES + entries;
+export const epochOf = (token: number): number => Math.floor(token / ENTRIES);
+
+const properties: readonly Property<EpochTokenRing>[] = [
+  ...requirements<EpochTokenRing>(({ section }) => section, ["pass", "watch", "renew"]),
+  {
+    name: "one token an epoch",
+    claim: "no two nodes have a token of the same epoch",
+    when: "always",
+    holds({ alive, state }) {
+      const epochs = alive.filter((node) => state(node).token !== null).map((node) => state(node).epoch);
+      return new Set(epochs).size === epochs.length;
+    },
+  },
+];
+
+const members = list(natural, 10_000);
+
+export const declarations: Pick<
+  Protocol<EpochTokenRing>,
+  "shapes" | "source" | "assumes" | "properties" | "costs" | "view"
+> = {
+  shapes: {
+    message: {
+      token: { epoch: natural, hops: natural, entries: natural, skipped: members, lap: members },
+      claim: { epoch: natural },
+      assent: { epoch: natural },
+      refused: { promised: natural },
+      renew: { token: natural, round: natural },
+      confirm: { token: natural, round: natural },
+    },
+    command: { enter: {}, exit: {}, suspect: { node: natural }, restore: { node: natural } },
+    record: { promised: { epoch: natural, to: nullable(natural) } },
+  },
+  source: "Le Lann, IFIP 1977; Gray & Cheriton, SOSP 1989",
+  assumes: [
+    "journals are kept",
+    "nothing that was sent to a process reaches its next run",
+    "for ME1: clocks that differ in speed by less than the drift",
+    "for ME2: a majority up and connected, and messages faster than leases, in the end",
+  ],
+  properties,
+  costs: [
+    { when: "one round of the token", messages: (nodes) => (nodes === 1 ? 0 : nodes) },
+    { when: "a new token, or an entry after a slow round", messages: (nodes) => 2 * (nodes - 1) },
+  ],
+  view: ({ section, token, epoch }) => ({ role: token === null ? section : `${section}, with the token`, term: epoch }),
+};

@@ -1,0 +1,172 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { exploreUses, MESSAGE_MS, range, use } from "../../../../test/protocols/mutex-stage.ts";
+import type { Exploration } from "../../../check/explore.ts";
+import type { Protocol } from "../../../core/protocol.ts";
+import { type Simulation, simulation } from "../../../sim/simulation.ts";
+import { epochTokenRing } from "../epoch-token-ring.ts";
+import { maekawaSanders } from "../maekawa-sanders.ts";
+import { ricartAgrawala } from "../ricart-agrawala.ts";
+import { type MonitoredMutex, monitoredMutex } from "./monitored.ts";
+import { type Mutex, type UsedMutex, usedMutex } from "./user.ts";
+
+/** A crash is suspected within 400 ms, and a node that is back is heard of within 100. */
+const DETECTED_MS = 500;
+
+interface Deed {
+  /** After the one before. */
+  readonly afterMs: number;
+  readonly node: number;
+  readonly kind: "crash" | "use";
+  readonly downMs: number;
+}
+
+const deeds = (nodes: number) =>
+  fc.array(
+    fc.record({
+      afterMs: fc.nat(300),
+      node: fc.nat(nodes - 1),
+      kind: fc.constantFrom("crash" as const, "use" as const, "use" as const, "use" as const),
+      downMs: fc.nat(1_500),
+    }),
+    { maxLength: 20 },
+  );
+
+function started<M extends Mutex>(protocol: Protocol<MonitoredMutex<M>>, nodes: readonly number[], seed: number) {
+  const sim = simulation<MonitoredMutex<M>>({ protocol, nodes, seed, delayMs: [1, 20] });
+  for (const node of nodes) sim.start(node);
+  sim.run(DETECTED_MS);
+  return sim;
+}
+
+/** One node is down at a time, for a moment or for long; the next crash comes when all know that it is back. */
+function carryOut<M extends Mutex>(sim: Simulation<MonitoredMutex<M>>, script: readonly Deed[]): void {
+  for (const { afterMs, node, kind, downMs } of script) {
+    sim.run(sim.now + afterMs);
+    if (kind === "use") sim.command(node, use(1));
+    else {
+      sim.crash(node);
+      sim.run(sim.now + downMs);
+      sim.start(node);
+      sim.run(sim.now + DETECTED_MS);
+    }
+  }
+}
+
+const makers = [
+  ["ricart-agrawala", (user: object) => monitoredMutex(ricartAgrawala, { user, mutex: { rejoins: true } })],
+  ["maekawa-sanders", (user: object) => monitoredMutex(maekawaSanders, { user, mutex: { rejoins: true } })],
+  ["epoch-token-ring", (user: object) => monitoredMutex(epochTokenRing, { user })],
+] as unknown as [string, (user: object) => Protocol<MonitoredMutex<Mutex>>][];
+
+describe.each(makers)("%s with a failure detector", (_name, maker) => {
+  it.each([2, 3, 5, 7])(
+    "%i nodes: one crash after the other, each noticed, some inside: one inside, and everybody is served",
+    (count) => {
+      const nodes = range(0, count - 1);
+      fc.assert(
+        fc.property(fc.nat(), fc.constantFrom(5, 100), deeds(count), (seed, stayMs, script) => {
+          const sim = started(maker({ stayMs }), nodes, seed);
+          carryOut(sim, script);
+          for (const node of nodes) sim.command(node, use(1));
+          sim.run(sim.now + 20_000);
+          expect(sim.verdict()).toEqual([]);
+        }),
+        { numRuns: 30 },
+      );
+    },
+  );
+});
+
+/** Of three nodes, one is cut off from the others for longer than the detector stands. */
+function partitioned<M extends Mutex>(protocol: Protocol<MonitoredMutex<M>>): Simulation<MonitoredMutex<M>> {
+  const sim = started(protocol, [0, 1, 2], 1);
+  sim.partition([[0], [1, 2]]);
+  sim.run(sim.now + 2 * DETECTED_MS);
+  for (const node of [0, 1]) sim.command(node, use(1));
+  sim.run(sim.now + 5 * MESSAGE_MS);
+  return sim;
+}
+
+describe("what a wrong suspicion costs", () => {
+  it.each(makers.slice(0, 2))("%s: in a partition both sides are inside", (_name, maker) => {
+    expect(partitioned(maker({ stayMs: 200 })).violations.map(({ property }) => property)).toContain("ME1 safety");
+  });
+
+  it("epoch-token-ring: a turn. In a partition the majority's side is inside, and nobody else", () => {
+    const sim = partitioned(monitoredMutex(epochTokenRing, { user: { stayMs: 200 } }));
+    sim.run(sim.now + 5_000);
+    expect(sim.violations).toEqual([]);
+    expect([0, 1].map((node) => sim.world.state(node).user.entries)).toEqual([0, 1]);
+  });
+
+  it("refuses options for a part that it does not have", () => {
+    expect(() => monitoredMutex(ricartAgrawala, { detectr: {} } as never)).toThrow(
+      'expected the options of ricart-agrawala to be for user or mutex or detector, got "detectr"',
+    );
+  });
+});
+
+const suspect = (node: number) => ({ type: "mutex" as const, body: { type: "suspect" as const, node } });
+
+describe("every run with right suspicions", () => {
+  it("ricart-agrawala: of 3 nodes, one of which crashes, keeps ME1, ME2 and ME3", () => {
+    const found = exploreUses(ricartAgrawala(), 3, [1, 1, 0], { crashes: 1, notices: suspect });
+    expect(found).toMatchObject({ verdict: "holds", states: 4_000 });
+  });
+
+  it("ricart-agrawala: of 3 nodes, one of which crashes and comes back, keeps ME1, ME2 and ME3", () => {
+    const protocol = ricartAgrawala({ rejoins: true });
+    const found = exploreUses(protocol, 3, [1, 1, 0], { crashes: 1, recoveries: 1, notices: suspect });
+    expect(found).toMatchObject({ verdict: "holds", states: 47_149 });
+  });
+
+  it("maekawa-sanders: of 3 nodes, one of which crashes, keeps ME1 and ME2", () => {
+    expect(exploreUses(maekawaSanders(), 3, 1, { crashes: 1, notices: suspect })).toMatchObject({
+      verdict: "holds",
+      states: 24_147,
+    });
+  });
+
+  it("maekawa-sanders: of 3 nodes, one of which crashes and comes back, keeps ME1 and ME2", () => {
+    const protocol = maekawaSanders({ rejoins: true });
+    const found = exploreUses(protocol, 3, [1, 1, 0], { crashes: 1, recoveries: 1, notices: suspect });
+    expect(found).toMatchObject({ verdict: "holds", states: 29_970 });
+  });
+
+  it.each([
+    ["ricart-agrawala", ricartAgrawala(), 11],
+    ["maekawa-sanders", maekawaSanders(), 8],
+  ] as unknown as [string, Protocol<Mutex>, number][])(
+    "%s without rejoining: who comes back has forgotten what it promised, and two are inside",
+    (_name, protocol, steps) => {
+      const found = exploreUses(protocol, 3, 1, {
+        crashes: 1,
+        recoveries: 1,
+        notices: suspect,
+        properties: onlyME1(protocol),
+      });
+      expect([found.verdict, inside(found), found.path.length]).toEqual(["violated", 2, steps]);
+    },
+  );
+
+  it.each([
+    ["ricart-agrawala", ricartAgrawala(), 5],
+    ["maekawa-sanders", maekawaSanders(), 5],
+  ] as unknown as [string, Protocol<Mutex>, number][])(
+    "%s: one wrong suspicion, and two are inside",
+    (_name, protocol, steps) => {
+      const asks = (node: number) => [...(node === 0 ? [suspect(1)] : []), use(1)] as never[];
+      const found = exploreUses(protocol, 2, 1, { asks, commands: () => [], properties: onlyME1(protocol) });
+      expect([found.verdict, inside(found), found.path.length]).toEqual(["violated", 2, steps]);
+    },
+  );
+});
+
+function onlyME1(protocol: Protocol<Mutex>) {
+  return usedMutex(() => protocol).properties.filter(({ name }) => name === "ME1 safety");
+}
+
+/** How many are inside at the end of a counterexample. */
+const inside = ({ path }: Exploration<UsedMutex<Mutex>>): number =>
+  (path.at(-1)?.states ?? []).filter((state) => state?.user.doing === "inside").length;

@@ -1,0 +1,89 @@
+/**
+ * Nodes that talk: whoever asks to enter tells everybody so, beside the algorithm. Then one request can have happened
+ * before another though none of the algorithm's own messages connects them, which is what ME3 is about.
+ * Coulouris et al. §15.2: "if one request to enter the critical section happened-before another, then entry to the
+ * critical section is granted in that order".
+ */
+import { tick } from "../../../core/clocks.ts";
+import type { NodeId, Property, Protocol, StateOf } from "../../../core/protocol.ts";
+import { list, natural, struct } from "../../../core/shape.ts";
+import type { Section } from "./requirements.ts";
+import type { Mutex } from "./user.ts";
+
+/** How often each node is known to have asked. Ascending by node; nodes that have not asked are left out. */
+type Requests = { node: NodeId; count: number }[];
+
+interface Talk {
+  /** What this node has been told, and its own. */
+  heard: Requests;
+  /** What it knew of when it asked last. */
+  known: Requests;
+}
+
+type Told = { type: "told"; time: number; heard: Requests };
+
+const countOf = (requests: Requests, of: NodeId): number => requests.find(({ node }) => node === of)?.count ?? 0;
+
+/** Each request that either knows of. */
+function merged(a: Requests, b: Requests): Requests {
+  const nodes = [...new Set([...a, ...b].map(({ node }) => node))].sort((p, q) => p - q);
+  return nodes.map((node) => ({ node, count: Math.max(countOf(a, node), countOf(b, node)) }));
+}
+
+/** The same algorithm at nodes that talk. Lamport's clock, where it has one, counts what is said as well. */
+export function talkative<M extends Mutex, O extends object>(
+  mutex: (options?: O) => Protocol<M>,
+): (options?: O) => Protocol<M> {
+  return (options) => {
+    const quiet = mutex(options) as unknown as Protocol<Quiet>;
+    const { enter } = quiet.command;
+    const talking: Protocol<Talking> = {
+      ...quiet,
+      init: (self, peers) => ({ ...quiet.init(self, peers), heard: [], known: [] }),
+      receive: {
+        ...quiet.receive,
+        told(state, _from, { time, heard }) {
+          if (state.clock !== undefined) state.clock = tick(state.clock, time);
+          state.heard = merged(state.heard, heard);
+        },
+      },
+      command: {
+        ...quiet.command,
+        enter(state, command, ctx) {
+          if (sectionOf(state) === "released") {
+            state.known = state.heard;
+            const own = { node: ctx.self, count: countOf(state.heard, ctx.self) + 1 };
+            state.heard = merged(state.heard, [own]);
+          }
+          enter(state, command, ctx);
+          ctx.broadcast({ type: "told", time: state.clock ?? 0, heard: state.heard });
+        },
+      },
+      shapes: { ...quiet.shapes, message: { ...quiet.shapes.message, told: { time: natural, heard: requests } } },
+      properties: [...(quiet.properties as readonly Property<Talking>[]), inOrder],
+    };
+    return talking as unknown as Protocol<M>;
+  };
+}
+
+const requests = list(struct<Requests[number]>({ node: natural, count: natural }), 10_000);
+
+/** What there is to know of any of them. */
+type Quiet = { state: { section: Section | { is: Section }; clock?: number }; command: { type: "enter" } };
+type Talking = { state: StateOf<Quiet> & Talk; message: Told; command: { type: "enter" } };
+
+const sectionOf = ({ section }: StateOf<Quiet>): Section => (typeof section === "string" ? section : section.is);
+
+const inOrder: Property<Talking> = {
+  name: "ME3 happened-before",
+  claim: "nobody is inside who asked when it knew of a request that still waits",
+  when: "always",
+  holds({ alive, state }) {
+    const isWaiting = (node: NodeId): boolean => sectionOf(state(node)) === "wanted";
+    const knewOf = (inside: NodeId, waiting: NodeId): boolean =>
+      countOf(state(inside).known, waiting) >= countOf(state(waiting).heard, waiting);
+    return alive.every(
+      (inside) => sectionOf(state(inside)) !== "held" || !alive.some((node) => isWaiting(node) && knewOf(inside, node)),
+    );
+  },
+};

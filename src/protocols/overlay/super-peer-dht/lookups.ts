@@ -1,0 +1,150 @@
+/** Who is responsible for a place: the node asks one after the other, each nearer than the last. Stoica et al. 2003, §IV. */
+import type { NodeId } from "../../../core/protocol.ts";
+import type { IdentifierRing } from "./identifiers.ts";
+import { type Ctx, type Lookup, MAX_AVOIDED, type State, type Task } from "./vocabulary.ts";
+
+/** What one node can say of a place: who owns it, or who knows more. */
+interface Way {
+  node: NodeId | null;
+  isOwner: boolean;
+}
+
+export interface Lookups {
+  /** What this node itself can say. */
+  way(state: State, self: NodeId, place: number, avoid: readonly NodeId[]): Way;
+  /** Takes up a task, or lets it wait for its turn. One that waits for the same already is enough. */
+  take(state: State, task: Task, ctx: Ctx): void;
+  /** An answer to the question that is open. */
+  follow(state: State, from: NodeId, place: number, way: Way, ctx: Ctx): void;
+  /** Who was asked does not answer. */
+  evade(state: State, ctx: Ctx): void;
+}
+
+interface Surroundings {
+  readonly ring: IdentifierRing;
+  readonly answerMs: number;
+  /** Whom to ask for a way in. */
+  contact(state: State): NodeId | null;
+  succeed(state: State, task: Task, owner: NodeId, hops: number, ctx: Ctx): void;
+}
+
+/** So many lookups from outside wait at most; what is more is refused by not being found. */
+const MAX_WAITING = 64;
+
+/** Whether the node knows itself to be responsible. While its predecessor is unknown it does not, unless it is alone. */
+export function owns(ring: IdentifierRing, state: State, self: NodeId, place: number): boolean {
+  if (state.membership !== "member") return false;
+  if (state.predecessor === null) return state.successors[0] === self;
+  return ring.isWithin(place, ring.placeOf(state.predecessor), ring.placeOf(self));
+}
+
+export function lookups({ ring, answerMs, contact, succeed }: Surroundings): Lookups {
+  const { placeOf, distance, isWithin } = ring;
+
+  function way(state: State, self: NodeId, place: number, avoid: readonly NodeId[]): Way {
+    if (owns(ring, state, self, place)) return { node: self, isOwner: true };
+    const next = state.successors.find((node) => node !== self && !avoid.includes(node));
+    if (state.membership !== "member" || next === undefined) return { node: null, isOwner: false };
+    if (isWithin(place, placeOf(self), placeOf(next))) return { node: next, isOwner: true };
+    return { node: closestBefore(state, self, place, avoid) ?? next, isOwner: false };
+  }
+
+  /** `closest_preceding_node`: of all whom it knows, the one that lies farthest on the way. */
+  function closestBefore(state: State, self: NodeId, place: number, avoid: readonly NodeId[]): NodeId | null {
+    const whole = distance(placeOf(self), place);
+    let closest: NodeId | null = null;
+    let farthest = 0;
+    for (const known of [state.fingers, state.successors]) {
+      for (const node of known) {
+        if (node === null || node === self) continue;
+        const covered = distance(placeOf(self), placeOf(node));
+        if (covered <= farthest || covered >= whole || avoid.includes(node)) continue;
+        closest = node;
+        farthest = covered;
+      }
+    }
+    return closest;
+  }
+
+  function take(state: State, task: Task, ctx: Ctx): void {
+    const isKnown = state.waiting.some(({ purpose, place }) => purpose === task.purpose && place === task.place);
+    if (!isKnown && state.waiting.length < MAX_WAITING) state.waiting.push(task);
+    pursue(state, ctx);
+  }
+
+  function pursue(state: State, ctx: Ctx): void {
+    while (state.lookup === null) {
+      const task = state.waiting.shift();
+      if (task === undefined) return;
+      begin(state, { ...task, asked: ctx.self, trail: [], avoid: [], hops: 0 }, ctx);
+    }
+  }
+
+  /** From what the node knows itself. */
+  function begin(state: State, lookup: Lookup, ctx: Ctx): void {
+    const first = firstWay(state, lookup, ctx);
+    if (first.node === null) return giveUp(state, ctx);
+    if (first.isOwner) return end(state, lookup, first.node, ctx);
+    lookup.trail = [];
+    ask(state, lookup, first.node, ctx);
+  }
+
+  function firstWay(state: State, { purpose, place, avoid }: Lookup, ctx: Ctx): Way {
+    if (purpose === "join") return { node: contact(state), isOwner: false };
+    const own = way(state, ctx.self, place, avoid);
+    // Whoever was responsible a round ago most likely still is: it is asked first.
+    const { superPeer } = state;
+    const isCached = purpose === "superPeer" && superPeer !== null && superPeer !== ctx.self;
+    return own.isOwner || !isCached || avoid.includes(superPeer) ? own : { node: superPeer, isOwner: false };
+  }
+
+  function ask(state: State, lookup: Lookup, node: NodeId, ctx: Ctx): void {
+    state.lookup = lookup;
+    lookup.asked = node;
+    ctx.send(node, { type: "ask", place: lookup.place, avoid: [...lookup.avoid] });
+    ctx.setTimer("answer", answerMs);
+  }
+
+  function follow(state: State, from: NodeId, place: number, { node, isOwner }: Way, ctx: Ctx): void {
+    const { lookup } = state;
+    if (lookup === null || lookup.asked !== from || lookup.place !== place) return; // Late: the lookup has gone on.
+    lookup.hops += 1;
+    if (node === null) return evade(state, ctx);
+    if (isOwner) {
+      end(state, lookup, node, ctx);
+      return pursue(state, ctx);
+    }
+    // Each step must lead nearer, so that a lookup ends in whatever state the ring is.
+    if (distance(placeOf(node), place) >= distance(placeOf(from), place)) return evade(state, ctx);
+    lookup.trail.push(from);
+    if (node !== ctx.self) return ask(state, lookup, node, ctx);
+    begin(state, lookup, ctx);
+    pursue(state, ctx);
+  }
+
+  function evade(state: State, ctx: Ctx): void {
+    const { lookup } = state;
+    if (lookup === null) return;
+    const { asked, avoid, trail } = lookup;
+    avoid.push(asked);
+    state.fingers = state.fingers.map((finger) => (finger === asked ? null : finger));
+    const before = trail.pop();
+    if (avoid.length > MAX_AVOIDED || lookup.purpose === "join") giveUp(state, ctx);
+    else if (before === undefined) begin(state, lookup, ctx);
+    else ask(state, lookup, before, ctx);
+    pursue(state, ctx);
+  }
+
+  function giveUp(state: State, ctx: Ctx): void {
+    state.lookup = null;
+    ctx.cancelTimer("answer");
+  }
+
+  function end(state: State, lookup: Lookup, owner: NodeId, ctx: Ctx): void {
+    giveUp(state, ctx);
+    const { purpose, finger, place, hops } = lookup;
+    succeed(state, { purpose, finger, place }, owner, hops, ctx);
+  }
+
+  return { way, take, follow, evade };
+}

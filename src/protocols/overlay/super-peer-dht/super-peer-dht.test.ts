@@ -1,0 +1,347 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { explore } from "../../../check/explore.ts";
+import { type SystemSpec, systemFor } from "../../../check/suite.ts";
+import type { NodeId } from "../../../core/protocol.ts";
+import { random } from "../../../core/random.ts";
+import { type Simulation, simulation } from "../../../sim/simulation.ts";
+import { storyLine } from "../../../trace/story.ts";
+import { convergedRing } from "./converged.ts";
+import { identifierRing } from "./identifiers.ts";
+import { isSuperPeer } from "./requirements.ts";
+import { type SuperPeerDht, type SuperPeerDhtOptions, superPeerDht } from "./super-peer-dht.ts";
+
+const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
+const mean = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0) / numbers.length;
+
+/** m = 8, k = 2: regions of 64 identifiers. By node id. */
+const SIX = { identifierBits: 8, reservedBits: 2, identifiers: [20, 45, 70, 130, 200, 230] };
+
+interface Setting {
+  nodes: readonly NodeId[];
+  options?: Partial<SuperPeerDhtOptions>;
+  delayMs?: number | readonly [number, number];
+  seed?: number;
+  story?: string[];
+  found?: { key: number; owner: NodeId; hops: number }[];
+}
+
+function stage({ nodes, options = {}, delayMs = 10, seed = 1, story, found }: Setting): Simulation<SuperPeerDht> {
+  return simulation<SuperPeerDht>({
+    protocol: superPeerDht(options),
+    nodes,
+    seed,
+    delayMs,
+    properties: "at the end",
+    ...(story === undefined ? {} : { trace: (entry) => story.push(storyLine(entry)) }),
+    onEvent: (_at, _node, event) => event.type === "found" && found?.push(event),
+  });
+}
+
+/** A ring that has long been there, at rest. */
+function ringOf(nodes: readonly NodeId[], setting: Omit<Setting, "nodes"> = {}): Simulation<SuperPeerDht> {
+  const sim = stage({ ...setting, nodes, options: { members: nodes, ...setting.options } });
+  for (const node of nodes) sim.wake(node);
+  if (setting.story !== undefined) setting.story.length = 0;
+  return sim;
+}
+
+const told = (story: readonly string[]): string => `${story.join("\n")}\n`;
+const broken = (sim: Simulation<SuperPeerDht>): string[] => sim.verdict().map(({ property }) => property);
+const superPeers = (sim: Simulation<SuperPeerDht>) => sim.world.alive.map((node) => sim.world.state(node).superPeer);
+
+describe("super-peer-dht: the worked example", () => {
+  it("p AND 11000000: nodes 20 and 45 use 20, 200 and 230 use 200, 70 and 130 serve themselves", async () => {
+    const story: string[] = [];
+    const found: { key: number; owner: NodeId; hops: number }[] = [];
+    const sim = ringOf(range(0, 5), { options: SIX, story, found });
+    expect(superPeers(sim)).toEqual([0, 0, 2, 3, 4, 4]);
+    sim.command(1, { type: "find", key: 210 });
+    sim.run(50);
+    expect(found).toEqual([{ type: "found", key: 210, owner: 5, hops: 1 }]);
+    sim.command(1, { type: "call" });
+    sim.run(150);
+    expect(sim.verdict()).toEqual([]);
+    await expect(told(story)).toMatchFileSnapshot("../stories/super-peer-dht-region.txt");
+  });
+
+  it("80 comes between the beginning of its region and 100: it takes over from it", async () => {
+    const story: string[] = [];
+    const options = { identifierBits: 8, reservedBits: 2, identifiers: [20, 100, 120, 80], members: [0, 1, 2] };
+    const sim = stage({ nodes: range(0, 3), options, story });
+    for (const node of [0, 1, 2]) sim.wake(node);
+    for (const node of [0, 1, 2]) sim.command(node, { type: "call" });
+    sim.run(100);
+    expect(superPeers(sim)).toEqual([0, 1, 1]);
+    story.length = 0;
+    sim.start(3);
+    sim.run(1_600);
+    expect(superPeers(sim)).toEqual([0, 3, 3, 3]);
+    expect(broken(sim)).toEqual([]);
+    await expect(told(story)).toMatchFileSnapshot("../stories/super-peer-dht-newcomer.txt");
+  });
+});
+
+describe("super-peer-dht: what it costs", () => {
+  it.each([2, 3, 4, 7, 16, 64])("N = %i: a round takes 2N messages to stabilize", (nodes) => {
+    const sim = ringOf(range(0, nodes - 1));
+    for (const node of range(0, nodes - 1)) sim.command(node, { type: "call" });
+    sim.run(400);
+    const { stabilize = 0, neighbours = 0 } = sim.messages.byType;
+    expect(stabilize + neighbours).toBe(superPeerDht().costs[0]?.messages(nodes));
+  });
+
+  it("and 2 of each node whose super-peer is another, beside the lookups of fingers", () => {
+    const sim = ringOf(range(0, 5), { options: SIX });
+    // The first finger to be refreshed does not reach beyond the successor, so the next ones that do are looked up.
+    for (const node of [1, 5]) sim.command(node, { type: "call" });
+    const questions = sim.messages.byType.ask;
+    sim.run(400);
+    expect(questions).toBe(2);
+  });
+
+  // ½·log2 N hops in the mean: Stoica et al. 2003, §V.C. The owner itself is not asked, its predecessor is.
+  it.each([
+    [64, 3],
+    [256, 4],
+    [1_024, 5],
+    [4_096, 6],
+  ])("N = %i: a lookup takes ½·log2 N = %i hops in the mean, within 8 %%", (nodes, expected) => {
+    const chance = random(1);
+    const found: { hops: number; key: number; owner: NodeId }[] = [];
+    const options = { identifierBits: 24, successors: 1 };
+    const sim = ringOf(range(0, nodes - 1), { options, found });
+    const ring = identifierRing({ identifierBits: 24, reservedBits: 2, identifiers: [] });
+    const ideal = convergedRing(ring, range(0, nodes - 1));
+    for (const i of range(1, 4_000)) sim.command(i % nodes, { type: "find", key: chance.below(2 ** 24) });
+    sim.run();
+    expect(found).toHaveLength(4_000);
+    expect(found.every(({ key, owner }) => owner === ideal.ownerOf(ring.placeOfKey(key)))).toBe(true);
+    expect(sim.messages.total).toBe(2 * found.reduce((sum, { hops }) => sum + hops, 0));
+    expect(Math.abs(mean(found.map(({ hops }) => hops)) / expected - 1)).toBeLessThan(0.08);
+  });
+});
+
+describe("super-peer-dht: how many super-peers there are", () => {
+  /** So many rings of N nodes each, with m and k bits: how many own a reserved identifier, and how many have one. */
+  function counted(nodes: number, identifierBits: number, reservedBits: number) {
+    const ring = identifierRing({ identifierBits, reservedBits, identifiers: [] });
+    const keys = ring.reservedKeys();
+    const counts = range(0, 199).map((i) => {
+      const ideal = convergedRing(ring, range(i * nodes, (i + 1) * nodes - 1));
+      return {
+        responsible: new Set(keys.map((key) => ideal.ownerOf(ring.placeOfKey(key)))).size,
+        named: ideal.members.filter((node) => ring.keyAt(ring.placeOf(node)) === ring.reservedKey(node)).length,
+      };
+    });
+    return { responsible: mean(counts.map((each) => each.responsible)), named: mean(counts.map(({ named }) => named)) };
+  }
+
+  it.each([
+    [64, 12, 6],
+    [100, 16, 4],
+    [1_000, 16, 7],
+  ])("N = %i, m = %i, k = %i: 2^k·(1 − (1 − 2^−k)^N) are responsible, within 2 %%", (nodes, m, k) => {
+    const expected = 2 ** k * (1 - (1 - 2 ** -k) ** nodes);
+    expect(Math.abs(counted(nodes, m, k).responsible / expected - 1)).toBeLessThan(0.02);
+  });
+
+  it.each([
+    [1_000, 10, 6],
+    [1_000, 12, 9],
+  ])("N = %i, m = %i, k = %i: 2^(k − m)·N have a reserved identifier as their own, within 5 %%", (nodes, m, k) => {
+    expect(Math.abs(counted(nodes, m, k).named / (2 ** (k - m) * nodes) - 1)).toBeLessThan(0.05);
+  });
+
+  it("the two are the same where every identifier has its node: 2^k", () => {
+    const nodes = range(0, 63);
+    const options = { identifierBits: 6, reservedBits: 3, identifiers: nodes };
+    const ring = identifierRing(options);
+    const sim = ringOf(nodes, { options });
+    expect(nodes.filter((node) => isSuperPeer(ring, sim.world.state(node), node))).toEqual([
+      0, 8, 16, 24, 32, 40, 48, 56,
+    ]);
+  });
+});
+
+describe("super-peer-dht: what it promises", () => {
+  it.each([1, 2, 3, 8, 24])("%i nodes that start at once become one ring", (nodes) => {
+    const sim = stage({ nodes: range(0, nodes - 1), delayMs: [5, 50] });
+    for (const node of range(0, nodes - 1)) sim.start(node);
+    sim.run(30_000);
+    expect(broken(sim)).toEqual([]);
+    expect(sim.world.alive.every((node) => sim.world.state(node).membership === "member")).toBe(true);
+  });
+
+  it("8 nodes with 2-bit identifiers: those with the same stand side by side, and the first owns the key", () => {
+    const options = { identifierBits: 2, reservedBits: 1 };
+    const sim = stage({ nodes: range(0, 7), options, delayMs: [5, 50] });
+    for (const node of range(0, 7)) sim.start(node);
+    sim.run(30_000);
+    expect(broken(sim)).toEqual([]);
+  });
+
+  type Deed = { kind: "crash" | "start" | "leave"; node: NodeId; at: number };
+  const deeds = fc
+    .array(
+      fc.record({
+        kind: fc.constantFrom<Deed["kind"][]>("crash", "start", "leave"),
+        node: fc.integer({ min: 1, max: 15 }),
+        at: fc.nat(20),
+      }),
+      { maxLength: 12 },
+    )
+    .map((list) => list.sort((a, b) => a.at - b.at));
+
+  it("joins, leaves and crashes, in any order: one ring, one super-peer for each region, and all agree", () => {
+    fc.assert(
+      fc.property(fc.nat(), deeds, (seed, list) => {
+        const nodes = range(0, 15);
+        const sim = stage({ nodes, seed, delayMs: [5, 50], options: { contacts: [0], members: range(0, 9) } });
+        for (const node of range(0, 9)) sim.wake(node);
+        for (const node of range(0, 9)) sim.command(node, { type: "call" });
+        for (const { kind, node, at } of list) {
+          // A crash is noticed within three rounds, so that no more than two neighbours are missing at a time.
+          sim.run(sim.now + 2_000 + 100 * at);
+          const isAlive = sim.world.alive.includes(node);
+          if (kind === "start") isAlive || sim.start(node);
+          else if (kind === "crash") isAlive && sim.crash(node);
+          else if (isAlive) sim.command(node, { type: "leave" });
+        }
+        sim.run(sim.now + 25_000);
+        expect(broken(sim)).toEqual([]);
+      }),
+      { numRuns: 25 },
+    );
+  });
+
+  it("three neighbours that crash at once are bridged by the fourth successor, and a region gets another super-peer", () => {
+    const nodes = range(0, 15);
+    const sim = ringOf(nodes, { options: { contacts: [0] } });
+    for (const node of nodes) sim.command(node, { type: "call" });
+    const ring = identifierRing({ identifierBits: 16, reservedBits: 2, identifiers: [] });
+    const ideal = convergedRing(ring, nodes);
+    const first = ideal.ownerOf(ring.placeOfKey(ring.reservedKey(ideal.neighbour(0, 4))));
+    const gone = range(0, 2).map((places) => ideal.neighbour(first, places));
+    for (const node of gone) sim.crash(node);
+    sim.run(20_000);
+    expect(broken(sim)).toEqual([]);
+    expect(superPeers(sim)).not.toContain(first);
+  });
+
+  it("whoever leaves is gone at once: nobody waits for an answer of it", () => {
+    const sim = ringOf(range(0, 5), { options: SIX });
+    for (const node of range(0, 5)) sim.command(node, { type: "call" });
+    sim.run(100);
+    sim.command(2, { type: "leave" });
+    sim.run(150);
+    expect([sim.world.state(1).successors[0], sim.world.state(3).predecessor]).toEqual([3, 1]);
+    sim.run(1_100);
+    expect(broken(sim)).toEqual([]);
+    expect(sim.world.state(2).membership).toBe("outside");
+  });
+
+  it("a member that has not heard of anybody else is alone, answers for all, and stays so", () => {
+    const sim = stage({ nodes: [7] });
+    sim.start(7);
+    sim.run(5_000);
+    expect([broken(sim), sim.world.state(7).superPeer, sim.messages.total]).toEqual([[], 7, 0]);
+  });
+});
+
+describe("super-peer-dht: without what it assumes", () => {
+  it("no contact is alive: whoever joins waits for ever", () => {
+    const sim = ringOf(range(0, 5), { options: { ...SIX, contacts: [0], members: range(0, 4) } });
+    for (const node of range(0, 4)) sim.command(node, { type: "call" });
+    sim.crash(0);
+    sim.crash(5);
+    sim.start(5);
+    sim.run(60_000);
+    expect(broken(sim)).toEqual(["ring", "joining ends"]);
+  });
+
+  it("all successors crash at once, and no contact is alive: whoever has lost them waits for ever", () => {
+    const sim = ringOf(range(0, 5), { options: { ...SIX, contacts: [0], successors: 1 } });
+    for (const node of range(0, 5)) sim.command(node, { type: "call" });
+    sim.run(100);
+    for (const node of [0, 2]) sim.crash(node);
+    sim.run(60_000);
+    expect(sim.world.state(1).membership).toBe("joining");
+    expect(broken(sim)).toContain("ring");
+  });
+
+  it("the same with a contact alive: it joins again", () => {
+    const sim = ringOf(range(0, 5), { options: { ...SIX, contacts: [0], successors: 1 } });
+    for (const node of range(0, 5)) sim.command(node, { type: "call" });
+    sim.run(100);
+    for (const node of [1, 2, 5]) sim.crash(node);
+    sim.run(60_000);
+    expect(broken(sim)).toEqual([]);
+  });
+
+  it("a partition: two rings, which do not become one when it ends", () => {
+    const sim = ringOf(range(0, 5), { options: SIX });
+    for (const node of range(0, 5)) sim.command(node, { type: "call" });
+    sim.partition([
+      [0, 1, 2],
+      [3, 4, 5],
+    ]);
+    sim.run(30_000);
+    sim.heal();
+    sim.run(90_000);
+    expect(broken(sim)).toContain("one super-peer for each region");
+  });
+
+  it("answers that take longer than answerMs: whoever joins never becomes a member", () => {
+    const sim = ringOf(range(0, 5), { options: { ...SIX, contacts: [0], members: range(0, 4) }, delayMs: 150 });
+    sim.crash(5);
+    sim.start(5);
+    sim.run(60_000);
+    expect(broken(sim)).toContain("joining ends");
+  });
+});
+
+describe("super-peer-dht: every run, with time bounded", () => {
+  const three = { identifierBits: 2, reservedBits: 1, identifiers: [0, 1, 2], successors: 2 };
+  const exploring = (nodes: number, options: Partial<SuperPeerDhtOptions>, more: Partial<SystemSpec> = {}) =>
+    explore(
+      systemFor({
+        protocol: "super-peer-dht",
+        nodes: range(0, nodes - 1),
+        options: { ...three, ...options },
+        asked: [],
+        timers: "synchronous",
+        ...more,
+      }),
+    );
+
+  it.each<[string, number, Partial<SuperPeerDhtOptions>, Partial<SystemSpec>, number]>([
+    ["of two nodes that start at once", 2, {}, {}, 49],
+    ["of three", 3, { contacts: [0] }, {}, 1_932],
+    ["of three, with a crash", 3, { contacts: [0, 1] }, { crashes: 1 }, 29_473],
+  ])(
+    "%s keeps all that is claimed",
+    (_what, nodes, options, more, states) => {
+      expect(exploring(nodes, options, more)).toMatchObject({ verdict: "holds", states });
+    },
+    120_000,
+  );
+
+  it("a contact that comes back while nobody is a member yet may found a second ring", () => {
+    const { verdict, property } = exploring(2, {}, { crashes: 1, recoveries: 1 });
+    expect([verdict, property?.name]).toEqual(["violated", "ring"]);
+  });
+});
+
+describe("super-peer-dht: options", () => {
+  it.each<[Partial<SuperPeerDhtOptions>, string]>([
+    [{ identifierBits: 25 }, "expected super-peer-dht.identifierBits to be 1 to 24, got 25"],
+    [{ reservedBits: 17 }, "expected super-peer-dht.reservedBits to be at most 16, as identifierBits, got 17"],
+    [{ identifiers: [1, 1] }, "expected super-peer-dht.identifiers to be different from each other, got [1,1]"],
+    [{ identifiers: [65_536] }, "expected super-peer-dht.identifiers to be below 2^16, got 65536"],
+    [{ successors: 0 }, "expected super-peer-dht.successors to be 1 to 16, got 0"],
+    [{ roundMs: 0 }, "expected super-peer-dht.roundMs to be a finite number > 0, got 0"],
+  ])("%j is refused", (options, sentence) => {
+    expect(() => superPeerDht(options)).toThrow(sentence);
+  });
+});

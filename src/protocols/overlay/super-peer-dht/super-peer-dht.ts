@@ -1,0 +1,256 @@
+/**
+ * Super-peers in a distributed hash table: the k leftmost bits of an identifier name a super-peer, and whoever is
+ * responsible for `p AND 1…10…0` serves all nodes p of that region.
+ * Lo, Zhou, Liu, GauthierDickey & Li, "Scalable Supernode Selection in Peer-to-Peer Overlay Networks", HOT-P2P 2005;
+ * words of Tanenbaum & van Steen §6.5.3. The table is Chord: Stoica et al., "Chord: A Scalable Peer-to-Peer Lookup
+ * Protocol for Internet Applications", IEEE/ACM ToN 2003, with the repairs of Zave, IEEE TSE 2017.
+ *
+ * Assumes   crash-recovery nodes; bounded delay (answerMs exceeds a round trip, roundMs exceeds answerMs); reliable
+ *           links; a contact is a member whenever somebody joins, or has lost all its `successors` at once.
+ * Safety    in the end each reserved identifier has exactly one super-peer. While members come and go there may be none or two.
+ * Liveness  whoever joins becomes a member; in the end each member uses the super-peer of its region.
+ * Cost      a lookup takes ½·log2 N hops in the mean, two messages each. A round takes 2 messages of each member to
+ *           stabilize, 2 to ask its super-peer, and one lookup for a finger.
+ *           2^(k−m)·N nodes, in the mean, have a reserved identifier as their own; but 2^k·(1 − (1 − 2^−k)^N) are responsible
+ *           for one, which is 2^k where N is far above it: the two are equal only where every identifier has its node.
+ */
+import { UsageError, unexpected } from "../../../core/errors.ts";
+import type { NodeId, Protocol } from "../../../core/protocol.ts";
+import { list, natural, struct } from "../../../core/shape.ts";
+import { requirePositive, settle } from "../../options.ts";
+import { convergedRing } from "./converged.ts";
+import { type IdentifierOptions, identifierRing } from "./identifiers.ts";
+import { lookups } from "./lookups.ts";
+import { isSuperPeer, requirements } from "./requirements.ts";
+import { upkeep } from "./upkeep.ts";
+import { type Ctx, MAX_SUCCESSORS, type State, type SuperPeerDht, shapes, type Task } from "./vocabulary.ts";
+
+export type { SuperPeerDht } from "./vocabulary.ts";
+
+export interface SuperPeerDhtOptions extends IdentifierOptions {
+  /** r: so many successors a member knows. */
+  successors: number;
+  /** Time between two rounds. */
+  roundMs: number;
+  /** How long an answer to a question of a lookup may take. */
+  answerMs: number;
+  /** Whom to ask for a way in; the first of them that is alive founds the ring. Empty: the three lowest ids. */
+  contacts: readonly NodeId[];
+  /** Who is a member of a converged ring before anything happens, unless it starts. Empty: nobody. */
+  members: readonly NodeId[];
+}
+
+const defaults: SuperPeerDhtOptions = {
+  identifierBits: 16,
+  reservedBits: 2,
+  identifiers: [],
+  successors: 4,
+  roundMs: 500,
+  answerMs: 200,
+  contacts: [],
+  members: [],
+};
+
+const nodes = list(natural, 1_000_000);
+const optionShape = struct<SuperPeerDhtOptions>({
+  identifierBits: natural,
+  reservedBits: natural,
+  identifiers: nodes,
+  successors: natural,
+  roundMs: natural,
+  answerMs: natural,
+  contacts: nodes,
+  members: nodes,
+});
+
+const FEW_CONTACTS = 3;
+
+function settled(given: Partial<SuperPeerDhtOptions> | undefined): SuperPeerDhtOptions {
+  const options = settle(defaults, optionShape, given, "super-peer-dht");
+  const { successors } = options;
+  for (const name of ["roundMs", "answerMs"] as const) requirePositive(`super-peer-dht.${name}`, options[name]);
+  if (successors < 1 || successors > MAX_SUCCESSORS)
+    throw new UsageError("bad-option", unexpected("super-peer-dht.successors", `1 to ${MAX_SUCCESSORS}`, successors));
+  return options;
+}
+
+export function superPeerDht(given?: Partial<SuperPeerDhtOptions>): Protocol<SuperPeerDht> {
+  const options = settled(given);
+  const { identifierBits, roundMs, answerMs, members } = options;
+  const ring = identifierRing(options);
+  const converged = members.length === 0 ? null : convergedRing(ring, members);
+  const neighbourhood = upkeep(ring, options.successors);
+  const searches = lookups({ ring, answerMs, contact: ({ contact }) => (contact < 0 ? null : contact), succeed });
+
+  const outside = (): State => ({
+    membership: "outside",
+    contact: -1,
+    yields: false,
+    predecessor: null,
+    silence: 0,
+    successors: [],
+    unanswered: 0,
+    fingers: [],
+    turn: 0,
+    superPeer: null,
+    lookup: null,
+    waiting: [],
+  });
+
+  function init(self: NodeId): State {
+    const state = outside();
+    if (converged === null || !converged.includes(self)) return state;
+    state.membership = "member";
+    const others = Math.min(options.successors, members.length - 1);
+    state.successors = Array.from({ length: others }, (_, i) => converged.neighbour(self, i + 1));
+    state.predecessor = others === 0 ? null : converged.neighbour(self, -1);
+    if (others === 0) state.successors = [self];
+    state.fingers = Array.from({ length: identifierBits }, (_, i) => converged.ownerOf(ring.fingerPlace(self, i)));
+    state.superPeer = converged.ownerOf(ring.placeOfKey(ring.reservedKey(self)));
+    return state;
+  }
+
+  function join(state: State, ctx: Ctx): void {
+    Object.assign(state, outside(), { membership: "joining" });
+    ctx.cancelTimer("answer");
+    tryContact(state, ctx);
+    ctx.setTimer("round", roundMs);
+  }
+
+  /** One contact a round. Once all have been asked in vain, the first of those that are alive founds the ring. */
+  function tryContact(state: State, ctx: Ctx): void {
+    const contacts = options.contacts.length > 0 ? options.contacts : lowest(ctx);
+    const place = state.contact < 0 ? -1 : contacts.indexOf(state.contact);
+    const next = contacts.findIndex((node, i) => i > place && node !== ctx.self);
+    if (next < 0) {
+      state.contact = -1;
+      if (contacts.includes(ctx.self) && !state.yields) return enter(state, ctx.self, ctx);
+      state.yields = false;
+      return;
+    }
+    state.contact = contacts[next] as NodeId;
+    searches.take(state, { purpose: "join", finger: 0, place: ring.placeOf(ctx.self) }, ctx);
+  }
+
+  function enter(state: State, successor: NodeId, ctx: Ctx): void {
+    state.membership = "member";
+    state.contact = -1;
+    state.successors = [successor];
+    state.fingers = Array.from({ length: identifierBits }, () => null);
+    round(state, ctx);
+  }
+
+  function round(state: State, ctx: Ctx): void {
+    ctx.setTimer("round", roundMs);
+    if (state.membership === "joining") {
+      if (state.lookup === null) tryContact(state, ctx);
+      return;
+    }
+    if (!neighbourhood.stabilize(state, ctx)) return join(state, ctx); // All successors have crashed.
+    searches.take(state, { purpose: "superPeer", finger: 0, place: ring.placeOfKey(ring.reservedKey(ctx.self)) }, ctx);
+    fixFinger(state, ctx);
+  }
+
+  /** One a round. Those that do not reach beyond the successor are the successor. */
+  function fixFinger(state: State, ctx: Ctx): void {
+    const next = state.successors[0] as NodeId;
+    for (let tries = 0; tries < identifierBits; tries++) {
+      const finger = state.turn;
+      state.turn = (state.turn + 1) % identifierBits;
+      const place = ring.fingerPlace(ctx.self, finger);
+      if (next !== ctx.self && !ring.isWithin(place, ring.placeOf(ctx.self), ring.placeOf(next)))
+        return searches.take(state, { purpose: "finger", finger, place }, ctx);
+      state.fingers[finger] = next;
+    }
+  }
+
+  function succeed(state: State, { purpose, finger, place }: Task, owner: NodeId, hops: number, ctx: Ctx): void {
+    switch (purpose) {
+      case "join": // Oneself: the others have not noticed yet that this node had crashed.
+        return owner === ctx.self ? undefined : enter(state, owner, ctx);
+      case "finger":
+        state.fingers[finger] = owner;
+        return;
+      case "superPeer":
+        if (owner === state.superPeer) return;
+        state.superPeer = owner;
+        return ctx.emit({ type: "elected", leader: owner });
+      case "find":
+        return ctx.emit({ type: "found", key: ring.keyAt(place), owner, hops });
+    }
+  }
+
+  /** The three lowest ids, oneself among them. */
+  function lowest(ctx: Ctx): NodeId[] {
+    return [...ctx.peers.slice(0, FEW_CONTACTS), ctx.self].sort((a, b) => a - b).slice(0, FEW_CONTACTS);
+  }
+
+  return {
+    name: "super-peer-dht",
+    init,
+    start: join, // A node that comes back knows nothing of who has come and gone.
+    receive: {
+      ask(state, from, { place, avoid }, ctx) {
+        if (state.membership === "outside") return; // As if it did not exist.
+        ctx.send(from, { type: "way", place, ...searches.way(state, ctx.self, place, avoid) });
+      },
+      way(state, from, { place, node, isOwner }, ctx) {
+        // Who joins itself, and stands before this node among the contacts, founds the ring if nobody has.
+        if (state.lookup?.purpose === "join" && node === null && precedes(from, ctx)) state.yields = true;
+        searches.follow(state, from, place, { node, isOwner }, ctx);
+      },
+      stabilize(state, from, _message, ctx) {
+        if (state.membership === "member") neighbourhood.hear(state, from, ctx); // Others let it be forgotten.
+      },
+      neighbours(state, from, { predecessor, successors }, ctx) {
+        if (state.membership === "member") neighbourhood.adopt(state, from, predecessor, successors, ctx);
+      },
+      check(state, from, _message, ctx) {
+        if (state.membership === "member") ctx.send(from, { type: "present" });
+      },
+      present(state, from) {
+        if (state.predecessor === from) state.silence = 0;
+      },
+      leaving(state, from, { predecessor, successors }, ctx) {
+        if (state.membership === "member") neighbourhood.release(state, from, predecessor, successors, ctx);
+      },
+    },
+    timeout: { round, answer: searches.evade },
+    command: {
+      call: (state, _command, ctx) => (state.membership === "outside" ? join(state, ctx) : round(state, ctx)),
+      leave(state, _command, ctx) {
+        if (state.membership === "member") neighbourhood.leave(state, ctx);
+        ctx.cancelTimer("round");
+        ctx.cancelTimer("answer");
+        Object.assign(state, outside());
+      },
+      find(state, { key }, ctx) {
+        if (state.membership !== "member") return; // It knows nobody to ask.
+        searches.take(state, { purpose: "find", finger: 0, place: ring.placeOfKey(key) }, ctx);
+      },
+    },
+    shapes,
+    ...claims,
+    properties: requirements(ring),
+    view: (state, self) => ({
+      role: state.membership !== "member" ? state.membership : isSuperPeer(ring, state, self) ? "super-peer" : "node",
+      leader: state.superPeer,
+    }),
+  };
+
+  function precedes(contact: NodeId, ctx: Ctx): boolean {
+    const contacts = options.contacts.length > 0 ? options.contacts : lowest(ctx);
+    return !contacts.includes(ctx.self) || contacts.indexOf(contact) < contacts.indexOf(ctx.self);
+  }
+}
+
+const claims: Pick<Protocol<SuperPeerDht>, "source" | "assumes" | "costs"> = {
+  source: "Lo, Zhou, Liu, GauthierDickey & Li, HOT-P2P 2005; Stoica et al., IEEE/ACM ToN 2003; Zave, IEEE TSE 2017",
+  assumes: [
+    "crash-recovery nodes",
+    "bounded delay: answerMs exceeds a round trip",
+    "reliable links",
+    "a contact is a member whenever somebody joins, or has lost all successors at once",
+  ],
+  costs: [{ when: "one round of all to stabilize", messages: (count) => 2 * count }],
+};

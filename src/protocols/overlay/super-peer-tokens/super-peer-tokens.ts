@@ -1,0 +1,352 @@
+/**
+ * Super-peers by repelling tokens: as many tokens as there should be super-peers push each other apart, and whoever has
+ * held one long enough is a super-peer.
+ * Lo, Zhou, Liu, GauthierDickey & Li, "Scalable Supernode Selection in Peer-to-Peer Overlay Networks", HOT-P2P 2005;
+ * words of Tanenbaum & van Steen §6.5.3.
+ *
+ * Assumes   crash-recovery nodes with a journal; reliable links; every node knows where it is in the space, and some
+ *           neighbours (its nearest, and one at each scale of distance up to the next tokens); a move ends within
+ *           `moveRounds`; a holder and its heir do not crash within `lostRounds` of each other.
+ * Safety    a node holds at most one token; no token is held by two nodes (after a loss, not in the end).
+ * Liveness  tokens settle: each makes at most 1 + log(12 / threshold) / log(cooling) moves in an epoch, since every move raises
+ *           the force that it takes for the next, and no net force exceeds that of the 12 tokens a node knows. In the end
+ *           there are as many tokens as in the beginning, and each node uses a super-peer.
+ * Cost      2N messages of gossip a round, and one to the heir of each token.
+ */
+import { UsageError, unexpected } from "../../../core/errors.ts";
+import type { NodeId, Protocol } from "../../../core/protocol.ts";
+import { list, natural, real, struct } from "../../../core/shape.ts";
+import { requirePositive, settle } from "../../options.ts";
+import { length, netForce } from "./forces.ts";
+import { age, learn, told } from "./gossip.ts";
+import { type Neighbourhood, neighbourhood } from "./neighbourhood.ts";
+import { requirements } from "./requirements.ts";
+import { type Point, type SpaceOptions, space } from "./space.ts";
+import {
+  type Ctx,
+  isLater,
+  type Legacy,
+  MAX_KNOWN,
+  type Sighting,
+  type State,
+  type SuperPeerTokens,
+  shapes,
+  type Token,
+} from "./vocabulary.ts";
+
+export type { SuperPeerTokens } from "./vocabulary.ts";
+
+export interface SuperPeerTokensOptions extends SpaceOptions {
+  /** How many of all nodes should be super-peers. */
+  share: number;
+  /** Everybody there is. Empty: whoever the driver names. Beyond a thousand nodes it is quicker if they are named. */
+  members: readonly NodeId[];
+  /** Time between two rounds. */
+  roundMs: number;
+  /** How far a token's force reaches, in distances that evenly spread tokens have. */
+  reach: number;
+  /** The net force that moves a token for the first time; the force of one token nearby is 1. */
+  threshold: number;
+  /** By how much each move raises that. */
+  cooling: number;
+  /** How far a force of 1 moves a token, in the same distances as `reach`. */
+  step: number;
+  /** Rounds for which a token rests after a move, so that others hear of it. */
+  holdRounds: number;
+  /** Rounds after which its holder is a super-peer. */
+  settleRounds: number;
+  /** Rounds after which a move is held for failed. */
+  moveRounds: number;
+  /** Rounds of silence after which an heir makes the token anew. */
+  lostRounds: number;
+}
+
+const defaults: SuperPeerTokensOptions = {
+  dimensions: 2,
+  positions: [],
+  share: 0.1,
+  members: [],
+  roundMs: 500,
+  reach: 2.5,
+  threshold: 0.1,
+  cooling: 1.25,
+  step: 0.35,
+  holdRounds: 6,
+  settleRounds: 12,
+  moveRounds: 3,
+  lostRounds: 6,
+};
+
+const optionShape = struct<SuperPeerTokensOptions>({
+  dimensions: natural,
+  positions: list(list(real, 16), 1_000_000),
+  share: real,
+  members: list(natural, 1_000_000),
+  roundMs: natural,
+  reach: real,
+  threshold: real,
+  cooling: real,
+  step: real,
+  holdRounds: natural,
+  settleRounds: natural,
+  moveRounds: natural,
+  lostRounds: natural,
+});
+
+function settled(given: Partial<SuperPeerTokensOptions> | undefined): SuperPeerTokensOptions {
+  const options = settle(defaults, optionShape, given, "super-peer-tokens");
+  const { positions, members, ...numbers } = options;
+  for (const [name, value] of Object.entries(numbers)) requirePositive(`super-peer-tokens.${name}`, value);
+  if (options.share > 1)
+    throw new UsageError("bad-option", unexpected("super-peer-tokens.share", "at most 1", options.share));
+  if (options.cooling <= 1)
+    throw new UsageError(
+      "bad-option",
+      unexpected("super-peer-tokens.cooling", "above 1, or tokens never settle", options.cooling),
+    );
+  return options;
+}
+
+export function superPeerTokens(given?: Partial<SuperPeerTokensOptions>): Protocol<SuperPeerTokens> {
+  const options = settled(given);
+  const { roundMs, holdRounds, settleRounds, moveRounds, lostRounds, threshold, cooling, members, share } = options;
+  const where = space(options);
+  let around: { nodes: readonly NodeId[]; made: Neighbourhood } | null = null;
+
+  /** All nodes share one, which is made when the first of them needs it. */
+  function surroundings(self: NodeId, peers: readonly NodeId[]): Neighbourhood {
+    const nodes = members.length > 0 ? members : [...peers, self].sort((a, b) => a - b);
+    if (around === null || (around.nodes !== nodes && !isSame(around.nodes, nodes)))
+      around = { nodes, made: neighbourhood(where, nodes, share) };
+    return around.made;
+  }
+
+  function init(self: NodeId, peers: readonly NodeId[]): State {
+    const { neighbours, firstToken } = surroundings(self, peers);
+    const first = firstToken(self);
+    return {
+      neighbours: neighbours(self),
+      token: first === null ? null : { id: first, epoch: 0, moves: 0 },
+      held: 0,
+      moving: 0,
+      heir: null,
+      legacies: [],
+      known: [],
+      turn: 0,
+      asked: null,
+      silent: [],
+      superPeer: null,
+    };
+  }
+
+  function round(state: State, ctx: Ctx): void {
+    ctx.setTimer("round", roundMs);
+    age(state, 2 * settleRounds);
+    if (state.asked !== null && !state.silent.includes(state.asked)) state.silent.push(state.asked);
+    if (state.token !== null) keep(state, state.token, ctx);
+    state.legacies = state.legacies.flatMap((legacy) => watch(state, legacy, ctx) ?? []);
+    gossip(state, ctx);
+    choose(state, ctx);
+  }
+
+  const isSettled = ({ token, held }: State): boolean => token !== null && held >= settleRounds;
+
+  /** The holder's part of a round. */
+  function keep(state: State, token: Token, ctx: Ctx): void {
+    if (state.moving > 0) {
+      state.moving -= 1;
+      if (state.moving === 0) stay(state, token);
+    } else if (state.held >= holdRounds) push(state, token, ctx);
+    if (state.moving === 0) state.held = Math.min(state.held + 1, settleRounds);
+    nameHeir(state, token, ctx);
+  }
+
+  /** Moves the token if the net force is strong enough, and somebody lies in its direction. */
+  function push(state: State, token: Token, ctx: Ctx): void {
+    const { spacing } = surroundings(ctx.self, ctx.peers);
+    // Beyond half the way round the torus a token would push from the wrong side.
+    const reach = Math.min(options.reach * spacing, 0.5);
+    const force = netForce(where, ctx.self, state.known, reach);
+    if (length(force) <= threshold * cooling ** token.moves) return;
+    const scale = Math.min(options.step * spacing, reach / 2 / length(force));
+    const goal = where.moved(
+      where.pointOf(ctx.self),
+      force.map((x) => x * scale),
+    );
+    const next = nearer(state, ctx.self, goal);
+    if (next === null) return; // It lies as well as it can.
+    state.moving = moveRounds;
+    ctx.send(next, { type: "move", token: { ...token, moves: token.moves + 1 }, goal, holder: ctx.self });
+  }
+
+  /** The neighbour next to the goal, if it is nearer than this node. */
+  function nearer(state: State, self: NodeId, goal: Point): NodeId | null {
+    let [best, least]: [NodeId | null, number] = [null, where.distance(where.pointOf(self), goal)];
+    for (const node of state.neighbours) {
+      const distance = where.distance(where.pointOf(node), goal);
+      if (distance >= least || state.silent.includes(node)) continue;
+      [best, least] = [node, distance];
+    }
+    return best;
+  }
+
+  function giveAway(state: State, token: Token, ctx: Ctx): void {
+    if (state.heir !== null) ctx.send(state.heir, { type: "heir", token, isOver: true });
+    state.token = null;
+    state.heir = null;
+    state.held = 0;
+    state.moving = 0;
+  }
+
+  function nameHeir(state: State, token: Token, ctx: Ctx): void {
+    const heir = nearestFree(state);
+    if (state.heir !== null && state.heir !== heir) ctx.send(state.heir, { type: "heir", token, isOver: true });
+    state.heir = heir ?? null;
+    if (heir !== undefined) ctx.send(heir, { type: "heir", token, isOver: false });
+  }
+
+  /** The heir's part of a round. Null: there is nothing to watch any more. */
+  function watch(state: State, legacy: Legacy, ctx: Ctx): Legacy | null {
+    const elsewhere = state.known.find(({ id }) => id === legacy.id);
+    if (elsewhere !== undefined && isLater(elsewhere, legacy)) return null; // It lives on.
+    const silence = legacy.silence + 1;
+    const { id, epoch, moves, holder } = legacy;
+    // The holder is asked before it is held for crashed: its rounds may be longer than ours.
+    if (silence === lostRounds) ctx.send(holder, { type: "check", token: { id, epoch, moves } });
+    if (silence <= lostRounds) return { ...legacy, silence };
+    const renewed = { id, epoch: epoch + 1, moves: 0 };
+    if (state.token === null) {
+      take(state, renewed);
+      nameHeir(state, renewed, ctx);
+      return null;
+    }
+    // It holds another one by now: somebody else takes this one, or it tries again after the next question.
+    const free = nearestFree(state);
+    if (free !== undefined)
+      ctx.send(free, { type: "move", token: renewed, goal: [...where.pointOf(free)], holder: ctx.self });
+    return { ...legacy, silence: lostRounds - 1 };
+  }
+
+  function gossip(state: State, ctx: Ctx): void {
+    const { neighbours } = state;
+    const partner = neighbours[state.turn % Math.max(1, neighbours.length)];
+    state.asked = partner ?? null;
+    if (partner === undefined) return; // Alone.
+    state.turn = (state.turn + 1) % neighbours.length;
+    ctx.send(partner, { type: "gossip", tokens: told(state, ctx.self, isSettled(state)) });
+  }
+
+  function hear(state: State, from: NodeId, tokens: readonly Sighting[], ctx: Ctx): void {
+    if (state.silent.includes(from)) state.silent = state.silent.filter((node) => node !== from);
+    const { token } = state;
+    if (token !== null && tokens.some((each) => each.id === token.id && isLater(each, { ...token, holder: ctx.self })))
+      giveAway(state, token, ctx); // Made anew, or taken without this node's hearing of it.
+    learn(where, state, ctx.self, state.token === null ? tokens : tokens.filter(({ id }) => id !== state.token?.id));
+    choose(state, ctx);
+  }
+
+  /** The nearest super-peer of which this node knows. */
+  function choose(state: State, ctx: Ctx): void {
+    const superPeer = isSettled(state) ? ctx.self : state.known.find((each) => each.isSettled)?.holder;
+    if (superPeer === undefined || superPeer === state.superPeer) return;
+    state.superPeer = superPeer;
+    ctx.emit({ type: "elected", leader: superPeer });
+  }
+
+  return {
+    name: "super-peer-tokens",
+    init,
+    start(state, ctx) {
+      ctx.persist({ type: "begun" });
+      round(state, ctx);
+    },
+    replay: { begun: forgo },
+    receive: {
+      gossip(state, from, { tokens }, ctx) {
+        const own = told(state, ctx.self, isSettled(state));
+        hear(state, from, tokens, ctx);
+        ctx.send(from, { type: "answer", tokens: own });
+      },
+      answer(state, from, { tokens }, ctx) {
+        if (state.asked === from) state.asked = null;
+        hear(state, from, tokens, ctx);
+      },
+      move(state, _from, { token, goal, holder }, ctx) {
+        const next = nearer(state, ctx.self, goal);
+        if (next !== null) return ctx.send(next, { type: "move", token, goal, holder });
+        if (state.token !== null) return ctx.send(holder, { type: "refused", token });
+        take(state, token);
+        ctx.send(holder, { type: "taken", token });
+      },
+      taken(state, from, { token }, ctx) {
+        state.legacies = state.legacies.filter(({ id }) => id !== token.id);
+        if (state.token?.id !== token.id || !isLater({ ...token, holder: from }, { ...state.token, holder: ctx.self }))
+          return; // Late: gossip was faster, or it was given up and came back since.
+        giveAway(state, token, ctx);
+        learn(where, state, ctx.self, [{ ...token, holder: from, age: 0, isSettled: false }]);
+      },
+      refused(state, _from, { token }) {
+        if (state.moving === 0 || state.token?.id !== token.id) return; // Late.
+        stay(state, state.token);
+      },
+      heir(state, from, { token, isOver }) {
+        const others = state.legacies.filter(({ id, holder }) => id !== token.id || (isOver && holder !== from));
+        state.legacies = isOver ? others : [...others, { ...token, holder: from, silence: 0 }].slice(-MAX_KNOWN);
+      },
+      check(state, from, { token }, ctx) {
+        // Whoever gave it away has told its heir so. Whoever lost it in a crash says nothing.
+        if (state.token?.id === token.id) ctx.send(from, { type: "heir", token: state.token, isOver: false });
+      },
+    },
+    timeout: { round },
+    command: { call: (state, _command, ctx) => round(state, ctx) },
+    shapes,
+    ...claims,
+    properties: requirements(isSettled, () => around?.made.tokens ?? 0),
+    view: (state) => ({ role: roleOf(state, isSettled(state)), leader: state.superPeer }),
+  };
+}
+
+/** What it began with it has passed on since, or lost in the crash: its heir makes it anew. */
+function forgo(state: State): void {
+  state.token = null;
+}
+
+function roleOf({ token, moving }: State, isSuperPeer: boolean): string {
+  if (token === null) return "node";
+  return isSuperPeer ? "super-peer" : moving > 0 ? "moving" : "holder";
+}
+
+const isSame = (a: readonly NodeId[], b: readonly NodeId[]): boolean =>
+  a.length === b.length && a.every((node, i) => node === b[i]);
+
+/** The nearest neighbour that answers and holds none, as far as this node knows. */
+function nearestFree({ neighbours, silent, known }: State): NodeId | undefined {
+  return neighbours.find((node) => !silent.includes(node) && !known.some(({ holder }) => holder === node));
+}
+
+function take(state: State, token: Token): void {
+  state.token = token;
+  state.held = 0;
+  state.moving = 0;
+  state.known = state.known.filter(({ id }) => id !== token.id);
+}
+
+/** The move came to nothing. It counts, so that there is an end to trying. */
+function stay(state: State, token: Token): void {
+  state.moving = 0;
+  state.held = 0;
+  state.token = { ...token, moves: token.moves + 1 };
+}
+
+const claims: Pick<Protocol<SuperPeerTokens>, "source" | "assumes" | "costs"> = {
+  source: "Lo, Zhou, Liu, GauthierDickey & Li, HOT-P2P 2005; Tanenbaum & van Steen §6.5.3",
+  assumes: [
+    "crash-recovery nodes with a journal",
+    "reliable links",
+    "every node knows its place in the space, and some neighbours",
+    "a move ends within moveRounds",
+    "a holder and its heir do not crash within lostRounds of each other",
+  ],
+  costs: [{ when: "one round of gossip of all", messages: (count) => 2 * count }],
+};
