@@ -2,10 +2,12 @@
  * What an election costs: messages, and turnaround in message times from the call until everybody alive knows the leader.
  * Coulouris et al. §15.3.
  */
-import type { NodeId, Protocol, Vocabulary } from "../../src/core/protocol.ts";
+import type { NodeId, Protocol, Tagged, Vocabulary } from "../../src/core/protocol.ts";
 import { random } from "../../src/core/random.ts";
 import { bully } from "../../src/protocols/election/bully.ts";
 import { changRoberts } from "../../src/protocols/election/chang-roberts.ts";
+import { epochBully } from "../../src/protocols/election/epoch-bully.ts";
+import { ring as listRing } from "../../src/protocols/election/ring.ts";
 import { simulation } from "../../src/sim/simulation.ts";
 import type { Claim } from "./figure.ts";
 import { range } from "./sections.ts";
@@ -13,14 +15,24 @@ import { range } from "./sections.ts";
 type Run = { readonly messages: number; readonly time: number };
 type AnyProtocol = Protocol<Vocabulary>;
 
-/** Everybody but `down` answers from rest; then the `tasks` are given. The time is that of the last message. */
+interface Counting {
+  /** The types of messages that count; all of them unless said. */
+  readonly counted?: readonly string[];
+  /** Where there is no end to it. */
+  readonly until?: number;
+}
+
+/** Everybody but `down` answers from rest; then the `tasks` are given. The time is that of the last message that counts. */
 function elected(
   protocol: unknown,
   nodes: readonly NodeId[],
   down: readonly NodeId[],
   tasks: readonly (readonly [NodeId, object])[],
+  { counted, until }: Counting = {},
 ): Run {
   let last = 0;
+  let messages = 0;
+  const counts = (type: string): boolean => counted === undefined || counted.includes(type);
   const sim = simulation<Vocabulary>({
     // Properties look at every node after every step; here only messages and times count.
     protocol: { ...(protocol as AnyProtocol), properties: [] },
@@ -28,13 +40,14 @@ function elected(
     seed: 1,
     delayMs: 1,
     trace(entry) {
-      if (entry.kind === "receive") last = entry.at;
+      if (entry.kind === "receive" && counts((entry.message as Tagged).type)) last = entry.at;
     },
   });
   for (const node of nodes) if (!down.includes(node)) sim.wake(node);
   for (const [node, command] of tasks) sim.command(node, command as never);
-  sim.run();
-  return { messages: sim.messages.total, time: last };
+  sim.run(until);
+  for (const [type, sent] of Object.entries(sim.messages.byType)) if (counts(type)) messages += sent;
+  return { messages, time: last };
 }
 
 const call = (node: NodeId) => [node, { type: "call" }] as const;
@@ -170,4 +183,89 @@ function changRobertsClaims(): Claim[] {
   ];
 }
 
-export const electionClaims: readonly Claim[] = [...bullyClaims(), ...changRobertsClaims()];
+function ringClaims(): Claim[] {
+  const protocol = "ring";
+  const counted = ["election", "coordinator"]; // As the books count: without receipts.
+  const make = () => listRing({ maxDelayMs: 1, processMs: 1 });
+  const on = (nodes: number, callers: readonly NodeId[]): Run =>
+    elected(make(), range(0, nodes - 1), [], callers.map(call), { counted });
+  const past = (nodes: number): Run => elected(make(), range(0, nodes), [nodes], [call(0)], { counted });
+  const maxNodes = 64;
+  return [
+    {
+      protocol,
+      what: "one calls",
+      unit: "messages",
+      formula: "2N",
+      expected: (n) => 2 * n,
+      measure: (n) => on(n, [0]).messages,
+      maxNodes,
+    },
+    {
+      protocol,
+      what: "one calls: turnaround",
+      unit: "message times",
+      formula: "2N",
+      expected: (n) => 2 * n,
+      measure: (n) => on(n, [0]).time,
+      maxNodes,
+    },
+    {
+      protocol,
+      what: "two call at once",
+      unit: "messages",
+      formula: "4N",
+      expected: (n) => 4 * n,
+      measure: (n) => on(n, [0, 1]).messages,
+      maxNodes,
+    },
+    {
+      protocol,
+      what: "one calls, one more has crashed",
+      unit: "messages",
+      formula: "2N + 1",
+      expected: (n) => 2 * n + 1,
+      measure: (n) => past(n).messages,
+      maxNodes,
+    },
+  ];
+}
+
+function epochBullyClaims(): Claim[] {
+  const protocol = "epoch-bully";
+  const once = (nodes: number, until: number): Run =>
+    elected(epochBully(), range(0, nodes - 1), [], [call(nodes - 1)], { until });
+  return [
+    {
+      protocol,
+      what: "an undisturbed election",
+      unit: "messages",
+      formula: "6(N − 1)",
+      expected: (n) => 6 * (n - 1),
+      measure: (n) => once(n, 50).messages,
+    },
+    {
+      protocol,
+      what: "an undisturbed election: turnaround",
+      unit: "message times",
+      formula: "5, and 1 to confirm",
+      expected: () => 6,
+      measure: (n) => once(n, 50).time,
+    },
+    {
+      protocol,
+      what: "a round of renewals",
+      unit: "messages",
+      formula: "2(N − 1)",
+      expected: (n) => 2 * (n - 1),
+      measure: (n) => once(n, 150).messages - once(n, 50).messages,
+    },
+  ];
+}
+
+export const electionClaims: readonly Claim[] = [
+  ...bullyClaims(),
+  ...changRobertsClaims(),
+  ...ringClaims(),
+  ...epochBullyClaims(),
+];

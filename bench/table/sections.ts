@@ -1,7 +1,6 @@
 /** Uses of a mutual exclusion in the simulator, where every message takes one unit of time. */
 import type { NodeId, Protocol } from "../../src/core/protocol.ts";
-import type { Mutex, UsedMutex } from "../../src/protocols/mutex/parts/user.ts";
-import { usedMutex } from "../../src/protocols/mutex/parts/user.ts";
+import { type Mutex, type UsedMutex, usedMutex } from "../../src/protocols/mutex/parts/user.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
 
 export const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
@@ -17,6 +16,8 @@ export interface Figures {
 
 export interface Section<M extends Mutex> {
   readonly sim: Simulation<UsedMutex<M>>;
+  /** Messages so far, of the types that count. */
+  readonly spent: number;
   /** From asking to being inside. */
   enter(node: NodeId): Figures;
   /** Asks, and waits for what that causes. */
@@ -30,23 +31,41 @@ export interface Section<M extends Mutex> {
 export interface SectionOptions {
   /** Whether nodes have to be started: others answer from rest. */
   readonly mustStart?: boolean;
+  /** So long they have been running when the story begins. */
+  readonly settle?: number;
+  /** The types of messages that count; all of them unless said. */
+  readonly counted?: readonly string[];
   readonly stay?: number;
   readonly delay?: number | readonly [number, number];
   readonly seed?: number;
 }
 
 /** Nodes 0 … N − 1, each with a user. */
-export function section<M extends Mutex>(
-  mutex: Protocol<M>,
+export function section<M extends Mutex>(mutex: Protocol<M>, nodes: number, options: SectionOptions = {}): Section<M> {
+  const { stay = STAY } = options;
+  return usedSection(
+    usedMutex(() => mutex, { user: { stayMs: stay, restMs: 1 } }),
+    nodes,
+    options,
+  );
+}
+
+/** The same of an assembly that has its users already; `stay` is for whoever made it. */
+export function usedSection<M extends Mutex>(
+  used: Protocol<UsedMutex<M>>,
   nodes: number,
-  { mustStart = false, stay = STAY, delay = 1, seed = 1 }: SectionOptions = {},
+  { mustStart = false, settle = 0, counted, delay = 1, seed = 1 }: SectionOptions = {},
 ): Section<M> {
-  const used = usedMutex(() => mutex, { user: { stayMs: stay, restMs: 1 } });
   const ids = range(0, nodes - 1);
   // Properties look at every node after every step; here only messages and times count.
   const sim = simulation<UsedMutex<M>>({ protocol: { ...used, properties: [] }, nodes: ids, seed, delayMs: delay });
   for (const node of ids) mustStart ? sim.start(node) : sim.wake(node);
+  sim.run(settle);
 
+  const spent = (): number =>
+    counted === undefined
+      ? sim.messages.total
+      : counted.reduce((sum, type) => sum + (sim.messages.byType[type] ?? 0), 0);
   const doing = (node: NodeId): string => sim.world.state(node).user.doing;
   function until(holds: () => boolean): void {
     while (!holds()) if (!sim.step()) throw new Error("expected the node to get in, but nothing happens any more");
@@ -56,21 +75,24 @@ export function section<M extends Mutex>(
   }
   /** Up to the step in which the holder leaves, which sends messages itself. */
   function untilLeaving(holder: NodeId): Figures {
-    let before = { messages: sim.messages.total, time: sim.now };
+    let before = spent();
     while (doing(holder) === "inside") {
-      before = { messages: sim.messages.total, time: sim.now };
+      before = spent();
       if (!sim.step()) throw new Error("expected the holder to leave, but nothing happens any more");
     }
-    return { messages: before.messages, time: sim.now };
+    return { messages: before, time: sim.now };
   }
 
   return {
     sim,
+    get spent() {
+      return spent();
+    },
     enter(node) {
-      const [messages, time] = [sim.messages.total, sim.now];
+      const [messages, time] = [spent(), sim.now];
       askNow(node);
       until(() => doing(node) === "inside");
-      return { messages: sim.messages.total - messages, time: sim.now - time };
+      return { messages: spent() - messages, time: sim.now - time };
     },
     ask(node) {
       askNow(node);
@@ -79,11 +101,11 @@ export function section<M extends Mutex>(
     handOver(holder, next) {
       const { messages, time } = untilLeaving(holder);
       until(() => doing(next) === "inside");
-      return { messages: sim.messages.total - messages, time: sim.now - time };
+      return { messages: spent() - messages, time: sim.now - time };
     },
     leave(holder) {
       untilLeaving(holder);
-      sim.run();
+      sim.run(sim.now + 100);
     },
   };
 }

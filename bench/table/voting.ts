@@ -1,0 +1,86 @@
+/** What the algorithms that vote cost: Maekawa's, and with Sanders' correction. K is the size of a voting set. */
+import type { NodeId, Protocol } from "../../src/core/protocol.ts";
+import { maekawa } from "../../src/protocols/mutex/maekawa.ts";
+import { maekawaSanders } from "../../src/protocols/mutex/maekawa-sanders.ts";
+import type { Mutex } from "../../src/protocols/mutex/parts/user.ts";
+import { electorates, voteCount } from "../../src/protocols/mutex/parts/voting-sets.ts";
+import type { Claim } from "./figure.ts";
+import { bandwidthOf, CROWD, crowdedOf, entryOf, handOverOf, type Pair } from "./measures.ts";
+import { range } from "./sections.ts";
+
+/** The members of both sets but for `next`: each of them votes for it when the holder has left. */
+function votesToCome(nodes: number, [holder, next]: Pair): number {
+  const ids = range(0, nodes - 1);
+  const setOf = electorates();
+  const set = (node: NodeId): readonly NodeId[] =>
+    setOf(
+      node,
+      ids.filter((id) => id !== node),
+    );
+  const shared = set(holder).filter((node) => set(next).includes(node));
+  return shared.filter((node) => node !== next).length;
+}
+
+function maekawaClaims<M extends Mutex>(protocol: string, make: () => Protocol<M>): Claim[] {
+  const others = (n: number): number => voteCount(n) - 1;
+  const pair: Pair = [0, 1];
+  return [
+    {
+      protocol,
+      what: "entry",
+      unit: "messages",
+      formula: "2(K − 1), K ≈ √N",
+      expected: (n) => 2 * others(n),
+      measure: (n) => entryOf(make, n).messages,
+    },
+    {
+      protocol,
+      what: "client delay",
+      unit: "message times",
+      formula: "2",
+      expected: () => 2,
+      measure: (n) => entryOf(make, n).time,
+    },
+    {
+      protocol,
+      what: "hand-over",
+      unit: "messages",
+      formula: "K − 1 releases, and a vote of each shared voter",
+      expected: (n) => others(n) + votesToCome(n, pair),
+      measure: (n) => handOverOf(make, n, pair).messages,
+    },
+    {
+      protocol,
+      what: "hand-over",
+      unit: "message times",
+      formula: "1 … 2",
+      expected: () => [1, 2],
+      measure: (n) => handOverOf(make, n, pair).time,
+    },
+    {
+      protocol,
+      what: "bandwidth",
+      unit: "messages",
+      formula: "3(K − 1)",
+      expected: (n) => 3 * others(n),
+      measure: (n) => bandwidthOf(make, n),
+    },
+  ];
+}
+
+function sandersClaims(): Claim[] {
+  const protocol = "maekawa-sanders";
+  const make = (): ReturnType<typeof maekawaSanders> => maekawaSanders();
+  const crowded: Claim = {
+    protocol,
+    what: `bandwidth, ${CROWD}`,
+    unit: "messages an entry",
+    formula: "3(K − 1) … 5(K − 1)",
+    expected: (n) => [3 * (voteCount(n) - 1), 5 * (voteCount(n) - 1)],
+    measure: (n) => crowdedOf(make, n),
+    maxNodes: 64,
+  };
+  return [...maekawaClaims(protocol, make), crowded];
+}
+
+export const votingClaims: readonly Claim[] = [...maekawaClaims("maekawa", () => maekawa()), ...sandersClaims()];

@@ -1,0 +1,13 @@
+/** docs/comparison.md is what runs say today. `COTERIE_WRITE_PAGE=1` writes it anew. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { comparisonPage } from "./comparison.ts";
+
+const file = fileURLToPath(new URL("../../docs/comparison.md", import.meta.url));
+
+test("docs/comparison.md is what runs say", () => {
+  const page = comparisonPage();
+  if (process.env.COTERIE_WRITE_PAGE === "1") writeFileSync(file, page);
+  expect(readFileSync(file, "utf8")).toBe(page);
+});

@@ -1,0 +1,69 @@
+/**
+ * The tables “measured beside the formula” on the protocols' pages: what `coterie bench table` measures, for a few N.
+ * `COTERIE_WRITE_PAGE=1 npx vitest run --project e2e test/docs/costs.test.ts` writes them anew.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import { electionClaims } from "../../bench/table/election.ts";
+import { type Claim, measured } from "../../bench/table/figure.ts";
+import { mutexClaims } from "../../bench/table/mutex.ts";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const SIZES = [3, 7, 16, 64];
+const isWriting = process.env.COTERIE_WRITE_PAGE === "1";
+
+const BEGIN = "<!-- measured -->\n";
+const END = "<!-- end -->\n";
+
+const number = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 });
+const span = ([least, most]: readonly [number, number]): string =>
+  least === most ? number.format(least) : `${number.format(least)} … ${number.format(most)}`;
+
+const claims = [...mutexClaims, ...electionClaims];
+const baseOf = ({ protocol }: Claim): string => protocol.split(",")[0] as string;
+const names = [...new Set(claims.map(baseOf))];
+
+function rowOf(claim: Claim): string {
+  const cells = SIZES.map((nodes) => {
+    const figure = measured(claim, nodes);
+    if (figure === null) return "";
+    return figure.fits ? span(figure.measured) : `**${span(figure.measured)}**`;
+  });
+  const [, variant] = claim.protocol.split(", ");
+  const what = variant === undefined ? claim.what : `${variant}: ${claim.what}`;
+  return `| ${[what, claim.unit, claim.formula, ...cells].join(" | ")} |\n`;
+}
+
+function tableOf(name: string): string {
+  const head = `| measured | in | formula | ${SIZES.map((nodes) => `N = ${nodes}`).join(" | ")} |\n|---|---|---|${"---|".repeat(SIZES.length)}\n`;
+  return `${head}${claims
+    .filter((claim) => baseOf(claim) === name)
+    .map(rowOf)
+    .join("")}`;
+}
+
+const pageOf = (name: string): string => join(root, "docs/protocols", `${name}.md`);
+
+/** What stands between the marks; null where there are none. */
+function shownOn(name: string): string | null {
+  const text = readFileSync(pageOf(name), "utf8");
+  const [begin, end] = [text.indexOf(BEGIN), text.indexOf(END)];
+  return begin < 0 || end < begin ? null : text.slice(begin + BEGIN.length, end);
+}
+
+if (isWriting)
+  for (const name of names) {
+    const shown = shownOn(name);
+    if (shown === null) continue;
+    const text = readFileSync(pageOf(name), "utf8");
+    writeFileSync(pageOf(name), text.replace(`${BEGIN}${shown}${END}`, `${BEGIN}${tableOf(name)}${END}`));
+  }
+
+describe("costs on the protocols' pages", () => {
+  test.each(names)("%s: what is measured today, and it fits", (name) => {
+    expect(shownOn(name)).toBe(tableOf(name));
+    expect(tableOf(name)).not.toContain("**");
+  });
+});

@@ -1,0 +1,114 @@
+/**
+ * The pictures on the protocols' pages: each is drawn from a scenario that the page names, and is the one that is drawn
+ * today. `COTERIE_WRITE_PAGE=1 npx vitest run --project e2e test/docs/pictures.test.ts` draws them anew.
+ */
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import { protocolNames } from "../../src/protocols/index.ts";
+import { cast, parseScenario, runScenario } from "../../src/sim/scenario/index.ts";
+import { vectorClocks } from "../../src/trace/causality.ts";
+import type { TraceEntry } from "../../src/trace/entry.ts";
+import { excerptOf, type Selection } from "../../src/trace/excerpt.ts";
+import type { TraceHeader } from "../../src/trace/header.ts";
+import { drawSvg } from "../../src/trace/picture/svg.ts";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const pages = "docs/protocols";
+const images = "docs/images/protocols";
+const isWriting = process.env.COTERIE_WRITE_PAGE === "1";
+
+/** `<!-- picture: scenarios/NAME.yaml to=100 hide=alive,beat -->`, and below it the picture. */
+const MARK =
+  /^<!-- picture: (?<scenario>scenarios\/\S+\.yaml)(?<words>(?: \S+=\S+)*) -->\n(?<shown>!\[[^\]]*\]\([^)]*\)\n)?/gm;
+
+interface Mark {
+  readonly page: string;
+  readonly scenario: string;
+  readonly selection: Selection;
+  /** The line below the mark. */
+  readonly shown: string;
+}
+
+const textOf = (file: string): string => readFileSync(join(root, file), "utf8");
+const nameOf = (scenario: string): string => basename(scenario, ".yaml");
+const imageOf = (scenario: string): string => `${images}/${nameOf(scenario)}.svg`;
+const titleOf = (scenario: string): string => parseScenario(textOf(scenario), scenario).scenario.name;
+const lineOf = (scenario: string): string => `![${titleOf(scenario)}](../images/protocols/${nameOf(scenario)}.svg)\n`;
+
+function marksOf(page: string): Mark[] {
+  return [...textOf(page).matchAll(MARK)].map(({ groups }) => {
+    const { scenario = "", words = "", shown = "" } = groups ?? {};
+    return { page, scenario, selection: selectionOf(words), shown };
+  });
+}
+
+function selectionOf(words: string): Selection {
+  const given = Object.fromEntries(
+    words
+      .trim()
+      .split(" ")
+      .map((word) => word.split("=")),
+  );
+  return {
+    ...("from" in given ? { from: Number(given.from) } : {}),
+    ...("to" in given ? { to: Number(given.to) } : {}),
+    ...("hide" in given ? { hide: String(given.hide).split(",") } : {}),
+  };
+}
+
+function drawn({ scenario: file, selection }: Mark): string {
+  const { scenario, place } = parseScenario(textOf(file), file);
+  const entries: TraceEntry[] = [];
+  runScenario(scenario, { place, trace: (entry) => entries.push(entry) });
+  const { ids, options } = cast(scenario);
+  const header: TraceHeader = {
+    kind: "trace",
+    version: 1,
+    madeBy: "simulator",
+    protocol: scenario.protocol,
+    form: "lab",
+    variant: scenario.variant ?? null,
+    options,
+    nodes: ids.toSorted((a, b) => a - b),
+    seed: scenario.seed,
+    violation: null,
+  };
+  return drawSvg(excerptOf({ header, entries, clocks: vectorClocks(entries) }, selection));
+}
+
+const files = readdirSync(join(root, pages)).map((file) => `${pages}/${file}`);
+const marks = files.flatMap(marksOf);
+
+if (isWriting) {
+  mkdirSync(join(root, images), { recursive: true });
+  for (const mark of marks) writeFileSync(join(root, imageOf(mark.scenario)), drawn(mark));
+  for (const page of files) {
+    const text = textOf(page);
+    const anew = text.replaceAll(
+      MARK,
+      (whole, scenario: string, _words, shown = "") =>
+        `${whole.slice(0, whole.length - shown.length)}${lineOf(scenario)}`,
+    );
+    if (anew !== text) writeFileSync(join(root, page), anew);
+  }
+}
+
+describe("pictures on the protocols' pages", () => {
+  test.each(protocolNames)("%s has a worked example as a picture", (name) => {
+    expect(marksOf(`${pages}/${name}.md`)).not.toEqual([]);
+  });
+
+  test.each(marks)("$page: $scenario is as it is drawn today", (mark) => {
+    const [shown] = marksOf(mark.page).filter(({ scenario }) => scenario === mark.scenario);
+    expect(shown?.shown).toBe(lineOf(mark.scenario));
+    expect(existsSync(join(root, imageOf(mark.scenario)))).toBe(true);
+    expect(textOf(imageOf(mark.scenario))).toBe(drawn(mark));
+  });
+
+  test("there are no others", () => {
+    const wanted = new Set(marks.map(({ scenario }) => basename(imageOf(scenario))));
+    expect(readdirSync(dirname(join(root, imageOf("x.yaml")))).filter((file) => !wanted.has(file))).toEqual([]);
+  });
+});
