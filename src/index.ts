@@ -1,5 +1,29 @@
-/** Coterie for a Node process: one member of a cluster, its config, and the contract of what it runs. */
+/** Coterie for a Node process: elections and locks by name, one member of a cluster, and the contract of what it runs. */
 export { type ClusterConfig, parseConfig, readConfig } from "./cluster/config.ts";
-export { type Member, type MemberOptions, runMember } from "./cluster/member.ts";
+export { join } from "./cluster/join.ts";
+export { type Member as RunningMember, type MemberOptions, runMember } from "./cluster/member.ts";
+export type {
+  AcquireOptions,
+  Election,
+  ElectionOptions,
+  FencedElection,
+  Grant,
+  InstanceStatus,
+  JoinOptions,
+  Kind,
+  LeaderChange,
+  Leadership,
+  LeadOptions,
+  Member,
+  MemberEvent,
+  MemberStatus,
+  Mutex,
+  MutexOptions,
+  ServiceLimits,
+  Tenure,
+  TextbookElection,
+} from "./cluster/services/api.ts";
+export { type CoordinationCode, CoordinationError, type Phase } from "./cluster/services/coordination-error.ts";
+export { guard, StaleToken } from "./cluster/services/guard.ts";
 export * from "./core/index.ts";
 export { createLog, type Log, type LogLevel } from "./runtime/log.ts";

@@ -36,6 +36,13 @@ describe("members", () => {
     }, PATIENCE);
   });
 
+  test("that keep a journal need a directory for it", async () => {
+    const [port] = (await freePorts(1)) as [number];
+    await expect(started({ members: { 0: `127.0.0.1:${port}` }, protocol: "paxos" }, 0)).rejects.toThrow(
+      'expected a directory for the journal of paxos, which must outlive its process: name one with --data DIR, or as "dataDir" in the config file',
+    );
+  });
+
   test("say an address of IPv6 with brackets", async ({ skip }) => {
     const [port] = (await freePorts(1)) as [number];
     const starting = started({ members: { 0: `[::1]:${port}` } }, 0);

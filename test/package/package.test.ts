@@ -89,7 +89,7 @@ describe("the packed tarball", () => {
   });
 
   it("is understood by TypeScript from every subpath, the README's examples included", async () => {
-    cpSync(join(ROOT, "test/package/consumer"), user, { recursive: true });
+    for (const folder of ["test/package/consumer", "examples"]) cpSync(join(ROOT, folder), user, { recursive: true });
     const examples = [...readFileSync(join(ROOT, "README.md"), "utf8").matchAll(/^```ts\n([\s\S]*?)^```/gm)];
     expect(examples.length).toBeGreaterThan(0);
     for (const [index, [, example = ""]] of examples.entries())

@@ -1,5 +1,14 @@
 /** What a user writes, compiled against the installed package: every subpath, and the types that cross them. */
-import { type ClusterConfig, type Member, parseConfig, runMember } from "coterie";
+import {
+  type ClusterConfig,
+  type Grant,
+  guard,
+  join,
+  type Member,
+  parseConfig,
+  type RunningMember,
+  runMember,
+} from "coterie";
 import { assemble, type NodeId, type Protocol, UsageError, type Vocabulary } from "coterie/core";
 import { type Bully, bully, heartbeat, protocolNames } from "coterie/protocols";
 import { type Simulation, simulation } from "coterie/sim";
@@ -8,13 +17,25 @@ const config: ClusterConfig = parseConfig(
   { cluster: "demo", protocol: "bully", members: { 0: "127.0.0.1:7401", 1: "127.0.0.1:7402" } },
   ".",
 );
-export const member = (id: NodeId): Promise<Member> =>
+export const member = (id: NodeId): Promise<RunningMember> =>
   runMember(config, id, {
     log: { info() {}, warn() {}, error() {}, once() {} },
     onFatal: (error) => {
       throw error;
     },
   });
+
+export const joined = (id: NodeId): Promise<Member> => join({ id, members: { 1: "127.0.0.1:7403" }, dataDir: "." });
+export async function services(member: Member): Promise<void> {
+  const lock: AsyncDisposable & Grant = await member.mutex("invoice-42").acquire({ signal: member.signal });
+  guard()(lock.token);
+  await lock.release();
+  await member.election("report").lead(({ token }) => guard()(token));
+  const nobody: null = await member.election("report", { algorithm: "bully" }).lead(({ token }) => token);
+  // @ts-expect-error a textbook election has no token that could be compared
+  await member.election("report", { algorithm: "bully" }).lead(({ token }) => guard()(token));
+  for await (const { leader, token } of member.election("report").watch()) guard()(token ?? leader ?? Number(nobody));
+}
 
 const pair: Protocol<Vocabulary> = assemble(
   "pair",

@@ -1,0 +1,65 @@
+/** Joins a cluster: from here on, elections and locks by name, on the members themselves and nothing else. */
+import type { EnvironmentError } from "../core/errors.ts";
+import { openJournal } from "../runtime/journal/disk-journal.ts";
+import type { Journal } from "../runtime/journal/journal.ts";
+import type { JoinOptions, Member } from "./services/api.ts";
+import { JoinedMember } from "./services/joined-member.ts";
+import { type Membership, membershipOf } from "./services/membership.ts";
+
+/**
+ * Makes this process a member of a cluster.
+ *
+ * @example
+ * const member = await join({
+ *   id: 2,
+ *   members: { 1: "10.0.0.1:7100", 2: "10.0.0.2:7100", 3: "10.0.0.3:7100" },
+ *   dataDir: "./data",
+ *   tls: { ca: "ca.pem", cert: "node-{id}.pem", key: "node-{id}.key" },
+ * });
+ * @throws UsageError for options that cannot be; EnvironmentError if an address or the folder is taken, or if a
+ * certificate or the journal cannot be read.
+ */
+export async function join(options: JoinOptions): Promise<Member> {
+  const { signal } = options;
+  signal?.throwIfAborted();
+  const membership = await membershipOf(options);
+  const failure = new AbortController(); // The journal may fail before there is a member.
+  const journal = await journalOf(options.dataDir, membership, (error) => failure.abort(error));
+  const member = await opened({ ...membership, journal });
+  if (failure.signal.aborted) member.fail(failure.signal.reason as Error);
+  failure.signal.addEventListener("abort", () => member.fail(failure.signal.reason as Error));
+  const leave = (): void => void member.leave();
+  signal?.addEventListener("abort", leave);
+  member.signal.addEventListener("abort", () => signal?.removeEventListener("abort", leave));
+  if (signal?.aborted === true) leave();
+  return member;
+}
+
+async function opened(membership: Membership): Promise<JoinedMember> {
+  try {
+    const member = new JoinedMember(membership);
+    await member.open();
+    return member;
+  } catch (error) {
+    await membership.journal?.close();
+    throw error;
+  }
+}
+
+function journalOf(
+  dataDir: string | undefined,
+  { id, config, log, limits }: Omit<Membership, "journal">,
+  onFailure: (error: EnvironmentError) => void,
+): Promise<Journal> | null {
+  if (dataDir === undefined) return null;
+  const owner = `member ${id} of ${config.cluster}`;
+  return openJournal(dataDir.replaceAll("{id}", String(id)), {
+    owner,
+    log,
+    onFailure,
+    limits: { maxSlots: limits.maxInstances + OWN_SLOTS },
+  });
+}
+
+/** The journal's owner, the list of instances, and who serves. */
+const OWN_SLOTS = 3;

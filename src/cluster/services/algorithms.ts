@@ -1,0 +1,131 @@
+/** The algorithms that can be used by name, and what members say to each other about them on the wire. */
+import { UsageError, unexpected } from "../../core/errors.ts";
+import { canonical } from "../../core/plain.ts";
+import type { Tagged } from "../../core/protocol.ts";
+import { oneOf, type Shape, type Shapes, struct, text, variants } from "../../core/shape.ts";
+import { type AnyProtocol, protocolNamed, protocolNames } from "../../protocols/index.ts";
+import type { Kind } from "./api.ts";
+
+const kinds: Readonly<Record<string, Kind>> = { election: "election", "mutual exclusion": "mutex" };
+
+/** Of the algorithms that `join()` can run by name. */
+const kindOf = (algorithm: string): Kind | null => {
+  const { family, service } = protocolNamed(algorithm);
+  return service === null ? null : (kinds[family.name] ?? null);
+};
+
+const algorithms = protocolNames.filter((name) => kindOf(name) !== null);
+
+/** @throws UsageError that lists the algorithms there are; or what the algorithm says of its options. */
+export function protocolOf({ kind, algorithm, options }: Setting): AnyProtocol {
+  const known = algorithms.filter((name) => kindOf(name) === kind);
+  if (!known.includes(algorithm))
+    throw new UsageError("unknown-algorithm", unexpected("the algorithm", `one of ${known.join(", ")}`, algorithm));
+  const given: unknown = JSON.parse(options);
+  if (typeof given !== "object" || given === null || Array.isArray(given))
+    throw new UsageError("bad-option", unexpected("the options", "an object", given));
+  return protocolNamed(algorithm).service?.(given) as AnyProtocol;
+}
+
+export const takes = ({ shapes }: AnyProtocol, command: string): boolean =>
+  Object.hasOwn(shapes.command ?? {}, command);
+
+/**
+ * Mutual exclusions that do without whoever is suspected: a wrong suspicion, as in a partition, lets two in. So they are
+ * told of suspicions only where their option `rejoins` says that this is wanted.
+ */
+const believers = ["ricart-agrawala", "maekawa-sanders"];
+
+export const hearsSuspicions = ({ algorithm, options }: Setting): boolean =>
+  !believers.includes(algorithm) || (JSON.parse(options) as { rejoins?: boolean }).rejoins === true;
+
+/** In UTF-8; a name is part of every message of its instance. */
+const MAX_NAME_BYTES = 128;
+const MAX_OPTIONS_BYTES = 4_096;
+const MAX_REASON_BYTES = 1_024;
+
+/** How an instance is to be run: the same at every member. `options` is JSON. */
+export interface Setting {
+  readonly kind: Kind;
+  readonly name: string;
+  readonly algorithm: string;
+  readonly options: string;
+}
+
+/** What one member sends to another. */
+export type Envelope =
+  /** The sender runs this instance: whoever does not yet opens it. */
+  | ({ type: "open" } & Setting)
+  /** The sender runs it otherwise, or cannot run it. */
+  | { type: "refuse"; kind: Kind; name: string; why: string }
+  /** The sender has just begun: it does not know which instances there are. */
+  | { type: "hello" }
+  /** The sender has had a message of an instance that it does not know. */
+  | { type: "ask"; kind: Kind; name: string }
+  /** Of the failure detector, and of the election of who serves: both are there once for all instances. */
+  | { type: "detector"; body: Tagged }
+  | { type: "leadership"; body: Tagged }
+  | Parcel;
+
+/** A message of an instance. */
+export type Parcel = { [K in Kind]: { type: K; name: string; content: Content } }[Kind];
+/** `type` is the name of the algorithm. */
+type Content = { type: string; body: Tagged };
+
+const kindShape = oneOf<Kind>("election", "mutex");
+const nameShape = text(MAX_NAME_BYTES);
+/** As a journal keeps it, which may be older than this program. */
+export const settingShape = struct<Setting>({
+  kind: kindShape,
+  name: nameShape,
+  algorithm: text(MAX_NAME_BYTES),
+  options: text(MAX_OPTIONS_BYTES),
+});
+const bodyOf = (protocol: AnyProtocol): Shape<Tagged> => variants((protocol.shapes.message ?? {}) as Shapes<Tagged>);
+
+/** @param leadership the election of who serves; null where there is none. */
+export function envelopeShape(detector: AnyProtocol, leadership: AnyProtocol | null): Shape<Envelope> {
+  return variants<Envelope>({
+    open: { kind: kindShape, name: nameShape, algorithm: oneOf(...algorithms), options: text(MAX_OPTIONS_BYTES) },
+    refuse: { kind: kindShape, name: nameShape, why: text(MAX_REASON_BYTES) },
+    hello: {},
+    ask: { kind: kindShape, name: nameShape },
+    detector: { body: bodyOf(detector) },
+    leadership: { body: leadership === null ? variants({}) : bodyOf(leadership) },
+    election: { name: nameShape, content: contentShape("election") },
+    mutex: { name: nameShape, content: contentShape("mutex") },
+  });
+}
+
+function contentShape(kind: Kind): Shape<Content> {
+  const named = algorithms.filter((algorithm) => kindOf(algorithm) === kind);
+  const shapes = named.map((algorithm) => {
+    const protocol = protocolNamed(algorithm).service?.() as AnyProtocol;
+    return [algorithm, { body: bodyOf(protocol) }] as const;
+  });
+  return variants<Content>(Object.fromEntries(shapes));
+}
+
+/** @throws UsageError for what cannot be sent to other members, or read by people. */
+export function requireName(name: unknown): string {
+  const fault = nameFault(name);
+  if (fault === null) return name as string;
+  throw new UsageError("bad-name", unexpected("the name", fault, name));
+}
+
+function nameFault(name: unknown): string | null {
+  if (typeof name !== "string" || name === "") return "a text that is not empty";
+  if (Buffer.byteLength(name) > MAX_NAME_BYTES) return `at most ${MAX_NAME_BYTES} bytes long`;
+  return /[\p{Cc}\p{Cs}]/u.test(name) ? "free of control characters" : null;
+}
+
+/** The options as they are compared and sent: canonical JSON. @throws UsageError for what is not plain data, or too long. */
+export function optionsText(options: object): string {
+  const text = canonical(JSON.parse(JSON.stringify(options)));
+  if (Buffer.byteLength(text) <= MAX_OPTIONS_BYTES) return text;
+  throw new UsageError("bad-option", unexpected("the options", `at most ${MAX_OPTIONS_BYTES} bytes of JSON`, text));
+}
+
+/** What is refused, in at most as many bytes as fit the wire. */
+export const reasonText = (why: string): string =>
+  Buffer.byteLength(why) <= MAX_REASON_BYTES ? why : `${why.slice(0, MAX_REASON_BYTES / 4)} …`;

@@ -1,0 +1,235 @@
+/**
+ * What `join()` offers: a member of a cluster, its elections and its locks. The words are the same for every algorithm;
+ * what each guarantees stands in docs/services.md and on the algorithm's own page.
+ */
+import type { NodeId } from "../../core/protocol.ts";
+import type { PeerStatus } from "../../runtime/admin-pages.ts";
+import type { Log } from "../../runtime/log.ts";
+import type { Limits } from "../../runtime/transport/limits.ts";
+
+export interface JoinOptions {
+  /** This member's id, one of `members`. */
+  readonly id: NodeId;
+  /** Every member with the address at which the others reach it, `host:port`. The same for all members. */
+  readonly members: Readonly<Record<NodeId, string>>;
+  /**
+   * The folder of this member's journal, and of no other's; `{id}` stands for the id. Without it nothing outlives the process, and algorithms that
+   * promise something beyond a crash, the defaults among them, are refused.
+   */
+  readonly dataDir?: string | undefined;
+  /** Members of another cluster are refused. Default `coterie`. */
+  readonly cluster?: string | undefined;
+  /** PEM files, `{id}` in a path stands for the id; `"off"` where a network is trusted. Off loopback it must be said. */
+  readonly tls?: "off" | { readonly ca: string; readonly cert: string; readonly key: string } | undefined;
+  readonly limits?: Partial<ServiceLimits & Limits> | undefined;
+  /** Default: warnings and errors go to stderr. */
+  readonly log?: Log | undefined;
+  /** `host:port` for the admin pages (`/status`, `/metrics`), on loopback. Default: there are none. */
+  readonly admin?: string | undefined;
+  /** Aborted: the member leaves. */
+  readonly signal?: AbortSignal | undefined;
+  /** For tests and demonstrations: `PUT /faults` on the admin address drops, delays and cuts this member's messages. */
+  readonly faultGate?: boolean | undefined;
+}
+
+export interface ServiceLimits {
+  /** Elections and locks of a cluster, each counted once whatever it is used for. Default 10,000. */
+  readonly maxInstances: number;
+  /** Who waits for one lock in this process. Default 10,000. */
+  readonly maxWaiters: number;
+}
+
+/** One member of a cluster, in this process. */
+export interface Member extends AsyncDisposable {
+  readonly id: NodeId;
+  /** `host:port` of the admin pages, as a base URL; null where there are none. */
+  readonly admin: string | null;
+  /** Aborted as this member begins to leave, or fails; its reason, a `CoordinationError`, says which. */
+  readonly signal: AbortSignal;
+
+  /**
+   * The election of that name: one leader at a time among the members that campaign in it.
+   *
+   * @example
+   * await member.election("nightly-report").lead(async ({ signal, token }) => {
+   *   while (!signal.aborted) await writeReport({ token, signal });
+   * });
+   * @throws UsageError for a name, algorithm or option that cannot be, or that differs from what is in use.
+   */
+  election(name: string, options?: ElectionOptions<FencedElection>): Election<number>;
+  election(name: string, options: ElectionOptions<TextbookElection> & { algorithm: TextbookElection }): Election<null>;
+  election(name: string, options: ElectionOptions): Election<number | null>;
+
+  /**
+   * The lock of that name: one holder at a time among all members, and among all who ask in this process.
+   *
+   * @example
+   * const lock = await member.mutex("invoice-42").acquire({ timeoutMs: 5_000 });
+   * try {
+   *   await charge({ token: lock.token, signal: lock.signal });
+   * } finally {
+   *   await lock.release();
+   * }
+   * @throws UsageError for a name, algorithm or option that cannot be, or that differs from what is in use.
+   */
+  mutex(name: string, options?: MutexOptions): Mutex;
+
+  /** What happens to this member, from now on. Who reads too slowly loses the oldest and is told how many. */
+  events(options?: { readonly signal?: AbortSignal | undefined }): AsyncIterableIterator<MemberEvent>;
+
+  /** How things stand, as plain data. */
+  status(): MemberStatus;
+
+  /** Gives back what is held, stands aside where it leads, and closes. Twice is once. */
+  leave(): Promise<void>;
+}
+
+/** Elections whose leaders have a growing token. */
+export type FencedElection = "epoch-bully";
+
+/** Elections that may have two leaders for a while, so that no number could tell which is the later one. */
+export type TextbookElection = "bully" | "chang-roberts" | "ring";
+
+export interface ElectionOptions<A extends string = string> {
+  /** A name of the registry, of the family of elections. Default `epoch-bully`. */
+  readonly algorithm?: A | undefined;
+  /** The algorithm's own options, the same at every member. */
+  readonly options?: object | undefined;
+  /** Where the algorithm goes by rank: this member's, for the elections to come. The higher leads. */
+  readonly rank?: number | undefined;
+}
+
+export interface MutexOptions {
+  /** A name of the registry, of the family of mutual exclusions. Default `elected-server`. */
+  readonly algorithm?: string | undefined;
+  /** The algorithm's own options, the same at every member. */
+  readonly options?: object | undefined;
+}
+
+/**
+ * Something that is this member's alone until it is lost: a lock, or leadership. Whoever acts on the strength of it looks at
+ * `signal` before each act, and passes `token` to what it acts on.
+ */
+export interface Tenure<Token extends number | null = number> {
+  /** Grows from one tenure of the name to the next, over all members. A resource that remembers the highest turns stale ones away. */
+  readonly token: Token;
+  /** Aborted the moment it is no longer certain that nobody else has it; the reason is a `CoordinationError`. */
+  readonly signal: AbortSignal;
+  /** Whether it is certain at this very moment, which is asked of the clock as well. */
+  readonly isHeld: boolean;
+  /** Until when it is certain if nothing more is heard, on the scale of `performance.now()`; null where the algorithm has no lease. */
+  readonly deadline: number | null;
+  /** Calls the listener with each new `deadline`, with the present one at once, until what is returned is called. */
+  onDeadline(listener: (deadline: number) => void): () => void;
+}
+
+export interface Mutex {
+  readonly name: string;
+  readonly algorithm: string;
+  /**
+   * Waits for the lock; those who wait in this process go in first come, first served.
+   * @throws CoordinationError `acquire-timeout`, `acquire-aborted`, `too-many-waiters`, `member-left`, `member-failed`,
+   * `instance-refused`, or `grant-lost` if it was lost before it could be handed over; all of them leave nothing behind: a
+   * grant that comes too late is given back at once.
+   */
+  acquire(options?: AcquireOptions): Promise<Grant>;
+  /** Acquires, works, releases, whatever becomes of the work. */
+  use<T>(work: (grant: Grant) => T | Promise<T>, options?: AcquireOptions): Promise<T>;
+}
+
+export interface AcquireOptions {
+  /** How long to wait at most. Default: as long as it takes. */
+  readonly timeoutMs?: number | undefined;
+  /** Aborted: the wait ends. It does not touch a grant that has been given. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A lock that is held. `await using` releases it. */
+export interface Grant extends Tenure, AsyncDisposable {
+  readonly name: string;
+  /** Gives the lock back, this grant and no other. Twice is once; after a loss it does nothing. */
+  release(): Promise<void>;
+}
+
+export interface Election<Token extends number | null = number> {
+  readonly name: string;
+  readonly algorithm: string;
+  /** Who leads in this member's eyes; null while it knows of nobody. */
+  readonly leader: NodeId | null;
+  /**
+   * Campaigns, and works while this member leads. When leadership is lost, `signal` is aborted; once the work has ended, the
+   * member campaigns again, and works anew when it is elected anew. Work that ends while the member leads ends it all: the
+   * member stands aside, and what the work returned or threw is handed on.
+   *
+   * The work must end soon after its signal is aborted; what it returns or throws then does not count, unless it throws
+   * something else than the signal's reason or an `AbortError`, which ends it all as well.
+   * @throws CoordinationError `lead-aborted`, `member-left`, `member-failed`, `instance-refused`; UsageError
+   * `already-campaigning`.
+   */
+  lead<T>(work: (leadership: Leadership<Token>) => T | Promise<T>, options?: LeadOptions): Promise<T>;
+  /** Who leads, at once and whenever it changes. Who reads slowly sees the latest only. */
+  watch(options?: { readonly signal?: AbortSignal | undefined }): AsyncIterableIterator<LeaderChange<Token>>;
+}
+
+export interface LeadOptions {
+  /** Aborted: the member stops campaigning, and leading. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export type Leadership<Token extends number | null = number> = Tenure<Token> & { readonly name: string };
+
+export interface LeaderChange<Token extends number | null = number> {
+  readonly leader: NodeId | null;
+  /** Of that leader; null while nobody leads. */
+  readonly token: Token | null;
+}
+
+export type MemberEvent =
+  /** Has not been heard of for too long, or is heard of again. */
+  | { readonly type: "peer-suspected" | "peer-restored"; readonly node: NodeId }
+  /** Fewer than a majority can be heard of: what needs one stands still, and what is held will be lost. */
+  | { readonly type: "quorum-lost" | "quorum-regained"; readonly reachable: number; readonly members: number }
+  /** Who serves the default locks; null while this member knows of nobody. */
+  | { readonly type: "leader-changed"; readonly leader: NodeId | null; readonly token: number | null }
+  /** Another member uses the name otherwise than this one wants to. */
+  | {
+      readonly type: "instance-refused";
+      readonly kind: Kind;
+      readonly name: string;
+      readonly by: NodeId;
+      readonly why: string;
+    }
+  /** This process, or the whole machine, stood still for so long. */
+  | { readonly type: "stalled"; readonly forMs: number }
+  /** Who reads these events was too slow: so many were lost. */
+  | { readonly type: "dropped"; readonly events: number };
+
+export type Kind = "election" | "mutex";
+
+export interface MemberStatus {
+  readonly id: NodeId;
+  readonly cluster: string;
+  readonly address: string;
+  readonly state: "joined" | "left" | "failed";
+  readonly peers: readonly (PeerStatus & { readonly suspected: boolean })[];
+  /** Whether a majority of the members, this one included, can be heard of. */
+  readonly hasQuorum: boolean;
+  /** Who serves the default locks. */
+  readonly leader: NodeId | null;
+  readonly instances: readonly InstanceStatus[];
+  readonly uptimeMs: number;
+}
+
+export interface InstanceStatus {
+  readonly kind: Kind;
+  readonly name: string;
+  readonly algorithm: string;
+  /** The algorithm's own word. */
+  readonly role: string;
+  readonly leader: NodeId | null;
+  /** Of what this member holds; null if it holds nothing. */
+  readonly token: number | null;
+  readonly isHeld: boolean;
+  /** Who waits for it in this process. */
+  readonly waiting: number;
+}

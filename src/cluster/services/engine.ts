@@ -1,0 +1,30 @@
+/** Between an instance and the side of it that this process uses: what either may ask of the other. */
+import type { NodeId, Tagged } from "../../core/protocol.ts";
+import type { Setting } from "./algorithms.ts";
+import type { InstanceStatus } from "./api.ts";
+import type { CoordinationError } from "./coordination-error.ts";
+
+/** What a local side may ask of the instance that it belongs to. */
+export interface Engine {
+  readonly setting: Setting;
+  readonly self: NodeId;
+  readonly maxWaiters: number;
+  /** Whom the algorithm follows at this moment, whatever events are on their way. */
+  readonly leader: NodeId | null;
+  /** Whether all its events have been told. */
+  readonly isSettled: boolean;
+  takes(command: string): boolean;
+  command(command: Tagged): void;
+}
+
+/** An event of an algorithm: whatever else it carries is looked at by name. */
+export type AlgorithmEvent = Tagged & Readonly<Record<string, unknown>>;
+
+/** The side of an instance that this process uses. */
+export interface LocalSide {
+  /** `until`: how long a confirmation lasts, on the scale of `performance.now()`; null if it has run out. */
+  onEvent(event: AlgorithmEvent, until: number | null): void;
+  readonly held: Pick<InstanceStatus, "token" | "isHeld" | "waiting">;
+  /** Whoever waits is told so, what is held is lost. */
+  close(reason: CoordinationError): void;
+}

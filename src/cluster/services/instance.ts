@@ -1,0 +1,144 @@
+/** One election or one lock of a member: its own host, under its own name. */
+import { UsageError } from "../../core/errors.ts";
+import type { NodeId, Tagged, Vocabulary } from "../../core/protocol.ts";
+import { type Shapes, variants } from "../../core/shape.ts";
+import type { AnyProtocol } from "../../protocols/index.ts";
+import { Host, keepsJournal } from "../../runtime/host.ts";
+import type { Journal, Slot } from "../../runtime/journal/journal.ts";
+import type { Receipt } from "../../runtime/transport/tcp.ts";
+import { hearsSuspicions, protocolOf, type Setting, takes } from "./algorithms.ts";
+import type { InstanceStatus } from "./api.ts";
+import type { AlgorithmEvent, Engine } from "./engine.ts";
+import { LocalElection } from "./local-election.ts";
+import { LocalMutex } from "./local-mutex.ts";
+
+/** What the member is to an instance. */
+export interface Surroundings {
+  readonly self: NodeId;
+  readonly peers: readonly NodeId[];
+  readonly maxWaiters: number;
+  /** Null where this member keeps none. */
+  readonly journal: Journal | null;
+  /** A message of the instance of that setting. */
+  send(to: NodeId, setting: Setting, body: Tagged): Receipt;
+  /** The tokens of this epoch are used up: another is to begin. */
+  onExhausted(): void;
+  onFatal(error: Error): void;
+}
+
+export class Instance {
+  readonly local: LocalMutex | LocalElection;
+  /** Held for crashed by the algorithm itself; the next sign of life says that they are not. */
+  readonly #presumed = new Set<NodeId>();
+  readonly #host: Host<Vocabulary>;
+  readonly #slot: Slot<never> | null;
+  readonly #surroundings: Surroundings;
+  #runs = true;
+
+  constructor(
+    readonly setting: Setting,
+    surroundings: Surroundings,
+  ) {
+    const { self, peers, maxWaiters, onFatal, journal } = surroundings;
+    this.#surroundings = surroundings;
+    const { kind, algorithm, name } = setting;
+    const protocol = protocolOf(setting);
+    this.#slot = slotOf(protocol, journal, `${kind}/${algorithm}/${name}`);
+    this.#host = new Host<Vocabulary>({
+      protocol,
+      self,
+      peers,
+      send: (to, body) => surroundings.send(to, setting, body),
+      trace: UNTRACED,
+      slot: this.#slot,
+      onEvent: (event, until) => this.#note(event, until),
+      onFatal: (error) => {
+        this.#runs = false;
+        onFatal(error);
+      },
+    });
+    const host = this.#host;
+    const engine: Engine = {
+      setting,
+      self,
+      maxWaiters,
+      get leader() {
+        return host.view.leader ?? null;
+      },
+      get isSettled() {
+        return host.isSettled;
+      },
+      takes: (command) => takes(protocol, command),
+      command: (command) => {
+        if (this.#runs) host.command(command);
+      },
+    };
+    this.local = kind === "mutex" ? new LocalMutex(engine) : new LocalElection(engine);
+    const isDeaf = !hearsSuspicions(setting);
+    this.tell = (command) => {
+      if (isDeaf && (command.type === "suspect" || command.type === "restore")) return;
+      if (engine.takes(command.type)) engine.command(command);
+    };
+  }
+
+  /** Gives a command to algorithms that know it. */
+  readonly tell: (command: Tagged) => void;
+
+  get keepsJournal(): boolean {
+    return this.#slot !== null;
+  }
+
+  get status(): InstanceStatus {
+    const { kind, name, algorithm } = this.setting;
+    const { role, leader = null } = this.#host.view;
+    return { kind, name, algorithm, role, leader, ...this.local.held };
+  }
+
+  start(): void {
+    this.#host.start();
+    if (this.local instanceof LocalElection) this.local.standAside();
+  }
+
+  receive(from: NodeId, body: Tagged): void {
+    this.#host.receive(from, body as never, UNNAMED);
+  }
+
+  /** A sign of life, from a node that nobody suspects. */
+  heard(node: NodeId): void {
+    if (this.#presumed.delete(node)) this.tell({ type: "restore", node } as Tagged);
+  }
+
+  /** Whether all that it has done has left. */
+  get isSettled(): boolean {
+    return this.#host.isSettled;
+  }
+
+  stop(): void {
+    this.#runs = false;
+    this.#host.stop();
+    this.#slot?.release();
+  }
+
+  #note(event: AlgorithmEvent, until: number | null): void {
+    if (event.type === "presumed") this.#presumed.add(event.node as NodeId);
+    else if (event.type === "heard") this.#presumed.delete(event.node as NodeId);
+    else if (event.type === "exhausted") this.#surroundings.onExhausted();
+    else this.local.onEvent(event, until);
+  }
+}
+
+/**
+ * Where a protocol that journals does so; null for others.
+ * @throws UsageError where it has to and this member keeps no journal.
+ */
+export function slotOf(protocol: AnyProtocol, journal: Journal | null, name: string): Slot<never> | null {
+  if (!keepsJournal(protocol)) return null;
+  if (journal !== null) return journal.slot(name, variants((protocol.shapes.record ?? {}) as Shapes<never>));
+  throw new UsageError(
+    "no-journal",
+    `expected join() to be given a dataDir, since ${protocol.name} keeps a journal: or choose an algorithm that keeps none`,
+  );
+}
+
+export const UNTRACED = { wanted: false, record(): void {} };
+export const UNNAMED = (): string => "";

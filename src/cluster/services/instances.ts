@@ -1,0 +1,220 @@
+/**
+ * The elections and locks that a member takes part in. One that any member uses exists at all of them: it is announced
+ * before its first message, again to whoever has just begun, and to whoever asks.
+ */
+import { EnvironmentError, UsageError, unexpected } from "../../core/errors.ts";
+import type { NodeId, Tagged } from "../../core/protocol.ts";
+import type { Slot } from "../../runtime/journal/journal.ts";
+import type { Log } from "../../runtime/log.ts";
+import { type Envelope, type Parcel, reasonText, requireName, type Setting, settingShape } from "./algorithms.ts";
+import { CoordinationError } from "./coordination-error.ts";
+import { Instance, type Surroundings } from "./instance.ts";
+
+export interface InstancesOptions extends Omit<Surroundings, "send"> {
+  readonly maxInstances: number;
+  readonly log: Log;
+  send(to: NodeId, envelope: Envelope): ReturnType<Surroundings["send"]>;
+  /** What a new instance is to know of the world: who is suspected, who leads. */
+  news(): readonly Tagged[];
+  /** Another member refused an instance of this one, or this one refused another's. */
+  onRefused(setting: Setting, by: NodeId, why: string): void;
+}
+
+/** Messages of instances that have not been announced yet; more are dropped. */
+const MAX_EARLY = 10_000;
+/** Whoever sent one is asked for the announcement, and has so long to answer. */
+const EARLY_MS = 10_000;
+
+export class Instances {
+  readonly #open = new Map<string, Instance>();
+  readonly #early = new Map<string, { from: NodeId; parcel: Parcel }[]>();
+  #earlyCount = 0;
+  #closed: CoordinationError | null = null;
+
+  /** Which instances have records in the journal, so that they are opened again after a restart. */
+  readonly #journalled: Slot<Setting> | null;
+  readonly #known = new Set<string>();
+
+  constructor(private readonly options: InstancesOptions) {
+    this.#journalled = options.journal?.slot("instances", settingShape) ?? null;
+  }
+
+  /** Opens again what an earlier run of this member had, unless others run it otherwise by now. */
+  restore(): void {
+    const last = new Map((this.#journalled?.records ?? []).map((setting) => [keyOf(setting), setting]));
+    for (const [key, setting] of last) {
+      this.#known.add(key);
+      const why = this.#attempt(setting);
+      if (why !== null) this.options.onRefused(setting, this.options.self, why);
+    }
+  }
+
+  get all(): readonly Instance[] {
+    return [...this.#open.values()];
+  }
+
+  /** The instance as this member wants it. @throws UsageError if it is in use otherwise, or cannot be. */
+  use(setting: Setting): Instance {
+    if (this.#closed !== null) throw this.#closed;
+    requireName(setting.name);
+    const known = this.#open.get(keyOf(setting));
+    if (known === undefined) return this.#begin(setting);
+    const difference = differenceOf(setting, known.setting);
+    if (difference !== null) throw new UsageError("other-setting", difference);
+    return known;
+  }
+
+  receive(from: NodeId, envelope: Exclude<Envelope, { type: "detector" | "leadership" }>): void {
+    switch (envelope.type) {
+      case "hello":
+        for (const { setting } of this.#open.values()) this.#announce(setting, from);
+        return;
+      case "ask": {
+        const asked = this.#open.get(keyOf(envelope));
+        if (asked !== undefined) this.#announce(asked.setting, from);
+        return;
+      }
+      case "open":
+        return this.#announced(from, envelope);
+      case "refuse":
+        return this.#refused(from, envelope);
+      case "election":
+      case "mutex":
+        return this.#deliver(from, envelope);
+    }
+  }
+
+  /** A command for all whose algorithm knows it. */
+  tell(command: Tagged): void {
+    for (const instance of this.#open.values()) instance.tell(command);
+  }
+
+  heard(node: NodeId): void {
+    for (const instance of this.#open.values()) instance.heard(node);
+  }
+
+  /** Whether all that has been done here has left. */
+  get isSettled(): boolean {
+    return this.all.every(({ isSettled }) => isSettled);
+  }
+
+  /** Whoever waits is told so, what is held is given back, and nothing more begins. */
+  retire(reason: CoordinationError): void {
+    this.#closed = reason;
+    for (const { local } of this.#open.values()) local.close(reason);
+  }
+
+  stop(): void {
+    for (const instance of this.#open.values()) instance.stop();
+    this.#open.clear();
+    this.#early.clear();
+  }
+
+  #begin(setting: Setting): Instance {
+    const { maxInstances, peers, news } = this.options;
+    if (this.#open.size >= maxInstances) {
+      const text = `this member has ${maxInstances} elections and locks, and takes no more: raise limits.maxInstances or use fewer names`;
+      this.options.log.once("too-many-instances", text);
+      throw new EnvironmentError("too-many-instances", text);
+    }
+    const instance = new Instance(setting, {
+      ...this.options,
+      send: (to, { kind, name, algorithm }, body) =>
+        this.options.send(to, { type: kind, name, content: { type: algorithm, body } }),
+    });
+    this.#open.set(keyOf(setting), instance);
+    this.#note(setting, instance);
+    for (const peer of peers) this.#announce(setting, peer); // Before its first message.
+    instance.start();
+    for (const command of news()) instance.tell(command);
+    for (const { from, parcel } of this.#takeEarly(keyOf(setting))) this.#deliver(from, parcel);
+    return instance;
+  }
+
+  #note(setting: Setting, { keepsJournal }: Instance): void {
+    if (!keepsJournal || this.#known.has(keyOf(setting))) return;
+    this.#known.add(keyOf(setting));
+    this.#journalled?.append(setting);
+  }
+
+  #announce(setting: Setting, to: NodeId): void {
+    this.options.send(to, { type: "open", ...setting });
+  }
+
+  #announced(from: NodeId, { kind, name, algorithm, options }: Setting): void {
+    const setting: Setting = { kind, name, algorithm, options };
+    if (this.#closed !== null) return; // The others go on without this member.
+    const why = this.#attempt(setting);
+    if (why === null) return;
+    this.options.onRefused(setting, this.options.self, why);
+    this.options.send(from, { type: "refuse", kind, name, why: reasonText(why) });
+  }
+
+  /** Why it cannot be run, if so. */
+  #attempt(setting: Setting): string | null {
+    try {
+      this.use(setting);
+      return null;
+    } catch (error) {
+      if (error instanceof UsageError || error instanceof EnvironmentError) return error.message;
+      throw error;
+    }
+  }
+
+  #refused(from: NodeId, { kind, name, why }: Named & { why: string }): void {
+    const instance = this.#open.get(keyOf({ kind, name }));
+    if (instance === undefined) return; // It has been closed already: another refused it, too.
+    this.#open.delete(keyOf({ kind, name }));
+    this.#known.delete(keyOf({ kind, name })); // It may come back with another setting.
+    this.options.onRefused(instance.setting, from, why);
+    const text = `node ${from} refuses the ${kind} "${name}": ${why}`;
+    instance.local.close(new CoordinationError("instance-refused", "lost", text));
+    instance.stop();
+  }
+
+  #deliver(from: NodeId, parcel: Parcel): void {
+    const { type: kind, name, content } = parcel;
+    const instance = this.#open.get(keyOf({ kind, name }));
+    if (instance === undefined) return this.#closed === null ? this.#hold(from, parcel) : undefined;
+    // If it is of another algorithm, its sender has been refused.
+    if (instance.setting.algorithm === content.type) instance.receive(from, content.body);
+  }
+
+  /** The announcement is on its way, or was lost with an earlier run of this process: it is asked for. */
+  #hold(from: NodeId, parcel: Parcel): void {
+    const { type: kind, name } = parcel;
+    const key = keyOf({ kind, name });
+    const held = this.#early.get(key) ?? [];
+    if (this.#earlyCount >= MAX_EARLY) {
+      const text = `${MAX_EARLY} messages of unknown elections and locks wait: more are dropped`;
+      return this.options.log.once("too-early", text);
+    }
+    if (held.length === 0) {
+      this.#early.set(key, held);
+      setTimeout(() => this.#takeEarly(key), EARLY_MS).unref();
+    }
+    if (!held.some((early) => early.from === from)) this.options.send(from, { type: "ask", kind, name });
+    held.push({ from, parcel });
+    this.#earlyCount += 1;
+  }
+
+  #takeEarly(key: string): readonly { readonly from: NodeId; readonly parcel: Parcel }[] {
+    const held = this.#early.get(key) ?? [];
+    this.#early.delete(key);
+    this.#earlyCount -= held.length;
+    return held;
+  }
+}
+
+type Named = Pick<Setting, "kind" | "name">;
+
+const keyOf = ({ kind, name }: Named): string => `${kind}/${name}`;
+
+function differenceOf(wanted: Setting, known: Setting): string | null {
+  const what = `the ${wanted.kind} "${wanted.name}"`;
+  if (wanted.algorithm !== known.algorithm)
+    return unexpected(`the algorithm of ${what}`, `${known.algorithm}, as it is in use already`, wanted.algorithm);
+  if (wanted.options !== known.options)
+    return `expected the options of ${what} to be ${known.options}, as they are in use already, got ${wanted.options}`;
+  return null;
+}

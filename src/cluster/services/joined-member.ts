@@ -1,0 +1,273 @@
+/** A member that `join()` has made: one transport, one journal, one failure detector, and any number of instances. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { UsageError } from "../../core/errors.ts";
+import { canonical } from "../../core/plain.ts";
+import type { NodeId } from "../../core/protocol.ts";
+import { epochBully } from "../../protocols/election/epoch-bully.ts";
+import { type AnyProtocol, heartbeat } from "../../protocols/index.ts";
+import { type AdminServer, serveAdmin } from "../../runtime/admin.ts";
+import type { NodeStatus } from "../../runtime/admin-pages.ts";
+import { broadcast } from "../../runtime/broadcast.ts";
+import { faultGate } from "../../runtime/fault-gate.ts";
+import { formatHostPort } from "../../runtime/host-port.ts";
+import { count, metricsPage, newCounts } from "../../runtime/metrics.ts";
+import { type Receipt, type TcpTransport, tcpTransport } from "../../runtime/transport/tcp.ts";
+import { wallClock } from "../../runtime/wall-clock.ts";
+import type { TraceEntry } from "../../trace/entry.ts";
+import { type Envelope, envelopeShape, optionsText, type Setting } from "./algorithms.ts";
+import type { ElectionOptions, Kind, Member, MemberEvent, MemberStatus, Mutex, MutexOptions } from "./api.ts";
+import { CoordinationError } from "./coordination-error.ts";
+import type { Instance } from "./instance.ts";
+import { Instances } from "./instances.ts";
+import { LocalElection } from "./local-election.ts";
+import type { LocalMutex } from "./local-mutex.ts";
+import { latestEvents } from "./member-events.ts";
+import type { Membership } from "./membership.ts";
+import { type Feed, feed } from "./reading.ts";
+import { SharedParts } from "./shared-parts.ts";
+import { watchStalls } from "./stall-watch.ts";
+
+/** How long a starting member waits for its peers at most. */
+const FIRST_CONTACT_MS = 250;
+/** How long a leaving member waits for work under its leadership to end, and for its last messages to be taken. */
+const LAST_WORK_MS = 1_000;
+const LAST_WORDS_MS = 1_000;
+const DRAIN_EVERY_MS = 5;
+
+export class JoinedMember implements Member {
+  readonly #membership: Membership;
+  readonly #counts = newCounts();
+  readonly #gate = faultGate();
+  readonly #controller = new AbortController();
+  readonly #events: Feed<MemberEvent> = feed(latestEvents);
+  readonly #began = performance.now();
+  readonly #transport: TcpTransport<Envelope>;
+  readonly #shared: SharedParts;
+  readonly #instances: Instances;
+  #admin: AdminServer | null = null;
+  #state: MemberStatus["state"] = "joined";
+  #leaving: Promise<void> | null = null;
+  #unwatch: () => void = () => {};
+
+  constructor(membership: Membership) {
+    this.#membership = membership;
+    const { id, config, log, limits, journal } = membership;
+    const peers = Object.keys(config.members)
+      .map(Number)
+      .filter((member) => member !== id);
+    const detector = heartbeat() as never as AnyProtocol;
+    // Who keeps no journal cannot take part; that all do or none does is seen to by the hand-shake.
+    const leadership = journal === null ? null : (epochBully() as never as AnyProtocol);
+    const around = {
+      self: id,
+      peers,
+      journal,
+      send: (to: NodeId, envelope: Envelope) => this.#send(to, envelope),
+      onFatal: (error: Error) => this.fail(error),
+    };
+    this.#shared = new SharedParts({
+      ...around,
+      detector,
+      leadership,
+      tell: (command) => this.#instances.tell(command),
+      heard: (node) => this.#instances.heard(node),
+      publish: (event) => this.#events.publish(event),
+    });
+    this.#instances = new Instances({
+      ...around,
+      ...limits,
+      log,
+      news: () => this.#shared.news(),
+      onExhausted: () => this.#shared.beginEpoch(),
+      onRefused: (setting, by, why) => this.#noteRefusal(setting, by, why),
+    });
+    this.#transport = tcpTransport<Envelope>({
+      cluster: config.cluster,
+      self: id,
+      members: Object.fromEntries(Object.entries(config.members).map(([member, { address }]) => [member, address])),
+      protocol: canonical(["services", journal !== null]),
+      shape: envelopeShape(detector, leadership),
+      limits: config.limits,
+      tls: membership.tls,
+      gate: this.#gate,
+      counts: this.#counts,
+      log,
+      deliver: (from, envelope) => this.#deliver(from, envelope),
+      onLost() {},
+      onFatal: around.onFatal,
+    });
+  }
+
+  /** @throws EnvironmentError if an address is taken. */
+  async open(): Promise<void> {
+    await this.#transport.open();
+    try {
+      this.#admin = await this.#serveAdmin();
+    } catch (error) {
+      await this.#transport.close();
+      throw error;
+    }
+    // Whoever is there is connected before the first message is sent; whoever is paused is not waited for.
+    await Promise.race([this.#transport.tried(), sleep(FIRST_CONTACT_MS, undefined, { ref: false })]);
+    this.signal.throwIfAborted(); // It may have failed meanwhile.
+    this.#shared.start();
+    this.#instances.restore();
+    for (const { id } of this.#transport.peers) this.#send(id, { type: "hello" });
+    this.#unwatch = watchStalls((forMs) => this.#events.publish({ type: "stalled", forMs }));
+  }
+
+  get id(): NodeId {
+    return this.#membership.id;
+  }
+
+  get admin(): string | null {
+    return this.#admin?.url ?? null;
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  election(name: string, { algorithm = "epoch-bully", options = {}, rank }: ElectionOptions = {}): never {
+    const { local } = this.#use("election", name, algorithm, options);
+    if (rank !== undefined) (local as LocalElection).rank(rank);
+    return local as never; // The overloads of `Member` say which tokens it has.
+  }
+
+  mutex(name: string, { algorithm = "elected-server", options = {} }: MutexOptions = {}): Mutex {
+    return this.#use("mutex", name, algorithm, options).local as LocalMutex;
+  }
+
+  events({ signal }: { signal?: AbortSignal | undefined } = {}): AsyncIterableIterator<MemberEvent> {
+    return this.#events.read(signal);
+  }
+
+  status(): MemberStatus {
+    const { id, config } = this.#membership;
+    return {
+      id,
+      cluster: config.cluster,
+      address: formatHostPort(this.#transport.address),
+      state: this.#state,
+      peers: this.#transport.peers.map((peer) => ({ ...peer, suspected: this.#shared.isSuspected(peer.id) })),
+      hasQuorum: this.#shared.hasQuorum,
+      leader: this.#shared.leader,
+      instances: this.#instances.all.map(({ status }) => status),
+      uptimeMs: Math.round(performance.now() - this.#began),
+    };
+  }
+
+  leave(): Promise<void> {
+    this.#leaving ??= this.#leave();
+    return this.#leaving;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.leave();
+  }
+
+  #use(kind: Kind, name: string, algorithm: string, options: object): Instance {
+    return this.#instances.use({ kind, name, algorithm, options: optionsText(options) });
+  }
+
+  #send(to: NodeId, envelope: Envelope): Receipt {
+    count(this.#counts.messagesSent, typeOf(envelope));
+    return this.#transport.send(to, envelope);
+  }
+
+  #deliver(from: NodeId, envelope: Envelope): void {
+    count(this.#counts.messagesReceived, typeOf(envelope));
+    if (envelope.type === "detector" || envelope.type === "leadership") this.#shared.receive(from, envelope);
+    else this.#instances.receive(from, envelope);
+  }
+
+  #noteRefusal({ kind, name }: Setting, by: NodeId, why: string): void {
+    count(this.#counts.refused, "instance");
+    this.#membership.log.once(`refused ${kind} ${name}`, `node ${by} refuses the ${kind} "${name}": ${why}`);
+    this.#events.publish({ type: "instance-refused", kind, name, by, why });
+  }
+
+  async #leave(): Promise<void> {
+    if (this.#state === "failed") return;
+    this.#state = "left";
+    const { id, config } = this.#membership;
+    const reason = new CoordinationError("member-left", "lost", `member ${id} of ${config.cluster} has left`);
+    this.#controller.abort(reason);
+    const elections = this.#instances.all.flatMap(({ local }) => (local instanceof LocalElection ? [local] : []));
+    const worked = Promise.all(elections.map((election) => election.stopWorking(reason)));
+    await Promise.race([worked, sleep(LAST_WORK_MS, undefined, { ref: false })]);
+    this.#instances.retire(reason); // While there is a server that it can be given back to.
+    this.#shared.resign();
+    await this.#drain();
+    await this.#close();
+  }
+
+  /** What was said last is on its way to whoever can be reached. */
+  async #drain(): Promise<void> {
+    const until = performance.now() + LAST_WORDS_MS;
+    const isWaiting = (): boolean =>
+      !this.#instances.isSettled ||
+      this.#transport.peers.some(({ link, queuedBytes }) => link === "open" && queuedBytes > 0);
+    while (isWaiting() && performance.now() < until) await sleep(DRAIN_EVERY_MS);
+  }
+
+  /** Nothing may go on from here: an algorithm has violated its own invariants, or the disk has failed. */
+  fail(error: Error): void {
+    if (this.#state !== "joined") return;
+    this.#state = "failed";
+    const { id, config, log } = this.#membership;
+    const text = `member ${id} of ${config.cluster} has failed: ${error.message}`;
+    const reason = new CoordinationError("member-failed", "lost", text, { cause: error });
+    log.error(text);
+    this.#controller.abort(reason);
+    this.#instances.retire(reason);
+    this.#leaving = this.#close();
+  }
+
+  async #close(): Promise<void> {
+    this.#unwatch();
+    this.#instances.stop();
+    this.#shared.stop();
+    this.#events.close();
+    await Promise.all([this.#transport.close(), this.#admin?.close(), this.#membership.journal?.close()]);
+  }
+
+  #serveAdmin(): Promise<AdminServer> | null {
+    const { admin, faultGate } = this.#membership;
+    if (admin === null) return null;
+    const trace = broadcast<TraceEntry>(0);
+    return serveAdmin({
+      address: admin,
+      status: () => this.#nodeStatus(),
+      metrics: metricsPage(this.#counts, {
+        queuedBytes: () => this.#transport.peers.reduce((sum, peer) => sum + peer.queuedBytes, 0),
+        openLinks: () => this.#transport.peers.filter((peer) => peer.link === "open").length,
+        traceListeners: () => trace.listeners,
+      }),
+      trace,
+      snapshot: () => ({ at: wallClock(), node: this.id, kind: "view", view: this.#nodeStatus().view, state: {} }),
+      command() {
+        throw new UsageError(
+          "bad-command",
+          "expected no command: this member runs services, which its own process uses",
+        );
+      },
+      gate: faultGate ? this.#gate : null,
+      counts: this.#counts,
+    });
+  }
+
+  /** The page `/status` says what it says of every node, and what `status()` says. */
+  #nodeStatus(): NodeStatus & MemberStatus {
+    const status = this.status();
+    const { leader } = status;
+    const role = leader === this.id ? "serving" : status.state;
+    const view = { role, leader };
+    return { ...status, pid: process.pid, protocol: "services", term: null, role, view, commands: {} };
+  }
+}
+
+const typeOf = (envelope: Envelope): string => {
+  if ("content" in envelope) return `${envelope.type}.${envelope.content.type}.${envelope.content.body.type}`;
+  return "body" in envelope ? `${envelope.type}.${envelope.body.type}` : envelope.type;
+};

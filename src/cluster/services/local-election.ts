@@ -1,0 +1,242 @@
+/** The election as this process uses it: whether it campaigns, what it does while it leads, and who watches. */
+import { UsageError, unexpected } from "../../core/errors.ts";
+import type { NodeId, Tagged } from "../../core/protocol.ts";
+import type { Election, LeaderChange, Leadership, LeadOptions } from "./api.ts";
+import { CoordinationError } from "./coordination-error.ts";
+import type { AlgorithmEvent, Engine, LocalSide } from "./engine.ts";
+import { type Feed, feed } from "./reading.ts";
+import { OwnTenure } from "./tenure.ts";
+
+type Token = number | null;
+
+export class LocalElection implements Election<Token>, LocalSide {
+  readonly name: string;
+  readonly algorithm: string;
+  readonly #engine: Engine;
+  readonly #changes: Feed<LeaderChange<Token>> = feed((_waiting, latest) => [latest]);
+  #now: LeaderChange<Token> = { leader: null, token: null };
+  /** While this member leads, whether it works or not. */
+  #tenure: OwnLeadership | null = null;
+  #campaign: Campaign | null = null;
+  #closed: CoordinationError | null = null;
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+    this.name = engine.setting.name;
+    this.algorithm = engine.setting.algorithm;
+  }
+
+  get leader(): NodeId | null {
+    return this.#now.leader;
+  }
+
+  get held() {
+    return { token: this.#tenure?.token ?? null, isHeld: this.#tenure?.isHeld ?? false, waiting: 0 };
+  }
+
+  watch({ signal }: { signal?: AbortSignal | undefined } = {}): AsyncIterableIterator<LeaderChange<Token>> {
+    return this.#changes.read(signal, this.#now);
+  }
+
+  async lead<T>(work: (leadership: Leadership<Token>) => T | Promise<T>, { signal }: LeadOptions = {}): Promise<T> {
+    if (typeof work !== "function") throw new UsageError("bad-option", unexpected("the work", "a function", work));
+    if (this.#campaign !== null)
+      throw new UsageError("already-campaigning", `this process campaigns in ${this.#what} already: once is enough`);
+    if (this.#closed !== null) throw this.#never(this.#closed);
+    const campaign = new Campaign();
+    this.#campaign = campaign;
+    const stop = (): void => this.#stop(this.#aborted(signal as AbortSignal));
+    signal?.addEventListener("abort", stop);
+    try {
+      if (signal?.aborted === true) throw this.#aborted(signal);
+      return await this.#campaigning(campaign, work);
+    } finally {
+      signal?.removeEventListener("abort", stop);
+      this.#campaign = null;
+      campaign.finished();
+      if (this.#closed === null) this.#rest();
+    }
+  }
+
+  /** @throws UsageError where the algorithm does not go by rank. */
+  rank(rank: number): void {
+    if (!this.#engine.takes("rank"))
+      throw new UsageError("bad-option", `expected no rank: ${this.algorithm} does not go by rank`);
+    this.#engine.command({ type: "rank", rank } as Tagged);
+  }
+
+  /** Who does not campaign does not stand, where the algorithm knows such a thing. */
+  standAside(): void {
+    if (this.#engine.takes("resign")) this.#engine.command({ type: "resign" });
+  }
+
+  /** The campaign is over. */
+  #rest(): void {
+    this.#tenure?.end(new CoordinationError("released", "released", `${this.#what} goes on without this member`));
+    const leads = this.leader === this.#engine.self;
+    if (!this.#engine.takes("resign")) {
+      if (leads) this.#reign(this.#now.token); // It goes on leading, with nothing to do.
+      return;
+    }
+    if (leads) this.#change(null, null);
+    this.standAside();
+  }
+
+  onEvent(event: AlgorithmEvent, until: number | null): void {
+    const epoch = typeof event.epoch === "number" ? event.epoch : null;
+    if (event.type === "elected") this.#elected(event.leader as NodeId, epoch);
+    else if (event.type === "deposed" && (epoch === null || epoch === this.#now.token)) this.#change(null, null);
+    else if (event.type === "confirmed" && this.#tenure?.token === epoch) this.#tenure.confirm(until);
+  }
+
+  /** Ends a campaign; resolves once its work has ended. */
+  async stopWorking(reason: CoordinationError): Promise<void> {
+    const campaign = this.#campaign;
+    this.#closed = reason;
+    this.#stop(reason);
+    await campaign?.done;
+    this.standAside();
+  }
+
+  close(reason: CoordinationError): void {
+    this.#closed = reason;
+    this.#stop(reason);
+    this.#tenure?.end(reason);
+    this.#changes.close();
+  }
+
+  /** Waits to be elected and works, again and again. */
+  async #campaigning<T>(campaign: Campaign, work: (leadership: Leadership<Token>) => T | Promise<T>): Promise<T> {
+    this.#stand();
+    for (;;) {
+      const tenure = await this.#nextTenure(campaign);
+      if (tenure.isHeld) {
+        const result = await resultOf(work, tenure);
+        if (campaign.stopped !== null) throw this.#reasonAfter(campaign.stopped);
+        if (tenure.isHeld || (result.failed && !comesOf(tenure, result.error))) return outcomeOf(result);
+      }
+      if (tenure.mustStand) this.#stand();
+    }
+  }
+
+  #nextTenure(campaign: Campaign): Promise<OwnLeadership> {
+    return new Promise((resolve, reject) => {
+      if (campaign.stopped !== null) return reject(this.#never(campaign.stopped));
+      campaign.wait = { elected: resolve, stopped: (why) => reject(this.#never(why)) };
+      if (this.#tenure?.isHeld === true) campaign.elected(this.#tenure);
+    });
+  }
+
+  #stand(): void {
+    if (this.#engine.takes("stand")) this.#engine.command({ type: "stand" });
+    else if (this.leader === null && this.#engine.takes("call")) this.#engine.command({ type: "call" });
+  }
+
+  #stop(reason: CoordinationError): void {
+    this.#campaign?.stop(reason);
+    if (this.#campaign !== null) this.#tenure?.end(new CoordinationError(reason.code, "lost", reason.message));
+  }
+
+  #elected(leader: NodeId, token: Token): void {
+    const { self } = this.#engine;
+    if (leader === self && this.#engine.leader !== self) return; // It has stepped down since.
+    const isSame = leader === this.#now.leader && token === this.#now.token;
+    if (isSame && this.#tenure?.isHeld !== false) return;
+    this.#change(leader, token);
+    if (leader === self) this.#reign(token);
+  }
+
+  #reign(token: Token): void {
+    const tenure: OwnLeadership = new OwnLeadership(token, this.name, () => this.#overdue(tenure));
+    this.#tenure = tenure;
+    this.#campaign?.elected(tenure);
+  }
+
+  #change(leader: NodeId | null, token: Token): void {
+    this.#now = { leader, token };
+    this.#tenure?.lose();
+    this.#tenure = null;
+    this.#changes.publish(this.#now);
+  }
+
+  /** The clock was faster than the algorithm: it may still believe that it leads. */
+  #overdue(tenure: OwnLeadership): void {
+    if (tenure !== this.#tenure) return;
+    this.#change(null, null);
+    tenure.mustStand = this.#engine.takes("resign");
+    if (tenure.mustStand) this.#engine.command({ type: "resign" });
+  }
+
+  get #what(): string {
+    return `the election "${this.name}"`;
+  }
+
+  #aborted(signal: AbortSignal): CoordinationError {
+    const text = `the campaign in ${this.#what} was aborted`;
+    return new CoordinationError("lead-aborted", "never-acquired", text, { cause: signal.reason });
+  }
+
+  #never({ code, message, cause }: CoordinationError): CoordinationError {
+    return new CoordinationError(code, "never-acquired", message, { cause });
+  }
+
+  #reasonAfter({ code, message, cause }: CoordinationError): CoordinationError {
+    return new CoordinationError(code, "lost", message, { cause });
+  }
+}
+
+class OwnLeadership extends OwnTenure<Token> implements Leadership<Token> {
+  /** It was given up by this process, which has to stand again. */
+  mustStand = false;
+
+  constructor(
+    token: Token,
+    readonly name: string,
+    onOverdue: () => void,
+  ) {
+    super({ token, what: `the leadership of "${name}"`, onOverdue });
+  }
+}
+
+/** One call of `lead`. */
+class Campaign {
+  stopped: CoordinationError | null = null;
+  wait: { elected: (tenure: OwnLeadership) => void; stopped: (why: CoordinationError) => void } | null = null;
+  finished: () => void = () => {};
+  readonly done = new Promise<void>((resolve) => {
+    this.finished = resolve;
+  });
+
+  elected(tenure: OwnLeadership): void {
+    this.wait?.elected(tenure);
+    this.wait = null;
+  }
+
+  stop(why: CoordinationError): void {
+    this.stopped ??= why;
+    this.wait?.stopped(this.stopped);
+    this.wait = null;
+  }
+}
+
+type Result<T> = { readonly failed: false; readonly value: T } | { readonly failed: true; readonly error: unknown };
+
+async function resultOf<T>(
+  work: (leadership: Leadership<Token>) => T | Promise<T>,
+  tenure: OwnLeadership,
+): Promise<Result<T>> {
+  try {
+    return { failed: false, value: await work(tenure) };
+  } catch (error) {
+    return { failed: true, error };
+  }
+}
+
+function outcomeOf<T>(result: Result<T>): T {
+  if (result.failed) throw result.error;
+  return result.value;
+}
+
+/** Whether work failed because its signal was aborted. */
+const comesOf = ({ signal }: OwnLeadership, error: unknown): boolean =>
+  error === signal.reason || (error instanceof Error && (error.name === "AbortError" || error.cause === signal.reason));

@@ -1,0 +1,186 @@
+/**
+ * The lock as this process uses it: who waits here, in order, and the grant that one of them holds. The algorithm sees a
+ * node that asks or does not ask; who of several asked first is settled here.
+ */
+import { UsageError, unexpected } from "../../core/errors.ts";
+import type { AcquireOptions, Grant, Mutex } from "./api.ts";
+import { type CoordinationCode, CoordinationError } from "./coordination-error.ts";
+import type { AlgorithmEvent, Engine, LocalSide } from "./engine.ts";
+import { OwnTenure } from "./tenure.ts";
+
+interface Waiter {
+  readonly granted: (grant: HeldGrant) => void;
+  readonly refused: (error: CoordinationError) => void;
+}
+
+export class LocalMutex implements Mutex, LocalSide {
+  readonly name: string;
+  readonly algorithm: string;
+  readonly #engine: Engine;
+  /** In the order in which they came. */
+  readonly #waiting = new Set<Waiter>();
+  #held: HeldGrant | null = null;
+  #closed: CoordinationError | null = null;
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+    this.name = engine.setting.name;
+    this.algorithm = engine.setting.algorithm;
+  }
+
+  get held() {
+    const isHeld = this.#held?.isHeld ?? false;
+    return { token: this.#held?.token ?? null, isHeld, waiting: this.#waiting.size };
+  }
+
+  async acquire(options: AcquireOptions = {}): Promise<Grant> {
+    const { timeoutMs, signal } = options;
+    if (timeoutMs !== undefined && !(timeoutMs >= 0))
+      throw new UsageError("bad-option", unexpected("timeoutMs", "a number of 0 or more", timeoutMs));
+    if (this.#closed !== null) throw this.#never(this.#closed.code, this.#closed.message);
+    if (signal?.aborted === true) throw this.#aborted(signal);
+    if (this.#waiting.size >= this.#engine.maxWaiters)
+      throw this.#never("too-many-waiters", `${this.#engine.maxWaiters} wait for ${this.#what} here, and no more may`);
+    const grant = await this.#wait(timeoutMs, signal);
+    if (grant.isHeld) return grant;
+    throw grant.signal.reason; // Lost between being granted and being looked at.
+  }
+
+  async use<T>(work: (grant: Grant) => T | Promise<T>, options?: AcquireOptions): Promise<T> {
+    const grant = await this.acquire(options);
+    try {
+      return await work(grant);
+    } finally {
+      await grant.release();
+    }
+  }
+
+  onEvent(event: AlgorithmEvent, until: number | null): void {
+    const { token } = event;
+    if (event.type === "entered") return this.#entered(token as number);
+    const held = this.#held;
+    if (held === null || held.token !== token) return; // Of a grant that was given back.
+    if (event.type === "confirmed") held.confirm(until);
+    else if (event.type === "lost") {
+      held.lose();
+      this.#over();
+    }
+  }
+
+  close(reason: CoordinationError): void {
+    this.#closed = reason;
+    for (const waiter of this.#waiting) waiter.refused(this.#never(reason.code, reason.message));
+    this.#waiting.clear();
+    this.#held?.end(reason);
+    this.#giveBack();
+  }
+
+  #wait(timeoutMs: number | undefined, signal: AbortSignal | undefined): Promise<HeldGrant> {
+    return new Promise((resolve, reject) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", abort);
+        this.#waiting.delete(waiter);
+      };
+      const waiter: Waiter = {
+        granted(grant) {
+          done();
+          resolve(grant);
+        },
+        refused(error) {
+          done();
+          reject(error);
+        },
+      };
+      const abandon = (error: CoordinationError): void => {
+        waiter.refused(error);
+        this.#withdraw();
+      };
+      const late = `${this.#what} was not acquired within ${timeoutMs} ms`;
+      const abort = (): void => abandon(this.#aborted(signal as AbortSignal));
+      const timer =
+        timeoutMs === undefined || timeoutMs > MAX_WAIT_MS
+          ? undefined
+          : setTimeout(() => abandon(this.#never("acquire-timeout", late)), timeoutMs);
+      signal?.addEventListener("abort", abort);
+      this.#waiting.add(waiter);
+      this.#ask();
+    });
+  }
+
+  #entered(token: number): void {
+    const [first] = this.#waiting;
+    if (first === undefined) return this.#engine.command({ type: "exit" }); // Too late: nobody waits any more.
+    this.#held?.lose();
+    const held = new HeldGrant({ token, name: this.name, what: this.#what, over: () => this.#over(held) });
+    this.#held = held;
+    first.granted(held);
+  }
+
+  /** The present grant has ended, one way or the other: gives it back, and asks for the next who waits. */
+  #over(grant: HeldGrant | null = this.#held): void {
+    if (grant === null || grant !== this.#held) return;
+    this.#giveBack();
+    this.#ask();
+  }
+
+  #giveBack(): void {
+    if (this.#held === null) return;
+    this.#held = null;
+    this.#engine.command({ type: "exit" });
+  }
+
+  #ask(): void {
+    if (this.#waiting.size > 0 && this.#held === null) this.#engine.command({ type: "enter" });
+  }
+
+  /** Nobody wants in any more. If a grant may be on its way already, it is given back when it is here. */
+  #withdraw(): void {
+    const { isSettled } = this.#engine;
+    if (this.#waiting.size === 0 && this.#held === null && isSettled) this.#engine.command({ type: "exit" });
+  }
+
+  get #what(): string {
+    return `the lock "${this.name}"`;
+  }
+
+  #aborted(signal: AbortSignal): CoordinationError {
+    return this.#never("acquire-aborted", `${this.#what} was not acquired: the wait was aborted`, signal.reason);
+  }
+
+  #never(code: CoordinationCode, message: string, cause?: unknown): CoordinationError {
+    return new CoordinationError(code, "never-acquired", message, cause === undefined ? {} : { cause });
+  }
+}
+
+/** Node fires a timer at once if it is to wait longer than this. */
+const MAX_WAIT_MS = 2 ** 31 - 1;
+
+interface HeldOptions {
+  readonly token: number;
+  readonly name: string;
+  readonly what: string;
+  /** It has ended, and not because the algorithm says so. */
+  readonly over: () => void;
+}
+
+class HeldGrant extends OwnTenure<number> implements Grant {
+  readonly name: string;
+  readonly #options: HeldOptions;
+
+  constructor(options: HeldOptions) {
+    super({ token: options.token, what: options.what, onOverdue: options.over });
+    this.name = options.name;
+    this.#options = options;
+  }
+
+  release(): Promise<void> {
+    this.end(new CoordinationError("released", "released", `${this.#options.what} has been released`));
+    this.#options.over();
+    return Promise.resolve();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
+  }
+}

@@ -1,0 +1,158 @@
+/** What this process makes of events that come late: after a wait for the journal, or after it has changed its mind. */
+import { describe, expect, test } from "vitest";
+import type { Tagged } from "../../core/protocol.ts";
+import type { Engine } from "./engine.ts";
+import { LocalElection } from "./local-election.ts";
+import { LocalMutex } from "./local-mutex.ts";
+
+interface Played extends Engine {
+  leader: number | null;
+  isSettled: boolean;
+  readonly commands: string[];
+}
+
+/** An algorithm that a test plays: it notes what it is told and says nothing by itself. */
+function played(kind: "mutex" | "election"): Played {
+  const commands: string[] = [];
+  return {
+    setting: { kind, name: "report", algorithm: "played", options: "{}" },
+    self: 1,
+    maxWaiters: 10,
+    leader: null,
+    isSettled: true,
+    commands,
+    takes: (command) => ["stand", "resign"].includes(command),
+    command: ({ type }: Tagged) => void commands.push(type),
+  };
+}
+
+const soon = (): number => performance.now() + 60_000;
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe("a lock", () => {
+  test("is asked for while somebody waits, and given back when nobody does any more", async () => {
+    const engine = played("mutex");
+    const lock = new LocalMutex(engine);
+    await expect(lock.acquire({ timeoutMs: 0 })).rejects.toMatchObject({ code: "acquire-timeout" });
+    expect(engine.commands).toEqual(["enter", "exit"]);
+    lock.onEvent({ type: "entered", token: 1 }, null); // The request could not be taken back.
+    expect(engine.commands).toEqual(["enter", "exit", "exit"]);
+  });
+
+  test("is not left while a grant may be on its way: whoever comes next must not take it for a new one", async () => {
+    const engine = played("mutex");
+    const lock = new LocalMutex(engine);
+    engine.isSettled = false;
+    await expect(lock.acquire({ timeoutMs: 0 })).rejects.toMatchObject({ code: "acquire-timeout" });
+    expect(engine.commands).toEqual(["enter"]);
+    const next = lock.acquire();
+    lock.onEvent({ type: "entered", token: 1 }, null);
+    expect(await next).toMatchObject({ token: 1, isHeld: true });
+  });
+
+  test("goes to the next who waits when it is lost, after it has been given back", async () => {
+    const engine = played("mutex");
+    const lock = new LocalMutex(engine);
+    const waits = [lock.acquire(), lock.acquire()] as const;
+    lock.onEvent({ type: "entered", token: 1 }, null);
+    const first = await waits[0];
+    engine.commands.length = 0;
+    lock.onEvent({ type: "lost", token: 1 }, null);
+    expect(first.signal.reason).toMatchObject({ code: "grant-lost" });
+    expect(engine.commands).toEqual(["exit", "enter"]);
+    lock.onEvent({ type: "entered", token: 5 }, null);
+    lock.onEvent({ type: "confirmed", token: 5, by: "leaseEven" }, soon());
+    const second = await waits[1];
+    lock.onEvent({ type: "lost", token: 1 }, null); // Told late: of the grant before.
+    lock.onEvent({ type: "confirmed", token: 1, by: "leaseOdd" }, null);
+    expect(second).toMatchObject({ token: 5, isHeld: true });
+    expect(second.deadline).toBeGreaterThan(performance.now());
+    await second.release();
+  });
+
+  test("that ran out before its news came is not handed over", async () => {
+    const lock = new LocalMutex(played("mutex"));
+    const waiting = lock.acquire();
+    lock.onEvent({ type: "entered", token: 1 }, null);
+    lock.onEvent({ type: "confirmed", token: 1, by: "leaseEven" }, performance.now() - 1);
+    await expect(waiting).rejects.toMatchObject({ code: "grant-lost", phase: "lost" });
+  });
+});
+
+describe("an election", () => {
+  test("that was won by a node which has stepped down since is no leadership", async () => {
+    const engine = played("election");
+    const election = new LocalElection(engine);
+    let calls = 0;
+    const stop = new AbortController();
+    const led = election.lead(() => void calls++, { signal: stop.signal });
+    expect(engine.commands).toEqual(["stand"]);
+    election.onEvent({ type: "elected", leader: 1, epoch: 3 }, null);
+    await turn();
+    expect({ calls, leader: election.leader }).toEqual({ calls: 0, leader: null });
+    engine.leader = 1;
+    election.onEvent({ type: "elected", leader: 1, epoch: 4 }, null);
+    await led;
+    expect(calls).toBe(1);
+    expect(engine.commands).toEqual(["stand", "resign"]);
+  });
+
+  test("lost by the clock before the algorithm says so is given up, and campaigned for again", async () => {
+    const engine = played("election");
+    const election = new LocalElection(engine);
+    engine.leader = 1;
+    const tokens: (number | null)[] = [];
+    const led = election.lead(async ({ token, signal }) => {
+      tokens.push(token);
+      if (tokens.length === 1) await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    });
+    election.onEvent({ type: "elected", leader: 1, epoch: 3 }, null);
+    election.onEvent({ type: "confirmed", epoch: 3, by: "leaseEven" }, performance.now() + 20);
+    await expect.poll(() => engine.commands).toEqual(["stand", "resign", "stand"]);
+    expect(election.leader).toBe(null);
+    election.onEvent({ type: "deposed", epoch: 3 }, null); // Told late.
+    election.onEvent({ type: "elected", leader: 1, epoch: 4 }, null);
+    election.onEvent({ type: "deposed", epoch: 3 }, null);
+    await led;
+    expect(tokens).toEqual([3, 4]);
+  });
+
+  test("lost before the work has begun is campaigned for again, too", async () => {
+    const engine = played("election");
+    const election = new LocalElection(engine);
+    engine.leader = 1;
+    const led = election.lead(({ token }) => token);
+    election.onEvent({ type: "elected", leader: 1, epoch: 3 }, null);
+    election.onEvent({ type: "confirmed", epoch: 3, by: "leaseEven" }, performance.now() - 1);
+    await turn();
+    expect(engine.commands).toEqual(["stand", "resign", "stand"]);
+    election.onEvent({ type: "elected", leader: 1, epoch: 4 }, null);
+    await expect(led).resolves.toBe(4);
+  });
+
+  test("of another ends a leadership, and the work that comes of it is called once more later", async () => {
+    const engine = played("election");
+    const election = new LocalElection(engine);
+    engine.leader = 1;
+    const aborted: boolean[] = [];
+    const led = election.lead(async ({ signal }) => {
+      if (aborted.length === 0) await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      aborted.push(signal.aborted);
+      signal.throwIfAborted(); // What fails because of the loss does not end the campaign.
+      return "done";
+    });
+    election.onEvent({ type: "elected", leader: 1, epoch: 3 }, null);
+    await turn();
+    election.onEvent({ type: "elected", leader: 2, epoch: 4 }, null);
+    expect(election.leader).toBe(2);
+    await turn();
+    election.onEvent({ type: "elected", leader: 1, epoch: 5 }, null);
+    await expect(led).resolves.toBe("done");
+    expect(aborted).toEqual([true, false]);
+  });
+
+  test("is led by a function", async () => {
+    const election = new LocalElection(played("election"));
+    await expect(election.lead(undefined as never)).rejects.toThrow("expected the work to be a function");
+  });
+});

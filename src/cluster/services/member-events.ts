@@ -1,0 +1,12 @@
+/** Events for whoever reads them at their own pace: the latest are kept, and how many were lost is said. */
+import type { MemberEvent } from "./api.ts";
+
+const MAX_WAITING = 1_000;
+
+export function latestEvents(waiting: readonly MemberEvent[], event: MemberEvent): MemberEvent[] {
+  if (waiting.length < MAX_WAITING) return [...waiting, event];
+  const [first, ...others] = waiting;
+  // The notice takes a place itself: so the first time two are lost.
+  const lost = first?.type === "dropped" ? first.events + 1 : 2;
+  return [{ type: "dropped", events: lost }, ...others.slice(1), event];
+}

@@ -1,0 +1,171 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join as path } from "node:path";
+import { describe, expect, test, vi } from "vitest";
+import { memoryJournal } from "../../../test/journal/memory-journal.ts";
+import { authority } from "../../../test/network/certificates.ts";
+import { closedAfterEach } from "../../../test/network/closing.ts";
+import { freePorts } from "../../../test/network/free-ports.ts";
+import { cluster, startAll } from "../../../test/network/joined.ts";
+import type { Log } from "../../runtime/log.ts";
+import { join } from "../join.ts";
+import type { JoinOptions, Member, MemberEvent } from "./api.ts";
+import { JoinedMember } from "./joined-member.ts";
+import { membershipOf } from "./membership.ts";
+
+const closing = closedAfterEach();
+const PATIENCE = { timeout: 20_000, interval: 5 };
+const silent: Log = { info() {}, warn() {}, error() {}, once() {} };
+const members = { 1: "127.0.0.1:7101", 2: "127.0.0.1:7102" };
+
+/** All that a member has said so far. */
+function eventsOf(member: Member): MemberEvent[] {
+  const seen: MemberEvent[] = [];
+  void (async () => {
+    for await (const event of member.events()) seen.push(event);
+  })();
+  return seen;
+}
+
+describe("join", () => {
+  test.each<[object, string]>([
+    [{ id: 3, members }, "expected id to be one of 1, 2, got 3"],
+    [{ id: 1, members: { 1: "nowhere" } }, "host:port"],
+    [{ id: 1, members: { 1: "10.0.0.1:7100" } }, "expected tls to be set, since members.1.address 10.0.0.1:7100"],
+    [
+      { id: 1, members, folder: "." },
+      'among id, members, dataDir, cluster, tls, limits, log, admin, signal, faultGate, got "folder"',
+    ],
+    [{ id: 1, members, limits: { maxWaiters: 0 } }, "expected limits.maxWaiters to be a whole number > 0, got 0"],
+    [{ id: 1, members, limits: { maxFrameBytes: 1 } }, "limits.maxFrameBytes"],
+    [{ id: 1, members, admin: "10.0.0.1:80" }, "a loopback address"],
+    [{ id: 1, members, cluster: "" }, "cluster"],
+  ])("refuses %j", async (options, why) => {
+    await expect(join(options as JoinOptions)).rejects.toThrow(why);
+  });
+
+  test("says that its address is taken, and leaves nothing open", async () => {
+    const [port] = (await freePorts(1)) as [number];
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+    const joining = join({ id: 1, members: { 1: `127.0.0.1:${port}` } });
+    await expect(joining).rejects.toMatchObject({ code: "cannot-listen" });
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  test("proves with certificates who is who, where it has them", async () => {
+    const ca = await authority("orders");
+    const folder = mkdtempSync(path(tmpdir(), "coterie-certificates-"));
+    for (const id of [1, 2]) {
+      const { cert, key } = await ca.issue(`node-${id}`);
+      writeFileSync(path(folder, `${id}.pem`), cert);
+      writeFileSync(path(folder, `${id}.key`), key);
+    }
+    writeFileSync(path(folder, "ca.pem"), ca.cert);
+    const tls = { ca: path(folder, "ca.pem"), cert: path(folder, "{id}.pem"), key: path(folder, "{id}.key") };
+    const [first, second] = (await startAll(closing(await cluster(2, { tls })))) as [Member, Member];
+    const grant = await first.mutex("account").acquire();
+    await grant.release();
+    expect((await second.mutex("account").acquire()).token).toBeGreaterThan(grant.token);
+    rmSync(folder, { recursive: true });
+    await expect(closing(await cluster(1, { tls })).start(1)).rejects.toMatchObject({ code: "cannot-read" });
+  });
+
+  test("refuses a folder that another member has", async () => {
+    const it = closing(await cluster(2));
+    const folder = mkdtempSync(path(tmpdir(), "coterie-shared-"));
+    await it.start(1, { dataDir: folder });
+    await expect(it.start(2, { dataDir: folder })).rejects.toThrow(folder);
+    await it.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  test("ends as its signal is aborted", async () => {
+    const it = closing(await cluster(1));
+    const abort = new AbortController();
+    const member = await it.start(1, { signal: abort.signal });
+    abort.abort();
+    expect(member.signal.reason).toMatchObject({ code: "member-left" });
+    await member.leave();
+    await expect(it.start(1, { signal: abort.signal })).rejects.toThrow("aborted");
+  });
+});
+
+describe("a member", () => {
+  test("alone is a majority of one", async () => {
+    const member = await closing(await cluster(1)).start(1);
+    await vi.waitFor(() => expect(member.status()).toMatchObject({ leader: 1, hasQuorum: true, peers: [] }), PATIENCE);
+    await expect(member.election("report").lead(({ token }) => token)).resolves.toBeGreaterThan(0);
+  });
+
+  test("says who is suspected, who is back, and whether it can hear of a majority", async () => {
+    const it = closing(await cluster(3));
+    const [first, second, third] = (await startAll(it)) as [Member, Member, Member];
+    const events = eventsOf(first);
+    await vi.waitFor(() => expect(events.map(({ type }) => type)).toContain("leader-changed"), PATIENCE);
+    await third.leave();
+    await vi.waitFor(() => expect(events).toContainEqual({ type: "peer-suspected", node: 3 }), PATIENCE);
+    expect(first.status()).toMatchObject({ hasQuorum: true });
+    await second.leave();
+    const lost = { type: "quorum-lost", reachable: 1, members: 3 };
+    await vi.waitFor(() => expect(events).toContainEqual(lost), PATIENCE);
+    expect(first.status().peers.map(({ suspected }) => suspected)).toEqual([true, true]);
+    await it.start(2);
+    await vi.waitFor(() => expect(events).toContainEqual({ type: "peer-restored", node: 2 }), PATIENCE);
+    expect(events).toContainEqual({ type: "quorum-regained", reachable: 2, members: 3 });
+  });
+
+  test("notices that its process stood still", async () => {
+    const member = await closing(await cluster(1)).start(1);
+    const events = eventsOf(member);
+    const until = performance.now() + 600;
+    while (performance.now() < until);
+    await vi.waitFor(() => expect(events.map(({ type }) => type)).toContain("stalled"), PATIENCE);
+  });
+
+  test("has the same elections after a restart, and never a lower token", async () => {
+    const it = closing(await cluster(3));
+    const all = await startAll(it);
+    const first = await (all[0] as Member).election("report").lead(({ token }) => token);
+    await Promise.all(all.map((member) => member.leave()));
+    const again = await startAll(it);
+    for (const member of again) expect(member.status().instances).toMatchObject([{ kind: "election", name: "report" }]);
+    const next = await (again[1] as Member).election("report").lead(({ token }) => token);
+    expect(next).toBeGreaterThan(first);
+  });
+
+  test("shows how things stand on its admin address", async () => {
+    const it = closing(await cluster(1));
+    const member = await it.start(1, { admin: "127.0.0.1:0" });
+    await member.election("report").lead(() => {});
+    const page = await fetch(`${member.admin}/status`);
+    expect(await page.json()).toMatchObject({ id: 1, protocol: "services", instances: [{ name: "report" }] });
+    expect(await (await fetch(`${member.admin}/metrics`)).text()).toContain("coterie_open_links 0");
+    const command = { method: "POST", body: "{}", headers: { "content-type": "application/json" } };
+    expect((await fetch(`${member.admin}/command`, command)).status).toBe(400);
+  });
+
+  test("that fails loses what it holds and ends every wait", async () => {
+    const [port] = (await freePorts(1)) as [number];
+    const membership = await membershipOf({ id: 1, members: { 1: `127.0.0.1:${port}` }, log: silent });
+    const member = new JoinedMember({ ...membership, journal: memoryJournal() });
+    await member.open();
+    const grant = await member.mutex("account").acquire();
+    const waiting = member.mutex("account").acquire();
+    const disk = new Error("the disk is full");
+    member.fail(disk);
+    await expect(waiting).rejects.toMatchObject({ code: "member-failed", phase: "never-acquired" });
+    expect(grant.signal.reason).toMatchObject({ code: "member-failed", phase: "lost", cause: disk });
+    expect(member.signal.reason).toMatchObject({ code: "member-failed" });
+    expect(member.status().state).toBe("failed");
+    await member.leave();
+  });
+
+  test("leaves once, however often it is told to, and its readers end", async () => {
+    const member = await closing(await cluster(1)).start(1);
+    const reading = member.events().next();
+    await Promise.all([member.leave(), member.leave()]);
+    expect(await reading).toEqual({ done: true, value: undefined });
+  });
+});

@@ -1,0 +1,66 @@
+/** What `join()` was asked for, checked before anything is opened. */
+import { UsageError, unexpected } from "../../core/errors.ts";
+import type { NodeId } from "../../core/protocol.ts";
+import { formatHostPort, type HostPort, isLoopback, parseHostPort } from "../../runtime/host-port.ts";
+import type { Journal } from "../../runtime/journal/journal.ts";
+import { createLog, type Log } from "../../runtime/log.ts";
+import type { TlsMaterial } from "../../runtime/transport/tcp.ts";
+import { type ClusterConfig, parseConfig } from "../config.ts";
+import { readTls } from "../member.ts";
+import type { JoinOptions, ServiceLimits } from "./api.ts";
+
+export interface Membership {
+  readonly id: NodeId;
+  readonly config: ClusterConfig;
+  readonly limits: ServiceLimits;
+  readonly tls: TlsMaterial | null;
+  readonly log: Log;
+  readonly admin: HostPort | null;
+  readonly faultGate: boolean;
+  readonly journal: Journal | null;
+}
+
+const DEFAULT_CLUSTER = "coterie";
+const defaultLimits: ServiceLimits = { maxInstances: 10_000, maxWaiters: 10_000 };
+
+const stderrLog = createLog((level, text) => {
+  if (level !== "info") process.stderr.write(`coterie: ${text}\n`);
+});
+
+const KNOWN = ["id", "members", "dataDir", "cluster", "tls", "limits", "log", "admin", "signal", "faultGate"];
+
+/** @throws UsageError that names the field; EnvironmentError if a certificate cannot be read. */
+export async function membershipOf(options: JoinOptions): Promise<Omit<Membership, "journal">> {
+  const { id, members, cluster = DEFAULT_CLUSTER, tls, log = stderrLog, faultGate = false } = options;
+  const stray = Object.keys(options).find((name) => !KNOWN.includes(name));
+  if (stray !== undefined) throw refusal(unexpected("the options of join", `among ${KNOWN.join(", ")}`, stray));
+  const { maxInstances, maxWaiters, ...transport } = { ...defaultLimits, ...options.limits };
+  for (const [name, value] of Object.entries({ maxInstances, maxWaiters })) {
+    if (!(Number.isSafeInteger(value) && value > 0))
+      throw refusal(unexpected(`limits.${name}`, "a whole number > 0", value));
+  }
+  // The failure detector is what every member runs.
+  const file = { cluster, protocol: "heartbeat", members, limits: transport, ...(tls === undefined ? {} : { tls }) };
+  const config = parseConfig(file, process.cwd());
+  if (!Object.hasOwn(config.members, id))
+    throw refusal(unexpected("id", `one of ${Object.keys(config.members).join(", ")}`, id));
+  return {
+    id,
+    config,
+    limits: { maxInstances, maxWaiters },
+    tls: await readTls(config.tls, id),
+    log,
+    admin: adminAddress(options.admin),
+    faultGate,
+  };
+}
+
+function adminAddress(text: string | undefined): HostPort | null {
+  if (text === undefined) return null;
+  const address = parseHostPort(text);
+  if (address === null) throw refusal(unexpected("admin", "host:port", text));
+  if (isLoopback(address.host)) return address;
+  throw refusal(`${unexpected("admin", "a loopback address", formatHostPort(address))}: admin pages have no password`);
+}
+
+const refusal = (message: string): UsageError => new UsageError("bad-option", message);

@@ -1,0 +1,86 @@
+/** Values for whoever reads them at their own pace: each reader sees the latest, or a bounded backlog of all. */
+
+/** What readers are told, and that there is nothing more to come. */
+export interface Feed<T> {
+  publish(item: T): void;
+  /** No more will come: readers end once they have read what waits for them. */
+  close(): void;
+  /** From now on; `first` comes before all others. */
+  read(signal: AbortSignal | undefined, first?: T): AsyncIterableIterator<T>;
+}
+
+/**
+ * @param keep what waits for a reader, oldest first, once the new item has been added to it: bounded by whoever writes
+ * this function.
+ */
+export function feed<T>(keep: (waiting: readonly T[], item: T) => T[]): Feed<T> {
+  const readers = new Set<Reader<T>>();
+  let isClosed = false;
+  return {
+    publish(item) {
+      for (const reader of readers) reader.take(item);
+    },
+    close() {
+      isClosed = true;
+      for (const reader of readers) reader.end();
+    },
+    read(signal, first) {
+      const reader = new Reader<T>(keep, signal, () => readers.delete(reader));
+      if (first !== undefined) reader.take(first);
+      if (isClosed || signal?.aborted === true) reader.end();
+      else readers.add(reader);
+      return reader;
+    },
+  };
+}
+
+class Reader<T> implements AsyncIterableIterator<T> {
+  #waiting: T[] = [];
+  #isEnded = false;
+  /** Those who have called `next` and wait. */
+  #callers: ((result: IteratorResult<T>) => void)[] = [];
+
+  constructor(
+    private readonly keep: (waiting: readonly T[], item: T) => T[],
+    private readonly signal: AbortSignal | undefined,
+    private readonly left: () => void,
+  ) {
+    signal?.addEventListener("abort", this.end);
+  }
+
+  take(item: T): void {
+    if (this.#isEnded) return;
+    const caller = this.#callers.shift();
+    if (caller === undefined) this.#waiting = this.keep(this.#waiting, item);
+    else caller({ done: false, value: item });
+  }
+
+  readonly end = (): void => {
+    this.#isEnded = true;
+    this.signal?.removeEventListener("abort", this.end);
+    this.left();
+    for (const caller of this.#callers.splice(0)) caller(DONE);
+  };
+
+  next(): Promise<IteratorResult<T>> {
+    const [value] = this.#waiting;
+    if (this.#waiting.length > 0) {
+      this.#waiting.shift();
+      return Promise.resolve({ done: false, value: value as T });
+    }
+    if (this.#isEnded) return Promise.resolve(DONE);
+    return new Promise((resolve) => this.#callers.push(resolve));
+  }
+
+  return(): Promise<IteratorResult<T>> {
+    this.#waiting = [];
+    this.end();
+    return Promise.resolve(DONE);
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+}
+
+const DONE = { done: true, value: undefined } as const;

@@ -1,0 +1,139 @@
+/**
+ * What a member has once for all its elections and locks: a failure detector, and an election of who serves. What they
+ * find out is given to the instances as commands, as wires do in an assembly.
+ */
+import type { NodeId, Tagged, Vocabulary } from "../../core/protocol.ts";
+import type { AnyProtocol } from "../../protocols/index.ts";
+import { Host } from "../../runtime/host.ts";
+import type { Journal } from "../../runtime/journal/journal.ts";
+import type { Receipt } from "../../runtime/transport/tcp.ts";
+import type { Envelope } from "./algorithms.ts";
+import type { MemberEvent } from "./api.ts";
+import type { AlgorithmEvent } from "./engine.ts";
+import { slotOf, UNNAMED, UNTRACED } from "./instance.ts";
+
+export interface SharedPartsOptions {
+  readonly self: NodeId;
+  readonly peers: readonly NodeId[];
+  readonly detector: AnyProtocol;
+  /** Null where this member keeps no journal. */
+  readonly leadership: AnyProtocol | null;
+  readonly journal: Journal | null;
+  send(to: NodeId, envelope: Envelope): Receipt;
+  /** To every instance that knows the command. */
+  tell(command: Tagged): void;
+  heard(node: NodeId): void;
+  publish(event: MemberEvent): void;
+  onFatal(error: Error): void;
+}
+
+export class SharedParts {
+  readonly #options: SharedPartsOptions;
+  readonly #detector: Host<Vocabulary>;
+  readonly #leadership: Host<Vocabulary> | null;
+  readonly #suspected = new Set<NodeId>();
+  /** As the last event had it. */
+  #leader: Tagged | null = null;
+
+  constructor(options: SharedPartsOptions) {
+    this.#options = options;
+    this.#detector = this.#host("detector", options.detector, (event) => this.#detected(event));
+    const { leadership } = options;
+    this.#leadership = leadership && this.#host("leadership", leadership, (event) => this.#led(event));
+  }
+
+  get leader(): NodeId | null {
+    return this.#leadership?.view.leader ?? null;
+  }
+
+  get hasQuorum(): boolean {
+    return 2 * this.#reachable > this.#members;
+  }
+
+  isSuspected(node: NodeId): boolean {
+    return this.#suspected.has(node);
+  }
+
+  /** What an instance that begins is to know. */
+  news(): readonly Tagged[] {
+    const suspicions = [...this.#suspected].map((node) => ({ type: "suspect", node }));
+    return this.#leader === null ? suspicions : [...suspicions, this.#leader];
+  }
+
+  start(): void {
+    this.#detector.start();
+    this.#leadership?.start();
+  }
+
+  receive(from: NodeId, { type, body }: Extract<Envelope, { type: "detector" | "leadership" }>): void {
+    if (type === "leadership") return this.#leadership?.receive(from, body as never, UNNAMED);
+    this.#detector.receive(from, body as never, UNNAMED);
+    if (!this.#suspected.has(from)) this.#options.heard(from);
+  }
+
+  /** Another is to serve. */
+  resign(): void {
+    this.#leadership?.command({ type: "resign" });
+  }
+
+  /** If this member serves: a new epoch is to begin, with whoever is to serve in it. */
+  beginEpoch(): void {
+    if (this.leader !== this.#options.self) return;
+    this.#leadership?.command({ type: "resign" });
+    this.#leadership?.command({ type: "stand" });
+  }
+
+  stop(): void {
+    this.#detector.stop();
+    this.#leadership?.stop();
+  }
+
+  get #members(): number {
+    return this.#options.peers.length + 1;
+  }
+
+  get #reachable(): number {
+    return this.#members - this.#suspected.size;
+  }
+
+  #host(
+    type: "detector" | "leadership",
+    protocol: AnyProtocol,
+    onEvent: (event: AlgorithmEvent) => void,
+  ): Host<Vocabulary> {
+    const { self, peers, send, journal, onFatal } = this.#options;
+    return new Host<Vocabulary>({
+      protocol,
+      self,
+      peers,
+      send: (to, body) => send(to, { type, body }),
+      trace: UNTRACED,
+      slot: slotOf(protocol, journal, type),
+      onEvent,
+      onFatal,
+    });
+  }
+
+  #detected(event: AlgorithmEvent): void {
+    const { tell, publish } = this.#options;
+    const node = event.node as NodeId;
+    const had = this.hasQuorum;
+    const isSuspicion = event.type === "suspected";
+    if (isSuspicion) this.#suspected.add(node);
+    else this.#suspected.delete(node);
+    tell({ type: isSuspicion ? "suspect" : "restore", node } as Tagged);
+    this.#leadership?.command({ type: isSuspicion ? "suspect" : "restore", node });
+    publish({ type: isSuspicion ? "peer-suspected" : "peer-restored", node });
+    if (had === this.hasQuorum) return;
+    const counts = { reachable: this.#reachable, members: this.#members };
+    publish({ type: this.hasQuorum ? "quorum-regained" : "quorum-lost", ...counts });
+  }
+
+  #led(event: AlgorithmEvent): void {
+    if (event.type !== "elected" && event.type !== "deposed") return;
+    this.#leader = event.type === "elected" ? event : null;
+    this.#options.tell(event);
+    const leader = event.type === "elected" ? (event.leader as NodeId) : null;
+    this.#options.publish({ type: "leader-changed", leader, token: leader === null ? null : (event.epoch as number) });
+  }
+}

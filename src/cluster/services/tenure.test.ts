@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { CoordinationError } from "./coordination-error.ts";
+import { OwnTenure } from "./tenure.ts";
+
+afterEach(() => void vi.restoreAllMocks());
+
+const lost = { code: "grant-lost", phase: "lost" };
+
+function tenure(onOverdue: () => void = () => {}): OwnTenure<number> {
+  return new OwnTenure({ token: 7, what: "the lock", onOverdue });
+}
+
+/** The process stands still. */
+function stall(ms: number): void {
+  const until = performance.now() + ms;
+  while (performance.now() < until);
+}
+
+describe("a tenure", () => {
+  test("lasts until it is ended, and then for good", () => {
+    const held = tenure();
+    expect(held).toMatchObject({ token: 7, isHeld: true, deadline: null });
+    held.end(new CoordinationError("released", "released", "given back"));
+    held.lose();
+    expect(held.isHeld).toBe(false);
+    expect(held.signal.reason).toMatchObject({ code: "released", phase: "released" });
+  });
+
+  test("is lost at its deadline, though the algorithm has said nothing", async () => {
+    const onOverdue = vi.fn();
+    const held = tenure(onOverdue);
+    held.confirm(performance.now() + 20);
+    await new Promise((resolve) => held.signal.addEventListener("abort", resolve));
+    expect(held.signal.reason).toMatchObject(lost);
+    expect(onOverdue).toHaveBeenCalledTimes(1);
+  });
+
+  test("lasts longer each time that it is confirmed, and no shorter", async () => {
+    const held = tenure();
+    const told: number[] = [];
+    const now = performance.now();
+    held.confirm(now + 300);
+    const forget = held.onDeadline((deadline) => told.push(deadline - now));
+    held.confirm(now + 900);
+    held.confirm(now + 600);
+    forget();
+    held.confirm(now + 60_000);
+    expect(told.map(Math.round)).toEqual([300, 900]);
+    await sleep(1_000);
+    expect(held.isHeld).toBe(true);
+    held.lose();
+  });
+
+  test("is not confirmed any more once it is over, nor by what has run out already", () => {
+    const held = tenure();
+    held.confirm(null);
+    held.confirm(performance.now() + 1_000);
+    expect(held.isHeld).toBe(false);
+    expect(held.deadline).toBe(null);
+  });
+
+  test.each([
+    ["isHeld", (held: OwnTenure<number>) => held.isHeld],
+    ["signal.aborted", ({ signal }: OwnTenure<number>) => !signal.aborted],
+    [
+      "signal.throwIfAborted",
+      ({ signal }: OwnTenure<number>) => {
+        try {
+          signal.throwIfAborted();
+          return true;
+        } catch (error) {
+          expect(error).toMatchObject(lost);
+          return false;
+        }
+      },
+    ],
+  ])("that ran out while the process stood still says so to whoever asks first, by %s", (_name, ask) => {
+    const held = tenure();
+    held.confirm(performance.now() + 200);
+    expect(ask(held)).toBe(true);
+    stall(210); // No timer can fire meanwhile.
+    expect(ask(held)).toBe(false);
+    expect(held.signal.reason).toMatchObject(lost);
+  });
+
+  test("is not brought back by a confirmation that is told after a pause", () => {
+    const held = tenure();
+    held.confirm(performance.now() + 20);
+    stall(30);
+    held.confirm(performance.now() + 1_000);
+    expect(held.isHeld).toBe(false);
+  });
+
+  test("is lost when the machine has slept: the system's clock went on", () => {
+    const held = tenure();
+    held.confirm(performance.now() + 1_000);
+    const now = Date.now();
+    vi.spyOn(Date, "now").mockReturnValue(now + 2_000);
+    expect(held.isHeld).toBe(false);
+  });
+
+  test("aborts what was begun with its signal", async () => {
+    const held = tenure();
+    held.confirm(performance.now() + 20);
+    await expect(sleep(60_000, undefined, { signal: held.signal })).rejects.toMatchObject({
+      name: "AbortError",
+      cause: lost,
+    });
+  });
+});

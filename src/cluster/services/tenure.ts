@@ -1,0 +1,124 @@
+/**
+ * How long something that was won is certain. The algorithm says when it is lost; that may be late, as this process may
+ * have stood still. So the last confirmed deadline is looked at as well: by a timer, and by every question whether the
+ * tenure still holds, before anything else that waited for the process to go on.
+ */
+import type { Tenure } from "./api.ts";
+import { CoordinationError } from "./coordination-error.ts";
+
+/** Node fires a timer at once if it is to wait longer than this. */
+const MAX_WAIT_MS = 2 ** 31 - 1;
+
+export interface TenureOptions<T extends number | null> {
+  readonly token: T;
+  /** In an error's words, such as `the lock "invoice-42"`. */
+  readonly what: string;
+  /** Called once if the deadline passes before anybody else has ended the tenure. */
+  readonly onOverdue: () => void;
+}
+
+export class OwnTenure<T extends number | null> implements Tenure<T> {
+  readonly token: T;
+  readonly #options: TenureOptions<T>;
+  readonly #controller = new AbortController();
+  readonly #listeners = new Set<(deadline: number) => void>();
+  #deadline: number | null = null;
+  /** The same on the scale of the system's clock, which goes on while a machine sleeps. */
+  #wallDeadline = 0;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(options: TenureOptions<T>) {
+    this.token = options.token;
+    this.#options = options;
+    askFirst(this.#controller.signal, () => this.#loseIfOverdue());
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  get isHeld(): boolean {
+    return !this.signal.aborted; // Which asks the clock first.
+  }
+
+  get deadline(): number | null {
+    return this.#deadline;
+  }
+
+  onDeadline(listener: (deadline: number) => void): () => void {
+    this.#listeners.add(listener);
+    if (this.#deadline !== null) listener(this.#deadline);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** The algorithm has confirmed it up to `deadline`; null: it has run out already. */
+  confirm(deadline: number | null): void {
+    this.#loseIfOverdue();
+    if (this.#controller.signal.aborted) return;
+    if (deadline === null) return this.#overdue();
+    if (this.#deadline !== null && deadline <= this.#deadline) return;
+    this.#deadline = deadline;
+    this.#wallDeadline = Date.now() + (deadline - performance.now());
+    if (this.#timer === null) this.#watch();
+    this.#loseIfOverdue();
+    for (const listener of this.#listeners) listener(deadline);
+  }
+
+  /** Ends it, for the reason given. Later ends change nothing. */
+  end(reason: CoordinationError): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#listeners.clear();
+    this.#controller.abort(reason);
+  }
+
+  lose(): void {
+    const text = `${this.#options.what} is lost: it could not be confirmed in time, or another has it`;
+    this.end(new CoordinationError("grant-lost", "lost", text));
+  }
+
+  #watch(): void {
+    const waitMs = Math.max(0, (this.#deadline ?? 0) - performance.now());
+    this.#timer = setTimeout(
+      () => {
+        this.#timer = null;
+        this.#loseIfOverdue();
+        if (!this.#controller.signal.aborted) this.#watch(); // It has been confirmed further meanwhile.
+      },
+      Math.min(waitMs, MAX_WAIT_MS),
+    );
+  }
+
+  #loseIfOverdue(): void {
+    if (this.#deadline === null || hasAborted(this.#controller.signal)) return;
+    if (performance.now() >= this.#deadline || Date.now() >= this.#wallDeadline) this.#overdue();
+  }
+
+  #overdue(): void {
+    this.lose();
+    this.#options.onOverdue();
+  }
+}
+
+const prototype = AbortSignal.prototype;
+const abortedOf = Object.getOwnPropertyDescriptor(prototype, "aborted")?.get as (this: AbortSignal) => boolean;
+const hasAborted = (signal: AbortSignal): boolean => abortedOf.call(signal);
+
+/**
+ * A signal that asks before it answers. After a pause, whatever had arrived meanwhile may run before the timer that
+ * would abort it does, and must not be told that all is well.
+ */
+function askFirst(signal: AbortSignal, ask: () => void): void {
+  const asking = (): boolean => {
+    ask();
+    return hasAborted(signal);
+  };
+  Object.defineProperties(signal, {
+    aborted: { get: asking, enumerable: true },
+    throwIfAborted: {
+      value(): void {
+        if (asking()) throw signal.reason;
+      },
+    },
+  });
+}

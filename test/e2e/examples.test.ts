@@ -1,0 +1,76 @@
+/** The programs in `examples/` do what they say, killed and paused as they invite to. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { transformWithOxc } from "vite";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { CLI, until } from "./cluster-under-test.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "coterie-examples-"));
+const names = ["lock", "leader"];
+const running = new Set<ChildProcess>();
+
+beforeAll(async () => {
+  mkdirSync(join(folder, "node_modules"));
+  symlinkSync(join(CLI, "..", "..", ".."), join(folder, "node_modules", "coterie"));
+  for (const name of names) {
+    const source = fileURLToPath(new URL(`../../examples/${name}.ts`, import.meta.url));
+    const { code } = await transformWithOxc(readFileSync(source, "utf8"), source);
+    writeFileSync(join(folder, `${name}.mjs`), code);
+  }
+});
+afterEach(() => {
+  for (const child of running) child.kill("SIGKILL");
+  running.clear();
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+interface Example {
+  readonly child: ChildProcess;
+  readonly said: string[];
+  readonly exited: Promise<number | null>;
+}
+
+function run(name: string, ...args: string[]): Example {
+  const child = spawn(process.execPath, [`${name}.mjs`, ...args], {
+    cwd: folder,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  running.add(child);
+  const said: string[] = [];
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => said.push(text));
+  return { child, said, exited: new Promise((resolve) => child.on("close", resolve)) };
+}
+
+test("lock: deposits of three members, in the order of their tokens", async () => {
+  const members = ["1", "2", "3"].map((id) => run("lock", id, "5"));
+  // Who is done first leaves; the last ones still have a majority, or have to be ended.
+  await until("ten deposits are made", () => (deposits().length >= 10 ? true : null));
+  expect(deposits()).toEqual([...new Set(deposits())].sort((a, b) => a - b));
+  expect(members).toHaveLength(3);
+});
+
+function deposits(): number[] {
+  try {
+    return readFileSync(join(folder, "account.log"), "utf8")
+      .trim()
+      .split("\n")
+      .map((line) => Number(line.split(" ")[0]));
+  } catch {
+    return [];
+  }
+}
+
+test("leader: another writes the report when the one that does is killed, or told to end", async () => {
+  const members = ["1", "2", "3"].map((id) => run("leader", id));
+  const writing = (among: readonly Example[]): Promise<Example> =>
+    until("one writes the report", () => among.find(({ said }) => said.length > 0) ?? null);
+  const first = await writing(members);
+  first.child.kill("SIGKILL");
+  const others = members.filter((member) => member !== first);
+  const second = await writing(others);
+  second.child.kill("SIGINT");
+  expect(await second.exited).toBe(0);
+});

@@ -1,0 +1,44 @@
+/** Members of one cluster, all in this process, each with a folder of its own; gone when the test ends. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join as path } from "node:path";
+import { join } from "../../src/cluster/join.ts";
+import type { JoinOptions, Member } from "../../src/cluster/services/api.ts";
+import type { Log } from "../../src/runtime/log.ts";
+import { freePorts } from "./free-ports.ts";
+
+export interface Cluster {
+  readonly members: Readonly<Record<number, string>>;
+  /** Starts member `id`, 1 and up, or starts it again. */
+  start(id: number, options?: Partial<JoinOptions>): Promise<Member>;
+  /** All that members have logged. */
+  readonly lines: string[];
+  close(): Promise<void>;
+}
+
+/** @param options for all members; a `dataDir` of its own is made for each, unless it is said to be undefined. */
+export async function cluster(size: number, options: Partial<JoinOptions> = {}): Promise<Cluster> {
+  const ports = await freePorts(size);
+  const members = Object.fromEntries(ports.map((port, index) => [index + 1, `127.0.0.1:${port}`]));
+  const folder = mkdtempSync(path(tmpdir(), "coterie-joined-"));
+  const running = new Set<Member>();
+  const lines: string[] = [];
+  const say = (text: string): void => void lines.push(text);
+  const log: Log = { info() {}, warn: say, error: say, once: (_key, text) => say(text) };
+  return {
+    members,
+    lines,
+    async start(id, more = {}) {
+      const member = await join({ id, members, dataDir: path(folder, String(id)), log, ...options, ...more });
+      running.add(member);
+      return member;
+    },
+    async close() {
+      await Promise.all([...running].map((member) => member.leave()));
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export const startAll = ({ members, start }: Cluster): Promise<Member[]> =>
+  Promise.all(Object.keys(members).map((id) => start(Number(id))));
