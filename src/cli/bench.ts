@@ -12,7 +12,10 @@ const benchmarks: Readonly<Record<string, string>> = {
   sim: "the simulator beside a bare loop and SimPy: messages per second, from 100 to a million nodes",
   host: "two processes of the runtime beside a bare echo: round trips per second",
   wire: "the wire codec beside JSON",
+  journal: "the journal beside a bare file: records per second that are confirmed durable",
   table: "costs of every mutual exclusion or election measured beside the formula: table mutex, table election",
+  "super-peers":
+    "super-peers by a hash table and by repelling tokens beside as many drawn by lot: latency, spread, share, load",
 };
 const names = Object.keys(benchmarks);
 
@@ -48,6 +51,8 @@ async function bench(name: string | undefined, options: readonly string[]): Prom
   if (!existsSync(file))
     throw new EnvironmentError("no-benchmarks", "no benchmarks here: run `npm run build` in a checkout of Coterie");
   const code = await ended(file, options);
+  if (code === 2)
+    throw new UsageError("bad-argument", `expected words that the benchmark takes: \`coterie bench ${name} --help\``);
   if (code !== 0) throw new EnvironmentError("benchmark-failed", `the benchmark ${name} ended with code ${code}`);
 }
 

@@ -5,8 +5,9 @@ import { requestFrom } from "./check-words.ts";
 describe("the words of `coterie check`", () => {
   it.each(protocolNames)("%s needs no other", (protocol) => {
     const { spec, strategy } = requestFrom(protocol, {});
+    const { variant = null } = protocolNamed(protocol).check;
     expect(strategy).toBe("bfs");
-    expect(spec).toMatchObject({ protocol, nodes: [0, 1, 2], variant: null, property: null });
+    expect(spec).toMatchObject({ protocol, nodes: [0, 1, 2], variant, property: null });
   });
 
   it("who is asked: nobody where starting is work enough, or else whom the family asks, or whom the words name", () => {

@@ -87,7 +87,7 @@ export function requestFrom(protocol: string, words: CheckWords): CheckRequest {
   const times = count === null ? undefined : words[count];
   const system: SystemSpec = {
     protocol,
-    variant: words.variant ?? null,
+    variant: words.variant ?? entry.check.variant ?? null,
     options: { ...onRing, ...words.options },
     nodes: ids.toSorted((a, b) => a - b),
     ...(times === undefined ? {} : { times }),
@@ -103,9 +103,12 @@ export function requestFrom(protocol: string, words: CheckWords): CheckRequest {
 }
 
 /** The bounds that a protocol has if nobody says. */
-function defaultBounds({ check }: RegistryEntry, { timers = "free" }: SystemSpec): Partial<SystemSpec> {
+function defaultBounds(
+  { check, variants }: RegistryEntry,
+  { timers = "free", variant = null }: SystemSpec,
+): Partial<SystemSpec> {
   const { maxInFlight, maxTimeouts } = check;
-  if (timers === "never") return {};
+  if (timers === "never" || (variant !== null && variants[variant]?.ends === true)) return {};
   return {
     ...(maxInFlight === undefined || timers === "synchronous" ? {} : { maxInFlight }),
     ...(maxTimeouts === undefined ? {} : { maxTimeouts }),

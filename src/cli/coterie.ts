@@ -6,6 +6,9 @@ import { UsageError } from "../core/errors.ts";
 import { benchCommand } from "./bench.ts";
 import { checkCommand } from "./check.ts";
 import { checkHistoryCommand } from "./check-history.ts";
+import { electCommand } from "./elect.ts";
+import { ExitWith } from "./exit-with.ts";
+import { lockCommand } from "./lock.ts";
 import { nodeCommand } from "./node.ts";
 import { errorLine } from "./paragraph.ts";
 import { protocolsCommand } from "./protocols.ts";
@@ -31,6 +34,8 @@ function program(): Command {
     .addCommand(upCommand())
     .addCommand(nodeCommand())
     .addCommand(statusCommand())
+    .addCommand(lockCommand())
+    .addCommand(electCommand())
     .addCommand(checkCommand())
     .addCommand(checkHistoryCommand())
     .addCommand(simCommand())
@@ -54,7 +59,7 @@ function version(): string {
   return version;
 }
 
-/** Runs one command. Returns the exit code: 0, 1 where what was asked for does not hold, 2 for wrong usage. */
+/** Runs one command. Returns the exit code: 0, 1 where what was asked for does not hold, 2 for wrong usage, or its own. */
 async function run(words: readonly string[]): Promise<number> {
   const root = program();
   if (words.length === 0) {
@@ -67,7 +72,9 @@ async function run(words: readonly string[]): Promise<number> {
     return 0;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return 0; // --help and --version
+    if (error instanceof ExitWith && error.message === "") return error.exitCode;
     process.stderr.write(`coterie: ${errorLine(error instanceof Error ? error.message : String(error))}\n`);
+    if (error instanceof ExitWith) return error.exitCode;
     return error instanceof UsageError || error instanceof CommanderError ? 2 : 1;
   }
 }

@@ -108,11 +108,12 @@ function entryLines(entries: readonly Entry[]): [string, string][] {
   const at = (time: number | null): string => (time === null ? "still inside" : figure(time));
   const rows = entered
     .slice(0, SHOWN)
-    .map(({ node, requestedAt, enteredAt, exitedAt }) => [
+    .map(({ node, requestedAt, enteredAt, exitedAt, token }) => [
       String(node),
       `asked ${figure(requestedAt)}`,
       `entered ${at(enteredAt)}`,
       exitedAt === null ? "still inside" : `left ${figure(exitedAt)} ms`,
+      ...(token === null ? [] : [`token ${figure(token)}`]),
     ]);
   const more = entered.length - rows.length;
   return [

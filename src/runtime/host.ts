@@ -37,6 +37,8 @@ export interface HostOptions<V extends Vocabulary> {
   readonly slot?: Slot<RecordOf<V>> | null;
   /** `until`: when the timer that the event names as `by` runs out, as it was set when the event happened; null without one. */
   readonly onEvent?: (event: EventOf<V>, until: number | null) => void;
+  /** Called before each step: what the node is to know by then is given to it as commands. */
+  readonly beforeStep?: () => void;
   /** The protocol violated its own invariants. Nothing may go on from here. */
   readonly onFatal: (error: Error) => void;
 }
@@ -167,6 +169,7 @@ export class Host<V extends Vocabulary> {
   }
 
   #step(stimulus: Stimulus<V>): void {
+    this.#options.beforeStep?.();
     if (this.#phase !== "running") return;
     try {
       dispatch(this.#options.protocol, this.#state, stimulus, this.#ctx);

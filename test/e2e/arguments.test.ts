@@ -101,14 +101,21 @@ test("a cluster that nobody runs: exit code 1, and what to do", async () => {
   );
 });
 
-test.each([["--help"], ["help"], ["help", "up"], ["up", "--help"], ["node", "--help"], ["status", "--help"], []])(
-  "coterie %s %s shows an example",
-  async (...words) => {
-    const { code, stdout, stderr } = await coterie(...words);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    expect(stdout).toContain("Example:\n  $ ");
-  },
-);
+test.each([
+  ["--help"],
+  ["help"],
+  ["help", "up"],
+  ["up", "--help"],
+  ["node", "--help"],
+  ["status", "--help"],
+  ["lock", "--help"],
+  ["elect", "--help"],
+  [],
+])("coterie %s %s shows an example", async (...words) => {
+  const { code, stdout, stderr } = await coterie(...words);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expect(stdout).toContain("Example:\n  $ ");
+});
 
 test("coterie --version", async () => {
   expect((await coterie("--version")).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);

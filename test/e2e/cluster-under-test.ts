@@ -11,7 +11,7 @@ import type { ClusterStatus } from "../../src/cluster/local-cluster.ts";
 /** Generous: these tests say that something happens, never how fast. */
 export const PATIENCE_MS = 20_000;
 
-const CLI = process.env.COTERIE_CLI ?? fileURLToPath(new URL("../../dist/cli/coterie.js", import.meta.url));
+export const CLI = process.env.COTERIE_CLI ?? fileURLToPath(new URL("../../dist/cli/coterie.js", import.meta.url));
 
 type Ready = Extract<LifecycleEvent, { event: "ready" }> & { studio: string | null; admin: string };
 type EventNamed<E extends LifecycleEvent["event"]> = Extract<LifecycleEvent, { event: E }>;
@@ -26,16 +26,15 @@ export interface Finished {
   readonly stderr: string;
 }
 
-/** One run of the command line. */
-export class Coterie {
+/** One run of a script. */
+export class ScriptUnderTest {
   stdout = "";
   stderr = "";
   readonly finished: Promise<Finished>;
   protected readonly child: ChildProcess;
 
-  constructor(...args: string[]) {
-    if (!existsSync(CLI)) throw new Error(`expected the built command line at ${CLI}: run \`npm run build\``);
-    this.child = spawn(process.execPath, [CLI, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+  constructor(script: string, ...args: string[]) {
+    this.child = spawn(process.execPath, [script, ...args], { stdio: ["ignore", "pipe", "pipe"] });
     started.add(this.pid);
     this.child.stdout?.setEncoding("utf8").on("data", (text: string) => {
       this.stdout += text;
@@ -60,6 +59,14 @@ export class Coterie {
 
   signal(name: NodeJS.Signals): void {
     this.child.kill(name);
+  }
+}
+
+/** One run of the command line. */
+export class Coterie extends ScriptUnderTest {
+  constructor(...args: string[]) {
+    if (!existsSync(CLI)) throw new Error(`expected the built command line at ${CLI}: run \`npm run build\``);
+    super(CLI, ...args);
   }
 }
 
@@ -142,7 +149,7 @@ export class ClusterUnderTest extends Coterie {
 export async function until<T>(
   what: string | (() => string),
   look: () => T | Promise<T>,
-  process?: Coterie,
+  process?: ScriptUnderTest,
   withinMs = PATIENCE_MS,
 ): Promise<NonNullable<T>> {
   const deadline = Date.now() + withinMs;
@@ -170,6 +177,12 @@ export function isAlive(pid: number): boolean {
   } catch {
     return process.platform !== "linux";
   }
+}
+
+/** From Linux' `/proc`. */
+export function parentOf(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  return Number(stat.slice(stat.lastIndexOf(")") + 4).split(" ")[0]); // A name may hold brackets.
 }
 
 /** For `afterEach`: ends whatever the test has left. */

@@ -69,7 +69,7 @@ test("a protocol without a leader is ready when everybody answers", async () => 
 test("an election that nobody has called yet: ready without a leader, and one by command", async () => {
   const cluster = await ClusterUnderTest.up("--nodes", "3", "--protocol", "chang-roberts");
   expect(cluster.ready).toMatchObject({ leader: null });
-  expect((await cluster.act({ type: "command", node: 0, command: "call" })).status).toBe(200);
+  expect((await cluster.act({ type: "command", node: 0, command: "election.call" })).status).toBe(200);
   await cluster.agreed(2, [0, 1, 2]);
 });
 

@@ -3,16 +3,18 @@
  * this process, so that all can be asked at the same moment.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { closedAfterEach } from "../../../test/network/closing.ts";
 import { cluster, startAll } from "../../../test/network/joined.ts";
 import { seededRandom } from "../../../test/network/seed.ts";
 import type { Random } from "../../core/random.ts";
+import { epochOf } from "../../protocols/mutex/parts/epoch-token.ts";
 import type { Member, Tenure } from "./api.ts";
 import type { CoordinationError } from "./coordination-error.ts";
 import { guard } from "./guard.ts";
 
 const closing = closedAfterEach();
+const PATIENCE = { timeout: 20_000, interval: 5 };
 const ROUNDS = Number(process.env.COTERIE_ROUNDS ?? 12);
 
 type Work = (tenure: Tenure) => Promise<void>;
@@ -107,3 +109,14 @@ test.each<[string, Contender, number]>([
   },
   600_000,
 );
+
+test("a server that has stood still grants nothing, not even to itself, before it is elected anew", async () => {
+  const members = await startAll(closing(await cluster(3)));
+  const [, , server] = members as [Member, Member, Member];
+  await vi.waitFor(() => expect(members.map((member) => member.status().leader)).toEqual([3, 3, 3]), PATIENCE);
+  const lock = server.mutex("certain");
+  const before = await lock.use(({ token }) => token);
+  stall(600); // Longer than its lease as a leader: others may have elected another meanwhile.
+  const { token } = await lock.acquire();
+  expect(epochOf(token)).toBeGreaterThan(epochOf(before));
+});

@@ -21,13 +21,19 @@ export interface Surroundings {
   readonly journal: Journal | null;
   /** A message of the instance of that setting. */
   send(to: NodeId, setting: Setting, body: Tagged): Receipt;
-  /** The tokens of this epoch are used up: another is to begin. */
+  /** Looks at the clock: whoever has served for too long without a confirmation is told so before anything else happens. */
+  checkService(): void;
+  /** What was granted in this epoch is used up, or no longer known here: if this member serves, another is to begin. */
   onExhausted(): void;
   onFatal(error: Error): void;
 }
 
 export class Instance {
   readonly local: LocalMutex | LocalElection;
+  /** Whether it is served by whoever leads the member's epoch. */
+  readonly heedsEpochs: boolean;
+  /** Members that run it otherwise, as far as is known: what they say is not meant for this one. */
+  readonly strangers = new Set<NodeId>();
   /** Held for crashed by the algorithm itself; the next sign of life says that they are not. */
   readonly #presumed = new Set<NodeId>();
   readonly #host: Host<Vocabulary>;
@@ -43,6 +49,7 @@ export class Instance {
     this.#surroundings = surroundings;
     const { kind, algorithm, name } = setting;
     const protocol = protocolOf(setting);
+    this.heedsEpochs = takes(protocol, "deposed");
     this.#slot = slotOf(protocol, journal, `${kind}/${algorithm}/${name}`);
     this.#host = new Host<Vocabulary>({
       protocol,
@@ -52,6 +59,7 @@ export class Instance {
       trace: UNTRACED,
       slot: this.#slot,
       onEvent: (event, until) => this.#note(event, until),
+      ...(this.heedsEpochs ? { beforeStep: surroundings.checkService } : {}),
       onFatal: (error) => {
         this.#runs = false;
         onFatal(error);

@@ -145,7 +145,9 @@ export class Instances {
     const setting: Setting = { kind, name, algorithm, options };
     if (this.#closed !== null) return; // The others go on without this member.
     const why = this.#attempt(setting);
-    if (why === null) return;
+    const strangers = this.#open.get(keyOf(setting))?.strangers;
+    if (why === null) return void strangers?.delete(from);
+    strangers?.add(from);
     this.options.onRefused(setting, this.options.self, why);
     this.options.send(from, { type: "refuse", kind, name, why: reasonText(why) });
   }
@@ -170,14 +172,17 @@ export class Instances {
     const text = `node ${from} refuses the ${kind} "${name}": ${why}`;
     instance.local.close(new CoordinationError("instance-refused", "lost", text));
     instance.stop();
+    // Opened anew, it would count its grants of this epoch from one.
+    if (instance.heedsEpochs) this.options.onExhausted();
   }
 
   #deliver(from: NodeId, parcel: Parcel): void {
     const { type: kind, name, content } = parcel;
     const instance = this.#open.get(keyOf({ kind, name }));
     if (instance === undefined) return this.#closed === null ? this.#hold(from, parcel) : undefined;
-    // If it is of another algorithm, its sender has been refused.
-    if (instance.setting.algorithm === content.type) instance.receive(from, content.body);
+    // If it is of another algorithm or has other options, its sender has been refused.
+    const isMeant = instance.setting.algorithm === content.type && !instance.strangers.has(from);
+    if (isMeant) instance.receive(from, content.body);
   }
 
   /** The announcement is on its way, or was lost with an earlier run of this process: it is asked for. */

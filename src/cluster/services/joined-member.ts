@@ -78,6 +78,7 @@ export class JoinedMember implements Member {
       ...limits,
       log,
       news: () => this.#shared.news(),
+      checkService: () => this.#shared.checkService(),
       onExhausted: () => this.#shared.beginEpoch(),
       onRefused: (setting, by, why) => this.#noteRefusal(setting, by, why),
     });
@@ -193,13 +194,16 @@ export class JoinedMember implements Member {
     const { id, config } = this.#membership;
     const reason = new CoordinationError("member-left", "lost", `member ${id} of ${config.cluster} has left`);
     this.#controller.abort(reason);
-    const elections = this.#instances.all.flatMap(({ local }) => (local instanceof LocalElection ? [local] : []));
-    const worked = Promise.all(elections.map((election) => election.stopWorking(reason)));
-    await Promise.race([worked, sleep(LAST_WORK_MS, undefined, { ref: false })]);
-    this.#instances.retire(reason); // While there is a server that it can be given back to.
-    this.#shared.resign();
-    await this.#drain();
-    await this.#close();
+    try {
+      const elections = this.#instances.all.flatMap(({ local }) => (local instanceof LocalElection ? [local] : []));
+      const worked = Promise.all(elections.map((election) => election.stopWorking(reason)));
+      await Promise.race([worked, sleep(LAST_WORK_MS, undefined, { ref: false })]);
+      this.#instances.retire(reason); // While there is a server that it can be given back to.
+      this.#shared.resign();
+      await this.#drain();
+    } finally {
+      await this.#close();
+    }
   }
 
   /** What was said last is on its way to whoever can be reached. */

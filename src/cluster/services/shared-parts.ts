@@ -11,6 +11,7 @@ import type { Envelope } from "./algorithms.ts";
 import type { MemberEvent } from "./api.ts";
 import type { AlgorithmEvent } from "./engine.ts";
 import { slotOf, UNNAMED, UNTRACED } from "./instance.ts";
+import { OwnTenure } from "./tenure.ts";
 
 export interface SharedPartsOptions {
   readonly self: NodeId;
@@ -33,13 +34,15 @@ export class SharedParts {
   readonly #leadership: Host<Vocabulary> | null;
   readonly #suspected = new Set<NodeId>();
   /** As the last event had it. */
-  #leader: Tagged | null = null;
+  #leader: AlgorithmEvent | null = null;
+  /** While this member serves: its leadership, which ends by the clock as well. */
+  #service: OwnTenure<number> | null = null;
 
   constructor(options: SharedPartsOptions) {
     this.#options = options;
     this.#detector = this.#host("detector", options.detector, (event) => this.#detected(event));
     const { leadership } = options;
-    this.#leadership = leadership && this.#host("leadership", leadership, (event) => this.#led(event));
+    this.#leadership = leadership && this.#host("leadership", leadership, (event, until) => this.#led(event, until));
   }
 
   get leader(): NodeId | null {
@@ -76,14 +79,24 @@ export class SharedParts {
     this.#leadership?.command({ type: "resign" });
   }
 
+  /**
+   * After a pause, what has arrived meanwhile may come before the timer that ends this member's leadership, and others may
+   * have elected another: so the clock is looked at before anything is granted.
+   */
+  checkService(): void {
+    void this.#service?.isHeld;
+  }
+
   /** If this member serves: a new epoch is to begin, with whoever is to serve in it. */
   beginEpoch(): void {
+    if (this.#service !== null) this.#depose();
     if (this.leader !== this.#options.self) return;
     this.#leadership?.command({ type: "resign" });
     this.#leadership?.command({ type: "stand" });
   }
 
   stop(): void {
+    this.#service?.lose();
     this.#detector.stop();
     this.#leadership?.stop();
   }
@@ -99,7 +112,7 @@ export class SharedParts {
   #host(
     type: "detector" | "leadership",
     protocol: AnyProtocol,
-    onEvent: (event: AlgorithmEvent) => void,
+    onEvent: (event: AlgorithmEvent, until: number | null) => void,
   ): Host<Vocabulary> {
     const { self, peers, send, journal, onFatal } = this.#options;
     return new Host<Vocabulary>({
@@ -129,11 +142,33 @@ export class SharedParts {
     publish({ type: this.hasQuorum ? "quorum-regained" : "quorum-lost", ...counts });
   }
 
-  #led(event: AlgorithmEvent): void {
-    if (event.type !== "elected" && event.type !== "deposed") return;
-    this.#leader = event.type === "elected" ? event : null;
-    this.#options.tell(event);
-    const leader = event.type === "elected" ? (event.leader as NodeId) : null;
-    this.#options.publish({ type: "leader-changed", leader, token: leader === null ? null : (event.epoch as number) });
+  #led(event: AlgorithmEvent, until: number | null): void {
+    if (event.type === "elected") return this.#elected(event);
+    const service = this.#service;
+    if (event.epoch !== service?.token) return; // It has ended already.
+    if (event.type === "deposed") this.#depose();
+    else if (event.type === "confirmed") service?.confirm(until);
+  }
+
+  #elected(event: AlgorithmEvent): void {
+    const { self, tell, publish } = this.#options;
+    const leader = event.leader as NodeId;
+    const token = event.epoch as number;
+    this.#service?.lose();
+    this.#service =
+      leader === self ? new OwnTenure({ token, what: "serving", onOverdue: () => this.beginEpoch() }) : null;
+    this.#leader = event;
+    tell(event);
+    publish({ type: "leader-changed", leader, token });
+  }
+
+  #depose(): void {
+    const { tell, publish } = this.#options;
+    const epoch = this.#service?.token;
+    this.#service?.lose();
+    this.#service = null;
+    this.#leader = null;
+    tell({ type: "deposed", epoch } as Tagged);
+    publish({ type: "leader-changed", leader: null, token: null });
   }
 }

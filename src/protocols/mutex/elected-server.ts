@@ -4,11 +4,12 @@
  * Coulouris et al. §15.2 for the server; its hardening as in Gray & Cheriton, "Leases: An Efficient Fault-Tolerant
  * Mechanism for Distributed File Cache Consistency", SOSP 1989, and Burrows, "The Chubby Lock Service", OSDI 2006.
  *
- * Assumes   crash-recovery nodes that keep their journal; clocks that differ in speed by less than `drift` and nodes that
- *           are not paused, for ME1; a majority alive and connected in the end, with round trips below `renewMs`, for ME2.
- * Safety    tokens are unique and grow from grant to grant, always: under any delay, loss, duplication, reordering,
- *           partition, crash and recovery, however wrong the clocks. ME1: at most one node is inside, and entries have
- *           growing tokens, while the clocks keep to `drift`. Not ME3: requests are granted as they reach the server.
+ * Assumes   crash-recovery nodes that keep their journal; clocks whose speeds are right to within `drift` and nodes that are
+ *           not paused, for ME1; a majority alive and connected in the end, with round trips below `renewMs`, for ME2.
+ * Safety    tokens are unique, always: under any delay, loss, duplication, reordering, partition, crash and recovery,
+ *           however wrong the clocks; those of one server grow, and those of a later one are all higher. ME1: at most one
+ *           node is inside, and entries have growing tokens, while the clocks keep to `drift`. Not ME3: requests are
+ *           granted as they reach the server.
  * Liveness  ME2: every request of a node that stays up and connected to the server is granted in the end.
  * Cost      3 messages per entry: request, grant, release; none for the server itself. A request more for each `renewMs`
  *           of waiting, 2 for each `renewMs` inside. For a change of server at most 2(N − 1), when somebody wants in, and

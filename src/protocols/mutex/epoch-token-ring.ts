@@ -6,13 +6,13 @@
  * Assumes   crash-recovery nodes that keep their journal; what is sent to a process that crashes does not reach its next
  *           run; a majority is up and connected, and in the end messages are faster than leases, for liveness only.
  * Safety    at most one token an epoch, so no two entries carry the same token: under any delay, loss, duplication,
- *           partition, crash and recovery. ME1: at most one node is inside, if no two clocks differ in speed by more than
- *           the factor 1 + `drift`; delays do not matter. Not ME3: the order of entries is that of the ring.
+ *           partition, crash and recovery. ME1: at most one node is inside, while the speeds of clocks are right to within
+ *           `drift`; delays do not matter. Not ME3: the order of entries is that of the ring.
  * Liveness  ME2: every request of a node that stays up and connected to a majority is granted in the end.
  * Cost      as a token ring: N messages a round, and none for an entry while a round takes less than `renewMs`. Otherwise
  *           2(N − 1) for an entry, and for each `renewMs` inside. 2(N − 1) to make a new token.
  *
- * Whoever has seen the token, or assented to a new one, assents to no other for `leaseMs` · (1 + `drift`). So a node is
+ * Whoever has seen the token, or assented to a new one, assents to no other for a lease and its margin. So a node is
  * certain of its token for `leaseMs` from the time at which it asked, or passed the token on, once a majority has
  * answered since, or has had the token in its hands. It is told that its permission is lost before anybody else can get it.
  */
@@ -20,22 +20,15 @@ import { UsageError, unexpected } from "../../core/errors.ts";
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
 import { majority } from "../../core/quorums.ts";
 import { list, natural, real, struct } from "../../core/shape.ts";
+import { boundMs, type LeaseTimer } from "../election/parts/lease.ts";
 import { exclude, include } from "../node-set.ts";
 import { requirePositive, settle } from "../options.ts";
-import {
-  declarations,
-  ENTRIES,
-  EPOCHS,
-  type EpochTokenRing,
-  epochOf,
-  fence,
-  type Lease,
-  type Token,
-} from "./parts/epoch-token.ts";
+import { declarations, ENTRIES, EPOCHS, type EpochTokenRing, epochOf, fence, type Token } from "./parts/epoch-token.ts";
+import { type LeaseOptions, requireLease } from "./parts/lease-options.ts";
 
 export type { EpochTokenRing } from "./parts/epoch-token.ts";
 
-export interface EpochTokenRingOptions {
+export interface EpochTokenRingOptions extends LeaseOptions {
   /** Every node once, clockwise. Empty: ascending by id. */
   ring: readonly NodeId[];
   /** How long an idle holder keeps the token. */
@@ -44,12 +37,10 @@ export interface EpochTokenRingOptions {
   leaseMs: number;
   /** How long after a round has begun the next does. */
   renewMs: number;
-  /** By how much clocks may differ in speed: 0.1 allows for 10 %. */
-  drift: number;
 }
 
 /** A token that is lost with its holder is replaced within a second. */
-const defaults: EpochTokenRingOptions = { ring: [], idleMs: 5, leaseMs: 600, renewMs: 200, drift: 0.1 };
+const defaults: EpochTokenRingOptions = { ring: [], idleMs: 5, leaseMs: 600, renewMs: 200, drift: 0.05 };
 
 const optionShape = struct<EpochTokenRingOptions>({
   ring: list(natural, 10_000),
@@ -64,9 +55,9 @@ type Ctx = Context<EpochTokenRing>;
 
 export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol<EpochTokenRing> {
   const { ring, idleMs, leaseMs, renewMs, drift } = settle(defaults, optionShape, given, "epoch-token-ring");
-  for (const [name, value] of Object.entries({ idleMs, leaseMs, renewMs, drift }))
-    requirePositive(`epoch-token-ring.${name}`, value);
-  const boundMs = leaseMs * (1 + drift);
+  requirePositive("epoch-token-ring.idleMs", idleMs);
+  requireLease("epoch-token-ring", { leaseMs, renewMs, drift });
+  const guardMs = boundMs(leaseMs, drift);
 
   function take(state: State, ctx: Ctx): void {
     if (state.section !== "wanted") ctx.setTimer("pass", idleMs);
@@ -91,7 +82,7 @@ export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol
   // Certainty.
 
   /** Whatever is answered from now on counts until `by` runs out, and this node itself keeps to it. */
-  function beginLease(by: Lease, number: number, state: State, ctx: Ctx): void {
+  function beginLease(by: LeaseTimer, number: number, state: State, ctx: Ctx): void {
     ctx.setTimer(by, leaseMs);
     ctx.setTimer("renew", renewMs);
     state.round = { by, number, confirmed: [] };
@@ -109,7 +100,7 @@ export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol
   /** Nobody gets this node's assent for a while, and it does not go on with a claim of its own. */
   function guard(state: State, ctx: Ctx): void {
     state.watch = { is: "guarding" };
-    ctx.setTimer("watch", boundMs);
+    ctx.setTimer("watch", guardMs);
   }
 
   function claim(epoch: number, state: State, ctx: Ctx): void {
@@ -173,7 +164,7 @@ export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol
       if (state.promised > 0)
         guard(state, ctx); // It may have seen the token just before it crashed.
       else if (clockwise(ring, ctx.self, ctx.peers)[0] === ctx.self) claim(1, state, ctx);
-      else ctx.setTimer("watch", [boundMs, boundMs + renewMs]);
+      else ctx.setTimer("watch", [guardMs, guardMs + renewMs]);
     },
     receive: {
       token(state, _from, { epoch, hops, entries, skipped, lap }, ctx) {
@@ -209,6 +200,7 @@ export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol
       },
       renew(state, from, { token, round }, ctx) {
         if (witness(epochOf(token), state, ctx)) ctx.send(from, { type: "confirm", token, round });
+        else include(state.heard, from); // It was passed over while it was out of reach, and keeps a token that is over.
       },
       confirm(state, from, { token, round }, ctx) {
         const isAwaited = state.token !== null && token === number(state, state.token) && round === state.round?.number;
@@ -317,7 +309,7 @@ function forgetLeases(state: State, ctx: Ctx): void {
   Object.assign(state, { certain: null, round: null });
 }
 
-function leaseOut(by: Lease, state: State, ctx: Ctx): void {
+function leaseOut(by: LeaseTimer, state: State, ctx: Ctx): void {
   if (state.round?.by === by) state.round = null; // Answers to it would come too late.
   if (state.certain !== by) return;
   state.certain = null;

@@ -13,8 +13,9 @@
  *
  * Told of suspicions, by a failure detector, it does not wait for who is suspected; with `rejoins`, a node that starts
  * asks for nothing before it has heard of all others how far their clocks are. Then crashes and recoveries are allowed,
- * as long as nobody is suspected who is alive and links are FIFO: ME2
- * holds, and so do ME1 and ME3. A wrong suspicion, as in a partition, lets two in. 2(N − 1) messages per start.
+ * as long as nobody is suspected who is alive and links are FIFO: ME2 holds, and so do ME1 and ME3. A wrong suspicion, as
+ * in a partition, lets two in. Nothing is journalled: if all are down at once, tokens begin anew. 2(N − 1) messages per
+ * start.
  */
 import { precedes, type Stamp, tick } from "../../core/clocks.ts";
 import type { Context, NodeId, Property, Protocol } from "../../core/protocol.ts";

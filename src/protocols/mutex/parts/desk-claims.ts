@@ -121,7 +121,7 @@ export const declarations: Pick<Protocol<Desk>, "shapes" | "source" | "assumes" 
   assumes: [
     "journals are kept",
     "a majority alive and connected in the end, for ME2",
-    "clocks that differ in speed by less than the drift, and nodes that are not paused, for ME1",
+    "clocks whose speeds are right to within the drift, and nodes that are not paused, for ME1",
   ],
   properties,
   costs: [{ when: "one entry and exit of a node that does not serve, within renewMs", messages: () => 3 }],

@@ -3,6 +3,7 @@
  */
 import type { NodeId, Property, Protocol } from "../../../core/protocol.ts";
 import { list, natural, nullable } from "../../../core/shape.ts";
+import type { LeaseTimer } from "../../election/parts/lease.ts";
 import { requirements, type Section } from "./requirements.ts";
 
 export type EpochTokenRing = {
@@ -20,7 +21,7 @@ export type EpochTokenRing = {
     hops: number;
     watch: Watch;
     /** The timer until whose end this node is certain of its token. */
-    certain: Lease | null;
+    certain: LeaseTimer | null;
     /** What will make it certain for longer. */
     round: Round | null;
     /** Rounds asked for the entry that this node waits for or is in. */
@@ -40,21 +41,18 @@ export type EpochTokenRing = {
     /** The holder asks whether its token counts. */
     | { type: "renew"; token: number; round: number }
     | { type: "confirm"; token: number; round: number };
-  timer: "pass" | "watch" | "renew" | Lease;
+  timer: "pass" | "watch" | "renew" | LeaseTimer;
   /** `enter` counts when released, `exit` when held; while waiting it takes the request back. */
   command: { type: "enter" } | { type: "exit" } | { type: "suspect"; node: NodeId } | { type: "restore"; node: NodeId };
   event:
     | { type: "entered"; token: number }
     | { type: "exited" }
     /** It is certain until that timer runs out. */
-    | { type: "confirmed"; token: number; by: Lease }
+    | { type: "confirmed"; token: number; by: LeaseTimer }
     /** Somebody else may be inside from now on. */
     | { type: "lost"; token: number };
   record: { type: "promised"; epoch: number; to: NodeId | null };
 };
-
-/** By turns, so that one runs while the other is not confirmed. */
-export type Lease = "leaseEven" | "leaseOdd";
 
 export interface Token {
   /** How many entries there have been in this epoch. */
@@ -70,7 +68,7 @@ type Watch = { is: "guarding" } | { is: "missing" } | { is: "claiming"; assents:
 
 /** `number` 0: a lap of the token, or a claim. */
 interface Round {
-  by: Lease;
+  by: LeaseTimer;
   number: number;
   confirmed: NodeId[];
 }
@@ -117,7 +115,7 @@ export const declarations: Pick<
   assumes: [
     "journals are kept",
     "nothing that was sent to a process reaches its next run",
-    "for ME1: clocks that differ in speed by less than the drift",
+    "for ME1: clocks whose speeds are right to within the drift",
     "for ME2: a majority up and connected, and messages faster than leases, in the end",
   ],
   properties,

@@ -1,0 +1,16 @@
+/** Which failures of the surroundings are for whoever called the command: exit code 2, not 1. */
+import { EnvironmentError } from "../core/errors.ts";
+
+/** What is wrong with an address or a file that somebody wrote into the config: it is for them to write another. */
+const CALLERS_CODES = [
+  ...["EADDRINUSE", "EADDRNOTAVAIL", "EACCES", "ENOTFOUND", "EAI_AGAIN"],
+  ...["ENOENT", "EISDIR", "ENOTDIR", "EEXIST", "EROFS"],
+];
+const JOURNAL_CODES = ["journal-in-use", "damaged-journal", "foreign-journal", "other-journal", "journal-full"];
+
+export function isForTheCaller(error: unknown): error is EnvironmentError {
+  if (!(error instanceof EnvironmentError)) return false;
+  if (JOURNAL_CODES.includes(error.code)) return true;
+  const { code } = (error.cause ?? {}) as NodeJS.ErrnoException;
+  return code !== undefined && CALLERS_CODES.includes(code);
+}

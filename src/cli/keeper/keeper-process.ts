@@ -1,0 +1,175 @@
+/**
+ * The keeper: a small process between `coterie` and the command that runs under its grant. `coterie` may be killed,
+ * paused or stuck, and the command must not run on without a grant. So the keeper holds a pipe whose other end is in
+ * `coterie`, and knows until when the grant is certain:
+ *
+ *   the pipe ends             SIGKILL at once
+ *   the grant is nearly over  SIGTERM, and SIGKILL before it is over
+ *   the command has ended     SIGKILL for what it left behind in its process group
+ *
+ * The command leads a session and a process group of its own, and every signal goes to the whole group. Signals of the
+ * terminal reach `coterie`, which passes them on through the pipe.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { Socket } from "node:net";
+import { platform } from "node:process";
+import { setTimeout as sleep } from "node:timers/promises";
+import { eachLine } from "../../cluster/local/lines.ts";
+import {
+  type Ended,
+  type FromKeeper,
+  MAX_LINE_LENGTH,
+  monotonicMs,
+  type Order,
+  PIPE,
+  type ToKeeper,
+} from "./keeper-lines.ts";
+
+/** SIGKILL leaves so long before the grant's end: a busy machine wakes the keeper late. */
+const KILL_EARLY_MS = 25;
+/** Timers of Node hold no longer than 2^31 ms. */
+const LONGEST_TIMER_MS = 2 ** 30;
+/** What has been killed is gone within this, unless the disk holds it up. */
+const GONE_WITHIN_MS = 1_000;
+const LOOK_AGAIN_MS = 2;
+
+const pipe = new Socket({ fd: PIPE });
+let child: ChildProcess | null = null;
+let order: Order | null = null;
+/** When the command is told to end, and when it is killed; in `monotonicMs`. */
+let warnAt = Number.POSITIVE_INFINITY;
+let latest = Number.POSITIVE_INFINITY;
+let terminatedAt: number | null = null;
+let timer: NodeJS.Timeout | undefined;
+
+// Whoever stops all processes of a service at once means the command; the keeper sees to its end.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
+
+eachLine(pipe, MAX_LINE_LENGTH, (line) => take(JSON.parse(line) as ToKeeper));
+pipe.on("error", () => {}); // `close` follows.
+pipe.on("close", () => {
+  if (child === null) process.exit();
+  signalGroup("SIGKILL");
+});
+tell({ type: "ready", at: monotonicMs() });
+
+function take(word: ToKeeper): void {
+  switch (word.type) {
+    case "run":
+      return run(word);
+    case "certain":
+      hold(word.until);
+      return watch();
+    case "signal":
+      return void signalGroup(word.name);
+    case "stop":
+      return terminate();
+    case "kill":
+      return void signalGroup("SIGKILL");
+  }
+}
+
+function run(wanted: Order): void {
+  order = wanted;
+  hold(wanted.until);
+  if (monotonicMs() >= warnAt) {
+    tell({ type: "overdue" });
+    return end({ type: "ended", code: null, signal: "SIGTERM" }); // It would be stopped as soon as it has begun.
+  }
+  const fail = (error: NodeJS.ErrnoException): void => end({ type: "not-started", code: error.code ?? error.message });
+  try {
+    child = started(wanted);
+  } catch (error) {
+    return fail(error as Error); // E2BIG, for one, is thrown.
+  }
+  child.on("exit", (code, signal) => void sweep().then(() => end({ type: "ended", code, signal })));
+  const { pid } = child;
+  if (pid === undefined) return void child.on("error", fail);
+  tell({ type: "started", pid });
+  watch();
+}
+
+function started({ command, env }: Order): ChildProcess {
+  const [file = "", ...args] = command;
+  return spawn(file, args, { stdio: "inherit", detached: true, env: { ...process.env, ...env } });
+}
+
+/**
+ * A command is warned a grace before the grant's end. But leases are short, and confirmed again and again: with more than
+ * a quarter of what is left it would be stopped between two confirmations.
+ */
+function hold(moment: number | null): void {
+  if (moment === null) return;
+  latest = moment - KILL_EARLY_MS;
+  warnAt = latest - Math.min(order?.graceMs ?? 0, Math.max(0, latest - monotonicMs()) / 4);
+}
+
+/** Does what is due, and wakes up for what is due next. */
+function watch(): void {
+  clearTimeout(timer);
+  if (order === null || child === null) return;
+  const now = monotonicMs();
+  const killAt = terminatedAt === null ? latest : Math.min(latest, terminatedAt + order.graceMs);
+  if (now >= killAt) return void signalGroup("SIGKILL");
+  if (terminatedAt === null && now >= warnAt) {
+    tell({ type: "overdue" });
+    return terminate();
+  }
+  const next = terminatedAt === null ? warnAt : killAt;
+  if (next < Number.POSITIVE_INFINITY) timer = setTimeout(watch, Math.min(Math.ceil(next - now), LONGEST_TIMER_MS));
+}
+
+function terminate(): void {
+  if (terminatedAt !== null) return;
+  terminatedAt = monotonicMs();
+  signalGroup("SIGTERM");
+  signalGroup("SIGCONT"); // A command that is paused would hear of it too late.
+  watch();
+}
+
+/** Returns whether there was anybody to signal. */
+function signalGroup(name: NodeJS.Signals): boolean {
+  const { pid } = child ?? {};
+  if (pid === undefined) return false;
+  try {
+    return process.kill(-pid, name);
+  } catch {
+    return false; // ESRCH: nobody is left in it.
+  }
+}
+
+/** Ends what the command has left behind, so that nothing of it runs when the grant is given back. */
+async function sweep(): Promise<void> {
+  clearTimeout(timer);
+  const deadline = monotonicMs() + GONE_WITHIN_MS;
+  while (signalGroup("SIGKILL") && hasLiving() && monotonicMs() < deadline) await sleep(LOOK_AGAIN_MS);
+}
+
+/** Whether the group is more than entries in the system's table that nobody has cleared, where that can be found out. */
+function hasLiving(): boolean {
+  if (platform !== "linux") return true;
+  return readdirSync("/proc").some((entry) => {
+    try {
+      const stat = /^\d/.test(entry) ? readFileSync(`/proc/${entry}/stat`, "latin1") : "";
+      const [state, , group] = stat.slice(stat.lastIndexOf(")") + 2).split(" "); // A name may hold brackets.
+      return Number(group) === child?.pid && state !== "Z" && state !== "X";
+    } catch {
+      return false; // It has ended meanwhile.
+    }
+  });
+}
+
+function tell(word: FromKeeper): void {
+  if (!pipe.destroyed) pipe.write(`${JSON.stringify(word)}\n`);
+}
+
+/**
+ * The last word. Who hears it closes the pipe, and the keeper ends; if it closed first, a write of the other side would
+ * fail, and take along what that side has not read yet because it was paused.
+ */
+function end(word: Ended): void {
+  child = null;
+  if (pipe.destroyed) process.exit();
+  tell(word);
+}

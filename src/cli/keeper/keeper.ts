@@ -1,0 +1,170 @@
+/** The side of `coterie`: starts a keeper, gives it one command to run, and hears how that ended. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { EventEmitter, once } from "node:events";
+import type { Duplex } from "node:stream";
+import { fileURLToPath } from "node:url";
+import { eachLine } from "../../cluster/local/lines.ts";
+import { EnvironmentError } from "../../core/errors.ts";
+import {
+  type Ended,
+  type FromKeeper,
+  MAX_LINE_LENGTH,
+  monotonicMs,
+  type Order,
+  PIPE,
+  type ToKeeper,
+} from "./keeper-lines.ts";
+
+/** A keeper that has not killed by then is paused itself, or stuck: this side does. Later than the keeper would. */
+const KILL_EARLY_MS = 10;
+/** After that the keeper has so long to say that the command has ended. */
+const LAST_WORD_MS = 1_000;
+/** Timers of Node hold no longer than 2^31 ms. */
+const LONGEST_TIMER_MS = 2 ** 30;
+
+const SCRIPT = fileURLToPath(new URL("./keeper-process.js", import.meta.url));
+
+/** One keeper runs one command. It may be started long before: then the command starts as soon as there is a grant. */
+export class Keeper {
+  /** The grant was not confirmed in time, and the keeper has told the command to end. */
+  isOverdue = false;
+  /** The command's process group, from when this side knows it until the command has ended. */
+  group: number | null = null;
+  private readonly words = new EventEmitter<{ ready: []; ended: [Ended]; error: [Error] }>();
+  private readonly process: ChildProcess;
+  private readonly pipe: Duplex | undefined;
+  /** It runs and waits. Rejects with an EnvironmentError if it cannot be started. */
+  readonly ready: Promise<unknown>;
+  private readonly ended: Promise<[Ended]>;
+  private readonly gone: Promise<void>;
+  private until: number | null = null;
+  private isRunning = false;
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(script = SCRIPT) {
+    this.ready = once(this.words, "ready");
+    this.ended = once(this.words, "ended") as Promise<[Ended]>;
+    for (const awaited of [this.ready, this.ended]) awaited.catch(() => {}); // It may fail before anybody waits.
+    const startedAt = monotonicMs();
+    this.process = spawn(process.execPath, [script], {
+      stdio: ["inherit", "inherit", "inherit", "pipe"],
+      detached: true, // Ctrl-C in the terminal is for `coterie`, which passes it on.
+    });
+    this.gone = new Promise((resolve) => {
+      this.process.on("error", (error) => {
+        this.fail(new EnvironmentError("no-keeper", `cannot start a process: ${error.message}`, { cause: error }));
+        if (this.process.pid === undefined) resolve();
+      });
+      // When all that it said has been read, too.
+      this.process.on("close", (code, signal) => {
+        this.killGroup();
+        const how = signal === null ? `ended with code ${code}` : `was ended by ${signal}`;
+        this.fail(new EnvironmentError("keeper-ended", `the process that watched over the command ${how}`));
+        resolve();
+      });
+    });
+    this.pipe = this.process.stdio?.[PIPE] as Duplex | undefined; // None if no file was left to open: `error` follows.
+    this.pipe?.on("error", () => {}); // `close` follows.
+    if (this.pipe !== undefined)
+      eachLine(this.pipe, MAX_LINE_LENGTH, (line) => this.take(JSON.parse(line) as FromKeeper, startedAt));
+  }
+
+  /** Runs the command. Call it once. @throws EnvironmentError if the keeper cannot be started, or is killed */
+  async run(order: Omit<Order, "until">): Promise<Ended> {
+    await this.ready;
+    this.isRunning = true;
+    this.tell({ type: "run", ...order, until: this.until });
+    this.guard();
+    try {
+      return (await this.ended)[0];
+    } finally {
+      this.isRunning = false;
+      clearTimeout(this.timer);
+    }
+  }
+
+  /** The grant is certain until that moment of `monotonicMs`. Where nobody says so it has no end. */
+  certain(until: number): void {
+    this.until = until;
+    if (!this.isRunning) return;
+    this.tell({ type: "certain", until });
+    this.guard();
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.tell({ type: "signal", name });
+  }
+
+  /** SIGTERM, and SIGKILL after the grace. */
+  stop(): void {
+    this.tell({ type: "stop" });
+  }
+
+  kill(): void {
+    this.tell({ type: "kill" });
+  }
+
+  /** Ends the keeper, and the command if it still runs. Resolves when the keeper is gone. */
+  async dismiss(): Promise<void> {
+    this.pipe?.destroy();
+    const last = setTimeout(() => this.process.kill("SIGKILL"), LAST_WORD_MS);
+    await this.gone;
+    clearTimeout(last);
+  }
+
+  private take(word: FromKeeper, startedAt: number): void {
+    switch (word.type) {
+      case "ready": {
+        const problem = clockProblem(startedAt, word.at, monotonicMs());
+        if (problem === null) this.words.emit("ready");
+        else this.fail(new EnvironmentError("different-clocks", problem));
+        return;
+      }
+      case "started":
+        this.group = word.pid;
+        return;
+      case "overdue":
+        this.isOverdue = true;
+        return;
+      case "ended":
+      case "not-started":
+        this.group = null;
+        this.words.emit("ended", word);
+    }
+  }
+
+  /** Nothing more will be heard. Who has heard already is not disturbed. */
+  private fail(error: Error): void {
+    if (this.words.listenerCount("error") > 0) this.words.emit("error", error);
+  }
+
+  private tell(word: ToKeeper): void {
+    if (this.pipe?.writable === true) this.pipe.write(`${JSON.stringify(word)}\n`);
+  }
+
+  /** Kills from this side what runs past the grant's end, and the keeper if it then says nothing. */
+  private guard(): void {
+    clearTimeout(this.timer);
+    if (this.until === null) return;
+    const inMs = Math.max(0, Math.ceil(this.until - KILL_EARLY_MS - monotonicMs()));
+    const kill = (): void => {
+      if (inMs > LONGEST_TIMER_MS) return this.guard();
+      this.killGroup();
+      this.timer = setTimeout(() => this.process.kill("SIGKILL"), LAST_WORD_MS);
+    };
+    this.timer = setTimeout(kill, Math.min(inMs, LONGEST_TIMER_MS));
+  }
+
+  private killGroup(): void {
+    if (this.group === null) return;
+    try {
+      process.kill(-this.group, "SIGKILL");
+    } catch {} // ESRCH: nobody is left in it.
+  }
+}
+
+/** The keeper's first reading lies between two of ours, if both read one clock. */
+function clockProblem(before: number, keepers: number, after: number): string | null {
+  if (before <= keepers && keepers <= after) return null;
+  return `expected all processes to read one monotonic clock, but it said ${before} here, then ${keepers} in another process, then ${after} here`;
+}

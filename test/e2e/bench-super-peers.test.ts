@@ -1,0 +1,59 @@
+/** The benchmark of super-peers with few nodes: its claims are of counts in virtual time, and the same each time. */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { coterie } from "./cluster-under-test.ts";
+
+interface Method {
+  readonly method: string;
+  readonly overlay: string;
+  readonly distance: { readonly mean: number };
+  readonly unevenness: number;
+  readonly superPeers: number;
+  readonly share: number;
+  readonly load: { readonly most: number; readonly overLimit: number };
+}
+
+interface Report {
+  readonly methods: readonly Method[];
+  readonly ring: { readonly hops: { readonly any: number; readonly formula: number } };
+  readonly tokens: {
+    readonly lastMove: number;
+    readonly rounds: number;
+    readonly servedByNearest: number;
+    readonly tokens: { readonly before: number; readonly after: number };
+  };
+}
+
+test("coterie bench super-peers: 200 nodes, 5 % of which should be super-peers", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "coterie-super-peers-"));
+  const file = join(folder, "super-peers.svg");
+  const words = ["--nodes", "200", "--share", "0.05", "--json", "--picture", file];
+  const { code, stdout, stderr } = await coterie("bench", "super-peers", ...words);
+  expect(code, stderr).toBe(0);
+  const { methods, ring, tokens } = JSON.parse(stdout) as Report;
+  const [dht, lotsOnRing, pushed, lotsInSpace] = methods as [Method, Method, Method, Method];
+
+  // Tokens settle, and none is lost.
+  expect(tokens.tokens).toEqual({ before: 10, after: 10 });
+  expect(tokens.rounds - tokens.lastMove).toBe(30);
+  expect(tokens.servedByNearest).toBe(1);
+  // The share is exact with tokens, and the nearest power of two in the table.
+  expect([pushed.share, dht.superPeers]).toEqual([0.05, 8]);
+  // Both are spread more evenly than by lot; tokens are nearer; nobody serves too many.
+  expect(dht.unevenness).toBeLessThan(0.5 * lotsOnRing.unevenness);
+  expect(pushed.unevenness).toBeLessThan(0.6 * lotsInSpace.unevenness);
+  expect(pushed.distance.mean).toBeLessThan(lotsInSpace.distance.mean);
+  expect([dht.load.overLimit, pushed.load.overLimit]).toEqual([0, 0]);
+  expect(Math.abs(ring.hops.any - ring.hops.formula)).toBeLessThan(1);
+
+  expect(readFileSync(file, "utf8")).toMatch(/^<svg .*super-peer-tokens, in the space.*<\/svg>\n$/s);
+  rmSync(folder, { recursive: true });
+});
+
+test.each(["0", "x", "0.9"])("coterie bench super-peers --share %s is refused", async (share) => {
+  const { code, stderr } = await coterie("bench", "super-peers", "--share", share);
+  expect(code).toBe(2);
+  expect(stderr).toContain("expected --share to be at most 0.5");
+});

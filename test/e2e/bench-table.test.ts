@@ -1,0 +1,42 @@
+/** Costs measured beside formulas, for few nodes: that every figure fits is the point. */
+import { expect, test } from "vitest";
+import { coterie } from "./cluster-under-test.ts";
+
+interface Figure {
+  readonly protocol: string;
+  readonly nodes: number;
+  readonly fits: boolean;
+}
+
+test.each(["mutex", "election"])("coterie bench table %s: what is measured fits the formula", async (name) => {
+  const { code, stdout, stderr } = await coterie("bench", "table", name, "--nodes", "3,4,7,9,13", "--json");
+  expect(code, stderr).toBe(0);
+  const figures = JSON.parse(stdout) as Figure[];
+  expect(figures.filter(({ fits }) => !fits)).toEqual([]);
+  expect(new Set(figures.map(({ nodes }) => nodes))).toEqual(new Set([3, 4, 7, 9, 13]));
+});
+
+test("for people: formula and measured under each other, a column for each N", async () => {
+  const { code, stdout } = await coterie("bench", "table", "mutex", "--nodes", "3,1000");
+  expect(code).toBe(0);
+  expect(stdout).toContain(`ricart-agrawala: entry, in messages: 2(N − 1)
+  N         3  1,000
+  formula   4  1,998
+  measured  4  1,998
+`);
+  expect(stdout).toMatch(/^(\d+) of \1 figures fit their formula\.$/m);
+});
+
+test("refuses what it does not know, in one sentence", async () => {
+  const table = await coterie("bench", "table", "consensus");
+  expect(table).toMatchObject({ code: 2, stdout: "" });
+  expect(table.stderr).toContain("coterie bench table: expected one of mutex, election, got consensus\n");
+  const nodes = await coterie("bench", "table", "mutex", "--nodes", "2");
+  expect(nodes.stderr).toContain("expected --nodes to be whole numbers from 3 to 10000, such as 3,7,16, got 2\n");
+});
+
+test("coterie bench table --help says what it takes", async () => {
+  const { code, stdout } = await coterie("bench", "table", "--help");
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^Usage: coterie bench table mutex\|election \[options\]\n\nOptions:\n {2}--/);
+});

@@ -1,0 +1,132 @@
+/**
+ * `coterie elect` on real processes. COTERIE_SOAK=100 makes the kills of leaders as many; COTERIE_SEED repeats a run.
+ */
+import { afterEach, describe, expect, test } from "vitest";
+import { random } from "../../src/core/random.ts";
+import { type Coterie, endAll, isAlive, PATIENCE_MS, until } from "./cluster-under-test.ts";
+import { disorder, MembersUnderTest, monotonicMs } from "./members-under-test.ts";
+
+let members: MembersUnderTest;
+afterEach(async () => {
+  await endAll();
+  members?.remove();
+});
+
+const kills = Number(process.env.COTERIE_SOAK ?? 6);
+const seed = Number(process.env.COTERIE_SEED ?? Date.now() % 1_000_000);
+
+test(`exactly one of five commands runs at a time, through ${kills} kills and pauses of the leader`, {
+  timeout: (kills + 2) * PATIENCE_MS,
+}, async () => {
+  console.log(`elect: COTERIE_SOAK=${kills} COTERIE_SEED=${seed}`);
+  const draw = random(seed);
+  members = await MembersUnderTest.of(5);
+  for (const id of members.ids) members.start(id, "elect job");
+  await members.successor();
+  const tookMs: Record<string, number[]> = { SIGKILL: [], SIGSTOP: [] };
+  for (let killed = 0; killed < kills; ) {
+    const leader = members.latest;
+    const victim = members.running.get(leader.member) as Coterie;
+    const signal = draw.pick(["SIGKILL", "SIGKILL", "SIGKILL", "SIGSTOP"] as const);
+    const from = monotonicMs();
+    victim.signal(signal);
+    const next = await members.successor(leader.token);
+    if (next.startedAt > from) {
+      killed += 1; // Otherwise it did not lead any more.
+      tookMs[signal]?.push(next.startedAt - from);
+    }
+    expect(isAlive(leader.pid), `the command of member ${leader.member} is dead`).toBe(false);
+    if (signal === "SIGSTOP") victim.signal("SIGCONT");
+    else {
+      await victim.finished;
+      members.start(leader.member, "elect job");
+    }
+  }
+  const { sightings } = members;
+  for (const [signal, all] of Object.entries(tookMs)) {
+    const sorted = all.sort((a, b) => a - b).map(Math.round);
+    if (sorted.length === 0) continue;
+    console.log(`elect: ${sorted.length} leaders met ${signal}; the next command began after`);
+    console.log(`elect: ${sorted[sorted.length >> 1]} ms in the middle, ${sorted.at(-1)} ms at worst`);
+  }
+  expect(sightings.filter(({ what }) => what === "begin").length).toBeGreaterThan(kills);
+  expect(disorder(sightings)).toEqual([]);
+});
+
+describe("when the network splits", () => {
+  const minority = [4, 5];
+  const majority = [1, 2, 3];
+
+  /** Five members, whoever leads first, and then a partition. */
+  async function split(words: string): Promise<void> {
+    members = await MembersUnderTest.of(5);
+    for (const id of members.ids) members.start(id, `${words} --fault-gate`);
+    await members.successor();
+    await members.partition(minority, majority);
+  }
+
+  test("the textbook's bully has two leaders: both commands run", async () => {
+    await split("elect job --algorithm bully");
+    await until(
+      () => `two commands run at a time, but ${members.errors}`,
+      () => members.sightings.some(({ what }) => what === "second"),
+    );
+    const begun = members.sightings.filter(({ what, pid }) => what === "begin" && isAlive(pid));
+    const inMinority = begun.filter(({ member }) => minority.includes(member));
+    expect([inMinority.length > 0, begun.length > inMinority.length]).toEqual([true, true]);
+  });
+
+  test("the hardened one has one, on the side of the majority", async () => {
+    await split("elect job");
+    const leads = () => members.sightings.filter(({ what, pid }) => what === "begin" && isAlive(pid));
+    await until(
+      () => `a command runs in the majority only, but ${members.errors}`,
+      () => leads().length === 1 && majority.includes(leads()[0]?.member ?? 0),
+    );
+    await members.partition();
+    expect(disorder(members.sightings)).toEqual([]);
+  });
+});
+
+describe("how it ends", () => {
+  const print = ["sh", "-c", 'echo "$COTERIE_NAME $COTERIE_TOKEN"; exit 9'];
+
+  test("when the command ends, with its exit code", async () => {
+    members = await MembersUnderTest.of(1);
+    const { code, stdout, stderr } = await members.start(1, "elect job", print).finished;
+    expect({ code, stderr }).toEqual({ code: 9, stderr: "" });
+    expect(stdout).toMatch(/^job [1-9]\d*\n$/);
+  });
+
+  test("not when leadership is lost: the command runs again, with a higher token", async () => {
+    members = await MembersUnderTest.of(1);
+    const run = members.start(1, "elect job");
+    const first = await members.successor();
+    run.signal("SIGSTOP");
+    await until("the command is dead", () => !isAlive(first.pid), run);
+    run.signal("SIGCONT");
+    const second = await members.successor(first.token);
+    run.signal("SIGTERM");
+    expect(await run.finished).toMatchObject({
+      code: 0, // The witness ends well when it is told to.
+      stderr: "coterie: leadership of job was lost, and the command stopped\n",
+    });
+    expect(isAlive(second.pid)).toBe(false);
+    expect(disorder(members.sightings)).toEqual([]);
+  });
+
+  test("when leadership is lost, if once was all that was wanted", async () => {
+    members = await MembersUnderTest.of(1);
+    const run = members.start(1, "elect job --once");
+    const { pid } = await members.successor();
+    run.signal("SIGSTOP");
+    await until("the command is dead", () => !isAlive(pid), run);
+    run.signal("SIGCONT");
+    expect((await run.finished).code).toBe(76);
+  });
+
+  test("when there is no such command, at once", async () => {
+    members = await MembersUnderTest.of(1);
+    expect((await members.start(1, "elect job", ["no-such-command"]).finished).code).toBe(127);
+  });
+});

@@ -1,0 +1,198 @@
+/** The keeper: whatever becomes of it or of whoever started it, the command does not outlive its grant. */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, afterEach, describe, expect, test } from "vitest";
+import { Keeper } from "../../src/cli/keeper/keeper.ts";
+import { monotonicMs } from "../../src/cli/keeper/keeper-lines.ts";
+import { CLI, isAlive, PATIENCE_MS, parentOf, until } from "./cluster-under-test.ts";
+
+const SCRIPT = join(dirname(CLI), "keeper", "keeper-process.js");
+const folder = mkdtempSync(join(tmpdir(), "coterie-test-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const started: Keeper[] = [];
+afterEach(async () => {
+  await Promise.all(started.splice(0).map((keeper) => keeper.dismiss()));
+});
+
+function keeper(): Keeper {
+  const one = new Keeper(SCRIPT);
+  started.push(one);
+  return one;
+}
+
+let runs = 0;
+
+/** Runs a script of the shell, which says that it runs where `READY` stands; `pid` waits for that. */
+function run(one: Keeper, script: string, graceMs = 100) {
+  runs += 1;
+  const file = join(folder, `pid-${runs}`);
+  const ended = one.run({
+    command: ["sh", "-c", script.replace("READY", () => `echo $$ > ${file}`)],
+    env: { COTERIE_TOKEN: "7" },
+    graceMs,
+  });
+  ended.catch(() => {});
+  return { ended, pid: () => until("the command runs", () => Number(read(file))) };
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+const STUBBORN = "trap '' TERM INT HUP; READY; while :; do sleep 0.05; done";
+
+describe("how a command ends", () => {
+  test.each([
+    ["exit 0", { type: "ended", code: 0, signal: null }],
+    ["exit 42", { type: "ended", code: 42, signal: null }],
+    ["kill -9 $$", { type: "ended", code: null, signal: "SIGKILL" }],
+    ['exit "$COTERIE_TOKEN"', { type: "ended", code: 7, signal: null }],
+  ])("%s", async (script, how) => {
+    expect(await run(keeper(), script).ended).toEqual(how);
+  });
+
+  test.each([
+    ["is not there", ["no-such-command"], "ENOENT"],
+    ["cannot be executed", [tmpdir()], "EACCES"],
+    ["has too long an argument", ["true", "x".repeat(3_000_000)], "E2BIG"],
+  ])("what %s is not started", async (_what, command, code) => {
+    expect(await keeper().run({ command, env: {}, graceMs: 100 })).toEqual({ type: "not-started", code });
+  });
+
+  test.runIf(process.platform === "linux")("a command does not see the keeper's pipe", async () => {
+    const file = join(folder, "files");
+    await run(keeper(), `for each in 3 4 5 6 7 8 9; do readlink /proc/$$/fd/$each; done > ${file}; true`).ended;
+    expect(read(file)).not.toContain("socket:");
+  });
+});
+
+describe("signals", () => {
+  test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("%s is passed on", async (name) => {
+    const one = keeper();
+    const file = join(folder, `ready-${name}`);
+    const script = `fs.writeFileSync("${file}", "yes"); setInterval(() => {}, 1_000);`; // A shell may hold a signal back.
+    const ended = one.run({ command: [process.execPath, "-e", script], env: {}, graceMs: 100 });
+    await until("the command runs", () => read(file));
+    one.signal(name);
+    expect(await ended).toEqual({ type: "ended", code: null, signal: name });
+  });
+
+  test("what to stop means: SIGTERM, and SIGKILL for what does not listen", async () => {
+    const one = keeper();
+    const { ended, pid } = run(one, STUBBORN);
+    await pid();
+    one.stop();
+    expect(await ended).toMatchObject({ signal: "SIGKILL" });
+  });
+
+  test("a command that is paused is stopped as well", async () => {
+    const one = keeper();
+    const { ended, pid } = run(one, "READY; kill -STOP $$", 60_000);
+    await pid();
+    one.stop();
+    expect(await ended).toMatchObject({ signal: "SIGTERM" });
+  });
+
+  test("the keeper itself is not ended by what ends a whole service", async () => {
+    const one = keeper();
+    const { ended, pid } = run(one, "READY; sleep 0.5; exit 3");
+    const keepers = parentOf(await pid());
+    for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.kill(keepers, name);
+    expect(await ended).toMatchObject({ code: 3 });
+  });
+});
+
+describe("the grant's end", () => {
+  test("without a confirmation the command is told to end before it, and is dead by then", async () => {
+    const one = keeper();
+    const end = monotonicMs() + 1_000;
+    one.certain(end);
+    const { ended } = run(one, STUBBORN);
+    expect(await ended).toMatchObject({ signal: "SIGKILL" });
+    expect(one.isOverdue).toBe(true);
+  });
+
+  test("each confirmation puts it off", async () => {
+    const one = keeper();
+    one.certain(monotonicMs() + 500);
+    const { ended } = run(one, "sleep 1.5; exit 5");
+    for (let round = 0; round < 20; round += 1) {
+      await sleep(100);
+      one.certain(monotonicMs() + 10_000);
+    }
+    expect(await ended).toMatchObject({ code: 5 });
+    expect(one.isOverdue).toBe(false);
+  });
+
+  test("a command whose grant is over is not begun", async () => {
+    const one = keeper();
+    one.certain(monotonicMs() - 1);
+    expect(await run(one, "READY").ended).toMatchObject({ signal: "SIGTERM" });
+    expect(one.isOverdue).toBe(true);
+    expect(read(join(folder, `pid-${runs}`))).toBe("");
+  });
+
+  test("who was paused meanwhile hears of it, even if a confirmation is the first thing to come to mind", async () => {
+    const one = keeper();
+    one.certain(monotonicMs() + 1_000);
+    const { ended, pid } = run(one, "READY; exec sleep 60");
+    const command = await pid();
+    const [flag, deadline] = [new Int32Array(new SharedArrayBuffer(4)), Date.now() + PATIENCE_MS];
+    while (isAlive(command) && Date.now() < deadline) Atomics.wait(flag, 0, 0, 10); // Nothing else runs here.
+    Atomics.wait(flag, 0, 0, 200);
+    one.certain(monotonicMs() + 1_000);
+    expect(await ended).toMatchObject({ signal: "SIGTERM" });
+  });
+
+  test("a keeper that is paused is not needed for it", async () => {
+    const one = keeper();
+    one.certain(monotonicMs() + 1_500);
+    const { ended, pid } = run(one, STUBBORN);
+    const command = await pid();
+    await until("both sides know which process it is", () => one.group);
+    process.kill(parentOf(command), "SIGSTOP");
+    await until("the command is dead", () => !isAlive(command));
+    await expect(ended).rejects.toMatchObject({ code: "keeper-ended" });
+  });
+});
+
+describe("nothing is left", () => {
+  test("of what a command started and left behind", async () => {
+    const file = join(folder, "child");
+    const { ended } = run(keeper(), `while :; do sleep 0.05; done & echo $! > ${file}; exit 4`);
+    expect(await ended).toMatchObject({ code: 4 });
+    expect(isAlive(Number(read(file)))).toBe(false);
+  });
+
+  test("when the keeper is killed", async () => {
+    const one = keeper();
+    const { ended, pid } = run(one, STUBBORN);
+    const command = await pid();
+    await until("both sides know which process it is", () => one.group);
+    process.kill(parentOf(command), "SIGKILL");
+    await expect(ended).rejects.toMatchObject({ code: "keeper-ended" });
+    await until("the command is dead", () => !isAlive(command));
+  });
+
+  test("when the pipe to the keeper ends", async () => {
+    const one = keeper();
+    const { pid } = run(one, STUBBORN);
+    const command = await pid();
+    const keepers = parentOf(command);
+    await one.dismiss();
+    expect([command, keepers].filter(isAlive)).toEqual([]);
+  });
+
+  test("of a keeper that had nothing to do", async () => {
+    const one = keeper();
+    await one.ready;
+    await one.dismiss();
+  });
+});

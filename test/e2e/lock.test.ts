@@ -1,0 +1,243 @@
+/** `coterie lock` on real processes: whose exit code it has, who gets which signal, and what is left when it ends. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import { CLI, coterie, endAll, isAlive, parentOf, until } from "./cluster-under-test.ts";
+import { disorder, MembersUnderTest } from "./members-under-test.ts";
+
+let members: MembersUnderTest;
+afterEach(async () => {
+  await endAll();
+  members?.remove();
+});
+
+async function alone(): Promise<MembersUnderTest> {
+  members = await MembersUnderTest.of(1);
+  return members;
+}
+
+const shell = (script: string): string[] => ["sh", "-c", script];
+/** The shell says that it runs, by its pid in a file, where `READY` stands. */
+const STUBBORN = "trap '' TERM INT HUP; READY; while :; do sleep 0.05; done";
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+/** Runs a script up to where it is ready. */
+async function runningScript(words: string, script: string) {
+  const file = join(members.folder, "pid");
+  const run = members.start(1, words, shell(script.replace("READY", () => `echo $$ > ${file}`)));
+  const pid = Number(await until("the command runs", () => read(file), run));
+  return { run, pid };
+}
+
+describe("the exit code", () => {
+  test.each([
+    ["exit 0", 0],
+    ["exit 3", 3],
+    ["kill -TERM $$", 143],
+    ["kill -KILL $$", 137],
+  ])("of the command is handed on: %s", async (script, code) => {
+    await alone();
+    const { stdout, ...finished } = await members.start(1, "lock x", shell(`echo said; ${script}`)).finished;
+    expect(finished).toEqual({ code, signal: null, stderr: "" });
+    expect(stdout).toBe("said\n");
+  });
+
+  test("127: there is no such command", async () => {
+    await alone();
+    expect(await members.start(1, "lock x", ["no-such-command"]).finished).toMatchObject({
+      code: 127,
+      stderr: "coterie: cannot run no-such-command: there is no such command (ENOENT)\n",
+    });
+  });
+
+  test("126: it cannot be executed", async () => {
+    await alone();
+    expect(await members.start(1, "lock x", [members.folder]).finished).toMatchObject({
+      code: 126,
+      stderr: `coterie: cannot run ${members.folder}: it cannot be executed (EACCES)\n`,
+    });
+  });
+
+  test("75: the lock was not to be had in time, and nothing has run", async () => {
+    members = await MembersUnderTest.of(3); // One of three is no majority.
+    const { code, stdout, stderr } = await members.start(2, "lock x --timeout 500ms", shell("echo ran")).finished;
+    expect({ code, stdout }).toEqual({ code: 75, stdout: "" });
+    expect(stderr).toMatch(/^coterie: .*"x".*500 ms/);
+  });
+
+  test("76: the lock was lost, since this process stood still, and the command stopped meanwhile", async () => {
+    await alone();
+    const { run, pid } = await runningScript("lock x", STUBBORN);
+    run.signal("SIGSTOP");
+    await until("the command is dead", () => !isAlive(pid), run);
+    run.signal("SIGCONT");
+    expect(await run.finished).toMatchObject({
+      code: 76,
+      stderr: "coterie: the lock x was lost, and the command stopped\n",
+    });
+  });
+});
+
+describe("signals", () => {
+  test.each([
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+    ["SIGHUP", 129],
+  ] as const)("%s is passed on to the command", async (signal, code) => {
+    await alone();
+    const ready = join(members.folder, "ready");
+    const script = `fs.writeFileSync("${ready}", "yes"); setInterval(() => {}, 1_000);`; // A shell may hold one back.
+    const run = members.start(1, "lock x", [process.execPath, "-e", script]);
+    await until("the command runs", () => read(ready), run);
+    run.signal(signal);
+    expect(await run.finished).toMatchObject({ code, stderr: "" });
+  });
+
+  test("a command may go on after a signal; a second Ctrl-C kills it", async () => {
+    await alone();
+    const { run, pid } = await runningScript("lock x", STUBBORN);
+    run.signal("SIGINT");
+    run.signal("SIGHUP");
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(isAlive(pid)).toBe(true);
+    run.signal("SIGINT");
+    expect(await run.finished).toMatchObject({ code: 137 });
+  });
+
+  test("who still waits for the lock ends at once", async () => {
+    members = await MembersUnderTest.of(3);
+    const run = members.start(1, "lock x", shell("echo ran"));
+    await until("it says what it waits for", () => run.stderr.includes("waiting for the lock x"), run);
+    run.signal("SIGTERM");
+    expect(await run.finished).toMatchObject({ code: 143, stdout: "" });
+  });
+});
+
+describe("nothing outlives it", () => {
+  test("a command whose `coterie` was killed", async () => {
+    await alone();
+    const { run, pid } = await runningScript("lock x", STUBBORN);
+    const keeper = parentOf(pid);
+    run.signal("SIGKILL");
+    await until("both are dead", () => !isAlive(pid) && !isAlive(keeper));
+  });
+
+  test("what the command left in the background", async () => {
+    await alone();
+    const file = join(members.folder, "left");
+    const run = members.start(1, "lock x", shell(`sleep 600 & echo $! > ${file}; exit 5`));
+    expect(await run.finished).toMatchObject({ code: 5 });
+    expect(isAlive(Number(read(file)))).toBe(false);
+  });
+});
+
+test("standard input is the command's", async () => {
+  await alone();
+  const child = spawn(process.execPath, [CLI, "lock", "x", "--id", "1", "--config", members.config, "--", "cat"]);
+  child.stdin.end("to the command");
+  let text = "";
+  for await (const piece of child.stdout) text += String(piece);
+  if (child.exitCode === null) await once(child, "exit");
+  expect({ text, code: child.exitCode }).toEqual({ text: "to the command", code: 0 });
+});
+
+test("two of five members want the lock again and again: one command at a time, with growing tokens", async () => {
+  members = await MembersUnderTest.of(5);
+  for (const id of [3, 4, 5]) members.serve(id); // A majority that stays.
+  const codes = await Promise.all(
+    [1, 2].map(async (id) => {
+      const all: (number | null)[] = [];
+      for (let entry = 0; entry < 2; entry += 1)
+        all.push((await members.start(id, "lock x", members.witness(id, 200)).finished).code);
+      return all;
+    }),
+  );
+  // On a busy machine a lock may be lost.
+  expect(codes.flat().filter((code) => code !== 0 && code !== 76)).toEqual([]);
+  expect(members.sightings.filter(({ what }) => what === "begin").length).toBeGreaterThan(2);
+  expect(disorder(members.sightings)).toEqual([]);
+});
+
+test.each([
+  ["lock --id 1", "missing required argument 'name'"],
+  ["elect x --id 1", "missing required argument 'command'"],
+  ["lock x -- true", "required option '--id <n>' not specified"],
+  ["lock x --id 1 --timeout 5 -- true", 'expected --timeout to be a time such as 250ms, 5s or 2m, got "5"'],
+  ["lock x --id 1 -- true", 'expected the config to be a readable file, got "coterie.json" (ENOENT)'],
+])("coterie %s is refused", async (words, sentence) => {
+  expect(await coterie(...words.split(" "))).toEqual({
+    code: 2,
+    signal: null,
+    stdout: "",
+    stderr: `coterie: ${sentence}\n`,
+  });
+});
+
+describe("a config", () => {
+  test.each([
+    ["with a protocol", { protocol: "bully" }, "expected protocol to be absent"],
+    ["without a place for the journal", { dataDir: undefined }, "dataDir"],
+  ])("%s is refused", async (_what, fields, words) => {
+    await alone();
+    members.rewrite(fields);
+    const { code, stderr } = await members.start(1, "lock x", shell("echo ran")).finished;
+    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining(words) as string });
+  });
+
+  test("without this member is refused", async () => {
+    await alone();
+    expect(await members.start(7, "lock x", shell("echo ran")).finished).toMatchObject({
+      code: 2,
+      stderr: `coterie: expected --id to be one of the members 1 in ${members.config}, got 7\n`,
+    });
+  });
+
+  test.each([
+    ["lock", "bully", "expected the algorithm to be one of"],
+    ["elect", "maekawa", "expected the algorithm to be one of"],
+  ])("coterie %s --algorithm %s is refused", async (verb, algorithm, words) => {
+    await alone();
+    const { code, stderr } = await members.start(1, `${verb} x --algorithm ${algorithm}`, shell("echo ran")).finished;
+    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining(words) as string });
+  });
+
+  test("whose member runs already is refused", async () => {
+    await alone();
+    await runningScript("lock x", "READY; sleep 600");
+    const { code, stderr } = await members.start(1, "lock y", shell("echo ran")).finished;
+    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringMatching(/^coterie: .*\n$/) as string });
+  });
+});
+
+describe("a token ring whose token is lost with its holder", () => {
+  /** Kills the first of three holders; says how it went on for the others. */
+  async function afterLoss(words: string) {
+    members = await MembersUnderTest.of(3);
+    const runs = new Map(members.ids.map((id) => [id, members.start(id, words)]));
+    const holder = await members.successor();
+    runs.get(holder.member)?.signal("SIGKILL");
+    return { holder, others: [...runs].filter(([id]) => id !== holder.member).map(([, run]) => run) };
+  }
+
+  test("stalls in the textbook's form", async () => {
+    const { others } = await afterLoss("lock x --algorithm token-ring --timeout 10s");
+    const ends = await Promise.all(others.map(({ finished }) => finished));
+    expect(ends.map(({ code }) => code)).toEqual([75, 75]);
+  });
+
+  test("is mended in the hardened form: the next holder has a higher token", async () => {
+    const { holder } = await afterLoss("lock x --algorithm epoch-token-ring");
+    const next = await members.successor(holder.token);
+    expect(next.member).not.toBe(holder.member);
+    expect(disorder(members.sightings)).toEqual([]);
+  });
+});

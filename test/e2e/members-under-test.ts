@@ -1,0 +1,160 @@
+/** Members of a cluster that run a command each, `coterie elect` or `coterie lock`, and what their commands write down. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Coterie, occupyPort, until } from "./cluster-under-test.ts";
+
+const WITNESS = fileURLToPath(new URL("./witness.js", import.meta.url));
+
+/** One line of a witness. */
+export interface Sighting {
+  /** `second`: another process had the port. `told`: it was told to end. */
+  readonly what: "begin" | "alone" | "second" | "beat" | "told";
+  readonly member: number;
+  readonly token: number;
+  readonly pid: number;
+  /** On the scale of the machine's monotonic clock, in milliseconds. */
+  readonly startedAt: number;
+  readonly at: number;
+}
+
+export const monotonicMs = (): number => Number(process.hrtime.bigint()) / 1e6;
+
+async function freePorts(count: number): Promise<number[]> {
+  const held = await Promise.all(Array.from({ length: count }, occupyPort));
+  for (const { release } of held) release();
+  return held.map(({ port }) => port);
+}
+
+export class MembersUnderTest {
+  readonly folder = mkdtempSync(join(tmpdir(), "coterie-test-"));
+  readonly config = join(this.folder, "coterie.json");
+  readonly ids: readonly number[];
+  /** The latest run of each member. */
+  readonly running = new Map<number, Coterie>();
+  private readonly log = join(this.folder, "sightings");
+  private readonly addresses = new Map<number, string>();
+  private readonly admin = new Map<number, string>();
+  /** For the witnesses, or for what members have in common otherwise. */
+  readonly port: number;
+  private readonly fields: object;
+
+  private constructor(count: number, [port = 0, ...ports]: readonly number[]) {
+    this.ids = Array.from({ length: count }, (_, index) => index + 1);
+    this.port = port;
+    const members = this.ids.map((id) => {
+      this.admin.set(id, `127.0.0.1:${ports[count + id - 1]}`);
+      this.addresses.set(id, `127.0.0.1:${ports[id - 1]}`);
+      return [id, { address: this.addresses.get(id), admin: this.admin.get(id) }];
+    });
+    this.fields = { cluster: "test", dataDir: "journal-{id}", members: Object.fromEntries(members) };
+    this.rewrite({});
+    writeFileSync(this.log, "");
+  }
+
+  /** Writes the config file with these fields changed. */
+  rewrite(changes: object): void {
+    writeFileSync(this.config, JSON.stringify({ ...this.fields, ...changes }));
+  }
+
+  static async of(count: number): Promise<MembersUnderTest> {
+    return new MembersUnderTest(count, await freePorts(2 * count + 1));
+  }
+
+  /** Runs member `id` with these words before `--`, and the witness or another command after it. */
+  start(id: number, words: string, command = this.witness(id)): Coterie {
+    const [verb = "", ...rest] = words.split(" ");
+    const member = new Coterie(verb, ...rest, "--id", String(id), "--config", this.config, "--", ...command);
+    this.running.set(id, member);
+    return member;
+  }
+
+  /** Runs member `id` without a command: it only takes part. */
+  serve(id: number): Coterie {
+    const member = new Coterie("node", "--id", String(id), "--config", this.config);
+    this.running.set(id, member);
+    return member;
+  }
+
+  /** For a member that calls `join()` itself. */
+  joinOptions(id: number): object {
+    return {
+      id,
+      cluster: "test",
+      members: Object.fromEntries(this.addresses),
+      dataDir: join(this.folder, `journal-${id}`),
+      admin: this.admin.get(id),
+      faultGate: true,
+    };
+  }
+
+  /** A witness, which ends by itself after so long if that is said. */
+  witness(id: number, ms?: number): string[] {
+    return [process.execPath, WITNESS, String(this.port), this.log, String(id), ...(ms === undefined ? [] : [`${ms}`])];
+  }
+
+  get sightings(): Sighting[] {
+    const lines = readFileSync(this.log, "utf8").split("\n");
+    return lines.slice(0, -1).map((line) => JSON.parse(line) as Sighting);
+  }
+
+  /** The next command that has begun with a token higher than this. */
+  successor(of = -1): Promise<Sighting> {
+    return until(
+      () => `a command begins with a token higher than ${of}, but ${this.errors}`,
+      () => this.sightings.find(({ what, token }) => what === "begin" && token > of),
+    );
+  }
+
+  /** Of the commands that have begun, the one with the highest token. */
+  get latest(): Sighting {
+    const begun = this.sightings.filter(({ what }) => what === "begin");
+    return begun.reduce((a, b) => (b.token > a.token ? b : a));
+  }
+
+  get errors(): string {
+    return [...this.running].map(([id, { stderr }]) => `${id} said ${JSON.stringify(stderr)}`).join(", ");
+  }
+
+  /** Cuts all links between these groups; within a group, and without groups at all, links are whole. */
+  async partition(...groups: readonly (readonly number[])[]): Promise<void> {
+    const cutTo = (id: number): number[] => groups.filter((group) => !group.includes(id)).flat();
+    await Promise.all(this.ids.map((id) => this.faults(id, groups.length === 0 ? [] : cutTo(id))));
+  }
+
+  private async faults(id: number, cutTo: readonly number[]): Promise<void> {
+    const body = JSON.stringify({ cutTo });
+    const headers = { "content-type": "application/json" };
+    await until(`member ${id}, which may just have been started, answers`, async () => {
+      const response = await fetch(`http://${this.admin.get(id)}/faults`, { method: "PUT", headers, body }).catch(
+        () => null,
+      );
+      return response?.ok === true;
+    });
+  }
+
+  remove(): void {
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** What is wrong in what witnesses saw, if only one command may run at a time and tokens must grow; in sentences. */
+export function disorder(sightings: readonly Sighting[]): string[] {
+  const wrong = sightings
+    .filter(({ what }) => what === "second")
+    .map(({ member, token }) => `the command of member ${member}, token ${token}, found another one running`);
+  const last = new Map<number, number>(); // When each command was seen last.
+  for (const { pid, at } of sightings) last.set(pid, at);
+  const begun = sightings.filter(({ what }) => what === "begin").sort((a, b) => a.startedAt - b.startedAt);
+  for (const [index, next] of begun.entries()) {
+    const before = begun[index - 1];
+    if (before === undefined) continue;
+    if (next.token <= before.token)
+      wrong.push(`token ${next.token} of member ${next.member} came after ${before.token}`);
+    const overlap = (last.get(before.pid) ?? 0) - next.startedAt;
+    if (overlap > 0)
+      wrong.push(`tokens ${before.token} and ${next.token} ran together for ${overlap.toFixed(1)} ms or more`);
+  }
+  return wrong;
+}

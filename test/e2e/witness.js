@@ -1,0 +1,28 @@
+/**
+ * The command that runs under a grant in these tests: `node witness.js PORT LOG MEMBER [MS]`. It writes down that it
+ * begins, that it still runs, every 5 ms, and that it was told to end; and it listens on a port, which only one process
+ * can. It ends by itself after MS.
+ */
+import { appendFileSync } from "node:fs";
+import { createServer } from "node:net";
+
+const [port, log, member, ms] = process.argv.slice(2);
+const now = () => Number(process.hrtime.bigint()) / 1e6;
+const startedAt = now() - performance.now();
+
+function say(what) {
+  const token = Number(process.env.COTERIE_TOKEN);
+  const line = { what, member: Number(member), token, pid: process.pid, startedAt, at: now() };
+  appendFileSync(log, `${JSON.stringify(line)}\n`);
+}
+
+process.on("SIGTERM", () => {
+  say("told");
+  process.exit(0);
+});
+say("begin");
+setInterval(() => say("beat"), 5);
+createServer()
+  .on("error", () => say("second"))
+  .listen(Number(port), "127.0.0.1", () => say("alone"));
+if (ms !== undefined) setTimeout(() => process.exit(0), Number(ms));
