@@ -16,6 +16,7 @@ export default defineConfig({
           include: ["{src,studio}/**/*.test.ts", "test/{tidy,seeded-bugs}/**/*.test.ts"],
           testTimeout: 30 * seconds,
           execArgv: ["--expose-gc"],
+          setupFiles: ["test/random-replay.ts"],
           sequence: { groupOrder: 0 },
         },
       },
