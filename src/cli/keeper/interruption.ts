@@ -7,6 +7,8 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 export class Interruption {
   /** Which came first, if one has. */
   asked: NodeJS.Signals | null = null;
+  /** Whether Ctrl-C has been pressed. Of signals that come at once the system delivers them in its own order. */
+  private isInterrupted = false;
   private readonly controller = new AbortController();
   private keeper: Keeper | null = null;
 
@@ -28,8 +30,9 @@ export class Interruption {
     const isAgain = this.asked !== null;
     this.asked ??= name;
     if (this.keeper !== null) {
-      if (isAgain && name === "SIGINT") this.keeper.kill();
+      if (this.isInterrupted && name === "SIGINT") this.keeper.kill();
       else this.keeper.signal(name);
+      this.isInterrupted ||= name === "SIGINT";
     } else if (isAgain) process.exit(codeAfter(name));
     else this.controller.abort();
   }
