@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { MESSAGE_MS, range, STAY_MS, use } from "../../../test/protocols/mutex-stage.ts";
 import { type Exploration, type ExploreOptions, explore } from "../../check/explore.ts";
+import { step } from "../../core/step.ts";
 import type { SimulationOptions } from "../../sim/options.ts";
 import { type Simulation, simulation } from "../../sim/simulation.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
@@ -286,6 +287,23 @@ describe("epoch token ring: what it promises", () => {
       }),
       { numRuns: 100 },
     );
+  });
+
+  it("a copy of the token that reaches the next run of its receiver is taken for the token, and there are two", () => {
+    const { sim } = ring([1, 2, 3]);
+    while (sim.world.state(3).mutex.token === null) sim.run(sim.now + 1);
+    sim.crash(2);
+    sim.start(2);
+    const copy: EpochTokenRing["message"] = { type: "token", epoch: 1, hops: 1, entries: 0, skipped: [], lap: [1] };
+    const tokenAt = (state: EpochTokenRing["state"]) => (state.token === null ? null : state.epoch);
+    const now = (node: number) => sim.world.state(node).mutex;
+    expect([tokenAt(now(2)), tokenAt(now(3))]).toEqual([null, 1]);
+    const { state } = step(epochTokenRing(), { self: 2, peers: [1, 3] }, now(2), {
+      kind: "receive",
+      from: 1,
+      message: copy,
+    });
+    expect([tokenAt(state), tokenAt(now(3))]).toEqual([1, 1]);
   });
 
   it.each<[Partial<EpochTokenRingOptions>, string]>([

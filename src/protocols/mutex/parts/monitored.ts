@@ -5,7 +5,7 @@ import { type Assembly, assemble } from "../../../core/assemble.ts";
 import type { Protocol } from "../../../core/protocol.ts";
 import { type Heartbeat, type HeartbeatOptions, heartbeat } from "../../membership/heartbeat.ts";
 import { requireParts } from "../../options.ts";
-import { type Mutex, type MutexUser, mutexUser, tokensGrow, type UsedMutexOptions } from "./user.ts";
+import { type Mutex, type MutexUser, mutexUser, tokensGrow, type UsedMutexOptions, userWires } from "./user.ts";
 
 export type MonitoredMutex<M extends Mutex> = Assembly<{ user: MutexUser; mutex: M; detector: Heartbeat }>;
 
@@ -26,14 +26,7 @@ export function monitoredMutex<M extends Mutex, O extends object>(
     name,
     parts as typeof parts & { mutex: Protocol<Mutex> },
     {
-      user: {
-        needed: (_event, give) => give("mutex", { type: "enter" }),
-        finished: (_event, give) => give("mutex", { type: "exit" }),
-      },
-      mutex: {
-        entered: ({ token }, give) => give("user", { type: "entered", token }),
-        lost: (_event, give) => give("user", { type: "lost" }),
-      },
+      ...userWires,
       detector: {
         suspected: ({ node }, give) => give("mutex", { type: "suspect", node }),
         restored: ({ node }, give) => give("mutex", { type: "restore", node }),

@@ -123,6 +123,18 @@ export interface UsedMutexOptions<O> {
   mutex?: O;
 }
 
+/** What a user and its mutual exclusion tell each other. */
+export const userWires: Wires<{ user: MutexUser; mutex: Mutex }> = {
+  user: {
+    needed: (_event, give) => give("mutex", { type: "enter" }),
+    finished: (_event, give) => give("mutex", { type: "exit" }),
+  },
+  mutex: {
+    entered: ({ token }, give) => give("user", { type: "entered", token }),
+    lost: (_event, give) => give("user", { type: "lost" }),
+  },
+};
+
 /** A mutual exclusion with a user at every node. */
 export function usedMutex<M extends Mutex, O extends object>(
   mutex: (options?: O) => Protocol<M>,
@@ -131,19 +143,7 @@ export function usedMutex<M extends Mutex, O extends object>(
   const parts = { user: mutexUser(options.user), mutex: mutex(options.mutex) };
   const { name } = parts.mutex;
   requireParts(name, options, Object.keys(parts));
-  const wires: Wires<{ user: MutexUser; mutex: Mutex }> = {
-    user: {
-      needed: (_event, give) => give("mutex", { type: "enter" }),
-      finished: (_event, give) => give("mutex", { type: "exit" }),
-    },
-    mutex: {
-      entered: ({ token }, give) => give("user", { type: "entered", token }),
-      lost: (_event, give) => give("user", { type: "lost" }),
-    },
-  };
-  const assembly = assemble<{ user: MutexUser; mutex: M }>(name, parts, wires, {
-    face: "mutex",
-  });
+  const assembly = assemble<{ user: MutexUser; mutex: M }>(name, parts, userWires, { face: "mutex" });
   return { ...assembly, properties: [...assembly.properties, tokensGrow] };
 }
 
