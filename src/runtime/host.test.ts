@@ -275,6 +275,17 @@ describe("timers", () => {
     expect(host.dueAt("evening")).toBeNull();
   });
 
+  test("are due sooner by as much as the machine has slept, since they stood still meanwhile", () => {
+    const { host } = hosting();
+    host.start();
+    host.command({ type: "wait", ms: 1_000 });
+    const due = performance.now() + 1_000;
+    vi.setSystemTime(Date.now() + 5_000);
+    expect(host.dueAt("evening")).toBe(due - 5_000);
+    vi.setSystemTime(Date.now() - 9_000); // Set back: then the steady clock is right.
+    expect(host.dueAt("evening")).toBe(due);
+  });
+
   test("may be longer than Node's own", () => {
     const { host, pages } = hosting();
     host.start();

@@ -51,6 +51,8 @@ export interface TraceSink<V extends Vocabulary> {
 
 /** A timer this late means that the process stood still: what has arrived meanwhile goes first. */
 const LATE_MS = 20;
+/** The system's clock is told in whole milliseconds. */
+const WHOLE_MS = 1;
 /** Node fires a timer at once if it is to wait longer than this. */
 const MAX_WAIT_MS = 2 ** 31 - 1;
 
@@ -68,6 +70,8 @@ export function keepsJournal(protocol: Pick<Protocol<Vocabulary>, "replay">): bo
 
 interface ArmedTimer {
   readonly due: number;
+  /** The same on the scale of the system's clock, which goes on while the machine sleeps, and may be set. */
+  readonly wallDue: number;
   readonly handle: NodeJS.Timeout | NodeJS.Immediate;
 }
 
@@ -134,9 +138,15 @@ export class Host<V extends Vocabulary> {
     return this.#entry({ kind: "view", view: this.view, state: clone(this.#state) });
   }
 
-  /** When the timer runs out, as `performance.now()` counts; null if it is not set. */
+  /**
+   * When the timer runs out, as `performance.now()` counts; null if it is not set. That clock stands still while the
+   * machine sleeps, and so does the timer: for how long that was, by the system's clock, is taken off.
+   */
   dueAt(timer: TimerOf<V>): number | null {
-    return this.#timers.get(timer)?.due ?? null;
+    const armed = this.#timers.get(timer);
+    if (armed === undefined) return null;
+    const sleptMs = armed.due - performance.now() - (armed.wallDue - Date.now());
+    return sleptMs > WHOLE_MS ? armed.due - sleptMs : armed.due;
   }
 
   /** Whether all that the node has done has left: nothing waits for the journal. */
@@ -272,18 +282,19 @@ export class Host<V extends Vocabulary> {
       const got = typeof duration === "number" ? duration : duration.join(" to ");
       throw new InvariantViolation("bad-timer", unexpected(`the duration of ${timer}`, expected, got));
     }
-    this.#await(timer, performance.now() + min + Math.random() * (max - min));
+    const waitMs = min + Math.random() * (max - min);
+    this.#await(timer, performance.now() + waitMs, Date.now() + waitMs);
   }
 
-  #await(timer: TimerOf<V>, due: number): void {
+  #await(timer: TimerOf<V>, due: number, wallDue: number): void {
     const ready = (): void => {
       const lateMs = performance.now() - due;
-      if (lateMs < -LATE_MS) this.#await(timer, due);
+      if (lateMs < -LATE_MS) this.#await(timer, due, wallDue);
       else if (lateMs < LATE_MS) this.#fire(timer);
-      else this.#timers.set(timer, { due, handle: setImmediate(() => this.#fire(timer)) });
+      else this.#timers.set(timer, { due, wallDue, handle: setImmediate(() => this.#fire(timer)) });
     };
     const handle = setTimeout(ready, Math.min(due - performance.now(), MAX_WAIT_MS));
-    this.#timers.set(timer, { due, handle });
+    this.#timers.set(timer, { due, wallDue, handle });
   }
 
   #fire(timer: TimerOf<V>): void {

@@ -4,6 +4,7 @@ import type { NodeId, Tagged } from "../../core/protocol.ts";
 import type { Election, LeaderChange, Leadership, LeadOptions } from "./api.ts";
 import { CoordinationError } from "./coordination-error.ts";
 import type { AlgorithmEvent, Engine, LocalSide } from "./engine.ts";
+import { requireKnown } from "./known-options.ts";
 import { type Feed, feed } from "./reading.ts";
 import { OwnTenure } from "./tenure.ts";
 
@@ -38,7 +39,9 @@ export class LocalElection implements Election<Token>, LocalSide {
     return this.#changes.read(signal, this.#now);
   }
 
-  async lead<T>(work: (leadership: Leadership<Token>) => T | Promise<T>, { signal }: LeadOptions = {}): Promise<T> {
+  async lead<T>(work: (leadership: Leadership<Token>) => T | Promise<T>, options: LeadOptions = {}): Promise<T> {
+    requireKnown("lead", options, ["signal"]);
+    const { signal } = options;
     if (typeof work !== "function") throw new UsageError("bad-option", unexpected("the work", "a function", work));
     if (this.#campaign !== null)
       throw new UsageError("already-campaigning", `this process campaigns in ${this.#what} already: once is enough`);

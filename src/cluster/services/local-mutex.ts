@@ -6,6 +6,7 @@ import { UsageError, unexpected } from "../../core/errors.ts";
 import type { AcquireOptions, Grant, Mutex } from "./api.ts";
 import { type CoordinationCode, CoordinationError } from "./coordination-error.ts";
 import type { AlgorithmEvent, Engine, LocalSide } from "./engine.ts";
+import { requireKnown } from "./known-options.ts";
 import { OwnTenure } from "./tenure.ts";
 
 interface Waiter {
@@ -34,6 +35,7 @@ export class LocalMutex implements Mutex, LocalSide {
   }
 
   async acquire(options: AcquireOptions = {}): Promise<Grant> {
+    requireKnown("acquire", options, ["timeoutMs", "signal"]);
     const { timeoutMs, signal } = options;
     if (timeoutMs !== undefined && !(timeoutMs >= 0))
       throw new UsageError("bad-option", unexpected("timeoutMs", "a number of 0 or more", timeoutMs));
@@ -69,10 +71,12 @@ export class LocalMutex implements Mutex, LocalSide {
 
   close(reason: CoordinationError): void {
     this.#closed = reason;
+    const isAskedFor = this.#waiting.size > 0 || this.#held !== null;
     for (const waiter of this.#waiting) waiter.refused(this.#never(reason.code, reason.message));
-    this.#waiting.clear();
     this.#held?.end(reason);
-    this.#giveBack();
+    this.#held = null;
+    // Also if a grant is on its way: nobody will wait for one any more.
+    if (isAskedFor) this.#engine.command({ type: "exit" });
   }
 
   #wait(timeoutMs: number | undefined, signal: AbortSignal | undefined): Promise<HeldGrant> {

@@ -1,6 +1,7 @@
 /** What this process makes of events that come late: after a wait for the journal, or after it has changed its mind. */
 import { describe, expect, test } from "vitest";
 import type { Tagged } from "../../core/protocol.ts";
+import { CoordinationError } from "./coordination-error.ts";
 import type { Engine } from "./engine.ts";
 import { LocalElection } from "./local-election.ts";
 import { LocalMutex } from "./local-mutex.ts";
@@ -48,6 +49,17 @@ describe("a lock", () => {
     const next = lock.acquire();
     lock.onEvent({ type: "entered", token: 1 }, null);
     expect(await next).toMatchObject({ token: 1, isHeld: true });
+  });
+
+  test("that somebody waits for is given up as the member leaves, so that it is not granted to a member that is gone", async () => {
+    const engine = played("mutex");
+    const lock = new LocalMutex(engine);
+    engine.isSettled = false; // Even if a grant is on its way: nobody will wait for it.
+    const waiting = lock.acquire();
+    const told = expect(waiting).rejects.toMatchObject({ code: "member-left", phase: "never-acquired" });
+    lock.close(new CoordinationError("member-left", "lost", "member 1 has left"));
+    await told;
+    expect(engine.commands).toEqual(["enter", "exit"]);
   });
 
   test("goes to the next who waits when it is lost, after it has been given back", async () => {

@@ -8,6 +8,7 @@ import type { TlsMaterial } from "../../runtime/transport/tcp.ts";
 import { type ClusterConfig, parseConfig } from "../config.ts";
 import { readTls } from "../member.ts";
 import type { JoinOptions, ServiceLimits } from "./api.ts";
+import { requireKnown } from "./known-options.ts";
 
 export interface Membership {
   readonly id: NodeId;
@@ -32,8 +33,7 @@ const KNOWN = ["id", "members", "dataDir", "cluster", "tls", "limits", "log", "a
 /** @throws UsageError that names the field; EnvironmentError if a certificate cannot be read. */
 export async function membershipOf(options: JoinOptions): Promise<Omit<Membership, "journal">> {
   const { id, members, cluster = DEFAULT_CLUSTER, tls, log = stderrLog, faultGate = false } = options;
-  const stray = Object.keys(options).find((name) => !KNOWN.includes(name));
-  if (stray !== undefined) throw refusal(unexpected("the options of join", `among ${KNOWN.join(", ")}`, stray));
+  requireKnown("join", options, KNOWN);
   const { maxInstances, maxWaiters, ...transport } = { ...defaultLimits, ...options.limits };
   for (const [name, value] of Object.entries({ maxInstances, maxWaiters })) {
     if (!(Number.isSafeInteger(value) && value > 0))

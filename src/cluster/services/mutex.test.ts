@@ -3,7 +3,6 @@ import { describe, expect, test, vi } from "vitest";
 import { closedAfterEach } from "../../../test/network/closing.ts";
 import { type Cluster, cluster, startAll } from "../../../test/network/joined.ts";
 import type { Grant, Member, MemberEvent, Mutex } from "./api.ts";
-import type { CoordinationError } from "./coordination-error.ts";
 
 const closing = closedAfterEach();
 const PATIENCE = { timeout: 20_000, interval: 5 };
@@ -190,28 +189,6 @@ describe("a lock of one name", () => {
     expect(it.lines.join("\n")).toContain('refuses the mutex "report"');
   });
 
-  test("closed by a refusal, and opened again, has tokens that go on growing", async () => {
-    const it = closing(await cluster(3));
-    const early = await it.start(1);
-    const before = { options: { leaseMs: 900 } };
-    early.mutex("report", before);
-    await early.leave();
-    const [, third] = (await Promise.all([it.start(2), it.start(3)])) as [Member, Member];
-    const granted = await third.mutex("report").use(({ token }) => token);
-    const refused = third.events();
-    await it.start(1); // It has the lock as it was before, and refuses it as it is now; so do the others, the other way round.
-    for await (const event of refused) if (event.type === "instance-refused" && event.by === 1) break;
-    let next = 0;
-    for (let attempt = 0; next === 0; attempt++)
-      next = await (async () => third.mutex("report", attempt % 2 === 0 ? {} : before))()
-        .then((lock) => lock.use(({ token }) => token))
-        .catch(({ code }: CoordinationError) => {
-          expect(["other-setting", "instance-refused"]).toContain(code); // It is not settled yet which it is to be.
-          return 0;
-        });
-    expect(next).toBeGreaterThan(granted);
-  });
-
   test.each([
     ["", "not empty"],
     ["x".repeat(129), "at most 128 bytes"],
@@ -229,6 +206,21 @@ describe("a lock of one name", () => {
     );
     expect(() => at(members, 0).mutex("a", { algorithm, options: { keeps: 1 } })).toThrow("the options are");
     expect(() => at(members, 0).election("a")).toThrow("expected join() to be given a dataDir");
+  });
+
+  test("takes no option that there is not, which would be passed over in silence", async () => {
+    const { members, locks } = await three();
+    const first = at(members, 0);
+    expect(() => first.mutex("a", { leaseMs: 5 } as object)).toThrow(
+      'expected the options of mutex to be among algorithm, options, got "leaseMs"',
+    );
+    expect(() => first.mutex("a", algorithm as never)).toThrow("to be an object");
+    expect(() => first.election("a", { algorithm: "bully", stands: true } as object)).toThrow('got "stands"');
+    await expect(at(locks, 0).acquire({ timeout: 5 } as object)).rejects.toThrow(
+      'expected the options of acquire to be among timeoutMs, signal, got "timeout"',
+    );
+    const election = first.election("a", { algorithm: "bully" });
+    await expect(election.lead(() => {}, { timeoutMs: 5 } as object)).rejects.toThrow('got "timeoutMs"');
   });
 
   test("is refused beyond the limit, and that is said", async () => {
