@@ -94,13 +94,13 @@ function epochTokenRingClaims(): Claim[] {
       counted: ["token"],
     });
   /** From the place of the token to the node that wants in. */
-  function entries(nodes: number): number[] {
+  function entries(nodes: number) {
     return [0, ...places(nodes)].map((place) => {
       const used = ring(nodes, 10_000);
       used.enter(0);
       used.leave(0);
       while (used.spent % nodes !== 0) used.sim.step(); // It is on its way to the first of the ring.
-      return used.enter(place).messages;
+      return used.enter(place);
     });
   }
   function handOvers(nodes: number) {
@@ -124,7 +124,16 @@ function epochTokenRingClaims(): Claim[] {
       unit: "messages",
       formula: "0 … N",
       expected: (n) => [0, n],
-      measure: entries,
+      measure: (n) => entries(n).map(({ messages }) => messages),
+      maxNodes,
+    },
+    {
+      protocol,
+      what: "client delay",
+      unit: "message times",
+      formula: "0 … N, and 2 until a majority has confirmed",
+      expected: (n) => [0, n + 2],
+      measure: (n) => entries(n).map(({ time }) => time),
       maxNodes,
     },
     {
