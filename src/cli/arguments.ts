@@ -15,11 +15,13 @@ export function wholeNumber(option: string, min: number, max: number, words = `a
   };
 }
 
-/** The base URL of admin pages. @throws UsageError */
-export function adminUrl(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : null;
-  if (url?.protocol === "http:" && url.pathname === "/" && url.search === "") return url.origin;
-  throw new UsageError("bad-argument", unexpected("--admin", "a URL such as http://127.0.0.1:7400", text));
+/** A parser of base URLs of admin pages for commander. @throws UsageError, in the parser. */
+export function adminUrl(option: string, example = "http://127.0.0.1:7400") {
+  return (text: string): string => {
+    const url = URL.canParse(text) ? new URL(text) : null;
+    if (url?.protocol === "http:" && url.pathname === "/" && url.search === "") return url.origin;
+    throw new UsageError("bad-argument", unexpected(option, `a URL such as ${example}`, text));
+  };
 }
 
 export const port = wholeNumber("--port", 0, MAX_PORT, `0 or a port up to ${MAX_PORT}`);

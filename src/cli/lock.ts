@@ -1,15 +1,17 @@
 /** `coterie lock NAME -- CMD`: a command that runs while it holds a lock of the cluster. */
 import { Command } from "commander";
-import type { Grant, Member, Mutex } from "../cluster/services/api.ts";
+import type { Grant } from "../cluster/services/api.ts";
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
+import type { Access } from "./access.ts";
+import { type AccessOptions, accessFor, withAccessOptions } from "./access-options.ts";
 import { duration } from "./duration.ts";
 import { codeAfter, ExitWith } from "./exit-with.ts";
 import { Interruption } from "./keeper/interruption.ts";
 import { Keeper } from "./keeper/keeper.ts";
 import { LOST, NOT_ACQUIRED, type Outcome, runKept } from "./keeper/kept-command.ts";
-import { explainWaiting, joinForCommand, leave, type OwnMemberOptions, say, withMemberOptions } from "./own-member.ts";
+import { say } from "./say.ts";
 
-interface LockOptions extends OwnMemberOptions {
+interface LockOptions extends AccessOptions {
   readonly algorithm?: string;
   readonly timeout?: number;
 }
@@ -17,10 +19,10 @@ interface LockOptions extends OwnMemberOptions {
 export function lockCommand(): Command {
   const command = new Command("lock")
     .summary("run a command while holding a lock of the cluster")
-    .description("Becomes a member of the cluster, waits for the lock NAME, runs the command, and gives the lock back.")
+    .description("Waits for the lock NAME, runs the command, and gives the lock back: through a member, or as one.")
     .argument("<name>", "the lock's name")
     .argument("<command...>", "after --, what is run, with its arguments");
-  return withMemberOptions(command)
+  return withAccessOptions(command)
     .option("--timeout <time>", "how long to wait for the lock at most", duration("--timeout"))
     .option("--algorithm <name>", "a mutual exclusion of `coterie protocols` (default: elected-server)")
     .addHelpText("after", EXPLANATION)
@@ -29,6 +31,11 @@ export function lockCommand(): Command {
 
 const EXPLANATION = `
 Example:
+  $ coterie node --config coterie.json --id 1
+  {"event":"listening","id":1,"pid":4711,"address":"10.0.0.1:7100","admin":"http://127.0.0.1:7201"}
+  $ coterie lock nightly-backup --member http://127.0.0.1:7201 --timeout 5s -- ./backup.sh /var/orders
+
+The same without a member that runs already:
   $ cat coterie.json
   { "cluster": "orders", "dataDir": "journal-{id}",
     "members": { "1": "127.0.0.1:7101", "2": "127.0.0.1:7102", "3": "127.0.0.1:7103" } }
@@ -39,21 +46,22 @@ what the command writes to remember the highest, and refuse lower ones. A majori
 
 SIGINT, SIGTERM and SIGHUP are passed on to the command, and a second Ctrl-C kills it. When the lock is lost the
 command gets SIGTERM, and SIGKILL after --grace, in any case before anybody else can have the lock. So it does
-when this process is killed or paused. What the command leaves in its process group is killed before the lock
+when this process is killed or paused, or its member. What the command leaves in its process group is killed before the lock
 is given back.
 
 Exit codes: the command's own, 128 + n after signal n; 75 the lock was not to be had in time, 76 the lock was lost and
-the command stopped; 126 the command cannot be executed, 127 there is none of that name; 1 the member failed,
-2 wrong arguments, bad config, an address or a file it cannot use.`;
+the command stopped; 126 the command cannot be executed, 127 there is none of that name; 1 the member failed or
+does not answer, 2 wrong arguments, bad config, an address or a file it cannot use.`;
 
 async function lock(name: string, command: readonly string[], options: LockOptions): Promise<void> {
   const interruption = new Interruption();
-  const member = await joinForCommand(options);
+  const access = await accessFor(options);
   let keeper: Keeper | null = null;
   try {
-    const mutex = member.mutex(name, options.algorithm === undefined ? {} : { algorithm: options.algorithm });
+    const mutex = access.mutex(name, options.algorithm === undefined ? {} : { algorithm: options.algorithm });
     keeper = new Keeper(); // It starts while we wait.
-    const grant = await acquired(member, mutex, options, interruption);
+    const done = access.explainWaiting(`the lock ${name}`);
+    const grant = await acquired(mutex, options, interruption).finally(done);
     if (options.verbose === true) say(`holds ${name}, token ${grant.token}`);
     let outcome: Outcome;
     try {
@@ -64,18 +72,16 @@ async function lock(name: string, command: readonly string[], options: LockOptio
     if (outcome.isLost) throw new ExitWith(LOST, `the lock ${name} was lost, and the command stopped`);
     throw new ExitWith(outcome.exitCode);
   } finally {
-    await Promise.all([keeper?.dismiss(), leave(member)]);
+    await Promise.all([keeper?.dismiss(), access.leave()]);
   }
 }
 
 /** @throws ExitWith if the lock is not to be had in time, or somebody asked for an end meanwhile. */
 async function acquired(
-  member: Member,
-  mutex: Mutex,
+  mutex: ReturnType<Access["mutex"]>,
   { timeout }: LockOptions,
   interruption: Interruption,
 ): Promise<Grant> {
-  const done = explainWaiting(member, `the lock ${mutex.name}`);
   const { signal } = interruption;
   try {
     return await mutex.acquire(timeout === undefined ? { signal } : { signal, timeoutMs: timeout });
@@ -85,7 +91,5 @@ async function acquired(
     if (error.phase === "lost") throw new ExitWith(LOST, error.message); // Before there was time to begin.
     if (error.code === "acquire-timeout") throw new ExitWith(NOT_ACQUIRED, error.message);
     throw error;
-  } finally {
-    done();
   }
 }

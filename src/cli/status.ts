@@ -2,12 +2,13 @@
 import { Command } from "commander";
 import { z } from "zod";
 import { askStatus } from "../cluster/admin-client.ts";
-import { type ClusterConfig, readConfig } from "../cluster/config.ts";
+import { type ClusterConfig, namesProtocol, readConfig, readServiceConfig } from "../cluster/config.ts";
 import { exchange } from "../cluster/http-exchange.ts";
 import type { ClusterNodeStatus, ClusterStatus } from "../cluster/local-cluster.ts";
 import { EnvironmentError, UsageError } from "../core/errors.ts";
 import { formatHostPort } from "../runtime/host-port.ts";
 import { adminUrl, DEFAULT_PORT } from "./arguments.ts";
+import { servicesPicture, servicesStatus } from "./service-status.ts";
 import { list, type Paint, paintFor, table } from "./terminal.ts";
 
 const DEFAULT_ADMIN = `http://127.0.0.1:${DEFAULT_PORT}`;
@@ -31,7 +32,7 @@ export function statusCommand(): Command {
   return new Command("status")
     .summary("who is alive in a cluster, and who leads")
     .description("Asks a cluster's members how they are.")
-    .option("--admin <url>", `the pages of \`coterie up\` (default: ${DEFAULT_ADMIN})`, adminUrl)
+    .option("--admin <url>", `the pages of \`coterie up\` (default: ${DEFAULT_ADMIN})`, adminUrl("--admin"))
     .option("--config <file>", "ask the members of this config file instead, each at the admin address it has there")
     .option("--json", "print the answer as JSON")
     .addHelpText("after", EXPLANATION)
@@ -50,18 +51,22 @@ With --config, a member can be asked only if its entry in the config has an admi
 
 With --json: { "cluster", "protocol", "nodes": [{ "id", "pid", "alive", "leader", "term", "role", "process", "address", "admin" }] }
 "admin" is null where the config does not give it.
+
+A config that names no protocol is one of members that serve elections and locks by name. Of these it says who serves, as
+each of them has it, whether a majority can be heard of, and which names are held by whom:
+  KIND  NAME            ALGORITHM       HOLDER  TOKEN      WAITING
+  lock  nightly-backup  elected-server  1       268435457  2
+With --json: "nodes" with "id", "pid", "alive", "leader", "hasQuorum", "address" and "admin", and
+"instances": [{ "kind", "name", "algorithm", "holder", "token", "waiting" }].
 Exit codes: 0 ok; 1 if nobody answers, or if those alive do not name the same leader; 2 wrong arguments.`;
 
 async function status(options: StatusOptions): Promise<void> {
   if (options.admin !== undefined && options.config !== undefined)
     throw new UsageError("bad-argument", "expected --admin or --config, got both");
-  const found =
-    options.config === undefined
-      ? await fromUp(options.admin ?? DEFAULT_ADMIN)
-      : await fromMembers(readConfig(options.config));
-  process.stdout.write(options.json === true ? `${JSON.stringify(found)}\n` : picture(found, paintFor(process.stdout)));
-  const alive = found.nodes.filter((node) => node.alive);
-  const hidden = found.nodes.filter(({ admin }) => admin === null).map(({ id }) => id);
+  const { nodes, text } = await asked(options);
+  process.stdout.write(text);
+  const alive = nodes.filter((node) => node.alive);
+  const hidden = nodes.filter(({ admin }) => admin === null).map(({ id }) => id);
   const hint = `the config does not say where to ask ${hidden.length === 1 ? "member" : "members"} ${list(hidden)}: give each member an admin address in the config`;
   if (alive.length === 0) {
     const why = hidden.length === 0 ? "is the cluster running?" : hint;
@@ -71,6 +76,20 @@ async function status(options: StatusOptions): Promise<void> {
   const leaders = new Set(alive.map(({ leader }) => leader));
   if (leaders.size > 1)
     throw new EnvironmentError("no-agreement", `the members do not agree on a leader: ${opinions(alive)}`);
+}
+
+/** Who answered, and the answer in words or as JSON. */
+async function asked({ admin = DEFAULT_ADMIN, config, json }: StatusOptions): Promise<{
+  readonly nodes: readonly Pick<Row, "id" | "alive" | "leader" | "admin">[];
+  readonly text: string;
+}> {
+  const paint = paintFor(process.stdout);
+  if (config !== undefined && !namesProtocol(config)) {
+    const found = await servicesStatus(readServiceConfig(config), PATIENCE_MS);
+    return { nodes: found.nodes, text: json === true ? `${JSON.stringify(found)}\n` : servicesPicture(found, paint) };
+  }
+  const found = config === undefined ? await fromUp(admin) : await fromMembers(readConfig(config));
+  return { nodes: found.nodes, text: json === true ? `${JSON.stringify(found)}\n` : picture(found, paint) };
 }
 
 const answerSchema = z.object({
@@ -148,6 +167,6 @@ function stateOf({ alive, process, admin }: Row): string {
   return !alive && (process === "running" || process === "unknown") ? "no answer" : process;
 }
 
-function opinions(alive: readonly Row[]): string {
+function opinions(alive: readonly Pick<Row, "id" | "leader">[]): string {
   return alive.map(({ id, leader }) => `node ${id} ${leader === null ? "knows of none" : `says ${leader}`}`).join(", ");
 }

@@ -23,12 +23,47 @@ const statusSchema = z.object({
 
 export type BriefStatus = Pick<NodeStatus, keyof z.infer<typeof statusSchema>>;
 
+/** What a member that serves elections and locks says of itself, as far as it is read here. */
+const serviceSchema = z.object({
+  id: z.number(),
+  pid: z.number(),
+  cluster: z.string(),
+  protocol: z.literal("services"),
+  role: z.string(),
+  leader: z.number().nullable(),
+  hasQuorum: z.boolean(),
+  peers: z.array(z.object({ id: z.number(), suspected: z.boolean() })),
+  instances: z.array(
+    z.object({
+      kind: z.enum(["election", "mutex"]),
+      name: z.string(),
+      algorithm: z.string(),
+      leader: z.number().nullable(),
+      token: z.number().nullable(),
+      isHeld: z.boolean(),
+      waiting: z.number(),
+    }),
+  ),
+});
+
+export type ServiceStatus = z.infer<typeof serviceSchema>;
+
 /** Null where nobody answers in time, or somebody who is not that member. */
 export async function askStatus(admin: string, node: NodeId, timeoutMs = PATIENCE_MS): Promise<BriefStatus | null> {
+  const found = await answered(admin, statusSchema, timeoutMs);
+  return found?.id === node ? (found as BriefStatus) : null;
+}
+
+/** Null where nobody answers in time, or somebody who serves no elections and locks. */
+export function askServiceStatus(admin: string, timeoutMs = PATIENCE_MS): Promise<ServiceStatus | null> {
+  return answered(admin, serviceSchema, timeoutMs);
+}
+
+async function answered<T>(admin: string, schema: z.ZodType<T>, timeoutMs: number): Promise<T | null> {
   try {
     const { status, body } = await exchange(`${admin}/status`, { timeoutMs });
-    const parsed = statusSchema.safeParse(body);
-    return status === 200 && parsed.success && parsed.data.id === node ? (parsed.data as BriefStatus) : null;
+    const parsed = schema.safeParse(body);
+    return status === 200 && parsed.success ? parsed.data : null;
   } catch (error) {
     if (error instanceof EnvironmentError) return null;
     throw error;
@@ -49,7 +84,8 @@ export async function postCommand(admin: string, command: object): Promise<void>
   throw answer.status < 500 ? new UsageError("bad-command", words) : new EnvironmentError("refused", words);
 }
 
-function complaint(body: unknown, otherwise: string): string {
+/** The sentence in an answer that is no success. */
+export function complaint(body: unknown, otherwise: string): string {
   const parsed = z.object({ error: z.string() }).safeParse(body);
   return parsed.success ? parsed.data.error : otherwise;
 }

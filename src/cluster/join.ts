@@ -4,7 +4,7 @@ import { openJournal } from "../runtime/journal/disk-journal.ts";
 import type { Journal } from "../runtime/journal/journal.ts";
 import type { JoinOptions, Member } from "./services/api.ts";
 import { JoinedMember } from "./services/joined-member.ts";
-import { type Membership, membershipOf } from "./services/membership.ts";
+import { type Membership, membershipOf, OWN_SLOTS } from "./services/membership.ts";
 
 /**
  * Makes this process a member of a cluster.
@@ -60,6 +60,3 @@ function journalOf(
     limits: { maxSlots: limits.maxInstances + OWN_SLOTS },
   });
 }
-
-/** The journal's owner, the list of instances, and who serves. */
-const OWN_SLOTS = 3;

@@ -8,7 +8,9 @@ import type { NodeStatus } from "./admin-pages.ts";
 import type { Broadcast } from "./broadcast.ts";
 import { type FaultGate, readFaults } from "./fault-gate.ts";
 import { formatHostPort, type HostPort } from "./host-port.ts";
+import { jsonBody, TOO_LONG } from "./json-body.ts";
 import { type Counts, count } from "./metrics.ts";
+import { addSessionPages, SESSION_PAGES, type SessionHost } from "./session-pages.ts";
 
 export interface AdminOptions {
   readonly address: HostPort;
@@ -22,6 +24,8 @@ export interface AdminOptions {
   /** Null where the fault gate stays shut. */
   readonly gate: FaultGate | null;
   readonly counts: Counts;
+  /** Where the member lends elections and locks to other programs. */
+  readonly sessions?: SessionHost;
 }
 
 export interface AdminServer {
@@ -32,9 +36,7 @@ export interface AdminServer {
 
 const TRACE_EVERY_MS = 20;
 const MAX_TRACE_LISTENERS = 32;
-const MAX_BODY_BYTES = 64 * 1024;
 const MAX_CONNECTIONS = 256;
-const TOO_LONG = "body-too-long";
 
 export async function serveAdmin(options: AdminOptions): Promise<AdminServer> {
   const streams = new Set<AbortController>();
@@ -68,7 +70,7 @@ export async function serveAdmin(options: AdminOptions): Promise<AdminServer> {
 }
 
 function pages(options: AdminOptions, streams: Set<AbortController>): Hono {
-  const { status, metrics, command, gate, counts } = options;
+  const { status, metrics, command, gate, counts, sessions } = options;
   const app = new Hono();
   app.use(async (c, next) => {
     const objection = foreignCaller(c, options.address.host);
@@ -91,10 +93,11 @@ function pages(options: AdminOptions, streams: Set<AbortController>): Hono {
     gate.faults = readFaults(await jsonBody(c));
     return c.json({});
   });
-  app.notFound((c) =>
-    c.json({ error: "no such page; there are /status, /metrics, /trace, /command and /faults" }, 404),
-  );
+  if (sessions !== undefined) addSessionPages(app, sessions);
+  const known = ["/status", "/metrics", "/trace", "/command", ...(sessions === undefined ? [] : SESSION_PAGES)];
+  app.notFound((c) => c.json({ error: `no such page; there are ${known.join(", ")} and /faults` }, 404));
   app.onError((error, c) => {
+    if (error instanceof EnvironmentError) return c.json({ error: error.message }, 503);
     if (!(error instanceof UsageError)) return c.json({ error: error.message }, 500);
     count(counts.refused, "bad-command");
     return c.json({ error: error.message }, error.code === TOO_LONG ? 413 : 400);
@@ -116,31 +119,6 @@ function foreignCaller(c: Context, ownHost: string): string | null {
 }
 
 const shut = (c: Context) => c.json({ error: "the fault gate is shut: start the member with --fault-gate" }, 403);
-
-async function jsonBody(c: Context): Promise<unknown> {
-  if (!c.req.header("content-type")?.startsWith("application/json"))
-    throw new UsageError(
-      "bad-command",
-      unexpected("the content type", "application/json", c.req.header("content-type")),
-    );
-  const text = await boundedBody(c);
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new UsageError("bad-command", "expected the body to be JSON, and it does not parse");
-  }
-}
-
-async function boundedBody(c: Context): Promise<string> {
-  const pieces: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const piece of (c.req.raw.body ?? []) as AsyncIterable<Uint8Array>) {
-    bytes += piece.length;
-    if (bytes > MAX_BODY_BYTES) throw new UsageError(TOO_LONG, `a body may have ${MAX_BODY_BYTES} bytes, and no more`);
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces).toString("utf8");
-}
 
 /** Entries as they happen, one JSON object per line, until the listener leaves. */
 function traceStream(c: Context, { trace, snapshot }: AdminOptions, streams: Set<AbortController>): Response {

@@ -39,6 +39,8 @@ export interface HostOptions<V extends Vocabulary> {
   readonly onEvent?: (event: EventOf<V>, until: number | null) => void;
   /** Called before each step: what the node is to know by then is given to it as commands. */
   readonly beforeStep?: () => void;
+  /** Called after each step, and after its events unless they wait for the journal. */
+  readonly afterStep?: () => void;
   /** The protocol violated its own invariants. Nothing may go on from here. */
   readonly onFatal: (error: Error) => void;
 }
@@ -186,6 +188,7 @@ export class Host<V extends Vocabulary> {
       if (this.#options.trace.wanted) this.#recordView();
       this.#outbox.settle();
       if (this.#events.length > 0) this.#tellEvents();
+      if (this.#phase === "running") this.#options.afterStep?.();
     } catch (error) {
       this.#fail(error as Error);
     }

@@ -4,7 +4,14 @@ import type { LossReason } from "../trace/entry.ts";
 import type { Refusal } from "./transport/frames.ts";
 
 /** Why bytes or connections from outside were turned away. */
-export type RefusedReason = Refusal | "handshake-timeout" | "too-many-strangers" | "tls" | "bad-command" | "instance";
+export type RefusedReason =
+  | Refusal
+  | "handshake-timeout"
+  | "too-many-strangers"
+  | "tls"
+  | "bad-command"
+  | "instance"
+  | "too-many-sessions";
 
 export interface Counts {
   messagesSent: Tally<string>;

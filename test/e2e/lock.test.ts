@@ -170,7 +170,7 @@ test("two of five members want the lock again and again: one command at a time, 
 test.each([
   ["lock --id 1", "missing required argument 'name'"],
   ["elect x --id 1", "missing required argument 'command'"],
-  ["lock x -- true", "required option '--id <n>' not specified"],
+  ["lock x -- true", "expected --member URL, a member that runs here, or --id N, to be a member"],
   ["lock x --id 1 --timeout 5 -- true", 'expected --timeout to be a time such as 250ms, 5s or 2m, got "5"'],
   ["lock x --id 1 -- true", 'expected the config to be a readable file, got "coterie.json" (ENOENT)'],
 ])("coterie %s is refused", async (words, sentence) => {

@@ -77,6 +77,22 @@ export class MembersUnderTest {
     return member;
   }
 
+  /** Members that only take part; resolves when they run. */
+  async serveAll(): Promise<void> {
+    const all = this.ids.map((id) => this.serve(id));
+    for (const member of all) await until("a member runs", () => member.stdout.includes("listening"), member);
+  }
+
+  /** Runs these words through member `id`, with a command behind them; this process is no member. */
+  through(id: number, words: string, command: readonly string[]): Coterie {
+    const [verb = "", ...rest] = words.split(" ");
+    return new Coterie(verb, ...rest, "--member", this.adminOf(id), "--", ...command);
+  }
+
+  adminOf(id: number): string {
+    return `http://${this.admin.get(id)}`;
+  }
+
   /** For a member that calls `join()` itself. */
   joinOptions(id: number): object {
     return {
@@ -135,7 +151,7 @@ export class MembersUnderTest {
   }
 
   remove(): void {
-    rmSync(this.folder, { recursive: true, force: true });
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 }); // A witness may have one last line.
   }
 }
 

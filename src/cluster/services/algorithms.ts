@@ -58,6 +58,8 @@ export type Envelope =
   | ({ type: "open" } & Setting)
   /** The sender runs it otherwise, or cannot run it. */
   | { type: "refuse"; kind: Kind; name: string; why: string }
+  /** The sender has as many as it takes, and does without: nothing is wrong with this one. */
+  | { type: "full"; kind: Kind; name: string }
   /** The sender has just begun: it does not know which instances there are. */
   | { type: "hello" }
   /** The sender has had a message of an instance that it does not know. */
@@ -74,7 +76,7 @@ type Content = { type: string; body: Tagged };
 
 const kindShape = oneOf<Kind>("election", "mutex");
 const nameShape = text(MAX_NAME_BYTES);
-/** As a journal keeps it, which may be older than this program. */
+/** As a journal keeps it, which may be older than this program. Without an algorithm: the name is not used any more. */
 export const settingShape = struct<Setting>({
   kind: kindShape,
   name: nameShape,
@@ -88,6 +90,7 @@ export function envelopeShape(detector: AnyProtocol, leadership: AnyProtocol | n
   return variants<Envelope>({
     open: { kind: kindShape, name: nameShape, algorithm: oneOf(...algorithms), options: text(MAX_OPTIONS_BYTES) },
     refuse: { kind: kindShape, name: nameShape, why: text(MAX_REASON_BYTES) },
+    full: { kind: kindShape, name: nameShape },
     hello: {},
     ask: { kind: kindShape, name: nameShape },
     detector: { body: bodyOf(detector) },

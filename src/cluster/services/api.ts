@@ -24,7 +24,10 @@ export interface JoinOptions {
   readonly limits?: Partial<ServiceLimits & Limits> | undefined;
   /** Default: warnings and errors go to stderr. */
   readonly log?: Log | undefined;
-  /** `host:port` for the admin pages (`/status`, `/metrics`), on loopback. Default: there are none. */
+  /**
+   * `host:port` for the admin pages, on loopback: `/status`, `/metrics`, and elections and locks for other programs of this
+   * machine. Default: there are none.
+   */
   readonly admin?: string | undefined;
   /** Aborted: the member leaves. */
   readonly signal?: AbortSignal | undefined;
@@ -111,7 +114,11 @@ export interface MutexOptions {
  * `signal` before each act, and passes `token` to what it acts on.
  */
 export interface Tenure<Token extends number | null = number> {
-  /** Grows from one tenure of the name to the next, over all members. A resource that remembers the highest turns stale ones away. */
+  /**
+   * Grows from one tenure of the name to the next, over all members. A resource that remembers the highest turns stale ones
+   * away. With `central-server` and the other locks that keep no journal only while no member is started again: after that,
+   * tokens may repeat and two may be inside.
+   */
   readonly token: Token;
   /** Aborted the moment it is no longer certain that nobody else has it; the reason is a `CoordinationError`. */
   readonly signal: AbortSignal;
@@ -128,7 +135,7 @@ export interface Mutex {
   readonly algorithm: string;
   /**
    * Waits for the lock; those who wait in this process go in first come, first served.
-   * @throws CoordinationError `acquire-timeout`, `acquire-aborted`, `too-many-waiters`, `member-left`, `member-failed`,
+   * @throws UsageError for options that cannot be; CoordinationError `acquire-timeout`, `acquire-aborted`, `too-many-waiters`, `member-left`, `member-failed`,
    * `instance-refused`, or `grant-lost` if it was lost before it could be handed over; all of them leave nothing behind: a
    * grant that comes too late is given back at once.
    */
@@ -138,7 +145,10 @@ export interface Mutex {
 }
 
 export interface AcquireOptions {
-  /** How long to wait at most. Default: as long as it takes. */
+  /**
+   * How long to wait at most. Default: as long as it takes. 0 is refused: whether a lock is free is known to others, so that
+   * a try without waiting could not succeed.
+   */
   readonly timeoutMs?: number | undefined;
   /** Aborted: the wait ends. It does not touch a grant that has been given. */
   readonly signal?: AbortSignal | undefined;

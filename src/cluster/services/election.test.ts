@@ -11,7 +11,7 @@ const at = <T>(items: readonly T[], index: number): T => items[index] as T;
 const three = async (): Promise<Member[]> => startAll(closing(await cluster(3)));
 
 /** Works until it no longer leads. */
-const untilLost = ({ signal }: Leadership): Promise<void> =>
+const untilLost = ({ signal }: Leadership<number | null>): Promise<void> =>
   new Promise((resolve) => signal.addEventListener("abort", () => resolve()));
 
 /** Drops all that the member sends to others. */
@@ -166,6 +166,23 @@ describe("watching an election", () => {
       });
     abort.abort();
     await Promise.all(watching);
+  });
+
+  test.each(["bully", "epoch-bully"])("shows that its leader is lost: %s", async (algorithm) => {
+    const it = closing(await cluster(3, { admin: "127.0.0.1:0", faultGate: true }));
+    const members = await startAll(it);
+    const [first, second, third] = members as [Member, Member, Member];
+    const seen: LeaderChange<number | null>[] = [];
+    void (async () => {
+      for await (const change of first.election("report", { algorithm }).watch()) seen.push(change);
+    })();
+    const led = third.election("report", { algorithm }).lead(untilLost);
+    led.catch(() => {}); // The member leaves in the end.
+    await vi.waitFor(() => expect(seen.at(-1)).toMatchObject({ leader: 3 }), PATIENCE);
+    const wasSeen = seen.length;
+    await Promise.all([mute(second, [1, 3]), mute(third, [1, 2])]);
+    const nobody = { leader: null, token: null };
+    await vi.waitFor(() => expect(seen.slice(wasSeen)).toContainEqual(nobody), PATIENCE);
   });
 });
 

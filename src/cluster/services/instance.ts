@@ -60,6 +60,7 @@ export class Instance {
       slot: this.#slot,
       onEvent: (event, until) => this.#note(event, until),
       ...(this.heedsEpochs ? { beforeStep: surroundings.checkService } : {}),
+      ...(kind === "election" ? { afterStep: () => this.#afterStep() } : {}),
       onFatal: (error) => {
         this.#runs = false;
         onFatal(error);
@@ -125,6 +126,10 @@ export class Instance {
     this.#runs = false;
     this.#host.stop();
     this.#slot?.release();
+  }
+
+  #afterStep(): void {
+    if (this.local instanceof LocalElection) this.local.lookAgain();
   }
 
   #note(event: AlgorithmEvent, until: number | null): void {

@@ -11,10 +11,12 @@ const setting: Setting = { kind: "mutex", name: "report", algorithm: "elected-se
 const otherwise: Setting = { ...setting, options: '{"leaseMs":10000}' };
 
 /** Member 1 serves; member 2 says what it is made to say, and that it holds nothing whenever it is asked. */
-function serving() {
+function serving({ kept = new Map<string, unknown[]>(), maxInstances = 10 } = {}) {
   let epoch = 1;
   const news = (): Tagged[] => [{ type: "elected", leader: 1, epoch } as Tagged];
   const sent: string[] = [];
+  const refused: string[] = [];
+  const full: string[] = [];
   const hear = (body: object): void =>
     instances.receive(OTHER, {
       type: "mutex",
@@ -25,8 +27,8 @@ function serving() {
     self: 1,
     peers: [OTHER],
     maxWaiters: 10,
-    maxInstances: 10,
-    journal: memoryJournal(),
+    maxInstances,
+    journal: memoryJournal(kept),
     log: { info() {}, warn() {}, error() {}, once() {} },
     news,
     send(_to: NodeId, envelope: Envelope) {
@@ -41,13 +43,14 @@ function serving() {
       epoch += 1;
       for (const command of news()) instances.tell(command);
     },
-    onRefused() {},
+    onRefused: ({ name }) => void refused.push(name),
+    onFull: (_kind, name, by) => void full.push(`${name} at ${by}`),
     onFatal(error) {
       throw error;
     },
   });
   const lock = (): LocalMutex => instances.use(setting).local as LocalMutex;
-  return { instances, sent, hear, lock };
+  return { instances, sent, refused, full, hear, lock };
 }
 
 describe("a lock that another member runs otherwise", () => {
@@ -72,5 +75,67 @@ describe("a lock that another member runs otherwise", () => {
     hear(request);
     expect(sent).toEqual(["grant"]);
     instances.stop();
+  });
+});
+
+describe("a lock that another member refuses", () => {
+  const refusal: Envelope = { type: "refuse", kind: "mutex", name: "report", why: "for a test" };
+
+  test("is not opened again after a restart, unless it has been used since", () => {
+    const kept = new Map<string, unknown[]>();
+    const first = serving({ kept });
+    first.lock();
+    first.instances.receive(OTHER, refusal);
+    first.instances.stop();
+    const second = serving({ kept });
+    second.instances.restore();
+    expect(second.instances.all).toEqual([]);
+    second.lock();
+    second.instances.stop();
+    const third = serving({ kept });
+    third.instances.restore();
+    expect(third.instances.all.map((known) => known.setting)).toEqual([setting]);
+    third.instances.stop();
+  });
+
+  test("by this member itself is told once, and not after each restart", () => {
+    const kept = new Map<string, unknown[]>([["instances", [{ ...setting, algorithm: "of a later version" }]]]);
+    const first = serving({ kept });
+    first.instances.restore();
+    expect(first.refused).toEqual(["report"]);
+    const second = serving({ kept });
+    second.instances.restore();
+    expect(second.refused).toEqual([]);
+  });
+});
+
+describe("a member that has as many as it takes", () => {
+  test("says that it is full, and refuses nothing", () => {
+    const { instances, sent, refused, full, lock } = serving({ maxInstances: 1 });
+    lock();
+    sent.length = 0;
+    instances.receive(OTHER, { type: "open", ...setting, name: "invoice" });
+    expect({ sent, refused, full }).toEqual({ sent: ["full"], refused: [], full: ["invoice at 1"] });
+    expect(() => instances.use({ ...setting, name: "invoice" })).toThrow("takes no more");
+    instances.stop();
+  });
+
+  test("closes nothing at the others, nor for the time when it takes more", () => {
+    const kept = new Map<string, unknown[]>();
+    const first = serving({ kept });
+    first.lock();
+    first.instances.use({ ...setting, name: "invoice" });
+    first.instances.receive(OTHER, { type: "full", kind: "mutex", name: "report" });
+    expect(first.instances.all).toHaveLength(2);
+    expect(first.full).toEqual(["report at 2"]);
+    first.instances.stop();
+    const second = serving({ kept, maxInstances: 1 });
+    second.instances.restore();
+    expect(second.full).toEqual(["invoice at 1"]);
+    second.instances.stop();
+    const third = serving({ kept });
+    third.instances.restore();
+    expect(third.instances.all).toHaveLength(2);
+    third.instances.stop();
   });
 });

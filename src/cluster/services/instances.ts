@@ -7,6 +7,7 @@ import type { NodeId, Tagged } from "../../core/protocol.ts";
 import type { Slot } from "../../runtime/journal/journal.ts";
 import type { Log } from "../../runtime/log.ts";
 import { type Envelope, type Parcel, reasonText, requireName, type Setting, settingShape } from "./algorithms.ts";
+import type { Kind } from "./api.ts";
 import { CoordinationError } from "./coordination-error.ts";
 import { Instance, type Surroundings } from "./instance.ts";
 
@@ -18,6 +19,8 @@ export interface InstancesOptions extends Omit<Surroundings, "send"> {
   news(): readonly Tagged[];
   /** Another member refused an instance of this one, or this one refused another's. */
   onRefused(setting: Setting, by: NodeId, why: string): void;
+  /** A member, this one or another, has too many instances to take this one, too. */
+  onFull(kind: Kind, name: string, by: NodeId): void;
 }
 
 /** Messages of instances that have not been announced yet; more are dropped. */
@@ -43,9 +46,12 @@ export class Instances {
   restore(): void {
     const last = new Map((this.#journalled?.records ?? []).map((setting) => [keyOf(setting), setting]));
     for (const [key, setting] of last) {
+      if (setting.algorithm === NONE) continue;
       this.#known.add(key);
-      const why = this.#attempt(setting);
-      if (why !== null) this.options.onRefused(setting, this.options.self, why);
+      const failure = this.#attempt(setting);
+      if (failure === null || this.#saidFull(setting, failure)) continue;
+      this.#forget(setting);
+      this.options.onRefused(setting, this.options.self, failure.message);
     }
   }
 
@@ -78,6 +84,8 @@ export class Instances {
         return this.#announced(from, envelope);
       case "refuse":
         return this.#refused(from, envelope);
+      case "full":
+        return this.options.onFull(envelope.kind, envelope.name, from);
       case "election":
       case "mutex":
         return this.#deliver(from, envelope);
@@ -144,30 +152,45 @@ export class Instances {
   #announced(from: NodeId, { kind, name, algorithm, options }: Setting): void {
     const setting: Setting = { kind, name, algorithm, options };
     if (this.#closed !== null) return; // The others go on without this member.
-    const why = this.#attempt(setting);
+    const failure = this.#attempt(setting);
     const strangers = this.#open.get(keyOf(setting))?.strangers;
-    if (why === null) return void strangers?.delete(from);
+    if (failure === null) return void strangers?.delete(from);
+    if (this.#saidFull(setting, failure)) return void this.options.send(from, { type: "full", kind, name });
+    const why = failure.message;
     strangers?.add(from);
     this.options.onRefused(setting, this.options.self, why);
     this.options.send(from, { type: "refuse", kind, name, why: reasonText(why) });
   }
 
   /** Why it cannot be run, if so. */
-  #attempt(setting: Setting): string | null {
+  #attempt(setting: Setting): UsageError | EnvironmentError | null {
     try {
       this.use(setting);
       return null;
     } catch (error) {
-      if (error instanceof UsageError || error instanceof EnvironmentError) return error.message;
+      if (error instanceof UsageError || error instanceof EnvironmentError) return error;
       throw error;
     }
+  }
+
+  /** Whether it is only that there is no room here: then the others go on without this member. */
+  #saidFull({ kind, name }: Setting, { code }: UsageError | EnvironmentError): boolean {
+    const isFull = code === "too-many-instances" || code === "too-many-slots";
+    if (isFull) this.options.onFull(kind, name, this.options.self);
+    return isFull;
+  }
+
+  /** It may come back with another setting; after a restart nobody runs this one again. */
+  #forget({ kind, name }: Setting): void {
+    if (this.#known.delete(keyOf({ kind, name })))
+      this.#journalled?.append({ kind, name, algorithm: NONE, options: NONE });
   }
 
   #refused(from: NodeId, { kind, name, why }: Named & { why: string }): void {
     const instance = this.#open.get(keyOf({ kind, name }));
     if (instance === undefined) return; // It has been closed already: another refused it, too.
     this.#open.delete(keyOf({ kind, name }));
-    this.#known.delete(keyOf({ kind, name })); // It may come back with another setting.
+    this.#forget(instance.setting);
     this.options.onRefused(instance.setting, from, why);
     const text = `node ${from} refuses the ${kind} "${name}": ${why}`;
     instance.local.close(new CoordinationError("instance-refused", "lost", text));
@@ -210,6 +233,9 @@ export class Instances {
     return held;
   }
 }
+
+/** In the journal, of a name that is not used any more. */
+const NONE = "";
 
 type Named = Pick<Setting, "kind" | "name">;
 

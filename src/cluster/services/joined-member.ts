@@ -19,11 +19,13 @@ import type { ElectionOptions, Kind, Member, MemberEvent, MemberStatus, Mutex, M
 import { CoordinationError } from "./coordination-error.ts";
 import type { Instance } from "./instance.ts";
 import { Instances } from "./instances.ts";
+import { requireKnown } from "./known-options.ts";
 import { LocalElection } from "./local-election.ts";
 import type { LocalMutex } from "./local-mutex.ts";
 import { latestEvents } from "./member-events.ts";
 import type { Membership } from "./membership.ts";
 import { type Feed, feed } from "./reading.ts";
+import { Sessions } from "./sessions.ts";
 import { SharedParts } from "./shared-parts.ts";
 import { watchStalls } from "./stall-watch.ts";
 
@@ -44,6 +46,7 @@ export class JoinedMember implements Member {
   readonly #transport: TcpTransport<Envelope>;
   readonly #shared: SharedParts;
   readonly #instances: Instances;
+  readonly #sessions = new Sessions(this, () => count(this.#counts.refused, "too-many-sessions"));
   #admin: AdminServer | null = null;
   #state: MemberStatus["state"] = "joined";
   #leaving: Promise<void> | null = null;
@@ -81,6 +84,7 @@ export class JoinedMember implements Member {
       checkService: () => this.#shared.checkService(),
       onExhausted: () => this.#shared.beginEpoch(),
       onRefused: (setting, by, why) => this.#noteRefusal(setting, by, why),
+      onFull: (kind, name, by) => this.#noteFull(kind, name, by),
     });
     this.#transport = tcpTransport<Envelope>({
       cluster: config.cluster,
@@ -129,13 +133,17 @@ export class JoinedMember implements Member {
     return this.#controller.signal;
   }
 
-  election(name: string, { algorithm = "epoch-bully", options = {}, rank }: ElectionOptions = {}): never {
+  election(name: string, given: ElectionOptions = {}): never {
+    requireKnown("election", given, ["algorithm", "options", "rank"]);
+    const { algorithm = "epoch-bully", options = {}, rank } = given;
     const { local } = this.#use("election", name, algorithm, options);
     if (rank !== undefined) (local as LocalElection).rank(rank);
     return local as never; // The overloads of `Member` say which tokens it has.
   }
 
-  mutex(name: string, { algorithm = "elected-server", options = {} }: MutexOptions = {}): Mutex {
+  mutex(name: string, given: MutexOptions = {}): Mutex {
+    requireKnown("mutex", given, ["algorithm", "options"]);
+    const { algorithm = "elected-server", options = {} } = given;
     return this.#use("mutex", name, algorithm, options).local as LocalMutex;
   }
 
@@ -188,6 +196,12 @@ export class JoinedMember implements Member {
     this.#events.publish({ type: "instance-refused", kind, name, by, why });
   }
 
+  #noteFull(kind: Kind, name: string, by: NodeId): void {
+    count(this.#counts.refused, "instance");
+    const text = `node ${by} has too many elections and locks, and does without the ${kind} "${name}" and others: raise its limits.maxInstances`;
+    this.#membership.log.once(`full ${by}`, text);
+  }
+
   async #leave(): Promise<void> {
     if (this.#state === "failed") return;
     this.#state = "left";
@@ -196,8 +210,10 @@ export class JoinedMember implements Member {
     this.#controller.abort(reason);
     try {
       const elections = this.#instances.all.flatMap(({ local }) => (local instanceof LocalElection ? [local] : []));
+      const lent = this.#sessions.close();
       const worked = Promise.all(elections.map((election) => election.stopWorking(reason)));
       await Promise.race([worked, sleep(LAST_WORK_MS, undefined, { ref: false })]);
+      await lent; // Other processes rely on it.
       this.#instances.retire(reason); // While there is a server that it can be given back to.
       this.#shared.resign();
       await this.#drain();
@@ -226,6 +242,7 @@ export class JoinedMember implements Member {
     this.#controller.abort(reason);
     this.#instances.retire(reason);
     this.#leaving = this.#close();
+    this.#leaving.catch(() => {}); // Whoever calls `leave` is told what cannot be closed.
   }
 
   async #close(): Promise<void> {
@@ -253,11 +270,12 @@ export class JoinedMember implements Member {
       command() {
         throw new UsageError(
           "bad-command",
-          "expected no command: this member runs services, which its own process uses",
+          "expected no command: this member serves elections and locks, which have pages of their own",
         );
       },
       gate: faultGate ? this.#gate : null,
       counts: this.#counts,
+      sessions: this.#sessions,
     });
   }
 

@@ -4,7 +4,9 @@ import type { NodeId, Tagged } from "../../core/protocol.ts";
 import type { Election, LeaderChange, Leadership, LeadOptions } from "./api.ts";
 import { CoordinationError } from "./coordination-error.ts";
 import type { AlgorithmEvent, Engine, LocalSide } from "./engine.ts";
+import { leaderToSay } from "./followed-leader.ts";
 import { requireKnown } from "./known-options.ts";
+import { onAbort } from "./on-abort.ts";
 import { type Feed, feed } from "./reading.ts";
 import { OwnTenure } from "./tenure.ts";
 
@@ -15,7 +17,9 @@ export class LocalElection implements Election<Token>, LocalSide {
   readonly algorithm: string;
   readonly #engine: Engine;
   readonly #changes: Feed<LeaderChange<Token>> = feed((_waiting, latest) => [latest]);
-  #now: LeaderChange<Token> = { leader: null, token: null };
+  #now: LeaderChange<Token> = NOBODY;
+  /** As the last event had it. */
+  #elected: LeaderChange<Token> = NOBODY;
   /** While this member leads, whether it works or not. */
   #tenure: OwnLeadership | null = null;
   #campaign: Campaign | null = null;
@@ -49,12 +53,12 @@ export class LocalElection implements Election<Token>, LocalSide {
     const campaign = new Campaign();
     this.#campaign = campaign;
     const stop = (): void => this.#stop(this.#aborted(signal as AbortSignal));
-    signal?.addEventListener("abort", stop);
+    const forget = onAbort(signal, stop);
     try {
       if (signal?.aborted === true) throw this.#aborted(signal);
       return await this.#campaigning(campaign, work);
     } finally {
-      signal?.removeEventListener("abort", stop);
+      forget();
       this.#campaign = null;
       campaign.finished();
       if (this.#closed === null) this.#rest();
@@ -87,9 +91,16 @@ export class LocalElection implements Election<Token>, LocalSide {
 
   onEvent(event: AlgorithmEvent, until: number | null): void {
     const epoch = typeof event.epoch === "number" ? event.epoch : null;
-    if (event.type === "elected") this.#elected(event.leader as NodeId, epoch);
+    if (event.type === "elected") this.#hearOf(event.leader as NodeId, epoch);
     else if (event.type === "deposed" && (epoch === null || epoch === this.#now.token)) this.#change(null, null);
     else if (event.type === "confirmed" && this.#tenure?.token === epoch) this.#tenure.confirm(until);
+  }
+
+  /** After a step: the leader that this member follows may be lost, or found again. */
+  lookAgain(): void {
+    const leader = leaderToSay(this.#now.leader, this.#elected.leader, this.#engine);
+    if (leader === this.#now.leader) return;
+    this.#change(leader, leader === null ? null : this.#elected.token);
   }
 
   /** Ends a campaign; resolves once its work has ended. */
@@ -140,9 +151,11 @@ export class LocalElection implements Election<Token>, LocalSide {
     if (this.#campaign !== null) this.#tenure?.end(new CoordinationError(reason.code, "lost", reason.message));
   }
 
-  #elected(leader: NodeId, token: Token): void {
+  #hearOf(leader: NodeId, token: Token): void {
     const { self } = this.#engine;
+    this.#elected = { leader, token };
     if (leader === self && this.#engine.leader !== self) return; // It has stepped down since.
+    if (this.#engine.leader === null) return; // It has been lost since.
     const isSame = leader === this.#now.leader && token === this.#now.token;
     if (isSame && this.#tenure?.isHeld !== false) return;
     this.#change(leader, token);
@@ -187,6 +200,8 @@ export class LocalElection implements Election<Token>, LocalSide {
     return new CoordinationError(code, "lost", message, { cause });
   }
 }
+
+const NOBODY: LeaderChange<Token> = { leader: null, token: null };
 
 class OwnLeadership extends OwnTenure<Token> implements Leadership<Token> {
   /** It was given up by this process, which has to stand again. */

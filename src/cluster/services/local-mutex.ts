@@ -7,6 +7,7 @@ import type { AcquireOptions, Grant, Mutex } from "./api.ts";
 import { type CoordinationCode, CoordinationError } from "./coordination-error.ts";
 import type { AlgorithmEvent, Engine, LocalSide } from "./engine.ts";
 import { requireKnown } from "./known-options.ts";
+import { onAbort } from "./on-abort.ts";
 import { OwnTenure } from "./tenure.ts";
 
 interface Waiter {
@@ -37,8 +38,10 @@ export class LocalMutex implements Mutex, LocalSide {
   async acquire(options: AcquireOptions = {}): Promise<Grant> {
     requireKnown("acquire", options, ["timeoutMs", "signal"]);
     const { timeoutMs, signal } = options;
-    if (timeoutMs !== undefined && !(timeoutMs >= 0))
-      throw new UsageError("bad-option", unexpected("timeoutMs", "a number of 0 or more", timeoutMs));
+    if (timeoutMs !== undefined && !(timeoutMs > 0)) {
+      const expected = "a number above 0, since no lock on a network is had without waiting";
+      throw new UsageError("bad-option", unexpected("timeoutMs", expected, timeoutMs));
+    }
     if (this.#closed !== null) throw this.#never(this.#closed.code, this.#closed.message);
     if (signal?.aborted === true) throw this.#aborted(signal);
     if (this.#waiting.size >= this.#engine.maxWaiters)
@@ -83,7 +86,7 @@ export class LocalMutex implements Mutex, LocalSide {
     return new Promise((resolve, reject) => {
       const done = (): void => {
         clearTimeout(timer);
-        signal?.removeEventListener("abort", abort);
+        forget();
         this.#waiting.delete(waiter);
       };
       const waiter: Waiter = {
@@ -106,7 +109,7 @@ export class LocalMutex implements Mutex, LocalSide {
         timeoutMs === undefined || timeoutMs > MAX_WAIT_MS
           ? undefined
           : setTimeout(() => abandon(this.#never("acquire-timeout", late)), timeoutMs);
-      signal?.addEventListener("abort", abort);
+      const forget = onAbort(signal, abort);
       this.#waiting.add(waiter);
       this.#ask();
     });

@@ -1,6 +1,8 @@
 /** What this process makes of events that come late: after a wait for the journal, or after it has changed its mind. */
+import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import type { Tagged } from "../../core/protocol.ts";
+import type { LeaderChange } from "./api.ts";
 import { CoordinationError } from "./coordination-error.ts";
 import type { Engine } from "./engine.ts";
 import { LocalElection } from "./local-election.ts";
@@ -34,7 +36,7 @@ describe("a lock", () => {
   test("is asked for while somebody waits, and given back when nobody does any more", async () => {
     const engine = played("mutex");
     const lock = new LocalMutex(engine);
-    await expect(lock.acquire({ timeoutMs: 0 })).rejects.toMatchObject({ code: "acquire-timeout" });
+    await expect(lock.acquire({ timeoutMs: 1 })).rejects.toMatchObject({ code: "acquire-timeout" });
     expect(engine.commands).toEqual(["enter", "exit"]);
     lock.onEvent({ type: "entered", token: 1 }, null); // The request could not be taken back.
     expect(engine.commands).toEqual(["enter", "exit", "exit"]);
@@ -44,7 +46,7 @@ describe("a lock", () => {
     const engine = played("mutex");
     const lock = new LocalMutex(engine);
     engine.isSettled = false;
-    await expect(lock.acquire({ timeoutMs: 0 })).rejects.toMatchObject({ code: "acquire-timeout" });
+    await expect(lock.acquire({ timeoutMs: 1 })).rejects.toMatchObject({ code: "acquire-timeout" });
     expect(engine.commands).toEqual(["enter"]);
     const next = lock.acquire();
     lock.onEvent({ type: "entered", token: 1 }, null);
@@ -88,6 +90,93 @@ describe("a lock", () => {
     lock.onEvent({ type: "entered", token: 1 }, null);
     lock.onEvent({ type: "confirmed", token: 1, by: "leaseEven" }, performance.now() - 1);
     await expect(waiting).rejects.toMatchObject({ code: "grant-lost", phase: "lost" });
+  });
+});
+
+describe("a wait for a lock", () => {
+  test.each([0, -1, Number.NaN])("of %s ms is refused: without waiting nobody gets in", async (timeoutMs) => {
+    const engine = played("mutex");
+    await expect(new LocalMutex(engine).acquire({ timeoutMs })).rejects.toMatchObject({
+      code: "bad-option",
+      message: `expected timeoutMs to be a number above 0, since no lock on a network is had without waiting, got ${timeoutMs}`,
+    });
+    expect(engine.commands).toEqual([]);
+  });
+});
+
+describe("a signal", () => {
+  test("that many waits share has one listener, and none when they are over", async () => {
+    const [report, invoice] = [new LocalMutex(played("mutex")), new LocalMutex(played("mutex"))];
+    const abort = new AbortController();
+    const { signal } = abort;
+    const waits = [report, invoice].flatMap((lock) => Array.from({ length: 9 }, () => lock.acquire({ signal })));
+    const election = new LocalElection(played("election"));
+    const led = election.lead(() => {}, { signal });
+    const watching = election.watch({ signal });
+    expect(getEventListeners(signal, "abort")).toHaveLength(1);
+    abort.abort();
+    for (const waiting of [...waits, led])
+      await expect(waiting).rejects.toMatchObject({ name: "CoordinationError", phase: "never-acquired" });
+    await watching.next();
+    expect(await watching.next()).toEqual({ done: true, value: undefined });
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+  });
+});
+
+describe("an election that is followed", () => {
+  const seenBy = (election: LocalElection): LeaderChange<number | null>[] => {
+    const seen: LeaderChange<number | null>[] = [];
+    void (async () => {
+      for await (const change of election.watch()) seen.push(change);
+    })();
+    return seen;
+  };
+
+  test("has no leader while its algorithm has none, and the same one again with the same token", async () => {
+    const engine = played("election");
+    const election = new LocalElection(engine);
+    const seen = seenBy(election);
+    await turn();
+    engine.leader = 2;
+    election.onEvent({ type: "elected", leader: 2, epoch: 3 }, null);
+    for (const leader of [2, null, null, 2]) {
+      engine.leader = leader;
+      election.lookAgain();
+      await turn();
+      expect(election.leader).toBe(leader);
+    }
+    const nobody = { leader: null, token: null };
+    expect(seen).toEqual([nobody, { leader: 2, token: 3 }, nobody, { leader: 2, token: 3 }]);
+  });
+
+  test("names no leader whose event waits for the journal, and none that has been lost by then", async () => {
+    const engine = played("election");
+    const election = new LocalElection(engine);
+    engine.leader = 2;
+    election.onEvent({ type: "elected", leader: 2, epoch: 3 }, null);
+    engine.leader = null;
+    election.lookAgain();
+    Object.assign(engine, { leader: 2, isSettled: false });
+    election.lookAgain(); // It may lead in a later epoch, of which the event is on its way.
+    expect(election.leader).toBe(null);
+    engine.leader = null;
+    election.onEvent({ type: "elected", leader: 2, epoch: 4 }, null);
+    expect(election.leader).toBe(null);
+    Object.assign(engine, { leader: 2, isSettled: true });
+    election.lookAgain();
+    expect((await election.watch().next()).value).toEqual({ leader: 2, token: 4 });
+  });
+
+  test("ends its own leadership by events alone", () => {
+    const engine = played("election");
+    const election = new LocalElection(engine);
+    engine.leader = 1;
+    election.onEvent({ type: "elected", leader: 1, epoch: 3 }, null);
+    engine.leader = null;
+    election.lookAgain();
+    expect(election.leader).toBe(1);
+    election.onEvent({ type: "deposed", epoch: 3 }, null);
+    expect(election.leader).toBe(null);
   });
 });
 

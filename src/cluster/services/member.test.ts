@@ -38,6 +38,10 @@ describe("join", () => {
       'among id, members, dataDir, cluster, tls, limits, log, admin, signal, faultGate, got "folder"',
     ],
     [{ id: 1, members, limits: { maxWaiters: 0 } }, "expected limits.maxWaiters to be a whole number > 0, got 0"],
+    [
+      { id: 1, members, dataDir: "unused", limits: { maxInstances: 65_534 } },
+      "expected limits.maxInstances to be at most 65533, as a journal holds no more, got 65534",
+    ],
     [{ id: 1, members, limits: { maxFrameBytes: 1 } }, "limits.maxFrameBytes"],
     [{ id: 1, members, admin: "10.0.0.1:80" }, "a loopback address"],
     [{ id: 1, members, cluster: "" }, "cluster"],
@@ -114,6 +118,17 @@ describe("a member", () => {
     await it.start(2);
     await vi.waitFor(() => expect(events).toContainEqual({ type: "peer-restored", node: 2 }), PATIENCE);
     expect(events).toContainEqual({ type: "quorum-regained", reachable: 2, members: 3 });
+  });
+
+  test("says that it knows of nobody who serves, once the others are gone", async () => {
+    const it = closing(await cluster(3));
+    const [first, second, third] = (await startAll(it)) as [Member, Member, Member];
+    const events = eventsOf(first);
+    await vi.waitFor(() => expect(first.status().leader).not.toBe(null), PATIENCE);
+    await Promise.all([second.leave(), third.leave()]);
+    await vi.waitFor(() => expect(first.status().leader).toBe(null), PATIENCE);
+    const changes = (): MemberEvent[] => events.filter(({ type }) => type === "leader-changed");
+    await vi.waitFor(() => expect(changes().at(-1)).toMatchObject({ leader: null, token: null }), PATIENCE);
   });
 
   test("notices that its process stood still", async () => {

@@ -2,6 +2,7 @@
 import { UsageError, unexpected } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { formatHostPort, type HostPort, isLoopback, parseHostPort } from "../../runtime/host-port.ts";
+import { MAX_SLOT } from "../../runtime/journal/batches.ts";
 import type { Journal } from "../../runtime/journal/journal.ts";
 import { createLog, type Log } from "../../runtime/log.ts";
 import type { TlsMaterial } from "../../runtime/transport/tcp.ts";
@@ -24,6 +25,10 @@ export interface Membership {
 const DEFAULT_CLUSTER = "coterie";
 const defaultLimits: ServiceLimits = { maxInstances: 10_000, maxWaiters: 10_000 };
 
+/** The journal's owner, the list of instances, and who serves. */
+export const OWN_SLOTS = 3;
+const MAX_INSTANCES = MAX_SLOT + 1 - OWN_SLOTS;
+
 const stderrLog = createLog((level, text) => {
   if (level !== "info") process.stderr.write(`coterie: ${text}\n`);
 });
@@ -39,6 +44,10 @@ export async function membershipOf(options: JoinOptions): Promise<Omit<Membershi
     if (!(Number.isSafeInteger(value) && value > 0))
       throw refusal(unexpected(`limits.${name}`, "a whole number > 0", value));
   }
+  if (options.dataDir !== undefined && maxInstances > MAX_INSTANCES)
+    throw refusal(
+      unexpected("limits.maxInstances", `at most ${MAX_INSTANCES}, as a journal holds no more`, maxInstances),
+    );
   // The failure detector is what every member runs.
   const file = { cluster, protocol: "heartbeat", members, limits: transport, ...(tls === undefined ? {} : { tls }) };
   const config = parseConfig(file, process.cwd());

@@ -1,5 +1,7 @@
 /** Values for whoever reads them at their own pace: each reader sees the latest, or a bounded backlog of all. */
 
+import { onAbort } from "./on-abort.ts";
+
 /** What readers are told, and that there is nothing more to come. */
 export interface Feed<T> {
   publish(item: T): void;
@@ -37,15 +39,16 @@ export function feed<T>(keep: (waiting: readonly T[], item: T) => T[]): Feed<T> 
 class Reader<T> implements AsyncIterableIterator<T> {
   #waiting: T[] = [];
   #isEnded = false;
+  readonly #forget: () => void;
   /** Those who have called `next` and wait. */
   #callers: ((result: IteratorResult<T>) => void)[] = [];
 
   constructor(
     private readonly keep: (waiting: readonly T[], item: T) => T[],
-    private readonly signal: AbortSignal | undefined,
+    signal: AbortSignal | undefined,
     private readonly left: () => void,
   ) {
-    signal?.addEventListener("abort", this.end);
+    this.#forget = onAbort(signal, this.end);
   }
 
   take(item: T): void {
@@ -57,7 +60,7 @@ class Reader<T> implements AsyncIterableIterator<T> {
 
   readonly end = (): void => {
     this.#isEnded = true;
-    this.signal?.removeEventListener("abort", this.end);
+    this.#forget();
     this.left();
     for (const caller of this.#callers.splice(0)) caller(DONE);
   };

@@ -10,6 +10,7 @@ import type { Receipt } from "../../runtime/transport/tcp.ts";
 import type { Envelope } from "./algorithms.ts";
 import type { MemberEvent } from "./api.ts";
 import type { AlgorithmEvent } from "./engine.ts";
+import { leaderToSay } from "./followed-leader.ts";
 import { slotOf, UNNAMED, UNTRACED } from "./instance.ts";
 import { OwnTenure } from "./tenure.ts";
 
@@ -35,6 +36,8 @@ export class SharedParts {
   readonly #suspected = new Set<NodeId>();
   /** As the last event had it. */
   #leader: AlgorithmEvent | null = null;
+  /** Who has been said to serve. */
+  #said: NodeId | null = null;
   /** While this member serves: its leadership, which ends by the clock as well. */
   #service: OwnTenure<number> | null = null;
 
@@ -123,6 +126,7 @@ export class SharedParts {
       trace: UNTRACED,
       slot: slotOf(protocol, journal, type),
       onEvent,
+      ...(type === "leadership" ? { afterStep: () => this.#lookAgain() } : {}),
       onFatal,
     });
   }
@@ -151,7 +155,7 @@ export class SharedParts {
   }
 
   #elected(event: AlgorithmEvent): void {
-    const { self, tell, publish } = this.#options;
+    const { self, tell } = this.#options;
     const leader = event.leader as NodeId;
     const token = event.epoch as number;
     this.#service?.lose();
@@ -159,16 +163,30 @@ export class SharedParts {
       leader === self ? new OwnTenure({ token, what: "serving", onOverdue: () => this.beginEpoch() }) : null;
     this.#leader = event;
     tell(event);
-    publish({ type: "leader-changed", leader, token });
+    if (leader === self || this.leader !== null) this.#say(leader, token); // Otherwise it has been lost since.
+  }
+
+  /** After a step: the leader that this member follows may be lost, or found again. */
+  #lookAgain(): void {
+    const { self } = this.#options;
+    const elected = this.#leader;
+    const standing = { self, leader: this.leader, isSettled: this.#leadership?.isSettled === true };
+    const leader = leaderToSay(this.#said, (elected?.leader ?? null) as NodeId | null, standing);
+    if (leader !== this.#said) this.#say(leader, leader === null ? null : (elected?.epoch as number));
+  }
+
+  #say(leader: NodeId | null, token: number | null): void {
+    this.#said = leader;
+    this.#options.publish({ type: "leader-changed", leader, token });
   }
 
   #depose(): void {
-    const { tell, publish } = this.#options;
+    const { tell } = this.#options;
     const epoch = this.#service?.token;
     this.#service?.lose();
     this.#service = null;
     this.#leader = null;
     tell({ type: "deposed", epoch } as Tagged);
-    publish({ type: "leader-changed", leader: null, token: null });
+    this.#say(null, null);
   }
 }

@@ -64,7 +64,7 @@ describe("epoch-bully: every run", () => {
       asks: (node) => (node === 1 ? [{ type: "call" }] : []),
       properties: once.properties.filter(({ name }) => name === "one leader per epoch"),
     });
-    expect(found).toMatchObject({ verdict: "holds", states: 366_659 });
+    expect(found).toMatchObject({ verdict: "holds", states: 379_615 });
   });
 
   it("an epoch has two leaders if a node comes back without its journal: it has forgotten whom it assented to", () => {

@@ -43,6 +43,7 @@ export function epochBully(given?: Partial<EpochBullyOptions>): Protocol<EpochBu
       rank: ranks.get(self) ?? self,
       isAside: !options.stands,
       insists: false,
+      patience: 0,
       suspected: [],
       quorum: majority(peers.length + 1),
     }),

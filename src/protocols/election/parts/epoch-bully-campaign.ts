@@ -1,6 +1,6 @@
 /** How a node of epoch-bully comes to lead, goes on leading, and follows. */
 import type { Context } from "../../../core/protocol.ts";
-import { type EpochBullyOptions, timing } from "./epoch-bully-options.ts";
+import { CLAIM_TRIPS, type EpochBullyOptions, timing } from "./epoch-bully-options.ts";
 import { certify, leave, promise, wait } from "./epoch-bully-steps.ts";
 import { type EpochBully, isAboveLeader, isCandidate, isConfirmed, leaderOf } from "./epoch-bully-words.ts";
 import { leaseTimer } from "./lease.ts";
@@ -8,9 +8,17 @@ import { leaseTimer } from "./lease.ts";
 type State = EpochBully["state"];
 type Ctx = Context<EpochBully>;
 
+/** Waits grow to this power of two at most. */
+const MOST_PATIENCE = 3;
+
 export function campaign(options: EpochBullyOptions) {
   const { leaseMs, renewMs, answerMs, canvasses, takesOver } = options;
   const { boundsMs, backOff } = timing(options);
+
+  /** Gives an election up in time for so many round trips. */
+  function giveTime(state: State, trips: number, ctx: Ctx): void {
+    ctx.setTimer("answer", Math.min(leaseMs, trips * answerMs * 2 ** state.patience));
+  }
 
   /** The canvass: bully's question to everybody, of which nothing remains where it is asked. */
   function startElection(state: State, ctx: Ctx): void {
@@ -20,7 +28,7 @@ export function campaign(options: EpochBullyOptions) {
     if (!canvasses) return proceed(state, epoch, ctx);
     const awaited = ctx.peers.filter((peer) => !state.suspected.includes(peer));
     state.phase = { is: "canvassing", awaited, backers: [], promised: epoch };
-    ctx.setTimer("answer", answerMs);
+    giveTime(state, 1, ctx);
     ctx.broadcast({ type: "election", promised: epoch, released: state.released, rank: state.rank });
     concludeIfAnswered(state, ctx);
   }
@@ -33,15 +41,17 @@ export function campaign(options: EpochBullyOptions) {
   function conclude(state: State, ctx: Ctx): void {
     const { phase } = state;
     if (phase.is !== "canvassing") return;
-    if (phase.backers.length + 1 < state.quorum) wait(state, ctx, state.isBound ? boundsMs : backOff);
-    else proceed(state, phase.promised, ctx);
+    if (phase.backers.length + 1 >= state.quorum) return proceed(state, phase.promised, ctx);
+    const heard = ctx.peers.length + 1 - phase.awaited.length;
+    if (heard < state.quorum) state.patience = Math.min(state.patience + 1, MOST_PATIENCE);
+    wait(state, ctx, state.isBound ? boundsMs : backOff);
   }
 
   /** A majority backs this node: it may go on to claim an epoch above `highest`, once the leader has made way. */
   function proceed(state: State, highest: number, ctx: Ctx): void {
     if (!state.isBound) return claim(state, highest, ctx);
     state.phase = { is: "displacing", promised: highest };
-    ctx.setTimer("answer", answerMs);
+    giveTime(state, 1, ctx);
     ctx.send(state.promised.to, { type: "displace", epoch: state.promised.epoch, rank: state.rank });
   }
 
@@ -49,7 +59,8 @@ export function campaign(options: EpochBullyOptions) {
   function claim(state: State, highest: number, ctx: Ctx): void {
     promise(state, { epoch: Math.max(highest, state.promised.epoch) + 1, to: ctx.self }, ctx);
     state.phase = { is: "claiming", assents: [] };
-    ctx.setTimer("answer", answerMs);
+    state.insists = false;
+    giveTime(state, CLAIM_TRIPS, ctx);
     ctx.setTimer(leaseTimer(0), leaseMs); // From now on, whenever assents come.
     ctx.broadcast({ type: "claim", epoch: state.promised.epoch, released: state.released });
     becomeLeaderIfElected(state, ctx);
@@ -61,6 +72,7 @@ export function campaign(options: EpochBullyOptions) {
     state.phase = { is: "leading", round: 0, confirms: state.phase.assents };
     state.reign = { epoch, leader: ctx.self, rank: state.rank };
     state.insists = false;
+    state.patience = 0;
     ctx.cancelTimer("answer");
     ctx.emit({ type: "elected", leader: ctx.self, epoch });
     ctx.emit({ type: "confirmed", epoch, by: leaseTimer(0) });
@@ -99,7 +111,10 @@ export function campaign(options: EpochBullyOptions) {
     const isKnown = leaderOf(state, ctx.self) === leader && state.reign?.epoch === epoch;
     const isAsBefore = isKnown && state.reign?.rank === rank;
     const isNews = state.reign?.epoch !== epoch || state.reign.leader !== leader;
-    if (!isKnown) leave(state, ctx); // Otherwise it may be about to displace the leader.
+    if (!isKnown) {
+      leave(state, ctx); // Otherwise it may be about to displace the leader.
+      state.patience = 0;
+    }
     promise(state, { epoch, to: leader }, ctx);
     bind(state, ctx);
     state.reign = { epoch, leader, rank };

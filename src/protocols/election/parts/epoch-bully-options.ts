@@ -12,7 +12,7 @@ export interface EpochBullyOptions {
   renewMs: number;
   /** By how much the speed of clocks may differ from the right one, as a share of it. */
   drift: number;
-  /** A round trip should be done by then. Only who wins and how soon depends on it. */
+  /** A round trip should be done by then, at first: a node that hears from less than a majority doubles it, up to `leaseMs`. */
   answerMs: number;
   /** Between these two a node waits at random before it calls an election, so that not all do at once. */
   minBackOffMs: number;
@@ -57,19 +57,22 @@ const optionShape = struct<EpochBullyOptions>({
   stands: boolean,
 });
 
+/** A claim and its assents are a round trip, and two writes to journals, which may take as long. */
+export const CLAIM_TRIPS = 2;
+
 /** What follows from the options. */
 export interface Timing {
   /** How long whoever assents or confirms is bound. */
   readonly boundsMs: number;
   readonly backOff: readonly [number, number];
-  /** Whoever lets somebody higher go first gives it time for a back-off, a canvass, a claim and an announcement. */
+  /** Whoever lets somebody higher go first gives it time for a back-off, a canvass and a claim. */
   readonly deferenceMs: number;
 }
 
 export const timing = ({ leaseMs, drift, answerMs, minBackOffMs, maxBackOffMs }: EpochBullyOptions): Timing => ({
   boundsMs: boundMs(leaseMs, drift),
   backOff: [minBackOffMs, maxBackOffMs],
-  deferenceMs: maxBackOffMs + 3 * answerMs,
+  deferenceMs: maxBackOffMs + (1 + CLAIM_TRIPS) * answerMs,
 });
 
 /** @throws UsageError */

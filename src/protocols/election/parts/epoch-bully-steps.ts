@@ -49,5 +49,10 @@ export function leave(state: State, ctx: Ctx): void {
 /** Leaves it to others, and calls an election itself if it has to, after so long. */
 export function wait(state: State, ctx: Ctx, duration: number | readonly [number, number]): void {
   leave(state, ctx);
-  if (!state.isAside) ctx.setTimer("call", duration);
+  if (!state.isAside) ctx.setTimer("call", state.isBound ? duration : stretched(duration, state.patience));
+}
+
+function stretched(duration: number | readonly [number, number], patience: number): number | readonly [number, number] {
+  const factor = 2 ** patience;
+  return typeof duration === "number" ? duration * factor : [duration[0], duration[1] * factor];
 }

@@ -23,8 +23,10 @@ export type EpochBully = {
     rank: number;
     /** Whether it does not stand for election. */
     isAside: boolean;
-    /** Has let somebody higher go first, and in vain: the next time it does not. */
+    /** Has let somebody higher go first, and in vain: the next time it does not. Spent by the claim that comes of it. */
     insists: boolean;
+    /** How many canvasses in a row have heard from less than a majority in time: each doubles all waits of the next election. */
+    patience: number;
     /** Held for crashed. Ascending. */
     suspected: NodeId[];
     /** How many nodes, this one included, make a majority. */

@@ -1,0 +1,75 @@
+/** What `coterie lock` and `coterie elect` are told about the cluster: which member they are, or which one they go through. */
+import { env, platform } from "node:process";
+import { type Command, Option } from "commander";
+import { UsageError } from "../core/errors.ts";
+import { createLog } from "../runtime/log.ts";
+import type { Access } from "./access.ts";
+import { adminUrl, wholeNumber } from "./arguments.ts";
+import { duration } from "./duration.ts";
+import { accessAs, DEFAULT_CONFIG, joinCluster, type Place } from "./own-member.ts";
+import { say } from "./say.ts";
+import { throughMember } from "./through-member.ts";
+
+const DEFAULT_GRACE_MS = 100;
+/** Names the member where nobody says otherwise. */
+const MEMBER_VARIABLE = "COTERIE_MEMBER";
+const MEMBER_EXAMPLE = "http://127.0.0.1:7501";
+
+export interface AccessOptions extends Partial<Place> {
+  readonly member?: string;
+  readonly grace: number;
+  readonly verbose?: true;
+}
+
+export function withAccessOptions(command: Command): Command {
+  return command
+    .option(
+      "--member <url>",
+      "a member that runs on this machine, by its admin address (default: $COTERIE_MEMBER)",
+      adminUrl("--member", MEMBER_EXAMPLE),
+    )
+    .option(
+      "--id <n>",
+      "which member of the config this is, instead",
+      wholeNumber("--id", 0, Number.MAX_SAFE_INTEGER, "a member's id"),
+    )
+    .option("--config <file>", `the cluster's config file, the same for every member (default: ${DEFAULT_CONFIG})`)
+    .option("--data <dir>", "this member's journal (default: the config's dataDir)")
+    .addOption(
+      new Option("--grace <time>", "from SIGTERM to SIGKILL, where the command is stopped")
+        .argParser(duration("--grace"))
+        .default(DEFAULT_GRACE_MS, `${DEFAULT_GRACE_MS}ms`),
+    )
+    .option("--fault-gate", "let PUT /faults on the admin pages drop, delay and cut this member's messages")
+    .option("--verbose", "say on stderr what happens");
+}
+
+/** @throws UsageError as `joinCluster` does, for options that do not go together, and where a command cannot be kept */
+export async function accessFor(options: AccessOptions): Promise<Access> {
+  if (platform === "win32") {
+    const sentence =
+      "expected a system with process groups, by which a command is stopped as a whole: Windows has none";
+    throw new UsageError("no-process-groups", `${sentence}; from a program, join() works there`);
+  }
+  const { id, config = DEFAULT_CONFIG } = options;
+  const member = memberOf(options);
+  if (member !== null) return throughMember(member);
+  if (id === undefined)
+    throw new UsageError("bad-argument", "expected --member URL, a member that runs here, or --id N, to be a member");
+  const log = createLog((level, text) => {
+    if (level !== "info" || options.verbose === true) say(text);
+  });
+  return accessAs(await joinCluster({ ...options, id, config }, log));
+}
+
+/** Null: this process is to be a member itself. */
+function memberOf({ member, ...options }: AccessOptions): string | null {
+  const own = (["id", "config", "data", "faultGate"] as const).find((name) => options[name] !== undefined);
+  if (member === undefined) {
+    const named = env[MEMBER_VARIABLE] ?? "";
+    return own !== undefined || named === "" ? null : adminUrl(MEMBER_VARIABLE, MEMBER_EXAMPLE)(named);
+  }
+  if (own === undefined) return member;
+  const option = own === "faultGate" ? "fault-gate" : own;
+  throw new UsageError("bad-argument", `expected --member or --${option}, got both: a member that runs has its own`);
+}

@@ -1,0 +1,38 @@
+/** How `coterie lock` and `coterie elect` get at locks and elections: as a member themselves, or through one. */
+import type { Election, Mutex } from "../cluster/services/api.ts";
+import { say } from "./say.ts";
+
+/** Who waits longer than this is told why, if it is for want of a majority. */
+const SAY_AFTER_MS = 3_000;
+
+export interface Access {
+  mutex(name: string, options: { readonly algorithm?: string }): Pick<Mutex, "name" | "acquire">;
+  election(name: string, options: { readonly algorithm?: string }): Pick<Election<number | null>, "lead">;
+  /** Says after a while what is missing, if something is. Returns what ends that. */
+  explainWaiting(what: string): () => void;
+  leave(): Promise<void>;
+}
+
+interface Majority {
+  readonly hasQuorum: boolean;
+  readonly peers: readonly { readonly suspected: boolean }[];
+}
+
+/** @param ask how things stand; null: nobody knows. */
+export function explainWaiting(what: string, ask: () => Promise<Majority | null>): () => void {
+  let isOver = false;
+  const explain = async (): Promise<void> => {
+    const found = await ask();
+    if (isOver || found === null || found.hasQuorum) return;
+    const { peers } = found;
+    const reachable = 1 + peers.filter(({ suspected }) => !suspected).length;
+    say(
+      `waiting for ${what}: it takes a majority of the members, and ${reachable} of ${peers.length + 1} can be heard of`,
+    );
+  };
+  const timer = setTimeout(() => void explain(), SAY_AFTER_MS);
+  return () => {
+    isOver = true;
+    clearTimeout(timer);
+  };
+}

@@ -1,0 +1,92 @@
+/** `coterie status` for members that serve elections and locks by name: who serves, and what is held. */
+import { askServiceStatus, type ServiceStatus } from "../cluster/admin-client.ts";
+import type { ServiceConfig } from "../cluster/config.ts";
+import type { NodeId } from "../core/protocol.ts";
+import { formatHostPort } from "../runtime/host-port.ts";
+import { type Paint, table } from "./terminal.ts";
+
+interface ServiceNode {
+  readonly id: NodeId;
+  readonly pid: number | null;
+  readonly alive: boolean;
+  /** Who serves the default locks in this member's eyes. */
+  readonly leader: NodeId | null;
+  /** Whether this member can hear of a majority; null if it does not answer. */
+  readonly hasQuorum: boolean | null;
+  readonly address: string;
+  /** Null where the config does not say it. */
+  readonly admin: string | null;
+}
+
+/** One election or lock, as those members that answer know it. */
+interface ServiceInstance extends Pick<ServiceStatus["instances"][number], "kind" | "name" | "algorithm"> {
+  /** The member that holds it, or leads; null if none that answers does. */
+  readonly holder: NodeId | null;
+  readonly token: number | null;
+  /** Who waits at all these members. */
+  readonly waiting: number;
+}
+
+export interface ServicesStatus {
+  readonly cluster: string;
+  readonly protocol: "services";
+  readonly nodes: readonly ServiceNode[];
+  readonly instances: readonly ServiceInstance[];
+}
+
+export async function servicesStatus({ cluster, members }: ServiceConfig, timeoutMs: number): Promise<ServicesStatus> {
+  const asked = Object.entries(members).map(async ([key, member]) => {
+    const admin = member.admin.port === 0 ? null : `http://${formatHostPort(member.admin)}`;
+    const answer = admin === null ? null : await askServiceStatus(admin, timeoutMs);
+    const id = Number(key);
+    const known = answer?.id === id && answer.cluster === cluster ? answer : null;
+    return { id, admin, known, address: formatHostPort(member.address) };
+  });
+  const found = await Promise.all(asked);
+  const nodes = found.map(({ id, admin, known, address }): ServiceNode => {
+    const { pid = null, leader = null, hasQuorum = null } = known ?? {};
+    return { id, pid, alive: known !== null, leader, hasQuorum, address, admin };
+  });
+  const answers = found.flatMap(({ known }) => (known === null ? [] : [known]));
+  return { cluster, protocol: "services", nodes, instances: instancesOf(answers) };
+}
+
+function instancesOf(answers: readonly ServiceStatus[]): readonly ServiceInstance[] {
+  const found = new Map<string, ServiceInstance>();
+  for (const { id, instances } of answers)
+    for (const { kind, name, algorithm, isHeld, token, waiting } of instances) {
+      const key = JSON.stringify([kind, name]);
+      const before = found.get(key) ?? { kind, name, algorithm, holder: null, token: null, waiting: 0 };
+      const holder = isHeld ? { holder: id, token } : {};
+      found.set(key, { ...before, ...holder, waiting: before.waiting + waiting });
+    }
+  return [...found.values()].sort((a, b) => compare(a.kind, b.kind) || compare(a.name, b.name));
+}
+
+const compare = (a: string, b: string): number => Number(a > b) - Number(a < b);
+
+export function servicesPicture({ nodes, instances }: ServicesStatus, paint: Paint): string {
+  const members = nodes.map((node) => [
+    ...[String(node.id), String(node.pid ?? "-"), stateOf(node), String(node.leader ?? "-")],
+    node.hasQuorum === null ? "-" : node.hasQuorum ? "yes" : "no",
+  ]);
+  const head = ["NODE", "PID", "STATE", "SERVING", "MAJORITY"];
+  const lines = table([head, ...members], (cell, row, column) => {
+    if (row === 0) return paint("dim", cell);
+    return column === 2 ? paint(nodes[row - 1]?.alive === true ? "green" : "red", cell) : cell;
+  });
+  if (instances.length === 0) return `${lines.join("\n")}\n`;
+  const rows = instances.map(({ kind, name, algorithm, holder, token, waiting }) => [
+    ...[kind === "mutex" ? "lock" : kind, name, algorithm],
+    ...[String(holder ?? "-"), String(token ?? "-"), String(waiting)],
+  ]);
+  const held = table([["KIND", "NAME", "ALGORITHM", "HOLDER", "TOKEN", "WAITING"], ...rows], (cell, row) =>
+    row === 0 ? paint("dim", cell) : cell,
+  );
+  return `${[...lines, "", ...held].join("\n")}\n`;
+}
+
+function stateOf({ alive, admin }: ServiceNode): string {
+  if (alive) return "running";
+  return admin === null ? "no admin address" : "no answer";
+}

@@ -1,0 +1,36 @@
+/** Many wait for one signal: Node warns of a leak where more than ten listen to it, so one listens for all of them. */
+
+interface Crowd {
+  readonly waiting: Set<Waiter>;
+  readonly tell: () => void;
+}
+
+interface Waiter {
+  readonly listener: () => void;
+}
+
+const crowds = new WeakMap<AbortSignal, Crowd>();
+
+/** Calls back when `signal` is aborted, unless what is returned has been called by then. */
+export function onAbort(signal: AbortSignal | undefined, listener: () => void): () => void {
+  if (signal === undefined) return () => {};
+  const crowd = crowds.get(signal) ?? gather(signal);
+  const waiter = { listener };
+  crowd.waiting.add(waiter);
+  return () => {
+    if (!crowd.waiting.delete(waiter) || crowd.waiting.size > 0) return;
+    crowds.delete(signal);
+    signal.removeEventListener("abort", crowd.tell);
+  };
+}
+
+function gather(signal: AbortSignal): Crowd {
+  const waiting = new Set<Waiter>();
+  const tell = (): void => {
+    for (const { listener } of waiting) listener(); // Whoever leaves meanwhile is not told any more.
+  };
+  const crowd = { waiting, tell };
+  crowds.set(signal, crowd);
+  signal.addEventListener("abort", tell);
+  return crowd;
+}

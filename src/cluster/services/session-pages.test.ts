@@ -1,0 +1,135 @@
+/** A member's pages for locks and elections, over HTTP. */
+import { type IncomingMessage, request } from "node:http";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { closedAfterEach } from "../../../test/network/closing.ts";
+import { cluster } from "../../../test/network/joined.ts";
+import { exchange } from "../http-exchange.ts";
+import { eachLine } from "../local/lines.ts";
+import type { Member } from "./api.ts";
+import type { SessionWord } from "./session-words.ts";
+
+const closing = closedAfterEach();
+const PATIENCE = { timeout: 20_000, interval: 5 };
+const json = { "content-type": "application/json" };
+
+let member: Member;
+const open: IncomingMessage[] = [];
+beforeEach(async () => {
+  member = await closing(await cluster(1)).start(1, { admin: "127.0.0.1:0" });
+});
+afterEach(() => {
+  for (const answer of open.splice(0)) answer.destroy();
+});
+
+/** Asks, and gives the answer as soon as its head is there. */
+function post(path: string, body = "{}", headers: Record<string, string> = json): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const call = request(`${member.admin}${path}`, { method: "POST", headers, agent: false }, (answer) => {
+      open.push(answer.on("error", () => {}));
+      resolve(answer);
+    });
+    call.on("error", reject).end(body);
+  });
+}
+
+async function session(path: string) {
+  const answer = await post(path);
+  const words: SessionWord[] = [];
+  eachLine(answer, 1_000, (line) => words.push(JSON.parse(line) as SessionWord));
+  const heard = (event: SessionWord["event"]) =>
+    vi.waitUntil(() => words.find((word) => word.event === event), PATIENCE);
+  const id = ((await heard("waiting")) as { session: string }).session;
+  return { answer, heard, url: `${member.admin}/sessions/${id}` };
+}
+
+const instance = () => member.status().instances[0];
+
+describe("a session", () => {
+  test("hears of its lock and of every confirmation, and gives it back", async () => {
+    const { heard, url } = await session("/locks/orders%2F%C3%A4%201");
+    expect(await heard("granted")).toMatchObject({ token: expect.any(Number) as number });
+    await heard("certain");
+    expect(instance()).toMatchObject({ kind: "mutex", name: "orders/ä 1", isHeld: true });
+    expect(await exchange(url, { method: "PUT", timeoutMs: 5_000 })).toEqual({ status: 200, body: {} });
+    expect(await exchange(url, { method: "DELETE", timeoutMs: 5_000 })).toEqual({ status: 200, body: {} });
+    await heard("released");
+    expect(instance()?.isHeld).toBe(false);
+    expect((await exchange(url, { method: "PUT", timeoutMs: 5_000 })).status).toBe(400);
+  });
+
+  test("ends with its connection: the lock goes to whoever waits for it", async () => {
+    const first = await session("/locks/x");
+    const { token } = (await first.heard("granted")) as { token: number };
+    const second = await session("/locks/x");
+    first.answer.destroy();
+    expect(((await second.heard("granted")) as { token: number }).token).toBeGreaterThan(token);
+  });
+
+  test("that waits ends with its connection", async () => {
+    const grant = await member.mutex("x").acquire();
+    const { answer } = await session("/locks/x");
+    expect(instance()?.waiting).toBe(1);
+    answer.destroy();
+    await vi.waitUntil(() => instance()?.waiting === 0, PATIENCE);
+    await grant.release();
+  });
+
+  test("that ends as it begins leaves nothing behind", async () => {
+    const opening = Array.from({ length: 200 }, async (_, at) => {
+      const call = request(`${member.admin}/locks/x`, { method: "POST", headers: json, agent: false });
+      call.on("error", () => {}).end("{}");
+      setTimeout(() => call.destroy(), at / 8);
+      await new Promise((resolve) => call.on("close", resolve));
+    });
+    await Promise.all(opening);
+    const { heard } = await session("/locks/x");
+    await heard("granted");
+    expect(instance()?.waiting).toBe(0);
+  });
+
+  test("leads, and stands aside when it ends", async () => {
+    const { heard, url } = await session("/elections/x");
+    expect(await heard("granted")).toMatchObject({ token: expect.any(Number) as number });
+    expect(member.election("x").leader).toBe(1);
+    await exchange(url, { method: "DELETE", timeoutMs: 5_000 });
+    expect(member.election("x").leader).toBeNull();
+  });
+
+  test("is told when the member leaves, and is waited for", async () => {
+    const { heard, url } = await session("/locks/x");
+    await heard("granted");
+    const leaving = member.leave();
+    await heard("lost");
+    await exchange(url, { method: "DELETE", timeoutMs: 5_000 }).catch(() => {}); // It may close meanwhile.
+    await leaving;
+  });
+});
+
+test.each<[string, string, Record<string, string>, number, string]>([
+  ["/locks/x", "{", json, 400, "expected the body to be JSON, and it does not parse"],
+  ["/locks/x", "{}", {}, 400, "expected the content type to be application/json"],
+  ["/locks/x", '{"color":"red"}', json, 400, "color"],
+  ["/locks/x", '{"algorithm":"bully"}', json, 400, "expected the algorithm to be one of central-server"],
+  ["/elections/x", '{"timeoutMs":5}', json, 400, "for a lock only"],
+  ["/locks/LONG", "{}", json, 400, "at most 128 bytes long"],
+  ["/locks/a%00b", "{}", json, 400, "free of control characters"],
+  ["/locks/x", '"LONG"', json, 413, "a body may have 65536 bytes, and no more"],
+  ["/locks/", "{}", json, 404, "no such page; there are /status, /metrics, /trace, /command, /locks/NAME"],
+  ["/locks/x/y", "{}", json, 404, "no such page"],
+  ["/sessions/x", "{}", json, 404, "no such page"],
+  ["/locks/x", "{}", { ...json, origin: "http://example.com" }, 403, "not for web pages"],
+])("POST %s with %s is refused", async (path, body, headers, status, why) => {
+  const answer = await post(path.replace("LONG", "x".repeat(129)), body.replace("LONG", "x".repeat(70_000)), headers);
+  let text = "";
+  for await (const piece of answer.setEncoding("utf8")) text += piece;
+  expect({ status: answer.statusCode, text }).toMatchObject({ status, text: expect.stringContaining(why) as string });
+  expect(member.status().instances).toEqual([]);
+});
+
+test("no more than 128 sessions are open, and more are counted", async () => {
+  await Promise.all(Array.from({ length: 128 }, () => post("/locks/x")));
+  const { statusCode } = await post("/locks/x");
+  expect(statusCode).toBe(503);
+  const metrics = await (await fetch(`${member.admin}/metrics`)).text();
+  expect(metrics).toContain('coterie_refused_total{reason="too-many-sessions"} 1\n');
+});

@@ -1,0 +1,293 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test, vi } from "vitest";
+import { EnvironmentError, UsageError } from "../../core/errors.ts";
+import type { AcquireOptions, Grant, Leadership, Member } from "./api.ts";
+import { CoordinationError } from "./coordination-error.ts";
+import { fromMonotonicNs, type SessionWord, toMonotonicNs } from "./session-words.ts";
+import { Sessions } from "./sessions.ts";
+import { OwnTenure } from "./tenure.ts";
+
+const PATIENCE = { timeout: 10_000, interval: 2 };
+
+/** A grant that says when it has been given back. */
+class FakeGrant extends OwnTenure<number> {
+  readonly name = "x";
+  releasedAt: number | null = null;
+
+  constructor(token: number) {
+    super({ token, what: 'the lock "x"', onOverdue() {} });
+  }
+
+  release(): Promise<void> {
+    this.releasedAt ??= performance.now();
+    this.end(new CoordinationError("released", "released", "given back"));
+    return Promise.resolve();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
+  }
+}
+
+/** A member of which the test says when it grants, and to whom. */
+function lending() {
+  const asked: { options: AcquireOptions; grant: (grant: FakeGrant) => void; refuse: (error: Error) => void }[] = [];
+  const campaigns: { elect: (tenure: OwnTenure<number>) => Promise<unknown>; over: boolean }[] = [];
+  let refusals = 0;
+  const member = {
+    mutex: (name: string) => {
+      if (name === "bad") throw new UsageError("bad-name", "expected another name");
+      return {
+        name,
+        acquire: (options: AcquireOptions) =>
+          new Promise<Grant>((resolve, reject) => {
+            asked.push({ options, grant: resolve, refuse: reject });
+            options.signal?.addEventListener("abort", () => reject(new Error("aborted")));
+          }),
+      };
+    },
+    election: (name: string) => ({
+      name,
+      lead: (work: (leadership: Leadership) => Promise<unknown>, { signal }: { signal: AbortSignal }) =>
+        new Promise((resolve, reject) => {
+          const campaign = {
+            over: false,
+            elect: (tenure: OwnTenure<number>) => work(Object.assign(tenure, { name })).then(resolve, reject),
+          };
+          campaigns.push(campaign);
+          const end = (): void => {
+            campaign.over = true;
+            reject(new Error("aborted"));
+          };
+          signal.addEventListener("abort", end);
+          if (signal.aborted) end();
+        }),
+    }),
+  } as unknown as Member;
+  const sessions = new Sessions(member, () => {
+    refusals += 1;
+  });
+  return { sessions, asked, campaigns, refusals: () => refusals };
+}
+
+/** A session whose words are read as they come. */
+function opened({ sessions }: ReturnType<typeof lending>, wish: object = {}, kind: "mutex" | "election" = "mutex") {
+  const session = sessions.open(kind, "x", wish);
+  const words: SessionWord[] = [];
+  const ended = (async () => {
+    for await (const word of session.words) words.push(word as SessionWord);
+  })();
+  const last = (event: SessionWord["event"]) =>
+    vi.waitUntil(() => words.find((word) => word.event === event), PATIENCE);
+  const idOf = async () => ((await last("waiting")) as { session: string }).session;
+  return { session, words, ended, last, idOf, events: () => words.map(({ event }) => event) };
+}
+
+describe("a lock that is lent", () => {
+  test("is told with its token and its deadlines, which all processes of the machine can read", async () => {
+    const it = lending();
+    const { words, last } = opened(it);
+    const grant = new FakeGrant(7);
+    const deadline = performance.now() + 5_000;
+    grant.confirm(deadline);
+    it.asked[0]?.grant(grant);
+    await last("granted");
+    grant.confirm(deadline + 1_000);
+    await last("certain");
+    expect(words.map(({ event }) => event)).toEqual(["waiting", "granted", "certain"]);
+    expect(words[1]).toMatchObject({ token: 7 });
+    for (const [at, expected] of [
+      [1, deadline],
+      [2, deadline + 1_000],
+    ] as const) {
+      const moment = fromMonotonicNs((words[at] as { monotonicNs: string }).monotonicNs);
+      expect(moment).toBeGreaterThan(expected - 50);
+      expect(moment).toBeLessThanOrEqual(expected);
+    }
+    await grant.release();
+  });
+
+  test("is given back at once when the program says that it is done", async () => {
+    const it = lending();
+    const { last, idOf, ended, events } = opened(it);
+    const grant = new FakeGrant(1);
+    grant.confirm(performance.now() + 60_000);
+    it.asked[0]?.grant(grant);
+    await last("granted");
+    const id = await idOf();
+    await it.sessions.release(id);
+    expect(grant.releasedAt).not.toBeNull();
+    await ended;
+    expect(events()).toEqual(["waiting", "granted", "released"]);
+    expect(() => it.sessions.release(id)).toThrow("expected a session that is open");
+  });
+
+  test("is given back when the last deadline has passed, if the program goes without a word", async () => {
+    const it = lending();
+    const { session, last, ended } = opened(it);
+    const grant = new FakeGrant(1);
+    const deadline = performance.now() + 150;
+    grant.confirm(deadline);
+    it.asked[0]?.grant(grant);
+    await last("granted");
+    session.leave();
+    grant.confirm(deadline + 60_000); // Which the program does not hear.
+    await ended;
+    expect(grant.releasedAt).toBeGreaterThanOrEqual(deadline);
+  });
+
+  test("is given back without a deadline as soon as the program goes", async () => {
+    const it = lending();
+    const { session, last, ended } = opened(it);
+    const grant = new FakeGrant(1);
+    it.asked[0]?.grant(grant);
+    expect(await last("granted")).toMatchObject({ untilMs: null, monotonicNs: null });
+    session.leave();
+    await ended;
+    expect(grant.releasedAt).not.toBeNull();
+  });
+
+  test("is taken back from a program that says nothing for too long, and kept by one that lives", async () => {
+    const it = lending();
+    const [silent, alive] = [opened(it, { silenceMs: 200 }), opened(it, { silenceMs: 200 })];
+    const grants = [new FakeGrant(1), new FakeGrant(2)];
+    for (const [index, grant] of grants.entries()) it.asked[index]?.grant(grant);
+    const id = await alive.idOf();
+    const beating = setInterval(() => it.sessions.keep(id), 10);
+    await silent.ended;
+    clearInterval(beating);
+    expect(grants.map(({ releasedAt }) => releasedAt !== null)).toEqual([true, false]);
+    await it.sessions.release(id);
+  });
+
+  test("is told to be lost", async () => {
+    const it = lending();
+    const { last, idOf, ended, events } = opened(it);
+    const grant = new FakeGrant(1);
+    grant.confirm(performance.now() + 60_000);
+    it.asked[0]?.grant(grant);
+    await last("granted");
+    grant.lose();
+    await last("lost");
+    expect(events()).toEqual(["waiting", "granted", "lost"]);
+    await it.sessions.release(await idOf());
+    await ended;
+  });
+
+  test("is waited for no longer when the program goes", async () => {
+    const it = lending();
+    const { session, ended, events } = opened(it, { timeoutMs: 9 });
+    expect(it.asked[0]?.options.timeoutMs).toBe(9);
+    session.leave();
+    await ended;
+    expect(it.asked[0]?.options.signal?.aborted).toBe(true);
+    expect(events()).toEqual(["waiting"]);
+  });
+
+  test("is refused in words", async () => {
+    const it = lending();
+    const { ended, words } = opened(it);
+    it.asked[0]?.refuse(new CoordinationError("acquire-timeout", "never-acquired", "too late"));
+    await ended;
+    expect(words[1]).toEqual({ event: "refused", code: "acquire-timeout", message: "too late" });
+  });
+
+  test("costs no more memory where nobody reads: of several deadlines the last one counts", async () => {
+    const it = lending();
+    const session = it.sessions.open("mutex", "x", {});
+    const grant = new FakeGrant(1);
+    it.asked[0]?.grant(grant);
+    await sleep(1);
+    const from = performance.now() + 60_000;
+    for (let more = 0; more < 1_000; more += 1) grant.confirm(from + more);
+    grant.lose();
+    session.leave();
+    const words: SessionWord[] = [];
+    for await (const word of session.words) {
+      words.push(word as SessionWord);
+      if (word === words[3]) break;
+    }
+    expect(words.map(({ event }) => event)).toEqual(["waiting", "granted", "certain", "lost"]);
+    expect(fromMonotonicNs((words[2] as { monotonicNs: string }).monotonicNs)).toBeGreaterThan(from + 900);
+  });
+});
+
+describe("a campaign for others", () => {
+  test("ends with its leadership, and the member stands aside", async () => {
+    const it = lending();
+    const { last, idOf, ended, events } = opened(it, {}, "election");
+    const tenure = new OwnTenure({ token: 4, what: "leadership", onOverdue() {} });
+    const worked = it.campaigns[0]?.elect(tenure);
+    await last("granted");
+    await it.sessions.release(await idOf());
+    await worked;
+    await ended;
+    expect(events()).toEqual(["waiting", "granted", "released"]);
+  });
+
+  test("takes turns with others of the same name", async () => {
+    const it = lending();
+    const [first, second, third] = [1, 2, 3].map(() => opened(it, {}, "election"));
+    await sleep(5);
+    expect(it.campaigns).toHaveLength(1);
+    second?.session.leave();
+    await second?.ended;
+    first?.session.leave();
+    await vi.waitUntil(() => it.campaigns.length === 2, PATIENCE);
+    expect(it.campaigns.map(({ over }) => over)).toEqual([true, false]);
+    third?.session.leave();
+    await third?.ended;
+  });
+});
+
+test("a leaving member tells all, and waits for those that hold something until they are done", async () => {
+  const it = lending();
+  const holding = opened(it);
+  const waiting = opened(it);
+  const grant = new FakeGrant(1);
+  grant.confirm(performance.now() + 60_000);
+  it.asked[0]?.grant(grant);
+  await holding.last("granted");
+  let isClosed = false;
+  const closing = it.sessions.close().then(() => {
+    isClosed = true;
+  });
+  await holding.last("lost");
+  expect({ isClosed, releasedAt: grant.releasedAt }).toEqual({ isClosed: false, releasedAt: null });
+  await it.sessions.release(await holding.idOf());
+  await closing;
+  expect(grant.releasedAt).not.toBeNull();
+  const late = new FakeGrant(2);
+  it.asked[1]?.grant(late); // It waited, and nobody would wait for it.
+  await vi.waitUntil(() => late.releasedAt !== null, PATIENCE);
+  expect(waiting.events()).toEqual(["waiting", "refused"]);
+  expect(() => it.sessions.open("mutex", "x", {})).toThrow("this member leaves");
+});
+
+describe("what is refused", () => {
+  test.each<[object | null, string]>([
+    [null, "expected the body to be an object"],
+    [{ algorithms: "x" }, "algorithms"],
+    [{ algorithm: 7 }, "expected algorithm to be the name of an algorithm, got 7"],
+    [{ timeoutMs: -1 }, "expected timeoutMs to be a whole number of milliseconds, got -1"],
+    [{ silenceMs: 1 }, "expected silenceMs to be a whole number of 100 or more, got 1"],
+  ])("a wish such as %j", (wish, why) => {
+    expect(() => lending().sessions.open("mutex", "x", wish)).toThrow(why);
+  });
+
+  test("a time limit of a campaign, a name, and too many sessions, which are counted", () => {
+    const it = lending();
+    expect(() => it.sessions.open("election", "x", { timeoutMs: 1 })).toThrow("for a lock only");
+    expect(() => it.sessions.open("mutex", "bad", {})).toThrow("expected another name");
+    for (let open = 0; open < 128; open += 1) it.sessions.open("mutex", "x", {});
+    expect(() => it.sessions.open("mutex", "x", {})).toThrow(EnvironmentError);
+    expect(it.refusals()).toBe(1);
+  });
+});
+
+test("moments come back from the machine's clock, never later than they were", () => {
+  const moment = performance.now() + 1_234;
+  const back = fromMonotonicNs(toMonotonicNs(moment));
+  expect(back).toBeLessThanOrEqual(moment);
+  expect(back).toBeGreaterThan(moment - 50);
+});

@@ -1,0 +1,230 @@
+/**
+ * Elections and locks that a member lends to other programs of its machine, one session each. A program may die, or stand
+ * still, without a word, and what it started run on for a moment: so unless it says that it is done, what it holds is
+ * given back only when the last deadline that it was told has passed.
+ */
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { EnvironmentError, UsageError } from "../../core/errors.ts";
+import type { OpenSession, SessionHost } from "../../runtime/session-pages.ts";
+import { firstProblem } from "../first-problem.ts";
+import type { Election, Kind, Member, Mutex, Tenure } from "./api.ts";
+import { CoordinationError } from "./coordination-error.ts";
+import { type Feed, feed } from "./reading.ts";
+import { type SessionWord, toMonotonicNs, wishSchema } from "./session-words.ts";
+
+const MAX_SESSIONS = 128;
+/** Where a grant has no deadline: how long a leaving member waits for a program to say that it is done. */
+const LAST_WORK_MS = 1_000;
+
+type Held = Tenure<number | null>;
+
+export class Sessions implements SessionHost {
+  readonly #open = new Map<string, Session>();
+  /** By the name of an election: this process campaigns once in each, so sessions take turns. */
+  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #closing = new AbortController();
+
+  constructor(
+    private readonly member: Pick<Member, "mutex" | "election">,
+    private readonly onRefused: () => void,
+  ) {}
+
+  open(kind: Kind, name: string, wish: unknown): OpenSession {
+    const parsed = wishSchema.safeParse(wish);
+    if (!parsed.success) throw new UsageError("bad-command", firstProblem(parsed.error, wish, "the body"));
+    const { algorithm, timeoutMs, silenceMs = null } = parsed.data;
+    if (kind === "election" && timeoutMs !== undefined)
+      throw new UsageError("bad-command", "expected timeoutMs for a lock only: who campaigns waits to be elected");
+    if (this.#closing.signal.aborted) throw leaving();
+    if (this.#open.size >= MAX_SESSIONS) {
+      this.onRefused();
+      throw new EnvironmentError("too-many-sessions", `${MAX_SESSIONS} sessions are open here, and no more may be`);
+    }
+    const options = algorithm === undefined ? {} : { algorithm };
+    const session = new Session(silenceMs, this.#closing.signal);
+    const held =
+      kind === "mutex"
+        ? lend(this.member.mutex(name, options), session, timeoutMs)
+        : this.#elect(this.member.election(name, options), session);
+    this.#open.set(session.id, session);
+    void session.follow(held).finally(() => this.#open.delete(session.id));
+    return session;
+  }
+
+  keep(id: string): void {
+    this.#known(id).keep();
+  }
+
+  release(id: string): Promise<void> {
+    return this.#known(id).release();
+  }
+
+  /** Whoever holds something is told that it is lost, and has time to stop. Nothing is lent from here on. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await Promise.all([...this.#open.values()].map((session) => session.given));
+  }
+
+  #known(id: string): Session {
+    const session = this.#open.get(id);
+    if (session !== undefined) return session;
+    throw new UsageError("unknown-session", "expected a session that is open: this one is over, or never was");
+  }
+
+  async #elect(election: Election<number | null>, session: Session): Promise<void> {
+    const { name } = election;
+    while (this.#turns.has(name) && !session.left.aborted)
+      await Promise.race([this.#turns.get(name), aborted(session.left)]);
+    if (session.left.aborted) return;
+    const campaign = campaignOnce(election, session);
+    const turn = campaign.catch(() => {});
+    this.#turns.set(name, turn);
+    try {
+      await campaign;
+    } finally {
+      this.#turns.delete(name);
+    }
+  }
+}
+
+async function lend(mutex: Mutex, session: Session, timeoutMs: number | undefined): Promise<void> {
+  const grant = await mutex.acquire({ signal: session.left, timeoutMs });
+  try {
+    await session.hold(grant);
+  } finally {
+    await grant.release();
+  }
+}
+
+/** Work that throws ends the campaign also where leadership was lost: whoever wants it again opens another session. */
+async function campaignOnce(election: Election<number | null>, session: Session): Promise<void> {
+  const over = new Error("over");
+  const campaign = new AbortController();
+  let isElected = false;
+  // Leadership that is held ends in good order, by `hold`.
+  session.left.addEventListener("abort", () => isElected || campaign.abort());
+  if (session.left.aborted) campaign.abort();
+  const work = async (leadership: Held): Promise<never> => {
+    isElected = true;
+    await session.hold(leadership);
+    throw over;
+  };
+  try {
+    await election.lead(work, { signal: campaign.signal });
+  } catch (error) {
+    if (!isElected || error instanceof CoordinationError) throw error;
+  }
+}
+
+class Session implements OpenSession {
+  readonly id = randomUUID();
+  readonly #said: Feed<SessionWord> = feed(latestWords);
+  readonly words = this.#said.read(undefined);
+  readonly #left = new AbortController();
+  readonly #released = new AbortController();
+  #isHolding = false;
+  #over: () => void = () => {};
+  readonly #end = new Promise<void>((resolve) => {
+    this.#over = resolve;
+  });
+  /** The last deadline that the program was told, on the scale of `performance.now()`. */
+  #told: number | null = null;
+  #silence: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly silenceMs: number | null,
+    private readonly closing: AbortSignal,
+  ) {
+    this.#tell({ event: "waiting", session: this.id, monotonicNs: toMonotonicNs(performance.now()) });
+  }
+
+  /** Aborted when the program has gone, is taken for dead, or is done. */
+  get left(): AbortSignal {
+    return this.#left.signal;
+  }
+
+  /** Resolves when it holds nothing: at once if it still waits. */
+  get given(): Promise<void> {
+    return this.#isHolding ? this.#end : Promise.resolve();
+  }
+
+  readonly leave = (): void => this.#left.abort();
+
+  keep(): void {
+    this.#silence?.refresh();
+  }
+
+  release(): Promise<void> {
+    this.#released.abort();
+    this.#left.abort();
+    return this.#end;
+  }
+
+  /** To the end of what was lent. */
+  async follow(held: Promise<void>): Promise<void> {
+    try {
+      await held;
+    } catch (error) {
+      if (this.left.aborted) return; // That is why.
+      const code = error instanceof CoordinationError || error instanceof UsageError ? error.code : "failed";
+      this.#tell({ event: "refused", code, message: (error as Error).message });
+    } finally {
+      if (this.#released.signal.aborted) this.#tell({ event: "released" });
+      this.#said.close();
+      this.#over();
+    }
+  }
+
+  /** @throws CoordinationError if the member leaves, which would not wait for it any more. */
+  async hold(tenure: Held): Promise<void> {
+    if (this.closing.aborted) throw leaving();
+    this.#isHolding = true;
+    this.#tell({ event: "granted", token: tenure.token, ...this.#until(tenure.deadline) });
+    const stopFollowing = tenure.onDeadline((deadline) => {
+      if (deadline !== this.#told && !this.left.aborted) this.#tell({ event: "certain", ...this.#until(deadline) });
+    });
+    if (this.silenceMs !== null) this.#silence = setTimeout(this.leave, this.silenceMs);
+    try {
+      await Promise.race([tenure.signal, this.left, this.closing].map(aborted));
+    } finally {
+      stopFollowing();
+      clearTimeout(this.#silence);
+      this.#silence = undefined;
+    }
+    if (this.#released.signal.aborted) return;
+    this.#tell({ event: "lost" });
+    await Promise.race([aborted(this.#released.signal), this.#lastMoment()]);
+  }
+
+  /** What the program was told to be its own has passed, and so, if it keeps to that, has what it started. */
+  async #lastMoment(): Promise<void> {
+    if (this.#told !== null) await sleep(Math.max(0, Math.ceil(this.#told - performance.now())));
+    else if (!this.left.aborted) await Promise.race([aborted(this.left), sleep(LAST_WORK_MS)]);
+  }
+
+  #until(deadline: number | null): { untilMs: number | null; monotonicNs: string | null } {
+    if (deadline === null) return { untilMs: null, monotonicNs: null };
+    this.#told = deadline;
+    return { untilMs: Math.floor(deadline - performance.now()), monotonicNs: toMonotonicNs(deadline) };
+  }
+
+  #tell(word: SessionWord): void {
+    this.#said.publish(word);
+  }
+}
+
+const leaving = (): CoordinationError => new CoordinationError("member-left", "never-acquired", "this member leaves");
+
+/** A session says few words but `certain`, and the last of these is all that counts. */
+function latestWords(waiting: readonly SessionWord[], word: SessionWord): SessionWord[] {
+  const isReplaced = word.event === "certain" && waiting.at(-1)?.event === "certain";
+  return [...(isReplaced ? waiting.slice(0, -1) : waiting), word];
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
