@@ -38,6 +38,13 @@ async function stubborn(id: number, words: string): Promise<{ run: Coterie; pid:
   return { run, pid: Number(await until("the command runs", () => read(file), run)) };
 }
 
+/** Whether somebody waits for the lock at that member. */
+async function isWaiting(id: number, lock: string): Promise<boolean> {
+  const response = await fetch(`${members.adminOf(id)}/status`);
+  const { instances } = (await response.json()) as { instances: { name: string; waiting: number }[] };
+  return instances.some(({ name, waiting }) => name === lock && waiting > 0);
+}
+
 describe("coterie lock", () => {
   test("hands on the command's output and exit code, and the lock to the next at once", async () => {
     await members.serveAll();
@@ -83,11 +90,13 @@ describe("coterie lock", () => {
 
   test("whose member ends makes room for no second command while the first one runs", async () => {
     await members.serveAll();
-    const runs = [client(1, "lock x"), client(2, "lock x", 500)];
-    const { member, token } = await members.successor();
-    members.running.get(member)?.signal("SIGTERM");
+    const first = client(1, "lock x");
+    const { token } = await members.successor();
+    const second = client(2, "lock x", 500);
+    await until("it waits", () => isWaiting(2, "x"), second);
+    members.running.get(1)?.signal("SIGTERM");
     await members.successor(token);
-    await Promise.all(runs.map(({ finished }) => finished));
+    await Promise.all([first.finished, second.finished]);
     expect(disorder(members.sightings)).toEqual([]);
   });
 
@@ -108,11 +117,7 @@ describe("coterie lock", () => {
     expect(late).toMatchObject({ code: 75, stdout: "", stderr: expect.stringContaining("300 ms") as string });
     const { run, pid } = await stubborn(2, "lock y");
     const waiting = members.through(3, "lock y", shell("echo ran"));
-    await until("it waits at member 3", async () => {
-      const response = await fetch(`${members.adminOf(3)}/status`);
-      const { instances } = (await response.json()) as { instances: { name: string; waiting: number }[] };
-      return instances.some(({ name, waiting }) => name === "y" && waiting > 0);
-    });
+    await until("it waits", () => isWaiting(3, "y"), waiting);
     waiting.signal("SIGTERM");
     expect(await waiting.finished).toMatchObject({ code: 143, stdout: "" });
     expect(isAlive(pid)).toBe(true);
