@@ -10,19 +10,20 @@ const { FC_SEED: seed, FC_PATH: path } = process.env;
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-function reporter(details: fc.RunDetails<unknown>): void {
-  if (!details.failed) return;
-  const { testPath = "FILE", currentTestName = "NAME" } = expect.getState();
-  const where = details.counterexamplePath === null ? "" : ` FC_PATH=${details.counterexamplePath}`;
-  const pattern = currentTestName.replaceAll(" > ", " ").replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
-  const command = `FC_SEED=${details.seed}${where} npx vitest run ${relative(process.cwd(), testPath)} -t ${quoted(pattern)}`;
-  const error = new Error(`${fc.defaultReportMessage(details)}\n\nReplay: ${command}`);
-  if (details.errorInstance !== null) error.cause = details.errorInstance;
-  throw error;
-}
+fc.installGlobalPlugin(() => ({
+  onAllRunsComplete(details) {
+    if (!details.failed) return;
+    const { testPath = "FILE", currentTestName = "NAME" } = expect.getState();
+    const where = details.counterexamplePath === null ? "" : ` FC_PATH=${details.counterexamplePath}`;
+    const pattern = currentTestName.replaceAll(" > ", " ").replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
+    const command = `FC_SEED=${details.seed}${where} npx vitest run ${relative(process.cwd(), testPath)} -t ${quoted(pattern)}`;
+    const error = new Error(`${fc.defaultReportMessage(details)}\n\nReplay: ${command}`);
+    if (details.errorInstance !== null) error.cause = details.errorInstance;
+    throw error;
+  },
+}));
 
 fc.configureGlobal({
-  reporter,
   ...(seed === undefined ? {} : { seed: Number(seed) }),
   ...(path === undefined ? {} : { path, endOnFailure: true }),
 });
