@@ -206,6 +206,23 @@ describe("a trace of the simulator as a run of the model", () => {
     );
   });
 
+  it("what was sent to a node while it was down is in the way of no loss that comes after it", () => {
+    const message = { type: "coordinator" };
+    const said = [
+      { kind: "start", node: 0 },
+      { kind: "start", node: 1 },
+      { kind: "crash", node: 1 },
+      { kind: "send", node: 0, id: "gone", to: 1, message },
+      { kind: "start", node: 1 },
+      { kind: "send", node: 0, id: "dropped", to: 1, message },
+      { kind: "lost", node: 0, id: "dropped", to: 1, why: "dropped" },
+      { kind: "lost", node: 1, id: "gone", to: 1, why: "crashed" },
+      { kind: "send", node: 0, id: "late", to: 1, message },
+      { kind: "receive", node: 1, id: "late", from: 0, message },
+    ] as unknown as TraceEntry<Vocabulary>[];
+    expect(movesOf(said).map(({ move }) => move.kind)).toEqual(["start", "start", "crash", "start", "lose", "receive"]);
+  });
+
   it("is null where the model violates nothing on the way", () => {
     const story = stories[0]?.[1] as Story;
     const { entries, ids } = simulated(story, 1, [{ at: 10, node: 0, what: "command" }]);

@@ -78,7 +78,7 @@ export function movesOf<V extends Vocabulary>(entries: readonly TraceEntry<V>[])
   for (const entry of entries) {
     const { node } = entry;
     if (entry.kind === "send") links.send(node, entry);
-    else if (entry.kind === "lost" && entry.why !== "crashed") links.lose(entry.id);
+    else if (entry.kind === "lost") entry.why === "crashed" ? links.end(entry.id) : links.lose(entry.id);
     else if (entry.kind === "start" || entry.kind === "crash") {
       if (entry.kind === "crash") links.crash(node);
       if (!("idle" in entry)) push({ kind: entry.kind, node });
@@ -90,7 +90,7 @@ export function movesOf<V extends Vocabulary>(entries: readonly TraceEntry<V>[])
       const left = (receipts.get(id) ?? 1) - 1;
       receipts.set(id, left);
       push({ kind: left > 0 ? "duplicate" : "receive", node, from, message });
-      if (left === 0) links.receive(id);
+      if (left === 0) links.end(id);
     }
     for (const { from, to, message } of links.due()) push({ kind: "lose", node: to, from, message });
   }
@@ -121,7 +121,8 @@ class Links<V extends Vocabulary> {
     this.#hasLost = true;
   }
 
-  receive(id: MessageId): void {
+  /** Received, or gone with a crash: it is in nobody's way any more. */
+  end(id: MessageId): void {
     this.#flights = this.#flights.filter((flight) => flight.id !== id);
   }
 
