@@ -1,6 +1,7 @@
 /** How entry, hand-over and bandwidth of a mutual exclusion are measured, alike for all. */
 import type { NodeId, Protocol } from "../../src/core/protocol.ts";
 import type { Mutex } from "../../src/protocols/mutex/parts/user.ts";
+import type { Claim } from "./figure.ts";
 import { range, section } from "./sections.ts";
 
 /** An idle holder passes the token on at once, as far as message times go. */
@@ -16,18 +17,18 @@ export const places = (nodes: number): number[] =>
 export type Pair = readonly [holder: NodeId, next: NodeId];
 
 /** For algorithms that come to rest: one node alone, and one that waits for another. */
-export function entryOf<M extends Mutex>(mutex: () => Protocol<M>, nodes: number): { messages: number; time: number } {
+function entryOf<M extends Mutex>(mutex: () => Protocol<M>, nodes: number): { messages: number; time: number } {
   return section(mutex(), nodes).enter(nodes - 1);
 }
 
-export function bandwidthOf<M extends Mutex>(mutex: () => Protocol<M>, nodes: number): number {
+function bandwidthOf<M extends Mutex>(mutex: () => Protocol<M>, nodes: number): number {
   const used = section(mutex(), nodes);
   used.enter(nodes - 1);
   used.leave(nodes - 1);
   return used.sim.messages.total;
 }
 
-export function handOverOf<M extends Mutex>(mutex: () => Protocol<M>, nodes: number, [holder, next]: Pair) {
+function handOverOf<M extends Mutex>(mutex: () => Protocol<M>, nodes: number, [holder, next]: Pair) {
   const used = section(mutex(), nodes);
   used.enter(holder);
   used.ask(next);
@@ -45,3 +46,30 @@ export function crowdedOf<M extends Mutex>(mutex: () => Protocol<M>, nodes: numb
 }
 
 export const CROWD = `up to ${WANTING} nodes that want in ${ENTRIES} times each`;
+
+type Formula = Pick<Claim, "formula" | "expected">;
+
+interface FormulasAtRest {
+  readonly pair: (nodes: number) => Pair;
+  readonly entry: Formula;
+  readonly handOver: Formula;
+  readonly handOverTime: Formula;
+  readonly bandwidth: Formula;
+}
+
+/** Of algorithms that come to rest. A request and its answer take two message times in all of them. */
+export function claimsAtRest<M extends Mutex>(
+  protocol: string,
+  make: () => Protocol<M>,
+  { pair, entry, handOver, handOverTime, bandwidth }: FormulasAtRest,
+): Claim[] {
+  const delay: Formula = { formula: "2", expected: () => 2 };
+  const handed = (n: number) => handOverOf(make, n, pair(n));
+  return [
+    { protocol, what: "entry", unit: "messages", ...entry, measure: (n) => entryOf(make, n).messages },
+    { protocol, what: "client delay", unit: "message times", ...delay, measure: (n) => entryOf(make, n).time },
+    { protocol, what: "hand-over", unit: "messages", ...handOver, measure: (n) => handed(n).messages },
+    { protocol, what: "hand-over", unit: "message times", ...handOverTime, measure: (n) => handed(n).time },
+    { protocol, what: "bandwidth", unit: "messages", ...bandwidth, measure: (n) => bandwidthOf(make, n) },
+  ];
+}

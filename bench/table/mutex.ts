@@ -2,62 +2,24 @@
  * What entry, hand-over and bandwidth of each mutual exclusion cost: messages, and message times where the source counts
  * time. Coulouris et al. §15.2: client delay from asking to being inside, synchronization delay from the exit of one to
  * the entry of the next, bandwidth for entry and exit together.
- */ import { centralServer } from "../../src/protocols/mutex/central-server.ts";
+ */
+import { centralServer } from "../../src/protocols/mutex/central-server.ts";
 import { ricartAgrawala } from "../../src/protocols/mutex/ricart-agrawala.ts";
 import { tokenRing } from "../../src/protocols/mutex/token-ring.ts";
 import type { Claim } from "./figure.ts";
 import { hardenedClaims } from "./hardened.ts";
-import { bandwidthOf, CROWD, crowdedOf, entryOf, HARDLY, handOverOf, type Pair, places } from "./measures.ts";
+import { CROWD, claimsAtRest, crowdedOf, HARDLY, places } from "./measures.ts";
 import { section } from "./sections.ts";
 import { votingClaims } from "./voting.ts";
 
-function centralServerClaims(): Claim[] {
-  const protocol = "central-server";
-  const make = (): ReturnType<typeof centralServer> => centralServer();
-  const pair = (nodes: number): Pair => [nodes - 1, nodes - 2];
-  return [
-    {
-      protocol,
-      what: "entry",
-      unit: "messages",
-      formula: "2",
-      expected: () => 2,
-      measure: (n) => entryOf(make, n).messages,
-    },
-    {
-      protocol,
-      what: "client delay",
-      unit: "message times",
-      formula: "2",
-      expected: () => 2,
-      measure: (n) => entryOf(make, n).time,
-    },
-    {
-      protocol,
-      what: "hand-over",
-      unit: "messages",
-      formula: "2",
-      expected: () => 2,
-      measure: (n) => handOverOf(make, n, pair(n)).messages,
-    },
-    {
-      protocol,
-      what: "hand-over",
-      unit: "message times",
-      formula: "2",
-      expected: () => 2,
-      measure: (n) => handOverOf(make, n, pair(n)).time,
-    },
-    {
-      protocol,
-      what: "bandwidth",
-      unit: "messages",
-      formula: "3",
-      expected: () => 3,
-      measure: (n) => bandwidthOf(make, n),
-    },
-  ];
-}
+const centralServerClaims = (): Claim[] =>
+  claimsAtRest("central-server", () => centralServer(), {
+    pair: (nodes) => [nodes - 1, nodes - 2],
+    entry: { formula: "2", expected: () => 2 },
+    handOver: { formula: "2", expected: () => 2 },
+    handOverTime: { formula: "2", expected: () => 2 },
+    bandwidth: { formula: "3", expected: () => 3 },
+  });
 
 function tokenRingClaims(): Claim[] {
   const protocol = "token-ring";
@@ -142,32 +104,13 @@ function ricartAgrawalaClaims(): Claim[] {
   const formula = "2(N − 1)";
   const expected = (n: number): number => 2 * (n - 1);
   return [
-    { protocol, what: "entry", unit: "messages", formula, expected, measure: (n) => entryOf(make, n).messages },
-    {
-      protocol,
-      what: "client delay",
-      unit: "message times",
-      formula: "2",
-      expected: () => 2,
-      measure: (n) => entryOf(make, n).time,
-    },
-    {
-      protocol,
-      what: "hand-over",
-      unit: "messages",
-      formula: "1",
-      expected: () => 1,
-      measure: (n) => handOverOf(make, n, [0, 1]).messages,
-    },
-    {
-      protocol,
-      what: "hand-over",
-      unit: "message times",
-      formula: "1",
-      expected: () => 1,
-      measure: (n) => handOverOf(make, n, [0, 1]).time,
-    },
-    { protocol, what: "bandwidth", unit: "messages", formula, expected, measure: (n) => bandwidthOf(make, n) },
+    ...claimsAtRest(protocol, make, {
+      pair: () => [0, 1],
+      entry: { formula, expected },
+      handOver: { formula: "1", expected: () => 1 },
+      handOverTime: { formula: "1", expected: () => 1 },
+      bandwidth: { formula, expected },
+    }),
     {
       protocol,
       what: `bandwidth, ${CROWD}`,

@@ -5,7 +5,7 @@ import { maekawaSanders } from "../../src/protocols/mutex/maekawa-sanders.ts";
 import type { Mutex } from "../../src/protocols/mutex/parts/user.ts";
 import { electorates, voteCount } from "../../src/protocols/mutex/parts/voting-sets.ts";
 import type { Claim } from "./figure.ts";
-import { bandwidthOf, CROWD, crowdedOf, entryOf, handOverOf, type Pair } from "./measures.ts";
+import { CROWD, claimsAtRest, crowdedOf, type Pair } from "./measures.ts";
 import { range } from "./sections.ts";
 
 /** The members of both sets but for `next`: each of them votes for it when the holder has left. */
@@ -24,48 +24,16 @@ function votesToCome(nodes: number, [holder, next]: Pair): number {
 function maekawaClaims<M extends Mutex>(protocol: string, make: () => Protocol<M>): Claim[] {
   const others = (n: number): number => voteCount(n) - 1;
   const pair: Pair = [0, 1];
-  return [
-    {
-      protocol,
-      what: "entry",
-      unit: "messages",
-      formula: "2(K − 1), K ≈ √N",
-      expected: (n) => 2 * others(n),
-      measure: (n) => entryOf(make, n).messages,
-    },
-    {
-      protocol,
-      what: "client delay",
-      unit: "message times",
-      formula: "2",
-      expected: () => 2,
-      measure: (n) => entryOf(make, n).time,
-    },
-    {
-      protocol,
-      what: "hand-over",
-      unit: "messages",
+  return claimsAtRest(protocol, make, {
+    pair: () => pair,
+    entry: { formula: "2(K − 1), K ≈ √N", expected: (n) => 2 * others(n) },
+    handOver: {
       formula: "K − 1 releases, and a vote of each shared voter",
       expected: (n) => others(n) + votesToCome(n, pair),
-      measure: (n) => handOverOf(make, n, pair).messages,
     },
-    {
-      protocol,
-      what: "hand-over",
-      unit: "message times",
-      formula: "1 … 2",
-      expected: () => [1, 2],
-      measure: (n) => handOverOf(make, n, pair).time,
-    },
-    {
-      protocol,
-      what: "bandwidth",
-      unit: "messages",
-      formula: "3(K − 1)",
-      expected: (n) => 3 * others(n),
-      measure: (n) => bandwidthOf(make, n),
-    },
-  ];
+    handOverTime: { formula: "1 … 2", expected: () => [1, 2] },
+    bandwidth: { formula: "3(K − 1)", expected: (n) => 3 * others(n) },
+  });
 }
 
 function sandersClaims(): Claim[] {

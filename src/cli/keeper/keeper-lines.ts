@@ -35,6 +35,9 @@ export type Ended =
 /** Where the keeper finds its end of the pipe. */
 export const PIPE = 3;
 
+/** Timers of Node hold no longer than 2^31 ms. */
+export const LONGEST_TIMER_MS = 2 ** 30;
+
 /** A command line and its environment are limited by the system to less. */
 export const MAX_LINE_LENGTH = 16 * 1024 * 1024;
 

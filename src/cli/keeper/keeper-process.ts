@@ -19,6 +19,7 @@ import { eachLine } from "../../cluster/local/lines.ts";
 import {
   type Ended,
   type FromKeeper,
+  LONGEST_TIMER_MS,
   MAX_LINE_LENGTH,
   monotonicMs,
   type Order,
@@ -28,8 +29,6 @@ import {
 
 /** SIGKILL leaves so long before the grant's end: a busy machine wakes the keeper late. */
 const KILL_EARLY_MS = 25;
-/** Timers of Node hold no longer than 2^31 ms. */
-const LONGEST_TIMER_MS = 2 ** 30;
 /** What has been killed is gone within this, unless the disk holds it up. */
 const GONE_WITHIN_MS = 1_000;
 const LOOK_AGAIN_MS = 2;

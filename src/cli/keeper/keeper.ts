@@ -8,6 +8,7 @@ import { EnvironmentError } from "../../core/errors.ts";
 import {
   type Ended,
   type FromKeeper,
+  LONGEST_TIMER_MS,
   MAX_LINE_LENGTH,
   monotonicMs,
   type Order,
@@ -19,8 +20,6 @@ import {
 const KILL_EARLY_MS = 10;
 /** After that the keeper has so long to say that the command has ended. */
 const LAST_WORD_MS = 1_000;
-/** Timers of Node hold no longer than 2^31 ms. */
-const LONGEST_TIMER_MS = 2 ** 30;
 
 const SCRIPT = fileURLToPath(new URL("./keeper-process.js", import.meta.url));
 
