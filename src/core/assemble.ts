@@ -58,7 +58,7 @@ type Given = { readonly part: string; readonly command: Any };
 type Inside = { readonly contexts: Record<string, Context<Any>>; readonly given: Given[] };
 
 /** More commands than this in one step mean that wires feed each other for ever. */
-const MAX_CASCADE = 1_000;
+const MAX_CASCADE = 100_000;
 
 export function assemble<P extends Parts>(
   name: string,

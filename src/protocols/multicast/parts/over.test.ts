@@ -1,0 +1,131 @@
+import { describe, expect, it } from "vitest";
+import type { NodeId, Protocol } from "../../../core/protocol.ts";
+import { natural, type Shape, text } from "../../../core/shape.ts";
+import { simulation } from "../../../sim/simulation.ts";
+import { type GroupCommand, type GroupEvent, groupCommandShapes, type Multicast } from "./layers.ts";
+import { over } from "./over.ts";
+
+const nothing = { source: "test", assumes: [], properties: [], costs: [] };
+
+/** Carries as plain links do, and says what a carrier with views would. */
+type Plain<P> = {
+  state: { sent: number };
+  message: { type: "data"; n: number; payload: P };
+  timer: "idle";
+  command: { type: "send"; payload: P } | { type: "leave" };
+  event: Multicast<P>["event"] | GroupEvent | { type: "stable"; count: number };
+};
+
+function plain<P>(payload: Shape<P>): Protocol<Plain<P>> {
+  return {
+    name: "plain",
+    ...nothing,
+    init: () => ({ sent: 0 }),
+    start: (_state, ctx) => ctx.setTimer("idle", 5),
+    receive: {
+      data: (_state, from, { n, payload: body }, ctx) =>
+        ctx.emit({ type: "delivered", from, payload: body, id: `${from}.${n}` }),
+    },
+    timeout: { idle: (state, ctx) => ctx.emit({ type: "stable", count: state.sent }) },
+    command: {
+      send(state, { payload: body }, ctx) {
+        state.sent += 1;
+        ctx.broadcast({ type: "data", n: state.sent, payload: body });
+        ctx.emit({ type: "delivered", from: ctx.self, payload: body, id: `${ctx.self}.${state.sent}` });
+      },
+      leave(_state, _command, ctx) {
+        ctx.emit({ type: "blocked" });
+        ctx.emit({ type: "installed", view: 2, members: [ctx.self] });
+      },
+    },
+    shapes: { message: { data: { n: natural, payload } }, command: { send: { payload }, leave: {} } },
+    view: ({ sent }) => ({ role: `sent ${sent}` }),
+  } as Protocol<Plain<P>>;
+}
+
+/** Answers each message to its sender alone, and says what it hears. */
+type Polite = {
+  state: { heard: string[] };
+  message: { type: "word"; payload: string } | { type: "thanks"; payload: string };
+  command: { type: "send"; payload: string } | GroupCommand;
+  event: Multicast["event"] | GroupEvent | { type: "thanked"; by: NodeId };
+};
+
+const polite: Protocol<Polite> = {
+  name: "polite",
+  ...nothing,
+  init: () => ({ heard: [] }),
+  receive: {
+    word(state, from, { payload }, ctx) {
+      state.heard.push(payload);
+      ctx.emit({ type: "delivered", from, payload, id: `${from}.${payload}` });
+      ctx.send(from, { type: "thanks", payload });
+    },
+    thanks: (_state, from, _message, ctx) => ctx.emit({ type: "thanked", by: from }),
+  },
+  command: {
+    send: (_state, { payload }, ctx) => ctx.broadcast({ type: "word", payload }),
+    block: (state) => void state.heard.push("(blocked)"),
+    install(state, { members, view }, ctx) {
+      state.heard.push("(installed)");
+      ctx.emit({ type: "installed", view, members });
+    },
+    eject() {},
+  },
+  shapes: {
+    message: { word: { payload: text(9) }, thanks: { payload: text(9) } },
+    command: { send: { payload: text(9) }, ...groupCommandShapes },
+  },
+  view: ({ heard }) => ({ role: `heard ${heard.length}` }),
+};
+
+const stacked = over(polite, plain);
+
+function group(protocol = stacked) {
+  const sim = simulation({ protocol, nodes: [0, 1, 2], seed: 1, delayMs: 10 });
+  for (const node of [0, 1, 2]) sim.start(node);
+  return sim;
+}
+
+describe("one multicast over another", () => {
+  it("what the upper broadcasts the lower carries, and what it sends to one node goes there directly", () => {
+    const sim = group();
+    sim.command(0, { type: "send", payload: "hi" });
+    sim.run();
+    expect(sim.messages.byType).toEqual({ data: 2, thanks: 2 });
+    expect(sim.events(1)).toEqual([
+      { type: "stable", count: 0 },
+      { type: "delivered", from: 0, payload: "hi", id: "0.hi" },
+    ]);
+    expect(sim.events(0)).toEqual([
+      { type: "stable", count: 1 },
+      { type: "thanked", by: 1 },
+      { type: "thanked", by: 2 },
+    ]);
+    expect(sim.world.state(0)).toEqual({ upper: { heard: [] }, lower: { sent: 1 } });
+  });
+
+  it("what the lower says of the group is told to the upper, which says it in its turn", () => {
+    const sim = group();
+    sim.command(1, { type: "leave" });
+    expect(sim.world.state(1).upper.heard).toEqual(["(blocked)", "(installed)"]);
+    expect(sim.events(1)).toEqual([{ type: "installed", view: 2, members: [1] }]);
+  });
+
+  it("is a multicast again, which carries another", () => {
+    const three = over(polite, (payload) => over(carrierOf(payload), plain));
+    const sim = simulation({ protocol: three, nodes: [0, 1], seed: 1, delayMs: 10 });
+    for (const node of [0, 1]) sim.start(node);
+    sim.command(0, { type: "send", payload: "deep" });
+    sim.run();
+    expect(sim.world.state(1).upper.heard).toEqual(["deep"]);
+    expect(sim.messages.byType).toEqual({ data: 1, thanks: 1 });
+    expect(stacked.shapes.command).toEqual({ leave: {}, ...polite.shapes.command });
+  });
+});
+
+/** Passes payloads on as they are. */
+function carrierOf<P>(payload: Shape<P>): Protocol<Plain<P>> {
+  const { timeout: _none, start: _never, ...carrier } = plain(payload) as never as Record<string, object>;
+  return { ...carrier, timeout: {}, name: "carrier" } as never;
+}

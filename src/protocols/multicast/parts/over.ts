@@ -1,0 +1,142 @@
+/**
+ * One multicast over another: what the upper broadcasts, the lower multicasts; what the lower delivers, the upper receives.
+ * The upper's own copy of a message is its own business, as with plain links, and what it sends to a single node goes there
+ * directly. The whole is a multicast again, so that layers stack. A message is kept by both layers and on the way: nobody
+ * changes it once it has been broadcast or received.
+ */
+import { assemble, type Wires } from "../../../core/assemble.ts";
+import type {
+  CommandOf,
+  Context,
+  EventOf,
+  MessageOf,
+  NodeId,
+  Protocol,
+  RecordOf,
+  StateOf,
+  TimerOf,
+  Vocabulary,
+} from "../../../core/protocol.ts";
+import { type Shape, type Shapes, variants } from "../../../core/shape.ts";
+import type { GroupCommand, GroupEvent } from "./layers.ts";
+
+/** The type bag of `over(upper, lower)`: commands and events are the layers' own, everything else is wrapped in its layer's name. */
+export type Over<U extends Vocabulary, L extends Vocabulary> = {
+  state: { upper: StateOf<U>; lower: StateOf<L> };
+  message: InLayer<"upper", MessageOf<U>> | InLayer<"lower", MessageOf<L>>;
+  timer: `upper.${TimerOf<U>}` | `lower.${TimerOf<L>}`;
+  command: CommandOf<U> | Exclude<CommandOf<L>, { type: CommandOf<U>["type"] | "send" }>;
+  event: EventOf<U> | Exclude<EventOf<L>, { type: "delivered" }>;
+  record: InLayer<"upper", RecordOf<U>> | InLayer<"lower", RecordOf<L>>;
+};
+type InLayer<N extends string, Body> = [Body] extends [never] ? never : { type: N; body: Body };
+// Inside, handlers are looked up by name; the types above keep callers honest.
+// biome-ignore lint/suspicious/noExplicitAny: see above
+type Any = any;
+
+/** What the upper is asked when the lower speaks of the group. */
+const told: { readonly [K in GroupEvent["type"]]: GroupCommand["type"] } = {
+  blocked: "block",
+  installed: "install",
+  ejected: "eject",
+};
+
+/** @param lower makes a `Multicast` for payloads of the shape of what the upper broadcasts. */
+export function over<U extends Vocabulary, L extends Vocabulary>(
+  upper: Protocol<U>,
+  lower: (payload: Shape<MessageOf<U>>) => Protocol<L>,
+): Protocol<Over<U, L>> {
+  const above = upper as Any;
+  const below = lower(variants((above.shapes.message ?? {}) as Shapes<Any>)) as Any;
+  const news = Object.entries(told).filter(([, command]) => Object.hasOwn(above.command ?? {}, command));
+  const inner = new Set(["delivered", ...news.map(([event]) => event)]);
+
+  const wires: Wires<Any> = {
+    upper: { [MULTICAST]: ({ message }: Any, give: Any) => give("lower", { type: "send", payload: message }) },
+    lower: {
+      delivered: ({ from, payload }: Any, give: Any) => give("upper", { type: HEARD, from, message: payload }),
+      ...Object.fromEntries(
+        news.map(([event, command]) => [event, (said: Any, give: Any) => give("upper", { ...said, type: command })]),
+      ),
+    },
+  };
+  const parts = { upper: carried(above), lower: below };
+  const stack = assemble<Any>(above.name, parts, wires, { face: "upper" }) as Any;
+
+  /** What passes between the layers is not for the world. */
+  const outward = contexts((ctx) => ({
+    emit({ type: layer, body }: Any) {
+      if (layer === "upper" ? body.type !== MULTICAST : !inner.has(body.type)) ctx.emit(body);
+    },
+  }));
+  const handed = (layer: string, commands: object): object =>
+    mapped(
+      commands,
+      () => (states: Any, command: Any, ctx: Any) =>
+        stack.command[layer](states, { type: layer, body: command }, outward(ctx)),
+    );
+  const { send: _carriesTheUpper, ...others } = below.command ?? {};
+  const { send: _itsShape, ...otherShapes } = below.shapes.command ?? {};
+  return {
+    ...withContext(stack, outward),
+    command: { ...handed("lower", others), ...handed("upper", above.command ?? {}) },
+    shapes: { ...stack.shapes, command: { ...otherShapes, ...above.shapes.command } },
+  } as Any;
+}
+
+/** Names that no layer has. */
+const MULTICAST = "multicast:";
+const HEARD = "heard:";
+
+/** The upper as a part: what it broadcasts is an event, and what others have broadcast comes as a command. */
+function carried(upper: Any): Any {
+  const inward = contexts((ctx) => ({
+    broadcast: (message: Any) => ctx.emit({ type: MULTICAST, message } as Any),
+  }));
+  function heard(state: Any, { from, message }: Any, ctx: Any): void {
+    if (from !== ctx.self) upper.receive[message.type](state, from, message, ctx);
+  }
+  return withContext({ ...upper, command: { ...upper.command, [HEARD]: heard } }, inward);
+}
+
+/** The same handlers, each with another context. */
+function withContext(protocol: Any, contextFor: (ctx: Context<Any>) => Context<Any>): Any {
+  const { start, receive = {}, timeout = {}, command = {} } = protocol;
+  return {
+    ...protocol,
+    ...(start === undefined ? {} : { start: (state: Any, ctx: Any) => start(state, contextFor(ctx)) }),
+    receive: mapped(
+      receive,
+      (handle) => (state: Any, from: NodeId, message: Any, ctx: Any) => handle(state, from, message, contextFor(ctx)),
+    ),
+    timeout: mapped(timeout, (handle) => (state: Any, ctx: Any) => handle(state, contextFor(ctx))),
+    command: mapped(command, (handle) => (state: Any, given: Any, ctx: Any) => handle(state, given, contextFor(ctx))),
+  };
+}
+
+const mapped = (table: object, change: (entry: Any) => Any): object =>
+  Object.fromEntries(Object.entries(table).map(([name, entry]) => [name, change(entry)]));
+
+/** A driver keeps one context for each node: so each is changed once. */
+function contexts(change: (ctx: Context<Any>) => Partial<Context<Any>>): (ctx: Context<Any>) => Context<Any> {
+  const known = new WeakMap<object, Context<Any>>();
+  return (ctx) => {
+    const before = known.get(ctx);
+    if (before !== undefined) return before;
+    const changed: Context<Any> = {
+      self: ctx.self,
+      peers: ctx.peers,
+      send: (to, message) => ctx.send(to, message),
+      broadcast: (message) => ctx.broadcast(message),
+      setTimer: (timer, duration) => ctx.setTimer(timer, duration),
+      cancelTimer: (timer) => ctx.cancelTimer(timer),
+      persist: (record) => ctx.persist(record),
+      compact: (record) => ctx.compact(record),
+      emit: (event) => ctx.emit(event),
+      choose: (label, options) => ctx.choose(label, options),
+      ...change(ctx),
+    };
+    known.set(ctx, changed);
+    return changed;
+  };
+}
