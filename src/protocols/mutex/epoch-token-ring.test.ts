@@ -189,6 +189,24 @@ describe("epoch token ring: its story", () => {
     expect(said("entered")).toMatchObject([{ node: 2 }]);
   });
 
+  it.each([2, 3])(
+    "%i nodes, 1 and 2 up: whoever waits with a token that counts for nobody else throws it away, and gets the next",
+    (count) => {
+      const { sim, said } = ring(range(1, count));
+      if (count === 3) sim.crash(3);
+      sim.command(2, use(1));
+      while (sim.world.state(2).mutex.token === null) sim.run(sim.now + 1);
+      sim.partition([[2]]); // No confirmation reaches it.
+      while (sim.world.state(1).mutex.promised < 2) sim.run(sim.now + 1);
+      sim.crash(1);
+      sim.heal();
+      sim.start(1); // It has claimed epoch 2, so the token of epoch 1 is over for it: 2 waits for its confirmation in vain.
+      sim.run(sim.now + 2 * BOUND_MS + 4 * RENEW_MS);
+      expect(said("entered")).toMatchObject([{ node: 2 }]);
+      expect(sim.verdict()).toEqual([]);
+    },
+  );
+
   it("whoever takes its request back is passed over, and its number is not used again", () => {
     const { sim, said } = ring([1, 2, 3]);
     sim.run(9); // 1 has claimed; 2 and 3 have not heard of it.

@@ -310,10 +310,12 @@ function forgetLeases(state: State, ctx: Ctx): void {
 }
 
 function leaseOut(by: LeaseTimer, state: State, ctx: Ctx): void {
-  if (state.round?.by === by) state.round = null; // Answers to it would come too late.
-  if (state.certain !== by) return;
-  state.certain = null;
-  if (state.section === "held") drop(state, ctx);
+  const { section, token, certain, round } = state;
+  if (round?.by === by) state.round = null; // Answers to it would come too late.
+  if (certain === by) state.certain = null;
+  if (token === null || section === "released") return;
+  // Whom a waiting holder needs may have promised a higher epoch: asking on and on it would only keep the new token away.
+  if (by === (section === "held" ? certain : round?.by)) drop(state, ctx);
 }
 
 function promise(epoch: number, to: NodeId | null, state: State, ctx: Ctx): void {
