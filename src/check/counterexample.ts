@@ -62,6 +62,7 @@ class Scribe<V extends Vocabulary> {
     for (const { label, option } of taken.choices) this.#add({ at, node, kind: "choice", label, option });
     for (const { to, message } of taken.sends) this.#send(node, to, message);
     for (const event of taken.events) this.#add({ at, node, kind: "event", event });
+    if (taken.move.isBrokenOff === true) this.#crash(node, { midStep: true, ...this.#remains(taken.journal) });
     this.#picture(node, taken.states[this.options.nodes.indexOf(node)] ?? null);
     return first;
   }
@@ -74,7 +75,7 @@ class Scribe<V extends Vocabulary> {
         this.#live(node);
         return this.#add({ at, node, kind: "start" });
       case "crash":
-        return this.#crash(node);
+        return this.#crash(node, this.#remains(null));
       case "timeout":
         return this.#add({ at, node, kind: "timeout", timer: move.timer });
       case "command":
@@ -98,8 +99,13 @@ class Scribe<V extends Vocabulary> {
     this.#lives.set(node, (this.#lives.get(node) ?? 0) + 1);
   }
 
-  #crash(node: NodeId): void {
-    const remains = this.options.journal === "lost" ? { journal: [] } : {};
+  /** What is left of a journal, where that is not all that its node was to write. */
+  #remains(journal: readonly unknown[] | null): { readonly journal?: readonly unknown[] } {
+    if (this.options.journal === "lost") return { journal: [] };
+    return journal === null || (this.options.recoveries ?? 0) === 0 ? {} : { journal };
+  }
+
+  #crash(node: NodeId, remains: { readonly midStep?: true; readonly journal?: readonly unknown[] }): void {
     this.#up.delete(node);
     this.#pictures.delete(node);
     this.#add({ at: this.#at, node, kind: "crash", ...remains });

@@ -46,6 +46,8 @@ export interface Outcome<V extends Vocabulary> {
   readonly choices: readonly { readonly label: string; readonly option: unknown }[];
   /** What the step armed, or armed again. */
   readonly armed: ReadonlySet<TimerOf<V>>;
+  /** How it ends if the node crashes just before one of these sends. Empty where crashes strike between steps only. */
+  readonly brokenOff: readonly Outcome<V>[];
 }
 
 /** Who gives a command: the node's script, the application as it likes, or whoever notices crashes. */
@@ -64,6 +66,8 @@ export interface LocalStepsOptions<V extends Vocabulary> {
   readonly network: Network;
   /** Whether records matter: they only do to a node that comes back. */
   readonly keepsJournal: boolean;
+  /** Whether crashes may strike in the middle of a step. */
+  readonly breaksOff: boolean;
   /** Given one after the other, each once. */
   readonly asks: (self: NodeId) => readonly CommandOf<V>[];
   /** The commands that the application may give in a state. */
@@ -226,8 +230,8 @@ export class LocalSteps<V extends Vocabulary> {
 
   #runOnce(before: Local<V>, stimulus: Stimulus<V>, choices: Choice[]): Outcome<V> {
     this.handlerRuns += 1;
-    const { protocol, nodes, network, keepsJournal } = this.options;
-    const { self } = before;
+    const { protocol, nodes, network, keepsJournal, breaksOff } = this.options;
+    const { self, told } = before;
     const state = clone(before.state) as StateOf<V>;
     const timers = new Set(before.timers);
     if (stimulus.kind === "timeout") timers.delete(stimulus.timer);
@@ -236,9 +240,16 @@ export class LocalSteps<V extends Vocabulary> {
     const armed = new Set<TimerOf<V>>();
     const sends: { to: number; parcel: number }[] = [];
     const events: EventOf<V>[] = [];
+    const brokenOff: Outcome<V>[] = [];
+    const breakOff = (): void => {
+      const local = this.locals.idOf({ ...this.#down(self, "crashed"), journal, told });
+      const done = { sends: [...sends], events: [...events], choices: [...chosen] };
+      brokenOff.push({ local, ...done, armed: new Set(), brokenOff: [] });
+    };
     const send = (to: NodeId, message: MessageOf<V>): void => {
       const place = nodes.indexOf(to);
       if (place < 0) throw new UsageError("unknown-node", unexpected("the receiver", `one of ${nodes.join(", ")}`, to));
+      if (breaksOff) breakOff();
       sends.push({ to: place, parcel: network.parcelId(self, this.messages.idOf(message)) });
     };
     const peers = this.#peers(self);
@@ -277,6 +288,7 @@ export class LocalSteps<V extends Vocabulary> {
       events,
       choices: chosen,
       armed,
+      brokenOff,
     };
   }
 }

@@ -8,8 +8,11 @@ import { Representatives } from "./representative.ts";
 
 export type { ModelOptions, TimerMode } from "./model-options.ts";
 
-/** One transition, in words that a trace can be made of. `duplicate`: the message is received, and stays on its way. */
-export type Move<V extends Vocabulary> = { readonly node: NodeId } & (
+/**
+ * One transition, in words that a trace can be made of. `duplicate`: the message is received, and stays on its way.
+ * `isBrokenOff`: the node crashes in the middle of the step.
+ */
+export type Move<V extends Vocabulary> = { readonly node: NodeId; readonly isBrokenOff?: true } & (
   | { readonly kind: "receive" | "duplicate" | "lose"; readonly from: NodeId; readonly message: MessageOf<V> }
   | { readonly kind: "command"; readonly command: CommandOf<V>; readonly by: CommandSource }
   | { readonly kind: "timeout"; readonly timer: TimerOf<V> }
@@ -36,6 +39,8 @@ export class Model<V extends Vocabulary> {
   readonly #representatives: Representatives<V> | null;
   /** Whether anybody is ever told of a crash. */
   readonly #tells: boolean;
+  /** Whether crashes strike in the middle of steps, too. */
+  readonly #breaksOff: boolean;
   /** While paths are retraced: what the options' bounds cut off is visited, and as it is. */
   #isPlain = false;
   /** Which moves are looked at; null for all. */
@@ -57,8 +62,10 @@ export class Model<V extends Vocabulary> {
     this.network = network(options.network);
     this.#tells = options.notices !== undefined && this.#budgets.has("crashes");
     const keepsJournal = this.#budgets.has("recoveries") && options.journal !== "lost";
+    this.#breaksOff = options.midStep === true && this.#budgets.has("crashes");
     const told = { asks, commands, notices };
-    this.steps = new LocalSteps({ protocol, nodes, network: this.network, keepsJournal, ...told });
+    const kept = { keepsJournal, breaksOff: this.#breaksOff };
+    this.steps = new LocalSteps({ protocol, nodes, network: this.network, ...kept, ...told });
     const { counters = [], symmetry = null } = options;
     const { steps } = this;
     this.#representatives =
@@ -204,8 +211,7 @@ export class Model<V extends Vocabulary> {
       if (step.stimulus.kind === "timeout" && !(timersMay && this.#mayTimeOut(tuple))) continue;
       const counted = step.stimulus.kind === "timeout" ? "timeouts" : null;
       const move = (): Move<V> => ownMove(step, this.#node(i));
-      if (!this.#isWanted(move)) continue;
-      if (this.#outcomes(tuple, i, content, step.outcomes, move, visit, counted)) return true;
+      if (this.#step(tuple, i, content, () => step.outcomes, move, visit, counted)) return true;
     }
     return false;
   }
@@ -224,7 +230,7 @@ export class Model<V extends Vocabulary> {
     for (const { parcel, rest } of this.network.deliveries(content)) {
       const outcomes = (): readonly Outcome<V>[] => this.steps.receive(local, parcel);
       const received = (): Move<V> => this.#parcelMove("receive", i, parcel);
-      if (this.#isWanted(received) && this.#outcomes(tuple, i, rest, outcomes(), received, visit)) return true;
+      if (this.#step(tuple, i, rest, outcomes, received, visit)) return true;
       const repeated = (): Move<V> => this.#parcelMove("duplicate", i, parcel);
       if (!mayRepeat || !this.#isWanted(repeated)) continue;
       if (this.#outcomes(tuple, i, content, outcomes(), repeated, visit, "duplications")) return true;
@@ -238,27 +244,31 @@ export class Model<V extends Vocabulary> {
     const isFirst = this.#statusOf(local) === "new";
     if (!isFirst && !this.#budgets.mayHappen(tuple, "recoveries")) return false;
     const move = (): Move<V> => ({ kind: "start", node: this.#node(i) });
-    if (!this.#isWanted(move)) return false;
     const content = tuple[this.#count + i] as number;
-    const outcomes = this.steps.start(local);
-    if (isFirst) return this.#outcomes(tuple, i, content, outcomes, move, visit);
-    return this.#outcomes(this.#withoutNotices(tuple, i), i, content, outcomes, move, visit, "recoveries");
+    const outcomes = (): readonly Outcome<V>[] => this.steps.start(local);
+    if (isFirst) return this.#step(tuple, i, content, outcomes, move, visit);
+    return this.#step(this.#withoutNotices(tuple, i), i, content, outcomes, move, visit, "recoveries");
   }
 
   /** A crash takes what is on its way to the node with it. */
   #crash(tuple: Int32Array, i: number, visit: Visitor<V>): boolean {
     const move = (): Move<V> => ({ kind: "crash", node: this.#node(i) });
     if (!this.#budgets.mayHappen(tuple, "crashes") || !this.#isWanted(move)) return false;
+    this.next.set(tuple);
+    this.#strike(i, this.steps.crashed(tuple[i] as number));
+    return this.#show(move, null, visit);
+  }
+
+  /** Node `i` of the successor crashes. @param local what is left of it */
+  #strike(i: number, local: number): void {
     const { next } = this;
-    next.set(tuple);
-    next[i] = this.steps.crashed(tuple[i] as number);
+    next[i] = local;
     next[this.#count + i] = 0;
     if (this.#tells) {
       for (let k = 0; k < this.#count; k++)
         if (this.isAlive(next[k] as number)) next[k] = this.steps.noticed(next[k] as number, this.#node(i));
     }
     this.#budgets.spend(next, "crashes");
-    return this.#show(move, null, visit);
   }
 
   /** The state when node `i` is back: whoever has not been told of its crash will not be. */
@@ -281,7 +291,25 @@ export class Model<V extends Vocabulary> {
     });
   }
 
-  /** Visits the successor of every outcome of one step of node `i`, to which `content` is left to be delivered. */
+  /** One step of node `i`, to which `content` is left to be delivered, and the same step broken off by a crash. */
+  #step(
+    tuple: Int32Array,
+    i: number,
+    content: number,
+    outcomes: () => readonly Outcome<V>[],
+    move: () => Move<V>,
+    visit: Visitor<V>,
+    spent: Counted | null = null,
+  ): boolean {
+    if (this.#isWanted(move) && this.#outcomes(tuple, i, content, outcomes(), move, visit, spent)) return true;
+    if (!this.#breaksOff || !this.#budgets.mayHappen(tuple, "crashes")) return false;
+    const brokenOff = (): Move<V> => ({ ...move(), isBrokenOff: true });
+    if (!this.#isWanted(brokenOff)) return false;
+    const ends = outcomes().flatMap((outcome) => outcome.brokenOff);
+    return this.#outcomes(tuple, i, content, ends, brokenOff, visit, spent, true);
+  }
+
+  /** Visits the successor of every outcome. */
   #outcomes(
     tuple: Int32Array,
     i: number,
@@ -290,6 +318,7 @@ export class Model<V extends Vocabulary> {
     move: () => Move<V>,
     visit: Visitor<V>,
     spent: Counted | null = null,
+    isBrokenOff = false,
   ): boolean {
     const { next } = this;
     this.left = content;
@@ -302,6 +331,10 @@ export class Model<V extends Vocabulary> {
         next[at] = this.contentAfter(next[to] as number, next[at] as number, parcel);
       }
       if (spent !== null) this.#budgets.spend(next, spent);
+      if (isBrokenOff) {
+        if (!this.#budgets.mayHappen(next, "crashes")) return false; // What it spent was shared.
+        this.#strike(i, outcome.local);
+      }
       if (!this.#isCrowded(next) && this.#show(move, outcome, visit)) return true;
     }
     return false;

@@ -1,6 +1,6 @@
 /** A way through the state space as a run: the moves, what each led to, and the states in between. */
 import { InvariantViolation } from "../core/errors.ts";
-import type { EventOf, MessageOf, NodeId, StateOf, Vocabulary } from "../core/protocol.ts";
+import type { EventOf, MessageOf, NodeId, RecordOf, StateOf, Vocabulary } from "../core/protocol.ts";
 import type { Outcome } from "./local-steps.ts";
 import type { Model, Move } from "./model.ts";
 
@@ -12,6 +12,8 @@ export interface Taken<V extends Vocabulary> {
   readonly events: readonly EventOf<V>[];
   /** What the checker picked for each `ctx.choose`, in that order. */
   readonly choices: readonly { readonly label: string; readonly option: unknown }[];
+  /** What is left of the node's journal, where the step was broken off. */
+  readonly journal: readonly RecordOf<V>[] | null;
   /** The states of the nodes afterwards, in the order of `nodes`; null for a node that is down. */
   readonly states: readonly (StateOf<V> | null)[];
 }
@@ -55,6 +57,7 @@ export function takenOf<V extends Vocabulary>(
 ): Taken<V> {
   const { nodes } = model.options;
   const { locals, messages } = model.steps;
+  const struck = move.isBrokenOff === true && outcome !== null ? locals.valueOf(outcome.local) : null;
   return {
     move,
     sends: (outcome?.sends ?? []).map(({ to, parcel }) => ({
@@ -63,6 +66,7 @@ export function takenOf<V extends Vocabulary>(
     })),
     events: outcome?.events ?? [],
     choices: outcome?.choices ?? [],
+    journal: struck?.journal ?? null,
     states: nodes.map((_, i) => locals.valueOf(after[i] as number).state),
   };
 }

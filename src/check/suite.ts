@@ -32,6 +32,8 @@ export interface SystemSpec extends Readonly<Partial<Record<FaultKind, number>>>
   /** By default what has to be started begins `together`, and the rest `idle`; with free timers `down` where starting does something. */
   readonly begin?: "idle" | "down" | "together";
   readonly journal?: "kept" | "lost";
+  /** Whether crashes may strike in the middle of a step. */
+  readonly midStep?: boolean;
   /** Whether crashes are noticed by everybody, where the protocol can be told of them. False by default. */
   readonly notices?: boolean;
   /** How many faults of all kinds together. */
@@ -91,6 +93,7 @@ const limits = [
   "duplications",
   "faults",
   "journal",
+  "midStep",
   "maxInFlight",
   "maxTimeouts",
   "maxDepth",

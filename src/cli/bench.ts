@@ -13,7 +13,10 @@ const benchmarks: Readonly<Record<string, string>> = {
   host: "two processes of the runtime beside a bare echo: round trips per second",
   wire: "the wire codec beside JSON",
   journal: "the journal beside a bare file: records per second that are confirmed durable",
-  table: "costs of every mutual exclusion or election measured beside the formula: table mutex, table election",
+  table: "costs measured beside the formula: table mutex, table election, table multicast",
+  multicast: "every order of a channel beside a bare fan-out: messages per second and delay, at 3, 5 and 7 processes",
+  "ack-implosion":
+    "acknowledgements at the sender of a multicast against N, and how long they queue there, with and without",
   "super-peers":
     "super-peers by a hash table and by repelling tokens beside as many drawn by lot: latency, spread, share, load",
 };

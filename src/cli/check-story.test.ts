@@ -3,6 +3,15 @@ import { explore } from "../check/index.ts";
 import { systemFor } from "../check/suite.ts";
 import { storyOf } from "./check-story.ts";
 
+it("a crash in the middle of a step says what the step has led to before", () => {
+  const words = { protocol: "basic-multicast", nodes: [0, 1, 2], crashes: 1, midStep: true, asked: [0] };
+  const system = systemFor(words);
+  expect(storyOf(system.protocol, system.nodes, explore(system).path).steps[0]).toEqual({
+    deed: "node 0 is told: user.send messages 1, and crashes in the middle of it",
+    consequences: ["sends multicast.multicast number 1 payload 0.1 to 1", "says user.said payload 0.1 group 0"],
+  });
+});
+
 it("a counterexample in words: what happens, what it leads to, and how all stand in the end", () => {
   const system = systemFor({ protocol: "ricart-agrawala", nodes: [0, 1], crashes: 1, asked: [0] });
   const { path, property } = explore(system);

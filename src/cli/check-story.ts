@@ -45,7 +45,10 @@ function roleIn<V extends Vocabulary>(protocol: Pick<Protocol<V>, "view">, state
   return words.join(", ");
 }
 
-function deedOf<V extends Vocabulary>({ move }: Taken<V>): string {
+const deedOf = <V extends Vocabulary>({ move }: Taken<V>): string =>
+  `${wholeDeedOf(move)}${move.isBrokenOff === true ? ", and crashes in the middle of it" : ""}`;
+
+function wholeDeedOf<V extends Vocabulary>(move: Taken<V>["move"]): string {
   switch (move.kind) {
     case "receive":
       return `node ${move.node} receives ${phrase(move.message)} from ${move.from}`;

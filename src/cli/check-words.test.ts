@@ -34,6 +34,7 @@ describe("the words of `coterie check`", () => {
       timers: "synchronous",
       network: "bag",
       journal: "lost",
+      midStep: true,
       maxDepth: 9,
     } as const;
     expect(requestFrom("paxos", { ...words, notices: false }).spec).toMatchObject({ ...words, notices: false });
@@ -55,6 +56,9 @@ describe("the words of `coterie check`", () => {
   });
 
   it("words that would go unheard are refused", () => {
+    expect(() => requestFrom("bully", { midStep: true })).toThrow(
+      "expected --mid-step to come with --crashes, such as --crashes 1",
+    );
     expect(() => requestFrom("bully", { runs: 3 })).toThrow(
       "expected --runs to come with --strategy random, pct or swarm",
     );

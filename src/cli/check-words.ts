@@ -40,6 +40,8 @@ export interface CheckWords {
   readonly losses?: number;
   readonly duplications?: number;
   readonly journal?: "kept" | "lost";
+  /** Crashes may strike in the middle of a step. */
+  readonly midStep?: boolean;
   /** False: nobody is told of crashes. */
   readonly notices?: boolean;
   readonly property?: string;
@@ -144,6 +146,7 @@ const passedOn = [
   "losses",
   "duplications",
   "journal",
+  "midStep",
   "notices",
   "maxStates",
   "maxDepth",
@@ -180,6 +183,8 @@ function requireStrategyWords(words: CheckWords): void {
       "bad-argument",
       `expected --${bound === "maxStates" ? "max-states" : "max-depth"} to come with --strategy bfs or dfs: random runs are bounded by --runs and --steps`,
     );
+  if (words.midStep === true && (words.crashes ?? 0) === 0)
+    throw new UsageError("bad-argument", "expected --mid-step to come with --crashes, such as --crashes 1");
   const hasFaults = [words.crashes, words.recoveries, words.losses, words.duplications].some((most) => (most ?? 0) > 0);
   if (fewestFaults === true && !hasFaults)
     throw new UsageError(

@@ -1,4 +1,4 @@
-/** `coterie status` for members that serve elections and locks by name: who serves, and what is held. */
+/** `coterie status` for members that serve elections, locks and channels by name: who serves, what is held, who is in. */
 import { askServiceStatus, type ServiceStatus } from "../cluster/admin-client.ts";
 import type { ServiceConfig } from "../cluster/config.ts";
 import type { NodeId } from "../core/protocol.ts";
@@ -18,13 +18,15 @@ interface ServiceNode {
   readonly admin: string | null;
 }
 
-/** One election or lock, as those members that answer know it. */
+/** One election, lock or channel, as those members that answer know it. */
 interface ServiceInstance extends Pick<ServiceStatus["instances"][number], "kind" | "name" | "algorithm"> {
   /** The member that holds it, or leads; null if none that answers does. */
   readonly holder: NodeId | null;
   readonly token: number | null;
-  /** Who waits at all these members. */
+  /** Who waits at all these members; of a channel, what waits to be sent. */
   readonly waiting: number;
+  /** Of a channel: the latest view that one of them is in. */
+  readonly channel?: { readonly view: number; readonly members: readonly NodeId[] };
 }
 
 export interface ServicesStatus {
@@ -54,13 +56,24 @@ export async function servicesStatus({ cluster, members }: ServiceConfig, timeou
 function instancesOf(answers: readonly ServiceStatus[]): readonly ServiceInstance[] {
   const found = new Map<string, ServiceInstance>();
   for (const { id, instances } of answers)
-    for (const { kind, name, algorithm, isHeld, token, waiting } of instances) {
+    for (const { kind, name, algorithm, isHeld, token, waiting, channel } of instances) {
       const key = JSON.stringify([kind, name]);
       const before = found.get(key) ?? { kind, name, algorithm, holder: null, token: null, waiting: 0 };
       const holder = isHeld ? { holder: id, token } : {};
-      found.set(key, { ...before, ...holder, waiting: before.waiting + waiting });
+      const latest = latestOf(before.channel, channel);
+      found.set(key, { ...before, ...holder, ...latest, waiting: before.waiting + waiting });
     }
   return [...found.values()].sort((a, b) => compare(a.kind, b.kind) || compare(a.name, b.name));
+}
+
+/** Whoever is in no view may not know the latest. */
+function latestOf(
+  before: ServiceInstance["channel"],
+  here: ServiceStatus["instances"][number]["channel"],
+): Pick<ServiceInstance, "channel"> {
+  if (here === undefined || here.view === null || here.state === "outside" || here.state === "left") return {};
+  if (before !== undefined && here.view < before.view) return {};
+  return { channel: { view: here.view, members: here.members } };
 }
 
 const compare = (a: string, b: string): number => Number(a > b) - Number(a < b);
@@ -75,15 +88,27 @@ export function servicesPicture({ nodes, instances }: ServicesStatus, paint: Pai
     if (row === 0) return paint("dim", cell);
     return column === 2 ? paint(nodes[row - 1]?.alive === true ? "green" : "red", cell) : cell;
   });
-  if (instances.length === 0) return `${lines.join("\n")}\n`;
-  const rows = instances.map(({ kind, name, algorithm, holder, token, waiting }) => [
-    ...[kind === "mutex" ? "lock" : kind, name, algorithm],
-    ...[String(holder ?? "-"), String(token ?? "-"), String(waiting)],
-  ]);
-  const held = table([["KIND", "NAME", "ALGORITHM", "HOLDER", "TOKEN", "WAITING"], ...rows], (cell, row) =>
-    row === 0 ? paint("dim", cell) : cell,
-  );
-  return `${[...lines, "", ...held].join("\n")}\n`;
+  const grants = instances
+    .filter(({ kind }) => kind !== "channel")
+    .map(({ kind, name, algorithm, holder, token, waiting }) => [
+      ...[kind === "mutex" ? "lock" : kind, name, algorithm],
+      ...[String(holder ?? "-"), String(token ?? "-"), String(waiting)],
+    ]);
+  const channels = instances
+    .filter(({ kind }) => kind === "channel")
+    .map(({ name, algorithm, channel, waiting }) => [
+      ...[name, algorithm, String(channel?.view ?? "-")],
+      ...[channel?.members.join(", ") ?? "-", String(waiting)],
+    ]);
+  const held = titled(["KIND", "NAME", "ALGORITHM", "HOLDER", "TOKEN", "WAITING"], grants, paint);
+  const open = titled(["CHANNEL", "ALGORITHM", "VIEW", "MEMBERS", "WAITING"], channels, paint);
+  return `${[...lines, ...held, ...open].join("\n")}\n`;
+}
+
+/** A table below others; nothing where there are no rows. */
+function titled(head: readonly string[], rows: readonly (readonly string[])[], paint: Paint): readonly string[] {
+  if (rows.length === 0) return [];
+  return ["", ...table([head, ...rows], (cell, row) => (row === 0 ? paint("dim", cell) : cell))];
 }
 
 function stateOf({ alive, admin }: ServiceNode): string {

@@ -129,13 +129,15 @@ function entryLines(entries: readonly Entry[]): [string, string][] {
   ];
 }
 
-function messageText(scenario: Scenario, { messages: { total, byType }, lost, outcome }: Result): string {
+function messageText(scenario: Scenario, { messages: { total, byType }, datagrams, lost, outcome }: Result): string {
   const types = Object.entries(byType).filter(([, count]) => count > 0);
   const detail = types.map(([type, count]) => `${figure(count)} ${type}`).join(", ");
   const uses = isUndisturbed(scenario) ? usesIn(outcome) : 1;
   const each = uses > 1 ? `; ${figure(total / uses)} each of ${figure(uses)}` : "";
+  const together =
+    "delivered" in outcome && datagrams < total ? `; ${figure(datagrams)} if one datagram reaches all` : "";
   const missed = lost === 0 ? "" : `; ${figure(lost)} never arrived`;
-  return `${types.length === 0 ? figure(total) : `${figure(total)}: ${detail}`}${each}${missed}`;
+  return `${types.length === 0 ? figure(total) : `${figure(total)}: ${detail}`}${each}${together}${missed}`;
 }
 
 /** Whether the messages are those of an algorithm that came to its end with nothing in its way but nodes that were down. */

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { Command } from "commander";
 import { EnvironmentError, InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
 import { protocolNames } from "../protocols/index.ts";
-import { cast, type ParsedScenario, parseScenario, type Result } from "../sim/scenario/index.ts";
+import { cast, type ParsedScenario, parseScenario, type Result, underProtocol } from "../sim/scenario/index.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { storyTeller } from "../trace/story.ts";
 import { wholeNumber } from "./arguments.ts";
@@ -31,6 +31,7 @@ const MAX_RUNS = 1_000_000;
 interface SimOptions extends Omit<SimWords, "until"> {
   readonly from?: string;
   readonly until?: Point;
+  readonly protocol?: string;
   readonly runs?: number;
   readonly withoutLost?: boolean;
   readonly trace?: string;
@@ -63,6 +64,7 @@ function addNodes(command: Command): Command {
     .option("--messages <k>", "multicast: how many messages each", count("--messages"))
     .option("--propose <list|all>", "consensus: who proposes (default: the lowest)", nodesOrAll("--propose"))
     .option("--variant <name>", "another form of the protocol")
+    .option("--protocol <name>", "a scenario's steps under another protocol that it names")
     .option("--options <json>", "the protocol's own options", jsonObject("--options"));
 }
 
@@ -103,6 +105,7 @@ Example:
   $ coterie sim chang-roberts --ring 1,15,9,4,3,17,24 --call 1 --story
   $ coterie sim paxos --propose all --delay 1..40 --runs 1000
   $ coterie sim scenarios/bully-a-highest-crashed.yaml
+  $ coterie sim scenarios/order-demonstration.yaml --protocol isis
   $ coterie sim --from recorded.jsonl --until 4000 --crash 2
 
 With --json: { "protocol", "nodes", "seed", "timeMs", "messages": { "total", "byType" }, "lost", "outcome",
@@ -113,7 +116,8 @@ A scenario adds "scenario" and "expectations": [{ "what", "expected", "came", "i
 With --runs: { "protocol", "nodes", "seed", "runs", "messages": { "min", "median", "max" }, "timeMs": { … },
   "violations": [{ "what", "seeds", "replay" }] }.
 "why" tells why it is unknown; "so far" stands there where it holds in a run that was cut off.
-"messages" counts what was sent to other nodes, crashed ones included; "lost" what never arrived.
+"messages" counts what was sent to other nodes, crashed ones included; "lost" what never arrived. Multicasts add
+  "datagrams": as how many the messages go out where one datagram reaches all others.
 
 Protocols that have to be started and never rest (heartbeat, token-ring) and runs with --started end after 10 s of
 virtual time, unless --until says otherwise.
@@ -143,7 +147,9 @@ function continued(file: string, subject: string | undefined, { until, ...words 
       "bad-argument",
       unexpected("the protocol", "absent beside --from: the recording has it", subject),
     );
-  const stray = (["nodes", "ring", "variant", "options", "started"] as const).find((word) => words[word] !== undefined);
+  const stray = (["nodes", "ring", "protocol", "variant", "options", "started"] as const).find(
+    (word) => words[word] !== undefined,
+  );
   if (stray !== undefined)
     throw new UsageError("bad-argument", `expected --${stray} to be absent beside --from: the recording has it`);
   if (until === undefined)
@@ -170,8 +176,10 @@ function requireOneOutput({ json, story, runs, trace, svg }: SimOptions): void {
 }
 
 /** The scenario of a file, or the one that the words spell. */
-function scenarioFor(subject: string, { until, ...options }: SimOptions): ParsedScenario {
+function scenarioFor(subject: string, { until, protocol, ...options }: SimOptions): ParsedScenario {
   if (!/[./\\]/.test(subject)) {
+    if (protocol !== undefined)
+      throw new UsageError("bad-argument", unexpected("--protocol", "absent beside a protocol", protocol));
     if (protocolNames.includes(subject))
       return { scenario: scenarioOf(subject, { ...options, ...endOf(until) }), place: () => subject };
     const known = `one of ${protocolNames.join(", ")}, or a scenario file such as x.yaml`;
@@ -181,8 +189,9 @@ function scenarioFor(subject: string, { until, ...options }: SimOptions): Parsed
   const stray = Object.keys({ ...options, ...endOf(until) }).find((word) => !besides.includes(word));
   if (stray !== undefined)
     throw new UsageError("bad-argument", `expected --${stray} to be absent: what happens stands in ${subject}`);
-  const found = parseScenario(textOf(subject), subject);
-  return { ...found, scenario: { ...found.scenario, seed: options.seed ?? found.scenario.seed } };
+  const { scenario: written, place } = parseScenario(textOf(subject), subject);
+  const scenario = protocol === undefined ? written : underProtocol(written, protocol);
+  return { scenario: { ...scenario, seed: options.seed ?? scenario.seed }, place };
 }
 
 function endOf(until: Point | undefined): { until?: number } {
@@ -234,12 +243,13 @@ function hint({ story, trace, svg }: SimOptions): string {
 
 function machineReadable({ scenario }: ParsedScenario, nodes: number, result: Result): object {
   const { protocol, seed, name } = scenario;
-  const { timeMs, messages, lost, outcome, nodesAlive, expectations } = result;
+  const { timeMs, messages, datagrams, lost, outcome, nodesAlive, expectations } = result;
+  const sent = "delivered" in outcome ? { messages, datagrams } : { messages };
   const properties = result.properties.map((property) => {
     const { name: claimed, verdict, why } = property;
     return why === "" ? { name: claimed, verdict } : { name: claimed, verdict, why };
   });
-  const run = { protocol, nodes, seed, timeMs, messages, lost, outcome, properties, nodesAlive };
+  const run = { protocol, nodes, seed, timeMs, ...sent, lost, outcome, properties, nodesAlive };
   return name === protocol ? run : { ...run, scenario: name, expectations };
 }
 

@@ -52,12 +52,15 @@ With --config, a member can be asked only if its entry in the config has an admi
 With --json: { "cluster", "protocol", "nodes": [{ "id", "pid", "alive", "leader", "term", "role", "process", "address", "admin" }] }
 "admin" is null where the config does not give it.
 
-A config that names no protocol is one of members that serve elections and locks by name. Of these it says who serves, as
-each of them has it, whether a majority can be heard of, and which names are held by whom:
+A config that names no protocol is one of members that serve elections, locks and channels by name. Of these it says who
+serves, as each of them has it, whether a majority can be heard of, which names are held by whom, and who is in which channel:
   KIND  NAME            ALGORITHM       HOLDER  TOKEN      WAITING
   lock  nightly-backup  elected-server  1       268435457  2
+
+  CHANNEL  ALGORITHM                   VIEW  MEMBERS  WAITING
+  room     causal over view-synchrony  4     0, 1, 2  0
 With --json: "nodes" with "id", "pid", "alive", "leader", "hasQuorum", "address" and "admin", and
-"instances": [{ "kind", "name", "algorithm", "holder", "token", "waiting" }].
+"instances": [{ "kind", "name", "algorithm", "holder", "token", "waiting" }], of a channel "channel": { "view", "members" } as well.
 Exit codes: 0 ok; 1 if nobody answers, or if those alive do not name the same leader; 2 wrong arguments.`;
 
 async function status(options: StatusOptions): Promise<void> {

@@ -2,7 +2,7 @@
 import { closeSync, openSync, writeSync } from "node:fs";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
-import type { PropertyVerdict, Scenario } from "../sim/scenario/index.ts";
+import { labelled, type PropertyVerdict, type Scenario } from "../sim/scenario/index.ts";
 import { vectorClocks } from "../trace/causality.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { excerptOf } from "../trace/excerpt.ts";
@@ -53,7 +53,8 @@ export function writeTraceFile(file: string, simulated: Simulated, entries: read
 
 /** @throws UsageError if the file cannot be written. */
 export function writeSvgFile(file: string, simulated: Simulated, entries: readonly TraceEntry[]): void {
-  const trace = { header: headerOf(simulated), entries, clocks: vectorClocks(entries) };
+  const named = labelled(entries, simulated.scenario);
+  const trace = { header: headerOf(simulated), entries: named, clocks: vectorClocks(entries) };
   writeParts(file, "--svg", () => [drawSvg(excerptOf(trace))]);
 }
 

@@ -66,7 +66,7 @@ export function traceCommand(): Command {
     .option("--from <ms>", "begin at this time, as the axis has it", time("--from"))
     .option("--to <ms>", "end at this time", time("--to"))
     .option("--nodes <list>", "only these nodes, and the messages between them, as in 0,2,5", ids)
-    .option("--hide <names>", "leave out messages and timers of these names, as in alive,beat", names)
+    .option("--hide <names>", "leave out messages, timers and events of these names, as in alive,beat", names)
     .option(
       "--width <px>",
       "how wide a picture may be (default: 1200)",
@@ -141,6 +141,7 @@ function laneStyles(paint: Paint): (style: LaneStyle, text: string) => string {
     timeout: "yellow",
     command: "cyan",
     event: "bold",
+    held: "yellow",
     plain: "reset",
   } as const satisfies Record<LaneStyle, Parameters<Paint>[0]>;
   return (style, text) => (style === "plain" ? text : paint(styles[style], text));

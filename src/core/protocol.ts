@@ -145,4 +145,6 @@ export interface View {
   readonly leader?: NodeId | null;
   /** Term, epoch, ballot or view number, where the protocol has one. */
   readonly term?: number;
+  /** Ids of messages that have been received and are held back, the oldest first; of very many only the first few. */
+  readonly held?: readonly string[];
 }

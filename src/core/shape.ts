@@ -41,10 +41,7 @@ export const list = <T>(items: Shape<T>, maxItems: number): Shape<T[]> => ({
   maxItems,
 });
 export const nullable = <T>(value: Shape<T>): Shape<T | null> => ({ kind: "nullable", value });
-export const struct = <T extends object>(fields: Fields<T>): Shape<T> => ({
-  kind: "struct",
-  fields: fields,
-});
+export const struct = <T extends object>(fields: Fields<T>): Shape<T> => ({ kind: "struct", fields });
 /** One of several records told apart by `type`. */
 export const variants = <U extends { type: string }>(shapes: Shapes<U>): Shape<U> => ({
   kind: "variants",

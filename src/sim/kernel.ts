@@ -11,12 +11,12 @@ import type {
   RecordOf,
   StateOf,
   TimerOf,
-  View,
   Vocabulary,
 } from "../core/protocol.ts";
 import { type Random, random } from "../core/random.ts";
 import { dispatch, type Stimulus } from "../core/step.ts";
 import type { LossReason, MessageId, TraceEntry } from "../trace/entry.ts";
+import { differenceOf } from "../trace/standing.ts";
 import { type Sampler, sampler } from "./delay.ts";
 import { drawn } from "./duration.ts";
 import { eventQueue } from "./event-queue.ts";
@@ -27,12 +27,13 @@ import { peersOf } from "./peers.ts";
 import { type Pending, PendingPool } from "./pending.ts";
 import { Population } from "./population.ts";
 import type { Effects, SimulatedNode } from "./simulated-node.ts";
+import { Tally } from "./tally.ts";
 
 /** A class, since the fields of an object are faster to write than the variables of a closure. */
 export class Kernel<V extends Vocabulary> implements Effects<V> {
   now = 0;
-  /** Messages to other nodes. */
-  sent = 0;
+  /** Messages to other nodes: self-sends are not counted. */
+  readonly sent = new Tally();
   /** Copies of messages that did not arrive. */
   lost = 0;
   inFlight = 0;
@@ -44,9 +45,6 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   private readonly trace: ((entry: TraceEntry) => void) | null;
   private readonly queue = eventQueue();
   private readonly pool = new PendingPool<V>();
-  private readonly counts = new Map<string, { count: number }>();
-  private lastType = "";
-  private lastCount = { count: 0 };
   private numbered = 0;
   private idMark = "-";
   private armings = 0;
@@ -57,7 +55,10 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   private readonly timers: Random;
   private readonly choices: Random;
   private readonly work: Sampler | null;
-  private isStepping = false;
+  /** Whose handler runs. */
+  stepping: SimulatedNode<V> | null = null;
+  /** Lets a node crash whose step was broken off. */
+  fall: ((node: SimulatedNode<V>) => void) | null = null;
 
   constructor(
     private readonly protocol: Protocol<V>,
@@ -78,17 +79,13 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
       this.network.setLink(this.population.node(from), this.population.node(to), model, 0, `links[${index}]`);
   }
 
-  get byType(): Readonly<Record<string, number>> {
-    return Object.fromEntries([...this.counts].map(([type, { count }]) => [type, count]));
-  }
-
   isAtRest(restless: readonly TimerOf<V>[]): boolean {
     return this.inFlight === 0 && !restless.some((timer) => (this.running.get(timer) ?? 0) > 0);
   }
 
   /** Whoever is told of an entry or an event hears of it in the midst of a step. @throws UsageError */
   requireBetweenSteps(): void {
-    if (this.isStepping)
+    if (this.stepping !== null)
       throw new UsageError("in-step", "expected nothing to be done to a simulation while a step is being taken");
   }
 
@@ -230,27 +227,31 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   /** Runs the handler of a stimulus at a node that is alive and has time. */
   private handle(node: SimulatedNode<V>, stimulus: Stimulus<V>): void {
     this.requireBetweenSteps();
+    const { state } = node;
+    if (state === undefined) return; // Whoever heard of the stimulus let the node crash.
     if (this.work !== null) {
       const workMs = this.work();
       node.doneAt = this.now + workMs;
       if (workMs > 0) this.occupy(node, workMs);
     }
-    const state = node.state as StateOf<V>;
-    this.isStepping = true;
+    this.stepping = node;
     try {
       dispatch(this.protocol, state, stimulus, node);
     } finally {
-      this.isStepping = false;
+      this.stepping = null;
     }
+    if (node.struck !== null) return this.fall?.(node);
     if (this.trace !== null) this.recordView(node, state);
     if (this.afterChange !== null) this.afterChange();
   }
 
   private recordView(node: SimulatedNode<V>, state: StateOf<V>): void {
     const view = this.protocol.view(state, node.self);
-    if (node.view !== null && isSameView(view, node.view)) return;
+    const difference = differenceOf(node.view, view);
+    if (difference === "none") return;
     node.view = view;
-    this.record({ at: this.now, node: node.self, kind: "view", view, state: clone(state) });
+    const turned = difference === "standing" ? { state: clone(state) } : {};
+    this.record({ at: this.now, node: node.self, kind: "view", view, ...turned });
   }
 
   private lose(from: NodeId, to: NodeId, id: MessageId, why: LossReason): void {
@@ -271,10 +272,12 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   }
 
   broadcast(from: SimulatedNode<V>, message: MessageOf<V>): void {
+    this.sent.broadcasts += 1;
     for (const to of this.population.nodes) if (to !== from) this.post(from, to, message);
   }
 
   private post(from: SimulatedNode<V>, to: SimulatedNode<V>, message: MessageOf<V>): void {
+    if (from.struck !== null) return; // In the middle of a broadcast.
     from.journal?.sync();
     const { trace } = this;
     let id = "";
@@ -283,7 +286,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
       trace({ at: this.now, node: from.self, kind: "send", id, to: to.self, message });
     }
     if (from === to) return this.carry(to, from.self, id, message, this.now); // It needs no network.
-    this.count(message);
+    this.sent.count(message);
     const link = this.network.link(from, to);
     // Drawn first and in any case: what is lost changes no other message's delay.
     const travelMs = link.carrier.travel();
@@ -309,22 +312,6 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
       if (kind === "arrival" && node === to && sender === from.self) latest = Math.max(at, latest);
     });
     return latest;
-  }
-
-  /** Self-sends are not counted. Of what an assembly's part sent, the part's own type counts. */
-  private count(message: { type: string; body?: { type: string } }): void {
-    this.sent += 1;
-    const type = message.body?.type ?? message.type;
-    if (type !== this.lastType) {
-      let known = this.counts.get(type);
-      if (known === undefined) {
-        known = { count: 0 };
-        this.counts.set(type, known);
-      }
-      this.lastType = type;
-      this.lastCount = known;
-    }
-    this.lastCount.count += 1;
   }
 
   setTimer(node: SimulatedNode<V>, timer: TimerOf<V>, duration: Duration): void {
@@ -393,6 +380,3 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     this.idMark = `@${at}-`;
   }
 }
-
-/** Field by field, since it is asked at every step of a traced run. */
-const isSameView = (a: View, b: View): boolean => a.role === b.role && a.leader === b.leader && a.term === b.term;

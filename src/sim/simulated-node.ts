@@ -11,7 +11,7 @@ import type {
   View,
   Vocabulary,
 } from "../core/protocol.ts";
-import type { Journal } from "./journal.ts";
+import type { CrashFate, Journal } from "./journal.ts";
 import type { Outgoing } from "./links.ts";
 
 /** What handlers do through `ctx`, with the node that does it. */
@@ -32,6 +32,19 @@ export interface Arming {
   readonly number: number;
   readonly at: number;
 }
+
+/** What is left of a handler in whose midst its node crashes: it runs to its end, and nothing comes of it. */
+const nothing: Effects<never> = {
+  peers: () => [],
+  send: () => undefined,
+  broadcast: () => undefined,
+  setTimer: () => undefined,
+  cancelTimer: () => undefined,
+  persist: () => undefined,
+  compact: () => undefined,
+  emit: () => undefined,
+  choose: (_node, _label, options) => options[0] as never,
+};
 
 /** A class, and what is seldom needed is made when it is: there may be a million of these. */
 export class SimulatedNode<V extends Vocabulary> implements Context<V> {
@@ -54,6 +67,8 @@ export class SimulatedNode<V extends Vocabulary> implements Context<V> {
   waiting: number[] | null = null;
   /** The last view that was traced. */
   view: View | null = null;
+  /** It crashes in the middle of the step that it is taking, and what becomes of its journal. */
+  struck: CrashFate | null = null;
   private knownPeers: readonly NodeId[] | null = null;
 
   constructor(
@@ -63,32 +78,35 @@ export class SimulatedNode<V extends Vocabulary> implements Context<V> {
     private readonly effects: Effects<V>,
   ) {}
 
+  private get does(): Effects<V> {
+    return this.struck === null ? this.effects : nothing;
+  }
   get peers(): readonly NodeId[] {
     this.knownPeers ??= this.effects.peers(this);
     return this.knownPeers;
   }
   send(to: NodeId, message: MessageOf<V>): void {
-    this.effects.send(this, to, message);
+    this.does.send(this, to, message);
   }
   broadcast(message: MessageOf<V>): void {
-    this.effects.broadcast(this, message);
+    this.does.broadcast(this, message);
   }
   setTimer(timer: TimerOf<V>, duration: Duration): void {
-    this.effects.setTimer(this, timer, duration);
+    this.does.setTimer(this, timer, duration);
   }
   cancelTimer(timer: TimerOf<V>): void {
-    this.effects.cancelTimer(this, timer);
+    this.does.cancelTimer(this, timer);
   }
   persist(record: RecordOf<V>): void {
-    this.effects.persist(this, record);
+    this.does.persist(this, record);
   }
   compact(record: RecordOf<V>): void {
-    this.effects.compact(this, record);
+    this.does.compact(this, record);
   }
   emit(event: EventOf<V>): void {
-    this.effects.emit(this, event);
+    this.does.emit(this, event);
   }
   choose<T>(label: string, options: readonly T[]): T {
-    return this.effects.choose(this, label, options);
+    return this.does.choose(this, label, options);
   }
 }

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Protocol } from "../core/protocol.ts";
 import { list, natural } from "../core/shape.ts";
 import { changRoberts } from "../protocols/election/chang-roberts.ts";
+import { ipMulticast } from "../protocols/multicast/ip-multicast.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { simulation } from "./simulation.ts";
 
@@ -215,6 +216,23 @@ describe("the simulator", () => {
     sim.run();
     expect(sim.messages).toEqual({ total: 89_999, byType: { election: 59_999, elected: 30_000 } });
     expect(sim.verdict()).toEqual([]);
+  });
+
+  it("what is said to all is one datagram where one reaches all others, and as many messages as there are others", () => {
+    const sim = simulation({ protocol: ipMulticast(), nodes: [0, 1, 2, 3], seed: 1, delayMs: 1 });
+    for (const node of [0, 1, 2, 3]) sim.wake(node);
+    sim.command(0, { type: "send", payload: "to all" });
+    expect([sim.messages.total, sim.datagrams]).toEqual([3, 1]);
+    const others = simulation({
+      protocol: changRoberts({ ring: [0, 1, 2, 3] }),
+      nodes: [0, 1, 2, 3],
+      seed: 1,
+      delayMs: 1,
+    });
+    for (const node of [0, 1, 2, 3]) others.wake(node);
+    others.command(0, { type: "call" });
+    others.run();
+    expect(others.datagrams).toBe(others.messages.total); // To one at a time.
   });
 
   it("what is sent to a crashed node is lost, though it is back when that would arrive; a node that has never run gets it", () => {

@@ -25,6 +25,8 @@ export interface Simulation<V extends Vocabulary> {
   readonly world: World<StateOf<V>>;
   /** Messages sent so far, self-sends not counted, messages to crashed nodes counted. */
   readonly messages: { readonly total: number; readonly byType: Readonly<Record<string, number>> };
+  /** As how many datagrams they go out where one reaches all others at once, as with IP multicast. */
+  readonly datagrams: number;
   /** How many of them did not arrive: lost on the way, or as their receiver was down. A copy counts by itself. */
   readonly lost: number;
   /** Whether nothing is left to happen, unless somebody does something from outside. */
@@ -44,7 +46,11 @@ export interface Simulation<V extends Vocabulary> {
    * @throws EnvironmentError if its journal is damaged; the node stays down.
    */
   start(node: NodeId): void;
-  /** The journal is kept, unless `fate` says otherwise. @throws UsageError for a fate that is none */
+  /**
+   * The journal is kept, unless `fate` says otherwise. Done by whoever is told of an entry or an event while the node takes
+   * a step, it breaks the step off: the node does nothing more of it.
+   * @throws UsageError for a fate that is none
+   */
   crash(node: NodeId, fate?: CrashFate): void;
   /** The node stands still: messages, timers and commands wait in order, and are handled when it resumes. */
   pause(node: NodeId): void;
@@ -103,8 +109,20 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
   }
 
   function crash(id: NodeId, fate: CrashFate): void {
-    kernel.requireBetweenSteps();
     const node = population.aliveNode(id) as SimulatedNode<V>;
+    if (kernel.stepping === node) node.struck = fate;
+    else fall(node, fate, {});
+  }
+
+  kernel.fall = (node) => {
+    const fate = node.struck as CrashFate;
+    node.struck = null;
+    fall(node, fate, { midStep: true });
+  };
+
+  function fall(node: SimulatedNode<V>, fate: CrashFate, how: { midStep?: true }): void {
+    kernel.requireBetweenSteps();
+    const id = node.self;
     const damage = node.journal === null ? null : damageJournal(node.journal, fate, kernel.now, faults);
     population.setState(node, undefined);
     node.incarnation += 1;
@@ -113,8 +131,10 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
     node.isPaused = false;
     node.isBusy = false;
     watch.forget(id);
-    const left = damage === null ? {} : { journal: node.journal?.legible ?? [] };
-    kernel.record({ at: kernel.now, node: id, kind: "crash", ...left });
+    // Of a step that was broken off not all that it journals may be there.
+    const isWhole = damage === null && (node.journal === null || how.midStep === undefined);
+    const left = isWhole ? {} : { journal: node.journal?.legible ?? [] };
+    kernel.record({ at: kernel.now, node: id, kind: "crash", ...left, ...how });
     if (damage !== null) kernel.recordFault(node, () => damage);
     kernel.dropWaiting(node);
     kernel.afterChange?.();
@@ -172,7 +192,11 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
     },
     world,
     get messages() {
-      return { total: kernel.sent, byType: kernel.byType };
+      return { total: kernel.sent.total, byType: kernel.sent.byType };
+    },
+    get datagrams() {
+      const { total, broadcasts } = kernel.sent;
+      return total - broadcasts * (ids.length - 1) + broadcasts;
     },
     get lost() {
       return kernel.lost;

@@ -18,8 +18,11 @@ type Action<V extends Vocabulary> =
    * `journal`: the records that it found, where its process tells them.
    */
   | { readonly kind: "start"; readonly idle?: true; readonly journal?: readonly unknown[] }
-  /** `journal`: the records that are left of its journal, where that is not all of them. */
-  | { readonly kind: "crash"; readonly journal?: readonly unknown[] }
+  /**
+   * `journal`: the records that are left of its journal, where that is not all of them. `midStep`: it struck in the middle
+   * of the step that the entries before this one belong to, and the rest of that was never done.
+   */
+  | { readonly kind: "crash"; readonly journal?: readonly unknown[]; readonly midStep?: true }
   | { readonly kind: "send"; readonly id: MessageId; readonly to: NodeId; readonly message: MessageOf<V> }
   | { readonly kind: "receive"; readonly id: MessageId; readonly from: NodeId; readonly message: MessageOf<V> }
   /** The message will never arrive. `node` is where it was dropped. */
@@ -35,8 +38,11 @@ type Action<V extends Vocabulary> =
   | { readonly kind: "fault"; readonly what: string }
   /** A listener was too slow or lost its connection: at least so many entries of this node are missing here. */
   | { readonly kind: "gap"; readonly dropped: number }
-  /** The node's picture changed in the step that the entries before this one belong to. */
-  | { readonly kind: "view"; readonly view: View; readonly state: unknown };
+  /**
+   * The node's picture changed in the step that the entries before this one belong to. `state` may be absent where it
+   * changed only in what is held back, which may be at every message.
+   */
+  | { readonly kind: "view"; readonly view: View; readonly state?: unknown };
 
 /** `cut`: the fault gate cut the link; `dropped`: it dropped this one; `overflow`: the queue was full; `crashed`: the receiver crashed or restarted; `down`: it had not started yet. */
 export type LossReason = "cut" | "dropped" | "overflow" | "crashed" | "down";

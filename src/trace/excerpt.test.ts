@@ -26,20 +26,19 @@ const entries: TraceEntry[] = [
     message: { type: "election", body: { type: "call" } } as never,
   },
   { at: 1_040, node: 0, kind: "timeout", timer: "detector.beat" },
+  { at: 1_040, node: 0, kind: "event", event: { type: "detector", body: { type: "suspected" } } as never },
 ];
-const part = (selection: Selection) => excerptOf({ header, entries, clocks: [{}, {}, {}] }, selection).entries;
+const part = (selection: Selection) => excerptOf({ header, entries, clocks: [{}, {}, {}, {}] }, selection).entries;
 
 describe("a part of a trace", () => {
   it("hides by short names and full ones", () => {
-    expect(part({ hide: ["call"] })).toHaveLength(2);
-    expect(part({ hide: ["election.call", "beat"] })).toHaveLength(1);
+    expect(part({ hide: ["call"] })).toHaveLength(3);
+    expect(part({ hide: ["election.call", "beat"] })).toHaveLength(2);
+    expect(part({ hide: ["suspected"] })).toHaveLength(3);
   });
 
   it.each<[Selection, string]>([
-    [
-      { hide: ["foo"] },
-      "expected what is hidden to be a message or timer of the trace: call, election.call, beat, det",
-    ],
+    [{ hide: ["foo"] }, "expected what is hidden to be a message, timer or event of the trace: call, election.call, b"],
     [{ from: 41 }, "expected the beginning to be at most 40 ms, when the trace ends, got 41"],
     [{ to: -1 }, "expected the end to be at least 0 ms, when the trace begins, got -1"],
     [{ nodes: [2] }, "expected the node to be one of 0, 1, got 2"],

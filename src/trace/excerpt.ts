@@ -4,7 +4,7 @@ import type { NodeId } from "../core/protocol.ts";
 import type { MessageId, TraceEntry } from "./entry.ts";
 import type { Trace } from "./file.ts";
 import type { TraceHeader } from "./header.ts";
-import { nameOf, nameOfWord } from "./naming.ts";
+import { type Name, nameOf, nameOfWord } from "./naming.ts";
 import { type Standing, type Standings, standingAfter, standingsBefore } from "./standing.ts";
 
 export interface Excerpt extends Trace {
@@ -19,7 +19,7 @@ export interface Selection {
   readonly from?: number;
   readonly to?: number;
   readonly nodes?: readonly NodeId[];
-  /** Messages and timers of these names, short or full, are left out. */
+  /** Messages, timers and events of these names, short or full, are left out. */
   readonly hide?: readonly string[];
 }
 
@@ -57,7 +57,8 @@ function requireSense({ from, to, hide = [] }: Selection, entries: readonly Trac
   };
   const names = new Set(entries.flatMap((entry) => (hide.length === 0 ? [] : namesIn(entry))));
   const stray = hide.find((name) => !names.has(name));
-  if (stray !== undefined) refuse("what is hidden", `a message or timer of the trace: ${[...names].join(", ")}`, stray);
+  if (stray !== undefined)
+    refuse("what is hidden", `a message, timer or event of the trace: ${[...names].join(", ")}`, stray);
   const times = entries.map(({ at }) => at - origin);
   const [first, last] = [Math.min, Math.max].map((least) => times.reduce((a, b) => least(a, b), times[0] ?? 0)) as [
     number,
@@ -67,11 +68,24 @@ function requireSense({ from, to, hide = [] }: Selection, entries: readonly Trac
   if (to !== undefined && to < first) refuse("the end", `at least ${first} ms, when the trace begins`, to);
 }
 
-/** Of a message or a timer. */
+/** Short and full; none where the entry has no name of a protocol's. */
 function namesIn(entry: TraceEntry): string[] {
-  if (entry.kind !== "timeout" && entry.kind !== "send" && entry.kind !== "receive") return [];
-  const { full, short } = entry.kind === "timeout" ? nameOfWord(entry.timer) : nameOf(entry.message);
-  return [short, full];
+  const name = nameIn(entry);
+  return name === null ? [] : [name.short, name.full];
+}
+
+function nameIn(entry: TraceEntry): Name | null {
+  switch (entry.kind) {
+    case "timeout":
+      return nameOfWord(entry.timer);
+    case "send":
+    case "receive":
+      return nameOf(entry.message);
+    case "event":
+      return nameOf(entry.event);
+    default:
+      return null;
+  }
 }
 
 export function originOf(header: TraceHeader, entries: readonly TraceEntry[]): number {
@@ -91,13 +105,10 @@ const otherEnd = (entry: TraceEntry): NodeId | null =>
 function hiddenBy(names: readonly string[]): (entry: TraceEntry) => boolean {
   const hidden = new Set(names);
   const ids = new Set<MessageId>();
-  const isNamed = ({ full, short }: { full: string; short: string }): boolean => hidden.has(full) || hidden.has(short);
   return (entry) => {
-    if (entry.kind === "timeout") return isNamed(nameOfWord(entry.timer));
     if (entry.kind === "lost") return ids.has(entry.id);
-    if (entry.kind !== "send" && entry.kind !== "receive") return false;
-    const isOut = isNamed(nameOf(entry.message));
-    if (isOut) ids.add(entry.id);
+    const isOut = namesIn(entry).some((name) => hidden.has(name));
+    if (isOut && (entry.kind === "send" || entry.kind === "receive")) ids.add(entry.id);
     return isOut;
   };
 }

@@ -65,7 +65,12 @@ const lossReasons: Readonly<Record<LossReason, true>> = {
   down: true,
 };
 
-const viewFields: Fields = { role: words };
+const texts: Field = {
+  expected: "a list of texts, or absent",
+  holds: (value) => value === undefined || (Array.isArray(value) && value.every(isText)),
+};
+
+const viewFields: Fields = { role: words, held: texts };
 
 /** Beyond `at`, `node` and `kind`. `other` stands for one of the header's nodes. */
 function fieldsOf(other: Field): Readonly<Record<TraceEntry["kind"], Fields>> {
@@ -83,7 +88,7 @@ function fieldsOf(other: Field): Readonly<Record<TraceEntry["kind"], Fields>> {
     choice: { label: words, option: anything },
     fault: { what: words },
     gap: { dropped: natural },
-    view: { view: { expected: "an object", holds: isObject }, state: anything },
+    view: { view: { expected: "an object", holds: isObject } },
   };
 }
 

@@ -83,6 +83,10 @@ describe("a trace file", () => {
       "line 2: expected view.role to be text, got undefined",
     ],
     [
+      written({ at: 0, node: 0, kind: "view", view: { role: "member", held: "0.1" }, state: {} }),
+      'line 2: expected view.held to be a list of texts, or absent, got "0.1"',
+    ],
+    [
       written({ at: 0, node: 0, kind: "start", clock: { 0: -1 } }),
       'line 2: expected clock to be counts by node, got {"0":-1}',
     ],

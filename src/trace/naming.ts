@@ -53,6 +53,12 @@ function bodyOf(tagged: Tagged): Tagged | null {
   return isTagged ? (body as Tagged) : null;
 }
 
+/** Which message an event says to be delivered: handed over to whoever uses the multicast, which is later than its reception. */
+export function deliveredId(event: Tagged): string | null {
+  const { type, id } = unwrapped(event);
+  return type === "delivered" && typeof id === "string" ? id : null;
+}
+
 /** Name and fields in a few words: `elected 3`, `prepare 1.0`, `delivered 2 hello`. At most so many characters. */
 export function labelOf(tagged: Tagged, maxLength = 28): string {
   const text = [nameOf(tagged).short, ...Object.values(fieldsOf(tagged)).map(valueText)].filter((word) => word !== "");

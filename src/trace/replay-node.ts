@@ -145,7 +145,7 @@ export class ReplayedNode<V extends Vocabulary> {
       cut !== null,
     );
     if (this.#choices.length > 0) throw new Mismatch(`the handlers do not choose ${this.#choices[0]?.label}`);
-    if (view !== null && !equal(plain(view.state), plain(this.#state)))
+    if (view?.state !== undefined && !equal(plain(view.state), plain(this.#state)))
       throw new Mismatch(`its state is ${short(plain(this.#state))}, the recording has ${short(view.state)}`);
     return left;
   }

@@ -48,3 +48,13 @@ export function standingAfter(standing: Standing, entry: TraceEntry): Standing {
 export function leads(node: NodeId, { condition, view }: Standing): boolean {
   return condition !== "down" && view?.leader === node;
 }
+
+/** Whether two pictures differ: not at all, in what is held back alone, or in how the node stands. Asked at every step of a traced run. */
+export function differenceOf(before: View | null, after: View): "none" | "held" | "standing" {
+  if (before === null || before.role !== after.role || before.leader !== after.leader || before.term !== after.term)
+    return "standing";
+  return areSame(before.held, after.held) ? "none" : "held";
+}
+
+const areSame = (a: View["held"], b: View["held"]): boolean =>
+  a === b || (a?.length === b?.length && a?.every((id, index) => id === b?.[index]) === true);

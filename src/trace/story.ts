@@ -1,6 +1,6 @@
 /** A trace in words, one line per entry: what golden tests compare and a terminal shows. */
 import { canonical } from "../core/plain.ts";
-import type { NodeId } from "../core/protocol.ts";
+import type { NodeId, View } from "../core/protocol.ts";
 import type { MessageId, TraceEntry } from "./entry.ts";
 import { lossWords } from "./naming.ts";
 
@@ -37,7 +37,7 @@ export function deed(entry: TraceEntry): string {
     case "start":
       return "starts";
     case "crash":
-      return "crashes";
+      return entry.midStep === true ? "crashes in the middle of this" : "crashes";
     case "send":
       return `sends ${phrase(entry.message)} to ${entry.to}`;
     case "receive":
@@ -61,8 +61,13 @@ export function deed(entry: TraceEntry): string {
     case "gap":
       return `(${entry.dropped} entries are missing)`;
     case "view":
-      return `is now ${entry.view.role}${entry.view.leader === undefined ? "" : `, leader ${entry.view.leader ?? "unknown"}`}`;
+      return `is now ${entry.view.role}${standing(entry.view)}`;
   }
+}
+
+function standing({ leader, held = [] }: View): string {
+  const led = leader === undefined ? "" : `, leader ${leader ?? "unknown"}`;
+  return held.length === 0 ? led : `${led}, ${held.join(" ")} held`;
 }
 
 /** `election`, `alive beat 3`, `election.coordinator`: type and fields; what a part of an assembly says carries its name. */

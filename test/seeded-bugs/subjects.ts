@@ -1,6 +1,7 @@
 /** Protocols as the hunt runs them, made of a module that may have a bug in it. */
 import type { Protocol, Vocabulary } from "../../src/core/protocol.ts";
-import { happenedBeforeOrder, usedMulticast } from "../../src/protocols/multicast/parts/user.ts";
+import { happenedBeforeOrder } from "../../src/protocols/multicast/parts/promises.ts";
+import { usedMulticast } from "../../src/protocols/multicast/parts/user.ts";
 import { usedMutex } from "../../src/protocols/mutex/parts/user.ts";
 import type { SeededBug, Subject } from "./bugs.ts";
 

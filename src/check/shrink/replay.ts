@@ -84,15 +84,21 @@ function closest<V extends Vocabulary>(successors: Successors<V>, { move }: Want
   return found;
 }
 
-/** The way in which the choices fell as wanted, or else the first. */
-function closestWay<V extends Vocabulary>(ways: readonly Way<V>[], { choices }: Wanted<V>): Way<V> | undefined {
+/** The way in which the choices fell as wanted and a crash struck where it should, or else the first. */
+function closestWay<V extends Vocabulary>(
+  ways: readonly Way<V>[],
+  { move, choices, sends }: Wanted<V>,
+): Way<V> | undefined {
+  const struck =
+    move.isBrokenOff === true ? ways.filter(({ outcome }) => outcome?.sends.length === sends?.length) : ways;
   const chosen = canonical(choices);
-  return ways.find(({ outcome }) => canonical(outcome?.choices ?? []) === chosen) ?? ways[0];
+  return struck.find(({ outcome }) => canonical(outcome?.choices ?? []) === chosen) ?? struck[0] ?? ways[0];
 }
 
 /** Whether two moves differ in what a message or command says at most. */
 function isAlike<V extends Vocabulary>(a: Move<V>, b: Move<V>): boolean {
   if (a.kind !== b.kind || a.node !== b.node || senderOf(a) !== senderOf(b)) return false;
+  if (a.isBrokenOff !== b.isBrokenOff) return false;
   if (a.kind === "timeout" && b.kind === "timeout") return a.timer === b.timer;
   return typeOf(contentOf(a)) === typeOf(contentOf(b));
 }

@@ -4,8 +4,10 @@ import type { Model } from "../model.ts";
 import type { Taken } from "../path.ts";
 import { StateStore } from "../state-store.ts";
 
-/** A move to be made, and how the handler's choices fell. */
-export type Wanted<V extends Vocabulary> = Pick<Taken<V>, "move" | "choices">;
+/** A move to be made, how the handler's choices fell, and how much was sent, where that is known and makes a difference. */
+export type Wanted<V extends Vocabulary> = Pick<Taken<V>, "move" | "choices"> & {
+  readonly sends?: { readonly length: number };
+};
 
 export interface ShortcutOptions {
   /** The most moves of the way. */
@@ -52,7 +54,7 @@ export function shortcut<V extends Vocabulary>(
     let way: Wanted<V> | null = null;
     model.expand(start, (move, outcome) => {
       if (!end.every((value, i) => value === model.next[i])) return false;
-      way = { move: move(), choices: outcome?.choices ?? [] };
+      way = { move: move(), choices: outcome?.choices ?? [], sends: outcome?.sends ?? [] };
       return true;
     });
     return way as unknown as Wanted<V>;

@@ -53,7 +53,8 @@ export function modelOf<V extends Vocabulary>(
   return {
     network: keepsOrder(entries) ? "fifo" : "bag",
     begin: beginning(entries),
-    crashes: count("crash"),
+    crashes: entries.filter(({ kind }) => kind === "crash").length,
+    midStep: entries.some((entry) => entry.kind === "crash" && entry.midStep === true),
     recoveries,
     losses: count("lose"),
     duplications: count("duplicate"),
@@ -68,20 +69,24 @@ export function modelOf<V extends Vocabulary>(
  * cannot follow: a message that was sent to a node while it was down, and reached it once it was back.
  */
 export function movesOf<V extends Vocabulary>(entries: readonly TraceEntry<V>[]): Wanted<V>[] {
-  const moves: (Wanted<V> & { choices: { label: string; option: unknown }[] })[] = [];
+  const moves: { move: Wanted<V>["move"]; choices: { label: string; option: unknown }[]; sends: object[] }[] = [];
   const receipts = new Map<MessageId, number>();
   for (const entry of entries) if (entry.kind === "receive") receipts.set(entry.id, (receipts.get(entry.id) ?? 0) + 1);
   const links = new Links<V>();
   const stepOf = (node: NodeId) => moves.findLast(({ move }) => move.node === node && move.kind !== "lose");
-  const push = (move: Wanted<V>["move"]): void => void moves.push({ move, choices: [] });
+  const push = (move: Wanted<V>["move"]): void => void moves.push({ move, choices: [], sends: [] });
 
   for (const entry of entries) {
     const { node } = entry;
-    if (entry.kind === "send") links.send(node, entry);
-    else if (entry.kind === "lost") entry.why === "crashed" ? links.end(entry.id) : links.lose(entry.id);
+    if (entry.kind === "send") {
+      links.send(node, entry);
+      stepOf(node)?.sends.push(entry);
+    } else if (entry.kind === "lost") entry.why === "crashed" ? links.end(entry.id) : links.lose(entry.id);
     else if (entry.kind === "start" || entry.kind === "crash") {
       if (entry.kind === "crash") links.crash(node);
-      if (!("idle" in entry)) push({ kind: entry.kind, node });
+      const struck = "midStep" in entry ? stepOf(node) : undefined;
+      if (struck !== undefined) struck.move = { ...struck.move, isBrokenOff: true };
+      else if (!("idle" in entry)) push({ kind: entry.kind, node });
     } else if (entry.kind === "timeout") push({ kind: "timeout", node, timer: entry.timer });
     else if (entry.kind === "command") push({ kind: "command", node, command: entry.command, by: "application" });
     else if (entry.kind === "choice") stepOf(node)?.choices.push({ label: entry.label, option: entry.option });

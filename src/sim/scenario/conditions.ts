@@ -5,8 +5,8 @@ import { isTimer, typeOf } from "./words.ts";
 
 /** Counts how often a condition came true since it was set. */
 export interface Watch {
-  /** From now on this is looked for; undefined: nothing is. */
-  set(condition: Condition | undefined): void;
+  /** From now on this is looked for; undefined: nothing is. @param then what is done at the very moment in which it is met */
+  set(condition: Condition | undefined, then?: () => void): void;
   see(entry: TraceEntry): void;
   /** It has happened as often as it should. */
   readonly isMet: boolean;
@@ -17,17 +17,21 @@ export interface Watch {
 export function watch(): Watch {
   let awaited: Condition | undefined;
   let left = 0;
+  let met: () => void = () => undefined;
   const said = new Set<string>();
   const roles = new Set<string>();
   return {
-    set(condition) {
+    set(condition, then = () => undefined) {
       awaited = condition;
+      met = then;
       left = condition?.nth ?? 0;
     },
     see(entry) {
       if (entry.kind === "event") said.add(typeOf(entry.event));
       if (entry.kind === "view") roles.add(entry.view.role);
-      if (left > 0 && awaited !== undefined && matches(awaited, entry)) left -= 1;
+      if (left === 0 || awaited === undefined || !matches(awaited, entry)) return;
+      left -= 1;
+      if (left === 0) met();
     },
     get isMet() {
       return left === 0;

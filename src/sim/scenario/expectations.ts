@@ -18,6 +18,7 @@ export interface Facts {
   readonly outcome: Outcome;
   readonly alive: readonly NodeId[];
   readonly messages: { readonly total: number; readonly byType: Readonly<Record<string, number>> };
+  readonly datagrams: number;
   readonly violated: readonly string[];
   /** When the last thing happened; null if something was left to happen. */
   readonly restedAtMs: number | null;
@@ -32,6 +33,7 @@ export function judge(expect: Expectation, facts: Facts): Judged[] {
     ...perNode("decided", expect.decided, facts),
     ...perNode("suspected", expect.suspected, facts),
     ...counts(expect.messages, facts),
+    ...(expect.datagrams === undefined ? [] : [judged("datagrams", expect.datagrams, facts.datagrams)]),
     violations(expect.violated, facts.violated),
     ...rest(expect.restsByMs, facts.restedAtMs),
   ];

@@ -1,5 +1,6 @@
 /** Scenarios: runs of a protocol as data, with what should come of them. */
 export type { Judged } from "./expectations.ts";
+export { labelled } from "./labels.ts";
 export { type ParsedScenario, parseScenario } from "./parse.ts";
 export type { Path } from "./problem.ts";
 export {
@@ -11,4 +12,5 @@ export {
 } from "./run.ts";
 export { jsonSchema, type Nodes, type Scenario, type ScenarioSource, scenarioSchema } from "./schema.ts";
 export { type Cast, cast } from "./soundness.ts";
+export { underProtocol } from "./under.ts";
 export type { PropertyVerdict } from "./verdicts.ts";

@@ -57,6 +57,19 @@ const refused: readonly [string, string][] = [
     "name: x\nprotocol: heartbeat\nnodes: 3",
     "x.yaml:1:1: expected until to be there, as heartbeat never comes to rest",
   ],
+  ["name: x\nprotocol: causal\nnodes: 4\nunder: { fofi: {} }", "x.yaml:4:10: expected the protocol to be one of "],
+  [
+    "name: x\nprotocol: causal\nnodes: 4\nunder: { fifo: { delivered: ['9.1'] } }",
+    "x.yaml:4:30: expected under.fifo.delivered[0] to be one of the nodes 0 … 3, got 9",
+  ],
+  [
+    "name: x\nprotocol: causal\nnodes: 4\nsteps: [{ send: 0 }]\nunder: { bully: { leader: 3 } }",
+    "x.yaml:5:10: expected steps[0].send to be absent: bully is a protocol for election; write call",
+  ],
+  [
+    "name: x\nprotocol: causal\nnodes: 4\nlabels: { F1: '0.1' }",
+    'x.yaml:4:11: expected a key of labels to be a sender and a count from 1, such as 0.1, got "F1"',
+  ],
   [`${head}expect: { leader: 9 }`, "x.yaml:4:11: expected expect.leader to be one of the nodes 0 … 7, got 9"],
   [`${head}expect: { leader: { 1: 9 } }`, "x.yaml:4:21: expected expect.leader.1 to be one of the nodes 0 … 7, got 9"],
   [
@@ -104,6 +117,18 @@ const refused: readonly [string, string][] = [
   [
     `${head}steps:\n  - request: 7`,
     "x.yaml:5:5: expected steps[0].request to be absent: bully is a protocol for election; write call",
+  ],
+  [
+    `${head}steps:\n  - { call: 7, midStep: true }`,
+    "x.yaml:5:16: expected steps[0].midStep to be absent: it goes with the crash of one node, got true",
+  ],
+  [
+    `${head}steps:\n  - { crash: 7, midStep: true, when: { node: 6, sends: answer } }`,
+    'x.yaml:5:32: expected steps[0].when to be what node 7 sends or says, beside midStep, got {"node":6,"sends":"answer","nth":1}',
+  ],
+  [
+    `${head}steps:\n  - { crash: 7, midStep: true, after: 5, when: { node: 7, sends: answer } }`,
+    "x.yaml:5:32: expected steps[0].after to be absent beside midStep, got 5",
   ],
   [
     `${head}steps:\n  - { call: 7, times: 2 }`,
@@ -195,6 +220,8 @@ describe("a scenario file", () => {
       byzantine: {},
       steps: [{ call: 4 }],
       expect: { violated: [] },
+      under: {},
+      labels: {},
     });
   });
 

@@ -95,6 +95,19 @@ describe("the steps of a scenario", () => {
     expect(told.slice(-3)).toEqual(["20.0  node 0  pauses", "20.0  node 1  pauses", "25.0  node 0  goes on"]);
   });
 
+  it("crash a node in the middle of its step: what it was still to send is never sent", () => {
+    const struck = { when: { node: 0, sends: "election", to: 2 }, crash: 0, midStep: true } as const;
+    const { story, result } = played({ steps: [{ call: 0 }, struck, { at: 1, call: 1 }] });
+    const own = story.filter((line) => line.startsWith("0.0  node 0") && !line.includes("is now"));
+    expect(own.filter((line) => !line.endsWith("starts"))).toEqual([
+      "0.0  node 0  is told: call",
+      "0.0  node 0  sends election to 1",
+      "0.0  node 0  sends election to 2",
+      "0.0  node 0  crashes in the middle of this",
+    ]);
+    expect([result.nodesAlive, result.expectations.filter(({ isMet }) => !isMet)]).toEqual([[1, 2, 3], []]);
+  });
+
   it("set clocks, cut, mend, partition, heal and change links", () => {
     const { story } = played({
       steps: [

@@ -21,6 +21,8 @@ export interface Result {
   readonly timeMs: number;
   /** Protocol messages; self-sends not counted, messages to crashed nodes counted. */
   readonly messages: { readonly total: number; readonly byType: Readonly<Record<string, number>> };
+  /** As how many datagrams they went out if one reaches all others at once. */
+  readonly datagrams: number;
   /** How many of them were lost: on the way, or since their receiver was down. */
   readonly lost: number;
   readonly outcome: Outcome;
@@ -83,7 +85,7 @@ export function* playScenario(scenario: Scenario, hooks: RunHooks = {}): Slices<
     awaited.see(entry);
   }
   const run: Run = { sim, scenario, made, awaited, hooks, lastMs: 0 };
-  awaited.set(scenario.steps[0]?.when);
+  waitFor(run, scenario.steps[0]);
   begin(run);
   const missed = yield* takeSteps(run);
   yield* advance(run, scenario.until ?? Number.POSITIVE_INFINITY);
@@ -176,10 +178,15 @@ function* takeSteps(run: Run): Slices<Judged[]> {
       sim.run(due);
       run.lastMs = due;
     }
-    awaited.set(steps[i + 1]?.when); // What this deed brings about at once counts already.
-    blaming(["steps", i], run.hooks, () => take(sim, step, run.made));
+    waitFor(run, steps[i + 1]); // What this deed brings about at once counts already.
+    if (step.midStep !== true) blaming(["steps", i], run.hooks, () => take(sim, step, run.made));
   }
   return [];
+}
+
+/** A crash in the middle of a step strikes at the very moment that is awaited. */
+function waitFor({ sim, awaited, made }: Run, step: Step | undefined): void {
+  awaited.set(step?.when, step?.midStep === true ? () => take(sim, step, made) : undefined);
 }
 
 /** An error of the simulator is one of the scenario, and says of which step. */
@@ -259,12 +266,13 @@ function resultOf({ sim, scenario, made, lastMs }: Run, { events, missed, watche
   const outcome = family.outcome({ alive, view, events });
   const rested = scenario.until === undefined;
   const properties = verdictsOf(sim, protocol.properties, watched);
-  const { messages } = sim;
+  const { messages, datagrams } = sim;
   const violated = properties.flatMap(({ name, verdict }) => (verdict === "violated" ? [name] : []));
-  const facts = { outcome, alive, messages, violated, restedAtMs: rested ? lastMs : null };
+  const facts = { outcome, alive, messages, datagrams, violated, restedAtMs: rested ? lastMs : null };
   return {
     timeMs: lastMs,
     messages,
+    datagrams,
     lost: sim.lost,
     outcome,
     properties,

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { equal } from "../../core/plain.ts";
 import { protocolNames } from "../../protocols/index.ts";
 import { storyLine } from "../../trace/story.ts";
-import { jsonSchema, parseScenario, runScenario } from "./index.ts";
+import { jsonSchema, parseScenario, runScenario, underProtocol } from "./index.ts";
 
 const folder = fileURLToPath(new URL("../../../scenarios/", import.meta.url));
 const files = readdirSync(folder).filter((file) => file.endsWith(".yaml"));
@@ -30,6 +30,15 @@ describe("scenarios/", () => {
     // Beside what is violated, something is expected of each.
     expect(Object.keys(scenario.expect).length).toBeGreaterThan(1);
     expect(scenario.about).not.toBe("");
+  });
+
+  it.each(files)("%s comes out as expected under other protocols that it names", (file) => {
+    const { scenario } = parseScenario(read(file), file);
+    for (const name of Object.keys(scenario.under)) {
+      const { expectations } = runScenario(underProtocol(scenario, name));
+      expect([name, expectations.filter(({ isMet }) => !isMet)]).toEqual([name, []]);
+      expect(expectations.length).toBeGreaterThan(1);
+    }
   });
 
   it.each(files)("%s comes out the same each time, and where nobody watches", (file) => {

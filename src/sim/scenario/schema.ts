@@ -25,6 +25,7 @@ const word = z.string("a word").min(1, "a word");
 const whole = z.int("a whole number of 0 or more").min(0, "a whole number of 0 or more");
 const rate = z.number("a rate from 0 to 1").min(0, "a rate from 0 to 1").max(1, "a rate from 0 to 1");
 const nodeKey = z.string().regex(/^(0|[1-9]\d*)$/, A_NODE);
+const messageKey = z.string().regex(/^\d+\.[1-9]\d*(@\d+)?$/, "a sender and a count from 1, such as 0.1");
 const fields = z.record(z.string(), z.unknown(), "an object");
 
 /** Either the same for every alive node, or for each node by its id. */
@@ -188,6 +189,10 @@ const step = z
         .enum(["kept", "synced", "lost", "corrupted"], "kept, synced, lost or corrupted")
         .exactOptional()
         .describe("With crash: what becomes of the journal. synced: what was not durable yet is lost."),
+      midStep: z
+        .literal(true, "true")
+        .exactOptional()
+        .describe("With crash, and when the node itself sends or says something: it does nothing more of that step."),
     },
     "an object such as { at: 100, crash: 7 }",
   )
@@ -226,6 +231,9 @@ const expectation = z
         .exactOptional()
         .describe("Membership: whom every alive node suspects, ascending, or by node."),
       messages: messages.exactOptional().describe("How many messages were sent, self-sends not counted."),
+      datagrams: whole
+        .exactOptional()
+        .describe("As how many datagrams they go out where one reaches all others at once, as with IP multicast."),
       violated: z
         .array(word, "a list of names of properties")
         .default([])
@@ -271,6 +279,14 @@ export const scenarioSchema = z
         .exactOptional()
         .describe("When the run ends, in milliseconds. Left out: when nothing is left to happen."),
       expect: expectation.prefault({}),
+      under: z
+        .record(word, expectation, "an object from protocol to what should come of it")
+        .default({})
+        .describe("Other protocols that the same steps may be taken under, and what should come of it there."),
+      labels: z
+        .record(messageKey, word, 'an object from message to name, such as { "0.1": F1 }')
+        .default({})
+        .describe("Multicast: what messages are called in pictures."),
     },
     "an object with name, protocol and nodes",
   )

@@ -6,6 +6,7 @@ import { type AnyProtocol, type Family, protocolNamed, variantNamed } from "../.
 import { statesProblem } from "./begin-states.ts";
 import { fieldName, type Path, type Problem, suggestion, wrong } from "./problem.ts";
 import { askWords, conditionWords, deedWords, type Nodes, type Scenario, type Step } from "./schema.ts";
+import { underProtocol } from "./under.ts";
 import { commandShape, isProperty, isTimer, timersOf, typesOf } from "./words.ts";
 
 /** What a scenario's protocol is, once its name, variant and options are known to be sound. */
@@ -61,8 +62,18 @@ export function soundnessProblem(scenario: Scenario): Problem | null {
     first([...scenario.steps.entries()], ([at, step]) => stepProblem(scenario, made, at, step)) ??
     timeProblem(scenario) ??
     endlessProblem(scenario, made) ??
-    expectationProblem(scenario, made)
+    expectationProblem(scenario, made) ??
+    first(Object.keys(scenario.under), (name) => underProblem(scenario, name))
   );
+}
+
+/** What is wrong under another protocol is wrong with the line that names it. */
+function underProblem(scenario: Scenario, name: string): Problem | null {
+  const found = soundnessProblem(underProtocol(scenario, name));
+  if (found === null) return null;
+  if (found.path[0] !== "expect") return { path: ["under", name], sentence: found.sentence };
+  const path = ["under", name, ...found.path.slice(1)];
+  return { path, sentence: found.sentence.replace(fieldName(found.path), fieldName(path)) };
 }
 
 function first<T>(items: readonly T[], problemOf: (item: T) => Problem | null): Problem | null {
@@ -172,11 +183,23 @@ function stepProblem(scenario: Scenario, { protocol, family }: Cast, at: number,
     return wrong([...path, "times"], "absent: it goes with request or send", step.times);
   if (step.journal !== undefined && step.crash === undefined)
     return wrong([...path, "journal"], "absent: it goes with crash", step.journal);
+  const struck = midStepProblem(path, step);
+  if (struck !== null) return struck;
   if (step.at !== undefined && (step.when !== undefined || step.after !== undefined))
     return wrong([...path, "at"], "absent beside when or after", step.at);
   return (
     tellProblem([...path, "tell", "command"], protocol, step) ?? conditionProblem([...path, "when"], protocol, step)
   );
+}
+
+/** In the middle of a step is where the node that crashes has just sent or said something. */
+function midStepProblem(path: Path, { midStep, crash, when, after }: Step): Problem | null {
+  if (midStep === undefined) return null;
+  if (typeof crash !== "number")
+    return wrong([...path, "midStep"], "absent: it goes with the crash of one node", midStep);
+  const isItsOwn = when?.node === crash && (when.sends !== undefined || when.says !== undefined);
+  if (!isItsOwn) return wrong([...path, "when"], `what node ${crash} sends or says, beside midStep`, when ?? "nothing");
+  return after === undefined ? null : wrong([...path, "after"], "absent beside midStep", after);
 }
 
 function tellProblem(path: Path, protocol: AnyProtocol, { tell }: Step): Problem | null {
@@ -264,11 +287,11 @@ function expectationProblem(
   return unknown === undefined ? null : oneOf(["expect", "messages", "byType", unknown], types, unknown);
 }
 
-/** A message is named by its sender and a count. */
+/** A message is named by its sender and a count; in overlapping groups the group follows, as in `0.1@2`. */
 function deliveryProblem({ delivered }: Scenario["expect"], ids: readonly NodeId[]): Problem | null {
   for (const [path, messages] of valuesOf<string[]>(["expect", "delivered"], delivered))
     for (const [i, message] of messages.entries()) {
-      const [, sender] = /^(\d+)\.[1-9]\d*$/.exec(message) ?? [];
+      const [, sender] = /^(\d+)\.[1-9]\d*(?:@\d+)?$/.exec(message) ?? [];
       if (sender === undefined) return wrong([...path, i], "a sender and a count from 1, such as 0.1", message);
       if (!ids.includes(Number(sender))) return unknownNode(ids, [...path, i], Number(sender));
     }

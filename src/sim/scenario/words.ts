@@ -2,6 +2,7 @@
 import type { Tagged } from "../../core/protocol.ts";
 import type { ShapeNode } from "../../core/shape.ts";
 import type { AnyProtocol } from "../../protocols/index.ts";
+import { unwrapped } from "../../trace/naming.ts";
 
 type Kind = "message" | "command";
 type Fields = Readonly<Record<string, ShapeNode>>;
@@ -16,12 +17,17 @@ function partVariants({ body, ...rest }: Fields): Fields | null {
   return body?.kind === "variants" && Object.keys(rest).length === 0 ? body.variants : null;
 }
 
-/** The types that count: of the messages themselves, or of those that an assembly's parts send. */
+/** The types that count: of the messages themselves, or of those that an assembly's parts send, and parts of parts. */
 export function typesOf(protocol: AnyProtocol, kind: Kind): string[] {
-  return Object.entries(shapesOf(protocol, kind)).flatMap(([type, fields]) => {
-    const variants = partVariants(fields);
-    return variants === null ? [type] : Object.keys(variants);
-  });
+  return Object.entries(shapesOf(protocol, kind)).flatMap(([type, fields]) => typesIn(type, fields));
+}
+
+function typesIn(type: string, fields: Fields): string[] {
+  const variants = partVariants(fields);
+  if (variants === null) return [type];
+  return Object.entries(variants).flatMap(([inner, shape]) =>
+    typesIn(inner, shape.kind === "struct" ? shape.fields : {}),
+  );
 }
 
 /** The shape of a command that is written without naming the part that takes it. */
@@ -54,6 +60,4 @@ export const isProperty = (property: string, word: string): boolean =>
   property === word || property.endsWith(`: ${word}`);
 
 /** The type of a message or an event: its own, or that of what a part says. */
-export function typeOf(said: Tagged & { body?: unknown }): string {
-  return (said.body as Tagged | undefined)?.type ?? said.type;
-}
+export const typeOf = (said: Tagged): string => unwrapped(said).type;

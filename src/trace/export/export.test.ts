@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { everyKind, lasso, receive, send, traceOf } from "../../../test/trace/small-traces.ts";
+import { everyKind, holdBack, lasso, receive, send, traceOf } from "../../../test/trace/small-traces.ts";
 import type { VectorClock } from "../../core/clocks.ts";
 import { excerptOf } from "../excerpt.ts";
 import { mermaid } from "./mermaid.ts";
@@ -50,6 +50,23 @@ describe("Mermaid", () => {
 
   it("what repeats for ever is a loop that ends", async () => {
     await expect(mermaid(excerptOf(lasso))).toMatchFileSnapshot("golden/lasso.mmd");
+  });
+
+  it("what a node holds back is a bar on its life line, which ends with the delivery or with the node", async () => {
+    const text = mermaid(excerptOf(holdBack));
+    await expect(text).toMatchFileSnapshot("golden/hold-back.mmd");
+    expect(text.match(/ activate n1$/gm)).toHaveLength(6);
+    expect(text.match(/ deactivate n1$/gm)).toHaveLength(6);
+  });
+
+  it("a part of a trace begins with the bars of what is held back already", () => {
+    const [, diagram = ""] = mermaid(excerptOf(holdBack, { from: 95 })).split("sequenceDiagram");
+    expect(diagram.trimStart().split("\n").slice(2, 6)).toEqual([
+      "  activate n1",
+      "  activate n1",
+      "  activate n1",
+      "  n0->>n1: multicast",
+    ]);
   });
 
   it("no word of a protocol ends a block, a statement or a line", () => {

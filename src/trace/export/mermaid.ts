@@ -1,12 +1,16 @@
-/** A trace as a Mermaid sequence diagram, in which a message stands where it arrives, is lost, or was last seen. */
+/**
+ * A trace as a Mermaid sequence diagram, in which a message stands where it arrives, is lost, or was last seen. For each
+ * message that a node holds back its life line has an activation bar.
+ */
 import type { NodeId } from "../../core/protocol.ts";
 import type { LossReason, TraceEntry } from "../entry.ts";
 import type { Excerpt } from "../excerpt.ts";
 import { type Flight, flightsOf } from "../flights.ts";
-import { labelOf } from "../naming.ts";
+import { deliveredId, labelOf } from "../naming.ts";
+import { type Standing, standingAfter } from "../standing.ts";
 import { deed } from "../story.ts";
 
-export function mermaid({ header, entries }: Excerpt): string {
+export function mermaid({ header, entries, before }: Excerpt): string {
   const arrivals = new Map<number, Flight>();
   const departures = new Map<number, Flight>();
   for (const flight of flightsOf(entries)) {
@@ -14,9 +18,14 @@ export function mermaid({ header, entries }: Excerpt): string {
     else if (flight.sent !== null) departures.set(flight.sent, flight);
   }
   const { violation, protocol, nodes } = header;
+  const standings = new Map<NodeId, Standing>(before);
   const statements = entries.flatMap((entry, index) => {
     const begins = violation?.loopFrom === index ? ["loop for ever"] : [];
-    return [...begins, ...statementsOf(entry, arrivals.get(index), departures.get(index))];
+    const was = standings.get(entry.node) as Standing;
+    const is = standingAfter(was, entry);
+    standings.set(entry.node, is);
+    const bars = activation(entry.node, heldCount(is) - heldCount(was));
+    return [...begins, ...statementsOf(entry, arrivals.get(index), departures.get(index)), ...bars];
   });
   return [
     "---",
@@ -24,11 +33,20 @@ export function mermaid({ header, entries }: Excerpt): string {
     "---",
     "sequenceDiagram",
     ...nodes.map((node) => `  participant ${actor(node)} as node ${node}`),
-    ...statements.map((statement) => `  ${statement}`),
+    ...[...before].flatMap(([node, standing]) => activation(node, heldCount(standing))).map(indented),
+    ...statements.map(indented),
     ...(typeof violation?.loopFrom === "number" ? ["  end"] : []),
     "",
   ].join("\n");
 }
+
+const indented = (statement: string): string => `  ${statement}`;
+
+const heldCount = ({ condition, view }: Standing): number => (condition === "down" ? 0 : (view?.held?.length ?? 0));
+
+/** So many bars more, or fewer, on the life line. */
+const activation = (node: NodeId, change: number): string[] =>
+  Array.from({ length: Math.abs(change) }, () => `${change > 0 ? "activate" : "deactivate"} ${actor(node)}`);
 
 function statementsOf(entry: TraceEntry, arrived: Flight | undefined, departed: Flight | undefined): string[] {
   switch (entry.kind) {
@@ -37,8 +55,10 @@ function statementsOf(entry: TraceEntry, arrived: Flight | undefined, departed: 
       return arrived === undefined ? [] : [arrow(arrived)];
     case "send":
       return departed === undefined ? [] : [arrow(departed)];
-    case "event":
-      return [note(entry.node, labelOf(entry.event, 60))];
+    case "event": {
+      const delivered = deliveredId(entry.event);
+      return [note(entry.node, delivered === null ? labelOf(entry.event, 60) : `delivers ${delivered}`)];
+    }
     default:
       return [note(entry.node, deed(entry))];
   }

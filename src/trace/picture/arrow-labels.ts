@@ -83,6 +83,21 @@ export function placeLossLabels(surroundings: Surroundings): LossLabel[] {
   });
 }
 
+/** Of each list the first place that covers nothing but as few arrows as possible; null where there is none. */
+export function freePlaces(surroundings: Surroundings, choices: readonly (readonly Box[])[]): (Box | null)[] {
+  const obstacles = new Obstacles(surroundings);
+  return choices.map((places) => {
+    let best: Box | null = null;
+    let bestCost = Number.POSITIVE_INFINITY;
+    for (const box of places) {
+      const cost = bestCost === 0 ? bestCost : obstacles.cost(box, null);
+      if (cost < bestCost) [best, bestCost] = [box, cost];
+    }
+    if (best !== null) obstacles.add(best);
+    return best;
+  });
+}
+
 function groups(arrows: readonly Arrow[]): { text: string; arrows: Arrow[] }[] {
   const found = new Map<string, { text: string; arrows: Arrow[] }>();
   for (const arrow of arrows) {

@@ -36,12 +36,23 @@ export function cornersOf({ x, y, width, height, degrees }: Box): Point[] {
 
 /** Two convex shapes are apart if and only if one of their edges has all of one on one side and all of the other beyond. */
 export function boxesMeet(a: Box, b: Box): boolean {
-  return !isApart(cornersOf(a), cornersOf(b));
+  const reach = reachOf(a) + reachOf(b);
+  const areFar = Math.abs(a.x - b.x) > reach || Math.abs(a.y - b.y) > reach;
+  return !areFar && !isApart(cornersOf(a), cornersOf(b));
 }
 
 export function boxMeetsSegment(box: Box, { a, b }: Segment): boolean {
-  return !isApart(cornersOf(box), [a, b]);
+  const reach = reachOf(box);
+  const isFar =
+    Math.max(a.x, b.x) < box.x - reach ||
+    Math.min(a.x, b.x) > box.x + reach ||
+    Math.max(a.y, b.y) < box.y - reach ||
+    Math.min(a.y, b.y) > box.y + reach;
+  return !isFar && !isApart(cornersOf(box), [a, b]);
 }
+
+/** From the centre to the corners. */
+const reachOf = ({ width, height }: Box): number => Math.hypot(width, height) / 2;
 
 function isApart(one: readonly Point[], other: readonly Point[]): boolean {
   return [...axesOf(one), ...axesOf(other)].some((axis) => {

@@ -6,12 +6,22 @@ import type { NodeId, View } from "../../core/protocol.ts";
 import type { TraceEntry } from "../entry.ts";
 import type { Excerpt } from "../excerpt.ts";
 import { type Flight, flightsOf } from "../flights.ts";
-import { labelOf, lossWords, nameOfWord } from "../naming.ts";
+import { deliveredId, labelOf, lossWords, nameOfWord } from "../naming.ts";
 import { leads, type Standing, standingAfter } from "../standing.ts";
 import { type Step, stepsOf } from "../steps.ts";
 import { becoming } from "./marks.ts";
 
-export type LaneStyle = "quiet" | "message" | "lost" | "start" | "crash" | "timeout" | "command" | "event" | "plain";
+export type LaneStyle =
+  | "quiet"
+  | "message"
+  | "lost"
+  | "start"
+  | "crash"
+  | "timeout"
+  | "command"
+  | "event"
+  | "held"
+  | "plain";
 
 export interface LaneOptions {
   /** How many characters fit in a line. */
@@ -71,15 +81,16 @@ export function drawLanes(excerpt: Excerpt, { columns, paint }: LaneOptions): st
     if (step.at - last > silence) put("", quietRow(), []);
     last = step.at;
     const own = step.indices.map((index) => entries[index] as TraceEntry);
+    const before = standings.get(step.node) as Standing;
+    const after = own.reduce(standingAfter, before);
+    standings.set(step.node, after);
     const cells = quietRow();
     const arrived = step.indices.flatMap((index) => flights.get(index) ?? []);
     for (const flight of arrived) drawStroke(cells, flight, place);
     const at = place.get(step.node) ?? 0;
-    const symbol = symbolOf(own);
+    const symbol = symbolOf(own, newlyHeld(before, after));
     if (symbol !== null) cells[at] = symbol;
-    const before = standings.get(step.node) as Standing;
-    standings.set(step.node, own.reduce(standingAfter, before));
-    put((step.at - origin).toFixed(digits), cells, wordsOf(own, before, arrived));
+    put((step.at - origin).toFixed(digits), cells, wordsOf(own, { before, after }, arrived));
   }
   if (violation !== null)
     put("", quietRow(), [{ style: "crash", text: `${violation.property} does not hold: ${violation.claim}` }]);
@@ -98,6 +109,10 @@ function write(cells: Cell[], at: number, text: string, style: LaneStyle): void 
   for (const [index, letter] of [...text].entries()) cells[Math.max(0, at) + index] = { letter, style };
 }
 
+/** So many messages are held back: beside the life line, as it has room for one letter. */
+const COUNTS = [..."₁₂₃₄₅₆₇₈₉"];
+const MANY = "₊";
+
 function laneCells(
   nodes: readonly NodeId[],
   place: ReadonlyMap<NodeId, number>,
@@ -108,7 +123,11 @@ function laneCells(
   for (const node of nodes) {
     const standing = standings.get(node) as Standing;
     const letter = standing.condition === "paused" ? "┊" : leads(node, standing) ? "║" : "│";
-    if (standing.condition !== "down") cells[place.get(node) ?? 0] = { letter, style: "quiet" };
+    const at = place.get(node) ?? 0;
+    if (standing.condition === "down") continue;
+    cells[at] = { letter, style: "quiet" };
+    const held = standing.view?.held?.length ?? 0;
+    if (held > 0) cells[at + 1] = { letter: COUNTS[held - 1] ?? MANY, style: "held" };
   }
   return cells;
 }
@@ -131,7 +150,16 @@ function drawStroke(cells: Cell[], { from, to, lost, sent }: Flight, place: Read
   cells[end - towards] = { letter: lost === null ? (right ? "▶" : "◀") : "✗", style };
 }
 
-function symbolOf(entries: readonly TraceEntry[]): Cell | null {
+/** Ids of messages that a step has added to the hold-back queue. */
+function newlyHeld(before: Standing, after: Standing): readonly string[] {
+  const known = new Set(before.view?.held);
+  return after.view?.held?.filter((id) => !known.has(id)) ?? [];
+}
+
+const idOfDelivery = (entry: TraceEntry): string | null => (entry.kind === "event" ? deliveredId(entry.event) : null);
+
+function symbolOf(entries: readonly TraceEntry[], held: readonly string[]): Cell | null {
+  const isDelivery = entries.some((entry) => idOfDelivery(entry) !== null);
   switch (entries[0]?.kind) {
     case "start":
       return { letter: "┬", style: "start" };
@@ -149,6 +177,9 @@ function symbolOf(entries: readonly TraceEntry[]): Cell | null {
       return { letter: "!", style: "lost" };
     case "lost":
       return null;
+    case "receive":
+      if (isDelivery) return { letter: "▲", style: "event" };
+      return held.length > 0 ? { letter: "○", style: "held" } : { letter: "●", style: "message" };
     default:
       return { letter: "●", style: "message" };
   }
@@ -160,9 +191,14 @@ interface Words {
 }
 
 /** What happened in a step: what reached the node, what it says, what it sends, what it becomes. */
-function wordsOf(entries: readonly TraceEntry[], before: Standing, arrived: readonly Flight[]): Words[] {
+function wordsOf(
+  entries: readonly TraceEntry[],
+  { before, after: standing }: { before: Standing; after: Standing },
+  arrived: readonly Flight[],
+): Words[] {
   const words: Words[] = [];
   const losses: Words[] = [];
+  const delivered: string[] = [];
   let after: View | null = null;
   const sends = new Map<string, NodeId[]>();
   for (const entry of entries) {
@@ -170,6 +206,7 @@ function wordsOf(entries: readonly TraceEntry[], before: Standing, arrived: read
       const name = labelOf(entry.message, 60);
       sends.set(name, [...(sends.get(name) ?? []), entry.to]);
     } else if (entry.kind === "view") after = entry.view;
+    else if (idOfDelivery(entry) !== null) delivered.push(idOfDelivery(entry) as string);
     else (entry.kind === "lost" ? losses : words).push(wordFor(entry, arrived));
   }
   const sent = [...sends].map(([name, to]) => `${name} to ${to.join(", ")}`);
@@ -177,7 +214,10 @@ function wordsOf(entries: readonly TraceEntry[], before: Standing, arrived: read
   const isTold = words.some(({ style }) => style === "event");
   const turn = after === null ? "" : becoming(before.view, after, entries[0]?.node ?? 0, isTold);
   const turns: Words[] = turn === "" ? [] : [{ style: "quiet", text: `is ${turn}` }];
-  const all = [...words, ...losses, ...turns];
+  const ids = newlyHeld(before, standing);
+  const held: Words[] = ids.length === 0 ? [] : [{ style: "held", text: `holds back ${ids.join(", ")}` }];
+  if (delivered.length > 0) words.push({ style: "event", text: `delivers ${delivered.join(", ")}` });
+  const all = [...words, ...losses, ...held, ...turns];
   return all.map((each, index) => (index === all.length - 1 ? each : { ...each, text: `${each.text}; ` }));
 }
 

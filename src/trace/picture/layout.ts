@@ -11,7 +11,9 @@ import { banded } from "./bands.ts";
 import { type Box, uprightBox } from "./boxes.ts";
 import { MARK_PITCH } from "./marks.ts";
 import { textWidth } from "./text-width.ts";
-import { LABEL_PX, type LabelRow, type PlacedLabel, type PlacedStep, type Timeline, timelineOf } from "./timeline.ts";
+import { LABEL_PX, type PlacedLabel, type PlacedStep, type Timeline, timelineOf } from "./timeline.ts";
+import { type PlacedTrack, placeTracks, trackBox } from "./track-places.ts";
+import { depthsOf } from "./tracks.ts";
 
 export interface Picture {
   readonly lanes: readonly { readonly node: NodeId; readonly y: number }[];
@@ -20,6 +22,7 @@ export interface Picture {
   readonly stretches: readonly Stretch[];
   readonly steps: readonly PlacedStep[];
   readonly arrows: readonly Arrow[];
+  readonly tracks: readonly PlacedTrack[];
   readonly arrowLabels: readonly ArrowLabel[];
   readonly lossLabels: readonly LossLabel[];
   readonly ticks: readonly Tick[];
@@ -72,26 +75,25 @@ const WISHED_HEIGHT_PX = 496;
 /** How wide a repeat sign is, its points included. */
 const SIGN_PX = 16;
 
-/** Baselines of labels, from the life line. */
-export const ROW_DY: Readonly<Record<LabelRow, number>> = { above: -6, below: 17, high: -19 };
-
 export function layOut(excerpt: Excerpt, bandWidth: number): Picture {
   const { nodes } = excerpt.header;
   const pitch = Math.min(MOST_PITCH_PX, Math.max(LEAST_PITCH_PX, WISHED_HEIGHT_PX / Math.max(1, nodes.length)));
   const loopFrom = excerpt.header.violation?.loopFrom ?? null;
   const top = TOP_PX + (loopFrom === null ? 0 : REPEAT_TOP_PX);
-  const lanes = nodes.map((node, row) => ({ node, y: top + row * pitch }));
+  const { timeline, edges } = banded(timelineOf(excerpt), bandWidth);
+  const { lanes, bottom } = lanesOf(nodes, { top, pitch }, depthsOf(timeline.tracks));
   const places = new Map(lanes.map(({ node, y }) => [node, y]));
   const yOf = (node: NodeId): number => places.get(node) ?? 0;
-  const { timeline, edges } = banded(timelineOf(excerpt), bandWidth);
   const bands = edges.slice(1).map((right, index) => ({ left: edges[index] as number, right }));
   const { steps } = timeline;
-  const height = top + Math.max(0, nodes.length - 1) * pitch + BOTTOM_PX;
+  const height = bottom + BOTTOM_PX;
   const repeat = repeatOf(timeline.loopX, edges.at(-1) ?? 0, lanes);
   const onLines = steps.flatMap((step) => boxesOf(step, yOf(step.step.node)));
   const arrows = arrowsOf(timeline, yOf, onLines);
-  const boxes = [...onLines, ...(repeat === null ? [] : signBoxes(repeat))];
+  const signs = repeat === null ? [] : signBoxes(repeat);
   const around = { arrows, lifeLines: lanes.map(({ y }) => y), edges };
+  const tracks = placeTracks(timeline, yOf, { ...around, boxes: [...onLines, ...signs] });
+  const boxes = [...onLines, ...signs, ...tracks.map(trackBox)];
   const lossLabels = placeLossLabels({ ...around, boxes });
   return {
     lanes,
@@ -99,6 +101,7 @@ export function layOut(excerpt: Excerpt, bandWidth: number): Picture {
     stretches: lanes.flatMap((lane) => stretchesOf(excerpt, timeline, lane, edges.at(-1) ?? 0)),
     steps,
     arrows,
+    tracks,
     lossLabels,
     arrowLabels: placeArrowLabels({ ...around, boxes: [...boxes, ...lossLabels.map(({ box }) => box)] }),
     ticks: bands.flatMap((band) => ticksOf(timeline, band, excerpt)),
@@ -106,6 +109,21 @@ export function layOut(excerpt: Excerpt, bandWidth: number): Picture {
     bands,
     repeat,
   };
+}
+
+/** What hangs from a life line moves those below it down. */
+function lanesOf(
+  nodes: readonly NodeId[],
+  { top, pitch }: { top: number; pitch: number },
+  depths: ReadonlyMap<NodeId, number>,
+): { lanes: Picture["lanes"]; bottom: number } {
+  let y = top;
+  const lanes = nodes.map((node) => {
+    const lane = { node, y };
+    y += pitch + (depths.get(node) ?? 0);
+    return lane;
+  });
+  return { lanes, bottom: nodes.length === 0 ? top : y - pitch };
 }
 
 function repeatOf(loopX: number | null, end: number, lanes: Picture["lanes"]): Repeat | null {
@@ -129,7 +147,7 @@ export function textBoxes({ steps, lanes, arrowLabels, lossLabels }: Picture): B
   ];
 }
 
-const labelBox = ({ x, width, row }: PlacedLabel, y: number): Box => boxOfLabel(x, y + ROW_DY[row], width, LABEL_PX);
+const labelBox = ({ x, width, dy }: PlacedLabel, y: number): Box => boxOfLabel(x, y + dy, width, LABEL_PX);
 
 /** What the marks and the label of a step cover. */
 export function boxesOf({ inscription, marksX, label }: PlacedStep, y: number): Box[] {

@@ -11,6 +11,7 @@ export type Sample =
   | { readonly sort: "mark"; readonly mark: MarkKind }
   | { readonly sort: "fate"; readonly fate: Fate }
   | { readonly sort: "line"; readonly line: "leads" | "paused" | "down" }
+  | { readonly sort: "track" }
   | { readonly sort: "break" };
 
 export interface Key {
@@ -29,7 +30,8 @@ const marks: readonly (readonly [MarkKind, string])[] = [
   ["crash", "crashes"],
   ["command", "is told to"],
   ["timeout", "time-out"],
-  ["event", "event, delivery"],
+  ["event", "event"],
+  ["delivery", "delivery"],
   ["choice", "choice"],
   ["fault", "fault"],
   ["gap", "entries missing"],
@@ -49,7 +51,7 @@ export function legendOf(picture: Picture, inkwell: Inkwell, width: number): Key
 }
 
 function meanings(picture: Picture, inkwell: Inkwell): { sample: Sample; text: string }[] {
-  const { arrows, steps, stretches, breaks } = picture;
+  const { arrows, steps, stretches, breaks, tracks } = picture;
   const types = new Map(arrows.map(({ flight }) => [nameOf(flight.message).full, nameOf(flight.message).short]));
   const fates = new Set(arrows.map(({ fate }) => fate));
   const marked = new Set(steps.flatMap(({ inscription }) => inscription.marks));
@@ -69,6 +71,7 @@ function meanings(picture: Picture, inkwell: Inkwell): { sample: Sample; text: s
     ...marks
       .filter(([mark]) => marked.has(mark))
       .map(([mark, text]) => ({ sample: { sort: "mark", mark } as const, text })),
+    ...(tracks.length > 0 ? [{ sample: { sort: "track" } as const, text: "received, held back" }] : []),
     ...(stretches.some(({ leads }) => leads) ? [line("leads", "leads")] : []),
     ...(stretches.some(({ condition }) => condition === "paused") ? [line("paused", "paused")] : []),
     ...(stretches.some(({ condition }) => condition === "down") ? [line("down", "not running")] : []),

@@ -1,14 +1,16 @@
 /** What is drawn at a step on the life line of its node, and what is written beside it. */
 import type { NodeId, View } from "../../core/protocol.ts";
 import type { TraceEntry } from "../entry.ts";
-import { labelOf, nameOfWord, shortened } from "../naming.ts";
+import { deliveredId, labelOf, nameOfWord, shortened } from "../naming.ts";
 
-export type MarkKind = "start" | "crash" | "timeout" | "command" | "event" | "choice" | "fault" | "gap";
+export type MarkKind = "start" | "crash" | "timeout" | "command" | "event" | "delivery" | "choice" | "fault" | "gap";
 
 export interface Inscription {
   readonly marks: readonly MarkKind[];
   /** What the marks say, in their order. */
   readonly words: string;
+  /** Ids of the messages that are delivered, in this order; set apart in bold. */
+  readonly delivered: string;
   /** What the node has become; set apart in italics. */
   readonly role: string;
   /** Whether a message left or arrived. */
@@ -22,17 +24,19 @@ const MAX_WORD = 30;
 export function inscriptionOf(entries: readonly TraceEntry[], view: View | null): Inscription {
   const marks: MarkKind[] = [];
   const words: string[] = [];
+  const delivered: string[] = [];
   let role = "";
   for (const entry of entries) {
     const told = mark(entry);
     if (told !== null) marks.push(told.kind);
-    if (told !== null && told.word !== "") words.push(told.word);
+    if (told !== null && told.word !== "") (told.kind === "delivery" ? delivered : words).push(told.word);
     if (entry.kind === "view") role = becoming(view, entry.view, entry.node, words.length > 0);
   }
   const has = (kind: TraceEntry["kind"]): boolean => entries.some((entry) => entry.kind === kind);
   return {
     marks,
     words: shortened(words.join(" · "), MAX_WORDS),
+    delivered: shortened(delivered.join(", "), MAX_WORDS),
     role,
     hasMessages: has("send") || has("receive"),
   };
@@ -47,8 +51,11 @@ function mark(entry: TraceEntry): { kind: MarkKind; word: string } | null {
       return { kind: "timeout", word: `time-out: ${nameOfWord(entry.timer).short}` };
     case "command":
       return { kind: "command", word: labelOf(entry.command, MAX_WORD) };
-    case "event":
+    case "event": {
+      const delivered = deliveredId(entry.event);
+      if (delivered !== null) return { kind: "delivery", word: shortened(delivered, MAX_WORD) };
       return { kind: "event", word: labelOf(entry.event, MAX_WORD) };
+    }
     case "choice":
       return { kind: "choice", word: shortened(`${entry.label}: ${optionText(entry.option)}`, MAX_WORD) };
     case "fault":
@@ -59,6 +66,22 @@ function mark(entry: TraceEntry): { kind: MarkKind; word: string } | null {
       return null;
   }
 }
+
+/** What is written at a step: in which style, and what. */
+export function partsOf({
+  words,
+  delivered,
+  role,
+}: Inscription): { style: "word" | "delivered" | "role"; text: string }[] {
+  return [
+    { style: "word" as const, text: words },
+    { style: "delivered" as const, text: delivered },
+    { style: "role" as const, text: role },
+  ].filter(({ text }) => text !== "");
+}
+
+/** Between the parts. */
+export const SEPARATOR = " · ";
 
 const optionText = (option: unknown): string => (typeof option === "string" ? option : JSON.stringify(option));
 
@@ -82,6 +105,8 @@ export const markPaths: Readonly<Record<MarkKind, string>> = {
   command: "M-5.5 -12H5.5L0 -2Z",
   /** A pennant. */
   event: "M0 0V-13.5L8.5 -10L0 -6.5",
+  /** An arrow upwards, from the line to whoever uses the multicast: the message is handed over. */
+  delivery: "M0 -1V-13.5M-4.8 -8.2L0 -13.5L4.8 -8.2",
   choice: "M0 -6L6 0L0 6L-6 0Z",
   /** A flash. */
   fault: "M2.5 -12L-4 -3.5H0.5L-2.5 4.5L5 -5H0.5Z",

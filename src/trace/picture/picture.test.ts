@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { everyKind, lasso, receive, send, traceOf } from "../../../test/trace/small-traces.ts";
+import { everyKind, holdBack, lasso, receive, send, traceOf } from "../../../test/trace/small-traces.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { protocolNamed } from "../../protocols/index.ts";
 import { simulation } from "../../sim/index.ts";
@@ -11,9 +11,17 @@ import { type Box, boxesMeet, boxMeetsSegment, cornersOf, type Point } from "./b
 import { drawLanes } from "./lanes.ts";
 import { boxesOf, layOut, type Picture, signBoxes } from "./layout.ts";
 import { drawSvg } from "./svg.ts";
+import { trackBox } from "./track-places.ts";
 
 /** A run of the laboratory's form, in which these nodes are asked. */
-function run(protocol: string, count: number, seed: number, asked: readonly NodeId[], times = 1): Trace {
+function run(
+  protocol: string,
+  count: number,
+  seed: number,
+  asked: readonly NodeId[],
+  times = 1,
+  delayMs: [number, number] = [5, 15],
+): Trace {
   const nodes = Array.from({ length: count }, (_, node) => node);
   const entries: TraceEntry[] = [];
   const { lab, family } = protocolNamed(protocol);
@@ -21,7 +29,7 @@ function run(protocol: string, count: number, seed: number, asked: readonly Node
     protocol: lab(),
     nodes,
     seed,
-    delayMs: [5, 15],
+    delayMs,
     trace: (entry) => entries.push(structuredClone(entry) as TraceEntry),
   });
   for (const node of nodes) sim.wake(node);
@@ -34,11 +42,13 @@ function run(protocol: string, count: number, seed: number, asked: readonly Node
 const traces: Readonly<Record<string, Trace>> = {
   "every kind of entry": everyKind,
   "a counterexample that repeats": lasso,
+  "a queue that is held back": holdBack,
   "bully, one crash": run("bully", 8, 1, [4]),
   "bully, three elections at once": run("bully", 6, 4, [0, 1, 2]),
   "Ricart–Agrawala, three entries each": run("ricart-agrawala", 5, 3, [0, 1, 2, 3, 4], 3),
   "duelling Paxos proposers": run("paxos", 3, 2, [0, 2]),
   "causal multicast": run("causal", 4, 2, [0, 1, 2], 2),
+  "causal multicast, held back": run("causal", 4, 5, [0, 1, 2, 3], 3, [5, 80]),
   "nothing at all": traceOf([0, 1], []),
   "one node": traceOf([3], [{ at: 0, node: 3, kind: "start" }]),
   "two copies of a message, sent twice in one step": traceOf(
@@ -48,13 +58,14 @@ const traces: Readonly<Record<string, Trace>> = {
 };
 
 /** All that is written or marked, each of which must be apart from all others. */
-function things({ steps, lanes, arrows, arrowLabels, lossLabels, repeat }: Picture): Box[] {
+function things({ steps, lanes, arrows, arrowLabels, lossLabels, tracks, repeat }: Picture): Box[] {
   const y = new Map(lanes.map((lane) => [lane.node, lane.y]));
   return [
     ...steps.flatMap((step) => boxesOf(step, y.get(step.step.node) as number)),
     ...arrowLabels.map(({ box }) => box),
     ...lossLabels.map(({ box }) => box),
     ...arrows.filter(({ fate }) => fate === "lost").map(tipBox),
+    ...tracks.flatMap(({ texts }) => texts),
     ...(repeat === null ? [] : signBoxes(repeat)),
   ];
 }
@@ -69,6 +80,11 @@ describe.each(Object.entries(traces))("a picture of %s", (_name, trace) => {
       boxes.slice(index + 1).flatMap((other) => (boxesMeet(box, other) ? [[box, other]] : [])),
     );
     expect(meeting).toEqual([]);
+  });
+
+  it("has no text over a message that is held back, but its own", () => {
+    const boxes = things({ ...picture, tracks: [] });
+    for (const track of picture.tracks) expect(boxes.filter((box) => boxesMeet(box, trackBox(track)))).toEqual([]);
   });
 
   it("has no arrowhead under the text of a life line", () => {
@@ -171,6 +187,7 @@ describe("pictures", () => {
   it.each([
     ["every-kind", everyKind],
     ["lasso", lasso],
+    ["hold-back", holdBack],
   ])("golden: %s", async (name, trace) => {
     await expect(drawSvg(excerptOf(trace), { prefix: "golden" })).toMatchFileSnapshot(`golden/${name}.svg`);
   });
@@ -236,6 +253,7 @@ describe("lanes on a terminal", () => {
   it.each([
     ["every-kind", everyKind],
     ["lasso", lasso],
+    ["hold-back", holdBack],
   ])("golden: %s", async (name, trace) => {
     const lines = drawLanes(excerptOf(trace), { columns: 100, paint }) ?? [];
     await expect(`${lines.join("\n")}\n`).toMatchFileSnapshot(`golden/${name}.txt`);

@@ -5,11 +5,12 @@ import { type Arrow, clipped } from "./arrows.ts";
 import type { Box, Point } from "./boxes.ts";
 import type { Ink } from "./ink.ts";
 import type { Band, Picture, Repeat, Stretch } from "./layout.ts";
-import { ROW_DY } from "./layout.ts";
 import type { Sample } from "./legend.ts";
 import { SAMPLE_PX } from "./legend.ts";
-import { MARK_PITCH, type MarkKind, markPaths } from "./marks.ts";
-import type { PlacedStep } from "./timeline.ts";
+import { MARK_PITCH, type MarkKind, markPaths, partsOf, SEPARATOR } from "./marks.ts";
+import type { PlacedLabel, PlacedStep } from "./timeline.ts";
+import { type PlacedTrack, TRACK_PX } from "./track-places.ts";
+import type { Track } from "./tracks.ts";
 
 /** Dark enough for white paper, and different in grey as far as eight can be. */
 const COLOURS = ["#1f5fa8", "#a8431a", "#17683f", "#7a3a9c", "#7d5a00", "#a02060", "#1d6d78", "#4b5563"];
@@ -66,6 +67,17 @@ function head({ head: { path, open } }: Ink, transform: string): string {
 const dots = (transform: string): string =>
   `<g transform="${transform}" stroke="none"><circle cx="5" cy="0" r="1.3"/><circle cx="10" cy="0" r="1.3"/><circle cx="15" cy="0" r="1.3"/></g>`;
 
+/** A message that is held back, or what of it lies in the band: it hangs from the life line by both its ends. */
+export function trackShape({ track, x1, x2, lifeY, top }: Omit<PlacedTrack, "texts">, { left, right }: Band): string {
+  const [from, to] = [Math.max(x1, left), Math.min(x2, right)];
+  if (to <= from) return "";
+  const ends = [...(track.from !== null && from === x1 ? [x1] : []), ...(track.to !== null && to === x2 ? [x2] : [])];
+  const stems = ends.map((x) => `M${round(x)} ${round(lifeY)}V${round(top + TRACK_PX / 2)}`).join("");
+  const bar = `<rect class="track${track.isSurplus ? " surplus" : ""}" x="${round(from)}" y="${round(top)}" width="${round(to - from)}" height="${TRACK_PX}" rx="2"/>`;
+  const title = `<title>${escaped(track.isSurplus ? `up to ${track.text.slice(1)} more are held back` : `${track.text} is held back`)}</title>`;
+  return `<g>${title}${stems === "" ? "" : `<path class="stem" d="${stems}"/>`}${bar}</g>`;
+}
+
 /** The ground under a text, so that no arrow passes through it. */
 export function plateShape({ x, y, width, height, degrees }: Box): string {
   const turn = degrees === 0 ? "" : ` transform="rotate(${round(degrees)} ${round(x)} ${round(y)})"`;
@@ -77,6 +89,10 @@ export function arrowLabelShape({ text: words, box, arrow }: ArrowLabel, inkOf: 
   const place = `translate(${round(box.x)} ${round(box.y)})${turn}`;
   return `<text class="name" transform="${place}" y="3.6" fill="${colourOf(inkOf(arrow))}">${escaped(words)}</text>`;
 }
+
+/** With a ground of its own, as an arrow may pass. */
+export const trackTextShape = ({ text: words }: Track, { x, y, width, height }: Box): string =>
+  `<rect class="slip" x="${round(x - width / 2)}" y="${round(y - height / 2)}" width="${round(width)}" height="${round(height)}"/>${text(x - width / 2, y + 3.1, words, "id")}`;
 
 export const lossLabelShape = ({ text: words, box }: LossLabel): string =>
   `<text class="name why" x="${round(box.x)}" y="${round(box.y + 3.6)}">${escaped(words)}</text>`;
@@ -93,19 +109,22 @@ export function stretchShape({ y, x1, x2, condition, leads }: Stretch, { left, r
 }
 
 export function stepShape({ x, marksX, inscription, label }: PlacedStep, y: number): string {
-  const { marks, words, role, hasMessages } = inscription;
+  const { marks, hasMessages } = inscription;
   const isEmpty = marks.length === 0 && label === null && !hasMessages;
   if (isEmpty) return "";
   const at = (kind: MarkKind, index: number): string => markShape(kind, marksX + index * MARK_PITCH, y);
   const dot = hasMessages ? `<circle class="dot" cx="${round(x)}" cy="${y}" r="2.4"/>` : "";
-  return `${dot}${marks.map(at).join("")}${label === null ? "" : labelShape(label.x, y, label.row)}`;
+  return `${dot}${marks.map(at).join("")}${label === null ? "" : labelShape(label, y)}`;
 
-  function labelShape(left: number, lane: number, row: keyof typeof ROW_DY): string {
+  function labelShape({ x: left, row, dy }: PlacedLabel, lane: number): string {
     const leader =
       row === "high" && marks.length > 0 ? `<path class="leader" d="M${round(x)} ${lane - 14}V${lane - 18}"/>` : "";
-    const said = words === "" ? "" : escaped(role === "" ? words : `${words} · `);
-    const turned = role === "" ? "" : `<tspan class="role">${escaped(role)}</tspan>`;
-    return `${leader}<text class="label" x="${round(left)}" y="${round(lane + ROW_DY[row])}">${said}${turned}</text>`;
+    const said = partsOf(inscription)
+      .map(({ style, text: words }) =>
+        style === "word" ? escaped(words) : `<tspan class="${style}">${escaped(words)}</tspan>`,
+      )
+      .join(SEPARATOR);
+    return `${leader}<text class="label" x="${round(left)}" y="${round(lane + dy)}">${said}</text>`;
   }
 }
 
@@ -129,17 +148,29 @@ export function sampleShape(sample: Sample, hatch: string): string {
       return `<g class="arrow" stroke="#1c2733" fill="#1c2733"><path class="shaft" d="${shaft}"/>${sample.fate === "lost" ? cross : trail}</g>`;
     }
     case "mark":
-      return markShape(sample.mark, end / 2, sample.mark === "event" || sample.mark === "command" ? 6 : 0);
+      return markShape(sample.mark, end / 2, RAISED.has(sample.mark) ? 6 : 0);
     case "line": {
       const whole = { node: 0, y: 0, x1: 0, x2: end };
       const band = { left: 0, right: end };
       if (sample.line === "leads") return stretchShape({ ...whole, condition: "up", leads: true }, band, hatch);
       return stretchShape({ ...whole, condition: sample.line, leads: false }, band, hatch);
     }
+    case "track": {
+      const track = { node: 0, text: "", row: 0, from: 0, to: 0, isSurplus: false };
+      const line = stretchShape(
+        { node: 0, y: -5, x1: 0, x2: end, condition: "up", leads: false },
+        { left: 0, right: end },
+        hatch,
+      );
+      return `${trackShape({ track, x1: 5, x2: end - 5, lifeY: -5, top: 0 }, { left: 0, right: end })}${line}`;
+    }
     case "break":
       return breakShape(end / 2, 0);
   }
 }
+
+/** Marks that stand on the life line. */
+const RAISED: ReadonlySet<MarkKind> = new Set(["event", "delivery", "command"]);
 
 /** Two strokes across the axis. */
 export const breakShape = (x: number, y: number): string =>

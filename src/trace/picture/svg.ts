@@ -25,9 +25,12 @@ import {
   stretchShape,
   text,
   tipShape,
+  trackShape,
+  trackTextShape,
 } from "./svg-shapes.ts";
 import { textWidth } from "./text-width.ts";
 import { LABEL_PX } from "./timeline.ts";
+import { TRACK_TEXT_PX } from "./track-places.ts";
 
 export interface SvgOptions {
   /** How wide the picture may be, in pixels; a longer one is cut into bands. 1200 unless told. */
@@ -116,6 +119,7 @@ function bandShape(
   const { repeat } = picture;
   return [
     ...picture.ticks.filter(({ x, text: words }) => isIn(x) && words !== "").map(({ x }) => guide(x, picture)),
+    ...picture.tracks.map((track) => trackShape(track, band)),
     ...picture.arrows.map((arrow) => shaftShape(arrow, band, inkOf(arrow))),
     ...picture.arrows.map((arrow) => tipShape(arrow, band, inkOf(arrow))),
     ...textBoxes(picture)
@@ -125,6 +129,9 @@ function bandShape(
     ...picture.lanes.map(({ node, y }) => text(band.left - 8, y + 4.3, `node ${node}`, "node")),
     ...picture.arrowLabels.filter(({ box }) => isIn(box.x)).map((label) => arrowLabelShape(label, inkOf)),
     ...picture.lossLabels.filter(({ box }) => isIn(box.x)).map(lossLabelShape),
+    ...picture.tracks.flatMap(({ track, texts }) =>
+      texts.filter(({ x }) => isIn(x)).map((box) => trackTextShape(track, box)),
+    ),
     ...picture.steps.filter(({ x }) => isIn(x)).map((step) => stepShape(step, yOf.get(step.step.node) ?? 0)),
     ...axis(picture, band, unitOf(excerpt)),
     ...(repeat !== null && isIn(repeat.from) ? [repeatBegins(repeat, band, picture)] : []),
@@ -207,6 +214,7 @@ function style(prefix: string): string {
     ".node": `font-size: ${NODE_PX}px; font-weight: 600; text-anchor: end`,
     ".key": `font-size: ${LEGEND_PX}px`,
     ".label": `font-size: ${LABEL_PX}px; paint-order: stroke; stroke: #ffffff; stroke-width: 3px; stroke-linejoin: round`,
+    ".delivered": "font-weight: 600; fill: #0b5427",
     ".role": "font-style: italic; fill: #46525f",
     ".name": `font-size: ${ARROW_LABEL_PX}px; text-anchor: middle; paint-order: stroke; stroke: #ffffff; stroke-width: 3px; stroke-linejoin: round`,
     ".why": "font-style: italic",
@@ -233,8 +241,14 @@ function style(prefix: string): string {
     ".crash": "stroke: #b3261e; stroke-width: 3",
     ".event": "fill: #1c2733",
     ".command": "fill: #c9d3dd",
+    ".delivery": "fill: none; stroke: #0f6b33; stroke-width: 2.4",
     ".fault": "fill: #f2c200",
     ".gap": "fill: none",
+    ".track": "fill: #fae6b1; stroke: #946300; stroke-width: 0.9",
+    ".slip": "fill: #fae6b1",
+    ".surplus": "stroke-dasharray: 3 2",
+    ".stem": "fill: none; stroke: #946300; stroke-width: 0.9",
+    ".id": `font-size: ${TRACK_TEXT_PX}px`,
     ".leader": "stroke: #7a8794; stroke-width: 1",
     ".thick": "stroke: #1c2733; stroke-width: 4",
     ".thin": "stroke: #1c2733; stroke-width: 1.3",

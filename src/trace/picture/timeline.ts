@@ -10,8 +10,9 @@ import { type Flight, flightsOf } from "../flights.ts";
 import { labelOf } from "../naming.ts";
 import { type Standing, standingAfter } from "../standing.ts";
 import { type Step, stepsOf } from "../steps.ts";
-import { type Inscription, inscriptionOf, MARK_PITCH } from "./marks.ts";
+import { type Inscription, inscriptionOf, MARK_PITCH, partsOf, SEPARATOR } from "./marks.ts";
 import { textWidth } from "./text-width.ts";
+import { depthsOf, type Track, tracksOf } from "./tracks.ts";
 
 export interface PlacedStep {
   readonly step: Step;
@@ -30,6 +31,8 @@ export interface PlacedLabel {
   readonly x: number;
   readonly width: number;
   readonly row: LabelRow;
+  /** Of its baseline, from the life line. */
+  readonly dy: number;
 }
 
 /** Rows for labels along a life line: next to it above and below, and one more above. */
@@ -38,6 +41,7 @@ export type LabelRow = "above" | "below" | "high";
 export interface Timeline {
   readonly steps: readonly PlacedStep[];
   readonly flights: readonly Flight[];
+  readonly tracks: readonly Track[];
   /** Where each entry's step stands. */
   readonly xOfEntry: readonly number[];
   /** The moments at which something happens, and where the first thing stands that does. */
@@ -76,8 +80,10 @@ export function timelineOf(excerpt: Excerpt): Timeline {
   const flights = flightsOf(excerpt.entries);
   const steps = inscribed(excerpt);
   const walk = walkOf(excerpt, flights);
-  const bare = walk(steps, new Rooms(null));
-  return { ...walk(steps, new Rooms(roomBefore(bare.steps))), flights };
+  const tracks = tracksOf(excerpt.before, steps);
+  const depths = depthsOf(tracks);
+  const bare = walk(steps, new Rooms(depths, null));
+  return { ...walk(steps, new Rooms(depths, roomBefore(bare.steps))), flights, tracks };
 }
 
 function inscribed({ header, entries, before }: Excerpt): InscribedStep[] {
@@ -125,7 +131,7 @@ function walkOf(excerpt: Excerpt, flights: readonly Flight[]) {
   const scale = scaleOf(excerpt, flights);
   const travel = leastTravels(excerpt, flights);
   const loopFrom = excerpt.header.violation?.loopFrom ?? null;
-  return (steps: readonly InscribedStep[], rooms: Rooms): Omit<Timeline, "flights"> => {
+  return (steps: readonly InscribedStep[], rooms: Rooms): Omit<Timeline, "flights" | "tracks"> => {
     const xOfEntry: number[] = [];
     const moments: { at: number; x: number; firstX: number }[] = [];
     const breaks: number[] = [];
@@ -205,10 +211,12 @@ interface Room {
 /** What is still free along the life lines, from left to right. */
 class Rooms {
   readonly #rooms = new Map<NodeId, Room>();
+  readonly #depths: ReadonlyMap<NodeId, number>;
   readonly #ahead: readonly Ahead[] | null;
 
-  /** `ahead`: of each step, if labels do not need more. Null: no labels. */
-  constructor(ahead: readonly Ahead[] | null) {
+  /** `depths`: what hangs from the life lines. `ahead`: of each step, if labels do not need more. Null: no labels. */
+  constructor(depths: ReadonlyMap<NodeId, number>, ahead: readonly Ahead[] | null) {
+    this.#depths = depths;
     this.#ahead = ahead;
   }
 
@@ -219,11 +227,13 @@ class Rooms {
     wish: number,
     { inscription, arrival }: InscribedStep,
   ): Pick<PlacedStep, "x" | "marksX" | "label"> {
-    const { marks, words, role } = inscription;
+    const { marks } = inscription;
     const room = this.#roomOf(node);
     const marksDx = arrival !== null && marks.length > 0 ? MARK_PITCH - 2 : 0;
     const lastMarkDx = marksDx + Math.max(0, marks.length - 1) * MARK_PITCH;
-    const text = [words, role].filter((part) => part !== "").join(" · ");
+    const text = partsOf(inscription)
+      .map((part) => part.text)
+      .join(SEPARATOR);
     const ahead = this.#ahead?.[index];
     const meetsAbove = marks.length > 0 || arrival === "above";
     let x = Math.max(
@@ -244,7 +254,8 @@ class Rooms {
       };
       const row = ROWS.reduce((best, each) => (wait(each) < wait(best) ? each : best));
       x += Math.max(0, room.rows[row] + LABEL_GAP_PX - (x + dx[row]));
-      label = { x: x + dx[row], width, row };
+      const dy = ROW_DY[row] + (row === "below" ? (this.#depths.get(node) ?? 0) : 0);
+      label = { x: x + dx[row], width, row, dy };
       room.rows[row] = label.x + width;
     }
     room.free = x + lastMarkDx + (marks.length > 0 ? MARK_PITCH + 3 : LEAST_STEP_PX);
@@ -261,4 +272,6 @@ class Rooms {
 
 /** So much waiting is better than to stand away from one's marks. */
 const RELUCTANCE_PX: Readonly<Record<LabelRow, number>> = { above: 0, below: 30, high: 36 };
+/** Baselines of labels, from the life line. */
+const ROW_DY: Readonly<Record<LabelRow, number>> = { above: -6, below: 17, high: -19 };
 const ROWS: readonly LabelRow[] = ["above", "below", "high"];

@@ -1,0 +1,146 @@
+import { describe, expect, it } from "vitest";
+import type { Protocol } from "../core/protocol.ts";
+import { replay } from "../trace/replay.ts";
+import { counterexample } from "./counterexample.ts";
+import { type ExploreOptions, explore } from "./explore.ts";
+import { walk } from "./search/walks.ts";
+import { shrink } from "./shrink/shrink.ts";
+import { modelOf, movesOf, shrinkTrace } from "./shrink/trace.ts";
+
+/** Whoever is told to writes it down, tells the others, and writes down that it has told them. */
+type Tellers = {
+  state: { heard: number; written: string[] };
+  message: { type: "news" };
+  command: { type: "tell" };
+  event: { type: "told" };
+  record: { type: "written"; word: string };
+};
+
+const tellers: Protocol<Tellers> = {
+  name: "tellers",
+  init: () => ({ heard: 0, written: [] }),
+  receive: {
+    news(state) {
+      state.heard += 1;
+    },
+  },
+  command: {
+    tell(_state, _command, ctx) {
+      ctx.persist({ type: "written", word: "begun" });
+      ctx.emit({ type: "told" });
+      ctx.broadcast({ type: "news" });
+      ctx.persist({ type: "written", word: "done" });
+    },
+  },
+  replay: {
+    written(state, { word }) {
+      state.written.push(word);
+    },
+  },
+  shapes: { message: { news: {} }, command: { tell: {} }, record: {} } as never,
+  source: "none",
+  assumes: [],
+  properties: [
+    {
+      name: "all or nobody",
+      claim: "at rest, all others have heard the news or nobody has",
+      when: "atRest",
+      holds: ({ alive, state }) => new Set(alive.filter((node) => node > 0).map((node) => state(node).heard)).size <= 1,
+    },
+  ],
+  costs: [],
+  view: ({ heard }) => ({ role: `has heard ${heard}` }),
+};
+
+const telling = {
+  protocol: tellers,
+  nodes: [0, 1, 2, 3],
+  network: "fifo",
+  timers: "free",
+  begin: "idle",
+  asks: (node: number) => (node === 0 ? [{ type: "tell" as const }] : []),
+  crashes: 1,
+} as const satisfies ExploreOptions<Tellers>;
+
+/** What nodes 1 … 3 have heard and node 0 has found in its journal, in every state in which all is quiet. */
+function endsOf(options: Partial<ExploreOptions<Tellers>>): string[] {
+  const ends = new Set<string>();
+  const seen = {
+    name: "seen",
+    claim: "is looked at",
+    when: "atRest" as const,
+    holds({ alive, state }: { alive: readonly number[]; state(node: number): Tellers["state"] }) {
+      const written = alive.includes(0) ? state(0).written.join(" ") : "down";
+      if ([1, 2, 3].every((node) => alive.includes(node)))
+        ends.add(`${[1, 2, 3].map((node) => state(node).heard).join("")} ${written}`);
+      return true;
+    },
+  };
+  explore({ ...telling, ...options, properties: [seen] });
+  return [...ends].sort();
+}
+
+describe("a crash in the middle of a step", () => {
+  it("strikes just before any of its sends: what comes before is on its way, the rest never is", () => {
+    expect(endsOf({})).toEqual(["000 ", "000 down", "111 ", "111 down"]);
+    expect(endsOf({ midStep: true })).toEqual(["000 ", "000 down", "100 down", "110 down", "111 ", "111 down"]);
+  });
+
+  it("leaves in the journal what was written before it", () => {
+    const back = endsOf({ midStep: true, recoveries: 1 }).filter((end) => !end.endsWith("down"));
+    expect(back).toContain("000 begun");
+    expect(back).toContain("110 begun");
+    expect(back).toContain("111 begun done");
+    expect(back).not.toContain("110 begun done");
+  });
+
+  it("happens no more often than there are crashes, and shares its budget with other faults", () => {
+    expect(endsOf({ midStep: true, crashes: 0 })).toEqual(["000 ", "111 "]);
+    const once = { midStep: true, recoveries: 1, losses: 1, faults: 1 } as const;
+    expect(endsOf(once).filter((end) => end.endsWith("begun"))).toEqual([]);
+    expect(explore({ ...telling, midStep: true, faults: 0 }).verdict).toBe("holds");
+  });
+
+  it("is found by breadth first and by walks, and shrunk to the same two moves", () => {
+    expect(explore(telling).verdict).toBe("holds");
+    const found = explore({ ...telling, midStep: true });
+    expect(found.property?.name).toBe("all or nobody");
+    expect(found.path.map(({ move, sends }) => [move.kind, move.isBrokenOff, sends.length])).toEqual([
+      ["command", true, 1],
+      ["receive", undefined, 0],
+    ]);
+    for (const strategy of ["random", "pct", "swarm"] as const) {
+      const walked = walk({ ...telling, midStep: true, strategy, seed: 1, runs: 2_000 });
+      expect(walked.property?.name, strategy).toBe("all or nobody");
+      const shrunk = shrink({ ...telling, midStep: true }, walked.path, walked.property as never);
+      expect(shrunk?.length, strategy).toBe(2);
+    }
+  });
+
+  it("is told in the trace, which replays and can be gone on from", () => {
+    const found = explore({ ...telling, midStep: true });
+    const { entries } = counterexample({ ...telling, midStep: true }, found);
+    expect(entries.filter(({ node, kind }) => node === 0 && kind !== "start")).toMatchObject([
+      { kind: "command" },
+      { kind: "send", to: 1 },
+      { kind: "event" },
+      { kind: "crash", midStep: true },
+    ]);
+    const { verdict, doubts } = replay(tellers, telling.nodes, entries);
+    expect([verdict, doubts]).toEqual(["violated", []]);
+    expect(modelOf(entries)).toMatchObject({ crashes: 1, midStep: true });
+    expect(movesOf(entries).map(({ move }) => [move.kind, move.isBrokenOff])).toEqual([
+      ["command", true],
+      ["receive", undefined],
+    ]);
+    const again = shrinkTrace({ protocol: tellers, nodes: telling.nodes }, entries, found.property as never);
+    expect(again?.length).toBe(2);
+  });
+
+  it("a recording says what it left of the journal, where the node may come back", () => {
+    const bothBack = { ...telling, midStep: true, recoveries: 1 } as const;
+    const { entries } = counterexample(bothBack, explore(bothBack));
+    const crash = entries.find(({ kind }) => kind === "crash");
+    expect(crash).toMatchObject({ midStep: true, journal: [{ type: "written", word: "begun" }] });
+  });
+});

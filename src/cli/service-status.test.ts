@@ -1,0 +1,39 @@
+import { expect, test } from "vitest";
+import { servicesPicture } from "./service-status.ts";
+import { paintFor } from "./terminal.ts";
+
+test("what is held and who is in a channel stand in tables of their own", () => {
+  const common = { holder: null, token: null, waiting: 0 };
+  const address = "127.0.0.1:7101";
+  const picture = servicesPicture(
+    {
+      cluster: "test",
+      protocol: "services",
+      nodes: [{ id: 1, pid: 11, alive: true, leader: 1, hasQuorum: true, address, admin: null }],
+      instances: [
+        { ...common, kind: "channel", name: "new", algorithm: "view-synchrony" },
+        {
+          ...common,
+          kind: "channel",
+          name: "room",
+          algorithm: "isis over view-synchrony",
+          waiting: 3,
+          channel: { view: 4, members: [1, 2] },
+        },
+        { ...common, kind: "mutex", name: "invoice", algorithm: "elected-server", holder: 1, token: 7 },
+      ],
+    },
+    paintFor({ isTTY: false } as never),
+  );
+  expect(picture).toBe(`\
+NODE  PID  STATE    SERVING  MAJORITY
+1     11   running  1        yes
+
+KIND  NAME     ALGORITHM       HOLDER  TOKEN  WAITING
+lock  invoice  elected-server  1       7      0
+
+CHANNEL  ALGORITHM                 VIEW  MEMBERS  WAITING
+new      view-synchrony            -     -        0
+room     isis over view-synchrony  4     1, 2     3
+`);
+});

@@ -1,0 +1,55 @@
+import { describe, expect, it } from "vitest";
+import type { TraceEntry } from "../../trace/entry.ts";
+import { labelled } from "./labels.ts";
+import { parseScenario } from "./parse.ts";
+import { runScenario } from "./run.ts";
+import { underProtocol } from "./under.ts";
+
+const { scenario } = parseScenario(
+  `name: x
+protocol: basic-multicast
+nodes: 2
+steps: [{ send: 0, times: 2 }]
+labels: { "0.1": F1, "0.2": F2 }
+expect: { delivered: ["0.1", "0.2"] }
+under: { fifo: { messages: 2 } }
+`,
+  "x.yaml",
+);
+
+describe("the names of messages", () => {
+  it("stand where they are delivered and held back, whichever part says it; what has none keeps its id", () => {
+    const entries: TraceEntry[] = [
+      { at: 0, node: 0, kind: "event", event: { type: "delivered", id: "0.1" } as never },
+      { at: 0, node: 0, kind: "event", event: { type: "multicast", body: { type: "delivered", id: "0.2" } } as never },
+      { at: 0, node: 0, kind: "event", event: { type: "said", id: "0.1" } as never },
+      { at: 0, node: 1, kind: "view", view: { role: "member", held: ["0.2", "1.1"] }, state: {} },
+    ];
+    expect(labelled(entries, scenario)).toEqual([
+      { at: 0, node: 0, kind: "event", event: { type: "delivered", id: "F1" } },
+      { at: 0, node: 0, kind: "event", event: { type: "multicast", body: { type: "delivered", id: "F2" } } },
+      { at: 0, node: 0, kind: "event", event: { type: "said", id: "0.1" } },
+      { at: 0, node: 1, kind: "view", view: { role: "member", held: ["F2", "1.1"] }, state: {} },
+    ]);
+    expect(labelled(entries, { ...scenario, labels: {} })).toBe(entries);
+  });
+});
+
+describe("a scenario under another protocol", () => {
+  it("has that one's expectations, and its own under its own", () => {
+    expect(underProtocol(scenario, "basic-multicast")).toBe(scenario);
+    const { protocol, expect: expected } = underProtocol(scenario, "fifo");
+    expect([protocol, expected]).toEqual(["fifo", { messages: 2, violated: [] }]);
+    expect(runScenario(underProtocol(scenario, "fifo")).expectations.map(({ what, isMet }) => [what, isMet])).toEqual([
+      ["messages", true],
+      ["violated", true],
+    ]);
+  });
+
+  it("is refused where the scenario does not name it", () => {
+    expect(() => underProtocol(scenario, "causal")).toThrow(
+      'expected the protocol to be one that the scenario names: basic-multicast, fifo, got "causal"',
+    );
+    expect(() => underProtocol(scenario, "constructor")).toThrow("one that the scenario names");
+  });
+});
