@@ -1,6 +1,6 @@
 /** The registry: one line per algorithm. Command line, simulator, studio and benchmarks read it. */
 import { UsageError, unexpected } from "../core/errors.ts";
-import type { NodeId, Protocol, Tagged, Vocabulary } from "../core/protocol.ts";
+import type { NodeId, Protocol, Tagged } from "../core/protocol.ts";
 import { paxos } from "./consensus/paxos.ts";
 import { bully } from "./election/bully.ts";
 import { changRoberts } from "./election/chang-roberts.ts";
@@ -8,10 +8,10 @@ import { epochBully } from "./election/epoch-bully.ts";
 import { monitoredBully, monitoredChangRoberts, monitoredRing } from "./election/monitored.ts";
 import { ring } from "./election/ring.ts";
 import { boundedEpochBully } from "./election/variants/bounded-epoch-bully.ts";
-import { consensus, election, type Family, membership, multicast, mutualExclusion } from "./family.ts";
+import { type AnyMaker, entry, type RegistryEntry, type Variant } from "./entry.ts";
+import { consensus, election, membership, mutualExclusion } from "./family.ts";
 import { heartbeat } from "./membership/heartbeat.ts";
-import { causal } from "./multicast/causal.ts";
-import { happenedBeforeOrder, usedMulticast } from "./multicast/parts/user.ts";
+import { multicasts } from "./multicasts.ts";
 import { centralServer } from "./mutex/central-server.ts";
 import { electedServer } from "./mutex/elected-server.ts";
 import { epochTokenRing } from "./mutex/epoch-token-ring.ts";
@@ -28,49 +28,6 @@ import { manyLeaders } from "./overlay/parts/many-leaders.ts";
 import { superPeerDht } from "./overlay/super-peer-dht/super-peer-dht.ts";
 import { superPeerTokens } from "./overlay/super-peer-tokens/super-peer-tokens.ts";
 
-/** Whoever goes through the registry handles every algorithm alike: the type bag is forgotten. */
-export type AnyProtocol = Protocol<Vocabulary>;
-type Maker = (options?: object) => AnyProtocol;
-
-export interface RegistryEntry {
-  /** One line for lists. */
-  readonly summary: string;
-  readonly family: Family;
-  /** What simulator and checker run: the algorithm as the book has it, with whoever uses it. */
-  readonly lab: Maker;
-  /** What runs on real processes: the algorithm with the parts that it needs there. */
-  readonly live: Maker;
-  /** What `join()` runs by name: the algorithm alone, without a user and without what a member has once for all. Null: it cannot. */
-  readonly service: Maker | null;
-  /** Other forms for the laboratory, by name. */
-  readonly variants: Readonly<Record<string, Variant>>;
-  /** Whether it has to be started to do anything; others answer from rest, as if they had been running idly. */
-  readonly mustStart: boolean;
-  /** The options that put the nodes on a ring in this order; null where there is no ring. */
-  readonly onRing: ((ring: readonly NodeId[]) => object) | null;
-  /** What the checker cannot see for itself in the `lab` form. */
-  readonly check: CheckHints;
-}
-
-export interface CheckHints {
-  /** The command that tells a node of another's crash. */
-  readonly notice?: (crashed: NodeId) => Tagged;
-  /** Fields that hold numbers which are only compared with each other and counted up, so that states repeat up to a shift. */
-  readonly counters?: readonly string[];
-  /** So many messages on their way (with free timers) or time-outs at most, unless somebody says otherwise: there is no end to them. */
-  readonly maxInFlight?: number;
-  readonly maxTimeouts?: number;
-  /** The form that is explored unless somebody names another, where the plain one has too many runs. */
-  readonly variant?: string;
-}
-
-export interface Variant {
-  readonly summary: string;
-  readonly lab: Maker;
-  /** Whether every run of it ends, so that the checker needs none of the bounds above. */
-  readonly ends?: true;
-}
-
 const suspicion = (node: NodeId): Tagged => ({ type: "mutex", body: { type: "suspect", node } }) as Tagged;
 
 const monitoredRicartAgrawala = (options: MonitoredMutexOptions<Partial<RicartAgrawalaOptions>> = {}) =>
@@ -86,12 +43,6 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     variants: { monitored: { summary: "with the failure detector that real processes have", lab: monitoredBully } },
     check: { notice: (node) => ({ type: "suspect", node }) },
   }),
-  causal: entry(
-    multicast,
-    "multicast; nothing is delivered before what it may depend on",
-    (options) => usedMulticast(causal(), [happenedBeforeOrder], options),
-    { live: causal },
-  ),
   "central-server": entry(
     mutualExclusion,
     "a server hands out the permission, one request after the other",
@@ -250,6 +201,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       onRing: (ring) => ({ mutex: { ring } }),
     },
   ),
+  ...multicasts,
 };
 
 export const protocolNames = Object.keys(registry);
@@ -286,23 +238,6 @@ function toggled<M extends Mutex, O extends object>(mutex: (options?: O) => Prot
     usedMutex(mutex, { ...options, mutex: { ...options.mutex, ...settled } });
 }
 
-/** Every option that a maker takes is optional, and it refuses what it does not know. */
-type AnyMaker = (options?: never) => unknown;
-
-interface Forms {
-  readonly live?: AnyMaker;
-  readonly service?: AnyMaker;
-  readonly variants?: Readonly<Record<string, Omit<Variant, "lab"> & { readonly lab: AnyMaker }>>;
-  readonly mustStart?: boolean;
-  readonly onRing?: RegistryEntry["onRing"];
-  readonly check?: CheckHints;
-}
-
-function entry(family: Family, summary: string, lab: AnyMaker, forms: Forms = {}): RegistryEntry {
-  const { live = lab, service = null, variants = {}, mustStart = false, onRing = null, check = {} } = forms;
-  return { family, summary, lab, live, service, variants, mustStart, onRing, check } as RegistryEntry;
-}
-
 export { type Ballot, type Paxos, type PaxosOptions, type Proposal, paxos } from "./consensus/paxos.ts";
 export { type Bully, type BullyOptions, bully } from "./election/bully.ts";
 export { type ChangRoberts, type ChangRobertsOptions, changRoberts } from "./election/chang-roberts.ts";
@@ -319,22 +254,13 @@ export {
 } from "./election/monitored.ts";
 export type { EpochBullyOptions } from "./election/parts/epoch-bully-options.ts";
 export { type Ring, type RingOptions, ring } from "./election/ring.ts";
+export type { AnyProtocol, CheckHints, RegistryEntry, Variant } from "./entry.ts";
 export type { Emitted, Ending, Entry, Family, Outcome } from "./family.ts";
 export {
   type Heartbeat,
   type HeartbeatOptions,
   heartbeat,
 } from "./membership/heartbeat.ts";
-export { type Causal, causal } from "./multicast/causal.ts";
-export {
-  happenedBeforeOrder,
-  type Multicast,
-  type MulticastUser,
-  type MulticastUserOptions,
-  multicastUser,
-  type UsedMulticast,
-  usedMulticast,
-} from "./multicast/parts/user.ts";
 export { type CentralServer, type CentralServerOptions, centralServer } from "./mutex/central-server.ts";
 export { type ElectedServer, type ElectedServerOptions, electedServer } from "./mutex/elected-server.ts";
 export { type EpochTokenRing, type EpochTokenRingOptions, epochTokenRing } from "./mutex/epoch-token-ring.ts";
@@ -354,6 +280,7 @@ export {
 } from "./mutex/parts/user.ts";
 export { type RicartAgrawala, type RicartAgrawalaOptions, ricartAgrawala } from "./mutex/ricart-agrawala.ts";
 export { type TokenRing, type TokenRingOptions, tokenRing } from "./mutex/token-ring.ts";
+export * from "./offered-multicasts.ts";
 export {
   type SuperPeerDht,
   type SuperPeerDhtOptions,

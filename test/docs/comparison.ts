@@ -1,9 +1,10 @@
-/** The book's two tables, from runs: what the algorithms cost in the simulator, and what the checker finds of their promises. */
+/** The book's tables, from runs: what the algorithms cost in the simulator, and what the checker finds of their promises. */
 import { electionClaims } from "../../bench/table/election.ts";
 import { type Claim, type Figure, measured } from "../../bench/table/figure.ts";
 import { mutexClaims } from "../../bench/table/mutex.ts";
 import { explore } from "../../src/check/explore.ts";
 import { type SystemSpec, systemFor } from "../../src/check/suite.ts";
+import { multicastSection } from "./multicasts.ts";
 
 const NODES = 13;
 const MAX_STATES = 100_000;
@@ -209,7 +210,7 @@ ${table(
 
 export const comparisonPage = (): string => `# Comparison
 
-The two tables of Coulouris et al., chapter 15, from runs. Costs are measured in the simulator with ${NODES} nodes and compared with the
+The tables of Coulouris et al., chapter 15, and one of multicasts, from runs. Costs are measured in the simulator with ${NODES} nodes and compared with the
 formula that stands beside them (\`coterie bench table\` has more sizes). What is promised is looked for in all behaviours of three nodes,
 as \`coterie check\` does: \`yes\` with the number of states, \`**no**\` with the length of the shortest run that shows it, \`none found\`
 where the search was cut off before it had seen all.
@@ -218,4 +219,5 @@ where the search was cut off before it had seen all.
 
 ${exclusions()}
 ${hardenedExclusions()}
-${electionsTable()}`;
+${electionsTable()}
+${multicastSection()}`;

@@ -2,12 +2,13 @@
  * The tables “measured beside the formula” on the protocols' pages: what `coterie bench table` measures, for a few N.
  * `COTERIE_WRITE_PAGE=1 npx vitest run --project e2e test/docs/costs.test.ts` writes them anew.
  */
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { electionClaims } from "../../bench/table/election.ts";
 import { type Claim, measured } from "../../bench/table/figure.ts";
+import { multicastClaims } from "../../bench/table/multicast.ts";
 import { mutexClaims } from "../../bench/table/mutex.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -21,7 +22,7 @@ const number = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 });
 const span = ([least, most]: readonly [number, number]): string =>
   least === most ? number.format(least) : `${number.format(least)} … ${number.format(most)}`;
 
-const claims = [...mutexClaims, ...electionClaims];
+const claims = [...mutexClaims, ...electionClaims, ...multicastClaims];
 const baseOf = ({ protocol }: Claim): string => protocol.split(",")[0] as string;
 const names = [...new Set(claims.map(baseOf))];
 
@@ -46,8 +47,9 @@ function tableOf(name: string): string {
 
 const pageOf = (name: string): string => join(root, "docs/protocols", `${name}.md`);
 
-/** What stands between the marks; null where there are none. */
+/** What stands between the marks; null where there are none, or no page. */
 function shownOn(name: string): string | null {
+  if (!existsSync(pageOf(name))) return null;
   const text = readFileSync(pageOf(name), "utf8");
   const [begin, end] = [text.indexOf(BEGIN), text.indexOf(END)];
   return begin < 0 || end < begin ? null : text.slice(begin + BEGIN.length, end);

@@ -7,7 +7,7 @@ import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { protocolNames } from "../../src/protocols/index.ts";
-import { cast, parseScenario, runScenario } from "../../src/sim/scenario/index.ts";
+import { cast, labelled, parseScenario, runScenario } from "../../src/sim/scenario/index.ts";
 import { vectorClocks } from "../../src/trace/causality.ts";
 import type { TraceEntry } from "../../src/trace/entry.ts";
 import { excerptOf, type Selection } from "../../src/trace/excerpt.ts";
@@ -75,7 +75,8 @@ function drawn({ scenario: file, selection }: Mark): string {
     seed: scenario.seed,
     violation: null,
   };
-  return drawSvg(excerptOf({ header, entries, clocks: vectorClocks(entries) }, selection));
+  const named = labelled(entries, scenario);
+  return drawSvg(excerptOf({ header, entries: named, clocks: vectorClocks(entries) }, selection));
 }
 
 const files = readdirSync(join(root, pages)).map((file) => `${pages}/${file}`);

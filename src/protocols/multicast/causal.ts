@@ -3,73 +3,82 @@
  * Birman, Schiper & Stephenson, "Lightweight Causal and Atomic Group Multicast", ACM TOCS 1991; words of Coulouris et al.
  * §15.4.
  *
- * Assumes   no crashes; reliable links, in any order; one closed group.
+ * Assumes   no crashes; reliable links, in any order; one closed group. Over a carrier with views members may crash.
  * Safety    C5: if multicast(m) → multicast(m′), whoever delivers m′ has delivered m before. Integrity: every message at
  *           most once, and only what was sent.
- * Liveness  agreement: every message is delivered by everybody in the end.
+ * Liveness  validity: whoever sends a message delivers it. Agreement: what one delivers all do.
  * Cost      N − 1 messages per multicast, each with N counters. A sender delivers its own at once.
  */
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
-import { list, natural, struct, text } from "../../core/shape.ts";
-import { settle } from "../options.ts";
+import { list, natural, type Shape, text } from "../../core/shape.ts";
+import {
+  beginning,
+  betweenMembers,
+  type Group,
+  groupCommands,
+  MAX_PAYLOAD_BYTES,
+  type OrderOptions,
+  standing,
+} from "./parts/group.ts";
+import { type GroupCommand, type GroupEvent, groupCommandShapes, MAX_MEMBERS, type Multicast } from "./parts/layers.ts";
 
-export type Causal = {
-  state: {
-    /** The members of the group, ascending. A vector has a counter for each, in this order. */
-    group: NodeId[];
-    /** V: how many messages of each member have been delivered here. */
+export type Causal<P = string> = {
+  state: Group<P> & {
+    /** V: how many messages of each member have been delivered here, in the order of `members`. */
     vector: number[];
     /** The hold-back queue: received, and not yet to be delivered. */
-    heldBack: { from: NodeId; vector: number[]; payload: string }[];
+    heldBack: Message<P>[];
+    /** How many have been given up at the end of a view: a cause of theirs has reached nobody who goes on. */
+    dropped: number;
   };
-  message: { type: "multicast"; vector: number[]; payload: string };
-  command: { type: "send"; payload: string };
+  message: { type: "multicast"; vector: number[]; payload: P };
+  command: Multicast<P>["command"] | GroupCommand;
   /** `id` names a message: its sender, and which of its messages it is, from 1. */
-  event: { type: "delivered"; from: NodeId; payload: string; id: string };
+  event: Multicast<P>["event"] | GroupEvent;
 };
 
-const MAX_PAYLOAD_BYTES = 65_536;
-const MAX_MEMBERS = 10_000;
+type Message<P> = { from: NodeId; vector: number[]; payload: P };
 
-type State = Causal["state"];
-type Ctx = Context<Causal>;
-type Held = State["heldBack"][number];
-
-export function causal(given?: Record<never, never>): Protocol<Causal> {
-  settle({}, struct({}), given, "causal"); // It has no options.
+export function causal<P = string>(
+  options?: Partial<OrderOptions>,
+  payload: Shape<P> = text(MAX_PAYLOAD_BYTES) as Shape<never>,
+): Protocol<Causal<P>> {
+  type State = Causal<P>["state"];
+  type Ctx = Context<Causal<P>>;
+  const group = beginning<P>(options, "causal");
 
   /** How many messages `from` had sent when it sent this one, which counts. */
-  const number = ({ group }: State, { from, vector }: Held): number => vector[group.indexOf(from)] ?? 0;
-  const deliveredOf = ({ group, vector }: State, node: NodeId): number => vector[group.indexOf(node)] ?? 0;
+  const number = ({ members }: State, { from, vector }: Message<P>): number => vector[members.indexOf(from)] ?? 0;
+  const deliveredOf = ({ members, vector }: State, node: NodeId): number => vector[members.indexOf(node)] ?? 0;
+  const idOf = (state: State, message: Message<P>): string => `${message.from}.${number(state, message)}`;
 
   /** V_j[j] = V_i[j] + 1 and V_j[k] ≤ V_i[k] for k ≠ j. */
-  const isNext = (state: State, message: Held): boolean =>
-    state.group.every((member, k) =>
+  const isNext = (state: State, message: Message<P>): boolean =>
+    state.members.every((member, k) =>
       member === message.from
         ? number(state, message) === deliveredOf(state, member) + 1
         : (message.vector[k] ?? 0) <= (state.vector[k] ?? 0),
     );
 
   /** Delivered already, or held back. */
-  const isKnown = (state: State, message: Held): boolean =>
+  const isKnown = (state: State, message: Message<P>): boolean =>
     number(state, message) <= deliveredOf(state, message.from) ||
     state.heldBack.some((held) => held.from === message.from && number(state, held) === number(state, message));
 
-  function deliver(state: State, message: Held, ctx: Ctx): void {
-    const { from, payload } = message;
-    state.vector[state.group.indexOf(from)] = number(state, message);
-    ctx.emit({ type: "delivered", from, payload, id: `${from}.${number(state, message)}` });
+  function deliver(state: State, message: Message<P>, ctx: Ctx): void {
+    state.vector[state.members.indexOf(message.from)] = number(state, message);
+    ctx.emit({ type: "delivered", from: message.from, payload: message.payload, id: idOf(state, message) });
   }
 
   return {
     name: "causal",
     init(self, peers) {
-      const group = [self, ...peers].sort((a, b) => a - b);
-      return { group, vector: group.map(() => 0), heldBack: [] };
+      const begun = group(self, peers);
+      return { ...begun, vector: begun.members.map(() => 0), heldBack: [], dropped: 0 };
     },
     receive: {
-      multicast(state, from, { vector, payload }, ctx) {
-        const received = { from, vector, payload };
+      multicast(state, from, { vector, payload: body }, ctx) {
+        const received = { from, vector, payload: body };
         if (isKnown(state, received)) return; // A duplicate.
         state.heldBack.push(received);
         for (let next = state.heldBack.find((held) => isNext(state, held)); next !== undefined; ) {
@@ -79,41 +88,41 @@ export function causal(given?: Record<never, never>): Protocol<Causal> {
         }
       },
     },
-    command: {
-      send(state, { payload }, ctx) {
-        const vector = state.vector.map((count, k) => (state.group[k] === ctx.self ? count + 1 : count));
-        ctx.broadcast({ type: "multicast", vector, payload });
-        deliver(state, { from: ctx.self, vector, payload }, ctx);
+    command: groupCommands<P, State, Ctx>({
+      multicast(body, state, ctx) {
+        const vector = state.vector.map((count, k) => (state.members[k] === ctx.self ? count + 1 : count));
+        ctx.broadcast({ type: "multicast", vector, payload: body });
+        deliver(state, { from: ctx.self, vector, payload: body }, ctx);
       },
-    },
+      finish(state) {
+        state.dropped += state.heldBack.length;
+      },
+      renew(state) {
+        Object.assign(state, { vector: state.members.map(() => 0), heldBack: [] });
+      },
+    }),
     shapes: {
-      message: { multicast: { vector: list(natural, MAX_MEMBERS), payload: text(MAX_PAYLOAD_BYTES) } },
-      command: { send: { payload: text(MAX_PAYLOAD_BYTES) } },
+      message: { multicast: { vector: list(natural, MAX_MEMBERS), payload } },
+      command: { send: { payload }, ...groupCommandShapes },
     },
     source: "Birman, Schiper & Stephenson, ACM TOCS 1991; Coulouris et al. §15.4",
-    assumes: ["no crashes", "reliable links", "one closed group"],
+    assumes: ["no crashes, or a carrier with views", "reliable links", "one closed group"],
     properties: [
       {
         name: "integrity",
         claim: "nobody has delivered more of a member's messages than it has sent",
         when: "always",
-        holds: ({ alive, state }) =>
-          alive.every((sender) =>
-            alive.every((node) => deliveredOf(state(node), sender) <= deliveredOf(state(sender), sender)),
-          ),
+        holds: (world) => betweenMembers(world, (node, sender, of) => deliveredOf(node, of) <= deliveredOf(sender, of)),
       },
       {
         name: "agreement",
         claim: "at rest, everybody has delivered what anybody has, and holds nothing back",
         when: "atRest",
-        holds: ({ alive, state }) =>
-          alive.every((node) => {
-            const { heldBack, vector } = state(node);
-            return heldBack.length === 0 && vector.join() === state(alive[0] as NodeId).vector.join();
-          }),
+        holds: (world) =>
+          betweenMembers(world, (one, other) => one.heldBack.length === 0 && one.vector.join() === other.vector.join()),
       },
     ],
     costs: [{ when: "one multicast", messages: (nodes) => nodes - 1 }],
-    view: ({ heldBack }) => ({ role: heldBack.length > 0 ? "holding back" : "up to date" }),
+    view: (state) => standing(state, state.heldBack, (message) => idOf(state, message)),
   };
 }

@@ -122,6 +122,22 @@ describe("one multicast over another", () => {
     expect(sim.messages.byType).toEqual({ data: 1, thanks: 1 });
     expect(stacked.shapes.command).toEqual({ leave: {}, ...polite.shapes.command });
   });
+
+  it("shows what either holds back, the lower's by the lower's name", () => {
+    const holding = <P>(held: string[], protocol: Protocol<Plain<P>>): Protocol<Plain<P>> => ({
+      ...protocol,
+      view: () => ({ role: "waiting", held }),
+    });
+    const viewOf = (lower: string[], upper?: string[]) => {
+      const above = upper === undefined ? polite : { ...polite, view: () => ({ role: "first", held: upper }) };
+      const both = over(above, (payload) => holding(lower, plain(payload)));
+      return both.view(both.init(0, [1]), 0);
+    };
+    expect(viewOf(["1.2"], ["1.1"])).toEqual({ role: "first", held: ["1.1", "plain 1.2"] });
+    expect(viewOf([], ["1.1"])).toEqual({ role: "first", held: ["1.1"] });
+    expect(viewOf([])).toEqual(polite.view({ heard: [] }, 0));
+    expect(viewOf(["1.2"]).held).toEqual(["plain 1.2"]);
+  });
 });
 
 /** Passes payloads on as they are. */

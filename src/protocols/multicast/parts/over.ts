@@ -15,6 +15,7 @@ import type {
   RecordOf,
   StateOf,
   TimerOf,
+  View,
   Vocabulary,
 } from "../../../core/protocol.ts";
 import { type Shape, type Shapes, variants } from "../../../core/shape.ts";
@@ -63,25 +64,42 @@ export function over<U extends Vocabulary, L extends Vocabulary>(
   const parts = { upper: carried(above), lower: below };
   const stack = assemble<Any>(above.name, parts, wires, { face: "upper" }) as Any;
 
+  /** What a step has said, by the context of its node. */
+  const said = new WeakMap<object, Any[]>();
   /** What passes between the layers is not for the world. */
-  const outward = contexts((ctx) => ({
-    emit({ type: layer, body }: Any) {
-      if (layer === "upper" ? body.type !== MULTICAST : !inner.has(body.type)) ctx.emit(body);
-    },
-  }));
+  const outward = contexts((ctx) => {
+    const events: Any[] = [];
+    said.set(ctx, events);
+    return {
+      emit({ type: layer, body }: Any) {
+        if (layer === "upper" ? body.type !== MULTICAST : !inner.has(body.type)) events.push(body);
+      },
+    };
+  });
+  /** The world hears of a step when its messages have been sent: who passes a message on before it delivers it does so. */
+  function tell(ctx: Context<Any>): void {
+    for (const event of said.get(ctx)?.splice(0) ?? []) ctx.emit(event);
+  }
   const handed = (layer: string, commands: object): object =>
-    mapped(
-      commands,
-      () => (states: Any, command: Any, ctx: Any) =>
-        stack.command[layer](states, { type: layer, body: command }, outward(ctx)),
-    );
+    mapped(commands, () => (states: Any, command: Any, ctx: Any) => {
+      stack.command[layer](states, { type: layer, body: command }, outward(ctx));
+      tell(ctx);
+    });
   const { send: _carriesTheUpper, ...others } = below.command ?? {};
   const { send: _itsShape, ...otherShapes } = below.shapes.command ?? {};
   return {
-    ...withContext(stack, outward),
+    ...withContext(stack, outward, tell),
     command: { ...handed("lower", others), ...handed("upper", above.command ?? {}) },
     shapes: { ...stack.shapes, command: { ...otherShapes, ...above.shapes.command } },
-  } as Any;
+    view: (states: Any, self: NodeId) =>
+      seenTogether(above.view(states.upper, self), below.name, below.view(states.lower, self)),
+  };
+}
+
+/** The upper's picture. What the lower holds back, messages of the upper and not of its user, bears the lower's name. */
+function seenTogether(upper: View, lowerName: string, { held = [] }: View): View {
+  if (held.length === 0) return upper;
+  return { ...upper, held: [...(upper.held ?? []), ...held.map((id) => `${lowerName} ${id}`)] };
 }
 
 /** Names that no layer has. */
@@ -99,18 +117,32 @@ function carried(upper: Any): Any {
   return withContext({ ...upper, command: { ...upper.command, [HEARD]: heard } }, inward);
 }
 
-/** The same handlers, each with another context. */
-function withContext(protocol: Any, contextFor: (ctx: Context<Any>) => Context<Any>): Any {
+/** The same handlers, each with another context; `after` is called when one has come to its end. */
+export function withContext(
+  protocol: Any,
+  contextFor: (ctx: Context<Any>) => Context<Any>,
+  after: (ctx: Context<Any>) => void = () => {},
+): Any {
   const { start, receive = {}, timeout = {}, command = {} } = protocol;
+  function within(ctx: Context<Any>, handle: (ctx: Context<Any>) => void): void {
+    handle(contextFor(ctx));
+    after(ctx);
+  }
   return {
     ...protocol,
-    ...(start === undefined ? {} : { start: (state: Any, ctx: Any) => start(state, contextFor(ctx)) }),
+    ...(start === undefined
+      ? {}
+      : { start: (state: Any, ctx: Any) => within(ctx, (changed) => start(state, changed)) }),
     receive: mapped(
       receive,
-      (handle) => (state: Any, from: NodeId, message: Any, ctx: Any) => handle(state, from, message, contextFor(ctx)),
+      (handle) => (state: Any, from: NodeId, message: Any, ctx: Any) =>
+        within(ctx, (changed) => handle(state, from, message, changed)),
     ),
-    timeout: mapped(timeout, (handle) => (state: Any, ctx: Any) => handle(state, contextFor(ctx))),
-    command: mapped(command, (handle) => (state: Any, given: Any, ctx: Any) => handle(state, given, contextFor(ctx))),
+    timeout: mapped(timeout, (handle) => (state: Any, ctx: Any) => within(ctx, (changed) => handle(state, changed))),
+    command: mapped(
+      command,
+      (handle) => (state: Any, given: Any, ctx: Any) => within(ctx, (changed) => handle(state, given, changed)),
+    ),
   };
 }
 
@@ -118,7 +150,7 @@ const mapped = (table: object, change: (entry: Any) => Any): object =>
   Object.fromEntries(Object.entries(table).map(([name, entry]) => [name, change(entry)]));
 
 /** A driver keeps one context for each node: so each is changed once. */
-function contexts(change: (ctx: Context<Any>) => Partial<Context<Any>>): (ctx: Context<Any>) => Context<Any> {
+export function contexts(change: (ctx: Context<Any>) => Partial<Context<Any>>): (ctx: Context<Any>) => Context<Any> {
   const known = new WeakMap<object, Context<Any>>();
   return (ctx) => {
     const before = known.get(ctx);

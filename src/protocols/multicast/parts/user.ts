@@ -1,59 +1,84 @@
 /**
  * Who uses a multicast: sends so many messages, one after the other, and remembers what it has delivered. Each message
- * says what its sender had delivered before, so whether an order is kept can be seen without a look at the protocol's
- * own clocks. For simulator and checker: what it remembers is never forgotten.
+ * says what happened before it, so whether an order is kept (`promises.ts`) can be seen without a look at the protocol's own
+ * numbers. For simulator and checker: what it remembers is never forgotten.
  */
 import { type Assembly, assemble, type Wires } from "../../../core/assemble.ts";
-import type { Context, Property, Protocol, Vocabulary } from "../../../core/protocol.ts";
-import { natural, real, struct, text } from "../../../core/shape.ts";
+import type { CommandOf, Context, EventOf, NodeId, Property, Protocol, Vocabulary } from "../../../core/protocol.ts";
+import { list, natural, real, struct, text } from "../../../core/shape.ts";
 import { requirePositive, settle } from "../../options.ts";
+import { type GroupEvent, MAX_MEMBERS, type Multicast } from "./layers.ts";
 
 export type MulticastUser = {
   state: {
     /** How many messages it is still to send. */
     left: number;
-    /** In the order of delivery; `past`: what the sender had delivered before it sent. */
-    delivered: { id: string; past: string[] }[];
+    /** Which groups this node is in, ascending. */
+    groups: number[];
+    /** Of its group, where there are views; otherwise 0. */
+    view: number;
+    /** The names of what it has sent, in that order. */
+    sent: string[];
+    /** In the order of delivery, each with the view in which it was delivered. */
+    delivered: Letter[];
   };
   timer: "pause";
   command: /** Send so many messages more. */
     | { type: "send"; messages: number }
     /** From the multicast. */
-    | { type: "delivered"; id: string; payload: string };
-  event: { type: "said"; payload: string };
+    | { type: "delivered"; payload: string }
+    /** From a multicast with views. */
+    | { type: "install"; view: number };
+  event: { type: "said"; payload: string; group: number };
 };
+
+/** `past`: the names of what happened before it was sent, its sender's earlier ones included. */
+export type Letter = { name: string; view: number; past: string[] };
 
 export interface MulticastUserOptions {
   /** Between two messages of one sender. */
   pauseMs: number;
+  /** The members of each group, where there are several: whoever is in several sends to one after the other. */
+  groups: NodeId[][];
 }
 
-const defaults: MulticastUserOptions = { pauseMs: 5 };
+const MAX_GROUPS = 1_000;
 
-const optionShape = struct<MulticastUserOptions>({ pauseMs: real });
+const defaults: MulticastUserOptions = { pauseMs: 5, groups: [] };
 
-/** What every ordered multicast offers to whoever uses it. */
-export interface Multicast extends Vocabulary {
-  command: { type: "send"; payload: string };
-  event: { type: "delivered"; from: number; payload: string; id: string };
-}
+const optionShape = struct<MulticastUserOptions>({
+  pauseMs: real,
+  groups: list(list(natural, MAX_MEMBERS), MAX_GROUPS),
+});
 
 type State = MulticastUser["state"];
 type Ctx = Context<MulticastUser>;
 
 export function multicastUser(given?: Partial<MulticastUserOptions>): Protocol<MulticastUser> {
-  const { pauseMs } = settle(defaults, optionShape, given, "user");
+  const { pauseMs, groups } = settle(defaults, optionShape, given, "user");
   requirePositive("user.pauseMs", pauseMs);
+
+  const groupsOf = (self: NodeId): number[] =>
+    groups.length === 0 ? [0] : groups.flatMap((members, group) => (members.includes(self) ? [group] : []));
+
+  /** Where there is one group, whoever has delivered a message has delivered all that happened before it, or that was seen. */
+  const pastOf = ({ sent, delivered }: State): Set<string> =>
+    new Set([...sent, ...delivered.flatMap(({ name, past }) => (groups.length > 1 ? [name, ...past] : [name]))]);
 
   function say(state: State, ctx: Ctx): void {
     state.left -= 1;
-    ctx.emit({ type: "said", payload: state.delivered.map(({ id }) => id).join(" ") });
+    const group = state.groups[state.sent.length % state.groups.length];
+    if (group === undefined) return; // It is in no group.
+    const name = nameOf(ctx.self, state.sent.length + 1, state.view, group);
+    const past = [...pastOf(state)].sort();
+    state.sent.push(name);
+    ctx.emit({ type: "said", payload: [name, ...past].join(" "), group });
     if (state.left > 0) ctx.setTimer("pause", pauseMs);
   }
 
   return {
     name: "user",
-    init: () => ({ left: 0, delivered: [] }),
+    init: (self) => ({ left: 0, groups: groupsOf(self), view: 0, sent: [], delivered: [] }),
     timeout: { pause: say },
     command: {
       send(state, { messages }, ctx) {
@@ -61,11 +86,17 @@ export function multicastUser(given?: Partial<MulticastUserOptions>): Protocol<M
         state.left += messages;
         if (!isBusy && state.left > 0) say(state, ctx);
       },
-      delivered(state, { id, payload }) {
-        state.delivered.push({ id, past: payload === "" ? [] : payload.split(" ") });
+      delivered(state, { payload }) {
+        const [name = "", ...past] = payload.split(" ");
+        state.delivered.push({ name, view: state.view, past });
+      },
+      install(state, { view }) {
+        state.view = view;
       },
     },
-    shapes: { command: { send: { messages: natural }, delivered: { id: text(64), payload: text(65_536) } } },
+    shapes: {
+      command: { send: { messages: natural }, delivered: { payload: text(65_536) }, install: { view: natural } },
+    },
     source: "Coulouris et al. §15.4: multicast(g, m), deliver(m)",
     assumes: [],
     properties: [],
@@ -74,38 +105,51 @@ export function multicastUser(given?: Partial<MulticastUserOptions>): Protocol<M
   };
 }
 
-export type UsedMulticast<M extends Multicast> = Assembly<{ user: MulticastUser; multicast: M }>;
+/**
+ * Names of messages: whose it is, which of its messages, the view in which it was sent and the group, as in `0.2/3@1`. The
+ * last two are left out where they are 0.
+ */
+const nameOf = (from: NodeId, number: number, view: number, group: number): string =>
+  `${from}.${number}${view === 0 ? "" : `/${view}`}${group === 0 ? "" : `@${group}`}`;
+export const senderOf = (name: string): NodeId => Number.parseInt(name, 10);
+export const groupOf = (name: string): number => after("@", name);
+export const viewOf = (name: string): number => after("/", name);
+
+function after(mark: string, name: string): number {
+  const at = name.indexOf(mark);
+  return at < 0 ? 0 : Number.parseInt(name.slice(at + 1), 10);
+}
+
+export type UsedMulticast<M extends Vocabulary> = Assembly<{ user: MulticastUser; multicast: M }>;
+
+/** What a user hears of a multicast, with views or without. */
+interface Heard extends Vocabulary {
+  command: CommandOf<Multicast>;
+  event: EventOf<Multicast> | GroupEvent;
+}
 
 /** A multicast with a user at every node, and orders that the users' deliveries should keep. */
-export function usedMulticast<M extends Multicast>(
+export function usedMulticast<M extends Vocabulary>(
   multicast: Protocol<M>,
   orders: readonly Property<MulticastUser>[],
   options?: Partial<MulticastUserOptions>,
 ): Protocol<UsedMulticast<M>> {
-  const wires: Wires<{ user: MulticastUser; multicast: Multicast }> = {
-    user: { said: ({ payload }, give) => give("multicast", { type: "send", payload }) },
-    multicast: { delivered: ({ id, payload }, give) => give("user", { type: "delivered", id, payload }) },
+  const shapes = multicast.shapes as { readonly command?: { readonly send?: object } };
+  const takesGroup = Object.hasOwn(shapes.command?.send ?? {}, "group");
+  const send = (payload: string, group: number) =>
+    (takesGroup ? { type: "send", payload, group } : { type: "send", payload }) as CommandOf<Multicast>;
+  const wires: Wires<{ user: MulticastUser; multicast: Heard }> = {
+    user: { said: ({ payload, group }, give) => give("multicast", send(payload, group)) },
+    multicast: {
+      delivered: ({ payload }, give) => give("user", { type: "delivered", payload }),
+      installed: ({ view }, give) => give("user", { type: "install", view }),
+    },
   };
   const user = multicastUser(options);
   return assemble<{ user: MulticastUser; multicast: M }>(
     multicast.name,
     { user: { ...user, properties: orders }, multicast },
-    wires,
+    wires as unknown as Wires<{ user: MulticastUser; multicast: M }>,
     { face: "multicast" },
   );
 }
-
-export const happenedBeforeOrder: Property<MulticastUser> = {
-  name: "C5 happened-before order",
-  claim: "whoever has delivered a message had delivered before it whatever its sender had",
-  when: "always",
-  holds: ({ alive, state }) =>
-    alive.every((node) => {
-      const before = new Set<string>();
-      return state(node).delivered.every(({ id, past }) => {
-        const isInOrder = past.every((earlier) => before.has(earlier));
-        before.add(id);
-        return isInOrder;
-      });
-    }),
-};

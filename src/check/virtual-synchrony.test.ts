@@ -1,0 +1,101 @@
+import { describe, expect, it } from "vitest";
+import type { NodeId } from "../core/protocol.ts";
+import { type GroupEntry, type GroupRecord, virtualSynchrony } from "./virtual-synchrony.ts";
+
+const view = (number: number, ...members: NodeId[]): GroupEntry => ({ installed: { view: number, members } });
+const got = (id: string): GroupEntry => ({ delivered: { id, from: Number.parseInt(id, 10) } });
+const ejected: GroupEntry = { ejected: true };
+const record = (node: NodeId, ...log: GroupEntry[]): GroupRecord => ({ node, incarnation: 1, log });
+const both = { fifo: true, total: true };
+
+/** Three nodes, of which 2 crashes with a message that has reached nobody. */
+const sound = [
+  record(0, view(1, 0, 1, 2), got("0.1"), got("2.1"), view(2, 0, 1), got("1.1")),
+  record(1, view(1, 0, 1, 2), got("0.1"), got("2.1"), view(2, 0, 1), got("1.1")),
+  record(2, view(1, 0, 1, 2), got("0.1"), got("2.1"), got("2.2")),
+];
+const violated = (records: GroupRecord[], orders = both): string[][] =>
+  virtualSynchrony(records, orders).map(({ rule, what }) => [rule, what]);
+/** The sound one with the log of 1 changed. */
+const with1 = (...log: GroupEntry[]): GroupRecord[] =>
+  sound.map((each) => (each.node === 1 ? record(1, ...log) : each));
+
+describe("virtual synchrony of what was recorded", () => {
+  it("holds where a crashed one has delivered more than those who went on", () => {
+    expect(violated(sound)).toEqual([]);
+    expect(violated([])).toEqual([]);
+  });
+
+  it("whoever goes on with others has delivered the same", () => {
+    expect(violated(with1(view(1, 0, 1, 2), got("0.1"), view(2, 0, 1), got("1.1")))).toEqual([
+      [
+        "virtual synchrony",
+        "node 0 (incarnation 1) delivered 2.1 and node 1 (incarnation 1) did not, in view 1, from which both went to view 2",
+      ],
+    ]);
+    const [missed] = violated(with1(view(1, 0, 1, 2), got("0.1"), got("2.1"), got("2.2"), view(2, 0, 1), got("1.1")));
+    expect(missed?.[1]).toContain("node 1 (incarnation 1) delivered 2.2 and node 0 (incarnation 1) did not");
+  });
+
+  it("in a view from which nobody has gone on, some may be behind", () => {
+    expect(violated(with1(view(1, 0, 1, 2), got("0.1"), got("2.1"), view(2, 0, 1)))).toEqual([]);
+  });
+
+  it("views by one number have the same members", () => {
+    expect(violated(with1(view(1, 0, 1, 2), got("0.1"), got("2.1"), view(2, 1)))).toEqual([
+      ["agreement on views", "view 2 has members 0, 1 for node 0 (incarnation 1), 1 for node 1 (incarnation 1)"],
+    ]);
+  });
+
+  it("views grow by one, unless a node was ejected between, and from life to life", () => {
+    expect(violated([record(0, view(1, 0), view(3, 0))])).toEqual([
+      ["views grow", "node 0 (incarnation 1) went from view 1 to 3 without being ejected between"],
+    ]);
+    expect(violated([record(0, view(1, 0), ejected, view(3, 0))])).toEqual([]);
+    expect(violated([record(0, view(2, 0)), { ...record(0, view(2, 0)), incarnation: 2 }])).toEqual([
+      ["views grow", "node 0 (incarnation 2) installed view 2 after view 2"],
+    ]);
+  });
+
+  it("nothing is delivered outside a view, before the first or after an ejection", () => {
+    expect(violated([record(0, got("0.1"), view(1, 0), ejected, got("0.1"))])).toEqual([
+      ["delivery in a view", "node 0 (incarnation 1) delivered 0.1 while it was in no view"],
+      ["delivery in a view", "node 0 (incarnation 1) delivered 0.1 while it was in no view"],
+    ]);
+  });
+
+  it("nothing is delivered twice in a view, or from outside it; nobody installs a view without itself", () => {
+    expect(violated([record(0, view(1, 0), got("0.1"), got("0.1"))], { fifo: false, total: true })).toEqual([
+      ["integrity", "node 0 (incarnation 1) delivered 0.1 twice in view 1"],
+    ]);
+    expect(violated([record(0, view(1, 0), got("7.1"))])).toEqual([
+      ["integrity", "node 0 (incarnation 1) delivered 7.1 in view 1, in which node 7 is not"],
+    ]);
+    expect(violated([record(0, view(1, 7))])).toEqual([
+      ["self-inclusion", "node 0 (incarnation 1) installed view 1, in which it is not"],
+    ]);
+    expect(violated([record(0, view(1, 0), got("0.1"), view(2, 0), got("0.1"))])).toEqual([]);
+  });
+
+  it("FIFO order, where it is asked for: no number is left out or comes too early", () => {
+    const unordered = [record(0, view(1, 0), got("0.2"), got("0.1"))];
+    expect(violated(unordered)).toEqual([
+      ["FIFO order", "node 0 (incarnation 1) delivered 0.2 in view 1 when 0.1 was due"],
+      ["FIFO order", "node 0 (incarnation 1) delivered 0.1 in view 1 when 0.3 was due"],
+    ]);
+    expect(virtualSynchrony(unordered)).toEqual([]);
+  });
+
+  it("total order, where it is asked for, of what any two have delivered who go on together or are still there", () => {
+    const turned = [record(0, view(1, 0, 1), got("0.1"), got("1.1")), record(1, view(1, 0, 1), got("1.1"), got("0.1"))];
+    expect(violated(turned)).toEqual([
+      ["total order", "node 0 (incarnation 1) delivered 0.1 where node 1 (incarnation 1) delivered 1.1, in view 1"],
+    ]);
+    expect(virtualSynchrony(turned, { fifo: true })).toEqual([]);
+    const gone = turned.map(({ node, log }) => record(node, ...log, view(2, 0, 1)));
+    expect(violated(gone).map(([rule]) => rule)).toEqual(["total order"]);
+    // Who was ejected may have delivered in another order than those who went on.
+    const without = [record(0, ...(turned[0]?.log ?? []), view(2, 0)), record(1, ...(turned[1]?.log ?? []), ejected)];
+    expect(violated(without)).toEqual([]);
+  });
+});

@@ -1,0 +1,198 @@
+/**
+ * Whether what the members of a group have recorded is virtually synchronous: everybody sees the same views, and any two
+ * nodes that go from one view to the next together have delivered the same messages between.
+ * Birman & Joseph, "Exploiting Virtual Synchrony in Distributed Systems", SOSP 1987; words of Chockler, Keidar & Vitenberg,
+ * "Group Communication Specifications", ACM Computing Surveys 2001.
+ */
+import type { NodeId } from "../core/protocol.ts";
+
+/** What one run of a process has recorded, from its start on. */
+export interface GroupRecord {
+  readonly node: NodeId;
+  /** Which run of the node's process this is: higher than those before. */
+  readonly incarnation: number;
+  readonly log: readonly GroupEntry[];
+}
+
+/** One thing each. An id names a message in its view: `<sender>.<n>`, n counting from 1 in every view. */
+export type GroupEntry =
+  | { readonly installed: { readonly view: number; readonly members: readonly NodeId[] } }
+  | { readonly delivered: { readonly id: string; readonly from: NodeId } }
+  | { readonly ejected: true };
+
+export interface GroupOrders {
+  /** Whether each sender's messages have to come in the order of their numbers, none left out. */
+  readonly fifo?: boolean;
+  /** Whether all that go on together have to deliver in the same order. */
+  readonly total?: boolean;
+}
+
+export interface GroupViolation {
+  readonly rule:
+    | "agreement on views"
+    | "views grow"
+    | "self-inclusion"
+    | "delivery in a view"
+    | "integrity"
+    | "virtual synchrony"
+    | "FIFO order"
+    | "total order";
+  /** One sentence: who, in which view, what. */
+  readonly what: string;
+}
+
+/** What a node did in one view. */
+interface Stay {
+  readonly who: string;
+  readonly node: NodeId;
+  readonly view: number;
+  readonly members: readonly NodeId[];
+  readonly delivered: { readonly id: string; readonly from: NodeId }[];
+  /** The view that it went on to from this one; null where it was ejected, crashed, or is still there. */
+  next: number | null;
+  wasEjected: boolean;
+}
+
+/**
+ * Every violation, in the order of the records. The records of one node are to stand in the order of its incarnations.
+ * Nodes that did not go on from a view may have delivered otherwise than those that did: that is all a group can promise
+ * about who crashed or was ejected.
+ */
+export function virtualSynchrony(records: readonly GroupRecord[], orders: GroupOrders = {}): GroupViolation[] {
+  const found: GroupViolation[] = [];
+  const note = (rule: GroupViolation["rule"], what: string): void => void found.push({ rule, what });
+  const stays = records.flatMap((record) => staysOf(record, note));
+  noteShrinkingViews(stays, note);
+  for (const stay of stays) {
+    noteForeignViews(stay, note);
+    noteRepetitions(stay, note);
+    if (orders.fifo === true) noteFifo(stay, note);
+  }
+  for (const [view, together] of grouped(stays)) {
+    noteDisagreement(view, together, note);
+    for (const company of companies(together)) noteDifferences(view, company, orders.total === true, note);
+  }
+  return found;
+}
+
+type Note = (rule: GroupViolation["rule"], what: string) => void;
+
+/** Cuts a log into what was done in each view. */
+function staysOf({ node, incarnation, log }: GroupRecord, note: Note): Stay[] {
+  const who = `node ${node} (incarnation ${incarnation})`;
+  const stays: Stay[] = [];
+  let current: Stay | null = null;
+  for (const entry of log) {
+    if ("installed" in entry) {
+      const { view, members } = entry.installed;
+      if (current !== null) {
+        current.next = view;
+        if (view !== current.view + 1)
+          note("views grow", `${who} went from view ${current.view} to ${view} without being ejected between`);
+      }
+      current = { who, node, view, members, delivered: [], next: null, wasEjected: false };
+      stays.push(current);
+    } else if ("ejected" in entry) {
+      if (current !== null) current.wasEjected = true;
+      current = null;
+    } else if (current === null) {
+      note("delivery in a view", `${who} delivered ${entry.delivered.id} while it was in no view`);
+    } else current.delivered.push(entry.delivered);
+  }
+  return stays;
+}
+
+function noteShrinkingViews(stays: readonly Stay[], note: Note): void {
+  const last = new Map<NodeId, Stay>();
+  for (const stay of stays) {
+    const before = last.get(stay.node);
+    if (before !== undefined && stay.view <= before.view)
+      note("views grow", `${stay.who} installed view ${stay.view} after view ${before.view}`);
+    last.set(stay.node, stay);
+  }
+}
+
+function noteForeignViews({ who, node, view, members, delivered }: Stay, note: Note): void {
+  if (!members.includes(node)) note("self-inclusion", `${who} installed view ${view}, in which it is not`);
+  const stranger = delivered.find(({ from }) => !members.includes(from));
+  if (stranger !== undefined)
+    note("integrity", `${who} delivered ${stranger.id} in view ${view}, in which node ${stranger.from} is not`);
+}
+
+function noteRepetitions({ who, view, delivered }: Stay, note: Note): void {
+  const seen = new Set<string>();
+  for (const { id } of delivered) {
+    if (seen.has(id)) note("integrity", `${who} delivered ${id} twice in view ${view}`);
+    seen.add(id);
+  }
+}
+
+function noteFifo({ who, view, delivered }: Stay, note: Note): void {
+  const counts = new Map<NodeId, number>();
+  for (const { id, from } of delivered) {
+    const due = (counts.get(from) ?? 0) + 1;
+    const number = Number(id.slice(id.lastIndexOf(".") + 1));
+    if (number !== due) note("FIFO order", `${who} delivered ${id} in view ${view} when ${from}.${due} was due`);
+    counts.set(from, number);
+  }
+}
+
+function grouped(stays: readonly Stay[]): [number, Stay[]][] {
+  const byView = new Map<number, Stay[]>();
+  for (const stay of stays) byView.set(stay.view, [...(byView.get(stay.view) ?? []), stay]);
+  return [...byView].sort(([a], [b]) => a - b);
+}
+
+function noteDisagreement(view: number, [first, ...others]: readonly Stay[], note: Note): void {
+  for (const other of others)
+    if (first !== undefined && first.members.join() !== other.members.join()) {
+      const seen = `members ${first.members.join(", ")} for ${first.who}, ${other.members.join(", ")} for ${other.who}`;
+      note("agreement on views", `view ${view} has ${seen}`);
+    }
+}
+
+/** Those who went on to the same view; where nobody has gone on, those who are still there. */
+function companies(together: readonly Stay[]): Company[] {
+  const nexts = [...new Set(together.flatMap(({ next }) => (next === null ? [] : [next])))];
+  if (nexts.length > 0)
+    return nexts.map((to) => ({ went: `to view ${to}`, stays: together.filter(({ next }) => next === to) }));
+  return [{ went: null, stays: together.filter(({ wasEjected }) => !wasEjected) }];
+}
+
+interface Company {
+  readonly went: string | null;
+  readonly stays: readonly Stay[];
+}
+
+function noteDifferences(view: number, { went, stays }: Company, isTotal: boolean, note: Note): void {
+  const pairs = stays.flatMap((first, i) => stays.slice(i + 1).map((other) => [first, other] as const));
+  for (const [first, other] of pairs) {
+    const had = new Set(first.delivered.map(({ id }) => id));
+    const has = new Set(other.delivered.map(({ id }) => id));
+    if (went !== null) {
+      const gone = [...had].find((id) => !has.has(id));
+      const more = [...has].find((id) => !had.has(id));
+      const missed = [
+        ...(gone === undefined ? [] : [`${first.who} delivered ${gone} and ${other.who} did not`]),
+        ...(more === undefined ? [] : [`${other.who} delivered ${more} and ${first.who} did not`]),
+      ];
+      if (missed.length > 0)
+        note("virtual synchrony", `${missed.join("; ")}, in view ${view}, from which both went ${went}`);
+    }
+    if (isTotal) noteOrder(view, { first, had }, { other, has }, note);
+  }
+}
+
+function noteOrder(
+  view: number,
+  { first, had }: { first: Stay; had: ReadonlySet<string> },
+  { other, has }: { other: Stay; has: ReadonlySet<string> },
+  note: Note,
+): void {
+  const left = first.delivered.filter(({ id }) => has.has(id));
+  const right = other.delivered.filter(({ id }) => had.has(id));
+  const at = left.findIndex(({ id }, k) => id !== right[k]?.id);
+  if (at < 0) return;
+  const here = `${first.who} delivered ${left[at]?.id} where ${other.who} delivered ${right[at]?.id ?? "nothing"}`;
+  note("total order", `${here}, in view ${view}`);
+}

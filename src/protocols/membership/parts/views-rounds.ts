@@ -1,0 +1,247 @@
+/** How a node of views prepares, fills and proposes the next view. */
+import type { Context, NodeId } from "../../../core/protocol.ts";
+import { majority } from "../../../core/quorums.ts";
+import { exclude, include } from "../../node-set.ts";
+import type { ViewsOptions } from "./views-options.ts";
+import { adopt, keep, resume, stall, tellAll } from "./views-standing.ts";
+import {
+  type GroupView,
+  isChangeDue,
+  isInside,
+  nextRound,
+  type Promised,
+  present,
+  type Views,
+  whoseRound,
+} from "./views-words.ts";
+
+type State = Views["state"];
+type Ctx = Context<Views>;
+
+/** Waits grow to this power of two at most. */
+const MOST_DOUBLINGS = 10;
+
+const everybody = (ctx: Ctx): NodeId[] => [...ctx.peers, ctx.self].sort((a, b) => a - b);
+const quorum = (ctx: Ctx): number => majority(ctx.peers.length + 1);
+
+/** Whether those that are not held for crashed are a majority. */
+export const trusts = ({ suspected }: State, ctx: Ctx): boolean =>
+  ctx.peers.length + 1 - suspected.length >= quorum(ctx);
+const hasQuorum = (promises: object, ctx: Ctx): boolean => Object.keys(promises).length >= quorum(ctx);
+
+/** Whoever does not get what it lacks; where that is this node alone, those that should have given it. */
+function blamed({ awaited, holders }: { awaited: NodeId[]; holders: NodeId[] }, ctx: Ctx): NodeId[] {
+  const others = (nodes: NodeId[]): NodeId[] => nodes.filter((node) => node !== ctx.self);
+  return others(awaited).length > 0 ? others(awaited) : [...new Set(others(holders))].sort((a, b) => a - b);
+}
+
+export function rounds(options: ViewsOptions) {
+  const { gatherMs, firstGatherMs, roundMs, backOffMs, maxBackOffMs } = options;
+
+  /** Sees to it that a change that is due comes about: the lowest node goes first, the others give it time. */
+  function consider(state: State, ctx: Ctx): void {
+    if (state.phase.is === "idle" && isChangeDue(state, ctx.self)) wait(state, ctx);
+    else if (state.phase.is === "due" && !isChangeDue(state, ctx.self)) rest(state, ctx);
+  }
+
+  /** Something has happened that may make this node the one that goes first. */
+  function hasten(state: State, ctx: Ctx): void {
+    if (state.phase.is === "due" && isChangeDue(state, ctx.self)) state.phase = { is: "idle" };
+    consider(state, ctx);
+  }
+
+  function rest(state: State, ctx: Ctx): void {
+    state.phase = { is: "idle" };
+    state.attempts = 0;
+    ctx.cancelTimer("change");
+    if (trusts(state, ctx)) resume(state, ctx);
+  }
+
+  function wait(state: State, ctx: Ctx): void {
+    state.phase = { is: "due" };
+    const { attempts, view } = state;
+    const turn = present(state, ctx.self).indexOf(ctx.self);
+    const first = view.number === 0 ? firstGatherMs : gatherMs;
+    const atLeast =
+      attempts === 0 ? first : Math.min(maxBackOffMs, backOffMs * 2 ** Math.min(attempts, MOST_DOUBLINGS));
+    const atMost = turn === 0 && attempts === 0 ? atLeast : 2 * atLeast;
+    ctx.setTimer("change", [turn * roundMs + atLeast, turn * roundMs + atMost]);
+  }
+
+  /** Somebody else's round goes on: this node's own is over, and it gives that one time. */
+  function yieldTo(state: State, ctx: Ctx): void {
+    state.phase = { is: "due" };
+    ctx.setTimer("change", [2 * roundMs, 3 * roundMs]);
+  }
+
+  /** A node has turned up while a round is being prepared: it is waited for, so it is asked. */
+  function invite(state: State, node: NodeId, ctx: Ctx): void {
+    const { phase, view } = state;
+    if (phase.is !== "preparing" || phase.promises[node] !== undefined) return;
+    ctx.send(node, { type: "prepare", view, round: phase.round });
+  }
+
+  function fail(state: State, ctx: Ctx): void {
+    state.attempts += 1;
+    state.phase = { is: "idle" };
+    consider(state, ctx);
+  }
+
+  /** Phase 1a. The node is an acceptor too: it promises first, so that its journal keeps the round from being used again. */
+  function prepare(state: State, ctx: Ctx): void {
+    const everyone = everybody(ctx);
+    const round = nextRound(state.promised, everyone.indexOf(ctx.self), everyone.length);
+    state.phase = { is: "preparing", round, promises: {} };
+    ctx.setTimer("change", roundMs);
+    state.promised = round;
+    keep(state, ctx);
+    tellAll({ type: "prepare", view: state.view, round }, ctx);
+    fallSilent(state, ctx);
+  }
+
+  /** Phase 1b, once it is known what this node holds of the present view. */
+  function fallSilent(state: State, ctx: Ctx): void {
+    if (!isInside(state, ctx.self)) return promise(state, null, ctx);
+    state.isBlocked = true;
+    ctx.emit({ type: "flush", round: state.promised });
+  }
+
+  function promise(state: State, received: number[] | null, ctx: Ctx): void {
+    const { promised: round, accepted, incarnation, wants, view } = state;
+    const answer = { accepted, incarnation, wants, received };
+    const coordinator = whoseRound(round, everybody(ctx));
+    if (coordinator === ctx.self) notePromise(state, ctx.self, round, answer, ctx);
+    else ctx.send(coordinator, { type: "promise", base: view.number, round, ...answer });
+  }
+
+  function notePromise(state: State, from: NodeId, round: number, promised: Promised, ctx: Ctx): void {
+    const { phase } = state;
+    if (phase.is !== "preparing" || phase.round !== round) return; // Of an earlier attempt, or one too many.
+    phase.promises[from] = promised;
+    if (hasQuorum(phase.promises, ctx)) resume(state, ctx);
+    concludeIfAnswered(state, ctx);
+  }
+
+  /** Whoever is known to be there is waited for, unless it was late before. */
+  function concludeIfAnswered(state: State, ctx: Ctx): void {
+    const { phase, late } = state;
+    if (phase.is !== "preparing" || !hasQuorum(phase.promises, ctx)) return;
+    const isAwaited = (node: NodeId): boolean => phase.promises[node] === undefined && !late.includes(node);
+    if (!present(state, ctx.self).some(isAwaited)) conclude(state, ctx);
+  }
+
+  /** Phase 2a: a value that has been accepted is proposed again; its members hold what it takes already. */
+  function conclude(state: State, ctx: Ctx): void {
+    const { phase } = state;
+    if (phase.is !== "preparing") return;
+    const { round, promises } = phase;
+    const accepted = Object.values(promises).flatMap((promised) => promised.accepted ?? []);
+    const highest = accepted.sort((a, b) => b.round - a.round)[0];
+    if (highest !== undefined) return propose(state, round, highest.view, ctx);
+    const { view, holders, lacking } = nextView(state, promises);
+    if (lacking.length === 0) return propose(state, round, view, ctx);
+    state.phase = { is: "filling", round, view, awaited: lacking, holders };
+    ctx.setTimer("change", roundMs);
+    const fill = { type: "fill" as const, round, cut: view.cut, holders };
+    for (const node of lacking)
+      if (node === ctx.self) ctx.emit(fill);
+      else ctx.send(node, { ...fill, base: state.view.number });
+  }
+
+  /** This node lacks nothing of the cut any more. */
+  function confirm(state: State, round: number, ctx: Ctx): void {
+    const coordinator = whoseRound(round, everybody(ctx));
+    if (coordinator === ctx.self) noteFilled(state, ctx.self, round, ctx);
+    else ctx.send(coordinator, { type: "filled", base: state.view.number, round });
+  }
+
+  function noteFilled(state: State, from: NodeId, round: number, ctx: Ctx): void {
+    const { phase } = state;
+    if (phase.is !== "filling" || phase.round !== round) return; // Of an earlier attempt.
+    exclude(phase.awaited, from);
+    if (phase.awaited.length === 0) propose(state, round, phase.view, ctx);
+  }
+
+  function propose(state: State, round: number, view: GroupView, ctx: Ctx): void {
+    state.phase = { is: "proposing", round, view, acceptors: [] };
+    ctx.setTimer("change", roundMs);
+    tellAll({ type: "propose", round, view }, ctx);
+    accept(state, round, view, ctx);
+    noteAccept(state, ctx.self, round, ctx);
+  }
+
+  /** Phase 2b, up to the answer. */
+  function accept(state: State, round: number, view: GroupView, ctx: Ctx): void {
+    state.promised = round;
+    state.accepted = { round, view };
+    keep(state, ctx);
+  }
+
+  function noteAccept(state: State, from: NodeId, round: number, ctx: Ctx): void {
+    const { phase } = state;
+    if (phase.is !== "proposing" || phase.round !== round) return; // Of an earlier attempt, or one too many.
+    include(phase.acceptors, from);
+    if (phase.acceptors.length < quorum(ctx)) return;
+    tellAll({ type: "decided", view: phase.view }, ctx);
+    adopt(state, phase.view, ctx);
+    consider(state, ctx);
+  }
+
+  /** The step of this node's round has taken too long: whoever is to blame is left out of the next one. */
+  function giveUp(state: State, ctx: Ctx): void {
+    const { phase } = state;
+    state.late = [];
+    if (phase.is === "preparing" && hasQuorum(phase.promises, ctx)) {
+      state.late = present(state, ctx.self).filter((node) => phase.promises[node] === undefined);
+      return conclude(state, ctx);
+    }
+    if (phase.is === "filling") state.late = blamed(phase, ctx);
+    else stall(state, ctx);
+    fail(state, ctx);
+  }
+
+  /** The crash of a node that a round counts on: nobody waits for its answer. */
+  function doWithout(state: State, node: NodeId, ctx: Ctx): void {
+    const { phase } = state;
+    if (phase.is === "preparing") concludeIfAnswered(state, ctx);
+    if (phase.is !== "filling" || !(phase.awaited.includes(node) || phase.holders.includes(node))) return;
+    include(state.late, node);
+    prepare(state, ctx);
+  }
+
+  return {
+    ...{ consider, hasten, yieldTo, invite, prepare, fallSilent, promise, notePromise },
+    ...{ confirm, noteFilled, accept, noteAccept, giveUp, doWithout },
+  };
+}
+
+/**
+ * Who goes on, what belongs to the present view, who has all of each member's part of it, and who lacks some.
+ *
+ * Whatever a node that goes on has delivered it has counted in its promise, and delivers no more until the next view: so
+ * the cut, which is no less than what any of them has counted, leaves out nothing that one of them has delivered. Who
+ * leaves counts too, so that its last messages belong to its last view. Who was late, or is held for crashed although it
+ * has answered, is left out and does not count: if the cut took what only such a node has, all would wait for it, and if
+ * the view had it, there would be a reason for another at once. What it has delivered by itself goes with it.
+ */
+function nextView(
+  { view: { number, members }, late, suspected }: State,
+  promises: Readonly<Record<NodeId, Promised>>,
+): { view: GroupView; holders: NodeId[]; lacking: NodeId[] } {
+  const answered = Object.entries(promises)
+    .map(([node, promised]) => ({ node: Number(node), ...promised }))
+    .filter(({ node }) => !late.includes(node) && !suspected.includes(node));
+  const going = answered.filter(({ wants }) => wants);
+  const counted = answered.flatMap(({ node, received }) => (received === null ? [] : [{ node, received }]));
+  const cut = members.map((_, k) => Math.max(0, ...counted.map(({ received }) => received[k] ?? 0)));
+  const holders = members.map(({ node }, k) => {
+    const having = counted.filter(({ received }) => received[k] === cut[k]).map((each) => each.node);
+    return having.includes(node) ? node : (having[0] ?? node);
+  });
+  const lacking = going.filter(({ received }) => received?.some((count, k) => count < (cut[k] ?? 0)) === true);
+  return {
+    view: { number: number + 1, members: going.map(({ node, incarnation }) => ({ node, incarnation })), cut },
+    holders,
+    lacking: lacking.map(({ node }) => node),
+  };
+}

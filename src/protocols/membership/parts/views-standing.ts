@@ -1,0 +1,64 @@
+/** What a node of views remembers, takes over and says when a view is decided. */
+import type { Context } from "../../../core/protocol.ts";
+import { type GroupView, isGranted, isInside, nodesOf, type Views } from "./views-words.ts";
+
+type State = Views["state"];
+type Ctx = Context<Views>;
+
+export function keep({ incarnation, promised, accepted, view }: State, ctx: Ctx): void {
+  ctx.compact({ type: "register", incarnation, promised, accepted, view });
+}
+
+/** From now on the node is another member, if it comes to be one: what was meant for its last life does not concern it. */
+export function beginLife(state: State, ctx: Ctx): void {
+  state.incarnation += 1;
+  keep(state, ctx);
+}
+
+/** One by one: where `broadcast` is a datagram it may get lost, and a round would wait for it in vain. */
+export function tellAll(message: Views["message"], ctx: Ctx): void {
+  for (const peer of ctx.peers) ctx.send(peer, message);
+}
+
+export const wishOf = ({ incarnation, wants, view }: State) =>
+  ({ type: "wish", base: view.number, incarnation, wants }) as const;
+
+export const wish = (state: State, ctx: Ctx): void => tellAll(wishOf(state), ctx);
+
+/** The view is decided, and so is every one before it. */
+export function adopt(state: State, view: GroupView, ctx: Ctx): void {
+  const wasInside = isInside(state, ctx.self);
+  const before = state.view.number;
+  state.view = view;
+  state.accepted = null;
+  state.isBlocked = false;
+  state.phase = { is: "idle" };
+  state.late = [];
+  state.attempts = 0;
+  // Whoever is still not content says so again.
+  state.wishes = Object.fromEntries(Object.entries(state.wishes).filter(([, { base }]) => base >= view.number));
+  ctx.cancelTimer("change");
+  resume(state, ctx);
+  if (isInside(state, ctx.self)) {
+    keep(state, ctx);
+    const cut = wasInside && view.number === before + 1 ? view.cut : [];
+    ctx.emit({ type: "installed", view: view.number, members: nodesOf(view), cut });
+  } else if (wasInside) {
+    beginLife(state, ctx);
+    ctx.emit({ type: "ejected" });
+    if (!state.wants) ctx.emit({ type: "left" });
+  } else keep(state, ctx);
+  if (!isGranted(view, ctx.self, state)) wish(state, ctx);
+}
+
+export function stall(state: State, ctx: Ctx): void {
+  if (state.isStalled) return;
+  state.isStalled = true;
+  ctx.emit({ type: "stalled" });
+}
+
+export function resume(state: State, ctx: Ctx): void {
+  if (!state.isStalled) return;
+  state.isStalled = false;
+  ctx.emit({ type: "resumed" });
+}

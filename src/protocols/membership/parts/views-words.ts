@@ -1,0 +1,157 @@
+/** The words of views: its state, what is sent, journalled and said, and what can be told from a state. */
+import type { NodeId } from "../../../core/protocol.ts";
+
+/** One life of a node in the group: the number is raised at each start, and each time the node has dropped out. */
+export interface Member {
+  node: NodeId;
+  incarnation: number;
+}
+
+/** Who is in the group. View 0 has no members: the group begins with view 1. */
+export interface GroupView {
+  number: number;
+  /** Ascending by node. */
+  members: Member[];
+  /** How many messages of each member of the view before belong to that one, in the order of its members. */
+  cut: number[];
+}
+
+/** What an acceptor has accepted last for the view that comes next. */
+export interface Accepted {
+  round: number;
+  view: GroupView;
+}
+
+/** What a node would have: to be in the group, or not. `base`: the number of the view in which it wishes so. */
+export interface Wish {
+  base: number;
+  incarnation: number;
+  wants: boolean;
+}
+
+/** What a node answers whoever prepares the next view. */
+export interface Promised {
+  accepted: Accepted | null;
+  incarnation: number;
+  wants: boolean;
+  /**
+   * How many messages of each member of the present view it holds, from the first on without a gap, and it delivers no
+   * others until the next view. Null: it is not in that view.
+   */
+  received: number[] | null;
+}
+
+export type Views = {
+  state: {
+    /** Journalled. */
+    incarnation: number;
+    wants: boolean;
+    /** The last view known to be decided. Journalled. */
+    view: GroupView;
+    /** The highest round that this node has taken part in: it ignores lower ones. Journalled. */
+    promised: number;
+    /** For the view after `view`. Journalled. */
+    accepted: Accepted | null;
+    /** In the view, and silent since somebody has begun to prepare the next one. */
+    isBlocked: boolean;
+    phase: Phase;
+    /** Held for crashed. Ascending. */
+    suspected: NodeId[];
+    /** What others wish, as far as the present view does not give it to them. */
+    wishes: Record<NodeId, Wish>;
+    /** Who did not answer this node's rounds for the next view in time: it is left out. Ascending. */
+    late: NodeId[];
+    /** How many rounds in a row this node has begun in vain, or left to others: each doubles the wait for the next. */
+    attempts: number;
+    /** Has said that no majority can be reached. */
+    isStalled: boolean;
+  };
+  message: /** `view`: the one that is to be followed by another; whoever does not know it learns it. */
+    | { type: "prepare"; view: GroupView; round: number }
+    | ({ type: "promise"; base: number; round: number } & Promised)
+    /** The receiver has promised `promised`, which is above the round it was asked for. */
+    | { type: "refuse"; base: number; promised: number }
+    /** Get what you lack of the view before: `holders` names who has all that the cut takes of each member. */
+    | { type: "fill"; base: number; round: number; cut: number[]; holders: NodeId[] }
+    | { type: "filled"; base: number; round: number }
+    | { type: "propose"; round: number; view: GroupView }
+    | { type: "accept"; base: number; round: number }
+    | { type: "decided"; view: GroupView }
+    | ({ type: "wish" } & Wish);
+  timer: /** When a node that sees the need for another view prepares one, or gives up the round that it has begun. */
+    | "change"
+    /** When the lowest member says again what the present view is, for those who have not heard it. */
+    | "remind";
+  command:
+    | { type: "suspect"; node: NodeId }
+    | { type: "restore"; node: NodeId }
+    | { type: "join" }
+    | { type: "leave" }
+    /** From what carries the messages, in answer to the event `flush`. */
+    | { type: "flushed"; round: number; received: number[] }
+    /** Likewise, in answer to `fill`. */
+    | { type: "filled"; round: number };
+  event: /** Deliver nothing more than has been delivered, and say what you hold. */
+    | { type: "flush"; round: number }
+    | { type: "fill"; round: number; cut: number[]; holders: NodeId[] }
+    /** `cut` is empty for whoever was not in the view before. */
+    | { type: "installed"; view: number; members: NodeId[]; cut: number[] }
+    | { type: "ejected" }
+    /** As it wished. */
+    | { type: "left" }
+    /** No majority can be reached: there is no other view until one can. */
+    | { type: "stalled" }
+    | { type: "resumed" };
+  /** All that has to outlive a crash; each replaces the one before. */
+  record: { type: "register"; incarnation: number; promised: number; accepted: Accepted | null; view: GroupView };
+};
+
+type Phase =
+  | { is: "idle" }
+  /** Sees the need for another view, and gives others time to see to it. */
+  | { is: "due" }
+  | { is: "preparing"; round: number; promises: Record<NodeId, Promised> }
+  /** `awaited`: members of the view to come that do not hold the whole cut yet. */
+  | { is: "filling"; round: number; view: GroupView; awaited: NodeId[]; holders: NodeId[] }
+  | { is: "proposing"; round: number; view: GroupView; acceptors: NodeId[] };
+
+type State = Views["state"];
+
+export const nodesOf = ({ members }: GroupView): NodeId[] => members.map(({ node }) => node);
+
+const memberOf = ({ members }: GroupView, of: NodeId): Member | undefined => members.find(({ node }) => node === of);
+
+/** Whether this life of the node is in the present view. */
+export const isInside = ({ view, incarnation }: State, self: NodeId): boolean =>
+  memberOf(view, self)?.incarnation === incarnation;
+
+/** Whether the view is as the node would have it. */
+export function isGranted(view: GroupView, node: NodeId, { incarnation, wants }: Omit<Wish, "base">): boolean {
+  const member = memberOf(view, node);
+  if (wants) return member !== undefined && member.incarnation >= incarnation;
+  return member === undefined || member.incarnation !== incarnation;
+}
+
+/** Whether there has to be another view, as far as this node can see. */
+export function isChangeDue(state: State, self: NodeId): boolean {
+  const { view, suspected, wishes, isBlocked } = state;
+  if (isBlocked || !isGranted(view, self, state)) return true;
+  if (view.members.some(({ node }) => suspected.includes(node))) return true;
+  return Object.entries(wishes).some(([id, wish]) => {
+    const node = Number(id);
+    return !suspected.includes(node) && !isGranted(view, node, wish);
+  });
+}
+
+/** Whoever has been heard of in the present view and is not held for crashed, this node included. Ascending. */
+export function present({ view, wishes, suspected }: State, self: NodeId): NodeId[] {
+  const known = new Set([self, ...nodesOf(view), ...Object.keys(wishes).map(Number)]);
+  return [...known].filter((node) => node === self || !suspected.includes(node)).sort((a, b) => a - b);
+}
+
+/** Rounds are unique: one in N belongs to each node. */
+export const nextRound = (promised: number, place: number, nodes: number): number =>
+  (Math.floor(promised / nodes) + 1) * nodes + place;
+
+export const whoseRound = (round: number, everybody: readonly NodeId[]): NodeId =>
+  everybody[round % everybody.length] as NodeId;

@@ -1,0 +1,125 @@
+/**
+ * Basic multicast (B-multicast): the message is sent to each member in turn, and whoever receives it delivers it.
+ * Coulouris et al. §15.4.1.
+ *
+ * Assumes   the sender does not crash while it sends; reliable links, or acknowledgements over links that lose and copy;
+ *           one closed group, whose members stay the same.
+ * Safety    integrity: every message at most once, and only what was sent.
+ * Liveness  validity: whoever sends a message delivers it. Agreement: what one delivers all do.
+ * Cost      N − 1 messages per multicast, and as many acknowledgements if it is to have them. A sender delivers its own at
+ *           once.
+ */
+import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
+import { boolean, natural, real, type Shape, struct, text } from "../../core/shape.ts";
+import { requirePositive, settle } from "../options.ts";
+import type { Multicast } from "./parts/layers.ts";
+import { isReceived, type Received, received } from "./parts/received.ts";
+
+export type BasicMulticast<P = string> = {
+  state: {
+    /** How many messages this node has sent. */
+    sent: number;
+    /** What has come of each other member, where copies have to be told: with acknowledgements. */
+    received: Received[];
+    /** Its own that somebody has not acknowledged, and how often they were sent. */
+    open: { number: number; payload: P; missing: NodeId[]; tries: number }[];
+  };
+  /** `number`: which of its sender's messages it is, from 1. */
+  message: { type: "multicast"; number: number; payload: P } | { type: "acknowledgement"; number: number };
+  timer: "resend";
+  command: Multicast<P>["command"];
+  event: Multicast<P>["event"];
+};
+
+export interface BasicMulticastOptions {
+  /** Whether each message is acknowledged, and sent again to whoever has not done so. Reliable links do without. */
+  acknowledges: boolean;
+  resendMs: number;
+  /** A member that has not acknowledged a message that was sent so often has crashed. */
+  maxTries: number;
+}
+
+const defaults: BasicMulticastOptions = { acknowledges: false, resendMs: 100, maxTries: 10 };
+
+const optionShape = struct<BasicMulticastOptions>({ acknowledges: boolean, resendMs: real, maxTries: natural });
+
+const MAX_PAYLOAD_BYTES = 65_536;
+
+export function basicMulticast<P = string>(
+  given?: Partial<BasicMulticastOptions>,
+  payload: Shape<P> = text(MAX_PAYLOAD_BYTES) as Shape<never>,
+): Protocol<BasicMulticast<P>> {
+  type State = BasicMulticast<P>["state"];
+  type Ctx = Context<BasicMulticast<P>>;
+  const { acknowledges, resendMs, maxTries } = settle(defaults, optionShape, given, "basic-multicast");
+  requirePositive("basic-multicast.resendMs", resendMs);
+  requirePositive("basic-multicast.maxTries", maxTries);
+
+  function deliver(ctx: Ctx, from: NodeId, number: number, body: P): void {
+    ctx.emit({ type: "delivered", from, payload: body, id: `${from}.${number}` });
+  }
+
+  return {
+    name: "basic-multicast",
+    init: () => ({ sent: 0, received: [], open: [] }),
+    receive: {
+      multicast(state, from, { number, payload: body }, ctx) {
+        if (acknowledges) {
+          ctx.send(from, { type: "acknowledgement", number }); // A copy too: the first one may have been lost.
+          if (isReceived(state.received, from, number)) return;
+          state.received = received(state.received, from, number);
+        }
+        deliver(ctx, from, number, body);
+      },
+      acknowledgement(state, from, { number }, ctx) {
+        const message = state.open.find((each) => each.number === number);
+        if (message === undefined) return; // Acknowledged by all, or given up.
+        message.missing = message.missing.filter((member) => member !== from);
+        if (message.missing.length > 0) return;
+        state.open = state.open.filter((each) => each !== message);
+        if (state.open.length === 0) ctx.cancelTimer("resend");
+      },
+    },
+    timeout: {
+      resend(state, ctx) {
+        state.open = state.open.filter(({ tries }) => tries < maxTries);
+        for (const message of state.open) {
+          message.tries += 1;
+          for (const member of message.missing)
+            ctx.send(member, { type: "multicast", number: message.number, payload: message.payload });
+        }
+        if (state.open.length > 0) ctx.setTimer("resend", resendMs);
+      },
+    },
+    command: {
+      send(state: State, { payload: body }, ctx: Ctx) {
+        state.sent += 1;
+        const number = state.sent;
+        ctx.broadcast({ type: "multicast", number, payload: body });
+        if (acknowledges && ctx.peers.length > 0) {
+          if (state.open.length === 0) ctx.setTimer("resend", resendMs);
+          state.open.push({ number, payload: body, missing: [...ctx.peers], tries: 1 });
+        }
+        deliver(ctx, ctx.self, number, body);
+      },
+    },
+    shapes: {
+      message: { multicast: { number: natural, payload }, acknowledgement: { number: natural } },
+      command: { send: { payload } },
+    },
+    source: "Coulouris et al. §15.4.1",
+    assumes: [
+      "the sender does not crash while it sends",
+      acknowledges ? "links that lose not all" : "reliable links",
+      "one closed group",
+    ],
+    properties: [],
+    costs: [
+      {
+        when: acknowledges ? "one multicast, acknowledged" : "one multicast",
+        messages: (nodes) => (acknowledges ? 2 : 1) * (nodes - 1),
+      },
+    ],
+    view: ({ open }) => ({ role: open.length > 0 ? "waiting for acknowledgements" : "listening" }),
+  };
+}

@@ -1,0 +1,114 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  correspondence,
+  exploreSends,
+  MESSAGE_MS,
+  range,
+  stage,
+  told,
+  use,
+} from "../../../test/protocols/multicast-stage.ts";
+import { fifoTotal } from "./fifo-total.ts";
+import { fifoOrder, happenedBeforeOrder, totalOrder } from "./parts/promises.ts";
+
+const orders = [totalOrder, fifoOrder, happenedBeforeOrder];
+/** Explorations of hundreds of thousands of states, on a machine that has other work. */
+const LONG_MS = 180_000;
+
+describe("FIFO-total multicast: the worked example", () => {
+  it("F2 overtakes F1 on the way to 1, and is proposed for after it all the same", async () => {
+    const group = stage(fifoTotal(), 3, { link: { order: "none" } });
+    group.sim.setLink(0, 1, { delay: 25, order: "none" });
+    group.send(0, "F1");
+    group.sim.setLink(0, 1, { delay: MESSAGE_MS, order: "none" });
+    group.send(0, "F2");
+    group.sim.run();
+    for (const node of range(0, 2)) expect(group.at(node)).toEqual(["F1", "F2"]);
+    expect(group.sim.violations).toEqual([]);
+    await expect(group.story()).toMatchFileSnapshot("stories/fifo-total-overtaken.txt");
+  });
+});
+
+describe("FIFO-total multicast: what it costs", () => {
+  it.each(range(1, 64))("N = %i: 3(N − 1) messages a multicast", (nodes) => {
+    const group = stage(fifoTotal(), nodes);
+    group.send(0, "hello");
+    group.send(nodes - 1, "hello");
+    group.sim.run();
+    expect(group.sim.messages.total).toBe(2 * 3 * (nodes - 1));
+    expect(fifoTotal().costs[0]?.messages(nodes)).toBe(3 * (nodes - 1));
+    expect(group.sim.violations).toEqual([]);
+  });
+
+  it("three message times until the others deliver, two until its sender does", () => {
+    const group = stage(fifoTotal(), 4);
+    group.send(0, "hello");
+    group.sim.run();
+    expect(group.times("hello")).toEqual([2, 3, 3, 3].map((delays) => delays * MESSAGE_MS));
+  });
+});
+
+describe("FIFO-total multicast: what it promises", () => {
+  const demand = fc.array(fc.record({ node: fc.nat(4), at: fc.nat(60), messages: fc.integer({ min: 1, max: 3 }) }), {
+    minLength: 1,
+    maxLength: 8,
+  });
+
+  it("C6, C4 and, as its senders propose too, C5: any senders, any delays", () => {
+    fc.assert(
+      fc.property(fc.nat(), demand, (seed, demands) => {
+        const sim = correspondence(fifoTotal(), { nodes: 5, seed, orders, user: { pauseMs: 1 } });
+        for (const { node, at, messages } of demands.toSorted((a, b) => a.at - b.at)) {
+          sim.run(at);
+          sim.command(node, use(messages));
+        }
+        sim.run();
+        expect(sim.violations).toEqual([]);
+        const count = demands.reduce((sum, { messages }) => sum + messages, 0);
+        for (const node of range(0, 4)) expect(sim.world.state(node).user.delivered).toHaveLength(count);
+      }),
+      { numRuns: 150 },
+    );
+  });
+});
+
+describe("FIFO-total multicast: under load", () => {
+  it("thousands that wait for one late message follow it in one step, through both layers", () => {
+    const group = stage(fifoTotal(), 2, { link: { order: "none" }, properties: "at the end" });
+    group.sim.setLink(0, 1, { delay: 1_000, order: "none" });
+    group.send(0, "late");
+    group.sim.setLink(0, 1, { delay: MESSAGE_MS, order: "none" });
+    for (const n of range(1, 3_000)) group.send(0, `${n}`);
+    group.sim.run();
+    expect(group.sim.verdict()).toEqual([]);
+    for (const node of [0, 1]) expect(group.at(node)).toEqual(["late", ...range(1, 3_000).map(String)]);
+  });
+});
+
+describe("FIFO-total multicast: every run", () => {
+  it.each([
+    [[1, 1, 1], "fifo", 42_594],
+    [[2, 0, 0], "bag", 161],
+    [[2, 1], "bag", 773],
+    [[3, 0, 0], "bag", 2_617],
+    [[2, 1, 0], "bag", 34_234],
+  ] as const)(
+    "of nodes that send %j keeps C6, C4 and C5 (%s links)",
+    (messages, network, states) => {
+      expect(exploreSends(fifoTotal(), messages, { orders, network })).toMatchObject({ verdict: "holds", states });
+    },
+    LONG_MS,
+  );
+
+  it("with one lost message nobody delivers, its sender neither", () => {
+    const found = exploreSends(fifoTotal(), [1, 0], { orders, losses: 1 });
+    expect(found.property?.name).toBe("user: validity");
+    expect(told(found)).toEqual(["0 is told to send", "1 lose"]);
+  });
+
+  it("with one crash of a sender, a message that is not agreed is held back for ever", () => {
+    const found = exploreSends(fifoTotal(), [1, 0, 0], { orders, crashes: 1 });
+    expect(found.property?.name).toBe("agreement");
+  });
+});

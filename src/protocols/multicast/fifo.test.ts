@@ -1,0 +1,162 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  correspondence,
+  exploreSends,
+  range,
+  send,
+  stage,
+  told,
+  use,
+} from "../../../test/protocols/multicast-stage.ts";
+import { basicMulticast } from "./basic-multicast.ts";
+import { fifo } from "./fifo.ts";
+import { fifoOrder, integrity } from "./parts/promises.ts";
+import { usedMulticast } from "./parts/user.ts";
+import { fifoAsLectured } from "./variants/fifo-as-lectured.ts";
+
+describe("FIFO multicast: the worked example", () => {
+  it("F2 overtakes F1 on the way to 2, which holds it back", async () => {
+    const group = stage(fifo(), 3, { link: { order: "none" } });
+    group.sim.setLink(0, 2, { delay: 100, order: "none" });
+    group.send(0, "F1");
+    group.sim.setLink(0, 2, { delay: 10, order: "none" });
+    group.send(0, "F2");
+    group.sim.run();
+    for (const node of range(0, 2)) expect(group.at(node)).toEqual(["F1", "F2"]);
+    expect(group.times("F2")).toEqual([0, 10, 100]);
+    expect(group.sim.violations).toEqual([]);
+    await expect(group.story()).toMatchFileSnapshot("stories/fifo-overtaken.txt");
+  });
+
+  it("whose messages come in which order among different senders is left open", () => {
+    const group = stage(fifo(), 3);
+    group.send(0, "from 0");
+    group.send(1, "from 1");
+    group.sim.run();
+    expect(group.at(0)).toEqual(["from 0", "from 1"]);
+    expect(group.at(1)).toEqual(["from 1", "from 0"]);
+  });
+});
+
+describe("FIFO multicast: what it costs", () => {
+  it.each(range(1, 64))("N = %i: N − 1 messages a multicast", (nodes) => {
+    const group = stage(fifo(), nodes);
+    group.send(0, "hello");
+    group.send(nodes - 1, "hello");
+    group.sim.run();
+    expect(group.sim.messages.total).toBe(2 * (nodes - 1));
+    expect(fifo().costs[0]?.messages(nodes)).toBe(nodes - 1);
+    expect(group.sim.violations).toEqual([]);
+  });
+});
+
+describe("FIFO multicast: what it promises", () => {
+  const demand = fc.array(fc.record({ node: fc.nat(4), at: fc.nat(100), messages: fc.integer({ min: 1, max: 4 }) }), {
+    minLength: 1,
+    maxLength: 8,
+  });
+
+  it("C4, integrity, validity, agreement: any senders, any delays", () => {
+    fc.assert(
+      fc.property(fc.nat(), demand, (seed, demands) => {
+        const sim = correspondence(fifo(), { nodes: 5, seed, orders: [fifoOrder], user: { pauseMs: 1 } });
+        for (const { node, at, messages } of demands.toSorted((a, b) => a.at - b.at)) {
+          sim.run(at);
+          sim.command(node, use(messages));
+        }
+        sim.run();
+        expect(sim.violations).toEqual([]);
+        const count = demands.reduce((sum, { messages }) => sum + messages, 0);
+        for (const node of range(0, 4)) expect(sim.world.state(node).user.delivered).toHaveLength(count);
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it("a duplicate is delivered once, whether it was delivered or is held back", () => {
+    const { sim } = stage(fifo(), 2);
+    const state = sim.world.state(1);
+    const receive = (number: number): string[] => {
+      const ids: string[] = [];
+      const ctx = { self: 1, peers: [0], emit: ({ id }: { id: string }) => ids.push(id) } as never;
+      fifo().receive.multicast(state, 0, { type: "multicast", number, payload: "" }, ctx);
+      return ids;
+    };
+    expect([2, 2, 1, 1, 2, 3].map(receive)).toEqual([[], [], ["0.1", "0.2"], [], [], ["0.3"]]);
+    expect(state.heldBack).toEqual([]);
+  });
+
+  it("a lost message breaks agreement: what its sender sends after it is held back for ever", () => {
+    const { sim } = stage(fifo(), 2);
+    sim.cut(0, 1);
+    sim.command(0, send("lost"));
+    sim.mend(0, 1);
+    sim.command(0, send("waits"));
+    sim.run();
+    expect(sim.violations.map(({ property }) => property)).toEqual(["agreement"]);
+    expect(sim.world.state(1).heldBack).toEqual([{ from: 0, number: 2, payload: "waits" }]);
+  });
+
+  it("refuses options that it does not know", () => {
+    expect(() => fifo({ order: "causal" } as never)).toThrow("expected fifo.order to be absent");
+    expect(() => fifo({ begin: "nowhere" } as never)).toThrow("expected fifo.begin to be one of inside, outside");
+  });
+});
+
+describe("FIFO multicast: every run", () => {
+  it.each([
+    [[2, 1, 0], "fifo", 238],
+    [[3, 2], "bag", 579],
+    [[1, 1, 1], "fifo", 1_008],
+    [[2, 2, 0], "bag", 3_201],
+  ] as const)(
+    "of nodes that send %j keeps C4, integrity, validity and agreement (%s links)",
+    (messages, network, states) => {
+      const found = exploreSends(fifo(), messages, { orders: [fifoOrder], network });
+      expect(found).toMatchObject({ verdict: "holds", states });
+    },
+  );
+
+  it("with a message that arrives twice: it is delivered once", () => {
+    const found = exploreSends(fifo(), [2, 0], { orders: [fifoOrder], network: "bag", duplications: 1 });
+    expect(found).toMatchObject({ verdict: "holds" });
+  });
+
+  it("without the rule, delivering what is received, C4 is violated", () => {
+    const found = exploreSends(basicMulticast(), [2, 0], { orders: [fifoOrder], network: "bag" });
+    expect(found.property?.name).toBe("user: C4 FIFO order");
+    expect(told(found)).toEqual(["0 is told to send", "0 goes on", "1 receives multicast of 0"]);
+  });
+
+  it("with a sender that comes back and has forgotten what it sent, integrity is violated", () => {
+    const properties = usedMulticast(fifo(), [integrity]).properties.filter(({ name }) => name === "user: integrity");
+    const found = exploreSends(fifo(), [1, 0], { orders: [], properties, crashes: 1, recoveries: 1 });
+    expect(found.verdict).toBe("violated");
+    expect(told(found)).toEqual(["0 is told to send", "0 crash", "0 start", "1 receives multicast of 0"]);
+  });
+
+  it("with one lost message agreement is violated", () => {
+    const found = exploreSends(fifo(), [1, 0], { orders: [fifoOrder], losses: 1 });
+    expect(found.property?.name).toBe("user: agreement");
+    expect(told(found)).toEqual(["0 is told to send", "1 lose"]);
+  });
+
+  it("as a lecture has it, the first message of each sender is never delivered, by its sender neither", () => {
+    const found = exploreSends(fifoAsLectured(), [1, 0], { orders: [fifoOrder] });
+    expect([found.verdict, found.property?.name]).toEqual(["violated", "user: validity"]);
+    expect(told(found)).toEqual(["0 is told to send", "1 receives multicast of 0"]);
+    const held = found.path.at(-1)?.states.map((state) => state?.multicast.heldBack.map(({ number }) => number));
+    expect(held).toEqual([[0], [0]]);
+  });
+
+  it("as a lecture has it, the second message is the first that is delivered", () => {
+    const group = stage(fifoAsLectured(), 2);
+    for (const payload of ["one", "two", "three"]) group.send(0, payload);
+    group.sim.run();
+    expect([group.at(0), group.at(1)]).toEqual([
+      ["two", "three"],
+      ["two", "three"],
+    ]);
+  });
+});

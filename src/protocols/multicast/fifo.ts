@@ -1,0 +1,122 @@
+/**
+ * FIFO multicast: the messages of one sender are delivered in the order in which it sent them.
+ * Coulouris et al. §15.4.3, with R-multicast's numbers; ISIS FBCAST (Birman & Joseph, ACM TOCS 1987).
+ *
+ * Assumes   no crashes; reliable links, in any order; one closed group. Over a carrier with views members may crash.
+ * Safety    C4: if a node multicasts m and then m′, whoever delivers m′ has delivered m before. Integrity: every message at
+ *           most once, and only what was sent.
+ * Liveness  validity: whoever sends a message delivers it. Agreement: what one delivers all do.
+ * Cost      N − 1 messages per multicast, each with one number. A sender delivers its own at once.
+ */
+import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
+import { natural, type Shape, text } from "../../core/shape.ts";
+import {
+  beginning,
+  betweenMembers,
+  type Group,
+  groupCommands,
+  MAX_PAYLOAD_BYTES,
+  type OrderOptions,
+  standing,
+} from "./parts/group.ts";
+import { type GroupCommand, type GroupEvent, groupCommandShapes, type Multicast } from "./parts/layers.ts";
+
+export type Fifo<P = string> = {
+  state: Group<P> & {
+    /** S: how many messages this node has multicast. */
+    sent: number;
+    /** R: the number of the last message delivered here, of each member, in the order of `members`. */
+    delivered: number[];
+    /** The hold-back queue: received, and too early. */
+    heldBack: Message<P>[];
+    /** How many have been given up at the end of a view: one before them has reached nobody who goes on. */
+    dropped: number;
+  };
+  message: { type: "multicast"; number: number; payload: P };
+  command: Multicast<P>["command"] | GroupCommand;
+  event: Multicast<P>["event"] | GroupEvent;
+};
+
+type Message<P> = { from: NodeId; number: number; payload: P };
+
+export function fifo<P = string>(
+  options?: Partial<OrderOptions>,
+  payload: Shape<P> = text(MAX_PAYLOAD_BYTES) as Shape<never>,
+): Protocol<Fifo<P>> {
+  type State = Fifo<P>["state"];
+  type Ctx = Context<Fifo<P>>;
+  const group = beginning<P>(options, "fifo");
+
+  const deliveredOf = ({ members, delivered }: State, node: NodeId): number => delivered[members.indexOf(node)] ?? 0;
+
+  /** S = R + 1. */
+  const isNext = (state: State, { from, number }: Message<P>): boolean => number === deliveredOf(state, from) + 1;
+
+  /** Delivered already, or held back. */
+  const isKnown = (state: State, { from, number }: Message<P>): boolean =>
+    number <= deliveredOf(state, from) || state.heldBack.some((held) => held.from === from && held.number === number);
+
+  function deliver(state: State, { from, number, payload: body }: Message<P>, ctx: Ctx): void {
+    state.delivered[state.members.indexOf(from)] = number;
+    ctx.emit({ type: "delivered", from, payload: body, id: `${from}.${number}` });
+  }
+
+  return {
+    name: "fifo",
+    init(self, peers) {
+      const begun = group(self, peers);
+      return { ...begun, sent: 0, delivered: begun.members.map(() => 0), heldBack: [], dropped: 0 };
+    },
+    receive: {
+      multicast(state, from, { number, payload: body }, ctx) {
+        const received = { from, number, payload: body };
+        if (isKnown(state, received)) return; // A duplicate.
+        state.heldBack.push(received);
+        for (let next = state.heldBack.find((held) => isNext(state, held)); next !== undefined; ) {
+          deliver(state, next, ctx);
+          state.heldBack.splice(state.heldBack.indexOf(next), 1);
+          next = state.heldBack.find((held) => isNext(state, held)); // What has waited for this one may follow.
+        }
+      },
+    },
+    command: groupCommands<P, State, Ctx>({
+      multicast(body, state, ctx) {
+        state.sent += 1;
+        ctx.broadcast({ type: "multicast", number: state.sent, payload: body });
+        deliver(state, { from: ctx.self, number: state.sent, payload: body }, ctx);
+      },
+      finish(state) {
+        state.dropped += state.heldBack.length;
+      },
+      renew(state) {
+        Object.assign(state, { sent: 0, delivered: state.members.map(() => 0), heldBack: [] });
+      },
+    }),
+    shapes: {
+      message: { multicast: { number: natural, payload } },
+      command: { send: { payload }, ...groupCommandShapes },
+    },
+    source: "Coulouris et al. §15.4.3; Birman & Joseph, ACM TOCS 1987",
+    assumes: ["no crashes, or a carrier with views", "reliable links", "one closed group"],
+    properties: [
+      {
+        name: "integrity",
+        claim: "nobody has delivered more of a member's messages than it has sent",
+        when: "always",
+        holds: (world) => betweenMembers(world, (node, sender, of) => deliveredOf(node, of) <= deliveredOf(sender, of)),
+      },
+      {
+        name: "agreement",
+        claim: "at rest, everybody has delivered what anybody has, and holds nothing back",
+        when: "atRest",
+        holds: (world) =>
+          betweenMembers(
+            world,
+            (one, other) => one.heldBack.length === 0 && one.delivered.join() === other.delivered.join(),
+          ),
+      },
+    ],
+    costs: [{ when: "one multicast", messages: (nodes) => nodes - 1 }],
+    view: (state) => standing(state, state.heldBack, ({ from, number }) => `${from}.${number}`),
+  };
+}

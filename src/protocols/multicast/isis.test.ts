@@ -1,0 +1,231 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  correspondence,
+  exploreSends,
+  MESSAGE_MS,
+  range,
+  stage,
+  told,
+  use,
+} from "../../../test/protocols/multicast-stage.ts";
+import type { Property } from "../../core/protocol.ts";
+import { causal } from "./causal.ts";
+import { isis } from "./isis.ts";
+import { fifoOrder, happenedBeforeOrder, totalOrder } from "./parts/promises.ts";
+import { type MulticastUser, senderOf } from "./parts/user.ts";
+
+const orders = [totalOrder];
+/** Explorations of hundreds of thousands of states, on a machine that has other work. */
+const LONG_MS = 180_000;
+
+describe("total order by agreement: the worked example", () => {
+  it("two messages that meet are delivered in the same order everywhere, the one with the lower agreed number first", async () => {
+    const group = stage(isis(), 3);
+    group.sim.setLink(0, 2, { delay: 30 });
+    group.send(0, "T1");
+    group.send(2, "T2");
+    group.sim.run();
+    for (const node of range(0, 2)) expect(group.at(node)).toEqual(["T2", "T1"]);
+    expect(group.sim.violations).toEqual([]);
+    await expect(group.story()).toMatchFileSnapshot("stories/isis-two-meet.txt");
+  });
+
+  it("of equal proposals that of the highest id is agreed, and equal numbers stand in the order of ids", () => {
+    const group = stage(isis(), 2);
+    group.send(0, "a");
+    group.send(1, "b");
+    group.sim.run();
+    // 0 proposes 1 for a and 2 for b, 1 proposes 1 for b and 2 for a: a has (2, 1), b has (2, 0).
+    for (const node of range(0, 1)) expect(group.at(node)).toEqual(["b", "a"]);
+  });
+});
+
+describe("total order by agreement: what it costs", () => {
+  it.each(range(1, 64))("N = %i: 3(N − 1) messages a multicast", (nodes) => {
+    const group = stage(isis(), nodes);
+    group.send(0, "hello");
+    group.send(nodes - 1, "hello");
+    group.sim.run();
+    expect(group.sim.messages.total).toBe(2 * 3 * (nodes - 1));
+    expect(isis().costs[0]?.messages(nodes)).toBe(3 * (nodes - 1));
+    expect(group.sim.violations).toEqual([]);
+  });
+
+  it("three message times until the others deliver, two until its sender does", () => {
+    const group = stage(isis(), 4);
+    group.send(0, "hello");
+    group.sim.run();
+    expect(group.times("hello")).toEqual([2, 3, 3, 3].map((delays) => delays * MESSAGE_MS));
+  });
+});
+
+describe("total order by agreement: what it promises", () => {
+  const demand = fc.array(fc.record({ node: fc.nat(4), at: fc.nat(100), messages: fc.integer({ min: 1, max: 3 }) }), {
+    minLength: 1,
+    maxLength: 8,
+  });
+
+  it("C6, integrity, validity, agreement: any senders, any delays", () => {
+    fc.assert(
+      fc.property(fc.nat(), demand, (seed, demands) => {
+        const sim = correspondence(isis(), { nodes: 5, seed, orders, user: { pauseMs: 1 } });
+        for (const { node, at, messages } of demands.toSorted((a, b) => a.at - b.at)) {
+          sim.run(at);
+          sim.command(node, use(messages));
+        }
+        sim.run();
+        expect(sim.violations).toEqual([]);
+        const count = demands.reduce((sum, { messages }) => sum + messages, 0);
+        for (const node of range(0, 4)) expect(sim.world.state(node).user.delivered).toHaveLength(count);
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it("every kind of message that arrives twice, at any time, is harmless", () => {
+    fc.assert(
+      fc.property(fc.nat(), (seed) => {
+        const group = stage(isis(), 3, { seed, delayMs: [1, 40], link: { order: "none", duplicateRate: 0.4 } });
+        for (const node of range(0, 2)) for (const payload of ["x", "y"]) group.send(node, `${payload}${node}`);
+        group.sim.run();
+        expect(group.sim.violations).toEqual([]);
+        expect(new Set(group.at(0)).size).toBe(6);
+        for (const node of range(0, 2)) expect(group.at(node)).toEqual(group.at(0));
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it("nothing stays behind when all is delivered", () => {
+    const group = stage(isis(), 3, { delayMs: [1, 40] });
+    for (const n of range(1, 50)) group.send(n % 3, `${n}`);
+    group.sim.run();
+    for (const node of range(0, 2)) {
+      const { heldBack, proposals, collected, received } = group.sim.world.state(node);
+      expect({ heldBack, proposals, collected }).toEqual({ heldBack: [], proposals: {}, collected: {} });
+      expect(received.flatMap(({ beyond }) => beyond)).toEqual([]);
+    }
+  });
+
+  it("the queue is taken in order however many are held back behind a message whose sender is slow", () => {
+    const group = stage(isis(), 3, { properties: "at the end" });
+    group.sim.setLink(0, 2, { delay: 100_000 });
+    group.send(0, "slow");
+    group.sim.run(MESSAGE_MS);
+    for (const n of range(1, 2_000)) group.send(1, `${n}`);
+    group.sim.run(50_000);
+    expect(group.sim.world.state(1).heldBack).toHaveLength(2_001);
+    group.sim.run();
+    expect(group.sim.verdict()).toEqual([]);
+    expect(group.at(1)).toHaveLength(2_001);
+    for (const node of range(0, 2)) expect(group.at(node)).toEqual(group.at(1));
+  });
+
+  it("a sender that crashes between proposal and agreement blocks everybody's queue", () => {
+    const group = stage(isis(), 3);
+    group.send(0, "orphan");
+    group.sim.run(MESSAGE_MS + 1);
+    group.sim.crash(0);
+    group.send(1, "blocked");
+    group.sim.run();
+    // The crashed one proposes nothing either, so with links alone nothing can be agreed any more.
+    expect([group.at(1), group.at(2)]).toEqual([[], []]);
+    expect(group.sim.violations.map(({ property }) => property)).toEqual(["agreement"]);
+  });
+});
+
+/** Of what happened before a message, only what its sender had delivered, not what it had sent itself. */
+const throughDeliveries: Property<MulticastUser> = {
+  name: "happened-before through deliveries",
+  claim:
+    "whoever has delivered a message had delivered before it whatever others had sent that its sender had delivered",
+  when: "always",
+  holds: ({ alive, state }) =>
+    alive.every((node) => {
+      const before = new Set<string>();
+      return state(node).delivered.every(({ name, past }) => {
+        const isInOrder = past.every((earlier) => senderOf(earlier) === senderOf(name) || before.has(earlier));
+        before.add(name);
+        return isInOrder;
+      });
+    }),
+};
+
+describe("total order by agreement: every run", () => {
+  it.each([
+    [[1, 1, 1], "fifo", 42_594],
+    [[2, 1], "bag", 1_056],
+    [[2, 2], "bag", 30_586],
+    [[2, 0, 0], "bag", 460],
+    [[2, 1, 0], "bag", 109_533],
+  ] as const)(
+    "of nodes that send %j keeps C6, integrity, validity and agreement (%s links)",
+    (messages, network, states) => {
+      expect(exploreSends(isis(), messages, { orders, network })).toMatchObject({ verdict: "holds", states });
+    },
+    LONG_MS,
+  );
+
+  it(
+    "of three nodes that send one each, over links without any order",
+    () => {
+      const found = exploreSends(isis(), [1, 1, 1], { orders, network: "bag" });
+      expect(found).toMatchObject({ verdict: "holds", states: 196_960 });
+    },
+    LONG_MS,
+  );
+
+  it("without the agreement C6 is violated: two senders deliver their own first", () => {
+    const found = exploreSends(causal(), [1, 1], { orders });
+    expect(found.property?.name).toBe("user: C6 total order");
+    expect(told(found)).toEqual(["0 is told to send", "1 is told to send", "0 receives multicast of 1"]);
+  });
+
+  it.each([
+    ["C4", fifoOrder],
+    ["C5", happenedBeforeOrder],
+  ])("over links without order %s is violated: the second message of a sender overtakes its first", (name, order) => {
+    const found = exploreSends(isis(), [2, 0], { orders: [order], network: "bag" });
+    expect(found.property?.name).toMatch(name);
+    expect(told(found)).toEqual([
+      "0 is told to send",
+      "0 goes on",
+      "1 receives multicast of 0",
+      "0 receives proposal of 1",
+      "1 receives agreed of 0",
+    ]);
+    expect(found.path[2]?.move).toMatchObject({ message: { body: { type: "multicast", number: 2 } } });
+  });
+
+  it.each([
+    ["C4", [2, 0], fifoOrder, 16],
+    ["C5", [2, 1], happenedBeforeOrder, 189],
+  ] as const)("over FIFO links %s is kept", (_name, messages, order, states) => {
+    expect(exploreSends(isis(), messages, { orders: [order] })).toMatchObject({ verdict: "holds", states });
+  });
+
+  it("who has delivered a message proposes more for its own: happened-before through deliveries is kept", () => {
+    const found = exploreSends(isis(), [2, 1], { orders: [throughDeliveries], network: "bag" });
+    expect(found).toMatchObject({ verdict: "holds", states: 1_056 });
+  });
+
+  it("with one crash of a sender, a message that is not agreed is held back for ever", () => {
+    const found = exploreSends(isis(), [1, 0, 0], { orders, crashes: 1 });
+    expect(found.property?.name).toBe("agreement");
+    expect(told(found)).toEqual([
+      "0 is told to send",
+      "0 crash",
+      "1 receives multicast of 0",
+      "2 receives multicast of 0",
+    ]);
+    const held = found.path.at(-1)?.states.map((state) => state?.multicast.heldBack.map(({ isAgreed }) => isAgreed));
+    expect(held).toEqual([undefined, [false], [false]]);
+  });
+
+  it("with one lost message nobody delivers, its sender neither", () => {
+    const found = exploreSends(isis(), [1, 0], { orders, losses: 1 });
+    expect(found.property?.name).toBe("user: validity");
+    expect(told(found)).toEqual(["0 is told to send", "1 lose"]);
+  });
+});

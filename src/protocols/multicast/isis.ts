@@ -1,0 +1,174 @@
+/**
+ * Total order by agreement (ISIS ABCAST): all members propose a place for each message, the highest proposal is agreed, and
+ * everybody delivers in the order of the agreed numbers.
+ * Birman & Joseph, "Reliable Communication in the Presence of Failures", ACM TOCS 1987; words of Coulouris et al. §15.4.3.
+ *
+ *   (1) the sender multicasts m;
+ *   (2) each member q, the sender too, proposes P_q = max(A_q, P_q) + 1 for it and puts it into its hold-back queue there;
+ *   (3) the sender picks the highest proposal, of equal ones that of the highest id, and multicasts it as agreed. The queue
+ *       is sorted anew; its head is delivered as soon as its number is agreed.
+ *
+ * Assumes   no crashes; reliable links, in any order; one closed group. Over a carrier with views members may crash.
+ * Safety    C6: if a member delivers m before m′, whoever delivers m′ has delivered m before. Integrity: every message at
+ *           most once, and only what was sent. It keeps neither the order of one sender nor that of happened-before.
+ * Liveness  validity: whoever sends a message delivers it. Agreement: what one delivers all do.
+ * Cost      3(N − 1) messages per multicast, and three message times until it can be delivered.
+ */
+import { equal } from "../../core/plain.ts";
+import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
+import { natural, type Shape, text } from "../../core/shape.ts";
+import { exclude } from "../node-set.ts";
+import {
+  beginning,
+  betweenMembers,
+  type Group,
+  groupCommands,
+  MAX_PAYLOAD_BYTES,
+  type OrderOptions,
+  standing,
+} from "./parts/group.ts";
+import { type GroupCommand, type GroupEvent, groupCommandShapes, type Multicast } from "./parts/layers.ts";
+import { isAfter, move, type Place } from "./parts/places.ts";
+import { isReceived, type Received, received } from "./parts/received.ts";
+
+export type Isis<P = string> = {
+  state: Group<P> & {
+    /** How many messages this node has multicast. */
+    sent: number;
+    received: Received[];
+    /** A: the highest number that this node knows to be agreed. */
+    agreed: number;
+    /** P: the highest that it has proposed. */
+    proposed: number;
+    /** The hold-back queue, by place. */
+    heldBack: Held<P>[];
+    /** What it has proposed for those in the queue that are not agreed yet, by id. */
+    proposals: Record<string, number>;
+    /** For each of its own messages that is not agreed yet: the highest proposal so far, and of whom it waits for one. */
+    collected: Record<number, Place & { missing: NodeId[] }>;
+  };
+  /** `number`: which of its sender's messages it is, from 1. */
+  message:
+    | { type: "multicast"; number: number; payload: P }
+    | { type: "proposal"; view: number; number: number; place: number }
+    | { type: "agreed"; number: number; place: number; proposer: NodeId };
+  command: Multicast<P>["command"] | GroupCommand;
+  event: Multicast<P>["event"] | GroupEvent;
+};
+
+type Held<P> = Place & { isAgreed: boolean; from: NodeId; number: number; payload: P };
+
+export function isis<P = string>(
+  options?: Partial<OrderOptions>,
+  payload: Shape<P> = text(MAX_PAYLOAD_BYTES) as Shape<never>,
+): Protocol<Isis<P>> {
+  type State = Isis<P>["state"];
+  type Ctx = Context<Isis<P>>;
+  const group = beginning<P>(options, "isis");
+  const nothing = () => ({ sent: 0, received: [], agreed: 0, proposed: 0, heldBack: [], proposals: {}, collected: {} });
+  const idOf = (from: NodeId, number: number): string => `${from}.${number}`;
+
+  /** P_q = max(A_q, P_q) + 1. The place is behind all that are in the queue. */
+  function propose(from: NodeId, number: number, body: P, state: State, self: NodeId): number {
+    state.received = received(state.received, from, number);
+    const place = Math.max(state.agreed, state.proposed) + 1;
+    state.proposed = place;
+    state.proposals[idOf(from, number)] = place;
+    state.heldBack.push({ place, proposer: self, isAgreed: false, from, number, payload: body });
+    return place;
+  }
+
+  /** When all have proposed. While the group changes nothing is agreed: what all have is put in order at its end. */
+  function agreeIfComplete(number: number, state: State, ctx: Ctx): void {
+    const { missing, place, proposer } = state.collected[number] as Isis["state"]["collected"][number];
+    if (missing.length > 0 || state.membership !== "member") return;
+    delete state.collected[number];
+    ctx.broadcast({ type: "agreed", number, place, proposer });
+    agree(idOf(ctx.self, number), { place, proposer }, state, ctx);
+  }
+
+  /** The message moves to its agreed place. What then stands at the head of the queue, agreed, is delivered. */
+  function agree(id: string, to: Place, state: State, ctx: Ctx): void {
+    const place = state.proposals[id];
+    if (place === undefined) return; // A duplicate: its place is agreed.
+    delete state.proposals[id];
+    state.agreed = Math.max(state.agreed, to.place);
+    move(state.heldBack, { place, proposer: ctx.self }, to).isAgreed = true;
+    let count = 0;
+    for (let head = state.heldBack[0]; head?.isAgreed === true; head = state.heldBack[count]) {
+      deliver(head, ctx);
+      count += 1;
+    }
+    if (count > 0) state.heldBack.splice(0, count);
+  }
+
+  function deliver({ from, number, payload: body }: Held<P>, ctx: Ctx): void {
+    ctx.emit({ type: "delivered", from, payload: body, id: idOf(from, number) });
+  }
+
+  return {
+    name: "isis",
+    init: (self, peers) => ({ ...group(self, peers), ...nothing() }),
+    receive: {
+      multicast(state, from, { number, payload: body }, ctx) {
+        if (isReceived(state.received, from, number)) return; // A duplicate.
+        const place = propose(from, number, body, state, ctx.self);
+        ctx.send(from, { type: "proposal", view: state.view, number, place });
+      },
+      proposal(state, from, { view, number, place }, ctx) {
+        const own = state.collected[number];
+        if (view !== state.view || own === undefined) return; // Of another view, or agreed already.
+        exclude(own.missing, from);
+        if (isAfter({ place, proposer: from }, own)) Object.assign(own, { place, proposer: from });
+        agreeIfComplete(number, state, ctx);
+      },
+      agreed: (state, from, { number, place, proposer }, ctx) =>
+        agree(idOf(from, number), { place, proposer }, state, ctx),
+    },
+    command: groupCommands<P, State, Ctx>({
+      multicast(body, state, ctx) {
+        state.sent += 1;
+        const number = state.sent;
+        ctx.broadcast({ type: "multicast", number, payload: body });
+        const place = propose(ctx.self, number, body, state, ctx.self);
+        const missing = state.members.filter((member) => member !== ctx.self);
+        state.collected[number] = { place, proposer: ctx.self, missing };
+        agreeIfComplete(number, state, ctx); // Alone, it has nobody to wait for.
+      },
+      /** The agreed ones by number, the open ones at the end; but nothing before what its sender had said before it. */
+      finish(state, ctx) {
+        let open = state.heldBack.filter(({ isAgreed }) => !isAgreed);
+        open.sort((a, b) => a.from - b.from || a.number - b.number);
+        for (const message of state.heldBack.filter(({ isAgreed }) => isAgreed)) {
+          const isEarlier = ({ from, number }: Held<P>): boolean => from === message.from && number < message.number;
+          for (const earlier of open.filter(isEarlier)) deliver(earlier, ctx);
+          open = open.filter((each) => !isEarlier(each));
+          deliver(message, ctx);
+        }
+        for (const message of open) deliver(message, ctx);
+      },
+      renew: (state) => void Object.assign(state, nothing()),
+    }),
+    shapes: {
+      message: {
+        multicast: { number: natural, payload },
+        proposal: { view: natural, number: natural, place: natural },
+        agreed: { number: natural, place: natural, proposer: natural },
+      },
+      command: { send: { payload }, ...groupCommandShapes },
+    },
+    source: "Birman & Joseph, ACM TOCS 1987; Coulouris et al. §15.4.3",
+    assumes: ["no crashes, or a carrier with views", "reliable links", "one closed group"],
+    properties: [
+      {
+        name: "agreement",
+        claim: "at rest, everybody has received what anybody has, and holds nothing back",
+        when: "atRest",
+        holds: (world) =>
+          betweenMembers(world, (one, other) => one.heldBack.length === 0 && equal(one.received, other.received)),
+      },
+    ],
+    costs: [{ when: "one multicast", messages: (nodes) => 3 * (nodes - 1) }],
+    view: (state) => standing(state, state.heldBack, ({ from, number }) => idOf(from, number)),
+  };
+}

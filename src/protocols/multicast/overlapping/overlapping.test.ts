@@ -1,0 +1,159 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { correspondence, exploreSends, range, stage, told, use } from "../../../../test/protocols/multicast-stage.ts";
+import type { NodeId, Property, Protocol } from "../../../core/protocol.ts";
+import { causal } from "../causal.ts";
+import { fifo } from "../fifo.ts";
+import { isis } from "../isis.ts";
+import { fifoOrder, happenedBeforeOrder, totalOrder } from "../parts/promises.ts";
+import { groupOf, type MulticastUser } from "../parts/user.ts";
+import { causalInGroups } from "./causal-in-groups.ts";
+import { eachGroup } from "./each-group.ts";
+import { type GroupMulticast, groupsGiven } from "./groups.ts";
+import { isisInGroups } from "./isis-in-groups.ts";
+
+type AnyGroupMulticast = GroupMulticast & { state: object };
+type Made = (options: { groups: NodeId[][] }) => Protocol<AnyGroupMulticast>;
+
+const forms: readonly (readonly [string, Made, Property<MulticastUser>])[] = [
+  ["C4", (options) => eachGroup(fifo, options), fifoOrder],
+  ["C5", (options) => causalInGroups(options), happenedBeforeOrder],
+  ["C6, pairwise,", (options) => isisInGroups(options), totalOrder],
+];
+
+/** Of every run in the triangle. */
+const statesOf: Readonly<Record<string, number>> = { C4: 210, C5: 199, "C6, pairwise,": 5_726 };
+
+/** Any two of three nodes are a group. 0 sends to {0, 2} first, then to {0, 1}; 1 sends to {1, 2} first. */
+const triangle = groupsGiven({}, "test");
+
+const NODES = 5;
+const groupsOfSome = fc.array(fc.subarray(range(0, NODES - 1), { minLength: 1 }), { minLength: 2, maxLength: 4 });
+const demand = fc.array(
+  fc.record({ node: fc.nat(NODES - 1), at: fc.nat(80), messages: fc.integer({ min: 1, max: 4 }) }),
+  { minLength: 1, maxLength: 8 },
+);
+
+/** Whether there is an order of all messages that everybody's agrees with. */
+function haveOneOrder(delivered: readonly (readonly string[])[]): boolean {
+  const lists = delivered.map((names) => [...names]);
+  for (let first: string | undefined; lists.some((names) => names.length > 0); ) {
+    first = lists.flatMap(([name]) => name ?? []).find((name) => lists.every((names) => names.indexOf(name) <= 0));
+    if (first === undefined) return false;
+    for (const names of lists) if (names[0] === first) names.shift();
+  }
+  return true;
+}
+
+describe("overlapping groups", () => {
+  it.each(forms)(
+    "%s integrity, validity and agreement are kept in any groups, with any senders and delays",
+    (_name, made, order) => {
+      fc.assert(
+        fc.property(fc.nat(), groupsOfSome, demand, (seed, groups, demands) => {
+          const sim = correspondence(made({ groups }), {
+            nodes: NODES,
+            seed,
+            orders: [order],
+            user: { groups, pauseMs: 1 },
+          });
+          for (const { node, at, messages } of demands.toSorted((a, b) => a.at - b.at)) {
+            sim.run(at);
+            sim.command(node, use(messages));
+          }
+          sim.run();
+          expect(sim.violations).toEqual([]);
+          const delivered = range(0, NODES - 1).map((node) =>
+            sim.world.state(node).user.delivered.map(({ name }) => name),
+          );
+          if (order === totalOrder) expect(haveOneOrder(delivered)).toBe(true);
+          for (const [node, names] of delivered.entries())
+            expect(names.every((name) => groups[groupOf(name)]?.includes(node))).toBe(true);
+        }),
+        { numRuns: 100 },
+      );
+    },
+  );
+
+  it.each(forms)("%s every run of three groups of two, 0 sends twice, 1 and 2 once", (name, made, order) => {
+    const groups = triangle;
+    const found = exploreSends(made({ groups }), [2, 1, 1], { orders: [order], user: { groups } });
+    expect(found).toMatchObject({ verdict: "holds", states: statesOf[name] });
+  });
+
+  it("with the vector of each message's group alone C5 is violated across groups, over FIFO links too", () => {
+    const groups = triangle;
+    const found = exploreSends(eachGroup(causal, { groups }), [2, 1, 0], {
+      orders: [happenedBeforeOrder],
+      user: { groups },
+    });
+    expect(found.property?.name).toBe("user: C5 happened-before order");
+    expect(told(found)).toEqual([
+      "0 is told to send",
+      "0 goes on",
+      "1 receives multicast of 0",
+      "1 is told to send",
+      "2 receives multicast of 1",
+    ]);
+  });
+
+  it("with numbers and a queue for each group alone C6 is violated between two nodes that share two groups", () => {
+    const groups = [
+      [0, 1],
+      [0, 1, 2],
+    ];
+    const found = exploreSends(eachGroup(isis, { groups }), [1, 0, 1], { orders: [totalOrder], user: { groups } });
+    expect(found.property?.name).toBe("user: C6 total order");
+    expect(told(found)).toEqual([
+      "0 is told to send",
+      "1 receives multicast of 0",
+      "0 receives proposal of 1",
+      "2 is told to send",
+      "0 receives multicast of 2",
+      "1 receives multicast of 2",
+      "2 receives proposal of 0",
+      "2 receives proposal of 1",
+      "0 receives agreed of 2",
+      "1 receives agreed of 2",
+    ]);
+  });
+
+  it("causal: 1 tells 2 of what it has heard from 0, before 2 has heard from 0 itself, and 2 waits", async () => {
+    const group = stage(causalInGroups({ groups: triangle }), 3);
+    group.sim.setLink(0, 2, { delay: 100 });
+    const say = (node: NodeId, payload: string, to: number) =>
+      group.sim.command(node, { type: "send", payload, group: to });
+    say(0, "to 2", 0);
+    say(0, "to 1", 2);
+    group.sim.run(15);
+    expect(group.at(1)).toEqual(["to 1"]);
+    say(1, "from 1 to 2", 1);
+    group.sim.run();
+    expect(group.at(2)).toEqual(["to 2", "from 1 to 2"]);
+    expect(group.ids(2)).toEqual(["0.1@0", "1.1@1"]);
+    await expect(group.story()).toMatchFileSnapshot("../stories/causal-in-groups.txt");
+  });
+
+  it.each(forms)("%s who is not in a group does not multicast to it, nor to one that there is not", (_name, made) => {
+    const group = stage(made({ groups: triangle }), 3);
+    group.sim.command(1, { type: "send", payload: "stranger", group: 0 });
+    group.sim.command(1, { type: "send", payload: "nobody", group: 3 });
+    group.sim.run();
+    expect([group.sim.messages.total, group.at(1)]).toEqual([0, []]);
+  });
+
+  it.each(forms)("%s costs what it costs in one group, of the group's members alone", (name, made) => {
+    const group = stage(made({ groups: [range(0, 6), range(4, 9)] }), 10);
+    group.sim.command(5, { type: "send", payload: "hello", group: 1 });
+    group.sim.run();
+    expect(group.sim.messages.total).toBe(name.startsWith("C6") ? 15 : 5);
+  });
+
+  it("refuses groups that are none", () => {
+    expect(() => groupsGiven({ groups: [] }, "isis")).toThrow(
+      "expected isis.groups to be groups, each of different nodes",
+    );
+    expect(() => groupsGiven({ groups: [[1, 1]] }, "isis")).toThrow("expected isis.groups to be groups");
+    expect(() => groupsGiven({ members: [] } as never, "isis")).toThrow("expected isis.members to be absent");
+  });
+});

@@ -1,0 +1,63 @@
+/**
+ * The orders over view synchrony: when the group changes, what is on its way is brought to an end first, the same way at all
+ * who go on (the flush), so that nobody waits for who is no more.
+ */
+import type { MessageOf, Protocol } from "../../../core/protocol.ts";
+import { type Shape, text } from "../../../core/shape.ts";
+import { type Causal, causal } from "../causal.ts";
+import { type Fifo, fifo } from "../fifo.ts";
+import { type Isis, isis } from "../isis.ts";
+import { type ViewSynchrony, type ViewSynchronyOptions, viewSynchrony } from "../view-synchrony.ts";
+import { MAX_PAYLOAD_BYTES } from "./group.ts";
+import { type Over, over } from "./over.ts";
+import { restless } from "./restless.ts";
+
+type Carried<U extends { state: object; message: { type: string } }> = Over<U, ViewSynchrony<MessageOf<U>>>;
+export type FlushFifo<P = string> = Carried<Fifo<P>>;
+export type FlushCausal<P = string> = Carried<Causal<P>>;
+export type FlushIsis<P = string> = Carried<Isis<P>>;
+export type FlushFifoTotal<P = string> = Over<Isis<P>, Carried<Fifo<MessageOf<Isis<P>>>>>;
+export type FlushCausalTotal<P = string> = Over<Isis<P>, Carried<Causal<MessageOf<Isis<P>>>>>;
+
+const anyText = text(MAX_PAYLOAD_BYTES);
+const outside = { begin: "outside" } as const;
+
+export function flushFifo<P = string>(
+  options?: ViewSynchronyOptions,
+  payload: Shape<P> = anyText as Shape<never>,
+): Protocol<FlushFifo<P>> {
+  const whole = over(fifo(outside, payload), (carried) => viewSynchrony(options, carried));
+  return restless(whole, "lower.views.change");
+}
+
+export function flushCausal<P = string>(
+  options?: ViewSynchronyOptions,
+  payload: Shape<P> = anyText as Shape<never>,
+): Protocol<FlushCausal<P>> {
+  const whole = over(causal(outside, payload), (carried) => viewSynchrony(options, carried));
+  return restless(whole, "lower.views.change");
+}
+
+export function flushIsis<P = string>(
+  options?: ViewSynchronyOptions,
+  payload: Shape<P> = anyText as Shape<never>,
+): Protocol<FlushIsis<P>> {
+  const whole = over(isis(outside, payload), (carried) => viewSynchrony(options, carried));
+  return restless(whole, "lower.views.change");
+}
+
+export function flushFifoTotal<P = string>(
+  options?: ViewSynchronyOptions,
+  payload: Shape<P> = anyText as Shape<never>,
+): Protocol<FlushFifoTotal<P>> {
+  const total = over(isis(outside, payload), (carried) => flushFifo(options, carried));
+  return { ...restless(total, "lower.lower.views.change"), name: "fifo-total" };
+}
+
+export function flushCausalTotal<P = string>(
+  options?: ViewSynchronyOptions,
+  payload: Shape<P> = anyText as Shape<never>,
+): Protocol<FlushCausalTotal<P>> {
+  const total = over(isis(outside, payload), (carried) => flushCausal(options, carried));
+  return { ...restless(total, "lower.lower.views.change"), name: "causal-total" };
+}

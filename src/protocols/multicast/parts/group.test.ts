@@ -1,0 +1,229 @@
+import { describe, expect, it } from "vitest";
+import { stage } from "../../../../test/protocols/multicast-stage.ts";
+import type { NodeId, Protocol } from "../../../core/protocol.ts";
+import { list, natural, oneOf, type Shape } from "../../../core/shape.ts";
+import { causal } from "../causal.ts";
+import { fifo } from "../fifo.ts";
+import { isis } from "../isis.ts";
+import type { Group } from "./group.ts";
+import type { GroupEvent, Multicast } from "./layers.ts";
+import { over } from "./over.ts";
+
+/** Carries as plain links do, to whoever is in the group, and says of the group what a script has it say. */
+type Carrier<P> = {
+  state: { isInside: boolean };
+  message: { type: "data"; payload: P };
+  command:
+    | { type: "send"; payload: P }
+    | { type: "say"; what: "blocked" | "ejected" }
+    | { type: "announce"; view: number; members: NodeId[] };
+  event: Multicast<P>["event"] | GroupEvent;
+};
+
+const carrier = <P>(payload: Shape<P>): Protocol<Carrier<P>> => ({
+  name: "carrier",
+  init: () => ({ isInside: false }),
+  receive: {
+    data(state, from, { payload: body }, ctx) {
+      if (state.isInside) ctx.emit({ type: "delivered", from, payload: body, id: "of no interest" });
+    },
+  },
+  command: {
+    send: (_state, { payload: body }, ctx) => ctx.broadcast({ type: "data", payload: body }),
+    say(state, { what }, ctx) {
+      if (what === "ejected") state.isInside = false;
+      ctx.emit({ type: what });
+    },
+    announce(state, { view, members }, ctx) {
+      state.isInside = true;
+      ctx.emit({ type: "installed", view, members });
+    },
+  },
+  shapes: {
+    message: { data: { payload } },
+    command: {
+      send: { payload },
+      say: { what: oneOf("blocked", "ejected") },
+      announce: { view: natural, members: list(natural, 9) },
+    },
+  },
+  source: "test",
+  assumes: [],
+  properties: [],
+  costs: [],
+  view: () => ({ role: "carrying" }),
+});
+
+/** What all orders over a carrier have in common. */
+type Ordered = {
+  state: { upper: object };
+  command: { type: "send"; payload: string } | Exclude<Carrier<string>["command"], { type: "send" }>;
+  event: Multicast["event"] | GroupEvent;
+};
+
+const outside = { begin: "outside" } as const;
+const layers = {
+  fifo: over(fifo(outside), carrier),
+  causal: over(causal(outside), carrier),
+  isis: over(isis(outside), carrier),
+  "isis over fifo": over(isis(outside), (payload) => over(fifo(outside, payload), carrier)),
+  "isis over causal": over(isis(outside), (payload) => over(causal(outside, payload), carrier)),
+};
+type Name = keyof typeof layers;
+const stacked = layers as unknown as Readonly<Record<Name, Protocol<Ordered>>>;
+const names = Object.keys(stacked) as Name[];
+
+/** A group of which a script says what a carrier with views would. */
+function scripted(name: Name, nodes: number) {
+  const group = stage<Ordered>(stacked[name], nodes);
+  const all = (command: Ordered["command"], of: readonly NodeId[]) => {
+    for (const node of of) group.sim.command(node, command);
+  };
+  return {
+    ...group,
+    block: (...of: NodeId[]) => all({ type: "say", what: "blocked" }, of),
+    install: (view: number, ...members: NodeId[]) => all({ type: "announce", view, members }, members),
+    eject: (...of: NodeId[]) => all({ type: "say", what: "ejected" }, of),
+    order: (node: NodeId) => group.sim.world.state(node).upper,
+    /** What a node has said of its group. */
+    news: (node: NodeId) =>
+      group.sim.events(node).flatMap((event) => {
+        if (event.type === "delivered") return [event.payload];
+        return event.type === "installed" ? [`view ${event.view} of ${event.members}`] : [event.type];
+      }),
+  };
+}
+
+describe.each(names)("%s in views", (name) => {
+  it("begins outside, keeps what its user sends, and sends it in the first view", () => {
+    const group = scripted(name, 3);
+    group.send(0, "early");
+    group.sim.run();
+    expect([group.at(0), group.sim.messages.total]).toEqual([[], 0]);
+    group.install(1, 0, 1);
+    group.sim.run();
+    for (const node of [0, 1]) expect(group.news(node)).toEqual(["view 1 of 0,1", "early"]);
+    expect(group.at(2)).toEqual([]);
+  });
+
+  it("while the group changes nothing is multicast; what was sent goes out in the next view, and counts from 1", () => {
+    const group = scripted(name, 2);
+    group.install(1, 0, 1);
+    group.send(0, "first");
+    group.sim.run();
+    group.block(0, 1);
+    const before = group.sim.messages.total;
+    group.send(0, "held");
+    group.sim.run();
+    expect(group.sim.messages.total).toBe(before);
+    group.install(2, 0, 1);
+    group.sim.run();
+    for (const node of [0, 1]) {
+      expect(group.news(node)).toEqual(["view 1 of 0,1", "first", "blocked", "view 2 of 0,1", "held"]);
+      expect(group.ids(node)).toEqual(["0.1", "0.1"]);
+    }
+  });
+
+  it("is told to stop more than once in one change, and says so once", () => {
+    const group = scripted(name, 2);
+    group.install(1, 0, 1);
+    group.block(0, 0);
+    expect(group.news(0)).toEqual(["view 1 of 0,1", "blocked"]);
+  });
+
+  it("ejected, it forgets what it has not delivered, and goes on in a later view", () => {
+    const group = scripted(name, 3);
+    group.install(1, 0, 1, 2);
+    group.sim.cut(0, 1);
+    group.send(0, "lost on its way to 1");
+    group.sim.mend(0, 1);
+    group.send(0, "early at 1");
+    group.sim.run(15);
+    expect(group.at(1)).toEqual([]);
+    group.eject(1);
+    group.send(1, "while outside");
+    group.sim.run();
+    expect(group.news(1)).toEqual(["view 1 of 0,1,2", "ejected"]);
+    group.block(0, 2);
+    group.install(2, 0, 1, 2);
+    group.sim.run();
+    expect(group.news(1)).toEqual(["view 1 of 0,1,2", "ejected", "view 2 of 0,1,2", "while outside"]);
+    expect([group.at(0).at(-1), group.at(2).at(-1)]).toEqual(["while outside", "while outside"]);
+  });
+});
+
+describe("the end of a view", () => {
+  it.each(["fifo", "causal"] as const)(
+    "%s: what waits for a message that has reached nobody is given up, and counted",
+    (name) => {
+      const group = scripted(name, 2);
+      group.install(1, 0, 1);
+      group.sim.cut(0, 1);
+      group.send(0, "lost");
+      group.sim.mend(0, 1);
+      group.send(0, "too early");
+      group.sim.run();
+      expect(group.order(1)).toMatchObject({ heldBack: [{ from: 0 }], dropped: 0 });
+      group.install(2, 1);
+      expect(group.order(1)).toMatchObject({ heldBack: [], dropped: 1, members: [1] });
+      expect(group.news(1)).toEqual(["view 1 of 0,1", "view 2 of 1"]);
+    },
+  );
+
+  it("isis: the sender has crashed between proposal and agreement; those who go on deliver all the same", () => {
+    const group = scripted("isis", 3);
+    group.install(1, 0, 1, 2);
+    group.send(0, "orphan");
+    group.sim.run(11);
+    group.sim.crash(0);
+    group.send(2, "after it");
+    group.sim.run();
+    expect([group.at(1), group.at(2)]).toEqual([[], []]);
+    group.block(1, 2);
+    group.install(2, 1, 2);
+    group.send(1, "in the new view");
+    group.sim.run();
+    for (const node of [1, 2]) expect(group.at(node)).toEqual(["orphan", "after it", "in the new view"]);
+  });
+
+  it("isis: agreed messages come first, by their numbers; then the others, by sender and number; none before what its sender had said before it", () => {
+    const state: Group<string> & Record<string, unknown> = {
+      ...isis().init(1, [0, 2, 3]),
+      heldBack: [
+        { place: 3, proposer: 1, isAgreed: false, from: 3, number: 1, payload: "open of 3" },
+        { place: 4, proposer: 1, isAgreed: false, from: 0, number: 2, payload: "second open of 0" },
+        { place: 5, proposer: 2, isAgreed: true, from: 2, number: 1, payload: "agreed on 5" },
+        { place: 6, proposer: 1, isAgreed: false, from: 0, number: 1, payload: "first open of 0" },
+        { place: 9, proposer: 0, isAgreed: true, from: 3, number: 2, payload: "agreed on 9" },
+      ],
+    };
+    const said: string[] = [];
+    const ctx = {
+      self: 1,
+      emit: (event: { type: string; payload?: string }) => said.push(event.payload ?? event.type),
+    };
+    isis().command.install(state as never, { type: "install", view: 2, members: [0, 1, 2] }, ctx as never);
+    expect(said).toEqual([
+      "agreed on 5",
+      "open of 3",
+      "agreed on 9",
+      "first open of 0",
+      "second open of 0",
+      "installed",
+    ]);
+  });
+
+  it("isis: a proposal that was made in the view before is not counted in this one", () => {
+    const group = scripted("isis", 3);
+    group.install(1, 0, 1, 2);
+    group.send(0, "old");
+    group.sim.run(15); // The proposals are on their way.
+    group.install(2, 0, 1, 2);
+    group.send(0, "new");
+    const { collected } = group.order(0) as { collected: Record<number, { missing: NodeId[] }> };
+    group.sim.run(22);
+    expect(collected[1]?.missing).toEqual([1, 2]);
+    group.sim.run();
+    for (const node of [0, 1, 2]) expect(group.at(node)).toEqual(["old", "new"]);
+  });
+});

@@ -1,0 +1,102 @@
+/**
+ * What every order keeps of its group, and what it does when the group changes. Alone over links the group is all nodes and
+ * stays so; a carrier with views says who is in it (`layers.ts`), and everything is counted anew in each view.
+ */
+import type { NodeId, View, World } from "../../../core/protocol.ts";
+import { oneOf, struct } from "../../../core/shape.ts";
+import { settle } from "../../options.ts";
+import { heldIds } from "./held.ts";
+import type { GroupEvent } from "./layers.ts";
+
+export interface Group<P> {
+  /** 0 where no view has been installed. */
+  view: number;
+  /** Ascending, this node among them; empty outside. */
+  members: NodeId[];
+  /** `changing`: nothing can be multicast until the next view. `outside`: this node is in no view. */
+  membership: "member" | "changing" | "outside";
+  /** What the user has sent when nothing could be multicast. */
+  waiting: P[];
+}
+
+export const MAX_PAYLOAD_BYTES = 65_536;
+
+export interface OrderOptions {
+  /** Over a carrier with views a node begins outside. */
+  begin: "inside" | "outside";
+}
+
+const defaults: OrderOptions = { begin: "inside" };
+
+const optionShape = struct<OrderOptions>({ begin: oneOf("inside", "outside") });
+
+/** The group in which a node begins. */
+export function beginning<P>(given: Partial<OrderOptions> | undefined, owner: string) {
+  const { begin } = settle(defaults, optionShape, given, owner);
+  return (self: NodeId, peers: readonly NodeId[]): Group<P> =>
+    begin === "outside"
+      ? { view: 0, members: [], membership: "outside", waiting: [] }
+      : { view: 0, members: [self, ...peers].sort((a, b) => a - b), membership: "member", waiting: [] };
+}
+
+interface Order<P, S, C> {
+  multicast(payload: P, state: S, ctx: C): void;
+  /** The end of a view: delivers what all who go on still deliver of it, in the same order everywhere. */
+  finish(state: S, ctx: C): void;
+  /** Forgets what was of the view before; `members` are those of the new one. */
+  renew(state: S): void;
+}
+
+/** What an order does when its user sends and when its group changes. */
+export function groupCommands<P, S extends Group<P>, C extends { emit(event: GroupEvent): void }>(
+  order: Order<P, S, C>,
+) {
+  return {
+    send(state: S, { payload }: { payload: P }, ctx: C): void {
+      if (state.membership === "member") order.multicast(payload, state, ctx);
+      else state.waiting.push(payload);
+    },
+    block(state: S, _command: object, ctx: C): void {
+      if (state.membership !== "member") return; // It is blocked already, or in no view.
+      state.membership = "changing";
+      ctx.emit({ type: "blocked" });
+    },
+    install(state: S, { view, members }: { view: number; members: NodeId[] }, ctx: C): void {
+      if (state.membership !== "outside") order.finish(state, ctx);
+      Object.assign(state, { view, members: members.toSorted((a, b) => a - b), membership: "member" });
+      order.renew(state);
+      ctx.emit({ type: "installed", view, members });
+      for (const payload of state.waiting.splice(0)) order.multicast(payload, state, ctx);
+    },
+    eject(state: S, _command: object, ctx: C): void {
+      Object.assign(state, { members: [], membership: "outside" });
+      order.renew(state); // What was not delivered here, others may have delivered in another order.
+      ctx.emit({ type: "ejected" });
+    },
+  };
+}
+
+/** How a node stands, for pictures: `held` are the messages of its hold-back queue. */
+export function standing<M>(
+  { membership, view }: Group<unknown>,
+  held: readonly M[],
+  idOf: (message: M) => string,
+): View {
+  const inGroup = held.length > 0 ? "holding back" : "up to date";
+  const role = membership === "member" ? inGroup : membership;
+  return { role, held: heldIds(held, idOf), ...(view > 0 ? { term: view } : {}) };
+}
+
+/** Whether something is true of any two alive members of the same view. */
+export function betweenMembers<S extends Group<unknown>>(
+  { alive, state }: World<S>,
+  isTrue: (one: S, other: S, others: NodeId) => boolean,
+): boolean {
+  return alive.every((node) =>
+    alive.every((other) => {
+      const [a, b] = [state(node), state(other)];
+      const areTogether = a.view === b.view && a.membership !== "outside" && b.membership !== "outside";
+      return !areTogether || isTrue(a, b, other);
+    }),
+  );
+}

@@ -1,0 +1,103 @@
+/** What ip-multicast declares: where it was published, what it assumes, promises and costs, and how it looks. */
+import type { NodeId, Property, Protocol, World } from "../../../core/protocol.ts";
+import { heldIds } from "./held.ts";
+import { type IpMulticastOptions, reachOf } from "./ip-options.ts";
+import { type IpMulticast, type Place, receivedOf, receivedVector, type State } from "./ip-words.ts";
+
+type Group<P> = World<State<P>>;
+
+/** Pairs of nodes that are in the same view. */
+function everyPair<P>({ alive, state }: Group<P>, holds: (a: State<P>, b: State<P>) => boolean): boolean {
+  const inside = alive.map((node) => state(node)).filter(({ phase }) => phase !== "outside");
+  return inside.every((a) => inside.every((b) => a.view !== b.view || holds(a, b)));
+}
+
+function properties<P>({ sessions, ...bounds }: IpMulticastOptions): Property<IpMulticast<P>>[] {
+  const restless = ["nack", "again", "repair", "session"] as const;
+  const isWhole = (state: State<P>): boolean =>
+    state.streams.every(({ delivered, known }) => delivered === known || state.phase === "blocked");
+  return [
+    {
+      name: "integrity",
+      claim: "nobody has delivered more of a member's messages than it has sent",
+      when: "always",
+      holds: (world) =>
+        everyPair<P>(world, (a, sender) => (a.streams[sender.me]?.delivered ?? 0) <= receivedOf(sender, sender.me)),
+    },
+    {
+      name: "validity",
+      claim: "a sender has delivered all that it has multicast",
+      when: "always",
+      holds: ({ alive, state }) =>
+        alive.every((node) => {
+          const of: State<P> = state(node);
+          return (of.streams[of.me]?.delivered ?? 0) === receivedOf(of, of.me);
+        }),
+    },
+    {
+      name: "agreement",
+      claim: "at rest, everybody in a view has delivered what anybody in it has, and lacks nothing it knows of",
+      when: "atRest",
+      restless,
+      holds: (world) =>
+        everyPair<P>(world, (a, b) => isWhole(a) && receivedVector(a).join() === receivedVector(b).join()),
+    },
+    {
+      name: "bounded buffers",
+      claim:
+        "nobody keeps more than a window of anybody's messages, and no more wait than may; what waited is kept, too, while the group changes",
+      when: "always",
+      holds: ({ alive, state }) =>
+        alive.every((node: NodeId) => {
+          const { phase, streams, waiting }: State<P> = state(node);
+          const most = phase === "open" ? bounds.windowMessages : reachOf(bounds);
+          return waiting.length <= bounds.maxWaiting && streams.every(({ kept }) => kept.length <= most);
+        }),
+    },
+    ...(sessions
+      ? [
+          {
+            name: "stability",
+            claim: "at rest, nobody keeps anything, unless the group is about to change: all know that all have it",
+            when: "atRest" as const,
+            restless,
+            holds: (world: Group<P>) =>
+              everyPair<P>(world, (a) => a.phase === "blocked" || a.streams.every(({ kept }) => kept.length === 0)),
+          },
+        ]
+      : []),
+  ];
+}
+
+/** Received and not delivered, by sender. */
+const heldBack = <P>({ streams }: State<P>): Place[] =>
+  streams.flatMap(({ kept, freed, delivered }, sender) =>
+    kept.slice(delivered - freed).flatMap((each, i) => (each === null ? [] : [{ sender, number: delivered + 1 + i }])),
+  );
+
+export function declarations<P>(
+  options: IpMulticastOptions,
+): Pick<Protocol<IpMulticast<P>>, "source" | "assumes" | "properties" | "costs" | "view"> {
+  return {
+    source: "Coulouris et al. §15.4.2; Floyd et al., IEEE/ACM ToN 1997",
+    assumes: ["no crashes, or views beside it", "datagrams may be lost, doubled and overtaken, but not for ever"],
+    properties: properties(options),
+    costs: [
+      { when: "one multicast", messages: (nodes) => nodes - 1 },
+      { when: "everybody's acknowledgement, after a pause", messages: (nodes) => (nodes - 1) ** 2 },
+    ],
+    view(state) {
+      const { phase, waiting, view } = state;
+      const back = heldBack(state);
+      const role =
+        phase !== "open"
+          ? phase
+          : back.length > 0
+            ? "holding back"
+            : waiting.length > 0
+              ? "waiting for room"
+              : "up to date";
+      return { role, term: view, held: heldIds(back, ({ sender, number }) => `${state.members[sender]}.${number}`) };
+    },
+  };
+}

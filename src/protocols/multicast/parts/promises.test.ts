@@ -1,0 +1,115 @@
+import { describe, expect, it } from "vitest";
+import type { NodeId, Property } from "../../../core/protocol.ts";
+import { agreement, fifoOrder, happenedBeforeOrder, integrity, totalOrder, validity } from "./promises.ts";
+import { groupOf, type Letter, type MulticastUser, multicastUser, senderOf, viewOf } from "./user.ts";
+
+type State = MulticastUser["state"];
+
+const letter = (name: string, past: readonly string[] = [], view = 0): Letter => ({ name, view, past: [...past] });
+
+/** Users by what they have delivered, and what else differs. */
+function holds(
+  property: Property<MulticastUser>,
+  ...users: (Partial<Omit<State, "delivered">> & { delivered: Letter[] })[]
+) {
+  const states = users.map((user): State => ({ left: 0, groups: [0], view: 0, sent: [], ...user }));
+  const world = { alive: states.map((_, node) => node), state: (node: NodeId) => states[node] as State };
+  return property.when !== "leadsTo" && property.holds(world);
+}
+
+describe("names of messages", () => {
+  it.each([
+    ["3.12", [3, 0, 0]],
+    ["3.12/4", [3, 4, 0]],
+    ["3.12@5", [3, 0, 5]],
+    ["3.12/4@5", [3, 4, 5]],
+  ] as const)("%s", (name, parts) => {
+    expect([senderOf(name), viewOf(name), groupOf(name)]).toEqual(parts);
+  });
+
+  it("a user names what it sends, and says what happened before, its own earlier messages included", () => {
+    const user = multicastUser({ groups: [[0, 1], [1, 2], [1]] });
+    const said: string[] = [];
+    const ctx = { self: 1, emit: ({ payload }: { payload: string }) => said.push(payload), setTimer() {} } as never;
+    const state = user.init(1, [0, 2]);
+    user.command.install(state, { type: "install", view: 7 }, ctx);
+    user.command.send(state, { type: "send", messages: 3 }, ctx);
+    user.command.delivered(state, { type: "delivered", payload: "0.1 2.1@1" }, ctx);
+    user.timeout.pause(state, ctx);
+    user.timeout.pause(state, ctx);
+    expect(said).toEqual(["1.1/7", "1.2/7@1 0.1 1.1/7 2.1@1", "1.3/7@2 0.1 1.1/7 1.2/7@1 2.1@1"]);
+  });
+});
+
+describe("C4 and C5", () => {
+  it.each([
+    ["in order", [letter("0.1"), letter("0.2", ["0.1"])], true, true],
+    ["one sender's out of order", [letter("0.2", ["0.1"]), letter("0.1")], false, false],
+    ["one sender's with a gap", [letter("0.2", ["0.1"])], false, false],
+    ["an answer before its question", [letter("1.1", ["0.1"]), letter("0.1")], true, false],
+    ["of a group that the node is not in", [letter("1.1", ["0.1@3"])], true, true],
+    ["to another group of the same sender", [letter("0.2", ["0.1@1"]), letter("0.1@1")], true, false],
+    ["what was before it joined is not missing", [letter("0.2/4", ["0.1/3"], 4)], true, true],
+    ["in views out of order", [letter("0.2/4", ["0.1/4"], 4), letter("0.1/4", [], 4)], false, false],
+  ])("%s", (_what, delivered, fifo, causal) => {
+    const user = { delivered, groups: [0, 1] };
+    expect([holds(fifoOrder, user), holds(happenedBeforeOrder, user)]).toEqual([fifo, causal]);
+  });
+});
+
+describe("C6", () => {
+  const of = (...names: string[]) => ({ delivered: names.map((name) => letter(name)) });
+
+  it.each([
+    ["the same so far", of("0.1", "1.1"), of("0.1"), true],
+    ["nothing in common yet", of("0.1"), of("1.1"), true],
+    ["in another order", of("0.1", "1.1"), of("1.1", "0.1"), false],
+    ["one left out before what both have", of("0.1", "1.1"), of("1.1"), false],
+    [
+      "of groups that both are in",
+      { ...of("0.1@1", "1.1@1", "0.2@2"), groups: [1, 2] },
+      { ...of("1.1@1"), groups: [1] },
+      false,
+    ],
+    [
+      "what is of no concern to the other",
+      { ...of("0.1@2", "1.1@1"), groups: [1, 2] },
+      { ...of("1.1@1"), groups: [1] },
+      true,
+    ],
+  ])("%s", (_what, one, other, isKept) => {
+    expect([holds(totalOrder, one, other), holds(totalOrder, other, one)]).toEqual([isKept, isKept]);
+  });
+
+  it("with views, of what both have delivered", () => {
+    const newcomer = { view: 2, delivered: [letter("1.1/2", [], 2), letter("0.2/2", [], 2)] };
+    const old = { view: 2, delivered: [letter("0.1/1", [], 1), ...newcomer.delivered] };
+    expect(holds(totalOrder, old, newcomer)).toBe(true);
+    expect(holds(totalOrder, { ...old, delivered: old.delivered.toReversed() }, newcomer)).toBe(false);
+  });
+});
+
+describe("what every multicast promises", () => {
+  it("integrity: once, and only what was sent", () => {
+    expect(holds(integrity, { sent: ["0.1"], delivered: [letter("0.1")] })).toBe(true);
+    expect(holds(integrity, { sent: ["0.1"], delivered: [letter("0.1"), letter("0.1")] })).toBe(false);
+    expect(holds(integrity, { sent: [], delivered: [letter("0.1")] })).toBe(false);
+    expect(holds(integrity, { sent: [], delivered: [letter("9.1")] })).toBe(true); // Its sender has crashed.
+  });
+
+  it("validity: its own, which were sent in this view", () => {
+    expect(holds(validity, { sent: ["0.1"], delivered: [] })).toBe(false);
+    expect(holds(validity, { sent: ["0.1"], delivered: [letter("0.1")] })).toBe(true);
+    expect(holds(validity, { sent: ["0.1/1"], view: 2, delivered: [] })).toBe(true);
+  });
+
+  it("agreement: between those who are in the group, in the same view", () => {
+    const [one, none] = [
+      { delivered: [letter("0.1@1")], groups: [1] },
+      { delivered: [], groups: [1] },
+    ];
+    expect(holds(agreement, one, none)).toBe(false);
+    expect(holds(agreement, one, { ...none, groups: [2] })).toBe(true);
+    expect(holds(agreement, one, { ...none, view: 3 })).toBe(true);
+  });
+});

@@ -1,0 +1,254 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { explore } from "../../check/explore.ts";
+import { fewestFaults } from "../../check/fewest-faults.ts";
+import { type SystemSpec, systemFor } from "../../check/suite.ts";
+import type { NodeId } from "../../core/protocol.ts";
+import { step } from "../../core/step.ts";
+import { type Simulation, simulation } from "../../sim/simulation.ts";
+import type { TraceEntry } from "../../trace/entry.ts";
+import { storyLine } from "../../trace/story.ts";
+import { delivery } from "./parts/promises.ts";
+import { type UsedMulticast, usedMulticast } from "./parts/user.ts";
+import { type ReliableMulticast, reliableMulticast } from "./reliable-multicast.ts";
+
+type Used = UsedMulticast<ReliableMulticast>;
+
+const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
+const send = (payload: string): ReliableMulticast["command"] => ({ type: "send", payload });
+
+/** By node: it crashes in the middle of its step, as it has sent so many messages in all. */
+type Crashes = Readonly<Record<NodeId, number>>;
+
+function stage(nodes: number, crashes: Crashes = {}) {
+  const entries: TraceEntry<ReliableMulticast>[] = [];
+  const sent = new Map<NodeId, number>();
+  const sim: Simulation<ReliableMulticast> = simulation<ReliableMulticast>({
+    protocol: reliableMulticast(),
+    nodes: range(0, nodes - 1),
+    seed: 1,
+    delayMs: 10,
+    trace(entry) {
+      entries.push(entry);
+      if (entry.kind !== "send") return;
+      const count = (sent.get(entry.node) ?? 0) + 1;
+      sent.set(entry.node, count);
+      if (count === crashes[entry.node]) sim.crash(entry.node);
+    },
+  });
+  for (const node of range(0, nodes - 1)) sim.wake(node);
+  entries.length = 0;
+  return { sim, entries, story: () => entries.map((entry) => `${storyLine(entry as TraceEntry)}\n`).join("") };
+}
+
+const idsAt = (sim: Simulation<ReliableMulticast>, node: NodeId): string[] =>
+  sim.events(node).flatMap((event) => (event.type === "delivered" ? [event.id] : []));
+
+describe("reliable multicast: the worked examples", () => {
+  it("everybody passes on what it receives for the first time", async () => {
+    const { sim, story } = stage(3);
+    sim.command(0, send("hello"));
+    sim.run();
+    for (const node of range(0, 2)) expect(idsAt(sim, node)).toEqual(["0.1"]);
+    expect(sim.messages.byType).toEqual({ multicast: 6 });
+    await expect(story()).toMatchFileSnapshot("stories/reliable-multicast-undisturbed.txt");
+  });
+
+  it("the sender crashes half-way: whom it has reached reaches the others", async () => {
+    const { sim, story } = stage(4, { 0: 1 });
+    sim.command(0, send("hello"));
+    sim.run();
+    for (const node of range(1, 3)) expect(idsAt(sim, node)).toEqual(["0.1"]);
+    await expect(story()).toMatchFileSnapshot("stories/reliable-multicast-half-way.txt");
+  });
+});
+
+describe("reliable multicast: what it costs", () => {
+  it.each(range(1, 64))("N = %i: N(N − 1) messages a multicast", (nodes) => {
+    const { sim } = stage(nodes);
+    sim.command(0, send("hello"));
+    sim.run();
+    expect(sim.messages.total).toBe(nodes * (nodes - 1));
+    expect(reliableMulticast().costs[0]?.messages(nodes)).toBe(nodes * (nodes - 1));
+  });
+
+  it.each([3, 7, 16])("N = %i: acknowledged, twice as many", (nodes) => {
+    const sim = simulation<ReliableMulticast>({
+      protocol: reliableMulticast({ acknowledges: true }),
+      nodes: range(0, nodes - 1),
+      seed: 1,
+      delayMs: 10,
+    });
+    for (const node of range(0, nodes - 1)) sim.wake(node);
+    sim.command(0, send("hello"));
+    sim.run();
+    const all = nodes * (nodes - 1);
+    expect(sim.messages.byType).toEqual({ multicast: all, acknowledgement: all });
+  });
+
+  it("takes one message time, and two where the sender has crashed half-way", () => {
+    const deliveredAt = (crashes: Crashes): number => {
+      const { sim, entries } = stage(5, crashes);
+      sim.command(0, send("hello"));
+      sim.run();
+      return Math.max(...entries.filter(({ kind }) => kind === "event").map(({ at }) => at));
+    };
+    expect([deliveredAt({}), deliveredAt({ 0: 2 })]).toEqual([10, 20]);
+  });
+});
+
+/** What the alive have delivered: all the same? */
+function agree(sim: Simulation<ReliableMulticast>): boolean {
+  return new Set(sim.world.alive.map((node) => idsAt(sim, node).sort().join())).size <= 1;
+}
+
+describe("reliable multicast: what it promises", () => {
+  it("agreement, at whichever of its sends the sender crashes, and then whoever has passed it on", () => {
+    const nodes = 5;
+    for (const first of range(1, nodes - 1))
+      for (const relay of range(1, nodes - 1))
+        for (const second of range(1, nodes - 1)) {
+          const { sim } = stage(nodes, { 0: first, [relay]: second });
+          sim.command(0, send("hello"));
+          sim.run();
+          expect(agree(sim), `0 after ${first}, ${relay} after ${second}`).toBe(true);
+          // Whoever is left has it: the first whom it reached has reached somebody, or was the last to be up.
+          expect(sim.world.alive.length).toBeGreaterThanOrEqual(nodes - 2);
+        }
+  });
+
+  const crash = fc.record({ node: fc.nat(4), sends: fc.integer({ min: 1, max: 12 }) });
+  const demand = fc.array(fc.record({ node: fc.nat(4), at: fc.nat(100), messages: fc.integer({ min: 1, max: 3 }) }), {
+    minLength: 1,
+    maxLength: 6,
+  });
+
+  it("integrity, validity, agreement: any senders, any delays, any crashes in the middle of sending", () => {
+    fc.assert(
+      fc.property(fc.nat(), demand, fc.array(crash, { maxLength: 4 }), (seed, demands, crashes) => {
+        const left = new Map(crashes.map(({ node, sends }) => [node, sends]));
+        const sim: Simulation<Used> = simulation<Used>({
+          protocol: usedMulticast(reliableMulticast(), delivery),
+          nodes: range(0, 4),
+          seed,
+          delayMs: [1, 40],
+          link: { order: "none", duplicateRate: 0.1 },
+          trace({ kind, node }) {
+            if (kind !== "send" || !left.has(node)) return;
+            const sends = (left.get(node) as number) - 1;
+            left.set(node, sends);
+            if (sends === 0) sim.crash(node);
+          },
+        });
+        for (const node of range(0, 4)) sim.wake(node);
+        for (const { node, at, messages } of demands.sort((a, b) => a.at - b.at)) {
+          sim.run(at);
+          if (sim.world.alive.includes(node)) sim.command(node, { type: "user", body: { type: "send", messages } });
+        }
+        sim.run();
+        expect(sim.verdict()).toEqual([]);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it("agreement is uniform: what one delivers and crashes at once, the others deliver, too", () => {
+    const sim: Simulation<ReliableMulticast> = simulation<ReliableMulticast>({
+      protocol: reliableMulticast(),
+      nodes: [0, 1, 2],
+      seed: 1,
+      delayMs: 10,
+      onEvent(_at, node) {
+        if (node === 1) sim.crash(1);
+      },
+      trace({ kind, node }) {
+        if (kind === "send" && node === 0) sim.crash(0);
+      },
+    });
+    for (const node of [0, 1, 2]) sim.wake(node);
+    sim.command(0, send("hello"));
+    sim.run();
+    expect([idsAt(sim, 1), idsAt(sim, 2), sim.world.alive]).toEqual([["0.1"], ["0.1"], [2]]);
+  });
+
+  it("a copy, from whichever relay, does nothing", () => {
+    const protocol = reliableMulticast();
+    const node = { self: 2, peers: [0, 1] };
+    const message = { type: "message", origin: 0, number: 1, payload: "once" } as const;
+    const carried = { type: "lower", body: { type: "multicast", number: 1, payload: message } } as const;
+    const first = step(protocol, node, protocol.init(2, [0, 1]), { kind: "receive", from: 0, message: carried });
+    expect(first.effects.map(({ kind }) => kind)).toContain("emit");
+    const again = step(protocol, node, first.state, { kind: "receive", from: 1, message: carried });
+    expect([again.state, again.effects]).toEqual([first.state, []]);
+  });
+
+  it("what one sends that has come back after a crash is taken for what it sent before, and is delivered by nobody else", () => {
+    const { sim } = stage(3);
+    sim.command(0, send("before"));
+    sim.run();
+    sim.crash(0);
+    sim.start(0);
+    sim.command(0, send("after"));
+    sim.run();
+    expect(
+      [0, 1, 2].map((node) => sim.events(node).flatMap((event) => ("payload" in event ? [event.payload] : []))),
+    ).toEqual([["after"], ["before"], ["before"]]);
+  });
+
+  it("remembers in little room what it has delivered: numbers without a gap are one", () => {
+    const { sim } = stage(3);
+    for (const count of range(1, 50)) sim.command(count % 3, send("again"));
+    sim.run();
+    expect(sim.world.state(0).upper.received).toEqual([
+      { from: 0, upTo: 16, beyond: [] },
+      { from: 1, upTo: 17, beyond: [] },
+      { from: 2, upTo: 17, beyond: [] },
+    ]);
+  });
+
+  it("refuses options that it does not know", () => {
+    expect(() => reliableMulticast({ order: "fifo" } as never)).toThrow(
+      "expected reliable-multicast.order to be absent",
+    );
+  });
+});
+
+const system = (spec: Partial<SystemSpec>) =>
+  systemFor({ protocol: "reliable-multicast", nodes: [0, 1, 2], midStep: true, ...spec });
+
+describe("reliable multicast: every run, with crashes in the middle of any step", () => {
+  it.each([
+    [3, [0], 0, "bag", 38],
+    [3, [0], 1, "bag", 87],
+    [3, [0], 2, "bag", 107],
+    [4, [0], 1, "bag", 4_178],
+    [4, [0], 2, "bag", 4_612],
+    [4, [0], 3, "bag", 4_665],
+    [3, [0, 1], 1, "bag", 9_474],
+    [3, [0, 1], 2, "bag", 9_804],
+    [3, [0, 1, 2], 1, "fifo", 80_513],
+  ] as const)(
+    "of %i nodes, of which %o send and %i crash, keeps agreement (%s links)",
+    (count, asked, crashes, network, states) => {
+      const nodes = range(0, count - 1);
+      expect(explore(system({ nodes, asked, crashes, network }))).toMatchObject({ verdict: "holds", states });
+    },
+  );
+
+  it("and with a message that arrives twice", () => {
+    const spec = { asked: [0], crashes: 1, duplications: 1, network: "bag" } as const;
+    expect(explore(system(spec))).toMatchObject({ verdict: "holds", states: 216 });
+  });
+
+  it("one lost message is made good by whoever passes it on; two are too many", () => {
+    const { breaking, harmless, exploration } = fewestFaults(system({ asked: [0], losses: 3, network: "bag" }));
+    expect([breaking, harmless, exploration.property?.name]).toEqual([2, 1, "user: agreement"]);
+    expect(exploration.path.map(({ move }) => `${move.node} ${move.kind}`)).toEqual(["0 command", "1 lose", "2 lose"]);
+  });
+
+  it("whoever comes back after a crash knows nothing of what was delivered", () => {
+    const { property, path } = explore(system({ asked: [0], crashes: 1, recoveries: 1, property: "user: agreement" }));
+    expect(property?.name).toBe("user: agreement");
+    expect(path.map(({ move }) => move.kind)).toContain("start");
+  });
+});

@@ -1,0 +1,89 @@
+/**
+ * Reliable multicast over basic multicast (R-multicast): whoever receives a message for the first time multicasts it again
+ * before it delivers it, so a sender that crashes half-way leaves no message with some members only.
+ * Coulouris et al. §15.4.2; the eager algorithm of Hadzilacos & Toueg, "A Modular Approach to Fault-Tolerant Broadcasts and
+ * Related Problems", Cornell TR 94-1425, 1994.
+ *
+ * Assumes   crash-stop nodes, in any number and at any moment; a basic multicast over reliable links, in any order, which
+ *           may copy messages; one closed group, whose members stay the same.
+ * Safety    integrity: every message at most once, and only what was sent.
+ * Liveness  validity: whoever sends a message and does not crash delivers it. Uniform agreement: what anybody delivers,
+ *           even as the last thing before it crashes, all deliver that do not crash.
+ * Cost      N(N − 1) messages per multicast, and as many acknowledgements if the basic multicast has them. A sender
+ *           delivers its own at once, the others after one message time.
+ */
+import type { NodeId, Protocol } from "../../core/protocol.ts";
+import { boolean, natural, type Shape, struct, text } from "../../core/shape.ts";
+import { settle } from "../options.ts";
+import { type BasicMulticast, basicMulticast } from "./basic-multicast.ts";
+import type { Multicast } from "./parts/layers.ts";
+import { type Over, over } from "./parts/over.ts";
+import { isReceived, type Received, received } from "./parts/received.ts";
+
+type Relaying<P> = {
+  state: {
+    /** How many messages this node has sent. */
+    sent: number;
+    /** What has been delivered here, its own included. */
+    received: Received[];
+  };
+  /** `origin`: who sent it first, and which of its messages it is, from 1. */
+  message: { type: "message"; origin: NodeId; number: number; payload: P };
+  command: Multicast<P>["command"];
+  event: Multicast<P>["event"];
+};
+
+export interface ReliableMulticastOptions {
+  /** Whether the basic multicast below has each message acknowledged. Reliable links do without. */
+  acknowledges: boolean;
+}
+
+const defaults: ReliableMulticastOptions = { acknowledges: false };
+
+const optionShape = struct<ReliableMulticastOptions>({ acknowledges: boolean });
+
+export type ReliableMulticast<P = string> = Over<Relaying<P>, BasicMulticast<Relaying<P>["message"]>>;
+
+const MAX_PAYLOAD_BYTES = 65_536;
+
+export function reliableMulticast<P = string>(
+  given?: Partial<ReliableMulticastOptions>,
+  payload: Shape<P> = text(MAX_PAYLOAD_BYTES) as Shape<never>,
+): Protocol<ReliableMulticast<P>> {
+  const options = settle(defaults, optionShape, given, "reliable-multicast");
+  return over(relaying(payload), (carried) => basicMulticast(options, carried));
+}
+
+function relaying<P>(payload: Shape<P>): Protocol<Relaying<P>> {
+  return {
+    name: "reliable-multicast",
+    init: () => ({ sent: 0, received: [] }),
+    receive: {
+      message(state, _from, message, ctx) {
+        const { origin, number, payload: body } = message;
+        if (isReceived(state.received, origin, number)) return; // From another relay, or its own come back.
+        state.received = received(state.received, origin, number);
+        ctx.broadcast(message);
+        ctx.emit({ type: "delivered", from: origin, payload: body, id: `${origin}.${number}` });
+      },
+    },
+    command: {
+      send(state, { payload: body }, ctx) {
+        state.sent += 1;
+        const number = state.sent;
+        state.received = received(state.received, ctx.self, number);
+        ctx.broadcast({ type: "message", origin: ctx.self, number, payload: body });
+        ctx.emit({ type: "delivered", from: ctx.self, payload: body, id: `${ctx.self}.${number}` });
+      },
+    },
+    shapes: {
+      message: { message: { origin: natural, number: natural, payload } },
+      command: { send: { payload } },
+    },
+    source: "Coulouris et al. §15.4.2; Hadzilacos & Toueg, TR 94-1425, 1994",
+    assumes: ["crash-stop nodes", "reliable links", "one closed group"],
+    properties: [],
+    costs: [{ when: "one multicast", messages: (nodes) => nodes * (nodes - 1) }],
+    view: () => ({ role: "listening" }),
+  };
+}

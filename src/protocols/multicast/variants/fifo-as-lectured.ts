@@ -1,0 +1,80 @@
+/**
+ * FIFO multicast as a lecture has it: S and R both begin at 0, a message carries S before S is raised, and is delivered
+ * when S = R + 1. The first message of each sender carries 0 and is never delivered: kept because the checker refutes it.
+ * The right form is `../fifo.ts`.
+ */
+import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
+import { natural, struct, text } from "../../../core/shape.ts";
+import { settle } from "../../options.ts";
+import { MAX_PAYLOAD_BYTES } from "../parts/group.ts";
+import { heldIds } from "../parts/held.ts";
+import type { Multicast } from "../parts/layers.ts";
+
+export type FifoAsLectured = {
+  state: {
+    /** S. */
+    sent: number;
+    /** Ascending, this node among them. */
+    members: NodeId[];
+    /** R, of each member, in the order of `members`. */
+    delivered: number[];
+    heldBack: Message[];
+  };
+  message: { type: "multicast"; number: number; payload: string };
+  command: Multicast["command"];
+  event: Multicast["event"];
+};
+
+type Message = { from: NodeId; number: number; payload: string };
+type State = FifoAsLectured["state"];
+type Ctx = Context<FifoAsLectured>;
+
+export function fifoAsLectured(given?: Record<never, never>): Protocol<FifoAsLectured> {
+  settle({}, struct({}), given, "fifo"); // It has no options.
+
+  const isNext = ({ members, delivered }: State, { from, number }: Message): boolean =>
+    number === (delivered[members.indexOf(from)] ?? 0) + 1;
+
+  /** Everybody's message comes this way, the sender's own too. */
+  function receive(state: State, message: Message, ctx: Ctx): void {
+    state.heldBack.push(message);
+    for (let next = state.heldBack.find((held) => isNext(state, held)); next !== undefined; ) {
+      const { from, number, payload } = next;
+      state.delivered[state.members.indexOf(from)] = number;
+      ctx.emit({ type: "delivered", from, payload, id: `${from}.${number}` });
+      state.heldBack.splice(state.heldBack.indexOf(next), 1);
+      next = state.heldBack.find((held) => isNext(state, held));
+    }
+  }
+
+  return {
+    name: "fifo",
+    init(self, peers) {
+      const members = [self, ...peers].sort((a, b) => a - b);
+      return { sent: 0, members, delivered: members.map(() => 0), heldBack: [] };
+    },
+    receive: {
+      multicast: (state, from, { number, payload }, ctx) => receive(state, { from, number, payload }, ctx),
+    },
+    command: {
+      send(state, { payload }, ctx) {
+        const number = state.sent;
+        ctx.broadcast({ type: "multicast", number, payload });
+        state.sent += 1;
+        receive(state, { from: ctx.self, number, payload }, ctx);
+      },
+    },
+    shapes: {
+      message: { multicast: { number: natural, payload: text(MAX_PAYLOAD_BYTES) } },
+      command: { send: { payload: text(MAX_PAYLOAD_BYTES) } },
+    },
+    source: "a lecture on Coulouris et al. §15.4.3",
+    assumes: ["no crashes", "reliable links", "one closed group"],
+    properties: [],
+    costs: [],
+    view: ({ heldBack }) => ({
+      role: heldBack.length > 0 ? "holding back" : "up to date",
+      held: heldIds(heldBack, ({ from, number }) => `${from}.${number}`),
+    }),
+  };
+}

@@ -1,0 +1,94 @@
+import { describe, expect, it } from "vitest";
+import { type ExploreOptions, explore } from "../../check/explore.ts";
+import type { NodeId, Property, Protocol } from "../../core/protocol.ts";
+import { type FlushIsis, flushIsis } from "./parts/flush.ts";
+import { stateIn } from "./parts/ip-streams.ts";
+import { totalOrder } from "./parts/promises.ts";
+import { type UsedMulticast, usedMulticast } from "./parts/user.ts";
+
+/** As if all had been in view 1 for long. */
+function settled(nodes: readonly NodeId[]): Protocol<FlushIsis> {
+  const plain = flushIsis({ views: { remindMs: 0 } });
+  const members = nodes.map((node) => ({ node, incarnation: 1 }));
+  return {
+    ...plain,
+    init(self, peers) {
+      const { upper, lower } = plain.init(self, peers);
+      return {
+        upper: { ...upper, view: 1, members: [...nodes], membership: "member" },
+        lower: {
+          multicast: stateIn(self, 1, [...nodes], []),
+          views: { ...lower.views, incarnation: 1, view: { number: 1, members, cut: [] } },
+        },
+      };
+    },
+  };
+}
+
+type Used = UsedMulticast<FlushIsis>;
+
+/** Of the views that both have left behind. */
+const virtuallySynchronous: Property<Used> = {
+  name: "virtual synchrony",
+  claim: "whoever is in the same view has delivered the same before it, in the same order",
+  when: "always",
+  holds: ({ alive, state }) => {
+    const before = new Map<number, string>();
+    return alive.every((node) => {
+      const { view, delivered } = state(node).user;
+      const said = delivered.filter((letter) => letter.view < view).map(({ name }) => name);
+      if (!before.has(view)) before.set(view, said.join());
+      return before.get(view) === said.join();
+    });
+  },
+};
+
+const LONG_MS = 120_000;
+
+function exploring(nodes: readonly NodeId[], senders: readonly NodeId[], more: Partial<ExploreOptions<Used>>) {
+  const protocol = usedMulticast(settled(nodes), [totalOrder]);
+  return explore<Used>({
+    protocol,
+    nodes,
+    network: "fifo",
+    timers: "synchronous",
+    begin: "idle",
+    notices: (node) => ({ type: "multicast", body: { type: "suspect", node } }),
+    asks: (node) => (senders.includes(node) ? [{ type: "user", body: { type: "send", messages: 1 } }] : []),
+    properties: [...protocol.properties, virtuallySynchronous],
+    ...more,
+  });
+}
+
+describe("total order over view synchrony: every run of three nodes", () => {
+  it.each([
+    ["one sends, and one crashes", [0], { crashes: 1 }, 5_046],
+    ["two send", [0, 1], {}, 30_059],
+  ] as const)(
+    "%s, with timers above all delays: C6, virtual synchrony, and nobody waits for who is no more",
+    (_what, senders, more, states) => {
+      expect(exploring([0, 1, 2], senders, more)).toMatchObject({ verdict: "holds", states });
+    },
+    LONG_MS,
+  );
+
+  it(
+    "one sends, one crashes, and two timers run out whenever they like: no violation within",
+    () => {
+      const found = exploring([0, 1, 2], [0], { crashes: 1, timers: "free", maxTimeouts: 2 });
+      expect(found).toMatchObject({ verdict: "unknown", property: null, states: 21_396 });
+    },
+    LONG_MS,
+  );
+
+  it(
+    "who is not told of the crash holds the message back for ever",
+    () => {
+      const found = exploring([0, 1, 2], [0], { crashes: 1, notices: () => null });
+      expect(found.property?.name).toBe("agreement");
+      const held = found.path.at(-1)?.states.map((state) => state?.multicast.upper.heldBack.length);
+      expect(held).toEqual([undefined, 1, 1]);
+    },
+    LONG_MS,
+  );
+});

@@ -1,0 +1,192 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { adversity, befall, recover } from "../../../test/protocols/group-adversity.ts";
+import { type GroupStage, groupStage } from "../../../test/protocols/group-stage.ts";
+import { virtualSynchrony } from "../../check/virtual-synchrony.ts";
+import type { NodeId, Protocol, Vocabulary } from "../../core/protocol.ts";
+import type { TraceEntry } from "../../trace/entry.ts";
+import { storyLine } from "../../trace/story.ts";
+import { flushCausal, flushCausalTotal, flushFifo, flushFifoTotal, flushIsis } from "./parts/flush.ts";
+import { type ViewSynchrony, viewSynchrony } from "./view-synchrony.ts";
+
+const range = (nodes: number): NodeId[] => Array.from({ length: nodes }, (_, i) => i);
+
+function stage<M extends Vocabulary>(channel: Protocol<M>, nodes: number, story: string[] = []): GroupStage<M> {
+  const group = groupStage(channel, {
+    nodes: range(nodes),
+    seed: 1,
+    delayMs: 10,
+    trace: (entry) => story.push(storyLine(entry as TraceEntry)),
+  });
+  for (const node of range(nodes)) group.start(node);
+  group.sim.run(1_000);
+  story.length = 0;
+  return group;
+}
+
+describe("view synchrony: the worked examples", () => {
+  it("the last words of one that crashes reach one of the others, and so both, before the next view", async () => {
+    const story: string[] = [];
+    const group = stage(viewSynchrony({ views: { remindMs: 0 } }), 3, story);
+    group.sim.cut(2, 0);
+    group.send(2);
+    group.sim.run(1_005);
+    group.sim.crash(2);
+    group.tell(0, { type: "suspect", node: 2 }); // Sooner than anything else could bring the message to 0.
+    group.sim.run(1_200);
+    const kept = story.filter((line) => !/alive|beat|crashed\)/.test(line));
+    expect(kept.filter((line) => /delivered|installed/.test(line) && /node 0/.test(line))).toHaveLength(2);
+    for (const node of [0, 1]) expect(group.payloads(node)).toEqual(["2:1"]);
+    expect(virtualSynchrony(group.records, { fifo: true })).toEqual([]);
+    expect(group.sim.violations).toEqual([]);
+    await expect(`${kept.join("\n")}\n`).toMatchFileSnapshot("stories/view-synchrony-last-words.txt");
+  });
+
+  it("a total order whose sender crashes before it has told what is agreed: nobody is blocked", async () => {
+    const story: string[] = [];
+    const group = stage(flushIsis({ views: { remindMs: 0 } }), 3, story);
+    group.send(0);
+    group.sim.run(1_015);
+    group.sim.crash(0);
+    group.sim.run(1_030);
+    group.send(1);
+    group.sim.run(3_000);
+    for (const node of [1, 2]) expect(group.payloads(node)).toEqual(["0:1", "1:1"]);
+    expect(virtualSynchrony(group.records, { fifo: true, total: true })).toEqual([]);
+    expect(group.sim.violations).toEqual([]);
+    const kept = story.filter((line) => !/alive|beat|session|crashed\)/.test(line));
+    await expect(`${kept.join("\n")}\n`).toMatchFileSnapshot("stories/isis-flush-sender-crashes.txt");
+  });
+
+  it("a minority delivers nothing more in total order and says that it is stalled; the majority goes on", () => {
+    const group = stage(flushIsis(), 5);
+    group.sim.partition([
+      [0, 1],
+      [2, 3, 4],
+    ]);
+    group.send(0);
+    group.sim.run(2_000);
+    group.send(2);
+    group.sim.run(3_000);
+    for (const node of [0, 1]) expect(group.payloads(node)).toEqual([]);
+    for (const node of [2, 3, 4]) expect(group.payloads(node)).toEqual(["2:1"]);
+    expect(group.said.filter((said) => said.startsWith("stalled"))).toEqual(["stalled 0", "stalled 1"]);
+    group.send(1); // It waits for a view in which it can be sent,
+    group.sim.heal();
+    group.sim.run(6_000);
+    for (const node of [2, 3, 4]) expect(group.payloads(node)).toEqual(["2:1", "1:1"]);
+    for (const node of [0, 1]) expect(group.payloads(node)).toEqual(["1:1"]); // and 0's first is lost with its life.
+    expect(group.said).toEqual(expect.arrayContaining(["resumed 0", "resumed 1"]));
+    expect(virtualSynchrony(group.records, { fifo: true, total: true })).toEqual([]);
+    expect(group.sim.verdict()).toEqual([]);
+  });
+
+  it("what is said while the group changes waits, and is not forgotten; what a leaver says last is in its last view", () => {
+    const group = stage(flushCausalTotal(), 4);
+    group.send(3);
+    group.tell(3, { type: "leave" });
+    group.sim.run(1_045); // The others have been asked to stand still.
+    expect(group.sim.world.state(0).multicast.upper.membership).toBe("changing");
+    for (const node of [0, 1, 2]) group.send(node);
+    group.sim.run(2_000);
+    for (const node of [0, 1, 2]) {
+      expect(group.payloads(node)[0]).toBe("3:1");
+      expect(group.payloads(node).slice(1).toSorted()).toEqual(["0:1", "1:1", "2:1"]);
+    }
+    const lives = group.records.map(({ log }) => log.filter((entry) => "delivered" in entry).length);
+    expect(lives).toEqual([4, 4, 4, 1]);
+    expect(group.said.filter((said) => !said.startsWith("stable"))).toContain("left 3");
+    expect(virtualSynchrony(group.records, { fifo: true, total: true })).toEqual([]);
+  });
+
+  it("whoever learns of a view only as the next is prepared sends in it what has waited, and then stands still", () => {
+    const group = stage(flushFifo({ views: { remindMs: 0 } }), 3);
+    group.sim.crash(1);
+    group.tell(0, { type: "suspect", node: 1 });
+    while (group.sim.messages.byType.accept !== 3) group.sim.run(group.sim.now + 1);
+    group.send(2); // It is silenced.
+    group.sim.cut(0, 2);
+    group.sim.run(group.sim.now + 50);
+    group.sim.mend(0, 2);
+    group.start(1); // And so the view is to change again, before 2 has heard of the last one.
+    group.tell(0, { type: "restore", node: 1 });
+    group.sim.run(group.sim.now + 2_000);
+    for (const node of [0, 2]) {
+      const log = group.records.find((record) => record.node === node)?.log;
+      expect(log?.map((entry) => Object.keys(entry)[0])).toEqual(["installed", "installed", "delivered", "installed"]);
+    }
+    expect(virtualSynchrony(group.records, { fifo: true })).toEqual([]);
+    expect(group.sim.violations).toEqual([]);
+  });
+
+  it("without a majority there is no other view: whoever is left stays silent", () => {
+    const group = stage(flushIsis(), 3);
+    for (const node of [1, 2]) group.sim.crash(node);
+    group.send(0);
+    group.sim.run(10_000);
+    expect(group.payloads(0)).toEqual([]);
+    expect(group.said.filter((said) => said.startsWith("stalled"))).toEqual(["stalled 0"]);
+    expect(group.sim.verdict().map(({ property }) => property)).toEqual([
+      "lower: views: the group is whoever would be in it",
+      "lower: views: nobody stays silent",
+    ]);
+  });
+
+  it("a node that has lost its journal goes back on its word: there are two views by one number", () => {
+    const group = stage(viewSynchrony(), 3);
+    group.sim.partition([[0, 1], [2]]);
+    group.sim.run(2_000);
+    group.sim.crash(1, { journal: "lost" });
+    group.sim.partition([[0], [1, 2]]);
+    group.start(1);
+    group.sim.run(5_000);
+    expect(virtualSynchrony(group.records).map(({ rule }) => rule)).toContain("agreement on views");
+  });
+});
+
+describe("view synchrony: whatever happens", () => {
+  const unordered = () => viewSynchrony();
+  it.each([
+    ["none", unordered, "lossy", { fifo: true }],
+    ["fifo", flushFifo, "lossy", { fifo: true }],
+    ["causal", flushCausal, "lossy", { fifo: true }],
+    ["isis", flushIsis, "reliable", { total: true }],
+    ["fifo-total", flushFifoTotal, "reliable", { fifo: true, total: true }],
+    ["causal-total", flushCausalTotal, "reliable", { fifo: true, total: true }],
+  ] as const)(
+    "%s: the same views, the same messages in each, and in the end one view with all",
+    (_order, channel, channels, orders) => {
+      fc.assert(
+        fc.property(fc.nat(), fc.integer({ min: 2, max: 5 }), adversity(5, 80), (seed, nodes, acts) => {
+          const group = groupStage<ViewSynchrony>(channel() as unknown as Protocol<ViewSynchrony>, {
+            nodes: range(nodes),
+            seed,
+            delayMs: [1, 10],
+            channels,
+          });
+          for (const node of range(nodes)) group.start(node);
+          befall(group, range(nodes), acts);
+          recover(group, range(nodes));
+          for (const node of range(nodes)) group.send(node);
+          group.sim.run(group.sim.now + 2_000);
+          expect(virtualSynchrony(group.records, orders)).toEqual([]);
+          expect(group.sim.verdict()).toEqual([]);
+          for (const node of range(nodes)) {
+            const log = group.records.findLast((record) => record.node === node)?.log ?? [];
+            const last = log.findLast((entry) => "installed" in entry);
+            expect(last).toMatchObject({ installed: { members: range(nodes) } });
+            expect(
+              group
+                .payloads(node)
+                .slice(-nodes)
+                .toSorted()
+                .map((payload) => payload.slice(0, 1)),
+            ).toEqual(range(nodes).map(String));
+          }
+        }),
+        { numRuns: 40 },
+      );
+    },
+    600_000,
+  );
+});

@@ -1,0 +1,115 @@
+/**
+ * View synchrony: reliable multicast in a group whose members join, leave and crash. Everybody sees the same views, and
+ * whoever goes from one view to the next has delivered the same messages before it as all who go with it.
+ * Birman & Joseph, "Exploiting Virtual Synchrony in Distributed Systems", SOSP 1987; words of Chockler, Keidar & Vitenberg,
+ * "Group Communication Specifications", ACM Computing Surveys 2001, and Coulouris et al. §18.2.
+ *
+ * Assumes   crash-recovery nodes with a journal; datagrams may be lost, doubled and overtaken, but not for ever. For
+ *           liveness: a majority alive that can reach each other, and bounded delay in the end.
+ * Safety    virtual synchrony: any two nodes that go from view k to view k + 1 have delivered the same messages in k; a node
+ *           delivers its own; one sequence of views, of a majority's making; messages of one sender in the order of
+ *           sending, none twice, none outside a view.
+ * Liveness  in the end all alive nodes that want to be in the group are in one view, and what one of them delivers all do.
+ *           A minority changes nothing and says that it is stalled; when it can, it comes back with a new life.
+ * Cost      a multicast costs what ip-multicast costs; a change of the view 5(N − 1) messages, and 2 more for each member
+ *           that lacks some of the view before.
+ *
+ * What is sent while the group changes waits, and goes out in the next view. The parts are `ip-multicast`, which stands
+ * still, says what it holds and fills up to the cut, and `views`, which has the cut agreed upon with the members.
+ */
+import { type Assembly, assemble, type Wires } from "../../core/assemble.ts";
+import type { Property, Protocol, World } from "../../core/protocol.ts";
+import { type Shape, text } from "../../core/shape.ts";
+import { type Views, type ViewsOptions, views } from "../membership/parts/views.ts";
+import { requireParts } from "../options.ts";
+import { type IpMulticast, type IpMulticastOptions, ipMulticast } from "./ip-multicast.ts";
+import { flattened } from "./parts/flattened.ts";
+import { restless } from "./parts/restless.ts";
+
+type Parts<P> = { multicast: IpMulticast<P>; views: Views };
+type Whole<P> = Assembly<Parts<P>>;
+
+export interface ViewSynchrony<P = string> {
+  state: Whole<P>["state"];
+  message: Whole<P>["message"];
+  timer: Whole<P>["timer"];
+  record: Whole<P>["record"];
+  command:
+    | Extract<IpMulticast<P>["command"], { type: "send" }>
+    | Extract<Views["command"], { type: "suspect" | "restore" | "join" | "leave" }>;
+  event:
+    | Exclude<IpMulticast<P>["event"], { type: "flushed" | "filled" }>
+    | Extract<Views["event"], { type: "left" | "stalled" | "resumed" }>;
+}
+
+export interface ViewSynchronyOptions {
+  multicast?: Partial<Omit<IpMulticastOptions, "begin">>;
+  views?: Partial<ViewsOptions>;
+}
+
+const MAX_PAYLOAD_BYTES = 65_536;
+
+const wires: Wires<Parts<string>> = {
+  views: {
+    flush: ({ round }, give) => give("multicast", { type: "flush", round }),
+    fill: ({ round, cut, holders }, give) => give("multicast", { type: "fill", round, cut, holders }),
+    installed: ({ view, members, cut }, give) => give("multicast", { type: "change", view, members, cut }),
+    ejected: (_event, give) => give("multicast", { type: "eject" }),
+  },
+  multicast: {
+    flushed: ({ round, received }, give) => give("views", { type: "flushed", round, received }),
+    filled: ({ round }, give) => give("views", { type: "filled", round }),
+  },
+};
+
+/** @param payload the shape of what is multicast: text, or messages of the layer above. */
+export function viewSynchrony<P = string>(
+  options: ViewSynchronyOptions = {},
+  payload: Shape<P> = text(MAX_PAYLOAD_BYTES) as Shape<P>,
+): Protocol<ViewSynchrony<P>> {
+  requireParts("view-synchrony", options, ["multicast", "views"]);
+  const parts = {
+    multicast: ipMulticast<P>({ ...options.multicast, begin: "outside" }, payload),
+    views: views(options.views),
+  };
+  const whole = assemble<Parts<P>>("view-synchrony", parts, wires as unknown as Wires<Parts<P>>, { face: "multicast" });
+  const flat = flattened<ViewSynchrony<P>>(whole, {
+    commands: { multicast: ["send"], views: ["suspect", "restore", "join", "leave"] },
+    events: {
+      multicast: ["delivered", "refused", "stable", "blocked", "installed", "ejected"],
+      views: ["left", "stalled", "resumed"],
+    },
+  });
+  return {
+    ...flat,
+    source: "Birman & Joseph, SOSP 1987; Chockler, Keidar & Vitenberg, ACM Computing Surveys 2001",
+    assumes: [
+      "crash-recovery nodes with a journal",
+      "datagrams may be lost, doubled and overtaken, but not for ever",
+      "for liveness: a majority alive that can reach each other, bounded delay in the end",
+    ],
+    properties: [...restless(flat, "views.change").properties, sameView<P>()],
+    costs: [
+      { when: "one multicast", messages: (nodes) => nodes - 1 },
+      { when: "a change of the view, where nobody lacks a message", messages: (nodes) => 5 * (nodes - 1) },
+    ],
+  };
+}
+
+/** What carries the messages is in the view that was decided, or in none. */
+function sameView<P>(): Property<ViewSynchrony<P>> {
+  return {
+    name: "messages belong to the view",
+    claim: "what carries the messages is in the same view as the node, with the same members",
+    when: "always",
+    holds: ({ alive, state }: World<ViewSynchrony<P>["state"]>) =>
+      alive.every((node) => {
+        const { multicast, views: agreed } = state(node);
+        if (multicast.phase === "outside") return true;
+        return (
+          multicast.view === agreed.view.number &&
+          multicast.members.join() === agreed.view.members.map((member) => member.node).join()
+        );
+      }),
+  };
+}

@@ -1,0 +1,184 @@
+/** The registry's lines of the multicasts. */
+import { entry, type RegistryEntry } from "./entry.ts";
+import { multicast } from "./family.ts";
+import { basicMulticast } from "./multicast/basic-multicast.ts";
+import { causal } from "./multicast/causal.ts";
+import { causalTotal } from "./multicast/causal-total.ts";
+import { fifo } from "./multicast/fifo.ts";
+import { fifoTotal } from "./multicast/fifo-total.ts";
+import { ipMulticast } from "./multicast/ip-multicast.ts";
+import { isis } from "./multicast/isis.ts";
+import { causalInGroups } from "./multicast/overlapping/causal-in-groups.ts";
+import { eachGroup } from "./multicast/overlapping/each-group.ts";
+import { isisInGroups } from "./multicast/overlapping/isis-in-groups.ts";
+import { flushCausal, flushCausalTotal, flushFifo, flushFifoTotal, flushIsis } from "./multicast/parts/flush.ts";
+import { evenly, usedIpMulticast } from "./multicast/parts/ip-user.ts";
+import { monitoredMulticast, watchedMulticast } from "./multicast/parts/monitored.ts";
+import { delivery, fifoOrder, happenedBeforeOrder, totalOrder } from "./multicast/parts/promises.ts";
+import { used, usedInGroups } from "./multicast/parts/used.ts";
+import { usedMulticast } from "./multicast/parts/user.ts";
+import { reliableMulticast } from "./multicast/reliable-multicast.ts";
+import { acknowledgedMulticast } from "./multicast/variants/acknowledged-multicast.ts";
+import { fifoAsLectured } from "./multicast/variants/fifo-as-lectured.ts";
+import { ipMulticastAsLectured } from "./multicast/variants/ip-multicast-as-lectured.ts";
+import { viewSynchrony } from "./multicast/view-synchrony.ts";
+
+const everyOrder = [fifoOrder, happenedBeforeOrder, totalOrder];
+
+export const multicasts: Readonly<Record<string, RegistryEntry>> = {
+  "basic-multicast": entry(
+    multicast,
+    "multicast by one message to each; a sender that crashes half-way reaches some only",
+    used(basicMulticast, []),
+    {
+      live: basicMulticast,
+      variants: {
+        acknowledged: {
+          summary: "each message is acknowledged, and sent again to whoever has not done so",
+          lab: acknowledgedMulticast,
+        },
+      },
+    },
+  ),
+  causal: entry(
+    multicast,
+    "multicast; nothing is delivered before what it may depend on",
+    used(causal, [happenedBeforeOrder]),
+    {
+      live: causal,
+      variants: {
+        "every-order": {
+          summary: "asked for FIFO, happened-before and total order alike: which does it keep?",
+          lab: used(causal, everyOrder),
+        },
+        flush: {
+          summary: "over view synchrony: members join, leave and crash, and nobody waits for who is no more",
+          lab: monitoredMulticast(flushCausal, [happenedBeforeOrder]),
+        },
+        overlapping: {
+          summary: "in overlapping groups: happened-before goes across them, and so do the vectors",
+          lab: usedInGroups(causalInGroups, [happenedBeforeOrder]),
+        },
+        "overlapping-apart": {
+          summary: "the same with the vector of each message's group alone: across groups the order breaks",
+          lab: usedInGroups((options) => eachGroup(causal, options), [happenedBeforeOrder]),
+        },
+      },
+    },
+  ),
+  "causal-total": entry(
+    multicast,
+    "multicast; everybody delivers in the same order, which is one of happened-before",
+    used(causalTotal, [totalOrder, happenedBeforeOrder]),
+    {
+      live: causalTotal,
+      variants: {
+        "every-order": {
+          summary: "asked for FIFO, happened-before and total order alike: which does it keep?",
+          lab: used(causalTotal, everyOrder),
+        },
+        flush: {
+          summary: "over view synchrony: members join, leave and crash, and nobody waits for who is no more",
+          lab: monitoredMulticast(flushCausalTotal, [totalOrder, happenedBeforeOrder]),
+        },
+      },
+    },
+  ),
+  fifo: entry(multicast, "multicast; the messages of one sender come in its order", used(fifo, [fifoOrder]), {
+    live: fifo,
+    variants: {
+      "every-order": {
+        summary: "asked for FIFO, happened-before and total order alike: which does it keep?",
+        lab: used(fifo, everyOrder),
+      },
+      flush: {
+        summary: "over view synchrony: members join, leave and crash, and nobody waits for who is no more",
+        lab: monitoredMulticast(flushFifo, [fifoOrder]),
+      },
+      lecture: {
+        summary: "as a lecture has it: numbers begin so that the first message of each sender is never delivered",
+        lab: used(fifoAsLectured, [fifoOrder]),
+      },
+      overlapping: {
+        summary: "in overlapping groups: numbers of their own in each",
+        lab: usedInGroups((options) => eachGroup(fifo, options), [fifoOrder]),
+      },
+    },
+  }),
+  "fifo-total": entry(
+    multicast,
+    "multicast; everybody delivers in the same order, and each sender's in its own",
+    used(fifoTotal, [totalOrder, fifoOrder]),
+    {
+      live: fifoTotal,
+      variants: {
+        "every-order": {
+          summary: "asked for FIFO, happened-before and total order alike: which does it keep?",
+          lab: used(fifoTotal, everyOrder),
+        },
+        flush: {
+          summary: "over view synchrony: members join, leave and crash, and nobody waits for who is no more",
+          lab: monitoredMulticast(flushFifoTotal, [totalOrder, fifoOrder]),
+        },
+      },
+    },
+  ),
+  "ip-multicast": entry(
+    multicast,
+    "multicast in one datagram; who lacks a message asks for it, and whoever has it answers",
+    usedIpMulticast(),
+    {
+      live: ipMulticast,
+      variants: {
+        even: { summary: "asks again at even intervals: runs repeat themselves", lab: usedIpMulticast(evenly) },
+        "every-order": {
+          summary: "asked for FIFO, happened-before and total order alike: which does it keep?",
+          lab: used(fifo, everyOrder),
+        },
+        lecture: {
+          summary: "as a lecture has it: numbers begin at 0, and nobody delivers anybody's first message",
+          lab: (options) => usedMulticast(ipMulticastAsLectured(), [fifoOrder, ...delivery], options),
+        },
+        silent: {
+          summary: "without session messages: the loss of the last message goes unnoticed",
+          lab: usedIpMulticast({ sessions: false }),
+        },
+      },
+      check: { variant: "even", maxInFlight: 2 },
+    },
+  ),
+  isis: entry(
+    multicast,
+    "multicast; all propose a place for each message, and everybody delivers in the same order",
+    used(isis, [totalOrder]),
+    {
+      live: isis,
+      variants: {
+        "every-order": {
+          summary: "asked for FIFO, happened-before and total order alike: which does it keep?",
+          lab: used(isis, everyOrder),
+        },
+        flush: {
+          summary: "over view synchrony: members join, leave and crash, and nobody waits for who is no more",
+          lab: monitoredMulticast(flushIsis, [totalOrder]),
+        },
+        overlapping: {
+          summary: "in overlapping groups: any two nodes deliver in the same order what both deliver",
+          lab: usedInGroups(isisInGroups, [totalOrder]),
+        },
+      },
+    },
+  ),
+  "reliable-multicast": entry(
+    multicast,
+    "multicast that everybody passes on: all who do not crash deliver it, or nobody does",
+    used(reliableMulticast, []),
+    { live: reliableMulticast },
+  ),
+  "view-synchrony": entry(
+    multicast,
+    "multicast in a changing group; who goes from view to view together has delivered the same in each",
+    monitoredMulticast(viewSynchrony, [fifoOrder]),
+    { live: watchedMulticast(viewSynchrony), mustStart: true, check: { maxTimeouts: 2 } },
+  ),
+};

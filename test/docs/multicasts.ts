@@ -1,0 +1,123 @@
+/** The table of multicasts: what they cost in the simulator, and what the checker finds of their orders and of agreement. */
+import { type Claim, type Figure, measured } from "../../bench/table/figure.ts";
+import { multicastClaims } from "../../bench/table/multicast.ts";
+import { type ExploreOptions, explore } from "../../src/check/explore.ts";
+import type { Property, Protocol, Vocabulary } from "../../src/core/protocol.ts";
+import { multicast as family } from "../../src/protocols/family.ts";
+import {
+  agreement,
+  basicMulticast,
+  causal,
+  causalTotal,
+  fifo,
+  fifoOrder,
+  fifoTotal,
+  happenedBeforeOrder,
+  ipMulticast,
+  isis,
+  type MulticastUser,
+  reliableMulticast,
+  totalOrder,
+  usedMulticast,
+} from "../../src/protocols/index.ts";
+import { evenly } from "../../src/protocols/multicast/parts/ip-user.ts";
+
+interface Row {
+  readonly name: string;
+  readonly protocol: Protocol<Vocabulary>;
+  /** Whether it has no end, and is bounded as the registry bounds it. */
+  readonly isEndless?: true;
+  readonly unit: Claim["unit"];
+  readonly what: string;
+}
+
+const messages = { unit: "messages", what: "a multicast" } as const;
+const datagrams = { unit: "datagrams", what: "a multicast, until all have delivered" } as const;
+const of = (protocol: unknown): Protocol<Vocabulary> => protocol as Protocol<Vocabulary>;
+
+const rows: readonly Row[] = [
+  { name: "basic-multicast", protocol: of(basicMulticast()), ...messages },
+  { name: "reliable-multicast", protocol: of(reliableMulticast()), ...messages },
+  { name: "ip-multicast", protocol: of(ipMulticast(evenly)), isEndless: true, ...datagrams },
+  { name: "fifo", protocol: of(fifo()), ...messages },
+  { name: "causal", protocol: of(causal()), ...messages },
+  { name: "isis", protocol: of(isis()), ...messages },
+  { name: "fifo-total", protocol: of(fifoTotal()), ...messages },
+  { name: "causal-total", protocol: of(causalTotal()), ...messages },
+];
+
+const NODES = 13;
+const MAX_STATES = 100_000;
+const number = new Intl.NumberFormat("en-US");
+
+function costOf(protocol: string, what: string, unit: Claim["unit"]): string {
+  const claim = multicastClaims.find((each) => each.protocol === protocol && each.what === what && each.unit === unit);
+  if (claim === undefined) return "";
+  const { formula, measured: figure, fits } = measured(claim, NODES) as Figure;
+  const [least] = figure;
+  if (!fits) return `**${number.format(least)}**`;
+  return number.format(least) === formula ? formula : `${formula}: ${number.format(least)}`;
+}
+
+type Setting = Partial<ExploreOptions<Vocabulary>>;
+
+/** Three members over links without order; some are asked to send. */
+function verdictOf({ protocol, isEndless }: Row, property: Property<MulticastUser>, setting: Setting): string {
+  const used = usedMulticast(protocol, [property]) as unknown as Protocol<Vocabulary>;
+  // As long as any timer runs somebody may still ask, or answer.
+  const restless = Object.keys(used.timeout ?? {}) as never[];
+  const properties = used.properties
+    .filter(({ name }) => name === `user: ${property.name}`)
+    .map((each) => (each.when === "atRest" ? { ...each, restless } : each));
+  const bounds = isEndless === true ? { maxInFlight: 3 } : {};
+  const system = { protocol: used, nodes: [0, 1, 2], network: "bag", timers: "free", begin: "idle" } as const;
+  const found = explore<Vocabulary>({ ...system, ...bounds, ...setting, properties, maxStates: MAX_STATES });
+  const states = number.format(found.states);
+  if (found.verdict === "violated") return `**no**: ${found.path.length} steps`;
+  return found.verdict === "holds" ? `yes: ${states} states` : `none found in ${states} states`;
+}
+
+const asking =
+  (...times: readonly number[]) =>
+  (node: number): never[] =>
+    times[node] === undefined ? [] : ([family.ask(node, times[node])] as never[]);
+
+/** Enough to break the order: 0 sends two messages; and 1 sends one, too; each sends one. */
+const settings = { fifo: { asks: asking(2) }, causal: { asks: asking(2, 1) }, total: { asks: asking(1, 1) } };
+const struck: Setting = { asks: asking(1), crashes: 1, midStep: true };
+
+const cells = (row: Row): string[] => [
+  `[${row.name}](protocols/${row.name}.md)`,
+  `${costOf(row.name, row.what, row.unit)}${row.unit === "messages" ? "" : " datagram"}`,
+  costOf(row.name, "until all have delivered", "message times") ||
+    costOf(row.name, "a multicast, until all have delivered", "message times"),
+  verdictOf(row, fifoOrder, settings.fifo),
+  verdictOf(row, happenedBeforeOrder, settings.causal),
+  verdictOf(row, totalOrder, settings.total),
+  verdictOf(row, agreement, { asks: asking(1) }),
+  verdictOf(row, agreement, struck),
+];
+
+const table = (lines: readonly (readonly string[])[]): string =>
+  lines.map((each) => `| ${each.join(" | ")} |\n`).join("");
+
+const head = [
+  "algorithm",
+  "messages",
+  "until all have delivered, message times",
+  "C4 FIFO",
+  "C5 happened-before",
+  "C6 total",
+  "agreement",
+  "agreement, one crash",
+];
+
+export const multicastSection = (): string => `## Multicast
+
+One message to all ${NODES} members, and the time until the last of them has delivered it. Orders are looked for over links that keep none: in C4 one node sends two messages, in C5 another one sends one besides, in C6 two nodes send one each.
+Agreement: what anybody delivers who does not crash everybody delivers who does not. On the right with one crash at any point, in the middle of sending included (\`--mid-step\`).
+
+${table([head, head.map(() => "---"), ...rows.map(cells)])}
+[\`basic-multicast\`](protocols/basic-multicast.md) is what \`fifo\`, \`causal\` and \`isis\` send by here, and a sender that crashes half-way breaks them as it breaks that. \`ip-multicast\` is explored with three messages on their way at most; where all
+speak it needs no message for its acknowledgements. What becomes of the orders when members crash and the group changes is the business of a carrier with views: [\`view-synchrony\`](protocols/view-synchrony.md).
+`;

@@ -1,0 +1,63 @@
+/**
+ * The order demonstration: one scenario under every order of delivery, and the picture that shows them side by side.
+ * `COTERIE_WRITE_PAGE=1 npx vitest run --project e2e test/docs/orders.test.ts` draws it anew.
+ */
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { parseScenario } from "../../src/sim/scenario/index.ts";
+import { drawOrderPanels } from "./order-panels.ts";
+import { orderRuns } from "./order-runs.ts";
+
+const file = "scenarios/order-demonstration.yaml";
+const image = "docs/images/order-demonstration.svg";
+const pathOf = (name: string): string => fileURLToPath(new URL(`../../${name}`, import.meta.url));
+const { scenario } = parseScenario(readFileSync(pathOf(file), "utf8"), file);
+
+if (process.env.COTERIE_WRITE_PAGE === "1") writeFileSync(pathOf(image), drawOrderPanels(scenario));
+
+test("every order keeps what it promises, and nothing else", () => {
+  const kept = orderRuns(scenario).map((run) => [
+    run.protocol,
+    Object.entries(run.kept).flatMap(([order, isKept]) => (isKept ? [order] : [])),
+  ]);
+  expect(kept).toEqual([
+    ["basic-multicast", []],
+    ["fifo", ["FIFO"]],
+    ["causal", ["FIFO", "causal"]],
+    ["isis", ["total"]],
+    ["fifo-total", ["FIFO", "causal", "total"]],
+    ["causal-total", ["FIFO", "causal", "total"]],
+  ]);
+});
+
+test("what goes wrong is what the scenario says", () => {
+  const wrong = orderRuns(scenario).map((run) => [
+    run.protocol,
+    run.wrong.map(({ node, first, second }) => `${node}: ${scenario.labels[first]} ${scenario.labels[second]}`),
+  ]);
+  expect(Object.fromEntries(wrong)).toEqual({
+    "basic-multicast": ["3: F2 F1", "3: C2 C1", "3: C3 C1"],
+    fifo: ["3: C2 C1", "3: C3 C1"],
+    causal: [],
+    isis: ["0: F2 F1", "1: F2 F1", "2: F2 F1", "3: F2 F1"],
+    "fifo-total": [],
+    "causal-total": [],
+  });
+});
+
+test("whoever has not the total order delivers T1 and T2 otherwise than others", () => {
+  for (const run of orderRuns(scenario)) {
+    const pairs = run.different.map(({ first, second }) => [scenario.labels[first], scenario.labels[second]]);
+    if (run.kept.total) expect(pairs).toEqual([]);
+    else expect(pairs).toContainEqual(["T1", "T2"]);
+  }
+});
+
+test("the picture is as it is drawn today, and stands on the pages that speak of it", () => {
+  expect(existsSync(pathOf(image))).toBe(true);
+  expect(readFileSync(pathOf(image), "utf8")).toBe(drawOrderPanels(scenario));
+  expect(readFileSync(pathOf("docs/multicast.md"), "utf8")).toContain("(images/order-demonstration.svg)");
+  for (const name of [scenario.protocol, ...Object.keys(scenario.under)])
+    expect(readFileSync(pathOf(`docs/protocols/${name}.md`), "utf8")).toContain("(../images/order-demonstration.svg)");
+});

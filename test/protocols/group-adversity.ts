@@ -1,0 +1,121 @@
+/** What may happen to a group, drawn at random: messages, crashes, restarts, pauses, cuts, partitions, losses, comings and goings. */
+import fc from "fast-check";
+import type { CommandOf, NodeId, Vocabulary } from "../../src/core/protocol.ts";
+import type { GroupStage } from "./group-stage.ts";
+
+export interface Act {
+  readonly afterMs: number;
+  readonly what: (typeof kinds)[number];
+  readonly node: NodeId;
+  readonly other: NodeId;
+}
+
+const kinds = [
+  ...([
+    "send",
+    "send",
+    "send",
+    "send",
+    "send",
+    "send",
+    "crash",
+    "start",
+    "start",
+    "pause",
+    "resume",
+    "cut",
+    "mend",
+  ] as const),
+  ...([
+    "last words",
+    "last words",
+    "part",
+    "heal",
+    "heal",
+    "lose",
+    "lose nothing",
+    "lose nothing",
+    "leave",
+    "join",
+    "join",
+  ] as const),
+] as const;
+
+export const adversity = (nodes: number, acts: number): fc.Arbitrary<Act[]> =>
+  fc.array(
+    fc.record({
+      afterMs: fc.oneof(fc.constant(0), fc.nat(10), fc.nat(30), fc.nat(300), fc.nat(3_000)),
+      what: fc.constantFrom(...kinds),
+      node: fc.nat(nodes - 1),
+      other: fc.nat(nodes - 1),
+    }),
+    { maxLength: acts, size: "max" },
+  );
+
+/** Whatever makes no sense at that moment, such as to crash who is down, is left out. */
+export function befall<M extends Vocabulary>(
+  group: GroupStage<M>,
+  nodes: readonly NodeId[],
+  acts: readonly Act[],
+): void {
+  const { sim } = group;
+  const paused = new Set<NodeId>();
+  for (const { afterMs, what, ...act } of acts) {
+    const [node, other] = [act.node % nodes.length, act.other % nodes.length];
+    sim.run(sim.now + afterMs);
+    const isUp = sim.world.alive.includes(node);
+    if (what === "start" && !isUp) group.start(node);
+    else if (what === "cut" && node !== other) sim.cut(node, other);
+    else if (what === "mend" && node !== other) sim.mend(node, other);
+    else if (what === "part") sim.partition([nodes.filter((each) => (each * 7 + other) % (node + 2) === 0)]);
+    else if (what === "heal") sim.heal();
+    else if (what === "lose") setLoss(group, nodes, 0.1 * (1 + other));
+    else if (what === "lose nothing") setLoss(group, nodes, 0);
+    if (!isUp) continue;
+    if (what === "crash") {
+      paused.delete(node);
+      sim.crash(node);
+    } else if (what === "pause" && !paused.has(node)) {
+      paused.add(node);
+      sim.pause(node);
+    } else if (what === "resume" && paused.delete(node)) sim.resume(node);
+    else if (what === "send") for (let n = 0; n <= other; n++) group.send(node);
+    else if (what === "last words" && !paused.has(node)) lastWords(group, nodes, node, other);
+    else if (what === "leave" || what === "join") group.tell(node, { type: what } as unknown as CommandOf<M>);
+  }
+  for (const node of paused) sim.resume(node);
+}
+
+/** What a node says just before it leaves, crashes, or crashes and starts again, reaches one of the others alone. */
+function lastWords<M extends Vocabulary>(
+  group: GroupStage<M>,
+  nodes: readonly NodeId[],
+  node: NodeId,
+  to: NodeId,
+): void {
+  const { sim } = group;
+  const deaf = nodes.filter((each) => each !== node && each !== to);
+  for (const each of deaf) sim.cut(node, each);
+  for (let n = 0; n <= to; n++) group.send(node);
+  sim.run(sim.now + 12);
+  if (to % 3 === 0) group.tell(node, { type: "leave" } as unknown as CommandOf<M>);
+  else sim.crash(node);
+  if (to % 3 === 1) group.start(node);
+  for (const each of deaf) sim.mend(node, each);
+}
+
+/** From now on nothing goes wrong any more, and everybody wants to be in. */
+export function recover<M extends Vocabulary>(group: GroupStage<M>, nodes: readonly NodeId[]): void {
+  const { sim } = group;
+  sim.heal();
+  setLoss(group, nodes, 0);
+  for (const node of nodes) {
+    if (!sim.world.alive.includes(node)) group.start(node);
+    group.tell(node, { type: "join" } as unknown as CommandOf<M>);
+  }
+  sim.run(sim.now + 10_000);
+}
+
+function setLoss<M extends Vocabulary>({ sim }: GroupStage<M>, nodes: readonly NodeId[], lossRate: number): void {
+  for (const from of nodes) for (const to of nodes) if (from !== to) sim.setLink(from, to, { lossRate });
+}

@@ -1,0 +1,79 @@
+/** A group in the simulator whose members fail, and what each of their lives has recorded. */
+import type { GroupEntry, GroupRecord } from "../../src/check/virtual-synchrony.ts";
+import type { CommandOf, NodeId, Protocol, Vocabulary } from "../../src/core/protocol.ts";
+import { type WatchedMulticast, watchedMulticast } from "../../src/protocols/multicast/parts/monitored.ts";
+import type { SimulationOptions } from "../../src/sim/options.ts";
+import { type Simulation, simulation } from "../../src/sim/simulation.ts";
+
+import { linked } from "./reliable-links.ts";
+
+type Watched<M extends Vocabulary> = WatchedMulticast<M>;
+
+export interface GroupStage<M extends Vocabulary> {
+  readonly sim: Simulation<Watched<M>>;
+  /** One of each life of each node, in the order of their beginnings. */
+  readonly records: readonly GroupRecord[];
+  /** What else has happened, by node: `stalled 2`, and so on. */
+  readonly said: readonly string[];
+  start(node: NodeId): void;
+  /** Numbered by node, so that every payload is a different one. */
+  send(node: NodeId): void;
+  tell(node: NodeId, command: CommandOf<M>): void;
+  /** What a node has delivered in its present life, in that order. */
+  payloads(node: NodeId): string[];
+}
+
+type Said = { type: string; view: number; members: NodeId[]; id: string; from: NodeId; payload: string };
+
+export interface GroupOptions<M extends Vocabulary>
+  extends Omit<SimulationOptions<Watched<M>>, "protocol" | "onEvent"> {
+  /** `reliable`: what one node sends to another is not lost while both live on; only what is broadcast is. */
+  readonly channels?: "lossy" | "reliable";
+}
+
+export function groupStage<M extends Vocabulary>(
+  channel: Protocol<M>,
+  { channels = "lossy", ...options }: GroupOptions<M>,
+): GroupStage<M> {
+  const records: { node: NodeId; incarnation: number; log: GroupEntry[] }[] = [];
+  const said: string[] = [];
+  const sent = new Map<NodeId, number>();
+  const current = (node: NodeId) => records.findLast((record) => record.node === node);
+  const watched = watchedMulticast<M>(() => channel)();
+  const sim = simulation<Watched<M>>({
+    ...options,
+    protocol: channels === "reliable" ? linked(watched) : watched,
+    onEvent(_at, node, event) {
+      const { type, body } = event as unknown as { type: string; body: Said };
+      const log = current(node)?.log;
+      if (type !== "multicast" || log === undefined) return;
+      const { view, members, id, from } = body;
+      if (body.type === "installed") log.push({ installed: { view, members } });
+      else if (body.type === "ejected") log.push({ ejected: true });
+      else if (body.type === "delivered") log.push({ delivered: { id, from } });
+      else said.push(`${body.type} ${node}`);
+    },
+  });
+  const tell = (node: NodeId, command: CommandOf<M>): void =>
+    sim.command(node, { type: "multicast", body: command } as CommandOf<Watched<M>>);
+  return {
+    sim,
+    records,
+    said,
+    start(node) {
+      records.push({ node, incarnation: records.filter((record) => record.node === node).length + 1, log: [] });
+      sim.start(node);
+    },
+    send(node) {
+      sent.set(node, (sent.get(node) ?? 0) + 1);
+      tell(node, { type: "send", payload: `${node}:${sent.get(node)}` } as unknown as CommandOf<M>);
+    },
+    tell,
+    payloads: (node) =>
+      sim
+        .events(node)
+        .map((event) => event as unknown as { type: string; body: Said })
+        .filter(({ type, body }) => type === "multicast" && body.type === "delivered")
+        .map(({ body }) => body.payload),
+  };
+}

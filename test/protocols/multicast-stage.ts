@@ -1,0 +1,121 @@
+/** What tests of orders share: groups whose members send and remember, what came where, and explorations. */
+import { type Exploration, type ExploreOptions, explore } from "../../src/check/explore.ts";
+import type { Move } from "../../src/check/model.ts";
+import type { NodeId, Property, Protocol, Vocabulary } from "../../src/core/protocol.ts";
+import { delivery } from "../../src/protocols/multicast/parts/promises.ts";
+import {
+  type MulticastUser,
+  type MulticastUserOptions,
+  type UsedMulticast,
+  usedMulticast,
+} from "../../src/protocols/multicast/parts/user.ts";
+import type { SimulationOptions } from "../../src/sim/options.ts";
+import { type Simulation, simulation } from "../../src/sim/simulation.ts";
+import type { TraceEntry } from "../../src/trace/entry.ts";
+import { storyLine } from "../../src/trace/story.ts";
+
+export const MESSAGE_MS = 10;
+
+export const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
+
+export const send = (payload: string) => ({ type: "send" as const, payload });
+export const use = (messages: number) => ({ type: "user" as const, body: { type: "send" as const, messages } });
+
+/** Nodes that have been running idly, without users. */
+export function stage<M extends Vocabulary>(
+  protocol: Protocol<M>,
+  nodes: number,
+  options: Partial<SimulationOptions<M>> = {},
+) {
+  const entries: TraceEntry[] = [];
+  const delivered: { node: NodeId; at: number; payload: string; id: string }[] = [];
+  const sim = simulation<M>({
+    protocol,
+    nodes: range(0, nodes - 1),
+    seed: 1,
+    delayMs: MESSAGE_MS,
+    trace: (entry) => entries.push(entry),
+    onEvent: (at, node, event) => {
+      if (event.type === "delivered") delivered.push({ node, at, ...(event as unknown as Delivered) });
+    },
+    ...options,
+  });
+  for (const node of range(0, nodes - 1)) sim.wake(node);
+  entries.length = 0;
+  return {
+    sim,
+    send: (node: NodeId, payload: string) => sim.command(node, send(payload) as never),
+    /** What a node has delivered, in that order. */
+    at: (node: NodeId) => delivered.filter((each) => each.node === node).map(({ payload }) => payload),
+    /** When whatever has that payload was delivered, ascending. */
+    times: (of: string) => delivered.filter(({ payload }) => payload === of).map(({ at }) => at),
+    ids: (node: NodeId) => delivered.filter((each) => each.node === node).map(({ id }) => id),
+    story: () => entries.map((entry) => `${storyLine(entry)}\n`).join(""),
+  };
+}
+
+type Delivered = { payload: string; id: string };
+
+export interface Correspondence {
+  readonly nodes: number;
+  readonly seed: number;
+  readonly orders: readonly Property<MulticastUser>[];
+  readonly user?: Partial<MulticastUserOptions>;
+}
+
+/** A group with users over links that may take from 1 to 40 ms for each message, in any order. */
+export function correspondence<M extends Vocabulary>(
+  protocol: Protocol<M>,
+  { nodes, seed, orders, user = {} }: Correspondence,
+): Simulation<UsedMulticast<M>> {
+  const sim = simulation<UsedMulticast<M>>({
+    protocol: usedMulticast(protocol, [...orders, ...delivery], user),
+    nodes: range(0, nodes - 1),
+    seed,
+    delayMs: [1, 40],
+    link: { order: "none" },
+  });
+  for (const node of range(0, nodes - 1)) sim.wake(node);
+  return sim;
+}
+
+/** Every run in which each node sends so many messages, or as many as is said for it, whenever it likes. */
+export function exploreSends<M extends Vocabulary>(
+  protocol: Protocol<M>,
+  messages: readonly number[],
+  {
+    orders,
+    user = {},
+    ...options
+  }: { orders: readonly Property<MulticastUser>[]; user?: Partial<MulticastUserOptions> } & Partial<
+    ExploreOptions<UsedMulticast<M>>
+  >,
+): Exploration<UsedMulticast<M>> {
+  return explore<UsedMulticast<M>>({
+    protocol: usedMulticast(protocol, [...orders, ...delivery], user),
+    nodes: range(0, messages.length - 1),
+    network: "fifo",
+    timers: "free",
+    begin: "idle",
+    asks(node) {
+      const count = messages[node] ?? 0;
+      return count > 0 ? [use(count)] : [];
+    },
+    ...options,
+  });
+}
+
+/** A counterexample in few words: `1 receives multicast of 0`. */
+export const told = <M extends Vocabulary>({ path }: Exploration<UsedMulticast<M>>): string[] =>
+  path.map(({ move }) => inWords(move as never));
+
+function inWords(move: Move<{ state: object; message: Wrapped; timer: string; command: Wrapped }>): string {
+  if (move.kind === "receive") return `${move.node} receives ${typeOf(move.message)} of ${move.from}`;
+  if (move.kind === "command") return `${move.node} is told to ${typeOf(move.command)}`;
+  if (move.kind === "timeout") return `${move.node} goes on`;
+  return `${move.node} ${move.kind}`;
+}
+
+type Wrapped = { type: string; body?: Wrapped };
+
+const typeOf = (said: Wrapped): string => (said.body === undefined ? said.type : typeOf(said.body));
