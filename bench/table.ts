@@ -2,15 +2,20 @@
  * What each algorithm costs, measured beside the formula: the registry's own protocols, run in the simulator with links
  * that take one unit of time.
  *
- *     node build/bench/table.js mutex|election [--nodes 3,7] [--json]
+ *     node build/bench/table.js mutex|election|multicast [--nodes 3,7] [--json]
  */
 import { parseArgs } from "node:util";
 import { electionClaims } from "./table/election.ts";
 import { type Claim, type Figure, measured } from "./table/figure.ts";
+import { multicastClaims } from "./table/multicast.ts";
 import { mutexClaims } from "./table/mutex.ts";
 import { helpIfAsked } from "./usage.ts";
 
-const tables: Readonly<Record<string, readonly Claim[]>> = { mutex: mutexClaims, election: electionClaims };
+const tables: Readonly<Record<string, readonly Claim[]>> = {
+  mutex: mutexClaims,
+  election: electionClaims,
+  multicast: multicastClaims,
+};
 const SIZES = [3, 4, 7, 9, 13, 16, 25, 31, 49, 64, 1_000];
 const MAX_NODES = 10_000;
 
@@ -57,7 +62,7 @@ const { values, positionals } = parseArgs({
   options: { nodes: { type: "string" }, json: { type: "boolean" }, help: { type: "boolean" } },
   allowPositionals: true,
 });
-helpIfAsked(values.help === true, "table mutex|election", {
+helpIfAsked(values.help === true, "table mutex|election|multicast", {
   "--nodes 3,7,16": `how many nodes; ${SIZES.join(", ")} if not said`,
   "--json": "one object for each figure, as a list",
 });

@@ -1,4 +1,4 @@
-/** Coterie for a Node process: elections and locks by name, one member of a cluster, and the contract of what it runs. */
+/** Coterie for a Node process: elections, locks and channels by name, one member of a cluster, and the contract of what it runs. */
 export { type ClusterConfig, parseConfig, readConfig } from "./cluster/config.ts";
 export { join } from "./cluster/join.ts";
 export { type Member as RunningMember, type MemberOptions, runMember } from "./cluster/member.ts";
@@ -23,6 +23,19 @@ export type {
   Tenure,
   TextbookElection,
 } from "./cluster/services/api.ts";
+export type {
+  Channel,
+  ChannelMessage,
+  ChannelOptions,
+  ChannelState,
+  ChannelStatus,
+  ChannelView,
+  Order,
+  ReadOptions,
+  SendOptions,
+  Sent,
+  Transport,
+} from "./cluster/services/channel-api.ts";
 export { type CoordinationCode, CoordinationError, type Phase } from "./cluster/services/coordination-error.ts";
 export { guard, StaleToken } from "./cluster/services/guard.ts";
 export * from "./core/index.ts";

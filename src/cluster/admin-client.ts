@@ -23,7 +23,7 @@ const statusSchema = z.object({
 
 export type BriefStatus = Pick<NodeStatus, keyof z.infer<typeof statusSchema>>;
 
-/** What a member that serves elections and locks says of itself, as far as it is read here. */
+/** What a member that serves elections, locks and channels says of itself, as far as it is read here. */
 const serviceSchema = z.object({
   id: z.number(),
   pid: z.number(),
@@ -35,13 +35,14 @@ const serviceSchema = z.object({
   peers: z.array(z.object({ id: z.number(), suspected: z.boolean() })),
   instances: z.array(
     z.object({
-      kind: z.enum(["election", "mutex"]),
+      kind: z.enum(["election", "mutex", "channel"]),
       name: z.string(),
       algorithm: z.string(),
       leader: z.number().nullable(),
       token: z.number().nullable(),
       isHeld: z.boolean(),
       waiting: z.number(),
+      channel: z.object({ view: z.number().nullable(), members: z.array(z.number()), state: z.string() }).optional(),
     }),
   ),
 });
@@ -54,7 +55,7 @@ export async function askStatus(admin: string, node: NodeId, timeoutMs = PATIENC
   return found?.id === node ? (found as BriefStatus) : null;
 }
 
-/** Null where nobody answers in time, or somebody who serves no elections and locks. */
+/** Null where nobody answers in time, or somebody who serves no elections, locks and channels. */
 export function askServiceStatus(admin: string, timeoutMs = PATIENCE_MS): Promise<ServiceStatus | null> {
   return answered(admin, serviceSchema, timeoutMs);
 }

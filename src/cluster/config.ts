@@ -92,7 +92,7 @@ export function readConfig(file: string): ClusterConfig {
 }
 
 /**
- * The file of a cluster that serves elections and locks by name: it names no protocol, as all are there.
+ * The file of a cluster that serves elections, locks and channels by name: it names no protocol, as all are there.
  * @throws UsageError that names the file and the field.
  */
 export function readServiceConfig(file: string): ServiceConfig {

@@ -1,4 +1,4 @@
-/** Joins a cluster: from here on, elections and locks by name, on the members themselves and nothing else. */
+/** Joins a cluster: from here on, elections, locks and channels by name, on the members themselves and nothing else. */
 import type { EnvironmentError } from "../core/errors.ts";
 import { openJournal } from "../runtime/journal/disk-journal.ts";
 import type { Journal } from "../runtime/journal/journal.ts";

@@ -232,11 +232,7 @@ export class LocalCluster {
     const member = this.memberNamed(node);
     if (member.state !== "running")
       throw new UsageError("bad-act", `expected node ${node} to be running, but it is ${member.state}`);
-    const [first = "", ...rest] = command.split(".");
-    await postCommand(
-      member.admin,
-      rest.length === 0 ? { type: first } : { type: first, body: { type: rest.join(".") } },
-    );
+    await postCommand(member.admin, member.commandNamed(command));
   }
 
   private async changeNetwork(act: NetworkAct): Promise<void> {

@@ -54,6 +54,54 @@ describe("the fault gate", () => {
   });
 });
 
+describe("datagrams at the fault gate", () => {
+  const datagrams = (change: object) => ({ ...noFaults, datagrams: { ...sound, ...change } });
+  const sound = { dropRate: 0, duplicateRate: 0, reorderRate: 0 };
+  const fates = (gate: ReturnType<typeof faultGate>) => Array.from({ length: 200 }, () => gate.datagramVerdict(1));
+
+  test("arrive once and at once, unless somebody says otherwise", () => {
+    const gate = faultGate();
+    expect(gate.isCalm).toBe(true);
+    expect(fates(gate)).toEqual(fates(gate).map(() => [0]));
+    gate.faults = datagrams({});
+    expect(gate.isCalm).toBe(true);
+    gate.faults = datagrams({ reorderRate: 0.1 });
+    expect(gate.isCalm).toBe(false);
+  });
+
+  test("are cut off, dropped and delayed as messages are", () => {
+    const gate = faultGate();
+    gate.faults = { ...noFaults, cutTo: [1] };
+    expect(new Set(fates(gate))).toEqual(new Set(["cut"]));
+    gate.faults = { ...noFaults, dropRate: 1 };
+    expect(new Set(fates(gate))).toEqual(new Set(["dropped"]));
+    gate.faults = { ...noFaults, delayMs: { min: 5, max: 5 } };
+    expect(fates(gate)).toEqual(fates(gate).map(() => [5]));
+  });
+
+  test("may be dropped where messages are not", () => {
+    const gate = faultGate();
+    gate.faults = datagrams({ dropRate: 1 });
+    expect(new Set(fates(gate))).toEqual(new Set(["dropped"]));
+    expect(new Set(verdicts(gate, 1))).toEqual(new Set([0]));
+  });
+
+  test("come again later, and later than others", () => {
+    const gate = faultGate();
+    gate.faults = datagrams({ duplicateRate: 1 });
+    for (const fate of fates(gate)) {
+      expect(fate[0]).toBe(0);
+      expect(fate[1]).toBeGreaterThanOrEqual(1);
+      expect(fate).toHaveLength(2);
+    }
+    gate.faults = datagrams({ reorderRate: 1 });
+    for (const fate of fates(gate)) {
+      expect(fate).toHaveLength(1);
+      expect(fate[0]).toBeGreaterThanOrEqual(1);
+    }
+  });
+});
+
 describe("faults that somebody asks for", () => {
   test.each([noFaults, faults({ dropRate: 1, delayMs: { min: 0, max: 60_000 } }), faults({ cutTo: [0, 7] })])(
     "may be %j",
@@ -69,7 +117,18 @@ describe("faults that somebody asks for", () => {
     },
   );
 
+  test("of datagrams may be some: there is none of what is left out", () => {
+    expect(readFaults({ datagrams: { duplicateRate: 0.1 } })).toEqual({
+      ...noFaults,
+      datagrams: { dropRate: 0, duplicateRate: 0.1, reorderRate: 0 },
+    });
+  });
+
   test.each<[unknown, string]>([
+    [{ datagrams: 1 }, "expected faults.datagrams to be an object, got 1"],
+    [{ datagrams: { loss: 1 } }, "expected faults.datagrams.loss to be absent, got 1"],
+    [{ datagrams: { dropRate: 2 } }, "expected faults.datagrams.dropRate to be from 0 to 1, got 2"],
+    [{ datagrams: { reorderRate: -1 } }, "expected faults.datagrams.reorderRate to be from 0 to 1, got -1"],
     [null, "expected faults to be an object, got null"],
     [[], "expected faults to be an object, got []"],
     [{ loss: 1 }, "expected faults.loss to be absent, got 1"],

@@ -4,7 +4,7 @@
  * nobody listens to.
  */
 import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
-import { canonical, clone } from "../core/plain.ts";
+import { clone } from "../core/plain.ts";
 import type {
   CommandOf,
   Context,
@@ -22,6 +22,7 @@ import type {
 import { problem, variants } from "../core/shape.ts";
 import { dispatch, type Stimulus } from "../core/step.ts";
 import type { MessageId, TraceEntry } from "../trace/entry.ts";
+import { differenceOf } from "../trace/standing.ts";
 import type { Slot } from "./journal/journal.ts";
 import { Outbox } from "./outbox.ts";
 import type { Receipt } from "./transport/tcp.ts";
@@ -32,6 +33,8 @@ export interface HostOptions<V extends Vocabulary> {
   readonly self: NodeId;
   readonly peers: readonly NodeId[];
   readonly send: (to: NodeId, message: MessageOf<V>) => Receipt;
+  /** Takes a broadcast to all peers at once, and says of each what became of it. Without it, it is sent to each by itself. */
+  readonly multicast?: (message: MessageOf<V>) => (to: NodeId) => Receipt;
   readonly trace: TraceSink<V>;
   /** Where it journals. Required of a protocol that does; what the slot holds is replayed when the host starts. */
   readonly slot?: Slot<RecordOf<V>> | null;
@@ -86,7 +89,7 @@ export class Host<V extends Vocabulary> {
   readonly #commands;
   #phase: "new" | "running" | "stopped" = "new";
   #early: { from: NodeId; message: MessageOf<V>; id: () => MessageId }[] = [];
-  #picture = "";
+  #picture: View | null = null;
   /** Events of the step that runs, for the application: it hears of them when the step has ended. */
   #events: { event: EventOf<V>; until: number | null }[] = [];
 
@@ -131,8 +134,13 @@ export class Host<V extends Vocabulary> {
       throw new UsageError("not-running", "expected the node to run, and it has not started yet or has stopped");
     const wrong = problem(this.#commands, command, "command");
     if (wrong !== null) throw new UsageError("bad-command", wrong);
-    this.#record({ kind: "command", command: command as CommandOf<V> });
-    this.#step({ kind: "command", command: command as CommandOf<V> });
+    this.carryOut(command as CommandOf<V>);
+  }
+
+  /** Takes a command of this very program, which has seen to it that it is one of the protocol's. */
+  carryOut(command: CommandOf<V>): void {
+    this.#record({ kind: "command", command });
+    this.#step({ kind: "command", command });
   }
 
   /** How things stand, for somebody who begins to listen to the trace. */
@@ -215,11 +223,11 @@ export class Host<V extends Vocabulary> {
       peers,
       send: (to, message) => {
         if (this.#outbox.isClear) this.#sendNow(to, message);
-        else this.#holdMessage([to], message);
+        else this.#holdMessage(message, (held, at) => this.#sendNow(to, held, at));
       },
       broadcast: (message) => {
-        if (!this.#outbox.isClear) return this.#holdMessage(peers, message);
-        for (const peer of peers) this.#sendNow(peer, message);
+        if (this.#outbox.isClear) this.#broadcastNow(peers, message);
+        else this.#holdMessage(message, (held, at) => this.#broadcastNow(peers, held, at));
       },
       setTimer: (timer, duration) => this.#arm(timer, duration),
       cancelTimer: (timer) => this.#cancel(timer),
@@ -260,18 +268,30 @@ export class Host<V extends Vocabulary> {
     this.#outbox.hold(() => onEvent(held, until));
   }
 
-  #holdMessage(to: readonly NodeId[], message: MessageOf<V>): void {
+  #holdMessage(message: MessageOf<V>, leave: (held: MessageOf<V>, at: number) => void): void {
     const held = clone(message); // It may be a part of the state, which goes on changing.
     const at = wallClock();
-    this.#outbox.hold(() => {
-      for (const node of to) this.#sendNow(node, held, at);
-    });
+    this.#outbox.hold(() => leave(held, at));
   }
 
   /** @param at when the handler sent it: the trace is in the order of steps. */
   #sendNow(to: NodeId, message: MessageOf<V>, at?: number): void {
-    const { id, lost } = this.#options.send(to, message);
-    if (!this.#options.trace.wanted) return;
+    const receipt = this.#options.send(to, message);
+    if (this.#options.trace.wanted) this.#recordSent(to, message, receipt, at);
+  }
+
+  #broadcastNow(peers: readonly NodeId[], message: MessageOf<V>, at?: number): void {
+    const { multicast, trace } = this.#options;
+    if (multicast === undefined) {
+      for (const peer of peers) this.#sendNow(peer, message, at);
+      return;
+    }
+    const receiptFor = multicast(message);
+    if (!trace.wanted) return;
+    for (const peer of peers) this.#recordSent(peer, message, receiptFor(peer), at);
+  }
+
+  #recordSent(to: NodeId, message: MessageOf<V>, { id, lost }: Receipt, at?: number): void {
     const { trace } = this.#options;
     trace.record(this.#entry({ kind: "send", id: id(), to, message }, at));
     if (lost !== null) trace.record(this.#entry({ kind: "lost", id: id(), to, why: lost }, at));
@@ -318,10 +338,10 @@ export class Host<V extends Vocabulary> {
 
   #recordView(): void {
     const { view } = this;
-    const picture = canonical(view);
-    if (picture === this.#picture) return;
-    this.#picture = picture;
-    this.#record({ kind: "view", view, state: clone(this.#state) });
+    const difference = differenceOf(this.#picture, view);
+    if (difference === "none") return;
+    this.#picture = view;
+    this.#record({ kind: "view", view, ...(difference === "standing" ? { state: clone(this.#state) } : {}) });
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: the kinds of entries are checked where they are read, in TraceEntry.

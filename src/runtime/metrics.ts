@@ -11,7 +11,10 @@ export type RefusedReason =
   | "tls"
   | "bad-command"
   | "instance"
-  | "too-many-sessions";
+  | "too-many-sessions"
+  | "forged"
+  | "replayed"
+  | "old-run";
 
 export interface Counts {
   messagesSent: Tally<string>;
@@ -23,6 +26,13 @@ export interface Counts {
   reconnects: number;
   bytesSent: number;
   bytesReceived: number;
+  /** Of IP multicast: one for all receivers. */
+  datagramsSent: number;
+  datagramsReceived: number;
+  /** The system did not take them. */
+  datagramsUnsent: number;
+  /** Messages in pieces, some of which never came. */
+  messagesIncomplete: number;
 }
 export type Tally<K extends string> = Partial<Record<K, number>>;
 
@@ -36,6 +46,10 @@ export function newCounts(): Counts {
     reconnects: 0,
     bytesSent: 0,
     bytesReceived: 0,
+    datagramsSent: 0,
+    datagramsReceived: 0,
+    datagramsUnsent: 0,
+    messagesIncomplete: 0,
   };
 }
 
@@ -102,6 +116,7 @@ export function metricsPage(counts: Counts, gauges: Gauges): { contentType: stri
   plain(registry, "coterie_reconnects_total", "Times a link to a peer was opened again.", () => counts.reconnects);
   plain(registry, "coterie_bytes_sent_total", "Bytes handed to sockets.", () => counts.bytesSent);
   plain(registry, "coterie_bytes_received_total", "Bytes read from sockets.", () => counts.bytesReceived);
+  ofDatagrams(registry, counts);
   gauge(
     registry,
     "coterie_queued_bytes",
@@ -114,6 +129,16 @@ export function metricsPage(counts: Counts, gauges: Gauges): { contentType: stri
     contentType: registry.contentType,
     text: async () => `${await registry.metrics()}${await shared.metrics()}`,
   };
+}
+
+function ofDatagrams(registry: Registry, counts: Counts): void {
+  const rows: readonly [string, string, () => number][] = [
+    ["datagrams_sent", "Datagrams that were multicast, each to all members.", () => counts.datagramsSent],
+    ["datagrams_received", "Datagrams of other members that were heard.", () => counts.datagramsReceived],
+    ["datagrams_unsent", "Datagrams that the system did not take.", () => counts.datagramsUnsent],
+    ["messages_incomplete", "Messages in pieces, some of which never came.", () => counts.messagesIncomplete],
+  ];
+  for (const [name, help, value] of rows) plain(registry, `coterie_${name}_total`, help, value);
 }
 
 function tallied(registry: Registry, name: string, help: string, label: string, tally: () => Tally<string>): void {

@@ -5,6 +5,7 @@
  * Why not a general codec: measured with two processes on loopback and 64 messages in flight, msgpackr maps behind a
  * separate check of their shape reach 44 % of a bare echo, this 60 % (`npm run bench:host` measures the whole host).
  */
+import { isAscii } from "node:buffer";
 import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
 import type { ShapeNode } from "../core/shape.ts";
 
@@ -151,7 +152,8 @@ export class Reader {
     const start = this.position;
     if (bytes > this.end - start) throw new MalformedBytes("the frame ends in the middle of a text");
     this.position = start + bytes;
-    for (let i = start; i < this.position; i++) {
+    if (bytes >= SHORT && !isAscii(this.buffer.subarray(start, this.position))) return this.utf8(start);
+    for (let i = start; bytes < SHORT && i < this.position; i++) {
       if ((this.buffer[i] as number) > 0x7f) return this.utf8(start);
     }
     return this.buffer.toString("latin1", start, this.position); // ASCII, and so the same; decoding UTF-8 costs four times as much.

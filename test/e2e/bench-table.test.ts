@@ -8,13 +8,16 @@ interface Figure {
   readonly fits: boolean;
 }
 
-test.each(["mutex", "election"])("coterie bench table %s: what is measured fits the formula", async (name) => {
-  const { code, stdout, stderr } = await coterie("bench", "table", name, "--nodes", "3,4,7,9,13", "--json");
-  expect(code, stderr).toBe(0);
-  const figures = JSON.parse(stdout) as Figure[];
-  expect(figures.filter(({ fits }) => !fits)).toEqual([]);
-  expect(new Set(figures.map(({ nodes }) => nodes))).toEqual(new Set([3, 4, 7, 9, 13]));
-});
+test.each(["mutex", "election", "multicast"])(
+  "coterie bench table %s: what is measured fits the formula",
+  async (name) => {
+    const { code, stdout, stderr } = await coterie("bench", "table", name, "--nodes", "3,4,7,9,13", "--json");
+    expect(code, stderr).toBe(0);
+    const figures = JSON.parse(stdout) as Figure[];
+    expect(figures.filter(({ fits }) => !fits)).toEqual([]);
+    expect(new Set(figures.map(({ nodes }) => nodes))).toEqual(new Set([3, 4, 7, 9, 13]));
+  },
+);
 
 test("for people: formula and measured under each other, a column for each N", async () => {
   const { code, stdout } = await coterie("bench", "table", "mutex", "--nodes", "3,1000");
@@ -30,7 +33,7 @@ test("for people: formula and measured under each other, a column for each N", a
 test("refuses what it does not know, in one sentence", async () => {
   const table = await coterie("bench", "table", "consensus");
   expect(table).toMatchObject({ code: 2, stdout: "" });
-  expect(table.stderr).toContain("coterie bench table: expected one of mutex, election, got consensus\n");
+  expect(table.stderr).toContain("coterie bench table: expected one of mutex, election, multicast, got consensus\n");
   const nodes = await coterie("bench", "table", "mutex", "--nodes", "2");
   expect(nodes.stderr).toContain("expected --nodes to be whole numbers from 3 to 10000, such as 3,7,16, got 2\n");
 });
@@ -38,5 +41,5 @@ test("refuses what it does not know, in one sentence", async () => {
 test("coterie bench table --help says what it takes", async () => {
   const { code, stdout } = await coterie("bench", "table", "--help");
   expect(code).toBe(0);
-  expect(stdout).toMatch(/^Usage: coterie bench table mutex\|election \[options\]\n\nOptions:\n {2}--/);
+  expect(stdout).toMatch(/^Usage: coterie bench table mutex\|election\|multicast \[options\]\n\nOptions:\n {2}--/);
 });

@@ -123,6 +123,25 @@ describe("coterie sim FILE", () => {
     expect(value.expectations).toContainEqual({ what: "leader", expected: 5, came: 5, isMet: true });
   });
 
+  test("under another protocol that it names, with messages called by their names in the picture", async () => {
+    const file = scenario("order-demonstration");
+    const { code, value } = await json(file, "--protocol", "isis");
+    expect(code).toBe(0);
+    expect(value).toMatchObject({ protocol: "isis", messages: { total: 63 } });
+    const svg = join(folder, "isis.svg");
+    expect((await coterie("sim", file, "--protocol", "isis", "--svg", svg)).code).toBe(0);
+    expect(readFileSync(svg, "utf8")).toContain("<title>T2 is held back</title>");
+
+    const unnamed = await coterie("sim", file, "--protocol", "paxos");
+    expect(unnamed.code).toBe(2);
+    expect(unnamed.stderr).toContain(
+      "expected the protocol to be one that the scenario names: basic-multicast, fifo, ",
+    );
+    const twice = await coterie("sim", "fifo", "--protocol", "isis");
+    expect(twice.code).toBe(2);
+    expect(twice.stderr).toContain('expected --protocol to be absent beside a protocol, got "isis"');
+  });
+
   test("a break that is expected is no failure, one that is not is", async () => {
     const text = readFileSync(scenario("bully-broken-by-recovery"), "utf8");
     expect((await coterie("sim", scenario("bully-broken-by-recovery"))).code).toBe(0);

@@ -77,6 +77,56 @@ export const everyKind: Trace = traceOf(
   ],
 );
 
+const views = (at: number, node: NodeId, held: readonly string[]): TraceEntry => ({
+  at,
+  node,
+  kind: "view",
+  view: { role: "member", held },
+  state: {},
+});
+
+const delivers = (at: number, node: NodeId, id: string): TraceEntry => ({
+  at,
+  node,
+  kind: "event",
+  event: { type: "multicast", body: { type: "delivered", from: 0, payload: "", id } } as { type: string },
+});
+
+/**
+ * Six messages of one sender, the first of which is slow: its receiver holds back the others, more than there are rows for,
+ * and crashes while it holds one for ever.
+ */
+export const holdBack: Trace = traceOf(
+  [0, 1],
+  [
+    { at: 0, node: 0, kind: "start" },
+    { at: 0, node: 1, kind: "start" },
+    views(0, 1, []),
+    ...[1, 2, 3, 4, 5, 6, 8].flatMap((number) => [
+      { at: 5 * number, node: 0, kind: "command" as const, command: { type: "send" } },
+      send(5 * number, 0, 1, `m${number}`, "multicast"),
+      delivers(5 * number, 0, `0.${number}`),
+    ]),
+    ...[2, 3, 4, 5, 6].flatMap((number) => [
+      receive(50 + 10 * number, 1, 0, `m${number}`, "multicast"),
+      views(
+        50 + 10 * number,
+        1,
+        Array.from({ length: number - 1 }, (_, place) => `0.${place + 2}`),
+      ),
+    ]),
+    receive(150, 1, 0, "m1", "multicast"),
+    ...[1, 2, 3, 4, 5, 6].map((number) => delivers(150, 1, `0.${number}`)),
+    views(150, 1, []),
+    receive(200, 1, 0, "m8", "multicast"),
+    views(200, 1, ["0.8"]),
+    { at: 240, node: 1, kind: "crash" },
+    { at: 260, node: 1, kind: "start" },
+    views(260, 1, []),
+  ],
+  { protocol: "fifo" },
+);
+
 /** A counterexample of the checker that repeats: time is counted in steps. */
 export const lasso: Trace = traceOf(
   [0, 1, 2],

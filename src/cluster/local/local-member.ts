@@ -2,9 +2,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { UsageError } from "../../core/errors.ts";
 import type { NodeId, View } from "../../core/protocol.ts";
+import { groupCommandShapes } from "../../protocols/multicast/parts/layers.ts";
 import { type Faults, noFaults } from "../../runtime/fault-gate.ts";
 import { wallClock } from "../../runtime/wall-clock.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
+import { differenceOf } from "../../trace/standing.ts";
 import { askStatus, putFaults } from "../admin-client.ts";
 import type { NodePicture } from "../feed.ts";
 import type { LifecycleEvent } from "./lifecycle.ts";
@@ -37,6 +39,9 @@ export class LocalMember {
   state: NodePicture["process"] = "starting";
   view: View | null = null;
   private exit: Exit | null = null;
+  /** Those of its commands that have something to say. */
+  private speaking: ReadonlySet<string> = new Set();
+  private saidCount = 0;
   /** How many views this node has shown. */
   private viewCount = 0;
   private commands: readonly string[] = [];
@@ -153,6 +158,13 @@ export class LocalMember {
     void this.tellFaults();
   }
 
+  /** One of its commands as it takes it. What there is to say is made up: it matters to nobody. */
+  commandNamed(name: string): object {
+    const [first = "", ...rest] = name.split(".");
+    const said = this.speaking.has(name) ? { payload: `greeting ${++this.saidCount}` } : {};
+    return rest.length === 0 ? { type: first, ...said } : { type: first, body: { type: rest.join("."), ...said } };
+  }
+
   /** Asks what the protocol can be told and, where the trace does not say, how the node stands; until it answers. */
   private async getAcquainted(): Promise<void> {
     const { process } = this;
@@ -161,7 +173,8 @@ export class LocalMember {
       const { viewCount } = this;
       const status = await askStatus(this.admin, this.id);
       if (status !== null && isThere()) {
-        this.commands = simpleCommands(status.commands);
+        this.commands = offeredCommands(status.commands);
+        this.speaking = new Set(this.commands.filter((name) => status.commands[name]?.length === 1));
         if (viewCount === this.viewCount)
           this.see(status.view); // Else the trace was quicker, and is newer.
         else this.around.changed();
@@ -193,9 +206,11 @@ export class LocalMember {
   }
 
   private see(view: View): void {
+    const difference = differenceOf(this.view, view);
     this.view = view;
     this.viewCount += 1;
-    this.around.changed();
+    // What is held back may change with every message; who draws that follows the trace.
+    if (difference !== "held") this.around.changed();
   }
 
   private ended(exit: Exit): void {
@@ -219,7 +234,11 @@ export class LocalMember {
   }
 }
 
-/** The commands that need no words beside their name. */
-function simpleCommands(commands: Readonly<Record<string, readonly string[]>>): string[] {
-  return Object.keys(commands).filter((name) => commands[name]?.length === 0);
+/**
+ * The commands that need no words beside their name, or only something to say; and not what a layer below tells the one
+ * above it.
+ */
+function offeredCommands(commands: Readonly<Record<string, readonly string[]>>): string[] {
+  const isOffered = (name: string): boolean => ["", "payload"].includes(commands[name]?.join() ?? "none");
+  return Object.keys(commands).filter((name) => isOffered(name) && !Object.hasOwn(groupCommandShapes, name));
 }

@@ -2,9 +2,10 @@
 import { UsageError, unexpected } from "../../core/errors.ts";
 import { canonical } from "../../core/plain.ts";
 import type { Tagged } from "../../core/protocol.ts";
-import { oneOf, type Shape, type Shapes, struct, text, variants } from "../../core/shape.ts";
+import { boolean, oneOf, type Shape, type Shapes, struct, text, variants } from "../../core/shape.ts";
 import { type AnyProtocol, protocolNamed, protocolNames } from "../../protocols/index.ts";
 import type { Kind } from "./api.ts";
+import { stackNamed, stacks } from "./channel-stacks.ts";
 
 const kinds: Readonly<Record<string, Kind>> = { election: "election", "mutual exclusion": "mutex" };
 
@@ -15,9 +16,11 @@ const kindOf = (algorithm: string): Kind | null => {
 };
 
 const algorithms = protocolNames.filter((name) => kindOf(name) !== null);
+const channelAlgorithms = stacks.map(({ algorithm }) => algorithm);
 
 /** @throws UsageError that lists the algorithms there are; or what the algorithm says of its options. */
 export function protocolOf({ kind, algorithm, options }: Setting): AnyProtocol {
+  if (kind === "channel") return stackNamed(algorithm).make();
   const known = algorithms.filter((name) => kindOf(name) === kind);
   if (!known.includes(algorithm))
     throw new UsageError("unknown-algorithm", unexpected("the algorithm", `one of ${known.join(", ")}`, algorithm));
@@ -64,6 +67,8 @@ export type Envelope =
   | { type: "hello" }
   /** The sender has had a message of an instance that it does not know. */
   | { type: "ask"; kind: Kind; name: string }
+  /** Whether readers of the sender's keep up with a channel. */
+  | { type: "pressure"; name: string; isFull: boolean }
   /** Of the failure detector, and of the election of who serves: both are there once for all instances. */
   | { type: "detector"; body: Tagged }
   | { type: "leadership"; body: Tagged }
@@ -74,7 +79,7 @@ export type Parcel = { [K in Kind]: { type: K; name: string; content: Content } 
 /** `type` is the name of the algorithm. */
 type Content = { type: string; body: Tagged };
 
-const kindShape = oneOf<Kind>("election", "mutex");
+const kindShape = oneOf<Kind>("election", "mutex", "channel");
 const nameShape = text(MAX_NAME_BYTES);
 /** As a journal keeps it, which may be older than this program. Without an algorithm: the name is not used any more. */
 export const settingShape = struct<Setting>({
@@ -88,24 +93,30 @@ const bodyOf = (protocol: AnyProtocol): Shape<Tagged> => variants((protocol.shap
 /** @param leadership the election of who serves; null where there is none. */
 export function envelopeShape(detector: AnyProtocol, leadership: AnyProtocol | null): Shape<Envelope> {
   return variants<Envelope>({
-    open: { kind: kindShape, name: nameShape, algorithm: oneOf(...algorithms), options: text(MAX_OPTIONS_BYTES) },
+    open: {
+      kind: kindShape,
+      name: nameShape,
+      algorithm: oneOf(...algorithms, ...channelAlgorithms),
+      options: text(MAX_OPTIONS_BYTES),
+    },
     refuse: { kind: kindShape, name: nameShape, why: text(MAX_REASON_BYTES) },
     full: { kind: kindShape, name: nameShape },
     hello: {},
     ask: { kind: kindShape, name: nameShape },
+    pressure: { name: nameShape, isFull: boolean },
     detector: { body: bodyOf(detector) },
     leadership: { body: leadership === null ? variants({}) : bodyOf(leadership) },
     election: { name: nameShape, content: contentShape("election") },
     mutex: { name: nameShape, content: contentShape("mutex") },
+    channel: { name: nameShape, content: contentShape("channel") },
   });
 }
 
 function contentShape(kind: Kind): Shape<Content> {
   const named = algorithms.filter((algorithm) => kindOf(algorithm) === kind);
-  const shapes = named.map((algorithm) => {
-    const protocol = protocolNamed(algorithm).service?.() as AnyProtocol;
-    return [algorithm, { body: bodyOf(protocol) }] as const;
-  });
+  const protocols = named.map((algorithm) => [algorithm, protocolNamed(algorithm).service?.() as AnyProtocol] as const);
+  const channels = kind === "channel" ? stacks.map(({ algorithm, make }) => [algorithm, make()] as const) : [];
+  const shapes = [...protocols, ...channels].map(([algorithm, protocol]) => [algorithm, { body: bodyOf(protocol) }]);
   return variants<Content>(Object.fromEntries(shapes));
 }
 

@@ -1,11 +1,13 @@
 /**
- * What `join()` offers: a member of a cluster, its elections and its locks. The words are the same for every algorithm;
- * what each guarantees stands in docs/services.md and on the algorithm's own page.
+ * What `join()` offers: a member of a cluster, its elections, its locks and its channels. The words are the same for every
+ * algorithm; what each guarantees stands in docs/services.md and docs/channels.md, and on the algorithm's own page.
  */
 import type { NodeId } from "../../core/protocol.ts";
 import type { PeerStatus } from "../../runtime/admin-pages.ts";
 import type { Log } from "../../runtime/log.ts";
 import type { Limits } from "../../runtime/transport/limits.ts";
+import type { UdpPlace } from "../../runtime/transport/udp-place.ts";
+import type { Channel, ChannelOptions, ChannelStatus } from "./channel-api.ts";
 
 export interface JoinOptions {
   /** This member's id, one of `members`. */
@@ -29,16 +31,20 @@ export interface JoinOptions {
    * machine. Default: there are none.
    */
   readonly admin?: string | undefined;
+  /** Where channels with `transport: "udp"` multicast: the same group and port for all members. */
+  readonly multicast?: MulticastPlace | undefined;
   /** Aborted: the member leaves. */
   readonly signal?: AbortSignal | undefined;
   /** For tests and demonstrations: `PUT /faults` on the admin address drops, delays and cuts this member's messages. */
   readonly faultGate?: boolean | undefined;
 }
 
+export type MulticastPlace = Omit<UdpPlace, "tls">;
+
 export interface ServiceLimits {
-  /** Elections and locks of a cluster, each counted once whatever it is used for. Default 10,000. */
+  /** Elections, locks and channels of a cluster, each counted once whatever it is used for. Default 10,000. */
   readonly maxInstances: number;
-  /** Who waits for one lock in this process. Default 10,000. */
+  /** Who waits for one lock in this process, and what waits to be sent on one channel. Default 10,000. */
   readonly maxWaiters: number;
 }
 
@@ -76,6 +82,17 @@ export interface Member extends AsyncDisposable {
    * @throws UsageError for a name, algorithm or option that cannot be, or that differs from what is in use.
    */
   mutex(name: string, options?: MutexOptions): Mutex;
+
+  /**
+   * The channel of that name: what any member sends comes to all of them.
+   *
+   * @example
+   * const room = member.channel<{ text: string }>("room", { order: "causal" });
+   * await room.send({ text: "hello" });
+   * for await (const { from, payload } of room) console.log(from, payload.text);
+   * @throws UsageError for a name or option that cannot be, or that differs from what is in use.
+   */
+  channel<T = unknown>(name: string, options: ChannelOptions): Channel<T>;
 
   /** What happens to this member, from now on. Who reads too slowly loses the oldest and is told how many. */
   events(options?: { readonly signal?: AbortSignal | undefined }): AsyncIterableIterator<MemberEvent>;
@@ -214,7 +231,7 @@ export type MemberEvent =
   /** Who reads these events was too slow: so many were lost. */
   | { readonly type: "dropped"; readonly events: number };
 
-export type Kind = "election" | "mutex";
+export type Kind = "election" | "mutex" | "channel";
 
 export interface MemberStatus {
   readonly id: NodeId;
@@ -240,6 +257,8 @@ export interface InstanceStatus {
   /** Of what this member holds; null if it holds nothing. */
   readonly token: number | null;
   readonly isHeld: boolean;
-  /** Who waits for it in this process. */
+  /** Who waits for it in this process; of a channel, what waits to be sent. */
   readonly waiting: number;
+  /** Of a channel, how it stands here. */
+  readonly channel?: ChannelStatus;
 }

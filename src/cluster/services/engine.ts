@@ -8,6 +8,7 @@ import type { CoordinationError } from "./coordination-error.ts";
 export interface Engine {
   readonly setting: Setting;
   readonly self: NodeId;
+  readonly peers: readonly NodeId[];
   readonly maxWaiters: number;
   /** Whom the algorithm follows at this moment, whatever events are on their way. */
   readonly leader: NodeId | null;
@@ -15,6 +16,10 @@ export interface Engine {
   readonly isSettled: boolean;
   takes(command: string): boolean;
   command(command: Tagged): void;
+  /** Whether there is room on the links to these members, as far as they can be heard of. */
+  hasRoom(members: readonly NodeId[]): boolean;
+  /** Tells the other members whether readers of this channel keep up here. */
+  sayPressure(isFull: boolean): void;
 }
 
 /** An event of an algorithm: whatever else it carries is looked at by name. */

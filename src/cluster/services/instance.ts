@@ -1,4 +1,4 @@
-/** One election or one lock of a member: its own host, under its own name. */
+/** One election, one lock or one channel of a member: its own host, under its own name. */
 import { UsageError } from "../../core/errors.ts";
 import type { NodeId, Tagged, Vocabulary } from "../../core/protocol.ts";
 import { type Shapes, variants } from "../../core/shape.ts";
@@ -9,6 +9,7 @@ import type { Receipt } from "../../runtime/transport/tcp.ts";
 import { hearsSuspicions, protocolOf, type Setting, takes } from "./algorithms.ts";
 import type { InstanceStatus } from "./api.ts";
 import type { AlgorithmEvent, Engine } from "./engine.ts";
+import { LocalChannel } from "./local-channel.ts";
 import { LocalElection } from "./local-election.ts";
 import { LocalMutex } from "./local-mutex.ts";
 
@@ -21,6 +22,11 @@ export interface Surroundings {
   readonly journal: Journal | null;
   /** A message of the instance of that setting. */
   send(to: NodeId, setting: Setting, body: Tagged): Receipt;
+  /** A message of the instance of that setting to all of these. */
+  multicast(to: readonly NodeId[], setting: Setting, body: Tagged): void;
+  hasRoom(members: readonly NodeId[]): boolean;
+  /** To all others: whether readers of the channel keep up here. */
+  sayPressure(setting: Setting, isFull: boolean): void;
   /** Looks at the clock: whoever has served for too long without a confirmation is told so before anything else happens. */
   checkService(): void;
   /** What was granted in this epoch is used up, or no longer known here: if this member serves, another is to begin. */
@@ -29,7 +35,7 @@ export interface Surroundings {
 }
 
 export class Instance {
-  readonly local: LocalMutex | LocalElection;
+  readonly local: LocalMutex | LocalElection | LocalChannel;
   /** Whether it is served by whoever leads the member's epoch. */
   readonly heedsEpochs: boolean;
   /** Members that run it otherwise, as far as is known: what they say is not meant for this one. */
@@ -56,6 +62,7 @@ export class Instance {
       self,
       peers,
       send: (to, body) => surroundings.send(to, setting, body),
+      ...(kind === "channel" ? { multicast: (body: Tagged) => this.#multicast(body) } : {}),
       trace: UNTRACED,
       slot: this.#slot,
       onEvent: (event, until) => this.#note(event, until),
@@ -70,6 +77,7 @@ export class Instance {
     const engine: Engine = {
       setting,
       self,
+      peers,
       maxWaiters,
       get leader() {
         return host.view.leader ?? null;
@@ -79,10 +87,14 @@ export class Instance {
       },
       takes: (command) => takes(protocol, command),
       command: (command) => {
-        if (this.#runs) host.command(command);
+        if (!this.#runs) return;
+        if (kind === "channel") host.carryOut(command as never);
+        else host.command(command);
       },
+      hasRoom: surroundings.hasRoom,
+      sayPressure: (isFull) => surroundings.sayPressure(setting, isFull),
     };
-    this.local = kind === "mutex" ? new LocalMutex(engine) : new LocalElection(engine);
+    this.local = new sides[kind](engine);
     const isDeaf = !hearsSuspicions(setting);
     this.tell = (command) => {
       if (isDeaf && (command.type === "suspect" || command.type === "restore")) return;
@@ -100,7 +112,8 @@ export class Instance {
   get status(): InstanceStatus {
     const { kind, name, algorithm } = this.setting;
     const { role, leader = null } = this.#host.view;
-    return { kind, name, algorithm, role, leader, ...this.local.held };
+    const channel = this.local instanceof LocalChannel ? { channel: this.local.status } : {};
+    return { kind, name, algorithm, role, leader, ...this.local.held, ...channel };
   }
 
   start(): void {
@@ -128,6 +141,18 @@ export class Instance {
     this.#slot?.release();
   }
 
+  /** Only those in the view have a use for it. */
+  #multicast(body: Tagged): () => Receipt {
+    const { self, multicast } = this.#surroundings;
+    const members = this.local instanceof LocalChannel ? this.local.members : [];
+    multicast(
+      members.filter((member) => member !== self),
+      this.setting,
+      body,
+    );
+    return () => UNTOLD;
+  }
+
   #afterStep(): void {
     if (this.local instanceof LocalElection) this.local.lookAgain();
   }
@@ -139,6 +164,8 @@ export class Instance {
     else this.local.onEvent(event, until);
   }
 }
+
+const sides = { election: LocalElection, mutex: LocalMutex, channel: LocalChannel } as const;
 
 /**
  * Where a protocol that journals does so; null for others.
@@ -155,3 +182,5 @@ export function slotOf(protocol: AnyProtocol, journal: Journal | null, name: str
 
 export const UNTRACED = { wanted: false, record(): void {} };
 export const UNNAMED = (): string => "";
+/** Nobody traces the instances of a member. */
+const UNTOLD: Receipt = { id: UNNAMED, lost: null };

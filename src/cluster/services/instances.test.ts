@@ -37,6 +37,9 @@ function serving({ kept = new Map<string, unknown[]>(), maxInstances = 10 } = {}
       if (type === "recall") queueMicrotask(() => hear({ type: "empty", epoch }));
       return { id: () => "", lost: null };
     },
+    insist: () => ({ id: () => "", lost: null }),
+    multicast() {},
+    hasRoom: () => true,
     checkService() {},
     onExhausted() {
       instances.tell({ type: "deposed", epoch } as Tagged);

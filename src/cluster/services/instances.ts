@@ -1,5 +1,5 @@
 /**
- * The elections and locks that a member takes part in. One that any member uses exists at all of them: it is announced
+ * The elections, locks and channels that a member takes part in. One that any member uses exists at all of them: it is announced
  * before its first message, again to whoever has just begun, and to whoever asks.
  */
 import { EnvironmentError, UsageError, unexpected } from "../../core/errors.ts";
@@ -8,13 +8,20 @@ import type { Slot } from "../../runtime/journal/journal.ts";
 import type { Log } from "../../runtime/log.ts";
 import { type Envelope, type Parcel, reasonText, requireName, type Setting, settingShape } from "./algorithms.ts";
 import type { Kind } from "./api.ts";
+import type { Transport } from "./channel-api.ts";
+import { repairs } from "./channel-stacks.ts";
 import { CoordinationError } from "./coordination-error.ts";
 import { Instance, type Surroundings } from "./instance.ts";
+import { LocalChannel } from "./local-channel.ts";
 
-export interface InstancesOptions extends Omit<Surroundings, "send"> {
+export interface InstancesOptions extends Omit<Surroundings, "send" | "multicast" | "sayPressure"> {
   readonly maxInstances: number;
   readonly log: Log;
   send(to: NodeId, envelope: Envelope): ReturnType<Surroundings["send"]>;
+  /** Again and again, until it is on its way. */
+  insist(to: NodeId, envelope: Envelope): ReturnType<Surroundings["send"]>;
+  /** To all of these, over the transport that the channel asks for. */
+  multicast(to: readonly NodeId[], envelope: Envelope, transport: Transport): void;
   /** What a new instance is to know of the world: who is suspected, who leads. */
   news(): readonly Tagged[];
   /** Another member refused an instance of this one, or this one refused another's. */
@@ -86,8 +93,14 @@ export class Instances {
         return this.#refused(from, envelope);
       case "full":
         return this.options.onFull(envelope.kind, envelope.name, from);
+      case "pressure": {
+        const local = this.#open.get(keyOf({ kind: "channel", name: envelope.name }))?.local;
+        if (local instanceof LocalChannel) local.onPressure(from, envelope.isFull);
+        return;
+      }
       case "election":
       case "mutex":
+      case "channel":
         return this.#deliver(from, envelope);
     }
   }
@@ -119,16 +132,27 @@ export class Instances {
   }
 
   #begin(setting: Setting): Instance {
-    const { maxInstances, peers, news } = this.options;
+    const { maxInstances, peers, news, send, insist, multicast } = this.options;
     if (this.#open.size >= maxInstances) {
-      const text = `this member has ${maxInstances} elections and locks, and takes no more: raise limits.maxInstances or use fewer names`;
+      const text = `this member has ${maxInstances} elections, locks and channels, and takes no more: raise limits.maxInstances or use fewer names`;
       this.options.log.once("too-many-instances", text);
       throw new EnvironmentError("too-many-instances", text);
     }
     const instance = new Instance(setting, {
       ...this.options,
-      send: (to, { kind, name, algorithm }, body) =>
-        this.options.send(to, { type: kind, name, content: { type: algorithm, body } }),
+      send: (to, { kind, name, algorithm }, body) => {
+        const parcel = { type: kind, name, content: { type: algorithm, body } };
+        return kind === "channel" ? insist(to, parcel) : send(to, parcel);
+      },
+      multicast: (to, { kind, name, algorithm, options }, body) => {
+        const { transport } = JSON.parse(options) as { transport: Transport };
+        const parcel = { type: kind, name, content: { type: algorithm, body } };
+        if (repairs(algorithm)) return multicast(to, parcel, transport);
+        for (const member of to) insist(member, parcel);
+      },
+      sayPressure({ name }, isFull) {
+        for (const peer of peers) send(peer, { type: "pressure", name, isFull });
+      },
     });
     this.#open.set(keyOf(setting), instance);
     this.#note(setting, instance);
@@ -214,7 +238,7 @@ export class Instances {
     const key = keyOf({ kind, name });
     const held = this.#early.get(key) ?? [];
     if (this.#earlyCount >= MAX_EARLY) {
-      const text = `${MAX_EARLY} messages of unknown elections and locks wait: more are dropped`;
+      const text = `${MAX_EARLY} messages of unknown elections, locks and channels wait: more are dropped`;
       return this.options.log.once("too-early", text);
     }
     if (held.length === 0) {

@@ -1,6 +1,6 @@
 /** A member that `join()` has made: one transport, one journal, one failure detector, and any number of instances. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { UsageError } from "../../core/errors.ts";
+import { UsageError, unexpected } from "../../core/errors.ts";
 import { canonical } from "../../core/plain.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { epochBully } from "../../protocols/election/epoch-bully.ts";
@@ -12,19 +12,25 @@ import { faultGate } from "../../runtime/fault-gate.ts";
 import { formatHostPort } from "../../runtime/host-port.ts";
 import { count, metricsPage, newCounts } from "../../runtime/metrics.ts";
 import { type Receipt, type TcpTransport, tcpTransport } from "../../runtime/transport/tcp.ts";
+import { type UdpMulticast, type UdpOptions, udpMulticast } from "../../runtime/transport/udp-multicast.ts";
+import type { UdpPlace } from "../../runtime/transport/udp-place.ts";
 import { wallClock } from "../../runtime/wall-clock.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
 import { type Envelope, envelopeShape, optionsText, type Setting } from "./algorithms.ts";
 import type { ElectionOptions, Kind, Member, MemberEvent, MemberStatus, Mutex, MutexOptions } from "./api.ts";
+import type { Channel, ChannelOptions, Transport } from "./channel-api.ts";
+import { orders, stackOf } from "./channel-stacks.ts";
 import { CoordinationError } from "./coordination-error.ts";
 import type { Instance } from "./instance.ts";
 import { Instances } from "./instances.ts";
 import { requireKnown } from "./known-options.ts";
+import { LocalChannel } from "./local-channel.ts";
 import { LocalElection } from "./local-election.ts";
 import type { LocalMutex } from "./local-mutex.ts";
 import { latestEvents } from "./member-events.ts";
 import type { Membership } from "./membership.ts";
 import { type Feed, feed } from "./reading.ts";
+import { Resending } from "./resending.ts";
 import { Sessions } from "./sessions.ts";
 import { SharedParts } from "./shared-parts.ts";
 import { watchStalls } from "./stall-watch.ts";
@@ -35,6 +41,8 @@ const FIRST_CONTACT_MS = 250;
 const LAST_WORK_MS = 1_000;
 const LAST_WORDS_MS = 1_000;
 const DRAIN_EVERY_MS = 5;
+/** With so much on its way to a member, what is sent on channels waits. */
+const FULL_LINK_BYTES = 1024 * 1024;
 
 export class JoinedMember implements Member {
   readonly #membership: Membership;
@@ -44,6 +52,9 @@ export class JoinedMember implements Member {
   readonly #events: Feed<MemberEvent> = feed(latestEvents);
   readonly #began = performance.now();
   readonly #transport: TcpTransport<Envelope>;
+  /** Null where this member does not multicast. */
+  readonly #udp: UdpMulticast<Envelope> | null;
+  readonly #resending: Resending<Envelope>;
   readonly #shared: SharedParts;
   readonly #instances: Instances;
   readonly #sessions = new Sessions(this, () => count(this.#counts.refused, "too-many-sessions"));
@@ -66,8 +77,12 @@ export class JoinedMember implements Member {
       peers,
       journal,
       send: (to: NodeId, envelope: Envelope) => this.#send(to, envelope),
+      hasRoom: (members: readonly NodeId[]) => this.#hasRoom(members),
       onFatal: (error: Error) => this.fail(error),
     };
+    this.#resending = new Resending(around.send, (to) =>
+      log.once(`resending ${to}`, `too much waits for node ${to}, which cannot be reached: the oldest is dropped`),
+    );
     this.#shared = new SharedParts({
       ...around,
       detector,
@@ -80,35 +95,43 @@ export class JoinedMember implements Member {
       ...around,
       ...limits,
       log,
+      insist: (to, envelope) => this.#resending.insist(to, envelope),
+      multicast: (to, envelope, transport) => this.#multicast(to, envelope, transport),
       news: () => this.#shared.news(),
       checkService: () => this.#shared.checkService(),
       onExhausted: () => this.#shared.beginEpoch(),
       onRefused: (setting, by, why) => this.#noteRefusal(setting, by, why),
       onFull: (kind, name, by) => this.#noteFull(kind, name, by),
     });
-    this.#transport = tcpTransport<Envelope>({
+    const ways = {
       cluster: config.cluster,
       self: id,
-      members: Object.fromEntries(Object.entries(config.members).map(([member, { address }]) => [member, address])),
       protocol: canonical(["services", journal !== null]),
       shape: envelopeShape(detector, leadership),
-      limits: config.limits,
-      tls: membership.tls,
       gate: this.#gate,
       counts: this.#counts,
       log,
-      deliver: (from, envelope) => this.#deliver(from, envelope),
+      deliver: (from: NodeId, envelope: Envelope) => this.#deliver(from, envelope),
       onLost() {},
       onFatal: around.onFatal,
+    };
+    this.#transport = tcpTransport<Envelope>({
+      ...ways,
+      members: Object.fromEntries(Object.entries(config.members).map(([member, { address }]) => [member, address])),
+      limits: config.limits,
+      tls: membership.tls,
     });
+    this.#udp = membership.multicast && this.#multicasting(ways, [id, ...peers], membership.multicast);
   }
 
   /** @throws EnvironmentError if an address is taken. */
   async open(): Promise<void> {
     await this.#transport.open();
+    await this.#udp?.open();
     try {
       this.#admin = await this.#serveAdmin();
     } catch (error) {
+      this.#udp?.close();
       await this.#transport.close();
       throw error;
     }
@@ -145,6 +168,20 @@ export class JoinedMember implements Member {
     requireKnown("mutex", given, ["algorithm", "options"]);
     const { algorithm = "elected-server", options = {} } = given;
     return this.#use("mutex", name, algorithm, options).local as LocalMutex;
+  }
+
+  channel<T>(name: string, given: ChannelOptions): Channel<T> {
+    requireKnown("channel", given, ["order", "reliable", "transport"]);
+    const { order, reliable = true, transport = "tcp" } = given;
+    if (!orders.includes(order))
+      throw new UsageError("bad-option", unexpected("order", `one of ${orders.join(", ")}`, order));
+    if (typeof reliable !== "boolean")
+      throw new UsageError("bad-option", unexpected("reliable", "true or false", reliable));
+    if (transport !== "tcp" && transport !== "udp")
+      throw new UsageError("bad-option", unexpected("transport", "tcp or udp", transport));
+    if (transport === "udp" && this.#udp === null) throw noMulticast(name);
+    const { local } = this.#use("channel", name, stackOf(order, reliable, transport).algorithm, { transport });
+    return (local as LocalChannel).use<T>();
   }
 
   events({ signal }: { signal?: AbortSignal | undefined } = {}): AsyncIterableIterator<MemberEvent> {
@@ -184,10 +221,40 @@ export class JoinedMember implements Member {
     return this.#transport.send(to, envelope);
   }
 
+  #multicast(to: readonly NodeId[], envelope: Envelope, transport: Transport): void {
+    if (transport === "tcp" || this.#udp === null) {
+      for (const member of to) this.#send(member, envelope);
+      return;
+    }
+    count(this.#counts.messagesSent, typeOf(envelope));
+    this.#udp.send(envelope);
+  }
+
+  #multicasting(
+    ways: Omit<UdpOptions<Envelope>, "members" | "place" | "fallback" | "linked">,
+    members: readonly NodeId[],
+    place: UdpPlace,
+  ): UdpMulticast<Envelope> {
+    return udpMulticast({
+      ...ways,
+      members,
+      place,
+      fallback: (to, envelope) => this.#transport.send(to, envelope),
+      linked: () => this.#transport.peers.flatMap(({ id, link }) => (link === "open" ? [id] : [])),
+    });
+  }
+
+  #hasRoom(members: readonly NodeId[]): boolean {
+    return this.#transport.peers.every(
+      ({ id, queuedBytes }) => queuedBytes < FULL_LINK_BYTES || !members.includes(id) || this.#shared.isSuspected(id),
+    );
+  }
+
   #deliver(from: NodeId, envelope: Envelope): void {
     count(this.#counts.messagesReceived, typeOf(envelope));
-    if (envelope.type === "detector" || envelope.type === "leadership") this.#shared.receive(from, envelope);
-    else this.#instances.receive(from, envelope);
+    if (envelope.type === "detector" || envelope.type === "leadership") return this.#shared.receive(from, envelope);
+    if (envelope.type === "channel") this.#shared.hear(from);
+    this.#instances.receive(from, envelope);
   }
 
   #noteRefusal({ kind, name }: Setting, by: NodeId, why: string): void {
@@ -198,7 +265,7 @@ export class JoinedMember implements Member {
 
   #noteFull(kind: Kind, name: string, by: NodeId): void {
     count(this.#counts.refused, "instance");
-    const text = `node ${by} has too many elections and locks, and does without the ${kind} "${name}" and others: raise its limits.maxInstances`;
+    const text = `node ${by} has too many elections, locks and channels, and does without the ${kind} "${name}" and others: raise its limits.maxInstances`;
     this.#membership.log.once(`full ${by}`, text);
   }
 
@@ -214,6 +281,9 @@ export class JoinedMember implements Member {
       const worked = Promise.all(elections.map((election) => election.stopWorking(reason)));
       await Promise.race([worked, sleep(LAST_WORK_MS, undefined, { ref: false })]);
       await lent; // Other processes rely on it.
+      const channels = this.#instances.all.flatMap(({ local }) => (local instanceof LocalChannel ? [local] : []));
+      const gone = Promise.all(channels.map((channel) => channel.leave(reason)));
+      await Promise.race([gone, sleep(LAST_WORDS_MS, undefined, { ref: false })]);
       this.#instances.retire(reason); // While there is a server that it can be given back to.
       this.#shared.resign();
       await this.#drain();
@@ -250,6 +320,8 @@ export class JoinedMember implements Member {
     this.#instances.stop();
     this.#shared.stop();
     this.#events.close();
+    this.#resending.close();
+    this.#udp?.close();
     await Promise.all([this.#transport.close(), this.#admin?.close(), this.#membership.journal?.close()]);
   }
 
@@ -270,7 +342,7 @@ export class JoinedMember implements Member {
       command() {
         throw new UsageError(
           "bad-command",
-          "expected no command: this member serves elections and locks, which have pages of their own",
+          "expected no command: this member serves elections, locks and channels, which have pages of their own",
         );
       },
       gate: faultGate ? this.#gate : null,
@@ -288,6 +360,12 @@ export class JoinedMember implements Member {
     return { ...status, pid: process.pid, protocol: "services", term: null, role, view, commands: {} };
   }
 }
+
+const noMulticast = (name: string): UsageError =>
+  new UsageError(
+    "no-multicast",
+    `expected join() to be given multicast, since the channel "${name}" is to use udp: say group, port and interface, or leave out transport`,
+  );
 
 const typeOf = (envelope: Envelope): string => {
   if ("content" in envelope) return `${envelope.type}.${envelope.content.type}.${envelope.content.body.type}`;

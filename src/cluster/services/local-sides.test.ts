@@ -20,12 +20,15 @@ function played(kind: "mutex" | "election"): Played {
   return {
     setting: { kind, name: "report", algorithm: "played", options: "{}" },
     self: 1,
+    peers: [2, 3],
     maxWaiters: 10,
     leader: null,
     isSettled: true,
     commands,
     takes: (command) => ["stand", "resign"].includes(command),
     command: ({ type }: Tagged) => void commands.push(type),
+    hasRoom: () => true,
+    sayPressure() {},
   };
 }
 

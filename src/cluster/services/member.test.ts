@@ -35,7 +35,7 @@ describe("join", () => {
     [{ id: 1, members: { 1: "10.0.0.1:7100" } }, "expected tls to be set, since members.1.address 10.0.0.1:7100"],
     [
       { id: 1, members, folder: "." },
-      'among id, members, dataDir, cluster, tls, limits, log, admin, signal, faultGate, got "folder"',
+      'among id, members, dataDir, cluster, tls, limits, log, admin, multicast, signal, faultGate, got "folder"',
     ],
     [{ id: 1, members, limits: { maxWaiters: 0 } }, "expected limits.maxWaiters to be a whole number > 0, got 0"],
     [

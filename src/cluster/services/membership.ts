@@ -6,6 +6,7 @@ import { MAX_SLOT } from "../../runtime/journal/batches.ts";
 import type { Journal } from "../../runtime/journal/journal.ts";
 import { createLog, type Log } from "../../runtime/log.ts";
 import type { TlsMaterial } from "../../runtime/transport/tcp.ts";
+import { settlePlace, type UdpPlace } from "../../runtime/transport/udp-place.ts";
 import { type ClusterConfig, parseConfig } from "../config.ts";
 import { readTls } from "../member.ts";
 import type { JoinOptions, ServiceLimits } from "./api.ts";
@@ -20,6 +21,8 @@ export interface Membership {
   readonly admin: HostPort | null;
   readonly faultGate: boolean;
   readonly journal: Journal | null;
+  /** Where this member multicasts; null where it does not. */
+  readonly multicast: UdpPlace | null;
 }
 
 const DEFAULT_CLUSTER = "coterie";
@@ -33,7 +36,20 @@ const stderrLog = createLog((level, text) => {
   if (level !== "info") process.stderr.write(`coterie: ${text}\n`);
 });
 
-const KNOWN = ["id", "members", "dataDir", "cluster", "tls", "limits", "log", "admin", "signal", "faultGate"];
+const PLACE = ["group", "port", "interface", "ttl", "key", "maxDatagramBytes"];
+const KNOWN = [
+  "id",
+  "members",
+  "dataDir",
+  "cluster",
+  "tls",
+  "limits",
+  "log",
+  "admin",
+  "multicast",
+  "signal",
+  "faultGate",
+];
 
 /** @throws UsageError that names the field; EnvironmentError if a certificate cannot be read. */
 export async function membershipOf(options: JoinOptions): Promise<Omit<Membership, "journal">> {
@@ -61,7 +77,17 @@ export async function membershipOf(options: JoinOptions): Promise<Omit<Membershi
     log,
     admin: adminAddress(options.admin),
     faultGate,
+    multicast: placeOf(options),
   };
+}
+
+/** @throws UsageError that names the field. */
+function placeOf({ multicast, tls }: JoinOptions): UdpPlace | null {
+  if (multicast === undefined) return null;
+  requireKnown("multicast", multicast, PLACE);
+  const place = { ...multicast, tls: tls === "off" ? tls : null };
+  settlePlace(place);
+  return place;
 }
 
 function adminAddress(text: string | undefined): HostPort | null {

@@ -227,7 +227,7 @@ describe("a lock of one name", () => {
     const { members, it } = await three({ limits: { maxInstances: 2 } });
     at(members, 0).mutex("a", { algorithm });
     expect(() => at(members, 0).mutex("b", { algorithm })).toThrow("raise limits.maxInstances");
-    expect(it.lines.join("\n")).toContain("this member has 2 elections and locks");
+    expect(it.lines.join("\n")).toContain("this member has 2 elections, locks and channels");
   });
 
   test("is there for a member that joins later, or again", async () => {

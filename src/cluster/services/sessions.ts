@@ -30,7 +30,7 @@ export class Sessions implements SessionHost {
     private readonly onRefused: () => void,
   ) {}
 
-  open(kind: Kind, name: string, wish: unknown): OpenSession {
+  open(kind: Exclude<Kind, "channel">, name: string, wish: unknown): OpenSession {
     const parsed = wishSchema.safeParse(wish);
     if (!parsed.success) throw new UsageError("bad-command", firstProblem(parsed.error, wish, "the body"));
     const { algorithm, timeoutMs, silenceMs = null } = parsed.data;

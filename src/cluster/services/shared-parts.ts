@@ -29,11 +29,16 @@ export interface SharedPartsOptions {
   onFatal(error: Error): void;
 }
 
+/** More often is of no use to the detector. */
+const HEAR_EVERY_MS = 50;
+
 export class SharedParts {
   readonly #options: SharedPartsOptions;
   readonly #detector: Host<Vocabulary>;
   readonly #leadership: Host<Vocabulary> | null;
   readonly #suspected = new Set<NodeId>();
+  #runs = false;
+  readonly #heardAt = new Map<NodeId, number>();
   /** As the last event had it. */
   #leader: AlgorithmEvent | null = null;
   /** Who has been said to serve. */
@@ -67,6 +72,7 @@ export class SharedParts {
   }
 
   start(): void {
+    this.#runs = true;
     this.#detector.start();
     this.#leadership?.start();
   }
@@ -75,6 +81,14 @@ export class SharedParts {
     if (type === "leadership") return this.#leadership?.receive(from, body as never, UNNAMED);
     this.#detector.receive(from, body as never, UNNAMED);
     if (!this.#suspected.has(from)) this.#options.heard(from);
+  }
+
+  /** Whoever sends anything lives, though its beats may wait behind that. */
+  hear(node: NodeId): void {
+    const now = performance.now();
+    if (!this.#runs || this.#suspected.has(node) || now - (this.#heardAt.get(node) ?? 0) < HEAR_EVERY_MS) return;
+    this.#heardAt.set(node, now);
+    this.#detector.command({ type: "hear", node });
   }
 
   /** Another is to serve. */
@@ -99,6 +113,7 @@ export class SharedParts {
   }
 
   stop(): void {
+    this.#runs = false;
     this.#service?.lose();
     this.#detector.stop();
     this.#leadership?.stop();

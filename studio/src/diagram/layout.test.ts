@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import type { TraceEntry } from "../../../src/trace/entry.ts";
 import { Chronicle } from "../history/chronicle.ts";
 import { clusterOf, event, receive, send } from "../history/fixtures.ts";
-import { type Frame, layOut } from "./layout.ts";
+import type { Frame } from "./frame.ts";
+import { layOut } from "./layout.ts";
 
 /** One pixel per millisecond; the rows lie at y = 50, 150 and 250. */
 const frame: Frame = {
@@ -77,9 +78,23 @@ describe("life lines", () => {
     const narrow = pictureOf([
       { at: 980, node: 0, kind: "view", view: { role: "campaigning", leader: null }, state: {} },
     ]);
-    expect(narrow.lines.filter(({ y }) => y === 50).map(({ role }) => role)).toEqual([null, null]);
+    expect(narrow.lines.filter(({ y }) => y === 50).map(({ role }) => role)).toEqual([null]);
     expect(pictureOf([]).lines.map(({ role }) => role)).toEqual(["follower", "follower", "leader"]);
     expect(pictureOf([], { still: false }).lines.map(({ role }) => role)).toEqual([null, null, null]);
+  });
+});
+
+describe("life lines by the thousand", () => {
+  test("are one where only the role changes, for which there is no room", () => {
+    const entries = Array.from({ length: 200 }, (_, index): TraceEntry => {
+      const role = index % 2 === 0 ? "holding back" : "up to date";
+      return { at: 100 + index, node: 0, kind: "view", view: { role }, state: {} };
+    });
+    const own = pictureOf(entries).lines.filter(({ y }) => y === 50);
+    expect(own.map(({ x1, x2, role }) => [x1, x2, role])).toEqual([
+      [0, 299, null],
+      [299, 1_000, "up to date"],
+    ]);
   });
 });
 
@@ -105,6 +120,77 @@ describe("marks", () => {
     ]);
     const labelled = marks.filter(({ labelDx }) => labelDx !== null);
     expect(labelled.map(({ label }) => label)).toEqual(["elected 2"]);
+  });
+});
+
+const view = (at: number, node: number, held: readonly string[]): TraceEntry => ({
+  at,
+  node,
+  kind: "view",
+  view: { role: "member", held },
+  state: {},
+});
+
+const delivered = (at: number, node: number, id: string): TraceEntry =>
+  event(at, node, "multicast", { type: "delivered", from: 0, payload: "hello", id });
+
+describe("what is held back", () => {
+  test("hangs from the life line from its reception to its delivery", () => {
+    const { tracks } = pictureOf([view(100, 1, ["0.2"]), view(150, 1, ["0.2", "1.1"]), view(400, 1, [])]);
+    expect(tracks.map(({ x1, x2, y, lifeY, ends, text }) => ({ x1, x2, y, lifeY, ends, text }))).toEqual([
+      { x1: 100, x2: 400, y: 155, lifeY: 150, ends: [100, 400], text: "0.2" },
+      { x1: 150, x2: 400, y: 164.5, lifeY: 150, ends: [150, 400], text: "1.1" },
+    ]);
+    expect(tracks[0]?.title).toBe("0.2 held back at node 1 for 300 ms");
+  });
+
+  test("ends with the process, lasts to the edge if it is still held, and is counted where it is too much for the row", () => {
+    const { tracks } = pictureOf([
+      view(100, 0, ["1.2"]),
+      { at: 300, node: 0, kind: "crash" },
+      view(500, 2, ["0.2", "0.3", "0.4", "0.5", "0.6"]),
+    ]);
+    expect(tracks.map(({ node, text, x1, x2, isSurplus }) => [node, text, x1, x2, isSurplus])).toEqual([
+      [0, "1.2", 100, 300, false],
+      [2, "0.2", 500, 1_000, false],
+      [2, "0.3", 500, 1_000, false],
+      [2, "0.4", 500, 1_000, false],
+      [2, "+2", 500, 1_000, true],
+    ]);
+  });
+
+  test("takes the room of the role", () => {
+    const { lines } = pictureOf([view(100, 0, ["1.2"]), view(400, 0, []), view(500, 1, [])]);
+    expect(lines.filter(({ y, x1 }) => y === 50 && x1 === 100).map(({ role }) => role)).toEqual([null]);
+    expect(lines.filter(({ y, x1 }) => y === 150 && x1 === 500).map(({ role }) => role)).toEqual(["member"]);
+  });
+
+  test("says its id where that has room", () => {
+    expect(pictureOf([view(100, 1, ["0.2"]), view(110, 1, [])]).tracks.map(({ text }) => text)).toEqual([""]);
+  });
+});
+
+describe("deliveries", () => {
+  test("are marked apart from other events, and say which message it is", () => {
+    const { marks } = pictureOf([event(100, 0, "user", { type: "said" }), delivered(300, 0, "1.1")]);
+    expect(marks.map(({ shape, label }) => [shape, label])).toEqual([
+      ["event", "said"],
+      ["delivery", "1.1"],
+    ]);
+  });
+
+  test("stand beside the command to send, and by the thousand only where they can be told apart", () => {
+    const command: TraceEntry = { at: 100, node: 0, kind: "command", command: { type: "send" } };
+    const crowd = Array.from({ length: 50 }, (_, index) => delivered(500 + index / 10, 0, `1.${index}`));
+    const { marks } = pictureOf([command, delivered(100, 0, "0.1"), ...crowd]);
+    expect(marks.map(({ x }) => x)).toEqual([100, 109, 500, 503]);
+    const turns = crowd.flatMap((entry) => [{ ...command, at: entry.at }, entry]);
+    expect(pictureOf(turns).marks.map(({ shape, x }) => [shape, Math.round(x)])).toEqual([
+      ["command", 500],
+      ["delivery", 509],
+      ["command", 503],
+      ["delivery", 512],
+    ]);
   });
 });
 

@@ -3,29 +3,15 @@
  * framework, so it serves every way of drawing. x grows with time, one row per node, units are pixels.
  */
 import type { NodeId } from "../../../src/core/protocol.ts";
+import { deliveredId, nameOf, type Tagged } from "../../../src/trace/naming.ts";
 import { endOf, type Mark, type Message, momentOf } from "../history/chronicle.ts";
 import type { Condition, Life } from "../history/life.ts";
 import { label, topicOfEvent } from "../history/phrase-book.ts";
 import { type Axis, axisOf } from "./axis.ts";
 import { type Burst, burstsOf } from "./bursts.ts";
+import { type Frame, xOf, yOf } from "./frame.ts";
 import { placeLabels } from "./labels.ts";
-
-export interface Frame {
-  /** The moment at x = 0. */
-  readonly from: number;
-  /** The moment at x = `width`. */
-  readonly to: number;
-  readonly width: number;
-  /** From top to bottom. */
-  readonly nodes: readonly NodeId[];
-  readonly rowHeight: number;
-  /** Room above the first row. */
-  readonly top: number;
-  /** What short distances on the axis are counted from, if anything. */
-  readonly origin: number | null;
-  /** Whether it stays: words at the left edge of a moving frame would soon be cut. */
-  readonly still: boolean;
-}
+import { type PlacedTrack, placeTracks } from "./tracks.ts";
 
 export interface History {
   readonly messages: readonly Message[];
@@ -86,6 +72,7 @@ export interface Picture {
   readonly lines: readonly LifeLine[];
   readonly arrows: readonly Arrow[];
   readonly marks: readonly PlacedMark[];
+  readonly tracks: readonly PlacedTrack[];
   readonly bursts: readonly PlacedBurst[];
   readonly axis: Axis;
   readonly height: number;
@@ -98,6 +85,9 @@ const FLYING = 0.3;
 /** Arrows end this far from the middle of the life line. */
 const CLEARANCE_PX = 3;
 const CHARACTER_PX = 6.4;
+/** How far marks stand apart that would cover each other. */
+const BESIDE_PX = 9;
+const LEAST_APART_PX = 3;
 /** Messages closer than this make a burst; narrower bursts than `BURST_PX` deserve a caption. */
 const GAP_PX = 16;
 const BURST_PX = 120;
@@ -106,9 +96,11 @@ const BURST_LABEL_PX = 132;
 export const AXIS_PX = 34;
 
 export function layOut(history: History, frame: Frame): Picture {
+  const tracks = placeTracks(history.lives, frame);
   return {
     frame,
-    lines: frame.nodes.flatMap((node) => linesOf(history, node, frame)),
+    lines: frame.nodes.flatMap((node) => linesOf(history, node, frame)).map((line) => withoutRoleUnder(tracks, line)),
+    tracks,
     arrows: history.messages
       .filter((message) => isInView(message, frame))
       .flatMap((message) => arrowOf(message, frame)),
@@ -117,15 +109,6 @@ export function layOut(history: History, frame: Frame): Picture {
     axis: axisOf(frame.from, frame.to, frame.width, frame.origin),
     height: frame.top + frame.nodes.length * frame.rowHeight + AXIS_PX,
   };
-}
-
-export function xOf(at: number, { from, to, width }: Frame): number {
-  return ((at - from) / (to - from)) * width;
-}
-
-export function yOf(node: NodeId, { nodes, rowHeight, top }: Frame): number | null {
-  const row = nodes.indexOf(node);
-  return row === -1 ? null : top + (row + 0.5) * rowHeight;
 }
 
 export function isInView(message: Message, { from, to }: Frame): boolean {
@@ -162,27 +145,59 @@ function arrowOf(message: Message, frame: Frame): Arrow[] {
 
 function linesOf({ lives }: History, node: NodeId, frame: Frame): LifeLine[] {
   const y = yOf(node, frame) ?? 0;
-  const inView = (lives.get(node)?.stretches() ?? []).filter(({ from, to }) => to > frame.from && from < frame.to);
-  return inView.map(({ from, to, condition, leads, role }) => {
+  const inView = (lives.get(node)?.stretches() ?? []).filter(({ to }) => to > frame.from);
+  const lines: LifeLine[] = [];
+  for (const { from, to, condition, leads, role } of inView) {
+    if (from >= frame.to) break;
     const x1 = Math.max(0, xOf(from, frame));
     const x2 = Math.min(frame.width, xOf(to, frame));
     const beginsHere = frame.still || from >= frame.from;
     const hasRoom = role !== null && beginsHere && x2 - x1 > role.length * CHARACTER_PX + 16;
-    return { key: `${node} ${from}`, y, x1, x2, condition, leads, role: hasRoom ? role : null };
-  });
+    const line = { key: `${node} ${from}`, y, x1, x2, condition, leads, role: hasRoom ? role : null };
+    const last = lines.at(-1);
+    // A role may change with every message: what differs in words alone, for which there is no room, is one line.
+    if (last !== undefined && !hasRoom && last.role === null && last.condition === condition && last.leads === leads)
+      lines[lines.length - 1] = { ...last, x2 };
+    else lines.push(line);
+  }
+  return lines;
+}
+
+/** The role of a life line gives way to what hangs there. */
+function withoutRoleUnder(tracks: readonly PlacedTrack[], line: LifeLine): LifeLine {
+  const end = line.x1 + (line.role?.length ?? 0) * CHARACTER_PX + 16;
+  const isTaken = tracks.some(({ lifeY, x1, x2 }) => lifeY === line.y && x1 < end && x2 > line.x1);
+  return isTaken ? { ...line, role: null } : line;
 }
 
 type Unlabelled = Omit<PlacedMark, "labelDx">;
 
 function marksOf({ marks, lives }: History, frame: Frame): PlacedMark[] {
   const isVisible = (at: number) => at >= frame.from && at <= frame.to;
-  const happened = marks.filter(({ at }) => isVisible(at)).map((mark) => placeMark(mark, frame));
+  const happened = apart(marks.filter(({ at }) => isVisible(at)).map((mark) => placeMark(mark, frame)));
   const turns = frame.nodes.flatMap((node) => turnsOf(node, lives.get(node), frame)).filter(({ at }) => isVisible(at));
   return placeLabels([...turns, ...happened], CHARACTER_PX);
 }
 
+/**
+ * A delivery stands beside a mark of the same moment, such as the command to send. Commands and deliveries may come by the
+ * thousand: one that would cover the one before is left out.
+ */
+function apart(marks: readonly Unlabelled[]): Unlabelled[] {
+  const last = new Map<string, number>();
+  return marks.flatMap((mark) => {
+    const before = last.get(`${mark.node} other`) ?? -Infinity;
+    const isDelivery = mark.shape === "delivery";
+    const x = isDelivery && mark.x - before < BESIDE_PX ? before + BESIDE_PX : mark.x;
+    const covers = x - (last.get(`${mark.node} ${mark.shape}`) ?? -Infinity) < LEAST_APART_PX;
+    if (covers && (isDelivery || mark.shape === "command")) return [];
+    last.set(`${mark.node} ${isDelivery ? "delivery" : "other"}`, x).set(`${mark.node} ${mark.shape}`, x);
+    return [{ ...mark, x }];
+  });
+}
+
 function placeMark(mark: Mark, frame: Frame): Unlabelled {
-  const text = mark.kind === "event" && mark.content !== null ? label(mark.content) : mark.name.short;
+  const text = mark.content === null ? mark.name.short : labelOf(mark.kind, mark.content);
   return {
     key: `mark ${mark.key}`,
     at: mark.at,
@@ -194,6 +209,11 @@ function placeMark(mark: Mark, frame: Frame): Unlabelled {
     x: xOf(mark.at, frame),
     y: yOf(mark.node, frame) ?? 0,
   };
+}
+
+function labelOf(kind: Mark["kind"], content: Tagged): string {
+  if (kind === "delivery") return deliveredId(content) ?? "";
+  return kind === "event" ? label(content) : nameOf(content).short;
 }
 
 /** Where a process began or ended. */
@@ -214,7 +234,7 @@ const TURN_WEIGHT = 3;
 
 function weightOf({ kind, content }: Mark): number {
   if (kind === "event" && content !== null) return topicOfEvent(content) === "suspicion" ? 1 : 3;
-  return kind === "command" ? 2 : 0;
+  return kind === "command" || kind === "delivery" ? 2 : 0;
 }
 
 function placeBursts(messages: readonly Message[], frame: Frame): PlacedBurst[] {

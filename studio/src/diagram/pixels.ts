@@ -2,7 +2,8 @@
 
 import type { Ink } from "../../../src/trace/picture/ink.ts";
 import type { Message } from "../history/chronicle.ts";
-import { type Arrow, type Frame, isInView, placeArrow } from "./layout.ts";
+import type { Frame } from "./frame.ts";
+import { type Arrow, isInView, placeArrow } from "./layout.ts";
 
 /** The denser, the fainter: a minute of heartbeats is a tint, not a wall. */
 const CHATTER = { opacity: 0.32, faintest: 0.07, linesPerPx: 0.3, widthPx: 0.75 };

@@ -4,7 +4,8 @@
  */
 import type { NodeId } from "../../../src/core/protocol.ts";
 import type { Studio } from "../live/studio.svelte.ts";
-import { type Frame, layOut, type Picture } from "./layout.ts";
+import type { Frame } from "./frame.ts";
+import { layOut, type Picture } from "./layout.ts";
 import type { Viewport } from "./viewport.svelte.ts";
 import type { Window } from "./window.ts";
 

@@ -5,7 +5,7 @@
 import type { ClusterPicture } from "../../../src/cluster/feed.ts";
 import type { NodeId } from "../../../src/core/protocol.ts";
 import type { LossReason, MessageId, TraceEntry } from "../../../src/trace/entry.ts";
-import { type Name, nameOf, nameOfWord, type Tagged } from "../../../src/trace/naming.ts";
+import { deliveredId, type Name, nameOf, nameOfWord, type Tagged } from "../../../src/trace/naming.ts";
 import { Chatter } from "./chatter.ts";
 import { Life } from "./life.ts";
 
@@ -26,7 +26,7 @@ export interface Mark {
   readonly key: number;
   readonly at: number;
   readonly node: NodeId;
-  readonly kind: "timeout" | "command" | "event";
+  readonly kind: "timeout" | "command" | "event" | "delivery";
   readonly name: Name;
   readonly content: Tagged | null;
 }
@@ -109,11 +109,16 @@ export class Chronicle {
         return;
       }
       case "timeout":
-        return this.#mark(entry, nameOfWord(entry.timer), null);
+        return this.#mark("timeout", entry, nameOfWord(entry.timer), null);
       case "command":
-        return this.#mark(entry, nameOf(entry.command), entry.command);
+        return this.#mark("command", entry, nameOf(entry.command), entry.command);
       case "event":
-        return this.#mark(entry, nameOf(entry.event), entry.event);
+        return this.#mark(
+          deliveredId(entry.event) === null ? "event" : "delivery",
+          entry,
+          nameOf(entry.event),
+          entry.event,
+        );
       case "gap":
         return; // Told by the event log: nothing can be drawn of what is missing.
       case "pause":
@@ -146,13 +151,13 @@ export class Chronicle {
     return message;
   }
 
-  #mark(entry: TraceEntry & { kind: Mark["kind"] }, name: Name, content: Tagged | null): void {
+  #mark(kind: Mark["kind"], { at, node }: TraceEntry, name: Name, content: Tagged | null): void {
     // A timer that chatters drives messages that chatter: neither is worth a mark. Events always are.
-    if (entry.kind === "timeout") {
-      this.chattyTimers.hear(name, entry.at);
+    if (kind === "timeout") {
+      this.chattyTimers.hear(name, at);
       if (this.chattyTimers.has(name.full)) return;
     }
-    this.marks.push({ key: this.#marksMade++, at: entry.at, node: entry.node, kind: entry.kind, name, content });
+    this.marks.push({ key: this.#marksMade++, at, node, kind, name, content });
   }
 
   /** A type turned out to be chatter: what was said of it since then moves over. A burst before that stays whole. */

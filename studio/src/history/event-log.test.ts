@@ -50,6 +50,15 @@ test("the last word about a node is its own last word, in whatever order the nod
   expect(told(...changes.toSorted((a, b) => b.node - a.node))).toEqual(lines);
 });
 
+test("a delivery says which message, and who delivers the same shares its line", () => {
+  const delivers = (at: number, node: number, id: string, payload: string) =>
+    event(at, node, "multicast", { type: "delivered", from: 0, payload, id });
+  expect(told(delivers(10, 0, "0.1", "hello"), delivers(20, 1, "0.1", "hello"), delivers(30, 2, "1.1", ""))).toEqual([
+    "node 2 delivers 1.1",
+    "nodes 0 and 1 deliver 0.1, “hello”",
+  ]);
+});
+
 test("what is said of a node before and after its restart does not share a line", () => {
   const story = told(elected(10, 0, 2), { at: 20, node: 2, kind: "start" }, elected(30, 1, 2));
   expect(story).toEqual(["node 1 follows node 2", "node 2 started", "node 0 follows node 2"]);

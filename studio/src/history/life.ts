@@ -4,6 +4,8 @@
  */
 import type { NodePicture } from "../../../src/cluster/feed.ts";
 import type { View } from "../../../src/core/protocol.ts";
+import { differenceOf } from "../../../src/trace/standing.ts";
+import { HoldBack } from "./hold-back.ts";
 
 export type Condition = "running" | "paused" | "gone";
 
@@ -24,27 +26,33 @@ export interface Stretch {
 
 export class Life {
   readonly node: number;
+  readonly holdBack: HoldBack;
   #evidence: Evidence[] = [];
 
   constructor(node: number) {
     this.node = node;
+    this.holdBack = new HoldBack(node);
   }
 
   started(at: number): void {
+    this.holdBack.lose(at);
     this.#insert({ at, condition: "running", view: null });
   }
 
   crashed(at: number): void {
+    this.holdBack.lose(at);
     this.#insert({ at, condition: "gone", view: null });
   }
 
   viewed(at: number, view: View): void {
-    this.#insert({ at, view });
+    const before = this.#evidence.findLast((each) => each.view !== undefined)?.view ?? null;
+    if (view.held !== undefined) this.holdBack.become(at, view.held);
+    if (differenceOf(before, view) === "standing") this.#insert({ at, view });
   }
 
   /** What the supervisor says of the process. It may only confirm what the trace said already. */
   observed(at: number, process: NodePicture["process"]): void {
-    if (process === "exited") this.#insert({ at, condition: "gone", view: null });
+    if (process === "exited") this.crashed(at);
     else if (process !== "starting") this.#insert({ at, condition: process });
   }
 
@@ -53,6 +61,7 @@ export class Life {
     const first = this.#evidence.find((each) => each.condition !== undefined);
     const now: Condition = picture.process === "running" || picture.process === "paused" ? picture.process : "gone";
     const opposite: Condition = first?.condition === "gone" ? "running" : "gone";
+    this.holdBack.supposeBefore(picture.view?.held);
     const unseen = this.#evidence.every((each) => each.view === undefined);
     this.#evidence.unshift({
       at: -Infinity,
@@ -83,6 +92,7 @@ export class Life {
 
   /** Forgets what was before `at`, except how things stood then. */
   forget(at: number): void {
+    this.holdBack.forget(at);
     if ((this.#evidence[1]?.at ?? Infinity) > at) return;
     const standing = this.stretchAt(at);
     const old = this.#evidence.filter((each) => each.at <= at);

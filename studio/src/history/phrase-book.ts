@@ -50,6 +50,10 @@ const events: Record<string, Tell> = {
   }),
   entered: () => ({ topic: "protocol", one: "enters the critical section", many: "enter the critical section" }),
   exited: () => ({ topic: "protocol", one: "leaves the critical section", many: "leave the critical section" }),
+  delivered: ({ id, payload }) => {
+    const what = `${brief(id)}${typeof payload === "string" && payload !== "" ? `, “${brief(payload)}”` : ""}`;
+    return { topic: "protocol", one: `delivers ${what}`, many: `deliver ${what}` };
+  },
   decided: ({ value }) => ({ topic: "protocol", one: `decides ${brief(value)}`, many: `decide ${brief(value)}` }),
 };
 

@@ -1,0 +1,73 @@
+/**
+ * Ack implosion: the acknowledgements of one multicast that come to its sender, against the number of members; how long
+ * they queue there, and when the sender is done with them.
+ *
+ *     node build/bench/ack-implosion.js [--nodes 3,7] [--processing P] [--json] [--picture FILE]
+ */
+import { writeFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { type Figures, measured, methods } from "./ack-implosion/figures.ts";
+import { picture } from "./ack-implosion/picture.ts";
+import { PROCESSING, SIZES } from "./ack-implosion/settings.ts";
+import { helpIfAsked } from "./usage.ts";
+
+const MAX_NODES = 10_000;
+
+const { values } = parseArgs({
+  options: {
+    nodes: { type: "string" },
+    processing: { type: "string" },
+    json: { type: "boolean" },
+    picture: { type: "string" },
+    help: { type: "boolean" },
+  },
+});
+helpIfAsked(values.help === true, "ack-implosion", {
+  "--nodes 3,7,16": `how many members; ${SIZES.join(", ")} if not said`,
+  "--processing P": `how long a node is busy with one message, in message times, ${PROCESSING} by default`,
+  "--json": "one object for each figure, as a list",
+  "--picture FILE": "draws them, as SVG",
+});
+
+function refuse(message: string): never {
+  console.error(`coterie bench ack-implosion: ${message}`);
+  process.exit(2);
+}
+
+const sizes = values.nodes === undefined ? SIZES : values.nodes.split(",").map(Number);
+const isSound = (size: number): boolean => Number.isSafeInteger(size) && size >= 2 && size <= MAX_NODES;
+if (!sizes.every(isSound))
+  refuse(`expected --nodes to be whole numbers from 2 to ${MAX_NODES}, such as 3,7,16, got ${values.nodes}`);
+const processing = values.processing === undefined ? PROCESSING : Number(values.processing);
+if (!(processing >= 0 && processing <= 100))
+  refuse(`expected --processing to be from 0 to 100, got ${values.processing}`);
+
+const figures: Figures[] = [];
+for (const method of methods)
+  for (const nodes of sizes) {
+    if (nodes > method.maxNodes) continue;
+    if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${method.name}, N = ${nodes}`);
+    figures.push(measured(method, nodes, processing));
+  }
+if (process.stderr.isTTY) process.stderr.write("\r\x1b[K");
+
+if (values.picture !== undefined) writeFileSync(values.picture, picture(figures, processing));
+if (values.json === true) console.log(JSON.stringify(figures));
+else for (const { name } of methods) show(figures.filter(({ method }) => method === name));
+
+function show(rows: readonly Figures[]): void {
+  const number = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 });
+  console.log(`\n${rows[0]?.method ?? ""}`);
+  const lines: readonly (readonly [string, (row: Figures) => number])[] = [
+    ["N", ({ nodes }) => nodes],
+    ["acknowledgements at the sender", ({ acknowledgements }) => acknowledgements],
+    ["longest queue there", ({ longestQueue }) => longestQueue],
+    ["done after, message times", ({ doneAfter }) => doneAfter],
+  ];
+  const cells = lines.map(([, figure]) => rows.map((row) => number.format(figure(row))));
+  const widths = rows.map((_, column) => Math.max(...cells.map((line) => (line[column] as string).length)));
+  for (const [i, [name]] of lines.entries()) {
+    const line = (cells[i] as readonly string[]).map((cell, column) => cell.padStart(widths[column] as number));
+    console.log(`  ${name.padEnd(30)}  ${line.join("  ")}`);
+  }
+}

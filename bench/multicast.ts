@@ -1,0 +1,159 @@
+/**
+ * What each order of a channel costs: messages per second and delay, beside a bare fan-out over `node:net` and `node:dgram` of
+ * the same messages in the same run. A message counts when every member has delivered it: a round ends when all that was sent
+ * has arrived everywhere. Rounds of all ways in turn, after one that warms up; medians, and ratios to bare `net`.
+ *
+ *     node build/bench/multicast.js [--processes 3 --order total --seconds 2]
+ */
+import { parseArgs } from "node:util";
+import type { Order, Transport } from "../src/cluster/services/channel-api.ts";
+import { type Cell, type Figure, type Named, say } from "./multicast/figures.ts";
+import { Group } from "./multicast/group.ts";
+import { helpIfAsked } from "./usage.ts";
+
+const ORDERS: readonly Order[] = ["none", "fifo", "causal", "total", "causal-total"];
+/** With these every member delivers the same sequence. */
+const TOTAL: readonly Order[] = ["total", "causal-total"];
+const KINDS = ["textbook", "reliable"];
+const TRANSPORTS: readonly Transport[] = ["tcp", "udp"];
+const SENDERS: readonly Cell["senders"][] = ["one", "all"];
+const MAX_PROCESSES = 32;
+const MAX_BYTES = 60_000;
+/** How often a sender sends while delays are measured. */
+const PACE_MS = 5;
+
+const { values } = parseArgs({
+  options: {
+    processes: { type: "string", default: "3,5,7" },
+    order: { type: "string", default: ORDERS.join() },
+    kind: { type: "string", default: KINDS.join() },
+    transport: { type: "string", default: TRANSPORTS.join() },
+    bytes: { type: "string", default: "100,1024" },
+    senders: { type: "string", default: SENDERS.join() },
+    seconds: { type: "string", default: "1" },
+    rounds: { type: "string", default: "3" },
+    json: { type: "boolean", default: false },
+    help: { type: "boolean", default: false },
+  },
+});
+helpIfAsked(values.help, "multicast", {
+  "--processes 3,5": "how many members (default: 3,5,7)",
+  "--order total": `some of ${ORDERS.join(", ")} (default: all)`,
+  "--kind reliable": "textbook, or reliable, or both (default)",
+  "--transport udp": "tcp, or udp, or both (default)",
+  "--bytes 100": "length of a payload (default: 100,1024)",
+  "--senders one": "one, or all, or both (default)",
+  "--seconds 2": "for how long members send in a round (default: 1)",
+  "--rounds 5": "how many rounds of each (default: 3)",
+  "--json": "one object for each figure, as a list",
+});
+
+function refuse(message: string): never {
+  console.error(`coterie bench multicast: ${message}`);
+  process.exit(2);
+}
+
+function words<W extends string>(option: string, text: string, known: readonly W[]): W[] {
+  const given = text.split(",");
+  const stray = given.find((word) => !known.some((each) => each === word));
+  if (stray !== undefined) refuse(`expected --${option} to be some of ${known.join(", ")}, got ${stray}`);
+  return given as W[];
+}
+
+function numbers(option: string, text: string, least: number, most: number): number[] {
+  const given = text.split(",").map(Number);
+  if (!given.every((each) => Number.isInteger(each) && each >= least && each <= most))
+    refuse(`expected --${option} to be whole numbers from ${least} to ${most}, got ${text}`);
+  return given;
+}
+
+const ms = Number(values.seconds) * 1_000;
+if (!(ms > 0 && ms <= 60_000)) refuse(`expected --seconds to be above 0 and at most 60, got ${values.seconds}`);
+const [rounds = 1] = numbers("rounds", values.rounds, 1, 100);
+const sizes = numbers("processes", values.processes, 2, MAX_PROCESSES);
+const lengths = numbers("bytes", values.bytes, 32, MAX_BYTES);
+const senders = words("senders", values.senders, SENDERS);
+
+function channels(): Named[] {
+  const [orders, kinds, transports] = [
+    words("order", values.order, ORDERS),
+    words("kind", values.kind, KINDS),
+    words("transport", values.transport, TRANSPORTS),
+  ];
+  return orders.flatMap((order) =>
+    kinds.flatMap((kind) =>
+      transports.map((transport) => ({
+        name: `${order} ${kind} ${transport}`,
+        isTotal: TOTAL.includes(order),
+        way: {
+          kind: "channel" as const,
+          name: `${order}-${kind}-${transport}`,
+          options: { order, reliable: kind === "reliable", transport },
+        },
+      })),
+    ),
+  );
+}
+
+const ways: readonly Named[] = [
+  { name: "bare net", isTotal: false, way: { kind: "net" } },
+  { name: "bare net in batches", isTotal: false, way: { kind: "net-batches" } },
+  { name: "bare dgram", isTotal: false, way: { kind: "dgram" } },
+  ...channels(),
+];
+
+async function measure(group: Group, { way, isTotal }: Named, { bytes, senders: who }: Cell): Promise<Figure> {
+  const sends = (self: number): boolean => who === "all" || self === 0;
+  await group.all(() => ({ ask: "open", way }));
+  const loads = await group.all((self) => ({ ask: "load", bytes, ms, sends: sends(self) }));
+  const total = loads.reduce((sum, { sent }) => sum + sent, 0);
+  const arrivals = await group.all(() => ({ ask: "arrived", total }));
+  await group.all((self) => ({ ask: "pace", bytes, ms, everyMs: PACE_MS, sends: sends(self) }));
+  const ages = (await group.all(() => ({ ask: "ages" }))).flatMap((each) => each.ages);
+  await group.all(() => ({ ask: "close" }));
+  const least = Math.min(...arrivals.map(({ count }) => count));
+  return {
+    perSecond: Math.min(...arrivals.map(({ count, ms: lastMs }) => count / (lastMs / 1_000))),
+    cpuUs: (arrivals.reduce((sum, { cpuMs }) => sum + cpuMs, 0) * 1_000) / total,
+    lost: 1 - least / total,
+    agrees: !isTotal || least < total || new Set(arrivals.map(({ order }) => order)).size === 1,
+    ages: ages.sort((a, b) => a - b),
+  };
+}
+
+const progress = (text: string): void => {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
+};
+
+async function cellOf(group: Group, cell: Cell): Promise<ReadonlyMap<Named, readonly Figure[]>> {
+  const figures = new Map<Named, Figure[]>(ways.map((named) => [named, []]));
+  for (let round = 0; round <= rounds; round++) {
+    for (const named of ways) {
+      progress(`${cell.processes} processes, ${cell.bytes} bytes, ${cell.senders}, round ${round}: ${named.name}`);
+      const figure = await measure(group, named, cell);
+      if (round > 0) figures.get(named)?.push(figure); // The first warms up.
+    }
+  }
+  progress("");
+  return figures;
+}
+
+const rows: object[] = [];
+let disagreements = 0;
+for (const processes of sizes) {
+  const group = await Group.of(processes);
+  for (const bytes of lengths) {
+    for (const who of senders) {
+      const cell: Cell = { processes, bytes, senders: who };
+      const figures = await cellOf(group, cell);
+      rows.push(...say(cell, figures, values.json));
+      disagreements += [...figures.values()].flat().filter(({ agrees }) => !agrees).length;
+    }
+  }
+  await group.end();
+}
+if (values.json) console.log(JSON.stringify(rows, null, 2));
+if (disagreements > 0) {
+  console.error(`coterie bench multicast: in ${disagreements} rounds members delivered in different orders`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,187 @@
+/** The three ways in which a process of the benchmark sends to all others and hears from them. */
+import { createSocket } from "node:dgram";
+import { createServer, connect as dial, type Socket } from "node:net";
+import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
+import type { Member } from "../../src/cluster/services/api.ts";
+import type { Being, Way } from "./orders.ts";
+
+export interface Carrier {
+  /** Resolves when the message is settled. */
+  send(payload: string): Promise<unknown>;
+  /**
+   * Sends payload after payload while there is one, as fast as that makes sense; resolves once all are settled. Without it,
+   * many are kept on their way.
+   */
+  sendAll?(next: () => string | null): Promise<void>;
+  close(): Promise<void>;
+}
+
+export type Arrived = (from: number, payload: string) => void;
+
+export function carrierOf(way: Way, being: Being, member: Member, arrived: Arrived): Promise<Carrier> {
+  if (way.kind === "channel") return channel(way, being.barePorts.length, member, arrived);
+  return way.kind === "dgram" ? bareDgram(being, arrived) : bareNet(being, way.kind === "net", arrived);
+}
+
+async function channel(
+  { name, options }: Extract<Way, { kind: "channel" }>,
+  size: number,
+  member: Member,
+  arrived: Arrived,
+): Promise<Carrier> {
+  const it = member.channel<string>(name, options);
+  const read = async (): Promise<void> => {
+    for await (const { from, payload } of it) arrived(from, payload);
+  };
+  void read();
+  const isComplete = (): boolean => it.status.members.length === size;
+  while (!isComplete()) await sleep(WAIT_MS);
+  return { send: (payload) => it.send(payload), close: () => it.close() };
+}
+
+const WAIT_MS = 20;
+const LENGTH_BYTES = 4;
+/** Between two payloads of one frame; it is in none. */
+const SEPARATOR = "\n";
+/** What one turn sends before others may have theirs. */
+const TURN_BYTES = 60_000;
+
+/**
+ * A connection to each. Every message is framed by its length, the least that a program with messages can do; or all that a turn
+ * sends is one frame, the most that it can.
+ */
+async function bareNet({ self, barePorts }: Being, isByMessage: boolean, arrived: Arrived): Promise<Carrier> {
+  const incoming = new Set<Socket>();
+  const all = (from: number, frame: string): void => {
+    for (const payload of frame.split(SEPARATOR)) arrived(from, payload);
+  };
+  const server = createServer((socket) => {
+    incoming.add(socket);
+    readFrames(socket, (frame) => all(frame.charCodeAt(0) - FIRST_SENDER, frame));
+  });
+  await new Promise<void>((resolve) => server.listen(barePorts[self], "127.0.0.1", resolve));
+  const sockets = await Promise.all(barePorts.filter((_, node) => node !== self).map(dialled));
+  const write = (payload: string): void => {
+    const frame = framed(payload);
+    for (const socket of sockets) socket.write(frame);
+    all(self, payload);
+  };
+  return {
+    send(payload) {
+      write(payload);
+      return Promise.resolve();
+    },
+    async sendAll(next) {
+      for (let payloads = taken(next, TURN_BYTES); payloads.length > 0; payloads = taken(next, TURN_BYTES)) {
+        for (const socket of sockets) socket.cork();
+        if (isByMessage) for (const payload of payloads) write(payload);
+        else write(payloads.join(SEPARATOR));
+        for (const socket of sockets) socket.uncork();
+        await Promise.all(sockets.map(drained));
+        await turn();
+      }
+    },
+    async close() {
+      for (const socket of [...sockets, ...incoming]) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function taken(next: () => string | null, bytes: number): string[] {
+  const payloads: string[] = [];
+  for (let length = 0; length < bytes; ) {
+    const payload = next();
+    if (payload === null) break;
+    payloads.push(payload);
+    length += payload.length;
+  }
+  return payloads;
+}
+
+function framed(payload: string): Buffer {
+  const frame = Buffer.allocUnsafe(LENGTH_BYTES + payload.length);
+  frame.writeUInt32BE(payload.length);
+  frame.write(payload, LENGTH_BYTES, "latin1");
+  return frame;
+}
+
+const drained = (socket: Socket): Promise<unknown> =>
+  socket.writableNeedDrain ? new Promise((resolve) => socket.once("drain", resolve)) : Promise.resolve();
+
+/** The first character of a payload says who sent it, since bare fan-outs have no other header. */
+export const FIRST_SENDER = 65;
+
+async function dialled(port: number): Promise<Socket> {
+  for (;;) {
+    const socket = dial(port, "127.0.0.1");
+    const isOpen = await new Promise((resolve) => {
+      socket.once("connect", () => resolve(true));
+      socket.once("error", () => resolve(false));
+    });
+    if (isOpen) return socket.setNoDelay(true);
+    await sleep(WAIT_MS); // Its process has not come so far yet.
+  }
+}
+
+function readFrames(socket: Socket, onFrame: (payload: string) => void): void {
+  let rest: Buffer = Buffer.alloc(0);
+  socket.on("data", (chunk: Buffer) => {
+    const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    let at = 0;
+    while (bytes.length - at >= LENGTH_BYTES) {
+      const end = at + LENGTH_BYTES + bytes.readUInt32BE(at);
+      if (end > bytes.length) break;
+      onFrame(bytes.toString("latin1", at + LENGTH_BYTES, end));
+      at = end;
+    }
+    rest = bytes.subarray(at);
+  });
+  socket.on("error", () => socket.destroy());
+}
+
+const BARE_GROUP = "239.192.7.8";
+const BUFFER_BYTES = 4 * 1024 * 1024;
+/** On their way at most: so many of a sender's own have not come back to itself yet. */
+const DATAGRAMS = 128;
+/** Those that do not come back within this are lost. */
+const LOST_MS = 50;
+
+/** One datagram a message, for all receivers, and nothing that makes up for a loss. */
+async function bareDgram({ self, barePorts }: Being, arrived: Arrived): Promise<Carrier> {
+  const [port] = barePorts;
+  const ear = createSocket({ type: "udp4", reuseAddr: true, recvBufferSize: BUFFER_BYTES });
+  const mouth = createSocket({ type: "udp4" });
+  await new Promise<void>((resolve) => ear.bind(port, BARE_GROUP, resolve));
+  ear.addMembership(BARE_GROUP, "127.0.0.1");
+  await new Promise<void>((resolve) => mouth.bind(0, resolve));
+  mouth.setMulticastInterface("127.0.0.1");
+  await new Promise<void>((resolve) => mouth.connect(port as number, BARE_GROUP, resolve));
+  let [flying, heard] = [0, performance.now()];
+  ear.on("message", (bytes) => {
+    const from = (bytes[0] as number) - FIRST_SENDER;
+    if (from === self) [flying, heard] = [flying - 1, performance.now()];
+    arrived(from, bytes.toString("latin1"));
+  });
+  const send = (payload: string): Promise<unknown> => new Promise((resolve) => mouth.send(payload, resolve));
+  return {
+    send,
+    async sendAll(next) {
+      flying = 0;
+      for (;;) {
+        if (performance.now() - heard > LOST_MS) [flying, heard] = [0, performance.now()];
+        const sends: Promise<unknown>[] = [];
+        for (; flying < DATAGRAMS; flying++) {
+          const payload = next();
+          if (payload === null) return void (await Promise.all(sends));
+          sends.push(send(payload));
+        }
+        await Promise.all(sends);
+        await turn();
+      }
+    },
+    async close() {
+      await Promise.all([ear, mouth].map((socket) => new Promise<void>((resolve) => socket.close(resolve))));
+    },
+  };
+}

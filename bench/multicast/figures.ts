@@ -1,0 +1,66 @@
+/** What the rounds of `coterie bench multicast` come to, and how it is shown. */
+import { median, spread } from "../figures.ts";
+import type { Way } from "./orders.ts";
+
+export interface Named {
+  readonly name: string;
+  /** All members deliver the same sequence. */
+  readonly isTotal: boolean;
+  readonly way: Way;
+}
+
+export interface Cell {
+  readonly processes: number;
+  readonly bytes: number;
+  readonly senders: "one" | "all";
+}
+
+/** One round of one way. */
+export interface Figure {
+  /** Delivered by every member. */
+  readonly perSecond: number;
+  /** What all processes together work for a message. */
+  readonly cpuUs: number;
+  /** The share of what was sent that did not arrive everywhere. */
+  readonly lost: number;
+  readonly agrees: boolean;
+  /** How old messages were when they arrived, ascending, in milliseconds. */
+  readonly ages: readonly number[];
+}
+
+const quantile = (sorted: readonly number[], share: number): number =>
+  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+
+/** Prints the table of a cell, unless it is for machines. */
+export function say(cell: Cell, figures: ReadonlyMap<Named, readonly Figure[]>, isJson: boolean): object[] {
+  const bare = [...figures].find(([{ way }]) => way.kind === "net")?.[1] ?? [];
+  const rows = [...figures].map(([{ name }, of]) => ({
+    ...cell,
+    name,
+    perSecond: of.map(({ perSecond }) => perSecond),
+    ofBareNet: of.map(({ perSecond }, round) => perSecond / (bare[round]?.perSecond ?? Number.NaN)),
+    delayMs: median(of.map(({ ages }) => quantile(ages, 0.5))),
+    delayP99Ms: median(of.map(({ ages }) => quantile(ages, 0.99))),
+    cpuUs: median(of.map(({ cpuUs }) => cpuUs)),
+    lost: median(of.map(({ lost }) => lost)),
+    agrees: of.every(({ agrees }) => agrees),
+  }));
+  if (isJson) return rows;
+  const who = cell.senders === "one" ? "one sends" : "all send";
+  console.log(`\n${cell.processes} processes, payloads of ${cell.bytes} bytes, ${who}\n`);
+  print("", "messages/s [least–most]", "of bare net", "delay ms, p99", "µs of processor a message");
+  for (const { name, perSecond, ofBareNet, delayMs, delayP99Ms, cpuUs, lost, agrees } of rows) {
+    const remarks = [
+      lost > 0 ? `${(100 * lost).toFixed(1)} % did not arrive everywhere` : "",
+      agrees ? "" : "DISAGREE",
+    ];
+    const delay = `${delayMs.toFixed(2)}, ${delayP99Ms.toFixed(2)}`;
+    const cpu = `${cpuUs.toFixed(1).padStart(6)}  ${remarks.join(" ")}`;
+    print(name, spread(perSecond, 0), spread(ofBareNet, 2), delay, cpu);
+  }
+  return rows;
+}
+
+function print(name: string, rate: string, ratio: string, delay: string, rest: string): void {
+  console.log(`  ${name.padEnd(27)}${rate.padEnd(27)}${ratio.padEnd(19)}${delay.padEnd(16)}${rest}`.trimEnd());
+}

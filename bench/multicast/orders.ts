@@ -1,0 +1,39 @@
+/** What the processes of `coterie bench multicast` are told, and what they answer. */
+import type { ChannelOptions } from "../../src/cluster/services/channel-api.ts";
+
+/** What one of the processes is: member `self` of as many as there are addresses. */
+export interface Being {
+  readonly self: number;
+  /** For `join()`. */
+  readonly members: Readonly<Record<number, string>>;
+  readonly dataDir: string;
+  readonly multicast: { readonly group: string; readonly port: number; readonly interface: string };
+  /** For the bare fan-out over `node:net` and `node:dgram`. */
+  readonly barePorts: readonly number[];
+}
+
+/** What carries the messages: a channel, or a bare fan-out without order, repair or hand-shake. */
+export type Way =
+  | { readonly kind: "channel"; readonly name: string; readonly options: ChannelOptions }
+  | { readonly kind: "net" | "net-batches" | "dgram" };
+
+export type Ask =
+  | { ask: "open"; way: Way }
+  /** Sends messages for so long, if it is a sender; everybody counts what arrives. */
+  | { ask: "load"; bytes: number; ms: number; sends: boolean }
+  /** Answers once so many have arrived; bare datagrams get lost, so there it answers when no more come. */
+  | { ask: "arrived"; total: number }
+  /** Sends one message every so often for so long; the receivers note how old it is. */
+  | { ask: "pace"; bytes: number; ms: number; everyMs: number; sends: boolean }
+  | { ask: "ages" }
+  | { ask: "close" };
+
+export interface Answers {
+  open: Record<never, never>;
+  load: { sent: number };
+  /** `ms`: from the beginning of the load to the last arrival; `cpuMs`: what the process has worked for it. `order`: of all arrivals. */
+  arrived: { count: number; ms: number; order: string; cpuMs: number };
+  pace: { sent: number };
+  ages: { ages: number[] };
+  close: Record<never, never>;
+}

@@ -1,0 +1,37 @@
+/**
+ * A chat among three members: nobody sees an answer before what it answers. Run it three times, in three terminals:
+ * `npx tsx examples/chat.ts 1`, and the same with 2 and with 3; write lines, and end with Ctrl-D. Then kill one with
+ * `kill -9`, and start it again: the others see it go and come back.
+ */
+import { createInterface } from "node:readline";
+import { CoordinationError, join } from "coterie";
+
+const id = Number(process.argv[2] ?? 1);
+
+const member = await join({
+  id,
+  members: { 1: "127.0.0.1:7171", 2: "127.0.0.1:7172", 3: "127.0.0.1:7173" },
+  dataDir: "data-{id}",
+});
+const room = member.channel<string>("room", { order: "causal" });
+
+async function showMessages(): Promise<void> {
+  for await (const { from, payload } of room) console.log(`${from}: ${payload}`);
+}
+
+async function showViews(): Promise<void> {
+  for await (const { state, members } of room.views())
+    console.log(state === "member" ? `* here are ${members.join(", ")}` : `* ${state}`);
+}
+
+const lines = createInterface({ input: process.stdin });
+lines.on("line", (line) => {
+  room.send(line).catch((error: unknown) => {
+    if (!(error instanceof CoordinationError)) throw error;
+    console.log(`* not sure that it was sent: ${error.message}`);
+  });
+});
+lines.on("close", () => void member.leave());
+process.once("SIGINT", () => lines.close());
+
+await Promise.all([showMessages(), showViews()]);

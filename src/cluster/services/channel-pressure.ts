@@ -1,0 +1,61 @@
+/**
+ * Members whose readers cannot keep up, as they say: senders wait for them. What they say is good for a short time only
+ * and is said again and again, so nobody waits for a member that has crashed or cannot be heard of.
+ */
+import type { NodeId } from "../../core/protocol.ts";
+
+const SAY_EVERY_MS = 250;
+const GOOD_FOR_MS = 4 * SAY_EVERY_MS;
+
+export class Pressure {
+  /** Until when each is waited for, on the scale of `performance.now()`. */
+  readonly #until = new Map<NodeId, number>();
+  #saying: NodeJS.Timeout | null = null;
+  #waking: NodeJS.Timeout | null = null;
+
+  constructor(
+    /** To all other members. */
+    private readonly say: (isFull: boolean) => void,
+    /** Somebody may have been waited for that is not any more. */
+    private readonly onRelief: () => void,
+  ) {}
+
+  /** Whether readers of this member can keep up has changed. */
+  set own(isFull: boolean) {
+    if (isFull === (this.#saying !== null)) return;
+    if (this.#saying !== null) clearInterval(this.#saying);
+    this.#saying = isFull ? setInterval(() => this.say(true), SAY_EVERY_MS).unref() : null;
+    this.say(isFull);
+  }
+
+  heard(from: NodeId, isFull: boolean): void {
+    if (!isFull) {
+      if (this.#until.delete(from)) this.onRelief();
+      return;
+    }
+    this.#until.set(from, performance.now() + GOOD_FOR_MS);
+    this.#waking ??= setTimeout(() => this.#wake(), GOOD_FOR_MS).unref();
+  }
+
+  /** Those of `members` that are waited for. */
+  slowAmong(members: readonly NodeId[]): readonly NodeId[] {
+    if (this.#until.size === 0) return NOBODY;
+    const now = performance.now();
+    return members.filter((member) => (this.#until.get(member) ?? 0) > now);
+  }
+
+  close(): void {
+    if (this.#saying !== null) clearInterval(this.#saying);
+    if (this.#waking !== null) clearTimeout(this.#waking);
+  }
+
+  #wake(): void {
+    this.#waking = null;
+    const now = performance.now();
+    for (const [member, until] of this.#until) if (until <= now) this.#until.delete(member);
+    if (this.#until.size > 0) this.#waking = setTimeout(() => this.#wake(), SAY_EVERY_MS).unref();
+    this.onRelief();
+  }
+}
+
+const NOBODY: readonly NodeId[] = [];

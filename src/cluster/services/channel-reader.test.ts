@@ -1,0 +1,132 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import type { ChannelMessage } from "./channel-api.ts";
+import { ChannelReader, type Delivery } from "./channel-reader.ts";
+
+const delivery = (id: string, values: readonly unknown[]): Delivery => ({
+  from: 2,
+  view: 1,
+  id,
+  count: values.length,
+  json: JSON.stringify(values),
+});
+/** One of a megabyte. */
+const large = (id: string): Delivery => delivery(id, ["x".repeat(1024 * 1024)]);
+
+interface Played {
+  readonly reader: ChannelReader;
+  /** Whether senders were told to wait, each time that changed. */
+  readonly pressure: boolean[];
+}
+
+function played(patienceMs = 60_000): Played {
+  const pressure: boolean[] = [];
+  const onPressure = (): void => void pressure.push(reader.isFull);
+  const reader: ChannelReader = new ChannelReader({ what: 'the channel "room"', patienceMs, onPressure, onEnd() {} });
+  return { reader, pressure };
+}
+
+async function all(reader: AsyncIterable<ChannelMessage>): Promise<string[]> {
+  const ids: string[] = [];
+  for await (const { id } of reader) ids.push(id);
+  return ids;
+}
+
+describe("a reader", () => {
+  test("gets each message of a delivery, with its place", async () => {
+    const { reader } = played();
+    reader.claim(undefined, () => {});
+    const first = reader.next();
+    reader.take(delivery("1.2.7", ["a", { b: 1 }]));
+    expect((await first).value).toEqual({ from: 2, view: 1, id: "1.2.7.0", payload: "a" });
+    expect((await reader.next()).value).toEqual({ from: 2, view: 1, id: "1.2.7.1", payload: { b: 1 } });
+  });
+
+  test("that several wait for at once serves them as they came", async () => {
+    const { reader } = played();
+    reader.claim(undefined, () => {});
+    const waits = [reader.next(), reader.next(), reader.next()];
+    reader.take(delivery("a", [1, 2]));
+    reader.take(delivery("b", [3]));
+    expect((await Promise.all(waits)).map(({ value }) => value.payload)).toEqual([1, 2, 3]);
+  });
+
+  test("gets what came before it began, and what waits for it when it is ended", async () => {
+    const { reader } = played();
+    reader.take(delivery("a", [1]));
+    reader.claim(undefined, () => {});
+    reader.take(delivery("b", [2]));
+    reader.end();
+    expect(await all(reader)).toEqual(["a.0", "b.0"]);
+  });
+
+  test("that is left, or whose signal is aborted, gets nothing more", async () => {
+    const { reader } = played();
+    const abort = new AbortController();
+    reader.claim(abort.signal, () => {});
+    reader.take(delivery("a", [1, 2]));
+    await reader.next();
+    const none = { done: true, value: undefined };
+    abort.abort();
+    expect(await reader.next()).toEqual(none);
+    const waiting = played();
+    const end = waiting.reader.claim(undefined, () => {}).next();
+    await waiting.reader.return();
+    expect(await end).toEqual(none);
+  });
+
+  test("with 4 MiB unread makes senders wait, until it has but 1", async () => {
+    const { reader, pressure } = played();
+    reader.claim(undefined, () => {});
+    for (const id of ["a", "b", "c"]) reader.take(large(id));
+    expect(pressure).toEqual([]);
+    reader.take(large("d"));
+    expect(pressure).toEqual([true]);
+    await reader.next();
+    await reader.next();
+    expect(pressure).toEqual([true]);
+    await reader.next();
+    await reader.next();
+    expect(pressure).toEqual([true, false]);
+  });
+
+  test("that takes nothing is not waited for any longer, and is told how many it has missed", async () => {
+    const { reader, pressure } = played(5);
+    reader.claim(undefined, () => {});
+    for (let number = 0; number < 20; number++) reader.take(large(`${number}`));
+    await sleep(20);
+    expect(pressure).toEqual([true, false]);
+    reader.take(delivery("late", [1, 2, 3]));
+    const read = all(reader);
+    await expect(read).rejects.toMatchObject({
+      code: "reader-too-slow",
+      phase: "missed",
+      message: 'the reader of the channel "room" was too slow: it has missed 8 messages',
+    });
+    expect(await reader.next()).toEqual({ done: true, value: undefined });
+  });
+
+  test("that has caught up in time is waited for again", async () => {
+    const { reader, pressure } = played(5);
+    reader.claim(undefined, () => {});
+    for (const id of ["a", "b", "c", "d"]) reader.take(large(id));
+    await sleep(20);
+    for (let taken = 0; taken < 4; taken++) await reader.next();
+    for (const id of ["e", "f", "g", "h"]) reader.take(large(id));
+    expect(pressure).toEqual([true, false, true]);
+  });
+
+  test("that nobody has begun keeps 1 MiB, and nobody waits for it", async () => {
+    const { reader, pressure } = played();
+    for (let number = 0; number < 3_000; number++) reader.take(delivery(`${number}`, ["x".repeat(1_000)]));
+    expect(pressure).toEqual([]);
+    reader.claim(undefined, () => {});
+    const ids: string[] = [];
+    await expect(
+      (async () => {
+        for await (const { id } of reader) ids.push(id);
+      })(),
+    ).rejects.toMatchObject({ code: "reader-too-slow" });
+    expect(ids.at(-1)).toBe("869.0");
+  });
+});

@@ -1,0 +1,181 @@
+/**
+ * Who reads a channel, at its own pace. What is delivered waits for it, within bounds: a reader with much unread makes the
+ * senders wait, and one that takes nothing all the same is told how many messages it has missed.
+ */
+import type { NodeId } from "../../core/protocol.ts";
+import type { ChannelMessage } from "./channel-api.ts";
+import { CoordinationError } from "./coordination-error.ts";
+import { onAbort } from "./on-abort.ts";
+
+/** One multicast, as it was delivered here: so many messages. */
+export interface Delivery {
+  readonly from: NodeId;
+  readonly view: number;
+  /** Of the first message up to its last part, which is the place in the batch. */
+  readonly id: string;
+  readonly count: number;
+  readonly json: string;
+}
+
+/** So much unread makes senders wait, so much is kept in any case, and so little lets them go on. */
+const FULL_BYTES = 4 * 1024 * 1024;
+const MOST_BYTES = 4 * FULL_BYTES;
+const LOW_BYTES = FULL_BYTES / 4;
+/** For whoever has not begun to read: nobody waits for it. */
+const BACKLOG_BYTES = FULL_BYTES / 4;
+/** What a delivery takes besides its text. */
+const DELIVERY_COST_BYTES = 200;
+
+const sizeOf = ({ json }: Delivery): number => json.length + DELIVERY_COST_BYTES;
+
+export interface ReaderOptions {
+  readonly what: string;
+  /** How long senders wait for a reader that takes nothing. */
+  readonly patienceMs: number;
+  /** Whether senders are to wait has changed. */
+  readonly onPressure: () => void;
+  readonly onEnd: () => void;
+}
+
+export class ChannelReader implements AsyncIterableIterator<ChannelMessage> {
+  readonly #options: ReaderOptions;
+  #deliveries: Delivery[] = [];
+  #next = 0;
+  #bytes = 0;
+  /** Of the delivery that is being read. */
+  #values: readonly unknown[] = [];
+  #place = 0;
+  #missed = 0;
+  #phase: "unclaimed" | "reading" | "ended" = "unclaimed";
+  #callers: Caller[] = [];
+  #forget: () => void = () => {};
+  #ended: () => void = () => {};
+  #patience: NodeJS.Timeout | null = null;
+  #isGivenUp = false;
+  /** Senders are to wait for it. */
+  isFull = false;
+
+  constructor(options: ReaderOptions) {
+    this.#options = options;
+  }
+
+  /** Somebody begins to read, and hears when that is over. */
+  claim(signal: AbortSignal | undefined, ended: () => void): this {
+    if (this.#phase === "unclaimed") this.#phase = "reading";
+    this.#ended = ended;
+    this.#forget = onAbort(signal, () => void this.return());
+    if (signal?.aborted === true) void this.return();
+    return this;
+  }
+
+  take(delivery: Delivery): void {
+    if (this.#phase === "ended") return;
+    const bytes = sizeOf(delivery);
+    const most = this.#phase === "unclaimed" ? BACKLOG_BYTES : MOST_BYTES;
+    // Once one is missed, all that follow are, so that there is one gap and it is at the end.
+    if (this.#missed > 0 || this.#bytes + bytes > most) {
+      this.#missed += delivery.count;
+      return;
+    }
+    this.#deliveries.push(delivery);
+    this.#bytes += bytes;
+    while (this.#callers.length > 0 && this.#hasNext()) this.#callers.shift()?.resolve(this.#take());
+    if (this.#bytes >= FULL_BYTES && this.#phase === "reading" && !this.#isGivenUp) this.#press(true);
+  }
+
+  next(): Promise<IteratorResult<ChannelMessage>> {
+    this.#patience?.refresh();
+    if (this.#hasNext()) return Promise.resolve(this.#take());
+    if (this.#missed > 0) return this.#refuse();
+    if (this.#phase === "ended") return Promise.resolve(DONE);
+    return new Promise((resolve, reject) => this.#callers.push({ resolve, reject }));
+  }
+
+  return(): Promise<IteratorResult<ChannelMessage>> {
+    this.#deliveries = [];
+    this.#next = 0;
+    this.#values = [];
+    this.#place = 0;
+    this.#missed = 0;
+    this.end();
+    return Promise.resolve(DONE);
+  }
+
+  /** No more will come. What waits can still be read. */
+  end(): void {
+    if (this.#phase === "ended") return;
+    this.#phase = "ended";
+    this.#forget();
+    this.#press(false);
+    for (const { resolve } of this.#callers.splice(0)) resolve(DONE);
+    this.#options.onEnd();
+    this.#ended();
+  }
+
+  /** How many messages it has not had. */
+  get unread(): number {
+    const kept = this.#deliveries.slice(this.#next).reduce((sum, { count }) => sum + count, 0);
+    return kept - this.#place + this.#missed;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  #hasNext(): boolean {
+    return this.#place < this.#values.length || this.#next < this.#deliveries.length;
+  }
+
+  #take(): IteratorResult<ChannelMessage> {
+    if (this.#place === this.#values.length) {
+      this.#values = JSON.parse((this.#deliveries[this.#next] as Delivery).json) as unknown[];
+      this.#place = 0;
+    }
+    const { from, view, id } = this.#deliveries[this.#next] as Delivery;
+    const value = { from, payload: this.#values[this.#place], id: `${id}.${this.#place}`, view };
+    this.#place += 1;
+    if (this.#place === this.#values.length) this.#taken();
+    return { done: false, value };
+  }
+
+  /** A delivery has been read to its end. */
+  #taken(): void {
+    this.#bytes -= sizeOf(this.#deliveries[this.#next] as Delivery);
+    this.#next += 1;
+    if (this.#next * 2 >= this.#deliveries.length) {
+      this.#deliveries.splice(0, this.#next);
+      this.#next = 0;
+    }
+    if (this.#bytes > LOW_BYTES) return;
+    this.#isGivenUp = false;
+    this.#press(false);
+  }
+
+  #press(isFull: boolean): void {
+    if (this.isFull === isFull) return;
+    this.isFull = isFull;
+    if (this.#patience !== null) clearTimeout(this.#patience);
+    this.#patience = isFull ? setTimeout(() => this.#giveUp(), this.#options.patienceMs).unref() : null;
+    this.#options.onPressure();
+  }
+
+  /** It has taken nothing for too long: nobody waits for it any more, until it has caught up. */
+  #giveUp(): void {
+    this.#isGivenUp = true;
+    this.#press(false);
+  }
+
+  #refuse(): Promise<never> {
+    const text = `the reader of ${this.#options.what} was too slow: it has missed ${this.#missed} messages`;
+    this.#missed = 0;
+    this.end();
+    return Promise.reject(new CoordinationError("reader-too-slow", "missed", text));
+  }
+}
+
+interface Caller {
+  readonly resolve: (result: IteratorResult<ChannelMessage>) => void;
+  readonly reject: (error: CoordinationError) => void;
+}
+
+const DONE = { done: true, value: undefined } as const;

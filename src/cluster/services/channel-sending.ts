@@ -1,0 +1,334 @@
+/**
+ * What this process sends on a channel, and what becomes of it. Messages gather while others are on their way, so that one
+ * multicast carries many: the more there is to send, the fewer the multicasts for each message.
+ */
+import { UsageError, unexpected } from "../../core/errors.ts";
+import type { SendOptions, Sent } from "./channel-api.ts";
+import { batchText, MAX_PAYLOAD_BYTES, type Payload, payloadOf } from "./channel-text.ts";
+import { type CoordinationCode, CoordinationError, type Phase } from "./coordination-error.ts";
+import { requireKnown } from "./known-options.ts";
+import { onAbort } from "./on-abort.ts";
+
+export interface SendingOptions {
+  /** In an error's words, such as `the channel "room"`. */
+  readonly what: string;
+  readonly maxWaiting: number;
+  /** Whether a message is settled when it has been delivered here, or when every member of the view has it. */
+  readonly settled: "delivered" | "stable";
+  /** How many multicasts of the carrier one of ours takes, where it tells how many of them every member has; null where it does not. */
+  readonly carried: number | null;
+  /** Whether the algorithm takes something at this moment. */
+  mayHand(): boolean;
+  hand(text: string): void;
+}
+
+/** Node fires a timer at once if it is to wait longer than this. */
+const MAX_WAIT_MS = 2 ** 31 - 1;
+/** What waits to be sent takes no more. */
+const MAX_WAITING_BYTES = 16 * 1024 * 1024;
+/** So many multicasts are on their way at most before others gather to full ones, and so much of full ones. */
+const FEW = 8;
+const MANY = 64;
+const MOST_BYTES = 2 * 1024 * 1024;
+/** Some of the carrier's that not every member has yet: less than its window, so that nothing waits in there. */
+const MOST_UNSTABLE = 192;
+
+/** Whose messages they are: one use of the channel. */
+type Owner = object;
+
+interface Message {
+  readonly payload: Payload;
+  readonly owner: Owner;
+  readonly resolve: (sent: Sent) => void;
+  readonly reject: (error: CoordinationError) => void;
+  forget: () => void;
+  phase: "waiting" | "sent" | "settled";
+}
+
+/** One multicast on its way. */
+interface Flight {
+  readonly messages: readonly Message[];
+  readonly bytes: number;
+  /** Where it stands, once it has been delivered here. */
+  sent: Sent | null;
+  /** Which of this member's in its view it is, from 1. */
+  place: number;
+}
+
+export class Sending {
+  readonly #options: SendingOptions;
+  #waiting: Message[] = [];
+  #next = 0;
+  /** Of those in `#waiting`, whose wait has ended otherwise. */
+  #abandoned = 0;
+  #waitingBytes = 0;
+  #number = 0;
+  /** By their numbers, as they were sent. */
+  readonly #flights = new Map<number, Flight>();
+  #flightBytes = 0;
+  #inFlight = 0;
+  /** Of this member's in this view: delivered here, handed to the algorithm, and of the carrier's those that all have. */
+  #places = 0;
+  #handed = 0;
+  #stable = 0;
+  #isScheduled = false;
+  /** Why nothing more is taken, and why nothing more is handed over. */
+  #refusal: CoordinationError | null = null;
+  #isClosed = false;
+  #onIdle: (() => void) | null = null;
+
+  constructor(options: SendingOptions) {
+    this.#options = options;
+  }
+
+  /** Messages that wait to be multicast. */
+  waiting = 0;
+
+  /** Messages that are on their way. */
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  send(value: unknown, options: SendOptions, owner: Owner): Promise<Sent> {
+    if (options !== PATIENT) requireSound(options);
+    const { timeoutMs, signal } = options;
+    const payload = payloadOf(value);
+    if (this.#refusal !== null) throw this.#error(this.#refusal.code, "never-sent", this.#refusal.message);
+    if (signal?.aborted === true) throw this.#aborted(signal, "never-sent");
+    this.#requireRoom(payload);
+    return new Promise((resolve, reject) => {
+      const message: Message = { payload, owner, resolve, reject, forget: nothing, phase: "waiting" };
+      if (timeoutMs !== undefined || signal !== undefined) this.#watch(message, timeoutMs, signal);
+      this.#waiting.push(message);
+      this.waiting += 1;
+      this.#waitingBytes += payload.bytes;
+      this.wake();
+    });
+  }
+
+  /** Something may be handed over that could not be before. */
+  wake(): void {
+    if (this.#isScheduled || this.waiting === 0) return;
+    this.#isScheduled = true;
+    const hand = (): void => this.#handAll();
+    // Alone, it need not wait for others to gather.
+    if (this.#flights.size === 0) queueMicrotask(hand);
+    else setImmediate(hand);
+  }
+
+  /** One of this process's own has been delivered here. */
+  delivered(number: number, sent: Sent): void {
+    this.#places += 1;
+    const flight = this.#flights.get(number);
+    if (flight === undefined) return;
+    flight.sent = sent;
+    flight.place = this.#places;
+    if (this.#options.settled === "delivered") this.#settle(number, flight);
+  }
+
+  /** Every member of the view has the carrier's first so many multicasts of this member. */
+  stable(count: number): void {
+    this.#stable = count;
+    this.wake();
+    if (this.#options.settled !== "stable") return;
+    for (const [number, flight] of this.#flights) {
+      if (flight.sent === null || flight.place > count) return;
+      this.#settle(number, flight);
+    }
+  }
+
+  /** What has been delivered in earlier views has been so at all that were in them and are in this one. */
+  installed(): void {
+    this.#places = 0;
+    this.#stable = 0;
+    for (const [number, flight] of this.#flights) if (flight.sent !== null) this.#settle(number, flight);
+    this.#handed = this.#flights.size; // They were too late for the view before.
+  }
+
+  /** What was on its way may be delivered by others, and is not here. */
+  ejected(): void {
+    const text = `this member was left out of the group of ${this.#options.what}: others may have delivered the message, or not`;
+    this.#loseFlights("send-uncertain", text);
+  }
+
+  /** That use of the channel is over. */
+  withdraw(owner: Owner): void {
+    const text = `${this.#options.what} was closed before the message was sent`;
+    for (const message of this.#waiting)
+      if (message.owner === owner) this.#refuse(message, this.#error("channel-closed", "never-sent", text));
+  }
+
+  /** Takes nothing more; what it has taken goes on. */
+  stop(reason: CoordinationError): void {
+    this.#refusal ??= reason;
+  }
+
+  /** Resolves once nothing waits and nothing is on its way. */
+  idle(): Promise<void> {
+    if (this.#isIdle) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#onIdle = resolve;
+    });
+  }
+
+  close(reason: CoordinationError): void {
+    this.stop(reason);
+    this.#isClosed = true;
+    const { code, message: text } = reason;
+    for (const message of this.#waiting) this.#refuse(message, this.#error(code, "never-sent", text));
+    this.#loseFlights(code, text);
+  }
+
+  get #isIdle(): boolean {
+    return this.waiting === 0 && this.#flights.size === 0;
+  }
+
+  #requireRoom({ bytes }: Payload): void {
+    const { maxWaiting, what } = this.#options;
+    if (this.waiting < maxWaiting && this.#waitingBytes + bytes <= MAX_WAITING_BYTES) return;
+    const text = `${this.waiting} messages of ${this.#waitingBytes} bytes wait to be sent on ${what}, and no more may: await each send, or some of them`;
+    throw this.#error("channel-full", "never-sent", text);
+  }
+
+  #watch(message: Message, timeoutMs: number | undefined, signal: AbortSignal | undefined): void {
+    const phase = (): Phase => (message.phase === "waiting" ? "never-sent" : "uncertain");
+    const late = (): void => {
+      const text = `${this.#options.what}: a message was not settled within ${timeoutMs} ms, and ${outlook(phase())}`;
+      this.#refuse(message, this.#error("send-timeout", phase(), text));
+    };
+    const isTimed = timeoutMs !== undefined && timeoutMs <= MAX_WAIT_MS;
+    const timer = isTimed ? setTimeout(late, timeoutMs) : undefined;
+    const abort = (): void => this.#refuse(message, this.#aborted(signal as AbortSignal, phase()));
+    const forget = onAbort(signal, abort);
+    message.forget = () => {
+      clearTimeout(timer);
+      forget();
+    };
+  }
+
+  #handAll(): void {
+    this.#isScheduled = false;
+    while (this.waiting > 0 && !this.#isClosed && this.#hasWindow() && this.#options.mayHand()) this.#handOne();
+  }
+
+  #hasWindow(): boolean {
+    const { carried } = this.#options;
+    if (carried !== null && this.#handed * carried - this.#stable >= MOST_UNSTABLE) return false;
+    if (this.#flights.size < FEW) return true;
+    const isFull = this.#waitingBytes >= MAX_PAYLOAD_BYTES;
+    return isFull && this.#flights.size < MANY && this.#flightBytes < MOST_BYTES;
+  }
+
+  #handOne(): void {
+    const messages: Message[] = [];
+    let bytes = 0;
+    for (; this.#next < this.#waiting.length; this.#next += 1) {
+      const message = this.#waiting[this.#next] as Message;
+      if (message.phase !== "waiting") {
+        this.#abandoned -= 1;
+        continue;
+      }
+      const cost = message.payload.bytes + 1; // With the comma.
+      if (bytes > 0 && bytes + cost > MAX_PAYLOAD_BYTES) break;
+      bytes += cost;
+      message.phase = "sent";
+      messages.push(message);
+      this.waiting -= 1;
+      this.#waitingBytes -= message.payload.bytes;
+    }
+    this.#compact();
+    this.#number += 1;
+    this.#handed += 1;
+    this.#flights.set(this.#number, { messages, bytes, sent: null, place: 0 });
+    this.#flightBytes += bytes;
+    this.#inFlight += messages.length;
+    this.#options.hand(
+      batchText(
+        this.#number,
+        messages.map(({ payload }) => payload.text),
+      ),
+    );
+  }
+
+  /** What has been sent, once there is more of it than of what waits. */
+  #compact(): void {
+    if (this.#next * 2 < this.#waiting.length) return;
+    this.#waiting.splice(0, this.#next);
+    this.#next = 0;
+  }
+
+  #settle(number: number, flight: Flight): void {
+    const { id, view } = flight.sent as Sent;
+    this.#land(number, flight);
+    flight.messages.forEach((message, place) => {
+      if (message.phase === "settled") return;
+      message.phase = "settled";
+      message.forget();
+      message.resolve({ id: `${id}.${place}`, view });
+    });
+    this.#look();
+  }
+
+  #loseFlights(code: CoordinationCode, text: string): void {
+    for (const [number, flight] of this.#flights) {
+      this.#land(number, flight);
+      for (const message of flight.messages) this.#refuse(message, this.#error(code, "uncertain", text));
+    }
+    this.#look();
+  }
+
+  #land(number: number, { bytes, messages }: Flight): void {
+    this.#flights.delete(number);
+    this.#flightBytes -= bytes;
+    this.#inFlight -= messages.length;
+  }
+
+  #look(): void {
+    if (this.#isIdle) this.#onIdle?.();
+    else this.wake();
+  }
+
+  #refuse(message: Message, error: CoordinationError): void {
+    if (message.phase === "settled") return;
+    if (message.phase === "waiting") {
+      this.waiting -= 1;
+      this.#waitingBytes -= message.payload.bytes;
+      this.#abandoned += 1;
+    }
+    message.phase = "settled";
+    message.forget();
+    message.reject(error);
+    if (this.#abandoned > this.waiting + MANY) this.#sweep();
+  }
+
+  /** Where nothing can be handed over for long, those that have stopped waiting must not pile up. */
+  #sweep(): void {
+    this.#waiting = this.#waiting.slice(this.#next).filter(({ phase }) => phase === "waiting");
+    this.#next = 0;
+    this.#abandoned = 0;
+  }
+
+  #aborted(signal: AbortSignal, phase: Phase): CoordinationError {
+    const text = `${this.#options.what}: a send was aborted, and ${outlook(phase)}`;
+    return new CoordinationError("send-aborted", phase, text, { cause: signal.reason });
+  }
+
+  #error(code: CoordinationCode, phase: Phase, text: string): CoordinationError {
+    return new CoordinationError(code, phase, text);
+  }
+}
+
+/** What most sends are given. */
+export const PATIENT: SendOptions = {};
+
+function requireSound(options: SendOptions): void {
+  requireKnown("send", options, ["timeoutMs", "signal"]);
+  const { timeoutMs } = options;
+  if (timeoutMs !== undefined && !(timeoutMs > 0))
+    throw new UsageError("bad-option", unexpected("timeoutMs", "a number above 0", timeoutMs));
+}
+
+const nothing = (): void => {};
+
+const outlook = (phase: Phase): string =>
+  phase === "never-sent" ? "nobody gets the message" : "the message may still be delivered";

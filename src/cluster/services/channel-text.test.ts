@@ -1,0 +1,45 @@
+import { describe, expect, test } from "vitest";
+import { batchText, MAX_PAYLOAD_BYTES, payloadOf, readBatch } from "./channel-text.ts";
+
+describe("a payload", () => {
+  test.each([null, true, 0, -1.5, "", "ä", [], [1, ["two"]], {}, { a: { b: [null] } }, Object.create(null)])(
+    "may be %j",
+    (value) => {
+      expect(JSON.parse(payloadOf(value).text)).toEqual(value);
+    },
+  );
+
+  test("a field that is undefined is not there", () => {
+    expect(payloadOf({ a: 1, b: undefined }).text).toBe('{"a":1}');
+  });
+
+  const cyclic: Record<string, unknown> = {};
+  cyclic.self = cyclic;
+  test.each([
+    [undefined, "expected the payload to be JSON data, got undefined"],
+    [() => 1, "expected the payload to be JSON data, got function"],
+    [{ when: new Date(0) }, "expected the payload.when to be a plain object, got an instance of Date"],
+    [new Map(), "expected the payload to be a plain object, got an instance of Map"],
+    [[1, Number.NaN], "expected the payload[1] to be a finite number, got NaN"],
+    [[undefined], "expected the payload[0] to be JSON data, got undefined"],
+    [{ toJSON: () => "other" }, "expected the payload.toJSON to be JSON data, got function"],
+    [1n, "expected the payload to be JSON data: Do not know how to serialize a BigInt"],
+    [cyclic, "expected the payload to be JSON data: Converting circular structure to JSON"],
+  ])("may not be what JSON would change or lose (%#)", (value, message) => {
+    expect(() => payloadOf(value)).toThrow(expect.objectContaining({ code: "bad-payload", message }));
+  });
+
+  test("is counted in bytes of its JSON", () => {
+    const most = "x".repeat(MAX_PAYLOAD_BYTES - 2); // And two quotes.
+    expect(payloadOf(most).bytes).toBe(MAX_PAYLOAD_BYTES);
+    expect(() => payloadOf(`${most}x`)).toThrow(
+      "expected the payload to be at most 60000 bytes of JSON, got 60001: send it in parts, or send where it is to be found",
+    );
+    expect(() => payloadOf("ä".repeat(30_000))).toThrow("got 60002");
+  });
+});
+
+test("what is put into one multicast comes out of it", () => {
+  const text = batchText(7, ['{"a b":1}', '"two"']);
+  expect(readBatch(text)).toEqual({ number: 7, count: 2, json: '[{"a b":1},"two"]' });
+});

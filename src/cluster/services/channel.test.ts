@@ -1,0 +1,232 @@
+import { describe, expect, test, vi } from "vitest";
+import { closedAfterEach } from "../../../test/network/closing.ts";
+import { freePorts } from "../../../test/network/free-ports.ts";
+import { heapUsedBytes } from "../../../test/network/heap.ts";
+import { cluster, startAll } from "../../../test/network/joined.ts";
+import type { Member } from "./api.ts";
+import type { Channel, ChannelMessage, ChannelOptions } from "./channel-api.ts";
+
+const closing = closedAfterEach();
+
+const at = <T>(items: readonly T[], index: number): T => items[index] as T;
+const three = async (): Promise<Member[]> => startAll(closing(await cluster(3)));
+
+/** Resolves once so many members are in the channel's view. */
+async function joined(room: Channel, count: number): Promise<void> {
+  for await (const { members, state } of room.views()) if (state === "member" && members.length === count) return;
+}
+
+/** The next so many messages. */
+async function next<T>(messages: AsyncIterator<ChannelMessage<T>>, count: number): Promise<ChannelMessage<T>[]> {
+  const found: ChannelMessage<T>[] = [];
+  while (found.length < count) found.push((await messages.next()).value as ChannelMessage<T>);
+  return found;
+}
+
+describe("a causal channel", () => {
+  test("brings every member's messages to every member, nothing before what it may depend on", async () => {
+    const members = await three();
+    const rooms = members.map((member) => member.channel<string>("room", { order: "causal", reliable: false }));
+    const readers = rooms.map((room) => room.read());
+    await at(rooms, 0).send("question");
+    const heard = await next(at(readers, 1), 1);
+    expect(heard).toEqual([{ from: 1, payload: "question", id: "0.1.1.0", view: 0 }]);
+    expect(await at(rooms, 1).send("answer")).toEqual({ id: "0.2.1.0", view: 0 });
+    const third = await next(at(readers, 2), 2);
+    expect(third.map(({ payload }) => payload)).toEqual(["question", "answer"]);
+  });
+});
+
+const kinds = (["none", "fifo", "causal", "total", "causal-total"] as const).flatMap((order) =>
+  [false, true].flatMap((reliable) => (["tcp", "udp"] as const).map((transport) => ({ order, reliable, transport }))),
+);
+
+/** Members that multicast on this machine. */
+async function multicasting(): Promise<Member[]> {
+  const [port = 0] = await freePorts(1);
+  return startAll(closing(await cluster(3, { multicast: { group: "239.12.34.56", port, interface: "127.0.0.1" } })));
+}
+
+test.each(kinds)(
+  "order $order, reliable $reliable, over $transport: everybody gets everything, once",
+  async (options) => {
+    const members = await multicasting();
+    const rooms = members.map((member) => member.channel<string>("room", options));
+    await Promise.all(rooms.map((room) => joined(room, 3)));
+    const readers = rooms.map((room) => room.read());
+    const sends = rooms.flatMap((room, index) =>
+      Array.from({ length: 100 }, (_, number) => room.send(`${index + 1}: ${number}`)),
+    );
+    const ids = (await Promise.all(sends)).map(({ id }) => id);
+    const heard = await Promise.all(readers.map((reader) => next(reader, 300)));
+    for (const messages of heard) {
+      expect(new Set(messages.map(({ id }) => id))).toEqual(new Set(ids));
+      expect(new Set(messages.map(({ payload }) => payload)).size).toBe(300);
+    }
+    if (options.order.endsWith("total"))
+      expect(new Set(heard.map((messages) => messages.map(({ id }) => id).join())).size).toBe(1);
+  },
+);
+
+describe("what cannot be", () => {
+  test.each([
+    [{}, "order", "bad-option"],
+    [{ order: "random" }, "one of none, fifo, causal, total, causal-total", "bad-option"],
+    [{ order: "fifo", reliable: 1 }, "true or false", "bad-option"],
+    [{ order: "fifo", transport: "quic" }, "tcp or udp", "bad-option"],
+    [{ order: "fifo", ordering: "fifo" }, "among order, reliable, transport", "bad-option"],
+    [{ order: "fifo", transport: "udp" }, "join() to be given multicast", "no-multicast"],
+    [{ order: "fifo" }, "join() to be given a dataDir", "no-journal"],
+  ])("%j is refused", async (options, message, code) => {
+    const it = closing(await cluster(1, { dataDir: undefined }));
+    const member = await it.start(1);
+    const open = (): unknown => member.channel("room", options as ChannelOptions);
+    expect(open).toThrow(message);
+    expect(open).toThrow(expect.objectContaining({ code }));
+  });
+
+  test.each([
+    [{ group: "224.0.0.1" }, "expected multicast.group to be an IPv4 address from 224.0.1.0 to 239.255.255.255"],
+    [{ group: "10.0.0.1" }, "expected multicast.group"],
+    [{ port: 0 }, "expected multicast.port"],
+    [{ interface: "nowhere0" }, "expected multicast.interface"],
+    [{ address: "239.1.1.1" }, "among group, port, interface, ttl, key, maxDatagramBytes"],
+  ])("multicast %j is refused before anything is opened", async (wrong, message) => {
+    const place = { group: "239.12.34.56", port: 17_654, interface: "127.0.0.1", ...wrong };
+    const it = closing(await cluster(1, { multicast: place }));
+    await expect(it.start(1)).rejects.toThrow(message);
+  });
+
+  test("another order than the one in use is refused, where it is asked for and where others use it", async () => {
+    const members = await three();
+    const room = at(members, 0).channel("room", { order: "fifo" });
+    await joined(room, 3);
+    expect(() => at(members, 0).channel("room", { order: "total" })).toThrow(
+      'expected the algorithm of the channel "room" to be fifo over view-synchrony, as it is in use already, got "isis over view-synchrony"',
+    );
+    expect(() => at(members, 1).channel("room", { order: "total" })).toThrow(
+      expect.objectContaining({ code: "other-setting" }),
+    );
+  });
+
+  test("a payload is refused before anything is sent", async () => {
+    const it = closing(await cluster(1));
+    const room = (await it.start(1)).channel<unknown>("room", { order: "total" });
+    await expect(room.send(new Date())).rejects.toMatchObject({ code: "bad-payload" });
+    await expect(room.send("x".repeat(60_000))).rejects.toMatchObject({ code: "payload-too-large" });
+    await expect(room.send("x", { timeout: 5 } as never)).rejects.toMatchObject({ code: "bad-option" });
+    expect(room.status).toMatchObject({ waiting: 0, inFlight: 0 });
+  });
+});
+
+describe("a use of a channel", () => {
+  test("that is closed sends and reads nothing more, and touches no other", async () => {
+    const it = closing(await cluster(1));
+    const member = await it.start(1);
+    const open = (): Channel<string> => member.channel<string>("room", { order: "fifo" });
+    const [closed, other] = [open(), open()];
+    const readers = [closed.read(), other.read()];
+    await other.send("before");
+    await closed.close();
+    await closed.close();
+    await other.send("after");
+    const heard: string[] = [];
+    for await (const { payload } of at(readers, 0)) heard.push(payload);
+    expect(heard).toEqual(["before"]);
+    expect((await next(at(readers, 1), 2)).map(({ payload }) => payload)).toEqual(["before", "after"]);
+    await expect(closed.send("late")).rejects.toMatchObject({ code: "channel-closed", phase: "never-sent" });
+    for await (const { payload } of closed) heard.push(payload);
+    expect(heard).toEqual(["before"]);
+  });
+
+  test("that only sends leaves nothing behind", async () => {
+    const it = closing(await cluster(1));
+    const member = await it.start(1);
+    const open = (): Channel<string> => member.channel<string>("room", { order: "fifo" });
+    const before = heapUsedBytes();
+    for (let number = 0; number < 2_000; number++) await open().send("x".repeat(10_000));
+    expect(heapUsedBytes() - before).toBeLessThan(10_000_000); // Of 20 MB that were sent.
+    await expect((async () => next(open().read(), 2_000))()).rejects.toMatchObject({ code: "reader-too-slow" });
+  });
+
+  test("ends when the member leaves: readers, views, and sends that wait", async () => {
+    const members = await three();
+    const room = at(members, 0).channel<string>("room", { order: "total" });
+    const views: string[] = [];
+    const watching = (async () => {
+      for await (const { state } of room.views()) views.push(state);
+    })();
+    const reading = (async () => {
+      for await (const _ of room);
+    })();
+    await joined(room, 3);
+    await at(members, 0).leave();
+    await Promise.all([watching, reading]);
+    expect(views.at(-1)).toBe("left");
+    await expect(room.send("late")).rejects.toMatchObject({ code: "member-left", phase: "never-sent" });
+  });
+
+  test("gets what came just before it was opened, when its member was in the group already", async () => {
+    const members = await three();
+    const room = at(members, 0).channel<string>("room", { order: "fifo" });
+    await joined(room, 3);
+    await room.send("early"); // All have it.
+    const late = at(members, 1).channel<string>("room", { order: "fifo" });
+    expect((await next(late.read(), 1)).map(({ payload }) => payload)).toEqual(["early"]);
+  });
+});
+
+test("where no program reads, what comes is counted and dropped, and nobody waits for it", async () => {
+  const members = await three();
+  const room = at(members, 0).channel<string>("room", { order: "total" });
+  await joined(room, 3);
+  for (let sent = 0; sent < 30; sent++) await room.send("x".repeat(50_000));
+  const statusAt = (index: number) =>
+    at(members, index)
+      .status()
+      .instances.find(({ kind }) => kind === "channel")?.channel;
+  await vi.waitFor(() => expect(statusAt(2)).toMatchObject({ delivered: 30, unread: 30, slow: [] }), {
+    timeout: 20_000,
+  });
+  expect(statusAt(0)).toMatchObject({ delivered: 30, unread: 0, waiting: 0, inFlight: 0 });
+});
+
+test("a reader that cannot keep up makes the senders wait, and nothing is lost", async () => {
+  const members = await three();
+  const rooms = members.map((member) => member.channel<string>("room", { order: "fifo" }));
+  await Promise.all(rooms.map((room) => joined(room, 3)));
+  const slow = at(rooms, 1).read();
+  const payload = "x".repeat(50_000);
+  const many = 400; // 20 MB, which is more than a reader is kept.
+  let settled = 0;
+  const sends = Array.from({ length: 200 }, async () => {
+    for (let turn = 0; turn < many / 200; turn++) {
+      await at(rooms, 0).send(payload);
+      settled += 1;
+    }
+  });
+  await vi.waitFor(() => expect(at(rooms, 0).status.slow).toEqual([2]), { timeout: 20_000 });
+  expect(settled).toBeLessThan(many);
+  expect(await next(slow, many)).toHaveLength(many);
+  await Promise.all(sends);
+  expect(at(rooms, 2).status).toMatchObject({ delivered: many, slow: [] });
+});
+
+test.each(["causal", "total"] as const)("%s: what has been delivered leaves nothing behind", async (order) => {
+  const members = await three();
+  const rooms = members.map((member) => member.channel<string>("room", { order }));
+  await Promise.all(rooms.map((room) => joined(room, 3)));
+  const readers = rooms.map((room) => room.read());
+  const payload = "x".repeat(1_000);
+  const exchange = async (turns: number): Promise<number> => {
+    for (let turn = 0; turn < turns; turn++) {
+      const reads = readers.map((reader) => next(reader, 300));
+      await Promise.all(rooms.flatMap((room) => Array.from({ length: 100 }, () => room.send(payload))));
+      await Promise.all(reads);
+    }
+    return heapUsedBytes();
+  };
+  const before = await exchange(10);
+  const after = await exchange(40); // 12,000 messages of 1 KB, at three members: 36 MB.
+  expect(after - before).toBeLessThan(10_000_000);
+});

@@ -1,0 +1,282 @@
+/**
+ * The channel as this process uses it: what it sends and reads, and what the group does meanwhile. Nothing is handed to the
+ * algorithm while the group changes, so what waits here is sure not to have been sent.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { InvariantViolation } from "../../core/errors.ts";
+import type { NodeId, Tagged } from "../../core/protocol.ts";
+import type {
+  Channel,
+  ChannelState,
+  ChannelStatus,
+  ChannelView,
+  Order,
+  SendOptions,
+  Sent,
+  Transport,
+} from "./channel-api.ts";
+import { Pressure } from "./channel-pressure.ts";
+import { ChannelReader } from "./channel-reader.ts";
+import { Sending } from "./channel-sending.ts";
+import { stackNamed } from "./channel-stacks.ts";
+import { readBatch } from "./channel-text.ts";
+import { ChannelUse, type UsedChannel } from "./channel-use.ts";
+import type { CoordinationError } from "./coordination-error.ts";
+import type { AlgorithmEvent, Engine, LocalSide } from "./engine.ts";
+import { type Feed, feed } from "./reading.ts";
+
+/** How long senders wait for a reader that takes nothing. */
+const PATIENCE_MS = 10_000;
+/** A program that has just started may open a channel that its member is in already. */
+const EARLY_MS = 10_000;
+/** What was sent before its member leaves has so long to be settled. */
+const LAST_SENDS_MS = 500;
+/** Links that were full have room again soon. */
+const RETRY_MS = 5;
+/** Changes of the group that wait for whoever reads them. */
+const MAX_VIEWS = 1_000;
+
+export class LocalChannel implements LocalSide, UsedChannel {
+  readonly name: string;
+  readonly algorithm: string;
+  readonly order: Order;
+  readonly reliable: boolean;
+  readonly transport: Transport;
+  readonly #engine: Engine;
+  readonly #sending: Sending;
+  readonly #pressure: Pressure;
+  readonly #readers = new Set<ChannelReader>();
+  readonly #views: Feed<ChannelView> = feed((waiting, view) => [...waiting.slice(1 - MAX_VIEWS), view]);
+  #view: number | null = null;
+  #members: readonly NodeId[] = [];
+  #standing: Exclude<ChannelState, "stalled"> = "outside";
+  #isStalled = false;
+  #said: ChannelView | null = null;
+  /** How often this program has opened it and not closed it again. */
+  #uses = 0;
+  /** What comes before anybody reads; null once somebody does, or where nobody has opened it in time. */
+  #backlog: ChannelReader | null = this.#reader();
+  #delivered = 0;
+  #unread = 0;
+  #closed: CoordinationError | null = null;
+  /** Looks again whether the links have room. */
+  #retry: NodeJS.Timeout | null = null;
+  #onLeft: (() => void) | null = null;
+
+  constructor(engine: Engine) {
+    const { setting, self, peers, maxWaiters } = engine;
+    const { order, carrier } = stackNamed(setting.algorithm);
+    this.#engine = engine;
+    setTimeout(() => this.#dropUnused(), EARLY_MS).unref();
+    this.name = setting.name;
+    this.algorithm = setting.algorithm;
+    this.order = order;
+    this.reliable = carrier === "views";
+    this.transport = (JSON.parse(setting.options) as { transport: Transport }).transport;
+    if (!this.reliable) {
+      this.#view = 0;
+      this.#members = Object.freeze([self, ...peers].sort((a, b) => a - b));
+      this.#standing = "member";
+    }
+    const isOrdered = order === "total" || order === "causal-total";
+    this.#sending = new Sending({
+      what: this.what,
+      maxWaiting: maxWaiters,
+      settled: isOrdered || carrier === "links" ? "delivered" : "stable",
+      // The message, and with an agreed order the number that was agreed.
+      carried: carrier === "links" ? null : isOrdered ? 2 : 1,
+      mayHand: () => this.#mayHand(),
+      hand: (payload) => engine.command({ type: "send", payload } as Tagged),
+    });
+    this.#pressure = new Pressure(
+      (isFull) => engine.sayPressure(isFull),
+      () => this.#sending.wake(),
+    );
+  }
+
+  /** Of the view; without views all. */
+  get members(): readonly NodeId[] {
+    return this.#members;
+  }
+
+  get what(): string {
+    return `the channel "${this.name}"`;
+  }
+
+  get isClosed(): boolean {
+    return this.#closed !== null;
+  }
+
+  get held() {
+    return { token: null, isHeld: false, waiting: this.#sending.waiting };
+  }
+
+  get status(): ChannelStatus {
+    const { order, reliable, transport } = this;
+    const { waiting, inFlight } = this.#sending;
+    const counts = { waiting, inFlight, delivered: this.#delivered, unread: this.#unread };
+    return { ...this.#now, order, reliable, transport, ...counts, slow: this.#slow };
+  }
+
+  /** A program begins to use it. */
+  use<T>(): Channel<T> {
+    this.#uses += 1;
+    if (this.#uses === 1) this.#backlog ??= this.#reader();
+    return new ChannelUse(this) as Channel<unknown> as Channel<T>;
+  }
+
+  onEvent(event: AlgorithmEvent): void {
+    switch (event.type) {
+      case "delivered":
+        return this.#deliver(event as never);
+      case "stable":
+        return this.#sending.stable(Number(event.count));
+      case "blocked":
+        return this.#stand("blocked");
+      case "installed":
+        return this.#install(event as never);
+      case "ejected":
+        this.#sending.ejected();
+        return this.#stand("outside");
+      case "stalled":
+      case "resumed":
+        this.#isStalled = event.type === "stalled";
+        return this.#changed();
+      case "refused":
+        throw new InvariantViolation("window-exceeded", `${this.what}: its carrier had no room for a multicast`);
+      case "left":
+        this.#onLeft?.();
+        return this.#stand("left");
+    }
+  }
+
+  /** Another member says whether its readers keep up. */
+  onPressure(from: NodeId, isFull: boolean): void {
+    this.#pressure.heard(from, isFull);
+  }
+
+  /** Settles what was sent and tells the others that this member leaves; whoever waits for it may give up. */
+  async leave(reason: CoordinationError): Promise<void> {
+    this.#sending.stop(reason);
+    await Promise.race([this.#sending.idle(), sleep(LAST_SENDS_MS, undefined, { ref: false })]);
+    if (this.#closed !== null || !this.#engine.takes("leave")) return;
+    const left = new Promise<void>((resolve) => {
+      this.#onLeft = resolve;
+    });
+    this.#engine.command({ type: "leave" });
+    await left;
+  }
+
+  close(reason: CoordinationError): void {
+    this.#closed = reason;
+    this.#sending.close(reason);
+    this.#pressure.close();
+    if (this.#retry !== null) clearTimeout(this.#retry);
+    this.#stand("left");
+    this.#views.close();
+    for (const reader of this.#readers) reader.end();
+  }
+
+  // For the uses of it.
+
+  send(value: unknown, options: SendOptions, use: object): Promise<Sent> {
+    return this.#sending.send(value, options, use);
+  }
+
+  /** From now on; the first one gets what has come before, too. */
+  read(): ChannelReader {
+    const reader = this.#backlog ?? this.#reader();
+    this.#backlog = null;
+    if (this.isClosed) reader.end();
+    return reader;
+  }
+
+  views(signal: AbortSignal | undefined): AsyncIterableIterator<ChannelView> {
+    return this.#views.read(signal, this.#now);
+  }
+
+  withdraw(use: object): void {
+    this.#sending.withdraw(use);
+    this.#uses -= 1;
+    this.#dropUnused();
+  }
+
+  get #state(): ChannelState {
+    return this.#isStalled && this.#standing !== "left" ? "stalled" : this.#standing;
+  }
+
+  #mayHand(): boolean {
+    if (this.#state !== "member" || this.#slow.length > 0) return false;
+    if (this.#engine.hasRoom(this.#members)) return true;
+    this.#retry ??= setTimeout(() => {
+      this.#retry = null;
+      this.#sending.wake();
+    }, RETRY_MS);
+    return false;
+  }
+
+  get #now(): ChannelView {
+    return { view: this.#view, members: this.#members, state: this.#state };
+  }
+
+  /** This member is not among them: a program whose reader sends would wait for itself. */
+  get #slow(): readonly NodeId[] {
+    return this.#pressure.slowAmong(this.#members);
+  }
+
+  #deliver({ from, payload, id }: { from: NodeId; payload: string; id: string }): void {
+    const view = this.#view ?? 0;
+    const { number, count, json } = readBatch(payload);
+    const sent = { id: `${view}.${id}`, view };
+    this.#delivered += count;
+    const delivery = { from, ...sent, count, json };
+    for (const reader of this.#readers) reader.take(delivery);
+    if (this.#readers.size === 0) this.#unread += count;
+    if (from === this.#engine.self) this.#sending.delivered(number, sent);
+  }
+
+  #reader(): ChannelReader {
+    const reader = new ChannelReader({
+      what: this.what,
+      patienceMs: PATIENCE_MS,
+      onPressure: () => this.#lookAtReaders(),
+      onEnd: () => void this.#readers.delete(reader),
+    });
+    this.#readers.add(reader);
+    return reader;
+  }
+
+  /** Senders wait while any reader here has too much unread. */
+  #lookAtReaders(): void {
+    this.#pressure.own = [...this.#readers].some(({ isFull }) => isFull);
+  }
+
+  #dropUnused(): void {
+    if (this.#uses > 0 || this.#backlog === null) return;
+    this.#unread += this.#backlog.unread;
+    void this.#backlog.return();
+    this.#backlog = null;
+  }
+
+  #install({ view, members }: { view: number; members: readonly NodeId[] }): void {
+    this.#view = view;
+    this.#members = Object.freeze([...members]);
+    this.#isStalled = false;
+    this.#sending.installed();
+    this.#stand("member");
+  }
+
+  #stand(standing: Exclude<ChannelState, "stalled">): void {
+    this.#standing = standing;
+    this.#changed();
+  }
+
+  #changed(): void {
+    const now = this.#now;
+    const said = this.#said;
+    if (said !== null && said.state === now.state && said.view === now.view) return;
+    this.#said = now;
+    this.#views.publish(now);
+    this.#sending.wake();
+  }
+}

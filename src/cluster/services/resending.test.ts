@@ -1,0 +1,55 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { Resending } from "./resending.ts";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+function played() {
+  const taken: string[] = [];
+  const cut = new Set<number>();
+  const overflows: number[] = [];
+  const resending = new Resending<number>(
+    (to, message) => {
+      if (cut.has(to)) return { id: () => "", lost: "cut" };
+      taken.push(`${message} to ${to}`);
+      return { id: () => "", lost: null };
+    },
+    (to) => void overflows.push(to),
+  );
+  return { resending, taken, cut, overflows };
+}
+
+test("what a link does not take is sent again until it does, in order; other members do not wait for it", () => {
+  const { resending, taken, cut } = played();
+  cut.add(2);
+  for (const message of [1, 2]) resending.insist(2, message);
+  resending.insist(3, 1);
+  vi.advanceTimersByTime(500);
+  expect(taken).toEqual(["1 to 3"]);
+  cut.delete(2);
+  resending.insist(2, 3); // It does not overtake.
+  vi.advanceTimersByTime(50);
+  expect(taken).toEqual(["1 to 3", "1 to 2", "2 to 2", "3 to 2"]);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test("for a member that cannot be reached the last 10,000 are kept, and it is said that there were more", () => {
+  const { resending, taken, cut, overflows } = played();
+  cut.add(2);
+  for (let message = 0; message < 10_003; message++) resending.insist(2, message);
+  expect(overflows).toEqual([2, 2, 2]);
+  cut.clear();
+  vi.advanceTimersByTime(50);
+  expect(taken).toHaveLength(10_000);
+  expect(taken.at(-1)).toBe("10002 to 2");
+});
+
+test("at the end nothing is sent any more", () => {
+  const { resending, taken, cut } = played();
+  cut.add(2);
+  resending.insist(2, 1);
+  resending.close();
+  cut.clear();
+  vi.advanceTimersByTime(500);
+  expect(taken).toEqual([]);
+});

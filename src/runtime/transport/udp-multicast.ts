@@ -1,0 +1,352 @@
+/**
+ * IP multicast between the members of a cluster: what a member multicasts leaves in one datagram, whoever and however many
+ * receive it. Datagrams may be lost, copied and overtake each other; the protocol on top repairs that. Every second a few
+ * `hello`s say whom a member hears. To whom nothing gets through, what is multicast goes by another way, which is said in
+ * the log; when the peer hears again, so is that.
+ */
+import { randomBytes } from "node:crypto";
+import { InvariantViolation, UsageError } from "../../core/errors.ts";
+import type { NodeId } from "../../core/protocol.ts";
+import type { ShapeNode } from "../../core/shape.ts";
+import type { LossReason, MessageId } from "../../trace/entry.ts";
+import type { FaultGate } from "../fault-gate.ts";
+import type { Log } from "../log.ts";
+import { type Counts, count, type RefusedReason } from "../metrics.ts";
+import { type Codec, codecOf, MalformedBytes, Reader, Writer } from "../wire.ts";
+import { protocolHash } from "./frames.ts";
+import { defaultLimits } from "./limits.ts";
+import type { Receipt } from "./tcp.ts";
+import {
+  DatagramFormat,
+  heardCodec,
+  isObjection,
+  type Objection,
+  type Opened,
+  OVERHEAD_BYTES,
+  type RunKey,
+} from "./udp-datagram.ts";
+import { UdpOutlet } from "./udp-outlet.ts";
+import { UdpPeer } from "./udp-peer.ts";
+import { type SettledPlace, settlePlace, type UdpPlace } from "./udp-place.ts";
+import { type UdpSockets, udpSockets } from "./udp-sockets.ts";
+
+export interface UdpOptions<M> {
+  readonly cluster: string;
+  readonly self: NodeId;
+  readonly members: readonly NodeId[];
+  /** As for `tcpTransport`: who differs is refused. */
+  readonly protocol: string;
+  readonly shape: ShapeNode;
+  readonly place: UdpPlace;
+  readonly maxMessageBytes?: number;
+  readonly gate: FaultGate;
+  readonly counts: Counts;
+  readonly log: Log;
+  readonly deliver: (from: NodeId, message: M, id: () => MessageId) => void;
+  /** The fault gate has kept messages from a member. */
+  readonly onLost: (to: NodeId, ids: () => MessageId[], why: LossReason) => void;
+  /** Takes a message to a member that no datagram reaches. */
+  readonly fallback: (to: NodeId, message: M) => Receipt;
+  /** Members that can be reached otherwise just now: if datagrams do not reach them, these are kept off on their way. */
+  readonly linked: () => readonly NodeId[];
+  readonly onFatal: (error: Error) => void;
+}
+
+export interface UdpMulticast<M> {
+  /** Joins the group. Where that cannot be done the log says why, and everything goes by the fallback. */
+  open(): Promise<void>;
+  /** To all other members. What became of it is told for each of them. */
+  send(message: M): (to: NodeId) => Receipt;
+  /** Members whose datagrams arrive here. */
+  readonly heard: ReadonlySet<NodeId>;
+  /** Members that datagrams reach; the others get what is multicast by the fallback. */
+  readonly reached: ReadonlySet<NodeId>;
+  /** What one datagram carries at most. */
+  readonly payloadBytes: number;
+  close(): void;
+}
+
+/** How often members say whom they hear. */
+const HELLO_MS = 250;
+/** An answer to a `hello` waits for others to answer, too. */
+const ANSWER_MS = 5;
+/** For so many looks in turn a peer has to be linked and out of hearing before that is said. */
+const PATIENCE = 4;
+/** A datagram leaves when it has grown to this, or when all is done that has arrived together. */
+const FULL_BODY_BYTES = 16 * 1024;
+/** What a piece needs besides its bytes: three naturals. */
+const PIECE_EXTRA_BYTES = 24;
+const RUN_BYTES = 6;
+
+/** @throws UsageError for a place that cannot be used. */
+export function udpMulticast<M>(options: UdpOptions<M>): UdpMulticast<M> {
+  return new Multicasting(options, settlePlace(options.place));
+}
+
+class Multicasting<M> implements UdpMulticast<M> {
+  readonly #options: UdpOptions<M>;
+  readonly #place: SettledPlace;
+  readonly #codec: Codec<M>;
+  readonly #format: DatagramFormat;
+  readonly #run = randomBytes(RUN_BYTES).readUIntBE(0, RUN_BYTES);
+  readonly #peers: ReadonlyMap<NodeId, UdpPeer>;
+  readonly #maxMessageBytes: number;
+  readonly payloadBytes: number;
+  #sockets: UdpSockets | null = null;
+  #isClosed = false;
+  #beat: NodeJS.Timeout | null = null;
+  #answer: NodeJS.Timeout | null = null;
+  readonly #outlet: UdpOutlet;
+
+  /** The last message that was written. */
+  #last = 0;
+  /** The body that is being written: its first message, or 0 if there is none. */
+  readonly #writer = new Writer();
+  readonly #scratch = new Writer();
+  #first = 0;
+  #flushing: NodeJS.Immediate | null = null;
+
+  constructor(options: UdpOptions<M>, place: SettledPlace) {
+    const { cluster, self, members, protocol, shape, maxMessageBytes = defaultLimits.maxFrameBytes } = options;
+    if (!members.includes(self))
+      throw new UsageError("unknown-node", `expected node ${self} to be among the members, and it is not`);
+    this.#options = options;
+    this.#place = place;
+    this.#codec = codecOf<M>(shape);
+    this.#format = new DatagramFormat({ cluster, protocol: protocolHash(protocol, shape), key: place.key });
+    this.#maxMessageBytes = maxMessageBytes;
+    this.payloadBytes = place.maxDatagramBytes - OVERHEAD_BYTES;
+    const keyOf = (node: NodeId, run: number): RunKey | null => this.#format.keyOf(node, run);
+    const peers = members.filter((member) => member !== self);
+    this.#peers = new Map(peers.map((peer) => [peer, new UdpPeer(peer, this.#run, maxMessageBytes, keyOf)]));
+    this.#outlet = new UdpOutlet({
+      ...{ self, peers, run: this.#run, format: this.#format },
+      ...{ gate: options.gate, counts: options.counts, log: options.log },
+      put: (datagram) => this.#sockets?.send(datagram),
+    });
+  }
+
+  get heard(): ReadonlySet<NodeId> {
+    return new Set([...this.#peers.values()].filter(({ isHeard }) => isHeard).map(({ node }) => node));
+  }
+
+  get reached(): ReadonlySet<NodeId> {
+    return new Set([...this.#peers.values()].filter(({ isReached }) => isReached).map(({ node }) => node));
+  }
+
+  async open(): Promise<void> {
+    const { group, port } = this.#place;
+    try {
+      this.#sockets = await udpSockets(this.#place, {
+        onDatagram: (datagram, address) => this.#receive(datagram, address),
+        onUnsent: (error) => this.#outlet.noteUnsent(error),
+        onBroken: ({ message }) => this.#options.log.once("multicast", `multicast fails: ${message}`),
+      });
+    } catch (error) {
+      const why = (error as Error).message;
+      this.#options.log.warn(`cannot multicast to ${group}:${port}: ${why}. Messages go to each member by itself`);
+      return;
+    }
+    if (this.#isClosed) return this.#sockets.close();
+    this.#hello();
+    this.#beat = setInterval(() => this.#look(), HELLO_MS);
+  }
+
+  send(message: M): (to: NodeId) => Receipt {
+    const detours = new Map<NodeId, Receipt>();
+    for (const [node, peer] of this.#peers) {
+      if (!peer.isReached) detours.set(node, this.#options.fallback(node, message));
+    }
+    if (detours.size < this.#peers.size) this.#write(message);
+    const number = this.#last;
+    return (to) => detours.get(to) ?? { id: () => this.#name(to, number), lost: null };
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    if (this.#beat !== null) clearInterval(this.#beat);
+    if (this.#answer !== null) clearTimeout(this.#answer);
+    if (this.#flushing !== null) clearImmediate(this.#flushing);
+    this.#outlet.close();
+    this.#sockets?.close();
+    this.#sockets = null;
+  }
+
+  #name(to: NodeId, number: number): MessageId {
+    return `${this.#options.self}-${to}-${this.#run.toString(36)}-m${number}`;
+  }
+
+  // Messages into datagrams.
+
+  #write(message: M): void {
+    const scratch = this.#scratch;
+    scratch.position = 0;
+    this.#codec.write(message, scratch);
+    const bytes = scratch.buffer.subarray(0, scratch.position);
+    if (bytes.length > this.#maxMessageBytes)
+      throw new InvariantViolation("bad-message", `a message has more than ${this.#maxMessageBytes} bytes`);
+    if (this.#first > 0 && this.#writer.position + bytes.length > this.payloadBytes) this.#flush();
+    this.#last += 1;
+    if (this.#begin() + bytes.length > this.payloadBytes) {
+      this.#first = 0;
+      return this.#sendPieces(bytes);
+    }
+    this.#writer.append(bytes);
+    if (this.#writer.position >= FULL_BODY_BYTES) this.#flush();
+    else this.#flushing ??= setImmediate(() => this.#flush());
+  }
+
+  /** Begins a body unless one is begun. Returns how long it is. */
+  #begin(): number {
+    if (this.#first > 0) return this.#writer.position;
+    this.#first = this.#last;
+    this.#writer.position = 0;
+    this.#writer.natural(this.#first);
+    return this.#writer.position;
+  }
+
+  #flush(): void {
+    if (this.#flushing !== null) clearImmediate(this.#flushing);
+    this.#flushing = null;
+    if (this.#first === 0) return;
+    const [first, last] = [this.#first, this.#last];
+    this.#first = 0;
+    const lost = this.#outlet.transmit("messages", this.#writer.bytes());
+    for (const [to, why] of lost) this.#lose(to, first, last, why);
+  }
+
+  #sendPieces(message: Buffer): void {
+    const number = this.#last;
+    const room = this.payloadBytes - PIECE_EXTRA_BYTES;
+    const pieces = Math.ceil(message.length / room);
+    const lost = new Map<NodeId, LossReason>();
+    for (let i = 0; i < pieces; i++) {
+      const body = new Writer(this.payloadBytes);
+      body.natural(number);
+      body.natural(i);
+      body.natural(pieces);
+      body.append(message.subarray(i * room, (i + 1) * room));
+      for (const [to, why] of this.#outlet.transmit("piece", body.bytes())) lost.set(to, why);
+    }
+    for (const [to, why] of lost) this.#lose(to, number, number, why);
+  }
+
+  #lose(to: NodeId, first: number, last: number, why: LossReason): void {
+    count(this.#options.counts.lost, why, last - first + 1);
+    const ids = (): MessageId[] => Array.from({ length: last - first + 1 }, (_, i) => this.#name(to, first + i));
+    this.#options.onLost(to, ids, why);
+  }
+
+  // Datagrams into messages.
+
+  #receive(datagram: Buffer, address: string): void {
+    const { counts, self } = this.#options;
+    try {
+      const opened = this.#format.open(datagram);
+      if (isObjection(opened)) return this.#refuse(address, opened);
+      const { from, run, excluded } = opened.header;
+      if (from === self && run === this.#run) return; // The network gives a member back what it sends itself.
+      counts.datagramsReceived += 1;
+      counts.bytesReceived += datagram.length;
+      if (from === self) return this.#refuse(address, ["duplicate-id", `another process is node ${self}`]);
+      const peer = this.#peers.get(from);
+      if (peer === undefined)
+        return this.#refuse(address, ["unknown-node", `expected one of the members, got node ${from}`]);
+      if (!excluded.includes(self)) this.#take(datagram, opened, peer, address);
+    } catch (error) {
+      if (!(error instanceof MalformedBytes)) return this.#options.onFatal(error as Error);
+      this.#refuse(address, ["malformed", error.message]);
+    }
+  }
+
+  #take(datagram: Buffer, opened: Opened, peer: UdpPeer, address: string): void {
+    const { kind, run, number } = opened.header;
+    const body = this.#format.body(datagram, opened, peer.keyFor(run));
+    if (isObjection(body)) return this.#refuse(address, body);
+    const objection = peer.objection(run, number, opened.isSealed);
+    if (objection !== null) return this.#refuse(address, objection);
+    const reader = new Reader(body);
+    if (kind === "hello") return this.#greeted(peer, run, number, reader);
+    if (!peer.isTrusted(run)) return; // Its process and this one have not met yet; whatever this is will come again.
+    if (kind === "messages") return this.#takeMessages(peer.node, run, reader);
+    const [message, index, pieces] = [reader.natural(), reader.natural(), reader.natural()];
+    const whole = peer.pieces?.take(message, index, pieces, body.subarray(reader.position)) ?? null;
+    if (whole !== null) this.#deliver(peer.node, run, message, [this.#decode(new Reader(whole))]);
+  }
+
+  #takeMessages(from: NodeId, run: number, body: Reader): void {
+    const first = body.natural();
+    const messages: M[] = [];
+    while (body.position < body.end) messages.push(this.#codec.read(body));
+    this.#deliver(from, run, first, messages);
+  }
+
+  #decode(body: Reader): M {
+    const message = this.#codec.read(body);
+    if (body.position < body.end) throw new MalformedBytes("a message is longer than its content");
+    return message;
+  }
+
+  #deliver(from: NodeId, run: number, first: number, messages: readonly M[]): void {
+    const name = `${from}-${this.#options.self}-${run.toString(36)}-m`;
+    for (const [i, message] of messages.entries()) {
+      if (this.#isClosed) return;
+      this.#options.deliver(from, message, () => `${name}${first + i}`);
+    }
+  }
+
+  #refuse(address: string, [reason, detail]: Objection): void {
+    const reasonOf: RefusedReason = reason;
+    count(this.#options.counts.refused, reasonOf);
+    this.#options.log.once(`${reason} ${address}`, `refused a datagram from ${address} (${reason}): ${detail}`);
+  }
+
+  // Who hears whom.
+
+  #hello(): void {
+    const into = new Writer(64);
+    heardCodec.write(
+      [...this.#peers.values()].flatMap(({ heard }) => heard),
+      into,
+    );
+    this.#outlet.transmit("hello", into.bytes());
+  }
+
+  #greeted(peer: UdpPeer, run: number, number: number, body: Reader): void {
+    const heard = heardCodec.read(body);
+    if (body.position < body.end) throw new MalformedBytes("a hello is longer than its content");
+    const hasNews = peer.greet(run, number, heard, this.#options.self);
+    if (hasNews)
+      this.#answer ??= setTimeout(() => {
+        this.#answer = null;
+        this.#hello();
+      }, ANSWER_MS);
+    if (!peer.isReached) return;
+    const wasDeaf = peer.deafLooks >= PATIENCE;
+    peer.deafLooks = 0;
+    if (!wasDeaf) return;
+    this.#options.log.info(`multicast gets through to node ${peer.node} again`);
+  }
+
+  #look(): void {
+    this.#hello();
+    const linked = new Set(this.#options.linked());
+    const deaf: NodeId[] = [];
+    for (const [node, peer] of this.#peers) {
+      this.#options.counts.messagesIncomplete += peer.look();
+      peer.deafLooks = linked.has(node) && !peer.isReached ? peer.deafLooks + 1 : 0;
+      if (peer.deafLooks === PATIENCE) deaf.push(node);
+    }
+    if (deaf.length > 0) this.#sayDeaf(deaf);
+  }
+
+  #sayDeaf(nodes: readonly NodeId[]): void {
+    const { group, port, interface: through } = this.#place;
+    const who = `node${nodes.length > 1 ? "s" : ""} ${nodes.join(", ")}`;
+    const where = `multicast to ${group}:${port} through ${through}`;
+    const why = "a filter, or a switch that does not forward the group";
+    this.#options.log.warn(
+      `${where} does not get through to ${who} and back, though connected otherwise: ${why}. Messages go there one by one until it does`,
+    );
+  }
+}

@@ -1,0 +1,89 @@
+/** Where datagrams leave: each once for all, unless the fault gate treats a receiver otherwise. */
+import type { NodeId } from "../../core/protocol.ts";
+import type { LossReason } from "../../trace/entry.ts";
+import type { FaultGate } from "../fault-gate.ts";
+import type { Log } from "../log.ts";
+import type { Counts } from "../metrics.ts";
+import type { DatagramFormat, DatagramKind, RunKey } from "./udp-datagram.ts";
+
+export interface OutletOptions {
+  readonly self: NodeId;
+  readonly peers: readonly NodeId[];
+  readonly run: number;
+  readonly format: DatagramFormat;
+  readonly gate: FaultGate;
+  readonly counts: Counts;
+  readonly log: Log;
+  readonly put: (datagram: Buffer) => void;
+}
+
+/** What the fault gate holds back at most. */
+const MAX_HELD = 10_000;
+
+export class UdpOutlet {
+  readonly #options: OutletOptions;
+  readonly #key: RunKey | null;
+  readonly #held = new Set<NodeJS.Timeout>();
+  #datagrams = 0;
+  #isClosed = false;
+
+  constructor(options: OutletOptions) {
+    this.#options = options;
+    this.#key = options.format.keyOf(options.self, options.run);
+  }
+
+  /**
+   * Sends a datagram to everybody, as often and as late as the fault gate says for each. Returns whom it kept it from.
+   */
+  transmit(kind: DatagramKind, body: Buffer): ReadonlyMap<NodeId, LossReason> {
+    const { gate } = this.#options;
+    const lost = new Map<NodeId, LossReason>();
+    if (gate.isCalm) {
+      this.#emit(kind, body, []);
+      return lost;
+    }
+    const later: NodeId[] = [];
+    for (const to of this.#options.peers) {
+      const verdict = gate.datagramVerdict(to);
+      if (typeof verdict === "string") lost.set(to, verdict);
+      else {
+        if (!verdict.includes(0)) later.push(to);
+        for (const delayMs of verdict) if (delayMs > 0) this.#emitLater(kind, body, to, delayMs);
+      }
+    }
+    const excluded = [...lost.keys(), ...later];
+    if (excluded.length < this.#options.peers.length) this.#emit(kind, body, excluded);
+    return lost;
+  }
+
+  #emitLater(kind: DatagramKind, body: Buffer, to: NodeId, delayMs: number): void {
+    if (this.#held.size >= MAX_HELD) return;
+    const timer = setTimeout(() => {
+      this.#held.delete(timer);
+      const others = this.#options.peers.filter((peer) => peer !== to);
+      this.#emit(kind, body, others);
+    }, delayMs);
+    this.#held.add(timer);
+  }
+
+  #emit(kind: DatagramKind, body: Buffer, excluded: readonly NodeId[]): void {
+    this.#datagrams += 1;
+    const { self: from, run, format, counts, put } = this.#options;
+    const datagram = format.build({ kind, from, run, number: this.#datagrams, excluded }, body, this.#key);
+    counts.datagramsSent += 1;
+    counts.bytesSent += datagram.length;
+    put(datagram);
+  }
+
+  noteUnsent(error: NodeJS.ErrnoException): void {
+    if (this.#isClosed) return;
+    this.#options.counts.datagramsUnsent += 1;
+    const hint = error.code === "EMSGSIZE" ? ": maxDatagramBytes is more than this interface takes" : "";
+    this.#options.log.once(`unsent ${error.code}`, `a datagram could not be sent (${error.message})${hint}`);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const timer of this.#held) clearTimeout(timer);
+  }
+}

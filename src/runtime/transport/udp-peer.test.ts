@@ -1,0 +1,106 @@
+import { describe, expect, test } from "vitest";
+import { seededRandom } from "../../../test/network/seed.ts";
+import { SeenNumbers, UdpPeer } from "./udp-peer.ts";
+
+const [SELF, OWN_RUN] = [0, 100];
+const us = [{ node: SELF, run: OWN_RUN }];
+const peer = (): UdpPeer => new UdpPeer(1, OWN_RUN, 1_000, () => null);
+
+/** Looks, with nothing heard in between. */
+function silence(of: UdpPeer, looks: number): void {
+  for (let i = 0; i < looks; i++) of.look();
+}
+
+describe("a peer", () => {
+  test("is trusted once it has named this member's own run", () => {
+    const it = peer();
+    expect(it.greet(5, 1, [], SELF)).toBe(true);
+    expect([it.isTrusted(5), it.isReached]).toEqual([false, false]);
+    expect(it.heard).toEqual([{ node: 1, run: 5 }]);
+    expect(it.greet(5, 2, us, SELF)).toBe(true);
+    expect([it.isTrusted(5), it.isReached]).toEqual([true, true]);
+    expect(it.greet(5, 3, us, SELF)).toBe(false); // No news.
+  });
+
+  test("is not trusted for what it said to an earlier run of this member's process", () => {
+    const it = peer();
+    it.greet(5, 1, [{ node: SELF, run: 99 }], SELF);
+    it.greet(5, 2, [{ node: 2, run: OWN_RUN }], SELF);
+    expect(it.isTrusted(5)).toBe(false);
+  });
+
+  test("is heard, and not reached, while it does not hear us", () => {
+    const it = peer();
+    it.greet(5, 1, us, SELF);
+    expect(it.greet(5, 2, [], SELF)).toBe(true);
+    expect([it.isHeard, it.isReached]).toEqual([true, false]);
+  });
+
+  test("is out of hearing after eight looks without a datagram, and back with the next one", () => {
+    const it = peer();
+    it.greet(5, 1, us, SELF);
+    silence(it, 7);
+    expect(it.isReached).toBe(true);
+    silence(it, 1);
+    expect([it.isHeard, it.heard]).toEqual([false, []]);
+    expect(it.objection(5, 2, false)).toBeNull();
+    expect(it.isReached).toBe(true);
+  });
+
+  test("that starts again is heard as a candidate first; then nothing of its old run is taken", () => {
+    const it = peer();
+    it.greet(5, 1, us, SELF);
+    it.greet(6, 1, [], SELF);
+    expect([it.isTrusted(5), it.isReached]).toEqual([true, false]);
+    expect(it.heard).toEqual([
+      { node: 1, run: 5 },
+      { node: 1, run: 6 },
+    ]);
+    it.greet(6, 2, us, SELF);
+    expect(it.isTrusted(6)).toBe(true);
+    expect(it.objection(5, 9, false)?.[0]).toBe("old-run");
+    expect(it.heard).toEqual([{ node: 1, run: 6 }]);
+  });
+
+  test("may copy datagrams that are not sealed, and no others", () => {
+    const it = peer();
+    it.greet(5, 1, us, SELF);
+    expect([it.objection(5, 2, false), it.objection(5, 2, false)]).toEqual([null, null]);
+    expect([it.objection(5, 3, true), it.objection(5, 3, true)?.[0]]).toEqual([null, "replayed"]);
+    expect(it.objection(5, 1, true)?.[0]).toBe("replayed"); // The hello by which it was trusted.
+  });
+
+  test("forgets pieces that do not become a message", () => {
+    const it = peer();
+    it.greet(5, 1, us, SELF);
+    it.pieces?.take(1, 0, 2, Buffer.alloc(10));
+    const abandoned = Array.from({ length: 10 }, () => it.look());
+    expect(abandoned.reduce((sum, each) => sum + each, 0)).toBe(1);
+    expect(it.pieces?.waitingBytes).toBe(0);
+  });
+});
+
+describe("numbers that have been seen", () => {
+  test("are new once, in whatever order they come, as a set would have it", () => {
+    const chance = seededRandom();
+    const seen = new SeenNumbers();
+    const known = new Set<number>();
+    let top = 0;
+    for (let i = 0; i < 20_000; i++) {
+      const number = Math.max(0, top + chance.below(600) - 500);
+      top = Math.max(top, number);
+      expect(seen.isNew(number)).toBe(!known.has(number));
+      known.add(number);
+    }
+  });
+
+  test("that are far below the highest count as seen, and a leap forgets none above", () => {
+    const seen = new SeenNumbers();
+    expect(seen.isNew(5)).toBe(true);
+    expect(seen.isNew(1_000_000)).toBe(true);
+    expect(seen.isNew(6)).toBe(false);
+    expect(seen.isNew(1_000_000 - 8_192)).toBe(false);
+    expect(seen.isNew(1_000_000 - 8_191)).toBe(true);
+    expect(seen.isNew(1_000_000)).toBe(false);
+  });
+});

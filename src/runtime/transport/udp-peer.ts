@@ -1,0 +1,157 @@
+/**
+ * What a member knows of one other member whose datagrams it may hear. Anybody can send again what was sent long ago, so
+ * a run of the peer's process is trusted once it has named this member's own run in a `hello`: that was said after this
+ * process began. Of a run that another has followed nothing is taken any more.
+ */
+import type { NodeId } from "../../core/protocol.ts";
+import type { Heard, Objection, RunKey } from "./udp-datagram.ts";
+import { Pieces } from "./udp-pieces.ts";
+
+/** How many looks may go by without a datagram before a peer is held to be out of hearing. */
+const MAX_SILENCE = 8;
+const MAX_RETIRED = 1_000;
+const MIB = 2 ** 20;
+
+interface Run {
+  readonly number: number;
+  readonly key: RunKey | null;
+  readonly seen: SeenNumbers;
+  readonly pieces: Pieces;
+}
+
+export class UdpPeer {
+  /** The run that is trusted. */
+  #run: Run | null = null;
+  /** A run that is heard of, and that has not named ours yet. */
+  #candidate: Run | null = null;
+  readonly #retired: number[] = [];
+  #hearsUs = false;
+  #silence = MAX_SILENCE;
+  /** At how many looks in turn it was linked otherwise, and out of hearing. */
+  deafLooks = 0;
+
+  constructor(
+    readonly node: NodeId,
+    private readonly ownRun: number,
+    private readonly maxMessageBytes: number,
+    private readonly keyOf: (node: NodeId, run: number) => RunKey | null,
+  ) {}
+
+  /** Datagrams go both ways: it hears this member, and this member knows so because it hears the peer. */
+  get isReached(): boolean {
+    return this.#run !== null && this.#hearsUs && this.#silence < MAX_SILENCE;
+  }
+
+  get isHeard(): boolean {
+    return this.#run !== null && this.#silence < MAX_SILENCE;
+  }
+
+  /** What this member's own `hello` says of the peer. */
+  get heard(): Heard[] {
+    const runs = this.isHeard ? [this.#run, this.#candidate] : [this.#candidate];
+    return runs.flatMap((run) => (run === null ? [] : [{ node: this.node, run: run.number }]));
+  }
+
+  get pieces(): Pieces | null {
+    return this.#run?.pieces ?? null;
+  }
+
+  /** The key of one of its runs. */
+  keyFor(run: number): RunKey | null {
+    return this.#known(run)?.key ?? this.keyOf(this.node, run);
+  }
+
+  /** Why a datagram that the peer did send is not taken; a number that comes twice is a copy. */
+  objection(run: number, number: number, isSealed: boolean): Objection | null {
+    if (this.#retired.includes(run)) return ["old-run", "it comes from a run of the process that another has followed"];
+    if (this.#run?.number !== run) return null;
+    this.#silence = 0;
+    return !isSealed || this.#run.seen.isNew(number) ? null : ["replayed", `its number ${number} was there before`];
+  }
+
+  isTrusted(run: number): boolean {
+    return this.#run?.number === run;
+  }
+
+  /** The peer's `hello`. Returns whether it has to be answered, since it brings news. */
+  greet(run: number, number: number, named: readonly Heard[], self: NodeId): boolean {
+    const namesUs = named.some((heard) => heard.node === self && heard.run === this.ownRun);
+    if (this.#run?.number === run) {
+      const isNews = namesUs !== this.#hearsUs;
+      this.#hearsUs = namesUs;
+      return isNews;
+    }
+    const isNew = this.#candidate?.number !== run;
+    const candidate = this.#known(run) ?? this.#begin(run);
+    this.#hearsUs = false; // Its process has another run, whatever the one before heard.
+    if (!namesUs) {
+      this.#candidate = candidate;
+      return isNew;
+    }
+    candidate.seen.isNew(number);
+    this.#trust(candidate);
+    return true;
+  }
+
+  /** Time goes by. Returns how many incomplete messages were given up. */
+  look(): number {
+    this.#silence = Math.min(this.#silence + 1, MAX_SILENCE);
+    const { pieces } = this;
+    if (pieces === null) return 0;
+    const before = pieces.abandoned;
+    pieces.age();
+    return pieces.abandoned - before;
+  }
+
+  #known(run: number): Run | null {
+    return [this.#run, this.#candidate].find((known) => known?.number === run) ?? null;
+  }
+
+  #begin(number: number): Run {
+    const { maxMessageBytes } = this;
+    const limits = { maxMessageBytes, maxBytes: 4 * Math.max(maxMessageBytes, MIB), maxMessages: 1_024, maxAge: 8 };
+    return { number, key: this.keyOf(this.node, number), seen: new SeenNumbers(), pieces: new Pieces(limits) };
+  }
+
+  #trust(run: Run): void {
+    if (this.#run !== null) {
+      this.#retired.push(this.#run.number);
+      if (this.#retired.length > MAX_RETIRED) this.#retired.shift();
+    }
+    this.#run = run;
+    this.#candidate = null;
+    this.#hearsUs = true;
+    this.#silence = 0;
+  }
+}
+
+/** Which of the latest numbers have been there. What is older than all of those counts as seen. */
+export class SeenNumbers {
+  #highest = -1;
+  readonly #bits = new Uint8Array(SEEN / 8);
+
+  /** Whether the number has not been there before; from now on it has. */
+  isNew(number: number): boolean {
+    if (number <= this.#highest - SEEN) return false;
+    if (number > this.#highest) this.#moveTo(number);
+    const at = number % SEEN;
+    const bit = 1 << (at % 8);
+    const byte = at >> 3;
+    if (((this.#bits[byte] as number) & bit) !== 0) return false;
+    this.#bits[byte] = (this.#bits[byte] as number) | bit;
+    return true;
+  }
+
+  #moveTo(number: number): void {
+    if (number - this.#highest >= SEEN) this.#bits.fill(0);
+    else
+      for (let skipped = this.#highest + 1; skipped <= number; skipped++) {
+        const at = skipped % SEEN;
+        this.#bits[at >> 3] = (this.#bits[at >> 3] as number) & ~(1 << (at % 8));
+      }
+    this.#highest = number;
+  }
+}
+
+/** A multiple of 8. */
+const SEEN = 8_192;

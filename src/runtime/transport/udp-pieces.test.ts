@@ -1,0 +1,78 @@
+import { describe, expect, test } from "vitest";
+import { MalformedBytes } from "../wire.ts";
+import { type PieceLimits, Pieces } from "./udp-pieces.ts";
+
+const limits: PieceLimits = { maxMessageBytes: 1_000, maxBytes: 2_000, maxMessages: 5, maxAge: 2 };
+const bytes = (length: number, fill = 0): Buffer => Buffer.alloc(length, fill);
+
+describe("pieces of a message", () => {
+  test("make the message, in whatever order they come and however often", () => {
+    const pieces = new Pieces(limits);
+    expect(pieces.take(7, 2, 3, Buffer.from("c"))).toBeNull();
+    expect(pieces.take(7, 0, 3, Buffer.from("a"))).toBeNull();
+    expect(pieces.take(7, 0, 3, Buffer.from("a"))).toBeNull();
+    expect(pieces.take(7, 1, 3, Buffer.from("b"))?.toString()).toBe("abc");
+    expect(pieces.waitingBytes).toBe(0);
+  });
+
+  test("that come again after the message was whole make it no second time, and count as no loss", () => {
+    const pieces = new Pieces(limits);
+    pieces.take(1, 0, 2, bytes(1));
+    expect(pieces.take(1, 1, 2, bytes(1))).not.toBeNull();
+    expect([pieces.take(1, 0, 2, bytes(1)), pieces.take(1, 1, 2, bytes(1))]).toEqual([null, null]);
+    for (let i = 0; i < 3; i++) pieces.age();
+    expect(pieces.abandoned).toBe(0);
+  });
+
+  test("do not keep the datagram that they came in", () => {
+    const pieces = new Pieces(limits);
+    const datagram = bytes(2, 1);
+    pieces.take(1, 0, 2, datagram.subarray(0, 1));
+    datagram.fill(9);
+    expect(pieces.take(1, 1, 2, datagram.subarray(1))?.toString("hex")).toBe("0109");
+  });
+
+  test("are given up when the others do not come", () => {
+    const pieces = new Pieces(limits);
+    pieces.take(1, 0, 2, bytes(10));
+    for (let i = 0; i < 2; i++) pieces.age();
+    expect([pieces.abandoned, pieces.waitingBytes]).toEqual([0, 10]);
+    pieces.age();
+    expect([pieces.abandoned, pieces.waitingBytes]).toEqual([1, 0]);
+  });
+
+  test("wait in bounded number and bytes: the oldest message goes first", () => {
+    const few = new Pieces(limits);
+    for (let number = 1; number <= 6; number++) few.take(number, 0, 2, bytes(1));
+    expect([few.abandoned, few.waitingBytes]).toEqual([1, 5]);
+    expect(few.take(2, 1, 2, bytes(1))).not.toBeNull();
+
+    const long = new Pieces(limits);
+    for (let number = 1; number <= 3; number++) long.take(number, 0, 2, bytes(900));
+    expect([long.abandoned, long.waitingBytes]).toEqual([1, 1_800]);
+    expect(long.take(3, 1, 2, bytes(100))).toHaveLength(1_000);
+  });
+
+  test("leave nothing when they are cleared", () => {
+    const pieces = new Pieces(limits);
+    pieces.take(1, 0, 2, bytes(10));
+    pieces.clear();
+    expect(pieces.waitingBytes).toBe(0);
+  });
+
+  test.each<[string, [number, number, number, number]]>([
+    ["of one", [1, 0, 1, 5]],
+    ["beyond the last", [1, 2, 2, 5]],
+    ["without bytes", [1, 0, 2, 0]],
+    ["of more than there can be", [1, 0, 1_001, 5]],
+  ])("%s are malformed", (_what, [number, index, count, length]) => {
+    expect(() => new Pieces(limits).take(number, index, count, bytes(length))).toThrow(MalformedBytes);
+  });
+
+  test("that contradict each other, or are too long together, are malformed", () => {
+    const pieces = new Pieces(limits);
+    pieces.take(1, 0, 3, bytes(600));
+    expect(() => pieces.take(1, 1, 4, bytes(1))).toThrow("a message has 4 pieces, and had 3 before");
+    expect(() => pieces.take(1, 1, 3, bytes(600))).toThrow("more than 1000 bytes");
+  });
+});

@@ -1,0 +1,100 @@
+/**
+ * Messages that are longer than a datagram, put together again from their pieces. What is incomplete is bounded in
+ * number and bytes, and is given up after a while: whoever sent it sends it again as another message, or not at all.
+ */
+import { MalformedBytes } from "../wire.ts";
+
+export interface PieceLimits {
+  readonly maxMessageBytes: number;
+  /** All that waits for its other pieces. */
+  readonly maxBytes: number;
+  readonly maxMessages: number;
+  /** How often `age` is called before an incomplete message is given up. */
+  readonly maxAge: number;
+}
+
+interface Incomplete {
+  /** Emptied when the message is whole: it is remembered for a while, since copies of its pieces may follow. */
+  pieces: (Buffer | undefined)[];
+  readonly count: number;
+  arrived: number;
+  bytes: number;
+  age: number;
+}
+
+export class Pieces {
+  /** Messages that were given up. */
+  abandoned = 0;
+  #bytes = 0;
+  /** By number, oldest first. */
+  readonly #messages = new Map<number, Incomplete>();
+
+  constructor(private readonly limits: PieceLimits) {}
+
+  get waitingBytes(): number {
+    return this.#bytes;
+  }
+
+  /** Takes piece `index` of `count`; returns the message if that was the last one missing. @throws MalformedBytes */
+  take(number: number, index: number, count: number, piece: Buffer): Buffer | null {
+    const { maxMessageBytes } = this.limits;
+    if (count < 2 || count > maxMessageBytes || index >= count || piece.length === 0)
+      throw new MalformedBytes(`a message has a piece ${index} of ${count} with ${piece.length} bytes`);
+    const message = this.#messages.get(number) ?? this.#begin(number, count);
+    if (message.count !== count)
+      throw new MalformedBytes(`a message has ${count} pieces, and had ${message.count} before`);
+    if (message.arrived === count || message.pieces[index] !== undefined) return null; // A copy.
+    if (message.bytes + piece.length > maxMessageBytes)
+      throw new MalformedBytes(`the pieces of a message have more than ${maxMessageBytes} bytes`);
+    message.pieces[index] = Buffer.from(piece); // The datagram itself is not kept.
+    message.arrived += 1;
+    message.bytes += piece.length;
+    this.#bytes += piece.length;
+    if (message.arrived < count) {
+      this.#makeRoom();
+      return null;
+    }
+    const whole = Buffer.concat(message.pieces as Buffer[]);
+    this.#free(message);
+    return whole;
+  }
+
+  /** Time goes by: what is too old is forgotten. */
+  age(): void {
+    for (const [number, message] of this.#messages) {
+      message.age += 1;
+      if (message.age > this.limits.maxAge) this.#forget(number, message);
+    }
+  }
+
+  clear(): void {
+    for (const [number, message] of this.#messages) this.#forget(number, message);
+  }
+
+  #begin(number: number, count: number): Incomplete {
+    const message: Incomplete = { pieces: [], count, arrived: 0, bytes: 0, age: 0 };
+    this.#messages.set(number, message);
+    if (this.#messages.size > this.limits.maxMessages) this.#forgetOldest();
+    return message;
+  }
+
+  #makeRoom(): void {
+    while (this.#bytes > this.limits.maxBytes) this.#forgetOldest();
+  }
+
+  #forgetOldest(): void {
+    for (const [number, message] of this.#messages) return this.#forget(number, message);
+  }
+
+  #forget(number: number, message: Incomplete): void {
+    if (message.arrived < message.count) this.abandoned += 1;
+    this.#free(message);
+    this.#messages.delete(number);
+  }
+
+  #free(message: Incomplete): void {
+    this.#bytes -= message.bytes;
+    message.bytes = 0;
+    message.pieces = [];
+  }
+}

@@ -1,0 +1,74 @@
+import { networkInterfaces } from "node:os";
+import { describe, expect, test } from "vitest";
+import { UsageError } from "../../core/errors.ts";
+import { settlePlace, type UdpPlace } from "./udp-place.ts";
+
+const place: UdpPlace = { group: "239.1.2.3", port: 7_000, interface: "127.0.0.1" };
+const key = "0123456789abcdef";
+/** An address of this machine that others can reach, if it has one. */
+const outside = Object.values(networkInterfaces())
+  .flatMap((addresses = []) => addresses)
+  .find(({ family, internal }) => family === "IPv4" && !internal)?.address;
+
+describe("where a group's datagrams go", () => {
+  test("stays in the own network, in datagrams as long as the interface takes, unless somebody says otherwise", () => {
+    expect(settlePlace(place)).toEqual({ ...place, ttl: 1, key: null, maxDatagramBytes: 65_000 });
+    expect(settlePlace({ ...place, ttl: 3, maxDatagramBytes: 9_000 })).toMatchObject({
+      ttl: 3,
+      maxDatagramBytes: 9_000,
+    });
+  });
+
+  test("may be named by its interface", () => {
+    const [name] = Object.entries(networkInterfaces()).find(([, all]) => all?.[0]?.internal) ?? [];
+    expect(settlePlace({ ...place, interface: name as string }).interface).toBe("127.0.0.1");
+  });
+
+  test.each(["224.0.1.0", "239.255.255.255", "232.1.1.1"])("may be the group %s", (group) => {
+    expect(settlePlace({ ...place, group }).group).toBe(group);
+  });
+
+  test.each<[Partial<UdpPlace>, string]>([
+    [
+      { group: "10.0.0.1" },
+      'expected multicast.group to be an IPv4 address from 224.0.1.0 to 239.255.255.255, got "10.0.0.1": 239.0.0.0 to 239.255.255.255 are for use within a site',
+    ],
+    [
+      { group: "224.0.0.7" },
+      'expected multicast.group to be an IPv4 address from 224.0.1.0 to 239.255.255.255, got "224.0.0.7": routers and neighbours use 224.0.0.0 to 224.0.0.255 among themselves',
+    ],
+    [{ group: "240.0.0.1" }, "expected multicast.group to be"],
+    [{ group: "ff02::1" }, "expected multicast.group to be"],
+    [{ group: "239.1.2" }, "expected multicast.group to be"],
+    [{ port: 0 }, "expected multicast.port to be a whole number from 1 to 65535, got 0"],
+    [{ port: 65_536 }, "expected multicast.port to be a whole number from 1 to 65535, got 65536"],
+    [{ ttl: 256 }, "expected multicast.ttl to be a whole number from 0 to 255, got 256"],
+    [{ ttl: 1.5 }, "expected multicast.ttl to be a whole number from 0 to 255, got 1.5"],
+    [
+      { maxDatagramBytes: 65_507 },
+      "expected multicast.maxDatagramBytes to be a whole number from 512 to 65000, got 65507",
+    ],
+    [{ maxDatagramBytes: 100 }, "expected multicast.maxDatagramBytes to be a whole number from 512 to 65000, got 100"],
+    [
+      { interface: "nowhere0" },
+      "expected multicast.interface to be the name or an IPv4 address of one of this machine's, ",
+    ],
+    [{ interface: "203.0.113.7" }, "expected multicast.interface to be the name or an IPv4 address"],
+    [
+      { key: "short" },
+      "expected multicast.key to have at least 16 characters, got 5: `openssl rand -hex 32` makes a good one",
+    ],
+  ])("may not be %j", (change, problem) => {
+    expect(() => settlePlace({ ...place, ...change })).toThrow(UsageError);
+    expect(() => settlePlace({ ...place, ...change })).toThrow(problem);
+  });
+
+  test.skipIf(outside === undefined)("needs a key where other machines can listen, unless TLS is off by name", () => {
+    const beyond = { ...place, interface: outside as string };
+    expect(() => settlePlace(beyond)).toThrow(
+      `expected multicast.key to be set, since what goes through ${outside} can be read and forged on other machines: give a secret that all members share, or "tls": "off" where the network is trusted`,
+    );
+    expect(settlePlace({ ...beyond, key })).toMatchObject({ key, maxDatagramBytes: 1_400 });
+    expect(settlePlace({ ...beyond, tls: "off" })).toMatchObject({ key: null });
+  });
+});

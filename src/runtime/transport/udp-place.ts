@@ -1,0 +1,93 @@
+/** Where a group's datagrams go: group address, port, interface. What cannot work is refused before anything is opened. */
+import { isIPv4 } from "node:net";
+import { networkInterfaces } from "node:os";
+import { UsageError, unexpected } from "../../core/errors.ts";
+import { isLoopback, MAX_PORT } from "../host-port.ts";
+
+export interface UdpPlace {
+  /** The multicast address that the members share. */
+  readonly group: string;
+  readonly port: number;
+  /** The IPv4 address or the name of the interface that leads to the other members. */
+  readonly interface: string;
+  /** How many routers a datagram may pass: 1, if not said, is the own network. */
+  readonly ttl?: number;
+  /** A secret that the members share: what they multicast is encrypted, and nobody else can take part. */
+  readonly key?: string | null;
+  /** Lets members multicast without a key where others can listen. */
+  readonly tls?: "off" | null;
+  /** A message that does not fit one datagram goes in pieces. */
+  readonly maxDatagramBytes?: number;
+}
+
+export interface SettledPlace {
+  readonly group: string;
+  readonly port: number;
+  /** Its IPv4 address. */
+  readonly interface: string;
+  readonly ttl: number;
+  readonly key: string | null;
+  readonly maxDatagramBytes: number;
+}
+
+/** What Ethernet carries in one frame, less the headers, with room for a tunnel. */
+const ETHERNET_DATAGRAM_BYTES = 1_400;
+/** A loopback interface carries 64 KiB at once. */
+const LOOPBACK_DATAGRAM_BYTES = 65_000;
+const MIN_DATAGRAM_BYTES = 512;
+const MIN_KEY_LENGTH = 16;
+const MAX_TTL = 255;
+
+/** @throws UsageError that names the field. */
+export function settlePlace(place: UdpPlace): SettledPlace {
+  const { group, port, ttl = 1, key = null, tls = null } = place;
+  requireGroup(group);
+  requireWhole("port", port, 1, MAX_PORT);
+  requireWhole("ttl", ttl, 0, MAX_TTL);
+  const address = addressOf(place.interface);
+  const isLocal = isLoopback(address);
+  if (key === null && tls !== "off" && !isLocal)
+    throw refusal(
+      `expected multicast.key to be set, since what goes through ${address} can be read and forged on other machines: give a secret that all members share, or "tls": "off" where the network is trusted`,
+    );
+  if (key !== null && key.length < MIN_KEY_LENGTH)
+    throw refusal(
+      `expected multicast.key to have at least ${MIN_KEY_LENGTH} characters, got ${key.length}: \`openssl rand -hex 32\` makes a good one`,
+    );
+  const { maxDatagramBytes = isLocal ? LOOPBACK_DATAGRAM_BYTES : ETHERNET_DATAGRAM_BYTES } = place;
+  requireWhole("maxDatagramBytes", maxDatagramBytes, MIN_DATAGRAM_BYTES, LOOPBACK_DATAGRAM_BYTES);
+  return { group, port, interface: address, ttl, key, maxDatagramBytes };
+}
+
+function requireGroup(group: string): void {
+  const [first = 0, second, third] = isIPv4(group) ? group.split(".").map(Number) : [];
+  const isReserved = first === 224 && second === 0 && third === 0;
+  if (first >= 224 && first <= 239 && !isReserved) return;
+  const hint = isReserved
+    ? "routers and neighbours use 224.0.0.0 to 224.0.0.255 among themselves"
+    : "239.0.0.0 to 239.255.255.255 are for use within a site";
+  throw refusal(
+    `${unexpected("multicast.group", "an IPv4 address from 224.0.1.0 to 239.255.255.255", group)}: ${hint}`,
+  );
+}
+
+function requireWhole(field: string, value: number, least: number, most: number): void {
+  if (Number.isInteger(value) && value >= least && value <= most) return;
+  throw refusal(unexpected(`multicast.${field}`, `a whole number from ${least} to ${most}`, value));
+}
+
+function addressOf(wanted: string): string {
+  const known = Object.entries(networkInterfaces()).flatMap(([name, addresses = []]) =>
+    addresses.filter(({ family }) => family === "IPv4").map(({ address }) => ({ name, address })),
+  );
+  const found = known.find(({ name, address }) => name === wanted || address === wanted);
+  // All of 127.0.0.0/8 leads to the loopback interface, whether it is configured or not.
+  if (found === undefined && isIPv4(wanted) && isLoopback(wanted)) return wanted;
+  if (found !== undefined) return found.address;
+  const there = known.map(({ name, address }) => `${name} (${address})`).join(", ");
+  throw refusal(
+    unexpected("multicast.interface", `the name or an IPv4 address of one of this machine's, ${there}`, wanted),
+  );
+}
+
+const refusal = (message: string): UsageError => new UsageError("bad-multicast", message);

@@ -1,0 +1,65 @@
+/** What the nodes hold back, placed below their life lines from reception to delivery. */
+import type { NodeId } from "../../../src/core/protocol.ts";
+import type { Track } from "../../../src/trace/picture/tracks.ts";
+import type { Life } from "../history/life.ts";
+import { durationText } from "./axis.ts";
+import { type Frame, xOf, yOf } from "./frame.ts";
+
+/** A message that is held back, or how many more are. */
+export interface PlacedTrack {
+  readonly key: string;
+  readonly node: NodeId;
+  readonly x1: number;
+  readonly x2: number;
+  /** Of its upper edge. */
+  readonly y: number;
+  /** Of the life line. */
+  readonly lifeY: number;
+  /** Where it hangs from the life line, as far as it begins and ends in this frame. */
+  readonly ends: readonly number[];
+  /** Empty where it has no room. */
+  readonly text: string;
+  readonly isSurplus: boolean;
+  /** In words. */
+  readonly title: string;
+}
+
+export const TRACK_PX = 8;
+const PITCH_PX = 9.5;
+const BELOW_LINE_PX = 5;
+const CHARACTER_PX = 5.4;
+/** More make scrolling rough: the latest are drawn. */
+const MAX_TRACKS = 400;
+/** Nobody sees what is narrower. */
+const LEAST_PX = 1;
+
+export function placeTracks(lives: ReadonlyMap<NodeId, Life>, frame: Frame): PlacedTrack[] {
+  const leastMs = (LEAST_PX * (frame.to - frame.from)) / frame.width;
+  const visible = frame.nodes
+    .flatMap((node) => lives.get(node)?.holdBack.tracks() ?? [])
+    .map((track) => ({ track, from: track.from ?? -Infinity, to: track.to ?? Infinity }))
+    .filter(({ from, to }) => to >= frame.from && from <= frame.to && to - from >= leastMs);
+  const latest = visible.length > MAX_TRACKS ? visible.toSorted((a, b) => a.to - b.to).slice(-MAX_TRACKS) : visible;
+  return latest.map(({ track }) => placed(track, frame));
+}
+
+function placed({ node, text, row, from, to, isSurplus }: Track, frame: Frame): PlacedTrack {
+  const lifeY = yOf(node, frame) ?? 0;
+  const begin = from === null ? -Infinity : xOf(from, frame);
+  const end = to === null ? Infinity : xOf(to, frame);
+  const [x1, x2] = [Math.max(begin, 0), Math.min(end, frame.width)];
+  const what = isSurplus ? `up to ${text.slice(1)} more` : text;
+  const duration = from === null || to === null ? "" : ` for ${durationText(to - from)}`;
+  return {
+    key: `${node} ${text} ${from} ${row}`,
+    node,
+    x1,
+    x2,
+    y: lifeY + BELOW_LINE_PX + row * PITCH_PX,
+    lifeY,
+    ends: [begin, end].filter((x) => x >= 0 && x <= frame.width),
+    text: x2 - x1 >= text.length * CHARACTER_PX + 6 ? text : "",
+    isSurplus,
+    title: `${what} held back at node ${node}${duration}`,
+  };
+}

@@ -1,0 +1,50 @@
+/** A total order in a real browser: while one member stands still, the others hold back what it has not proposed a place for. */
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { ClusterUnderTest, endAll, PATIENCE_MS } from "../e2e/cluster-under-test.ts";
+import { launch, noBrowser } from "./chromium.ts";
+
+describe.skipIf(noBrowser !== null)("the studio of a multicast", () => {
+  let browser: Browser;
+  let page: Page;
+  const complaints: string[] = [];
+
+  beforeAll(async () => {
+    browser = await launch();
+  });
+  afterAll(() => browser?.close());
+  afterEach(async () => {
+    await page?.close();
+    await endAll();
+    expect(complaints).toEqual([]);
+  });
+
+  test("shows what is held back at its node and below its life line, and marks deliveries apart", async () => {
+    const cluster = await ClusterUnderTest.up("--nodes", "3", "--protocol", "isis");
+    page = await browser.newPage({ viewport: { width: 1440, height: 1000 } });
+    page.setDefaultTimeout(PATIENCE_MS);
+    page.on("pageerror", (error) => complaints.push(error.message));
+    await page.goto(cluster.ready.studio as string);
+
+    await page.waitForSelector('[data-testid="node-2"][data-process="running"]');
+    await cluster.act({ type: "pause", node: 2 });
+    await page.waitForSelector('[data-testid="node-2"][data-process="paused"]');
+    await page.getByRole("button", { name: "Commands for node 0" }).click();
+    expect(await page.getByRole("menuitem").allInnerTexts()).toEqual(["send"]);
+    await page.getByRole("menuitem", { name: "send" }).click();
+
+    for (const node of [0, 1])
+      await expect.poll(() => page.getByTestId(`held-${node}`).innerText(), { timeout: PATIENCE_MS }).toBe("holds 0.1");
+    await page.waitForSelector('[data-held="0.1 held back at node 0"]', { state: "attached" });
+    await page.waitForSelector('[data-held="0.1 held back at node 1"]', { state: "attached" });
+    expect(await page.locator(".mark.delivery").count()).toBe(0);
+
+    await cluster.act({ type: "resume", node: 2 });
+    await expect.poll(() => page.locator(".mark.delivery").count(), { timeout: PATIENCE_MS }).toBe(3);
+    await page.waitForSelector('[data-testid="held-0"]', { state: "detached" });
+    await page.waitForSelector('[data-held^="0.1 held back at node 0 for "]', { state: "attached" });
+    await expect
+      .poll(() => page.getByTestId("log").innerText(), { timeout: PATIENCE_MS })
+      .toMatch(/delivers? 0\.1, “greeting 1”/);
+  });
+});

@@ -1,0 +1,51 @@
+/** The benchmark of channels, with as little as it takes: everything arrives, and members agree on the order; never how fast. */
+import { expect, test } from "vitest";
+import { coterie } from "./cluster-under-test.ts";
+
+interface Row {
+  readonly name: string;
+  readonly perSecond: readonly number[];
+  readonly lost: number;
+  readonly agrees: boolean;
+  readonly delayMs: number;
+}
+
+const few = ["--processes", "3", "--bytes", "100", "--senders", "all", "--seconds", "0.2", "--rounds", "1"];
+
+test("coterie bench multicast: members deliver all that was sent, in the same order where that is promised", async () => {
+  const { code, stdout, stderr } = await coterie("bench", "multicast", "--order", "fifo,total", ...few, "--json");
+  expect(code, stderr).toBe(0);
+  const rows = JSON.parse(stdout) as Row[];
+  expect(rows.map(({ name }) => name)).toEqual([
+    "bare net",
+    "bare net in batches",
+    "bare dgram",
+    ...["fifo", "total"].flatMap((order) =>
+      ["textbook", "reliable"].flatMap((kind) => ["tcp", "udp"].map((transport) => `${order} ${kind} ${transport}`)),
+    ),
+  ]);
+  for (const { name, perSecond, lost, agrees, delayMs } of rows) {
+    expect(perSecond[0], name).toBeGreaterThan(0);
+    expect(delayMs, name).toBeGreaterThan(0);
+    expect(agrees, name).toBe(true);
+    if (!name.includes("dgram")) expect(lost, name).toBe(0);
+  }
+});
+
+test("for people: a row for each way, its rate beside that of a bare fan-out", async () => {
+  const { code, stdout } = await coterie("bench", "multicast", "--order", "none", "--kind", "textbook", ...few);
+  expect(code).toBe(0);
+  expect(stdout).toContain("3 processes, payloads of 100 bytes, all send");
+  expect(stdout).toMatch(/bare net +\d+ \[\d+–\d+\] +1\.00/);
+});
+
+test.each([
+  ["--order", "some", "some of none, fifo, causal, total, causal-total, got some"],
+  ["--processes", "1", "whole numbers from 2 to 32, got 1"],
+  ["--bytes", "8", "whole numbers from 32 to 60000, got 8"],
+  ["--seconds", "0", "above 0 and at most 60, got 0"],
+])("refuses %s %s, in one sentence", async (option, value, words) => {
+  const { code, stdout, stderr } = await coterie("bench", "multicast", option, value);
+  expect([code, stdout]).toEqual([2, ""]);
+  expect(stderr).toContain(`coterie bench multicast: expected ${option} to be ${words}\n`);
+});

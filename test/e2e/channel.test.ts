@@ -1,0 +1,164 @@
+/** Channels between real processes: killed, started again, cut off, leaving and coming back. */
+import { afterEach, describe, expect, test } from "vitest";
+import type { ChannelOptions } from "../../src/cluster/services/channel-api.ts";
+import { type ChannelMember, ChannelMembers, latestView, together } from "./channel-members.ts";
+import { until } from "./cluster-under-test.ts";
+
+const open: ChannelMembers[] = [];
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((members) => members.close()));
+});
+
+async function group(size: number, options: ChannelOptions): Promise<ChannelMembers> {
+  const members = await ChannelMembers.of(size);
+  open.push(members);
+  await members.startAll();
+  for (const id of members.ids) members.at(id).order({ do: "open", name: "room", options });
+  if (options.reliable !== false)
+    await together(
+      members.ids.map((id) => members.at(id)),
+      "room",
+    );
+  return members;
+}
+
+const send = (member: ChannelMember, prefix: string, count: number): void =>
+  member.order({ do: "send", name: "room", prefix, count });
+
+const sentBy = (member: ChannelMember, prefix: string) => member.said("sent", (report) => report.prefix === prefix);
+
+const has = (member: ChannelMember, count: number): Promise<unknown> =>
+  until(`member ${member.id} has ${count}`, () => member.payloads("room").length >= count);
+
+const numbered = (prefix: string, count: number): string[] =>
+  Array.from({ length: count }, (_, index) => `${prefix} ${index + 1}`);
+
+test("a textbook causal channel: everybody delivers everything, each sender's in order", async () => {
+  const members = await group(3, { order: "causal", reliable: false });
+  for (const id of members.ids) send(members.at(id), `of ${id}:`, 1_000);
+  for (const id of members.ids) {
+    await has(members.at(id), 3_000);
+    const heard = members.at(id).payloads("room");
+    expect(heard).toHaveLength(3_000);
+    for (const sender of members.ids) {
+      const own = heard.filter((payload) => payload.startsWith(`of ${sender}:`));
+      expect(own).toEqual(numbered(`of ${sender}:`, 1_000));
+    }
+  }
+});
+
+test("total order: everybody delivers the same messages in the same order, under the same ids", async () => {
+  const members = await group(3, { order: "total" });
+  for (const id of members.ids) send(members.at(id), `of ${id}:`, 500);
+  for (const id of members.ids) await has(members.at(id), 1_500);
+  const [one, ...others] = members.ids.map((id) =>
+    members
+      .at(id)
+      .all("delivered")
+      .map(({ id: of, payload, view }) => `${of} ${view} ${payload}`),
+  );
+  for (const other of others) expect(other).toEqual(one);
+  expect((await sentBy(members.at(1), "of 1:")).ids).toHaveLength(500);
+});
+
+test.each([0.01, 0.1, 0.3])(
+  "over IP multicast of which %d is lost, copied and reordered, all is delivered in order, once",
+  async (rate) => {
+    const members = await group(3, { order: "total", transport: "udp" });
+    members.besides = { datagrams: { dropRate: rate, duplicateRate: rate, reorderRate: rate } };
+    await members.partition();
+    for (let burst = 0; burst < 20; burst++)
+      for (const id of members.ids) send(members.at(id), `${burst} of ${id}:`, 50);
+    for (const id of members.ids) await has(members.at(id), 3_000);
+    const [one, ...others] = members.ids.map((id) => members.at(id).payloads("room"));
+    expect(new Set(one).size).toBe(3_000);
+    for (const other of others) expect(other).toEqual(one);
+  },
+);
+
+describe.each(["causal", "total"] as const)("%s", (order) => {
+  test("a member that is killed is left out, and the others go on with the same messages", async () => {
+    const members = await group(3, { order });
+    for (const id of members.ids) send(members.at(id), `of ${id}:`, 2_000);
+    await has(members.at(1), 1);
+    await members.kill(3);
+    const [one, two] = [members.at(1), members.at(2)];
+    await together([one, two], "room");
+    send(one, "after:", 10);
+    await sentBy(one, "after:");
+    await until("both have the last", () => [one, two].every((each) => each.payloads("room").includes("after: 10")));
+    for (const each of [one, two]) expect((await sentBy(each, `of ${each.id}:`)).refused).toEqual([]);
+    const views = (each: ChannelMember) => new Set(each.all("delivered").map(({ id, view }) => `${view} ${id}`));
+    expect(views(two)).toEqual(views(one));
+  });
+
+  test("a member that is started again comes back with what is sent from then on", async () => {
+    const members = await group(3, { order });
+    await members.kill(2);
+    await together([members.at(1), members.at(3)], "room");
+    send(members.at(1), "meanwhile:", 5);
+    await sentBy(members.at(1), "meanwhile:");
+    const again = await members.start(2);
+    again.order({ do: "open", name: "room", options: { order } });
+    await together(
+      [1, 2, 3].map((id) => members.at(id)),
+      "room",
+    );
+    send(members.at(1), "then:", 5);
+    await has(again, 5);
+    expect(again.payloads("room")).toEqual(numbered("then:", 5));
+  });
+
+  test("a minority stands still and says so; when it is back it sends what has waited", async () => {
+    const members = await group(3, { order });
+    const [one, two, three] = [1, 2, 3].map((id) => members.at(id)) as [ChannelMember, ChannelMember, ChannelMember];
+    await members.partition([1, 2], [3]);
+    await until("3 is stalled", () => latestView(three, "room")?.state === "stalled");
+    await together([one, two], "room");
+    send(three, "of the minority:", 5);
+    send(one, "of the majority:", 5);
+    await sentBy(one, "of the majority:");
+    expect(three.payloads("room")).toEqual([]);
+    await members.partition();
+    await together([one, two, three], "room");
+    expect(await sentBy(three, "of the minority:")).toMatchObject({ refused: [] });
+    const { view } = three.all("delivered").at(-1) as { view: number };
+    const there = three.all("view").find((report) => report.view === view)?.members ?? [];
+    for (const id of there)
+      await until(
+        () =>
+          `member ${id}, of view ${view}, has them, too; it has been in ${JSON.stringify(members.at(id).all("view"))}`,
+        () => members.at(id).payloads("room").includes("of the minority: 5"),
+      );
+    expect(three.payloads("room")).toEqual(numbered("of the minority:", 5));
+  });
+
+  test("a member that stood still learns that it was left out, and comes back", async () => {
+    const members = await group(3, { order });
+    const [one, two, three] = [1, 2, 3].map((id) => members.at(id)) as [ChannelMember, ChannelMember, ChannelMember];
+    three.process.signal("SIGSTOP");
+    await together([one, two], "room");
+    send(one, "meanwhile:", 5);
+    expect(await sentBy(one, "meanwhile:")).toMatchObject({ refused: [] });
+    three.process.signal("SIGCONT");
+    await together([one, two, three], "room");
+    expect(three.all("view").map(({ state }) => state)).toContain("outside");
+    send(two, "then:", 5);
+    await has(three, 5);
+    expect(three.payloads("room")).toEqual(numbered("then:", 5));
+  });
+
+  test("what a member has sent before it leaves is delivered; then the others go on without it", async () => {
+    const members = await group(3, { order });
+    const [one, two, three] = [1, 2, 3].map((id) => members.at(id)) as [ChannelMember, ChannelMember, ChannelMember];
+    send(three, "last words:", 100);
+    three.order({ do: "leave" });
+    await three.said("left");
+    expect(await sentBy(three, "last words:")).toMatchObject({ refused: [] });
+    await together([one, two], "room");
+    for (const each of [one, two]) expect(each.payloads("room")).toEqual(numbered("last words:", 100));
+    three.process.end();
+    expect(await three.process.exited).toBe(0);
+  });
+});

@@ -1,0 +1,166 @@
+/**
+ * One member of an ip-multicast group in a process of its own, for `udp.test.ts`: takes orders as JSON lines, multicasts
+ * numbers in batches, and says as JSON lines what comes of it. Its first argument is the folder of the built package, its
+ * second what it is to be.
+ */
+import { createInterface } from "node:readline";
+import type { MessageOf } from "../../src/core/protocol.ts";
+import type { IpMulticast } from "../../src/protocols/multicast/ip-multicast.ts";
+import type { Faults } from "../../src/runtime/fault-gate.ts";
+import type { UdpPlace } from "../../src/runtime/transport/udp-place.ts";
+
+export interface Being {
+  readonly self: number;
+  readonly members: Readonly<Record<number, { host: string; port: number }>>;
+  readonly place: UdpPlace;
+  /** How many of its own messages a member multicasts before the first is stable. */
+  readonly window: number;
+}
+
+export type Order =
+  | { do: "fault"; faults: Faults }
+  /** Multicasts the numbers 1 … `count`, so many in one message. */
+  | { do: "send"; count: number; batch: number }
+  | { do: "tell" };
+
+export type Report =
+  | { said: "open" }
+  | { said: "reached"; peers: number[] }
+  | { said: "log"; line: string }
+  | ({ said: "told" } & Told);
+
+export interface Told {
+  /** How many numbers of each member have been delivered here. */
+  delivered: Record<number, number>;
+  /** Numbers that were not the next ones of their sender. */
+  outOfOrder: number;
+  /** All its own messages are stable. */
+  isStable: boolean;
+  datagrams: { sent: number; received: number; unsent: number };
+  mostHeapBytes: number;
+  mostRssBytes: number;
+}
+
+const [folder = "", being = "{}"] = process.argv.slice(2);
+const { self, members, place, window }: Being = JSON.parse(being);
+const { ipMulticast }: typeof import("../../src/protocols/multicast/ip-multicast.ts") = await import(
+  `${folder}/protocols/multicast/ip-multicast.js`
+);
+const { variants }: typeof import("../../src/core/shape.ts") = await import(`${folder}/core/shape.js`);
+const { faultGate }: typeof import("../../src/runtime/fault-gate.ts") = await import(`${folder}/runtime/fault-gate.js`);
+const { Host }: typeof import("../../src/runtime/host.ts") = await import(`${folder}/runtime/host.js`);
+const { createLog }: typeof import("../../src/runtime/log.ts") = await import(`${folder}/runtime/log.js`);
+const { newCounts }: typeof import("../../src/runtime/metrics.ts") = await import(`${folder}/runtime/metrics.js`);
+const { tcpTransport }: typeof import("../../src/runtime/transport/tcp.ts") = await import(
+  `${folder}/runtime/transport/tcp.js`
+);
+const { udpMulticast }: typeof import("../../src/runtime/transport/udp-multicast.ts") = await import(
+  `${folder}/runtime/transport/udp-multicast.js`
+);
+
+const report = (what: Report): void => void process.stdout.write(`${JSON.stringify(what)}\n`);
+const fail = (error: Error): never => {
+  throw error;
+};
+
+const protocol = ipMulticast({ windowMessages: window });
+const [counts, gate] = [newCounts(), faultGate()];
+const delivered: Record<number, number> = {};
+let outOfOrder = 0;
+/** Own messages: sent, and received by all. */
+let [sent, stable] = [0, 0];
+let [left, batchSize, next] = [0, 1, 1];
+let [mostHeapBytes, mostRssBytes] = [0, 0];
+
+const host = new Host<IpMulticast>({
+  protocol,
+  self,
+  peers: Object.keys(members)
+    .map(Number)
+    .filter((member) => member !== self),
+  send: (to, message) => tcp.send(to, message),
+  multicast: (message) => udp.send(message),
+  trace: { wanted: false, record: () => undefined },
+  onEvent(event) {
+    if (event.type === "delivered") deliver(event.from, event.payload);
+    else if (event.type === "stable") {
+      stable = event.count;
+      sendMore();
+    } else if (event.type === "refused") fail(new Error("a message was refused: more than the window waits"));
+  },
+  onFatal: fail,
+});
+const ways = {
+  cluster: "test",
+  self,
+  protocol: protocol.name,
+  shape: variants(protocol.shapes.message),
+  gate,
+  counts,
+  log: createLog((_level, line) => report({ said: "log", line })),
+  deliver: (from: number, message: MessageOf<IpMulticast>, id: () => string) => host.receive(from, message, id),
+  onLost: () => undefined,
+  onFatal: fail,
+};
+const tcp = tcpTransport<MessageOf<IpMulticast>>({ ...ways, members });
+const udp = udpMulticast<MessageOf<IpMulticast>>({
+  ...ways,
+  members: Object.keys(members).map(Number),
+  place,
+  fallback: (to, message) => tcp.send(to, message),
+  linked: () => tcp.peers.flatMap(({ id, link }) => (link === "open" ? [id] : [])),
+});
+
+function deliver(from: number, payload: string): void {
+  for (const number of JSON.parse(payload)) {
+    const before = delivered[from] ?? 0;
+    if (number === before + 1) delivered[from] = number;
+    else outOfOrder += 1;
+  }
+}
+
+function sendMore(): void {
+  while (left > 0 && sent - stable < window) {
+    const size = Math.min(batchSize, left);
+    const payload = JSON.stringify(Array.from({ length: size }, (_, i) => next + i));
+    next += size;
+    left -= size;
+    sent += 1;
+    host.command({ type: "send", payload });
+  }
+}
+
+function obey(order: Order): void {
+  if (order.do === "fault") gate.faults = order.faults;
+  else if (order.do === "send") {
+    left = order.count;
+    batchSize = order.batch;
+    sendMore();
+  } else {
+    const { datagramsSent, datagramsReceived, datagramsUnsent } = counts;
+    const datagrams = { sent: datagramsSent, received: datagramsReceived, unsent: datagramsUnsent };
+    const isStable = left === 0 && sent === stable;
+    report({ said: "told", delivered, outOfOrder, isStable, datagrams, mostHeapBytes, mostRssBytes });
+  }
+}
+
+setInterval(() => {
+  const { heapUsed, rss } = process.memoryUsage();
+  mostHeapBytes = Math.max(mostHeapBytes, heapUsed);
+  mostRssBytes = Math.max(mostRssBytes, rss);
+}, 100);
+let reached = "";
+setInterval(() => {
+  const peers = [...udp.reached].sort((a, b) => a - b);
+  if (reached === peers.join()) return;
+  reached = peers.join();
+  report({ said: "reached", peers });
+}, 10);
+
+await tcp.open();
+await udp.open();
+await tcp.tried();
+host.start();
+createInterface({ input: process.stdin }).on("line", (line) => obey(JSON.parse(line)));
+process.stdin.on("end", () => process.exit(0));
+report({ said: "open" });

@@ -1,0 +1,89 @@
+/** A multicast transport whose messages are numbers, with everything that it says written down. */
+import type { NodeId } from "../../src/core/protocol.ts";
+import { type FaultGate, faultGate } from "../../src/runtime/fault-gate.ts";
+import { createLog } from "../../src/runtime/log.ts";
+import { type Counts, newCounts } from "../../src/runtime/metrics.ts";
+import { type UdpMulticast, udpMulticast } from "../../src/runtime/transport/udp-multicast.ts";
+import type { UdpPlace } from "../../src/runtime/transport/udp-place.ts";
+import type { LossReason } from "../../src/trace/entry.ts";
+import { type Numbered, numberedShape } from "./transport-under-test.ts";
+
+export interface UdpUnderTest {
+  readonly transport: UdpMulticast<Numbered>;
+  readonly gate: FaultGate;
+  readonly counts: Counts;
+  /** The values that arrived from each node, as they came. */
+  readonly received: Map<NodeId, number[]>;
+  readonly receivedIds: string[];
+  /** What went by the other way. */
+  readonly detours: { readonly to: NodeId; readonly value: number }[];
+  readonly lost: { readonly to: NodeId; readonly why: LossReason; readonly ids: readonly string[] }[];
+  readonly lines: string[];
+  readonly fatal: Error[];
+  /** Whom this node is linked to otherwise: everybody, unless a test says something else. */
+  linked: readonly NodeId[];
+  from(node: NodeId): number[];
+  open(): Promise<void>;
+  close(): void;
+}
+
+export interface AroundUdp {
+  readonly self: NodeId;
+  readonly members: readonly NodeId[];
+  readonly place: UdpPlace;
+  readonly cluster?: string;
+  readonly protocol?: string;
+  readonly maxMessageBytes?: number;
+}
+
+/** A group of this machine's loopback interface. */
+export const loopbackPlace = (port: number): UdpPlace => ({ group: "239.192.7.7", port, interface: "127.0.0.1" });
+
+export function udpUnderTest(around: AroundUdp): UdpUnderTest {
+  const { self, members, cluster = "test", protocol = "numbers" } = around;
+  const [received, receivedIds] = [new Map<NodeId, number[]>(), [] as string[]];
+  const [lost, detours]: [UdpUnderTest["lost"], UdpUnderTest["detours"]] = [[], []];
+  const [lines, fatal]: [string[], Error[]] = [[], []];
+  const [counts, gate] = [newCounts(), faultGate()];
+  const from = (node: NodeId): number[] => {
+    const values = received.get(node) ?? [];
+    received.set(node, values);
+    return values;
+  };
+  const transport = udpMulticast<Numbered>({
+    ...around,
+    cluster,
+    protocol,
+    shape: numberedShape,
+    gate,
+    counts,
+    log: createLog((_level, line) => lines.push(line)),
+    deliver(node, { value }, id) {
+      from(node).push(value);
+      if (receivedIds.length < 1_000) receivedIds.push(id());
+    },
+    onLost: (to, ids, why) => lost.push({ to, why, ids: ids() }),
+    fallback(to, { value }) {
+      detours.push({ to, value });
+      return { id: () => `detour-${to}-${value}`, lost: null };
+    },
+    linked: () => under.linked,
+    onFatal: (error) => fatal.push(error),
+  });
+  const under: UdpUnderTest = {
+    transport,
+    gate,
+    counts,
+    received,
+    receivedIds,
+    detours,
+    lost,
+    lines,
+    fatal,
+    linked: members.filter((member) => member !== self),
+    from,
+    open: () => transport.open(),
+    close: () => transport.close(),
+  };
+  return under;
+}
