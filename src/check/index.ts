@@ -22,3 +22,10 @@ export { type WalkOptions, type WalkProgress, type WalkResult, walk } from "./se
 export { type ShrinkOptions, type ShrinkProgress, type Shrunk, shrink } from "./shrink/shrink.ts";
 export { modelOf, movesOf, shrinkTrace, type TraceModel } from "./shrink/trace.ts";
 export { type SystemSpec, systemFor } from "./suite.ts";
+export {
+  type GroupEntry,
+  type GroupOrders,
+  type GroupRecord,
+  type GroupViolation,
+  virtualSynchrony,
+} from "./virtual-synchrony.ts";

@@ -28,3 +28,4 @@ export {
   type ReliableMulticastOptions,
   reliableMulticast,
 } from "./multicast/reliable-multicast.ts";
+export { type ViewSynchrony, type ViewSynchronyOptions, viewSynchrony } from "./multicast/view-synchrony.ts";

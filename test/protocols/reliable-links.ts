@@ -13,10 +13,6 @@ interface Link {
   received: number;
 }
 
-export interface Linked<V extends Vocabulary> extends Vocabulary {
-  state: { inner: StateOf<V>; life: number; links: Record<NodeId, Link>; isArmed: boolean };
-}
-
 const RESEND_MS = 40;
 
 // biome-ignore lint/suspicious/noExplicitAny: handlers are looked up by name

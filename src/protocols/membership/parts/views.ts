@@ -33,7 +33,7 @@ import { adopt, beginLife, keep, resume, stall, tellAll, wish, wishOf } from "./
 import { isChangeDue, isGranted, isInside, nodesOf, present, type Views } from "./views-words.ts";
 
 export type { ViewsOptions } from "./views-options.ts";
-export type { GroupView, Member, Views } from "./views-words.ts";
+export type { Views } from "./views-words.ts";
 
 type State = Views["state"];
 type Ctx = Context<Views>;

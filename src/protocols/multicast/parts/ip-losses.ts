@@ -90,10 +90,13 @@ export function losses<P>(options: IpMulticastOptions) {
     ctx.setTimer("again", [waitMs, 1.5 * waitMs]);
   }
 
-  /** Puts what is missing from `from` to `last` on the list, as long as there is room. Up to where it got. */
+  /** Puts what is missing from `from` to `last` on the list, as much as is the sender's share of it. Up to where it got. */
   function addWanted(state: State<P>, wanted: Wanted[], sender: number, from: number, last: number): number {
     const stream = state.streams[sender] as Stream<P>;
-    let room = MAX_WANTED - wanted.reduce((sum, { from: first, to }) => sum + to - first + 1, 0);
+    // Nobody's messages wait until all of another's have come.
+    let room = Math.floor(
+      MAX_WANTED / state.streams.filter(({ acks, known }) => (acks[state.me] as number) < known).length,
+    );
     for (let number = from; number <= last; number++) {
       if (!isMissing(stream, number)) continue;
       if (room === 0) return number - 1;
