@@ -40,7 +40,7 @@ function plain<P>(payload: Shape<P>): Protocol<Plain<P>> {
     },
     shapes: { message: { data: { n: natural, payload } }, command: { send: { payload }, leave: {} } },
     view: ({ sent }) => ({ role: `sent ${sent}` }),
-  } as Protocol<Plain<P>>;
+  };
 }
 
 /** Answers each message to its sender alone, and says what it hears. */
