@@ -3,7 +3,7 @@
  * another is numbered, acknowledged and sent again, so that it arrives once and in order while both live on. What was meant
  * for a life that has ended is lost. What is broadcast is a datagram, and stays at the mercy of the network.
  */
-import type { Context, MessageOf, NodeId, Protocol, StateOf, Vocabulary } from "../../src/core/protocol.ts";
+import type { Context, MessageOf, NodeId, Protocol, Vocabulary } from "../../src/core/protocol.ts";
 
 interface Link {
   /** The other's life, as far as it is known: 0 before it has been met. */

@@ -76,8 +76,8 @@ describe("views: every run", () => {
 
   it.each([
     ["one crash, four time-outs", { crashes: 1, maxTimeouts: 4 }, 4_312],
-    ["one crash and recovery, one time-out", { crashes: 1, recoveries: 1, maxTimeouts: 1 }, 9_433],
-    ["two that take each other for crashed, two time-outs", { asks: disputed, maxTimeouts: 2 }, 23_852],
+    ["one crash and recovery, one time-out", { crashes: 1, recoveries: 1, maxTimeouts: 1 }, 9_505],
+    ["two that take each other for crashed, two time-outs", { asks: disputed, maxTimeouts: 2 }, 23_710],
   ] as const)("with timers that may run out at any time, %s: no violation within", (_what, more, states) => {
     const found = exploring([0, 1, 2], { ...more, ...safety });
     expect(found).toMatchObject({ verdict: "unknown", property: null, states });

@@ -35,6 +35,18 @@ function blamed({ awaited, holders }: { awaited: NodeId[]; holders: NodeId[] }, 
   return others(awaited).length > 0 ? others(awaited) : [...new Set(others(holders))].sort((a, b) => a - b);
 }
 
+/** How often in a row a node waits for what it takes for crashed and what answers all the same to become one. */
+const MOST_DOUBTS = 4;
+
+/**
+ * Who answers although it is held for crashed has crashed since, or will be restored soon, as when a partition heals: the
+ * next round will tell. Otherwise the few that come back would leave out the many.
+ */
+function isInDoubt(state: State, promises: object, ctx: Ctx): boolean {
+  const answers = (node: NodeId): boolean => Object.hasOwn(promises, node);
+  return !trusts(state, ctx) || (state.attempts < MOST_DOUBTS && state.suspected.some(answers));
+}
+
 export function rounds(options: ViewsOptions) {
   const { gatherMs, firstGatherMs, roundMs, backOffMs, maxBackOffMs } = options;
 
@@ -138,6 +150,7 @@ export function rounds(options: ViewsOptions) {
     const accepted = Object.values(promises).flatMap((promised) => promised.accepted ?? []);
     const highest = accepted.sort((a, b) => b.round - a.round)[0];
     if (highest !== undefined) return propose(state, round, highest.view, ctx);
+    if (isInDoubt(state, promises, ctx)) return fail(state, ctx);
     const { view, holders, lacking } = nextView(state, promises);
     if (lacking.length === 0) return propose(state, round, view, ctx);
     state.phase = { is: "filling", round, view, awaited: lacking, holders };
@@ -220,8 +233,8 @@ export function rounds(options: ViewsOptions) {
  *
  * Whatever a node that goes on has delivered it has counted in its promise, and delivers no more until the next view: so
  * the cut, which is no less than what any of them has counted, leaves out nothing that one of them has delivered. Who
- * leaves counts too, so that its last messages belong to its last view. Who was late, or is held for crashed although it
- * has answered, is left out and does not count: if the cut took what only such a node has, all would wait for it, and if
+ * leaves counts too, so that its last messages belong to its last view. Who was late, or is held for crashed for good
+ * although it has answered, is left out and does not count: if the cut took what only such a node has, all would wait for it, and if
  * the view had it, there would be a reason for another at once. What it has delivered by itself goes with it.
  */
 function nextView(
