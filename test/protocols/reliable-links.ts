@@ -103,7 +103,7 @@ export function linked<V extends Vocabulary>(protocol: Protocol<V>): Protocol<V>
         meet(state, from, life);
         const known = link(state, from);
         if (life < known.life) return; // Of a life that has ended.
-        const isMine = to === 0 || to === state.life;
+        const isMine = to === state.life; // Sent to nobody it had met, it is sent again to the life that it meets first.
         const isNext = isMine && number === known.received + 1;
         if (isNext) known.received = number;
         ctx.send(from, { type: "acknowledgement", life: state.life, to: life, number: isMine ? known.received : 0 });

@@ -20,7 +20,14 @@ import {
   type OrderOptions,
   standing,
 } from "./parts/group.ts";
-import { type GroupCommand, type GroupEvent, groupCommandShapes, MAX_MEMBERS, type Multicast } from "./parts/layers.ts";
+import {
+  type GroupCommand,
+  type GroupEvent,
+  groupCommandShapes,
+  MAX_MEMBERS,
+  type Multicast,
+  type Refusal,
+} from "./parts/layers.ts";
 
 export type Causal<P = string> = {
   state: Group<P> & {
@@ -34,7 +41,7 @@ export type Causal<P = string> = {
   message: { type: "multicast"; vector: number[]; payload: P };
   command: Multicast<P>["command"] | GroupCommand;
   /** `id` names a message: its sender, and which of its messages it is, from 1. */
-  event: Multicast<P>["event"] | GroupEvent;
+  event: Multicast<P>["event"] | Refusal<P> | GroupEvent;
 };
 
 type Message<P> = { from: NodeId; vector: number[]; payload: P };

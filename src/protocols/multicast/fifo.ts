@@ -19,7 +19,13 @@ import {
   type OrderOptions,
   standing,
 } from "./parts/group.ts";
-import { type GroupCommand, type GroupEvent, groupCommandShapes, type Multicast } from "./parts/layers.ts";
+import {
+  type GroupCommand,
+  type GroupEvent,
+  groupCommandShapes,
+  type Multicast,
+  type Refusal,
+} from "./parts/layers.ts";
 
 export type Fifo<P = string> = {
   state: Group<P> & {
@@ -34,7 +40,7 @@ export type Fifo<P = string> = {
   };
   message: { type: "multicast"; number: number; payload: P };
   command: Multicast<P>["command"] | GroupCommand;
-  event: Multicast<P>["event"] | GroupEvent;
+  event: Multicast<P>["event"] | Refusal<P> | GroupEvent;
 };
 
 type Message<P> = { from: NodeId; number: number; payload: P };

@@ -72,6 +72,23 @@ describe("ip-multicast when the group changes", () => {
     expect(staged.said(2, "flushed").at(-1)).toEqual({ type: "flushed", round: 2, received: [1, 0, 0] });
   });
 
+  it("who is silenced early fills up to the cut, though others went on for longer than it has room for", () => {
+    const staged = changing(3, { windowMessages: 2, maxWaiting: 2 });
+    staged.install(1, [0, 1, 2]);
+    staged.tell([2], { type: "flush", round: 1 });
+    for (let n = 1; n <= 9; n++) {
+      staged.send(0, `${n}`); // What node 2 has received it acknowledges, so there is room at node 0 again and again.
+      staged.sim.run(staged.sim.now + 200);
+    }
+    staged.tell([0, 1], { type: "flush", round: 1 });
+    const [received = []] = staged.said(0, "flushed").map((event) => (event as { received: number[] }).received);
+    expect(received[0]).toBeGreaterThan(2 + 2);
+    staged.tell([2], { type: "fill", round: 1, cut: received, holders: [0, 1, 2] });
+    staged.sim.run(staged.sim.now + 5_000);
+    expect(staged.said(2, "filled")).toEqual([{ type: "filled", round: 1 }]);
+    expect(staged.sim.violations).toEqual([]);
+  });
+
   it("what has waited for room belongs to this view, and goes out before the flush", () => {
     const staged = changing(2, { windowMessages: 2 });
     staged.install(1, [0, 1]);

@@ -49,7 +49,9 @@ export function ipMulticast<P = string>(
   function take(state: State<P>, sender: number, number: number, content: P): boolean {
     const stream = state.streams[sender] as Stream<P>;
     const room = state.phase === "open" ? options.windowMessages : reachOf(options);
-    if (!isMissing(stream, number) || number > stream.freed + room) return false;
+    // Whoever was silenced late may hold more than there was room for here: what the cut takes is taken.
+    const most = Math.max(stream.freed + room, state.fill?.cut[sender] ?? 0);
+    if (!isMissing(stream, number) || number > most) return false;
     keep(stream, number, content);
     advance(state, sender);
     return true;

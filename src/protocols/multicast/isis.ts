@@ -27,7 +27,13 @@ import {
   type OrderOptions,
   standing,
 } from "./parts/group.ts";
-import { type GroupCommand, type GroupEvent, groupCommandShapes, type Multicast } from "./parts/layers.ts";
+import {
+  type GroupCommand,
+  type GroupEvent,
+  groupCommandShapes,
+  type Multicast,
+  type Refusal,
+} from "./parts/layers.ts";
 import { isAfter, move, type Place } from "./parts/places.ts";
 import { isReceived, type Received, received } from "./parts/received.ts";
 
@@ -53,7 +59,7 @@ export type Isis<P = string> = {
     | { type: "proposal"; view: number; number: number; place: number }
     | { type: "agreed"; number: number; place: number; proposer: NodeId };
   command: Multicast<P>["command"] | GroupCommand;
-  event: Multicast<P>["event"] | GroupEvent;
+  event: Multicast<P>["event"] | Refusal<P> | GroupEvent;
 };
 
 type Held<P> = Place & { isAgreed: boolean; from: NodeId; number: number; payload: P };

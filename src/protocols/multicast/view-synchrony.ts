@@ -5,7 +5,7 @@
  * "Group Communication Specifications", ACM Computing Surveys 2001, and Coulouris et al. §18.2.
  *
  * Assumes   crash-recovery nodes with a journal; datagrams may be lost, doubled and overtaken, but not for ever. For
- *           liveness: a majority alive that can reach each other, and bounded delay in the end.
+ *           liveness: a majority alive that can reach each other; in the end a round trip takes less than `roundMs`.
  * Safety    virtual synchrony: any two nodes that go from view k to view k + 1 have delivered the same messages in k; a node
  *           delivers its own; one sequence of views, of a majority's making; messages of one sender in the order of
  *           sending, none twice, none outside a view.
@@ -86,7 +86,7 @@ export function viewSynchrony<P = string>(
     assumes: [
       "crash-recovery nodes with a journal",
       "datagrams may be lost, doubled and overtaken, but not for ever",
-      "for liveness: a majority alive that can reach each other, bounded delay in the end",
+      "for liveness: a majority alive that can reach each other, in the end with round trips below roundMs",
     ],
     properties: [...restless(flat, "views.change").properties, sameView<P>()],
     costs: [

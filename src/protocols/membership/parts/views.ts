@@ -4,8 +4,8 @@
  * view is decided by Paxos (Lamport, "Paxos Made Simple", 2001) among all nodes, so that there is one sequence, whatever
  * the failure detector believes.
  *
- * Assumes   crash-recovery nodes with a journal. For liveness: a majority alive that can reach each other, and bounded delay
- *           in the end.
+ * Assumes   crash-recovery nodes with a journal. For liveness: a majority alive that can reach each other; in the end a
+ *           round trip, with what it takes to fill, takes less than `roundMs`.
  * Safety    agreement: no two nodes know different views by one number; whoever is in a view has asked for it. Whoever goes
  *           from a view to the next holds the whole cut of it, and has delivered nothing beyond.
  * Liveness  in the end all alive nodes that want to be in the group are in the same view, and nobody else is. Whoever has

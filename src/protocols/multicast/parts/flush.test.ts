@@ -21,6 +21,25 @@ describe("an order over view synchrony whose window is full when the group chang
     expect(group.payloads(0)).toEqual(group.payloads(1));
   });
 
+  it("what the carrier has no room for is not lost in silence: the order has counted it", () => {
+    const channel = flushIsis({ multicast: { windowMessages: 2, maxWaiting: 1 } });
+    const group = groupStage(channel, { nodes: [0, 1, 2], seed: 1, delayMs: 10 });
+    for (const node of [0, 1, 2]) group.start(node);
+    group.sim.run(2_000);
+    for (let n = 0; n < 3; n++) group.send(0);
+    expect(() => group.send(0)).toThrow("view-synchrony has no room for a message of isis: send less at a time");
+  });
+
+  it("what is sent outside waits up to a bound, and is refused beyond it", () => {
+    const group = groupStage(flushIsis(), { nodes: [0, 1, 2], seed: 1, delayMs: 10 });
+    group.start(0);
+    for (let n = 0; n < 1_003; n++) group.send(0);
+    expect(group.said.filter((each) => each === "refused 0")).toHaveLength(3);
+    for (const node of [1, 2]) group.start(node);
+    group.sim.run(20_000);
+    for (const node of [0, 1, 2]) expect(group.payloads(node)).toHaveLength(1_000);
+  });
+
   it.each([1, 2, 5])("window of %i: any crashes, partitions, losses, comings and goings", (windowMessages) => {
     fc.assert(
       fc.property(fc.nat(), adversity(3, 40), (seed, acts) => {

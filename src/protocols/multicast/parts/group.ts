@@ -6,7 +6,7 @@ import type { NodeId, View, World } from "../../../core/protocol.ts";
 import { oneOf, struct } from "../../../core/shape.ts";
 import { settle } from "../../options.ts";
 import { heldIds } from "./held.ts";
-import type { GroupEvent } from "./layers.ts";
+import type { GroupEvent, Refusal } from "./layers.ts";
 
 export interface Group<P> {
   /** 0 where no view has been installed. */
@@ -20,6 +20,9 @@ export interface Group<P> {
 }
 
 export const MAX_PAYLOAD_BYTES = 65_536;
+
+/** So much of what the user sends waits while nothing can be multicast: a carrier with its defaults has room for it at once. */
+const MAX_WAITING = 1_000;
 
 export interface OrderOptions {
   /** Over a carrier with views a node begins outside. */
@@ -48,13 +51,14 @@ interface Order<P, S, C> {
 }
 
 /** What an order does when its user sends and when its group changes. */
-export function groupCommands<P, S extends Group<P>, C extends { emit(event: GroupEvent): void }>(
+export function groupCommands<P, S extends Group<P>, C extends { emit(event: GroupEvent | Refusal<P>): void }>(
   order: Order<P, S, C>,
 ) {
   return {
     send(state: S, { payload }: { payload: P }, ctx: C): void {
       if (state.membership === "member") order.multicast(payload, state, ctx);
-      else state.waiting.push(payload);
+      else if (state.waiting.length < MAX_WAITING) state.waiting.push(payload);
+      else ctx.emit({ type: "refused", payload });
     },
     block(state: S, _command: object, ctx: C): void {
       if (state.membership !== "member") return; // It is blocked already, or in no view.

@@ -50,7 +50,8 @@ function properties<P>({ sessions, ...bounds }: IpMulticastOptions): Property<Ip
       holds: ({ alive, state }) =>
         alive.every((node: NodeId) => {
           const { phase, streams, waiting }: State<P> = state(node);
-          const most = phase === "open" ? bounds.windowMessages : reachOf(bounds);
+          // While the group changes, what it was told to fill is kept beyond what it had received.
+          const most = phase === "open" ? bounds.windowMessages : 2 * reachOf(bounds);
           return waiting.length <= bounds.maxWaiting && streams.every(({ kept }) => kept.length <= most);
         }),
     },

@@ -12,6 +12,9 @@ export interface Multicast<P = string> extends Vocabulary {
   event: { type: "delivered"; from: NodeId; payload: P; id: string };
 }
 
+/** There is no room for it, and nothing of it has been sent: said by layers whose group may stand still. */
+export type Refusal<P> = { type: "refused"; payload: P };
+
 /** What a layer says of its group to the one above it, after all that it has delivered before. */
 export type GroupEvent =
   /** The group is about to change: nothing can be multicast until the next of these. */

@@ -5,6 +5,7 @@
  * changes it once it has been broadcast or received.
  */
 import { assemble, type Wires } from "../../../core/assemble.ts";
+import { InvariantViolation } from "../../../core/errors.ts";
 import type {
   CommandOf,
   Context,
@@ -56,6 +57,11 @@ export function over<U extends Vocabulary, L extends Vocabulary>(
     upper: { [MULTICAST]: ({ message }: Any, give: Any) => give("lower", { type: "send", payload: message }) },
     lower: {
       delivered: ({ from, payload }: Any, give: Any) => give("upper", { type: HEARD, from, message: payload }),
+      refused() {
+        // The upper counts it as sent: all that came after it would wait for it, everywhere and for ever.
+        const text = `${below.name} has no room for a message of ${above.name}: send less at a time, or give it more room`;
+        throw new InvariantViolation("layer-refused", text);
+      },
       ...Object.fromEntries(
         news.map(([event, command]) => [event, (said: Any, give: Any) => give("upper", { ...said, type: command })]),
       ),
