@@ -51,7 +51,7 @@ export const declarations: Pick<Protocol<Views>, "shapes" | "source" | "assumes"
   source: "Birman & Joseph, SOSP 1987; Lamport, Paxos Made Simple, 2001",
   assumes: [
     "crash-recovery nodes with a journal",
-    "for liveness: a majority alive that can reach each other, bounded delay in the end",
+    "for liveness: a majority alive that can reach each other, in the end with round trips below roundMs",
   ],
   properties: [
     {
