@@ -33,7 +33,7 @@ export interface Channel<T = unknown> extends AsyncIterable<ChannelMessage<T>>, 
   /**
    * Resolves when the guarantee is met: with `total` and `causal-total` the message has been delivered here, in order;
    * otherwise, if the channel is reliable, every member of the view has it; if not, it has been handed to the links.
-   * Waits while others cannot keep up.
+   * Waits while readers cannot keep up, other members' or this one's.
    *
    * @throws UsageError `bad-payload` for what is not JSON, `payload-too-large`; CoordinationError `send-timeout`, `send-aborted`,
    * `channel-full`, `channel-closed`, `instance-refused`, `member-left`, `member-failed`, `send-uncertain`. Its `phase` says
@@ -41,7 +41,8 @@ export interface Channel<T = unknown> extends AsyncIterable<ChannelMessage<T>>, 
    */
   send(payload: T, options?: SendOptions): Promise<Sent>;
   /**
-   * What is delivered here, from now on; the first reader in this process gets what has come since the channel was opened, too.
+   * What is delivered here, from now on; the first reader in this process gets what has come since the channel was opened, too,
+   * of which 1 MiB is kept.
    * Each call is a reader of its own, and `for await (… of channel)` is one.
    *
    * @throws CoordinationError `reader-too-slow`, once it has had all that was kept for it.
@@ -103,6 +104,6 @@ export interface ChannelStatus extends ChannelView {
   /** Delivered here since the channel was opened, and how many of them nobody here was there to read. */
   readonly delivered: number;
   readonly unread: number;
-  /** Members whose readers cannot keep up, so that senders wait for them. */
+  /** Members whose readers cannot keep up, this one's too, so that senders wait for them. */
   readonly slow: readonly NodeId[];
 }

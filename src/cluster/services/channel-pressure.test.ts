@@ -21,14 +21,16 @@ function played(): { pressure: Pressure; said: boolean[]; reliefs: () => number 
 
 describe("a member whose readers cannot keep up", () => {
   test("says so at once, and again while it lasts, and that it is over", () => {
-    const { pressure, said } = played();
+    const { pressure, said, reliefs } = played();
     pressure.own = false;
     pressure.own = true;
     pressure.own = true;
     vi.advanceTimersByTime(600);
+    expect([pressure.own, reliefs()]).toEqual([true, 0]);
     pressure.own = false;
     vi.advanceTimersByTime(600);
     expect(said).toEqual([true, true, true, false]);
+    expect([pressure.own, reliefs()]).toEqual([false, 1]); // What is sent here has waited for it, too.
   });
 
   test("is waited for until it says that it is over", () => {

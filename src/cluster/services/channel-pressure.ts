@@ -20,12 +20,17 @@ export class Pressure {
     private readonly onRelief: () => void,
   ) {}
 
-  /** Whether readers of this member can keep up has changed. */
+  /** Whether readers of this member cannot keep up: its own sends wait for them, too. */
+  get own(): boolean {
+    return this.#saying !== null;
+  }
+
   set own(isFull: boolean) {
-    if (isFull === (this.#saying !== null)) return;
+    if (isFull === this.own) return;
     if (this.#saying !== null) clearInterval(this.#saying);
     this.#saying = isFull ? setInterval(() => this.say(true), SAY_EVERY_MS).unref() : null;
     this.say(isFull);
+    if (!isFull) this.onRelief();
   }
 
   heard(from: NodeId, isFull: boolean): void {

@@ -42,6 +42,19 @@ describe("a reader", () => {
     expect((await reader.next()).value).toEqual({ from: 2, view: 1, id: "1.2.7.1", payload: { b: 1 } });
   });
 
+  test("does not get what is no batch", async () => {
+    const { reader } = played();
+    reader.claim(undefined, () => {});
+    reader.take({ ...delivery("a", []), count: 2 });
+    const first = reader.next();
+    reader.take({ ...delivery("b", [1]), json: "{" });
+    reader.take(delivery("c", [1]));
+    reader.take({ ...delivery("d", [1]), count: 2 });
+    reader.end();
+    expect((await first).value).toMatchObject({ id: "c.0" });
+    expect(await all(reader)).toEqual([]);
+  });
+
   test("that several wait for at once serves them as they came", async () => {
     const { reader } = played();
     reader.claim(undefined, () => {});

@@ -4,6 +4,7 @@
  */
 import type { NodeId } from "../../core/protocol.ts";
 import type { ChannelMessage } from "./channel-api.ts";
+import { valuesOf } from "./channel-text.ts";
 import { CoordinationError } from "./coordination-error.ts";
 import { onAbort } from "./on-abort.ts";
 
@@ -122,15 +123,16 @@ export class ChannelReader implements AsyncIterableIterator<ChannelMessage> {
     return this;
   }
 
+  /** Looks into the next delivery when all of the one before has been read. */
   #hasNext(): boolean {
-    return this.#place < this.#values.length || this.#next < this.#deliveries.length;
+    while (this.#place === this.#values.length && this.#next < this.#deliveries.length) {
+      this.#values = valuesOf(this.#deliveries[this.#next] as Delivery);
+      if (this.#values.length === 0) this.#taken();
+    }
+    return this.#place < this.#values.length;
   }
 
   #take(): IteratorResult<ChannelMessage> {
-    if (this.#place === this.#values.length) {
-      this.#values = JSON.parse((this.#deliveries[this.#next] as Delivery).json) as unknown[];
-      this.#place = 0;
-    }
     const { from, view, id } = this.#deliveries[this.#next] as Delivery;
     const value = { from, payload: this.#values[this.#place], id: `${id}.${this.#place}`, view };
     this.#place += 1;
@@ -142,6 +144,8 @@ export class ChannelReader implements AsyncIterableIterator<ChannelMessage> {
   #taken(): void {
     this.#bytes -= sizeOf(this.#deliveries[this.#next] as Delivery);
     this.#next += 1;
+    this.#values = [];
+    this.#place = 0;
     if (this.#next * 2 >= this.#deliveries.length) {
       this.#deliveries.splice(0, this.#next);
       this.#next = 0;

@@ -21,6 +21,7 @@ function played(options: Partial<SendingOptions> = {}): Played {
   const sending: Sending = new Sending({
     what: 'the channel "room"',
     maxWaiting: 10_000,
+    bounds: { payloadBytes: MAX_PAYLOAD_BYTES, batchBytes: MAX_PAYLOAD_BYTES },
     settled: "delivered",
     carried: null,
     mayHand: () => it.mayHand,
@@ -244,6 +245,33 @@ describe("at the end", () => {
     expect(await sent).toBe("member-left uncertain");
     expect(await waiting).toBe("member-left never-sent");
     expect(await it.send(3)).toBe("member-left never-sent");
+  });
+
+  test.each(["withdraw", "close"] as const)("%s: what was multicast is not said to be unsent", async (way) => {
+    const it = played();
+    const large = "x".repeat(MAX_PAYLOAD_BYTES - 2);
+    const sends = Array.from({ length: 100 }, () => it.send(large));
+    await turn();
+    const sent = it.handed.length;
+    expect(sent).toBeLessThan(sends.length - sent); // More wait than are on their way.
+    if (way === "withdraw") it.sending.withdraw(OWNER);
+    else it.sending.close(new CoordinationError("member-left", "lost", "member 1 has left"));
+    for (let number = 1; number <= sent; number++) it.sending.delivered(number, { id: `${number}`, view: 0 });
+    const outcomes = await Promise.all(sends);
+    const fates = outcomes.map((outcome) => (typeof outcome === "string" ? outcome : "sent"));
+    const [fate, unsent] =
+      way === "withdraw" ? ["sent", "channel-closed never-sent"] : ["member-left uncertain", "member-left never-sent"];
+    expect(fates).toEqual([...Array(sent).fill(fate), ...Array(sends.length - sent).fill(unsent)]);
+    expect([it.sending.waiting, it.sending.inFlight]).toEqual([0, 0]);
+  });
+
+  test("what is cut short because this member leaves is told so", async () => {
+    const it = played();
+    const sent = it.send(1);
+    await turn();
+    it.sending.stop(new CoordinationError("member-left", "lost", "member 1 has left"));
+    it.sending.ejected();
+    expect(await sent).toBe("member-left uncertain");
   });
 
   test("of one use what waits is withdrawn, and of others not", async () => {

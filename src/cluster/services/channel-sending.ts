@@ -4,7 +4,7 @@
  */
 import { UsageError, unexpected } from "../../core/errors.ts";
 import type { SendOptions, Sent } from "./channel-api.ts";
-import { batchText, MAX_PAYLOAD_BYTES, type Payload, payloadOf } from "./channel-text.ts";
+import { type Bounds, batchText, type Payload, payloadOf } from "./channel-text.ts";
 import { type CoordinationCode, CoordinationError, type Phase } from "./coordination-error.ts";
 import { requireKnown } from "./known-options.ts";
 import { onAbort } from "./on-abort.ts";
@@ -13,6 +13,7 @@ export interface SendingOptions {
   /** In an error's words, such as `the channel "room"`. */
   readonly what: string;
   readonly maxWaiting: number;
+  readonly bounds: Bounds;
   /** Whether a message is settled when it has been delivered here, or when every member of the view has it. */
   readonly settled: "delivered" | "stable";
   /** How many multicasts of the carrier one of ours takes, where it tells how many of them every member has; null where it does not. */
@@ -92,7 +93,7 @@ export class Sending {
   send(value: unknown, options: SendOptions, owner: Owner): Promise<Sent> {
     if (options !== PATIENT) requireSound(options);
     const { timeoutMs, signal } = options;
-    const payload = payloadOf(value);
+    const payload = payloadOf(value, this.#options.bounds.payloadBytes);
     if (this.#refusal !== null) throw this.#error(this.#refusal.code, "never-sent", this.#refusal.message);
     if (signal?.aborted === true) throw this.#aborted(signal, "never-sent");
     this.#requireRoom(payload);
@@ -147,6 +148,7 @@ export class Sending {
 
   /** What was on its way may be delivered by others, and is not here. */
   ejected(): void {
+    if (this.#refusal !== null) return this.#loseFlights(this.#refusal.code, this.#refusal.message); // It wants to be out.
     const text = `this member was left out of the group of ${this.#options.what}: others may have delivered the message, or not`;
     this.#loseFlights("send-uncertain", text);
   }
@@ -154,8 +156,7 @@ export class Sending {
   /** That use of the channel is over. */
   withdraw(owner: Owner): void {
     const text = `${this.#options.what} was closed before the message was sent`;
-    for (const message of this.#waiting)
-      if (message.owner === owner) this.#refuse(message, this.#error("channel-closed", "never-sent", text));
+    this.#refuseWaiting("channel-closed", text, (message) => message.owner === owner);
   }
 
   /** Takes nothing more; what it has taken goes on. */
@@ -175,7 +176,7 @@ export class Sending {
     this.stop(reason);
     this.#isClosed = true;
     const { code, message: text } = reason;
-    for (const message of this.#waiting) this.#refuse(message, this.#error(code, "never-sent", text));
+    this.#refuseWaiting(code, text, () => true);
     this.#loseFlights(code, text);
   }
 
@@ -212,10 +213,10 @@ export class Sending {
   }
 
   #hasWindow(): boolean {
-    const { carried } = this.#options;
+    const { carried, bounds } = this.#options;
     if (carried !== null && this.#handed * carried - this.#stable >= MOST_UNSTABLE) return false;
     if (this.#flights.size < FEW) return true;
-    const isFull = this.#waitingBytes >= MAX_PAYLOAD_BYTES;
+    const isFull = this.#waitingBytes >= bounds.batchBytes;
     return isFull && this.#flights.size < MANY && this.#flightBytes < MOST_BYTES;
   }
 
@@ -229,7 +230,7 @@ export class Sending {
         continue;
       }
       const cost = message.payload.bytes + 1; // With the comma.
-      if (bytes > 0 && bytes + cost > MAX_PAYLOAD_BYTES) break;
+      if (bytes > 0 && bytes + cost > this.#options.bounds.batchBytes) break;
       bytes += cost;
       message.phase = "sent";
       messages.push(message);
@@ -267,6 +268,13 @@ export class Sending {
       message.resolve({ id: `${id}.${place}`, view });
     });
     this.#look();
+  }
+
+  /** Of what has been handed over, too, some is still in `#waiting`: nobody can say of it that it never was sent. */
+  #refuseWaiting(code: CoordinationCode, text: string, isMeant: (message: Message) => boolean): void {
+    for (const message of this.#waiting) {
+      if (message.phase === "waiting" && isMeant(message)) this.#refuse(message, this.#error(code, "never-sent", text));
+    }
   }
 
   #loseFlights(code: CoordinationCode, text: string): void {
@@ -324,7 +332,7 @@ export const PATIENT: SendOptions = {};
 function requireSound(options: SendOptions): void {
   requireKnown("send", options, ["timeoutMs", "signal"]);
   const { timeoutMs } = options;
-  if (timeoutMs !== undefined && !(timeoutMs > 0))
+  if (timeoutMs !== undefined && !(typeof timeoutMs === "number" && timeoutMs > 0))
     throw new UsageError("bad-option", unexpected("timeoutMs", "a number above 0", timeoutMs));
 }
 

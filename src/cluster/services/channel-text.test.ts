@@ -1,5 +1,20 @@
 import { describe, expect, test } from "vitest";
-import { batchText, MAX_PAYLOAD_BYTES, payloadOf, readBatch } from "./channel-text.ts";
+import {
+  batchText,
+  boundsWithin,
+  MAX_PAYLOAD_BYTES,
+  readBatch,
+  valuesOf,
+  payloadOf as within,
+} from "./channel-text.ts";
+
+const payloadOf = (value: unknown) => within(value, MAX_PAYLOAD_BYTES);
+
+function nested(depth: number): unknown {
+  let value: unknown = [];
+  for (let level = 0; level < depth; level++) value = [value];
+  return value;
+}
 
 describe("a payload", () => {
   test.each([null, true, 0, -1.5, "", "ä", [], [1, ["two"]], {}, { a: { b: [null] } }, Object.create(null)])(
@@ -25,6 +40,7 @@ describe("a payload", () => {
     [{ toJSON: () => "other" }, "expected the payload.toJSON to be JSON data, got function"],
     [1n, "expected the payload to be JSON data: Do not know how to serialize a BigInt"],
     [cyclic, "expected the payload to be JSON data: Converting circular structure to JSON"],
+    [nested(100_000), "expected the payload to be JSON data: it is nested too deeply"],
   ])("may not be what JSON would change or lose (%#)", (value, message) => {
     expect(() => payloadOf(value)).toThrow(expect.objectContaining({ code: "bad-payload", message }));
   });
@@ -41,5 +57,26 @@ describe("a payload", () => {
 
 test("what is put into one multicast comes out of it", () => {
   const text = batchText(7, ['{"a b":1}', '"two"']);
-  expect(readBatch(text)).toEqual({ number: 7, count: 2, json: '[{"a b":1},"two"]' });
+  const batch = readBatch(text);
+  expect(batch).toEqual({ number: 7, count: 2, json: '[{"a b":1},"two"]' });
+  expect(valuesOf(batch)).toEqual([{ "a b": 1 }, "two"]);
+});
+
+test.each(["", "garbage", "1 []", "1 -1 []", "1 0.5 [1]", "x 1 [1]", "1 2 [1]", "1 1 5", "1 1 {", "1 9999999 [1]"])(
+  "of what nobody sends, such as %j, nothing comes out",
+  (text) => {
+    expect(valuesOf(readBatch(text))).toEqual([]);
+  },
+);
+
+describe("what fits", () => {
+  test("is 60,000 bytes, where a frame has room for them", () => {
+    expect(boundsWithin(1024 * 1024, 3)).toEqual({ payloadBytes: 60_000, batchBytes: 60_000 });
+    expect(boundsWithin(4096, 3)).toEqual({ payloadBytes: 3488, batchBytes: 3488 });
+  });
+
+  test("is in a few datagrams, if there is more than one payload", () => {
+    expect(boundsWithin(1024 * 1024, 3, 1_300)).toEqual({ payloadBytes: 60_000, batchBytes: 3_292 });
+    expect(boundsWithin(1024 * 1024, 3, 64_900)).toEqual({ payloadBytes: 60_000, batchBytes: 60_000 });
+  });
 });

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
 import { closedAfterEach } from "../../../test/network/closing.ts";
 import { freePorts } from "../../../test/network/free-ports.ts";
@@ -42,9 +43,10 @@ const kinds = (["none", "fifo", "causal", "total", "causal-total"] as const).fla
 );
 
 /** Members that multicast on this machine. */
-async function multicasting(): Promise<Member[]> {
+async function multicasting(wanted: { maxDatagramBytes?: number } = {}): Promise<Member[]> {
   const [port = 0] = await freePorts(1);
-  return startAll(closing(await cluster(3, { multicast: { group: "239.12.34.56", port, interface: "127.0.0.1" } })));
+  const multicast = { group: "239.12.34.56", port, interface: "127.0.0.1", ...wanted };
+  return startAll(closing(await cluster(3, { multicast })));
 }
 
 test.each(kinds)(
@@ -115,6 +117,7 @@ describe("what cannot be", () => {
     await expect(room.send(new Date())).rejects.toMatchObject({ code: "bad-payload" });
     await expect(room.send("x".repeat(60_000))).rejects.toMatchObject({ code: "payload-too-large" });
     await expect(room.send("x", { timeout: 5 } as never)).rejects.toMatchObject({ code: "bad-option" });
+    await expect(room.send("x", { timeoutMs: "5" } as never)).rejects.toMatchObject({ code: "bad-option" });
     expect(room.status).toMatchObject({ waiting: 0, inFlight: 0 });
   });
 });
@@ -210,6 +213,71 @@ test("a reader that cannot keep up makes the senders wait, and nothing is lost",
   expect(await next(slow, many)).toHaveLength(many);
   await Promise.all(sends);
   expect(at(rooms, 2).status).toMatchObject({ delivered: many, slow: [] });
+});
+
+test("a program that sends more than it reads itself waits for its own reader, and misses nothing", async () => {
+  const it = closing(await cluster(1));
+  const room = (await it.start(1)).channel<string>("room", { order: "total" });
+  await joined(room, 1);
+  const reader = room.read();
+  const many = 400; // 20 MB, which is more than a reader is kept.
+  const sending = (async () => {
+    for (let sent = 0; sent < many; sent++) await room.send("x".repeat(50_000));
+  })();
+  await vi.waitFor(() => expect(room.status.slow).toEqual([1]), { timeout: 20_000 });
+  expect(await next(reader, many)).toHaveLength(many);
+  await sending;
+  expect(room.status.slow).toEqual([]);
+});
+
+test("what members send fits the frames that they are given", async () => {
+  const members = await startAll(closing(await cluster(3, { limits: { maxFrameBytes: 16_384 } })));
+  const rooms = members.map((member) => member.channel<string>("room", { order: "causal-total" }));
+  await Promise.all(rooms.map((room) => joined(room, 3)));
+  const reader = at(rooms, 2).read();
+  await expect(at(rooms, 0).send("x".repeat(16_000))).rejects.toMatchObject({ code: "payload-too-large" });
+  await Promise.all(Array.from({ length: 300 }, (_, number) => at(rooms, number % 2).send("x".repeat(500))));
+  await at(rooms, 0).send("x".repeat(15_000));
+  expect(await next(reader, 301)).toHaveLength(301);
+});
+
+test("the textbook's channel holds back what a member that cannot be reached has no room for, and loses nothing", async () => {
+  const it = closing(await cluster(2));
+  const room = (await it.start(1)).channel<string>("room", { order: "fifo", reliable: false });
+  const many = 500; // 25 MB, of which its link and what is sent again hold 16 MiB.
+  let settled = 0;
+  const sending = (async () => {
+    for (; settled < many; settled++) await room.send("x".repeat(50_000));
+  })();
+  await vi.waitFor(() => expect(settled).toBeGreaterThan(300), { timeout: 20_000 });
+  await sleep(200);
+  expect(settled).toBeLessThan(400);
+  expect(room.status.waiting).toBe(1);
+  const late = await it.start(2);
+  const delivered = () => late.status().instances.find(({ kind }) => kind === "channel")?.channel?.delivered;
+  await vi.waitFor(() => expect(delivered()).toBe(many), { timeout: 20_000 });
+  await sending;
+});
+
+test("what members multicast gathers to a few datagrams, and a larger payload goes all the same", async () => {
+  const members = await multicasting({ maxDatagramBytes: 1_400 });
+  const rooms = members.map((member) => member.channel<string>("room", { order: "fifo", transport: "udp" }));
+  await Promise.all(rooms.map((room) => joined(room, 3)));
+  const reader = at(rooms, 2).read();
+  const sends = Array.from({ length: 100 }, () => at(rooms, 0).send("x".repeat(500)));
+  const last = at(rooms, 0).send("x".repeat(50_000));
+  const places = (await Promise.all(sends)).map(({ id }) => Number(id.split(".").at(-1)));
+  expect(Math.max(...places)).toBe(5); // Six of them are 3,000 bytes, and seven would need four datagrams.
+  const heard = await next(reader, 101);
+  expect(heard.at(-1)).toMatchObject({ id: (await last).id, from: 1 });
+});
+
+test("the first reader in a process is told, too, of which channel it has missed messages", async () => {
+  const it = closing(await cluster(1));
+  const room = (await it.start(1)).channel<string>("room", { order: "fifo" });
+  await joined(room, 1);
+  for (let sent = 0; sent < 30; sent++) await room.send("x".repeat(50_000));
+  await expect(next(room.read(), 30)).rejects.toThrow('the reader of the channel "room" was too slow');
 });
 
 test.each(["causal", "total"] as const)("%s: what has been delivered leaves nothing behind", async (order) => {

@@ -2,6 +2,8 @@
 import type { NodeId, Tagged } from "../../core/protocol.ts";
 import type { Setting } from "./algorithms.ts";
 import type { InstanceStatus } from "./api.ts";
+import type { Transport } from "./channel-api.ts";
+import type { Bounds } from "./channel-text.ts";
 import type { CoordinationError } from "./coordination-error.ts";
 
 /** What a local side may ask of the instance that it belongs to. */
@@ -18,6 +20,8 @@ export interface Engine {
   command(command: Tagged): void;
   /** Whether there is room on the links to these members, as far as they can be heard of. */
   hasRoom(members: readonly NodeId[]): boolean;
+  /** What fits one multicast over that transport. */
+  bounds(transport: Transport): Bounds;
   /** Tells the other members whether readers of this channel keep up here. */
   sayPressure(isFull: boolean): void;
 }

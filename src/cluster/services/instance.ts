@@ -25,6 +25,7 @@ export interface Surroundings {
   /** A message of the instance of that setting to all of these. */
   multicast(to: readonly NodeId[], setting: Setting, body: Tagged): void;
   hasRoom(members: readonly NodeId[]): boolean;
+  bounds: Engine["bounds"];
   /** To all others: whether readers of the channel keep up here. */
   sayPressure(setting: Setting, isFull: boolean): void;
   /** Looks at the clock: whoever has served for too long without a confirmation is told so before anything else happens. */
@@ -92,6 +93,7 @@ export class Instance {
         else host.command(command);
       },
       hasRoom: surroundings.hasRoom,
+      bounds: surroundings.bounds,
       sayPressure: (isFull) => surroundings.sayPressure(setting, isFull),
     };
     this.local = new sides[kind](engine);

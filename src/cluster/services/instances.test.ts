@@ -40,6 +40,7 @@ function serving({ kept = new Map<string, unknown[]>(), maxInstances = 10 } = {}
     insist: () => ({ id: () => "", lost: null }),
     multicast() {},
     hasRoom: () => true,
+    bounds: () => ({ payloadBytes: 60_000, batchBytes: 60_000 }),
     checkService() {},
     onExhausted() {
       instances.tell({ type: "deposed", epoch } as Tagged);

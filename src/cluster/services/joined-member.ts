@@ -11,6 +11,7 @@ import { broadcast } from "../../runtime/broadcast.ts";
 import { faultGate } from "../../runtime/fault-gate.ts";
 import { formatHostPort } from "../../runtime/host-port.ts";
 import { count, metricsPage, newCounts } from "../../runtime/metrics.ts";
+import { limitsWith } from "../../runtime/transport/limits.ts";
 import { type Receipt, type TcpTransport, tcpTransport } from "../../runtime/transport/tcp.ts";
 import { type UdpMulticast, type UdpOptions, udpMulticast } from "../../runtime/transport/udp-multicast.ts";
 import type { UdpPlace } from "../../runtime/transport/udp-place.ts";
@@ -20,6 +21,7 @@ import { type Envelope, envelopeShape, optionsText, type Setting } from "./algor
 import type { ElectionOptions, Kind, Member, MemberEvent, MemberStatus, Mutex, MutexOptions } from "./api.ts";
 import type { Channel, ChannelOptions, Transport } from "./channel-api.ts";
 import { orders, stackOf } from "./channel-stacks.ts";
+import { type Bounds, boundsWithin } from "./channel-text.ts";
 import { CoordinationError } from "./coordination-error.ts";
 import type { Instance } from "./instance.ts";
 import { Instances } from "./instances.ts";
@@ -78,11 +80,12 @@ export class JoinedMember implements Member {
       journal,
       send: (to: NodeId, envelope: Envelope) => this.#send(to, envelope),
       hasRoom: (members: readonly NodeId[]) => this.#hasRoom(members),
+      bounds: (transport: Transport) => this.#bounds(transport),
       onFatal: (error: Error) => this.fail(error),
     };
-    this.#resending = new Resending(around.send, (to) =>
-      log.once(`resending ${to}`, `too much waits for node ${to}, which cannot be reached: the oldest is dropped`),
-    );
+    const onOverflow = (to: NodeId): void =>
+      log.once(`resending ${to}`, `too much waits for node ${to}, which cannot be reached: the oldest is dropped`);
+    this.#resending = new Resending({ send: around.send, bytesOf: roughBytes, onOverflow });
     this.#shared = new SharedParts({
       ...around,
       detector,
@@ -244,10 +247,17 @@ export class JoinedMember implements Member {
     });
   }
 
+  #bounds(transport: Transport): Bounds {
+    const { limits, members } = this.#membership.config;
+    const datagramBytes = transport === "udp" ? this.#udp?.payloadBytes : undefined;
+    return boundsWithin(limitsWith(limits).maxFrameBytes, Object.keys(members).length, datagramBytes);
+  }
+
   #hasRoom(members: readonly NodeId[]): boolean {
-    return this.#transport.peers.every(
-      ({ id, queuedBytes }) => queuedBytes < FULL_LINK_BYTES || !members.includes(id) || this.#shared.isSuspected(id),
-    );
+    return this.#transport.peers.every(({ id, queuedBytes }) => {
+      if (!members.includes(id)) return true;
+      return (queuedBytes < FULL_LINK_BYTES || this.#shared.isSuspected(id)) && !this.#resending.isFull(id);
+    });
   }
 
   #deliver(from: NodeId, envelope: Envelope): void {
@@ -366,6 +376,8 @@ const noMulticast = (name: string): UsageError =>
     "no-multicast",
     `expected join() to be given multicast, since the channel "${name}" is to use udp: say group, port and interface, or leave out transport`,
   );
+
+const roughBytes = (envelope: Envelope): number => JSON.stringify(envelope).length;
 
 const typeOf = (envelope: Envelope): string => {
   if ("content" in envelope) return `${envelope.type}.${envelope.content.type}.${envelope.content.body.type}`;

@@ -55,7 +55,7 @@ export class LocalChannel implements LocalSide, UsedChannel {
   /** How often this program has opened it and not closed it again. */
   #uses = 0;
   /** What comes before anybody reads; null once somebody does, or where nobody has opened it in time. */
-  #backlog: ChannelReader | null = this.#reader();
+  #backlog: ChannelReader | null;
   #delivered = 0;
   #unread = 0;
   #closed: CoordinationError | null = null;
@@ -69,6 +69,7 @@ export class LocalChannel implements LocalSide, UsedChannel {
     this.#engine = engine;
     setTimeout(() => this.#dropUnused(), EARLY_MS).unref();
     this.name = setting.name;
+    this.#backlog = this.#reader();
     this.algorithm = setting.algorithm;
     this.order = order;
     this.reliable = carrier === "views";
@@ -82,6 +83,7 @@ export class LocalChannel implements LocalSide, UsedChannel {
     this.#sending = new Sending({
       what: this.what,
       maxWaiting: maxWaiters,
+      bounds: engine.bounds(this.transport),
       settled: isOrdered || carrier === "links" ? "delivered" : "stable",
       // The message, and with an agreed order the number that was agreed.
       carried: carrier === "links" ? null : isOrdered ? 2 : 1,
@@ -219,14 +221,16 @@ export class LocalChannel implements LocalSide, UsedChannel {
     return { view: this.#view, members: this.#members, state: this.#state };
   }
 
-  /** This member is not among them: a program whose reader sends would wait for itself. */
+  /** This member, too. A program that awaits a send where it reads waits for itself, until its reader is given up. */
   get #slow(): readonly NodeId[] {
-    return this.#pressure.slowAmong(this.#members);
+    const slow = this.#pressure.slowAmong(this.#members);
+    return this.#pressure.own ? [...slow, this.#engine.self].sort((a, b) => a - b) : slow;
   }
 
   #deliver({ from, payload, id }: { from: NodeId; payload: string; id: string }): void {
     const view = this.#view ?? 0;
     const { number, count, json } = readBatch(payload);
+    if (count === 0) return;
     const sent = { id: `${view}.${id}`, view };
     this.#delivered += count;
     const delivery = { from, ...sent, count, json };

@@ -28,6 +28,7 @@ function played(kind: "mutex" | "election"): Played {
     takes: (command) => ["stand", "resign"].includes(command),
     command: ({ type }: Tagged) => void commands.push(type),
     hasRoom: () => true,
+    bounds: () => ({ payloadBytes: 60_000, batchBytes: 60_000 }),
     sayPressure() {},
   };
 }

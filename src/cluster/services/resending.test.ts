@@ -4,18 +4,19 @@ import { Resending } from "./resending.ts";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-function played() {
+function played(bytes = 1) {
   const taken: string[] = [];
   const cut = new Set<number>();
   const overflows: number[] = [];
-  const resending = new Resending<number>(
-    (to, message) => {
+  const resending = new Resending<number>({
+    send(to, message) {
       if (cut.has(to)) return { id: () => "", lost: "cut" };
       taken.push(`${message} to ${to}`);
       return { id: () => "", lost: null };
     },
-    (to) => void overflows.push(to),
-  );
+    bytesOf: () => bytes,
+    onOverflow: (to) => void overflows.push(to),
+  });
   return { resending, taken, cut, overflows };
 }
 
@@ -42,6 +43,29 @@ test("for a member that cannot be reached the last 10,000 are kept, and it is sa
   vi.advanceTimersByTime(50);
   expect(taken).toHaveLength(10_000);
   expect(taken.at(-1)).toBe("10002 to 2");
+});
+
+test("of large messages fewer are kept: 16 MiB", () => {
+  const { resending, taken, cut, overflows } = played(1024 * 1024);
+  cut.add(2);
+  for (let message = 0; message < 18; message++) resending.insist(2, message);
+  expect(overflows).toEqual([2, 2]);
+  cut.clear();
+  vi.advanceTimersByTime(50);
+  expect(taken).toHaveLength(16);
+  expect(taken[0]).toBe("2 to 2");
+});
+
+test("whoever can wait is told to before anything is dropped, until the link takes messages again", () => {
+  const { resending, cut } = played(1024 * 1024);
+  cut.add(2);
+  for (let message = 0; message < 8; message++) resending.insist(2, message);
+  expect(resending.isFull(2)).toBe(false);
+  resending.insist(2, 8);
+  expect([resending.isFull(2), resending.isFull(3)]).toEqual([true, false]);
+  cut.clear();
+  vi.advanceTimersByTime(50);
+  expect(resending.isFull(2)).toBe(false);
 });
 
 test("at the end nothing is sent any more", () => {

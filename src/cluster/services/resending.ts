@@ -8,29 +8,47 @@ import type { Receipt } from "../../runtime/transport/tcp.ts";
 const AGAIN_MS = 20;
 /** For each member: of one that cannot be reached for longer, others will have to do without it. */
 const MAX_WAITING = 10_000;
+const MAX_BYTES = 16 * 1024 * 1024;
+
+export interface ResendingOptions<M> {
+  send(to: NodeId, message: M): Receipt;
+  /** About how much it takes to keep one. */
+  bytesOf(message: M): number;
+  /** The oldest was dropped. */
+  onOverflow(to: NodeId): void;
+}
+
+/** What waits for one member. */
+interface Waiting<M> {
+  readonly messages: { readonly message: M; readonly bytes: number }[];
+  bytes: number;
+}
 
 export class Resending<M> {
-  readonly #waiting = new Map<NodeId, M[]>();
+  readonly #waiting = new Map<NodeId, Waiting<M>>();
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(
-    private readonly send: (to: NodeId, message: M) => Receipt,
-    private readonly onOverflow: (to: NodeId) => void,
-  ) {}
+  constructor(private readonly options: ResendingOptions<M>) {}
 
   insist(to: NodeId, message: M): Receipt {
     const before = this.#waiting.get(to);
     if (before === undefined) {
-      const receipt = this.send(to, message);
-      if (receipt.lost !== null) this.#keep(to, [message]);
+      const receipt = this.options.send(to, message);
+      if (receipt.lost !== null) this.#begin(to, message);
       return receipt;
     }
-    before.push(message);
-    if (before.length > MAX_WAITING) {
-      before.shift();
-      this.onOverflow(to);
+    this.#keep(before, message);
+    while (before.messages.length > MAX_WAITING || before.bytes > MAX_BYTES) {
+      drop(before, 1);
+      this.options.onOverflow(to);
     }
     return LATER;
+  }
+
+  /** Whoever can wait before it sends more to that member should: what is over the bounds is lost. */
+  isFull(to: NodeId): boolean {
+    const waiting = this.#waiting.get(to);
+    return waiting !== undefined && (waiting.messages.length > MAX_WAITING / 2 || waiting.bytes > MAX_BYTES / 2);
   }
 
   close(): void {
@@ -38,21 +56,35 @@ export class Resending<M> {
     this.#waiting.clear();
   }
 
-  #keep(to: NodeId, messages: M[]): void {
-    this.#waiting.set(to, messages);
+  #begin(to: NodeId, message: M): void {
+    const waiting: Waiting<M> = { messages: [], bytes: 0 };
+    this.#keep(waiting, message);
+    this.#waiting.set(to, waiting);
     this.#timer ??= setInterval(() => this.#again(), AGAIN_MS).unref();
   }
 
+  #keep(waiting: Waiting<M>, message: M): void {
+    const bytes = this.options.bytesOf(message);
+    waiting.messages.push({ message, bytes });
+    waiting.bytes += bytes;
+  }
+
   #again(): void {
-    for (const [to, messages] of this.#waiting) {
-      const refused = messages.findIndex((message) => this.send(to, message).lost !== null);
-      messages.splice(0, refused < 0 ? messages.length : refused);
+    for (const [to, waiting] of this.#waiting) {
+      const { messages } = waiting;
+      const refused = messages.findIndex(({ message }) => this.options.send(to, message).lost !== null);
+      drop(waiting, refused < 0 ? messages.length : refused);
       if (messages.length === 0) this.#waiting.delete(to);
     }
     if (this.#waiting.size > 0 || this.#timer === null) return;
     clearInterval(this.#timer);
     this.#timer = null;
   }
+}
+
+/** The oldest so many. */
+function drop(waiting: Waiting<unknown>, count: number): void {
+  for (const { bytes } of waiting.messages.splice(0, count)) waiting.bytes -= bytes;
 }
 
 /** Nobody traces these. */

@@ -26,12 +26,19 @@ let stranger: Socket;
 let overheard: Buffer[];
 let sent: number;
 
+const underTest = (self: number): UdpUnderTest =>
+  closing(udpUnderTest({ self, members: [0, 1], place, maxMessageBytes: 20_000 }));
+
+async function beginMembers(): Promise<void> {
+  [member, friend] = [underTest(0), underTest(1)];
+  sent = 0;
+  await Promise.all([member.open(), friend.open()]);
+}
+
 async function begin(shared: string | null): Promise<void> {
   const [port] = await freePorts(1);
   place = { ...loopbackPlace(port as number), key: shared };
-  member = closing(udpUnderTest({ self: 0, members: [0, 1], place, maxMessageBytes: 20_000 }));
-  friend = closing(udpUnderTest({ self: 1, members: [0, 1], place, maxMessageBytes: 20_000 }));
-  await Promise.all([member.open(), friend.open()]);
+  await beginMembers();
   stranger = createSocket({ type: "udp4", reuseAddr: true });
   closing({ close: () => new Promise((resolve) => stranger.close(() => resolve(null))) });
   await new Promise<void>((resolve) => stranger.bind(place.port, place.group, resolve));
@@ -39,11 +46,17 @@ async function begin(shared: string | null): Promise<void> {
   stranger.setMulticastInterface(place.interface);
   overheard = [];
   stranger.on("message", (datagram) => overheard.push(Buffer.from(datagram)));
-  sent = 0;
   await expectGoodTraffic();
 }
 
 const say = (datagram: Uint8Array): void => stranger.send(datagram, place.port, place.group);
+
+/** What the stranger has said so far has arrived: noise after it has. */
+async function expectAllTaken(): Promise<void> {
+  const before = member.counts.refused.malformed ?? 0;
+  say(Buffer.from("noise"));
+  await vi.waitFor(() => expect(member.counts.refused.malformed).toBe(before + 1), PATIENCE);
+}
 
 /** Node 1 is still heard, and nothing of what the stranger said has come as a message. */
 async function expectGoodTraffic(): Promise<void> {
@@ -151,13 +164,15 @@ describe.each([null, key])("a group with the key %j", (shared) => {
     say(made({ kind: "messages", run: 4711 }, body.bytes()));
     say(made({ kind: "hello", run: 4711, number: 2 }, hello([{ node: 0, run: 1 }])));
     say(made({ kind: "messages", run: 4711, number: 3 }, body.bytes()));
-    await vi.waitFor(() => expect(member.transport.heard.has(1)).toBe(true), PATIENCE);
+    await expectAllTaken();
+    expect(member.transport.reached.has(1)).toBe(true);
   });
 
   test("takes nothing of a run that another has followed", async () => {
     const old = overheard.filter((datagram) => headerOf(datagram).from === 1);
     friend.close();
-    friend = closing(udpUnderTest({ self: 1, members: [0, 1], place, maxMessageBytes: 20_000 }));
+    await vi.waitFor(() => expect(member.transport.reached.has(1)).toBe(false), PATIENCE);
+    friend = underTest(1);
     await friend.open();
     await expectGoodTraffic();
     const before = member.counts.refused["old-run"] ?? 0;
@@ -178,6 +193,24 @@ describe("a group with a key", () => {
     await expectGoodTraffic();
   });
 
+  test("reaches its members still when hellos of earlier processes come again", async () => {
+    const old = overheard.filter((datagram) => {
+      const { kind, from } = headerOf(datagram);
+      return kind === "hello" && from === 1;
+    });
+    expect(old.length).toBeGreaterThan(0);
+    member.close();
+    friend.close();
+    await beginMembers();
+    await expectGoodTraffic();
+    for (const datagram of old) {
+      say(datagram);
+      await expectAllTaken();
+      expect([...member.transport.reached]).toEqual([1]);
+    }
+    expect(member.counts.refused["old-run"]).toBeUndefined(); // Nothing tells that run from a new one.
+  });
+
   test("says nothing that a listener could read", () => {
     friend.transport.send(numbered(sent + 1, "the payload in clear"));
     return vi.waitFor(() => {
@@ -190,6 +223,17 @@ describe("a group with a key", () => {
 describe("a member of a group without a key", () => {
   beforeEach(() => begin(null));
   afterEach(expectGoodTraffic);
+
+  test("takes no message in single bytes", async () => {
+    const { run } = headerOf(overheard.find((datagram) => headerOf(datagram).from === 1) as Buffer);
+    for (let i = 0; i < 40; i++) {
+      const body = new Writer(64);
+      for (const value of [1_000, i, 40]) body.natural(value);
+      body.append(Buffer.alloc(1));
+      say(made({ kind: "piece", run, number: 10_000 + i }, body.bytes()));
+    }
+    await expectRefused("malformed", 39, "a message has a piece 0 of 40 with 1 bytes"); // All but the last.
+  });
 
   test("keeps what is incomplete within bounds, whatever a peer begins", async () => {
     const { run } = headerOf(overheard.find((datagram) => headerOf(datagram).from === 1) as Buffer);

@@ -27,6 +27,7 @@ import {
 } from "./udp-datagram.ts";
 import { UdpOutlet } from "./udp-outlet.ts";
 import { UdpPeer } from "./udp-peer.ts";
+import { PIECE_EXTRA_BYTES } from "./udp-pieces.ts";
 import { type SettledPlace, settlePlace, type UdpPlace } from "./udp-place.ts";
 import { type UdpSockets, udpSockets } from "./udp-sockets.ts";
 
@@ -53,12 +54,10 @@ export interface UdpOptions<M> {
 }
 
 export interface UdpMulticast<M> {
-  /** Joins the group. Where that cannot be done the log says why, and everything goes by the fallback. */
+  /** Joins the group. Where that cannot be done the log says why; everything goes by the fallback, and it is not tried again. */
   open(): Promise<void>;
   /** To all other members. What became of it is told for each of them. */
   send(message: M): (to: NodeId) => Receipt;
-  /** Members whose datagrams arrive here. */
-  readonly heard: ReadonlySet<NodeId>;
   /** Members that datagrams reach; the others get what is multicast by the fallback. */
   readonly reached: ReadonlySet<NodeId>;
   /** What one datagram carries at most. */
@@ -74,8 +73,6 @@ const ANSWER_MS = 5;
 const PATIENCE = 4;
 /** A datagram leaves when it has grown to this, or when all is done that has arrived together. */
 const FULL_BODY_BYTES = 16 * 1024;
-/** What a piece needs besides its bytes: three naturals. */
-const PIECE_EXTRA_BYTES = 24;
 const RUN_BYTES = 6;
 
 /** @throws UsageError for a place that cannot be used. */
@@ -126,16 +123,12 @@ class Multicasting<M> implements UdpMulticast<M> {
     });
   }
 
-  get heard(): ReadonlySet<NodeId> {
-    return new Set([...this.#peers.values()].filter(({ isHeard }) => isHeard).map(({ node }) => node));
-  }
-
   get reached(): ReadonlySet<NodeId> {
     return new Set([...this.#peers.values()].filter(({ isReached }) => isReached).map(({ node }) => node));
   }
 
   async open(): Promise<void> {
-    const { group, port } = this.#place;
+    const { group, port, interface: through } = this.#place;
     try {
       this.#sockets = await udpSockets(this.#place, {
         onDatagram: (datagram, address) => this.#receive(datagram, address),
@@ -144,7 +137,8 @@ class Multicasting<M> implements UdpMulticast<M> {
       });
     } catch (error) {
       const why = (error as Error).message;
-      this.#options.log.warn(`cannot multicast to ${group}:${port}: ${why}. Messages go to each member by itself`);
+      const instead = "Messages go to each member by itself until this member starts again";
+      this.#options.log.warn(`cannot multicast to ${group}:${port} through ${through}: ${why}. ${instead}`);
       return;
     }
     if (this.#isClosed) return this.#sockets.close();

@@ -17,7 +17,7 @@ export interface OutletOptions {
   readonly put: (datagram: Buffer) => void;
 }
 
-/** What the fault gate holds back at most. */
+/** How many datagrams the fault gate holds back at most: what is more is lost. */
 const MAX_HELD = 10_000;
 
 export class UdpOutlet {
@@ -47,8 +47,9 @@ export class UdpOutlet {
       const verdict = gate.datagramVerdict(to);
       if (typeof verdict === "string") lost.set(to, verdict);
       else {
-        if (!verdict.includes(0)) later.push(to);
-        for (const delayMs of verdict) if (delayMs > 0) this.#emitLater(kind, body, to, delayMs);
+        const copies = verdict.filter((delayMs) => delayMs === 0 || this.#emitLater(kind, body, to, delayMs));
+        if (copies.length === 0) lost.set(to, "overflow");
+        else if (!copies.includes(0)) later.push(to);
       }
     }
     const excluded = [...lost.keys(), ...later];
@@ -56,14 +57,19 @@ export class UdpOutlet {
     return lost;
   }
 
-  #emitLater(kind: DatagramKind, body: Buffer, to: NodeId, delayMs: number): void {
-    if (this.#held.size >= MAX_HELD) return;
+  /** Returns whether there is room for it. */
+  #emitLater(kind: DatagramKind, body: Buffer, to: NodeId, delayMs: number): boolean {
+    if (this.#held.size >= MAX_HELD) {
+      this.#options.log.once("held", `the fault gate holds back ${MAX_HELD} datagrams: what is more is dropped`);
+      return false;
+    }
     const timer = setTimeout(() => {
       this.#held.delete(timer);
       const others = this.#options.peers.filter((peer) => peer !== to);
       this.#emit(kind, body, others);
     }, delayMs);
     this.#held.add(timer);
+    return true;
   }
 
   #emit(kind: DatagramKind, body: Buffer, excluded: readonly NodeId[]): void {

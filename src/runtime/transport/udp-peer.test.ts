@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { seededRandom } from "../../../test/network/seed.ts";
+import type { RunKey } from "./udp-datagram.ts";
 import { SeenNumbers, UdpPeer } from "./udp-peer.ts";
 
 const [SELF, OWN_RUN] = [0, 100];
 const us = [{ node: SELF, run: OWN_RUN }];
-const peer = (): UdpPeer => new UdpPeer(1, OWN_RUN, 1_000, () => null);
+const peer = (key: RunKey | null = null): UdpPeer => new UdpPeer(1, OWN_RUN, 1_000, () => key);
 
 /** Looks, with nothing heard in between. */
 function silence(of: UdpPeer, looks: number): void {
@@ -51,7 +52,7 @@ describe("a peer", () => {
     const it = peer();
     it.greet(5, 1, us, SELF);
     it.greet(6, 1, [], SELF);
-    expect([it.isTrusted(5), it.isReached]).toEqual([true, false]);
+    expect([it.isTrusted(5), it.isReached]).toEqual([true, true]); // It may be an old hello, sent again.
     expect(it.heard).toEqual([
       { node: 1, run: 5 },
       { node: 1, run: 6 },
@@ -60,6 +61,18 @@ describe("a peer", () => {
     expect(it.isTrusted(6)).toBe(true);
     expect(it.objection(5, 9, false)?.[0]).toBe("old-run");
     expect(it.heard).toEqual([{ node: 1, run: 6 }]);
+  });
+
+  test("is reached still when an old hello comes again, of an earlier run or from before it was trusted", () => {
+    const it = peer({ secret: new Uint8Array(32) });
+    it.greet(5, 1, [], SELF);
+    it.greet(5, 2, us, SELF);
+    it.greet(4, 9, [{ node: SELF, run: 99 }], SELF);
+    expect([it.isTrusted(5), it.isReached]).toEqual([true, true]);
+    expect(it.greet(5, 1, [], SELF)).toBe(false);
+    expect(it.isReached).toBe(true);
+    expect(it.greet(5, 3, [], SELF)).toBe(true);
+    expect(it.isReached).toBe(false);
   });
 
   test("may copy datagrams that are not sealed, and no others", () => {
@@ -73,10 +86,10 @@ describe("a peer", () => {
   test("forgets pieces that do not become a message", () => {
     const it = peer();
     it.greet(5, 1, us, SELF);
-    it.pieces?.take(1, 0, 2, Buffer.alloc(10));
+    it.pieces?.take(1, 0, 2, Buffer.alloc(500));
     const abandoned = Array.from({ length: 10 }, () => it.look());
     expect(abandoned.reduce((sum, each) => sum + each, 0)).toBe(1);
-    expect(it.pieces?.waitingBytes).toBe(0);
+    expect(it.pieces?.take(1, 1, 2, Buffer.alloc(500))).toBeNull();
   });
 });
 

@@ -1,22 +1,28 @@
 /**
  * What a member knows of one other member whose datagrams it may hear. Anybody can send again what was sent long ago, so
  * a run of the peer's process is trusted once it has named this member's own run in a `hello`: that was said after this
- * process began. Of a run that another has followed nothing is taken any more.
+ * process began. Until then a `hello` of another run changes nothing between the two, so that old ones, sent again, do no
+ * harm. Of a run that another has followed nothing is taken any more.
  */
 import type { NodeId } from "../../core/protocol.ts";
-import type { Heard, Objection, RunKey } from "./udp-datagram.ts";
-import { Pieces } from "./udp-pieces.ts";
+import { type Heard, type Objection, OVERHEAD_BYTES, type RunKey } from "./udp-datagram.ts";
+import { PIECE_EXTRA_BYTES, Pieces } from "./udp-pieces.ts";
+import { MIN_DATAGRAM_BYTES } from "./udp-place.ts";
 
 /** How many looks may go by without a datagram before a peer is held to be out of hearing. */
 const MAX_SILENCE = 8;
 const MAX_RETIRED = 1_000;
 const MIB = 2 ** 20;
+/** Who cuts a message into pieces fills a datagram with each of them but the last. */
+const MIN_PIECE_BYTES = MIN_DATAGRAM_BYTES - OVERHEAD_BYTES - PIECE_EXTRA_BYTES;
 
 interface Run {
   readonly number: number;
   readonly key: RunKey | null;
   readonly seen: SeenNumbers;
   readonly pieces: Pieces;
+  /** The number of the latest `hello` that was taken. */
+  latestHello: number;
 }
 
 export class UdpPeer {
@@ -76,21 +82,26 @@ export class UdpPeer {
   /** The peer's `hello`. Returns whether it has to be answered, since it brings news. */
   greet(run: number, number: number, named: readonly Heard[], self: NodeId): boolean {
     const namesUs = named.some((heard) => heard.node === self && heard.run === this.ownRun);
-    if (this.#run?.number === run) {
-      const isNews = namesUs !== this.#hearsUs;
-      this.#hearsUs = namesUs;
-      return isNews;
-    }
+    if (this.#run?.number === run) return this.#greetAgain(this.#run, number, namesUs);
     const isNew = this.#candidate?.number !== run;
     const candidate = this.#known(run) ?? this.#begin(run);
-    this.#hearsUs = false; // Its process has another run, whatever the one before heard.
     if (!namesUs) {
       this.#candidate = candidate;
       return isNew;
     }
     candidate.seen.isNew(number);
+    candidate.latestHello = number;
     this.#trust(candidate);
     return true;
+  }
+
+  /** Where numbers cannot be forged, an older `hello` was overtaken, or is one from before the run was trusted. */
+  #greetAgain(run: Run, number: number, namesUs: boolean): boolean {
+    if (run.key !== null && number < run.latestHello) return false;
+    run.latestHello = number;
+    const isNews = namesUs !== this.#hearsUs;
+    this.#hearsUs = namesUs;
+    return isNews;
   }
 
   /** Time goes by. Returns how many incomplete messages were given up. */
@@ -109,8 +120,10 @@ export class UdpPeer {
 
   #begin(number: number): Run {
     const { maxMessageBytes } = this;
-    const limits = { maxMessageBytes, maxBytes: 4 * Math.max(maxMessageBytes, MIB), maxMessages: 1_024, maxAge: 8 };
-    return { number, key: this.keyOf(this.node, number), seen: new SeenNumbers(), pieces: new Pieces(limits) };
+    const maxBytes = 4 * Math.max(maxMessageBytes, MIB);
+    const limits = { maxMessageBytes, maxBytes, minPieceBytes: MIN_PIECE_BYTES, maxMessages: 1_024, maxAge: 8 };
+    const [key, pieces] = [this.keyOf(this.node, number), new Pieces(limits)];
+    return { number, key, seen: new SeenNumbers(), pieces, latestHello: 0 };
   }
 
   #trust(run: Run): void {

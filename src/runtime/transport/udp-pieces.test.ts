@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { MalformedBytes } from "../wire.ts";
 import { type PieceLimits, Pieces } from "./udp-pieces.ts";
 
-const limits: PieceLimits = { maxMessageBytes: 1_000, maxBytes: 2_000, maxMessages: 5, maxAge: 2 };
+const limits: PieceLimits = { maxMessageBytes: 1_000, maxBytes: 2_000, minPieceBytes: 1, maxMessages: 5, maxAge: 2 };
 const bytes = (length: number, fill = 0): Buffer => Buffer.alloc(length, fill);
 
 describe("pieces of a message", () => {
@@ -12,7 +12,6 @@ describe("pieces of a message", () => {
     expect(pieces.take(7, 0, 3, Buffer.from("a"))).toBeNull();
     expect(pieces.take(7, 0, 3, Buffer.from("a"))).toBeNull();
     expect(pieces.take(7, 1, 3, Buffer.from("b"))?.toString()).toBe("abc");
-    expect(pieces.waitingBytes).toBe(0);
   });
 
   test("that come again after the message was whole make it no second time, and count as no loss", () => {
@@ -36,28 +35,30 @@ describe("pieces of a message", () => {
     const pieces = new Pieces(limits);
     pieces.take(1, 0, 2, bytes(10));
     for (let i = 0; i < 2; i++) pieces.age();
-    expect([pieces.abandoned, pieces.waitingBytes]).toEqual([0, 10]);
+    expect(pieces.abandoned).toBe(0);
     pieces.age();
-    expect([pieces.abandoned, pieces.waitingBytes]).toEqual([1, 0]);
+    expect(pieces.abandoned).toBe(1);
+    expect(pieces.take(1, 1, 2, bytes(10))).toBeNull();
   });
 
   test("wait in bounded number and bytes: the oldest message goes first", () => {
     const few = new Pieces(limits);
     for (let number = 1; number <= 6; number++) few.take(number, 0, 2, bytes(1));
-    expect([few.abandoned, few.waitingBytes]).toEqual([1, 5]);
+    expect(few.abandoned).toBe(1);
     expect(few.take(2, 1, 2, bytes(1))).not.toBeNull();
 
     const long = new Pieces(limits);
     for (let number = 1; number <= 3; number++) long.take(number, 0, 2, bytes(900));
-    expect([long.abandoned, long.waitingBytes]).toEqual([1, 1_800]);
+    expect(long.abandoned).toBe(1);
     expect(long.take(3, 1, 2, bytes(100))).toHaveLength(1_000);
   });
 
-  test("leave nothing when they are cleared", () => {
-    const pieces = new Pieces(limits);
-    pieces.take(1, 0, 2, bytes(10));
-    pieces.clear();
-    expect(pieces.waitingBytes).toBe(0);
+  test("are few, since only the last of a message may be short and messages have few of them", () => {
+    const pieces = new Pieces({ ...limits, minPieceBytes: 400 });
+    expect(() => pieces.take(1, 0, 3, bytes(399))).toThrow("a message has a piece 0 of 3 with 399 bytes");
+    expect(() => pieces.take(1, 3, 4, bytes(1))).toThrow("a message has a piece 3 of 4 with 1 bytes");
+    for (let index = 0; index < 2; index++) expect(pieces.take(1, index, 3, bytes(400))).toBeNull();
+    expect(pieces.take(1, 2, 3, bytes(1))).toHaveLength(801);
   });
 
   test.each<[string, [number, number, number, number]]>([

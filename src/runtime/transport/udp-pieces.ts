@@ -1,11 +1,17 @@
 /**
  * Messages that are longer than a datagram, put together again from their pieces. What is incomplete is bounded in
- * number and bytes, and is given up after a while: whoever sent it sends it again as another message, or not at all.
+ * number and bytes, and is given up after a while: whoever sent it sends it again as another message, or not at all. Only
+ * the last piece of a message may be short, so that of single bytes there is at most one for each message.
  */
 import { MalformedBytes } from "../wire.ts";
 
+/** What a piece needs besides its bytes: three naturals. */
+export const PIECE_EXTRA_BYTES = 24;
+
 export interface PieceLimits {
   readonly maxMessageBytes: number;
+  /** Of each piece but the last of a message. */
+  readonly minPieceBytes: number;
   /** All that waits for its other pieces. */
   readonly maxBytes: number;
   readonly maxMessages: number;
@@ -31,14 +37,12 @@ export class Pieces {
 
   constructor(private readonly limits: PieceLimits) {}
 
-  get waitingBytes(): number {
-    return this.#bytes;
-  }
-
   /** Takes piece `index` of `count`; returns the message if that was the last one missing. @throws MalformedBytes */
   take(number: number, index: number, count: number, piece: Buffer): Buffer | null {
-    const { maxMessageBytes } = this.limits;
-    if (count < 2 || count > maxMessageBytes || index >= count || piece.length === 0)
+    const { maxMessageBytes, minPieceBytes } = this.limits;
+    const maxCount = Math.ceil(maxMessageBytes / minPieceBytes);
+    const minBytes = index < count - 1 ? minPieceBytes : 1;
+    if (count < 2 || count > maxCount || index >= count || piece.length < minBytes)
       throw new MalformedBytes(`a message has a piece ${index} of ${count} with ${piece.length} bytes`);
     const message = this.#messages.get(number) ?? this.#begin(number, count);
     if (message.count !== count)
@@ -65,10 +69,6 @@ export class Pieces {
       message.age += 1;
       if (message.age > this.limits.maxAge) this.#forget(number, message);
     }
-  }
-
-  clear(): void {
-    for (const [number, message] of this.#messages) this.#forget(number, message);
   }
 
   #begin(number: number, count: number): Incomplete {

@@ -58,6 +58,8 @@ describe("where a group's datagrams go", () => {
       { key: "short" },
       "expected multicast.key to have at least 16 characters, got 5: `openssl rand -hex 32` makes a good one",
     ],
+    [{ key: 1234567890123456 as never }, "expected multicast.key to be a string, got a value of type number"],
+    [{ key: {} as never }, "expected multicast.key to be a string, got a value of type object"],
   ])("may not be %j", (change, problem) => {
     expect(() => settlePlace({ ...place, ...change })).toThrow(UsageError);
     expect(() => settlePlace({ ...place, ...change })).toThrow(problem);

@@ -34,7 +34,7 @@ export interface SettledPlace {
 const ETHERNET_DATAGRAM_BYTES = 1_400;
 /** A loopback interface carries 64 KiB at once. */
 const LOOPBACK_DATAGRAM_BYTES = 65_000;
-const MIN_DATAGRAM_BYTES = 512;
+export const MIN_DATAGRAM_BYTES = 512;
 const MIN_KEY_LENGTH = 16;
 const MAX_TTL = 255;
 
@@ -50,10 +50,7 @@ export function settlePlace(place: UdpPlace): SettledPlace {
     throw refusal(
       `expected multicast.key to be set, since what goes through ${address} can be read and forged on other machines: give a secret that all members share, or "tls": "off" where the network is trusted`,
     );
-  if (key !== null && key.length < MIN_KEY_LENGTH)
-    throw refusal(
-      `expected multicast.key to have at least ${MIN_KEY_LENGTH} characters, got ${key.length}: \`openssl rand -hex 32\` makes a good one`,
-    );
+  if (key !== null) requireKey(key);
   const { maxDatagramBytes = isLocal ? LOOPBACK_DATAGRAM_BYTES : ETHERNET_DATAGRAM_BYTES } = place;
   requireWhole("maxDatagramBytes", maxDatagramBytes, MIN_DATAGRAM_BYTES, LOOPBACK_DATAGRAM_BYTES);
   return { group, port, interface: address, ttl, key, maxDatagramBytes };
@@ -69,6 +66,16 @@ function requireGroup(group: string): void {
   throw refusal(
     `${unexpected("multicast.group", "an IPv4 address from 224.0.1.0 to 239.255.255.255", group)}: ${hint}`,
   );
+}
+
+/** Says nothing of the key itself, since errors end in logs. */
+function requireKey(key: unknown): void {
+  if (typeof key !== "string")
+    throw refusal(`expected multicast.key to be a string, got a value of type ${typeof key}`);
+  if (key.length < MIN_KEY_LENGTH)
+    throw refusal(
+      `expected multicast.key to have at least ${MIN_KEY_LENGTH} characters, got ${key.length}: \`openssl rand -hex 32\` makes a good one`,
+    );
 }
 
 function requireWhole(field: string, value: number, least: number, most: number): void {

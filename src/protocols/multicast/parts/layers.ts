@@ -24,7 +24,7 @@ export type GroupEvent =
    * same at every member that was in that one and is in this one.
    */
   | { type: "installed"; view: number; members: NodeId[] }
-  /** This node is in the group no more. Others may have delivered, or ordered, otherwise what it had not delivered yet. */
+  /** This node is in the group no more. Others may have delivered less, more or in another order than it had at the end. */
   | { type: "ejected" };
 
 /** The same as the layer above takes it. */
