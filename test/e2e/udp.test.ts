@@ -1,6 +1,6 @@
 /**
  * ip-multicast over real datagrams, in processes of their own: on the loopback interface with datagrams that are lost, copied
- * and overtaken, and between network namespaces. COTERIE_SOAK=1000000 makes it long: so many messages in all, and a
+ * and overtaken, and between network namespaces. COTERIE_MESSAGES=1000000 makes it long: so many messages in all, and a
  * pause of ten seconds.
  */
 import { type ChildProcess, spawn } from "node:child_process";
@@ -19,7 +19,7 @@ import { type Namespaces, namespaces } from "../network/namespaces.ts";
 import { CLI, PATIENCE_MS, until } from "./cluster-under-test.ts";
 import type { Being, Order, Report, Told } from "./multicast-process.ts";
 
-const TOTAL = Number(process.env.COTERIE_SOAK ?? 30_000);
+const TOTAL = Number(process.env.COTERIE_MESSAGES ?? 30_000);
 /** Of each of three senders. */
 const COUNT = Math.ceil(TOTAL / 3);
 const PAUSE_MS = TOTAL > 100_000 ? 10_000 : 1_000;
