@@ -98,4 +98,21 @@ describe("virtual synchrony of what was recorded", () => {
     const without = [record(0, ...(turned[0]?.log ?? []), view(2, 0)), record(1, ...(turned[1]?.log ?? []), ejected)];
     expect(violated(without)).toEqual([]);
   });
+
+  it("total order in the last view: whoever is behind may lack the end, and nothing before it", () => {
+    const [a, b, c] = [got("0.1"), got("1.1"), got("0.2")];
+    const there = (...log: GroupEntry[]) => [record(0, view(1, 0, 1), a, b, c), record(1, view(1, 0, 1), ...log)];
+    for (const log of [[], [a], [a, b], [a, b, c]]) expect(violated(there(...log))).toEqual([]);
+    const gap = [
+      ["total order", "node 0 (incarnation 1) delivered 1.1 where node 1 (incarnation 1) delivered 0.2, in view 1"],
+    ];
+    expect(violated(there(a, c))).toEqual(gap);
+    expect(violated(there(c), { fifo: false, total: true })).toEqual([
+      ["total order", "node 0 (incarnation 1) delivered 0.1 where node 1 (incarnation 1) delivered 0.2, in view 1"],
+    ]);
+    expect(violated(there(a, c), { fifo: true, total: false })).toEqual([]);
+    // Who was ejected, or has crashed and begun anew, may have left something out.
+    expect(violated(there(a, c, ejected))).toEqual([]);
+    expect(violated([...there(a, c), { ...record(1), incarnation: 2 }])).toEqual([]);
+  });
 });

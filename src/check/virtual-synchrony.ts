@@ -23,7 +23,7 @@ export type GroupEntry =
 export interface GroupOrders {
   /** Whether each sender's messages have to come in the order of their numbers, none left out. */
   readonly fifo?: boolean;
-  /** Whether all that go on together have to deliver in the same order. */
+  /** Whether all that go on together, or are still together, have to deliver in the same order, nothing left out. */
   readonly total?: boolean;
 }
 
@@ -51,6 +51,8 @@ interface Stay {
   /** The view that it went on to from this one; null where it was ejected, crashed, or is still there. */
   next: number | null;
   wasEjected: boolean;
+  /** Whether the node has begun another life since. */
+  readonly hasCrashed: boolean;
 }
 
 /**
@@ -61,7 +63,8 @@ interface Stay {
 export function virtualSynchrony(records: readonly GroupRecord[], orders: GroupOrders = {}): GroupViolation[] {
   const found: GroupViolation[] = [];
   const note = (rule: GroupViolation["rule"], what: string): void => void found.push({ rule, what });
-  const stays = records.flatMap((record) => staysOf(record, note));
+  const latest = new Map(records.map((record) => [record.node, record]));
+  const stays = records.flatMap((record) => staysOf(record, latest.get(record.node) !== record, note));
   noteShrinkingViews(stays, note);
   for (const stay of stays) {
     noteForeignViews(stay, note);
@@ -78,7 +81,7 @@ export function virtualSynchrony(records: readonly GroupRecord[], orders: GroupO
 type Note = (rule: GroupViolation["rule"], what: string) => void;
 
 /** Cuts a log into what was done in each view. */
-function staysOf({ node, incarnation, log }: GroupRecord, note: Note): Stay[] {
+function staysOf({ node, incarnation, log }: GroupRecord, hasCrashed: boolean, note: Note): Stay[] {
   const who = `node ${node} (incarnation ${incarnation})`;
   const stays: Stay[] = [];
   let current: Stay | null = null;
@@ -90,7 +93,7 @@ function staysOf({ node, incarnation, log }: GroupRecord, note: Note): Stay[] {
         if (view !== current.view + 1)
           note("views grow", `${who} went from view ${current.view} to ${view} without being ejected between`);
       }
-      current = { who, node, view, members, delivered: [], next: null, wasEjected: false };
+      current = { who, node, view, members, delivered: [], next: null, wasEjected: false, hasCrashed };
       stays.push(current);
     } else if ("ejected" in entry) {
       if (current !== null) current.wasEjected = true;
@@ -179,20 +182,13 @@ function noteDifferences(view: number, { went, stays }: Company, isTotal: boolea
       if (missed.length > 0)
         note("virtual synchrony", `${missed.join("; ")}, in view ${view}, from which both went ${went}`);
     }
-    if (isTotal) noteOrder(view, { first, had }, { other, has }, note);
+    if (!isTotal) continue;
+    // Whoever is behind will deliver what the other has, in its place: so far, it has left nothing out.
+    const areThere = went === null && !first.hasCrashed && !other.hasCrashed;
+    const left = areThere ? first.delivered : first.delivered.filter(({ id }) => has.has(id));
+    const right = areThere ? other.delivered : other.delivered.filter(({ id }) => had.has(id));
+    const at = left.findIndex(({ id }, k) => k < right.length && id !== right[k]?.id);
+    const here = `${first.who} delivered ${left[at]?.id} where ${other.who} delivered ${right[at]?.id}`;
+    if (at >= 0) note("total order", `${here}, in view ${view}`);
   }
-}
-
-function noteOrder(
-  view: number,
-  { first, had }: { first: Stay; had: ReadonlySet<string> },
-  { other, has }: { other: Stay; has: ReadonlySet<string> },
-  note: Note,
-): void {
-  const left = first.delivered.filter(({ id }) => has.has(id));
-  const right = other.delivered.filter(({ id }) => had.has(id));
-  const at = left.findIndex(({ id }, k) => id !== right[k]?.id);
-  if (at < 0) return;
-  const here = `${first.who} delivered ${left[at]?.id} where ${other.who} delivered ${right[at]?.id ?? "nothing"}`;
-  note("total order", `${here}, in view ${view}`);
 }

@@ -1,6 +1,10 @@
-/** What may happen to a group, drawn at random: messages, crashes, restarts, pauses, cuts, partitions, losses, comings and goings. */
+/**
+ * What may happen to a group, drawn at random: messages that are lost, doubled and overtaken, crashes, restarts, pauses,
+ * cuts, partitions, comings and goings. On a stage with reliable channels only what is broadcast fares so badly.
+ */
 import fc from "fast-check";
 import type { CommandOf, NodeId, Vocabulary } from "../../src/core/protocol.ts";
+import type { LinkModel } from "../../src/sim/links.ts";
 import type { GroupStage } from "./group-stage.ts";
 
 export interface Act {
@@ -29,12 +33,20 @@ const kinds = [
   ...([
     "last words",
     "last words",
+    "answer",
+    "answer",
+    "answer",
+    "calm",
+    "calm",
     "part",
     "heal",
     "heal",
     "lose",
-    "lose nothing",
-    "lose nothing",
+    "double",
+    "lose and double nothing",
+    "lose and double nothing",
+    "overtake",
+    "in order",
     "leave",
     "join",
     "join",
@@ -60,6 +72,7 @@ export function befall<M extends Vocabulary>(
 ): void {
   const { sim } = group;
   const paused = new Set<NodeId>();
+  const isUpAndAbout = (node: NodeId): boolean => sim.world.alive.includes(node) && !paused.has(node);
   for (const { afterMs, what, ...act } of acts) {
     const [node, other] = [act.node % nodes.length, act.other % nodes.length];
     sim.run(sim.now + afterMs);
@@ -69,8 +82,16 @@ export function befall<M extends Vocabulary>(
     else if (what === "mend" && node !== other) sim.mend(node, other);
     else if (what === "part") sim.partition([nodes.filter((each) => (each * 7 + other) % (node + 2) === 0)]);
     else if (what === "heal") sim.heal();
-    else if (what === "lose") setLoss(group, nodes, 0.1 * (1 + other));
-    else if (what === "lose nothing") setLoss(group, nodes, 0);
+    else if (what === "lose") setLinks(group, nodes, { lossRate: 0.1 * (1 + other) });
+    else if (what === "double") setLinks(group, nodes, { duplicateRate: 0.1 * (1 + other) });
+    else if (what === "lose and double nothing") setLinks(group, nodes, plainly);
+    else if (what === "overtake") setLinks(group, nodes, { order: "none" });
+    else if (what === "in order") setLinks(group, nodes, { order: "fifo" });
+    else if (what === "calm") {
+      for (const each of paused) sim.resume(each);
+      paused.clear();
+      recover(group, nodes, 1_500);
+    }
     if (!isUp) continue;
     if (what === "crash") {
       paused.delete(node);
@@ -80,7 +101,9 @@ export function befall<M extends Vocabulary>(
       sim.pause(node);
     } else if (what === "resume" && paused.delete(node)) sim.resume(node);
     else if (what === "send") for (let n = 0; n <= other; n++) group.send(node);
-    else if (what === "last words" && !paused.has(node)) lastWords(group, nodes, node, other);
+    else if (what === "last words" && isUpAndAbout(node)) lastWords(group, nodes, node, other);
+    else if (what === "answer" && node !== other && isUpAndAbout(node) && isUpAndAbout(other))
+      answer(group, nodes, { node, other, afterMs });
     else if (what === "leave" || what === "join") group.tell(node, { type: what } as unknown as CommandOf<M>);
   }
   for (const node of paused) sim.resume(node);
@@ -104,18 +127,50 @@ function lastWords<M extends Vocabulary>(
   for (const each of deaf) sim.mend(node, each);
 }
 
-/** From now on nothing goes wrong any more, and everybody wants to be in. */
-export function recover<M extends Vocabulary>(group: GroupStage<M>, nodes: readonly NodeId[]): void {
+/**
+ * What a node says, or what comes of it a little later, reaches one of the others alone, which answers. Now and then that
+ * is the last that is heard of both.
+ */
+function answer<M extends Vocabulary>(
+  group: GroupStage<M>,
+  nodes: readonly NodeId[],
+  { node, other, afterMs }: Pick<Act, "node" | "other" | "afterMs">,
+): void {
+  const { sim } = group;
+  const deaf = nodes.filter((each) => each !== node && each !== other);
+  const hushMs = afterMs % 2 === 0 ? 0 : afterMs % 25;
+  const hush = (): void => {
+    for (const each of deaf) sim.cut(node, each);
+  };
+  if (hushMs === 0) hush();
+  group.send(node);
+  sim.run(sim.now + hushMs);
+  hush();
+  sim.run(sim.now + 30 - hushMs);
+  group.send(other);
+  if (afterMs % 3 === 1) for (const each of [node, other]) sim.crash(each);
+  sim.run(sim.now + 12);
+  for (const each of deaf) sim.mend(node, each);
+}
+
+/** From now on nothing goes wrong any more but that messages may overtake each other, and everybody wants to be in. */
+export function recover<M extends Vocabulary>(group: GroupStage<M>, nodes: readonly NodeId[], forMs = 10_000): void {
   const { sim } = group;
   sim.heal();
-  setLoss(group, nodes, 0);
+  setLinks(group, nodes, plainly);
   for (const node of nodes) {
     if (!sim.world.alive.includes(node)) group.start(node);
     group.tell(node, { type: "join" } as unknown as CommandOf<M>);
   }
-  sim.run(sim.now + 10_000);
+  sim.run(sim.now + forMs);
 }
 
-function setLoss<M extends Vocabulary>({ sim }: GroupStage<M>, nodes: readonly NodeId[], lossRate: number): void {
-  for (const from of nodes) for (const to of nodes) if (from !== to) sim.setLink(from, to, { lossRate });
+const plainly = { lossRate: 0, duplicateRate: 0 };
+
+function setLinks<M extends Vocabulary>(
+  { sim }: GroupStage<M>,
+  nodes: readonly NodeId[],
+  model: Partial<LinkModel>,
+): void {
+  for (const from of nodes) for (const to of nodes) if (from !== to) sim.setLink(from, to, model);
 }

@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { adversity, befall, recover } from "../../../test/protocols/group-adversity.ts";
 import { type GroupStage, groupStage } from "../../../test/protocols/group-stage.ts";
-import { virtualSynchrony } from "../../check/virtual-synchrony.ts";
+import { happenedBefore } from "../../../test/protocols/happened-before.ts";
+import { type GroupOrders, virtualSynchrony } from "../../check/virtual-synchrony.ts";
 import type { NodeId, Protocol, Vocabulary } from "../../core/protocol.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
 import { storyLine } from "../../trace/story.ts";
@@ -119,6 +120,34 @@ describe("view synchrony: the worked examples", () => {
     expect(group.sim.violations).toEqual([]);
   });
 
+  it.each([
+    ["isis", flushIsis, ["0:1", "1:1"]],
+    ["fifo-total", flushFifoTotal, ["0:1", "1:1"]],
+    ["causal-total", flushCausalTotal, ["1:1"]],
+  ] as const)(
+    "%s: an answer by the only one that knew what is agreed, and both crash: causal-total alone keeps happened-before",
+    (order, channel, survivors) => {
+      const { note, violations } = happenedBefore();
+      const plain = channel() as unknown as Protocol<ViewSynchrony>;
+      const group = groupStage(plain, { nodes: range(5), seed: 1, delayMs: 10, channels: "reliable", trace: note });
+      for (const node of range(5)) group.start(node);
+      group.sim.run(1_000);
+      group.send(1);
+      group.sim.run(1_011); // All have proposed.
+      for (const node of [2, 3, 4]) group.sim.cut(1, node);
+      while (group.payloads(0).length === 0) group.sim.run(group.sim.now + 1);
+      group.sim.crash(1);
+      group.send(0);
+      group.sim.crash(0);
+      group.sim.run(5_000);
+      for (const node of [2, 3, 4]) expect(group.payloads(node)).toEqual(survivors);
+      const broken = [2, 3, 4].map((node) => `node ${node} delivered 0:1 before 1:1`);
+      expect(violations).toEqual(order === "causal-total" ? [] : broken);
+      expect(virtualSynchrony(group.records, { fifo: true, total: true })).toEqual([]);
+      expect(group.sim.violations).toEqual([]);
+    },
+  );
+
   it("without a majority there is no other view: whoever is left stays silent", () => {
     const group = stage(flushIsis(), 3);
     for (const node of [1, 2]) group.sim.crash(node);
@@ -149,20 +178,22 @@ describe("view synchrony: whatever happens", () => {
   it.each([
     ["none", unordered, "lossy", { fifo: true }],
     ["fifo", flushFifo, "lossy", { fifo: true }],
-    ["causal", flushCausal, "lossy", { fifo: true }],
+    ["causal", flushCausal, "lossy", { fifo: true, causal: true }],
     ["isis", flushIsis, "reliable", { total: true }],
     ["fifo-total", flushFifoTotal, "reliable", { fifo: true, total: true }],
-    ["causal-total", flushCausalTotal, "reliable", { fifo: true, total: true }],
+    ["causal-total", flushCausalTotal, "reliable", { fifo: true, causal: true, total: true }],
   ] as const)(
     "%s: the same views, the same messages in each, and in the end one view with all",
-    (_order, channel, channels, orders) => {
+    (_order, channel, channels, { causal, ...orders }: GroupOrders & { causal?: boolean }) => {
       fc.assert(
         fc.property(fc.nat(), fc.integer({ min: 2, max: 5 }), adversity(5, 80), (seed, nodes, acts) => {
+          const { note, violations } = happenedBefore();
           const group = groupStage<ViewSynchrony>(channel() as unknown as Protocol<ViewSynchrony>, {
             nodes: range(nodes),
             seed,
             delayMs: [1, 10],
             channels,
+            trace: note,
           });
           for (const node of range(nodes)) group.start(node);
           befall(group, range(nodes), acts);
@@ -170,6 +201,7 @@ describe("view synchrony: whatever happens", () => {
           for (const node of range(nodes)) group.send(node);
           group.sim.run(group.sim.now + 2_000);
           expect(virtualSynchrony(group.records, orders)).toEqual([]);
+          if (causal === true) expect(violations).toEqual([]);
           expect(group.sim.verdict()).toEqual([]);
           for (const node of range(nodes)) {
             const log = group.records.findLast((record) => record.node === node)?.log ?? [];
