@@ -28,8 +28,15 @@ const send = (member: ChannelMember, prefix: string, count: number): void =>
 
 const sentBy = (member: ChannelMember, prefix: string) => member.said("sent", (report) => report.prefix === prefix);
 
-const has = (member: ChannelMember, count: number): Promise<unknown> =>
-  until(`member ${member.id} has ${count}`, () => member.payloads("room").length >= count);
+/** A member that is taken for crashed is left out, and what it sent may be lost: then its views say so. */
+async function has(member: ChannelMember, count: number): Promise<void> {
+  try {
+    await until(`member ${member.id} has ${count}`, () => member.payloads("room").length >= count);
+  } catch (error) {
+    const standing = `${member.payloads("room").length} messages in ${JSON.stringify(latestView(member, "room"))}`;
+    throw new Error(`${(error as Error).message}: it has ${standing}`, { cause: error });
+  }
+}
 
 const numbered = (prefix: string, count: number): string[] =>
   Array.from({ length: count }, (_, index) => `${prefix} ${index + 1}`);
