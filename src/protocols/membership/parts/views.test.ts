@@ -125,6 +125,19 @@ describe("views", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
+  it("who still takes the others for crashed when they can be heard of again does not leave them out", () => {
+    const sim = stage(3);
+    sim.run(1_000);
+    const about = (type: "suspect" | "restore", node: number) => ({ type: "views", body: { type, node } }) as const;
+    for (const node of [0, 1]) sim.command(2, about("suspect", node));
+    sim.run(3_000);
+    for (const node of [0, 1]) sim.command(2, about("restore", node));
+    sim.run(8_000);
+    for (const node of [0, 1]) expect(said(sim, node)).not.toContain("ejected");
+    expect(sim.world.state(0).views.view.members.map(({ node }) => node)).toEqual([0, 1, 2]);
+    expect(sim.verdict()).toEqual([]);
+  });
+
   it("where no part has a majority, all stand still until they meet again, and nobody is ejected", () => {
     const sim = stage(4);
     sim.run(1_000);
