@@ -5,6 +5,7 @@
  */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { Context, NodeId, Property, Protocol, StateOf, Tagged, Vocabulary, World } from "../core/protocol.ts";
+import { changedContext } from "./contexts.ts";
 
 export type ByzantineBehaviour =
   /** Sends nothing. */
@@ -77,20 +78,12 @@ export function byzantine<V extends Vocabulary>(
 /** A context whose messages are not what the handler says. */
 function lyingContext(ctx: Context<Any>, state: Remembering, behaviour: ByzantineBehaviour): Context<Any> {
   const send = (to: NodeId, message: Tagged): void => sendFalsely(ctx, state, behaviour, to, message);
-  return {
-    self: ctx.self,
-    peers: ctx.peers,
+  return changedContext(ctx, {
     send,
     broadcast: (message) => {
       for (const peer of ctx.peers) send(peer, message);
     },
-    setTimer: (timer, duration) => ctx.setTimer(timer, duration),
-    cancelTimer: (timer) => ctx.cancelTimer(timer),
-    persist: (record) => ctx.persist(record),
-    compact: (record) => ctx.compact(record),
-    emit: (event) => ctx.emit(event),
-    choose: (label, options) => ctx.choose(label, options),
-  };
+  });
 }
 
 function sendFalsely(

@@ -4,6 +4,7 @@
  * for a life that has ended is lost. What is broadcast is a datagram, and stays at the mercy of the network.
  */
 import type { Context, MessageOf, NodeId, Protocol, Vocabulary } from "../../src/core/protocol.ts";
+import { changedContext } from "../../src/protocols/contexts.ts";
 
 interface Link {
   /** The other's life, as far as it is known: 0 before it has been met. */
@@ -53,10 +54,7 @@ export function linked<V extends Vocabulary>(protocol: Protocol<V>): Protocol<V>
       return known.ctx;
     }
     const cell = { state } as { state: Any; ctx: Context<Any> };
-    cell.ctx = {
-      ...outer,
-      self: outer.self,
-      peers: outer.peers,
+    cell.ctx = changedContext(outer, {
       send(to: NodeId, body: MessageOf<V>) {
         const out = link(cell.state, to);
         out.sent += 1;
@@ -66,13 +64,7 @@ export function linked<V extends Vocabulary>(protocol: Protocol<V>): Protocol<V>
         transmit(cell.state, to, frame, outer);
       },
       broadcast: (body: MessageOf<V>) => outer.broadcast({ type: "datagram", body }),
-      setTimer: (timer: string, duration: Any) => outer.setTimer(timer, duration),
-      cancelTimer: (timer: string) => outer.cancelTimer(timer),
-      persist: (record: Any) => outer.persist(record),
-      compact: (record: Any) => outer.compact(record),
-      emit: (event: Any) => outer.emit(event),
-      choose: (label: string, options: readonly Any[]) => outer.choose(label, options),
-    };
+    });
     contexts.set(outer, cell);
     return cell.ctx;
   }

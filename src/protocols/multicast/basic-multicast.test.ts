@@ -1,5 +1,5 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { expectAllDelivered } from "../../../test/protocols/multicast-expectations.ts";
 import { explore } from "../../check/explore.ts";
 import { type SystemSpec, systemFor } from "../../check/suite.ts";
 import type { Protocol } from "../../core/protocol.ts";
@@ -107,11 +107,6 @@ describe("basic multicast: what it costs", () => {
 });
 
 describe("basic multicast: what it promises", () => {
-  const demand = fc.array(fc.record({ node: fc.nat(4), at: fc.nat(100), messages: fc.integer({ min: 1, max: 3 }) }), {
-    minLength: 1,
-    maxLength: 8,
-  });
-
   it.each([
     ["over reliable links", plain, {}],
     [
@@ -122,20 +117,7 @@ describe("basic multicast: what it promises", () => {
   ] as const)(
     "%s: integrity, validity, agreement, whoever sends and however long it takes",
     (_where, protocol, link) => {
-      fc.assert(
-        fc.property(fc.nat(), demand, (seed, demands) => {
-          const sim = correspondence(protocol, link, seed);
-          for (const { node, at, messages } of demands.sort((a, b) => a.at - b.at)) {
-            sim.run(at);
-            sim.command(node, use(messages));
-          }
-          sim.run();
-          expect(sim.violations).toEqual([]);
-          const count = demands.reduce((sum, { messages }) => sum + messages, 0);
-          for (const node of range(0, 4)) expect(sim.world.state(node).user.delivered).toHaveLength(count);
-        }),
-        { numRuns: 100 },
-      );
+      expectAllDelivered((seed) => correspondence(protocol, link, seed), { numRuns: 100 });
     },
   );
 

@@ -1,5 +1,5 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { expectAllDelivered, expectCost, expectDelays } from "../../../test/protocols/multicast-expectations.ts";
 import {
   correspondence,
   exploreSends,
@@ -7,7 +7,6 @@ import {
   range,
   stage,
   told,
-  use,
 } from "../../../test/protocols/multicast-stage.ts";
 import { causalTotal } from "./causal-total.ts";
 import { fifoOrder, happenedBeforeOrder, totalOrder } from "./parts/promises.ts";
@@ -34,44 +33,19 @@ describe("causal-total multicast: the worked example", () => {
 
 describe("causal-total multicast: what it costs", () => {
   it.each(range(1, 64))("N = %i: 3(N − 1) messages a multicast", (nodes) => {
-    const group = stage(causalTotal(), nodes);
-    group.send(0, "hello");
-    group.send(nodes - 1, "hello");
-    group.sim.run();
-    expect(group.sim.messages.total).toBe(2 * 3 * (nodes - 1));
-    expect(causalTotal().costs[0]?.messages(nodes)).toBe(3 * (nodes - 1));
-    expect(group.sim.violations).toEqual([]);
+    expectCost(causalTotal(), nodes, 3 * (nodes - 1));
   });
 
   it("three message times until the others deliver, two until its sender does", () => {
-    const group = stage(causalTotal(), 4);
-    group.send(0, "hello");
-    group.sim.run();
-    expect(group.times("hello")).toEqual([2, 3, 3, 3].map((delays) => delays * MESSAGE_MS));
+    expectDelays(causalTotal(), [2, 3, 3, 3]);
   });
 });
 
 describe("causal-total multicast: what it promises", () => {
-  const demand = fc.array(fc.record({ node: fc.nat(4), at: fc.nat(60), messages: fc.integer({ min: 1, max: 3 }) }), {
-    minLength: 1,
-    maxLength: 8,
-  });
-
   it("C6, C5 and so C4: any senders, any delays", () => {
-    fc.assert(
-      fc.property(fc.nat(), demand, (seed, demands) => {
-        const sim = correspondence(causalTotal(), { nodes: 5, seed, orders, user: { pauseMs: 1 } });
-        for (const { node, at, messages } of demands.toSorted((a, b) => a.at - b.at)) {
-          sim.run(at);
-          sim.command(node, use(messages));
-        }
-        sim.run();
-        expect(sim.violations).toEqual([]);
-        const count = demands.reduce((sum, { messages }) => sum + messages, 0);
-        for (const node of range(0, 4)) expect(sim.world.state(node).user.delivered).toHaveLength(count);
-      }),
-      { numRuns: 150 },
-    );
+    expectAllDelivered((seed) => correspondence(causalTotal(), { nodes: 5, seed, orders, user: { pauseMs: 1 } }), {
+      withinMs: 60,
+    });
   });
 });
 

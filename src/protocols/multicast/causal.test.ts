@@ -1,5 +1,5 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { expectAllDelivered, expectCost } from "../../../test/protocols/multicast-expectations.ts";
 import {
   correspondence,
   exploreSends,
@@ -49,37 +49,13 @@ describe("causal multicast: the worked example", () => {
 
 describe("causal multicast: what it costs", () => {
   it.each(range(1, 64))("N = %i: N − 1 messages a multicast", (nodes) => {
-    const group = stage(causal(), nodes);
-    group.send(0, "hello");
-    group.send(nodes - 1, "hello");
-    group.sim.run();
-    expect(group.sim.messages.total).toBe(2 * (nodes - 1));
-    expect(causal().costs[0]?.messages(nodes)).toBe(nodes - 1);
-    expect(group.sim.violations).toEqual([]);
+    expectCost(causal(), nodes, nodes - 1);
   });
 });
 
 describe("causal multicast: what it promises", () => {
-  const demand = fc.array(fc.record({ node: fc.nat(4), at: fc.nat(100), messages: fc.integer({ min: 1, max: 3 }) }), {
-    minLength: 1,
-    maxLength: 8,
-  });
-
   it("C5, integrity, validity, agreement: any senders, any delays", () => {
-    fc.assert(
-      fc.property(fc.nat(), demand, (seed, demands) => {
-        const sim = correspondence(causal(), { nodes: 5, seed, orders });
-        for (const { node, at, messages } of demands.toSorted((a, b) => a.at - b.at)) {
-          sim.run(at);
-          sim.command(node, use(messages));
-        }
-        sim.run();
-        expect(sim.violations).toEqual([]);
-        const count = demands.reduce((sum, { messages }) => sum + messages, 0);
-        for (const node of range(0, 4)) expect(sim.world.state(node).user.delivered).toHaveLength(count);
-      }),
-      { numRuns: 200 },
-    );
+    expectAllDelivered((seed) => correspondence(causal(), { nodes: 5, seed, orders }), { numRuns: 200 });
   });
 
   it("without the rule, delivering what is received, C5 is violated", () => {

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { expectAllDelivered, expectCost, expectDelays } from "../../../test/protocols/multicast-expectations.ts";
 import {
   correspondence,
   exploreSends,
@@ -7,7 +8,6 @@ import {
   range,
   stage,
   told,
-  use,
 } from "../../../test/protocols/multicast-stage.ts";
 import type { Property } from "../../core/protocol.ts";
 import { causal } from "./causal.ts";
@@ -43,44 +43,17 @@ describe("total order by agreement: the worked example", () => {
 
 describe("total order by agreement: what it costs", () => {
   it.each(range(1, 64))("N = %i: 3(N − 1) messages a multicast", (nodes) => {
-    const group = stage(isis(), nodes);
-    group.send(0, "hello");
-    group.send(nodes - 1, "hello");
-    group.sim.run();
-    expect(group.sim.messages.total).toBe(2 * 3 * (nodes - 1));
-    expect(isis().costs[0]?.messages(nodes)).toBe(3 * (nodes - 1));
-    expect(group.sim.violations).toEqual([]);
+    expectCost(isis(), nodes, 3 * (nodes - 1));
   });
 
   it("three message times until the others deliver, two until its sender does", () => {
-    const group = stage(isis(), 4);
-    group.send(0, "hello");
-    group.sim.run();
-    expect(group.times("hello")).toEqual([2, 3, 3, 3].map((delays) => delays * MESSAGE_MS));
+    expectDelays(isis(), [2, 3, 3, 3]);
   });
 });
 
 describe("total order by agreement: what it promises", () => {
-  const demand = fc.array(fc.record({ node: fc.nat(4), at: fc.nat(100), messages: fc.integer({ min: 1, max: 3 }) }), {
-    minLength: 1,
-    maxLength: 8,
-  });
-
   it("C6, integrity, validity, agreement: any senders, any delays", () => {
-    fc.assert(
-      fc.property(fc.nat(), demand, (seed, demands) => {
-        const sim = correspondence(isis(), { nodes: 5, seed, orders, user: { pauseMs: 1 } });
-        for (const { node, at, messages } of demands.toSorted((a, b) => a.at - b.at)) {
-          sim.run(at);
-          sim.command(node, use(messages));
-        }
-        sim.run();
-        expect(sim.violations).toEqual([]);
-        const count = demands.reduce((sum, { messages }) => sum + messages, 0);
-        for (const node of range(0, 4)) expect(sim.world.state(node).user.delivered).toHaveLength(count);
-      }),
-      { numRuns: 150 },
-    );
+    expectAllDelivered((seed) => correspondence(isis(), { nodes: 5, seed, orders, user: { pauseMs: 1 } }));
   });
 
   it("every kind of message that arrives twice, at any time, is harmless", () => {

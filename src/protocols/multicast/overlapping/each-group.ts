@@ -5,8 +5,8 @@
 import { assemble } from "../../../core/assemble.ts";
 import type { NodeId, Protocol, Vocabulary } from "../../../core/protocol.ts";
 import { natural, text } from "../../../core/shape.ts";
+import { contexts, withContext } from "../../contexts.ts";
 import { MAX_PAYLOAD_BYTES } from "../parts/group.ts";
-import { contexts, withContext } from "../parts/over.ts";
 import { type GroupMulticast, type GroupsOptions, groupsGiven, isMember } from "./groups.ts";
 
 // Inside, parts are looked up by name; the types around keep callers honest.

@@ -10,9 +10,9 @@
  */
 import type { Context, Protocol } from "../../../core/protocol.ts";
 import { natural, text } from "../../../core/shape.ts";
+import { contexts } from "../../contexts.ts";
 import { type Isis, isis } from "../isis.ts";
 import { MAX_PAYLOAD_BYTES } from "../parts/group.ts";
-import { contexts } from "../parts/over.ts";
 import { type GroupMulticast, type GroupsOptions, groupsGiven, isMember } from "./groups.ts";
 
 export type IsisInGroups = {

@@ -3,7 +3,7 @@
  * not named passes between the parts only.
  */
 import type { EventOf, Protocol, Vocabulary } from "../../../core/protocol.ts";
-import { contexts, withContext } from "./over.ts";
+import { contexts, withContext } from "../../contexts.ts";
 
 // Inside, handlers are looked up by name; the types of the parts and of the whole keep callers honest.
 // biome-ignore lint/suspicious/noExplicitAny: see above

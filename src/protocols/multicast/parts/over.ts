@@ -20,6 +20,7 @@ import type {
   Vocabulary,
 } from "../../../core/protocol.ts";
 import { type Shape, type Shapes, variants } from "../../../core/shape.ts";
+import { contexts, mapped, withContext } from "../../contexts.ts";
 import type { GroupCommand, GroupEvent } from "./layers.ts";
 
 /** The type bag of `over(upper, lower)`: commands and events are the layers' own, everything else is wrapped in its layer's name. */
@@ -121,60 +122,4 @@ function carried(upper: Any): Any {
     if (from !== ctx.self) upper.receive[message.type](state, from, message, ctx);
   }
   return withContext({ ...upper, command: { ...upper.command, [HEARD]: heard } }, inward);
-}
-
-/** The same handlers, each with another context; `after` is called when one has come to its end. */
-export function withContext(
-  protocol: Any,
-  contextFor: (ctx: Context<Any>) => Context<Any>,
-  after: (ctx: Context<Any>) => void = () => {},
-): Any {
-  const { start, receive = {}, timeout = {}, command = {} } = protocol;
-  function within(ctx: Context<Any>, handle: (ctx: Context<Any>) => void): void {
-    handle(contextFor(ctx));
-    after(ctx);
-  }
-  return {
-    ...protocol,
-    ...(start === undefined
-      ? {}
-      : { start: (state: Any, ctx: Any) => within(ctx, (changed) => start(state, changed)) }),
-    receive: mapped(
-      receive,
-      (handle) => (state: Any, from: NodeId, message: Any, ctx: Any) =>
-        within(ctx, (changed) => handle(state, from, message, changed)),
-    ),
-    timeout: mapped(timeout, (handle) => (state: Any, ctx: Any) => within(ctx, (changed) => handle(state, changed))),
-    command: mapped(
-      command,
-      (handle) => (state: Any, given: Any, ctx: Any) => within(ctx, (changed) => handle(state, given, changed)),
-    ),
-  };
-}
-
-const mapped = (table: object, change: (entry: Any) => Any): object =>
-  Object.fromEntries(Object.entries(table).map(([name, entry]) => [name, change(entry)]));
-
-/** A driver keeps one context for each node: so each is changed once. */
-export function contexts(change: (ctx: Context<Any>) => Partial<Context<Any>>): (ctx: Context<Any>) => Context<Any> {
-  const known = new WeakMap<object, Context<Any>>();
-  return (ctx) => {
-    const before = known.get(ctx);
-    if (before !== undefined) return before;
-    const changed: Context<Any> = {
-      self: ctx.self,
-      peers: ctx.peers,
-      send: (to, message) => ctx.send(to, message),
-      broadcast: (message) => ctx.broadcast(message),
-      setTimer: (timer, duration) => ctx.setTimer(timer, duration),
-      cancelTimer: (timer) => ctx.cancelTimer(timer),
-      persist: (record) => ctx.persist(record),
-      compact: (record) => ctx.compact(record),
-      emit: (event) => ctx.emit(event),
-      choose: (label, options) => ctx.choose(label, options),
-      ...change(ctx),
-    };
-    known.set(ctx, changed);
-    return changed;
-  };
 }

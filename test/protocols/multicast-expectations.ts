@@ -1,0 +1,56 @@
+/** What tests of several multicasts expect, in the same words. */
+import fc from "fast-check";
+import { expect } from "vitest";
+import type { Protocol, Vocabulary } from "../../src/core/protocol.ts";
+import type { UsedMulticast } from "../../src/protocols/multicast/parts/user.ts";
+import type { Simulation } from "../../src/sim/simulation.ts";
+import { MESSAGE_MS, range, stage, use } from "./multicast-stage.ts";
+
+export interface Demands {
+  /** When members are told to send. */
+  readonly withinMs?: number;
+  /** How many messages at a time. */
+  readonly most?: number;
+  readonly numRuns?: number;
+}
+
+/** Whoever of five members sends, whenever: in the end everybody has delivered all, and no claim was violated. */
+export function expectAllDelivered<M extends Vocabulary>(
+  group: (seed: number) => Simulation<UsedMulticast<M>>,
+  { withinMs = 100, most = 3, numRuns = 150 }: Demands = {},
+): void {
+  const demand = fc.record({ node: fc.nat(4), at: fc.nat(withinMs), messages: fc.integer({ min: 1, max: most }) });
+  fc.assert(
+    fc.property(fc.nat(), fc.array(demand, { minLength: 1, maxLength: 8 }), (seed, demands) => {
+      const sim = group(seed);
+      for (const { node, at, messages } of demands.toSorted((a, b) => a.at - b.at)) {
+        sim.run(at);
+        sim.command(node, use(messages) as never);
+      }
+      sim.run();
+      expect(sim.violations).toEqual([]);
+      const count = demands.reduce((sum, { messages }) => sum + messages, 0);
+      for (const node of range(0, 4)) expect(sim.world.state(node).user.delivered).toHaveLength(count);
+    }),
+    { numRuns },
+  );
+}
+
+/** What a multicast costs, of the lowest node and of the highest: measured, and as the algorithm claims. */
+export function expectCost<M extends Vocabulary>(protocol: Protocol<M>, nodes: number, messages: number): void {
+  const group = stage(protocol, nodes);
+  group.send(0, "hello");
+  group.send(nodes - 1, "hello");
+  group.sim.run();
+  expect(group.sim.messages.total).toBe(2 * messages);
+  expect(protocol.costs[0]?.messages(nodes)).toBe(messages);
+  expect(group.sim.violations).toEqual([]);
+}
+
+/** After how many message times the members of a group deliver what the first of them sends. */
+export function expectDelays<M extends Vocabulary>(protocol: Protocol<M>, delays: readonly number[]): void {
+  const group = stage(protocol, delays.length);
+  group.send(0, "hello");
+  group.sim.run();
+  expect(group.times("hello")).toEqual(delays.map((each) => each * MESSAGE_MS));
+}
