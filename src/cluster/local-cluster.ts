@@ -21,6 +21,8 @@ import { RegularLooks } from "./local/regular-looks.ts";
 import { lookEveryMs, stoppedAmong } from "./local/stopped-processes.ts";
 import { calmNetwork, changesOf, faultsOf, type NetworkAct, networkAfter } from "./local/wanted-network.ts";
 
+/** An agreement counts when it has stood for so long: who starts last may call one more election. */
+const SETTLED_FOR_MS = 250;
 /** When all agree for so long that nobody leads, the protocol waits for somebody to call an election. */
 const LEADERLESS_FOR_MS = 1_500;
 const READY_WITHIN_MS = 15_000;
@@ -33,6 +35,7 @@ const KILL_WITHIN_MS = 2_000;
 /** How long an act waits for the members to have done it. */
 const ACT_WITHIN_MS = 1_000;
 const LOOK_AGAIN_MS = 10;
+const NEVER = Number.POSITIVE_INFINITY;
 
 export interface LocalClusterOptions {
   readonly config: ClusterConfig;
@@ -117,7 +120,7 @@ export class LocalCluster {
   }
 
   /**
-   * Starts every member and waits until all answer and agree. Returns early, with false, if `stop` was called meanwhile.
+   * Starts every member and waits until all answer, agree and stay with it. Returns early, with false, if `stop` was called meanwhile.
    * @throws EnvironmentError if that takes too long or a member dies.
    */
   async start(): Promise<boolean> {
@@ -125,8 +128,8 @@ export class LocalCluster {
     this.looks.start();
     const withinMs = Math.max(READY_WITHIN_MS, READY_WITHIN_MS_PER_MEMBER * this.members.size);
     const deadline = Date.now() + withinMs;
-    let leaderlessAt = Number.POSITIVE_INFINITY;
-    while (this.phase === "starting" && !isSettled(this.picture.nodes) && Date.now() < leaderlessAt) {
+    let [settledAt, leaderlessAt] = [NEVER, NEVER];
+    while (this.phase === "starting" && Date.now() < Math.min(settledAt, leaderlessAt)) {
       const dead = this.picture.nodes.find(({ process }) => process === "exited");
       if (dead !== undefined)
         throw new EnvironmentError(
@@ -134,10 +137,9 @@ export class LocalCluster {
           `the cluster did not become ready because of node ${dead.id}: ${dead.exit}; its log says why`,
         );
       if (Date.now() > deadline) throw new EnvironmentError("not-ready", this.whatIsMissing(withinMs));
-      leaderlessAt = isLeaderless(this.picture.nodes)
-        ? Math.min(leaderlessAt, Date.now() + LEADERLESS_FOR_MS)
-        : Number.POSITIVE_INFINITY;
-      await this.nextChange(Math.min(deadline, leaderlessAt) - Date.now());
+      settledAt = dueWhile(isSettled(this.picture.nodes), settledAt, SETTLED_FOR_MS);
+      leaderlessAt = dueWhile(isLeaderless(this.picture.nodes), leaderlessAt, LEADERLESS_FOR_MS);
+      await this.nextChange(Math.min(deadline, settledAt, leaderlessAt) - Date.now());
     }
     if (this.phase !== "starting") return false;
     this.phase = "ready";
@@ -310,6 +312,11 @@ export class LocalCluster {
       silent.length > 0 ? `no answer from node ${silent.join(", ")}` : `no agreement on a leader: ${views}`;
     return `the cluster is not ready after ${withinMs / 1_000} s (${missing}): fewer members may suit this machine better`;
   }
+}
+
+/** When what has been true since `due` was set will have been so for `forMs`; never, if it is not true now. */
+function dueWhile(isTrue: boolean, due: number, forMs: number): number {
+  return isTrue ? Math.min(due, Date.now() + forMs) : NEVER;
 }
 
 function whereabouts({ id, pid, address, admin }: NodePicture) {

@@ -112,7 +112,7 @@ describe("the packed tarball", () => {
     expect(statSync(join(user, "node_modules/coterie/dist/cli/coterie.js")).mode & 0o111).toBe(0o111);
     const cluster = await up(user, "npx", "coterie", "up", "--nodes", "3", "--json", "--port", "0");
     const { nodes } = (await (await fetch(`${cluster.ready.admin}/status`)).json()) as { nodes: { leader: number }[] };
-    expect(nodes.map(({ leader }) => leader)).toEqual([2, 2, 2]);
+    expect([cluster.ready.leader, ...nodes.map(({ leader }) => leader)]).toEqual([2, 2, 2, 2]);
     expect(await (await fetch(cluster.ready.studio)).text()).toContain('id="studio"');
 
     process.kill(-cluster.group, "SIGINT"); // Ctrl-C reaches the whole group.
@@ -134,6 +134,7 @@ describe("npm start", () => {
 
 interface Ready {
   readonly event: string;
+  readonly leader: number;
   readonly studio: string;
   readonly admin: string;
   readonly nodes: readonly { readonly id: number; readonly pid: number }[];
