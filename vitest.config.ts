@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { countsReporter } from "./test/counts-reporter.ts";
 import { seededBugs } from "./test/seeded-bugs/patch.ts";
@@ -14,9 +15,11 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["{src,studio}/**/*.test.ts", "test/{tidy,seeded-bugs}/**/*.test.ts"],
-          testTimeout: 30 * seconds,
+          testTimeout: 120 * seconds, // Some work through all cases, on a machine that others use, too.
           execArgv: ["--expose-gc"],
           setupFiles: ["test/random-replay.ts"],
+          // Vitest leaves one processor free, which is half of a small machine.
+          maxWorkers: availableParallelism(),
           sequence: { groupOrder: 0 },
         },
       },
