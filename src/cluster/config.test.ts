@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../core/errors.ts";
 import { protocolNames } from "../protocols/index.ts";
@@ -152,7 +152,10 @@ describe("what leaves the machine", () => {
 
 test("a file that is not there or not JSON is named", () => {
   expect(() => readConfig("no-such.json")).toThrow(
-    'expected the config to be a readable file, got "no-such.json" (ENOENT)',
+    `expected a config file at ${resolve("no-such.json")}, got none (ENOENT): write one, as \`coterie node --help\` shows, or name another with --config`,
+  );
+  expect(() => readConfig(import.meta.dirname)).toThrow(
+    `expected the config to be a readable file, got "${import.meta.dirname}" (EISDIR)`,
   );
   const source = join(import.meta.dirname, "config.ts");
   expect(() => readConfig(source)).toThrow(`${source}: expected JSON: `);

@@ -31,6 +31,7 @@ export type ServiceConfig = Omit<ClusterConfig, "protocol" | "options">;
 
 const MAX_MEMBERS = 128;
 const MAX_NAME_LENGTH = 64;
+const HOW_TO_HAVE_ONE = "write one, as `coterie node --help` shows, or name another with --config";
 
 /** Where nobody says otherwise, admin pages are on this machine only and on a port that the system chooses. */
 const defaultAdmin: HostPort = { host: "127.0.0.1", port: 0 };
@@ -110,7 +111,11 @@ function readWith<T>(parse: (value: unknown, folder: string) => T, file: string)
     text = readFileSync(file, "utf8");
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new UsageError("bad-config", `${unexpected("the config", "a readable file", file)} (${code})`);
+    throw refusal(
+      code === "ENOENT"
+        ? `expected a config file at ${resolve(file)}, got none (ENOENT): ${HOW_TO_HAVE_ONE}`
+        : `${unexpected("the config", "a readable file", file)} (${code})`,
+    );
   }
   let value: unknown;
   try {

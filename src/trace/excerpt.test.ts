@@ -1,7 +1,10 @@
 import { describe, expect, it } from "vitest";
+import { receive, send, traceOf } from "../../test/trace/small-traces.ts";
 import type { TraceEntry } from "./entry.ts";
 import { excerptOf, type Selection } from "./excerpt.ts";
 import type { TraceHeader } from "./header.ts";
+import { drawLanes } from "./picture/lanes.ts";
+import { layOut } from "./picture/layout.ts";
 
 const header: TraceHeader = {
   kind: "trace",
@@ -28,13 +31,46 @@ const entries: TraceEntry[] = [
   { at: 1_040, node: 0, kind: "timeout", timer: "detector.beat" },
   { at: 1_040, node: 0, kind: "event", event: { type: "detector", body: { type: "suspected" } } as never },
 ];
-const part = (selection: Selection) => excerptOf({ header, entries, clocks: [{}, {}, {}, {}] }, selection).entries;
+const excerpt = (selection: Selection) => excerptOf({ header, entries, clocks: [{}, {}, {}, {}] }, selection);
+const part = (selection: Selection) => excerpt(selection).entries;
 
 describe("a part of a trace", () => {
   it("hides by short names and full ones", () => {
     expect(part({ hide: ["call"] })).toHaveLength(3);
     expect(part({ hide: ["election.call", "beat"] })).toHaveLength(2);
     expect(part({ hide: ["suspected"] })).toHaveLength(3);
+  });
+
+  it("leaves what follows from something hidden where it was, and not in the step before", () => {
+    expect(excerpt({}).steps).toEqual([
+      { at: 1_000, node: 0, indices: [0, 1] },
+      { at: 1_040, node: 0, indices: [2, 3] },
+    ]);
+    expect(excerpt({ hide: ["beat"] }).steps).toEqual([
+      { at: 1_000, node: 0, indices: [0, 1] },
+      { at: 1_040, node: 0, indices: [2] },
+    ]);
+    expect(excerpt({ hide: ["call", "beat", "suspected"] }).steps).toEqual([{ at: 1_000, node: 0, indices: [0] }]);
+  });
+
+  it("of some nodes has what messages of others led to where it was", () => {
+    const between = traceOf(
+      [0, 1, 2],
+      [
+        { at: 0, node: 0, kind: "start" },
+        send(1, 2, 0, "a"),
+        receive(7, 0, 2, "a"),
+        { at: 7, node: 0, kind: "event", event: { type: "elected" } },
+      ],
+    );
+    expect(excerptOf(between, { nodes: [0, 1] }).steps.map(({ at }) => at)).toEqual([0, 7]);
+  });
+
+  it("is drawn with every mark at its moment", () => {
+    const marks = layOut(excerpt({ hide: ["beat"] }), 1_000).steps.map(({ inscription }) => inscription.marks);
+    expect(marks).toEqual([["start"], ["event"]]);
+    const lines = drawLanes(excerpt({ hide: ["beat"] }), { columns: 80, paint: (_style, text) => text }) ?? [];
+    expect(lines.find((line) => line.includes("suspected"))).toMatch(/^\s+40 /);
   });
 
   it.each<[Selection, string]>([

@@ -6,10 +6,13 @@ import type { Trace } from "./file.ts";
 import type { TraceHeader } from "./header.ts";
 import { type Name, nameOf, nameOfWord } from "./naming.ts";
 import { type Standing, type Standings, standingAfter, standingsBefore } from "./standing.ts";
+import { type Step, stepsAmong } from "./steps.ts";
 
 export interface Excerpt extends Trace {
   /** How the nodes stood before the first entry. */
   readonly before: Standings;
+  /** What the nodes did at once, as the whole trace has it: what a step began with may be left out here. */
+  readonly steps: readonly Step[];
   /** The moment that times are counted from: 0 in a simulation, the first entry of a recording. */
   readonly origin: number;
 }
@@ -46,8 +49,20 @@ export function excerptOf({ header, entries, clocks }: Trace, selection: Selecti
     entries: kept.map((index) => entries[index] as TraceEntry),
     clocks: kept.map((index) => clocks[index] ?? {}),
     before: new Map([...before].filter(([node]) => nodes.has(node))),
+    steps: stepsAmong(entries, kept),
     origin,
   };
+}
+
+/** Its first entries, as many as `count`. */
+export function beginningOf(excerpt: Excerpt, count: number): Excerpt {
+  const { entries, clocks, steps } = excerpt;
+  if (entries.length <= count) return excerpt;
+  const begun = steps.flatMap((step) => {
+    const indices = step.indices.filter((index) => index < count);
+    return indices.length === 0 ? [] : [{ ...step, indices }];
+  });
+  return { ...excerpt, entries: entries.slice(0, count), clocks: clocks.slice(0, count), steps: begun };
 }
 
 /** A misspelt name hides nothing, and a window beside the run shows nothing: nobody wants that. */

@@ -28,6 +28,22 @@ export function stepsOf(entries: readonly TraceEntry[]): Step[] {
   return steps;
 }
 
+/**
+ * The steps of which something is among the entries at `kept`, which ascend; indices are places in `kept`. Whatever a step
+ * did stays in it, although what it began with may not be kept.
+ */
+export function stepsAmong(entries: readonly TraceEntry[], kept: readonly number[]): Step[] {
+  const places = new Map(kept.map((index, place) => [index, place]));
+  const steps = stepsOf(entries).flatMap(({ node, indices }): Step[] => {
+    const left = indices.filter((index) => places.has(index));
+    const first = entries[left[0] ?? -1];
+    return first === undefined
+      ? []
+      : [{ at: first.at, node, indices: left.map((index) => places.get(index) as number) }];
+  });
+  return steps.sort((a, b) => (a.indices[0] as number) - (b.indices[0] as number));
+}
+
 function goesOn(entry: TraceEntry, since: number): boolean {
   if (entry.kind === "lost") return entry.at === since && entry.to !== entry.node;
   return entry.kind === "send" || entry.kind === "event" || entry.kind === "choice" || entry.kind === "view";

@@ -1,7 +1,7 @@
 /** Whatever is wrong with the words, the ports or the config: exit code 2 and one sentence on stderr. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { protocolNames } from "../../src/protocols/index.ts";
 import { ClusterUnderTest, coterie, endAll, occupyPort } from "./cluster-under-test.ts";
@@ -17,6 +17,9 @@ async function refused(...args: string[]): Promise<string> {
   expect(stderr).toMatch(/^coterie: [^\n]+\n$/);
   return stderr.slice("coterie: ".length, -1);
 }
+
+const noConfig = (file: string): string =>
+  `expected a config file at ${resolve(file)}, got none (ENOENT): write one, as \`coterie node --help\` shows, or name another with --config`;
 
 test.each([
   ["upp", "unknown command 'upp' (Did you mean up?)"],
@@ -35,7 +38,8 @@ test.each([
   ["node", "required option '--config <file>' not specified"],
   ["node --config x.json", "required option '--id <n>' not specified"],
   ["node --config x.json --id x", 'expected --id to be a member\'s id, got "x"'],
-  ["node --config no-such.json --id 1", 'expected the config to be a readable file, got "no-such.json" (ENOENT)'],
+  ["node --config no-such.json --id 1", noConfig("no-such.json")],
+  ["status --config no-such.json", noConfig("no-such.json")],
   ["status --admin 7400", 'expected --admin to be a URL such as http://127.0.0.1:7400, got "7400"'],
   ["status --admin https://x", 'expected --admin to be a URL such as http://127.0.0.1:7400, got "https://x"'],
   ["status --admin http://127.0.0.1:7400 --config x", "expected --admin or --config, got both"],

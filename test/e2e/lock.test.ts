@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { CLI, coterie, endAll, isAlive, parentOf, until } from "./cluster-under-test.ts";
 import { disorder, MembersUnderTest } from "./members-under-test.ts";
@@ -172,7 +172,10 @@ test.each([
   ["elect x --id 1", "missing required argument 'command'"],
   ["lock x -- true", "expected --member URL, a member that runs here, or --id N, to be a member"],
   ["lock x --id 1 --timeout 5 -- true", 'expected --timeout to be a time such as 250ms, 5s or 2m, got "5"'],
-  ["lock x --id 1 -- true", 'expected the config to be a readable file, got "coterie.json" (ENOENT)'],
+  [
+    "lock x --id 1 -- true",
+    `expected a config file at ${resolve("coterie.json")}, got none (ENOENT): write one, as \`coterie node --help\` shows, or name another with --config`,
+  ],
 ])("coterie %s is refused", async (words, sentence) => {
   expect(await coterie(...words.split(" "))).toEqual({
     code: 2,

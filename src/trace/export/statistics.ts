@@ -4,7 +4,6 @@ import type { LossReason, MessageId, TraceEntry } from "../entry.ts";
 import type { Excerpt } from "../excerpt.ts";
 import { type Flight, flightsOf } from "../flights.ts";
 import { nameOf } from "../naming.ts";
-import { stepsOf } from "../steps.ts";
 
 /** Times and delays are in milliseconds; times are counted from the origin of the excerpt. */
 export interface Statistics {
@@ -120,9 +119,9 @@ function delaysOf(delays: readonly number[]): Delays | null {
   return { min: rank(0), median: rank(0.5), p99: rank(0.99), max: rank(1) };
 }
 
-function nodesOf({ header, entries }: Excerpt): Statistics["byNode"] {
+function nodesOf({ header, entries, steps: all }: Excerpt): Statistics["byNode"] {
   const isStep = (first: number | undefined): boolean => entries[first ?? 0]?.kind !== "lost";
-  const steps = tally(stepsOf(entries).flatMap(({ node, indices }) => (isStep(indices[0]) ? [node] : [])));
+  const steps = tally(all.flatMap(({ node, indices }) => (isStep(indices[0]) ? [node] : [])));
   const sent = tally(entries.flatMap(({ kind, node }) => (kind === "send" ? [node] : [])));
   const received = tally(entries.flatMap(({ kind, node }) => (kind === "receive" ? [node] : [])));
   return Object.fromEntries(

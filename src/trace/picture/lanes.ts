@@ -8,7 +8,7 @@ import type { Excerpt } from "../excerpt.ts";
 import { type Flight, flightsOf } from "../flights.ts";
 import { deliveredId, labelOf, lossWords, nameOfWord } from "../naming.ts";
 import { leads, type Standing, standingAfter } from "../standing.ts";
-import { type Step, stepsOf } from "../steps.ts";
+import type { Step } from "../steps.ts";
 import { becoming } from "./marks.ts";
 
 export type LaneStyle =
@@ -43,7 +43,7 @@ const SILENCE = 12;
 
 /** Null where there are too many nodes for so few columns. */
 export function drawLanes(excerpt: Excerpt, { columns, paint }: LaneOptions): string[] | null {
-  const { header, entries, origin } = excerpt;
+  const { header, entries, steps, origin } = excerpt;
   const { nodes, violation } = header;
   const wish = Math.max(LEAST_WORDS, Math.floor(columns * 0.45));
   const wished = Math.floor((columns - TIME_COLUMNS - wish) / Math.max(1, nodes.length));
@@ -56,7 +56,6 @@ export function drawLanes(excerpt: Excerpt, { columns, paint }: LaneOptions): st
     flightsOf(entries).flatMap((flight) => (flight.ended === null ? [] : [[flight.ended, flight]])),
   );
   const standings = new Map<NodeId, Standing>(excerpt.before);
-  const steps = stepsOf(entries);
   const silence = silenceOf(steps);
   const digits = steps.every(({ at }) => Number.isInteger(at - origin)) ? 0 : 1;
   const lines: string[] = [];

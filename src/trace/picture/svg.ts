@@ -4,7 +4,7 @@
  * from the picture itself.
  */
 import { hash } from "../../core/plain.ts";
-import type { Excerpt } from "../excerpt.ts";
+import { beginningOf, type Excerpt } from "../excerpt.ts";
 import { nameOf } from "../naming.ts";
 import { ARROW_LABEL_PX } from "./arrow-labels.ts";
 import type { Arrow } from "./arrows.ts";
@@ -54,7 +54,7 @@ const LEAST_WIDTH_PX = 520;
 
 export function drawSvg(whole: Excerpt, options: SvgOptions = {}): string {
   const { width = 1_200, maxEntries = 3_000 } = options;
-  const excerpt = { ...whole, entries: whole.entries.slice(0, maxEntries) };
+  const excerpt = beginningOf(whole, maxEntries);
   const nodeWidth = Math.max(...excerpt.header.nodes.map((node) => textWidth(`node ${node}`, NODE_PX)), 0) + 10;
   const picture = layOut(excerpt, width - 2 * MARGIN - nodeWidth);
   const widest = picture.bands.reduce((most, { left, right }) => Math.max(most, right - left), 0);

@@ -9,7 +9,7 @@ import type { Excerpt } from "../excerpt.ts";
 import { type Flight, flightsOf } from "../flights.ts";
 import { labelOf } from "../naming.ts";
 import { type Standing, standingAfter } from "../standing.ts";
-import { type Step, stepsOf } from "../steps.ts";
+import type { Step } from "../steps.ts";
 import { type Inscription, inscriptionOf, MARK_PITCH, partsOf, SEPARATOR } from "./marks.ts";
 import { textWidth } from "./text-width.ts";
 import { depthsOf, type Track, tracksOf } from "./tracks.ts";
@@ -86,10 +86,10 @@ export function timelineOf(excerpt: Excerpt): Timeline {
   return { ...walk(steps, new Rooms(depths, roomBefore(bare.steps))), flights, tracks };
 }
 
-function inscribed({ header, entries, before }: Excerpt): InscribedStep[] {
+function inscribed({ header, entries, before, steps }: Excerpt): InscribedStep[] {
   const standings = new Map<NodeId, Standing>(before);
   const rows = header.nodes;
-  return stepsOf(entries).map((step) => {
+  return steps.map((step) => {
     const own = step.indices.map((index) => entries[index] as TraceEntry);
     const standing = standings.get(step.node) as Standing;
     const after = own.reduce(standingAfter, standing);

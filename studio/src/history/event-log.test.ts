@@ -59,6 +59,16 @@ test("a delivery says which message, and who delivers the same shares its line",
   ]);
 });
 
+test("deliveries are a topic of their own, so that the log can be cut down to them", () => {
+  const log = new EventLog();
+  const entries = [
+    event(10, 0, "multicast", { type: "delivered", from: 0, payload: "hello", id: "0.1" }),
+    event(20, 0, "multicast", { type: "stable", count: 1 }),
+  ];
+  log.add(entries, new Chronicle(before, entries));
+  expect(log.lines.map(({ topic }) => topic)).toEqual(["protocol", "delivery"]);
+});
+
 test("what is said of a node before and after its restart does not share a line", () => {
   const story = told(elected(10, 0, 2), { at: 20, node: 2, kind: "start" }, elected(30, 1, 2));
   expect(story).toEqual(["node 1 follows node 2", "node 2 started", "node 0 follows node 2"]);

@@ -6,7 +6,7 @@ import type { NodeId } from "../../../src/core/protocol.ts";
 import type { LossReason, TraceEntry } from "../../../src/trace/entry.ts";
 import { fieldsOf, nameOf, nameOfWord, type Tagged, unwrapped } from "../../../src/trace/naming.ts";
 
-export type Topic = "leadership" | "suspicion" | "process" | "crash" | "network" | "protocol";
+export type Topic = "leadership" | "suspicion" | "process" | "crash" | "network" | "delivery" | "protocol";
 
 /** A sentence about one node, in a form that can be said of several: "node 1 suspects …", "nodes 1 and 2 suspect …". */
 export interface Phrase {
@@ -52,7 +52,7 @@ const events: Record<string, Tell> = {
   exited: () => ({ topic: "protocol", one: "leaves the critical section", many: "leave the critical section" }),
   delivered: ({ id, payload }) => {
     const what = `${brief(id)}${typeof payload === "string" && payload !== "" ? `, “${brief(payload)}”` : ""}`;
-    return { topic: "protocol", one: `delivers ${what}`, many: `deliver ${what}` };
+    return { topic: "delivery", one: `delivers ${what}`, many: `deliver ${what}` };
   },
   decided: ({ value }) => ({ topic: "protocol", one: `decides ${brief(value)}`, many: `decide ${brief(value)}` }),
 };
