@@ -77,7 +77,8 @@ const store: Protocol<Store> = {
     },
     fill(state, { round, cut, holders }, ctx) {
       state.wanted = { round, cut };
-      for (const holder of new Set(holders)) ctx.send(holder, { type: "want", view: state.view });
+      const needed = holders.filter((_, k) => (cut[k] ?? 0) > (state.received[k] ?? 0));
+      for (const holder of new Set(needed)) ctx.send(holder, { type: "want", view: state.view });
       sayIfFilled(state, ctx);
     },
     change(state, { view, members, cut }) {
@@ -195,6 +196,7 @@ export const say = { type: "store", body: { type: "say" } } as const;
 export const join = { type: "views", body: { type: "join" } } as const;
 export const leave = { type: "views", body: { type: "leave" } } as const;
 export const suspect = (node: NodeId) => ({ type: "views", body: { type: "suspect", node } }) as const;
+export const restore = (node: NodeId) => ({ type: "views", body: { type: "restore", node } }) as const;
 /** What views has said to others than the store. */
 export const said = (sim: Simulation<Group>, node: NodeId): string[] =>
   sim

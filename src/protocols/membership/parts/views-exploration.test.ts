@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { type ExploreOptions, explore } from "../../../check/explore.ts";
-import type { Move } from "../../../check/model.ts";
+import { Model, type Move } from "../../../check/model.ts";
 import { type Assembly, assemble } from "../../../core/assemble.ts";
-import type { CommandOf, NodeId, Protocol } from "../../../core/protocol.ts";
+import type { CommandOf, Context, NodeId, Property, Protocol } from "../../../core/protocol.ts";
 import { natural } from "../../../core/shape.ts";
-import { type Views, type ViewsOptions, views } from "./views.ts";
+import { changedContext } from "../../contexts.ts";
+import { type Views, views } from "./views.ts";
 
 /** Says that it holds nothing whenever it is asked: what is explored is how views are agreed upon. */
 type Nothing = {
@@ -27,8 +28,10 @@ const nothing: Protocol<Nothing> = {
 
 type Group = Assembly<{ nothing: Nothing; views: Views }>;
 
-function group(options?: Partial<ViewsOptions>): Protocol<Group> {
-  const parts = { nothing, views: views({ remindMs: 0, ...options }) };
+const plain = views({ remindMs: 0 });
+
+function group(agreement: Protocol<Views>): Protocol<Group> {
+  const parts = { nothing, views: agreement };
   return assemble<{ nothing: Nothing; views: Views }>(
     "views",
     parts,
@@ -43,13 +46,13 @@ function group(options?: Partial<ViewsOptions>): Protocol<Group> {
 const suspect = (node: NodeId): CommandOf<Group> => ({ type: "views", body: { type: "suspect", node } });
 
 /** As if all had been in view 1 for long. */
-function settled(nodes: readonly NodeId[]): Protocol<Group> {
-  const plain = group();
+function settled(nodes: readonly NodeId[], agreement = plain): Protocol<Group> {
+  const whole = group(agreement);
   const members = nodes.map((node) => ({ node, incarnation: 1 }));
   return {
-    ...plain,
+    ...whole,
     init(self, peers) {
-      const state = plain.init(self, peers);
+      const state = whole.init(self, peers);
       return { ...state, views: { ...state.views, incarnation: 1, view: { number: 1, members, cut: [] } } };
     },
   };
@@ -69,18 +72,41 @@ const exploring = (nodes: readonly NodeId[], more: Partial<ExploreOptions<Group>
 /** 0 and 2 take each other for crashed. */
 const disputed = (node: NodeId): CommandOf<Group>[] => (node === 1 ? [] : [suspect(2 - node)]);
 
+const allStay: Property<Group> = {
+  name: "all stay",
+  claim: "whoever has not crashed is in every view",
+  when: "always",
+  holds: ({ alive, state }) =>
+    alive.every((node) => {
+      const { view } = state(node).views;
+      return alive.every((other) => view.members.some((member) => member.node === other));
+    }),
+};
+
 describe("views: every run", () => {
   it("with one crash, and timers above all delays: one sequence of views, and nobody stays silent", () => {
     expect(exploring([0, 1, 2], { crashes: 1, timers: "synchronous" })).toMatchObject({ verdict: "holds", states: 49 });
   });
 
   it.each([
-    ["one crash, four time-outs", { crashes: 1, maxTimeouts: 4 }, 4_312],
+    ["one crash, six time-outs", { crashes: 1, maxTimeouts: 6 }, 57_061],
     ["one crash and recovery, one time-out", { crashes: 1, recoveries: 1, maxTimeouts: 1 }, 9_505],
-    ["two that take each other for crashed, two time-outs", { asks: disputed, maxTimeouts: 2 }, 23_710],
+    ["two that take each other for crashed, two time-outs", { asks: disputed, maxTimeouts: 2 }, 24_664],
   ] as const)("with timers that may run out at any time, %s: no violation within", (_what, more, states) => {
     const found = exploring([0, 1, 2], { ...more, ...safety });
     expect(found).toMatchObject({ verdict: "unknown", property: null, states });
+  });
+
+  it("with one crash and one lost message, and timers above all delays: likewise", () => {
+    const found = exploring([0, 1, 2], { crashes: 1, losses: 1, timers: "synchronous" });
+    expect(found).toMatchObject({ verdict: "holds", states: 265 });
+  });
+
+  it("among five with one crash one lost message costs nobody its membership; two may", () => {
+    const losing = (losses: number) =>
+      exploring([0, 1, 2, 3, 4], { crashes: 1, losses, timers: "synchronous", properties: [allStay] });
+    expect(losing(1)).toMatchObject({ verdict: "holds", states: 19_941 });
+    expect(losing(2).property).toBe(allStay);
   });
 
   it("without its journal a node accepts another view by the same number", () => {
@@ -120,11 +146,127 @@ describe("views: every run", () => {
   });
 });
 
-const safety: Partial<ExploreOptions<Group>> = {
-  properties: group().properties.filter(({ when }) => when === "always"),
+const safety: { properties: Property<Group>[] } = {
+  properties: group(plain).properties.filter(({ when }) => when === "always"),
 };
 
 function told(move: Move<Group>): string {
   const what = move.kind === "receive" ? `receives ${move.message.body.type} of ${move.from}` : move.kind;
-  return `${move.node} ${what}`;
+  return `${move.node} ${what}${move.isBrokenOff === true ? ", and crashes before its second send" : ""}`;
+}
+
+describe("views: what has been promised outlives a crash", () => {
+  const unkept = (ctx: Context<Views>): Context<Views> => changedContext(ctx, { compact: () => {} });
+  const { prepare } = plain.receive;
+  const { change } = plain.timeout;
+  /** What it promises others is not in its journal. */
+  const forgetful: Protocol<Views> = {
+    ...plain,
+    receive: { ...plain.receive, prepare: (state, from, said, ctx) => prepare(state, from, said, unkept(ctx)) },
+  };
+  /** The rounds that it calls are not in its journal. */
+  const heedless: Protocol<Views> = {
+    ...plain,
+    timeout: { ...plain.timeout, change: (state, ctx) => change(state, unkept(ctx)) },
+  };
+
+  /** Whoever takes another for crashed calls a round at once. */
+  function hasty(agreement: Protocol<Views>): Protocol<Views> {
+    const { command, timeout } = agreement;
+    return {
+      ...agreement,
+      command: {
+        ...command,
+        suspect(state, said, ctx) {
+          command.suspect(state, said, ctx);
+          if (state.phase.is === "due") timeout.change(state, ctx);
+        },
+      },
+    };
+  }
+
+  const calling = (agreement: Protocol<Views>) => ({
+    ...safety,
+    protocol: settled([0, 1, 2], hasty(agreement)),
+    nodes: [0, 1, 2],
+    network: "fifo" as const,
+    timers: "never" as const,
+    begin: "idle" as const,
+    asks: disputed,
+    crashes: 1,
+    recoveries: 1,
+  });
+
+  it("two call rounds, one crashes and recovers: no violation within six messages on their way", () => {
+    const found = explore<Group>({ ...calling(plain), maxInFlight: 6 });
+    expect(found).toMatchObject({ verdict: "unknown", property: null, states: 222_946 });
+  });
+
+  it("whoever forgets what it has promised others accepts an earlier round: two views by one number", () => {
+    const found = explore<Group>(calling(forgetful));
+    expect(found.property?.name).toBe("agreement on views");
+    expect(found.path.map(({ move }) => told(move))).toEqual([
+      "0 command",
+      "1 receives prepare of 0",
+      "2 command",
+      "1 receives prepare of 2",
+      "1 crash",
+      "1 start",
+      "0 receives promise of 1",
+      "0 receives wish of 1",
+      "1 receives propose of 0",
+      "0 receives accept of 1",
+      "2 receives promise of 1",
+      "1 receives propose of 2",
+      "2 receives wish of 1",
+      "2 receives accept of 1",
+    ]);
+  });
+
+  /** Found by exploration of the heedless: the accept of what 0 proposed before the crash counts for what it proposes now. */
+  const reused = [
+    "0 command",
+    "1 receives prepare of 0",
+    "0 receives promise of 1, and crashes before its second send",
+    "0 start",
+    "0 command",
+    "1 receives propose of 0",
+    "2 receives prepare of 0",
+    "0 receives promise of 2",
+    "0 receives accept of 1",
+    "2 command",
+    "1 receives prepare of 2",
+    "2 receives promise of 1",
+    "1 receives propose of 2",
+    "2 receives accept of 1",
+  ];
+
+  it.each([
+    ["whoever remembers the rounds that it has called calls another", plain, [1, 1, 2], true],
+    ["whoever forgets them calls one twice: two views by one number", heedless, [2, 1, 2], false],
+  ] as const)("a crash in the middle of a proposal: %s", (_what, agreement, numbers, agrees) => {
+    const asks = (node: NodeId): CommandOf<Group>[] => [[suspect(2), suspect(1)], [], [suspect(0)]][node] ?? [];
+    const states = follow({ ...calling(agreement), asks, midStep: true }, reused);
+    expect(states.map(({ views: { view } }) => view.number)).toEqual(numbers);
+    const world = { nodes: [0, 1, 2], alive: [0, 1, 2], state: (node: NodeId) => states[node] as Group["state"] };
+    const promise = safety.properties.find(({ name }) => name === "agreement on views");
+    expect(promise?.holds(world as never, 0)).toBe(agrees);
+  });
+});
+
+/** Takes the moves one after the other. */
+function follow(options: ExploreOptions<Group>, moves: readonly string[]): Group["state"][] {
+  const model = new Model<Group>(options);
+  const at = model.initial();
+  for (const wanted of moves) {
+    let isTaken = false;
+    model.expandPlainly(at, (move, outcome) => {
+      if (told(move()) !== wanted || (move().isBrokenOff === true && outcome?.sends.length !== 1)) return false;
+      at.set(model.next);
+      isTaken = true;
+      return true;
+    });
+    expect(isTaken, wanted).toBe(true);
+  }
+  return options.nodes.map((_, i) => model.steps.locals.valueOf(at[i] as number).state as Group["state"]);
 }

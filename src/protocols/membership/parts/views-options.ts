@@ -8,7 +8,10 @@ export interface ViewsOptions {
   gatherMs: number;
   /** The same before the first view, when all nodes start. */
   firstGatherMs: number;
-  /** A step of a round should be done by then. Whoever has not answered is left out of the next one. */
+  /**
+   * A step of a round should be done by then. Whoever has not answered is asked again after half of it, and is left out
+   * of the next round if that was in vain.
+   */
   roundMs: number;
   /** The wait after a failed round, doubled with each up to the maximum. */
   backOffMs: number;

@@ -3,11 +3,12 @@ import type { Context, NodeId } from "../../../core/protocol.ts";
 import { majority } from "../../../core/quorums.ts";
 import { exclude, include } from "../../node-set.ts";
 import type { ViewsOptions } from "./views-options.ts";
-import { adopt, keep, resume, stall, tellAll } from "./views-standing.ts";
+import { accept, adopt, keep, resume, stall, tellAll } from "./views-standing.ts";
 import {
   type GroupView,
   isChangeDue,
   isInside,
+  memberOf,
   nextRound,
   type Promised,
   present,
@@ -17,6 +18,8 @@ import {
 
 type State = Views["state"];
 type Ctx = Context<Views>;
+/** One that this node has called. */
+type Round = Extract<State["phase"], { round: number }>;
 
 /** Waits grow to this power of two at most. */
 const MOST_DOUBLINGS = 10;
@@ -35,6 +38,30 @@ function blamed({ awaited, holders }: { awaited: NodeId[]; holders: NodeId[] }, 
   return others(awaited).length > 0 ? others(awaited) : [...new Set(others(holders))].sort((a, b) => a - b);
 }
 
+/** Whether others wait for the node to fill up, or to give them what they lack. */
+const countsOn = ({ awaited, holders }: { awaited: NodeId[]; holders: NodeId[] }, node: NodeId): boolean =>
+  awaited.includes(node) || holders.includes(node);
+
+/** What the present step of a round asks of others, and who has answered. */
+function question({ view }: State, phase: Round): { message: Views["message"]; isAnswered: (node: NodeId) => boolean } {
+  const { round } = phase;
+  switch (phase.is) {
+    case "preparing": {
+      const { promises } = phase;
+      return { message: { type: "prepare", view, round }, isAnswered: (node) => promises[node] !== undefined };
+    }
+    case "filling": {
+      const { awaited, holders } = phase;
+      const message = { type: "fill", base: view.number, round, cut: phase.view.cut, holders } as const;
+      return { message, isAnswered: (node) => !awaited.includes(node) };
+    }
+    case "proposing": {
+      const { acceptors } = phase;
+      return { message: { type: "propose", round, view: phase.view }, isAnswered: (node) => acceptors.includes(node) };
+    }
+  }
+}
+
 /** How often in a row a node waits for what it takes for crashed and what answers all the same to become one. */
 const MOST_DOUBTS = 4;
 
@@ -45,6 +72,20 @@ const MOST_DOUBTS = 4;
 function isInDoubt(state: State, promises: object, ctx: Ctx): boolean {
   const answers = (node: NodeId): boolean => Object.hasOwn(promises, node);
   return !trusts(state, ctx) || (state.attempts < MOST_DOUBTS && state.suspected.some(answers));
+}
+
+/** A node has turned up while a round is being prepared: it is waited for, so it is asked. */
+export function invite(state: State, node: NodeId, ctx: Ctx): void {
+  const { phase, view } = state;
+  if (phase.is !== "preparing" || phase.promises[node] !== undefined) return;
+  ctx.send(node, { type: "prepare", view, round: phase.round });
+}
+
+function rest(state: State, ctx: Ctx): void {
+  state.phase = { is: "idle" };
+  state.attempts = 0;
+  ctx.cancelTimer("change");
+  if (trusts(state, ctx)) resume(state, ctx);
 }
 
 export function rounds(options: ViewsOptions) {
@@ -60,13 +101,6 @@ export function rounds(options: ViewsOptions) {
   function hasten(state: State, ctx: Ctx): void {
     if (state.phase.is === "due" && isChangeDue(state, ctx.self)) state.phase = { is: "idle" };
     consider(state, ctx);
-  }
-
-  function rest(state: State, ctx: Ctx): void {
-    state.phase = { is: "idle" };
-    state.attempts = 0;
-    ctx.cancelTimer("change");
-    if (trusts(state, ctx)) resume(state, ctx);
   }
 
   function wait(state: State, ctx: Ctx): void {
@@ -86,11 +120,15 @@ export function rounds(options: ViewsOptions) {
     ctx.setTimer("change", [2 * roundMs, 3 * roundMs]);
   }
 
-  /** A node has turned up while a round is being prepared: it is waited for, so it is asked. */
-  function invite(state: State, node: NodeId, ctx: Ctx): void {
+  /** A node has turned up, maybe with another life: what an earlier one has promised is gone with it, and what it held. */
+  function renew(state: State, node: NodeId, incarnation: number, ctx: Ctx): void {
     const { phase, view } = state;
-    if (phase.is !== "preparing" || phase.promises[node] !== undefined) return;
-    ctx.send(node, { type: "prepare", view, round: phase.round });
+    const isOfAnEarlier = (life: { incarnation: number } | undefined) =>
+      life !== undefined && life.incarnation < incarnation;
+    if (phase.is === "filling" && countsOn(phase, node) && isOfAnEarlier(memberOf(view, node)))
+      return prepare(state, ctx);
+    if (phase.is === "preparing" && isOfAnEarlier(phase.promises[node])) delete phase.promises[node];
+    invite(state, node, ctx);
   }
 
   function fail(state: State, ctx: Ctx): void {
@@ -103,8 +141,8 @@ export function rounds(options: ViewsOptions) {
   function prepare(state: State, ctx: Ctx): void {
     const everyone = everybody(ctx);
     const round = nextRound(state.promised, everyone.indexOf(ctx.self), everyone.length);
-    state.phase = { is: "preparing", round, promises: {} };
-    ctx.setTimer("change", roundMs);
+    state.phase = { is: "preparing", round, isRepeated: false, promises: {} };
+    ctx.setTimer("change", roundMs / 2);
     state.promised = round;
     keep(state, ctx);
     tellAll({ type: "prepare", view: state.view, round }, ctx);
@@ -129,6 +167,7 @@ export function rounds(options: ViewsOptions) {
   function notePromise(state: State, from: NodeId, round: number, promised: Promised, ctx: Ctx): void {
     const { phase } = state;
     if (phase.is !== "preparing" || phase.round !== round) return; // Of an earlier attempt, or one too many.
+    if (promised.incarnation < (state.wishes[from]?.incarnation ?? 0)) return; // Of an earlier life.
     phase.promises[from] = promised;
     if (hasQuorum(phase.promises, ctx)) resume(state, ctx);
     concludeIfAnswered(state, ctx);
@@ -153,8 +192,8 @@ export function rounds(options: ViewsOptions) {
     if (isInDoubt(state, promises, ctx)) return fail(state, ctx);
     const { view, holders, lacking } = nextView(state, promises);
     if (lacking.length === 0) return propose(state, round, view, ctx);
-    state.phase = { is: "filling", round, view, awaited: lacking, holders };
-    ctx.setTimer("change", roundMs);
+    state.phase = { is: "filling", round, isRepeated: false, view, awaited: lacking, holders };
+    ctx.setTimer("change", roundMs / 2);
     const fill = { type: "fill" as const, round, cut: view.cut, holders };
     for (const node of lacking)
       if (node === ctx.self) ctx.emit(fill);
@@ -176,18 +215,11 @@ export function rounds(options: ViewsOptions) {
   }
 
   function propose(state: State, round: number, view: GroupView, ctx: Ctx): void {
-    state.phase = { is: "proposing", round, view, acceptors: [] };
-    ctx.setTimer("change", roundMs);
+    state.phase = { is: "proposing", round, isRepeated: false, view, acceptors: [] };
+    ctx.setTimer("change", roundMs / 2);
     tellAll({ type: "propose", round, view }, ctx);
     accept(state, round, view, ctx);
     noteAccept(state, ctx.self, round, ctx);
-  }
-
-  /** Phase 2b, up to the answer. */
-  function accept(state: State, round: number, view: GroupView, ctx: Ctx): void {
-    state.promised = round;
-    state.accepted = { round, view };
-    keep(state, ctx);
   }
 
   function noteAccept(state: State, from: NodeId, round: number, ctx: Ctx): void {
@@ -198,6 +230,16 @@ export function rounds(options: ViewsOptions) {
     tellAll({ type: "decided", view: phase.view }, ctx);
     adopt(state, phase.view, ctx);
     consider(state, ctx);
+  }
+
+  /** Half of the time for a step of this node's round has gone by: what got lost is said once more. Or all of it. */
+  function takeTooLong(state: State, ctx: Ctx): void {
+    const { phase, suspected } = state;
+    if (phase.is === "idle" || phase.is === "due" || phase.isRepeated) return giveUp(state, ctx);
+    phase.isRepeated = true;
+    ctx.setTimer("change", roundMs / 2);
+    const { message, isAnswered } = question(state, phase);
+    for (const peer of ctx.peers) if (!suspected.includes(peer) && !isAnswered(peer)) ctx.send(peer, message);
   }
 
   /** The step of this node's round has taken too long: whoever is to blame is left out of the next one. */
@@ -217,14 +259,14 @@ export function rounds(options: ViewsOptions) {
   function doWithout(state: State, node: NodeId, ctx: Ctx): void {
     const { phase } = state;
     if (phase.is === "preparing") concludeIfAnswered(state, ctx);
-    if (phase.is !== "filling" || !(phase.awaited.includes(node) || phase.holders.includes(node))) return;
+    if (phase.is !== "filling" || !countsOn(phase, node)) return;
     include(state.late, node);
     prepare(state, ctx);
   }
 
   return {
-    ...{ consider, hasten, yieldTo, invite, prepare, fallSilent, promise, notePromise },
-    ...{ confirm, noteFilled, accept, noteAccept, giveUp, doWithout },
+    ...{ consider, hasten, yieldTo, renew, prepare, fallSilent, promise, notePromise },
+    ...{ confirm, noteFilled, noteAccept, takeTooLong, doWithout },
   };
 }
 

@@ -9,6 +9,13 @@ export function keep({ incarnation, promised, accepted, view }: State, ctx: Ctx)
   ctx.compact({ type: "register", incarnation, promised, accepted, view });
 }
 
+/** Phase 2b of Paxos, up to the answer. */
+export function accept(state: State, round: number, view: GroupView, ctx: Ctx): void {
+  state.promised = round;
+  state.accepted = { round, view };
+  keep(state, ctx);
+}
+
 /** From now on the node is another member, if it comes to be one: what was meant for its last life does not concern it. */
 export function beginLife(state: State, ctx: Ctx): void {
   state.incarnation += 1;
@@ -46,9 +53,14 @@ export function adopt(state: State, view: GroupView, ctx: Ctx): void {
   } else if (wasInside) {
     beginLife(state, ctx);
     ctx.emit({ type: "ejected" });
-    if (!state.wants) ctx.emit({ type: "left" });
+    if (!state.wants) sayLeft(ctx);
   } else keep(state, ctx);
   if (!isGranted(view, ctx.self, state)) wish(state, ctx);
+}
+
+/** A step later, so that `ejected` has gone through all the layers above before. */
+export function sayLeft(ctx: Ctx): void {
+  ctx.setTimer("left", 0);
 }
 
 export function stall(state: State, ctx: Ctx): void {

@@ -81,7 +81,9 @@ export type Views = {
   timer: /** When a node that sees the need for another view prepares one, or gives up the round that it has begun. */
     | "change"
     /** When the lowest member says again what the present view is, for those who have not heard it. */
-    | "remind";
+    | "remind"
+    /** When a node that has left says so. */
+    | "left";
   command:
     | { type: "suspect"; node: NodeId }
     | { type: "restore"; node: NodeId }
@@ -97,7 +99,7 @@ export type Views = {
     /** `cut` is empty for whoever was not in the view before. */
     | { type: "installed"; view: number; members: NodeId[]; cut: number[] }
     | { type: "ejected" }
-    /** As it wished. */
+    /** As it wished: no view takes in this life of the node any more. */
     | { type: "left" }
     /** No majority can be reached: there is no other view until one can. */
     | { type: "stalled" }
@@ -110,16 +112,17 @@ type Phase =
   | { is: "idle" }
   /** Sees the need for another view, and gives others time to see to it. */
   | { is: "due" }
-  | { is: "preparing"; round: number; promises: Record<NodeId, Promised> }
+  | { is: "preparing"; round: number; isRepeated: boolean; promises: Record<NodeId, Promised> }
   /** `awaited`: members of the view to come that do not hold the whole cut yet. */
-  | { is: "filling"; round: number; view: GroupView; awaited: NodeId[]; holders: NodeId[] }
-  | { is: "proposing"; round: number; view: GroupView; acceptors: NodeId[] };
+  | { is: "filling"; round: number; isRepeated: boolean; view: GroupView; awaited: NodeId[]; holders: NodeId[] }
+  | { is: "proposing"; round: number; isRepeated: boolean; view: GroupView; acceptors: NodeId[] };
 
 type State = Views["state"];
 
 export const nodesOf = ({ members }: GroupView): NodeId[] => members.map(({ node }) => node);
 
-const memberOf = ({ members }: GroupView, of: NodeId): Member | undefined => members.find(({ node }) => node === of);
+export const memberOf = ({ members }: GroupView, of: NodeId): Member | undefined =>
+  members.find(({ node }) => node === of);
 
 /** Whether this life of the node is in the present view. */
 export const isInside = ({ view, incarnation }: State, self: NodeId): boolean =>
@@ -129,7 +132,7 @@ export const isInside = ({ view, incarnation }: State, self: NodeId): boolean =>
 export function isGranted(view: GroupView, node: NodeId, { incarnation, wants }: Omit<Wish, "base">): boolean {
   const member = memberOf(view, node);
   if (wants) return member !== undefined && member.incarnation >= incarnation;
-  return member === undefined || member.incarnation !== incarnation;
+  return member === undefined || member.incarnation > incarnation; // An earlier life has no business there either.
 }
 
 /** Whether there has to be another view, as far as this node can see. */

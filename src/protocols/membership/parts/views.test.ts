@@ -3,6 +3,7 @@ import {
   join,
   leave,
   range,
+  restore,
   said,
   say,
   stage,
@@ -128,14 +129,27 @@ describe("views", () => {
   it("who still takes the others for crashed when they can be heard of again does not leave them out", () => {
     const sim = stage(3);
     sim.run(1_000);
-    const about = (type: "suspect" | "restore", node: number) => ({ type: "views", body: { type, node } }) as const;
-    for (const node of [0, 1]) sim.command(2, about("suspect", node));
+    for (const node of [0, 1]) sim.command(2, suspect(node));
     sim.run(3_000);
-    for (const node of [0, 1]) sim.command(2, about("restore", node));
+    for (const node of [0, 1]) sim.command(2, restore(node));
     sim.run(8_000);
     for (const node of [0, 1]) expect(said(sim, node)).not.toContain("ejected");
     expect(sim.world.state(0).views.view.members.map(({ node }) => node)).toEqual([0, 1, 2]);
     expect(sim.verdict()).toEqual([]);
+  });
+
+  it("whoever is suspected for a moment leaves no wait behind, at the end of which nobody would be there", () => {
+    const sim = undetected(3);
+    sim.command(0, suspect(1));
+    sim.command(0, restore(1));
+    sim.run(sim.now + 5_000);
+    expect(said(sim, 0)).toEqual([]);
+    expect(sim.world.state(0).views).toMatchObject({ phase: { is: "idle" }, isStalled: false, attempts: 0 });
+    for (const node of [1, 2]) sim.command(0, suspect(node));
+    for (const node of [1, 2]) sim.command(0, restore(node));
+    sim.run(sim.now + 5_000);
+    expect(said(sim, 0)).toEqual(["stalled", "resumed"]);
+    expect(viewsOf(sim)).toEqual(["1: 0.1 1.1 2.1"]);
   });
 
   it("where no part has a majority, all stand still until they meet again, and nobody is ejected", () => {

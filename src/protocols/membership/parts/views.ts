@@ -12,7 +12,7 @@
  *           been silenced for a change speaks again. A minority installs nothing and says that it is stalled.
  * Cost      5(N − 1) messages for a change in which all answer: prepare, promise, propose, accept and decided, N − 1 each;
  *           2 more, fill and filled, for each member that lacks messages of the view before; N − 1 more, wish, where somebody
- *           asks to come or to go.
+ *           asks to come or to go. One for each answer that is not there after half of `roundMs`.
  *
  * A member is a node in one of its lives, so that a restart is noticed however quick it is. A round for view k + 1:
  *
@@ -22,14 +22,17 @@
  *     filled  ◀── nothing is proposed before every member to be holds the cut
  *     propose ──▶ accept ◀── from a majority: decided
  *
- * So when a value is accepted, all its members hold its cut, whoever proposes it again later.
+ * So when a value is accepted, all its members hold its cut, whoever proposes it again later. After half of `roundMs` a
+ * step is said once more to whoever has not answered, so that one lost message costs nobody its membership. Who starts
+ * again meanwhile is asked anew: what its last life promised, and held, is gone.
  */
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { exclude, include } from "../../node-set.ts";
 import { declarations } from "./views-claims.ts";
+import { isAbsurdRound, isAbsurdValue, isAbsurdView } from "./views-nonsense.ts";
 import { settledViews, type ViewsOptions } from "./views-options.ts";
-import { rounds, trusts } from "./views-rounds.ts";
-import { adopt, beginLife, keep, resume, stall, tellAll, wish, wishOf } from "./views-standing.ts";
+import { invite, rounds, trusts } from "./views-rounds.ts";
+import { accept, adopt, beginLife, keep, resume, sayLeft, stall, tellAll, wish, wishOf } from "./views-standing.ts";
 import { isChangeDue, isGranted, isInside, nodesOf, present, type Views } from "./views-words.ts";
 
 export type { ViewsOptions } from "./views-options.ts";
@@ -41,8 +44,8 @@ type Ctx = Context<Views>;
 export function views(given?: Partial<ViewsOptions>): Protocol<Views> {
   const options = settledViews(given);
   const steps = rounds(options);
-  const { consider, hasten, yieldTo, invite, prepare, fallSilent, promise, notePromise } = steps;
-  const { confirm, noteFilled, accept, noteAccept, giveUp, doWithout } = steps;
+  const { consider, hasten, yieldTo, renew, prepare, fallSilent, promise, notePromise } = steps;
+  const { confirm, noteFilled, noteAccept, takeTooLong, doWithout } = steps;
 
   /** Whether the sender is behind: then it is told the present view, and what it said is of no account. */
   function isBehind(state: State, from: NodeId, base: number, ctx: Ctx): boolean {
@@ -83,11 +86,12 @@ export function views(given?: Partial<ViewsOptions>): Protocol<Views> {
     start(state, ctx) {
       beginLife(state, ctx);
       if (options.remindMs > 0) ctx.setTimer("remind", options.remindMs);
-      if (state.wants) wish(state, ctx);
+      if (!isGranted(state.view, ctx.self, state)) wish(state, ctx);
       consider(state, ctx);
     },
     receive: {
       prepare(state, from, { view, round }, ctx) {
+        if (isAbsurdRound(state, round, ctx) || isAbsurdView(state, view, ctx)) return;
         if (view.number > state.view.number) {
           adopt(state, view, ctx);
           // The layers above go on in that view first; then the coordinator, hearing of this node, asks it again.
@@ -100,13 +104,13 @@ export function views(given?: Partial<ViewsOptions>): Protocol<Views> {
         fallSilent(state, ctx);
       },
       promise(state, from, { base, round, accepted, incarnation, wants, received }, ctx) {
-        if (base === state.view.number)
-          notePromise(state, from, round, { accepted, incarnation, wants, received }, ctx);
+        if (base !== state.view.number || isAbsurdValue(state, accepted, ctx)) return;
+        notePromise(state, from, round, { accepted, incarnation, wants, received }, ctx);
       },
       refuse(state, _from, { base, promised }, ctx) {
         const { phase } = state;
         if (base !== state.view.number || phase.is === "idle" || phase.is === "due") return; // That round is over.
-        if (promised <= state.promised) return; // Of an earlier attempt.
+        if (promised <= state.promised || isAbsurdRound(state, promised, ctx)) return; // Of an earlier attempt, or of none.
         state.promised = promised;
         keep(state, ctx);
         state.attempts += 1;
@@ -120,6 +124,7 @@ export function views(given?: Partial<ViewsOptions>): Protocol<Views> {
         if (base === state.view.number) noteFilled(state, from, round, ctx);
       },
       propose(state, from, { round, view }, ctx) {
+        if (isAbsurdRound(state, round, ctx) || isAbsurdView(state, view, ctx)) return;
         if (isBehind(state, from, view.number - 1, ctx) || isRefused(state, from, round, ctx)) return;
         if (view.number - 1 > state.view.number) return; // It has missed a view, and is told of it by a reminder.
         accept(state, round, view, ctx);
@@ -130,6 +135,7 @@ export function views(given?: Partial<ViewsOptions>): Protocol<Views> {
         if (base === state.view.number) noteAccept(state, from, round, ctx);
       },
       decided(state, from, { view }, ctx) {
+        if (isAbsurdView(state, view, ctx)) return;
         if (isBehind(state, from, view.number, ctx) || view.number === state.view.number) return;
         adopt(state, view, ctx);
         consider(state, ctx);
@@ -137,7 +143,7 @@ export function views(given?: Partial<ViewsOptions>): Protocol<Views> {
       wish(state, from, { base, incarnation, wants }, ctx) {
         isBehind(state, from, base, ctx); // What it would have is known all the same.
         state.wishes[from] = { base, incarnation, wants };
-        invite(state, from, ctx);
+        renew(state, from, incarnation, ctx);
         if (from < ctx.self)
           hasten(state, ctx); // It goes first.
         else consider(state, ctx);
@@ -145,7 +151,7 @@ export function views(given?: Partial<ViewsOptions>): Protocol<Views> {
     },
     timeout: {
       change(state, ctx) {
-        if (state.phase.is !== "due") return giveUp(state, ctx);
+        if (state.phase.is !== "due") return takeTooLong(state, ctx);
         state.phase = { is: "idle" };
         if (isChangeDue(state, ctx.self)) prepare(state, ctx);
       },
@@ -155,6 +161,7 @@ export function views(given?: Partial<ViewsOptions>): Protocol<Views> {
         const lowest = present(state, ctx.self).find((node) => members.includes(node));
         if (lowest === ctx.self) tellAll({ type: "decided", view: state.view }, ctx);
       },
+      left: (_state, ctx) => ctx.emit({ type: "left" }),
     },
     command: {
       suspect(state, { node }, ctx) {
@@ -165,6 +172,7 @@ export function views(given?: Partial<ViewsOptions>): Protocol<Views> {
         hasten(state, ctx);
       },
       restore(state, { node }, ctx) {
+        if (!ctx.peers.includes(node)) return;
         exclude(state.suspected, node);
         // It may have been left out without hearing of it.
         if (isInside(state, ctx.self)) ctx.send(node, { type: "decided", view: state.view });
@@ -175,11 +183,17 @@ export function views(given?: Partial<ViewsOptions>): Protocol<Views> {
       },
       join(state, _command, ctx) {
         state.wants = true;
+        ctx.cancelTimer("left");
         insist(state, ctx);
       },
       leave(state, _command, ctx) {
+        const wasToCome = state.wants && !isInside(state, ctx.self);
         state.wants = false;
-        if (!isInside(state, ctx.self)) ctx.emit({ type: "left" });
+        if (wasToCome) {
+          beginLife(state, ctx); // A round may be about to take the last one in.
+          wish(state, ctx);
+        }
+        if (!isInside(state, ctx.self)) sayLeft(ctx);
         insist(state, ctx);
       },
       flushed(state, { round, received }, ctx) {

@@ -1,0 +1,213 @@
+import { describe, expect, it } from "vitest";
+import {
+  type Group,
+  join,
+  leave,
+  range,
+  restore,
+  said,
+  say,
+  stage,
+  suspect,
+  undetected,
+  viewOf,
+  viewsOf,
+} from "../../../../test/protocols/views-stage.ts";
+import type { NodeId } from "../../../core/protocol.ts";
+import type { Simulation } from "../../../sim/simulation.ts";
+
+const phaseOf = (sim: Simulation<Group>, node: NodeId): string => sim.world.state(node).views.phase.is;
+
+/** Well below what a step of a round may take. */
+const SOON_MS = 400;
+
+describe("views: a member that restarts before anybody has noticed, while a round counts on its promise", () => {
+  /** Only 2 has its last word; 4 has crashed. */
+  function lastWord(): Simulation<Group> {
+    const sim = undetected(5);
+    for (const deaf of [0, 1, 3, 4]) sim.cut(2, deaf);
+    sim.command(2, say);
+    sim.run(sim.now + 10);
+    for (const deaf of [0, 1, 3, 4]) sim.mend(2, deaf);
+    sim.crash(4);
+    sim.command(0, suspect(4));
+    return sim;
+  }
+
+  it("the others do not wait for what it held, nor are they left out for want of it", () => {
+    const sim = lastWord();
+    while (phaseOf(sim, 0) !== "filling") sim.run(sim.now + 1);
+    sim.crash(2);
+    sim.start(2);
+    sim.run(sim.now + SOON_MS);
+    expect(viewsOf(sim)).toEqual(["2: 0.1 1.1 2.2 3.1"]);
+    for (const node of [0, 1, 3]) expect(said(sim, node)).toEqual([]);
+  });
+
+  it("nor where the round is still being prepared", () => {
+    const sim = lastWord();
+    sim.cut(3, 0);
+    while (sim.messages.byType.prepare !== 8) sim.run(sim.now + 1);
+    sim.run(sim.now + 10); // 1 and 2 have promised.
+    expect(sim.world.state(0).views.phase).toMatchObject({ is: "preparing", promises: { 1: {}, 2: {} } });
+    sim.crash(2);
+    sim.start(2);
+    sim.run(sim.now + 10);
+    sim.mend(3, 0);
+    sim.command(0, restore(3)); // It is asked again.
+    sim.run(sim.now + SOON_MS);
+    expect(viewsOf(sim)).toEqual(["2: 0.1 1.1 2.2 3.1"]);
+    for (const node of [0, 1, 3]) expect(said(sim, node)).toEqual([]);
+  });
+
+  it("a promise that comes later than the news of the restart is of no account", () => {
+    const sim = lastWord();
+    sim.cut(3, 0);
+    sim.setLink(2, 0, { delay: 100, order: "none" });
+    while (!sim.world.state(2).views.isBlocked) sim.run(sim.now + 1);
+    sim.crash(2);
+    sim.setLink(2, 0, { delay: 5, order: "none" });
+    sim.start(2);
+    sim.run(sim.now + 110);
+    expect(sim.world.state(0).views.phase).toMatchObject({ is: "preparing", promises: { 2: { incarnation: 2 } } });
+    sim.mend(3, 0);
+    sim.command(0, restore(3));
+    sim.run(sim.now + SOON_MS);
+    expect(viewsOf(sim)).toEqual(["2: 0.1 1.1 2.2 3.1"]);
+    for (const node of [0, 1, 3]) expect(said(sim, node)).toEqual([]);
+  });
+
+  it("one that would not come back by itself does not stay in the view with its last life", () => {
+    const sim = stage(3, { joins: false });
+    for (const node of range(3)) sim.command(node, join);
+    sim.run(1_000);
+    expect(viewsOf(sim)).toEqual(["1: 0.1 1.1 2.1"]);
+    sim.crash(2);
+    sim.start(2);
+    sim.run(2_000);
+    expect(viewsOf(sim)).toEqual(["2: 0.1 1.1"]);
+    expect(sim.verdict()).toEqual([]);
+  });
+});
+
+describe("views: a message that gets lost", () => {
+  /** What 4 has said last only 3 has. */
+  function crashOf4(): Simulation<Group> {
+    const sim = undetected(5);
+    for (const deaf of [0, 1, 2]) sim.cut(4, deaf);
+    sim.command(4, say);
+    sim.crash(4);
+    sim.command(0, suspect(4));
+    return sim;
+  }
+
+  function sentAt(type: string): number {
+    const sim = crashOf4();
+    const before = sim.messages.byType[type] ?? 0;
+    while ((sim.messages.byType[type] ?? 0) === before) sim.run(sim.now + 1);
+    return sim.now;
+  }
+
+  it.each([
+    ["prepare", [[0, 1]]],
+    ["promise", [[1, 0]]],
+    ["fill", [[0, 1]]],
+    ["filled", [[1, 0]]],
+    [
+      "propose",
+      [
+        [0, 1],
+        [0, 2],
+      ],
+    ],
+    [
+      "accept",
+      [
+        [1, 0],
+        [2, 0],
+      ],
+    ],
+  ] as const)("%s: it is said again in the same round, and nobody is left out", (type, links) => {
+    const at = sentAt(type);
+    const sim = crashOf4();
+    sim.run(at - 1);
+    for (const [from, to] of links) sim.cut(from, to);
+    const prepared = sim.messages.byType.prepare ?? 0;
+    sim.run(at);
+    for (const [from, to] of links) sim.mend(from, to);
+    sim.run(at + 600);
+    expect(viewsOf(sim)).toEqual(["2: 0.1 1.1 2.1 3.1"]);
+    for (const node of range(4)) expect(said(sim, node)).toEqual([]);
+    const repeated = type === "prepare" ? 4 + 1 : type === "promise" ? 1 : 0;
+    expect((sim.messages.byType.prepare ?? 0) - prepared).toBe(repeated);
+  });
+
+  it("to whoever is held for crashed nothing is said again", () => {
+    const sim = crashOf4();
+    for (const node of [1, 2, 3]) sim.crash(node);
+    for (const node of [1, 2]) sim.command(0, suspect(node));
+    const before = sim.messages.byType.prepare ?? 0;
+    while (phaseOf(sim, 0) !== "preparing") sim.run(sim.now + 1);
+    sim.run(sim.now + 900);
+    expect((sim.messages.byType.prepare ?? 0) - before).toBe(4 + 1);
+  });
+});
+
+describe("views: whoever leaves", () => {
+  const saidBy = (sim: Simulation<Group>, node: NodeId): string[] =>
+    sim.events(node).flatMap(({ type, body }) => (type === "views" ? [body.type] : []));
+
+  it("says so when it is out of the group, and last", () => {
+    const sim = stage(3);
+    sim.run(1_000);
+    sim.command(2, leave);
+    sim.run(2_000);
+    expect(saidBy(sim, 2)).toEqual(["installed", "flush", "ejected", "left"]);
+  });
+
+  it("while a round is about to take it in is not in the view that comes of it", () => {
+    const sim = stage(3, { joins: false });
+    for (const node of [0, 1]) sim.command(node, join);
+    sim.run(1_000);
+    const { promised } = sim.world.state(2).views;
+    sim.command(2, join);
+    while (sim.world.state(2).views.promised === promised) sim.run(sim.now + 1);
+    sim.command(2, leave);
+    sim.run(3_000);
+    expect(saidBy(sim, 2)).toEqual(["left"]);
+    for (const node of [0, 1]) expect(viewOf(sim, node)).toMatch(/^\d: 0\.1 1\.1$/);
+    expect(sim.verdict()).toEqual([]);
+  });
+
+  it("before a round has begun to take it in calls it off", () => {
+    const sim = stage(3, { joins: false });
+    for (const node of [0, 1]) sim.command(node, join);
+    sim.run(1_000);
+    for (const command of [join, leave]) sim.command(2, command);
+    sim.run(3_000);
+    expect(saidBy(sim, 2)).toEqual(["left"]);
+    for (const node of [0, 1]) expect(viewOf(sim, node)).toBe("1: 0.1 1.1");
+  });
+
+  it("and is back before it has said so has not left", () => {
+    const sim = stage(3, { joins: false });
+    for (const node of [0, 1]) sim.command(node, join);
+    sim.run(1_000);
+    for (const command of [join, leave, join]) sim.command(2, command);
+    sim.run(3_000);
+    expect(saidBy(sim, 2)).toEqual(["installed"]);
+    expect(sim.verdict()).toEqual([]);
+  });
+});
+
+it("views: who is none of the nodes is neither missed nor told anything", () => {
+  const sim = undetected(3);
+  const before = sim.messages.total;
+  for (const node of [0, 9]) {
+    sim.command(0, suspect(node));
+    sim.command(0, restore(node));
+  }
+  sim.run(sim.now + 100);
+  expect(sim.messages.total).toBe(before);
+  expect(sim.world.state(0).views).toMatchObject({ suspected: [], isStalled: false });
+});
