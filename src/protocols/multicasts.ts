@@ -133,7 +133,7 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
         even: { summary: "asks again at even intervals: runs repeat themselves", lab: usedIpMulticast(evenly) },
         "every-order": {
           summary: "asked for FIFO, happened-before and total order alike: which does it keep?",
-          lab: used(fifo, everyOrder),
+          lab: usedIpMulticast({}, everyOrder),
         },
         lecture: {
           summary: "as a lecture has it: numbers begin at 0, and nobody delivers anybody's first message",

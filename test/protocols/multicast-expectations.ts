@@ -25,7 +25,7 @@ export function expectAllDelivered<M extends Vocabulary>(
       const sim = group(seed);
       for (const { node, at, messages } of demands.toSorted((a, b) => a.at - b.at)) {
         sim.run(at);
-        sim.command(node, use(messages) as never);
+        sim.command(node, use(messages));
       }
       sim.run();
       expect(sim.violations).toEqual([]);

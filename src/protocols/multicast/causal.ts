@@ -52,7 +52,7 @@ export function causal<P = string>(
 ): Protocol<Causal<P>> {
   type State = Causal<P>["state"];
   type Ctx = Context<Causal<P>>;
-  const group = beginning<P>(options, "causal");
+  const { group, hasRoom } = beginning<P>(options, "causal");
 
   /** How many messages `from` had sent when it sent this one, which counts. */
   const number = ({ members }: State, { from, vector }: Message<P>): number => vector[members.indexOf(from)] ?? 0;
@@ -96,6 +96,7 @@ export function causal<P = string>(
       },
     },
     command: groupCommands<P, State, Ctx>({
+      hasRoom: (state, self) => hasRoom(deliveredOf(state, self), state),
       multicast(body, state, ctx) {
         const vector = state.vector.map((count, k) => (state.members[k] === ctx.self ? count + 1 : count));
         ctx.broadcast({ type: "multicast", vector, payload: body });

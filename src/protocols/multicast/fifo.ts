@@ -51,7 +51,7 @@ export function fifo<P = string>(
 ): Protocol<Fifo<P>> {
   type State = Fifo<P>["state"];
   type Ctx = Context<Fifo<P>>;
-  const group = beginning<P>(options, "fifo");
+  const { group, hasRoom } = beginning<P>(options, "fifo");
 
   const deliveredOf = ({ members, delivered }: State, node: NodeId): number => delivered[members.indexOf(node)] ?? 0;
 
@@ -86,6 +86,7 @@ export function fifo<P = string>(
       },
     },
     command: groupCommands<P, State, Ctx>({
+      hasRoom: (state) => hasRoom(state.sent, state),
       multicast(body, state, ctx) {
         state.sent += 1;
         ctx.broadcast({ type: "multicast", number: state.sent, payload: body });

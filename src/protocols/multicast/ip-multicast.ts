@@ -6,7 +6,8 @@
  *
  * Assumes   no crashes, unless `views` stands beside it; datagrams may be lost, doubled and overtaken, but not for ever.
  * Safety    integrity: every message at most once, and only what was sent; validity: a sender delivers its own; messages of
- *           one sender in the order of sending; nobody keeps more than a window of anybody's messages.
+ *           one sender in the order of sending; nobody keeps more than a window of anybody's messages, or while the group
+ *           changes more than twice the window and what may wait for it.
  * Liveness  agreement: what one has delivered, everybody delivers in the end; then nothing is kept any more.
  * Cost      one datagram a multicast where others speak too; one acknowledgement of each of the N − 1 others after a pause;
  *           for each loss one negative acknowledgement and one repair.

@@ -64,13 +64,20 @@ export type Isis<P = string> = {
 
 type Held<P> = Place & { isAgreed: boolean; from: NodeId; number: number; payload: P };
 
+/** So many messages are never on their way at once: each is kept by its sender until it is agreed. */
+const REACH = 2 ** 24;
+
+/** A place that nobody who follows the protocol has come to, since it is one more for each message. */
+const isAbsurd = ({ agreed, proposed }: Pick<Isis["state"], "agreed" | "proposed">, place: number): boolean =>
+  place > Math.max(agreed, proposed) + REACH;
+
 export function isis<P = string>(
   options?: Partial<OrderOptions>,
   payload: Shape<P> = text(MAX_PAYLOAD_BYTES) as Shape<never>,
 ): Protocol<Isis<P>> {
   type State = Isis<P>["state"];
   type Ctx = Context<Isis<P>>;
-  const group = beginning<P>(options, "isis");
+  const { group, hasRoom } = beginning<P>(options, "isis", 2); // The message, and what is agreed.
   const nothing = () => ({ sent: 0, received: [], agreed: 0, proposed: 0, heldBack: [], proposals: {}, collected: {} });
   const idOf = (from: NodeId, number: number): string => `${from}.${number}`;
 
@@ -124,14 +131,17 @@ export function isis<P = string>(
       proposal(state, from, { view, number, place }, ctx) {
         const own = state.collected[number];
         if (view !== state.view || own === undefined) return; // Of another view, or agreed already.
+        if (isAbsurd(state, place)) return;
         exclude(own.missing, from);
         if (isAfter({ place, proposer: from }, own)) Object.assign(own, { place, proposer: from });
         agreeIfComplete(number, state, ctx);
       },
-      agreed: (state, from, { number, place, proposer }, ctx) =>
-        agree(idOf(from, number), { place, proposer }, state, ctx),
+      agreed(state, from, { number, place, proposer }, ctx) {
+        if (!isAbsurd(state, place)) agree(idOf(from, number), { place, proposer }, state, ctx);
+      },
     },
     command: groupCommands<P, State, Ctx>({
+      hasRoom: (state) => hasRoom(state.sent, state),
       multicast(body, state, ctx) {
         state.sent += 1;
         const number = state.sent;

@@ -100,6 +100,18 @@ describe("view synchrony: the worked examples", () => {
     expect(virtualSynchrony(group.records, { fifo: true, total: true })).toEqual([]);
   });
 
+  it.each([
+    ["nothing above it", viewSynchrony],
+    ["one layer", flushFifo],
+    ["two layers", flushCausalTotal],
+  ] as const)("whoever leaves says so last: %s", (_what, channel) => {
+    const group = stage(channel() as unknown as Protocol<ViewSynchrony>, 4);
+    group.tell(3, { type: "leave" });
+    group.sim.run(2_000);
+    const events = group.sim.events(3).flatMap(({ type, body }) => (type === "multicast" ? [body.type] : []));
+    expect(events).toEqual(["installed", "blocked", "ejected", "left"]);
+  });
+
   it("whoever learns of a view only as the next is prepared sends in it what has waited, and then stands still", () => {
     const group = stage(flushFifo({ views: { remindMs: 0 } }), 3);
     group.sim.crash(1);

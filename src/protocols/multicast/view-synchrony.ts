@@ -11,19 +11,20 @@
  *           sending, none twice, none outside a view.
  * Liveness  in the end all alive nodes that want to be in the group are in one view, and what one of them delivers all do.
  *           A minority changes nothing and says that it is stalled; when it can, it comes back with a new life.
- * Cost      a multicast costs what ip-multicast costs; a change of the view 5(N − 1) messages, and 2 more for each member
- *           that lacks some of the view before.
+ * Cost      a multicast costs what ip-multicast costs; a change of the view 5(N − 1) messages, 2 more for each member that
+ *           lacks some of the view before, and N − 1 more where a member asks to come or to go.
  *
  * What is sent while the group changes waits, and goes out in the next view. The parts are `ip-multicast`, which stands
  * still, says what it holds and fills up to the cut, and `views`, which has the cut agreed upon with the members.
  */
 import { type Assembly, assemble, type Wires } from "../../core/assemble.ts";
-import type { Property, Protocol, World } from "../../core/protocol.ts";
+import type { NodeId, Property, Protocol, World } from "../../core/protocol.ts";
 import { type Shape, text } from "../../core/shape.ts";
 import { type Views, type ViewsOptions, views } from "../membership/parts/views.ts";
 import { requireParts } from "../options.ts";
 import { type IpMulticast, type IpMulticastOptions, ipMulticast } from "./ip-multicast.ts";
 import { flattened } from "./parts/flattened.ts";
+import { isCutOf } from "./parts/ip-nonsense.ts";
 import { restless } from "./parts/restless.ts";
 
 type Parts<P> = { multicast: IpMulticast<P>; views: Views };
@@ -80,8 +81,15 @@ export function viewSynchrony<P = string>(
       views: ["left", "stalled", "resumed"],
     },
   });
+  const receive = {
+    ...flat.receive,
+    views(state, from, message, ctx) {
+      if (!isUnfounded<P>(state, ctx.self, message.body)) flat.receive?.views?.(state, from, message, ctx);
+    },
+  } as Protocol<ViewSynchrony<P>>["receive"];
   return {
     ...flat,
+    receive,
     source: "Birman & Joseph, SOSP 1987; Chockler, Keidar & Vitenberg, ACM Computing Surveys 2001",
     assumes: [
       "crash-recovery nodes with a journal",
@@ -94,6 +102,17 @@ export function viewSynchrony<P = string>(
       { when: "a change of the view, where nobody lacks a message", messages: (nodes) => 5 * (nodes - 1) },
     ],
   };
+}
+
+/**
+ * Speaks of a next view that this node goes to without holding its cut. Nobody who follows the protocol proposes such a
+ * view, and in it this node would have delivered otherwise than others.
+ */
+function isUnfounded<P>({ multicast, views: known }: Whole<P>["state"], self: NodeId, body: Views["message"]): boolean {
+  const next = "view" in body ? body.view : body.type === "promise" ? body.accepted?.view : undefined;
+  if (next === undefined || next.number !== known.view.number + 1 || multicast.phase === "outside") return false;
+  const goesOn = next.members.some(({ node, incarnation }) => node === self && incarnation === known.incarnation);
+  return goesOn && !isCutOf(multicast, next.cut);
 }
 
 /** What carries the messages is in the view that was decided, or in none. */

@@ -1,6 +1,7 @@
 /**
  * The orders over view synchrony: when the group changes, what is on its way is brought to an end first, the same way at all
- * who go on (the flush), so that nobody waits for who is no more.
+ * who go on (the flush), so that nobody waits for who is no more. An order multicasts only what its carrier is sure to take,
+ * whatever that costs it later; what is sent beyond waits, and after that is refused before anything of it has been sent.
  */
 import type { MessageOf, Protocol } from "../../../core/protocol.ts";
 import { type Shape, text } from "../../../core/shape.ts";
@@ -9,6 +10,7 @@ import { type Fifo, fifo } from "../fifo.ts";
 import { type Isis, isis } from "../isis.ts";
 import { type ViewSynchrony, type ViewSynchronyOptions, viewSynchrony } from "../view-synchrony.ts";
 import { MAX_PAYLOAD_BYTES } from "./group.ts";
+import { sureRoom } from "./ip-options.ts";
 import { type Over, over } from "./over.ts";
 import { restless } from "./restless.ts";
 
@@ -20,13 +22,16 @@ export type FlushFifoTotal<P = string> = Over<Isis<P>, Carried<Fifo<MessageOf<Is
 export type FlushCausalTotal<P = string> = Over<Isis<P>, Carried<Causal<MessageOf<Isis<P>>>>>;
 
 const anyText = text(MAX_PAYLOAD_BYTES);
-const outside = { begin: "outside" } as const;
+
+/** In no view at first, and what it says waits where the carrier has no room. */
+const carried = (options: ViewSynchronyOptions = {}) =>
+  ({ begin: "outside", room: sureRoom(options.multicast) }) as const;
 
 export function flushFifo<P = string>(
   options?: ViewSynchronyOptions,
   payload: Shape<P> = anyText as Shape<never>,
 ): Protocol<FlushFifo<P>> {
-  const whole = over(fifo(outside, payload), (carried) => viewSynchrony(options, carried));
+  const whole = over(fifo(carried(options), payload), (body) => viewSynchrony(options, body));
   return restless(whole, "lower.views.change");
 }
 
@@ -34,7 +39,7 @@ export function flushCausal<P = string>(
   options?: ViewSynchronyOptions,
   payload: Shape<P> = anyText as Shape<never>,
 ): Protocol<FlushCausal<P>> {
-  const whole = over(causal(outside, payload), (carried) => viewSynchrony(options, carried));
+  const whole = over(causal(carried(options), payload), (body) => viewSynchrony(options, body));
   return restless(whole, "lower.views.change");
 }
 
@@ -42,7 +47,7 @@ export function flushIsis<P = string>(
   options?: ViewSynchronyOptions,
   payload: Shape<P> = anyText as Shape<never>,
 ): Protocol<FlushIsis<P>> {
-  const whole = over(isis(outside, payload), (carried) => viewSynchrony(options, carried));
+  const whole = over(isis(carried(options), payload), (body) => viewSynchrony(options, body));
   return restless(whole, "lower.views.change");
 }
 
@@ -50,7 +55,7 @@ export function flushFifoTotal<P = string>(
   options?: ViewSynchronyOptions,
   payload: Shape<P> = anyText as Shape<never>,
 ): Protocol<FlushFifoTotal<P>> {
-  const total = over(isis(outside, payload), (carried) => flushFifo(options, carried));
+  const total = over(isis(carried(options), payload), (body) => flushFifo(options, body));
   return { ...restless(total, "lower.lower.views.change"), name: "fifo-total" };
 }
 
@@ -58,6 +63,6 @@ export function flushCausalTotal<P = string>(
   options?: ViewSynchronyOptions,
   payload: Shape<P> = anyText as Shape<never>,
 ): Protocol<FlushCausalTotal<P>> {
-  const total = over(isis(outside, payload), (carried) => flushCausal(options, carried));
+  const total = over(isis(carried(options), payload), (body) => flushCausal(options, body));
   return { ...restless(total, "lower.lower.views.change"), name: "causal-total" };
 }

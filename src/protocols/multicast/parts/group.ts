@@ -2,8 +2,9 @@
  * What every order keeps of its group, and what it does when the group changes. Alone over links the group is all nodes and
  * stays so; a carrier with views says who is in it (`layers.ts`), and everything is counted anew in each view.
  */
+import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { NodeId, View, World } from "../../../core/protocol.ts";
-import { oneOf, struct } from "../../../core/shape.ts";
+import { natural, nullable, oneOf, struct } from "../../../core/shape.ts";
 import { settle } from "../../options.ts";
 import { heldIds } from "./held.ts";
 import type { GroupEvent, Refusal } from "./layers.ts";
@@ -15,34 +16,54 @@ export interface Group<P> {
   members: NodeId[];
   /** `changing`: nothing can be multicast until the next view. `outside`: this node is in no view. */
   membership: "member" | "changing" | "outside";
-  /** What the user has sent when nothing could be multicast. */
+  /** What the user has sent when nothing could be multicast, or the carrier had no room. */
   waiting: P[];
+  /** How many messages of its own, of this view, its carrier has brought to all members; 0 where it does not say. */
+  stable: number;
 }
 
 export const MAX_PAYLOAD_BYTES = 65_536;
 
-/** So much of what the user sends waits while nothing can be multicast: a carrier with its defaults has room for it at once. */
+/** So much of what the user sends waits, before more is refused. */
 const MAX_WAITING = 1_000;
 
 export interface OrderOptions {
   /** Over a carrier with views a node begins outside. */
   begin: "inside" | "outside";
+  /**
+   * How many messages of its own that not all members have its carrier is sure to take; it waits with more. Null where that
+   * does not matter, as with links: a carrier that has no room then ends the node.
+   */
+  room: number | null;
 }
 
-const defaults: OrderOptions = { begin: "inside" };
+const defaults: OrderOptions = { begin: "inside", room: null };
 
-const optionShape = struct<OrderOptions>({ begin: oneOf("inside", "outside") });
+const optionShape = struct<OrderOptions>({ begin: oneOf("inside", "outside"), room: nullable(natural) });
 
-/** The group in which a node begins. */
-export function beginning<P>(given: Partial<OrderOptions> | undefined, owner: string) {
-  const { begin } = settle(defaults, optionShape, given, owner);
-  return (self: NodeId, peers: readonly NodeId[]): Group<P> =>
-    begin === "outside"
-      ? { view: 0, members: [], membership: "outside", waiting: [] }
-      : { view: 0, members: [self, ...peers].sort((a, b) => a - b), membership: "member", waiting: [] };
+/**
+ * The group in which a node begins, and whether there is room for one message more.
+ * @param each how many messages of its own each of an order's multicasts takes, sooner or later.
+ */
+export function beginning<P>(given: Partial<OrderOptions> | undefined, owner: string, each = 1) {
+  const { begin, room } = settle(defaults, optionShape, given, owner);
+  if (room !== null && room < each)
+    throw new UsageError("bad-option", unexpected(`${owner}.room`, `at least ${each}`, room));
+  return {
+    group(self: NodeId, peers: readonly NodeId[]): Group<P> {
+      const rest = { view: 0, waiting: [], stable: 0 };
+      return begin === "outside"
+        ? { ...rest, members: [], membership: "outside" }
+        : { ...rest, members: [self, ...peers].sort((a, b) => a - b), membership: "member" };
+    },
+    /** What it still owes for those that it has sent counts, too. */
+    hasRoom: (sent: number, { stable }: Group<P>): boolean => room === null || (sent + 1) * each - stable <= room,
+  };
 }
 
 interface Order<P, S, C> {
+  /** For one more of this node's own. */
+  hasRoom(state: S, self: NodeId): boolean;
   multicast(payload: P, state: S, ctx: C): void;
   /** The end of a view: delivers what all who go on still deliver of it, in the same order everywhere. */
   finish(state: S, ctx: C): void;
@@ -51,12 +72,21 @@ interface Order<P, S, C> {
 }
 
 /** What an order does when its user sends and when its group changes. */
-export function groupCommands<P, S extends Group<P>, C extends { emit(event: GroupEvent | Refusal<P>): void }>(
-  order: Order<P, S, C>,
-) {
+export function groupCommands<
+  P,
+  S extends Group<P>,
+  C extends { readonly self: NodeId; emit(event: GroupEvent | Refusal<P>): void },
+>(order: Order<P, S, C>) {
+  const mayMulticast = (state: S, { self }: C): boolean => state.membership === "member" && order.hasRoom(state, self);
+
+  function sendWaiting(state: S, ctx: C): void {
+    while (state.waiting.length > 0 && mayMulticast(state, ctx))
+      order.multicast(state.waiting.shift() as P, state, ctx);
+  }
+
   return {
     send(state: S, { payload }: { payload: P }, ctx: C): void {
-      if (state.membership === "member") order.multicast(payload, state, ctx);
+      if (state.waiting.length === 0 && mayMulticast(state, ctx)) order.multicast(payload, state, ctx);
       else if (state.waiting.length < MAX_WAITING) state.waiting.push(payload);
       else ctx.emit({ type: "refused", payload });
     },
@@ -67,15 +97,19 @@ export function groupCommands<P, S extends Group<P>, C extends { emit(event: Gro
     },
     install(state: S, { view, members }: { view: number; members: NodeId[] }, ctx: C): void {
       if (state.membership !== "outside") order.finish(state, ctx);
-      Object.assign(state, { view, members: members.toSorted((a, b) => a - b), membership: "member" });
+      Object.assign(state, { view, members: members.toSorted((a, b) => a - b), membership: "member", stable: 0 });
       order.renew(state);
       ctx.emit({ type: "installed", view, members });
-      for (const payload of state.waiting.splice(0)) order.multicast(payload, state, ctx);
+      sendWaiting(state, ctx);
     },
     eject(state: S, _command: object, ctx: C): void {
-      Object.assign(state, { members: [], membership: "outside" });
+      Object.assign(state, { members: [], membership: "outside", stable: 0 });
       order.renew(state); // What was not delivered here, others may have delivered in another order.
       ctx.emit({ type: "ejected" });
+    },
+    stable(state: S, { count }: { count: number }, ctx: C): void {
+      state.stable = count;
+      sendWaiting(state, ctx);
     },
   };
 }

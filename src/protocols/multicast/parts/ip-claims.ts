@@ -45,7 +45,7 @@ function properties<P>({ sessions, ...bounds }: IpMulticastOptions): Property<Ip
     {
       name: "bounded buffers",
       claim:
-        "nobody keeps more than a window of anybody's messages, and no more wait than may; what waited is kept, too, while the group changes",
+        "nobody keeps more than a window of anybody's messages, and no more wait than may; while the group changes, twice what may be in the window and wait",
       when: "always",
       holds: ({ alive, state }) =>
         alive.every((node: NodeId) => {

@@ -1,6 +1,7 @@
 /**
- * What is missing and how it is made good. A gap is asked for after a random wait, unless somebody else asks meanwhile; the
- * sender answers at once, and everybody else who has the message after a random wait, unless somebody else answers meanwhile.
+ * What is missing and how it is made good. A gap is asked for after a random wait, unless somebody else asks meanwhile; its
+ * sender answers at once, or when it is asked for again another in turn, since whoever asks may not hear the sender; and
+ * everybody else who has the message answers after a random wait, unless somebody else does meanwhile.
  */
 import type { NodeId } from "../../../core/protocol.ts";
 import { type IpMulticastOptions, patience } from "./ip-options.ts";
@@ -93,13 +94,12 @@ export function losses<P>(options: IpMulticastOptions) {
   /** Puts what is missing from `from` to `last` on the list, as much as is the sender's share of it. Up to where it got. */
   function addWanted(state: State<P>, wanted: Wanted[], sender: number, from: number, last: number): number {
     const stream = state.streams[sender] as Stream<P>;
-    // Nobody's messages wait until all of another's have come.
-    let room = Math.floor(
-      MAX_WANTED / state.streams.filter(({ acks, known }) => (acks[state.me] as number) < known).length,
-    );
+    // Nobody's messages wait until all of another's have come. Where more senders lack something than fit, the rest come later.
+    const behind = state.streams.filter(({ acks, known }) => (acks[state.me] as number) < known).length;
+    let room = Math.max(1, Math.floor(MAX_WANTED / behind));
     for (let number = from; number <= last; number++) {
       if (!isMissing(stream, number)) continue;
-      if (room === 0) return number - 1;
+      if (room === 0 || wanted.length === MAX_WANTED) return number - 1;
       room -= 1;
       const latest = wanted.at(-1);
       const of = state.members[sender] as NodeId;
@@ -109,10 +109,15 @@ export function losses<P>(options: IpMulticastOptions) {
     return last;
   }
 
-  /** The sender has it for sure, unless the group changes because the sender has crashed. Then those who have it take turns. */
-  function askedFirst({ members, fill, attempts }: State<P>, sender: number): NodeId {
-    if (fill === null || fill.holders.length === 0) return members[sender] as NodeId;
-    return fill.holders[(sender + attempts) % fill.holders.length] as NodeId;
+  /**
+   * The sender has it for sure, but may not be heard here: whoever asks again asks the others in turn. If the group changes
+   * because the sender has crashed, those who have it take turns.
+   */
+  function askedFirst({ members, me, fill, attempts }: State<P>, sender: number): NodeId {
+    if (fill !== null && fill.holders.length > 0)
+      return fill.holders[(sender + attempts) % fill.holders.length] as NodeId;
+    const others = members.filter((_, place) => place !== me);
+    return others[(others.indexOf(members[sender] as NodeId) + attempts) % others.length] as NodeId;
   }
 
   function sendNack(state: State<P>, wanted: Wanted[], ctx: Ctx<P>): void {

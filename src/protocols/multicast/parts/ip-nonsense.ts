@@ -21,6 +21,11 @@ function isAbsurdVector<P>(state: State<P>, bounds: Bounds, acks: readonly numbe
 const highestOf = <P>(state: State<P>, sender: number, bounds: Bounds): number =>
   receivedOf(state, sender) + (sender === state.me ? 0 : reachOf(bounds));
 
+/** Whether the next view can begin with that cut: this node holds all of it, and has delivered nothing beyond. */
+export const isCutOf = <P>(state: State<P>, cut: readonly number[]): boolean =>
+  cut.length === state.members.length &&
+  cut.every((last, sender) => receivedOf(state, sender) >= last && (state.streams[sender]?.delivered ?? 0) <= last);
+
 /** A data message or a repair: `from` is whose message it is. */
 export function isAbsurdMessage<P>(
   state: State<P>,

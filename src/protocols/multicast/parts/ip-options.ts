@@ -75,6 +75,12 @@ export function settled(given: Partial<IpMulticastOptions> | undefined): IpMulti
 export const reachOf = ({ windowMessages, maxWaiting }: Pick<IpMulticastOptions, "windowMessages" | "maxWaiting">) =>
   windowMessages + maxWaiting;
 
+/**
+ * How many of its own that are not stable a member is sure to take, however long they are: one, and those that wait.
+ * @throws UsageError
+ */
+export const sureRoom = (given: Partial<IpMulticastOptions> | undefined): number => settled(given).maxWaiting + 1;
+
 /** Waits that grow twofold up to a bound, and perhaps end. */
 export interface Patience {
   waitMs(times: number): number;

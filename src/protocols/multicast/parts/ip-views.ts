@@ -5,6 +5,7 @@
 import { InvariantViolation } from "../../../core/errors.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import type { Losses } from "./ip-losses.ts";
+import { isCutOf } from "./ip-nonsense.ts";
 import type { Sessions } from "./ip-sessions.ts";
 import { deliverUpTo, stateIn } from "./ip-streams.ts";
 import { type Ctx, type IpMulticast, receivedOf, receivedVector, type State } from "./ip-words.ts";
@@ -51,8 +52,7 @@ export function views<P>(sessions: Sessions<P>, losses: Losses<P>) {
   /** @throws InvariantViolation if this node does not hold the cut, or has delivered more: others would have delivered otherwise. */
   function change(state: State<P>, { view, members, cut }: Command<P, "change">, ctx: Ctx<P>): void {
     if (state.phase !== "outside") {
-      const hasDeliveredMore = state.streams.some(({ delivered }, sender) => delivered > (cut[sender] ?? 0));
-      if (isOfAnotherGroup(state, cut) || !holds(state, cut) || hasDeliveredMore)
+      if (!isCutOf(state, cut))
         throw new InvariantViolation(
           "not-the-cut",
           `expected to have received ${cut.join()} of ${state.members.join()} and to have delivered no more before view ${view}, got ${receivedVector(state).join()}`,

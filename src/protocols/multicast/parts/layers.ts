@@ -8,7 +8,7 @@ import { list, natural, type Shapes } from "../../../core/shape.ts";
 /** What every layer offers. `payload` is text from a user, or a message of the layer above. */
 export interface Multicast<P = string> extends Vocabulary {
   command: { type: "send"; payload: P };
-  /** `id` names a message of this layer in the whole group. A sender delivers its own, too. */
+  /** `id` names a message of this layer in its view. A sender delivers its own, too. */
   event: { type: "delivered"; from: NodeId; payload: P; id: string };
 }
 
@@ -27,8 +27,12 @@ export type GroupEvent =
   /** This node is in the group no more. Others may have delivered less, more or in another order than it had at the end. */
   | { type: "ejected" };
 
-/** The same as the layer above takes it. */
-export type GroupCommand = { type: "block" } | { type: "install"; view: number; members: NodeId[] } | { type: "eject" };
+/** The same as the layer above takes it; and how many of its own multicasts of this view all members have. */
+export type GroupCommand =
+  | { type: "block" }
+  | { type: "install"; view: number; members: NodeId[] }
+  | { type: "eject" }
+  | { type: "stable"; count: number };
 
 export const MAX_MEMBERS = 10_000;
 
@@ -36,4 +40,5 @@ export const groupCommandShapes: Shapes<GroupCommand> = {
   block: {},
   install: { view: natural, members: list(natural, MAX_MEMBERS) },
   eject: {},
+  stable: { count: natural },
 };

@@ -98,6 +98,7 @@ function groupUser(
       ...user.command,
       eject(state) {
         state.delivered = state.delivered.filter(({ view }) => view !== state.view);
+        state.since = 0;
       },
     },
     shapes: { command: { ...user.shapes.command, eject: {} } },

@@ -71,6 +71,7 @@ const polite: Protocol<Polite> = {
       ctx.emit({ type: "installed", view, members });
     },
     eject() {},
+    stable() {},
   },
   shapes: {
     message: { word: { payload: text(9) }, thanks: { payload: text(9) } },

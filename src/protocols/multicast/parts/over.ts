@@ -37,11 +37,12 @@ type InLayer<N extends string, Body> = [Body] extends [never] ? never : { type: 
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type Any = any;
 
-/** What the upper is asked when the lower speaks of the group. */
-const told: { readonly [K in GroupEvent["type"]]: GroupCommand["type"] } = {
+/** What the upper is told when the lower speaks of the group. */
+const told: { readonly [K in GroupEvent["type"] | "stable"]: GroupCommand["type"] } = {
   blocked: "block",
   installed: "install",
   ejected: "eject",
+  stable: "stable",
 };
 
 /** @param lower makes a `Multicast` for payloads of the shape of what the upper broadcasts. */
@@ -52,15 +53,17 @@ export function over<U extends Vocabulary, L extends Vocabulary>(
   const above = upper as Any;
   const below = lower(variants((above.shapes.message ?? {}) as Shapes<Any>)) as Any;
   const news = Object.entries(told).filter(([, command]) => Object.hasOwn(above.command ?? {}, command));
-  const inner = new Set(["delivered", ...news.map(([event]) => event)]);
+  // Of the group the upper speaks itself. What is stable concerns whoever is above it, too.
+  const inner = new Set(["delivered", ...news.map(([event]) => event)].filter((event) => event !== "stable"));
 
   const wires: Wires<Any> = {
     upper: { [MULTICAST]: ({ message }: Any, give: Any) => give("lower", { type: "send", payload: message }) },
     lower: {
       delivered: ({ from, payload }: Any, give: Any) => give("upper", { type: HEARD, from, message: payload }),
       refused() {
-        // The upper counts it as sent: all that came after it would wait for it, everywhere and for ever.
-        const text = `${below.name} has no room for a message of ${above.name}: send less at a time, or give it more room`;
+        // An order that has been told its carrier's room never comes here. It counts the message as sent: all that came
+        // after it would wait for it, everywhere and for ever.
+        const text = `${below.name} has no room for a message of ${above.name}, which has not been told how much there is`;
         throw new InvariantViolation("layer-refused", text);
       },
       ...Object.fromEntries(

@@ -12,7 +12,7 @@ function holds(
   property: Property<MulticastUser>,
   ...users: (Partial<Omit<State, "delivered">> & { delivered: Letter[] })[]
 ) {
-  const states = users.map((user): State => ({ left: 0, groups: [0], view: 0, sent: [], ...user }));
+  const states = users.map((user): State => ({ left: 0, groups: [0], view: 0, since: 0, sent: [], ...user }));
   const world = { alive: states.map((_, node) => node), state: (node: NodeId) => states[node] as State };
   return property.when !== "leadsTo" && property.holds(world);
 }
@@ -51,9 +51,27 @@ describe("C4 and C5", () => {
     ["to another group of the same sender", [letter("0.2", ["0.1@1"]), letter("0.1@1")], true, false],
     ["what was before it joined is not missing", [letter("0.2/4", ["0.1/3"], 4)], true, true],
     ["in views out of order", [letter("0.2/4", ["0.1/4"], 4), letter("0.1/4", [], 4)], false, false],
+    ["in one view with a gap", [letter("0.2/4", ["0.1/4"], 4)], false, false],
+    ["in one view an answer without its question", [letter("1.1/4", ["0.1/4"], 4)], true, false],
   ])("%s", (_what, delivered, fifo, causal) => {
     const user = { delivered, groups: [0, 1] };
     expect([holds(fifoOrder, user), holds(happenedBeforeOrder, user)]).toEqual([fifo, causal]);
+  });
+});
+
+describe("C4 and C5 with views: what of an earlier view is missing", () => {
+  const later = { view: 4, since: 3, delivered: [letter("0.2/4", ["0.1/3"], 4)] };
+  const had = (more: object) => ({ view: 4, since: 2, delivered: [letter("0.1/3", [], 3)], ...more });
+
+  it.each([
+    ["nobody has: its sender was ejected before it could be delivered", { view: 4, since: 3, delivered: [] }, true],
+    ["another has who went on with this node", had({}), false],
+    ["another has who went on before this node came", had({ delivered: [letter("0.1/3", [], 2)] }), true],
+    ["another has who is still in that view, and alone there", had({ view: 3 }), true],
+    ["another has, in the view of the later one", had({ delivered: [letter("0.1/3", [], 4)] }), false],
+    ["another has who was ejected since", had({ since: 0 }), true],
+  ])("%s", (_what, other, isKept) => {
+    for (const order of [fifoOrder, happenedBeforeOrder]) expect(holds(order, later, other)).toBe(isKept);
   });
 });
 
@@ -87,6 +105,30 @@ describe("C6", () => {
     expect(holds(totalOrder, old, newcomer)).toBe(true);
     expect(holds(totalOrder, { ...old, delivered: old.delivered.toReversed() }, newcomer)).toBe(false);
   });
+
+  const inView = (view: number, names: readonly string[], more: object = {}) => ({
+    view,
+    since: 1,
+    delivered: names.map((name) => letter(name, [], 3)),
+    ...more,
+  });
+
+  it.each([
+    ["in the same view, one left out before what both have", inView(3, ["0.1", "1.1"]), inView(3, ["1.1"]), false],
+    ["in the same view, one is behind", inView(3, ["0.1", "1.1"]), inView(3, ["0.1"]), true],
+    ["both went on, and one has left out the last", inView(4, ["0.1", "1.1"]), inView(4, ["0.1"]), false],
+    ["both went on with the same", inView(4, ["0.1", "1.1"]), inView(5, ["0.1", "1.1"]), true],
+    ["one did not go on", inView(4, ["0.1", "1.1"]), inView(3, ["1.1"]), true],
+    [
+      "one did not go on, and has what both have in another order",
+      inView(4, ["0.1", "1.1"]),
+      inView(3, ["1.1", "0.1"]),
+      false,
+    ],
+    ["one came later", inView(5, ["0.1"]), inView(5, [], { since: 4 }), true],
+  ])("with views: %s", (_what, one, other, isKept) => {
+    expect([holds(totalOrder, one, other), holds(totalOrder, other, one)]).toEqual([isKept, isKept]);
+  });
 });
 
 describe("what every multicast promises", () => {
@@ -95,6 +137,12 @@ describe("what every multicast promises", () => {
     expect(holds(integrity, { sent: ["0.1"], delivered: [letter("0.1"), letter("0.1")] })).toBe(false);
     expect(holds(integrity, { sent: [], delivered: [letter("0.1")] })).toBe(false);
     expect(holds(integrity, { sent: [], delivered: [letter("9.1")] })).toBe(true); // Its sender has crashed.
+  });
+
+  it("integrity with views: what its sender does not know of it may have sent in an earlier life, not in this one", () => {
+    const delivered = (name: string) => holds(integrity, { view: 5, since: 4, delivered: [letter(name, [], 5)] });
+    expect(["0.7/3", "0.7", "0.7/4", "0.7/5"].map(delivered)).toEqual([true, true, false, false]);
+    expect(holds(integrity, { view: 5, since: 0, delivered: [letter("0.7/5", [], 5)] })).toBe(true);
   });
 
   it("validity: its own, which were sent in this view", () => {

@@ -7,66 +7,107 @@ type State = MulticastUser["state"];
 /** What comes before each letter in the order that is promised must have been delivered before it. */
 const keeps =
   (comesBefore: (earlier: string, later: string) => boolean) =>
-  ({ alive, state }: World<State>): boolean =>
-    alive.every((node) => {
-      const { delivered, groups } = state(node);
-      const places = new Map(delivered.map(({ name }, place) => [name, place]));
-      return delivered.every(({ name, view, past }, place) =>
-        past.every((earlier) => {
-          if (!groups.includes(groupOf(earlier)) || !comesBefore(earlier, name)) return true;
+  ({ alive, state }: World<State>): boolean => {
+    const users = alive.map(state);
+    let found: Found | null = null;
+    return users.every((user) => {
+      const places = new Map(user.delivered.map(({ name }, place) => [name, place]));
+      return user.delivered.every((letter, place) =>
+        letter.past.every((earlier) => {
+          if (!user.groups.includes(groupOf(earlier)) || !comesBefore(earlier, letter.name)) return true;
           const its = places.get(earlier);
-          // With views, who was not a member yet has not delivered it.
-          return its === undefined ? view > 0 : its < place;
+          if (its !== undefined) return its < place;
+          if (viewOf(earlier) >= letter.view) return false;
+          found ??= foundAt(users);
+          return !isOwed(found.get(earlier) ?? [], letter, user);
         }),
       );
     });
+  };
+
+/** By name, in which views a letter has been delivered, and whether by somebody who went on from there. */
+type Found = ReadonlyMap<string, readonly { view: number; hasGoneOn: boolean }[]>;
+
+function foundAt(users: readonly State[]): Found {
+  const found = new Map<string, { view: number; hasGoneOn: boolean }[]>();
+  for (const user of users)
+    for (const { name, view } of user.delivered) {
+      const places = found.get(name) ?? [];
+      if (places.length === 0) found.set(name, places);
+      places.push({ view, hasGoneOn: wentOn(user, view) });
+    }
+  return found;
+}
+
+/**
+ * Whether a letter of an earlier view that is missing should have been delivered. It need not if its sender was ejected
+ * before it could be, or if that was before this user came: all else its company has delivered.
+ */
+const isOwed = (found: readonly { view: number; hasGoneOn: boolean }[], letter: Letter, { since }: State): boolean =>
+  found.some(({ view, hasGoneOn }) => view === letter.view || (hasGoneOn && since > 0 && view >= since));
+
+/** Whether a user has been in a view, and in the next. Of who has not, others know no more than that it is gone. */
+const wentOn = ({ since, view: last }: State, view: number): boolean => since > 0 && since <= view && view < last;
 
 export const fifoOrder: Property<MulticastUser> = {
   name: "C4 FIFO order",
-  claim: "whoever has delivered a message had delivered before it whatever its sender had sent to that group before",
+  claim:
+    "whoever has delivered a message had delivered before it whatever its sender had sent to that group before; with views, since this node is in the group, and unless who knew of it was ejected",
   when: "always",
   holds: keeps((earlier, later) => senderOf(earlier) === senderOf(later) && groupOf(earlier) === groupOf(later)),
 };
 
 export const happenedBeforeOrder: Property<MulticastUser> = {
   name: "C5 happened-before order",
-  claim: "whoever has delivered a message had delivered before it whatever its sender had sent or delivered before",
+  claim:
+    "whoever has delivered a message had delivered before it whatever its sender had sent or delivered before; with views, since this node is in the group, and unless who knew of it was ejected",
   when: "always",
   holds: keeps(() => true),
 };
 
 export const totalOrder: Property<MulticastUser> = {
   name: "C6 total order",
-  claim: "if anybody delivers one message before another, whoever delivers the other has delivered the one before",
+  claim:
+    "if anybody delivers one message before another, whoever delivers the other has delivered the one before; with views, in those that both are in or have gone through",
   when: "always",
   holds: ({ alive, state }) =>
     alive.every((node, i) => alive.slice(i + 1).every((other) => isSameOrder(state(node), state(other)))),
 };
 
-/** Up to the last that both have delivered, they have delivered the same of what concerns both. */
+/** What both have delivered they have delivered in the same order, and neither has left out anything before it. */
 function isSameOrder(one: State, other: State): boolean {
-  const [ours, theirs] = [namesFor(one, other), namesFor(other, one)];
-  const known = new Set(theirs);
-  const count = ours.findLastIndex((name) => known.has(name)) + 1;
-  return ours.slice(0, count).join() === theirs.slice(0, count).join();
+  const [ours, theirs] = [namesOf(one), namesOf(other)];
+  const inCommon = ({ delivered }: State): string =>
+    delivered.flatMap(({ name }) => (ours.has(name) && theirs.has(name) ? [name] : [])).join();
+  return inCommon(one) === inCommon(other) && !isLeftOut(one, other, theirs) && !isLeftOut(other, one, ours);
 }
 
-/** What one has delivered of the groups that the other is in too; with views, what both have delivered. */
-function namesFor(one: State, other: State): string[] {
-  const known = new Set(other.delivered.map(({ name }) => name));
-  return one.delivered
-    .filter(({ name, view }) => other.groups.includes(groupOf(name)) && (view === 0 || known.has(name)))
-    .map(({ name }) => name);
+const namesOf = ({ delivered }: State): Set<string> => new Set(delivered.map(({ name }) => name));
+
+/** Of the view that both are in, what is before something that both have; of views that both have gone through, anything. */
+function isLeftOut(one: State, other: State, theirs: ReadonlySet<string>): boolean {
+  let isBeforeCommon = false;
+  for (const { name, view } of one.delivered.toReversed()) {
+    if (!other.groups.includes(groupOf(name))) continue;
+    if (theirs.has(name)) isBeforeCommon ||= view === one.view;
+    else if (view === one.view && view === other.view ? isBeforeCommon : wentOn(one, view) && wentOn(other, view))
+      return true;
+  }
+  return false;
 }
 
 export const integrity: Property<MulticastUser> = {
   name: "integrity",
-  claim: "nobody delivers a message twice, or one that was not sent",
+  claim:
+    "nobody delivers a message twice, or one that its sender has not sent, as far as it knows of its earlier lives",
   when: "always",
   holds: ({ alive, state }) => {
     const isSent = ({ name, view }: Letter): boolean => {
       const from = senderOf(name);
-      return view > 0 || !alive.includes(from) || state(from).sent.includes(name);
+      if (!alive.includes(from)) return true;
+      const { sent, since } = state(from);
+      // With views it may have been sent in an earlier life, of which the sender knows nothing.
+      return sent.includes(name) || (view > 0 && (since === 0 || viewOf(name) < since));
     };
     return alive.every((node) => {
       const { delivered } = state(node);

@@ -17,6 +17,8 @@ export type MulticastUser = {
     groups: number[];
     /** Of its group, where there are views; otherwise 0. */
     view: number;
+    /** The view from which on it has been in all of them; 0 where there are none, or before its first. */
+    since: number;
     /** The names of what it has sent, in that order. */
     sent: string[];
     /** In the order of delivery, each with the view in which it was delivered. */
@@ -78,7 +80,7 @@ export function multicastUser(given?: Partial<MulticastUserOptions>): Protocol<M
 
   return {
     name: "user",
-    init: (self) => ({ left: 0, groups: groupsOf(self), view: 0, sent: [], delivered: [] }),
+    init: (self) => ({ left: 0, groups: groupsOf(self), view: 0, since: 0, sent: [], delivered: [] }),
     timeout: { pause: say },
     command: {
       send(state, { messages }, ctx) {
@@ -92,6 +94,7 @@ export function multicastUser(given?: Partial<MulticastUserOptions>): Protocol<M
       },
       install(state, { view }) {
         state.view = view;
+        if (state.since === 0) state.since = view;
       },
     },
     shapes: {
