@@ -247,6 +247,14 @@ test("what arrives before the start waits for it", () => {
   host.stop();
 });
 
+test("of what arrives before the start no more than 4 MiB waits for it", () => {
+  const { host, note, pages } = hosting();
+  for (let number = 0; number < 100; number++) note("x".repeat(60_000));
+  host.start();
+  expect(pages()).toHaveLength(1 + 69);
+  host.stop();
+});
+
 describe("timers", () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());

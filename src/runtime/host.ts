@@ -65,8 +65,9 @@ const MAX_WAIT_MS = 2 ** 31 - 1;
 const MAX_TOLD_RECORDS = 1_000;
 const MAX_TOLD_LENGTH = 100_000;
 
-/** How many messages wait for `start` at most. */
+/** How many messages wait for `start` at most, and how much of them. */
 const MAX_EARLY = 10_000;
+const MAX_EARLY_LENGTH = 4 * 1024 * 1024;
 
 /** Whether the protocol journals, so that its node needs a slot. */
 export function keepsJournal(protocol: Pick<Protocol<Vocabulary>, "replay">): boolean {
@@ -89,6 +90,8 @@ export class Host<V extends Vocabulary> {
   readonly #commands;
   #phase: "new" | "running" | "stopped" = "new";
   #early: { from: NodeId; message: MessageOf<V>; id: () => MessageId }[] = [];
+  /** Of their JSON. */
+  #earlyLength = 0;
   #picture: View | null = null;
   /** Events of the step that runs, for the application: it hears of them when the step has ended. */
   #events: { event: EventOf<V>; until: number | null }[] = [];
@@ -122,10 +125,17 @@ export class Host<V extends Vocabulary> {
 
   /** What arrives before `start` waits for it; what arrives after `stop` is lost, as after a crash. */
   receive(from: NodeId, message: MessageOf<V>, id: () => MessageId): void {
-    if (this.#phase === "new" && this.#early.length < MAX_EARLY) return void this.#early.push({ from, message, id });
+    if (this.#phase === "new" && this.#waits(message)) return void this.#early.push({ from, message, id });
     if (this.#phase !== "running") return this.#loseArrived(id);
     if (this.#options.trace.wanted) this.#record({ kind: "receive", id: id(), from, message });
     this.#step({ kind: "receive", from, message });
+  }
+
+  /** Whether there is room for it until the node starts. */
+  #waits(message: MessageOf<V>): boolean {
+    if (this.#early.length >= MAX_EARLY || this.#earlyLength > MAX_EARLY_LENGTH) return false;
+    this.#earlyLength += JSON.stringify(message).length;
+    return this.#earlyLength <= MAX_EARLY_LENGTH;
   }
 
   /** Takes a command from outside. @throws UsageError if it is not one of the protocol's, or the node does not run. */

@@ -1,10 +1,13 @@
 /** A multicast transport whose messages are numbers, with everything that it says written down. */
+import { createSocket } from "node:dgram";
 import type { NodeId } from "../../src/core/protocol.ts";
 import { type FaultGate, faultGate } from "../../src/runtime/fault-gate.ts";
 import { createLog } from "../../src/runtime/log.ts";
 import { type Counts, newCounts } from "../../src/runtime/metrics.ts";
+import { DATAGRAM, heardCodec } from "../../src/runtime/transport/udp-datagram.ts";
 import { type UdpMulticast, udpMulticast } from "../../src/runtime/transport/udp-multicast.ts";
 import type { UdpPlace } from "../../src/runtime/transport/udp-place.ts";
+import { Reader } from "../../src/runtime/wire.ts";
 import type { LossReason } from "../../src/trace/entry.ts";
 import { type Numbered, numberedShape } from "./transport-under-test.ts";
 
@@ -86,4 +89,31 @@ export function udpUnderTest(around: AroundUdp): UdpUnderTest {
     close: () => transport.close(),
   };
   return under;
+}
+
+/** What members without a key say in a group, as anybody can hear it. */
+export interface Overheard {
+  /** Whom each member has said that it hears. */
+  readonly hears: ReadonlyMap<NodeId, readonly NodeId[]>;
+  /** How many datagrams with messages, or pieces of one, each member has sent. */
+  readonly carriers: ReadonlyMap<NodeId, number>;
+  close(): Promise<void>;
+}
+
+/** Of a datagram: what stands before its sender. */
+const PREFIX_BYTES = 12;
+
+export async function overhear({ group, port, interface: through }: UdpPlace): Promise<Overheard> {
+  const ear = createSocket({ type: "udp4", reuseAddr: true });
+  await new Promise<void>((resolve) => ear.bind(port, group, resolve));
+  ear.addMembership(group, through);
+  const [hears, carriers] = [new Map<NodeId, NodeId[]>(), new Map<NodeId, number>()];
+  ear.on("message", (datagram) => {
+    const reader = new Reader(datagram, PREFIX_BYTES);
+    const [from] = [reader.natural(), reader.natural(), reader.natural()] as const; // Its run and number follow.
+    for (let excluded = reader.natural(); excluded > 0; excluded--) reader.natural();
+    if (datagram[3] !== DATAGRAM.hello) carriers.set(from, (carriers.get(from) ?? 0) + 1);
+    else hears.set(from, [...new Set(heardCodec.read(reader).map(({ node }) => node))]);
+  });
+  return { hears, carriers, close: () => new Promise((resolve) => ear.close(() => resolve())) };
 }

@@ -96,6 +96,25 @@ describe("multicast", () => {
     ]);
   });
 
+  test("only those whom a message is meant for get it by the other way, and for nobody no datagram leaves", async () => {
+    const lone = await opened({ self: 0 });
+    lone.transport.send(numbered(1), [2]);
+    lone.transport.send(numbered(2), []);
+    expect(lone.detours).toEqual([{ to: 2, value: 1 }]);
+    const one = await opened({ self: 1 });
+    await vi.waitFor(() => expect([...lone.transport.reached]).toEqual([1]), PATIENCE);
+    lone.transport.send(numbered(3), [2]); // Whom no datagram reaches.
+    lone.transport.send(numbered(4), []);
+    lone.transport.send(numbered(5), [1]);
+    lone.transport.send(numbered(6), [1, 2]);
+    await vi.waitFor(() => expect(one.from(0)).toContain(6), PATIENCE);
+    expect(one.from(0)).toEqual([5, 6]);
+    expect(lone.detours.slice(1)).toEqual([
+      { to: 2, value: 3 },
+      { to: 2, value: 6 },
+    ]);
+  });
+
   test("a message longer than the limit is refused before anything leaves", async () => {
     const [sender, receiver] = await three({ maxMessageBytes: 10_000 });
     expect(() => sender.transport.send(numbered(1, "x".repeat(10_000)))).toThrow(InvariantViolation);

@@ -56,8 +56,11 @@ export interface UdpOptions<M> {
 export interface UdpMulticast<M> {
   /** Joins the group. Where that cannot be done the log says why; everything goes by the fallback, and it is not tried again. */
   open(): Promise<void>;
-  /** To all other members. What became of it is told for each of them. */
-  send(message: M): (to: NodeId) => Receipt;
+  /**
+   * What became of it is told for each receiver.
+   * @param to all other members, unless said otherwise. Others hear the datagram, too; nothing else is sent to them.
+   */
+  send(message: M, to?: readonly NodeId[]): (to: NodeId) => Receipt;
   /** Members that datagrams reach; the others get what is multicast by the fallback. */
   readonly reached: ReadonlySet<NodeId>;
   /** What one datagram carries at most. */
@@ -146,14 +149,14 @@ class Multicasting<M> implements UdpMulticast<M> {
     this.#beat = setInterval(() => this.#look(), HELLO_MS);
   }
 
-  send(message: M): (to: NodeId) => Receipt {
+  send(message: M, to: readonly NodeId[] = [...this.#peers.keys()]): (to: NodeId) => Receipt {
     const detours = new Map<NodeId, Receipt>();
-    for (const [node, peer] of this.#peers) {
-      if (!peer.isReached) detours.set(node, this.#options.fallback(node, message));
+    for (const node of to) {
+      if (this.#peers.get(node)?.isReached === false) detours.set(node, this.#options.fallback(node, message));
     }
-    if (detours.size < this.#peers.size) this.#write(message);
+    if (detours.size < to.length) this.#write(message);
     const number = this.#last;
-    return (to) => detours.get(to) ?? { id: () => this.#name(to, number), lost: null };
+    return (node) => detours.get(node) ?? { id: () => this.#name(node, number), lost: null };
   }
 
   close(): void {

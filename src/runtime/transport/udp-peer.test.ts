@@ -83,6 +83,16 @@ describe("a peer", () => {
     expect(it.objection(5, 1, true)?.[0]).toBe("replayed"); // The hello by which it was trusted.
   });
 
+  test("is not taken at its word for what it said before the hello by which it is trusted", () => {
+    const it = peer({ secret: new Uint8Array(32) });
+    it.greet(5, 1, [], SELF);
+    it.greet(5, 9, us, SELF);
+    for (let number = 0; number <= 9; number++) expect(it.objection(5, number, true)?.[0]).toBe("replayed");
+    expect(it.objection(5, 10, true)).toBeNull();
+    expect(it.objection(5, 100_000, true)).toBeNull();
+    expect(it.objection(5, 8, true)?.[0]).toBe("replayed");
+  });
+
   test("forgets pieces that do not become a message", () => {
     const it = peer();
     it.greet(5, 1, us, SELF);

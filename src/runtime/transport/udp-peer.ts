@@ -2,7 +2,8 @@
  * What a member knows of one other member whose datagrams it may hear. Anybody can send again what was sent long ago, so
  * a run of the peer's process is trusted once it has named this member's own run in a `hello`: that was said after this
  * process began. Until then a `hello` of another run changes nothing between the two, so that old ones, sent again, do no
- * harm. Of a run that another has followed nothing is taken any more.
+ * harm. Where datagrams are sealed, nothing that a run sent before that `hello` is taken; of a run that another has
+ * followed, nothing at all.
  */
 import type { NodeId } from "../../core/protocol.ts";
 import { type Heard, type Objection, OVERHEAD_BYTES, type RunKey } from "./udp-datagram.ts";
@@ -89,7 +90,7 @@ export class UdpPeer {
       this.#candidate = candidate;
       return isNew;
     }
-    candidate.seen.isNew(number);
+    candidate.seen.closeUpTo(number); // What was said before this, anybody can have heard and kept.
     candidate.latestHello = number;
     this.#trust(candidate);
     return true;
@@ -141,11 +142,18 @@ export class UdpPeer {
 /** Which of the latest numbers have been there. What is older than all of those counts as seen. */
 export class SeenNumbers {
   #highest = -1;
+  /** Up to this one all count as seen. */
+  #floor = -1;
   readonly #bits = new Uint8Array(SEEN / 8);
+
+  /** None of these is new any more. */
+  closeUpTo(number: number): void {
+    this.#floor = Math.max(this.#floor, number);
+  }
 
   /** Whether the number has not been there before; from now on it has. */
   isNew(number: number): boolean {
-    if (number <= this.#highest - SEEN) return false;
+    if (number <= Math.max(this.#floor, this.#highest - SEEN)) return false;
     if (number > this.#highest) this.#moveTo(number);
     const at = number % SEEN;
     const bit = 1 << (at % 8);

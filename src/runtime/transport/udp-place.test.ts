@@ -65,6 +65,14 @@ describe("where a group's datagrams go", () => {
     expect(() => settlePlace({ ...place, ...change })).toThrow(problem);
   });
 
+  test("needs a key on a loopback interface, too, where links are encrypted", () => {
+    expect(() => settlePlace({ ...place, tls: "on" })).toThrow(
+      'expected multicast.key to be set, since "tls" keeps strangers from the links, and without a key any program that reaches 127.0.0.1 can multicast in a member\'s name: give a secret that all members share',
+    );
+    expect(settlePlace({ ...place, tls: "on", key })).toMatchObject({ key, maxDatagramBytes: 65_000 });
+    expect(settlePlace({ ...place, tls: "off" })).toMatchObject({ key: null });
+  });
+
   test.skipIf(outside === undefined)("needs a key where other machines can listen, unless TLS is off by name", () => {
     const beyond = { ...place, interface: outside as string };
     expect(() => settlePlace(beyond)).toThrow(

@@ -14,8 +14,11 @@ export interface UdpPlace {
   readonly ttl?: number;
   /** A secret that the members share: what they multicast is encrypted, and nobody else can take part. */
   readonly key?: string | null;
-  /** Lets members multicast without a key where others can listen. */
-  readonly tls?: "off" | null;
+  /**
+   * Whether links are encrypted. `on`: then what is multicast needs a key on a loopback interface, too. `off`, by name: members
+   * multicast without a key where others can listen.
+   */
+  readonly tls?: "on" | "off" | null;
   /** A message that does not fit one datagram goes in pieces. */
   readonly maxDatagramBytes?: number;
 }
@@ -46,10 +49,7 @@ export function settlePlace(place: UdpPlace): SettledPlace {
   requireWhole("ttl", ttl, 0, MAX_TTL);
   const address = addressOf(place.interface);
   const isLocal = isLoopback(address);
-  if (key === null && tls !== "off" && !isLocal)
-    throw refusal(
-      `expected multicast.key to be set, since what goes through ${address} can be read and forged on other machines: give a secret that all members share, or "tls": "off" where the network is trusted`,
-    );
+  if (key === null && tls !== "off") requireAlone(address, tls);
   if (key !== null) requireKey(key);
   const { maxDatagramBytes = isLocal ? LOOPBACK_DATAGRAM_BYTES : ETHERNET_DATAGRAM_BYTES } = place;
   requireWhole("maxDatagramBytes", maxDatagramBytes, MIN_DATAGRAM_BYTES, LOOPBACK_DATAGRAM_BYTES);
@@ -66,6 +66,19 @@ function requireGroup(group: string): void {
   throw refusal(
     `${unexpected("multicast.group", "an IPv4 address from 224.0.1.0 to 239.255.255.255", group)}: ${hint}`,
   );
+}
+
+/** Without a key: nobody else may be able to listen and speak. */
+function requireAlone(address: string, tls: "on" | null): void {
+  const secret = "give a secret that all members share";
+  if (tls === "on")
+    throw refusal(
+      `expected multicast.key to be set, since "tls" keeps strangers from the links, and without a key any program that reaches ${address} can multicast in a member's name: ${secret}`,
+    );
+  if (!isLoopback(address))
+    throw refusal(
+      `expected multicast.key to be set, since what goes through ${address} can be read and forged on other machines: ${secret}, or "tls": "off" where the network is trusted`,
+    );
 }
 
 /** Says nothing of the key itself, since errors end in logs. */
