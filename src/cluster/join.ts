@@ -4,6 +4,7 @@ import { openJournal } from "../runtime/journal/disk-journal.ts";
 import type { Journal } from "../runtime/journal/journal.ts";
 import type { JoinOptions, Member } from "./services/api.ts";
 import { JoinedMember } from "./services/joined-member.ts";
+import { requireSignal } from "./services/known-options.ts";
 import { type Membership, membershipOf, OWN_SLOTS } from "./services/membership.ts";
 
 /**
@@ -21,6 +22,7 @@ import { type Membership, membershipOf, OWN_SLOTS } from "./services/membership.
  */
 export async function join(options: JoinOptions): Promise<Member> {
   const { signal } = options;
+  requireSignal("join", signal);
   signal?.throwIfAborted();
   const membership = await membershipOf(options);
   const failure = new AbortController(); // The journal may fail before there is a member.

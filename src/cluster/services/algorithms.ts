@@ -5,6 +5,7 @@ import type { Tagged } from "../../core/protocol.ts";
 import { boolean, oneOf, type Shape, type Shapes, struct, text, variants } from "../../core/shape.ts";
 import { type AnyProtocol, protocolNamed, protocolNames } from "../../protocols/index.ts";
 import type { Kind } from "./api.ts";
+import type { Transport } from "./channel-api.ts";
 import { stackNamed, stacks } from "./channel-stacks.ts";
 
 const kinds: Readonly<Record<string, Kind>> = { election: "election", "mutual exclusion": "mutex" };
@@ -20,14 +21,38 @@ const channelAlgorithms = stacks.map(({ algorithm }) => algorithm);
 
 /** @throws UsageError that lists the algorithms there are; or what the algorithm says of its options. */
 export function protocolOf({ kind, algorithm, options }: Setting): AnyProtocol {
-  if (kind === "channel") return stackNamed(algorithm).make();
+  if (kind === "channel") {
+    transportOf(options);
+    return stackNamed(algorithm).make();
+  }
   const known = algorithms.filter((name) => kindOf(name) === kind);
   if (!known.includes(algorithm))
     throw new UsageError("unknown-algorithm", unexpected("the algorithm", `one of ${known.join(", ")}`, algorithm));
-  const given: unknown = JSON.parse(options);
-  if (typeof given !== "object" || given === null || Array.isArray(given))
-    throw new UsageError("bad-option", unexpected("the options", "an object", given));
-  return protocolNamed(algorithm).service?.(given) as AnyProtocol;
+  return protocolNamed(algorithm).service?.(readOptions(options)) as AnyProtocol;
+}
+
+/** Of a channel's options. @throws UsageError if they are not exactly that. */
+export function transportOf(options: string): Transport {
+  const { transport, ...others } = readOptions(options);
+  const isKnown = transport === "tcp" || transport === "udp";
+  if (isKnown && Object.keys(others).length === 0) return transport;
+  throw new UsageError("bad-option", unexpected("the options of a channel", 'transport "tcp" or "udp"', options));
+}
+
+/** They may come from another member: what is no object, or not written as members write it, is refused. */
+function readOptions(options: string): Readonly<Record<string, unknown>> {
+  const given = parsed(options);
+  if (typeof given !== "object" || given === null || Array.isArray(given) || canonical(given) !== options)
+    throw new UsageError("bad-option", unexpected("the options", "an object in canonical JSON", options));
+  return given as Readonly<Record<string, unknown>>;
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
 }
 
 export const takes = ({ shapes }: AnyProtocol, command: string): boolean =>
@@ -59,8 +84,8 @@ export interface Setting {
 export type Envelope =
   /** The sender runs this instance: whoever does not yet opens it. */
   | ({ type: "open" } & Setting)
-  /** The sender runs it otherwise, or cannot run it. */
-  | { type: "refuse"; kind: Kind; name: string; why: string }
+  /** The sender runs it otherwise, or cannot run it so. */
+  | ({ type: "refuse"; why: string } & Setting)
   /** The sender has as many as it takes, and does without: nothing is wrong with this one. */
   | { type: "full"; kind: Kind; name: string }
   /** The sender has just begun: it does not know which instances there are. */
@@ -92,14 +117,15 @@ const bodyOf = (protocol: AnyProtocol): Shape<Tagged> => variants((protocol.shap
 
 /** @param leadership the election of who serves; null where there is none. */
 export function envelopeShape(detector: AnyProtocol, leadership: AnyProtocol | null): Shape<Envelope> {
+  const setting = {
+    kind: kindShape,
+    name: nameShape,
+    algorithm: oneOf(...algorithms, ...channelAlgorithms),
+    options: text(MAX_OPTIONS_BYTES),
+  };
   return variants<Envelope>({
-    open: {
-      kind: kindShape,
-      name: nameShape,
-      algorithm: oneOf(...algorithms, ...channelAlgorithms),
-      options: text(MAX_OPTIONS_BYTES),
-    },
-    refuse: { kind: kindShape, name: nameShape, why: text(MAX_REASON_BYTES) },
+    open: setting,
+    refuse: { ...setting, why: text(MAX_REASON_BYTES) },
     full: { kind: kindShape, name: nameShape },
     hello: {},
     ask: { kind: kindShape, name: nameShape },

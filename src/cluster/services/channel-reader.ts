@@ -43,8 +43,9 @@ export class ChannelReader implements AsyncIterableIterator<ChannelMessage> {
   #deliveries: Delivery[] = [];
   #next = 0;
   #bytes = 0;
-  /** Of the delivery that is being read. */
+  /** Of the delivery that is being read: its values, and what their ids begin with. */
   #values: readonly unknown[] = [];
+  #prefix = "";
   #place = 0;
   #missed = 0;
   #phase: "unclaimed" | "reading" | "ended" = "unclaimed";
@@ -62,9 +63,12 @@ export class ChannelReader implements AsyncIterableIterator<ChannelMessage> {
 
   /** Somebody begins to read, and hears when that is over. */
   claim(signal: AbortSignal | undefined, ended: () => void): this {
-    if (this.#phase === "unclaimed") this.#phase = "reading";
-    this.#ended = ended;
-    this.#forget = onAbort(signal, () => void this.return());
+    if (this.#phase === "ended") ended();
+    else {
+      this.#phase = "reading";
+      this.#ended = ended;
+      this.#forget = onAbort(signal, () => void this.return());
+    }
     if (signal?.aborted === true) void this.return();
     return this;
   }
@@ -126,15 +130,17 @@ export class ChannelReader implements AsyncIterableIterator<ChannelMessage> {
   /** Looks into the next delivery when all of the one before has been read. */
   #hasNext(): boolean {
     while (this.#place === this.#values.length && this.#next < this.#deliveries.length) {
-      this.#values = valuesOf(this.#deliveries[this.#next] as Delivery);
+      const delivery = this.#deliveries[this.#next] as Delivery;
+      this.#values = valuesOf(delivery);
+      this.#prefix = `${delivery.id}.`;
       if (this.#values.length === 0) this.#taken();
     }
     return this.#place < this.#values.length;
   }
 
   #take(): IteratorResult<ChannelMessage> {
-    const { from, view, id } = this.#deliveries[this.#next] as Delivery;
-    const value = { from, payload: this.#values[this.#place], id: `${id}.${this.#place}`, view };
+    const { from, view } = this.#deliveries[this.#next] as Delivery;
+    const value = { from, payload: this.#values[this.#place], id: `${this.#prefix}${this.#place}`, view };
     this.#place += 1;
     if (this.#place === this.#values.length) this.#taken();
     return { done: false, value };

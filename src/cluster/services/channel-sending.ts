@@ -4,9 +4,9 @@
  */
 import { UsageError, unexpected } from "../../core/errors.ts";
 import type { SendOptions, Sent } from "./channel-api.ts";
-import { type Bounds, batchText, type Payload, payloadOf } from "./channel-text.ts";
+import { type Bounds, batchText, payloadOf } from "./channel-text.ts";
 import { type CoordinationCode, CoordinationError, type Phase } from "./coordination-error.ts";
-import { requireKnown } from "./known-options.ts";
+import { requireKnown, requireSignal } from "./known-options.ts";
 import { onAbort } from "./on-abort.ts";
 
 export interface SendingOptions {
@@ -38,7 +38,9 @@ const MOST_UNSTABLE = 192;
 type Owner = object;
 
 interface Message {
-  readonly payload: Payload;
+  /** Its JSON, until it is on its way. */
+  text: string;
+  readonly bytes: number;
   readonly owner: Owner;
   readonly resolve: (sent: Sent) => void;
   readonly reject: (error: CoordinationError) => void;
@@ -93,16 +95,16 @@ export class Sending {
   send(value: unknown, options: SendOptions, owner: Owner): Promise<Sent> {
     if (options !== PATIENT) requireSound(options);
     const { timeoutMs, signal } = options;
-    const payload = payloadOf(value, this.#options.bounds.payloadBytes);
+    const { text, bytes } = payloadOf(value, this.#options.bounds.payloadBytes);
     if (this.#refusal !== null) throw this.#error(this.#refusal.code, "never-sent", this.#refusal.message);
     if (signal?.aborted === true) throw this.#aborted(signal, "never-sent");
-    this.#requireRoom(payload);
+    this.#requireRoom(bytes);
     return new Promise((resolve, reject) => {
-      const message: Message = { payload, owner, resolve, reject, forget: nothing, phase: "waiting" };
+      const message: Message = { text, bytes, owner, resolve, reject, forget: nothing, phase: "waiting" };
       if (timeoutMs !== undefined || signal !== undefined) this.#watch(message, timeoutMs, signal);
       this.#waiting.push(message);
       this.waiting += 1;
-      this.#waitingBytes += payload.bytes;
+      this.#waitingBytes += bytes;
       this.wake();
     });
   }
@@ -184,7 +186,7 @@ export class Sending {
     return this.waiting === 0 && this.#flights.size === 0;
   }
 
-  #requireRoom({ bytes }: Payload): void {
+  #requireRoom(bytes: number): void {
     const { maxWaiting, what } = this.#options;
     if (this.waiting < maxWaiting && this.#waitingBytes + bytes <= MAX_WAITING_BYTES) return;
     const text = `${this.waiting} messages of ${this.#waitingBytes} bytes wait to be sent on ${what}, and no more may: await each send, or some of them`;
@@ -222,6 +224,7 @@ export class Sending {
 
   #handOne(): void {
     const messages: Message[] = [];
+    const texts: string[] = [];
     let bytes = 0;
     for (; this.#next < this.#waiting.length; this.#next += 1) {
       const message = this.#waiting[this.#next] as Message;
@@ -229,13 +232,15 @@ export class Sending {
         this.#abandoned -= 1;
         continue;
       }
-      const cost = message.payload.bytes + 1; // With the comma.
+      const cost = message.bytes + 1; // With the comma.
       if (bytes > 0 && bytes + cost > this.#options.bounds.batchBytes) break;
       bytes += cost;
       message.phase = "sent";
       messages.push(message);
+      texts.push(message.text);
+      message.text = ""; // Many are on their way: what they keep has to be moved by each collection of garbage.
       this.waiting -= 1;
-      this.#waitingBytes -= message.payload.bytes;
+      this.#waitingBytes -= message.bytes;
     }
     this.#compact();
     this.#number += 1;
@@ -243,12 +248,7 @@ export class Sending {
     this.#flights.set(this.#number, { messages, bytes, sent: null, place: 0 });
     this.#flightBytes += bytes;
     this.#inFlight += messages.length;
-    this.#options.hand(
-      batchText(
-        this.#number,
-        messages.map(({ payload }) => payload.text),
-      ),
-    );
+    this.#options.hand(batchText(this.#number, texts));
   }
 
   /** What has been sent, once there is more of it than of what waits. */
@@ -260,12 +260,13 @@ export class Sending {
 
   #settle(number: number, flight: Flight): void {
     const { id, view } = flight.sent as Sent;
+    const prefix = `${id}.`;
     this.#land(number, flight);
     flight.messages.forEach((message, place) => {
       if (message.phase === "settled") return;
       message.phase = "settled";
       message.forget();
-      message.resolve({ id: `${id}.${place}`, view });
+      message.resolve({ id: `${prefix}${place}`, view });
     });
     this.#look();
   }
@@ -300,7 +301,7 @@ export class Sending {
     if (message.phase === "settled") return;
     if (message.phase === "waiting") {
       this.waiting -= 1;
-      this.#waitingBytes -= message.payload.bytes;
+      this.#waitingBytes -= message.bytes;
       this.#abandoned += 1;
     }
     message.phase = "settled";
@@ -331,7 +332,8 @@ export const PATIENT: SendOptions = {};
 
 function requireSound(options: SendOptions): void {
   requireKnown("send", options, ["timeoutMs", "signal"]);
-  const { timeoutMs } = options;
+  const { timeoutMs, signal } = options;
+  requireSignal("send", signal);
   if (timeoutMs !== undefined && !(typeof timeoutMs === "number" && timeoutMs > 0))
     throw new UsageError("bad-option", unexpected("timeoutMs", "a number above 0", timeoutMs));
 }

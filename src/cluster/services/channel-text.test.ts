@@ -24,6 +24,16 @@ describe("a payload", () => {
     },
   );
 
+  test("that is text is JSON as ever, whichever characters are in it", () => {
+    const texts = Array.from({ length: 2 ** 16 }, (_, unit) => `a${String.fromCharCode(unit)}`);
+    const wrong = texts.filter((text) => {
+      const json = JSON.stringify(text);
+      const made = payloadOf(text);
+      return made.text !== json || made.bytes !== Buffer.byteLength(json);
+    });
+    expect(wrong).toEqual([]);
+  });
+
   test("a field that is undefined is not there", () => {
     expect(payloadOf({ a: 1, b: undefined }).text).toBe('{"a":1}');
   });
@@ -36,6 +46,9 @@ describe("a payload", () => {
     [{ when: new Date(0) }, "expected the payload.when to be a plain object, got an instance of Date"],
     [new Map(), "expected the payload to be a plain object, got an instance of Map"],
     [[1, Number.NaN], "expected the payload[1] to be a finite number, got NaN"],
+    [[-0], "expected the payload[0] to be a number that JSON keeps, got -0"],
+    [{ [Symbol("lost")]: 1 }, "expected the payload to have no keys that are symbols"],
+    [new (class Odd extends Array {})(), "expected the payload to be a plain object, got an instance of Odd"],
     [[undefined], "expected the payload[0] to be JSON data, got undefined"],
     [{ toJSON: () => "other" }, "expected the payload.toJSON to be JSON data, got function"],
     [1n, "expected the payload to be JSON data: Do not know how to serialize a BigInt"],

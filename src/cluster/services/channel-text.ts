@@ -28,10 +28,14 @@ export interface Payload {
   readonly bytes: number;
 }
 
+/** Text that stands in JSON as it is, each character a byte. */
+const PLAIN = /^[ !#-[\]-~]*$/;
+
 /** @throws UsageError for what another member would not get as it is, or what is too large. */
 export function payloadOf(value: unknown, maxBytes: number): Payload {
-  const text = jsonOf(value);
-  const bytes = Buffer.byteLength(text);
+  const isPlain = typeof value === "string" && PLAIN.test(value); // Half of what JSON.stringify takes.
+  const text = isPlain ? `"${value}"` : jsonOf(value);
+  const bytes = isPlain ? text.length : Buffer.byteLength(text);
   if (bytes <= maxBytes) return { text, bytes };
   throw new UsageError(
     "payload-too-large",
@@ -58,13 +62,20 @@ function attempted(value: unknown): { text: string | undefined; fault: string | 
 /** What JSON would change in silence, or null. A field that is undefined is one that is not there. */
 function jsonFault(value: unknown, path: string): string | null {
   if (typeof value === "string" || typeof value === "boolean" || value === null) return null;
-  if (typeof value === "number") return Number.isFinite(value) ? null : unexpected(path, "a finite number", value);
+  if (typeof value === "number") return numberFault(value, path);
   if (typeof value !== "object") return unexpected(path, "JSON data", value);
-  if (Array.isArray(value)) return first(value, (item, index) => jsonFault(item, `${path}[${index}]`));
   const prototype: unknown = Object.getPrototypeOf(value);
+  if (Array.isArray(value) && prototype === Array.prototype)
+    return first(value, (item, index) => jsonFault(item, `${path}[${index}]`));
   if (prototype !== Object.prototype && prototype !== null)
     return `expected ${path} to be a plain object, got an instance of ${value.constructor?.name ?? "a class"}`;
+  if (Object.getOwnPropertySymbols(value).length > 0) return `expected ${path} to have no keys that are symbols`;
   return first(Object.entries(value), ([key, item]) => (item === undefined ? null : jsonFault(item, `${path}.${key}`)));
+}
+
+function numberFault(value: number, path: string): string | null {
+  if (Object.is(value, -0)) return `expected ${path} to be a number that JSON keeps, got -0`;
+  return Number.isFinite(value) ? null : unexpected(path, "a finite number", value);
 }
 
 function first<T>(items: readonly T[], fault: (item: T, index: number) => string | null): string | null {

@@ -13,7 +13,7 @@ import type {
 import type { ChannelReader } from "./channel-reader.ts";
 import { PATIENT } from "./channel-sending.ts";
 import { CoordinationError } from "./coordination-error.ts";
-import { requireKnown } from "./known-options.ts";
+import { requireKnown, requireSignal } from "./known-options.ts";
 
 /** The channel, as all its uses see it. */
 export interface UsedChannel {
@@ -27,7 +27,8 @@ export interface UsedChannel {
   readonly status: ChannelStatus;
   send(value: unknown, options: SendOptions, use: object): Promise<Sent>;
   read(): ChannelReader;
-  views(signal: AbortSignal): AsyncIterableIterator<ChannelView>;
+  /** Until the signal is aborted, or `closed` is. */
+  views(signal: AbortSignal | undefined, closed: AbortSignal): AsyncIterableIterator<ChannelView>;
   /** That use is over: what it has not sent yet is not sent. */
   withdraw(use: object): void;
 }
@@ -40,6 +41,8 @@ export class ChannelUse implements Channel {
   readonly #channel: UsedChannel;
   readonly #readers = new Set<ChannelReader>();
   readonly #controller = new AbortController();
+  /** As the controller's signal says, which takes long to ask. */
+  #isClosed = false;
 
   constructor(channel: UsedChannel) {
     this.#channel = channel;
@@ -63,6 +66,7 @@ export class ChannelUse implements Channel {
 
   read(options: ReadOptions = {}): AsyncIterableIterator<ChannelMessage> {
     requireKnown("read", options, ["signal"]);
+    requireSignal("read", options.signal);
     if (this.#isClosed) return nothing();
     const reader = this.#channel.read();
     this.#readers.add(reader);
@@ -71,9 +75,8 @@ export class ChannelUse implements Channel {
 
   views(options: ReadOptions = {}): AsyncIterableIterator<ChannelView> {
     requireKnown("views", options, ["signal"]);
-    const { signal } = options;
-    const closed = this.#controller.signal;
-    return this.#channel.views(signal === undefined ? closed : AbortSignal.any([signal, closed]));
+    requireSignal("views", options.signal);
+    return this.#channel.views(options.signal, this.#controller.signal);
   }
 
   get status(): ChannelStatus {
@@ -86,6 +89,7 @@ export class ChannelUse implements Channel {
 
   close(): Promise<void> {
     if (this.#isClosed) return Promise.resolve();
+    this.#isClosed = true;
     this.#controller.abort();
     for (const reader of this.#readers) reader.end();
     this.#channel.withdraw(this);
@@ -94,10 +98,6 @@ export class ChannelUse implements Channel {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
-  }
-
-  get #isClosed(): boolean {
-    return this.#controller.signal.aborted;
   }
 }
 

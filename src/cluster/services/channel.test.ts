@@ -4,6 +4,7 @@ import { closedAfterEach } from "../../../test/network/closing.ts";
 import { freePorts } from "../../../test/network/free-ports.ts";
 import { heapUsedBytes } from "../../../test/network/heap.ts";
 import { cluster, startAll } from "../../../test/network/joined.ts";
+import { type Overheard, overhear } from "../../../test/network/udp-under-test.ts";
 import type { Member } from "./api.ts";
 import type { Channel, ChannelMessage, ChannelOptions } from "./channel-api.ts";
 
@@ -42,17 +43,37 @@ const kinds = (["none", "fifo", "causal", "total", "causal-total"] as const).fla
   [false, true].flatMap((reliable) => (["tcp", "udp"] as const).map((transport) => ({ order, reliable, transport }))),
 );
 
-/** Members that multicast on this machine. */
-async function multicasting(wanted: { maxDatagramBytes?: number } = {}): Promise<Member[]> {
+/** Members that multicast on this machine and hear each other, and what they say to the group. */
+async function multicasting(
+  wanted: { maxDatagramBytes?: number } = {},
+): Promise<{ members: Member[]; overheard: Overheard }> {
   const [port = 0] = await freePorts(1);
   const multicast = { group: "239.12.34.56", port, interface: "127.0.0.1", ...wanted };
-  return startAll(closing(await cluster(3, { multicast })));
+  const overheard = closing(await overhear(multicast));
+  const members = await startAll(closing(await cluster(3, { multicast, admin: "127.0.0.1:0" })));
+  await vi.waitFor(
+    () => {
+      for (const { id } of members) expect(overheard.hears.get(id)).toHaveLength(2);
+    },
+    { timeout: 20_000 },
+  );
+  return { members, overheard };
+}
+
+/** What was said was multicast: each member has sent datagrams that carry messages, and has received some. */
+async function expectDatagrams(members: readonly Member[], { carriers }: Overheard): Promise<void> {
+  for (const { id, admin } of members) {
+    expect(carriers.get(id)).toBeGreaterThan(0);
+    const page = await (await fetch(`${admin}/metrics`)).text();
+    expect(page).toMatch(/^coterie_datagrams_sent_total [1-9]/m);
+    expect(page).toMatch(/^coterie_datagrams_received_total [1-9]/m);
+  }
 }
 
 test.each(kinds)(
   "order $order, reliable $reliable, over $transport: everybody gets everything, once",
   async (options) => {
-    const members = await multicasting();
+    const { members, overheard } = await multicasting();
     const rooms = members.map((member) => member.channel<string>("room", options));
     await Promise.all(rooms.map((room) => joined(room, 3)));
     const readers = rooms.map((room) => room.read());
@@ -67,6 +88,8 @@ test.each(kinds)(
     }
     if (options.order.endsWith("total"))
       expect(new Set(heard.map((messages) => messages.map(({ id }) => id).join())).size).toBe(1);
+    if (options.transport === "udp") await expectDatagrams(members, overheard);
+    else expect(overheard.carriers.size).toBe(0);
   },
 );
 
@@ -260,7 +283,7 @@ test("the textbook's channel holds back what a member that cannot be reached has
 });
 
 test("what members multicast gathers to a few datagrams, and a larger payload goes all the same", async () => {
-  const members = await multicasting({ maxDatagramBytes: 1_400 });
+  const { members, overheard } = await multicasting({ maxDatagramBytes: 1_400 });
   const rooms = members.map((member) => member.channel<string>("room", { order: "fifo", transport: "udp" }));
   await Promise.all(rooms.map((room) => joined(room, 3)));
   const reader = at(rooms, 2).read();
@@ -269,6 +292,7 @@ test("what members multicast gathers to a few datagrams, and a larger payload go
   const places = (await Promise.all(sends)).map(({ id }) => Number(id.split(".").at(-1)));
   expect(Math.max(...places)).toBe(5); // Six of them are 3,000 bytes, and seven would need four datagrams.
   const heard = await next(reader, 101);
+  expect(overheard.carriers.get(1)).toBeGreaterThan(0);
   expect(heard.at(-1)).toMatchObject({ id: (await last).id, from: 1 });
 });
 

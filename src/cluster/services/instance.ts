@@ -6,6 +6,7 @@ import type { AnyProtocol } from "../../protocols/index.ts";
 import { Host, keepsJournal } from "../../runtime/host.ts";
 import type { Journal, Slot } from "../../runtime/journal/journal.ts";
 import type { Receipt } from "../../runtime/transport/tcp.ts";
+import { Agreement } from "./agreement.ts";
 import { hearsSuspicions, protocolOf, type Setting, takes } from "./algorithms.ts";
 import type { InstanceStatus } from "./api.ts";
 import type { AlgorithmEvent, Engine } from "./engine.ts";
@@ -39,8 +40,7 @@ export class Instance {
   readonly local: LocalMutex | LocalElection | LocalChannel;
   /** Whether it is served by whoever leads the member's epoch. */
   readonly heedsEpochs: boolean;
-  /** Members that run it otherwise, as far as is known: what they say is not meant for this one. */
-  readonly strangers = new Set<NodeId>();
+  readonly agreement: Agreement;
   /** Held for crashed by the algorithm itself; the next sign of life says that they are not. */
   readonly #presumed = new Set<NodeId>();
   readonly #host: Host<Vocabulary>;
@@ -54,6 +54,7 @@ export class Instance {
   ) {
     const { self, peers, maxWaiters, onFatal, journal } = surroundings;
     this.#surroundings = surroundings;
+    this.agreement = new Agreement(self, peers);
     const { kind, algorithm, name } = setting;
     const protocol = protocolOf(setting);
     this.heedsEpochs = takes(protocol, "deposed");
@@ -130,6 +131,11 @@ export class Instance {
   /** A sign of life, from a node that nobody suspects. */
   heard(node: NodeId): void {
     if (this.#presumed.delete(node)) this.tell({ type: "restore", node } as Tagged);
+  }
+
+  /** Whether its messages may come by datagram. */
+  get multicasts(): boolean {
+    return this.local instanceof LocalChannel && this.local.transport === "udp";
   }
 
   /** Whether all that it has done has left. */

@@ -1,14 +1,17 @@
 /** What becomes of instances when members disagree on how one is run. The other member is played. */
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { memoryJournal } from "../../../test/journal/memory-journal.ts";
 import type { NodeId, Tagged } from "../../core/protocol.ts";
 import type { Envelope, Setting } from "./algorithms.ts";
 import { Instances } from "./instances.ts";
+import type { LocalChannel } from "./local-channel.ts";
 import type { LocalMutex } from "./local-mutex.ts";
 
 const OTHER: NodeId = 2;
 const setting: Setting = { kind: "mutex", name: "report", algorithm: "elected-server", options: "{}" };
 const otherwise: Setting = { ...setting, options: '{"leaseMs":10000}' };
+
+const refusal = { type: "refuse", ...setting, why: "for a test" } as const;
 
 /** Member 1 serves; member 2 says what it is made to say, and that it holds nothing whenever it is asked. */
 function serving({ kept = new Map<string, unknown[]>(), maxInstances = 10 } = {}) {
@@ -17,6 +20,7 @@ function serving({ kept = new Map<string, unknown[]>(), maxInstances = 10 } = {}
   const sent: string[] = [];
   const refused: string[] = [];
   const full: string[] = [];
+  const lines: string[] = [];
   const hear = (body: object): void =>
     instances.receive(OTHER, {
       type: "mutex",
@@ -29,7 +33,7 @@ function serving({ kept = new Map<string, unknown[]>(), maxInstances = 10 } = {}
     maxWaiters: 10,
     maxInstances,
     journal: memoryJournal(kept),
-    log: { info() {}, warn() {}, error() {}, once() {} },
+    log: { info() {}, warn() {}, error() {}, once: (_key, text) => void lines.push(text) },
     news,
     send(_to: NodeId, envelope: Envelope) {
       const type = "content" in envelope ? envelope.content.body.type : envelope.type;
@@ -49,19 +53,20 @@ function serving({ kept = new Map<string, unknown[]>(), maxInstances = 10 } = {}
     },
     onRefused: ({ name }) => void refused.push(name),
     onFull: (_kind, name, by) => void full.push(`${name} at ${by}`),
+    onStray() {},
     onFatal(error) {
       throw error;
     },
   });
   const lock = (): LocalMutex => instances.use(setting).local as LocalMutex;
-  return { instances, sent, refused, full, hear, lock };
+  return { instances, sent, refused, full, lines, hear, lock };
 }
 
 describe("a lock that another member runs otherwise", () => {
   test("is closed; and opened again, it has tokens that go on growing", async () => {
     const { instances, lock } = serving();
     const before = await lock().use(({ token }) => token);
-    instances.receive(OTHER, { type: "refuse", kind: "mutex", name: "report", why: "for a test" });
+    instances.receive(OTHER, refusal);
     expect(instances.all).toEqual([]);
     expect(await lock().use(({ token }) => token)).toBeGreaterThan(before);
     instances.stop();
@@ -83,8 +88,6 @@ describe("a lock that another member runs otherwise", () => {
 });
 
 describe("a lock that another member refuses", () => {
-  const refusal: Envelope = { type: "refuse", kind: "mutex", name: "report", why: "for a test" };
-
   test("is not opened again after a restart, unless it has been used since", () => {
     const kept = new Map<string, unknown[]>();
     const first = serving({ kept });
@@ -141,5 +144,89 @@ describe("a member that has as many as it takes", () => {
     third.instances.restore();
     expect(third.instances.all).toHaveLength(2);
     third.instances.stop();
+  });
+});
+
+describe("options that no member of this program has", () => {
+  const absurd: Setting[] = [
+    { kind: "channel", name: "room", algorithm: "fifo", options: "{" },
+    { kind: "channel", name: "room", algorithm: "fifo", options: "null" },
+    { kind: "channel", name: "room", algorithm: "fifo", options: '{"transport":"quic"}' },
+    { kind: "channel", name: "room", algorithm: "fifo", options: '{"transport": "tcp"}' },
+    { kind: "channel", name: "room", algorithm: "fifo", options: '{"order":"fifo","transport":"tcp"}' },
+    { kind: "channel", name: "room", algorithm: "elected-server", options: '{"transport":"tcp"}' },
+    { ...setting, options: "{" },
+    { ...setting, options: "[]" },
+    { ...setting, options: '{"leaseMs":"x"}' },
+    { ...setting, options: '{"leaseMs":1e999}' },
+    { ...setting, algorithm: "fifo" },
+  ];
+
+  test.each(absurd)("are refused: $kind, $algorithm, $options", (each) => {
+    const { instances, sent, refused } = serving();
+    instances.receive(OTHER, { type: "open", ...each });
+    expect({ sent, refused, all: instances.all }).toEqual({ sent: ["refuse"], refused: [each.name], all: [] });
+    const restarted = serving({ kept: new Map([["instances", [each]]]) });
+    restarted.instances.restore();
+    expect({ refused: restarted.refused, all: restarted.instances.all }).toEqual({ refused: [each.name], all: [] });
+  });
+});
+
+describe("messages of a channel that has not been announced", () => {
+  const room: Setting = { kind: "channel", name: "room", algorithm: "basic-multicast", options: '{"transport":"tcp"}' };
+  const content = (number: number, payload: string) => ({
+    type: room.algorithm,
+    body: { type: "multicast", number, payload } as Tagged,
+  });
+  const big = `1 1 ["${"x".repeat(60_000)}"]`;
+  const hear = (instances: Instances, number: number, payload: string): void =>
+    instances.receive(OTHER, { type: "channel", name: room.name, content: content(number, payload) });
+  const delivered = (instances: Instances): number => (instances.use(room).local as LocalChannel).status.delivered;
+
+  test("wait for it, and no more of them than fit 4 MiB", () => {
+    const { instances, sent, lines } = serving();
+    for (let number = 1; number <= 100; number++) hear(instances, number, big);
+    expect(sent).toEqual(["ask"]);
+    expect(lines[0]).toMatch(
+      /^69 messages of unknown elections, locks and channels wait, of 4\d{6} bytes: more are dropped$/,
+    );
+    expect(delivered(instances)).toBe(69);
+    instances.stop();
+  });
+
+  test("are dropped, and that is said, if nobody announces it; room is there again for others", () => {
+    vi.useFakeTimers();
+    const { instances, sent, lines } = serving();
+    for (let number = 1; number <= 3; number++) hear(instances, number, big);
+    vi.advanceTimersByTime(5_000);
+    expect(delivered(instances)).toBe(3);
+    instances.receive(OTHER, { type: "refuse", ...room, why: "for a test" });
+    for (let number = 1; number <= 100; number++) hear(instances, number, big);
+    vi.advanceTimersByTime(5_000); // Those that came first were taken: this is not the end of the time of these.
+    sent.length = 0;
+    hear(instances, 101, "1 1 [1]");
+    expect(sent).toEqual([]);
+    vi.advanceTimersByTime(5_000);
+    expect(lines.at(-1)).toBe("dropped 70 messages of channel/room, since nobody has announced it within 10000 ms");
+    for (let number = 1; number <= 100; number++) hear(instances, number, big);
+    expect(delivered(instances)).toBe(69);
+    instances.stop();
+    vi.useRealTimers();
+  });
+
+  test("do not wait where there is no room for it", () => {
+    const { instances, sent, full, lock } = serving({ maxInstances: 1 });
+    lock();
+    hear(instances, 1, big);
+    instances.receive(OTHER, { type: "open", ...room });
+    expect(full).toEqual(["room at 1"]);
+    sent.length = 0;
+    for (let number = 2; number <= 100; number++) hear(instances, number, big);
+    expect(sent).toEqual([]);
+    instances.receive(OTHER, refusal); // Now there is.
+    expect(delivered(instances)).toBe(0);
+    hear(instances, 101, "1 1 [1]");
+    expect(delivered(instances)).toBe(1);
+    instances.stop();
   });
 });

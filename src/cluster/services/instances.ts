@@ -3,10 +3,19 @@
  * before its first message, again to whoever has just begun, and to whoever asks.
  */
 import { EnvironmentError, UsageError, unexpected } from "../../core/errors.ts";
+import { equal } from "../../core/plain.ts";
 import type { NodeId, Tagged } from "../../core/protocol.ts";
 import type { Slot } from "../../runtime/journal/journal.ts";
 import type { Log } from "../../runtime/log.ts";
-import { type Envelope, type Parcel, reasonText, requireName, type Setting, settingShape } from "./algorithms.ts";
+import {
+  type Envelope,
+  type Parcel,
+  reasonText,
+  requireName,
+  type Setting,
+  settingShape,
+  transportOf,
+} from "./algorithms.ts";
 import type { Kind } from "./api.ts";
 import type { Transport } from "./channel-api.ts";
 import { repairs } from "./channel-stacks.ts";
@@ -28,20 +37,29 @@ export interface InstancesOptions extends Omit<Surroundings, "send" | "multicast
   onRefused(setting: Setting, by: NodeId, why: string): void;
   /** A member, this one or another, has too many instances to take this one, too. */
   onFull(kind: Kind, name: string, by: NodeId): void;
+  /** A message came by datagram, and is of no channel that uses them. */
+  onStray(from: NodeId, parcel: Parcel): void;
 }
 
-/** Messages of instances that have not been announced yet; more are dropped. */
+/** Messages of instances that have not been announced yet, and their bytes; more are dropped. */
 const MAX_EARLY = 10_000;
+const MAX_EARLY_BYTES = 4 * 1024 * 1024;
 /** Whoever sent one is asked for the announcement, and has so long to answer. */
 const EARLY_MS = 10_000;
 
 export class Instances {
   readonly #open = new Map<string, Instance>();
-  readonly #early = new Map<string, { from: NodeId; parcel: Parcel }[]>();
+  readonly #early = new Map<string, Early[]>();
   #earlyCount = 0;
+  #earlyBytes = 0;
+  /** For which there was no room here when they were announced. */
+  readonly #declined = new Set<string>();
   #closed: CoordinationError | null = null;
 
-  /** Which instances have records in the journal, so that they are opened again after a restart. */
+  /**
+   * Which instances have records in the journal, so that they are opened again after a restart. A setting that stands there
+   * twice in a row has been established.
+   */
   readonly #journalled: Slot<Setting> | null;
   readonly #known = new Set<string>();
 
@@ -51,15 +69,24 @@ export class Instances {
 
   /** Opens again what an earlier run of this member had, unless others run it otherwise by now. */
   restore(): void {
-    const last = new Map((this.#journalled?.records ?? []).map((setting) => [keyOf(setting), setting]));
-    for (const [key, setting] of last) {
+    for (const [key, { setting, isEstablished }] of this.#journalledLast()) {
       if (setting.algorithm === NONE) continue;
       this.#known.add(key);
       const failure = this.#attempt(setting);
+      if (isEstablished) this.#open.get(key)?.agreement.establish();
       if (failure === null || this.#saidFull(setting, failure)) continue;
       this.#forget(setting);
       this.options.onRefused(setting, this.options.self, failure.message);
     }
+  }
+
+  #journalledLast(): ReadonlyMap<string, { setting: Setting; isEstablished: boolean }> {
+    const last = new Map<string, { setting: Setting; isEstablished: boolean }>();
+    for (const setting of this.#journalled?.records ?? []) {
+      const before = last.get(keyOf(setting))?.setting;
+      last.set(keyOf(setting), { setting, isEstablished: before !== undefined && equal(setting, before) });
+    }
+    return last;
   }
 
   get all(): readonly Instance[] {
@@ -77,7 +104,8 @@ export class Instances {
     return known;
   }
 
-  receive(from: NodeId, envelope: Exclude<Envelope, { type: "detector" | "leadership" }>): void {
+  /** @param by what it came over. A datagram brings messages of channels that use them, and nothing else. */
+  receive(from: NodeId, envelope: Exclude<Envelope, { type: "detector" | "leadership" }>, by: Transport = "tcp"): void {
     switch (envelope.type) {
       case "hello":
         for (const { setting } of this.#open.values()) this.#announce(setting, from);
@@ -101,7 +129,7 @@ export class Instances {
       case "election":
       case "mutex":
       case "channel":
-        return this.#deliver(from, envelope);
+        return this.#deliver({ from, parcel: envelope, by });
     }
   }
 
@@ -138,14 +166,14 @@ export class Instances {
       this.options.log.once("too-many-instances", text);
       throw new EnvironmentError("too-many-instances", text);
     }
+    const transport = setting.kind === "channel" ? transportOf(setting.options) : "tcp";
     const instance = new Instance(setting, {
       ...this.options,
       send: (to, { kind, name, algorithm }, body) => {
         const parcel = { type: kind, name, content: { type: algorithm, body } };
         return kind === "channel" ? insist(to, parcel) : send(to, parcel);
       },
-      multicast: (to, { kind, name, algorithm, options }, body) => {
-        const { transport } = JSON.parse(options) as { transport: Transport };
+      multicast: (to, { kind, name, algorithm }, body) => {
         const parcel = { type: kind, name, content: { type: algorithm, body } };
         if (repairs(algorithm)) return multicast(to, parcel, transport);
         for (const member of to) insist(member, parcel);
@@ -155,11 +183,12 @@ export class Instances {
       },
     });
     this.#open.set(keyOf(setting), instance);
+    this.#declined.delete(keyOf(setting));
     this.#note(setting, instance);
     for (const peer of peers) this.#announce(setting, peer); // Before its first message.
     instance.start();
     for (const command of news()) instance.tell(command);
-    for (const { from, parcel } of this.#takeEarly(keyOf(setting))) this.#deliver(from, parcel);
+    for (const early of this.#takeEarly(keyOf(setting))) this.#deliver(early);
     return instance;
   }
 
@@ -177,13 +206,28 @@ export class Instances {
     const setting: Setting = { kind, name, algorithm, options };
     if (this.#closed !== null) return; // The others go on without this member.
     const failure = this.#attempt(setting);
-    const strangers = this.#open.get(keyOf(setting))?.strangers;
-    if (failure === null) return void strangers?.delete(from);
-    if (this.#saidFull(setting, failure)) return void this.options.send(from, { type: "full", kind, name });
+    const instance = this.#open.get(keyOf(setting));
+    if (failure === null) return this.#join(instance as Instance, from);
+    if (this.#saidFull(setting, failure)) {
+      this.#decline(keyOf(setting));
+      return void this.options.send(from, { type: "full", kind, name });
+    }
     const why = failure.message;
-    strangers?.add(from);
+    instance?.agreement.part(from);
     this.options.onRefused(setting, this.options.self, why);
-    this.options.send(from, { type: "refuse", kind, name, why: reasonText(why) });
+    this.options.send(from, { type: "refuse", ...setting, why: reasonText(why) });
+  }
+
+  #join({ agreement, setting, keepsJournal }: Instance, from: NodeId): void {
+    const wasEstablished = agreement.isEstablished;
+    agreement.join(from);
+    if (agreement.isEstablished && !wasEstablished && keepsJournal) this.#journalled?.append(setting);
+  }
+
+  /** Its messages are for others. */
+  #decline(key: string): void {
+    this.#takeEarly(key);
+    if (this.#declined.size < MAX_EARLY) this.#declined.add(key);
   }
 
   /** Why it cannot be run, if so. */
@@ -210,52 +254,79 @@ export class Instances {
       this.#journalled?.append({ kind, name, algorithm: NONE, options: NONE });
   }
 
-  #refused(from: NodeId, { kind, name, why }: Named & { why: string }): void {
+  /** Whoever came second, and did not know, gives way and asks for what is there. */
+  #refused(from: NodeId, { kind, name, algorithm, options, why }: Setting & { why: string }): void {
     const instance = this.#open.get(keyOf({ kind, name }));
-    if (instance === undefined) return; // It has been closed already: another refused it, too.
+    // It has been closed already: another refused it, too.
+    if (instance === undefined || !equal(instance.setting, { kind, name, algorithm, options })) return;
+    this.options.onRefused(instance.setting, from, why);
+    instance.agreement.part(from);
+    if (!instance.agreement.yields) return;
     this.#open.delete(keyOf({ kind, name }));
     this.#forget(instance.setting);
-    this.options.onRefused(instance.setting, from, why);
     const text = `node ${from} refuses the ${kind} "${name}": ${why}`;
     instance.local.close(new CoordinationError("instance-refused", "lost", text));
     instance.stop();
     // Opened anew, it would count its grants of this epoch from one.
     if (instance.heedsEpochs) this.options.onExhausted();
+    this.options.send(from, { type: "ask", kind, name });
   }
 
-  #deliver(from: NodeId, parcel: Parcel): void {
+  #deliver(early: Omit<Early, "bytes">): void {
+    const { from, parcel, by } = early;
     const { type: kind, name, content } = parcel;
     const instance = this.#open.get(keyOf({ kind, name }));
-    if (instance === undefined) return this.#closed === null ? this.#hold(from, parcel) : undefined;
+    if (instance === undefined) return this.#closed === null ? this.#hold(early) : undefined;
+    if (by === "udp" && !instance.multicasts) return this.options.onStray(from, parcel);
     // If it is of another algorithm or has other options, its sender has been refused.
-    const isMeant = instance.setting.algorithm === content.type && !instance.strangers.has(from);
+    const isMeant = instance.setting.algorithm === content.type && !instance.agreement.isStranger(from);
     if (isMeant) instance.receive(from, content.body);
   }
 
   /** The announcement is on its way, or was lost with an earlier run of this process: it is asked for. */
-  #hold(from: NodeId, parcel: Parcel): void {
+  #hold(early: Omit<Early, "bytes">): void {
+    const { from, parcel } = early;
     const { type: kind, name } = parcel;
     const key = keyOf({ kind, name });
+    if (this.#declined.has(key)) return;
     const held = this.#early.get(key) ?? [];
-    if (this.#earlyCount >= MAX_EARLY) {
-      const text = `${MAX_EARLY} messages of unknown elections, locks and channels wait: more are dropped`;
+    const bytes = JSON.stringify(parcel).length;
+    if (this.#earlyCount >= MAX_EARLY || this.#earlyBytes + bytes > MAX_EARLY_BYTES) {
+      const text = `${this.#earlyCount} messages of unknown elections, locks and channels wait, of ${this.#earlyBytes} bytes: more are dropped`;
       return this.options.log.once("too-early", text);
     }
     if (held.length === 0) {
       this.#early.set(key, held);
-      setTimeout(() => this.#takeEarly(key), EARLY_MS).unref();
+      setTimeout(() => this.#giveUp(held, key), EARLY_MS).unref();
     }
-    if (!held.some((early) => early.from === from)) this.options.send(from, { type: "ask", kind, name });
-    held.push({ from, parcel });
+    if (!held.some((other) => other.from === from)) this.options.send(from, { type: "ask", kind, name });
+    held.push({ ...early, bytes });
     this.#earlyCount += 1;
+    this.#earlyBytes += bytes;
   }
 
-  #takeEarly(key: string): readonly { readonly from: NodeId; readonly parcel: Parcel }[] {
+  #takeEarly(key: string): readonly Early[] {
     const held = this.#early.get(key) ?? [];
     this.#early.delete(key);
     this.#earlyCount -= held.length;
+    this.#earlyBytes -= held.reduce((sum, { bytes }) => sum + bytes, 0);
     return held;
   }
+
+  #giveUp(held: readonly Early[], key: string): void {
+    if (this.#early.get(key) !== held) return; // They have been taken, and others have come since.
+    this.#takeEarly(key);
+    const text = `dropped ${held.length} messages of ${key}, since nobody has announced it within ${EARLY_MS} ms`;
+    this.options.log.once("unannounced", text);
+  }
+}
+
+/** A message, of an instance that may not have been announced yet. */
+interface Early {
+  readonly from: NodeId;
+  readonly parcel: Parcel;
+  readonly by: Transport;
+  readonly bytes: number;
 }
 
 /** In the journal, of a name that is not used any more. */

@@ -25,7 +25,7 @@ import { type Bounds, boundsWithin } from "./channel-text.ts";
 import { CoordinationError } from "./coordination-error.ts";
 import type { Instance } from "./instance.ts";
 import { Instances } from "./instances.ts";
-import { requireKnown } from "./known-options.ts";
+import { requireKnown, requireSignal } from "./known-options.ts";
 import { LocalChannel } from "./local-channel.ts";
 import { LocalElection } from "./local-election.ts";
 import type { LocalMutex } from "./local-mutex.ts";
@@ -68,9 +68,8 @@ export class JoinedMember implements Member {
   constructor(membership: Membership) {
     this.#membership = membership;
     const { id, config, log, limits, journal } = membership;
-    const peers = Object.keys(config.members)
-      .map(Number)
-      .filter((member) => member !== id);
+    const members = Object.keys(config.members).map(Number);
+    const peers = members.filter((member) => member !== id);
     const detector = heartbeat() as never as AnyProtocol;
     // Who keeps no journal cannot take part; that all do or none does is seen to by the hand-shake.
     const leadership = journal === null ? null : (epochBully() as never as AnyProtocol);
@@ -105,6 +104,7 @@ export class JoinedMember implements Member {
       onExhausted: () => this.#shared.beginEpoch(),
       onRefused: (setting, by, why) => this.#noteRefusal(setting, by, why),
       onFull: (kind, name, by) => this.#noteFull(kind, name, by),
+      onStray: (from, parcel) => this.#refuseDatagram(from, parcel),
     });
     const ways = {
       cluster: config.cluster,
@@ -114,17 +114,17 @@ export class JoinedMember implements Member {
       gate: this.#gate,
       counts: this.#counts,
       log,
-      deliver: (from: NodeId, envelope: Envelope) => this.#deliver(from, envelope),
       onLost() {},
       onFatal: around.onFatal,
     };
     this.#transport = tcpTransport<Envelope>({
       ...ways,
+      deliver: (from, envelope) => this.#deliver(from, envelope, "tcp"),
       members: Object.fromEntries(Object.entries(config.members).map(([member, { address }]) => [member, address])),
       limits: config.limits,
       tls: membership.tls,
     });
-    this.#udp = membership.multicast && this.#multicasting(ways, [id, ...peers], membership.multicast);
+    this.#udp = membership.multicast && this.#multicasting(ways, members, membership.multicast);
   }
 
   /** @throws EnvironmentError if an address is taken. */
@@ -188,6 +188,7 @@ export class JoinedMember implements Member {
   }
 
   events({ signal }: { signal?: AbortSignal | undefined } = {}): AsyncIterableIterator<MemberEvent> {
+    requireSignal("events", signal);
     return this.#events.read(signal);
   }
 
@@ -230,11 +231,11 @@ export class JoinedMember implements Member {
       return;
     }
     count(this.#counts.messagesSent, typeOf(envelope));
-    this.#udp.send(envelope);
+    this.#udp.send(envelope, to);
   }
 
   #multicasting(
-    ways: Omit<UdpOptions<Envelope>, "members" | "place" | "fallback" | "linked">,
+    ways: Omit<UdpOptions<Envelope>, "members" | "place" | "deliver" | "fallback" | "linked">,
     members: readonly NodeId[],
     place: UdpPlace,
   ): UdpMulticast<Envelope> {
@@ -242,6 +243,10 @@ export class JoinedMember implements Member {
       ...ways,
       members,
       place,
+      deliver: (from, envelope) => {
+        if (envelope.type === "channel") this.#deliver(from, envelope, "udp");
+        else this.#refuseDatagram(from, envelope);
+      },
       fallback: (to, envelope) => this.#transport.send(to, envelope),
       linked: () => this.#transport.peers.flatMap(({ id, link }) => (link === "open" ? [id] : [])),
     });
@@ -260,11 +265,19 @@ export class JoinedMember implements Member {
     });
   }
 
-  #deliver(from: NodeId, envelope: Envelope): void {
+  #deliver(from: NodeId, envelope: Envelope, by: Transport): void {
     count(this.#counts.messagesReceived, typeOf(envelope));
     if (envelope.type === "detector" || envelope.type === "leadership") return this.#shared.receive(from, envelope);
     if (envelope.type === "channel") this.#shared.hear(from);
-    this.#instances.receive(from, envelope);
+    this.#instances.receive(from, envelope, by);
+  }
+
+  /** Only a link proves which member has sent something: a datagram at most that some member has. */
+  #refuseDatagram(from: NodeId, envelope: Envelope): void {
+    count(this.#counts.refused, "forged");
+    const what = "name" in envelope ? `${envelope.type} of "${envelope.name}"` : envelope.type;
+    const text = `refused a datagram in the name of node ${from}, since it carries ${what}: expected messages of channels that use udp`;
+    this.#membership.log.once(`datagram ${from}`, text);
   }
 
   #noteRefusal({ kind, name }: Setting, by: NodeId, why: string): void {

@@ -193,8 +193,8 @@ export class LocalChannel implements LocalSide, UsedChannel {
     return reader;
   }
 
-  views(signal: AbortSignal | undefined): AsyncIterableIterator<ChannelView> {
-    return this.#views.read(signal, this.#now);
+  views(signal: AbortSignal | undefined, closed: AbortSignal): AsyncIterableIterator<ChannelView> {
+    return this.#views.read(signal, this.#now, closed);
   }
 
   withdraw(use: object): void {

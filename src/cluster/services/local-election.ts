@@ -5,7 +5,7 @@ import type { Election, LeaderChange, Leadership, LeadOptions } from "./api.ts";
 import { CoordinationError } from "./coordination-error.ts";
 import type { AlgorithmEvent, Engine, LocalSide } from "./engine.ts";
 import { leaderToSay } from "./followed-leader.ts";
-import { requireKnown } from "./known-options.ts";
+import { requireKnown, requireSignal } from "./known-options.ts";
 import { onAbort } from "./on-abort.ts";
 import { type Feed, feed } from "./reading.ts";
 import { OwnTenure } from "./tenure.ts";
@@ -40,12 +40,14 @@ export class LocalElection implements Election<Token>, LocalSide {
   }
 
   watch({ signal }: { signal?: AbortSignal | undefined } = {}): AsyncIterableIterator<LeaderChange<Token>> {
+    requireSignal("watch", signal);
     return this.#changes.read(signal, this.#now);
   }
 
   async lead<T>(work: (leadership: Leadership<Token>) => T | Promise<T>, options: LeadOptions = {}): Promise<T> {
     requireKnown("lead", options, ["signal"]);
     const { signal } = options;
+    requireSignal("lead", signal);
     if (typeof work !== "function") throw new UsageError("bad-option", unexpected("the work", "a function", work));
     if (this.#campaign !== null)
       throw new UsageError("already-campaigning", `this process campaigns in ${this.#what} already: once is enough`);

@@ -6,7 +6,7 @@ import { UsageError, unexpected } from "../../core/errors.ts";
 import type { AcquireOptions, Grant, Mutex } from "./api.ts";
 import { type CoordinationCode, CoordinationError } from "./coordination-error.ts";
 import type { AlgorithmEvent, Engine, LocalSide } from "./engine.ts";
-import { requireKnown } from "./known-options.ts";
+import { requireKnown, requireSignal } from "./known-options.ts";
 import { onAbort } from "./on-abort.ts";
 import { OwnTenure } from "./tenure.ts";
 
@@ -38,6 +38,7 @@ export class LocalMutex implements Mutex, LocalSide {
   async acquire(options: AcquireOptions = {}): Promise<Grant> {
     requireKnown("acquire", options, ["timeoutMs", "signal"]);
     const { timeoutMs, signal } = options;
+    requireSignal("acquire", signal);
     if (timeoutMs !== undefined && !(timeoutMs > 0)) {
       const expected = "a number above 0, since no lock on a network is had without waiting";
       throw new UsageError("bad-option", unexpected("timeoutMs", expected, timeoutMs));
@@ -105,11 +106,11 @@ export class LocalMutex implements Mutex, LocalSide {
       };
       const late = `${this.#what} was not acquired within ${timeoutMs} ms`;
       const abort = (): void => abandon(this.#aborted(signal as AbortSignal));
+      const forget = onAbort(signal, abort);
       const timer =
         timeoutMs === undefined || timeoutMs > MAX_WAIT_MS
           ? undefined
           : setTimeout(() => abandon(this.#never("acquire-timeout", late)), timeoutMs);
-      const forget = onAbort(signal, abort);
       this.#waiting.add(waiter);
       this.#ask();
     });

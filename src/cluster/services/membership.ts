@@ -69,6 +69,7 @@ export async function membershipOf(options: JoinOptions): Promise<Omit<Membershi
   const config = parseConfig(file, process.cwd());
   if (!Object.hasOwn(config.members, id))
     throw refusal(unexpected("id", `one of ${Object.keys(config.members).join(", ")}`, id));
+  const multicast = placeOf(options);
   return {
     id,
     config,
@@ -77,7 +78,7 @@ export async function membershipOf(options: JoinOptions): Promise<Omit<Membershi
     log,
     admin: adminAddress(options.admin),
     faultGate,
-    multicast: placeOf(options),
+    multicast,
   };
 }
 
@@ -85,7 +86,7 @@ export async function membershipOf(options: JoinOptions): Promise<Omit<Membershi
 function placeOf({ multicast, tls }: JoinOptions): UdpPlace | null {
   if (multicast === undefined) return null;
   requireKnown("multicast", multicast, PLACE);
-  const place = { ...multicast, tls: tls === "off" ? tls : null };
+  const place = { ...multicast, tls: typeof tls === "object" ? "on" : (tls ?? null) } as const;
   settlePlace(place);
   return place;
 }

@@ -7,8 +7,8 @@ export interface Feed<T> {
   publish(item: T): void;
   /** No more will come: readers end once they have read what waits for them. */
   close(): void;
-  /** From now on; `first` comes before all others. */
-  read(signal: AbortSignal | undefined, first?: T): AsyncIterableIterator<T>;
+  /** From now on, until one of the signals is aborted; `first` comes before all others. */
+  read(signal: AbortSignal | undefined, first?: T, closed?: AbortSignal): AsyncIterableIterator<T>;
 }
 
 /**
@@ -26,10 +26,11 @@ export function feed<T>(keep: (waiting: readonly T[], item: T) => T[]): Feed<T> 
       isClosed = true;
       for (const reader of readers) reader.end();
     },
-    read(signal, first) {
-      const reader = new Reader<T>(keep, signal, () => readers.delete(reader));
+    read(signal, first, closed) {
+      const signals = [signal, closed];
+      const reader = new Reader<T>(keep, signals, () => readers.delete(reader));
       if (first !== undefined) reader.take(first);
-      if (isClosed || signal?.aborted === true) reader.end();
+      if (isClosed || signals.some((each) => each?.aborted)) reader.end();
       else readers.add(reader);
       return reader;
     },
@@ -39,16 +40,16 @@ export function feed<T>(keep: (waiting: readonly T[], item: T) => T[]): Feed<T> 
 class Reader<T> implements AsyncIterableIterator<T> {
   #waiting: T[] = [];
   #isEnded = false;
-  readonly #forget: () => void;
+  readonly #forget: readonly (() => void)[];
   /** Those who have called `next` and wait. */
   #callers: ((result: IteratorResult<T>) => void)[] = [];
 
   constructor(
     private readonly keep: (waiting: readonly T[], item: T) => T[],
-    signal: AbortSignal | undefined,
+    signals: readonly (AbortSignal | undefined)[],
     private readonly left: () => void,
   ) {
-    this.#forget = onAbort(signal, this.end);
+    this.#forget = signals.map((signal) => onAbort(signal, this.end));
   }
 
   take(item: T): void {
@@ -60,7 +61,7 @@ class Reader<T> implements AsyncIterableIterator<T> {
 
   readonly end = (): void => {
     this.#isEnded = true;
-    this.#forget();
+    for (const forget of this.#forget) forget();
     this.left();
     for (const caller of this.#callers.splice(0)) caller(DONE);
   };

@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
 import { EnvironmentError, UsageError } from "../../core/errors.ts";
@@ -238,6 +239,37 @@ describe("a campaign for others", () => {
     third?.session.leave();
     await third?.ended;
   });
+});
+
+test("sessions that are over leave nothing that listens", async () => {
+  const listening = vi.spyOn(EventTarget.prototype, "addEventListener");
+  try {
+    const it = lending();
+    for (let turn = 0; turn < 20; turn++) {
+      const lock = opened(it);
+      const grant = new FakeGrant(turn);
+      it.asked[turn]?.grant(grant);
+      await lock.last("granted");
+      const first = opened(it, {}, "election");
+      const second = opened(it, {}, "election"); // Waits for its turn.
+      const tenure = new OwnTenure<number>({ token: turn, what: "the leadership", onOverdue() {} });
+      await vi.waitUntil(() => it.campaigns.length > turn, PATIENCE);
+      void it.campaigns[turn]?.elect(tenure);
+      await first.last("granted");
+      second.session.leave();
+      await second.ended;
+      for (const held of [lock, first]) await it.sessions.release(await held.idOf());
+      await Promise.all([lock.ended, first.ended]);
+    }
+    const signals = new Set(listening.mock.contexts.filter((target) => target instanceof AbortSignal));
+    const counts = [...signals].map((signal) => getEventListeners(signal, "abort").length);
+    expect(counts.length).toBeGreaterThan(0);
+    // But for the fakes, which have one each on what they were given.
+    expect(Math.max(...counts)).toBe(1);
+    expect(counts.filter((count) => count > 0)).toHaveLength(it.asked.length + it.campaigns.length);
+  } finally {
+    listening.mockRestore();
+  }
 });
 
 test("a leaving member tells all, and waits for those that hold something until they are done", async () => {

@@ -10,6 +10,7 @@ import type { OpenSession, SessionHost } from "../../runtime/session-pages.ts";
 import { firstProblem } from "../first-problem.ts";
 import type { Election, Kind, Member, Mutex, Tenure } from "./api.ts";
 import { CoordinationError } from "./coordination-error.ts";
+import { onAbort } from "./on-abort.ts";
 import { type Feed, feed } from "./reading.ts";
 import { type SessionWord, toMonotonicNs, wishSchema } from "./session-words.ts";
 
@@ -74,8 +75,7 @@ export class Sessions implements SessionHost {
 
   async #elect(election: Election<number | null>, session: Session): Promise<void> {
     const { name } = election;
-    while (this.#turns.has(name) && !session.left.aborted)
-      await Promise.race([this.#turns.get(name), aborted(session.left)]);
+    while (this.#turns.has(name) && !session.left.aborted) await anyAborted([session.left], this.#turns.get(name));
     if (session.left.aborted) return;
     const campaign = campaignOnce(election, session);
     const turn = campaign.catch(() => {});
@@ -103,7 +103,7 @@ async function campaignOnce(election: Election<number | null>, session: Session)
   const campaign = new AbortController();
   let isElected = false;
   // Leadership that is held ends in good order, by `hold`.
-  session.left.addEventListener("abort", () => isElected || campaign.abort());
+  const stopHeeding = onAbort(session.left, () => isElected || campaign.abort());
   if (session.left.aborted) campaign.abort();
   const work = async (leadership: Held): Promise<never> => {
     isElected = true;
@@ -114,6 +114,8 @@ async function campaignOnce(election: Election<number | null>, session: Session)
     await election.lead(work, { signal: campaign.signal });
   } catch (error) {
     if (!isElected || error instanceof CoordinationError) throw error;
+  } finally {
+    stopHeeding();
   }
 }
 
@@ -186,7 +188,7 @@ class Session implements OpenSession {
     });
     if (this.silenceMs !== null) this.#silence = setTimeout(this.leave, this.silenceMs);
     try {
-      await Promise.race([tenure.signal, this.left, this.closing].map(aborted));
+      await anyAborted([tenure.signal, this.left, this.closing]);
     } finally {
       stopFollowing();
       clearTimeout(this.#silence);
@@ -194,13 +196,13 @@ class Session implements OpenSession {
     }
     if (this.#released.signal.aborted) return;
     this.#tell({ event: "lost" });
-    await Promise.race([aborted(this.#released.signal), this.#lastMoment()]);
+    await anyAborted([this.#released.signal], this.#lastMoment());
   }
 
   /** What the program was told to be its own has passed, and so, if it keeps to that, has what it started. */
   async #lastMoment(): Promise<void> {
     if (this.#told !== null) await sleep(Math.max(0, Math.ceil(this.#told - performance.now())));
-    else if (!this.left.aborted) await Promise.race([aborted(this.left), sleep(LAST_WORK_MS)]);
+    else await anyAborted([this.left], sleep(LAST_WORK_MS));
   }
 
   #until(deadline: number | null): { untilMs: number | null; monotonicNs: string | null } {
@@ -222,9 +224,14 @@ function latestWords(waiting: readonly SessionWord[], word: SessionWord): Sessio
   return [...(isReplaced ? waiting.slice(0, -1) : waiting), word];
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
+/** Resolves once one of them is aborted, or with `other`; from then on it listens to none of them. */
+async function anyAborted(signals: readonly AbortSignal[], other?: Promise<unknown>): Promise<void> {
+  if (signals.some(({ aborted }) => aborted)) return;
+  const stops: (() => void)[] = [];
+  const first = new Promise<void>((resolve) => stops.push(...signals.map((signal) => onAbort(signal, resolve))));
+  try {
+    await (other === undefined ? first : Promise.race([first, other]));
+  } finally {
+    for (const stop of stops) stop();
+  }
 }

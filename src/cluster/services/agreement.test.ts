@@ -1,0 +1,201 @@
+/** Members that want one name run in two ways. Messages between them go when the test says so, in the order of sending. */
+import { describe, expect, test } from "vitest";
+import { memoryJournal } from "../../../test/journal/memory-journal.ts";
+import type { NodeId } from "../../core/protocol.ts";
+import type { Envelope, Setting } from "./algorithms.ts";
+import { Instances } from "./instances.ts";
+
+const NAMED = { kind: "mutex", name: "report" } as const;
+const one: Setting = { ...NAMED, algorithm: "elected-server", options: "{}" };
+const other: Setting = { ...NAMED, algorithm: "elected-server", options: '{"leaseMs":10000}' };
+
+type Message = Parameters<Instances["receive"]>[1];
+
+/** So many members, of which those run that have been started. What is sent to one that does not run is lost. */
+class Members {
+  readonly #running = new Map<NodeId, Instances>();
+  readonly #kept = new Map<NodeId, Map<string, unknown[]>>();
+  readonly #ids: readonly NodeId[];
+  #onTheWay: { from: NodeId; to: NodeId; envelope: Message }[] = [];
+  /** Who has refused what was used before, and what it was told. */
+  readonly refusals: string[] = [];
+  epochs = 0;
+
+  constructor(count: number) {
+    this.#ids = Array.from({ length: count }, (_, index) => index + 1);
+  }
+
+  /** With what its journal has. */
+  start(...ids: readonly NodeId[]): this {
+    for (const id of ids) {
+      const instances = this.#made(id);
+      this.#running.set(id, instances);
+      instances.restore();
+      for (const to of this.#ids) if (to !== id) this.#onTheWay.push({ from: id, to, envelope: { type: "hello" } });
+    }
+    return this;
+  }
+
+  crash(...ids: readonly NodeId[]): this {
+    for (const id of ids) {
+      this.#running.get(id)?.stop();
+      this.#running.delete(id);
+    }
+    this.#onTheWay = this.#onTheWay.filter(({ from, to }) => !ids.includes(from) && !ids.includes(to));
+    return this;
+  }
+
+  lose(id: NodeId): this {
+    this.#kept.delete(id);
+    return this;
+  }
+
+  use(id: NodeId, setting: Setting): this {
+    this.#running.get(id)?.use(setting);
+    return this;
+  }
+
+  say(from: NodeId, to: NodeId, envelope: Message): this {
+    this.#onTheWay.push({ from, to, envelope });
+    return this;
+  }
+
+  /** All that is on its way arrives, and what is sent because of it. */
+  settle(): this {
+    for (let round = 0; this.#onTheWay.length > 0; round++) {
+      if (round > 100) throw new Error("they go on for ever");
+      for (const { from, to, envelope } of this.#onTheWay.splice(0)) this.#running.get(to)?.receive(from, envelope);
+    }
+    return this;
+  }
+
+  /** The options that each of those that run has, or none. */
+  get options(): Record<NodeId, string | null> {
+    const entries = [...this.#running].map(([id, { all }]) => [id, all[0]?.setting.options ?? null]);
+    return Object.fromEntries(entries) as Record<NodeId, string | null>;
+  }
+
+  instance(id: NodeId) {
+    return this.#running.get(id)?.all[0];
+  }
+
+  #made(self: NodeId): Instances {
+    const kept = this.#kept.get(self) ?? new Map<string, unknown[]>();
+    this.#kept.set(self, kept);
+    const send = (to: NodeId, envelope: Envelope) => {
+      this.#onTheWay.push({ from: self, to, envelope: envelope as Message });
+      return { id: () => "", lost: null };
+    };
+    return new Instances({
+      self,
+      peers: this.#ids.filter((id) => id !== self),
+      maxWaiters: 10,
+      maxInstances: 10,
+      journal: memoryJournal(kept),
+      log: { info() {}, warn() {}, error() {}, once() {} },
+      news: () => [],
+      send,
+      insist: send,
+      multicast() {},
+      hasRoom: () => true,
+      bounds: () => ({ payloadBytes: 60_000, batchBytes: 60_000 }),
+      checkService() {},
+      onExhausted: () => {
+        this.epochs += 1;
+      },
+      onRefused: (_setting, by) => void this.refusals.push(`${by} at ${self}`),
+      onFull() {},
+      onStray() {},
+      onFatal(error) {
+        throw error;
+      },
+    });
+  }
+}
+
+const ONE = one.options;
+const OTHER = other.options;
+
+describe("what a majority runs alike is established", () => {
+  test("who comes second with other options, and did not know, gives way and learns what is there", () => {
+    const members = new Members(3).start(1, 2).use(1, one).settle();
+    const established = members.instance(1);
+    members.start(3).use(3, other).settle();
+    expect(members.options).toEqual({ 1: ONE, 2: ONE, 3: ONE });
+    expect(members.instance(1)).toBe(established);
+    expect(members.epochs).toBe(1); // At the third alone.
+    expect(members.refusals).toContain("1 at 3");
+    expect(members.refusals).toContain("3 at 1");
+    expect(() => members.use(3, other)).toThrow(/as they are in use already/);
+  });
+
+  test("of two members, both are the majority", () => {
+    const members = new Members(2).start(1, 2).use(1, one).settle();
+    members.crash(2).lose(2).start(2).use(2, other).settle();
+    expect(members.options).toEqual({ 1: ONE, 2: ONE });
+  });
+
+  test("who ran it otherwise is a member of it again once it runs it likewise", () => {
+    const members = new Members(3).start(1, 2, 3).use(1, one).settle();
+    members.crash(3).lose(3).start(3).use(3, other);
+    expect(members.instance(1)?.agreement.isStranger(3)).toBe(false);
+    members.settle();
+    expect(members.instance(1)?.agreement.isStranger(3)).toBe(false);
+    expect(members.instance(2)?.agreement.isStranger(3)).toBe(false);
+    expect(members.refusals).toContain("1 at 1");
+  });
+
+  test("a member that restarts, with its journal or without it, learns it from the others", () => {
+    const members = new Members(3).start(1, 2, 3).use(1, one).settle();
+    for (const id of [1, 2, 3]) {
+      members.crash(id).start(id).settle();
+      members.crash(id).lose(id).start(id).settle();
+    }
+    expect(members.options).toEqual({ 1: ONE, 2: ONE, 3: ONE });
+    expect(members.refusals).toEqual([]);
+  });
+
+  test("as its journal has it, it is so still after a restart of all, though others are not there to say so", () => {
+    const members = new Members(3).start(1, 2).use(1, one).settle();
+    members.crash(1, 2).start(1, 3).use(3, other);
+    expect(members.instance(1)?.agreement.isEstablished).toBe(true);
+    members.settle();
+    expect(members.options).toEqual({ 1: ONE, 3: ONE });
+  });
+
+  test("unless a majority runs it otherwise", () => {
+    const members = new Members(3).start(1, 2).use(1, one).settle();
+    members.crash(1, 2).lose(2).start(2, 3).use(2, other).settle();
+    expect(members.options).toEqual({ 2: OTHER, 3: OTHER });
+    members.start(1).settle();
+    expect(members.options).toEqual({ 1: OTHER, 2: OTHER, 3: OTHER });
+  });
+});
+
+describe("what no majority is known to run", () => {
+  test("is closed where it is refused: two that come at the same moment both lose", () => {
+    const members = new Members(3).start(1, 3).use(1, one).use(3, other).settle();
+    expect(members.options).toEqual({ 1: null, 3: null });
+    members.use(1, one).settle();
+    expect(members.options).toEqual({ 1: ONE, 3: ONE });
+  });
+
+  test("of two that come at the same moment the one that a third has heard first may stay", () => {
+    const members = new Members(3).start(1, 2, 3).settle().use(1, one).use(3, other).settle();
+    expect(new Set(Object.values(members.options)).size).toBe(1);
+  });
+
+  test("is not so after a restart either", () => {
+    const members = new Members(3).start(1).use(1, one).settle();
+    members.crash(1).start(1);
+    expect(members.instance(1)?.agreement.isEstablished).toBe(false);
+  });
+});
+
+test("a refusal of what a member runs no more is nothing to it", () => {
+  const members = new Members(3).start(1, 3).use(1, one).settle();
+  const instance = members.instance(3);
+  members.say(1, 3, { type: "refuse", ...other, why: "late" }).settle();
+  expect(members.instance(3)).toBe(instance);
+  expect(members.refusals).toEqual([]);
+});

@@ -1,0 +1,135 @@
+/** What a datagram may bring to a member that joined, and how its channels multicast. Node 3 is posed as. */
+import { describe, expect, test, vi } from "vitest";
+import { closedAfterEach } from "../../../test/network/closing.ts";
+import { freePorts } from "../../../test/network/free-ports.ts";
+import { type Cluster, cluster } from "../../../test/network/joined.ts";
+import { canonical } from "../../core/plain.ts";
+import type { Tagged } from "../../core/protocol.ts";
+import { epochBully } from "../../protocols/election/epoch-bully.ts";
+import { type AnyProtocol, heartbeat } from "../../protocols/index.ts";
+import { faultGate } from "../../runtime/fault-gate.ts";
+import { newCounts } from "../../runtime/metrics.ts";
+import { type UdpMulticast, udpMulticast } from "../../runtime/transport/udp-multicast.ts";
+import type { UdpPlace } from "../../runtime/transport/udp-place.ts";
+import { type Envelope, envelopeShape, type Setting } from "./algorithms.ts";
+import type { Member } from "./api.ts";
+import type { ChannelOptions } from "./channel-api.ts";
+
+const closing = closedAfterEach();
+const PATIENCE = { timeout: 20_000, interval: 5 };
+const protocol = (made: unknown): AnyProtocol => made as AnyProtocol;
+
+/** Has no link to anybody, and knows the key if there is one. */
+function impostor(place: UdpPlace): UdpMulticast<Envelope> {
+  return closing(
+    udpMulticast<Envelope>({
+      ...{ cluster: "coterie", self: 3, members: [1, 2, 3], place },
+      protocol: canonical(["services", true]),
+      shape: envelopeShape(protocol(heartbeat()), protocol(epochBully())),
+      ...{ gate: faultGate(), counts: newCounts(), log: { info() {}, warn() {}, error() {}, once() {} } },
+      deliver() {},
+      onLost() {},
+      fallback: () => ({ id: () => "", lost: null }),
+      linked: () => [],
+      onFatal(error) {
+        throw error;
+      },
+    }),
+  );
+}
+
+const metric = async (member: Member, name: string): Promise<number> => {
+  const page = await (await fetch(`${member.admin}/metrics`)).text();
+  return Number(
+    page
+      .split("\n")
+      .find((line) => line.startsWith(`${name} `))
+      ?.slice(name.length) ?? 0,
+  );
+};
+
+/** Members 1 and 2 of three, and who poses as the third and is heard by both. */
+async function posedAs(key: string | null = null) {
+  const [port = 0] = await freePorts(1);
+  const multicast = { group: "239.12.34.56", port, interface: "127.0.0.1", key };
+  const it = closing(await cluster(3, { multicast, admin: "127.0.0.1:0" }));
+  const [one, two] = await Promise.all([it.start(1), it.start(2)]);
+  const third = impostor(multicast);
+  await third.open();
+  const refusedAt = (member: Member): Promise<number> => metric(member, 'coterie_refused_total{reason="forged"}');
+  await vi.waitFor(async () => {
+    expect([...third.reached]).toEqual([1, 2]);
+    third.send({ type: "hello" });
+    for (const member of [one, two]) expect(await refusedAt(member)).toBeGreaterThan(0);
+  }, PATIENCE);
+  third.send({ type: "ask", kind: "mutex", name: "the last one" }); // Datagrams of one machine stay in order.
+  await vi.waitFor(() => expect(it.lines.filter((line) => line.includes("the last one"))).toHaveLength(2), PATIENCE);
+  const before = await refusedAt(one);
+  return { it, one, third, refused: async () => (await refusedAt(one)) - before };
+}
+
+const forged: Envelope = {
+  type: "channel",
+  name: "room",
+  content: { type: "basic-multicast", body: { type: "multicast", number: 1, payload: '1 1 ["forged"]' } as Tagged },
+};
+const lock: Setting = { kind: "mutex", name: "invoice", algorithm: "elected-server", options: "{}" };
+const textbook: ChannelOptions = { order: "none", reliable: false };
+
+const linesOf = ({ lines }: Cluster): string[] => lines.filter((line) => line.includes("refused a datagram"));
+
+describe.each([null, "a secret of all members"])("a datagram, with the key %j", (key) => {
+  test("says nothing of locks, and nothing in the name of who leads or lives", async () => {
+    const { it, one, third, refused } = await posedAs(key);
+    const grant = await one.mutex("invoice").acquire();
+    third.send({ type: "refuse", ...lock, why: "a stranger says so" });
+    third.send({ type: "open", kind: "channel", name: "new", algorithm: "fifo", options: '{"transport":"tcp"}' });
+    third.send({ type: "hello" });
+    third.send({ type: "pressure", name: "room", isFull: true });
+    await vi.waitFor(async () => expect(await refused()).toBe(4), PATIENCE);
+    expect(grant.signal.aborted).toBe(false);
+    expect(one.status().instances.map(({ name }) => name)).toEqual(["invoice"]);
+    expect(linesOf(it)).toContain(
+      'refused a datagram in the name of node 3, since it carries refuse of "invoice": expected messages of channels that use udp',
+    );
+    await grant.release();
+  });
+
+  test("brings nothing to a channel that does not use them, opened before it or after it", async () => {
+    const { one, third, refused } = await posedAs(key);
+    const open = () => one.channel<string>("room", textbook);
+    third.send(forged);
+    third.send({ ...forged, name: "elsewhere" }); // Both wait to be announced.
+    await vi.waitFor(async () => expect(await metric(one, received)).toBe(2), PATIENCE);
+    const reader = open().read();
+    expect(await refused()).toBe(1);
+    third.send(forged);
+    await vi.waitFor(async () => expect(await refused()).toBe(2), PATIENCE);
+    await open()
+      .send("genuine")
+      .catch(() => {}); // Node 3 is not there.
+    expect((await reader.next()).value).toMatchObject({ from: 1, payload: "genuine" });
+  });
+});
+
+const received = 'coterie_messages_received_total{type="channel.basic-multicast.multicast"}';
+
+test("nothing is kept for a member outside the view, whom no datagram reaches either", async () => {
+  const [port = 0] = await freePorts(1);
+  const it = closing(await cluster(3, { multicast: { group: "239.12.34.56", port, interface: "127.0.0.1" } }));
+  const [one, two] = await Promise.all([it.start(1), it.start(2)]);
+  const [room, other] = [one, two].map((member) => member.channel("room", { order: "fifo", transport: "udp" }));
+  for await (const { members } of room?.views() ?? []) if (members.length === 2) break;
+  const queued = () => one.status().peers.find(({ id }) => id === 3)?.queuedBytes ?? Number.NaN;
+  const before = queued();
+  for (let sent = 0; sent < 20; sent++) await room?.send("x".repeat(50_000));
+  expect(other?.status.members).toEqual([1, 2]);
+  expect(queued() - before).toBeLessThan(50_000); // Of 1 MB.
+});
+
+test("with TLS, multicast has a key: without one, anybody on the machine could speak for members", async () => {
+  const multicast = { group: "239.12.34.56", port: 17_654, interface: "127.0.0.1" };
+  const tls = { ca: "unread.pem", cert: "unread.pem", key: "unread.key" };
+  const it = closing(await cluster(1, { multicast, tls }));
+  await expect(it.start(1)).rejects.toThrow("expected multicast.key to be set, since");
+});

@@ -1,0 +1,97 @@
+/** A signal that is none is refused before anything has begun, wherever one is taken. */
+import { getEventListeners } from "node:events";
+import { describe, expect, test, vi } from "vitest";
+import { closedAfterEach } from "../../../test/network/closing.ts";
+import { cluster, startAll } from "../../../test/network/joined.ts";
+import { join } from "../join.ts";
+import type { Member } from "./api.ts";
+import { requireSignal } from "./known-options.ts";
+
+const closing = closedAfterEach();
+
+const alone = async (): Promise<Member> => (await startAll(closing(await cluster(1))))[0] as Member;
+
+const WRONG = 'expected the signal of acquire to be an AbortSignal, got "an AbortController: its signal is meant"';
+
+describe("a signal", () => {
+  test("is one, or behaves like one", () => {
+    const like = { aborted: false, addEventListener() {}, removeEventListener() {} } as never;
+    for (const signal of [undefined, new AbortController().signal, like])
+      expect(requireSignal("acquire", signal)).toBe(undefined);
+  });
+
+  test.each([
+    [new AbortController(), WRONG],
+    [null, "expected the signal of acquire to be an AbortSignal, got null"],
+    [5, "expected the signal of acquire to be an AbortSignal, got 5"],
+  ])("is not %s", (signal, sentence) => {
+    expect(() => requireSignal("acquire", signal as never)).toThrow(sentence);
+  });
+});
+
+describe("a controller in place of its signal", () => {
+  const signal = new AbortController() as never;
+  const refused = { code: "bad-option" };
+
+  test("is refused by a channel, which sends and reads on", async () => {
+    const room = (await alone()).channel<string>("room", { order: "fifo", reliable: false });
+    const timers = vi.spyOn(globalThis, "setTimeout");
+    await expect(room.send("never", { timeoutMs: 50, signal })).rejects.toMatchObject(refused);
+    expect(timers).not.toHaveBeenCalled();
+    timers.mockRestore();
+    expect(room.status).toMatchObject({ waiting: 0, inFlight: 0 });
+    expect(() => room.read({ signal })).toThrow(expect.objectContaining(refused));
+    expect(() => room.views({ signal })).toThrow(expect.objectContaining(refused));
+    await room.send("heard");
+    const reader = room.read(); // The first: what was kept is not lost to the one that was refused.
+    expect((await reader.next()).value).toMatchObject({ payload: "heard" });
+  });
+
+  test("is refused by a lock, an election and a member, and leaves nothing behind", async () => {
+    const member = await alone();
+    const lock = member.mutex("invoice", { algorithm: "central-server" });
+    const election = member.election("report", { algorithm: "bully" });
+    await expect(lock.acquire({ timeoutMs: 50, signal })).rejects.toMatchObject(refused);
+    await expect(election.lead(() => {}, { signal })).rejects.toMatchObject(refused);
+    expect(() => election.watch({ signal })).toThrow(expect.objectContaining(refused));
+    expect(() => member.events({ signal })).toThrow(expect.objectContaining(refused));
+    expect(member.status().instances).toMatchObject([{ waiting: 0 }, { waiting: 0 }]);
+    await (await lock.acquire({ timeoutMs: 5_000 })).release();
+    await election.lead(() => {});
+  });
+
+  test("is refused by join(), which opens nothing", async () => {
+    await expect(join({ id: 1, members: { 1: "127.0.0.1:1" }, signal })).rejects.toMatchObject(refused);
+  });
+});
+
+describe("what waits for a signal", () => {
+  test("leaves it when it ends by itself", async () => {
+    const member = await alone();
+    const room = member.channel("room", { order: "fifo", reliable: false });
+    const { signal } = new AbortController();
+    const listeners = (): number => getEventListeners(signal, "abort").length;
+    for await (const _view of room.views({ signal })) break;
+    expect(listeners()).toBe(0);
+    const views = room.views({ signal });
+    const reader = room.read({ signal });
+    expect(listeners()).toBe(1);
+    await room.close();
+    expect(listeners()).toBe(0);
+    await reader.next();
+    expect(await views.next()).toMatchObject({ done: false }); // As things stood when it was closed.
+    expect(await views.next()).toMatchObject({ done: true });
+  });
+
+  test("does not wait at all where a channel is closed already", async () => {
+    const member = await alone();
+    const room = member.channel("room", { order: "fifo", reliable: false });
+    await member.leave();
+    const { signal } = new AbortController();
+    for (let times = 0; times < 10; times++) {
+      for await (const _message of room.read({ signal })) expect.unreachable();
+      for await (const { state } of room.views({ signal })) expect(state).toBe("left");
+    }
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+  });
+});
