@@ -1,5 +1,7 @@
 /** The benchmark of channels, with as little as it takes: everything arrives, and members agree on the order; never how fast. */
 import { expect, test } from "vitest";
+import { sameOrder } from "../../bench/multicast/figures.ts";
+import { MARK_EVERY, type Sequence } from "../../bench/multicast/orders.ts";
 import { coterie } from "./cluster-under-test.ts";
 
 interface Row {
@@ -30,6 +32,16 @@ test("coterie bench multicast: members deliver all that was sent, in the same or
     expect(agrees, name).toBe(true);
     if (!name.includes("dgram")) expect(lost, name).toBe(0);
   }
+});
+
+test("members that miss some agree only if what they have is in the same order", () => {
+  const of = (count: number, ...marks: number[]): Sequence => ({ count, marks, order: count });
+  const length = 2 * MARK_EVERY;
+  expect(sameOrder([of(length, 7, 8), of(length, 7, 8), of(length + 1, 7, 8)])).toBe(true);
+  expect(sameOrder([of(length, 7, 8), of(length + 1, 7, 9)])).toBe(false);
+  expect(sameOrder([of(length - 1, 7), of(length + 1, 7, 9)])).toBe(true); // Of the rest there is only one.
+  expect(sameOrder([of(MARK_EVERY - 1), of(length, 7, 8)])).toBe(true);
+  expect(sameOrder([of(length, 7, 8), { ...of(length, 7, 8), order: 9 }])).toBe(false);
 });
 
 test("for people: a row for each way, its rate beside that of a bare fan-out", async () => {

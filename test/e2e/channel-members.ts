@@ -9,6 +9,7 @@ import { transformWithOxc } from "vite";
 import type { JoinOptions } from "../../src/cluster/services/api.ts";
 import type { DatagramFaults } from "../../src/runtime/fault-gate.ts";
 import { freePorts } from "../network/free-ports.ts";
+import { type Overheard, overhear } from "../network/udp-under-test.ts";
 import type { Order, Report } from "./channel-process.ts";
 import { CLI, until } from "./cluster-under-test.ts";
 
@@ -52,6 +53,8 @@ class MemberProcess {
 /** One run of one member: from its start until it leaves or is killed. */
 export class ChannelMember {
   readonly reports: Report[] = [];
+  /** How often it has been told to send. */
+  #asked = 0;
 
   constructor(
     readonly id: number,
@@ -62,6 +65,7 @@ export class ChannelMember {
   }
 
   order(order: Order): void {
+    if (order.do === "send") this.#asked += 1;
     this.process.order(order);
   }
 
@@ -79,6 +83,11 @@ export class ChannelMember {
     return this.all("delivered").flatMap((report) => (report.name === name ? [report.payload] : []));
   }
 
+  /** Waits until all that it has been told to send is settled, one way or the other. */
+  async settled(): Promise<void> {
+    await until(`all that ${this.id} has sent is settled`, () => this.all("sent").length === this.#asked);
+  }
+
   get isUp(): boolean {
     return !this.process.hasExited && this.process.current === this && this.all("left").length === 0;
   }
@@ -94,7 +103,9 @@ export class ChannelMembers {
   #members: Readonly<Record<number, string>> = {};
   #admins: ReadonlyMap<number, string> = new Map();
   #multicast: JoinOptions["multicast"];
+  #overheard: Overheard | null = null;
   #cluster = 0;
+  #bursts = 0;
 
   private constructor(count: number) {
     this.ids = Array.from({ length: count }, (_, index) => index + 1);
@@ -114,6 +125,8 @@ export class ChannelMembers {
     await Promise.all(this.up.map((member) => member.said("left")));
     const [port = 0, ...ports] = await freePorts(2 * this.ids.length + 1);
     this.#multicast = { group: "239.45.67.89", port, interface: "127.0.0.1" };
+    await this.#overheard?.close();
+    this.#overheard = await overhear(this.#multicast);
     this.#members = Object.fromEntries(this.ids.map((id) => [id, `127.0.0.1:${ports[2 * id - 2]}`]));
     this.#admins = new Map(this.ids.map((id) => [id, `127.0.0.1:${ports[2 * id - 1]}`]));
     this.runs.length = 0;
@@ -146,6 +159,75 @@ export class ChannelMembers {
     return Promise.all(this.ids.map((id) => this.start(id)));
   }
 
+  /** Has a member send so many payloads that nobody has sent before: what is returned, and a number. */
+  send(member: ChannelMember, name: string, count: number): string {
+    this.#bursts += 1;
+    const prefix = `${this.#bursts} of ${member.id}`;
+    member.order({ do: "send", name, prefix, count });
+    return prefix;
+  }
+
+  /**
+   * All that are up come together, each sends one more message, and all are delivered all of those: so nothing of before is on
+   * its way any more. Where the group changes meanwhile, somebody may have been left out, and it is done again.
+   */
+  async lastRound(name: string): Promise<void> {
+    const { up } = this;
+    const view = (member: ChannelMember) => latestView(member, name)?.view;
+    for (let isOver = false; !isOver; ) {
+      await together(up, name);
+      const before = up.map(view);
+      const last = up.map((member) => `${this.send(member, name, 1)} 1`);
+      const lacking = () => up.filter((member) => !last.every((payload) => member.payloads(name).includes(payload)));
+      await until(
+        () => `members ${lacking().map(({ id }) => id)} have the last messages of all`,
+        () => lacking().length === 0 || up.some((member, k) => view(member) !== before[k]),
+      );
+      isOver = lacking().length === 0;
+    }
+    for (const member of up) await member.settled();
+    const had = (member: ChannelMember): string => {
+      const there = member.all("delivered").filter((message) => message.name === name && message.view === view(member));
+      return there
+        .map(({ id }) => id)
+        .sort()
+        .join();
+    };
+    await until("those who are together have been delivered the same", () => new Set(up.map(had)).size === 1);
+  }
+
+  /**
+   * All that are up come together and send until each has multicast and heard others, and until a message was dropped where some
+   * are to be: links alone could bring everything, too.
+   */
+  async allMulticast(name: string): Promise<void> {
+    const { up } = this;
+    await together(up, name);
+    let lacks: readonly string[] = [];
+    await until(
+      () => `datagrams carry messages, but ${lacks.join(", ")}`,
+      async () => {
+        lacks = await this.#lacks(up);
+        if (lacks.length > 0) for (const member of up) this.send(member, name, 1);
+        for (const member of up) await member.settled();
+        return lacks.length === 0;
+      },
+    );
+  }
+
+  async #lacks(up: readonly ChannelMember[]): Promise<string[]> {
+    const pages = await Promise.all(up.map(async ({ admin }) => (await fetch(`${admin}/metrics`)).text()));
+    const counts = (metric: string) => pages.map((page) => new RegExp(`^${metric} [1-9]`, "m").test(page));
+    const heard = counts("coterie_datagrams_received_total");
+    const isLossy = (this.besides.datagrams?.dropRate ?? 0) > 0;
+    const hasDropped = counts('coterie_messages_lost_total\\{reason="dropped"\\}').includes(true);
+    return [
+      ...up.flatMap(({ id }) => (this.#overheard?.carriers.has(id) ? [] : [`${id} has multicast nothing`])),
+      ...up.flatMap(({ id }, k) => (heard[k] ? [] : [`${id} has heard nothing`])),
+      ...(isLossy && !hasDropped ? ["none was dropped"] : []),
+    ];
+  }
+
   async kill(id: number): Promise<void> {
     const { process } = this.at(id);
     process.signal("SIGKILL");
@@ -166,6 +248,7 @@ export class ChannelMembers {
     const processes = [...this.#processes.values()];
     for (const process of processes) if (!process.hasExited) process.signal("SIGKILL");
     await Promise.all(processes.map(({ exited }) => exited));
+    await this.#overheard?.close();
     rmSync(this.#folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
 

@@ -4,22 +4,36 @@
  */
 import { createInterface } from "node:readline";
 import type { JoinOptions, Member } from "../../src/cluster/services/api.ts";
-import type { Channel, ChannelOptions, ChannelView } from "../../src/cluster/services/channel-api.ts";
+import type {
+  Channel,
+  ChannelMessage,
+  ChannelOptions,
+  ChannelView,
+  Sent,
+} from "../../src/cluster/services/channel-api.ts";
 
 export type Order =
   | { do: "join"; options: JoinOptions }
   /** Opens a channel, reads it, and says all that comes. */
   | { do: "open"; name: string; options: ChannelOptions }
-  /** Sends so many payloads, `PREFIX 1` and up, and says how many were settled, and otherwise. */
+  /** Sends so many payloads, `PREFIX 1` and up, and says which were settled, and which otherwise. */
   | { do: "send"; name: string; prefix: string; count: number }
   | { do: "leave" };
 
 export type Report =
   | { said: "joined" }
   | { said: "left" }
-  | ({ said: "view"; name: string } & ChannelView)
-  | { said: "delivered"; name: string; from: number; payload: string; id: string; view: number }
-  | { said: "sent"; name: string; prefix: string; ids: string[]; refused: { code: string; phase: string }[] };
+  /** `turn` counts on once all that was at hand has been read: within one there is no order between views and messages. */
+  | ({ said: "view"; name: string; turn: number } & ChannelView)
+  | ({ said: "delivered"; name: string; turn: number } & ChannelMessage<string>)
+  | { said: "sent"; name: string; prefix: string; settled: Settled[]; refused: Refused[] };
+
+type Settled = Sent & { payload: string };
+interface Refused {
+  payload: string;
+  code: string;
+  phase: string;
+}
 
 const [packageUrl = ""] = process.argv.slice(2);
 const { createLog, join }: typeof import("../../src/index.ts") = await import(packageUrl);
@@ -29,26 +43,46 @@ const report = (what: Report): void => void process.stdout.write(`${JSON.stringi
 const log = createLog((level, text) => void (level === "error" && process.stderr.write(`${text}\n`)));
 let member: Member | null = null;
 
+let turn = 0;
+let isTurning = false;
+
+/** Ticks come when the queue of microtasks, in which readers read, is empty. */
+function thisTurn(): number {
+  if (!isTurning)
+    process.nextTick(() => {
+      turn += 1;
+      isTurning = false;
+    });
+  isTurning = true;
+  return turn;
+}
+
 function open(name: string, given: ChannelOptions): void {
   const channel = (member as Member).channel<string>(name, given);
   channels.set(name, channel);
   void (async () => {
-    for await (const message of channel) report({ said: "delivered", name, ...message });
+    for await (const message of channel) report({ said: "delivered", name, turn: thisTurn(), ...message });
   })();
   void (async () => {
-    for await (const view of channel.views()) report({ said: "view", name, ...view });
+    for await (const view of channel.views()) report({ said: "view", name, turn: thisTurn(), ...view });
   })();
 }
 
 async function send({ name, prefix, count }: Extract<Order, { do: "send" }>): Promise<void> {
   const channel = channels.get(name) as Channel<string>;
-  const sends = Array.from({ length: count }, (_, index) => channel.send(`${prefix} ${index + 1}`));
-  const results = await Promise.allSettled(sends);
-  const ids = results.flatMap((result) => (result.status === "fulfilled" ? [result.value.id] : []));
-  const refused = results.flatMap((result) =>
-    result.status === "rejected" ? [{ code: result.reason.code, phase: result.reason.phase }] : [],
-  );
-  report({ said: "sent", name, prefix, ids, refused });
+  const settled: Settled[] = [];
+  const refused: Refused[] = [];
+  const sends = Array.from({ length: count }, async (_, index) => {
+    const payload = `${prefix} ${index + 1}`;
+    try {
+      settled.push({ ...(await channel.send(payload)), payload });
+    } catch (error) {
+      const { code, phase } = error as { code: string; phase: string };
+      refused.push({ payload, code, phase });
+    }
+  });
+  await Promise.all(sends);
+  report({ said: "sent", name, prefix, settled, refused });
 }
 
 async function carryOut(order: Order): Promise<void> {

@@ -89,6 +89,9 @@ test("chat: what one writes all read, and see who is there", async () => {
   await reads(two, "1: who is there?\n");
   two.child.stdin?.write("I am\n");
   await reads(three, "1: who is there?\n2: I am\n");
+  one.child.stdin?.write(`${"x".repeat(60_000)}\nthat was too long\n`);
+  await reads(one, "* not sent: expected the payload to be at most 60000 bytes of JSON, got 60002");
+  await reads(two, "1: that was too long\n");
   three.child.kill("SIGKILL");
   await reads(one, "* here are 1, 2\n");
   one.child.stdin?.end();

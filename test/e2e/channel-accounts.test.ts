@@ -1,0 +1,153 @@
+/** What is said of a channel is believed only as far as it can be: each promise that is broken is found. */
+import { expect, test } from "vitest";
+import type { ChannelState } from "../../src/cluster/services/channel-api.ts";
+import { broken, type Run } from "./channel-accounts.ts";
+import type { Report } from "./channel-process.ts";
+
+const name = "room";
+
+function said(turn: number, view: number | null, members: string, state: ChannelState = "member"): Report {
+  return { said: "view", name, turn, view, members: [...members].map(Number), state };
+}
+
+/** As `BURST of SENDER NUMBER`. */
+function got(turn: number, view: number, payload: string, id = idOf(view, payload)): Report {
+  return { said: "delivered", name, turn, view, payload, id, from: Number(payload.split(" ")[2]) };
+}
+
+const idOf = (view: number, payload: string): string => `${view}.${payload.split(" ")[2]}.${payload.split(" ")[0]}.0`;
+
+const settled = (view: number, payload: string, id = idOf(view, payload)): Report => ({
+  ...{ said: "sent", name, prefix: "", refused: [] },
+  settled: [{ payload, id, view }],
+});
+
+const refused = (payload: string, code: string, phase: string): Report => ({
+  ...{ said: "sent", name, prefix: "", settled: [] },
+  refused: [{ payload, code, phase }],
+});
+
+/** Three members, of which the third is left out of view 2 and comes back in view 3. */
+const one: readonly Report[] = [
+  ...[said(0, 1, "123"), got(1, 1, "1 of 1 1"), got(1, 1, "2 of 2 1"), got(2, 1, "3 of 3 1")],
+  ...[said(3, 1, "123", "blocked"), said(4, 2, "12"), got(4, 2, "4 of 1 1"), settled(2, "4 of 1 1")],
+  ...[said(5, 2, "12", "blocked"), said(5, 3, "123"), got(6, 3, "5 of 3 1"), got(6, 3, "6 of 1 1")],
+];
+const two = one.filter(({ said: what }) => what !== "sent");
+const three: readonly Report[] = [
+  ...[said(0, 1, "123"), got(1, 1, "1 of 1 1"), got(1, 1, "2 of 2 1"), said(2, 1, "123", "outside")],
+  ...[refused("3 of 3 1", "send-uncertain", "uncertain"), said(3, 3, "123")],
+  ...[got(4, 3, "5 of 3 1"), got(4, 3, "6 of 1 1")],
+];
+
+const runs = (...those: (readonly Report[])[]): Run[] => those.map((reports, k) => ({ id: k + 1, reports }));
+const found = (second: readonly Report[], third = three) => broken(runs(one, second, third), "causal-total");
+const without = (reports: readonly Report[], at: number) => reports.filter((_, k) => k !== at);
+const swapped = (reports: readonly Report[], at: number) =>
+  without(reports.toSpliced(at + 2, 0, reports[at] as Report), at);
+
+test("what is as it should be is believed", () => {
+  for (const order of ["none", "fifo", "causal", "total", "causal-total"] as const)
+    expect(broken(runs(one, two, three), order)).toEqual([]);
+});
+
+test("within a turn, messages and views come in any order", () => {
+  const late = [...two.slice(0, 4), said(4, 2, "12"), said(4, 2, "12", "blocked"), said(4, 3, "123")];
+  expect(found([...late, got(4, 2, "4 of 1 1"), got(4, 3, "5 of 3 1"), got(4, 3, "6 of 1 1")])).toEqual([]);
+  const early = [...two.slice(0, 4), got(4, 2, "4 of 1 1"), got(4, 3, "5 of 3 1"), got(4, 3, "6 of 1 1")];
+  expect(found([...early, said(4, 2, "12"), said(4, 3, "123")])).toEqual([]);
+});
+
+test("a program that comes later is told of what was before, of views that others know", () => {
+  const before = [said(9, 3, "123"), got(9, 1, "1 of 1 1"), got(9, 1, "2 of 2 1"), got(9, 3, "5 of 3 1")];
+  expect(found(two, [...before, got(9, 3, "6 of 1 1")])).toEqual([]);
+  expect(found(two, [said(9, 3, "123"), got(9, 2, "4 of 1 1")])).toEqual([
+    "node 3 (incarnation 2) installed view 2, in which it is not",
+  ]);
+  expect(found(two, [said(9, 3, "123"), got(9, 0, "1 of 1 1")])).toEqual([
+    "member 3, in no view, delivered 1 of 1 1 as of view 0",
+  ]);
+});
+
+test("a program that comes while its member is stalled is told of messages of the view that it is in", () => {
+  const stalled = [said(9, 1, "123", "stalled"), got(9, 1, "1 of 1 1"), got(10, 1, "2 of 2 1"), said(11, 1, "123")];
+  expect(found(two, stalled)).toEqual([]);
+  expect(found(two, [...stalled, said(11, 1, "123", "outside"), said(12, 3, "123")])).toEqual([]);
+});
+
+test.each<[string, string, Report[]]>([
+  [
+    "a message that is missing",
+    "node 1 (incarnation 0) delivered 1.2.2.0 and node 2 (incarnation 1) did not, in view 1, from which both went to view 2",
+    without(two, 2),
+  ],
+  [
+    "two in another order",
+    "node 1 (incarnation 0) delivered 1.1.1.0 where node 2 (incarnation 1) delivered 1.2.2.0, in view 1",
+    swapped(two, 1),
+  ],
+  [
+    "one that names a view which has gone by in an earlier turn",
+    "member 2, in view 3, delivered 7 of 1 1 as of view 2",
+    [...two, got(7, 2, "7 of 1 1")],
+  ],
+  [
+    "one that names a view which is to come in a later turn",
+    "member 2, in view 2, delivered 5 of 3 1 as of view 3",
+    two.toSpliced(
+      two.findIndex(({ said: what }, k) => what === "view" && k > 7),
+      0,
+      got(4, 3, "5 of 3 1"),
+    ),
+  ],
+  [
+    "one of somebody who is not in the view",
+    "node 2 (incarnation 1) delivered 2.3.7.0 in view 2, in which node 3 is not",
+    two.toSpliced(7, 0, got(4, 2, "7 of 3 1")),
+  ],
+  ["one that comes twice", "member 2 was delivered 2 of 2 1 twice", [...two, got(6, 3, "2 of 2 1")]],
+  [
+    "one under another's name",
+    "member 2 was delivered 8 of 1 1 as from 2",
+    [...two, { ...got(6, 3, "8 of 1 1"), from: 2 } as Report],
+  ],
+  ["one that overtakes", "member 2 was delivered 3 of 3 2 after 5 of 3 1", [...two, got(6, 3, "3 of 3 2")]],
+  [
+    "one that was settled and not delivered",
+    "9 of 2 1 was settled as 3.2.9.0, and its sender was not delivered that",
+    [...two, settled(3, "9 of 2 1")],
+  ],
+  [
+    "one settled under another id",
+    "4 of 1 1 was settled as 2.1.5.0, and its sender was not delivered that",
+    [...two, settled(2, "4 of 1 1", "2.1.5.0")],
+  ],
+  [
+    "one that was never sent",
+    "member 1 was delivered 2 of 2 1, which was never sent",
+    [...two, refused("2 of 2 1", "member-left", "never-sent")],
+  ],
+  [
+    "one that was refused without a reason",
+    "9 of 2 1 was refused, with send-uncertain",
+    [...two, refused("9 of 2 1", "send-uncertain", "uncertain")],
+  ],
+])("%s is found", (_what, sentence, second) => {
+  expect(found(second)).toContain(sentence);
+});
+
+test("what is delivered outside of any view is found", () => {
+  const outside = three.toSpliced(5, 0, got(3, 1, "3 of 3 1"));
+  expect(found(two, outside)).toEqual(["member 3, in no view, delivered 3 of 3 1 as of view 1"]);
+  expect(found(two, three.toSpliced(4, 0, got(2, 1, "3 of 3 1")))).toEqual([]); // In the turn in which it was left out.
+});
+
+test("what all members had is delivered to those that go on, though its sender does not", () => {
+  const last = [...three.slice(0, 3), got(1, 1, "3 of 3 1"), settled(1, "3 of 3 1")];
+  const others = [without(one, 3), without(two, 3)];
+  expect(broken(runs(one, two, last), "causal")).toEqual([]);
+  const sentence = (member: number) => `member ${member} went on from view 1 without 3 of 3 1, which was settled`;
+  expect(broken(runs(...others, last), "causal")).toEqual([sentence(1), sentence(2)]);
+  // In the total orders a message is settled when it has been delivered to its sender.
+  expect(broken(runs(...others, last), "causal-total")).toEqual([]);
+});

@@ -1,0 +1,57 @@
+/**
+ * A process that stands still while all send: the others leave it out and go on; when it goes on, it comes back by itself, and
+ * nothing that a channel promises has been broken. COTERIE_PAUSE_S=10 makes the pause longer.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, expect, test } from "vitest";
+import { broken } from "./channel-accounts.ts";
+import { type ChannelMember, ChannelMembers, together } from "./channel-members.ts";
+import { PATIENCE_MS } from "./cluster-under-test.ts";
+
+const PAUSE_MS = Number(process.env.COTERIE_PAUSE_S ?? 3) * 1_000;
+const ROOM = "room";
+/** So many messages each, so often: they wait while the group changes, and do not pile up. */
+const BURST = 20;
+const EVERY_MS = 50;
+
+let members: ChannelMembers;
+afterEach(() => members.close());
+
+/** Whom it has been together with, and when it was left out. */
+function course(member: ChannelMember): string {
+  const said = member.all("view").map(({ members: those, state }) => (state === "member" ? those.join() : state));
+  return said.filter((word) => word !== "blocked").join("; ");
+}
+
+test.each(["tcp", "udp"] as const)(
+  "over %s, it is left out by the others and comes back by itself",
+  {
+    timeout: 6 * PATIENCE_MS + PAUSE_MS,
+  },
+  async (transport) => {
+    members = await ChannelMembers.of(3);
+    const [one, two, three] = (await members.startAll()) as [ChannelMember, ChannelMember, ChannelMember];
+    for (const member of members.up) member.order({ do: "open", name: ROOM, options: { order: "total", transport } });
+    if (transport === "udp") await members.allMulticast(ROOM);
+    else await together(members.up, ROOM);
+
+    for (const member of members.up) members.send(member, ROOM, 500);
+    three.process.signal("SIGSTOP");
+    for (const began = performance.now(); performance.now() - began < PAUSE_MS; await sleep(EVERY_MS))
+      for (const member of [one, two]) members.send(member, ROOM, BURST);
+    // All of it while it stands still: the senders have waited for the view without it, and no longer.
+    await together([one, two], ROOM);
+    for (const member of [one, two]) await member.settled();
+    const without = one.all("view").findLast(({ state }) => state === "member")?.view as number;
+    for (const member of [one, two]) expect(inView(member, without)).not.toEqual([]);
+    three.process.signal("SIGCONT");
+
+    await members.lastRound(ROOM);
+    expect(broken(members.runs, "total")).toEqual([]);
+    expect(course(three)).toMatch(/1,2,3; (stalled; )?outside; (.*; )?1,2,3$/);
+    expect(inView(three, without)).toEqual([]);
+  },
+);
+
+const inView = (member: ChannelMember, view: number): string[] =>
+  member.all("delivered").flatMap((message) => (message.view === view ? [message.payload] : []));
