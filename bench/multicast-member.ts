@@ -1,7 +1,7 @@
 /** One process of `coterie bench multicast`: joins, sends as it is asked to, counts and times what arrives. */
 import { join } from "../src/cluster/join.ts";
 import { type Carrier, carrierOf, FIRST_SENDER } from "./multicast/carriers.ts";
-import type { Answers, Ask, Being } from "./multicast/orders.ts";
+import { type Answers, type Ask, type Being, MARK_EVERY } from "./multicast/orders.ts";
 
 const being = JSON.parse(process.argv[2] ?? "{}") as Being;
 const member = await join({
@@ -22,6 +22,7 @@ const QUIET_MS = { lossy: 300, reliable: 3_000 };
 let carrier: Carrier | null = null;
 let isLossy = false;
 let [began, count, lastMs, order] = [0, 0, 0, 0];
+let marks: number[] = [];
 let cpuBefore = process.cpuUsage();
 let ages: number[] = [];
 let isNoted = false;
@@ -46,6 +47,7 @@ function arrived(from: number, payload: string): void {
     unit = payload.charCodeAt(i);
     order = (Math.imul(order, 31) + unit) | 0;
   }
+  if (count % MARK_EVERY === 0) marks.push(order);
 }
 
 const SPACE = 32;
@@ -120,14 +122,14 @@ async function allArrived(total: number): Promise<Answers["arrived"]> {
     if (performance.now() - sinceMs > (isLossy ? QUIET_MS.lossy : QUIET_MS.reliable)) break;
   }
   const { user, system } = process.cpuUsage(cpuBefore);
-  return { count, ms: lastMs, order: (order >>> 0).toString(16), cpuMs: (user + system) / 1_000 };
+  return { count, marks, order, ms: lastMs, cpuMs: (user + system) / 1_000 };
 }
 
 async function answer(ask: Ask): Promise<Answers[Ask["ask"]]> {
   switch (ask.ask) {
     case "open":
       isLossy = ask.way.kind === "dgram";
-      [count, lastMs, order, isPacing] = [0, 0, 0, false]; // Others may begin their load before this one is asked to.
+      [count, lastMs, order, marks, isPacing] = [0, 0, 0, [], false]; // Others may begin their load before this one is asked to.
       carrier = await carrierOf(ask.way, being, member, arrived);
       return {};
     case "load":

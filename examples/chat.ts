@@ -4,7 +4,7 @@
  * `kill -9`, and start it again: the others see it go and come back.
  */
 import { createInterface } from "node:readline";
-import { CoordinationError, join } from "coterie";
+import { CoordinationError, join, UsageError } from "coterie";
 
 const id = Number(process.argv[2] ?? 1);
 
@@ -27,8 +27,9 @@ async function showViews(): Promise<void> {
 const lines = createInterface({ input: process.stdin });
 lines.on("line", (line) => {
   room.send(line).catch((error: unknown) => {
-    if (!(error instanceof CoordinationError)) throw error;
-    console.log(`* not sure that it was sent: ${error.message}`);
+    if (error instanceof UsageError) console.log(`* not sent: ${error.message}`);
+    else if (error instanceof CoordinationError) console.log(`* not sure that it was sent: ${error.message}`);
+    else throw error;
   });
 });
 lines.on("close", () => void member.leave());

@@ -1,6 +1,6 @@
 /** What the rounds of `coterie bench multicast` come to, and how it is shown. */
 import { median, spread } from "../figures.ts";
-import type { Way } from "./orders.ts";
+import { MARK_EVERY, type Sequence, type Way } from "./orders.ts";
 
 export interface Named {
   readonly name: string;
@@ -26,6 +26,14 @@ export interface Figure {
   readonly agrees: boolean;
   /** How old messages were when they arrived, ascending, in milliseconds. */
   readonly ages: readonly number[];
+}
+
+/** Whether all are the same, as far as the shortest goes. */
+export function sameOrder(sequences: readonly Sequence[]): boolean {
+  const counts = sequences.map(({ count }) => count);
+  const last = Math.floor(Math.min(...counts) / MARK_EVERY) - 1;
+  const isComplete = new Set(counts).size === 1;
+  return new Set(sequences.map(({ marks, order }) => (isComplete ? order : marks[last]))).size === 1;
 }
 
 const quantile = (sorted: readonly number[], share: number): number =>

@@ -28,11 +28,20 @@ export type Ask =
   | { ask: "ages" }
   | { ask: "close" };
 
+/** What has arrived, and in which order: folded after each `MARK_EVERY` messages, and after the last one. */
+export interface Sequence {
+  readonly count: number;
+  readonly marks: readonly number[];
+  readonly order: number;
+}
+
+export const MARK_EVERY = 16;
+
 export interface Answers {
   open: Record<never, never>;
   load: { sent: number };
-  /** `ms`: from the beginning of the load to the last arrival; `cpuMs`: what the process has worked for it. `order`: of all arrivals. */
-  arrived: { count: number; ms: number; order: string; cpuMs: number };
+  /** `ms`: from the beginning of the load to the last arrival; `cpuMs`: what the process has worked for it. */
+  arrived: Sequence & { ms: number; cpuMs: number };
   pace: { sent: number };
   ages: { ages: number[] };
   close: Record<never, never>;
