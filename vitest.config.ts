@@ -24,6 +24,17 @@ export default defineConfig({
         },
       },
       {
+        // What a command says: it takes its time, and nothing depends on how long.
+        test: {
+          name: "commands",
+          include: ["test/commands/**/*.test.ts"],
+          testTimeout: 120 * seconds,
+          hookTimeout: 120 * seconds,
+          maxWorkers: availableParallelism(),
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
         // Real processes, ports and browsers: one file at a time, so that none measures the load of another.
         test: {
           name: "e2e",
@@ -31,7 +42,7 @@ export default defineConfig({
           testTimeout: 120 * seconds,
           hookTimeout: 120 * seconds,
           maxWorkers: 1,
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
         },
       },
     ],

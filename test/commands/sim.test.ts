@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { protocolNames } from "../../src/protocols/index.ts";
 import { readTrace } from "../../src/trace/file.ts";
-import { coterie, endAll } from "./cluster-under-test.ts";
+import { coterie, endAll } from "../e2e/cluster-under-test.ts";
 
 afterEach(endAll);
 

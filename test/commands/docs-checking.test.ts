@@ -1,7 +1,7 @@
 /** The first commands of docs/checking.md, and those of pages that warn of a verdict, are run as they stand: what stands behind # is what they find. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { coterie } from "./cluster-under-test.ts";
+import { coterie } from "../e2e/cluster-under-test.ts";
 
 /** The commands of a page's first block that say what comes of them, each with that word. */
 function linesOf(file: string): [string, string][] {

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { coterie } from "./cluster-under-test.ts";
+import { coterie } from "../e2e/cluster-under-test.ts";
 
 interface Method {
   readonly method: string;

@@ -1,6 +1,6 @@
 /** The benchmark of the checker, with as few turns as it has: its counts are those of the reference models, whoever is faster. */
 import { expect, test } from "vitest";
-import { coterie } from "./cluster-under-test.ts";
+import { coterie } from "../e2e/cluster-under-test.ts";
 
 interface Row {
   readonly system: string;

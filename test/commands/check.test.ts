@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
 import type { TraceEntry } from "../../src/trace/entry.ts";
 import { readTrace } from "../../src/trace/file.ts";
-import { Coterie, coterie, endAll, until } from "./cluster-under-test.ts";
+import { Coterie, coterie, endAll, until } from "../e2e/cluster-under-test.ts";
 
 afterEach(endAll);
 

@@ -1,6 +1,6 @@
 /** Costs measured beside formulas, for few nodes: that every figure fits is the point. */
 import { expect, test } from "vitest";
-import { coterie } from "./cluster-under-test.ts";
+import { coterie } from "../e2e/cluster-under-test.ts";
 
 interface Figure {
   readonly protocol: string;
