@@ -151,3 +151,13 @@ test("what all members had is delivered to those that go on, though its sender d
   // In the total orders a message is settled when it has been delivered to its sender.
   expect(broken(runs(...others, last), "causal-total")).toEqual([]);
 });
+
+test("who is killed in the middle of a turn need not have said all of it", () => {
+  const cut = [...two.slice(0, 4), said(4, 2, "12")];
+  expect(broken([...runs(one, cut, three), { id: 2, reports: [] }], "causal-total")).toEqual([]);
+  expect(
+    broken([...runs(one, [...cut, got(5, 2, "4 of 1 1")], three), { id: 2, reports: [] }], "causal-total"),
+  ).toEqual([]);
+  const lacks = [...without(two.slice(0, 4), 3), said(4, 2, "12"), got(5, 2, "4 of 1 1")];
+  expect(broken([...runs(one, lacks, three), { id: 2, reports: [] }], "causal-total")).not.toEqual([]);
+});

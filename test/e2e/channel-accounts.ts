@@ -28,7 +28,7 @@ type Known = ReadonlyMap<number, readonly NodeId[]>;
 export function broken(runs: readonly Run[], order: Order): string[] {
   const said = runs.flatMap(views).filter(({ view }) => view !== null);
   const known: Known = new Map(said.map(({ view, members }) => [view as number, members]));
-  const accounts = runs.map((run) => accountOf(run, known));
+  const accounts = runs.map((run) => accountOf(run, known, wasKilled(run, runs)));
   const records = accounts.map(({ run, log }, incarnation) => ({ node: run.id, incarnation, log }));
   const isTotal = order === "total" || order === "causal-total";
   return [
@@ -49,11 +49,16 @@ const deliveries = ({ reports }: Run) => reports.filter((report) => report.said 
 const settled = ({ reports }: Run) => reports.flatMap((report) => (report.said === "sent" ? report.settled : []));
 const refused = ({ reports }: Run) => reports.flatMap((report) => (report.said === "sent" ? report.refused : []));
 
+/** It may have been about to say more. */
+const wasKilled = ({ id, reports }: Run, runs: readonly Run[]): boolean =>
+  runs.findLast((run) => run.id === id)?.reports !== reports && !reports.some(({ said }) => said === "left");
+
 /**
  * A program is told of messages by one reader and of views by another. What comes in one turn each of them tells in its own
- * order: there a delivery is put into the view that it names, if the member was in that view in this turn.
+ * order: there a delivery is put into the view that it names, if the member was in that view in this turn. Of who was killed
+ * in the middle of a turn, messages may be missing that came before a view of it.
  */
-function accountOf(run: Run, known: Known): Account {
+function accountOf(run: Run, known: Known, isBrokenOff: boolean): Account {
   const log: GroupEntry[] = [];
   const misplaced: string[] = [];
   let current: number | null = null;
@@ -65,14 +70,15 @@ function accountOf(run: Run, known: Known): Account {
     else log.push({ installed: { view, members } });
     current = view;
   }
-  for (const [k, turn] of turnsOf(run).entries()) {
+  const turns = turnsOf(run);
+  for (const [k, turn] of turns.entries()) {
     const changes = [...(k === 0 ? earlier(turn, known) : []), ...views(turn)];
     for (const { id, from, view, payload } of deliveries(turn)) {
       while (current !== view && changes.some((change) => viewIn(change) === view)) go(changes.shift() as Change);
       if (current === view) log.push({ delivered: { id, from } });
       else misplaced.push(`member ${run.id}, in ${placeOf(current)}, delivered ${payload} as of view ${view}`);
     }
-    for (const change of changes) go(change);
+    if (!(isBrokenOff && k === turns.length - 1)) for (const change of changes) go(change);
   }
   return { run, log, misplaced };
 }

@@ -17,23 +17,36 @@ const packageUrl = pathToFileURL(join(CLI, "..", "..", "index.js")).href;
 
 type Said<S extends Report["said"]> = Extract<Report, { said: S }>;
 
+/** Of what a process says on stderr, the end is kept. */
+const MAX_COMPLAINTS = 4_000;
+
 /** One process, which is one member after the other. */
 class MemberProcess {
-  readonly exited: Promise<number | null>;
+  readonly exited: Promise<void>;
   readonly #child: ChildProcess;
   hasExited = false;
+  /** How it ended, if nobody asked for that. */
+  fault: string | null = null;
   current: ChannelMember | null = null;
+  #isExpectedToEnd = false;
 
   constructor(program: string) {
-    const child = spawn(process.execPath, [program, packageUrl], { stdio: ["pipe", "pipe", "inherit"] });
+    const child = spawn(process.execPath, [program, packageUrl], { stdio: "pipe" });
     this.#child = child;
+    let complaints = "";
+    child.stderr.on("data", (chunk: Buffer) => {
+      complaints = `${complaints}${chunk.toString()}`.slice(-MAX_COMPLAINTS);
+    });
     child.stdin?.on("error", () => {}); // It has been killed meanwhile.
     createInterface({ input: child.stdout as NodeJS.ReadableStream }).on("line", (line) => {
       this.current?.reports.push(JSON.parse(line) as Report);
     });
-    this.exited = new Promise((resolve) => child.on("close", resolve));
-    void this.exited.then(() => {
-      this.hasExited = true;
+    this.exited = new Promise((resolve) => {
+      child.on("close", (code, signal) => {
+        this.hasExited = true;
+        if (!this.#isExpectedToEnd) this.fault = `ended by itself (${signal ?? code}): ${complaints}`;
+        resolve();
+      });
     });
   }
 
@@ -42,10 +55,12 @@ class MemberProcess {
   }
 
   end(): void {
+    this.#isExpectedToEnd = true;
     this.#child.stdin?.end();
   }
 
   signal(name: NodeJS.Signals): void {
+    if (name === "SIGKILL") this.#isExpectedToEnd = true;
     this.#child.kill(name);
   }
 }
@@ -88,7 +103,9 @@ export class ChannelMember {
     await until(`all that ${this.id} has sent is settled`, () => this.all("sent").length === this.#asked);
   }
 
+  /** @throws Error if its process has ended by itself. */
   get isUp(): boolean {
+    if (this.process.fault !== null) throw new Error(`member ${this.id} ${this.process.fault}`);
     return !this.process.hasExited && this.process.current === this && this.all("left").length === 0;
   }
 }

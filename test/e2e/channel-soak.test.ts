@@ -98,11 +98,14 @@ class Run {
     if (kind === "heal" || up.length === 1) return this.#heal();
     const member = this.#draw.pick(up);
     if (kind === "pause") return this.#pause(member);
-    this.deeds.push(`${kind} ${member.id}`);
     if (kind === "leave") {
+      this.deeds.push(`leave ${member.id}`);
       member.order({ do: "leave" });
       await member.said("left");
-    } else await members.kill(member.id);
+    } else {
+      this.deeds.push(`kill ${member.id}`); // Also where all are up that could be started.
+      await members.kill(member.id);
+    }
   }
 
   async #start(id: number): Promise<void> {

@@ -7,11 +7,11 @@ import type { NodeId } from "../../../core/protocol.ts";
 import { type IpMulticastOptions, patience } from "./ip-options.ts";
 import { haveSpoken, isMissing, keptAt } from "./ip-streams.ts";
 import {
+  acknowledged,
   type Ctx,
   type Kept,
   MAX_WANTED,
   receivedOf,
-  receivedVector,
   type State,
   type Stream,
   type Wanted,
@@ -122,7 +122,7 @@ export function losses<P>(options: IpMulticastOptions) {
 
   function sendNack(state: State<P>, wanted: Wanted[], ctx: Ctx<P>): void {
     if (wanted.length === 0) return;
-    ctx.broadcast({ type: "nack", view: state.view, acks: receivedVector(state), wanted });
+    ctx.broadcast({ type: "nack", view: state.view, acks: acknowledged(state), wanted });
     haveSpoken(state);
   }
 
@@ -174,7 +174,7 @@ export function losses<P>(options: IpMulticastOptions) {
   function sendRepair(state: State<P>, sender: number, number: number, kept: Kept<P>, ctx: Ctx<P>): void {
     const { stable } = state.streams[sender] as Stream<P>;
     const of = state.members[sender] as NodeId;
-    const acks = receivedVector(state);
+    const acks = acknowledged(state);
     ctx.broadcast({ type: "repair", view: state.view, sender: of, number, stable, acks, payload: kept.payload });
     kept.repair = "recent";
     haveSpoken(state);

@@ -6,7 +6,7 @@
  */
 import { type IpMulticastOptions, patience } from "./ip-options.ts";
 import { deliverUpTo, free, haveSpoken, keep, learnStable, settleStable, sizeOf } from "./ip-streams.ts";
-import { type Ctx, type Message, receivedVector, type State, type Stream } from "./ip-words.ts";
+import { acknowledged, type Ctx, type Message, receivedVector, type State, type Stream } from "./ip-words.ts";
 
 export type Sessions<P> = ReturnType<typeof sessions<P>>;
 
@@ -18,7 +18,7 @@ export function sessions<P>(options: IpMulticastOptions) {
 
   function speak(state: State<P>, asks: boolean, ctx: Ctx<P>): void {
     const stable = state.streams.map((stream) => stream.stable);
-    ctx.broadcast({ type: "session", view: state.view, acks: receivedVector(state), stable, asks });
+    ctx.broadcast({ type: "session", view: state.view, acks: acknowledged(state), stable, asks });
     haveSpoken(state);
   }
 
@@ -88,9 +88,9 @@ export function sessions<P>(options: IpMulticastOptions) {
     if (learnStable(state.streams[sender] as Stream<P>, stable)) release(state, sender, ctx);
   }
 
-  /** What has been received here may have been all that was missing anywhere. */
+  /** What has been received here may have been all that was missing anywhere. While the group changes, that does not count. */
   function settle(state: State<P>, sender: number, ctx: Ctx<P>): void {
-    if (settleStable(state.streams[sender] as Stream<P>)) release(state, sender, ctx);
+    if (state.promised === null && settleStable(state.streams[sender] as Stream<P>)) release(state, sender, ctx);
   }
 
   /** More is stable than before: it is freed, and where it is one's own, there is room for more. */

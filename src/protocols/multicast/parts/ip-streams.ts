@@ -38,6 +38,7 @@ export function stateIn<P>(self: NodeId, view: number, members: NodeId[], waitin
     repeats: 0,
     repairs: [],
     fill: null,
+    promised: null,
   };
 }
 

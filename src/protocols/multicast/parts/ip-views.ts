@@ -1,6 +1,7 @@
 /**
- * How the group changes. First everybody stands still and says what it has received; then each gets what others have, up
- * to a cut that all agree on; then all deliver up to there, forget the rest, and begin anew with the next view.
+ * How the group changes. First everybody stands still, says what it has received and acknowledges nothing more; then each
+ * gets what others have, up to a cut that all agree on; then all deliver up to there, forget the rest, and begin anew with
+ * the next view.
  */
 import { InvariantViolation } from "../../../core/errors.ts";
 import type { NodeId } from "../../../core/protocol.ts";
@@ -17,6 +18,7 @@ export function views<P>(sessions: Sessions<P>, losses: Losses<P>) {
     if (state.phase === "open") {
       sessions.sayAll(state, ctx);
       state.phase = "blocked";
+      state.promised = receivedVector(state);
       ctx.emit({ type: "blocked" });
     }
     state.fill = null; // Of an earlier round.

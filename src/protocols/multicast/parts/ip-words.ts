@@ -80,6 +80,8 @@ export interface IpMulticast<P = string> {
     repairs: Place[];
     /** While the group is about to change: what this node is to get before. `holders`: who has the cut of each member's. */
     fill: { round: number; cut: number[]; holders: NodeId[] } | null;
+    /** R as it was when the group began to change; null while it does not. */
+    promised: number[] | null;
   };
   message: /** A multicast: S, what is stable of the sender's messages, and R of every member. */
     | { type: "data"; view: number; number: number; stable: number; acks: number[]; payload: P }
@@ -153,3 +155,9 @@ export const commandShapes = <P>(payload: Shape<P>): Shapes<IpMulticast<P>["comm
 export const receivedOf = <P>(state: State<P>, sender: number): number => state.streams[sender]?.acks[state.me] ?? 0;
 
 export const receivedVector = <P>({ streams, me }: State<P>): number[] => streams.map(({ acks }) => acks[me] as number);
+
+/**
+ * What a node says to the others that it has received. While the group changes that is no more than it had before: what
+ * comes later may be beyond the cut, and then nobody delivers it, although all of them have it.
+ */
+export const acknowledged = <P>(state: State<P>): number[] => state.promised ?? receivedVector(state);
