@@ -12,6 +12,9 @@ import { PROCESSING, SIZES } from "./ack-implosion/settings.ts";
 import { helpIfAsked } from "./usage.ts";
 
 const MAX_NODES = 10_000;
+const KEY = `
+done after: from the sending until the sender is done with the last acknowledgement that comes to it.
+–: no acknowledgement comes. Where all speak, each says in its own messages what it has received.`;
 
 const { values } = parseArgs({
   options: {
@@ -53,18 +56,22 @@ if (process.stderr.isTTY) process.stderr.write("\r\x1b[K");
 
 if (values.picture !== undefined) writeFileSync(values.picture, picture(figures, processing));
 if (values.json === true) console.log(JSON.stringify(figures));
-else for (const { name } of methods) show(figures.filter(({ method }) => method === name));
+else {
+  for (const { name } of methods) show(figures.filter(({ method }) => method === name));
+  console.log(KEY);
+}
 
 function show(rows: readonly Figures[]): void {
   const number = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 });
   console.log(`\n${rows[0]?.method ?? ""}`);
-  const lines: readonly (readonly [string, (row: Figures) => number])[] = [
+  const written = (figure: number | null): string => (figure === null ? "–" : number.format(figure));
+  const lines: readonly (readonly [string, (row: Figures) => number | null])[] = [
     ["N", ({ nodes }) => nodes],
     ["acknowledgements at the sender", ({ acknowledgements }) => acknowledgements],
     ["longest queue there", ({ longestQueue }) => longestQueue],
-    ["done after, message times", ({ doneAfter }) => doneAfter],
+    ["done after, message times", ({ acknowledgements, doneAfter }) => (acknowledgements === 0 ? null : doneAfter)],
   ];
-  const cells = lines.map(([, figure]) => rows.map((row) => number.format(figure(row))));
+  const cells = lines.map(([, figureOf]) => rows.map((row) => written(figureOf(row))));
   const widths = rows.map((_, column) => Math.max(...cells.map((line) => (line[column] as string).length)));
   for (const [i, [name]] of lines.entries()) {
     const line = (cells[i] as readonly string[]).map((cell, column) => cell.padStart(widths[column] as number));

@@ -7,7 +7,7 @@
  */
 import { parseArgs } from "node:util";
 import type { Order, Transport } from "../src/cluster/services/channel-api.ts";
-import { type Cell, type Figure, type Named, sameOrder, say } from "./multicast/figures.ts";
+import { type Cell, type Figure, type Named, planned, sameOrder, say, title } from "./multicast/figures.ts";
 import { Group } from "./multicast/group.ts";
 import { helpIfAsked } from "./usage.ts";
 
@@ -36,7 +36,7 @@ const { values } = parseArgs({
     help: { type: "boolean", default: false },
   },
 });
-helpIfAsked(values.help, "multicast", {
+const options = {
   "--processes 3,5": "how many members (default: 3,5,7)",
   "--order total": `some of ${ORDERS.join(", ")} (default: all)`,
   "--kind reliable": "textbook, or reliable, or both (default)",
@@ -46,7 +46,10 @@ helpIfAsked(values.help, "multicast", {
   "--seconds 2": "for how long members send in a round (default: 1)",
   "--rounds 5": "how many rounds of each (default: 3)",
   "--json": "one object for each figure, as a list",
-});
+};
+const note = `With its defaults it takes about 40 minutes; shorter, two or three:
+  coterie bench multicast --processes 3 --order total --kind reliable --transport tcp`;
+helpIfAsked(values.help, "multicast", options, note);
 
 function refuse(message: string): never {
   console.error(`coterie bench multicast: ${message}`);
@@ -121,15 +124,20 @@ async function measure(group: Group, { way, isTotal }: Named, { bytes, senders: 
   };
 }
 
+const isWatched = process.stderr.isTTY;
 const progress = (text: string): void => {
-  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
+  if (isWatched) process.stderr.write(`\r\x1b[K${text}`);
 };
 
-async function cellOf(group: Group, cell: Cell): Promise<ReadonlyMap<Named, readonly Figure[]>> {
+const tables = sizes.length * lengths.length * senders.length;
+console.error(`coterie bench multicast: ${planned(tables, ways.length, rounds, ms)}`);
+
+async function cellOf(group: Group, cell: Cell, table: string): Promise<ReadonlyMap<Named, readonly Figure[]>> {
+  if (!isWatched) console.error(table);
   const figures = new Map<Named, Figure[]>(ways.map((named) => [named, []]));
   for (let round = 0; round <= rounds; round++) {
     for (const named of ways) {
-      progress(`${cell.processes} processes, ${cell.bytes} bytes, ${cell.senders}, round ${round}: ${named.name}`);
+      progress(`${table}, round ${round} of ${rounds}: ${named.name}`);
       const figure = await measure(group, named, cell);
       if (round > 0) figures.get(named)?.push(figure); // The first warms up.
     }
@@ -139,8 +147,9 @@ async function cellOf(group: Group, cell: Cell): Promise<ReadonlyMap<Named, read
 }
 
 const rows: object[] = [];
+let begun = 0;
 const faults = new Map<string, number>();
-const note = (fault: string, isThere: boolean): void => {
+const account = (fault: string, isThere: boolean): void => {
   if (isThere) faults.set(fault, (faults.get(fault) ?? 0) + 1);
 };
 for (const processes of sizes) {
@@ -148,12 +157,13 @@ for (const processes of sizes) {
   for (const bytes of lengths) {
     for (const who of senders) {
       const cell: Cell = { processes, bytes, senders: who };
-      const figures = await cellOf(group, cell);
+      begun += 1;
+      const figures = await cellOf(group, cell, `table ${begun} of ${tables}: ${title(cell)}`);
       rows.push(...say(cell, figures, values.json));
       for (const [{ way }, of] of figures) {
         for (const { agrees, lost } of of) {
-          note("members delivered in different orders", !agrees);
-          note("what was sent on a channel did not arrive everywhere", way.kind === "channel" && lost > 0);
+          account("members delivered in different orders", !agrees);
+          account("what was sent on a channel did not arrive everywhere", way.kind === "channel" && lost > 0);
         }
       }
     }

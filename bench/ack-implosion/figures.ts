@@ -17,7 +17,7 @@ export interface Figures {
   readonly acknowledgements: number;
   /** How many of them wait at the sender until it has time, at worst. */
   readonly longestQueue: number;
-  /** When it is done with the last of them, in message times from the sending; 0 if there is none. */
+  /** When it is done with the last of them, in message times from the sending; 0 if there is none to wait for. */
   readonly doneAfter: number;
 }
 

@@ -93,7 +93,10 @@ function legend(processing: number): string {
     return `<path d="M${x} ${y}h34" stroke="${colour}" stroke-width="2"${dash === "" ? "" : ` stroke-dasharray="${dash}"`}/><circle cx="${x + 17}" cy="${y}" r="2.6" fill="${colour}"/><text x="${x + 42}" y="${y + 4}" font-size="12.5" fill="${INK}">${name}</text>`;
   });
   const note = `One multicast; a node is busy for ${processing} message times with each message. Simulated.`;
-  return `${rows.join("\n")}\n<text x="${GAP}" y="${top + 56}" font-size="12.5" fill="${INK}">${note}</text>`;
+  const none = "0 where all speak: each says in its own messages what it has received, and no acknowledgement comes.";
+  const line = (y: number, text: string): string =>
+    `<text x="${GAP}" y="${y}" font-size="12.5" fill="${INK}">${text}</text>`;
+  return [...rows, line(top + 56, note), line(top + 74, none)].join("\n");
 }
 
 const across = (nodes: number): number => (SIDE * (Math.log10(nodes) - members.from)) / (members.to - members.from);

@@ -39,6 +39,22 @@ export function sameOrder(sequences: readonly Sequence[]): boolean {
 const quantile = (sorted: readonly number[], share: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 
+export function title({ processes, bytes, senders }: Cell): string {
+  return `${processes} processes, payloads of ${bytes} bytes, ${senders === "one" ? "one sends" : "all send"}`;
+}
+
+/** What is opened, waited for and closed in a round, about. */
+const AROUND_MS = 200;
+
+/** What will be run, and about how long it takes: in a round members send for `ms` as fast as they can, and again at a pace. */
+export function planned(tables: number, ways: number, rounds: number, ms: number): string {
+  const all = tables * ways * (rounds + 1);
+  const seconds = (all * (2 * ms + AROUND_MS)) / 1_000;
+  const time = seconds < 120 ? `${Math.ceil(seconds)} s` : `${Math.round(seconds / 60)} minutes`;
+  const size = `${tables} ${tables === 1 ? "table" : "tables"} of ${ways} rows`;
+  return `${all} rounds, for ${size}: one that warms up and ${rounds} that count for each row; about ${time}`;
+}
+
 /** Prints the table of a cell, unless it is for machines. */
 export function say(cell: Cell, figures: ReadonlyMap<Named, readonly Figure[]>, isJson: boolean): object[] {
   const bare = [...figures].find(([{ way }]) => way.kind === "net")?.[1] ?? [];
@@ -54,9 +70,8 @@ export function say(cell: Cell, figures: ReadonlyMap<Named, readonly Figure[]>, 
     agrees: of.every(({ agrees }) => agrees),
   }));
   if (isJson) return rows;
-  const who = cell.senders === "one" ? "one sends" : "all send";
-  console.log(`\n${cell.processes} processes, payloads of ${cell.bytes} bytes, ${who}\n`);
-  print("", "messages/s [least–most]", "of bare net", "delay ms, p99", "µs of processor a message");
+  console.log(`\n${title(cell)}\n`);
+  print("", "messages/s [least–most]", "of bare net", "delay ms: median, p99", "µs of processor a message");
   for (const { name, perSecond, ofBareNet, delayMs, delayP99Ms, cpuUs, lost, agrees } of rows) {
     const remarks = [
       lost > 0 ? `${(100 * lost).toFixed(1)} % did not arrive everywhere` : "",
@@ -70,5 +85,5 @@ export function say(cell: Cell, figures: ReadonlyMap<Named, readonly Figure[]>, 
 }
 
 function print(name: string, rate: string, ratio: string, delay: string, rest: string): void {
-  console.log(`  ${name.padEnd(27)}${rate.padEnd(27)}${ratio.padEnd(19)}${delay.padEnd(16)}${rest}`.trimEnd());
+  console.log(`  ${name.padEnd(27)}${rate.padEnd(27)}${ratio.padEnd(19)}${delay.padEnd(24)}${rest}`.trimEnd());
 }

@@ -34,6 +34,9 @@ test("coterie bench ack-implosion: as many acknowledgements as other members, on
 test("for people: a row for each figure, a column for each N", async () => {
   const { code, stdout } = await coterie("bench", "ack-implosion", "--nodes", "3,64");
   expect(code).toBe(0);
+  expect(stdout).toMatch(
+    /^ip-multicast, all speak\n {2}N .*\n.* 0 +0\n.* 0 +0\n {2}done after, message times +– +–\n\ndone after: /m,
+  );
   expect(stdout).toMatch(/^basic-multicast, acknowledged\n {2}N +3 +64\n {2}acknowledgements at the sender +2 +63\n/m);
 });
 

@@ -1,6 +1,6 @@
 /** The benchmark of channels, with as little as it takes: everything arrives, and members agree on the order; never how fast. */
 import { expect, test } from "vitest";
-import { sameOrder } from "../../bench/multicast/figures.ts";
+import { planned, sameOrder } from "../../bench/multicast/figures.ts";
 import { MARK_EVERY, type Sequence } from "../../bench/multicast/orders.ts";
 import { coterie } from "./cluster-under-test.ts";
 
@@ -45,10 +45,26 @@ test("members that miss some agree only if what they have is in the same order",
 });
 
 test("for people: a row for each way, its rate beside that of a bare fan-out", async () => {
-  const { code, stdout } = await coterie("bench", "multicast", "--order", "none", "--kind", "textbook", ...few);
-  expect(code).toBe(0);
+  const { code, stdout, stderr } = await coterie("bench", "multicast", "--order", "none", "--kind", "textbook", ...few);
+  expect(code, stderr).toBe(0);
   expect(stdout).toContain("3 processes, payloads of 100 bytes, all send");
+  expect(stdout).toContain("delay ms: median, p99");
+  expect(stderr).toContain(
+    "10 rounds, for 1 table of 5 rows: one that warms up and 1 that count for each row; about 6 s\ntable 1 of 1: 3 processes,",
+  );
   expect(stdout).toMatch(/bare net +\d+ \[\d+–\d+\] +1\.00/);
+});
+
+test("says beforehand how many rounds there are and how long they take, about", () => {
+  const all =
+    "1104 rounds, for 12 tables of 23 rows: one that warms up and 3 that count for each row; about 40 minutes";
+  expect(planned(12, 23, 3, 1_000)).toBe(all);
+});
+
+test("--help names a run that does not take long", async () => {
+  const { code, stdout } = await coterie("bench", "multicast", "--help");
+  expect(code).toBe(0);
+  expect(stdout).toContain("--processes 3 --order total --kind reliable --transport tcp\n");
 });
 
 test.each([
