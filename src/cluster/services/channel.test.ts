@@ -7,6 +7,7 @@ import { cluster, startAll } from "../../../test/network/joined.ts";
 import { type Overheard, overhear } from "../../../test/network/udp-under-test.ts";
 import type { Member } from "./api.ts";
 import type { Channel, ChannelMessage, ChannelOptions } from "./channel-api.ts";
+import { orders } from "./channel-stacks.ts";
 
 const closing = closedAfterEach();
 
@@ -94,14 +95,16 @@ test.each(kinds)(
 );
 
 describe("what cannot be", () => {
-  test.each([
+  const withoutDataDir =
+    "join() to be given a dataDir, since the views of a reliable channel are kept in a journal: or do without, with `reliable: false`";
+  test.each<[object, string, string]>([
     [{}, "order", "bad-option"],
     [{ order: "random" }, "one of none, fifo, causal, total, causal-total", "bad-option"],
     [{ order: "fifo", reliable: 1 }, "true or false", "bad-option"],
     [{ order: "fifo", transport: "quic" }, "tcp or udp", "bad-option"],
     [{ order: "fifo", ordering: "fifo" }, "among order, reliable, transport", "bad-option"],
     [{ order: "fifo", transport: "udp" }, "join() to be given multicast", "no-multicast"],
-    [{ order: "fifo" }, "join() to be given a dataDir", "no-journal"],
+    ...orders.map((order) => [{ order }, withoutDataDir, "no-journal"] as [object, string, string]),
   ])("%j is refused", async (options, message, code) => {
     const it = closing(await cluster(1, { dataDir: undefined }));
     const member = await it.start(1);
@@ -127,7 +130,7 @@ describe("what cannot be", () => {
     const room = at(members, 0).channel("room", { order: "fifo" });
     await joined(room, 3);
     expect(() => at(members, 0).channel("room", { order: "total" })).toThrow(
-      'expected the algorithm of the channel "room" to be fifo over view-synchrony, as it is in use already, got "isis over view-synchrony"',
+      'expected the options of the channel "room" to be {"order":"fifo","reliable":true,"transport":"tcp"}, as they are in use already, got {"order":"total","reliable":true,"transport":"tcp"}',
     );
     expect(() => at(members, 1).channel("room", { order: "total" })).toThrow(
       expect.objectContaining({ code: "other-setting" }),

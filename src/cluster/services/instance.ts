@@ -6,13 +6,13 @@ import type { AnyProtocol } from "../../protocols/index.ts";
 import { Host, keepsJournal } from "../../runtime/host.ts";
 import type { Journal, Slot } from "../../runtime/journal/journal.ts";
 import type { Receipt } from "../../runtime/transport/tcp.ts";
-import { Agreement } from "./agreement.ts";
 import { hearsSuspicions, protocolOf, type Setting, takes } from "./algorithms.ts";
 import type { InstanceStatus } from "./api.ts";
 import type { AlgorithmEvent, Engine } from "./engine.ts";
 import { LocalChannel } from "./local-channel.ts";
 import { LocalElection } from "./local-election.ts";
 import { LocalMutex } from "./local-mutex.ts";
+import { SettingAgreement } from "./setting-agreement.ts";
 
 /** What the member is to an instance. */
 export interface Surroundings {
@@ -40,7 +40,7 @@ export class Instance {
   readonly local: LocalMutex | LocalElection | LocalChannel;
   /** Whether it is served by whoever leads the member's epoch. */
   readonly heedsEpochs: boolean;
-  readonly agreement: Agreement;
+  readonly agreement: SettingAgreement;
   /** Held for crashed by the algorithm itself; the next sign of life says that they are not. */
   readonly #presumed = new Set<NodeId>();
   readonly #host: Host<Vocabulary>;
@@ -54,11 +54,16 @@ export class Instance {
   ) {
     const { self, peers, maxWaiters, onFatal, journal } = surroundings;
     this.#surroundings = surroundings;
-    this.agreement = new Agreement(self, peers);
+    this.agreement = new SettingAgreement(self, peers);
     const { kind, algorithm, name } = setting;
     const protocol = protocolOf(setting);
     this.heedsEpochs = takes(protocol, "deposed");
-    this.#slot = slotOf(protocol, journal, `${kind}/${algorithm}/${name}`);
+    this.#slot = slotOf(
+      protocol,
+      journal,
+      `${kind}/${algorithm}/${name}`,
+      kind === "channel" ? VIEWS_ARE_KEPT : undefined,
+    );
     this.#host = new Host<Vocabulary>({
       protocol,
       self,
@@ -175,17 +180,23 @@ export class Instance {
 
 const sides = { election: LocalElection, mutex: LocalMutex, channel: LocalChannel } as const;
 
+/** What a caller chooses of a channel is not its protocol. */
+const VIEWS_ARE_KEPT = "the views of a reliable channel are kept in a journal: or do without, with `reliable: false`";
+
 /**
  * Where a protocol that journals does so; null for others.
+ * @param why it needs one, in the words of whoever asked for it.
  * @throws UsageError where it has to and this member keeps no journal.
  */
-export function slotOf(protocol: AnyProtocol, journal: Journal | null, name: string): Slot<never> | null {
+export function slotOf(
+  protocol: AnyProtocol,
+  journal: Journal | null,
+  name: string,
+  why = `${protocol.name} keeps a journal: or choose an algorithm that keeps none`,
+): Slot<never> | null {
   if (!keepsJournal(protocol)) return null;
   if (journal !== null) return journal.slot(name, variants((protocol.shapes.record ?? {}) as Shapes<never>));
-  throw new UsageError(
-    "no-journal",
-    `expected join() to be given a dataDir, since ${protocol.name} keeps a journal: or choose an algorithm that keeps none`,
-  );
+  throw new UsageError("no-journal", `expected join() to be given a dataDir, since ${why}`);
 }
 
 export const UNTRACED = { wanted: false, record(): void {} };

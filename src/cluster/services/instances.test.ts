@@ -1,5 +1,5 @@
 /** What becomes of instances when members disagree on how one is run. The other member is played. */
-import { describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { memoryJournal } from "../../../test/journal/memory-journal.ts";
 import type { NodeId, Tagged } from "../../core/protocol.ts";
 import type { Envelope, Setting } from "./algorithms.ts";
@@ -11,6 +11,8 @@ const OTHER: NodeId = 2;
 const setting: Setting = { kind: "mutex", name: "report", algorithm: "elected-server", options: "{}" };
 const otherwise: Setting = { ...setting, options: '{"leaseMs":10000}' };
 
+afterEach(() => vi.useRealTimers());
+
 const refusal = { type: "refuse", ...setting, why: "for a test" } as const;
 
 /** Member 1 serves; member 2 says what it is made to say, and that it holds nothing whenever it is asked. */
@@ -21,6 +23,7 @@ function serving({ kept = new Map<string, unknown[]>(), maxInstances = 10 } = {}
   const refused: string[] = [];
   const full: string[] = [];
   const lines: string[] = [];
+  const strays: string[] = [];
   const hear = (body: object): void =>
     instances.receive(OTHER, {
       type: "mutex",
@@ -53,13 +56,13 @@ function serving({ kept = new Map<string, unknown[]>(), maxInstances = 10 } = {}
     },
     onRefused: ({ name }) => void refused.push(name),
     onFull: (_kind, name, by) => void full.push(`${name} at ${by}`),
-    onStray() {},
+    onStray: (_from, { name }) => void strays.push(name),
     onFatal(error) {
       throw error;
     },
   });
   const lock = (): LocalMutex => instances.use(setting).local as LocalMutex;
-  return { instances, sent, refused, full, lines, hear, lock };
+  return { instances, sent, refused, full, lines, strays, hear, lock };
 }
 
 describe("a lock that another member runs otherwise", () => {
@@ -211,7 +214,6 @@ describe("messages of a channel that has not been announced", () => {
     for (let number = 1; number <= 100; number++) hear(instances, number, big);
     expect(delivered(instances)).toBe(69);
     instances.stop();
-    vi.useRealTimers();
   });
 
   test("do not wait where there is no room for it", () => {
@@ -224,9 +226,23 @@ describe("messages of a channel that has not been announced", () => {
     for (let number = 2; number <= 100; number++) hear(instances, number, big);
     expect(sent).toEqual([]);
     instances.receive(OTHER, refusal); // Now there is.
-    expect(delivered(instances)).toBe(0);
     hear(instances, 101, "1 1 [1]");
+    expect(sent.slice(-2)).toEqual(["ask", "ask"]); // For the lock that was refused, and for the channel.
     expect(delivered(instances)).toBe(1);
+    instances.stop();
+  });
+
+  test("by datagram are strays if it uses none, unless their sender runs it otherwise", () => {
+    const { instances, strays } = serving();
+    const byDatagram = (): void =>
+      instances.receive(OTHER, { type: "channel", name: room.name, content: content(1, "1 1 [1]") }, "udp");
+    instances.use(room);
+    byDatagram();
+    expect(strays).toEqual(["room"]);
+    instances.receive(OTHER, { type: "open", ...room, options: '{"transport":"udp"}' });
+    byDatagram();
+    expect(strays).toEqual(["room"]);
+    expect(delivered(instances)).toBe(0);
     instances.stop();
   });
 });

@@ -18,7 +18,7 @@ import {
 } from "./algorithms.ts";
 import type { Kind } from "./api.ts";
 import type { Transport } from "./channel-api.ts";
-import { repairs } from "./channel-stacks.ts";
+import { repairs, stackNamed } from "./channel-stacks.ts";
 import { CoordinationError } from "./coordination-error.ts";
 import { Instance, type Surroundings } from "./instance.ts";
 import { LocalChannel } from "./local-channel.ts";
@@ -216,6 +216,9 @@ export class Instances {
     instance?.agreement.part(from);
     this.options.onRefused(setting, this.options.self, why);
     this.options.send(from, { type: "refuse", ...setting, why: reasonText(why) });
+    if (instance?.agreement.isOutvoted !== true) return;
+    this.options.onRefused(instance.setting, from, why); // Its refusal is on the way, and would find nothing any more.
+    this.#giveWay(instance, `most members run the ${kind} "${name}" otherwise: ${why}`);
   }
 
   #join({ agreement, setting, keepsJournal }: Instance, from: NodeId): void {
@@ -254,22 +257,26 @@ export class Instances {
       this.#journalled?.append({ kind, name, algorithm: NONE, options: NONE });
   }
 
-  /** Whoever came second, and did not know, gives way and asks for what is there. */
   #refused(from: NodeId, { kind, name, algorithm, options, why }: Setting & { why: string }): void {
     const instance = this.#open.get(keyOf({ kind, name }));
     // It has been closed already: another refused it, too.
     if (instance === undefined || !equal(instance.setting, { kind, name, algorithm, options })) return;
     this.options.onRefused(instance.setting, from, why);
     instance.agreement.part(from);
-    if (!instance.agreement.yields) return;
+    if (instance.agreement.yields) this.#giveWay(instance, `node ${from} refuses the ${kind} "${name}": ${why}`);
+  }
+
+  /** All are asked for what is there: from one answer alone this member would not know that a majority runs it. */
+  #giveWay(instance: Instance, text: string): void {
+    const { kind, name } = instance.setting;
     this.#open.delete(keyOf({ kind, name }));
+    this.#declined.clear(); // There is room again.
     this.#forget(instance.setting);
-    const text = `node ${from} refuses the ${kind} "${name}": ${why}`;
     instance.local.close(new CoordinationError("instance-refused", "lost", text));
     instance.stop();
     // Opened anew, it would count its grants of this epoch from one.
     if (instance.heedsEpochs) this.options.onExhausted();
-    this.options.send(from, { type: "ask", kind, name });
+    for (const peer of this.options.peers) this.options.send(peer, { type: "ask", kind, name });
   }
 
   #deliver(early: Omit<Early, "bytes">): void {
@@ -277,10 +284,11 @@ export class Instances {
     const { type: kind, name, content } = parcel;
     const instance = this.#open.get(keyOf({ kind, name }));
     if (instance === undefined) return this.#closed === null ? this.#hold(early) : undefined;
-    if (by === "udp" && !instance.multicasts) return this.options.onStray(from, parcel);
     // If it is of another algorithm or has other options, its sender has been refused.
     const isMeant = instance.setting.algorithm === content.type && !instance.agreement.isStranger(from);
-    if (isMeant) instance.receive(from, content.body);
+    if (!isMeant) return;
+    if (by === "udp" && !instance.multicasts) return this.options.onStray(from, parcel);
+    instance.receive(from, content.body);
   }
 
   /** The announcement is on its way, or was lost with an earlier run of this process: it is asked for. */
@@ -338,9 +346,17 @@ const keyOf = ({ kind, name }: Named): string => `${kind}/${name}`;
 
 function differenceOf(wanted: Setting, known: Setting): string | null {
   const what = `the ${wanted.kind} "${wanted.name}"`;
+  if (wanted.kind === "channel" && !equal(wanted, known))
+    return `expected the options of ${what} to be ${chosen(known)}, as they are in use already, got ${chosen(wanted)}`;
   if (wanted.algorithm !== known.algorithm)
     return unexpected(`the algorithm of ${what}`, `${known.algorithm}, as it is in use already`, wanted.algorithm);
   if (wanted.options !== known.options)
     return `expected the options of ${what} to be ${known.options}, as they are in use already, got ${wanted.options}`;
   return null;
+}
+
+/** A channel as its callers ask for it, in their words. */
+function chosen({ algorithm, options }: Setting): string {
+  const { order, carrier } = stackNamed(algorithm);
+  return JSON.stringify({ order, reliable: carrier === "views", transport: transportOf(options) });
 }

@@ -85,6 +85,17 @@ describe("join", () => {
     rmSync(folder, { recursive: true });
   });
 
+  test("without a dataDir is refused by members that have one, which say that it may be that", async () => {
+    const it = closing(await cluster(2));
+    await it.start(1);
+    await it.start(2, { dataDir: undefined });
+    const refusal = /\(wrong-protocol\): .* as with members of which only some have a dataDir/;
+    await vi.waitFor(() => {
+      for (const id of [1, 2])
+        expect(it.lines).toContainEqual(expect.stringMatching(new RegExp(`node ${id}.*${refusal.source}`)));
+    }, PATIENCE);
+  });
+
   test("ends as its signal is aborted", async () => {
     const it = closing(await cluster(1));
     const abort = new AbortController();

@@ -1,7 +1,13 @@
-/** Members that want one name run in two ways. Messages between them go when the test says so, in the order of sending. */
+/**
+ * Members that want one name run in two ways. Messages between them go when the test says so, in the order of sending, or, by
+ * lot, in that of each link alone.
+ */
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { memoryJournal } from "../../../test/journal/memory-journal.ts";
 import type { NodeId } from "../../core/protocol.ts";
+import { majority } from "../../core/quorums.ts";
+import { type Random, random } from "../../core/random.ts";
 import type { Envelope, Setting } from "./algorithms.ts";
 import { Instances } from "./instances.ts";
 
@@ -55,6 +61,12 @@ class Members {
     return this;
   }
 
+  /** As much as it can be used so there. */
+  wish(id: NodeId, setting: Setting): this {
+    const isFree = this.instance(id) === undefined;
+    return isFree ? this.use(id, setting) : this;
+  }
+
   say(from: NodeId, to: NodeId, envelope: Message): this {
     this.#onTheWay.push({ from, to, envelope });
     return this;
@@ -65,6 +77,17 @@ class Members {
     for (let round = 0; this.#onTheWay.length > 0; round++) {
       if (round > 100) throw new Error("they go on for ever");
       for (const { from, to, envelope } of this.#onTheWay.splice(0)) this.#running.get(to)?.receive(from, envelope);
+    }
+    return this;
+  }
+
+  /** So many of those that may be the next of their link arrive, by lot; or all, and what is sent because of them. */
+  deliver(lot: Random, most = Number.POSITIVE_INFINITY): this {
+    for (let delivered = 0; delivered < most && this.#onTheWay.length > 0; delivered++) {
+      if (delivered > 1_000) throw new Error("they go on for ever");
+      const { from, to } = lot.pick(this.#onTheWay);
+      const first = this.#onTheWay.findIndex((other) => other.from === from && other.to === to);
+      for (const { envelope } of this.#onTheWay.splice(first, 1)) this.#running.get(to)?.receive(from, envelope);
     }
     return this;
   }
@@ -124,7 +147,7 @@ describe("what a majority runs alike is established", () => {
     expect(members.options).toEqual({ 1: ONE, 2: ONE, 3: ONE });
     expect(members.instance(1)).toBe(established);
     expect(members.epochs).toBe(1); // At the third alone.
-    expect(members.refusals).toContain("1 at 3");
+    expect(members.refusals).toContain("2 at 3"); // With it there are two that run it otherwise.
     expect(members.refusals).toContain("3 at 1");
     expect(() => members.use(3, other)).toThrow(/as they are in use already/);
   });
@@ -145,6 +168,16 @@ describe("what a majority runs alike is established", () => {
     expect(members.refusals).toContain("1 at 1");
   });
 
+  test("of five, who has given way knows again that a majority runs it, and a late-comer ends nothing", () => {
+    const members = new Members(5).start(1, 2, 3, 4).settle().use(1, one).use(4, other).settle();
+    expect(members.options).toEqual({ 1: ONE, 2: ONE, 3: ONE, 4: ONE });
+    expect([1, 2, 3, 4].map((id) => members.instance(id)?.agreement.isEstablished)).toEqual([true, true, true, true]);
+    const before = [1, 2, 3, 4].map((id) => members.instance(id));
+    members.start(5).use(5, other).settle();
+    expect(members.options).toEqual({ 1: ONE, 2: ONE, 3: ONE, 4: ONE, 5: ONE });
+    expect([1, 2, 3, 4].map((id) => members.instance(id))).toEqual(before);
+  });
+
   test("a member that restarts, with its journal or without it, learns it from the others", () => {
     const members = new Members(3).start(1, 2, 3).use(1, one).settle();
     for (const id of [1, 2, 3]) {
@@ -163,6 +196,20 @@ describe("what a majority runs alike is established", () => {
     expect(members.options).toEqual({ 1: ONE, 3: ONE });
   });
 
+  test("unless a majority runs it otherwise, and the last of it shows itself by an announcement", () => {
+    const members = new Members(3).start(1, 2).use(1, one).settle();
+    members
+      .crash(1, 2)
+      .start(1)
+      .lose(2)
+      .say(2, 1, { type: "open", ...other })
+      .settle();
+    expect(members.options).toEqual({ 1: ONE });
+    members.say(3, 1, { type: "open", ...other }).settle();
+    expect(members.options).toEqual({ 1: null });
+    expect(members.epochs).toBe(1);
+  });
+
   test("unless a majority runs it otherwise", () => {
     const members = new Members(3).start(1, 2).use(1, one).settle();
     members.crash(1, 2).lose(2).start(2, 3).use(2, other).settle();
@@ -170,6 +217,15 @@ describe("what a majority runs alike is established", () => {
     members.start(1).settle();
     expect(members.options).toEqual({ 1: OTHER, 2: OTHER, 3: OTHER });
   });
+});
+
+test("of four, each half keeps to its own where three have run either at some time", () => {
+  const members = new Members(4).start(1, 2).use(1, one);
+  for (const to of [1, 2]) members.say(3, to, { type: "open", ...one });
+  members.settle().start(3, 4).use(3, other).use(4, other);
+  for (const to of [3, 4]) members.say(1, to, { type: "open", ...other }); // From an earlier run of it.
+  members.settle();
+  expect(members.options).toEqual({ 1: ONE, 2: ONE, 3: OTHER, 4: OTHER });
 });
 
 describe("what no majority is known to run", () => {
@@ -180,9 +236,23 @@ describe("what no majority is known to run", () => {
     expect(members.options).toEqual({ 1: ONE, 3: ONE });
   });
 
-  test("of two that come at the same moment the one that a third has heard first may stay", () => {
-    const members = new Members(3).start(1, 2, 3).settle().use(1, one).use(3, other).settle();
-    expect(new Set(Object.values(members.options)).size).toBe(1);
+  test.each([
+    { first: 1, second: 3 },
+    { first: 3, second: 1 },
+  ])("of $first and $second at the same moment, the one that a third has heard first is run", ({ first, second }) => {
+    const members = new Members(3).start(1, 2, 3).settle().use(first, one).use(second, other).settle();
+    expect(members.options).toEqual({ 1: ONE, 2: ONE, 3: ONE });
+  });
+
+  test("stays where the third is heard before the refusal, and is begun anew where it is heard after it", () => {
+    const members = new Members(3).start(1, 2, 3).settle().use(1, one);
+    const atFirst = members.instance(1);
+    members.use(3, other).settle();
+    expect(members.instance(1)).toBe(atFirst);
+    const late = new Members(3).start(1, 2, 3).settle().use(3, one);
+    const atThird = late.instance(3);
+    late.use(1, other).settle();
+    expect(late.instance(3)).not.toBe(atThird);
   });
 
   test("is not so after a restart either", () => {
@@ -198,4 +268,87 @@ test("a refusal of what a member runs no more is nothing to it", () => {
   members.say(1, 3, { type: "refuse", ...other, why: "late" }).settle();
   expect(members.instance(3)).toBe(instance);
   expect(members.refusals).toEqual([]);
+});
+
+/** What somebody does, and how many messages arrive before the next act. */
+interface Act {
+  readonly who: number;
+  readonly does: "one" | "other" | "restart" | "restart without its journal";
+  readonly delivered: number;
+}
+
+const USES = ["one", "other"] as const;
+const RESTARTS = ["restart", "restart without its journal"] as const;
+
+function carriedOut(members: Members, count: number, acts: readonly Act[], lot: Random): void {
+  for (const { who, does, delivered } of acts) {
+    const id = 1 + (who % count);
+    if (does === "one" || does === "other") members.wish(id, does === "one" ? one : other);
+    else {
+      members.crash(id);
+      if (does === "restart without its journal") members.lose(id);
+      members.start(id);
+    }
+    members.deliver(lot, delivered);
+  }
+  members.deliver(lot);
+}
+
+const actsOf = (does: readonly Act["does"][]): fc.Arbitrary<Act[]> =>
+  fc.array(fc.record({ who: fc.nat(59), does: fc.constantFrom(...does), delivered: fc.nat(6) }), {
+    minLength: 2,
+    maxLength: 7,
+  });
+
+/** How many members run which of the options that are run. */
+const runs = (members: Members): Record<string, number> => {
+  const counts: Record<string, number> = {};
+  for (const options of Object.values(members.options))
+    if (options !== null) counts[options] = (counts[options] ?? 0) + 1;
+  return counts;
+};
+
+describe.each([2, 3, 4, 5])("of %i members, whatever they do and in whatever order messages arrive", (count) => {
+  const ids = Array.from({ length: count }, (_, index) => index + 1);
+  const halves = { [ONE]: count / 2, [OTHER]: count / 2 };
+
+  test.each([
+    { besides: "no restarts", does: USES },
+    { besides: "restarts", does: [...USES, ...RESTARTS] },
+  ])("with $besides, all run it alike in the end, or of an even number each half its own way", ({ does }) => {
+    fc.assert(
+      fc.property(actsOf(does), fc.nat(), (acts, seed) => {
+        const lot = random(seed);
+        const members = new Members(count).start(...ids).deliver(lot);
+        carriedOut(members, count, acts, lot);
+        const found = runs(members);
+        if (Object.keys(found).length > 1) expect(found).toEqual(halves);
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  test("who comes late with other options never ends what a majority runs", () => {
+    fc.assert(
+      fc.property(actsOf([...USES, ...RESTARTS]), fc.nat(), fc.nat(59), (acts, seed, who) => {
+        const lot = random(seed);
+        const members = new Members(count).start(...ids).deliver(lot);
+        carriedOut(members, count, acts, lot);
+        const [options, most] = Object.entries(runs(members)).sort(([, a], [, b]) => b - a)[0] ?? [ONE, 0];
+        fc.pre(most >= majority(count));
+        const late = 1 + (who % count);
+        const others = ids.filter((id) => id !== late && members.options[id] === options);
+        const before = others.map((id) => members.instance(id));
+        members
+          .crash(late)
+          .lose(late)
+          .start(late)
+          .wish(late, options === ONE ? other : one)
+          .deliver(lot);
+        expect(others.map((id) => members.instance(id))).toEqual(before);
+        expect(members.options[late]).toBe(options);
+      }),
+      { numRuns: 150 },
+    );
+  });
 });

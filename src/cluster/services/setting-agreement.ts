@@ -1,11 +1,17 @@
 /**
- * Who runs an instance as this member does, and who otherwise. What a majority is known to have run alike is established: one
- * member with other options cannot end it, and two majorities meet in a member, which has run but one of them at a time.
+ * Who runs an instance as this member does, and who otherwise. What a majority has been known here to run alike is established,
+ * and this member gives it up only when a majority is known to run it otherwise: so one member with other options ends nothing
+ * that a majority runs.
+ *
+ * Fellows are counted over time: of who has crashed since, nothing newer is known. So two settings can both come to be held for
+ * established, each by some of the members. With all of an odd number there, one of the two is run by a majority, and the others
+ * give way once they hear of it. Of an even number each half may keep to its own; so may those that are there when they are
+ * too few on either side to be a majority.
  */
 import type { NodeId } from "../../core/protocol.ts";
 import { majority } from "../../core/quorums.ts";
 
-export class Agreement {
+export class SettingAgreement {
   readonly #fellows: Set<NodeId>;
   readonly #strangers = new Set<NodeId>();
   readonly #quorum: number;
@@ -43,9 +49,14 @@ export class Agreement {
     return this.#strangers.has(node);
   }
 
-  /** Whether this member gives way to those that run it otherwise: nothing is established here, or something else is there. */
+  /** Whether a majority runs it otherwise. */
+  get isOutvoted(): boolean {
+    return this.#strangers.size >= this.#quorum;
+  }
+
+  /** Whether this member gives way to who refuses it: nothing is established here, or something else is there. */
   get yields(): boolean {
-    return !this.#isEstablished || this.#strangers.size >= this.#quorum;
+    return !this.#isEstablished || this.isOutvoted;
   }
 
   #look(): void {
