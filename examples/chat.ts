@@ -27,8 +27,10 @@ async function showViews(): Promise<void> {
 const lines = createInterface({ input: process.stdin });
 lines.on("line", (line) => {
   room.send(line).catch((error: unknown) => {
-    if (error instanceof UsageError) console.log(`* not sent: ${error.message}`);
-    else if (error instanceof CoordinationError) console.log(`* not sure that it was sent: ${error.message}`);
+    const isUncertain = error instanceof CoordinationError && error.phase === "uncertain";
+    if (isUncertain) console.log(`* not sure that it was sent: ${error.message}`);
+    else if (error instanceof CoordinationError || error instanceof UsageError)
+      console.log(`* not sent: ${error.message}`);
     else throw error;
   });
 });

@@ -26,6 +26,16 @@ it("compares nothing where messages are lost, where the run is cut off, and with
   expect(report("token-ring", {})).toMatch(/^messages {4}667: 667 token$/m);
 });
 
+it("calls messages what the scenario calls them, and says which are meant", () => {
+  const named = { ...scenarioOf("fifo", { nodes: 2, send: [0] }), labels: { "0.1": "F1" } };
+  const text = reportText(
+    { scenario: named, nodes: 2, result: runScenario(named), costs: [] },
+    (_style, written) => written,
+  );
+  expect(text).toContain("delivered   F1, at 0 and 1\nnames       F1 = 0.1\n");
+  expect(report("fifo", { nodes: 2, send: [0] })).toContain("delivered   0.1, at 0 and 1\nmessages ");
+});
+
 it("says that a run was cut off", () => {
   expect(report("heartbeat", {})).toContain("10,000 ms of virtual time; cut off at 10,000 ms (--until)\n");
   expect(report("bully", {})).toMatch(/ ms of virtual time$/m);

@@ -23,7 +23,8 @@ export function reportText({ scenario, nodes, result, costs }: Report, paint: Pa
     heading(scenario, nodes, paint),
     ...(scenario.about === "" ? [] : ["", wrapped(scenario.about.trim(), 0)]),
     "",
-    ...outcomeLines(result).map(([name, text]) => field(name, text)),
+    ...outcomeLines(scenario, result).map(([name, text]) => field(name, text)),
+    ...nameLines(scenario).map((text) => field("names", text)),
     field("messages", messageText(scenario, result)),
     ...costLines(costs, nodes, scenario, result).map((line, i) => field(i === 0 ? "in the book" : "", line)),
     field("time", timeText(scenario, result)),
@@ -55,7 +56,7 @@ function weather({ lossRate = 0, duplicateRate = 0 }: Scenario["network"]): stri
   return duplicateRate === 0 ? loss : `${loss}, doubled at a rate of ${duplicateRate}`;
 }
 
-function outcomeLines({ outcome, nodesAlive }: Result): [string, string][] {
+function outcomeLines({ labels }: Scenario, { outcome, nodesAlive }: Result): [string, string][] {
   if ("leader" in outcome)
     return together(outcome.leader).map(({ value, nodes }) => [
       "leader",
@@ -65,7 +66,7 @@ function outcomeLines({ outcome, nodesAlive }: Result): [string, string][] {
   if ("delivered" in outcome)
     return together(outcome.delivered).map(({ value, nodes }) => [
       "delivered",
-      `${value.length === 0 ? "nothing" : shortened(value)}, at ${spans(nodes)}`,
+      `${value.length === 0 ? "nothing" : shortened(value.map((id) => labels[id] ?? id))}, at ${spans(nodes)}`,
     ]);
   if ("decided" in outcome) {
     const undecided = nodesAlive.filter((node) => outcome.decided[node] === undefined);
@@ -81,6 +82,12 @@ function outcomeLines({ outcome, nodesAlive }: Result): [string, string][] {
     "suspected",
     `${value.length === 0 ? "nobody" : spans(value)}, by ${spans(nodes)}`,
   ]);
+}
+
+/** What the scenario calls its messages, as the results do, and by which id everything else knows them. */
+function nameLines({ labels }: Scenario): string[] {
+  const names = Object.entries(labels).map(([id, name]) => `${name} = ${id}`);
+  return names.length === 0 ? [] : [names.join(", ")];
 }
 
 /** Equal values with the nodes that have them. */

@@ -123,13 +123,16 @@ describe("coterie sim FILE", () => {
     expect(value.expectations).toContainEqual({ what: "leader", expected: 5, came: 5, isMet: true });
   });
 
-  test("under another protocol that it names, with messages called by their names in the picture", async () => {
+  test("under another protocol that it names, with messages called by their names in the report and in the picture", async () => {
     const file = scenario("order-demonstration");
     const { code, value } = await json(file, "--protocol", "isis");
     expect(code).toBe(0);
     expect(value).toMatchObject({ protocol: "isis", messages: { total: 63 } });
     const svg = join(folder, "isis.svg");
-    expect((await coterie("sim", file, "--protocol", "isis", "--svg", svg)).code).toBe(0);
+    const drawn = await coterie("sim", file, "--protocol", "isis", "--svg", svg);
+    expect(drawn.code).toBe(0);
+    expect(drawn.stdout).toMatch(/^delivered {3}F2 F1 C1 C2 C3 T2 T1, at 0–3$/m);
+    expect(drawn.stdout).toMatch(/^names {7}F1 = 0\.1, F2 = 0\.2, .*, T2 = 0\.4$/m);
     expect(readFileSync(svg, "utf8")).toContain("<title>T2 is held back</title>");
 
     const unnamed = await coterie("sim", file, "--protocol", "paxos");

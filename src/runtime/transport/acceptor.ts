@@ -16,6 +16,7 @@ import {
   frameSplitter,
   type Hello,
   helloCodec,
+  OTHER_PROTOCOL,
   type Refusal,
   refuseCodec,
   welcomeCodec,
@@ -214,8 +215,7 @@ export class Acceptor<M> {
       return ["wrong-version", `expected wire version ${self.version}, got ${hello.version}`];
     if (hello.cluster !== self.cluster)
       return ["wrong-cluster", `expected cluster "${self.cluster}", got "${hello.cluster}"`];
-    if (hello.protocol !== self.protocol)
-      return ["wrong-protocol", "expected the same protocol, options and version of it, got others"];
+    if (hello.protocol !== self.protocol) return ["wrong-protocol", OTHER_PROTOCOL];
     if (hello.to !== self.from) return ["wrong-node", `this is node ${self.from}, and node ${hello.to} was called`];
     if (!peers.includes(hello.from))
       return ["unknown-node", `expected one of the nodes ${peers.join(", ")}, got ${hello.from}`];

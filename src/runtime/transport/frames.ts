@@ -30,6 +30,10 @@ export interface Hello {
 /** Of a protocol and its options, as `protocol` describes them, and the message shapes in the order of their declaration. */
 export const protocolHash = (protocol: string, shape: ShapeNode): number => hash([protocol, JSON.stringify(shape)]);
 
+/** What is said to whoever has another one: of the hashes nobody can tell what differs. */
+export const OTHER_PROTOCOL =
+  "expected the same protocol, options and version of it, got others, as with members of which only some have a dataDir";
+
 export interface Welcome {
   incarnation: number;
   /** The last message that arrived from the dialer's incarnation: what follows it is sent again. */

@@ -18,7 +18,7 @@ import {
 import type { Random } from "../../core/random.ts";
 import { list, natural, text, variants } from "../../core/shape.ts";
 import type { RefusedReason } from "../metrics.ts";
-import { FRAME, helloCodec } from "./frames.ts";
+import { FRAME, helloCodec, OTHER_PROTOCOL } from "./frames.ts";
 
 // The latest first: good traffic, then everything is closed, then nothing is left.
 afterEach(() => expectNothingLeft(atRest));
@@ -178,7 +178,7 @@ describe("a hello that is not for this member", () => {
   test.each([
     ["wrong-version", { version: 2 }, "expected wire version 1, got 2"],
     ["wrong-cluster", { cluster: "a\nb" }, 'expected cluster "test", got "a\nb"'],
-    ["wrong-protocol", { protocol: 7 }, "expected the same protocol, options and version of it, got others"],
+    ["wrong-protocol", { protocol: 7 }, OTHER_PROTOCOL],
     ["wrong-node", { to: 1 }, "this is node 0, and node 1 was called"],
     ["unknown-node", { from: 9 }, "expected one of the nodes 1, 2, got 9"],
     ["unknown-node", { from: 0 }, "expected one of the nodes 1, 2, got 0"],

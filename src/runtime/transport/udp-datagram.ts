@@ -10,6 +10,7 @@ import type { NodeId } from "../../core/protocol.ts";
 import { list, natural, type Shape, struct } from "../../core/shape.ts";
 import type { RefusedReason } from "../metrics.ts";
 import { type Codec, codecOf, MalformedBytes, Reader, Writer } from "../wire.ts";
+import { OTHER_PROTOCOL } from "./frames.ts";
 
 /** Grows when the datagrams change, so that old and new do not mistake each other. */
 export const DATAGRAM_VERSION = 1;
@@ -119,8 +120,7 @@ export class DatagramFormat {
       return ["wrong-version", `expected datagrams of version ${DATAGRAM_VERSION}, got ${datagram[2]}`];
     if (datagram.readUInt32BE(4) !== this.#prefix.readUInt32BE(4))
       return ["wrong-cluster", "it belongs to another cluster on the same group and port"];
-    if (datagram.readUInt32BE(8) !== this.#prefix.readUInt32BE(8))
-      return ["wrong-protocol", "expected the same protocol, options and version of it, got others"];
+    if (datagram.readUInt32BE(8) !== this.#prefix.readUInt32BE(8)) return ["wrong-protocol", OTHER_PROTOCOL];
     const first = datagram[3] as number;
     const kind = kinds.get(first & ~SEALED);
     if (kind === undefined) return ["malformed", `it has the kind ${first & ~SEALED}, which there is not`];

@@ -286,7 +286,7 @@ export const scenarioSchema = z
       labels: z
         .record(messageKey, word, 'an object from message to name, such as { "0.1": F1 }')
         .default({})
-        .describe("Multicast: what messages are called in pictures."),
+        .describe("Multicast: what messages are called in pictures and in the report."),
     },
     "an object with name, protocol and nodes",
   )

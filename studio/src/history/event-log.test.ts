@@ -59,14 +59,19 @@ test("a delivery says which message, and who delivers the same shares its line",
   ]);
 });
 
-test("deliveries are a topic of their own, so that the log can be cut down to them", () => {
+test("deliveries and commands are topics of their own, so that the log can be cut down to them", () => {
   const log = new EventLog();
   const entries = [
     event(10, 0, "multicast", { type: "delivered", from: 0, payload: "hello", id: "0.1" }),
     event(20, 0, "multicast", { type: "stable", count: 1 }),
+    { at: 30, node: 1, kind: "command", command: { type: "send" } } satisfies TraceEntry,
   ];
   log.add(entries, new Chronicle(before, entries));
-  expect(log.lines.map(({ topic }) => topic)).toEqual(["protocol", "delivery"]);
+  expect(log.lines.map(({ topic, text }) => [topic, text])).toEqual([
+    ["command", "node 1 was told to “send”"],
+    ["protocol", "node 0 says stable 1"],
+    ["delivery", "node 0 delivers 0.1, “hello”"],
+  ]);
 });
 
 test("what is said of a node before and after its restart does not share a line", () => {

@@ -6,7 +6,7 @@ import type { NodeId } from "../../../src/core/protocol.ts";
 import type { LossReason, TraceEntry } from "../../../src/trace/entry.ts";
 import { fieldsOf, nameOf, nameOfWord, type Tagged, unwrapped } from "../../../src/trace/naming.ts";
 
-export type Topic = "leadership" | "suspicion" | "process" | "crash" | "network" | "delivery" | "protocol";
+export type Topic = "leadership" | "suspicion" | "process" | "crash" | "network" | "command" | "delivery" | "protocol";
 
 /** A sentence about one node, in a form that can be said of several: "node 1 suspects …", "nodes 1 and 2 suspect …". */
 export interface Phrase {
@@ -82,7 +82,7 @@ export function phraseOf(entry: TraceEntry): Phrase | null {
     case "crash":
       return { topic: "crash", one: "crashed", many: "crashed" };
     case "command":
-      return same("protocol", `was told to ${toldAs(nameOf(entry.command).short, fieldsOf(entry.command))}`, "were");
+      return same("command", `was told to ${toldAs(nameOf(entry.command).short, fieldsOf(entry.command))}`, "were");
     case "timeout":
       return same("protocol", `waited in vain for ${withArticle(nameOfWord(entry.timer).short)}`);
     case "event": {
