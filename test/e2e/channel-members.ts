@@ -22,7 +22,7 @@ const MAX_COMPLAINTS = 4_000;
 
 /** One process, which is one member after the other. */
 class MemberProcess {
-  readonly exited: Promise<void>;
+  readonly exited: Promise<number | null>;
   readonly #child: ChildProcess;
   hasExited = false;
   /** How it ended, if nobody asked for that. */
@@ -45,7 +45,7 @@ class MemberProcess {
       child.on("close", (code, signal) => {
         this.hasExited = true;
         if (!this.#isExpectedToEnd) this.fault = `ended by itself (${signal ?? code}): ${complaints}`;
-        resolve();
+        resolve(code);
       });
     });
   }
