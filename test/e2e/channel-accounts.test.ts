@@ -160,4 +160,6 @@ test("who is killed in the middle of a turn need not have said all of it", () =>
   ).toEqual([]);
   const lacks = [...without(two.slice(0, 4), 3), said(4, 2, "12"), got(5, 2, "4 of 1 1")];
   expect(broken([...runs(one, lacks, three), { id: 2, reports: [] }], "causal-total")).not.toEqual([]);
+  const out = [...two.slice(0, 4), said(4, 1, "123", "outside"), refused("7 of 2 1", "send-uncertain", "uncertain")];
+  expect(broken([...runs(one, out, three), { id: 2, reports: [] }], "causal-total")).toEqual([]);
 });

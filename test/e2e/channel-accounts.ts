@@ -78,7 +78,8 @@ function accountOf(run: Run, known: Known, isBrokenOff: boolean): Account {
       if (current === view) log.push({ delivered: { id, from } });
       else misplaced.push(`member ${run.id}, in ${placeOf(current)}, delivered ${payload} as of view ${view}`);
     }
-    if (!(isBrokenOff && k === turns.length - 1)) for (const change of changes) go(change);
+    const isWhole = !isBrokenOff || k < turns.length - 1;
+    for (const change of changes) if (isWhole || viewIn(change) === null) go(change);
   }
   return { run, log, misplaced };
 }
