@@ -52,7 +52,7 @@ function question({ view }: State, phase: Round): { message: Views["message"]; i
     }
     case "filling": {
       const { awaited, holders } = phase;
-      const message = { type: "fill", base: view.number, round, cut: phase.view.cut, holders } as const;
+      const message = { type: "fill", round, cut: phase.view.cut, holders, base: view.number } as const;
       return { message, isAnswered: (node) => !awaited.includes(node) };
     }
     case "proposing": {
@@ -76,9 +76,10 @@ function isInDoubt(state: State, promises: object, ctx: Ctx): boolean {
 
 /** A node has turned up while a round is being prepared: it is waited for, so it is asked. */
 export function invite(state: State, node: NodeId, ctx: Ctx): void {
-  const { phase, view } = state;
-  if (phase.is !== "preparing" || phase.promises[node] !== undefined) return;
-  ctx.send(node, { type: "prepare", view, round: phase.round });
+  const { phase } = state;
+  if (phase.is !== "preparing") return;
+  const { message, isAnswered } = question(state, phase);
+  if (!isAnswered(node)) ctx.send(node, message);
 }
 
 function rest(state: State, ctx: Ctx): void {
@@ -137,15 +138,21 @@ export function rounds(options: ViewsOptions) {
     consider(state, ctx);
   }
 
+  /** The next step of this node's round begins. Gives what it asks of others. */
+  function step(state: State, phase: Round, ctx: Ctx): Views["message"] {
+    state.phase = phase;
+    ctx.setTimer("change", roundMs / 2);
+    return question(state, phase).message;
+  }
+
   /** Phase 1a. The node is an acceptor too: it promises first, so that its journal keeps the round from being used again. */
   function prepare(state: State, ctx: Ctx): void {
     const everyone = everybody(ctx);
     const round = nextRound(state.promised, everyone.indexOf(ctx.self), everyone.length);
-    state.phase = { is: "preparing", round, isRepeated: false, promises: {} };
-    ctx.setTimer("change", roundMs / 2);
+    const message = step(state, { is: "preparing", round, isRepeated: false, promises: {} }, ctx);
     state.promised = round;
     keep(state, ctx);
-    tellAll({ type: "prepare", view: state.view, round }, ctx);
+    tellAll(message, ctx);
     fallSilent(state, ctx);
   }
 
@@ -192,12 +199,10 @@ export function rounds(options: ViewsOptions) {
     if (isInDoubt(state, promises, ctx)) return fail(state, ctx);
     const { view, holders, lacking } = nextView(state, promises);
     if (lacking.length === 0) return propose(state, round, view, ctx);
-    state.phase = { is: "filling", round, isRepeated: false, view, awaited: lacking, holders };
-    ctx.setTimer("change", roundMs / 2);
-    const fill = { type: "fill" as const, round, cut: view.cut, holders };
+    const message = step(state, { is: "filling", round, isRepeated: false, view, awaited: lacking, holders }, ctx);
     for (const node of lacking)
-      if (node === ctx.self) ctx.emit(fill);
-      else ctx.send(node, { ...fill, base: state.view.number });
+      if (node === ctx.self) ctx.emit({ type: "fill", round, cut: view.cut, holders });
+      else ctx.send(node, message);
   }
 
   /** This node lacks nothing of the cut any more. */
@@ -215,9 +220,7 @@ export function rounds(options: ViewsOptions) {
   }
 
   function propose(state: State, round: number, view: GroupView, ctx: Ctx): void {
-    state.phase = { is: "proposing", round, isRepeated: false, view, acceptors: [] };
-    ctx.setTimer("change", roundMs / 2);
-    tellAll({ type: "propose", round, view }, ctx);
+    tellAll(step(state, { is: "proposing", round, isRepeated: false, view, acceptors: [] }, ctx), ctx);
     accept(state, round, view, ctx);
     noteAccept(state, ctx.self, round, ctx);
   }
@@ -276,8 +279,8 @@ export function rounds(options: ViewsOptions) {
  * Whatever a node that goes on has delivered it has counted in its promise, and delivers no more until the next view: so
  * the cut, which is no less than what any of them has counted, leaves out nothing that one of them has delivered. Who
  * leaves counts too, so that its last messages belong to its last view. Who was late, or is held for crashed for good
- * although it has answered, is left out and does not count: if the cut took what only such a node has, all would wait for it, and if
- * the view had it, there would be a reason for another at once. What it has delivered by itself goes with it.
+ * although it has answered, is left out and does not count: if the cut took what only such a node has, all would wait for
+ * it, and if the view had it, there would be a reason for another at once. What it has delivered by itself goes with it.
  */
 function nextView(
   { view: { number, members }, late, suspected }: State,
