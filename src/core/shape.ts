@@ -16,7 +16,8 @@ export type ShapeNode =
   | { readonly kind: "list"; readonly items: ShapeNode; readonly maxItems: number }
   | { readonly kind: "nullable"; readonly value: ShapeNode }
   | { readonly kind: "struct"; readonly fields: Named }
-  | { readonly kind: "variants"; readonly variants: Named };
+  | { readonly kind: "variants"; readonly variants: Named }
+  | { readonly kind: "evolving"; readonly variants: Named };
 
 /** The shapes of a union of `{ type: … }` variants: for every type, its other fields. */
 export type Shapes<U extends { type: string }> = {
@@ -50,6 +51,20 @@ export const variants = <U extends { type: string }>(shapes: Shapes<U>): Shape<U
   ),
 });
 
+/** What a reader gets of a record that was written by a release with other variants. */
+export const UNKNOWN_VARIANT = "unknown";
+/**
+ * Like `variants`, and each stands by itself: on the wire it is told apart by a hash of its name and its shape, and is
+ * preceded by its length. Who does not know it reads `{ type: "unknown" }` and what follows it all the same, so that
+ * releases that differ in one variant still understand each other in the others.
+ */
+export const evolving = <U extends { type: string }>(
+  shapes: Shapes<U>,
+): Shape<U | { type: typeof UNKNOWN_VARIANT }> => ({
+  kind: "evolving",
+  variants: (variants(shapes) as { readonly variants: Named }).variants,
+});
+
 /** What is wrong with `value`, in one sentence that names the field, or null if it has the shape. */
 export function problem(shape: ShapeNode, value: unknown, path: string): string | null {
   switch (shape.kind) {
@@ -75,6 +90,8 @@ export function problem(shape: ShapeNode, value: unknown, path: string): string 
       return first(value.map((item, index) => problem(shape.items, item, `${path}[${index}]`)));
     case "struct":
       return recordProblem(shape.fields, value, path, []);
+    case "evolving":
+      return isUnknown(value) ? null : variantProblem(shape.variants, value, path);
     case "variants":
       return variantProblem(shape.variants, value, path);
   }
@@ -103,6 +120,9 @@ function recordProblem(fields: Named, value: unknown, path: string, besides: rea
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
+
+const isUnknown = (value: unknown): boolean =>
+  isRecord(value) && value.type === UNKNOWN_VARIANT && Object.keys(value).length === 1;
 
 const first = (problems: readonly (string | null)[]): string | null => problems.find((each) => each !== null) ?? null;
 

@@ -1,7 +1,20 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { InvariantViolation, UsageError } from "../core/errors.ts";
-import { boolean, list, natural, nullable, oneOf, problem, real, type ShapeNode, struct, text } from "../core/shape.ts";
+import {
+  boolean,
+  evolving,
+  list,
+  natural,
+  nullable,
+  oneOf,
+  problem,
+  real,
+  type ShapeNode,
+  struct,
+  text,
+  UNKNOWN_VARIANT,
+} from "../core/shape.ts";
 import { codecOf, MalformedBytes, Reader, Writer } from "./wire.ts";
 
 const CHOICES = ["red", "green", "blue"];
@@ -28,13 +41,15 @@ const { shape: anyShape } = fc.letrec<{ shape: ShapeNode }>((tie) => ({
           minKeys: 1,
         },
       )
-      .map(
-        (variants): ShapeNode => ({
-          kind: "variants",
-          variants: Object.fromEntries(
-            Object.entries(variants).map(([type, fields]) => [type, { kind: "struct", fields }]),
-          ),
-        }),
+      .chain((variants) =>
+        fc.constantFrom("variants" as const, "evolving" as const).map(
+          (kind): ShapeNode => ({
+            kind,
+            variants: Object.fromEntries(
+              Object.entries(variants).map(([type, fields]) => [type, { kind: "struct", fields }]),
+            ),
+          }),
+        ),
       ),
   ),
 }));
@@ -60,6 +75,7 @@ function anyOf(shape: ShapeNode): fc.Arbitrary<unknown> {
     case "struct":
       return recordOf(shape.fields);
     case "variants":
+    case "evolving":
       return fc.oneof(
         ...Object.entries(shape.variants).map(([type, variant]) =>
           recordOf(variant.kind === "struct" ? variant.fields : {}).map((fields) => ({ type, ...fields })),
@@ -223,5 +239,47 @@ describe("shapes without a form on the wire are refused", () => {
   test("256 choices fit", () => {
     const shape: ShapeNode = { kind: "oneOf", values: many.slice(0, 256) };
     expect(decoded(shape, encoded(shape, "v255"))).toBe("v255");
+  });
+});
+
+describe("variants that differ between releases", () => {
+  type Vote = { type: "vote"; for: number } | { type: "lead"; term: number } | { type: typeof UNKNOWN_VARIANT };
+  const before = struct<{ body: Vote; after: string }>({
+    body: evolving({ vote: { for: natural }, lead: { term: natural } }),
+    after: text(10),
+  });
+  const later = struct<{ body: object; after: string }>({
+    body: evolving({ yield: { to: natural }, lead: { term: natural }, vote: { for: natural, weight: natural } }),
+    after: text(10),
+  });
+
+  test("are read where both know them, whatever their place in the list", () => {
+    const value = { body: { type: "lead", term: 7 }, after: "and on" };
+    expect(decoded(before, encoded(later, value))).toEqual(value);
+    expect(decoded(later, encoded(before, value))).toEqual(value);
+  });
+
+  test.each([
+    { type: "yield", to: 3 },
+    { type: "vote", for: 1, weight: 2 },
+  ])("are skipped where they are new or have other fields, and what follows is read: %o", (body) => {
+    const unknown = { body: { type: UNKNOWN_VARIANT }, after: "and on" };
+    expect(decoded(before, encoded(later, { body, after: "and on" }))).toEqual(unknown);
+    expect(problem(before, unknown, "value")).toBeNull();
+  });
+
+  test("must be as long as they say", () => {
+    const whole = encoded(before, { body: { type: "lead", term: 7 }, after: "" });
+    for (const [at, size] of [
+      [7, 0],
+      [7, 2],
+      [4, 0xff],
+    ] as const) {
+      const bytes = Buffer.from(whole);
+      bytes[at] = size;
+      expect(() => decoded(before, bytes)).toThrow(MalformedBytes);
+    }
+    for (let end = 0; end < whole.length; end++)
+      expect(() => decoded(before, whole.subarray(0, end))).toThrow(MalformedBytes);
   });
 });

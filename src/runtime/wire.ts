@@ -7,7 +7,8 @@
  */
 import { isAscii } from "node:buffer";
 import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
-import type { ShapeNode } from "../core/shape.ts";
+import { hash } from "../core/plain.ts";
+import { type ShapeNode, UNKNOWN_VARIANT } from "../core/shape.ts";
 
 /** Bytes that do not decode. The connection they came from is closed. */
 export class MalformedBytes extends UsageError {
@@ -200,6 +201,8 @@ function compile(shape: ShapeNode): AnyCodec {
       return structCodec(shape.fields);
     case "variants":
       return variantsCodec(shape.variants);
+    case "evolving":
+      return evolvingCodec(shape.variants);
   }
 }
 
@@ -296,5 +299,53 @@ function variantsCodec(variants: Readonly<Record<string, ShapeNode>>): AnyCodec 
       (codecs[at] as AnyCodec).write(value, into);
     },
     read: (from) => (codecs[index(from, codecs.length)] as AnyCodec).read(from),
+  };
+}
+
+/** Of a variant's name and shape, in 32 bits: equal where two releases mean the same bytes by it. */
+export const formOf = (type: string, shape: ShapeNode): number => hash([type, JSON.stringify(shape)]) >>> 0;
+
+/** Four bytes of each. */
+const FORM_BYTES = 4;
+const SIZE_BYTES = 4;
+
+function evolvingCodec(variants: Readonly<Record<string, ShapeNode>>): AnyCodec {
+  const known = Object.entries(variants).map(([type, shape]) => {
+    const codec = shape.kind === "struct" ? structCodec(shape.fields, type) : compile(shape);
+    return { type, form: formOf(type, shape), codec };
+  });
+  const byType = new Map(known.map((variant) => [variant.type, variant]));
+  const byForm = new Map(known.map((variant) => [variant.form, variant.codec]));
+  if (byForm.size < known.length)
+    throw new UsageError("no-wire-form", "two variants have the same hash: rename one of them");
+  return {
+    write(value, into) {
+      const variant = byType.get(value.type);
+      if (variant === undefined) {
+        const types = [...byType.keys()].join(", ");
+        throw new InvariantViolation("bad-message", unexpected("a message's type", `one of ${types}`, value.type));
+      }
+      into.room(FORM_BYTES + SIZE_BYTES);
+      const start = into.buffer.writeUInt32BE(variant.form, into.position) + SIZE_BYTES;
+      into.position = start;
+      variant.codec.write(value, into);
+      into.buffer.writeUInt32BE(into.position - start, start - SIZE_BYTES);
+    },
+    read(from) {
+      if (from.end - from.position < FORM_BYTES + SIZE_BYTES)
+        throw new MalformedBytes("the frame ends in the middle of a value");
+      const codec = byForm.get(from.buffer.readUInt32BE(from.position));
+      const size = from.buffer.readUInt32BE(from.position + FORM_BYTES);
+      from.position += FORM_BYTES + SIZE_BYTES;
+      const end = from.position + size;
+      if (end > from.end) throw new MalformedBytes("a value is longer than its frame");
+      if (codec === undefined) {
+        from.position = end;
+        return { type: UNKNOWN_VARIANT };
+      }
+      const value = codec.read(from);
+      if (from.position !== end) throw new MalformedBytes("a value has another length than it says");
+      return value;
+    },
   };
 }

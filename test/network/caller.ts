@@ -9,6 +9,7 @@ import {
   frameSplitter,
   type Hello,
   helloCodec,
+  OLDEST_WIRE_VERSION,
   openFrame,
   protocolHash,
   type Refuse,
@@ -22,6 +23,7 @@ import { numbered, numberedShape } from "./transport-under-test.ts";
 
 export const helloOf = (from: number, to: number, change: Partial<Hello> = {}): Hello => ({
   version: WIRE_VERSION,
+  oldest: OLDEST_WIRE_VERSION,
   cluster: "test",
   protocol: protocolHash("numbers", numberedShape),
   from,

@@ -2,8 +2,20 @@
 import { UsageError, unexpected } from "../../core/errors.ts";
 import { canonical } from "../../core/plain.ts";
 import type { Tagged } from "../../core/protocol.ts";
-import { boolean, oneOf, type Shape, type Shapes, struct, text, variants } from "../../core/shape.ts";
+import {
+  boolean,
+  evolving,
+  natural,
+  oneOf,
+  type Shape,
+  type Shapes,
+  struct,
+  text,
+  type UNKNOWN_VARIANT,
+  variants,
+} from "../../core/shape.ts";
 import { type AnyProtocol, protocolNamed, protocolNames } from "../../protocols/index.ts";
+import { formOf } from "../../runtime/wire.ts";
 import type { Kind } from "./api.ts";
 import type { Transport } from "./channel-api.ts";
 import { stackNamed, stacks } from "./channel-stacks.ts";
@@ -17,7 +29,6 @@ const kindOf = (algorithm: string): Kind | null => {
 };
 
 const algorithms = protocolNames.filter((name) => kindOf(name) !== null);
-const channelAlgorithms = stacks.map(({ algorithm }) => algorithm);
 
 /** @throws UsageError that lists the algorithms there are; or what the algorithm says of its options. */
 export function protocolOf({ kind, algorithm, options }: Setting): AnyProtocol {
@@ -82,8 +93,8 @@ export interface Setting {
 
 /** What one member sends to another. */
 export type Envelope =
-  /** The sender runs this instance: whoever does not yet opens it. */
-  | ({ type: "open" } & Setting)
+  /** The sender runs this instance, with messages of this form: whoever does not yet opens it. */
+  | ({ type: "open"; form: number } & Setting)
   /** The sender runs it otherwise, or cannot run it so. */
   | ({ type: "refuse"; why: string } & Setting)
   /** The sender has as many as it takes, and does without: nothing is wrong with this one. */
@@ -101,8 +112,8 @@ export type Envelope =
 
 /** A message of an instance. */
 export type Parcel = { [K in Kind]: { type: K; name: string; content: Content } }[Kind];
-/** `type` is the name of the algorithm. */
-type Content = { type: string; body: Tagged };
+/** `type` is the name of the algorithm; of one that this release does not know, or knows otherwise, nothing can be read. */
+export type Content = { type: string; body: Tagged } | { type: typeof UNKNOWN_VARIANT };
 
 const kindShape = oneOf<Kind>("election", "mutex", "channel");
 const nameShape = text(MAX_NAME_BYTES);
@@ -120,11 +131,11 @@ export function envelopeShape(detector: AnyProtocol, leadership: AnyProtocol | n
   const setting = {
     kind: kindShape,
     name: nameShape,
-    algorithm: oneOf(...algorithms, ...channelAlgorithms),
+    algorithm: text(MAX_NAME_BYTES), // Another release may have more of them.
     options: text(MAX_OPTIONS_BYTES),
   };
   return variants<Envelope>({
-    open: setting,
+    open: { ...setting, form: natural },
     refuse: { ...setting, why: text(MAX_REASON_BYTES) },
     full: { kind: kindShape, name: nameShape },
     hello: {},
@@ -138,12 +149,33 @@ export function envelopeShape(detector: AnyProtocol, leadership: AnyProtocol | n
   });
 }
 
-function contentShape(kind: Kind): Shape<Content> {
+const contentShape = (kind: Kind): Shape<Content> =>
+  evolving<{ type: string; body: Tagged }>(Object.fromEntries(contentsOf(kind)));
+
+/** Of every algorithm of that kind: what its messages look like. */
+function contentsOf(kind: Kind): readonly (readonly [algorithm: string, { body: Shape<Tagged> }])[] {
   const named = algorithms.filter((algorithm) => kindOf(algorithm) === kind);
   const protocols = named.map((algorithm) => [algorithm, protocolNamed(algorithm).service?.() as AnyProtocol] as const);
   const channels = kind === "channel" ? stacks.map(({ algorithm, make }) => [algorithm, make()] as const) : [];
-  const shapes = [...protocols, ...channels].map(([algorithm, protocol]) => [algorithm, { body: bodyOf(protocol) }]);
-  return variants<Content>(Object.fromEntries(shapes));
+  return [...protocols, ...channels].map(([algorithm, protocol]) => [algorithm, { body: bodyOf(protocol) }]);
+}
+
+/** Whoever runs an instance says so, with the form of its messages. */
+export const announcement = (setting: Setting): { type: "open"; form: number } & Setting => ({
+  type: "open",
+  ...setting,
+  form: messageForm(setting),
+});
+
+const forms = new Map<string, number>();
+
+/** What tells the messages of an algorithm apart on the wire, 0 of an unknown one: a release in which they look otherwise has another number. */
+export function messageForm({ kind, algorithm }: Pick<Setting, "kind" | "algorithm">): number {
+  if (forms.size === 0) {
+    for (const known of ["election", "mutex", "channel"] as const)
+      for (const [name, content] of contentsOf(known)) forms.set(`${known}/${name}`, formOf(name, struct(content)));
+  }
+  return forms.get(`${kind}/${algorithm}`) ?? 0;
 }
 
 /** @throws UsageError for what cannot be sent to other members, or read by people. */

@@ -43,6 +43,7 @@ function valuesOf(shape: ShapeNode): fc.Arbitrary<unknown> {
     case "struct":
       return fc.record(mapped(shape.fields));
     case "variants":
+    case "evolving":
       return fc.oneof(
         ...Object.entries(shape.variants).map(([type, fields]) =>
           valuesOf(fields).map((value) => ({ type, ...(value as object) })),

@@ -11,7 +11,7 @@ import { faultGate } from "../../runtime/fault-gate.ts";
 import { newCounts } from "../../runtime/metrics.ts";
 import { type UdpMulticast, udpMulticast } from "../../runtime/transport/udp-multicast.ts";
 import type { UdpPlace } from "../../runtime/transport/udp-place.ts";
-import { type Envelope, envelopeShape, type Setting } from "./algorithms.ts";
+import { announcement, type Envelope, envelopeShape, type Setting } from "./algorithms.ts";
 import type { Member } from "./api.ts";
 import type { ChannelOptions } from "./channel-api.ts";
 
@@ -83,7 +83,7 @@ describe.each([null, "a secret of all members"])("a datagram, with the key %j", 
     const { it, one, third, refused } = await posedAs(key);
     const grant = await one.mutex("invoice").acquire();
     third.send({ type: "refuse", ...lock, why: "a stranger says so" });
-    third.send({ type: "open", kind: "channel", name: "new", algorithm: "fifo", options: '{"transport":"tcp"}' });
+    third.send(announcement({ kind: "channel", name: "new", algorithm: "fifo", options: '{"transport":"tcp"}' }));
     third.send({ type: "hello" });
     third.send({ type: "pressure", name: "room", isFull: true });
     await vi.waitFor(async () => expect(await refused()).toBe(4), PATIENCE);

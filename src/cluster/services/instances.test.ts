@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { memoryJournal } from "../../../test/journal/memory-journal.ts";
 import type { NodeId, Tagged } from "../../core/protocol.ts";
-import type { Envelope, Setting } from "./algorithms.ts";
+import { announcement, type Envelope, type Setting } from "./algorithms.ts";
 import { Instances } from "./instances.ts";
 import type { LocalChannel } from "./local-channel.ts";
 import type { LocalMutex } from "./local-mutex.ts";
@@ -39,7 +39,7 @@ function serving({ kept = new Map<string, unknown[]>(), maxInstances = 10 } = {}
     log: { info() {}, warn() {}, error() {}, once: (_key, text) => void lines.push(text) },
     news,
     send(_to: NodeId, envelope: Envelope) {
-      const type = "content" in envelope ? envelope.content.body.type : envelope.type;
+      const type = "content" in envelope && "body" in envelope.content ? envelope.content.body.type : envelope.type;
       sent.push(type);
       if (type === "recall") queueMicrotask(() => hear({ type: "empty", epoch }));
       return { id: () => "", lost: null };
@@ -65,6 +65,40 @@ function serving({ kept = new Map<string, unknown[]>(), maxInstances = 10 } = {}
   return { instances, sent, refused, full, lines, strays, hear, lock };
 }
 
+describe("a name whose algorithm has other messages in another member's release", () => {
+  test("is refused to that member alone; what both know alike goes on", async () => {
+    const { instances, sent, refused, lock } = serving();
+    const held = await lock().acquire();
+    instances.receive(OTHER, announcement(setting));
+    const election: Setting = { kind: "election", name: "scheduler", algorithm: "epoch-bully", options: "{}" };
+    sent.length = 0;
+    instances.receive(OTHER, { ...announcement(election), form: 7 });
+    expect(sent).toEqual(["refuse"]);
+    expect(refused).toEqual(["scheduler"]);
+    expect(instances.all.map(({ setting: { name } }) => name)).toEqual(["report"]);
+    expect(held.isHeld).toBe(true);
+    instances.stop();
+  });
+
+  test("is refused by name if this release does not have the algorithm", () => {
+    const { instances, refused, sent } = serving();
+    instances.receive(OTHER, { ...announcement(setting), algorithm: "of-tomorrow", form: 7 });
+    expect(sent).toEqual(["refuse"]);
+    expect(refused).toEqual(["report"]);
+    instances.stop();
+  });
+
+  test("brings messages that nobody here can read, and nobody is given", () => {
+    const { instances } = serving();
+    instances.use(setting);
+    instances.receive(OTHER, announcement(setting));
+    expect(() =>
+      instances.receive(OTHER, { type: "mutex", name: "report", content: { type: "unknown" } }),
+    ).not.toThrow();
+    instances.stop();
+  });
+});
+
 describe("a lock that another member runs otherwise", () => {
   test("is closed; and opened again, it has tokens that go on growing", async () => {
     const { instances, lock } = serving();
@@ -79,11 +113,11 @@ describe("a lock that another member runs otherwise", () => {
     const { instances, sent, hear, lock } = serving();
     await lock().use(() => {});
     const request = { type: "request", epoch: 1, ticket: { run: 1, request: 1, round: 1 } };
-    instances.receive(OTHER, { type: "open", ...otherwise });
+    instances.receive(OTHER, announcement(otherwise));
     sent.length = 0;
     hear(request);
     expect(sent).toEqual([]);
-    instances.receive(OTHER, { type: "open", ...setting });
+    instances.receive(OTHER, announcement(setting));
     hear(request);
     expect(sent).toEqual(["grant"]);
     instances.stop();
@@ -124,7 +158,7 @@ describe("a member that has as many as it takes", () => {
     const { instances, sent, refused, full, lock } = serving({ maxInstances: 1 });
     lock();
     sent.length = 0;
-    instances.receive(OTHER, { type: "open", ...setting, name: "invoice" });
+    instances.receive(OTHER, announcement({ ...setting, name: "invoice" }));
     expect({ sent, refused, full }).toEqual({ sent: ["full"], refused: [], full: ["invoice at 1"] });
     expect(() => instances.use({ ...setting, name: "invoice" })).toThrow("takes no more");
     instances.stop();
@@ -167,7 +201,7 @@ describe("options that no member of this program has", () => {
 
   test.each(absurd)("are refused: $kind, $algorithm, $options", (each) => {
     const { instances, sent, refused } = serving();
-    instances.receive(OTHER, { type: "open", ...each });
+    instances.receive(OTHER, announcement(each));
     expect({ sent, refused, all: instances.all }).toEqual({ sent: ["refuse"], refused: [each.name], all: [] });
     const restarted = serving({ kept: new Map([["instances", [each]]]) });
     restarted.instances.restore();
@@ -220,7 +254,7 @@ describe("messages of a channel that has not been announced", () => {
     const { instances, sent, full, lock } = serving({ maxInstances: 1 });
     lock();
     hear(instances, 1, big);
-    instances.receive(OTHER, { type: "open", ...room });
+    instances.receive(OTHER, announcement(room));
     expect(full).toEqual(["room at 1"]);
     sent.length = 0;
     for (let number = 2; number <= 100; number++) hear(instances, number, big);
@@ -239,7 +273,7 @@ describe("messages of a channel that has not been announced", () => {
     instances.use(room);
     byDatagram();
     expect(strays).toEqual(["room"]);
-    instances.receive(OTHER, { type: "open", ...room, options: '{"transport":"udp"}' });
+    instances.receive(OTHER, announcement({ ...room, options: '{"transport":"udp"}' }));
     byDatagram();
     expect(strays).toEqual(["room"]);
     expect(delivered(instances)).toBe(0);

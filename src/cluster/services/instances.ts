@@ -8,7 +8,9 @@ import type { NodeId, Tagged } from "../../core/protocol.ts";
 import type { Slot } from "../../runtime/journal/journal.ts";
 import type { Log } from "../../runtime/log.ts";
 import {
+  announcement,
   type Envelope,
+  messageForm,
   type Parcel,
   reasonText,
   requireName,
@@ -199,13 +201,13 @@ export class Instances {
   }
 
   #announce(setting: Setting, to: NodeId): void {
-    this.options.send(to, { type: "open", ...setting });
+    this.options.send(to, announcement(setting));
   }
 
-  #announced(from: NodeId, { kind, name, algorithm, options }: Setting): void {
+  #announced(from: NodeId, { kind, name, algorithm, options, form }: Setting & { form: number }): void {
     const setting: Setting = { kind, name, algorithm, options };
     if (this.#closed !== null) return; // The others go on without this member.
-    const failure = this.#attempt(setting);
+    const failure = otherRelease(setting, form) ?? this.#attempt(setting);
     const instance = this.#open.get(keyOf(setting));
     if (failure === null) return this.#join(instance as Instance, from);
     if (this.#saidFull(setting, failure)) {
@@ -286,7 +288,7 @@ export class Instances {
     if (instance === undefined) return this.#closed === null ? this.#hold(early) : undefined;
     // If it is of another algorithm or has other options, its sender has been refused.
     const isMeant = instance.setting.algorithm === content.type && !instance.agreement.isStranger(from);
-    if (!isMeant) return;
+    if (!isMeant || !("body" in content)) return;
     if (by === "udp" && !instance.multicasts) return this.options.onStray(from, parcel);
     instance.receive(from, content.body);
   }
@@ -343,6 +345,14 @@ const NONE = "";
 type Named = Pick<Setting, "kind" | "name">;
 
 const keyOf = ({ kind, name }: Named): string => `${kind}/${name}`;
+
+/** Its messages look otherwise there: the two must not run it together. What is not known here at all, others refuse by name. */
+function otherRelease(setting: Setting, form: number): UsageError | null {
+  const own = messageForm(setting);
+  if (own === 0 || own === form) return null;
+  const text = `expected the messages of ${setting.algorithm} to be those of this member's release, got another release's: run one release at all members that use the ${setting.kind} "${setting.name}"`;
+  return new UsageError("other-release", text);
+}
 
 function differenceOf(wanted: Setting, known: Setting): string | null {
   const what = `the ${wanted.kind} "${wanted.name}"`;

@@ -393,6 +393,9 @@ const noMulticast = (name: string): UsageError =>
 const roughBytes = (envelope: Envelope): number => JSON.stringify(envelope).length;
 
 const typeOf = (envelope: Envelope): string => {
-  if ("content" in envelope) return `${envelope.type}.${envelope.content.type}.${envelope.content.body.type}`;
+  if ("content" in envelope) {
+    const { type, content } = envelope;
+    return "body" in content ? `${type}.${content.type}.${content.body.type}` : `${type}.${content.type}`;
+  }
   return "body" in envelope ? `${envelope.type}.${envelope.body.type}` : envelope.type;
 };

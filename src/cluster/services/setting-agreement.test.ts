@@ -8,7 +8,7 @@ import { memoryJournal } from "../../../test/journal/memory-journal.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { majority } from "../../core/quorums.ts";
 import { type Random, random } from "../../core/random.ts";
-import type { Envelope, Setting } from "./algorithms.ts";
+import { announcement, type Envelope, type Setting } from "./algorithms.ts";
 import { Instances } from "./instances.ts";
 
 const NAMED = { kind: "mutex", name: "report" } as const;
@@ -198,14 +198,9 @@ describe("what a majority runs alike is established", () => {
 
   test("unless a majority runs it otherwise, and the last of it shows itself by an announcement", () => {
     const members = new Members(3).start(1, 2).use(1, one).settle();
-    members
-      .crash(1, 2)
-      .start(1)
-      .lose(2)
-      .say(2, 1, { type: "open", ...other })
-      .settle();
+    members.crash(1, 2).start(1).lose(2).say(2, 1, announcement(other)).settle();
     expect(members.options).toEqual({ 1: ONE });
-    members.say(3, 1, { type: "open", ...other }).settle();
+    members.say(3, 1, announcement(other)).settle();
     expect(members.options).toEqual({ 1: null });
     expect(members.epochs).toBe(1);
   });
@@ -221,9 +216,9 @@ describe("what a majority runs alike is established", () => {
 
 test("of four, each half keeps to its own where three have run either at some time", () => {
   const members = new Members(4).start(1, 2).use(1, one);
-  for (const to of [1, 2]) members.say(3, to, { type: "open", ...one });
+  for (const to of [1, 2]) members.say(3, to, announcement(one));
   members.settle().start(3, 4).use(3, other).use(4, other);
-  for (const to of [3, 4]) members.say(1, to, { type: "open", ...other }); // From an earlier run of it.
+  for (const to of [3, 4]) members.say(1, to, announcement(other)); // From an earlier run of it.
   members.settle();
   expect(members.options).toEqual({ 1: ONE, 2: ONE, 3: OTHER, 4: OTHER });
 });

@@ -19,6 +19,7 @@ import {
   OTHER_PROTOCOL,
   type Refusal,
   refuseCodec,
+  versionObjection,
   welcomeCodec,
 } from "./frames.ts";
 import type { Limits } from "./limits.ts";
@@ -211,11 +212,12 @@ export class Acceptor<M> {
   /** Why this `hello` is turned away, or null. */
   #objection(hello: Hello, socket: Socket): [Refusal, string] | null {
     const { self, peers } = this.options;
-    if (hello.version !== self.version)
-      return ["wrong-version", `expected wire version ${self.version}, got ${hello.version}`];
+    const otherVersion = versionObjection(self, hello);
+    if (otherVersion !== null) return ["wrong-version", otherVersion];
     if (hello.cluster !== self.cluster)
       return ["wrong-cluster", `expected cluster "${self.cluster}", got "${hello.cluster}"`];
-    if (hello.protocol !== self.protocol) return ["wrong-protocol", OTHER_PROTOCOL];
+    // Where one is newer it knows what the other says, and the hashes say nothing.
+    if (hello.version === self.version && hello.protocol !== self.protocol) return ["wrong-protocol", OTHER_PROTOCOL];
     if (hello.to !== self.from) return ["wrong-node", `this is node ${self.from}, and node ${hello.to} was called`];
     if (!peers.includes(hello.from))
       return ["unknown-node", `expected one of the nodes ${peers.join(", ")}, got ${hello.from}`];

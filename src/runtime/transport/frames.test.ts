@@ -1,7 +1,18 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { MalformedBytes } from "../wire.ts";
-import { emptyFrame, FRAME, frameSplitter, type Hello, helloCodec, refuseCodec, welcomeCodec } from "./frames.ts";
+import {
+  emptyFrame,
+  FRAME,
+  frameSplitter,
+  type Hello,
+  helloCodec,
+  OLDEST_WIRE_VERSION,
+  refuseCodec,
+  versionObjection,
+  WIRE_VERSION,
+  welcomeCodec,
+} from "./frames.ts";
 
 const MAX_FRAME_BYTES = 300;
 
@@ -87,7 +98,8 @@ describe("a stream of frames", () => {
 });
 
 describe("the bodies of the hand-shake", () => {
-  const hello: Hello = { version: 1, cluster: "Käfer", protocol: 2 ** 53 - 1, from: 0, to: 300, incarnation: 17 };
+  const whole = { cluster: "Käfer", protocol: 2 ** 53 - 1, from: 0, to: 300, incarnation: 17 };
+  const hello: Hello = { ...whole, version: WIRE_VERSION, oldest: OLDEST_WIRE_VERSION };
 
   function read<T>(codec: { frame(body: T): Buffer; read(from: never): T }, bytes: Buffer): T {
     let body: T | undefined;
@@ -109,6 +121,42 @@ describe("the bodies of the hand-shake", () => {
     });
     const refusal = { reason: "duplicate-id", detail: "x".repeat(1_024) } as const;
     expect(read(refuseCodec, refuseCodec.frame(refusal))).toEqual(refusal);
+  });
+
+  /** With so many bytes more, or fewer. */
+  function stretched(frame: Buffer, bytes: number): Buffer {
+    const changed = bytes < 0 ? frame.subarray(0, bytes) : Buffer.concat([frame, Buffer.alloc(bytes)]);
+    changed.writeUInt32BE(changed.length - 4);
+    return changed;
+  }
+
+  test("of an older release are read as far as they go, and of a newer one as far as this one knows", () => {
+    const older = stretched(helloCodec.frame({ ...hello, version: 1 }), -1);
+    expect(read(helloCodec, older)).toEqual({ ...hello, version: 1, oldest: 1 });
+    const newer = { ...hello, version: WIRE_VERSION + 1 };
+    expect(read(helloCodec, stretched(helloCodec.frame(newer), 3))).toEqual(newer);
+    expect(() => read(helloCodec, stretched(helloCodec.frame(hello), 3))).toThrow(MalformedBytes);
+  });
+
+  test.each([
+    [2, 2, 2, 2, null],
+    [2, 2, 3, 2, null],
+    [3, 2, 2, 1, null],
+    [2, 2, 3, 3, "expected wire version 2, got 3"],
+    [3, 2, 1, 1, "expected wire version 2 to 3, got 1"],
+  ])("are talked over if there is a version that both speak: %i from %i on, and %i from %i on", (...each) => {
+    const [version, oldest, otherVersion, otherOldest, objection] = each;
+    const text = versionObjection(
+      { ...hello, version, oldest },
+      { ...hello, version: otherVersion, oldest: otherOldest },
+    );
+    expect(text?.split(":")[0] ?? null).toBe(objection);
+  });
+
+  test("say why, even if the reason is a later release's", () => {
+    const refusal = refuseCodec.frame({ reason: "malformed", detail: "as it says" });
+    refusal[5] = 200;
+    expect(read(refuseCodec, refusal)).toEqual({ reason: "unknown", detail: "as it says" });
   });
 
   test("are refused with bytes behind them", () => {

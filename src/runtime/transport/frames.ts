@@ -4,11 +4,16 @@
  * `probe` and is answered by `alive`.
  */
 import { hash } from "../../core/plain.ts";
-import { natural, oneOf, type Shape, type ShapeNode, struct, text } from "../../core/shape.ts";
+import { natural, type Shape, type ShapeNode, struct, text } from "../../core/shape.ts";
 import { type Codec, codecOf, MalformedBytes, Reader, Writer } from "../wire.ts";
 
-/** Grows when frames or hand-shake change so that old and new cannot talk. */
-export const WIRE_VERSION = 1;
+/**
+ * What this release writes, and the oldest that it still reads and writes as well. The version grows when frames, the
+ * hand-shake or what members say to each other besides messages of algorithms change; docs/compatibility.md says by
+ * which rules.
+ */
+export const WIRE_VERSION = 2;
+export const OLDEST_WIRE_VERSION = 2;
 
 export const FRAME = { hello: 1, welcome: 2, refuse: 3, messages: 4, ack: 5, probe: 6, alive: 7 } as const;
 
@@ -17,6 +22,7 @@ export const LENGTH_BYTES = 4;
 const HEADER_BYTES = LENGTH_BYTES + 1;
 
 export interface Hello {
+  /** The newest version that the sender speaks. */
   version: number;
   cluster: string;
   /** What `protocolHash` says: both ends must mean the same by the same bytes. */
@@ -25,10 +31,17 @@ export interface Hello {
   to: number;
   /** Names this run of the process: a restarted one has another number, and which is higher says nothing. */
   incarnation: number;
+  /** The oldest version that the sender speaks. */
+  oldest: number;
 }
 
 /** Of a protocol and its options, as `protocol` describes them, and the message shapes in the order of their declaration. */
-export const protocolHash = (protocol: string, shape: ShapeNode): number => hash([protocol, JSON.stringify(shape)]);
+export const protocolHash = (protocol: string, shape: ShapeNode): number =>
+  hash([protocol, JSON.stringify(shape, (_key, node: unknown) => (isEvolving(node) ? "evolving" : node))]);
+
+/** Each of its variants has a hash of its own on the wire. */
+const isEvolving = (node: unknown): boolean =>
+  typeof node === "object" && node !== null && (node as ShapeNode).kind === "evolving";
 
 /** What is said to whoever has another one: of the hashes nobody can tell what differs. */
 export const OTHER_PROTOCOL =
@@ -53,14 +66,15 @@ export const refusals = [
 export type Refusal = (typeof refusals)[number];
 
 export interface Refuse {
-  reason: Refusal;
+  reason: Refusal | "unknown";
   detail: string;
 }
 
 const MAX_NAME_BYTES = 256;
-export const helloCodec = bodyCodec<Hello>(
-  FRAME.hello,
-  struct<Hello>({
+/** Every version begins like this, so that whoever cannot talk can at least say so. */
+type Greeting = Omit<Hello, "oldest">;
+const greetingCodec = codecOf<Greeting>(
+  struct<Greeting>({
     version: natural,
     cluster: text(MAX_NAME_BYTES),
     protocol: natural,
@@ -69,14 +83,50 @@ export const helloCodec = bodyCodec<Hello>(
     incarnation: natural,
   }),
 );
+type Addition = Pick<Hello, "oldest">;
+const additionCodec = codecOf<Addition>(struct<Addition>({ oldest: natural }));
+
+export const helloCodec: BodyCodec<Hello> = {
+  frame: (hello) =>
+    frameOf(FRAME.hello, (into) => {
+      greetingCodec.write(hello, into);
+      additionCodec.write(hello, into);
+    }),
+  /** Of an older version only what it has is read, of a newer one only what is known here. */
+  read(from) {
+    const greeting = greetingCodec.read(from);
+    if (greeting.version < WIRE_VERSION) return { ...greeting, oldest: greeting.version };
+    const hello = { ...greeting, ...additionCodec.read(from) };
+    if (hello.version === WIRE_VERSION) requireEnd(from);
+    return hello;
+  },
+};
+
+/** Why two that speak these versions cannot talk; null if there is one that both speak. */
+export function versionObjection(self: Hello, hello: Hello): string | null {
+  if (hello.version >= self.oldest && hello.oldest <= self.version) return null;
+  const range = ({ oldest, version }: Hello): string => (oldest === version ? `${version}` : `${oldest} to ${version}`);
+  return `expected wire version ${range(self)}, got ${range(hello)}: bring all members to releases that follow each other, one release at a time`;
+}
+
 export const welcomeCodec = bodyCodec<Welcome>(
   FRAME.welcome,
   struct<Welcome>({ incarnation: natural, received: natural }),
 );
-export const refuseCodec = bodyCodec<Refuse>(
-  FRAME.refuse,
-  struct<Refuse>({ reason: oneOf(...refusals), detail: text(1024) }),
-);
+const MAX_DETAIL_BYTES = 1_024;
+export const refuseCodec: BodyCodec<Refuse> = {
+  frame: ({ reason, detail }) =>
+    frameOf(FRAME.refuse, (into) => {
+      into.byte(refusals.indexOf(reason as Refusal));
+      into.text(detail, MAX_DETAIL_BYTES);
+    }),
+  /** A later release has more reasons. */
+  read(from) {
+    const body = { reason: refusals[from.byte()] ?? ("unknown" as const), detail: from.text(MAX_DETAIL_BYTES) };
+    requireEnd(from);
+    return body;
+  },
+};
 export const ackCodec = bodyCodec<{ received: number }>(FRAME.ack, struct<{ received: number }>({ received: natural }));
 
 /** The whole frame of a body, and a body read to its very end. */
@@ -88,18 +138,24 @@ interface BodyCodec<T> {
 function bodyCodec<T>(kind: number, shape: Shape<T>): BodyCodec<T> {
   const codec: Codec<T> = codecOf<T>(shape);
   return {
-    frame(body) {
-      const into = new Writer(64);
-      openFrame(into, kind);
-      codec.write(body, into);
-      return closeFrame(into);
-    },
+    frame: (body) => frameOf(kind, (into) => codec.write(body, into)),
     read(from) {
       const body = codec.read(from);
-      if (from.position < from.end) throw new MalformedBytes("a frame is longer than its content");
+      requireEnd(from);
       return body;
     },
   };
+}
+
+function frameOf(kind: number, write: (into: Writer) => void): Buffer {
+  const into = new Writer(64);
+  openFrame(into, kind);
+  write(into);
+  return closeFrame(into);
+}
+
+function requireEnd(from: Reader): void {
+  if (from.position < from.end) throw new MalformedBytes("a frame is longer than its content");
 }
 
 export function emptyFrame(kind: number): Buffer {

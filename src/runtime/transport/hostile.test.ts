@@ -176,7 +176,11 @@ describe("connections that say nothing", () => {
 
 describe("a hello that is not for this member", () => {
   test.each([
-    ["wrong-version", { version: 2 }, "expected wire version 1, got 2"],
+    [
+      "wrong-version",
+      { version: 9, oldest: 9 },
+      "expected wire version 2, got 9: bring all members to releases that follow each other, one release at a time",
+    ],
     ["wrong-cluster", { cluster: "a\nb" }, 'expected cluster "test", got "a\nb"'],
     ["wrong-protocol", { protocol: 7 }, OTHER_PROTOCOL],
     ["wrong-node", { to: 1 }, "this is node 0, and node 1 was called"],

@@ -15,7 +15,7 @@ import type { Log } from "../log.ts";
 import type { Counts } from "../metrics.ts";
 import { type Codec, codecOf } from "../wire.ts";
 import { Acceptor, certificateName, remoteOf } from "./acceptor.ts";
-import { type Hello, protocolHash, WIRE_VERSION } from "./frames.ts";
+import { type Hello, OLDEST_WIRE_VERSION, protocolHash, WIRE_VERSION } from "./frames.ts";
 import { type Limits, limitsWith } from "./limits.ts";
 import { OutgoingLink } from "./outgoing-link.ts";
 
@@ -74,6 +74,7 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
   const codec: Codec<M> = codecOf<M>(options.shape);
   const hello: Hello = {
     version: WIRE_VERSION,
+    oldest: OLDEST_WIRE_VERSION,
     cluster: options.cluster,
     protocol: protocolHash(options.protocol, options.shape),
     from: self,
