@@ -7,8 +7,9 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 
 export type Order =
-  /** Enters so many times; a file that only one can make at a time is the witness. */
-  | { do: "contend"; algorithm: string; entries: number; witness: string }
+  /** Enters so many times, or until it is to rest; a file that only one can make at a time is the witness. */
+  | { do: "contend"; algorithm: string; entries: number | "many"; witness: string }
+  | { do: "rest" }
   /** Acquires, and writes its token into a file, line by line, for as long as its signal lets it. */
   | { do: "write"; file: string }
   /** Acquires and releases. */
@@ -21,6 +22,7 @@ export type Report =
   | { said: "joined" }
   | { said: "left" }
   | { said: "contended"; tokens: number[] }
+  | { said: "refused"; code: string; why: string }
   | { said: "writing"; token: number }
   | { said: "entered"; token: number }
   | { said: "leading"; token: number }
@@ -31,9 +33,12 @@ const { join }: typeof import("../../src/index.ts") = await import(packageUrl);
 const member = await join(JSON.parse(options));
 const report = (what: Report): void => void process.stdout.write(`${JSON.stringify(what)}\n`);
 
+let isResting = false;
+
 async function contend({ algorithm, entries, witness }: Extract<Order, { do: "contend" }>): Promise<void> {
   const tokens: number[] = [];
-  for (let entry = 0; entry < entries; entry++) {
+  isResting = false;
+  for (let entry = 0; !isResting && (entries === "many" || entry < entries); entry++) {
     await member.mutex(`contended ${algorithm}`, { algorithm }).use(async ({ token }) => {
       closeSync(openSync(witness, "wx")); // Which fails while another is inside.
       tokens.push(token);
@@ -65,6 +70,10 @@ async function lead(): Promise<void> {
 
 async function carryOut(order: Order): Promise<void> {
   if (order.do === "contend") return contend(order);
+  if (order.do === "rest") {
+    isResting = true;
+    return;
+  }
   if (order.do === "write") return write(order.file);
   if (order.do === "lead") return lead();
   if (order.do === "enter") {
@@ -81,6 +90,8 @@ orders.on("line", (line) => {
   carryOut(JSON.parse(line) as Order).catch((error: unknown) => {
     const { code, stack } = error as Error & { code?: string };
     if (code === "member-left") return;
+    if (code === "instance-refused" || code === "other-setting" || code === "other-release")
+      return report({ said: "refused", code, why: (error as Error).message });
     process.stderr.write(`${stack}\n`);
     process.exit(1);
   });

@@ -3,9 +3,10 @@ import { Visitor } from "vite";
 import { describe, expect, it } from "vitest";
 import { code, type HouseFile, isTest, lineAt, parsed } from "./house.ts";
 
-const MAX_FILE_LINES = 400;
+/** At 400 one looks whether a file holds two concepts; one concept is not cut by length. */
+const MAX_FILE_LINES = 500;
 const MAX_FUNCTION_LINES = 60;
-const MAX_CORE_LINES_OF_CODE = 600;
+const MAX_CORE_LINES_OF_CODE = 800;
 
 /**
  * What may be longer, how long, and why. Keys are a path, `path#function`, or `src/core` for the kernel as a whole. An
@@ -13,6 +14,10 @@ const MAX_CORE_LINES_OF_CODE = 600;
  */
 const exceptions: Readonly<Record<string, { readonly lines: number; readonly reason: string }>> = {
   "src/protocols/election/bully.ts#bully": { lines: 90, reason: "half of it declares shapes, properties and costs" },
+  "src/protocols/membership/parts/views-rounds.ts#rounds": {
+    lines: 65,
+    reason: "a closure: what the steps of a round share stands here",
+  },
   "src/runtime/transport/tcp.ts#tcpTransport": { lines: 70, reason: "a closure: what its functions share stands here" },
 };
 
@@ -96,7 +101,7 @@ describe("sizes", () => {
   });
 
   it.each([
-    ["a file", { path: "src/sim/a.ts", text: longText(401) }, "src/sim/a.ts has 401 lines, more than 400"],
+    ["a file", { path: "src/sim/a.ts", text: longText(501) }, "src/sim/a.ts has 501 lines, more than 500"],
     ["a function", { path: "src/sim/a.ts", text: longFunction(61) }, "src/sim/a.ts#a has 61 lines, more than 60"],
     [
       "a component's function",
@@ -113,9 +118,9 @@ describe("sizes", () => {
   });
 
   it("the kernel counts as a whole, without comments, blank lines and tests", () => {
-    const half = `/** Why.\n * And why. */\n\n${longText(301)}`;
+    const half = `/** Why.\n * And why. */\n\n${longText(401)}`;
     const files = ["src/core/a.ts", "src/core/b.ts", "src/core/b.test.ts"].map((path) => ({ path, text: half }));
-    expect(tooLong(sizesOf(files), {})).toEqual(["src/core has 602 lines, more than 600"]);
+    expect(tooLong(sizesOf(files), {})).toEqual(["src/core has 802 lines, more than 800"]);
   });
 
   it("a function inside another counts there as one line", () => {
@@ -131,13 +136,13 @@ describe("sizes", () => {
 
   it("an exception has a limit of its own, and is refused once it is not needed", () => {
     const sizes = sizesOf([
-      { path: "src/sim/a.ts", text: longText(401) },
+      { path: "src/sim/a.ts", text: longText(501) },
       { path: "src/sim/b.ts", text: longText(10) },
     ]);
     const upTo = (lines: number) => ({ lines, reason: "a table" });
-    expect(tooLong(sizes, { "src/sim/a.ts": upTo(410) })).toEqual([]);
-    expect(tooLong(sizes, { "src/sim/a.ts": upTo(400) })).toEqual(["src/sim/a.ts has 401 lines, more than 400"]);
-    expect(tooLong(sizes, { "src/sim/a.ts": upTo(410), "src/sim/b.ts": upTo(500), "src/sim/c.ts": upTo(500) })).toEqual(
+    expect(tooLong(sizes, { "src/sim/a.ts": upTo(510) })).toEqual([]);
+    expect(tooLong(sizes, { "src/sim/a.ts": upTo(400) })).toEqual(["src/sim/a.ts has 501 lines, more than 500"]);
+    expect(tooLong(sizes, { "src/sim/a.ts": upTo(510), "src/sim/b.ts": upTo(500), "src/sim/c.ts": upTo(500) })).toEqual(
       ["src/sim/b.ts needs no exception any more", "src/sim/c.ts needs no exception any more"],
     );
   });

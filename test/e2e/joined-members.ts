@@ -1,0 +1,107 @@
+/** Members of `join()` in processes of their own, which take orders; gone when the test ends. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { transformWithOxc } from "vite";
+import { afterAll, afterEach, beforeAll } from "vitest";
+import { freePorts } from "../network/free-ports.ts";
+import { CLI, until } from "./cluster-under-test.ts";
+import type { Order, Report } from "./joined-process.ts";
+
+/** The built package of this checkout. */
+const PACKAGE = pathToFileURL(join(CLI, "..", "..", "index.js")).href;
+
+/** For this file's members; removed at its end. */
+export const folder = mkdtempSync(join(tmpdir(), "coterie-join-"));
+const program = join(folder, "joined-process.mjs");
+const running = new Set<ChildProcess>();
+
+beforeAll(async () => {
+  const source = fileURLToPath(new URL("joined-process.ts", import.meta.url));
+  writeFileSync(program, (await transformWithOxc(readFileSync(source, "utf8"), source)).code);
+});
+afterEach(() => {
+  for (const child of running) child.kill("SIGKILL");
+  running.clear();
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+export type Said<S extends Report["said"]> = Extract<Report, { said: S }>;
+
+/** Where a cluster's members are to be found, and where they keep what they must not forget. */
+export interface Place {
+  readonly members: Readonly<Record<number, string>>;
+  /** A folder for each is in it. */
+  readonly data: string;
+}
+
+export async function place(size: number): Promise<Place> {
+  const ports = await freePorts(size);
+  const members = Object.fromEntries(ports.map((port, index) => [index + 1, `127.0.0.1:${port}`]));
+  return { members, data: mkdtempSync(join(folder, "data-")) };
+}
+
+export class Joined {
+  readonly reports: Report[] = [];
+  /** What it wrote to its standard error. */
+  errors = "";
+  readonly exited: Promise<number | null>;
+  readonly #child: ChildProcess;
+
+  constructor(
+    readonly id: number,
+    { members, data }: Place,
+    packageUrl = PACKAGE,
+  ) {
+    const options = JSON.stringify({ id, members, dataDir: join(data, String(id)) });
+    const child = spawn(process.execPath, [program, packageUrl, options], { stdio: "pipe" });
+    child.stderr.on("data", (chunk) => {
+      this.errors += chunk;
+    });
+    running.add(child);
+    this.#child = child;
+    createInterface({ input: child.stdout as NodeJS.ReadableStream }).on("line", (line) => {
+      this.reports.push(JSON.parse(line) as Report);
+    });
+    this.exited = new Promise((resolve) => child.on("close", resolve));
+  }
+
+  order(order: Order): void {
+    this.#child.stdin?.write(`${JSON.stringify(order)}\n`);
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name);
+  }
+
+  end(): void {
+    this.#child.stdin?.end();
+  }
+
+  /** The first report of that kind, once it is there. */
+  said<S extends Report["said"]>(said: S): Promise<Said<S>> {
+    return until(
+      () => `member ${this.id} says ${said}, but its errors were ${JSON.stringify(this.errors)}`,
+      () => this.saidAlready(said)[0] ?? null,
+    );
+  }
+
+  saidAlready<S extends Report["said"]>(said: S): Said<S>[] {
+    return this.reports.filter((report): report is Said<S> => report.said === said);
+  }
+}
+
+/** Members 1 and up, once they have joined. */
+export async function joinedAt(where: Place, packageUrl = PACKAGE): Promise<Joined[]> {
+  const joined = Object.keys(where.members).map((id) => new Joined(Number(id), where, packageUrl));
+  await Promise.all(joined.map((member) => member.said("joined")));
+  return joined;
+}
+
+export const numbersIn = (file: string): number[] => readFileSync(file, "utf8").trim().split("\n").map(Number);
+
+export const isGrowing = (tokens: readonly number[]): boolean =>
+  tokens.every((token, index) => index === 0 || token > (tokens[index - 1] as number));

@@ -1,0 +1,69 @@
+/** The package as the commit before this one builds it, or as a later one might, to run its members beside this one's. */
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+
+export interface Release {
+  readonly commit: string;
+  readonly packageUrl: string;
+  readonly wire: { readonly version: number; readonly oldest: number };
+}
+
+const git = (...words: string[]): string => execFileSync("git", words, { cwd: ROOT, encoding: "utf8" }).trim();
+
+/** What has been committed last, or before that if nothing has changed since. Null where there is no such commit here. */
+function previousCommit(): string | null {
+  try {
+    const hasChanged = git("status", "--porcelain", "--", "src", "package.json") !== "";
+    return git("rev-parse", "--verify", "--quiet", hasChanged ? "HEAD" : "HEAD^");
+  } catch {
+    return null; // No repository, as in a package, or a shallow one.
+  }
+}
+
+const SOURCES = ["src", "package.json", "tsconfig.json", "tsconfig.build.json"];
+
+/** Builds the commit before this one into `folder`; null where there is none. */
+export function previousRelease(folder: string): Release | null {
+  const commit = previousCommit();
+  if (commit === null) return null;
+  const root = join(folder, "previous-release");
+  mkdirSync(root);
+  const archive = execFileSync("git", ["archive", "--format=tar", commit, ...SOURCES], {
+    cwd: ROOT,
+    maxBuffer: 2 ** 28,
+  });
+  execFileSync("tar", ["-x", "-C", root], { input: archive });
+  return { commit, ...built(root) };
+}
+
+/** Builds this very code with one file changed, as a later release might. */
+export function changedRelease(folder: string, path: string, change: (source: string) => string): Release {
+  const root = join(folder, "changed-release");
+  for (const source of SOURCES) cpSync(join(ROOT, source), join(root, source), { recursive: true });
+  const file = join(root, path);
+  const source = readFileSync(file, "utf8");
+  const changed = change(source);
+  if (changed === source) throw new Error(`expected ${path} to change`);
+  writeFileSync(file, changed);
+  return { commit: "this one, changed", ...built(root) };
+}
+
+function built(root: string): Pick<Release, "packageUrl" | "wire"> {
+  symlinkSync(join(ROOT, "node_modules"), join(root, "node_modules"));
+  execFileSync(join(ROOT, "node_modules/.bin/tsc"), ["-p", "tsconfig.build.json"], { cwd: root });
+  const frames = readFileSync(join(root, "dist/runtime/transport/frames.js"), "utf8");
+  const version = constant(frames, "WIRE_VERSION") ?? 1;
+  return {
+    packageUrl: pathToFileURL(join(root, "dist/index.js")).href,
+    wire: { version, oldest: constant(frames, "OLDEST_WIRE_VERSION") ?? version },
+  };
+}
+
+function constant(source: string, name: string): number | null {
+  const found = new RegExp(`^export const ${name} = (\\d+);`, "m").exec(source);
+  return found === null ? null : Number(found[1]);
+}
