@@ -5,6 +5,7 @@ import { faultGate } from "../src/runtime/fault-gate.ts";
 import { Host } from "../src/runtime/host.ts";
 import { createLog } from "../src/runtime/log.ts";
 import { newCounts } from "../src/runtime/metrics.ts";
+import { GroupIdentity } from "../src/runtime/transport/identity.ts";
 import { tcpTransport } from "../src/runtime/transport/tcp.ts";
 
 type Message = { type: "ping"; count: number; payload: string } | { type: "pong"; count: number; payload: string };
@@ -72,6 +73,7 @@ export function pingPongHost(options: {
     trace: { wanted: false, record: () => undefined },
     onFatal: fail,
   });
+  const log = createLog((_level, line) => process.stderr.write(`${line}\n`));
   const transport = tcpTransport<Message>({
     cluster: "bench",
     self,
@@ -81,9 +83,10 @@ export function pingPongHost(options: {
     },
     protocol: protocol.name,
     shape: variants<Message>(protocol.shapes.message),
+    identity: new GroupIdentity({ members: [0, 1], log }),
     gate: faultGate(),
     counts: newCounts(),
-    log: createLog((_level, line) => process.stderr.write(`${line}\n`)),
+    log,
     deliver: (from, message, id) => host.receive(from, message, id),
     onLost: () => undefined,
     onFatal: fail,

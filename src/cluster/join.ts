@@ -2,6 +2,7 @@
 import type { EnvironmentError } from "../core/errors.ts";
 import { openJournal } from "../runtime/journal/disk-journal.ts";
 import type { Journal } from "../runtime/journal/journal.ts";
+import { GroupIdentity } from "../runtime/transport/identity.ts";
 import type { JoinOptions, Member } from "./services/api.ts";
 import { JoinedMember } from "./services/joined-member.ts";
 import { requireSignal } from "./services/known-options.ts";
@@ -27,7 +28,11 @@ export async function join(options: JoinOptions): Promise<Member> {
   const membership = await membershipOf(options);
   const failure = new AbortController(); // The journal may fail before there is a member.
   const journal = await journalOf(options.dataDir, membership, (error) => failure.abort(error));
-  const member = await opened({ ...membership, journal });
+  const identity = new GroupIdentity({
+    members: Object.keys(membership.config.members).map(Number),
+    log: membership.log,
+  });
+  const member = await opened({ ...membership, journal, identity });
   if (failure.signal.aborted) member.fail(failure.signal.reason as Error);
   failure.signal.addEventListener("abort", () => member.fail(failure.signal.reason as Error));
   const leave = (): void => void member.leave();
@@ -50,7 +55,7 @@ async function opened(membership: Membership): Promise<JoinedMember> {
 
 function journalOf(
   dataDir: string | undefined,
-  { id, config, log, limits }: Omit<Membership, "journal">,
+  { id, config, log, limits }: Omit<Membership, "journal" | "identity">,
   onFailure: (error: EnvironmentError) => void,
 ): Promise<Journal> | null {
   if (dataDir === undefined) return null;

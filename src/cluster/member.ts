@@ -16,6 +16,7 @@ import { openJournal } from "../runtime/journal/disk-journal.ts";
 import type { Journal, Slot } from "../runtime/journal/journal.ts";
 import type { Log } from "../runtime/log.ts";
 import { type Counts, count, metricsPage, newCounts } from "../runtime/metrics.ts";
+import { GroupIdentity } from "../runtime/transport/identity.ts";
 import { type TlsMaterial, tcpTransport } from "../runtime/transport/tcp.ts";
 import { wallClock } from "../runtime/wall-clock.ts";
 import type { TraceEntry } from "../trace/entry.ts";
@@ -109,6 +110,7 @@ async function wired({ config, id, options, protocol, slot, counts, trace, gate 
     protocol: canonical([config.protocol, config.options]),
     shape: variants((protocol.shapes.message ?? {}) as Shapes<never>),
     limits: config.limits,
+    identity: new GroupIdentity({ members: Object.keys(config.members).map(Number), log: options.log }),
     tls: await readTls(config.tls, id),
     gate,
     counts,

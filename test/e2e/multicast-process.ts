@@ -51,6 +51,9 @@ const { faultGate }: typeof import("../../src/runtime/fault-gate.ts") = await im
 const { Host }: typeof import("../../src/runtime/host.ts") = await import(`${folder}/runtime/host.js`);
 const { createLog }: typeof import("../../src/runtime/log.ts") = await import(`${folder}/runtime/log.js`);
 const { newCounts }: typeof import("../../src/runtime/metrics.ts") = await import(`${folder}/runtime/metrics.js`);
+const { GroupIdentity }: typeof import("../../src/runtime/transport/identity.ts") = await import(
+  `${folder}/runtime/transport/identity.js`
+);
 const { tcpTransport }: typeof import("../../src/runtime/transport/tcp.ts") = await import(
   `${folder}/runtime/transport/tcp.js`
 );
@@ -90,6 +93,7 @@ const host = new Host<IpMulticast>({
   },
   onFatal: fail,
 });
+const log = createLog((_level, line) => report({ said: "log", line }));
 const ways = {
   cluster: "test",
   self,
@@ -97,12 +101,16 @@ const ways = {
   shape: variants(protocol.shapes.message),
   gate,
   counts,
-  log: createLog((_level, line) => report({ said: "log", line })),
+  log,
   deliver: (from: number, message: MessageOf<IpMulticast>, id: () => string) => host.receive(from, message, id),
   onLost: () => undefined,
   onFatal: fail,
 };
-const tcp = tcpTransport<MessageOf<IpMulticast>>({ ...ways, members });
+const tcp = tcpTransport<MessageOf<IpMulticast>>({
+  ...ways,
+  members,
+  identity: new GroupIdentity({ members: Object.keys(members).map(Number), log }),
+});
 const udp = udpMulticast<MessageOf<IpMulticast>>({
   ...ways,
   members: Object.keys(members).map(Number),

@@ -18,8 +18,18 @@ import {
   WIRE_VERSION,
   welcomeCodec,
 } from "../../src/runtime/transport/frames.ts";
+import type { Identity } from "../../src/runtime/transport/identity.ts";
 import { codecOf, Reader, Writer } from "../../src/runtime/wire.ts";
 import { numbered, numberedShape } from "./transport-under-test.ts";
+
+/** Of a member of the group that most tests have, without a journal. */
+export const identityOf = (change: Partial<Identity> = {}): Identity => ({
+  group: "0, 1, 2",
+  journal: "",
+  isFounded: false,
+  remembers: "",
+  ...change,
+});
 
 export const helloOf = (from: number, to: number, change: Partial<Hello> = {}): Hello => ({
   version: WIRE_VERSION,
@@ -29,6 +39,7 @@ export const helloOf = (from: number, to: number, change: Partial<Hello> = {}): 
   from,
   to,
   incarnation: 1,
+  identity: identityOf(),
   ...change,
 });
 

@@ -5,6 +5,7 @@ import { list, natural, type Shape, text, variants } from "../../src/core/shape.
 import { type FaultGate, faultGate } from "../../src/runtime/fault-gate.ts";
 import { createLog } from "../../src/runtime/log.ts";
 import { type Counts, newCounts } from "../../src/runtime/metrics.ts";
+import { type Disagreement, GroupIdentity } from "../../src/runtime/transport/identity.ts";
 import type { Limits } from "../../src/runtime/transport/limits.ts";
 import { type TcpTransport, type TlsMaterial, tcpTransport } from "../../src/runtime/transport/tcp.ts";
 import type { LossReason } from "../../src/trace/entry.ts";
@@ -26,12 +27,14 @@ export const numbered = (value: number, payload = ""): Numbered => ({ type: "num
 
 export interface TransportUnderTest {
   readonly transport: TcpTransport<Numbered>;
+  readonly identity: GroupIdentity;
   readonly gate: FaultGate;
   readonly counts: Counts;
   /** The values that arrived from each node, in their order. */
   readonly received: Map<NodeId, number[]>;
   readonly receivedIds: string[];
   readonly lost: { readonly to: NodeId; readonly why: LossReason; readonly ids: readonly string[] }[];
+  readonly disagreements: (readonly [NodeId, Disagreement | null])[];
   readonly lines: string[];
   readonly fatal: Error[];
   from(node: NodeId): number[];
@@ -62,6 +65,7 @@ export function transportUnderTest({
   const received = new Map<NodeId, number[]>();
   const receivedIds: string[] = [];
   const lost: TransportUnderTest["lost"] = [];
+  const disagreements: TransportUnderTest["disagreements"] = [];
   const lines: string[] = [];
   const fatal: Error[] = [];
   const counts = newCounts();
@@ -71,6 +75,12 @@ export function transportUnderTest({
     received.set(node, values);
     return values;
   };
+  const log = createLog((_level, line) => lines.push(line));
+  const identity = new GroupIdentity({
+    members: Object.keys(ports).map(Number),
+    log,
+    onDisagreement: (node, disagreement) => disagreements.push([node, disagreement]),
+  });
   const transport = tcpTransport<Numbered>({
     cluster,
     self,
@@ -81,7 +91,8 @@ export function transportUnderTest({
     tls: tls ?? null,
     gate,
     counts,
-    log: createLog((_level, line) => lines.push(line)),
+    log,
+    identity,
     deliver(node, { value }, id) {
       from(node).push(value);
       if (receivedIds.length < 1_000) receivedIds.push(id());
@@ -91,11 +102,13 @@ export function transportUnderTest({
   });
   return {
     transport,
+    identity,
     gate,
     counts,
     received,
     receivedIds,
     lost,
+    disagreements,
     lines,
     fatal,
     from,

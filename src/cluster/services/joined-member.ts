@@ -46,6 +46,8 @@ const DRAIN_EVERY_MS = 5;
 /** With so much on its way to a member, what is sent on channels waits. */
 const FULL_LINK_BYTES = 1024 * 1024;
 
+const detector = heartbeat() as never as AnyProtocol;
+
 export class JoinedMember implements Member {
   readonly #membership: Membership;
   readonly #counts = newCounts();
@@ -70,7 +72,6 @@ export class JoinedMember implements Member {
     const { id, config, log, limits, journal } = membership;
     const members = Object.keys(config.members).map(Number);
     const peers = members.filter((member) => member !== id);
-    const detector = heartbeat() as never as AnyProtocol;
     // Who keeps no journal cannot take part; that all do or none does is seen to by the hand-shake.
     const leadership = journal === null ? null : (epochBully() as never as AnyProtocol);
     const around = {
@@ -122,6 +123,7 @@ export class JoinedMember implements Member {
       deliver: (from, envelope) => this.#deliver(from, envelope, "tcp"),
       members: Object.fromEntries(Object.entries(config.members).map(([member, { address }]) => [member, address])),
       limits: config.limits,
+      identity: membership.identity,
       tls: membership.tls,
     });
     this.#udp = membership.multicast && this.#multicasting(ways, members, membership.multicast);

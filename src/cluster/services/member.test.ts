@@ -9,6 +9,7 @@ import { closedAfterEach } from "../../../test/network/closing.ts";
 import { freePorts } from "../../../test/network/free-ports.ts";
 import { cluster, startAll } from "../../../test/network/joined.ts";
 import type { Log } from "../../runtime/log.ts";
+import { GroupIdentity } from "../../runtime/transport/identity.ts";
 import { join } from "../join.ts";
 import type { JoinOptions, Member, MemberEvent } from "./api.ts";
 import { JoinedMember } from "./joined-member.ts";
@@ -175,7 +176,8 @@ describe("a member", () => {
   test("that fails loses what it holds and ends every wait", async () => {
     const [port] = (await freePorts(1)) as [number];
     const membership = await membershipOf({ id: 1, members: { 1: `127.0.0.1:${port}` }, log: silent });
-    const member = new JoinedMember({ ...membership, journal: memoryJournal() });
+    const identity = new GroupIdentity({ members: [1], log: silent });
+    const member = new JoinedMember({ ...membership, journal: memoryJournal(), identity });
     await member.open();
     const grant = await member.mutex("account").acquire();
     const waiting = member.mutex("account").acquire();

@@ -5,6 +5,7 @@ import { formatHostPort, type HostPort, isLoopback, parseHostPort } from "../../
 import { MAX_SLOT } from "../../runtime/journal/batches.ts";
 import type { Journal } from "../../runtime/journal/journal.ts";
 import { createLog, type Log } from "../../runtime/log.ts";
+import type { GroupIdentity } from "../../runtime/transport/identity.ts";
 import type { TlsMaterial } from "../../runtime/transport/tcp.ts";
 import { settlePlace, type UdpPlace } from "../../runtime/transport/udp-place.ts";
 import { type ClusterConfig, parseConfig } from "../config.ts";
@@ -21,6 +22,7 @@ export interface Membership {
   readonly admin: HostPort | null;
   readonly faultGate: boolean;
   readonly journal: Journal | null;
+  readonly identity: GroupIdentity;
   /** Where this member multicasts; null where it does not. */
   readonly multicast: UdpPlace | null;
 }
@@ -52,7 +54,7 @@ const KNOWN = [
 ];
 
 /** @throws UsageError that names the field; EnvironmentError if a certificate cannot be read. */
-export async function membershipOf(options: JoinOptions): Promise<Omit<Membership, "journal">> {
+export async function membershipOf(options: JoinOptions): Promise<Omit<Membership, "journal" | "identity">> {
   const { id, members, cluster = DEFAULT_CLUSTER, tls, log = stderrLog, faultGate = false } = options;
   requireKnown("join", options, KNOWN);
   const { maxInstances, maxWaiters, ...transport } = { ...defaultLimits, ...options.limits };

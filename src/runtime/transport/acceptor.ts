@@ -22,11 +22,13 @@ import {
   versionObjection,
   welcomeCodec,
 } from "./frames.ts";
+import type { GroupIdentity } from "./identity.ts";
 import type { Limits } from "./limits.ts";
 
 export interface AcceptorOptions<M> {
   /** What this node says of itself; `to` is not looked at. */
-  readonly self: Hello;
+  readonly self: Omit<Hello, "identity">;
+  readonly identity: GroupIdentity;
   readonly peers: readonly NodeId[];
   readonly codec: Codec<M>;
   readonly limits: Limits;
@@ -171,7 +173,7 @@ export class Acceptor<M> {
       try {
         feed(chunk);
       } catch (error) {
-        if (error instanceof MalformedBytes) this.#refuse(connection, "malformed", error.message);
+        if (error instanceof MalformedBytes) this.#refuse(connection, ["malformed", error.message]);
         else this.options.onFatal(error as Error);
       }
     });
@@ -180,7 +182,7 @@ export class Acceptor<M> {
   #greet(connection: Connection, hello: Hello, welcome: (receive: Receive) => void): void {
     const objection = this.#objection(hello, connection.socket);
     if (objection === null) this.#admit(connection, hello, welcome);
-    else this.#refuse(connection, ...objection);
+    else this.#refuse(connection, objection, hello.from);
   }
 
   /** Lets a peer in. Where another run of its process is connected already, that one has to be dead. */
@@ -192,7 +194,7 @@ export class Acceptor<M> {
     if (incumbent !== null && incoming.runs[0]?.incarnation !== hello.incarnation)
       return this.#challenge(incumbent, (isAlive) => {
         if (isAlive)
-          return this.#refuse(connection, "duplicate-id", `another process is node ${hello.from}, and it is alive`);
+          return this.#refuse(connection, ["duplicate-id", `another process is node ${hello.from}, and it is alive`]);
         incumbent.socket.destroy();
         if (incoming.connection === incumbent) incoming.connection = null;
         this.#admit(connection, hello, welcome); // A third one may have come in meanwhile.
@@ -211,7 +213,7 @@ export class Acceptor<M> {
 
   /** Why this `hello` is turned away, or null. */
   #objection(hello: Hello, socket: Socket): [Refusal, string] | null {
-    const { self, peers } = this.options;
+    const { self, peers, identity } = this.options;
     const otherVersion = versionObjection(self, hello);
     if (otherVersion !== null) return ["wrong-version", otherVersion];
     if (hello.cluster !== self.cluster)
@@ -219,11 +221,12 @@ export class Acceptor<M> {
     // Where one is newer it knows what the other says, and the hashes say nothing.
     if (hello.version === self.version && hello.protocol !== self.protocol) return ["wrong-protocol", OTHER_PROTOCOL];
     if (hello.to !== self.from) return ["wrong-node", `this is node ${self.from}, and node ${hello.to} was called`];
-    if (!peers.includes(hello.from))
+    if (hello.from === self.from || (hello.identity.group === identity.group && !peers.includes(hello.from)))
       return ["unknown-node", `expected one of the nodes ${peers.join(", ")}, got ${hello.from}`];
     if (socket instanceof TLSSocket && !certifies(socket, hello.from))
       return ["wrong-certificate", `expected a certificate for the name ${certificateName(hello.from)}`];
-    return null;
+    const disagreement = identity.judge(hello.from, hello.identity); // Once it has proved who it is.
+    return disagreement && [disagreement.reason, disagreement.detail];
   }
 
   /** Asks the connection that holds an id whether it is alive. */
@@ -276,10 +279,14 @@ export class Acceptor<M> {
     };
   }
 
-  #refuse({ socket, remote }: Connection, reason: Refusal, detail: string): void {
-    this.note(reason, remote, detail);
+  /** @param to who is refused, if that is known. */
+  #refuse({ socket, remote }: Connection, [reason, detail]: [Refusal, string], to: NodeId | null = null): void {
+    if (to !== null && this.options.identity.disagreements.get(to)?.detail === detail)
+      count(this.options.counts.refused, reason); // Which has been said.
+    else this.note(reason, remote, detail);
     if (isOver(socket)) return;
-    socket.end(refuseCodec.frame({ reason, detail: detail.slice(0, 200) }));
+    const identity = this.options.identity.toward(to ?? this.options.self.from);
+    socket.end(refuseCodec.frame({ reason, detail: detail.slice(0, 200), identity }));
     const farewell = setTimeout(() => socket.destroy(), FAREWELL_MS);
     socket.once("close", () => clearTimeout(farewell));
   }

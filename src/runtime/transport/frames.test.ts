@@ -13,6 +13,7 @@ import {
   WIRE_VERSION,
   welcomeCodec,
 } from "./frames.ts";
+import { NOBODY } from "./identity.ts";
 
 const MAX_FRAME_BYTES = 300;
 
@@ -98,7 +99,8 @@ describe("a stream of frames", () => {
 });
 
 describe("the bodies of the hand-shake", () => {
-  const whole = { cluster: "Käfer", protocol: 2 ** 53 - 1, from: 0, to: 300, incarnation: 17 };
+  const identity = { group: "0, 300", journal: "5f0c", isFounded: true, remembers: "" };
+  const whole = { cluster: "Käfer", protocol: 2 ** 53 - 1, from: 0, to: 300, incarnation: 17, identity };
   const hello: Hello = { ...whole, version: WIRE_VERSION, oldest: OLDEST_WIRE_VERSION };
 
   function read<T>(codec: { frame(body: T): Buffer; read(from: never): T }, bytes: Buffer): T {
@@ -119,7 +121,7 @@ describe("the bodies of the hand-shake", () => {
       incarnation: 5,
       received: 0,
     });
-    const refusal = { reason: "duplicate-id", detail: "x".repeat(1_024) } as const;
+    const refusal = { reason: "duplicate-id", detail: "x".repeat(1_024), identity } as const;
     expect(read(refuseCodec, refuseCodec.frame(refusal))).toEqual(refusal);
   });
 
@@ -131,8 +133,8 @@ describe("the bodies of the hand-shake", () => {
   }
 
   test("of an older release are read as far as they go, and of a newer one as far as this one knows", () => {
-    const older = stretched(helloCodec.frame({ ...hello, version: 1 }), -1);
-    expect(read(helloCodec, older)).toEqual({ ...hello, version: 1, oldest: 1 });
+    const older = helloCodec.frame({ ...hello, version: 1, identity: NOBODY });
+    expect(read(helloCodec, stretched(older, -5))).toEqual({ ...hello, version: 1, oldest: 1, identity: NOBODY });
     const newer = { ...hello, version: WIRE_VERSION + 1 };
     expect(read(helloCodec, stretched(helloCodec.frame(newer), 3))).toEqual(newer);
     expect(() => read(helloCodec, stretched(helloCodec.frame(hello), 3))).toThrow(MalformedBytes);
@@ -154,9 +156,9 @@ describe("the bodies of the hand-shake", () => {
   });
 
   test("say why, even if the reason is a later release's", () => {
-    const refusal = refuseCodec.frame({ reason: "malformed", detail: "as it says" });
+    const refusal = refuseCodec.frame({ reason: "malformed", detail: "as it says", identity: null });
     refusal[5] = 200;
-    expect(read(refuseCodec, refusal)).toEqual({ reason: "unknown", detail: "as it says" });
+    expect(read(refuseCodec, refusal)).toEqual({ reason: "unknown", detail: "as it says", identity: null });
   });
 
   test("are refused with bytes behind them", () => {

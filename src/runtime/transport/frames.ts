@@ -6,6 +6,7 @@
 import { hash } from "../../core/plain.ts";
 import { natural, type Shape, type ShapeNode, struct, text } from "../../core/shape.ts";
 import { type Codec, codecOf, MalformedBytes, Reader, Writer } from "../wire.ts";
+import { differences, type Identity, identityShape, NOBODY } from "./identity.ts";
 
 /**
  * What this release writes, and the oldest that it still reads and writes as well. The version grows when frames, the
@@ -33,6 +34,7 @@ export interface Hello {
   incarnation: number;
   /** The oldest version that the sender speaks. */
   oldest: number;
+  identity: Identity;
 }
 
 /** Of a protocol and its options, as `protocol` describes them, and the message shapes in the order of their declaration. */
@@ -62,17 +64,20 @@ export const refusals = [
   "duplicate-id",
   "wrong-certificate",
   "malformed",
+  ...differences,
 ] as const;
 export type Refusal = (typeof refusals)[number];
 
 export interface Refuse {
   reason: Refusal | "unknown";
   detail: string;
+  /** Who refuses, so that both sides know what they differ in; null of an older version. */
+  identity: Identity | null;
 }
 
 const MAX_NAME_BYTES = 256;
 /** Every version begins like this, so that whoever cannot talk can at least say so. */
-type Greeting = Omit<Hello, "oldest">;
+type Greeting = Omit<Hello, keyof Addition>;
 const greetingCodec = codecOf<Greeting>(
   struct<Greeting>({
     version: natural,
@@ -83,8 +88,8 @@ const greetingCodec = codecOf<Greeting>(
     incarnation: natural,
   }),
 );
-type Addition = Pick<Hello, "oldest">;
-const additionCodec = codecOf<Addition>(struct<Addition>({ oldest: natural }));
+type Addition = Pick<Hello, "oldest" | "identity">;
+const additionCodec = codecOf<Addition>(struct<Addition>({ oldest: natural, identity: identityShape }));
 
 export const helloCodec: BodyCodec<Hello> = {
   frame: (hello) =>
@@ -95,17 +100,20 @@ export const helloCodec: BodyCodec<Hello> = {
   /** Of an older version only what it has is read, of a newer one only what is known here. */
   read(from) {
     const greeting = greetingCodec.read(from);
-    if (greeting.version < WIRE_VERSION) return { ...greeting, oldest: greeting.version };
+    if (greeting.version < WIRE_VERSION) return { ...greeting, oldest: greeting.version, identity: NOBODY };
     const hello = { ...greeting, ...additionCodec.read(from) };
     if (hello.version === WIRE_VERSION) requireEnd(from);
     return hello;
   },
 };
 
+type Versions = Pick<Hello, "version" | "oldest">;
+
 /** Why two that speak these versions cannot talk; null if there is one that both speak. */
-export function versionObjection(self: Hello, hello: Hello): string | null {
+export function versionObjection(self: Versions, hello: Versions): string | null {
   if (hello.version >= self.oldest && hello.oldest <= self.version) return null;
-  const range = ({ oldest, version }: Hello): string => (oldest === version ? `${version}` : `${oldest} to ${version}`);
+  const range = ({ oldest, version }: Versions): string =>
+    oldest === version ? `${version}` : `${oldest} to ${version}`;
   return `expected wire version ${range(self)}, got ${range(hello)}: bring all members to releases that follow each other, one release at a time`;
 }
 
@@ -114,15 +122,19 @@ export const welcomeCodec = bodyCodec<Welcome>(
   struct<Welcome>({ incarnation: natural, received: natural }),
 );
 const MAX_DETAIL_BYTES = 1_024;
+const identityCodec = codecOf<Identity>(identityShape);
 export const refuseCodec: BodyCodec<Refuse> = {
-  frame: ({ reason, detail }) =>
+  frame: ({ reason, detail, identity }) =>
     frameOf(FRAME.refuse, (into) => {
       into.byte(refusals.indexOf(reason as Refusal));
       into.text(detail, MAX_DETAIL_BYTES);
+      if (identity !== null) identityCodec.write(identity, into);
     }),
   /** A later release has more reasons. */
   read(from) {
-    const body = { reason: refusals[from.byte()] ?? ("unknown" as const), detail: from.text(MAX_DETAIL_BYTES) };
+    const reason = refusals[from.byte()] ?? ("unknown" as const);
+    const detail = from.text(MAX_DETAIL_BYTES);
+    const body = { reason, detail, identity: from.position < from.end ? identityCodec.read(from) : null };
     requireEnd(from);
     return body;
   },

@@ -1,7 +1,7 @@
 /** What outsiders may try. After each of it the member lives, carries good traffic, has counted it and said it once. */
 import { once } from "node:events";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { Caller, helloOf, messagesFrame } from "../../../test/network/caller.ts";
+import { Caller, helloOf, identityOf, messagesFrame } from "../../../test/network/caller.ts";
 import { closedAfterEach } from "../../../test/network/closing.ts";
 import { freePorts } from "../../../test/network/free-ports.ts";
 import { heapUsedBytes } from "../../../test/network/heap.ts";
@@ -130,7 +130,14 @@ describe("10,000 random and mutated frames", () => {
     expect(heapUsedBytes() - before).toBeLessThan(20 * 2 ** 20);
     expect(member.counts.refused.malformed).toBeGreaterThan(3_000);
     expect(new Set(saidReasons()).size).toBe(saidReasons().length);
-    expect(saidReasons().sort()).toEqual(Object.keys(member.counts.refused).sort());
+    // Of another list of members it is said who has it.
+    const counted = Object.keys(member.counts.refused).filter((reason) => reason !== "wrong-members");
+    expect(
+      saidReasons()
+        .filter((reason) => reason !== "wrong-members")
+        .sort(),
+    ).toEqual(counted.sort());
+    expect(member.identity.disagreements.size).toBeLessThanOrEqual(128);
   }, 120_000);
 });
 
@@ -174,6 +181,8 @@ describe("connections that say nothing", () => {
   });
 });
 
+const REMEDY = "there is no link between them until both are started with one list";
+
 describe("a hello that is not for this member", () => {
   test.each([
     [
@@ -189,11 +198,34 @@ describe("a hello that is not for this member", () => {
   ] as const)("is refused: %s", async (reason, change, detail) => {
     for (let i = 0; i < 3; i++) {
       const { caller, answer } = await Caller.greeting(port(), helloOf(2, 0, change));
-      expect(answer).toEqual({ kind: "refuse", reason, detail });
+      expect(answer).toEqual({ kind: "refuse", reason, detail, identity: identityOf() });
       await caller.closed;
     }
     await expectRefused(reason, 3);
     expect(member.lines.join()).not.toContain("\n");
+  });
+
+  test.each([2, 9])("is refused where node %i counts other members, and both say which", async (from) => {
+    const theirs = identityOf({ group: "0, 2, 9" });
+    const detail = `node ${from} has the members 0, 2, 9, and this node has 0, 1, 2: ${REMEDY}`;
+    for (let i = 0; i < 2; i++) {
+      const { caller, answer } = await Caller.greeting(port(), helloOf(from, 0, { identity: theirs }));
+      expect(answer).toEqual({ kind: "refuse", reason: "wrong-members", detail, identity: identityOf() });
+      await caller.closed;
+    }
+    expect(member.counts.refused).toEqual({ "wrong-members": 2 });
+    expect(member.lines).toEqual([`wrong-members: ${detail}`]);
+    const known = { reason: "wrong-members", detail, members: "0, 2, 9" };
+    expect([...member.identity.disagreements]).toEqual([[from, known]]);
+    expect(member.disagreements).toEqual([[from, known]]); // Told once.
+  });
+
+  test("does not make up a quarrel in another's name: only who is let in ends it", async () => {
+    await Caller.greeting(port(), helloOf(2, 0, { identity: identityOf({ group: "0, 2" }) }));
+    await vi.waitFor(() => expect(member.identity.disagreements.has(2)).toBe(true));
+    await Caller.greeting(port(), helloOf(2, 0));
+    await vi.waitFor(() => expect(member.identity.disagreements.has(2)).toBe(false));
+    expect(member.disagreements.at(-1)).toEqual([2, null]);
   });
 
   test("is refused once, whatever comes behind it", async () => {

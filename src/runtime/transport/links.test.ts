@@ -11,6 +11,7 @@ import { newCounts } from "../metrics.ts";
 import { codecOf, Reader } from "../wire.ts";
 import { Acceptor } from "./acceptor.ts";
 import { ackCodec, emptyFrame, FRAME, frameSplitter, helloCodec, welcomeCodec } from "./frames.ts";
+import { GroupIdentity } from "./identity.ts";
 import { defaultLimits } from "./limits.ts";
 import { OutgoingLink } from "./outgoing-link.ts";
 
@@ -58,6 +59,9 @@ class ScriptedSocket extends Duplex {
 
 const asSocket = (socket: ScriptedSocket): Socket => socket as unknown as Socket;
 
+const groupIdentity = (): GroupIdentity =>
+  new GroupIdentity({ members: [0, 1, 2], log: createLog(() => {}), onDisagreement() {} });
+
 function accepting() {
   const counts = newCounts();
   const received: number[] = [];
@@ -65,6 +69,7 @@ function accepting() {
   const lines: string[] = [];
   const acceptor = new Acceptor<Numbered>({
     self: helloOf(0, 0),
+    identity: groupIdentity(),
     peers: [1],
     codec: codecOf(numberedShape),
     limits: defaultLimits,
@@ -130,6 +135,7 @@ function dialling() {
   const link = new OutgoingLink<Numbered>({
     peer: 1,
     hello: helloOf(0, 1),
+    identity: groupIdentity(),
     codec: codecOf(numberedShape),
     limits: defaultLimits,
     gate: faultGate(),

@@ -25,11 +25,13 @@ import {
   refuseCodec,
   welcomeCodec,
 } from "./frames.ts";
+import { differences, type GroupIdentity } from "./identity.ts";
 import type { Limits } from "./limits.ts";
 
 export interface OutgoingOptions<M> {
   readonly peer: NodeId;
-  readonly hello: Hello;
+  readonly hello: Omit<Hello, "identity">;
+  readonly identity: GroupIdentity;
   readonly codec: Codec<M>;
   readonly limits: Limits;
   readonly gate: FaultGate;
@@ -280,7 +282,10 @@ export class OutgoingLink<M> {
     this.#socket = socket;
     socket.setNoDelay(true);
     const deadline = setTimeout(() => socket.destroy(), this.options.limits.handshakeTimeoutMs);
-    socket.once(ready, () => socket.write(helloCodec.frame(this.options.hello)));
+    socket.once(ready, () => {
+      const { hello, identity, peer } = this.options;
+      socket.write(helloCodec.frame({ ...hello, identity: identity.toward(peer) }));
+    });
     socket.on(
       "data",
       this.#feeder(socket, () => clearTimeout(deadline), tried),
@@ -348,9 +353,12 @@ export class OutgoingLink<M> {
   }
 
   #refused(body: Reader): false {
-    const { reason, detail } = refuseCodec.read(body);
+    const { reason, detail, identity } = refuseCodec.read(body);
     const { peer } = this.options;
-    this.options.log.once(`refused ${peer} ${reason}`, `node ${peer} refuses this node (${reason}): ${detail}`);
+    const isOfIdentity = differences.some((difference) => difference === reason);
+    const isKnown = isOfIdentity && identity !== null && this.options.identity.judge(peer, identity) !== null; // And has been said.
+    if (!isKnown)
+      this.options.log.once(`refused ${peer} ${reason}`, `node ${peer} refuses this node (${reason}): ${detail}`);
     if (reason === "malformed") this.#lose("dropped"); // Sending the same bytes again would go on for ever.
     this.#backoffMs = MAX_BACKOFF_MS;
     this.#socket?.destroy();

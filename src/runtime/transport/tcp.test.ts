@@ -16,6 +16,7 @@ import type { Random } from "../../core/random.ts";
 import { faultGate } from "../fault-gate.ts";
 import { createLog } from "../log.ts";
 import { newCounts } from "../metrics.ts";
+import { GroupIdentity } from "./identity.ts";
 import { tcpTransport } from "./tcp.ts";
 
 const closing = closedAfterEach();
@@ -269,6 +270,7 @@ describe("opening and closing", () => {
     const [port, other] = (await freePorts(2)) as [number, number];
     const members = { 0: { host: "::1", port }, 1: { host: "::1", port: other } };
     const arrived: number[] = [];
+    const log = createLog(() => {});
     const quiet = {
       cluster: "test",
       members,
@@ -276,7 +278,8 @@ describe("opening and closing", () => {
       shape: numberedShape,
       gate: faultGate(),
       counts: newCounts(),
-      log: createLog(() => {}),
+      log,
+      identity: new GroupIdentity({ members: [0, 1], log }),
       onLost: () => {},
       onFatal: () => {},
     };

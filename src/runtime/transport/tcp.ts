@@ -16,6 +16,7 @@ import type { Counts } from "../metrics.ts";
 import { type Codec, codecOf } from "../wire.ts";
 import { Acceptor, certificateName, remoteOf } from "./acceptor.ts";
 import { type Hello, OLDEST_WIRE_VERSION, protocolHash, WIRE_VERSION } from "./frames.ts";
+import type { GroupIdentity } from "./identity.ts";
 import { type Limits, limitsWith } from "./limits.ts";
 import { OutgoingLink } from "./outgoing-link.ts";
 
@@ -36,6 +37,7 @@ export interface TcpOptions<M> {
   readonly shape: ShapeNode;
   readonly limits?: Partial<Limits>;
   readonly tls?: TlsMaterial | null;
+  readonly identity: GroupIdentity;
   readonly gate: FaultGate;
   readonly counts: Counts;
   readonly log: Log;
@@ -66,13 +68,13 @@ export interface TcpTransport<M> {
 const MAX_LOST_IDS = 1_000;
 
 export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
-  const { self, members, counts, log, gate } = options;
+  const { self, members, counts, log, gate, identity } = options;
   const own = members[self];
   if (own === undefined)
     throw new UsageError("unknown-node", `expected node ${self} to be among the members, and it is not`);
   const limits: Limits = limitsWith(options.limits ?? {});
   const codec: Codec<M> = codecOf<M>(options.shape);
-  const hello: Hello = {
+  const hello: Omit<Hello, "identity"> = {
     version: WIRE_VERSION,
     oldest: OLDEST_WIRE_VERSION,
     cluster: options.cluster,
@@ -89,6 +91,7 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
     .filter((id) => id !== self);
   const acceptor = new Acceptor<M>({
     self: hello,
+    identity,
     peers: peerIds,
     codec,
     limits,
@@ -107,6 +110,7 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
       new OutgoingLink<M>({
         peer,
         hello: { ...hello, to: peer },
+        identity,
         codec,
         limits,
         gate,
