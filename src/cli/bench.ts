@@ -17,6 +17,8 @@ const benchmarks: Readonly<Record<string, string>> = {
   multicast: "every order of a channel beside a bare fan-out: messages per second and delay, at 3, 5 and 7 processes",
   "ack-implosion":
     "acknowledgements at the sender of a multicast against N, and how long they queue there, with and without",
+  studio:
+    "the studio in Chromium, each protocol at rest and in a burst: frames per second, late frames, work per frame",
   "super-peers":
     "super-peers by a hash table and by repelling tokens beside as many drawn by lot: latency, spread, share, load",
 };

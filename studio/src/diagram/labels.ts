@@ -14,6 +14,8 @@ export interface Labelled {
 /** How far to the right of its mark a label begins; null where it has no room. */
 export type Placed<M> = M & { readonly labelDx: number | null };
 
+/** The mean width of a letter. */
+export const CHARACTER_PX = 6.4;
 /** From a mark to its label, and between labels. */
 const GAP_PX = 12;
 const BUNDLE_PX = 24;

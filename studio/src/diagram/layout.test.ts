@@ -194,6 +194,50 @@ describe("deliveries", () => {
   });
 });
 
+describe("what is drawn stays small and still", () => {
+  test("however many marks there are", () => {
+    const kinds = ["granted", "entered", "exited"];
+    const many = Array.from({ length: 4_000 }, (_, i) =>
+      event(i / 4, i % 3, "mutex", { type: kinds[(i % 7) % 3] ?? "" }),
+    );
+    const { marks } = pictureOf(many);
+    expect(marks.length).toBeGreaterThan(50);
+    expect(marks.length).toBeLessThanOrEqual(240);
+  });
+
+  test("what has not changed is the very same object, so that nobody draws it anew", () => {
+    const chronicle = new Chronicle(clusterOf([2, 2, 2]), [
+      send(100, 0, 1),
+      receive(110, 0, 1, 100),
+      send(120, 0, 2),
+      event(130, 1, "mutex", { type: "entered" }),
+    ]);
+    const first = layOut(chronicle, frame);
+    chronicle.add([receive(140, 0, 2, 120), event(400, 1, "mutex", { type: "exited" })]);
+    const second = layOut(chronicle, frame, first);
+    expect(second.arrows[0]).toBe(first.arrows[0]);
+    expect(second.arrows[1]).toMatchObject({ fate: "received" });
+    expect(second.marks[0]).toBe(first.marks[0]);
+    expect(second.marks).toHaveLength(2);
+    expect(layOut(chronicle, { ...frame, from: 1 }, second).arrows[0]).not.toBe(first.arrows[0]);
+  });
+
+  test("roles that change by the thousand are thinned out, but not who led", () => {
+    const entries = Array.from({ length: 6_000 }, (_, i): TraceEntry => {
+      const leader = i === 1_000 || i === 1_001 ? 0 : 2;
+      return { at: i / 10, node: 0, kind: "view", view: { role: i % 2 === 0 ? "a" : "b", leader }, state: {} };
+    });
+    const life = new Chronicle(clusterOf([2, 2, 2]), entries).lives.get(0);
+    expect(life?.stretches().length).toBeLessThan(1_300);
+    expect(
+      life
+        ?.stretches()
+        .filter(({ leads }) => leads)
+        .map(({ from }) => from),
+    ).toEqual([100]);
+  });
+});
+
 describe("bursts", () => {
   test("are what is too close together to be read", () => {
     const burst = [100, 101, 102].map((at) => send(at, 0, 1));

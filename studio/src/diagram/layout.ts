@@ -3,14 +3,13 @@
  * framework, so it serves every way of drawing. x grows with time, one row per node, units are pixels.
  */
 import type { NodeId } from "../../../src/core/protocol.ts";
-import { deliveredId, nameOf, type Tagged } from "../../../src/trace/naming.ts";
 import { endOf, type Mark, type Message, momentOf } from "../history/chronicle.ts";
 import type { Condition, Life } from "../history/life.ts";
-import { label, topicOfEvent } from "../history/phrase-book.ts";
 import { type Axis, axisOf } from "./axis.ts";
 import { type Burst, burstsOf } from "./bursts.ts";
 import { type Frame, xOf, yOf } from "./frame.ts";
-import { placeLabels } from "./labels.ts";
+import { CHARACTER_PX } from "./labels.ts";
+import { type PlacedMark, placeMarks } from "./marks.ts";
 import { type PlacedTrack, placeTracks } from "./tracks.ts";
 
 export interface History {
@@ -46,19 +45,6 @@ export interface LifeLine {
   readonly role: string | null;
 }
 
-export interface PlacedMark extends Point {
-  readonly key: string;
-  readonly at: number;
-  readonly node: NodeId;
-  readonly shape: Mark["kind"] | "start" | "crash";
-  readonly label: string;
-  /** The weightier takes the room for labels. */
-  readonly weight: number;
-  /** How far to the right the label begins; null where it has no room. */
-  readonly labelDx: number | null;
-  readonly mark: Mark | null;
-}
-
 export interface PlacedBurst {
   readonly burst: Burst;
   readonly x1: number;
@@ -84,10 +70,6 @@ const LOST_AT_RECEIVER = 0.84;
 const FLYING = 0.3;
 /** Arrows end this far from the middle of the life line. */
 const CLEARANCE_PX = 3;
-const CHARACTER_PX = 6.4;
-/** How far marks stand apart that would cover each other. */
-const BESIDE_PX = 9;
-const LEAST_APART_PX = 3;
 /** Messages closer than this make a burst; narrower bursts than `BURST_PX` deserve a caption. */
 const GAP_PX = 16;
 const BURST_PX = 120;
@@ -95,16 +77,16 @@ const BURST_LABEL_PX = 132;
 
 export const AXIS_PX = 34;
 
-export function layOut(history: History, frame: Frame): Picture {
+/** @param before What was laid out last: of what has not changed since, the very same objects are given again. */
+export function layOut(history: History, frame: Frame, before: Picture | null = null): Picture {
   const tracks = placeTracks(history.lives, frame);
+  const known = before?.frame === frame ? before : null;
   return {
     frame,
     lines: frame.nodes.flatMap((node) => linesOf(history, node, frame)).map((line) => withoutRoleUnder(tracks, line)),
     tracks,
-    arrows: history.messages
-      .filter((message) => isInView(message, frame))
-      .flatMap((message) => arrowOf(message, frame)),
-    marks: marksOf(history, frame),
+    arrows: arrowsOf(history, frame, known),
+    marks: placeMarks(history, frame, known?.marks ?? []),
     bursts: placeBursts(history.messages, frame),
     axis: axisOf(frame.from, frame.to, frame.width, frame.origin),
     height: frame.top + frame.nodes.length * frame.rowHeight + AXIS_PX,
@@ -138,9 +120,20 @@ export function placeArrow(message: Message, frame: Frame): Arrow | null {
   return { message, fate: loss === null ? "flying" : "lost", start: { x: x1, y: y1 }, end };
 }
 
-function arrowOf(message: Message, frame: Frame): Arrow[] {
-  const arrow = placeArrow(message, frame);
-  return arrow === null ? [] : [arrow];
+function arrowsOf({ messages }: History, frame: Frame, known: Picture | null): Arrow[] {
+  const settled = new Map(known?.arrows.filter(isSettled).map((arrow) => [arrow.message, arrow]));
+  const arrows: Arrow[] = [];
+  for (const message of messages) {
+    if (!isInView(message, frame)) continue;
+    const arrow = settled.get(message) ?? placeArrow(message, frame);
+    if (arrow !== null) arrows.push(arrow);
+  }
+  return arrows;
+}
+
+/** Whether no more will be heard of it. */
+export function isSettled({ fate }: Arrow): boolean {
+  return fate === "received" || fate === "lost";
 }
 
 function linesOf({ lives }: History, node: NodeId, frame: Frame): LifeLine[] {
@@ -168,73 +161,6 @@ function withoutRoleUnder(tracks: readonly PlacedTrack[], line: LifeLine): LifeL
   const end = line.x1 + (line.role?.length ?? 0) * CHARACTER_PX + 16;
   const isTaken = tracks.some(({ lifeY, x1, x2 }) => lifeY === line.y && x1 < end && x2 > line.x1);
   return isTaken ? { ...line, role: null } : line;
-}
-
-type Unlabelled = Omit<PlacedMark, "labelDx">;
-
-function marksOf({ marks, lives }: History, frame: Frame): PlacedMark[] {
-  const isVisible = (at: number) => at >= frame.from && at <= frame.to;
-  const happened = apart(marks.filter(({ at }) => isVisible(at)).map((mark) => placeMark(mark, frame)));
-  const turns = frame.nodes.flatMap((node) => turnsOf(node, lives.get(node), frame)).filter(({ at }) => isVisible(at));
-  return placeLabels([...turns, ...happened], CHARACTER_PX);
-}
-
-/**
- * A delivery stands beside a mark of the same moment, such as the command to send. Commands and deliveries may come by the
- * thousand: one that would cover the one before is left out.
- */
-function apart(marks: readonly Unlabelled[]): Unlabelled[] {
-  const last = new Map<string, number>();
-  return marks.flatMap((mark) => {
-    const before = last.get(`${mark.node} other`) ?? -Infinity;
-    const isDelivery = mark.shape === "delivery";
-    const x = isDelivery && mark.x - before < BESIDE_PX ? before + BESIDE_PX : mark.x;
-    const covers = x - (last.get(`${mark.node} ${mark.shape}`) ?? -Infinity) < LEAST_APART_PX;
-    if (covers && (isDelivery || mark.shape === "command")) return [];
-    last.set(`${mark.node} ${isDelivery ? "delivery" : "other"}`, x).set(`${mark.node} ${mark.shape}`, x);
-    return [{ ...mark, x }];
-  });
-}
-
-function placeMark(mark: Mark, frame: Frame): Unlabelled {
-  const text = mark.content === null ? mark.name.short : labelOf(mark.kind, mark.content);
-  return {
-    key: `mark ${mark.key}`,
-    at: mark.at,
-    node: mark.node,
-    shape: mark.kind,
-    label: text,
-    weight: weightOf(mark),
-    mark,
-    x: xOf(mark.at, frame),
-    y: yOf(mark.node, frame) ?? 0,
-  };
-}
-
-function labelOf(kind: Mark["kind"], content: Tagged): string {
-  if (kind === "delivery") return deliveredId(content) ?? "";
-  return kind === "event" ? label(content) : nameOf(content).short;
-}
-
-/** Where a process began or ended. */
-function turnsOf(node: NodeId, life: Life | undefined, frame: Frame): Unlabelled[] {
-  const stretches = life?.stretches() ?? [];
-  const y = yOf(node, frame) ?? 0;
-  return stretches.flatMap(({ from, condition }, index): Unlabelled[] => {
-    const before = stretches[index - 1]?.condition;
-    const [was, is] = [before === "gone", condition === "gone"];
-    if (before === undefined || was === is) return [];
-    const shape = is ? "crash" : "start";
-    const placed = { x: xOf(from, frame), y, label: shape, weight: TURN_WEIGHT, mark: null };
-    return [{ key: `${shape} ${node} ${from}`, at: from, node, shape, ...placed }];
-  });
-}
-
-const TURN_WEIGHT = 3;
-
-function weightOf({ kind, content }: Mark): number {
-  if (kind === "event" && content !== null) return topicOfEvent(content) === "suspicion" ? 1 : 3;
-  return kind === "command" || kind === "delivery" ? 2 : 0;
 }
 
 function placeBursts(messages: readonly Message[], frame: Frame): PlacedBurst[] {

@@ -1,4 +1,4 @@
-import type { PlacedMark } from "./layout.ts";
+import type { PlacedMark } from "./marks.ts";
 
 /** SVG paths around the origin, which lies on the life line. */
 export const markShapes: Record<PlacedMark["shape"], string> = {

@@ -12,6 +12,8 @@ import type { Window } from "./window.ts";
 /** The picture reaches this far beyond the window, in windows. */
 const AHEAD = 0.5;
 const LAYOUT_MS = 80;
+/** Laying out takes no more than this part of the time. */
+const LAYOUT_SHARE = 0.1;
 /** Even without news the present moves on. */
 const IDLE_MS = 1_000;
 
@@ -33,6 +35,7 @@ export class Stage {
   picture = $state.raw<Picture | null>(null);
 
   #laidOutAt = 0;
+  #tookMs = 0;
   #drawnRevision = -1;
 
   /** How wide the picture is under a window of `width` pixels. */
@@ -48,10 +51,12 @@ export class Stage {
     const wanted = this.#frameFor(window, viewport, rows, width);
     const isNews = studio.revision !== this.#drawnRevision;
     const age = performance.now() - this.#laidOutAt;
-    const isDue = age > IDLE_MS || (age > LAYOUT_MS && isNews);
+    const isDue = age > IDLE_MS || (age > Math.max(LAYOUT_MS, this.#tookMs / LAYOUT_SHARE) && isNews);
     if (this.picture === null || wanted !== this.picture.frame || isDue) {
-      this.picture = layOut(studio.chronicle, wanted);
+      const began = performance.now();
+      this.picture = layOut(studio.chronicle, wanted, this.picture);
       this.#laidOutAt = performance.now();
+      this.#tookMs = this.#laidOutAt - began;
       this.#drawnRevision = studio.revision;
     }
     const msPerPx = window.spanMs / width;

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { TraceEntry } from "../../../src/trace/entry.ts";
 import { Chronicle, KEPT_MS } from "./chronicle.ts";
-import { clusterOf, nodePicture, receive, replaced, send } from "./fixtures.ts";
+import { EventLog } from "./event-log.ts";
+import { clusterOf, event, nodePicture, receive, replaced, send } from "./fixtures.ts";
 
 const beat = (at: number): TraceEntry => ({
   at,
@@ -46,12 +47,50 @@ describe("messages", () => {
     expect(bursts).toHaveLength(500);
   });
 
+  test("requests and answers at the same rate are both folded", () => {
+    const pairs = Array.from({ length: 400 }, (_, i) => [
+      send(i * 25, 4, i % 4, "coordinator", `renewal ${i}`),
+      send(i * 25 + 1, i % 4, 4, "confirm", `confirmation ${i}`),
+    ]).flat();
+    const chronicle = new Chronicle(clusterOf([4, 4, 4, 4, 4], 10_000), pairs);
+    expect([...new Set(chronicle.messages.map(({ name }) => name.short))]).toEqual([]);
+    expect(new Set(chronicle.chatter.map(({ name }) => name.short))).toEqual(new Set(["coordinator", "confirm"]));
+  });
+
+  test("when the rhythm breaks, what breaks it is shown", () => {
+    const renewals = (from: number, to: number) =>
+      Array.from({ length: (to - from) / 25 }, (_, i) => send(from + i * 25, 4, i % 4, "coordinator"));
+    const news = [send(12_000, 3, 0, "coordinator", "news"), send(12_001, 3, 1, "coordinator", "more news")];
+    const entries = [...renewals(0, 10_000), ...news, ...renewals(12_500, 22_000)];
+    const chronicle = new Chronicle(clusterOf([3, 3, 3, 3, null], 22_000), entries);
+    const shown = chronicle.messages.map(({ sentAt }) => sentAt ?? 0);
+    expect(shown).toContain(12_000);
+    expect(shown.filter((at) => at < 9_000 || at >= 13_000)).toEqual([]);
+  });
+
   test("elections again and again, in bad weather, are no chatter beside heartbeats", () => {
     const beats = Array.from({ length: 2_400 }, (_, i) => beat(i * 25));
-    const elections = Array.from({ length: 1_200 }, (_, i) => send(i * 50, 0, 1, "election", `election ${i}`));
+    // Fifty messages every three seconds or so.
+    const elections = Array.from({ length: 1_000 }, (_, i) =>
+      send(Math.floor(i / 50) * 2_900 + (i % 50), 0, 1, "election", `election ${i}`),
+    );
     const entries = [...beats, ...elections].sort((a, b) => a.at - b.at);
     const chronicle = new Chronicle(clusterOf([1, 1], 60_000), entries);
-    expect([chronicle.messages.length, chronicle.chatter.length]).toEqual([1_200, 2_400]);
+    expect([chronicle.messages.length, chronicle.chatter.length]).toEqual([1_000, 2_400]);
+  });
+
+  test("a timer that paces leaves no marks, nor does the event of every renewal; what is worth a sentence does", () => {
+    const timeout = (at: number): TraceEntry => ({ at, node: 0, kind: "timeout", timer: "renew" });
+    const entries = Array.from({ length: 100 }, (_, i) => [
+      timeout(i * 100),
+      event(i * 100 + 1, 0, "election", { type: "confirmed", epoch: 1, by: i % 2 === 0 ? "leaseEven" : "leaseOdd" }),
+      event(i * 100 + 2, 0, "election", { type: "entered", token: i }),
+    ]).flat();
+    const chronicle = new Chronicle(clusterOf([0, 0], 10_000), entries);
+    expect([...new Set(chronicle.marks.map(({ name }) => name.short))]).toEqual(["entered"]);
+    const log = new EventLog();
+    log.add(entries, chronicle);
+    expect(log.lines.filter(({ text }) => !text.includes("enters"))).toEqual([]);
   });
 
   test("what turns out to be chatter was none before it was steady: a burst of it stays whole", () => {
@@ -59,7 +98,7 @@ describe("messages", () => {
     const steady = Array.from({ length: 300 }, (_, i) => send(3_000 + i * 100, 0, 1, "ping", `ping ${i}`));
     const chronicle = new Chronicle(clusterOf([1, 1], 33_000), [...burst, ...steady]);
     expect(chronicle.messages.filter(({ id }) => id.startsWith("burst"))).toHaveLength(50);
-    expect(chronicle.chatter.length).toBeGreaterThan(280);
+    expect(chronicle.chatter.length).toBeGreaterThan(270);
   });
 
   test("nothing older than the time kept remains, nor its identity", () => {

@@ -6,8 +6,9 @@ import type { ClusterPicture } from "../../../src/cluster/feed.ts";
 import type { NodeId } from "../../../src/core/protocol.ts";
 import type { LossReason, MessageId, TraceEntry } from "../../../src/trace/entry.ts";
 import { deliveredId, type Name, nameOf, nameOfWord, type Tagged } from "../../../src/trace/naming.ts";
-import { Chatter } from "./chatter.ts";
+import { Chatter, type Turn } from "./chatter.ts";
 import { Life } from "./life.ts";
+import { hasSentence } from "./phrase-book.ts";
 
 export interface Message {
   readonly id: MessageId;
@@ -39,14 +40,27 @@ const MAX_MESSAGES = 6_000;
 const MAX_CHATTER = 14_000;
 const MAX_MARKS = 4_000;
 
+/** What is said less often than this, in a second by all nodes together, buries nothing. */
+const LEAST_MESSAGES = 4;
+const LEAST_TIMEOUTS = 1;
+const LEAST_EVENTS = 4;
+/** Failure detectors chatter by profession. What they find out is news. */
+const BORN_CHATTY = ["detector"];
+
 export class Chronicle {
   /** In order of arrival, which is nearly the order of time. */
   messages: Message[] = [];
   chatter: Message[] = [];
   marks: Mark[] = [];
   readonly lives = new Map<NodeId, Life>();
-  readonly chatty = new Chatter();
-  readonly chattyTimers = new Chatter();
+  readonly chatty = new Chatter(LEAST_MESSAGES, BORN_CHATTY);
+  /** Timers that pace, and events of every renewal. */
+  readonly chattyMarks = {
+    timeout: new Chatter(LEAST_TIMEOUTS, BORN_CHATTY),
+    event: new Chatter(LEAST_EVENTS),
+  };
+  /** Told of each turn of a timer or an event, so that the log may be cut down, too. */
+  onTurn: (kind: "timeout" | "event", turn: Turn) => void = () => {};
 
   readonly #byId = new Map<MessageId, Message>();
   #marksMade = 0;
@@ -145,26 +159,35 @@ export class Chronicle {
       loss: null,
     };
     this.#byId.set(entry.id, message);
-    const steadySince = this.chatty.hear(name, entry.at);
-    if (steadySince !== null) this.#fold(name.full, steadySince);
-    (this.chatty.has(name.full) ? this.chatter : this.messages).push(message);
+    for (const turn of this.chatty.hear(name, entry.at)) this.#turn(turn);
+    (this.chatty.has(name.full, entry.at) ? this.chatter : this.messages).push(message);
     return message;
   }
 
   #mark(kind: Mark["kind"], { at, node }: TraceEntry, name: Name, content: Tagged | null): void {
-    // A timer that chatters drives messages that chatter: neither is worth a mark. Events always are.
-    if (kind === "timeout") {
-      this.chattyTimers.hear(name, at);
-      if (this.chattyTimers.has(name.full)) return;
+    if (kind === "timeout" || (kind === "event" && content !== null && !hasSentence(content))) {
+      const chatter = this.chattyMarks[kind];
+      for (const turn of chatter.hear(name, at)) this.#turnMarks(kind, turn);
+      if (chatter.has(name.full, at)) return;
     }
     this.marks.push({ key: this.#marksMade++, at, node, kind, name, content });
   }
 
-  /** A type turned out to be chatter: what was said of it since then moves over. A burst before that stays whole. */
-  #fold(fullName: string, since: number): void {
-    const isFolded = (message: Message) => message.name.full === fullName && momentOf(message) >= since;
-    this.chatter = [...this.chatter, ...this.messages.filter(isFolded)].sort((a, b) => momentOf(a) - momentOf(b));
-    this.messages = this.messages.filter((message) => !isFolded(message));
+  /** A type turned out to be chatter, or none any more: what was said of it since then moves over. */
+  #turn({ full, since, isChatter }: Turn): void {
+    const moves = (message: Message) => message.name.full === full && momentOf(message) >= since;
+    const [from, to] = isChatter ? [this.messages, this.chatter] : [this.chatter, this.messages];
+    const moved = [...to, ...from.filter(moves)].sort((a, b) => momentOf(a) - momentOf(b));
+    const left = from.filter((message) => !moves(message));
+    [this.messages, this.chatter] = isChatter ? [left, moved] : [moved, left];
+  }
+
+  /** A timer that paces is worth no mark, nor is the event of every renewal. */
+  #turnMarks(kind: "timeout" | "event", turn: Turn): void {
+    const { full, since, isChatter } = turn;
+    if (isChatter)
+      this.marks = this.marks.filter((mark) => mark.kind !== kind || mark.name.full !== full || mark.at < since);
+    this.onTurn(kind, turn);
   }
 
   #life(node: NodeId): Life {

@@ -2,8 +2,9 @@
 import type { ClusterPicture, NodePicture } from "../../../src/cluster/feed.ts";
 import type { NodeId } from "../../../src/core/protocol.ts";
 import type { TraceEntry } from "../../../src/trace/entry.ts";
-import { nameOfWord } from "../../../src/trace/naming.ts";
-import type { Chronicle } from "./chronicle.ts";
+import { nameOf, nameOfWord } from "../../../src/trace/naming.ts";
+import type { Turn } from "./chatter.ts";
+import { type Chronicle, momentOf } from "./chronicle.ts";
 import { type Line, linesOf, type Saying } from "./lines.ts";
 import { networkNews } from "./network-news.ts";
 import { lossesInWords, nodesInWords, type Phrase, phraseOf } from "./phrase-book.ts";
@@ -24,11 +25,19 @@ export class EventLog {
     return linesOf(this.#sayings).slice(-MAX_LINES).reverse();
   }
 
+  /** Tells what the chronicle has just taken in. */
   add(entries: readonly TraceEntry[], chronicle: Chronicle): void {
     for (const entry of entries) {
       if (entry.kind === "lost") this.#tellLoss(entry, chronicle);
       else if (!isChatter(entry, chronicle)) this.#tellEntry(entry);
     }
+  }
+
+  /** What turns out to be chatter is not told, since it became so. */
+  drop(kind: "timeout" | "event", { full, since, isChatter }: Turn): void {
+    if (!isChatter) return;
+    const saidBy = `${kind} ${full}`;
+    this.#sayings = this.#sayings.filter((saying) => saying.by !== saidBy || saying.at < since);
   }
 
   observe(cluster: ClusterPicture, before: ClusterPicture): void {
@@ -44,12 +53,12 @@ export class EventLog {
   #tellEntry(entry: TraceEntry): void {
     const phrase = phraseOf(entry);
     if (phrase === null || (entry.kind === "crash" && this.#exitOf(entry.node, entry.at) !== -1)) return;
-    this.#say(entry.at, entry.node, phrase);
+    this.#say(entry.at, entry.node, phrase, sourceOf(entry));
   }
 
   #tellLoss({ id, at, why }: TraceEntry & { kind: "lost" }, chronicle: Chronicle): void {
     const message = chronicle.find(id);
-    if (message === undefined || chronicle.chatty.has(message.name.full)) return;
+    if (message === undefined || chronicle.chatty.has(message.name.full, momentOf(message))) return;
     const { name, from, to } = message;
     this.#insert({
       at,
@@ -84,19 +93,19 @@ export class EventLog {
     );
   }
 
-  #say(at: number, node: NodeId, phrase: Phrase): void {
-    this.#insert({ at, ...said(node, phrase) });
+  #say(at: number, node: NodeId, phrase: Phrase, by: string | null = null): void {
+    this.#insert({ at, by, ...said(node, phrase) });
   }
 
-  #insert(saying: Omit<Saying, "key">): void {
+  #insert(saying: Omit<Saying, "key" | "by"> & Partial<Pick<Saying, "by">>): void {
     // Entries of different nodes come in batches, so one may belong before the last few.
     const after = this.#sayings.findLastIndex((each) => each.at <= saying.at);
-    this.#sayings.splice(after + 1, 0, { ...saying, key: this.#made++ });
+    this.#sayings.splice(after + 1, 0, { by: null, ...saying, key: this.#made++ });
     if (this.#sayings.length > MAX_SAYINGS) this.#sayings = this.#sayings.slice(-MAX_SAYINGS);
   }
 }
 
-function said(node: NodeId, phrase: Phrase): Omit<Saying, "key" | "at"> {
+function said(node: NodeId, phrase: Phrase): Omit<Saying, "key" | "at" | "by"> {
   const { topic, one, whom = null } = phrase;
   return { topic, nodes: [node], whom, same: one, tell: (nodes, times) => sentence(nodes, phrase, times) };
 }
@@ -106,8 +115,15 @@ function sentence(nodes: readonly NodeId[], { one, many }: Phrase, times: number
   return `${nodesInWords(nodes)} ${one}${times > 1 ? ` (${times} times)` : ""}`;
 }
 
-function isChatter(entry: TraceEntry, { chattyTimers }: Chronicle): boolean {
-  return entry.kind === "timeout" && chattyTimers.has(nameOfWord(entry.timer).full);
+function isChatter(entry: TraceEntry, { chattyMarks }: Chronicle): boolean {
+  if (entry.kind === "timeout") return chattyMarks.timeout.has(nameOfWord(entry.timer).full, entry.at);
+  return entry.kind === "event" && chattyMarks.event.has(nameOf(entry.event).full, entry.at);
+}
+
+/** Which timer or event an entry is of. */
+function sourceOf(entry: TraceEntry): string | null {
+  if (entry.kind === "timeout") return `timeout ${nameOfWord(entry.timer).full}`;
+  return entry.kind === "event" ? `event ${nameOf(entry.event).full}` : null;
 }
 
 function endedAs(exit: string, verb: string): string {

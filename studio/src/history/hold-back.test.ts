@@ -55,6 +55,6 @@ test("what is forgotten leaves how things stood", () => {
 test("it is bounded, and keeps the latest", () => {
   const queue = new HoldBack(1);
   for (let at = 0; at < 20_000; at++) queue.become(at, [`0.${at}`]);
-  expect(queue.tracks().length).toBeLessThanOrEqual(8_000);
+  expect(queue.tracks().length).toBeLessThanOrEqual(3_000);
   expect(queue.now).toEqual(["0.19999"]);
 });

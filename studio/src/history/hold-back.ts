@@ -5,7 +5,7 @@ import { HoldBackQueue, type Track } from "../../../src/trace/picture/tracks.ts"
 /** More than fit in a row of the diagram are counted. */
 const ROWS = 3;
 /** Under load it changes with every message. */
-const MAX_CHANGES = 4_000;
+const MAX_CHANGES = 1_500;
 
 interface Change {
   readonly at: number;
@@ -16,6 +16,8 @@ interface Change {
 export class HoldBack {
   readonly #node: NodeId;
   #changes: Change[] = [];
+  /** What the changes come to; null when there are new ones. */
+  #tracks: readonly Track[] | null = null;
 
   constructor(node: NodeId) {
     this.#node = node;
@@ -28,6 +30,7 @@ export class HoldBack {
 
   become(at: number, held: readonly string[]): void {
     this.#changes.push({ at, held });
+    this.#tracks = null;
     if (this.#changes.length > 2 * MAX_CHANGES) this.#changes = this.#changes.slice(-MAX_CHANGES);
   }
 
@@ -42,7 +45,12 @@ export class HoldBack {
   }
 
   /** In milliseconds. */
-  tracks(): Track[] {
+  tracks(): readonly Track[] {
+    this.#tracks ??= this.#tracksAnew();
+    return this.#tracks;
+  }
+
+  #tracksAnew(): Track[] {
     const queue = new HoldBackQueue(this.#node, ROWS);
     for (const { at, held } of this.#changes) queue.become(held, at === -Infinity ? null : at);
     return queue.end();
@@ -54,5 +62,6 @@ export class HoldBack {
     if (last <= 0) return;
     const [standing, ...later] = this.#changes.slice(last) as [Change, ...Change[]];
     this.#changes = [{ ...standing, at: -Infinity }, ...later];
+    this.#tracks = null;
   }
 }

@@ -24,10 +24,17 @@ export interface Stretch {
   readonly role: string | null;
 }
 
+/** Of one node. */
+const MAX_EVIDENCE = 600;
+/** The role in a view of which only the leader is remembered. */
+const UNTOLD = "";
+
 export class Life {
   readonly node: number;
   readonly holdBack: HoldBack;
   #evidence: Evidence[] = [];
+  /** What the evidence comes to; null when there is new evidence. */
+  #stretches: readonly Stretch[] | null = null;
 
   constructor(node: number) {
     this.node = node;
@@ -45,7 +52,7 @@ export class Life {
   }
 
   viewed(at: number, view: View): void {
-    const before = this.#evidence.findLast((each) => each.view !== undefined)?.view ?? null;
+    const before = this.#lastView();
     if (view.held !== undefined) this.holdBack.become(at, view.held);
     if (differenceOf(before, view) === "standing") this.#insert({ at, view });
   }
@@ -68,9 +75,15 @@ export class Life {
       condition: first === undefined ? now : opposite,
       view: unseen ? picture.view : null,
     });
+    this.#stretches = null;
   }
 
-  stretches(): Stretch[] {
+  stretches(): readonly Stretch[] {
+    this.#stretches ??= this.#stretchesAnew();
+    return this.#stretches;
+  }
+
+  #stretchesAnew(): Stretch[] {
     const stretches: Stretch[] = [];
     let condition: Condition = "gone";
     let view: View | null = null;
@@ -78,7 +91,7 @@ export class Life {
       condition = evidence.condition ?? condition;
       if (evidence.view !== undefined) view = evidence.view;
       const leads = condition !== "gone" && view?.leader === this.node;
-      const role = condition === "gone" ? null : (view?.role ?? null);
+      const role = condition === "gone" || view?.role === UNTOLD ? null : (view?.role ?? null);
       const to = this.#evidence[index + 1]?.at ?? Infinity;
       const last = stretches.at(-1);
       if (last !== undefined && last.condition === condition && last.leads === leads && last.role === role) {
@@ -101,6 +114,7 @@ export class Life {
       { at: -Infinity, condition: standing?.condition ?? "gone", view },
       ...this.#evidence.filter((each) => each.at > at),
     ];
+    this.#stretches = null;
   }
 
   stretchAt(at: number): Stretch | undefined {
@@ -110,5 +124,29 @@ export class Life {
   #insert(evidence: Evidence): void {
     const after = this.#evidence.findLastIndex((each) => each.at <= evidence.at);
     this.#evidence.splice(after + 1, 0, evidence);
+    this.#stretches = null;
+    if (this.#evidence.length > 2 * MAX_EVIDENCE) this.#thinOut();
+  }
+
+  #lastView(): View | null {
+    return this.#evidence.findLast((each) => each.view !== undefined)?.view ?? null;
+  }
+
+  /** Roles may change with every message, as where a token goes round: of the older half, only who led is kept. */
+  #thinOut(): void {
+    const older = this.#evidence.splice(0, MAX_EVIDENCE);
+    let leader: number | null | undefined;
+    const kept = older.flatMap((each): Evidence[] => {
+      if (each.view === undefined || each.view === null) {
+        leader = undefined;
+        return [each];
+      }
+      const isSame = leader !== undefined && leader === (each.view.leader ?? null);
+      leader = each.view.leader ?? null;
+      const view = { ...each.view, role: UNTOLD };
+      if (!isSame) return [{ ...each, view }];
+      return each.condition === undefined ? [] : [{ at: each.at, condition: each.condition }];
+    });
+    this.#evidence.unshift(...kept);
   }
 }

@@ -10,6 +10,8 @@ export interface Saying {
   readonly key: number;
   readonly at: number;
   readonly topic: Topic;
+  /** The timer or event that it tells of, which may turn out to be chatter; null for all else. */
+  readonly by: string | null;
   /** Whom it is said of; nobody for what concerns the network as a whole. */
   readonly nodes: readonly NodeId[];
   /** The other node that it mentions, if any: in "node 1 follows node 4", node 4. */
@@ -40,6 +42,9 @@ interface Draft {
 /** What is the same within this time shares a line. */
 const TOGETHER_MS = 1_000;
 
+/** In a burst, what stands further back has a line of its own already. */
+const LOOKED_THROUGH = 48;
+
 /** In order of time, as `sayings` must be. */
 export function linesOf(sayings: readonly Saying[]): Line[] {
   const drafts: Draft[] = [];
@@ -64,10 +69,11 @@ export function linesOf(sayings: readonly Saying[]): Line[] {
 function partnerOf(saying: Saying, drafts: readonly Draft[]): number {
   for (let index = drafts.length - 1; index >= 0; index -= 1) {
     const draft = drafts[index] as Draft;
-    if (saying.at - draft.last.at > TOGETHER_MS) return -1;
+    if (saying.at - draft.last.at > TOGETHER_MS || index < drafts.length - LOOKED_THROUGH) return -1;
     if (draft.first.same !== saying.same) continue;
-    const isClose = saying.at - draft.first.at <= TOGETHER_MS;
-    return isClose && !drafts.slice(index + 1).some((between) => bars(between, draft)) ? index : -1;
+    if (saying.at - draft.first.at > TOGETHER_MS) return -1;
+    for (let after = index + 1; after < drafts.length; after += 1) if (bars(drafts[after] as Draft, draft)) return -1;
+    return index;
   }
   return -1;
 }

@@ -65,6 +65,11 @@ const losses: Record<LossReason, string> = {
   down: "the receiver was not running",
 };
 
+/** Whether the literature has a sentence for it. Such an event is always told, however often it comes. */
+export function hasSentence(event: Tagged): boolean {
+  return Object.hasOwn(events, nameOf(event).short);
+}
+
 /** What an event is about; `protocol` where the literature has no sentence for it. */
 export function topicOfEvent(event: Tagged): Topic {
   return events[nameOf(event).short]?.(unwrapped(event), -1)?.topic ?? "protocol";

@@ -12,6 +12,7 @@ const TRIM_MS = 1_000;
 const TOAST_MS = 6_000;
 /** More often than this nobody can read; what moves, moves with every frame anyway. */
 const REDRAW_MS = 90;
+const LINES_MS = 300;
 
 export class Studio {
   connection = $state<Connection>("connecting");
@@ -34,6 +35,8 @@ export class Studio {
   #trimmedAt = 0;
   #redraw: number | null = null;
   #redrawnAt = 0;
+  #linesAt = 0;
+  #linesTimer: ReturnType<typeof setTimeout> | undefined;
   #toast: ReturnType<typeof setTimeout> | undefined;
 
   /** Starts to listen; returns what stops it. */
@@ -94,8 +97,10 @@ export class Studio {
     const inOrder = entries.toSorted((a, b) => a.at - b.at);
     this.#aheadMs = cluster.now - Date.now();
     this.chronicle = new Chronicle(cluster, inOrder);
-    this.#log = new EventLog();
-    this.#log.add(inOrder, this.chronicle);
+    const log = new EventLog();
+    this.chronicle.onTurn = (kind, turn) => log.drop(kind, turn);
+    log.add(inOrder, this.chronicle);
+    this.#log = log;
     this.cluster = cluster;
   }
 
@@ -113,7 +118,19 @@ export class Studio {
       if (performance.now() - this.#redrawnAt < REDRAW_MS) return this.#scheduleRedraw();
       this.#redrawnAt = performance.now();
       this.revision += 1;
-      this.lines = this.#log.lines;
+      this.#tellLines();
     });
+  }
+
+  /** The latest always come, if a little later. */
+  #tellLines(): void {
+    const dueIn = this.#linesAt + LINES_MS - performance.now();
+    clearTimeout(this.#linesTimer);
+    if (dueIn > 0) {
+      this.#linesTimer = setTimeout(() => this.#tellLines(), dueIn);
+      return;
+    }
+    this.#linesAt = performance.now();
+    this.lines = this.#log.lines;
   }
 }

@@ -1,0 +1,135 @@
+/**
+ * How much the page draws, counted in elements: at rest and in a burst it stays small, however much is said. What it is fed
+ * comes from the simulator, so it is the same in every run; nothing depends on how fast the machine is.
+ */
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { ClusterPicture, FeedEvent } from "../../src/cluster/feed.ts";
+import { protocolNamed } from "../../src/protocols/index.ts";
+import { type SimulationOptions, simulation } from "../../src/sim/index.ts";
+import type { TraceEntry } from "../../src/trace/entry.ts";
+import { launch, noBrowser } from "./chromium.ts";
+
+type Options = SimulationOptions<{ state: object; command: { type: string } }>;
+
+const NODES = [0, 1, 2, 3, 4];
+const BUILT = fileURLToPath(new URL("../../dist/studio", import.meta.url));
+const CHUNK_MS = 50;
+/** Of the cluster's clock; virtual time begins here. */
+const BEGIN = Date.UTC(2026, 0, 1);
+
+/** What happens in `forMs`, with so many commands to each node at `sendsAt`. */
+function traceOf(protocol: string, forMs: number, sends: number, sendsAt: number): TraceEntry[] {
+  const entries: TraceEntry[] = [];
+  const { lab, family } = protocolNamed(protocol);
+  const sim = simulation({
+    protocol: lab() as Options["protocol"],
+    nodes: NODES,
+    seed: 1,
+    delayMs: [1, 3],
+    trace: (entry) => entries.push({ ...entry, at: BEGIN + entry.at }),
+  });
+  for (const node of NODES) sim.start(node);
+  sim.run(sendsAt);
+  for (const node of sends === 0 ? [] : NODES) {
+    const command = family.ask(node, sends);
+    if (command !== null) sim.command(node, command);
+  }
+  sim.run(forMs - sendsAt);
+  return entries;
+}
+
+function pictureOf(protocol: string, atMs: number): ClusterPicture {
+  const nodes = NODES.map((id) => ({
+    id,
+    pid: 100 + id,
+    address: "",
+    admin: "",
+    process: "running" as const,
+    exit: null,
+    view: { role: "follower", leader: 4 },
+    commands: [],
+  }));
+  const network = { cuts: [], dropRate: 0, delayMs: [0, 0] } as const;
+  return { name: "simulated", protocol, now: BEGIN + atMs, restarts: false, nodes, network };
+}
+
+interface Counts {
+  /** Elements that were added to the page while it was fed. */
+  readonly added: number;
+  readonly most: number;
+}
+
+/** Runs in the page, as text: tests are compiled without the types of a browser. */
+const FAKE_FEED = `
+  window.EventSource = class { constructor() { window.feed = (event) => this.onmessage({ data: JSON.stringify(event) }); } close() {} };
+`;
+const COUNTING = `
+  window.counts = { added: 0, most: 0 };
+  new MutationObserver((changes) => {
+    for (const { addedNodes } of changes)
+      for (const node of addedNodes)
+        if (node instanceof Element) window.counts.added += 1 + node.querySelectorAll("*").length;
+    window.counts.most = Math.max(window.counts.most, document.querySelectorAll("*").length);
+  }).observe(document.body, { childList: true, subtree: true });
+`;
+
+describe.skipIf(noBrowser !== null)("what the studio draws", () => {
+  let browser: Browser;
+  let page: Page;
+  beforeAll(async () => {
+    if (!existsSync(BUILT)) throw new Error(`expected the built page at ${BUILT}: run npm run build`);
+    browser = await launch();
+  });
+  afterAll(() => browser?.close());
+  afterEach(() => page?.close());
+
+  const feed = (event: FeedEvent) => page.evaluate(`window.feed(${JSON.stringify(event)})`);
+
+  /** Opens the page with all before `fromMs`, then feeds it the rest as a server would, and counts meanwhile. */
+  async function counted(protocol: string, entries: readonly TraceEntry[], fromMs: number): Promise<Counts> {
+    page = await browser.newPage({ viewport: { width: 1440, height: 1000 } });
+    await page.addInitScript(FAKE_FEED);
+    await page.route("**/*", (route) => {
+      const { pathname } = new URL(route.request().url());
+      return route.fulfill({ path: `${BUILT}${pathname === "/" ? "/index.html" : pathname}` });
+    });
+    await page.goto("http://studio.test/");
+    await page.waitForFunction("window.feed !== undefined");
+    const before = entries.filter(({ at }) => at < BEGIN + fromMs);
+    await feed({ type: "snapshot", cluster: pictureOf(protocol, fromMs), entries: before });
+    await page.waitForSelector('[data-testid="leader"]');
+    await page.waitForTimeout(500);
+    await page.evaluate(COUNTING);
+    const later = entries.filter(({ at }) => at >= BEGIN + fromMs);
+    for (let at = BEGIN + fromMs; later.length > 0; at += CHUNK_MS) {
+      const next = later.findIndex((entry) => entry.at >= at + CHUNK_MS);
+      const chunk = later.splice(0, next === -1 ? later.length : next);
+      if (chunk.length > 0) await feed({ type: "trace", entries: chunk });
+      await page.waitForTimeout(CHUNK_MS);
+    }
+    return page.evaluate<Counts>("window.counts");
+  }
+
+  test("epoch-bully at rest: renewals and confirmations are folded, and nothing is added for them", async () => {
+    const entries = traceOf("epoch-bully", 24_000, 0, 0);
+    const renewals = entries.filter(({ at, kind }) => kind === "send" && at >= BEGIN + 20_000);
+    expect(renewals.length).toBeGreaterThan(300);
+    const { added } = await counted("epoch-bully", entries, 20_000);
+    expect(await page.locator(".legend .chatter").innerText()).toMatch(/confirm, coordinator\s+folded/);
+    expect(await page.evaluate<number>('document.querySelectorAll("*").length')).toBeLessThan(1_200);
+    expect(added).toBeLessThan(renewals.length / 4);
+  });
+
+  test("isis in a burst of 300: a bounded number of elements, whatever is said", async () => {
+    const entries = traceOf("isis", 6_000, 60, 1_000);
+    expect(entries.length).toBeGreaterThan(5_000);
+    const { most } = await counted("isis", entries, 500);
+    expect(most).toBeGreaterThan(500);
+    expect(most).toBeLessThan(3_000);
+    expect(await page.locator(".message").count()).toBeLessThanOrEqual(120);
+    expect(await page.locator(".mark").count()).toBeLessThanOrEqual(250);
+  });
+});
