@@ -3,8 +3,9 @@
  * give it commands have got; handlers run once per (local state, stimulus) and are remembered, so that exploring is integer
  * work. Only here are states cloned.
  */
+import { type Copies, copiesOf } from "../core/copies.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
-import { canonical, clone } from "../core/plain.ts";
+import { clone, verbatim } from "../core/plain.ts";
 import type {
   CommandOf,
   Context,
@@ -79,7 +80,7 @@ export interface LocalStepsOptions<V extends Vocabulary> {
 export class LocalSteps<V extends Vocabulary> {
   readonly locals: Interner<Local<V>> = interner(
     ({ self, status, told, state, timers, journal, notices }) =>
-      `${self} ${status} ${told} ${canonical([state, timers, journal, notices])}`,
+      `${self} ${status} ${told} ${verbatim([state, timers, journal, notices])}`,
   );
   readonly messages: Interner<MessageOf<V>> = interner();
   /** How often a handler has run. */
@@ -88,8 +89,11 @@ export class LocalSteps<V extends Vocabulary> {
   readonly #receiptOutcomes: (readonly Outcome<V>[])[] = [];
   readonly #own: (readonly OwnStep<V>[])[] = [];
   readonly #starts: (readonly Outcome<V>[])[] = [];
+  readonly #copies: Copies<V>;
 
-  constructor(private readonly options: LocalStepsOptions<V>) {}
+  constructor(private readonly options: LocalStepsOptions<V>) {
+    this.#copies = copiesOf(options.protocol);
+  }
 
   /** A node that has not started yet. */
   fresh(self: NodeId): number {
@@ -194,8 +198,10 @@ export class LocalSteps<V extends Vocabulary> {
   replayed(local: number): StateOf<V> {
     const { self, journal } = this.locals.valueOf(local);
     const state = this.#init(self);
-    for (const record of journal)
-      dispatch(this.options.protocol, state, { kind: "replay", record }, noEffects as never);
+    for (const record of journal) {
+      const stimulus = this.#copies.stimulus({ kind: "replay", record });
+      dispatch(this.options.protocol, state, stimulus, noEffects as never);
+    }
     return state;
   }
 
@@ -232,6 +238,7 @@ export class LocalSteps<V extends Vocabulary> {
     this.handlerRuns += 1;
     const { protocol, nodes, network, keepsJournal, breaksOff } = this.options;
     const { self, told } = before;
+    const copies = this.#copies;
     const state = clone(before.state) as StateOf<V>;
     const timers = new Set(before.timers);
     if (stimulus.kind === "timeout") timers.delete(stimulus.timer);
@@ -250,7 +257,7 @@ export class LocalSteps<V extends Vocabulary> {
       const place = nodes.indexOf(to);
       if (place < 0) throw new UsageError("unknown-node", unexpected("the receiver", `one of ${nodes.join(", ")}`, to));
       if (breaksOff) breakOff();
-      sends.push({ to: place, parcel: network.parcelId(self, this.messages.idOf(message)) });
+      sends.push({ to: place, parcel: network.parcelId(self, this.messages.idOf(copies.message(message))) });
     };
     const peers = this.#peers(self);
     const ctx: Context<V> = {
@@ -266,22 +273,22 @@ export class LocalSteps<V extends Vocabulary> {
       },
       cancelTimer: (timer) => void timers.delete(timer),
       persist: (record) => {
-        if (keepsJournal) journal = [...journal, record];
+        if (keepsJournal) journal = [...journal, copies.record(record)];
       },
       compact: (record) => {
-        if (keepsJournal) journal = [record];
+        if (keepsJournal) journal = [copies.record(record)];
       },
-      emit: (event) => void events.push(event),
+      emit: (event) => void events.push(clone(event)),
       choose: (label, options) => {
         if (options.length === 0)
           throw new UsageError("no-options", unexpected(`the options of choose("${label}")`, "at least one", options));
         if (chosen.length === choices.length) choices.push({ taken: 0, of: options.length });
         const option = options[(choices[chosen.length] as Choice).taken] as (typeof options)[number];
-        chosen.push({ label, option });
+        chosen.push({ label, option: clone(option) });
         return option;
       },
     };
-    dispatch(protocol, state, stimulus, ctx);
+    dispatch(protocol, state, copies.stimulus(stimulus), ctx);
     return {
       local: this.locals.idOf({ ...before, state, timers: [...timers].sort(), journal }),
       sends,

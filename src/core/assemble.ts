@@ -3,6 +3,7 @@
  * again a protocol, so every driver runs it like any other.
  */
 import { InvariantViolation } from "./errors.ts";
+import { clone } from "./plain.ts";
 import type {
   CommandOf,
   Context,
@@ -159,7 +160,10 @@ function partContext(of: string, ctx: Context<Any>, given: Given[], wires: Any, 
     choose: (label, choices) => ctx.choose(`${of}.${label}`, choices),
     emit(event: Any) {
       ctx.emit(wrap(event));
-      wires?.[event.type]?.(event, (target: string, command: unknown) => given.push({ part: target, command }));
+      wires?.[event.type]?.(
+        event,
+        (target: string, command: unknown) => given.push({ part: target, command: clone(command) }), // No part holds a piece of another's state.
+      );
     },
   };
 }

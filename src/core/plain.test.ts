@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { canonical, clone, equal, hash } from "./plain.ts";
+import { canonical, clone, equal, hash, verbatim } from "./plain.ts";
 
 const plainData = fc.jsonValue();
 
@@ -40,6 +40,11 @@ describe("plain data", () => {
         expect(hash(value)).toBe(hash(reversed(value)));
       }),
     );
+  });
+
+  it("it changes the verbatim text, and the order of numbered keys is their own", () => {
+    expect(verbatim({ b: [{ d: 1, c: 2 }], a: null })).toBe('{"b":[{"d":1,"c":2}],"a":null}');
+    expect(verbatim({ 2: "b", 1: "a" })).toBe(verbatim({ 1: "a", 2: "b" }));
   });
 
   it("equal canonical text means equal values", () => {

@@ -26,12 +26,19 @@ const ownKey: PropertyDescriptor = { configurable: true, enumerable: true, writa
 export const equal = (a: unknown, b: unknown): boolean => canonical(a) === canonical(b);
 
 /** The canonical text of a value: equal values, and only those, have the same text. */
-export function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+export const canonical = (value: unknown): string => textOf(value, (keys) => keys.sort());
+
+/** The same with the keys of objects in the order in which they stand, which is what a handler that goes through them sees. */
+export const verbatim = (value: unknown): string => textOf(value, (keys) => keys);
+
+function textOf(value: unknown, arranged: (keys: string[]) => string[]): string {
+  if (Array.isArray(value)) return `[${value.map((item) => textOf(item, arranged)).join(",")}]`;
   if (typeof value === "object" && value !== null) {
     requireLiteral(value);
-    const entries = Object.keys(value).sort();
-    return `{${entries.map((key) => `${JSON.stringify(key)}:${canonical((value as Record<string, unknown>)[key])}`).join(",")}}`;
+    const inner = (key: string): string => textOf((value as Record<string, unknown>)[key], arranged);
+    return `{${arranged(Object.keys(value))
+      .map((key) => `${JSON.stringify(key)}:${inner(key)}`)
+      .join(",")}}`;
   }
   if (typeof value === "string") return JSON.stringify(value);
   if (typeof value === "number") return Object.is(value, -0) ? "-0" : String(value);

@@ -2,6 +2,13 @@
  * The contract. An algorithm is a record of named handlers over plain-data state; handlers change `state` and record
  * effects on `ctx`. Nothing else exists for them: no clock, no randomness, no socket, no disk. Simulator, checker and
  * real processes are drivers of this one record.
+ *
+ * Messages, commands, records and events are values. What a handler sends, persists or emits is copied there and then;
+ * what it is given is its own. So it may send a piece of its state and go on changing it, and may keep and change what it
+ * received: nobody else sees that, in any driver. The fields of messages, commands and records come in the order of their
+ * shape. The keys of an object in the state stand in the order in which JavaScript keeps them, and the checker takes states
+ * that differ in it for two, so a handler may go through them. Within one state nothing may stand in two places and be
+ * changed in place: a copied state has two of it.
  */
 import type { Shapes } from "./shape.ts";
 

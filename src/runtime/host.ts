@@ -3,6 +3,7 @@
  * `dispatch`, run to its end; whoever listens to the trace sees it as it happens, and nobody pays for a trace that
  * nobody listens to.
  */
+import { type Copies, copiesOf } from "../core/copies.ts";
 import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
 import { clone } from "../core/plain.ts";
 import type {
@@ -32,6 +33,7 @@ export interface HostOptions<V extends Vocabulary> {
   readonly protocol: Protocol<V>;
   readonly self: NodeId;
   readonly peers: readonly NodeId[];
+  /** Writes the message down before it returns: it may be a piece of the state, which goes on changing. */
   readonly send: (to: NodeId, message: MessageOf<V>) => Receipt;
   /** Takes a broadcast to all peers at once, and says of each what became of it. Without it, it is sent to each by itself. */
   readonly multicast?: (message: MessageOf<V>) => (to: NodeId) => Receipt;
@@ -51,6 +53,7 @@ export interface HostOptions<V extends Vocabulary> {
 export interface TraceSink<V extends Vocabulary> {
   /** Whether anybody listens. While nobody does, no entry is made. */
   readonly wanted: boolean;
+  /** Writes the entry down before it returns: what is in it may be changed afterwards. */
   record(entry: TraceEntry<V>): void;
 }
 
@@ -88,6 +91,7 @@ export class Host<V extends Vocabulary> {
   readonly #timers = new Map<TimerOf<V>, ArmedTimer>();
   readonly #outbox: Outbox;
   readonly #commands;
+  readonly #copies: Copies<V>;
   #phase: "new" | "running" | "stopped" = "new";
   #early: { from: NodeId; message: MessageOf<V>; id: () => MessageId }[] = [];
   /** Of their JSON. */
@@ -106,6 +110,7 @@ export class Host<V extends Vocabulary> {
     this.#options = options;
     this.#state = protocol.init(self, peers);
     this.#commands = variants(protocol.shapes.command ?? {});
+    this.#copies = copiesOf(protocol);
     this.#ctx = this.#context(self, peers);
   }
 
@@ -123,7 +128,7 @@ export class Host<V extends Vocabulary> {
     for (const { from, message, id } of early) this.receive(from, message, id);
   }
 
-  /** What arrives before `start` waits for it; what arrives after `stop` is lost, as after a crash. */
+  /** The message is the node's from now on. What arrives before `start` waits; what arrives after `stop` is lost, as after a crash. */
   receive(from: NodeId, message: MessageOf<V>, id: () => MessageId): void {
     if (this.#phase === "new" && this.#waits(message)) return void this.#early.push({ from, message, id });
     if (this.#phase !== "running") return this.#loseArrived(id);
@@ -150,7 +155,7 @@ export class Host<V extends Vocabulary> {
   /** Takes a command of this very program, which has seen to it that it is one of the protocol's. */
   carryOut(command: CommandOf<V>): void {
     this.#record({ kind: "command", command });
-    this.#step({ kind: "command", command });
+    this.#step({ kind: "command", command: this.#copies.command(command) });
   }
 
   /** How things stand, for somebody who begins to listen to the trace. */
@@ -273,9 +278,9 @@ export class Host<V extends Vocabulary> {
     const { onEvent } = this.#options;
     if (onEvent === undefined) return;
     const until = this.dueAt((event as { by?: TimerOf<V> }).by as TimerOf<V>);
-    if (this.#outbox.isClear) return void this.#events.push({ event, until });
-    const held = clone(event);
-    this.#outbox.hold(() => onEvent(held, until));
+    const own = clone(event); // It may be a piece of the state, which is nobody else's.
+    if (this.#outbox.isClear) this.#events.push({ event: own, until });
+    else this.#outbox.hold(() => onEvent(own, until));
   }
 
   #holdMessage(message: MessageOf<V>, leave: (held: MessageOf<V>, at: number) => void): void {

@@ -1,4 +1,5 @@
 /** The loop: what is due next happens at its node, whose handler runs, and what that leads to is put in the queue. */
+import { type Copies, copiesOf } from "../core/copies.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
 import { clone } from "../core/plain.ts";
 import type {
@@ -55,6 +56,9 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   private readonly timers: Random;
   private readonly choices: Random;
   private readonly work: Sampler | null;
+  private readonly copies: Copies<V>;
+  /** Whether a message may be on its way to several, or be kept by whoever follows the trace: each receiver gets its own. */
+  private isShared: boolean;
   /** Whose handler runs. */
   stepping: SimulatedNode<V> | null = null;
   /** Lets a node crash whose step was broken off. */
@@ -67,6 +71,8 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     const { seed, nodes, trace, processingMs = 0 } = options;
     const stream = (purpose: string): Random => random(seed).stream(purpose);
     this.trace = (trace as ((entry: TraceEntry) => void) | undefined) ?? null;
+    this.copies = copiesOf(protocol);
+    this.isShared = this.trace !== null;
     this.population = new Population(nodes, this);
     this.timers = stream("timers");
     this.choices = stream("choices");
@@ -144,14 +150,15 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   }
 
   /** Now, or when the node has time for it. */
-  command(node: SimulatedNode<V>, command: CommandOf<V>): void {
+  command(node: SimulatedNode<V>, given: CommandOf<V>): void {
+    const command = this.copies.command(given);
     if (node.isPaused || node.isBusy) this.wait(node, this.pool.take("command", node, 0, node.self, "", command));
     else this.obey(node, command);
   }
 
   private obey(node: SimulatedNode<V>, command: CommandOf<V>): void {
     if (this.trace !== null) this.trace({ at: this.now, node: node.self, kind: "command", command });
-    this.handle(node, { kind: "command", command });
+    this.handle(node, { kind: "command", command: this.copies.command(command) });
   }
 
   /** True if something has happened that can be seen. */
@@ -214,7 +221,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
       this.inFlight -= 1;
       if (trace !== null) trace({ at: now, node: node.self, kind: "receive", id, from, message });
       this.receipt.from = from;
-      this.receipt.message = message;
+      this.receipt.message = this.isShared ? this.copies.message(message) : message;
       this.handle(node, this.receipt);
     } else if (kind === "timeout") {
       const timer = what as TimerOf<V>;
@@ -246,7 +253,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   }
 
   private recordView(node: SimulatedNode<V>, state: StateOf<V>): void {
-    const view = this.protocol.view(state, node.self);
+    const view = clone(this.protocol.view(state, node.self)); // It may show a piece of the state.
     const difference = differenceOf(node.view, view);
     if (difference === "none") return;
     node.view = view;
@@ -268,12 +275,14 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   }
 
   send(from: SimulatedNode<V>, to: NodeId, message: MessageOf<V>): void {
-    this.post(from, this.population.node(to), message);
+    this.post(from, this.population.node(to), this.copies.message(message));
   }
 
   broadcast(from: SimulatedNode<V>, message: MessageOf<V>): void {
     this.sent.broadcasts += 1;
-    for (const to of this.population.nodes) if (to !== from) this.post(from, to, message);
+    this.isShared = true;
+    const value = this.copies.message(message);
+    for (const to of this.population.nodes) if (to !== from) this.post(from, to, value);
   }
 
   private post(from: SimulatedNode<V>, to: SimulatedNode<V>, message: MessageOf<V>): void {
@@ -294,8 +303,9 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     if (link.carrier.isLost()) return this.lose(from.self, to.self, id, "dropped");
     const leaves = this.work === null ? this.now : Math.max(this.now, from.doneAt);
     this.carry(to, from.self, id, message, link.arrival(message, leaves, travelMs));
-    if (link.carrier.isDuplicated())
-      this.carry(to, from.self, id, message, link.arrival(message, leaves, link.carrier.travelAgain()));
+    if (!link.carrier.isDuplicated()) return;
+    this.isShared = true;
+    this.carry(to, from.self, id, message, link.arrival(message, leaves, link.carrier.travelAgain()));
   }
 
   /** A message will arrive. */
@@ -344,7 +354,8 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     return node.journal;
   }
 
-  emit(node: SimulatedNode<V>, event: EventOf<V>): void {
+  emit(node: SimulatedNode<V>, emitted: EventOf<V>): void {
+    const event = clone(emitted);
     if (node.events === null)
       node.events = [event]; // Takes a tenth of what an empty array takes that something is pushed to.
     else node.events.push(event);
@@ -356,7 +367,8 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     if (options.length === 0)
       throw new UsageError("no-choice", unexpected(`the choice “${label}”`, "among at least one option", options));
     const option = this.choices.pick(options);
-    if (this.trace !== null) this.trace({ at: this.now, node: node.self, kind: "choice", label, option });
+    if (this.trace !== null)
+      this.trace({ at: this.now, node: node.self, kind: "choice", label, option: clone(option) });
     return option;
   }
 

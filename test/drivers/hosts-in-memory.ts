@@ -1,0 +1,70 @@
+/** Hosts in one process, between which messages go as bytes, as they do between processes; the test says in which order. */
+import {
+  type MessageOf,
+  type NodeId,
+  type Protocol,
+  type StateOf,
+  type Vocabulary,
+  variants,
+} from "../../src/core/index.ts";
+import { Host, keepsJournal } from "../../src/runtime/host.ts";
+import { codecOf, Reader, Writer } from "../../src/runtime/wire.ts";
+import { memoryJournal } from "../journal/memory-journal.ts";
+
+export interface HostsInMemory<V extends Vocabulary> {
+  readonly hosts: ReadonlyMap<NodeId, Host<V>>;
+  /** What the nodes have emitted, as it was told when all was over. */
+  readonly events: ReadonlyMap<NodeId, readonly unknown[]>;
+  state(node: NodeId): StateOf<V>;
+  /** Delivers everything that is on its way, in the order of sending. */
+  deliver(): void;
+  /** The node's process ends, and another goes on with its journal. */
+  restart(node: NodeId): Promise<void>;
+}
+
+export function hostsInMemory<V extends Vocabulary>(protocol: Protocol<V>, nodes: readonly NodeId[]): HostsInMemory<V> {
+  const codec = codecOf<MessageOf<V>>(variants((protocol.shapes.message ?? {}) as never));
+  const onTheirWay: { from: NodeId; to: NodeId; bytes: Buffer }[] = [];
+  const events = new Map<NodeId, unknown[]>(nodes.map((node) => [node, []]));
+  const journals = new Map(nodes.map((node) => [node, new Map<string, unknown[]>()]));
+  const id = (): string => "-";
+  const begin = (self: NodeId): Host<V> => {
+    const shape = variants((protocol.shapes.record ?? {}) as never);
+    const slot = keepsJournal(protocol) ? memoryJournal(journals.get(self)).slot("own", shape) : null;
+    const host = new Host<V>({
+      protocol,
+      self,
+      peers: nodes.filter((node) => node !== self),
+      slot: slot as never,
+      send(to, message) {
+        const into = new Writer();
+        codec.write(message, into);
+        onTheirWay.push({ from: self, to, bytes: into.bytes() });
+        return { id, lost: null };
+      },
+      trace: { wanted: false, record: () => undefined },
+      onEvent: (event) => void events.get(self)?.push(event),
+      onFatal: (error) => {
+        throw error;
+      },
+    });
+    host.start();
+    return host;
+  };
+  const hosts = new Map(nodes.map((node) => [node, begin(node)]));
+  const hostOf = (node: NodeId): Host<V> => hosts.get(node) as Host<V>;
+  return {
+    hosts,
+    events,
+    state: (node) => (hostOf(node).snapshot() as unknown as { state: StateOf<V> }).state,
+    deliver() {
+      for (let next = onTheirWay.shift(); next !== undefined; next = onTheirWay.shift())
+        hostOf(next.to).receive(next.from, codec.read(new Reader(next.bytes)), id);
+    },
+    async restart(node) {
+      await new Promise((done) => setImmediate(done)); // What it has journalled is durable.
+      hostOf(node).stop();
+      hosts.set(node, begin(node));
+    },
+  };
+}

@@ -1,0 +1,54 @@
+/** No algorithm changes what it is given: each runs at random, its messages, commands and records frozen. */
+import { expect, it } from "vitest";
+import { systemFor, walk } from "../../src/check/index.ts";
+import { clone, type Protocol, type Tagged, type Vocabulary } from "../../src/core/index.ts";
+import { protocolNamed, protocolNames } from "../../src/protocols/index.ts";
+
+function frozen<T>(value: T): T {
+  if (typeof value !== "object" || value === null) return value;
+  for (const inner of Object.values(value)) frozen(inner);
+  return Object.freeze(value);
+}
+
+type Handler = (...args: unknown[]) => void;
+const tables = { receive: 2, command: 1, replay: 1 };
+
+/** The same protocol, whose handlers cannot change what they are given; `met` gets the names of those that ran. */
+function withFrozenInputs(protocol: Protocol<Vocabulary>, met: Set<string>): Protocol<Vocabulary> {
+  const wrapped = Object.entries(tables).flatMap(([name, at]) => {
+    const table = (protocol as unknown as Record<string, Record<string, Handler> | undefined>)[name];
+    if (table === undefined) return [];
+    const handlers = Object.entries(table).map(([type, handle]): [string, Handler] => [
+      type,
+      (...args) => {
+        met.add(name);
+        handle(...args.with(at, frozen(clone(args[at] as Tagged))));
+      },
+    ]);
+    return [[name, Object.fromEntries(handlers)]];
+  });
+  return { ...protocol, ...Object.fromEntries(wrapped) };
+}
+
+const forms = protocolNames.flatMap((protocol) => [
+  { protocol, variant: null },
+  ...Object.keys(protocolNamed(protocol).variants).map((variant) => ({ protocol, variant })),
+]);
+
+it.each(forms)("$protocol, $variant", ({ protocol, variant }) => {
+  const faults = { crashes: 1, recoveries: 1, losses: 1, duplications: 1, notices: true } as const;
+  const system = systemFor({
+    protocol,
+    variant,
+    nodes: [0, 1, 2],
+    times: 2,
+    begin: "together",
+    network: "bag",
+    ...faults,
+  });
+  const met = new Set<string>();
+  const own = withFrozenInputs(system.protocol, met);
+  walk({ ...system, protocol: own, properties: [], strategy: "random", seed: 1, runs: 15, stepsPerRun: 120 });
+  const journals = Object.keys(own.replay ?? {}).length > 0;
+  expect([...met].sort()).toEqual(expect.arrayContaining(journals ? ["receive", "replay"] : ["receive"]));
+});
