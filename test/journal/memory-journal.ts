@@ -28,6 +28,10 @@ export function memoryJournal(kept = new Map<string, unknown[]>()): Journal {
         release: () => void taken.delete(name),
       };
     },
+    forget(name) {
+      if (taken.has(name)) throw new UsageError("slot-taken", `the slot ${name} is taken`);
+      kept.delete(name);
+    },
     close: async () => {},
   };
 }

@@ -253,3 +253,51 @@ describe("a disk that fails", () => {
     finish();
   });
 });
+
+describe("a slot that is not needed any more", () => {
+  test("makes room for another, also while all of that is on its way to the disk, and after a restart", async () => {
+    let journal = await folder.open({ limits: { maxSlots: 3 } }); // One says whose journal it is.
+    const [stays, goes] = [journal.slot("stays", noteShape), journal.slot("goes", noteShape)];
+    stays.append(note(1));
+    goes.append(note(2));
+    expect(() => journal.forget("goes")).toThrow("expected the slot of the journal to be one that nobody has taken");
+    goes.release();
+    journal.forget("goes");
+    journal.forget("was never there");
+    for (let i = 0; i < 100; i++) {
+      const passing = journal.slot(`passing ${i}`, noteShape);
+      expect(passing.records).toEqual([]);
+      passing.append(note(i));
+      expect(passing.records).toEqual([note(i)]);
+      if (i % 10 === 0) await durable(passing);
+      passing.release();
+      if (i < 99) journal.forget(`passing ${i}`);
+    }
+    await journal.close();
+    journal = await folder.open({ limits: { maxSlots: 3 } });
+    expect(journal.slot("stays", noteShape).records).toEqual([note(1)]);
+    const last = journal.slot("passing 99", noteShape);
+    expect(last.records).toEqual([note(99)]);
+    last.release();
+    journal.forget("passing 99");
+    await journal.close();
+    journal = await folder.open({ limits: { maxSlots: 3 } });
+    const other = journal.slot("other", variants({ word: { word: text(10) } }));
+    expect(other.records).toEqual([]);
+    expect(() => journal.slot("passing 99", noteShape)).toThrow("expected at most 3 slots in the journal");
+    await journal.close();
+  });
+
+  test("leaves a file that does not grow with the names that come and go", async () => {
+    const journal = await folder.open({ limits: { rewriteFromBytes: 2_000 } });
+    for (let i = 0; i < 300; i++) {
+      const passing = journal.slot(`passing ${i}`, noteShape);
+      passing.append(note(i));
+      await durable(passing);
+      passing.release();
+      journal.forget(`passing ${i}`);
+    }
+    await journal.close();
+    expect(statSync(folder.file).size).toBeLessThan(6_000);
+  });
+});

@@ -24,6 +24,7 @@ import {
 import { type Claim, claim } from "./claim.ts";
 import type { Journal, Slot } from "./journal.ts";
 import { cannot, full, isOfSystem, JournalFile, makeDirectory } from "./journal-file.ts";
+import { defaultLimits, type JournalLimits } from "./journal-limits.ts";
 
 export interface JournalOptions {
   /** Whose journal it is, in any words: a directory that has another's is refused, for nobody may keep another's word. */
@@ -34,31 +35,12 @@ export interface JournalOptions {
   readonly limits?: Partial<JournalLimits>;
 }
 
-export interface JournalLimits {
-  readonly maxRecordBytes: number;
-  readonly maxSlots: number;
-  readonly maxFileBytes: number;
-  /** How much may wait for the disk. */
-  readonly maxPendingBytes: number;
-  /** A smaller file is not written anew, however much of it has been replaced. */
-  readonly rewriteFromBytes: number;
-}
-
-const MiB = 1024 * 1024;
-const defaults: JournalLimits = {
-  maxRecordBytes: 16 * MiB,
-  maxSlots: 10_000,
-  maxFileBytes: 1024 * MiB,
-  maxPendingBytes: 64 * MiB,
-  rewriteFromBytes: MiB,
-};
-
 /**
  * Opens the journal in `directory`, which is made if it is not there.
  * @throws EnvironmentError if another process has it, if it is damaged, or if the disk refuses.
  */
 export async function openJournal(directory: string, options: JournalOptions): Promise<Journal> {
-  const limits = { ...defaults, ...options.limits };
+  const limits = { ...defaultLimits, ...options.limits };
   await makeDirectory(directory);
   const held = await claim(directory).catch((error: unknown) => {
     throw error instanceof EnvironmentError ? error : cannot("open", directory, error);
@@ -96,7 +78,7 @@ function requireOwner(journal: Journal, directory: string, owner: string): void 
 /** A slot: what the file has of it, and how it is used now. */
 interface Kept {
   readonly number: number;
-  /** As the file declares it. */
+  /** As the file declares it; of a slot that is free, without a name. */
   declared: Declaration;
   /** The shape of its records from now on, also if the file does not say so yet. */
   shape: ShapeNode;
@@ -108,12 +90,16 @@ interface Kept {
 }
 
 /** How much is copied at once into a file that is written anew. */
-const COPY_BYTES = MiB;
+const COPY_BYTES = 1024 * 1024;
+/** Of a slot that is free. */
+const NOBODY: Declaration = { name: "", shape: struct({}) };
 const MAX_NAME_LENGTH = 200;
 
 class DiskJournal implements Journal {
   readonly #slots = new Map<string, Kept>();
   readonly #numbered: Kept[] = [];
+  /** Slots that had a name once. */
+  readonly #free: Kept[] = [];
   #file: JournalFile;
   /** Of the last batch in the file. */
   #number: number;
@@ -138,13 +124,17 @@ class DiskJournal implements Journal {
     this.#number = scan.number;
     this.#isMarked = scan.isMarked;
     for (const entry of scan.entries) this.#apply(entry, entry.at, (at, length) => file.read(at, length));
+    for (const kept of this.#numbered) {
+      const { name } = kept.declared;
+      if (name === NOBODY.name) this.#free.push(kept);
+      else this.#slots.set(name, kept);
+    }
   }
 
   slot<R>(name: string, shape: Shape<R>): Slot<R> {
     this.#requireOpen();
     const kept = this.#slots.get(name) ?? this.#newSlot(name, shape);
-    if (kept.isTaken)
-      throw new UsageError("slot-taken", unexpected("the slot of the journal", "one that nobody has taken", name));
+    requireFree(kept, name);
     const records = this.#recordsOf(kept);
     if (!isSame(kept.shape, shape)) this.#requireShape(name, shape, records);
     kept.isTaken = true;
@@ -169,6 +159,16 @@ class DiskJournal implements Journal {
     };
   }
 
+  forget(name: string): void {
+    this.#requireOpen();
+    const kept = this.#slots.get(name);
+    if (kept === undefined) return;
+    requireFree(kept, name);
+    this.#slots.delete(name);
+    this.#add(kept, "declare", (into) => writeDeclaration(NOBODY, into));
+    this.#free.push(kept);
+  }
+
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;
@@ -189,16 +189,19 @@ class DiskJournal implements Journal {
     if (name.length === 0 || name.length > MAX_NAME_LENGTH)
       throw new UsageError("bad-slot", unexpected("the name of a slot", `1 to ${MAX_NAME_LENGTH} characters`, name));
     const { maxSlots } = this.options.limits;
+    const free = this.#free.pop();
+    if (free !== undefined) return this.#declareAs(free, { name, shape });
     const number = this.#numbered.length;
-    if (number >= maxSlots || number > MAX_SLOT)
-      throw new UsageError(
-        "too-many-slots",
-        `expected at most ${maxSlots} slots in the journal, and ${name} is one more`,
-      );
-    const kept: Kept = { number, declared: { name, shape }, shape, places: [], bytes: 0, isTaken: false };
-    this.#add(kept, "declare", (into) => writeDeclaration({ name, shape }, into));
-    this.#slots.set(name, kept);
+    if (number >= maxSlots || number > MAX_SLOT) throw tooMany(maxSlots, name);
+    const kept: Kept = { number, declared: NOBODY, shape, places: [], bytes: 0, isTaken: false };
     this.#numbered.push(kept);
+    return this.#declareAs(kept, { name, shape });
+  }
+
+  #declareAs(kept: Kept, declaration: Declaration): Kept {
+    kept.shape = declaration.shape;
+    this.#add(kept, "declare", (into) => writeDeclaration(declaration, into));
+    this.#slots.set(declaration.name, kept);
     return kept;
   }
 
@@ -282,7 +285,6 @@ class DiskJournal implements Journal {
     }
     const kept: Kept = { number, declared, shape: declared.shape, places: [], bytes: 0, isTaken: false };
     this.#numbered[number] = kept;
-    this.#slots.set(declared.name, kept);
   }
 
   /** What the slot holds: in the file, and on its way there. */
@@ -367,6 +369,14 @@ class DiskJournal implements Journal {
     await this.#file.close();
     await this.held.release();
   }
+}
+
+const tooMany = (maxSlots: number, name: string): UsageError =>
+  new UsageError("too-many-slots", `expected at most ${maxSlots} slots in the journal, and ${name} is one more`);
+
+function requireFree({ isTaken }: Kept, name: string): void {
+  if (!isTaken) return;
+  throw new UsageError("slot-taken", unexpected("the slot of the journal", "one that nobody has taken", name));
 }
 
 function forget(kept: Kept): void {

@@ -11,6 +11,11 @@ export interface Journal {
    * @throws UsageError if the slot is taken already, EnvironmentError if what it holds has another shape.
    */
   slot<R>(name: string, shape: Shape<R>): Slot<R>;
+  /**
+   * Frees the slot of this name with all that it holds, for another name; nothing where there is none. Durable with what is appended next to it.
+   * @throws UsageError if the slot is taken.
+   */
+  forget(name: string): void;
   /** Makes durable what it was given, then lets go of where it is kept. Nothing may be appended after that. */
   close(): Promise<void>;
 }
