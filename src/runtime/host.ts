@@ -179,6 +179,11 @@ export class Host<V extends Vocabulary> {
     return this.#outbox.isClear;
   }
 
+  /** Whether nothing will happen here unless somebody asks: no timer runs, and nothing waits for the journal. */
+  get isQuiet(): boolean {
+    return this.#timers.size === 0 && this.#outbox.isClear;
+  }
+
   stop(): void {
     this.#phase = "stopped";
     this.#early = [];

@@ -34,6 +34,10 @@ export interface LocalSide {
   /** `until`: how long a confirmation lasts, on the scale of `performance.now()`; null if it has run out. */
   onEvent(event: AlgorithmEvent, until: number | null): void;
   readonly held: Pick<InstanceStatus, "token" | "isHeld" | "waiting">;
+  /** Whether anybody in this process waits for it, has it, or reads it. */
+  readonly isUsed: boolean;
+  /** Nobody uses it, and its instance is gone: whoever would use it again opens another. */
+  retire(): void;
   /** Whoever waits is told so, what is held is lost. */
   close(reason: CoordinationError): void;
 }

@@ -9,9 +9,11 @@ import type { Receipt } from "../../runtime/transport/tcp.ts";
 import { hearsSuspicions, protocolOf, type Setting, takes } from "./algorithms.ts";
 import type { InstanceStatus } from "./api.ts";
 import type { AlgorithmEvent, Engine } from "./engine.ts";
+import type { EpochFloors } from "./epoch-floors.ts";
 import { LocalChannel } from "./local-channel.ts";
 import { LocalElection } from "./local-election.ts";
 import { LocalMutex } from "./local-mutex.ts";
+import type { RequestRuns } from "./request-runs.ts";
 import { SettingAgreement } from "./setting-agreement.ts";
 
 /** What the member is to an instance. */
@@ -21,6 +23,8 @@ export interface Surroundings {
   readonly maxWaiters: number;
   /** Null where this member keeps none. */
   readonly journal: Journal | null;
+  /** What outlives instances that nobody uses any more; null without a journal. */
+  readonly outliving: Outliving | null;
   /** A message of the instance of that setting. */
   send(to: NodeId, setting: Setting, body: Tagged): Receipt;
   /** A message of the instance of that setting to all of these. */
@@ -36,6 +40,11 @@ export interface Surroundings {
   onFatal(error: Error): void;
 }
 
+export interface Outliving {
+  readonly runs: RequestRuns;
+  readonly floors: EpochFloors;
+}
+
 export class Instance {
   readonly local: LocalMutex | LocalElection | LocalChannel;
   /** Whether it is served by whoever leads the member's epoch. */
@@ -45,30 +54,35 @@ export class Instance {
   readonly #presumed = new Set<NodeId>();
   readonly #host: Host<Vocabulary>;
   readonly #slot: Slot<never> | null;
+  /** In the journal; null where it has no slot of its own there. */
+  readonly #slotName: string | null;
   readonly #surroundings: Surroundings;
   #runs = true;
+  /** The highest token that this node has been given, or has given. */
+  #token = 0;
+  /** How much it has been told, here and by others. */
+  activity = 0;
 
   constructor(
     readonly setting: Setting,
     surroundings: Surroundings,
   ) {
-    const { self, peers, maxWaiters, onFatal, journal } = surroundings;
+    const { self, peers, maxWaiters, onFatal } = surroundings;
     this.#surroundings = surroundings;
     this.agreement = new SettingAgreement(self, peers);
-    const { kind, algorithm, name } = setting;
+    const { kind } = setting;
     const protocol = protocolOf(setting);
     this.heedsEpochs = takes(protocol, "deposed");
-    this.#slot = slotOf(
-      protocol,
-      journal,
-      `${kind}/${algorithm}/${name}`,
-      kind === "channel" ? VIEWS_ARE_KEPT : undefined,
-    );
+    this.#slot = this.#slotFor(protocol);
+    this.#slotName = this.#slot === null || this.heedsEpochs ? null : slotNameOf(setting);
     this.#host = new Host<Vocabulary>({
       protocol,
       self,
       peers,
-      send: (to, body) => surroundings.send(to, setting, body),
+      send: (to, body) => {
+        this.#noteToken(body);
+        return surroundings.send(to, setting, body);
+      },
       ...(kind === "channel" ? { multicast: (body: Tagged) => this.#multicast(body) } : {}),
       trace: UNTRACED,
       slot: this.#slot,
@@ -81,6 +95,11 @@ export class Instance {
       },
     });
     const host = this.#host;
+    const give = (command: Tagged): void => {
+      if (!this.#runs) return;
+      if (kind === "channel") host.carryOut(command as never);
+      else host.command(command);
+    };
     const engine: Engine = {
       setting,
       self,
@@ -94,9 +113,8 @@ export class Instance {
       },
       takes: (command) => takes(protocol, command),
       command: (command) => {
-        if (!this.#runs) return;
-        if (kind === "channel") host.carryOut(command as never);
-        else host.command(command);
+        this.activity += 1;
+        give(command);
       },
       hasRoom: surroundings.hasRoom,
       bounds: surroundings.bounds,
@@ -106,7 +124,7 @@ export class Instance {
     const isDeaf = !hearsSuspicions(setting);
     this.tell = (command) => {
       if (isDeaf && (command.type === "suspect" || command.type === "restore")) return;
-      if (engine.takes(command.type)) engine.command(command);
+      if (engine.takes(command.type)) give(command);
     };
   }
 
@@ -115,6 +133,24 @@ export class Instance {
 
   get keepsJournal(): boolean {
     return this.#slot !== null;
+  }
+
+  /** Whether it leaves anything of its own in the journal. */
+  get hasSlot(): boolean {
+    return this.#slotName !== null;
+  }
+
+  /** Whether neither this process has a use for it nor its algorithm has anything to do. */
+  get isIdle(): boolean {
+    return !this.local.isUsed && this.#host.isQuiet;
+  }
+
+  get epoch(): number {
+    return this.#host.view.term ?? 0;
+  }
+
+  get token(): number {
+    return this.#token;
   }
 
   get status(): InstanceStatus {
@@ -130,6 +166,7 @@ export class Instance {
   }
 
   receive(from: NodeId, body: Tagged): void {
+    this.activity += 1;
     this.#host.receive(from, body as never, UNNAMED);
   }
 
@@ -154,6 +191,29 @@ export class Instance {
     this.#slot?.release();
   }
 
+  /** Nobody uses it: what must outlive it is kept elsewhere from now on, and the rest is forgotten. */
+  retire(): void {
+    const { journal, outliving } = this.#surroundings;
+    if (this.#slotName !== null) outliving?.floors.raise(this.setting.algorithm, this.#slot?.records ?? []);
+    this.local.retire();
+    this.stop();
+    if (this.#slotName !== null) journal?.forget(this.#slotName);
+  }
+
+  #slotFor(protocol: AnyProtocol): Slot<never> | null {
+    const { self, journal, outliving } = this.#surroundings;
+    const { kind, algorithm } = this.setting;
+    if (this.heedsEpochs && outliving !== null) return outliving.runs.take() as Slot<never>;
+    const why = kind === "channel" ? VIEWS_ARE_KEPT : undefined;
+    const slot = slotOf(protocol, journal, slotNameOf(this.setting), why);
+    if (slot !== null) outliving?.floors.begin(algorithm, self, slot);
+    return slot;
+  }
+
+  #noteToken({ token }: AlgorithmEvent): void {
+    if (typeof token === "number") this.#token = Math.max(this.#token, token);
+  }
+
   /** Only those in the view have a use for it. */
   #multicast(body: Tagged): () => Receipt {
     const { self, multicast } = this.#surroundings;
@@ -171,6 +231,7 @@ export class Instance {
   }
 
   #note(event: AlgorithmEvent, until: number | null): void {
+    this.#noteToken(event);
     if (event.type === "presumed") this.#presumed.add(event.node as NodeId);
     else if (event.type === "heard") this.#presumed.delete(event.node as NodeId);
     else if (event.type === "exhausted") this.#surroundings.onExhausted();
@@ -179,6 +240,8 @@ export class Instance {
 }
 
 const sides = { election: LocalElection, mutex: LocalMutex, channel: LocalChannel } as const;
+
+export const slotNameOf = ({ kind, algorithm, name }: Setting): string => `${kind}/${algorithm}/${name}`;
 
 /** What a caller chooses of a channel is not its protocol. */
 const VIEWS_ARE_KEPT = "the views of a reliable channel are kept in a journal: or do without, with `reliable: false`";

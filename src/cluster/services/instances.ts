@@ -5,7 +5,6 @@
 import { EnvironmentError, UsageError, unexpected } from "../../core/errors.ts";
 import { equal } from "../../core/plain.ts";
 import type { NodeId, Tagged } from "../../core/protocol.ts";
-import type { Slot } from "../../runtime/journal/journal.ts";
 import type { Log } from "../../runtime/log.ts";
 import {
   announcement,
@@ -15,17 +14,21 @@ import {
   reasonText,
   requireName,
   type Setting,
-  settingShape,
   transportOf,
 } from "./algorithms.ts";
 import type { Kind } from "./api.ts";
 import type { Transport } from "./channel-api.ts";
 import { repairs, stackNamed } from "./channel-stacks.ts";
 import { CoordinationError } from "./coordination-error.ts";
-import { Instance, type Surroundings } from "./instance.ts";
+import { type Arrived, EarlyMessages } from "./early-messages.ts";
+import { EpochFloors } from "./epoch-floors.ts";
+import { Instance, type Outliving, type Surroundings, slotNameOf } from "./instance.ts";
+import { KnownSettings } from "./known-settings.ts";
 import { LocalChannel } from "./local-channel.ts";
+import { RequestRuns } from "./request-runs.ts";
+import { ServedLocks } from "./served-locks.ts";
 
-export interface InstancesOptions extends Omit<Surroundings, "send" | "multicast" | "sayPressure"> {
+export interface InstancesOptions extends Omit<Surroundings, "send" | "multicast" | "sayPressure" | "outliving"> {
   readonly maxInstances: number;
   readonly log: Log;
   send(to: NodeId, envelope: Envelope): ReturnType<Surroundings["send"]>;
@@ -43,52 +46,51 @@ export interface InstancesOptions extends Omit<Surroundings, "send" | "multicast
   onStray(from: NodeId, parcel: Parcel): void;
 }
 
-/** Messages of instances that have not been announced yet, and their bytes; more are dropped. */
-const MAX_EARLY = 10_000;
-const MAX_EARLY_BYTES = 4 * 1024 * 1024;
-/** Whoever sent one is asked for the announcement, and has so long to answer. */
-const EARLY_MS = 10_000;
+/** Whatever nobody has used for so long is put away. */
+const IDLE_MS = 1_000;
+const SWEEP_MS = 250;
+/** More names are not remembered as those for which there was no room. */
+const MAX_DECLINED = 10_000;
+/**
+ * Whoever forgets one of these alone, while nobody uses it there, does no harm: what it has promised is kept by the floor of its
+ * epochs, what it has granted by those who hold it, and by the count of whoever serves.
+ */
+const FORGOTTEN_ALONE = ["elected-server", "epoch-bully"];
 
 export class Instances {
   readonly #open = new Map<string, Instance>();
-  readonly #early = new Map<string, Early[]>();
-  #earlyCount = 0;
-  #earlyBytes = 0;
+  readonly #early: EarlyMessages;
   /** For which there was no room here when they were announced. */
   readonly #declined = new Set<string>();
   #closed: CoordinationError | null = null;
-
-  /**
-   * Which instances have records in the journal, so that they are opened again after a restart. A setting that stands there
-   * twice in a row has been established.
-   */
-  readonly #journalled: Slot<Setting> | null;
-  readonly #known = new Set<string>();
+  readonly #known: KnownSettings;
+  readonly #outliving: Outliving | null;
+  readonly #served: ServedLocks;
+  /** Since when each has been as it is: how much it had been told by then. */
+  readonly #idle = new WeakMap<Instance, { since: number; activity: number }>();
+  #sweeping: NodeJS.Timeout | null = null;
 
   constructor(private readonly options: InstancesOptions) {
-    this.#journalled = options.journal?.slot("instances", settingShape) ?? null;
+    const { journal, log, send } = options;
+    this.#known = new KnownSettings(journal);
+    this.#outliving = journal && { runs: new RequestRuns(journal), floors: new EpochFloors(journal) };
+    this.#served = new ServedLocks(options.self);
+    this.#early = new EarlyMessages(log, ({ from, parcel: { type: kind, name } }) => {
+      send(from, { type: "ask", kind, name });
+    });
   }
 
-  /** Opens again what an earlier run of this member had, unless others run it otherwise by now. */
+  /** Opens again what an earlier run of this member used, unless others run it otherwise by now. */
   restore(): void {
-    for (const [key, { setting, isEstablished }] of this.#journalledLast()) {
-      if (setting.algorithm === NONE) continue;
-      this.#known.add(key);
+    for (const { setting, isEstablished } of this.#known.all) {
       const failure = this.#attempt(setting);
-      if (isEstablished) this.#open.get(key)?.agreement.establish();
+      const instance = this.#open.get(keyOf(setting));
+      if (isEstablished) instance?.agreement.establish();
+      if (instance?.hasSlot === false) this.options.journal?.forget(slotNameOf(setting)); // Of an earlier version.
       if (failure === null || this.#saidFull(setting, failure)) continue;
-      this.#forget(setting);
+      this.#known.forget(setting);
       this.options.onRefused(setting, this.options.self, failure.message);
     }
-  }
-
-  #journalledLast(): ReadonlyMap<string, { setting: Setting; isEstablished: boolean }> {
-    const last = new Map<string, { setting: Setting; isEstablished: boolean }>();
-    for (const setting of this.#journalled?.records ?? []) {
-      const before = last.get(keyOf(setting))?.setting;
-      last.set(keyOf(setting), { setting, isEstablished: before !== undefined && equal(setting, before) });
-    }
-    return last;
   }
 
   get all(): readonly Instance[] {
@@ -135,8 +137,14 @@ export class Instances {
     }
   }
 
+  /** What is open of that name. */
+  find(named: Named): Instance | null {
+    return this.#open.get(keyOf(named)) ?? null;
+  }
+
   /** A command for all whose algorithm knows it. */
   tell(command: Tagged): void {
+    this.#served.note(command);
     for (const instance of this.#open.values()) instance.tell(command);
   }
 
@@ -150,27 +158,74 @@ export class Instances {
   }
 
   /** Whoever waits is told so, what is held is given back, and nothing more begins. */
-  retire(reason: CoordinationError): void {
+  close(reason: CoordinationError): void {
     this.#closed = reason;
     for (const { local } of this.#open.values()) local.close(reason);
   }
 
   stop(): void {
+    if (this.#sweeping !== null) clearInterval(this.#sweeping);
     for (const instance of this.#open.values()) instance.stop();
     this.#open.clear();
     this.#early.clear();
   }
 
+  /** Puts away what nobody has used for a while. What is in use is remembered over a restart. */
+  sweep(now: number): void {
+    if (this.#closed !== null) return;
+    for (const instance of this.#open.values()) {
+      const idleMs = this.#idleMs(instance, now);
+      if (!this.#mayForget(instance)) this.#remember(instance);
+      else if (idleMs >= IDLE_MS) this.#retire(instance);
+    }
+  }
+
+  #remember({ keepsJournal, setting, agreement }: Instance): void {
+    if (keepsJournal) this.#known.note(setting, agreement.isEstablished);
+  }
+
+  #idleMs(instance: Instance, now: number): number {
+    const { activity } = instance;
+    const known = this.#idle.get(instance);
+    if (known?.activity === activity) return now - known.since;
+    this.#idle.set(instance, { since: now, activity });
+    return 0;
+  }
+
+  #mayForget(instance: Instance): boolean {
+    if (!FORGOTTEN_ALONE.includes(instance.setting.algorithm) || !instance.isIdle) return false;
+    // It has heard of a server that this member does not know of yet: opened anew, it could turn to the one before.
+    return !instance.heedsEpochs || instance.epoch <= this.#served.epoch;
+  }
+
+  #retire(instance: Instance): void {
+    const { setting } = instance;
+    this.#open.delete(keyOf(setting));
+    this.#known.forget(setting);
+    if (instance.heedsEpochs) this.#served.putAway(instance.token);
+    instance.retire();
+    this.#declined.clear(); // There is room again.
+  }
+
+  /** Where there is no room, what is not in use at this moment makes room, however lately it was. */
+  #makeRoom(): boolean {
+    const { maxInstances } = this.options;
+    if (this.#open.size < maxInstances) return true;
+    for (const instance of this.#open.values()) if (this.#mayForget(instance)) this.#retire(instance);
+    return this.#open.size < maxInstances;
+  }
+
   #begin(setting: Setting): Instance {
     const { maxInstances, peers, news, send, insist, multicast } = this.options;
-    if (this.#open.size >= maxInstances) {
-      const text = `this member has ${maxInstances} elections, locks and channels, and takes no more: raise limits.maxInstances or use fewer names`;
+    if (!this.#makeRoom()) {
+      const text = `this member has ${maxInstances} elections, locks and channels in use, and takes no more: raise limits.maxInstances or use fewer names at a time`;
       this.options.log.once("too-many-instances", text);
       throw new EnvironmentError("too-many-instances", text);
     }
     const transport = setting.kind === "channel" ? transportOf(setting.options) : "tcp";
     const instance = new Instance(setting, {
       ...this.options,
+      outliving: this.#outliving,
       send: (to, { kind, name, algorithm }, body) => {
         const parcel = { type: kind, name, content: { type: algorithm, body } };
         return kind === "channel" ? insist(to, parcel) : send(to, parcel);
@@ -186,18 +241,13 @@ export class Instances {
     });
     this.#open.set(keyOf(setting), instance);
     this.#declined.delete(keyOf(setting));
-    this.#note(setting, instance);
+    if (instance.hasSlot) this.#known.note(setting, false);
+    this.#sweeping ??= setInterval(() => this.sweep(performance.now()), SWEEP_MS).unref();
     for (const peer of peers) this.#announce(setting, peer); // Before its first message.
     instance.start();
     for (const command of news()) instance.tell(command);
-    for (const early of this.#takeEarly(keyOf(setting))) this.#deliver(early);
+    if (this.#served.resume !== null) instance.tell(this.#served.resume);
     return instance;
-  }
-
-  #note(setting: Setting, { keepsJournal }: Instance): void {
-    if (!keepsJournal || this.#known.has(keyOf(setting))) return;
-    this.#known.add(keyOf(setting));
-    this.#journalled?.append(setting);
   }
 
   #announce(setting: Setting, to: NodeId): void {
@@ -209,7 +259,11 @@ export class Instances {
     if (this.#closed !== null) return; // The others go on without this member.
     const failure = otherRelease(setting, form) ?? this.#attempt(setting);
     const instance = this.#open.get(keyOf(setting));
-    if (failure === null) return this.#join(instance as Instance, from);
+    if (failure === null) {
+      this.#join(instance as Instance, from);
+      for (const early of this.#early.take(keyOf(setting))) this.#deliver(early);
+      return;
+    }
     if (this.#saidFull(setting, failure)) {
       this.#decline(keyOf(setting));
       return void this.options.send(from, { type: "full", kind, name });
@@ -223,16 +277,16 @@ export class Instances {
     this.#giveWay(instance, `most members run the ${kind} "${name}" otherwise: ${why}`);
   }
 
-  #join({ agreement, setting, keepsJournal }: Instance, from: NodeId): void {
+  #join({ agreement, setting, hasSlot }: Instance, from: NodeId): void {
     const wasEstablished = agreement.isEstablished;
     agreement.join(from);
-    if (agreement.isEstablished && !wasEstablished && keepsJournal) this.#journalled?.append(setting);
+    if (agreement.isEstablished && !wasEstablished && hasSlot) this.#known.note(setting, true);
   }
 
   /** Its messages are for others. */
   #decline(key: string): void {
-    this.#takeEarly(key);
-    if (this.#declined.size < MAX_EARLY) this.#declined.add(key);
+    this.#early.take(key);
+    if (this.#declined.size < MAX_DECLINED) this.#declined.add(key);
   }
 
   /** Why it cannot be run, if so. */
@@ -253,12 +307,6 @@ export class Instances {
     return isFull;
   }
 
-  /** It may come back with another setting; after a restart nobody runs this one again. */
-  #forget({ kind, name }: Setting): void {
-    if (this.#known.delete(keyOf({ kind, name })))
-      this.#journalled?.append({ kind, name, algorithm: NONE, options: NONE });
-  }
-
   #refused(from: NodeId, { kind, name, algorithm, options, why }: Setting & { why: string }): void {
     const instance = this.#open.get(keyOf({ kind, name }));
     // It has been closed already: another refused it, too.
@@ -273,7 +321,7 @@ export class Instances {
     const { kind, name } = instance.setting;
     this.#open.delete(keyOf({ kind, name }));
     this.#declined.clear(); // There is room again.
-    this.#forget(instance.setting);
+    this.#known.forget(instance.setting);
     instance.local.close(new CoordinationError("instance-refused", "lost", text));
     instance.stop();
     // Opened anew, it would count its grants of this epoch from one.
@@ -281,66 +329,24 @@ export class Instances {
     for (const peer of this.options.peers) this.options.send(peer, { type: "ask", kind, name });
   }
 
-  #deliver(early: Omit<Early, "bytes">): void {
-    const { from, parcel, by } = early;
+  #deliver(arrived: Arrived): void {
+    const { from, parcel, by } = arrived;
     const { type: kind, name, content } = parcel;
-    const instance = this.#open.get(keyOf({ kind, name }));
-    if (instance === undefined) return this.#closed === null ? this.#hold(early) : undefined;
+    const key = keyOf({ kind, name });
+    const instance = this.#open.get(key);
+    if (instance === undefined) {
+      if (this.#closed === null && !this.#declined.has(key)) this.#early.hold(key, arrived);
+      return;
+    }
     // If it is of another algorithm or has other options, its sender has been refused.
-    const isMeant = instance.setting.algorithm === content.type && !instance.agreement.isStranger(from);
-    if (!isMeant || !("body" in content)) return;
+    const { setting, agreement } = instance;
+    if (setting.algorithm !== content.type || agreement.isStranger(from) || !("body" in content)) return;
     if (by === "udp" && !instance.multicasts) return this.options.onStray(from, parcel);
+    // It may have other options: this one has been opened since that member announced any.
+    if (!agreement.isFellow(from)) return this.#early.hold(key, arrived);
     instance.receive(from, content.body);
   }
-
-  /** The announcement is on its way, or was lost with an earlier run of this process: it is asked for. */
-  #hold(early: Omit<Early, "bytes">): void {
-    const { from, parcel } = early;
-    const { type: kind, name } = parcel;
-    const key = keyOf({ kind, name });
-    if (this.#declined.has(key)) return;
-    const held = this.#early.get(key) ?? [];
-    const bytes = JSON.stringify(parcel).length;
-    if (this.#earlyCount >= MAX_EARLY || this.#earlyBytes + bytes > MAX_EARLY_BYTES) {
-      const text = `${this.#earlyCount} messages of unknown elections, locks and channels wait, of ${this.#earlyBytes} bytes: more are dropped`;
-      return this.options.log.once("too-early", text);
-    }
-    if (held.length === 0) {
-      this.#early.set(key, held);
-      setTimeout(() => this.#giveUp(held, key), EARLY_MS).unref();
-    }
-    if (!held.some((other) => other.from === from)) this.options.send(from, { type: "ask", kind, name });
-    held.push({ ...early, bytes });
-    this.#earlyCount += 1;
-    this.#earlyBytes += bytes;
-  }
-
-  #takeEarly(key: string): readonly Early[] {
-    const held = this.#early.get(key) ?? [];
-    this.#early.delete(key);
-    this.#earlyCount -= held.length;
-    this.#earlyBytes -= held.reduce((sum, { bytes }) => sum + bytes, 0);
-    return held;
-  }
-
-  #giveUp(held: readonly Early[], key: string): void {
-    if (this.#early.get(key) !== held) return; // They have been taken, and others have come since.
-    this.#takeEarly(key);
-    const text = `dropped ${held.length} messages of ${key}, since nobody has announced it within ${EARLY_MS} ms`;
-    this.options.log.once("unannounced", text);
-  }
 }
-
-/** A message, of an instance that may not have been announced yet. */
-interface Early {
-  readonly from: NodeId;
-  readonly parcel: Parcel;
-  readonly by: Transport;
-  readonly bytes: number;
-}
-
-/** In the journal, of a name that is not used any more. */
-const NONE = "";
 
 type Named = Pick<Setting, "kind" | "name">;
 

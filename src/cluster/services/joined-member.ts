@@ -23,6 +23,7 @@ import type { Channel, ChannelOptions, Transport } from "./channel-api.ts";
 import { orders, stackOf } from "./channel-stacks.ts";
 import { type Bounds, boundsWithin } from "./channel-text.ts";
 import { CoordinationError } from "./coordination-error.ts";
+import { ElectionHandle, MutexHandle } from "./handles.ts";
 import type { Instance } from "./instance.ts";
 import { Instances } from "./instances.ts";
 import { requireKnown, requireSignal } from "./known-options.ts";
@@ -164,15 +165,19 @@ export class JoinedMember implements Member {
   election(name: string, given: ElectionOptions = {}): never {
     requireKnown("election", given, ["algorithm", "options", "rank"]);
     const { algorithm = "epoch-bully", options = {}, rank } = given;
-    const { local } = this.#use("election", name, algorithm, options);
-    if (rank !== undefined) (local as LocalElection).rank(rank);
-    return local as never; // The overloads of `Member` say which tokens it has.
+    const open = (): LocalElection => {
+      const local = this.#use("election", name, algorithm, options).local as LocalElection;
+      if (rank !== undefined) local.rank(rank);
+      return local;
+    };
+    const find = () => (this.#instances.find({ kind: "election", name })?.local as LocalElection | undefined) ?? null;
+    return new ElectionHandle(open, find) as never; // The overloads of `Member` say which tokens it has.
   }
 
   mutex(name: string, given: MutexOptions = {}): Mutex {
     requireKnown("mutex", given, ["algorithm", "options"]);
     const { algorithm = "elected-server", options = {} } = given;
-    return this.#use("mutex", name, algorithm, options).local as LocalMutex;
+    return new MutexHandle(() => this.#use("mutex", name, algorithm, options).local as LocalMutex);
   }
 
   channel<T>(name: string, given: ChannelOptions): Channel<T> {
@@ -309,7 +314,7 @@ export class JoinedMember implements Member {
       const channels = this.#instances.all.flatMap(({ local }) => (local instanceof LocalChannel ? [local] : []));
       const gone = Promise.all(channels.map((channel) => channel.leave(reason)));
       await Promise.race([gone, sleep(LAST_WORDS_MS, undefined, { ref: false })]);
-      this.#instances.retire(reason); // While there is a server that it can be given back to.
+      this.#instances.close(reason); // While there is a server that it can be given back to.
       this.#shared.resign();
       await this.#drain();
     } finally {
@@ -335,7 +340,7 @@ export class JoinedMember implements Member {
     const reason = new CoordinationError("member-failed", "lost", text, { cause: error });
     log.error(text);
     this.#controller.abort(reason);
-    this.#instances.retire(reason);
+    this.#instances.close(reason);
     this.#leaving = this.#close();
     this.#leaving.catch(() => {}); // Whoever calls `leave` is told what cannot be closed.
   }

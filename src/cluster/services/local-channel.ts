@@ -109,6 +109,14 @@ export class LocalChannel implements LocalSide, UsedChannel {
     return this.#closed !== null;
   }
 
+  get isUsed(): boolean {
+    return this.#uses > 0 || this.#backlog !== null || this.#readers.size > 0 || this.#views.isRead;
+  }
+
+  retire(): void {
+    this.#views.close();
+  }
+
   get held() {
     return { token: null, isHeld: false, waiting: this.#sending.waiting };
   }

@@ -1,7 +1,7 @@
 /** The election as this process uses it: whether it campaigns, what it does while it leads, and who watches. */
 import { UsageError, unexpected } from "../../core/errors.ts";
 import type { NodeId, Tagged } from "../../core/protocol.ts";
-import type { Election, LeaderChange, Leadership, LeadOptions } from "./api.ts";
+import type { LeaderChange, Leadership, LeadOptions } from "./api.ts";
 import { CoordinationError } from "./coordination-error.ts";
 import type { AlgorithmEvent, Engine, LocalSide } from "./engine.ts";
 import { leaderToSay } from "./followed-leader.ts";
@@ -12,7 +12,7 @@ import { OwnTenure } from "./tenure.ts";
 
 type Token = number | null;
 
-export class LocalElection implements Election<Token>, LocalSide {
+export class LocalElection implements LocalSide {
   readonly name: string;
   readonly algorithm: string;
   readonly #engine: Engine;
@@ -24,11 +24,24 @@ export class LocalElection implements Election<Token>, LocalSide {
   #tenure: OwnLeadership | null = null;
   #campaign: Campaign | null = null;
   #closed: CoordinationError | null = null;
+  #isRetired = false;
 
   constructor(engine: Engine) {
     this.#engine = engine;
     this.name = engine.setting.name;
     this.algorithm = engine.setting.algorithm;
+  }
+
+  get isUsed(): boolean {
+    return this.#campaign !== null || this.#changes.isRead;
+  }
+
+  get isRetired(): boolean {
+    return this.#isRetired;
+  }
+
+  retire(): void {
+    this.#isRetired = true;
   }
 
   get leader(): NodeId | null {

@@ -3,7 +3,7 @@
  * node that asks or does not ask; who of several asked first is settled here.
  */
 import { UsageError, unexpected } from "../../core/errors.ts";
-import type { AcquireOptions, Grant, Mutex } from "./api.ts";
+import type { AcquireOptions, Grant } from "./api.ts";
 import { type CoordinationCode, CoordinationError } from "./coordination-error.ts";
 import type { AlgorithmEvent, Engine, LocalSide } from "./engine.ts";
 import { requireKnown, requireSignal } from "./known-options.ts";
@@ -15,7 +15,7 @@ interface Waiter {
   readonly refused: (error: CoordinationError) => void;
 }
 
-export class LocalMutex implements Mutex, LocalSide {
+export class LocalMutex implements LocalSide {
   readonly name: string;
   readonly algorithm: string;
   readonly #engine: Engine;
@@ -23,11 +23,24 @@ export class LocalMutex implements Mutex, LocalSide {
   readonly #waiting = new Set<Waiter>();
   #held: HeldGrant | null = null;
   #closed: CoordinationError | null = null;
+  #isRetired = false;
 
   constructor(engine: Engine) {
     this.#engine = engine;
     this.name = engine.setting.name;
     this.algorithm = engine.setting.algorithm;
+  }
+
+  get isUsed(): boolean {
+    return this.#waiting.size > 0 || this.#held !== null;
+  }
+
+  get isRetired(): boolean {
+    return this.#isRetired;
+  }
+
+  retire(): void {
+    this.#isRetired = true;
   }
 
   get held() {
@@ -50,15 +63,6 @@ export class LocalMutex implements Mutex, LocalSide {
     const grant = await this.#wait(timeoutMs, signal);
     if (grant.isHeld) return grant;
     throw grant.signal.reason; // Lost between being granted and being looked at.
-  }
-
-  async use<T>(work: (grant: Grant) => T | Promise<T>, options?: AcquireOptions): Promise<T> {
-    const grant = await this.acquire(options);
-    try {
-      return await work(grant);
-    } finally {
-      await grant.release();
-    }
   }
 
   onEvent(event: AlgorithmEvent, until: number | null): void {

@@ -41,7 +41,7 @@ describe("join", () => {
     [{ id: 1, members, limits: { maxWaiters: 0 } }, "expected limits.maxWaiters to be a whole number > 0, got 0"],
     [
       { id: 1, members, dataDir: "unused", limits: { maxInstances: 65_534 } },
-      "expected limits.maxInstances to be at most 65533, as a journal holds no more, got 65534",
+      "expected limits.maxInstances to be at most 65530, as a journal holds no more, got 65531",
     ],
     [{ id: 1, members, limits: { maxFrameBytes: 1 } }, "limits.maxFrameBytes"],
     [{ id: 1, members, admin: "10.0.0.1:80" }, "a loopback address"],

@@ -7,6 +7,8 @@ export interface Feed<T> {
   publish(item: T): void;
   /** No more will come: readers end once they have read what waits for them. */
   close(): void;
+  /** Whether anybody reads. */
+  readonly isRead: boolean;
   /** From now on, until one of the signals is aborted; `first` comes before all others. */
   read(signal: AbortSignal | undefined, first?: T, closed?: AbortSignal): AsyncIterableIterator<T>;
 }
@@ -25,6 +27,9 @@ export function feed<T>(keep: (waiting: readonly T[], item: T) => T[]): Feed<T> 
     close() {
       isClosed = true;
       for (const reader of readers) reader.end();
+    },
+    get isRead() {
+      return readers.size > 0;
     },
     read(signal, first, closed) {
       const signals = [signal, closed];

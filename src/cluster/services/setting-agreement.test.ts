@@ -3,17 +3,21 @@
  * lot, in that of each link alone.
  */
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { memoryJournal } from "../../../test/journal/memory-journal.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { majority } from "../../core/quorums.ts";
 import { type Random, random } from "../../core/random.ts";
 import { announcement, type Envelope, type Setting } from "./algorithms.ts";
 import { Instances } from "./instances.ts";
+import { LocalMutex } from "./local-mutex.ts";
 
 const NAMED = { kind: "mutex", name: "report" } as const;
 const one: Setting = { ...NAMED, algorithm: "elected-server", options: "{}" };
 const other: Setting = { ...NAMED, algorithm: "elected-server", options: '{"leaseMs":10000}' };
+
+beforeAll(() => void vi.useFakeTimers()); // Whoever waits for a lock asks again and again.
+afterAll(() => void vi.useRealTimers());
 
 type Message = Parameters<Instances["receive"]>[1];
 
@@ -44,6 +48,7 @@ class Members {
 
   crash(...ids: readonly NodeId[]): this {
     for (const id of ids) {
+      this.#running.get(id)?.sweep(0); // What is in use is remembered by now.
       this.#running.get(id)?.stop();
       this.#running.delete(id);
     }
@@ -57,7 +62,8 @@ class Members {
   }
 
   use(id: NodeId, setting: Setting): this {
-    this.#running.get(id)?.use(setting);
+    const local = this.#running.get(id)?.use(setting).local;
+    if (local instanceof LocalMutex) local.acquire().catch(() => {}); // Nobody serves: it waits for as long as it runs.
     return this;
   }
 

@@ -45,6 +45,11 @@ export class SettingAgreement {
     this.#strangers.add(node);
   }
 
+  /** Whether that member has announced it likewise since this one runs it: what it says may be taken. */
+  isFellow(node: NodeId): boolean {
+    return this.#fellows.has(node);
+  }
+
   isStranger(node: NodeId): boolean {
     return this.#strangers.has(node);
   }

@@ -1,6 +1,6 @@
 /** What the nodes of an elected server know, say and promise; what they do is in `desk.ts` and `desk-clerk.ts`. */
 import type { NodeId, Property, Protocol } from "../../../core/protocol.ts";
-import { natural, struct } from "../../../core/shape.ts";
+import { natural, real, struct } from "../../../core/shape.ts";
 import type { LeaseTimer } from "../../election/parts/lease.ts";
 import { requirements, type Section } from "./requirements.ts";
 
@@ -48,7 +48,12 @@ export type Desk = {
     | { type: "elected"; leader: NodeId; epoch: number }
     | { type: "deposed"; epoch: number }
     /** Whoever waits and is held for crashed loses its place in the queue. If it is alive, it asks again. */
-    | { type: "suspect"; node: NodeId };
+    | { type: "suspect"; node: NodeId }
+    /**
+     * Right after `elected`, where this node has served in that epoch for so long already: this lock it had put away, or never had.
+     * Whatever it granted then has been given back, and no token of it is above this one.
+     */
+    | { type: "resume"; token: number; servedMs: number };
   event: /** The token grows with every grant, whoever serves. */
     | { type: "entered"; token: number }
     | { type: "exited" }
@@ -114,6 +119,7 @@ export const declarations: Pick<Protocol<Desk>, "shapes" | "source" | "assumes" 
       elected: { leader: natural, epoch: natural },
       deposed: { epoch: natural },
       suspect: { node: natural },
+      resume: { token: natural, servedMs: real },
     },
     record: { run: { run: natural } },
   },

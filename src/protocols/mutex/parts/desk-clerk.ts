@@ -2,7 +2,7 @@
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { exclude } from "../../node-set.ts";
 import type { Desk, Service, Ticket } from "./desk-claims.ts";
-import { ENTRIES, EPOCHS, fence } from "./epoch-token.ts";
+import { ENTRIES, EPOCHS, epochOf, fence } from "./epoch-token.ts";
 
 type State = Desk["state"];
 type Ctx = Context<Desk>;
@@ -17,6 +17,8 @@ export interface Clerk {
   recall(state: State, ctx: Ctx): void;
   /** Takes back what the holder has not renewed, or what earlier servers have granted: nobody is certain of it any more. */
   reclaim(state: State, ctx: Ctx): void;
+  /** Goes on with a lock that was put away, or begins with one, after it has served others for so long. */
+  resume(state: State, before: { token: number; servedMs: number }, ctx: Ctx): void;
 }
 
 export interface ClerkOptions {
@@ -113,6 +115,14 @@ export function clerk({ renewMs, reclaimMs, tell }: ClerkOptions): Clerk {
       if (service.awaited.length === 0) service.holder = null;
       service.awaited = [];
       serve(service, state, ctx);
+    },
+    resume({ service, epoch }, { token, servedMs }, ctx) {
+      if (service === null) return;
+      if (epochOf(token) === epoch) service.grants = Math.max(service.grants, token - fence(epoch, 0));
+      if (servedMs < reclaimMs) return ctx.setTimer("reclaim", reclaimMs - servedMs);
+      // What earlier servers had granted has run out since: there is nobody to ask.
+      service.awaited = [];
+      ctx.cancelTimer("reclaim");
     },
   };
 }

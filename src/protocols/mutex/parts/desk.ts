@@ -146,6 +146,7 @@ export function desk(given?: Partial<DeskOptions>): Protocol<Desk> {
       suspect({ service }, { node }) {
         if (service !== null) service.queue = service.queue.filter((waiting) => waiting.node !== node);
       },
+      resume: serving.resume,
     },
     replay: {
       run(state, { run }) {

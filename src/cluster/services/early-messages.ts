@@ -1,0 +1,72 @@
+/**
+ * Messages of instances whose sender has not announced them here: they wait for the announcement, which is on its way, or was lost
+ * with an earlier run of this process.
+ */
+import type { NodeId } from "../../core/protocol.ts";
+import type { Log } from "../../runtime/log.ts";
+import type { Parcel } from "./algorithms.ts";
+import type { Transport } from "./channel-api.ts";
+
+/** How many wait at most, and how much of them; more are dropped. */
+const MAX_EARLY = 10_000;
+const MAX_EARLY_BYTES = 4 * 1024 * 1024;
+/** Whoever sent one is asked for the announcement, and has so long to answer. */
+const EARLY_MS = 10_000;
+
+export interface Arrived {
+  readonly from: NodeId;
+  readonly parcel: Parcel;
+  readonly by: Transport;
+}
+
+interface Held extends Arrived {
+  readonly bytes: number;
+}
+
+export class EarlyMessages {
+  readonly #held = new Map<string, Held[]>();
+  #count = 0;
+  #bytes = 0;
+
+  constructor(
+    private readonly log: Log,
+    private readonly ask: (arrived: Arrived) => void,
+  ) {}
+
+  hold(key: string, arrived: Arrived): void {
+    const { from, parcel } = arrived;
+    const held = this.#held.get(key) ?? [];
+    const bytes = JSON.stringify(parcel).length;
+    if (this.#count >= MAX_EARLY || this.#bytes + bytes > MAX_EARLY_BYTES) {
+      const text = `${this.#count} messages of unknown elections, locks and channels wait, of ${this.#bytes} bytes: more are dropped`;
+      return this.log.once("too-early", text);
+    }
+    if (held.length === 0) {
+      this.#held.set(key, held);
+      setTimeout(() => this.#giveUp(held, key), EARLY_MS).unref();
+    }
+    if (!held.some((other) => other.from === from)) this.ask(arrived);
+    held.push({ ...arrived, bytes });
+    this.#count += 1;
+    this.#bytes += bytes;
+  }
+
+  take(key: string): readonly Arrived[] {
+    const held = this.#held.get(key) ?? [];
+    this.#held.delete(key);
+    this.#count -= held.length;
+    this.#bytes -= held.reduce((sum, { bytes }) => sum + bytes, 0);
+    return held;
+  }
+
+  clear(): void {
+    this.#held.clear();
+  }
+
+  #giveUp(held: readonly Held[], key: string): void {
+    if (this.#held.get(key) !== held) return; // They have been taken, and others have come since.
+    this.take(key);
+    const text = `dropped ${held.length} messages of ${key}, since nobody has announced it within ${EARLY_MS} ms`;
+    this.log.once("unannounced", text);
+  }
+}

@@ -1,0 +1,40 @@
+/**
+ * What must outlive elections and locks whose promises are journalled: of each algorithm, the highest epoch that this member has
+ * promised in any of those that it has put away. One that is opened begins with that promise, whatever its name. A promise
+ * may always be higher than it was: it only keeps lower epochs away, so one number does for all names.
+ */
+import { natural, struct } from "../../core/shape.ts";
+import type { Journal, Slot } from "../../runtime/journal/journal.ts";
+
+/** Their record of a promise, given to nobody but the member itself. */
+const promises: Readonly<Record<string, (epoch: number, self: number) => object>> = {
+  "epoch-bully": (epoch, self) => ({ type: "promised", epoch, to: self }),
+  "epoch-token-ring": (epoch) => ({ type: "promised", epoch, to: null }),
+};
+
+export class EpochFloors {
+  readonly #floors: ReadonlyMap<string, Slot<{ epoch: number }>>;
+
+  constructor(journal: Journal) {
+    const shape = struct({ epoch: natural });
+    const algorithms = Object.keys(promises);
+    this.#floors = new Map(algorithms.map((algorithm) => [algorithm, journal.slot(`floor/${algorithm}`, shape)]));
+  }
+
+  /** Into a slot that holds nothing yet. */
+  begin(algorithm: string, self: number, slot: Slot<never>): void {
+    const epoch = this.#of(algorithm);
+    if (epoch > 0 && slot.records.length === 0) slot.append(promises[algorithm]?.(epoch, self) as never);
+  }
+
+  /** Before what the slot holds is forgotten. */
+  raise(algorithm: string, records: readonly unknown[]): void {
+    const promised = (records as readonly { epoch?: number }[]).map(({ epoch = 0 }) => epoch);
+    const epoch = Math.max(0, ...promised);
+    if (epoch > this.#of(algorithm)) this.#floors.get(algorithm)?.compact({ epoch });
+  }
+
+  #of(algorithm: string): number {
+    return this.#floors.get(algorithm)?.records.at(-1)?.epoch ?? 0;
+  }
+}
