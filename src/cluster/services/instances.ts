@@ -1,5 +1,5 @@
 /**
- * The elections, locks and channels that a member takes part in. One that any member uses exists at all of them: it is announced
+ * The elections, locks and channels that a member takes part in. One that any member uses exists at the others, too: it is announced
  * before its first message, again to whoever has just begun, and to whoever asks.
  */
 import { EnvironmentError, UsageError, unexpected } from "../../core/errors.ts";
@@ -247,6 +247,7 @@ export class Instances {
     instance.start();
     for (const command of news()) instance.tell(command);
     if (this.#served.resume !== null) instance.tell(this.#served.resume);
+    for (const early of this.#early.take(keyOf(setting))) this.#deliver(early);
     return instance;
   }
 
