@@ -6,7 +6,7 @@ import { UsageError, unexpected } from "../core/errors.ts";
 import { equal } from "../core/plain.ts";
 import type { CommandOf, NodeId, Property, Vocabulary } from "../core/protocol.ts";
 import { step } from "../core/step.ts";
-import { type AnyProtocol, type Family, protocolNamed, variantNamed } from "../protocols/index.ts";
+import { type AnyProtocol, type Family, hasToStart, protocolNamed, variantNamed } from "../protocols/index.ts";
 import type { FaultKind } from "./budgets.ts";
 import type { ExploreOptions } from "./explore.ts";
 import type { TimerMode } from "./model.ts";
@@ -55,7 +55,8 @@ export interface SystemSpec extends Readonly<Partial<Record<FaultKind, number>>>
 export function systemFor(spec: SystemSpec): ExploreOptions<Vocabulary> {
   const entry = protocolNamed(spec.protocol);
   const protocol = protocolOf(spec);
-  const { notice = null, counters = [] } = (spec.variant ?? null) === null ? entry.check : {};
+  const isChecked = [null, entry.check.variant].includes(spec.variant ?? null);
+  const { notice = null, counters = [] } = isChecked ? entry.check : {};
   const { network = "fifo", timers = "free", begin = beginOf(spec) } = spec;
   const { asked = isWorkEnough(spec) ? [] : spec.nodes } = spec;
   return {
@@ -76,14 +77,16 @@ export function systemFor(spec: SystemSpec): ExploreOptions<Vocabulary> {
 
 /** What has to be started is started first. Of the rest, what works when it starts may do so at any time, unless time has bounds. */
 function beginOf(spec: SystemSpec): "idle" | "down" | "together" {
-  if (protocolNamed(spec.protocol).mustStart) return "together";
+  const { protocol, variant = null } = spec;
+  if (hasToStart(protocol, variant)) return "together";
+  if (variant !== null && variantNamed(protocol, variant).mustStart === false) return "idle";
   return spec.timers !== "synchronous" && worksAtStart(spec) ? "down" : "idle";
 }
 
 /** Whether nodes have enough to do as they start, so that nobody is asked for anything unless somebody says so. */
 export function isWorkEnough(spec: SystemSpec): boolean {
   const { begin = beginOf(spec) } = spec;
-  return begin !== "idle" && !protocolNamed(spec.protocol).mustStart && worksAtStart(spec);
+  return begin !== "idle" && !hasToStart(spec.protocol, spec.variant) && worksAtStart(spec);
 }
 
 const limits = [

@@ -107,11 +107,14 @@ export function requestFrom(protocol: string, words: CheckWords): CheckRequest {
 /** The bounds that a protocol has if nobody says. */
 function defaultBounds(
   { check, variants }: RegistryEntry,
-  { timers = "free", variant = null }: SystemSpec,
+  { timers: said, variant = null }: SystemSpec,
 ): Partial<SystemSpec> {
   const { maxInFlight, maxTimeouts } = check;
-  if (timers === "never" || (variant !== null && variants[variant]?.ends === true)) return {};
+  const own = variant === (check.variant ?? null) ? given(check, ["timers", "notices"]) : {};
+  const timers = said ?? own.timers ?? "free";
+  if (timers === "never" || (variant !== null && variants[variant]?.ends === true)) return own;
   return {
+    ...own,
     ...(maxInFlight === undefined || timers === "synchronous" ? {} : { maxInFlight }),
     ...(maxTimeouts === undefined ? {} : { maxTimeouts }),
   };

@@ -2,6 +2,7 @@
 import { setImmediate as otherWork } from "node:timers/promises";
 import { EnvironmentError } from "../core/errors.ts";
 import { type Cast, type ParsedScenario, playScenario, type Result } from "../sim/scenario/index.ts";
+import { LostMessages } from "../sim/tally.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { figure } from "./paragraph.ts";
 import { type ProgressLine, progressLine } from "./progress.ts";
@@ -47,7 +48,7 @@ async function playOn(
   ctrlC: CtrlC,
   progress: ProgressLine | null,
 ): Promise<Result | null> {
-  const lost = withoutLost ? lostMessages() : null;
+  const lost = withoutLost ? new LostMessages() : null;
   const trace = (entry: TraceEntry): void => {
     see?.(entry);
     lost?.see(entry);
@@ -85,35 +86,6 @@ function stopOnCtrlC(): CtrlC {
     release: () => void process.removeListener("SIGINT", press),
   };
 }
-
-type Messages = Result["messages"];
-
-/** Which messages never arrived: one that was sent twice and arrived once did. */
-function lostMessages() {
-  const onTheWay = new Map<string, string>();
-  const lost = new Map<string, string>();
-  return {
-    see(entry: TraceEntry): void {
-      if (entry.kind === "send") onTheWay.set(entry.id, typeOf(entry.message));
-      if (entry.kind === "lost") {
-        const type = onTheWay.get(entry.id);
-        if (type !== undefined) lost.set(entry.id, type);
-      }
-      if (entry.kind === "receive") {
-        onTheWay.delete(entry.id);
-        lost.delete(entry.id);
-      }
-    },
-    without({ total, byType }: Messages): Messages {
-      const left = { ...byType };
-      for (const type of lost.values()) left[type] = (left[type] ?? 0) - 1;
-      return { total: total - lost.size, byType: left };
-    },
-  };
-}
-
-/** As messages are counted: what a part of an assembly sends has a type of its own. */
-const typeOf = (message: { type: string; body?: { type: string } }): string => message.body?.type ?? message.type;
 
 /** The same scenario with one seed after the other. `words` are those of the command line. Ctrl-C ends it early. */
 export async function severalRuns(

@@ -1,7 +1,7 @@
 /** The words of `coterie sim`, and the scenario that they spell. */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
-import { type Family, protocolNamed, type RegistryEntry, variantNamed } from "../protocols/index.ts";
+import { type Family, hasToStart, protocolNamed, type RegistryEntry, variantNamed } from "../protocols/index.ts";
 import { type Delay, requireDelay } from "../sim/delay.ts";
 import { cast, type Nodes, type Scenario, type ScenarioSource, scenarioSchema } from "../sim/scenario/index.ts";
 import type { RecordedPoint } from "./recording.ts";
@@ -49,7 +49,7 @@ export function scenarioOf(protocol: string, words: SimWords): Scenario {
   for (const node of down) requireKnown("--crash", ids, node);
   if (new Set(down).size >= ids.length)
     throw new UsageError("bad-argument", unexpected("--crash", "some of the nodes, not all", down.join(",")));
-  const isStarted = words.started === true || entry.mustStart;
+  const isStarted = words.started === true || hasToStart(protocol, words.variant);
   const source: ScenarioSource = {
     name: protocol,
     protocol,

@@ -34,6 +34,9 @@ export interface CheckHints {
   /** So many messages on their way (with free timers) or time-outs at most, unless somebody says otherwise: there is no end to them. */
   readonly maxInFlight?: number;
   readonly maxTimeouts?: number;
+  /** What timers may do, and whether crashes are noticed, unless somebody says otherwise. */
+  readonly timers?: "synchronous";
+  readonly notices?: true;
   /** The form that is explored unless somebody names another, where the plain one has too many runs. */
   readonly variant?: string;
 }
@@ -41,6 +44,8 @@ export interface CheckHints {
 export interface Variant {
   readonly summary: string;
   readonly lab: Maker;
+  /** Where it differs from the entry: whether it has to be started to do anything; false: it has been running for long. */
+  readonly mustStart?: boolean;
   /** Whether every run of it ends, so that the checker needs none of the bounds above. */
   readonly ends?: true;
 }

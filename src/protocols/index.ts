@@ -224,6 +224,12 @@ export function variantNamed(protocol: string, variant: string): Variant {
   throw new UsageError("unknown-variant", unexpected("the variant", wanted, variant));
 }
 
+/** Whether a form of a protocol has to be started to do anything. */
+export function hasToStart(protocol: string, variant: string | null = null): boolean {
+  const entry = protocolNamed(protocol);
+  return (variant === null ? undefined : variantNamed(protocol, variant).mustStart) ?? entry.mustStart;
+}
+
 /** A mutual exclusion at nodes that tell each other that they have asked. */
 function amongTalkers<M extends Mutex, O extends object>(mutex: (options?: O) => Protocol<M>) {
   return {

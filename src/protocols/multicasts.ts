@@ -1,4 +1,5 @@
 /** The registry's lines of the multicasts. */
+import type { Tagged } from "../core/protocol.ts";
 import { entry, type RegistryEntry } from "./entry.ts";
 import { multicast } from "./family.ts";
 import { basicMulticast } from "./multicast/basic-multicast.ts";
@@ -21,6 +22,7 @@ import { reliableMulticast } from "./multicast/reliable-multicast.ts";
 import { acknowledgedMulticast } from "./multicast/variants/acknowledged-multicast.ts";
 import { fifoAsLectured } from "./multicast/variants/fifo-as-lectured.ts";
 import { ipMulticastAsLectured } from "./multicast/variants/ip-multicast-as-lectured.ts";
+import { settledViewSynchrony } from "./multicast/variants/settled-view-synchrony.ts";
 import { viewSynchrony } from "./multicast/view-synchrony.ts";
 
 const everyOrder = [fifoOrder, happenedBeforeOrder, totalOrder];
@@ -54,6 +56,7 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
         flush: {
           summary: "over view synchrony: members join, leave and crash, and nobody waits for who is no more",
           lab: monitoredMulticast(flushCausal, [happenedBeforeOrder]),
+          mustStart: true,
         },
         overlapping: {
           summary: "in overlapping groups: happened-before goes across them, and so do the vectors",
@@ -80,6 +83,7 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
         flush: {
           summary: "over view synchrony: members join, leave and crash, and nobody waits for who is no more",
           lab: monitoredMulticast(flushCausalTotal, [totalOrder, happenedBeforeOrder]),
+          mustStart: true,
         },
       },
     },
@@ -94,6 +98,7 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
       flush: {
         summary: "over view synchrony: members join, leave and crash, and nobody waits for who is no more",
         lab: monitoredMulticast(flushFifo, [fifoOrder]),
+        mustStart: true,
       },
       lecture: {
         summary: "as a lecture has it: numbers begin so that the first message of each sender is never delivered",
@@ -119,6 +124,7 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
         flush: {
           summary: "over view synchrony: members join, leave and crash, and nobody waits for who is no more",
           lab: monitoredMulticast(flushFifoTotal, [totalOrder, fifoOrder]),
+          mustStart: true,
         },
       },
     },
@@ -161,6 +167,7 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
         flush: {
           summary: "over view synchrony: members join, leave and crash, and nobody waits for who is no more",
           lab: monitoredMulticast(flushIsis, [totalOrder]),
+          mustStart: true,
         },
         overlapping: {
           summary: "in overlapping groups: any two nodes deliver in the same order what both deliver",
@@ -179,6 +186,22 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
     multicast,
     "multicast in a changing group; who goes from view to view together has delivered the same in each",
     monitoredMulticast(viewSynchrony, [fifoOrder]),
-    { live: watchedMulticast(viewSynchrony), mustStart: true, check: { maxTimeouts: 2 } },
+    {
+      live: watchedMulticast(viewSynchrony),
+      mustStart: true,
+      variants: {
+        settled: {
+          summary: "all are in view 1, and whoever crashes is made known: what the checker explores",
+          lab: settledViewSynchrony,
+          mustStart: false,
+        },
+      },
+      check: {
+        variant: "settled",
+        notice: (node) => ({ type: "multicast", body: { type: "suspect", node } }) as Tagged,
+        timers: "synchronous",
+        notices: true,
+      },
+    },
   ),
 };

@@ -1,7 +1,20 @@
-/** How many messages were sent, together and by type. */
+/** How many messages were sent, together and by type, and how many of them arrived. */
+import type { TraceEntry } from "../trace/entry.ts";
 
 /** What parts send, wrapped in their names. */
 type Wrapped = { readonly type: string; readonly body?: Wrapped };
+
+/** Of what a part of an assembly sent, the part's own type counts, however deep the parts are nested. */
+function typeOf(message: Wrapped): string {
+  let innermost = message;
+  while (innermost.body !== undefined) innermost = innermost.body;
+  return innermost.type;
+}
+
+export interface MessageCounts {
+  readonly total: number;
+  readonly byType: Readonly<Record<string, number>>;
+}
 
 export class Tally {
   total = 0;
@@ -15,12 +28,9 @@ export class Tally {
     return Object.fromEntries([...this.counts].map(([type, { count }]) => [type, count]));
   }
 
-  /** Of what a part of an assembly sent, the part's own type counts. */
   count(message: Wrapped): void {
     this.total += 1;
-    let said = message;
-    while (said.body !== undefined) said = said.body;
-    const { type } = said;
+    const type = typeOf(message);
     if (type !== this.lastType) {
       let known = this.counts.get(type);
       if (known === undefined) {
@@ -31,5 +41,30 @@ export class Tally {
       this.lastCount = known;
     }
     this.lastCount.count += 1;
+  }
+}
+
+/** Sees a trace and knows which messages never arrived: one that was sent twice and arrived once did. */
+export class LostMessages {
+  readonly #inFlight = new Map<string, string>();
+  readonly #lost = new Map<string, string>();
+
+  see(entry: TraceEntry): void {
+    if (entry.kind === "send") this.#inFlight.set(entry.id, typeOf(entry.message));
+    if (entry.kind === "lost") {
+      const type = this.#inFlight.get(entry.id);
+      if (type !== undefined) this.#lost.set(entry.id, type);
+    }
+    if (entry.kind === "receive") {
+      this.#inFlight.delete(entry.id);
+      this.#lost.delete(entry.id);
+    }
+  }
+
+  /** The same counts without the messages that never arrived. */
+  without({ total, byType }: MessageCounts): MessageCounts {
+    const left = { ...byType };
+    for (const type of this.#lost.values()) left[type] = (left[type] ?? 0) - 1;
+    return { total: total - this.#lost.size, byType: left };
   }
 }

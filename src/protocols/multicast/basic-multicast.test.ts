@@ -125,7 +125,7 @@ describe("basic multicast: what it promises", () => {
     const lost = correspondence(plain, { lossRate: 1 }, 1);
     lost.command(0, use(1));
     lost.run();
-    expect(lost.violations.map(({ property }) => property)).toEqual(["user: agreement"]);
+    expect(lost.verdict().map(({ property }) => property)).toEqual(["user: agreement"]);
     const copied = correspondence(plain, { duplicateRate: 1 }, 1);
     copied.command(0, use(1));
     copied.run();

@@ -75,7 +75,7 @@ describe("causal multicast: what it promises", () => {
     sim.mend(0, 1);
     sim.command(0, send("waits"));
     sim.run();
-    expect(sim.violations.map(({ property }) => property)).toEqual(["agreement"]);
+    expect(sim.verdict().map(({ property }) => property)).toEqual(["agreement"]);
     expect(sim.world.state(1).heldBack).toMatchObject([{ from: 0, vector: [2, 0] }]);
   });
 

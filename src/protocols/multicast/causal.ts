@@ -11,14 +11,17 @@
  */
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
 import { list, natural, type Shape, text } from "../../core/shape.ts";
+import { eventually } from "./parts/eventually.ts";
 import {
   beginning,
   betweenMembers,
+  covers,
   type Group,
   groupCommands,
   MAX_PAYLOAD_BYTES,
   type OrderOptions,
   standing,
+  withMembers,
 } from "./parts/group.ts";
 import {
   type GroupCommand,
@@ -122,13 +125,12 @@ export function causal<P = string>(
         when: "always",
         holds: (world) => betweenMembers(world, (node, sender, of) => deliveredOf(node, of) <= deliveredOf(sender, of)),
       },
-      {
-        name: "agreement",
-        claim: "at rest, everybody has delivered what anybody has, and holds nothing back",
-        when: "atRest",
-        holds: (world) =>
-          betweenMembers(world, (one, other) => one.heldBack.length === 0 && one.vector.join() === other.vector.join()),
-      },
+      eventually(
+        "agreement",
+        "what anybody in its view has delivered everybody delivers then or later, and holds nothing back for ever",
+        (world, node) =>
+          withMembers(world, node, (one, other) => one.heldBack.length === 0 && covers(one.vector, other.vector)),
+      ),
     ],
     costs: [{ when: "one multicast", messages: (nodes) => nodes - 1 }],
     view: (state) => standing(state, state.heldBack, (message) => idOf(state, message)),

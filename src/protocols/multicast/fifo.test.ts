@@ -65,7 +65,7 @@ describe("FIFO multicast: what it promises", () => {
     sim.mend(0, 1);
     sim.command(0, send("waits"));
     sim.run();
-    expect(sim.violations.map(({ property }) => property)).toEqual(["agreement"]);
+    expect(sim.verdict().map(({ property }) => property)).toEqual(["agreement"]);
     expect(sim.world.state(1).heldBack).toEqual([{ from: 0, number: 2, payload: "waits" }]);
   });
 

@@ -10,14 +10,17 @@
  */
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
 import { natural, type Shape, text } from "../../core/shape.ts";
+import { eventually } from "./parts/eventually.ts";
 import {
   beginning,
   betweenMembers,
+  covers,
   type Group,
   groupCommands,
   MAX_PAYLOAD_BYTES,
   type OrderOptions,
   standing,
+  withMembers,
 } from "./parts/group.ts";
 import {
   type GroupCommand,
@@ -112,16 +115,12 @@ export function fifo<P = string>(
         when: "always",
         holds: (world) => betweenMembers(world, (node, sender, of) => deliveredOf(node, of) <= deliveredOf(sender, of)),
       },
-      {
-        name: "agreement",
-        claim: "at rest, everybody has delivered what anybody has, and holds nothing back",
-        when: "atRest",
-        holds: (world) =>
-          betweenMembers(
-            world,
-            (one, other) => one.heldBack.length === 0 && one.delivered.join() === other.delivered.join(),
-          ),
-      },
+      eventually(
+        "agreement",
+        "what anybody in its view has delivered everybody delivers then or later, and holds nothing back for ever",
+        (world, node) =>
+          withMembers(world, node, (one, other) => one.heldBack.length === 0 && covers(one.delivered, other.delivered)),
+      ),
     ],
     costs: [{ when: "one multicast", messages: (nodes) => nodes - 1 }],
     view: (state) => standing(state, state.heldBack, ({ from, number }) => `${from}.${number}`),

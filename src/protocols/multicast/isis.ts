@@ -14,18 +14,18 @@
  * Liveness  validity: whoever sends a message delivers it. Agreement: what one delivers all do.
  * Cost      3(N − 1) messages per multicast, and three message times until it can be delivered.
  */
-import { equal } from "../../core/plain.ts";
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
 import { natural, type Shape, text } from "../../core/shape.ts";
 import { exclude } from "../node-set.ts";
+import { eventually } from "./parts/eventually.ts";
 import {
   beginning,
-  betweenMembers,
   type Group,
   groupCommands,
   MAX_PAYLOAD_BYTES,
   type OrderOptions,
   standing,
+  withMembers,
 } from "./parts/group.ts";
 import {
   type GroupCommand,
@@ -35,7 +35,7 @@ import {
   type Refusal,
 } from "./parts/layers.ts";
 import { isAfter, move, type Place } from "./parts/places.ts";
-import { isReceived, type Received, received } from "./parts/received.ts";
+import { areReceived, isReceived, type Received, received } from "./parts/received.ts";
 
 export type Isis<P = string> = {
   state: Group<P> & {
@@ -176,13 +176,16 @@ export function isis<P = string>(
     source: "Birman & Joseph, ACM TOCS 1987; Coulouris et al. §15.4.3",
     assumes: ["no crashes, or a carrier with views", "reliable links", "one closed group"],
     properties: [
-      {
-        name: "agreement",
-        claim: "at rest, everybody has received what anybody has, and holds nothing back",
-        when: "atRest",
-        holds: (world) =>
-          betweenMembers(world, (one, other) => one.heldBack.length === 0 && equal(one.received, other.received)),
-      },
+      eventually(
+        "agreement",
+        "what anybody in its view has received everybody receives then or later, and holds nothing back for ever",
+        (world, node) =>
+          withMembers(
+            world,
+            node,
+            (one, other) => one.heldBack.length === 0 && areReceived(one.received, other.received),
+          ),
+      ),
     ],
     costs: [{ when: "one multicast", messages: (nodes) => 3 * (nodes - 1) }],
     view: (state) => standing(state, state.heldBack, ({ from, number }) => idOf(from, number)),

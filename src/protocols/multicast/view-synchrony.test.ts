@@ -169,6 +169,7 @@ describe("view synchrony: the worked examples", () => {
     expect(group.said.filter((said) => said.startsWith("stalled"))).toEqual(["stalled 0"]);
     expect(group.sim.verdict().map(({ property }) => property)).toEqual([
       "lower: views: the group is whoever would be in it",
+      "agreement",
       "lower: views: nobody stays silent",
     ]);
   });

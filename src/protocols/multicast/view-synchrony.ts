@@ -25,7 +25,6 @@ import { requireParts } from "../options.ts";
 import { type IpMulticast, type IpMulticastOptions, ipMulticast } from "./ip-multicast.ts";
 import { flattened } from "./parts/flattened.ts";
 import { isCutOf } from "./parts/ip-nonsense.ts";
-import { restless } from "./parts/restless.ts";
 
 type Parts<P> = { multicast: IpMulticast<P>; views: Views };
 type Whole<P> = Assembly<Parts<P>>;
@@ -96,7 +95,7 @@ export function viewSynchrony<P = string>(
       "datagrams may be lost, doubled and overtaken, but not for ever",
       "for liveness: a majority alive that can reach each other, in the end with round trips below roundMs",
     ],
-    properties: [...restless(flat, "views.change").properties, sameView<P>()],
+    properties: [...flat.properties, sameView<P>()],
     costs: [
       { when: "one multicast", messages: (nodes) => nodes - 1 },
       { when: "a change of the view, where nobody lacks a message", messages: (nodes) => 5 * (nodes - 1) },

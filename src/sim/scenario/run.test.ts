@@ -286,6 +286,20 @@ describe("what a run says of properties", () => {
     expect(said(mutex)).toMatchObject({ "ME2 no starvation": ["holds", ""] });
   });
 
+  it("where it was cut off: who has waited for more than half of a long run waits in vain, though timers run for ever", () => {
+    const alone: Partial<ScenarioSource> = {
+      protocol: "view-synchrony",
+      options: {},
+      steps: [{ at: 1_000, crash: [1, 2] }],
+    };
+    const silence = "views: nobody stays silent";
+    expect(said({ ...alone, until: 8_000 })[silence]).toMatchObject([
+      "unknown",
+      "node 0 still waited when the run was cut off",
+    ]);
+    expect(said({ ...alone, until: 30_000 })[silence]).toEqual(["violated", ""]);
+  });
+
   it("where a time was given and it came to rest before: the same as without", () => {
     const stuck = { protocol: "ricart-agrawala", options: {}, begin: { down: [2] }, steps: [{ request: 0 }] };
     expect(said({ ...stuck, until: 1_000 })).toEqual(said(stuck));

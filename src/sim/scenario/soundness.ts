@@ -2,7 +2,7 @@
 import { UsageError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { problem } from "../../core/shape.ts";
-import { type AnyProtocol, type Family, protocolNamed, variantNamed } from "../../protocols/index.ts";
+import { type AnyProtocol, type Family, hasToStart, protocolNamed, variantNamed } from "../../protocols/index.ts";
 import { statesProblem } from "./begin-states.ts";
 import { fieldName, type Path, type Problem, suggestion, wrong } from "./problem.ts";
 import { askWords, conditionWords, deedWords, type Nodes, type Scenario, type Step } from "./schema.ts";
@@ -44,7 +44,7 @@ export function cast({ protocol: name, variant, options, nodes, begin }: Scenari
   const isTold = typeof nodes !== "number" || nodes > FEW_NODES;
   const ring = isTold && entry.onRing !== null ? entry.onRing(ids) : {};
   const all = { ...ring, ...options };
-  const begins = begin.nodes ?? (entry.mustStart ? "started" : "idle");
+  const begins = begin.nodes ?? (hasToStart(name, variant) ? "started" : "idle");
   return { protocol: given ?? lab(all), family: entry.family, ids, options: all, begin: begins };
 }
 
@@ -253,8 +253,8 @@ function timeProblem({ steps, until }: Scenario): Problem | null {
 }
 
 /** What runs for ever has to be told when to stop. */
-function endlessProblem({ protocol: name, until }: Scenario, { begin }: Cast): Problem | null {
-  if (until !== undefined || begin === "idle" || !protocolNamed(name).mustStart) return null;
+function endlessProblem({ protocol: name, variant, until }: Scenario, { begin }: Cast): Problem | null {
+  if (until !== undefined || begin === "idle" || !hasToStart(name, variant)) return null;
   return {
     path: [],
     sentence: `expected until to be there, as ${name} never comes to rest: until: 10000 ends it after 10 s`,

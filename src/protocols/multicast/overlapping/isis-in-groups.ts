@@ -12,6 +12,7 @@ import type { Context, Protocol } from "../../../core/protocol.ts";
 import { natural, text } from "../../../core/shape.ts";
 import { contexts } from "../../contexts.ts";
 import { type Isis, isis } from "../isis.ts";
+import { eventually } from "../parts/eventually.ts";
 import { MAX_PAYLOAD_BYTES } from "../parts/group.ts";
 import { type GroupMulticast, type GroupsOptions, groupsGiven, isMember } from "./groups.ts";
 
@@ -69,12 +70,11 @@ export function isisInGroups(given?: Partial<GroupsOptions>): Protocol<IsisInGro
     source: alone.source,
     assumes: ["no crashes", "reliable links", "closed groups"],
     properties: [
-      {
-        name: "agreement",
-        claim: "at rest, nobody holds anything back",
-        when: "atRest",
-        holds: ({ alive, state }) => alive.every((node) => state(node).isis.heldBack.length === 0),
-      },
+      eventually(
+        "agreement",
+        "nobody holds anything back for ever",
+        ({ state }, node) => state(node).isis.heldBack.length === 0,
+      ),
     ],
     costs: [{ when: "one multicast to a group of N", messages: (nodes) => 3 * (nodes - 1) }],
     view: (state, self) => alone.view(state.isis, self),

@@ -12,7 +12,6 @@ import { type ViewSynchrony, type ViewSynchronyOptions, viewSynchrony } from "..
 import { MAX_PAYLOAD_BYTES } from "./group.ts";
 import { sureRoom } from "./ip-options.ts";
 import { type Over, over } from "./over.ts";
-import { restless } from "./restless.ts";
 
 type Carried<U extends { state: object; message: { type: string } }> = Over<U, ViewSynchrony<MessageOf<U>>>;
 export type FlushFifo<P = string> = Carried<Fifo<P>>;
@@ -31,24 +30,21 @@ export function flushFifo<P = string>(
   options?: ViewSynchronyOptions,
   payload: Shape<P> = anyText as Shape<never>,
 ): Protocol<FlushFifo<P>> {
-  const whole = over(fifo(carried(options), payload), (body) => viewSynchrony(options, body));
-  return restless(whole, "lower.views.change");
+  return over(fifo(carried(options), payload), (body) => viewSynchrony(options, body));
 }
 
 export function flushCausal<P = string>(
   options?: ViewSynchronyOptions,
   payload: Shape<P> = anyText as Shape<never>,
 ): Protocol<FlushCausal<P>> {
-  const whole = over(causal(carried(options), payload), (body) => viewSynchrony(options, body));
-  return restless(whole, "lower.views.change");
+  return over(causal(carried(options), payload), (body) => viewSynchrony(options, body));
 }
 
 export function flushIsis<P = string>(
   options?: ViewSynchronyOptions,
   payload: Shape<P> = anyText as Shape<never>,
 ): Protocol<FlushIsis<P>> {
-  const whole = over(isis(carried(options), payload), (body) => viewSynchrony(options, body));
-  return restless(whole, "lower.views.change");
+  return over(isis(carried(options), payload), (body) => viewSynchrony(options, body));
 }
 
 export function flushFifoTotal<P = string>(
@@ -56,7 +52,7 @@ export function flushFifoTotal<P = string>(
   payload: Shape<P> = anyText as Shape<never>,
 ): Protocol<FlushFifoTotal<P>> {
   const total = over(isis(carried(options), payload), (body) => flushFifo(options, body));
-  return { ...restless(total, "lower.lower.views.change"), name: "fifo-total" };
+  return { ...total, name: "fifo-total" };
 }
 
 export function flushCausalTotal<P = string>(
@@ -64,5 +60,5 @@ export function flushCausalTotal<P = string>(
   payload: Shape<P> = anyText as Shape<never>,
 ): Protocol<FlushCausalTotal<P>> {
   const total = over(isis(carried(options), payload), (body) => flushCausal(options, body));
-  return { ...restless(total, "lower.lower.views.change"), name: "causal-total" };
+  return { ...total, name: "causal-total" };
 }

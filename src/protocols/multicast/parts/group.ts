@@ -126,15 +126,27 @@ export function standing<M>(
 }
 
 /** Whether something is true of any two alive members of the same view. */
-export function betweenMembers<S extends Group<unknown>>(
+export const betweenMembers = <S extends Group<unknown>>(
+  world: World<S>,
+  isTrue: (one: S, other: S, others: NodeId) => boolean,
+): boolean => world.alive.every((node) => withMembers(world, node, isTrue));
+
+/** Whether something is true of a node and each alive member of its view, itself among them. */
+export function withMembers<S extends Group<unknown>>(
   { alive, state }: World<S>,
+  node: NodeId,
   isTrue: (one: S, other: S, others: NodeId) => boolean,
 ): boolean {
-  return alive.every((node) =>
-    alive.every((other) => {
-      const [a, b] = [state(node), state(other)];
-      const areTogether = a.view === b.view && a.membership !== "outside" && b.membership !== "outside";
-      return !areTogether || isTrue(a, b, other);
-    }),
+  const one = state(node);
+  return (
+    one.membership === "outside" ||
+    alive.every((id) => {
+      const other = state(id);
+      return other.view !== one.view || other.membership === "outside" || isTrue(one, other, id);
+    })
   );
 }
+
+/** Whether one vector is at least another in every place. */
+export const covers = (one: readonly number[], other: readonly number[]): boolean =>
+  other.every((count, place) => count <= (one[place] ?? 0));

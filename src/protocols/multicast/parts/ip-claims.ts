@@ -1,5 +1,7 @@
 /** What ip-multicast declares: where it was published, what it assumes, promises and costs, and how it looks. */
 import type { NodeId, Property, Protocol, World } from "../../../core/protocol.ts";
+import { eventually } from "./eventually.ts";
+import { covers } from "./group.ts";
 import { heldIds } from "./held.ts";
 import { type IpMulticastOptions, reachOf } from "./ip-options.ts";
 import { type IpMulticast, type Place, receivedOf, receivedVector, type State } from "./ip-words.ts";
@@ -13,9 +15,7 @@ function everyPair<P>({ alive, state }: Group<P>, holds: (a: State<P>, b: State<
 }
 
 function properties<P>({ sessions, ...bounds }: IpMulticastOptions): Property<IpMulticast<P>>[] {
-  const restless = ["nack", "again", "repair", "session"] as const;
-  const isWhole = (state: State<P>): boolean =>
-    state.streams.every(({ delivered, known }) => delivered === known || state.phase === "blocked");
+  const isWhole = ({ streams }: State<P>): boolean => streams.every(({ delivered, known }) => delivered === known);
   return [
     {
       name: "integrity",
@@ -34,14 +34,25 @@ function properties<P>({ sessions, ...bounds }: IpMulticastOptions): Property<Ip
           return (of.streams[of.me]?.delivered ?? 0) === receivedOf(of, of.me);
         }),
     },
-    {
-      name: "agreement",
-      claim: "at rest, everybody in a view has delivered what anybody in it has, and lacks nothing it knows of",
-      when: "atRest",
-      restless,
-      holds: (world) =>
-        everyPair<P>(world, (a, b) => isWhole(a) && receivedVector(a).join() === receivedVector(b).join()),
-    },
+    eventually(
+      "agreement",
+      "then or later, everybody in a view has delivered what anybody in it has received, and lacks nothing it knows of",
+      ({ alive, state }, node) => {
+        const one: State<P> = state(node);
+        return (
+          one.phase !== "open" ||
+          (isWhole(one) &&
+            alive.every((id) => {
+              const other: State<P> = state(id);
+              return (
+                other.phase === "outside" ||
+                other.view !== one.view ||
+                covers(receivedVector(one), receivedVector(other))
+              );
+            }))
+        );
+      },
+    ),
     {
       name: "bounded buffers",
       claim:
@@ -57,14 +68,14 @@ function properties<P>({ sessions, ...bounds }: IpMulticastOptions): Property<Ip
     },
     ...(sessions
       ? [
-          {
-            name: "stability",
-            claim: "at rest, nobody keeps anything, unless the group is about to change: all know that all have it",
-            when: "atRest" as const,
-            restless,
-            holds: (world: Group<P>) =>
-              everyPair<P>(world, (a) => a.phase === "blocked" || a.streams.every(({ kept }) => kept.length === 0)),
-          },
+          eventually<IpMulticast<P>>(
+            "stability",
+            "nobody keeps anything for ever, unless the group is about to change: all come to know that all have it",
+            ({ state }, node) => {
+              const { phase, streams }: State<P> = state(node);
+              return phase !== "open" || streams.every(({ kept }) => kept.length === 0);
+            },
+          ),
         ]
       : []),
   ];

@@ -9,11 +9,10 @@ import { type Heartbeat, type HeartbeatOptions, heartbeat } from "../../membersh
 import { requireParts } from "../../options.ts";
 import type { ViewSynchronyOptions } from "../view-synchrony.ts";
 import type { GroupEvent, Multicast } from "./layers.ts";
-import { delivery } from "./promises.ts";
-import { restless } from "./restless.ts";
+import { delivery, virtualSynchrony } from "./promises.ts";
 import { type MulticastUser, type MulticastUserOptions, multicastUser } from "./user.ts";
 
-interface GroupUser extends Vocabulary {
+export interface GroupUser extends Vocabulary {
   state: MulticastUser["state"];
   timer: MulticastUser["timer"];
   command: CommandOf<MulticastUser> | { type: "eject" };
@@ -41,14 +40,14 @@ const detector: GroupWires["detector"] = {
   restored: ({ node }, give) => give("multicast", { type: "restore", node }),
 };
 
-const wires: GroupWires = {
+/** Between a user and its multicast with views. */
+export const userWires: Pick<GroupWires, "user" | "multicast"> = {
   user: { said: ({ payload }, give) => give("multicast", { type: "send", payload }) },
   multicast: {
     delivered: ({ payload }, give) => give("user", { type: "delivered", payload }),
     installed: ({ view }, give) => give("user", { type: "install", view }),
     ejected: (_event, give) => give("user", { type: "eject" }),
   },
-  detector,
 };
 
 /** @param orders what this one promises beside what all multicasts do. */
@@ -61,14 +60,18 @@ export const monitoredMulticast =
     const made = multicast(options.multicast);
     requireParts(made.name, options, ["user", "multicast", "detector"]);
     const parts = {
-      user: groupUser(options.user, [...orders, ...delivery]),
+      user: groupUser(options.user, orders),
       multicast: made,
       detector: heartbeat(options.detector),
     };
-    const whole = assemble<{ user: GroupUser; multicast: M; detector: Heartbeat }>(made.name, parts, wires as never, {
-      face: "multicast",
-    });
-    return restless(whole, "detector.beat");
+    return assemble<{ user: GroupUser; multicast: M; detector: Heartbeat }>(
+      made.name,
+      parts,
+      { ...userWires, detector } as never,
+      {
+        face: "multicast",
+      },
+    );
   };
 
 export type WatchedMulticast<M extends Vocabulary> = Assembly<{ multicast: M; detector: Heartbeat }>;
@@ -80,25 +83,26 @@ export const watchedMulticast =
     const made = multicast(options.multicast);
     requireParts(made.name, options, ["multicast", "detector"]);
     const parts = { multicast: made, detector: heartbeat(options.detector) };
-    const whole = assemble<{ multicast: M; detector: Heartbeat }>(made.name, parts, { detector } as never, {
+    return assemble<{ multicast: M; detector: Heartbeat }>(made.name, parts, { detector } as never, {
       face: "multicast",
     });
-    return restless(whole, "detector.beat");
   };
 
-function groupUser(
+/** @param orders what its multicast promises beside what all with views do. */
+export function groupUser(
   options: Partial<MulticastUserOptions> | undefined,
-  properties: readonly Property<MulticastUser>[],
+  orders: readonly Property<MulticastUser>[],
 ): Protocol<GroupUser> {
   const user = multicastUser(options);
   return {
     ...user,
-    properties,
+    properties: [...orders, ...delivery, virtualSynchrony],
     command: {
       ...user.command,
       eject(state) {
         state.delivered = state.delivered.filter(({ view }) => view !== state.view);
         state.since = 0;
+        state.excused = state.sent.length;
       },
     },
     shapes: { command: { ...user.shapes.command, eject: {} } },

@@ -12,9 +12,12 @@ function holds(
   property: Property<MulticastUser>,
   ...users: (Partial<Omit<State, "delivered">> & { delivered: Letter[] })[]
 ) {
-  const states = users.map((user): State => ({ left: 0, groups: [0], view: 0, since: 0, sent: [], ...user }));
+  const states = users.map(
+    (user): State => ({ left: 0, groups: [0], view: 0, since: 0, passed: [], sent: [], excused: 0, ...user }),
+  );
   const world = { alive: states.map((_, node) => node), state: (node: NodeId) => states[node] as State };
-  return property.when !== "leadsTo" && property.holds(world);
+  if (property.when !== "leadsTo") return property.holds(world);
+  return world.alive.every((node) => property.holds(world, node));
 }
 
 describe("names of messages", () => {
@@ -145,10 +148,13 @@ describe("what every multicast promises", () => {
     expect(holds(integrity, { view: 5, since: 0, delivered: [letter("0.7/5", [], 5)] })).toBe(true);
   });
 
-  it("validity: its own, which were sent in this view", () => {
+  it("validity: its own, but for what it had sent when it was ejected, and as long as it is outside", () => {
     expect(holds(validity, { sent: ["0.1"], delivered: [] })).toBe(false);
     expect(holds(validity, { sent: ["0.1"], delivered: [letter("0.1")] })).toBe(true);
-    expect(holds(validity, { sent: ["0.1/1"], view: 2, delivered: [] })).toBe(true);
+    const inGroup = { sent: ["0.1/1", "0.2/2"], view: 2, since: 1 };
+    expect(holds(validity, { ...inGroup, delivered: [letter("0.2/2")] })).toBe(false);
+    expect(holds(validity, { ...inGroup, excused: 1, delivered: [letter("0.2/2")] })).toBe(true);
+    expect(holds(validity, { ...inGroup, since: 0, delivered: [] })).toBe(true);
   });
 
   it("agreement: between those who are in the group, in the same view", () => {

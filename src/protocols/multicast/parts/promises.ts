@@ -1,5 +1,6 @@
 /** What multicasts promise, of their users: the orders, and that messages come once, of their senders, and to everybody. */
 import type { Property, World } from "../../../core/protocol.ts";
+import { eventually } from "./eventually.ts";
 import { groupOf, type Letter, type MulticastUser, senderOf, viewOf } from "./user.ts";
 
 type State = MulticastUser["state"];
@@ -116,33 +117,49 @@ export const integrity: Property<MulticastUser> = {
   },
 };
 
-export const validity: Property<MulticastUser> = {
-  name: "validity",
-  claim: "at rest, whoever has sent a message has delivered it",
-  when: "atRest",
-  restless: ["pause"],
-  holds: ({ alive, state }) =>
-    alive.every((node) => {
-      const { sent, delivered, view } = state(node);
-      return sent.every((name) => viewOf(name) !== view || delivered.some((letter) => letter.name === name));
-    }),
-};
+export const validity: Property<MulticastUser> = eventually(
+  "validity",
+  "whoever has sent a message delivers it then or later; with views, unless it is ejected",
+  ({ state }, node) => {
+    const { sent, excused, delivered, view, since } = state(node);
+    if (view > 0 && since === 0) return true; // Outside: what it sends there waits until it is let in.
+    const names = new Set(delivered.map(({ name }) => name));
+    return sent.slice(excused).every((name) => names.has(name));
+  },
+);
 
-export const agreement: Property<MulticastUser> = {
-  name: "agreement",
-  claim: "at rest, what anybody has delivered everybody has who is in the group",
-  when: "atRest",
-  restless: ["pause"],
-  holds: ({ alive, state }) => alive.every((node) => alive.every((other) => hasAll(state(other), state(node)))),
-};
+export const agreement: Property<MulticastUser> = eventually(
+  "agreement",
+  "what anybody delivers who does not crash, everybody delivers then or later who is in the group; with views, who is in the same view",
+  ({ alive, state }, node) => {
+    const one = state(node);
+    const names = namesOf(one);
+    return alive.every((other) => other === node || hasAll(one, names, state(other)));
+  },
+);
 
-function hasAll(one: State, other: State): boolean {
-  if (one.view !== other.view) return true;
-  const names = new Set(one.delivered.map(({ name }) => name));
-  return other.delivered.every(
+const hasAll = (one: State, names: ReadonlySet<string>, other: State): boolean =>
+  one.view !== other.view ||
+  other.delivered.every(
     ({ name, view }) => view !== one.view || !one.groups.includes(groupOf(name)) || names.has(name),
   );
-}
+
+export const virtualSynchrony: Property<MulticastUser> = {
+  name: "virtual synchrony",
+  claim: "all who go from one view to the next have delivered the same messages in it",
+  when: "always",
+  holds: ({ alive, state }) => {
+    const inView = new Map<number, string>();
+    return alive.every((node) => {
+      const { passed, delivered } = state(node);
+      return passed.every((view) => {
+        const said = delivered.flatMap((letter) => (letter.view === view ? [letter.name] : [])).sort();
+        if (!inView.has(view)) inView.set(view, said.join());
+        return inView.get(view) === said.join();
+      });
+    });
+  },
+};
 
 /** What every multicast promises, whatever its order. */
 export const delivery: readonly Property<MulticastUser>[] = [integrity, validity, agreement];

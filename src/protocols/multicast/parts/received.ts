@@ -14,6 +14,12 @@ export function isReceived(all: readonly Received[], from: NodeId, number: numbe
   return of !== undefined && (number <= of.upTo || of.beyond.includes(number));
 }
 
+/** Whether all of the others are among these. */
+export const areReceived = (all: readonly Received[], others: readonly Received[]): boolean =>
+  others.every(({ from, upTo, beyond }) =>
+    [upTo, ...beyond].every((number) => number === 0 || isReceived(all, from, number)),
+  );
+
 /** The same with one more, which is not among them yet; senders ascend. */
 export function received(all: readonly Received[], from: NodeId, number: number): Received[] {
   const before = all.find((each) => each.from === from) ?? { from, upTo: 0, beyond: [] };

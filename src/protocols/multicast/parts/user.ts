@@ -19,8 +19,12 @@ export type MulticastUser = {
     view: number;
     /** The view from which on it has been in all of them; 0 where there are none, or before its first. */
     since: number;
+    /** The views from which it has gone on to the next. */
+    passed: number[];
     /** The names of what it has sent, in that order. */
     sent: string[];
+    /** How many of them it had sent when it was ejected last: whether anybody delivers those nobody promises. */
+    excused: number;
     /** In the order of delivery, each with the view in which it was delivered. */
     delivered: Letter[];
   };
@@ -80,7 +84,16 @@ export function multicastUser(given?: Partial<MulticastUserOptions>): Protocol<M
 
   return {
     name: "user",
-    init: (self) => ({ left: 0, groups: groupsOf(self), view: 0, since: 0, sent: [], delivered: [] }),
+    init: (self) => ({
+      left: 0,
+      groups: groupsOf(self),
+      view: 0,
+      since: 0,
+      passed: [],
+      sent: [],
+      excused: 0,
+      delivered: [],
+    }),
     timeout: { pause: say },
     command: {
       send(state, { messages }, ctx) {
@@ -93,8 +106,9 @@ export function multicastUser(given?: Partial<MulticastUserOptions>): Protocol<M
         state.delivered.push({ name, view: state.view, past });
       },
       install(state, { view }) {
-        state.view = view;
         if (state.since === 0) state.since = view;
+        else state.passed.push(state.view);
+        state.view = view;
       },
     },
     shapes: {

@@ -1,0 +1,71 @@
+/**
+ * View synchrony as the checker explores it: all have been in view 1 for long, and whoever crashes is made known. So each
+ * run of a few steps reaches what views are for, and no timer of a failure detector has to run out first.
+ */
+import { type Assembly, assemble } from "../../../core/assemble.ts";
+import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
+import { requireParts } from "../../options.ts";
+import { stateIn } from "../parts/ip-streams.ts";
+import { evenly } from "../parts/ip-user.ts";
+import { type GroupUser, groupUser, userWires } from "../parts/monitored.ts";
+import { fifoOrder } from "../parts/promises.ts";
+import type { MulticastUserOptions } from "../parts/user.ts";
+import { type ViewSynchrony, type ViewSynchronyOptions, viewSynchrony } from "../view-synchrony.ts";
+
+export type SettledViewSynchrony = Assembly<{ user: GroupUser; multicast: ViewSynchrony }>;
+
+export interface SettledOptions {
+  user?: Partial<MulticastUserOptions>;
+  multicast?: ViewSynchronyOptions;
+}
+
+/** @param made tests give one that errs. */
+export function settledViewSynchrony(
+  options: SettledOptions = {},
+  made: (options: ViewSynchronyOptions) => Protocol<ViewSynchrony> = viewSynchrony,
+): Protocol<SettledViewSynchrony> {
+  requireParts("view-synchrony", options, ["user", "multicast"]);
+  const { multicast, views } = options.multicast ?? {};
+  const parts = {
+    user: groupUser(options.user, [fifoOrder]),
+    multicast: made({ multicast: { ...evenly, ...multicast }, views: { remindMs: 0, ...views } }),
+  };
+  const whole = assemble<{ user: GroupUser; multicast: ViewSynchrony }>("view-synchrony", parts, userWires as never, {
+    face: "multicast",
+  });
+  type State = SettledViewSynchrony["state"];
+
+  /** Who asks to be let in has crashed and is back. */
+  function restoreIfBack(state: State, from: NodeId, type: string, ctx: Context<SettledViewSynchrony>): void {
+    if (type === "wish" && state.multicast.views.suspected.includes(from))
+      whole.command.multicast(state, { type: "multicast", body: { type: "restore", node: from } }, ctx);
+  }
+
+  return {
+    ...whole,
+    init(self, peers) {
+      const { user, multicast: outside } = whole.init(self, peers);
+      const nodes = [self, ...peers].sort((a, b) => a - b);
+      const members = nodes.map((node) => ({ node, incarnation: 1 }));
+      return {
+        user: { ...user, view: 1, since: 1 },
+        multicast: {
+          multicast: stateIn(self, 1, nodes, []),
+          views: { ...outside.views, incarnation: 1, view: { number: 1, members, cut: [] } },
+        },
+      };
+    },
+    /** Who starts again has forgotten what was not journalled, and that it was in a view. */
+    start(state, ctx) {
+      Object.assign(state.user, { view: 0, since: 0 });
+      state.multicast.multicast = stateIn(ctx.self, 0, [], []);
+      whole.start?.(state, ctx);
+    },
+    receive: {
+      multicast(state, from, message, ctx) {
+        restoreIfBack(state, from, message.body.body.type, ctx);
+        whole.receive.multicast(state, from, message, ctx);
+      },
+    },
+  };
+}
