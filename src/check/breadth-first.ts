@@ -55,7 +55,7 @@ export class BreadthFirst<V extends Vocabulary> implements Searched<V> {
     this.#maxStates = options.maxStates ?? DEFAULT_MAX_STATES;
     this.#maxDepth = options.maxDepth ?? Number.POSITIVE_INFINITY;
     this.#maxBytes = options.maxBytes ?? Number.POSITIVE_INFINITY;
-    this.model = new Model(options);
+    this.model = new Model({ ...options, properties });
     this.properties = new Properties(this.model, properties);
     this.#looks = properties.some(({ when }) => when !== "leadsTo" && when !== "inTheEnd");
     this.space = new StateSpace(this.model, (parent, words, at, hash) =>

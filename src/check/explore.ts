@@ -13,8 +13,6 @@ export type { Exploration, Progress, Verdict, Witness } from "./conclusion.ts";
 export type { Taken } from "./path.ts";
 
 export interface ExploreOptions<V extends Vocabulary> extends ModelOptions<V>, Bounds {
-  /** What to check; the protocol's own properties by default. */
-  readonly properties?: readonly Property<V>[];
   /** Asked now and then; false ends the search. */
   readonly mayGoOn?: (progress: Progress) => boolean;
 }

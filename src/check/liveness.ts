@@ -65,7 +65,9 @@ function stoppable<V extends Vocabulary>(graph: Graph<V>, mayGoOn: () => boolean
 }
 
 function firstLasso<V extends Vocabulary>(graph: Graph<V>, properties: readonly Property<V>[]): Lasso<V> | null {
-  const promises = properties.filter(({ when }) => when === "leadsTo" || when === "inTheEnd");
+  const promises = graph.model.histories
+    .shown(properties)
+    .filter(({ when }) => when === "leadsTo" || when === "inTheEnd");
   const ends = promises.length === 0 ? [] : endsOf(graph);
   for (const property of promises) {
     for (const node of property.when === "leadsTo" ? graph.model.options.nodes : [null]) {

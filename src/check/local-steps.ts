@@ -19,6 +19,7 @@ import type {
   Vocabulary,
 } from "../core/protocol.ts";
 import { dispatch, type Stimulus } from "../core/step.ts";
+import type { Histories, Remembered } from "../trace/histories.ts";
 import { type Interner, interner } from "./interner.ts";
 import type { Network } from "./network.ts";
 import { PairTable } from "./pair-table.ts";
@@ -36,6 +37,8 @@ export interface Local<V extends Vocabulary> {
   readonly told: number;
   /** Who has crashed without its having been told yet, ascending. */
   readonly notices: readonly NodeId[];
+  /** What properties remember of the node. Empty where none does. */
+  readonly history: Remembered;
 }
 
 /** One way in which a step can end; several where the handler chooses. */
@@ -75,12 +78,13 @@ export interface LocalStepsOptions<V extends Vocabulary> {
   readonly commands: (state: StateOf<V>, self: NodeId) => readonly CommandOf<V>[];
   /** Given to whoever is to be told of a crash. */
   readonly notices: (crashed: NodeId) => CommandOf<V> | null;
+  readonly histories: Histories<V>;
 }
 
 export class LocalSteps<V extends Vocabulary> {
   readonly locals: Interner<Local<V>> = interner(
-    ({ self, status, told, state, timers, journal, notices }) =>
-      `${self} ${status} ${told} ${verbatim([state, timers, journal, notices])}`,
+    ({ self, status, told, state, timers, journal, notices, history }) =>
+      `${self} ${status} ${told} ${verbatim([state, timers, journal, notices, history])}`,
   );
   readonly messages: Interner<MessageOf<V>> = interner();
   /** How often a handler has run. */
@@ -105,10 +109,10 @@ export class LocalSteps<V extends Vocabulary> {
     return this.locals.idOf({ ...this.#down(self, "new"), status: "up", state: this.#init(self) });
   }
 
-  /** What a crash leaves of a node: its journal, and what it has been asked. */
+  /** What a crash leaves of a node: its journal, what it has been asked, and what is remembered of it. */
   crashed(local: number): number {
-    const { self, journal, told } = this.locals.valueOf(local);
-    return this.locals.idOf({ ...this.#down(self, "crashed"), journal, told });
+    const { self, journal, told, history } = this.locals.valueOf(local);
+    return this.locals.idOf({ ...this.#down(self, "crashed"), journal, told, history });
   }
 
   /** The node is to be told of a crash. */
@@ -187,9 +191,16 @@ export class LocalSteps<V extends Vocabulary> {
   start(local: number): readonly Outcome<V>[] {
     const known = this.#starts[local];
     if (known !== undefined) return known;
-    const { self, journal, told } = this.locals.valueOf(local);
-    const state = this.replayed(local);
-    const outcomes = this.#run({ ...this.#down(self, "new"), status: "up", state, journal, told }, { kind: "start" });
+    const { self, journal, told, history } = this.locals.valueOf(local);
+    const up = {
+      ...this.#down(self, "new"),
+      status: "up" as const,
+      state: this.replayed(local),
+      journal,
+      told,
+      history,
+    };
+    const outcomes = this.#run(up, { kind: "start" });
     this.#starts[local] = outcomes;
     return outcomes;
   }
@@ -206,7 +217,8 @@ export class LocalSteps<V extends Vocabulary> {
   }
 
   #down(self: NodeId, status: "new" | "crashed"): Local<V> {
-    return { self, status, state: null, timers: [], journal: [], told: 0, notices: [] };
+    const history = this.options.histories.empty;
+    return { self, status, state: null, timers: [], journal: [], told: 0, notices: [], history };
   }
 
   #init(self: NodeId): StateOf<V> {
@@ -236,20 +248,20 @@ export class LocalSteps<V extends Vocabulary> {
 
   #runOnce(before: Local<V>, stimulus: Stimulus<V>, choices: Choice[]): Outcome<V> {
     this.handlerRuns += 1;
-    const { protocol, nodes, network, keepsJournal, breaksOff } = this.options;
+    const { protocol, nodes, network, keepsJournal, breaksOff, histories } = this.options;
     const { self, told } = before;
     const copies = this.#copies;
     const state = clone(before.state) as StateOf<V>;
     const timers = new Set(before.timers);
     if (stimulus.kind === "timeout") timers.delete(stimulus.timer);
-    let journal = before.journal;
+    let { journal, history } = before;
     const chosen: { label: string; option: unknown }[] = [];
     const armed = new Set<TimerOf<V>>();
     const sends: { to: number; parcel: number }[] = [];
     const events: EventOf<V>[] = [];
     const brokenOff: Outcome<V>[] = [];
     const breakOff = (): void => {
-      const local = this.locals.idOf({ ...this.#down(self, "crashed"), journal, told });
+      const local = this.locals.idOf({ ...this.#down(self, "crashed"), journal, told, history });
       const done = { sends: [...sends], events: [...events], choices: [...chosen] };
       brokenOff.push({ local, ...done, armed: new Set(), brokenOff: [] });
     };
@@ -278,7 +290,11 @@ export class LocalSteps<V extends Vocabulary> {
       compact: (record) => {
         if (keepsJournal) journal = [copies.record(record)];
       },
-      emit: (event) => void events.push(clone(event)),
+      emit: (event) => {
+        const said = clone(event);
+        events.push(said);
+        history = histories.after(history, said);
+      },
       choose: (label, options) => {
         if (options.length === 0)
           throw new UsageError("no-options", unexpected(`the options of choose("${label}")`, "at least one", options));
@@ -290,7 +306,7 @@ export class LocalSteps<V extends Vocabulary> {
     };
     dispatch(protocol, state, copies.stimulus(stimulus), ctx);
     return {
-      local: this.locals.idOf({ ...before, state, timers: [...timers].sort(), journal }),
+      local: this.locals.idOf({ ...before, state, timers: [...timers].sort(), journal, history }),
       sends,
       events,
       choices: chosen,

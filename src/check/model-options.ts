@@ -1,6 +1,6 @@
 /** What a checked system is made of, and what may go wrong in it. */
 import { UsageError, unexpected } from "../core/errors.ts";
-import type { CommandOf, NodeId, Protocol, StateOf, Vocabulary } from "../core/protocol.ts";
+import type { CommandOf, NodeId, Property, Protocol, StateOf, Vocabulary } from "../core/protocol.ts";
 import type { NetworkKind } from "./network.ts";
 import type { Rename } from "./representative.ts";
 
@@ -8,6 +8,8 @@ export type TimerMode = "free" | "synchronous" | "never";
 
 export interface ModelOptions<V extends Vocabulary> {
   readonly protocol: Protocol<V>;
+  /** What to check; the protocol's own properties by default. What they remember of nodes is a part of their states. */
+  readonly properties?: readonly Property<V>[];
   readonly nodes: readonly NodeId[];
   readonly network: NetworkKind;
   /**

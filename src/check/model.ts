@@ -1,5 +1,6 @@
 /** The transitions of the whole system. */
 import type { CommandOf, MessageOf, NodeId, StateOf, TimerOf, Vocabulary } from "../core/protocol.ts";
+import { Histories } from "../trace/histories.ts";
 import { Budgets, type Counted, faultKinds, requireNatural } from "./budgets.ts";
 import { type CommandSource, LocalSteps, type Outcome, type OwnStep } from "./local-steps.ts";
 import { type ModelOptions, requireSense } from "./model-options.ts";
@@ -29,6 +30,7 @@ export class Model<V extends Vocabulary> {
   readonly next: Int32Array;
   /** For a successor that is an outcome of a step: the content that was left to the node. */
   left = 0;
+  readonly histories: Histories<V>;
   readonly steps: LocalSteps<V>;
   readonly network: Network;
   /** Whether a bound of the options has cut off a run. */
@@ -65,7 +67,9 @@ export class Model<V extends Vocabulary> {
     this.#breaksOff = options.midStep === true && this.#budgets.has("crashes");
     const told = { asks, commands, notices };
     const kept = { keepsJournal, breaksOff: this.#breaksOff };
-    this.steps = new LocalSteps({ protocol, nodes, network: this.network, ...kept, ...told });
+    this.histories = new Histories(options.properties ?? protocol.properties);
+    const { histories } = this;
+    this.steps = new LocalSteps({ protocol, nodes, network: this.network, histories, ...kept, ...told });
     const { counters = [], symmetry = null } = options;
     const { steps } = this;
     this.#representatives =

@@ -12,8 +12,9 @@ export class Properties<V extends Vocabulary> {
     private readonly model: Model<V>,
     properties: readonly Property<V>[],
   ) {
+    const shown = model.histories.shown(properties);
     const those = (when: StateProperty<V>["when"]): StateProperty<V>[] =>
-      properties.filter((property): property is StateProperty<V> => property.when === when);
+      shown.filter((property): property is StateProperty<V> => property.when === when);
     this.#always = those("always");
     this.#atRest = those("atRest");
     this.#sought = those("sometimes");
@@ -72,6 +73,8 @@ export class TupleWorld<V extends Vocabulary> {
       get alive() {
         return nodes.every(isUp) ? nodes : nodes.filter(isUp);
       },
+      nodes,
+      history: (node) => model.steps.locals.valueOf(this.#tuple[placeOf(node)] as number).history as never,
       state: (node) => {
         const local = this.#tuple[placeOf(node)] as number;
         states[local] ??= model.steps.locals.valueOf(local).state as StateOf<V>;

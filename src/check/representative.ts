@@ -3,6 +3,7 @@
  * those that differ by which node is which. Each local state and content is rewritten once and remembered.
  */
 import type { MessageOf, NodeId, RecordOf, StateOf, Vocabulary } from "../core/protocol.ts";
+import type { Remembered } from "../trace/histories.ts";
 import { lowered, lowestCount } from "./counters.ts";
 import type { Local, LocalSteps } from "./local-steps.ts";
 import type { Network } from "./network.ts";
@@ -17,6 +18,7 @@ export type Rename<V extends Vocabulary> = <T extends StateOf<V> | MessageOf<V> 
 interface Rewriting<V extends Vocabulary> {
   readonly node: (node: NodeId) => NodeId;
   readonly value: <T extends StateOf<V> | MessageOf<V> | RecordOf<V>>(value: T) => T;
+  readonly history: (remembered: Remembered) => Remembered;
 }
 
 export interface RepresentativesOptions<V extends Vocabulary> {
@@ -44,7 +46,11 @@ export class Representatives<V extends Vocabulary> {
     this.#permutations = symmetry === null ? [] : permutations(count).slice(1);
     this.#permuted = this.#permutations.map((to) => {
       const node = (of: NodeId): NodeId => nodes[to[nodes.indexOf(of)] as number] as NodeId;
-      return new Rewritten(options, { node, value: (value) => (symmetry as Rename<V>)(value, node) });
+      return new Rewritten(options, {
+        node,
+        value: (value) => (symmetry as Rename<V>)(value, node),
+        history: (same) => same,
+      });
     });
     this.#candidate = new Int32Array(2 * count);
     this.#least = new Int32Array(2 * count);
@@ -67,7 +73,11 @@ export class Representatives<V extends Vocabulary> {
     let shift = this.#shifted.get(lowest);
     if (shift === undefined) {
       const { counters } = this.options;
-      shift = new Rewritten(this.options, { node: (node) => node, value: (value) => lowered(value, counters, lowest) });
+      shift = new Rewritten(this.options, {
+        node: (node) => node,
+        value: (value) => lowered(value, counters, lowest),
+        history: (each) => lowered(each, counters, lowest),
+      });
       this.#shifted.set(lowest, shift);
     }
     for (let i = 0; i < count; i++) {
@@ -80,10 +90,10 @@ export class Representatives<V extends Vocabulary> {
     const { steps, counters, mayReturn } = this.options;
     const known = this.#lowestOfLocal[local];
     if (known !== undefined) return known;
-    const { status, state, journal } = steps.locals.valueOf(local);
+    const { status, state, journal, history } = steps.locals.valueOf(local);
     // Whoever starts counts on from its journal: that must not differ between states that are taken for one.
     const next = status === "new" || mayReturn ? steps.replayed(local) : null;
-    const lowest = lowestCount([state, journal, next], counters);
+    const lowest = lowestCount([state, journal, next, history], counters);
     this.#lowestOfLocal[local] = lowest;
     return lowest;
   }
@@ -135,13 +145,14 @@ class Rewritten<V extends Vocabulary> {
   }
 
   #rewriteLocal(local: Local<V>): number {
-    const { node, value } = this.by;
+    const { node, value, history } = this.by;
     return this.within.steps.locals.idOf({
       ...local,
       self: node(local.self),
       state: local.state === null ? null : value(local.state),
       journal: local.journal.map((record) => value(record)),
       notices: local.notices.map(node).sort((a, b) => a - b),
+      history: history(local.history),
     });
   }
 

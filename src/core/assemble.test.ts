@@ -141,7 +141,12 @@ describe("assemble", () => {
     expect(problem(shape, { type: "left", body: { type: "add", by: 1 } }, "message")).toBeNull();
     expect(problem(shape, { type: "left", body: { type: "add", by: -1 } }, "message")).toContain("message.body.by");
     expect(protocol.properties.map(({ name }) => name)).toEqual(["left: small", "small"]);
-    const world = { alive: [0], state: () => ({ left: { count: 99, log: [] }, right: { count: 1, log: [] } }) };
+    const world = {
+      alive: [0],
+      nodes: [0],
+      history: () => null as never,
+      state: () => ({ left: { count: 99, log: [] }, right: { count: 1, log: [] } }),
+    };
     expect(protocol.properties[1]?.holds(world, 0)).toBe(true);
     expect(protocol.view(first.state, 0)).toEqual({ role: "at 3" });
   });

@@ -170,10 +170,19 @@ function partContext(of: string, ctx: Context<Any>, given: Given[], wires: Any, 
 
 /** A part's property, seen from the whole; those of the face keep their names. */
 function lift(of: string, isFace: boolean, property: Property<Any>): Property<Any> {
-  const inside = ({ alive, state }: Any): Any => ({ alive, state: (node: NodeId) => state(node)[of] });
+  const inside = ({ alive, nodes, state, history }: Any): Any => ({
+    alive,
+    nodes,
+    state: (node: NodeId) => state(node)[of],
+    history,
+  });
   const seen = (says: Any) => (world: Any, node: NodeId) => says(inside(world), node);
   const name = isFace ? property.name : `${of}: ${property.name}`;
-  const lifted = { ...property, name, holds: seen(property.holds) } as Any;
+  const { history } = property;
+  const after = (before: unknown, { type, body }: Any): unknown =>
+    type === of ? history?.after(before, body as never) : before;
+  const remembered = history === undefined ? {} : { history: { empty: history.empty, after } };
+  const lifted = { ...property, ...remembered, name, holds: seen(property.holds) } as Any;
   if (property.when === "leadsTo") return { ...lifted, given: seen(property.given) };
   return { ...lifted, restless: property.restless?.map((timer) => `${of}.${timer}`) ?? [] };
 }

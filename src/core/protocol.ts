@@ -106,22 +106,41 @@ export type Protocol<V extends Vocabulary> = {
   Table<"command", CommandTable<V>> &
   Table<"replay", ReplayTable<V>>;
 
-/** What a property may look at: the states of the alive nodes, ascending by id. */
+/** What a property may look at: the states of the alive nodes, and what it has asked to be remembered of all. */
 export interface World<S> {
+  /** Ascending. */
   readonly alive: readonly NodeId[];
+  /** All nodes, those that are down among them, ascending. */
+  readonly nodes: readonly NodeId[];
   state(node: NodeId): S;
+  /** What the property's own `history` has come to, which is an `H`; of a node that is down as well. */
+  history<H>(node: NodeId): H;
+}
+
+/**
+ * What a property remembers of the events of each node. A crash takes nothing of it, so a property sees what crashed nodes
+ * have entered, delivered or decided. It is plain data, and for the checker a part of the state: two states that differ
+ * in it alone are two. So it should hold little, and nothing that grows for ever.
+ */
+export interface History<V extends Vocabulary, H> {
+  /** Before the first event. */
+  readonly empty: H;
+  /** After one more event of the node. What was before is not changed. */
+  after(before: H, event: EventOf<V>): H;
 }
 
 /** A claim about all nodes together, in the book's words. */
 export type Property<V extends Vocabulary> = StateProperty<V> | LeadsTo<V>;
 
-interface Claim {
+interface Claim<V extends Vocabulary> {
   readonly name: string;
   /** In words. */
   readonly claim: string;
+  /** What is remembered for it, if states alone do not tell. */
+  readonly history?: History<V, unknown>;
 }
 
-export interface StateProperty<V extends Vocabulary> extends Claim {
+export interface StateProperty<V extends Vocabulary> extends Claim<V> {
   /**
    * `always`: after every step. `sometimes`: at some time in some run. `inTheEnd`: from some time on, once nothing more
    * goes wrong. `atRest`: whenever no message is in flight and nobody waits for a timer of `restless`.
@@ -133,7 +152,7 @@ export interface StateProperty<V extends Vocabulary> extends Claim {
 }
 
 /** For each alive node: whenever `given` holds of it, `holds` does then or later, or the node crashes. */
-export interface LeadsTo<V extends Vocabulary> extends Claim {
+export interface LeadsTo<V extends Vocabulary> extends Claim<V> {
   readonly when: "leadsTo";
   given(world: World<StateOf<V>>, node: NodeId): boolean;
   holds(world: World<StateOf<V>>, node: NodeId): boolean;

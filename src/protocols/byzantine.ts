@@ -131,7 +131,9 @@ function variations<T>(value: T): T[] {
 function ofCorrectNodes<V extends Vocabulary>(property: Property<V>, liars: ReadonlyMap<NodeId, unknown>): Property<V> {
   const correct = (world: World<Any>): World<Any> => ({
     alive: world.alive.filter((node) => !liars.has(node)),
+    nodes: world.nodes.filter((node) => !liars.has(node)),
     state: (node) => world.state(node),
+    history: (node) => world.history(node),
   });
   if (property.when !== "leadsTo")
     return { ...property, holds: (world: World<StateOf<V>>) => property.holds(correct(world)) };

@@ -17,6 +17,7 @@ import type {
 import { type Random, random } from "../core/random.ts";
 import { dispatch, type Stimulus } from "../core/step.ts";
 import type { LossReason, MessageId, TraceEntry } from "../trace/entry.ts";
+import { Histories } from "../trace/histories.ts";
 import { differenceOf } from "../trace/standing.ts";
 import { type Sampler, sampler } from "./delay.ts";
 import { drawn } from "./duration.ts";
@@ -40,6 +41,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   inFlight = 0;
   /** Called after whatever may have changed a property, while nothing else goes on. */
   afterChange: (() => void) | null = null;
+  readonly histories: Histories<V>;
   readonly population: Population<V>;
   readonly network: Network<V>;
 
@@ -73,7 +75,8 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     this.trace = (trace as ((entry: TraceEntry) => void) | undefined) ?? null;
     this.copies = copiesOf(protocol);
     this.isShared = this.trace !== null;
-    this.population = new Population(nodes, this);
+    this.histories = new Histories(protocol.properties);
+    this.population = new Population(nodes, this, this.histories.empty);
     this.timers = stream("timers");
     this.choices = stream("choices");
     this.receipt = { kind: "receive", from: 0, message: undefined as never };
@@ -359,6 +362,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     if (node.events === null)
       node.events = [event]; // Takes a tenth of what an empty array takes that something is pushed to.
     else node.events.push(event);
+    if (node.history.length > 0) node.history = this.histories.after(node.history, event);
     if (this.trace !== null) this.trace({ at: this.now, node: node.self, kind: "event", event });
     this.options.onEvent?.(this.now, node.self, event);
   }

@@ -1,6 +1,7 @@
 /** The nodes of a simulation, by id and by place, and who of them is alive. */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId, StateOf, Vocabulary, World } from "../core/protocol.ts";
+import type { Remembered } from "../trace/histories.ts";
 import { type Effects, SimulatedNode } from "./simulated-node.ts";
 
 export class Population<V extends Vocabulary> {
@@ -15,7 +16,7 @@ export class Population<V extends Vocabulary> {
   /** Null when it has to be looked up again. */
   private alive: readonly NodeId[] | null = null;
 
-  constructor(named: readonly NodeId[], effects: Effects<V>) {
+  constructor(named: readonly NodeId[], effects: Effects<V>, history: Remembered) {
     this.ids = [...named].sort((a, b) => a - b);
     this.lowest = this.ids[0] ?? 0;
     const hasGaps = (this.ids.at(-1) ?? 0) - this.lowest !== this.ids.length - 1;
@@ -23,6 +24,7 @@ export class Population<V extends Vocabulary> {
     const nodes = new Array<SimulatedNode<V>>(named.length);
     // In the order in which they were named: neighbours of a large ring then lie side by side in memory.
     for (const id of named) nodes[this.placeOf(id)] = new SimulatedNode<V>(id, this.placeOf(id), effects);
+    if (history.length > 0) for (const node of nodes) node.history = history;
     this.nodes = nodes;
     this.world = this.seenByProperties();
   }
@@ -63,7 +65,9 @@ export class Population<V extends Vocabulary> {
       get alive() {
         return alive();
       },
+      nodes: this.ids,
       state: (id) => this.aliveNode(id).state,
+      history: (id) => this.node(id).history as never,
     };
   }
 }

@@ -11,6 +11,7 @@ import type {
   View,
   Vocabulary,
 } from "../core/protocol.ts";
+import type { Remembered } from "../trace/histories.ts";
 import type { CrashFate, Journal } from "./journal.ts";
 import type { Outgoing } from "./links.ts";
 
@@ -65,6 +66,8 @@ export class SimulatedNode<V extends Vocabulary> implements Context<V> {
   events: EventOf<V>[] | null = null;
   /** What has come while it was paused or busy, as slots of the simulation. */
   waiting: number[] | null = null;
+  /** What properties remember of it, whatever has become of it since. */
+  history: Remembered = [];
   /** The last view that was traced. */
   view: View | null = null;
   /** It crashes in the middle of the step that it is taking, and what becomes of its journal. */

@@ -89,7 +89,7 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
   const kernel = new Kernel<V>(protocol, options);
   const { population, network } = kernel;
   const { world, ids, nodes } = population;
-  const watch = watcher(protocol, world, (restless) => kernel.isAtRest(restless));
+  const watch = watcher(kernel.histories.shown(protocol.properties), world, (restless) => kernel.isAtRest(restless));
   const faults = random(options.seed).stream("faults");
   const placeOf = (id: NodeId): number => population.node(id).place;
   if (options.properties !== "at the end") kernel.afterChange = () => watch.look(kernel.now);

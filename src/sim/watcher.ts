@@ -1,5 +1,5 @@
 /** Watches the properties of a run. */
-import type { NodeId, Property, Protocol, StateOf, TimerOf, Vocabulary, World } from "../core/protocol.ts";
+import type { NodeId, Property, StateOf, TimerOf, Vocabulary, World } from "../core/protocol.ts";
 
 export interface Violation {
   readonly property: string;
@@ -23,15 +23,15 @@ export interface Watcher {
 }
 
 export function watcher<V extends Vocabulary>(
-  protocol: Protocol<V>,
+  properties: readonly Property<V>[],
   world: World<StateOf<V>>,
   isAtRest: (restless: readonly TimerOf<V>[]) => boolean,
 ): Watcher {
   const violations: Violation[] = [];
   const seen = new Set<string>();
-  const promises = protocol.properties.filter((property) => property.when === "leadsTo").map(promise);
-  let unbroken = protocol.properties.filter(({ when }) => when === "always" || when === "atRest");
-  let unseen = protocol.properties.filter((property) => property.when === "sometimes");
+  const promises = properties.filter((property) => property.when === "leadsTo").map(promise);
+  let unbroken = properties.filter(({ when }) => when === "always" || when === "atRest");
+  let unseen = properties.filter((property) => property.when === "sometimes");
 
   /** One `leadsTo`: the nodes that `given` has held of and `holds` has not since, in that order, each with the time. */
   function promise(property: Extract<Property<V>, { when: "leadsTo" }>) {
@@ -83,7 +83,7 @@ export function watcher<V extends Vocabulary>(
     },
     verdict(now) {
       look(now);
-      const unmet = protocol.properties.filter((property) => property.when === "inTheEnd" && isBroken(property));
+      const unmet = properties.filter((property) => property.when === "inTheEnd" && isBroken(property));
       const waiting = promises.flatMap(({ property: { name, claim }, since }) => {
         const [first] = since;
         return first === undefined ? [] : [{ property: name, claim, waiting: { node: first[0], since: first[1] } }];

@@ -5,6 +5,7 @@
  */
 import type { NodeId, Protocol, RecordOf, StateOf, Vocabulary, World } from "../core/protocol.ts";
 import type { MessageId, TraceEntry } from "./entry.ts";
+import { Histories, type Remembered } from "./histories.ts";
 import { Findings, overall, type ReplayFinding, type ReplayVerdict } from "./replay-findings.ts";
 import { ReplayedNode } from "./replay-node.ts";
 import { type Recording, recordingOf, stimulusOf } from "./replay-steps.ts";
@@ -62,6 +63,8 @@ class Replaying<V extends Vocabulary> {
   readonly #recording: Recording<V>;
   readonly #nodes: ReadonlyMap<NodeId, ReplayedNode<V>>;
   readonly #world: World<StateOf<V>>;
+  readonly #histories: Histories<V>;
+  readonly #remembered = new Map<NodeId, Remembered>();
   readonly #findings: Findings<V>;
   readonly #flights = new Map<MessageId, Flight<V>>();
   readonly #doubts: Doubt[] = [];
@@ -79,7 +82,9 @@ class Replaying<V extends Vocabulary> {
     const ids = [...nodes].sort((a, b) => a - b);
     this.#recording = recordingOf(entries);
     this.#nodes = new Map(ids.map((id) => [id, new ReplayedNode(protocol, id, ids)]));
-    this.#findings = new Findings(protocol.properties);
+    this.#histories = new Histories(protocol.properties);
+    this.#findings = new Findings(this.#histories.shown(protocol.properties));
+    for (const id of ids) this.#remembered.set(id, this.#histories.empty);
     this.#world = this.#worldOf();
     const begun = new Set<NodeId>();
     for (const [index, entry] of entries.entries()) {
@@ -134,6 +139,8 @@ class Replaying<V extends Vocabulary> {
     const stimulus = stimulusOf(entry);
     if (recorded === undefined || stimulus === null) return;
     for (const { id: message, to, message: said } of recorded.sends) this.#send(message, id, to, said);
+    for (const { event } of recorded.events)
+      this.#remembered.set(id, this.#histories.after(this.#world.history<Remembered>(id), event));
     const isStart = entry.kind === "start";
     if (isStart && Array.isArray(entry.journal)) node.remember(entry.journal);
     if (isStart ? !node.canStart : node.status !== "up") return this.#refuse(index, node, entry);
@@ -227,7 +234,9 @@ class Replaying<V extends Vocabulary> {
       get alive() {
         return alive();
       },
+      nodes: [...this.#nodes.keys()],
       state: (node) => (this.#nodes.get(node) as ReplayedNode<V>).state,
+      history: (node) => (this.#remembered.get(node) ?? this.#histories.empty) as never,
     };
   }
 }

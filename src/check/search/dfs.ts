@@ -64,7 +64,7 @@ class DepthFirst<V extends Vocabulary> implements Searched<V> {
     this.#maxBytes = options.maxBytes ?? Number.POSITIVE_INFINITY;
     this.#maxStates = options.maxStates ?? DEFAULT_MAX_STATES;
     this.#maxDepth = options.maxDepth ?? Number.POSITIVE_INFINITY;
-    this.model = new Model(options);
+    this.model = new Model({ ...options, properties });
     this.judge = new Judge(this.model, properties);
     this.#successors = new Successors(this.model);
     const first = this.model.initial();

@@ -10,7 +10,7 @@ export class Judge<V extends Vocabulary> {
 
   constructor(model: Model<V>, properties: readonly Property<V>[]) {
     this.#states = new Properties(model, properties);
-    this.#promises = properties.filter(({ when }) => when === "leadsTo" || when === "inTheEnd");
+    this.#promises = model.histories.shown(properties).filter(({ when }) => when === "leadsTo" || when === "inTheEnd");
     this.#view = new TupleWorld(model);
   }
 

@@ -27,8 +27,6 @@ export interface WalkOptions<V extends Vocabulary> extends ModelOptions<V> {
   readonly stepsPerRun?: number;
   /** For `pct`: how many orderings between events a bug may need. 3 by default. */
   readonly bugDepth?: number;
-  /** What to check; the protocol's own properties by default. */
-  readonly properties?: readonly Property<V>[];
   /** Asked after every run; false ends the search. */
   readonly mayGoOn?: (progress: WalkProgress) => boolean;
 }

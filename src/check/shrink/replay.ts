@@ -20,7 +20,7 @@ export class Replayer<V extends Vocabulary> {
     private readonly property: Property<V>,
   ) {
     const { counters: _counted, symmetry: _renamed, ...plain } = options;
-    this.model = new Model(plain);
+    this.model = new Model({ ...plain, properties: [property] });
     this.#judge = new Judge(this.model, [property]);
     this.#successors = new Successors(this.model);
   }

@@ -12,10 +12,11 @@
  *           size of the voting sets. Client delay 2 message times, hand-over 2.
  *
  * Told of suspicions, by a failure detector, a node that suspects one of its voters asks all that it does not suspect
- * instead, which meets every other set in the node whose set it is; and a voter takes its vote back. With `rejoins`, a
- * node that starts neither asks nor votes before it has heard from all others whom it had voted for. Then crashes and
- * recoveries are allowed, as long as nobody is suspected who is alive and not two are down at a time: ME1 and ME2 hold.
- * A wrong suspicion, as in a partition, lets two in. 2(N − 1) messages per start.
+ * instead, which meets every other set in the node whose set it is; and a voter takes its vote back, and votes for nobody
+ * before it has heard from all others how high tokens are: 2(N − 2) messages. With `rejoins`, a node that starts neither
+ * asks nor votes before it has heard from all others whom it had voted for, too. Then crashes and recoveries are allowed,
+ * as long as nobody is suspected who is alive and not two are down at a time: ME1 and ME2 hold, and tokens grow. A wrong
+ * suspicion, as in a partition, lets two in. 2(N − 1) messages per start.
  */
 import { precedes, type Stamp, tick } from "../../core/clocks.ts";
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
@@ -45,7 +46,7 @@ export type MaekawaSanders = {
     token: number;
     /** Ascending. */
     suspected: NodeId[];
-    /** Whether it has started, and waits for the welcome of those in `unmet`. */
+    /** Whether it has started, or lost whom it had voted for, and waits for the welcome of those in `unmet`. */
     joining: boolean;
     /** Ascending. */
     unmet: NodeId[];
@@ -100,6 +101,16 @@ const byStamp = (a: Stamp, b: Stamp): number => (precedes(a, b) ? -1 : 1);
 const isSame = (a: Stamp, b: Stamp): boolean => a.time === b.time && a.node === b.node;
 
 const mustWait = ({ unmet, suspected }: State): boolean => !unmet.every((node) => suspected.includes(node));
+
+/**
+ * The candidate may have entered with one more than the highest that any of its voters knew of, which this node need not
+ * have heard of. Those that are alive know it.
+ */
+function askForTokens(state: State, ctx: Ctx): void {
+  state.joining = true;
+  state.unmet = ctx.peers.filter((peer) => !state.suspected.includes(peer));
+  for (const peer of state.unmet) ctx.send(peer, { type: "hello", forgotten: false });
+}
 
 export function maekawaSanders(given?: Partial<MaekawaSandersOptions>): Protocol<MaekawaSanders> {
   const { tellsDisplaced, rejoins } = settle(defaults, optionShape, given, "maekawa-sanders");
@@ -179,8 +190,7 @@ export function maekawaSanders(given?: Partial<MaekawaSandersOptions>): Protocol
     ballot.queue = ballot.queue.filter((waiting) => waiting.node !== node);
     if (ballot.candidate?.node !== node) return;
     ballot.candidate = null;
-    state.token += 1; // It may have entered with this one.
-    voteForNext(state, ctx);
+    askForTokens(state, ctx);
   }
 
   // The candidate.
@@ -242,6 +252,7 @@ export function maekawaSanders(given?: Partial<MaekawaSandersOptions>): Protocol
     if (!state.joining || mustWait(state)) return;
     const { queue } = state.ballot;
     state.joining = false;
+    state.token += 1; // Whoever crashed inside may have entered with this one.
     state.ballot.queue = [];
     for (const request of queue) consider(request, state, ctx);
     if (!state.wishes) return;

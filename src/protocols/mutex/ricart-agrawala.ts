@@ -12,10 +12,11 @@
  * until its sender asks itself: 0 … 2(N − 1) messages per entry, and no ME3.
  *
  * Told of suspicions, by a failure detector, it does not wait for who is suspected; with `rejoins`, a node that starts
- * asks for nothing before it has heard of all others how far their clocks are. Then crashes and recoveries are allowed,
- * as long as nobody is suspected who is alive and links are FIFO: ME2 holds, and so do ME1 and ME3. A wrong suspicion, as
- * in a partition, lets two in. Nothing is journalled: if all are down at once, tokens begin anew. 2(N − 1) messages per
- * start.
+ * asks for nothing before it has heard of all others how far their clocks are. It may do without those that are suspected
+ * once it has heard of one that knows more than its journal, in which each node keeps the time of its last request. Then
+ * crashes and recoveries are allowed, as long as nobody is suspected who is alive and links are FIFO: ME1 and ME3 hold,
+ * tokens grow, and ME2 holds unless all have been down at once: then nobody enters before all are back. A wrong
+ * suspicion, as in a partition, lets two in. 2(N − 1) messages per start.
  */
 import { precedes, type Stamp, tick } from "../../core/clocks.ts";
 import type { Context, NodeId, Property, Protocol } from "../../core/protocol.ts";
@@ -37,20 +38,24 @@ export type RicartAgrawala = {
     suspected: NodeId[];
     /** Whose welcome it waits for, having started. Ascending. */
     unmet: NodeId[];
+    /** Whether somebody has welcomed it who knew how far clocks are, since it started. */
+    isInformed: boolean;
     /** Whether it asks as soon as it may. */
     wishes: boolean;
   };
   message:
     | { type: "request"; time: number }
     | { type: "reply"; time: number }
-    /** I have started, and know nothing. */
-    | { type: "hello" }
-    /** With the request that waits for a reply. */
-    | { type: "welcome"; time: number; wanted: number | null };
+    /** I have started, and know nothing but my journal. */
+    | { type: "hello"; time: number }
+    /** With the request that waits for a reply. `joined`: all that have entered so far did so with lower stamps. */
+    | { type: "welcome"; time: number; wanted: number | null; joined: boolean };
   /** `enter` counts when released, `exit` when held. */
   command: { type: "enter" } | { type: "exit" } | { type: "suspect"; node: NodeId } | { type: "restore"; node: NodeId };
   /** The token grows from one entry to the next, whoever enters: see `enterIfAllReplied`. */
   event: { type: "entered"; token: number } | { type: "exited" };
+  /** With `rejoins`. */
+  record: { type: "asked"; time: number };
 };
 
 /** Outside and not interested; asking, with the time T of the request and those who have not replied; inside. */
@@ -64,7 +69,7 @@ export interface RicartAgrawalaOptions {
    * overlooked, two nodes can be inside.
    */
   asksAgain: boolean;
-  /** Hears of all others before it asks for anything. Tokens are then made of the stamps of requests. */
+  /** Hears of all others before it asks for anything, and journals when it asks. */
   rejoins: boolean;
 }
 
@@ -75,36 +80,38 @@ const optionShape = struct<RicartAgrawalaOptions>({ keepsPermissions: boolean, a
 type State = RicartAgrawala["state"];
 type Ctx = Context<RicartAgrawala>;
 
+/** (T, p) as a number. Whoever replied to p knows T, also if p crashes inside. */
+const stampOf = (time: number, { self, peers }: Ctx): number =>
+  time * (peers.length + 1) + peers.filter((peer) => peer < self).length;
+
+/** The journals of all together know of every entry; so does whoever has joined. */
+const hasJoined = ({ unmet, isInformed, suspected }: State): boolean =>
+  unmet.length === 0 || (isInformed && unmet.every((node) => suspected.includes(node)));
+
 export function ricartAgrawala(given?: Partial<RicartAgrawalaOptions>): Protocol<RicartAgrawala> {
   const { keepsPermissions, asksAgain, rejoins } = settle(defaults, optionShape, given, "ricart-agrawala");
 
   /**
-   * The token is Lamport's clock. It grows: whoever enters after p has left holds a reply that p sent when it left or
-   * later, since a reply of before would have made p ask once more and wait in turn; and that reply carries p's clock.
+   * The token is the stamp of the request, since entries are in their order. Where permissions are kept they are not, and
+   * the token is Lamport's clock. It grows while nobody crashes: whoever enters after p has left holds a reply that p sent
+   * when it left or later, since a reply of before would have made p ask once more and wait in turn; and that reply
+   * carries p's clock.
    */
   function enterIfAllReplied(state: State, ctx: Ctx): void {
     const { section } = state;
     if (section.is !== "wanted" || !section.awaited.every((node) => state.suspected.includes(node))) return;
     state.section = { is: "held", time: section.time };
-    ctx.emit({ type: "entered", token: rejoins ? stampOf(section.time, ctx) : state.clock });
+    ctx.emit({ type: "entered", token: keepsPermissions ? state.clock : stampOf(section.time, ctx) });
   }
-
-  /**
-   * (T, p) as a number. Whoever replied to p knows T, also if p crashes inside; the clock with which p entered it may not
-   * know. Entries are in the order of stamps where permissions are not kept.
-   */
-  const stampOf = (time: number, { self, peers }: Ctx): number =>
-    time * (peers.length + 1) + peers.filter((peer) => peer < self).length;
 
   function ask(state: State, ctx: Ctx): void {
     state.clock = tick(state.clock);
+    if (rejoins) ctx.compact({ type: "asked", time: state.clock });
     const awaited = ctx.peers.filter((peer) => !state.permitted.includes(peer));
     state.section = { is: "wanted", time: state.clock, awaited };
     for (const peer of awaited) ctx.send(peer, { type: "request", time: state.clock });
     enterIfAllReplied(state, ctx); // Alone, it has nobody to wait for.
   }
-
-  const hasJoined = ({ unmet, suspected }: State): boolean => unmet.every((node) => suspected.includes(node));
 
   /** Somebody has been heard of, or is suspected. */
   function goOn(state: State, ctx: Ctx): void {
@@ -137,12 +144,13 @@ export function ricartAgrawala(given?: Partial<RicartAgrawalaOptions>): Protocol
       permitted: [],
       suspected: [],
       unmet: [],
+      isInformed: false,
       wishes: false,
     }),
     start(state, ctx) {
       if (!rejoins) return;
       state.unmet = [...ctx.peers];
-      ctx.broadcast({ type: "hello" });
+      ctx.broadcast({ type: "hello", time: state.clock });
     },
     receive: {
       request(state, from, { time }, ctx) {
@@ -158,17 +166,19 @@ export function ricartAgrawala(given?: Partial<RicartAgrawalaOptions>): Protocol
         if (keepsPermissions) include(state.permitted, from);
         enterIfAllReplied(state, ctx);
       },
-      hello(state, from, _message, ctx) {
-        exclude(state.unmet, from); // What it could have told it has forgotten.
+      hello(state, from, { time }, ctx) {
+        state.clock = tick(state.clock, time);
+        exclude(state.unmet, from); // What else it could have told it has forgotten.
         exclude(state.suspected, from);
         exclude(state.deferred, from);
         const { section } = state;
         const wanted = section.is === "wanted" && section.awaited.includes(from) ? section.time : null;
-        ctx.send(from, { type: "welcome", time: state.clock, wanted });
+        ctx.send(from, { type: "welcome", time: state.clock, wanted, joined: hasJoined(state) });
         goOn(state, ctx);
       },
-      welcome(state, from, { time, wanted }, ctx) {
+      welcome(state, from, { time, wanted, joined }, ctx) {
         state.clock = tick(state.clock, time);
+        state.isInformed ||= joined;
         exclude(state.unmet, from);
         if (wanted !== null) consider(from, wanted, state, ctx);
         goOn(state, ctx);
@@ -195,14 +205,20 @@ export function ricartAgrawala(given?: Partial<RicartAgrawalaOptions>): Protocol
       },
       restore: (state, { node }) => exclude(state.suspected, node),
     },
+    replay: {
+      asked(state, { time }) {
+        state.clock = time;
+      },
+    },
     shapes: {
       message: {
         request: { time: natural },
         reply: { time: natural },
-        hello: {},
-        welcome: { time: natural, wanted: nullable(natural) },
+        hello: { time: natural },
+        welcome: { time: natural, wanted: nullable(natural), joined: boolean },
       },
       command: { enter: {}, exit: {}, suspect: { node: natural }, restore: { node: natural } },
+      record: { asked: { time: natural } },
     },
     source: "Ricart & Agrawala, CACM 1981; Coulouris et al. §15.2",
     assumes: ["no crashes", "reliable links, each message once", "whoever is inside leaves"],

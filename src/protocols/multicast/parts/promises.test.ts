@@ -15,7 +15,8 @@ function holds(
   const states = users.map(
     (user): State => ({ left: 0, groups: [0], view: 0, since: 0, passed: [], sent: [], excused: 0, ...user }),
   );
-  const world = { alive: states.map((_, node) => node), state: (node: NodeId) => states[node] as State };
+  const nodes = states.map((_, node) => node);
+  const world = { alive: nodes, nodes, state: (node: NodeId) => states[node] as State, history: () => null as never };
   if (property.when !== "leadsTo") return property.holds(world);
   return world.alive.every((node) => property.holds(world, node));
 }

@@ -16,8 +16,6 @@ export type MutexUser = {
     entries: number;
     /** Of its last entry; 0 before the first. */
     token: number;
-    /** Whether each of its tokens was above the one before. */
-    tokensGrow: boolean;
   };
   timer: "stay" | "rest";
   command: /** Enter so many times more. */
@@ -80,7 +78,7 @@ export function mutexUser(given?: Partial<MutexUserOptions>): Protocol<MutexUser
 
   return {
     name: "user",
-    init: () => ({ doing: "idle", left: 0, entries: 0, token: 0, tokensGrow: true }),
+    init: () => ({ doing: "idle", left: 0, entries: 0, token: 0 }),
     timeout: {
       stay(state, ctx) {
         ctx.emit({ type: "finished" });
@@ -97,7 +95,6 @@ export function mutexUser(given?: Partial<MutexUserOptions>): Protocol<MutexUser
         if (state.doing !== "waiting") return; // It has not asked.
         state.doing = "inside";
         state.entries += 1;
-        if (token <= state.token) state.tokensGrow = false;
         state.token = token;
         ctx.setTimer("stay", stayMs);
       },
@@ -147,18 +144,33 @@ export function usedMutex<M extends Mutex, O extends object>(
   return { ...assembly, properties: [...assembly.properties, tokensGrow] };
 }
 
+/** The tokens of a node's entries, those before its crashes included. */
+interface Entries {
+  highest: number;
+  /** Whether each was above the one before. */
+  grow: boolean;
+}
+
 /** Of the users, since a token is only worth what those see of it who use it. */
 export const tokensGrow = {
   name: "tokens grow",
-  claim: "whoever is inside has a token above those of all entries before",
+  claim: "whoever is inside has a token above those of all other entries so far, also of nodes that have crashed since",
   when: "always",
-  holds({ alive, state }: World<{ user: State }>): boolean {
-    const tokenOf = (node: NodeId): number => state(node).user.token;
+  history: {
+    empty: { highest: 0, grow: true } as Entries,
+    after(before: Entries, { type, body }: { type: string; body: { type: string; token?: number } }): Entries {
+      const { token } = body;
+      if (type !== "mutex" || body.type !== "entered" || token === undefined) return before;
+      return { highest: Math.max(before.highest, token), grow: before.grow && token > before.highest };
+    },
+  },
+  holds({ alive, nodes, state, history }: World<{ user: State }>): boolean {
+    const highest = (node: NodeId): number => history<Entries>(node).highest;
     const isHighest = (inside: NodeId): boolean =>
-      alive.every((node) => node === inside || tokenOf(node) < tokenOf(inside));
-    return alive.every((node) => {
-      const { user } = state(node);
-      return user.tokensGrow && (user.doing !== "inside" || isHighest(node));
-    });
+      nodes.every((node) => node === inside || highest(node) < highest(inside));
+    return (
+      nodes.every((node) => history<Entries>(node).grow) &&
+      alive.every((node) => state(node).user.doing !== "inside" || isHighest(node))
+    );
   },
 } as const;

@@ -1,0 +1,65 @@
+/** What the properties of a protocol remember of one node, side by side: a driver keeps one such list for each node. */
+import { InvariantViolation } from "../core/errors.ts";
+import type { EventOf, History, Property, StateOf, Vocabulary, World } from "../core/protocol.ts";
+
+/** By the place of each history among those that are kept. */
+export type Remembered = readonly unknown[];
+
+/** What was shown, and as what it was declared: a search answers with what it was shown, which may be asked again. */
+const declared = new WeakMap<object, object>();
+
+export class Histories<V extends Vocabulary> {
+  /** Of a node that has emitted nothing. */
+  readonly empty: Remembered;
+  readonly #kept: readonly History<V, unknown>[];
+
+  constructor(properties: readonly Property<V>[]) {
+    this.#kept = [...new Set(properties.flatMap(({ history }) => history ?? []))];
+    this.empty = this.#kept.map(({ empty }) => empty);
+  }
+
+  /** After one more event of the node: the list itself, where no property cares. */
+  after(before: Remembered, event: EventOf<V>): Remembered {
+    const after = this.#kept.map((history, place) => history.after(before[place], event));
+    return after.some((value, place) => value !== before[place]) ? after : before;
+  }
+
+  /** The same properties, to be asked of a driver's world. */
+  shown(properties: readonly Property<V>[]): readonly Property<V>[] {
+    return properties.map((property) => {
+      if (property.history === undefined) return property;
+      const original = (declared.get(property) ?? property) as Property<V>;
+      const shown = this.#shown(original);
+      declared.set(shown, original);
+      return shown;
+    });
+  }
+
+  #shown(property: Property<V>): Property<V> {
+    const place = this.#kept.indexOf(property.history as History<V, unknown>);
+    if (place < 0) throw new InvariantViolation("unknown-history", `nothing is remembered for "${property.name}"`);
+    let last: World<StateOf<V>> | null = null;
+    let own: World<StateOf<V>> | null = null;
+    /** A driver has one world. */
+    function seen(world: World<StateOf<V>>): World<StateOf<V>> {
+      if (own !== null && world === last) return own;
+      last = world;
+      own = {
+        get alive() {
+          return world.alive;
+        },
+        nodes: world.nodes,
+        state: (node) => world.state(node),
+        history: (node) => world.history<Remembered>(node)[place] as never,
+      };
+      return own;
+    }
+    if (property.when !== "leadsTo")
+      return { ...property, holds: (world: World<StateOf<V>>) => property.holds(seen(world)) };
+    return {
+      ...property,
+      given: (world, node) => property.given(seen(world), node),
+      holds: (world, node) => property.holds(seen(world), node),
+    };
+  }
+}
