@@ -61,6 +61,8 @@ export type CommandSource = "script" | "application" | "detector";
 export interface OwnStep<V extends Vocabulary> {
   readonly stimulus: Stimulus<V> & { kind: "command" | "timeout" };
   readonly by: CommandSource | "timer";
+  /** For what a detector says: who has crashed. Null otherwise. */
+  readonly crashed: NodeId | null;
   readonly outcomes: readonly Outcome<V>[];
 }
 
@@ -153,8 +155,12 @@ export class LocalSteps<V extends Vocabulary> {
 
   #commands(before: Local<V>): OwnStep<V>[] {
     const { state, self, told, notices } = before;
-    const step = (command: CommandOf<V>, by: CommandSource, from: Local<V>): OwnStep<V> =>
-      this.#later({ kind: "command", command }, by, from);
+    const step = (
+      command: CommandOf<V>,
+      by: CommandSource,
+      from: Local<V>,
+      crashed: NodeId | null = null,
+    ): OwnStep<V> => this.#later({ kind: "command", command }, by, from, crashed);
     const script = this.options.asks(self);
     const next = script[told];
     return [
@@ -162,7 +168,7 @@ export class LocalSteps<V extends Vocabulary> {
       ...this.options.commands(state as StateOf<V>, self).map((command) => step(command, "application", before)),
       ...notices.map((crashed) => {
         const rest = notices.filter((node) => node !== crashed);
-        return step(this.options.notices(crashed) as CommandOf<V>, "detector", { ...before, notices: rest });
+        return step(this.options.notices(crashed) as CommandOf<V>, "detector", { ...before, notices: rest }, crashed);
       }),
     ];
   }
@@ -172,7 +178,12 @@ export class LocalSteps<V extends Vocabulary> {
   }
 
   /** The handler runs when its outcomes are first asked for: if the model never lets it happen, it never does. */
-  #later(stimulus: OwnStep<V>["stimulus"], by: OwnStep<V>["by"], from: Local<V>): OwnStep<V> {
+  #later(
+    stimulus: OwnStep<V>["stimulus"],
+    by: OwnStep<V>["by"],
+    from: Local<V>,
+    crashed: NodeId | null = null,
+  ): OwnStep<V> {
     let known: readonly Outcome<V>[] | null = null;
     const outcomes = (): readonly Outcome<V>[] => {
       known ??= this.#run(from, stimulus);
@@ -181,6 +192,7 @@ export class LocalSteps<V extends Vocabulary> {
     return {
       stimulus,
       by,
+      crashed,
       get outcomes() {
         return outcomes();
       },

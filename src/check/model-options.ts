@@ -6,6 +6,12 @@ import type { Rename } from "./representative.ts";
 
 export type TimerMode = "free" | "synchronous" | "never";
 
+/**
+ * When a node is told of a crash. `any`: at any time, even before a message that the crashed node sent. `last`: when
+ * nothing from the crashed node is on its way to it any more, as where delay is bounded and the detector waits longer.
+ */
+export type NoticeTime = "any" | "last";
+
 export interface ModelOptions<V extends Vocabulary> {
   readonly protocol: Protocol<V>;
   /** What to check; the protocol's own properties by default. What they remember of nodes is a part of their states. */
@@ -37,6 +43,8 @@ export interface ModelOptions<V extends Vocabulary> {
    * misses nobody. A notice counts as a message on its way. It is withdrawn when the node starts again. Null: nothing.
    */
   readonly notices?: (crashed: NodeId) => CommandOf<V> | null;
+  /** `any` by default. */
+  readonly noticeTime?: NoticeTime;
   /** How many crashes, recoveries, losses and duplications of messages there may be. None by default. */
   readonly crashes?: number;
   readonly recoveries?: number;

@@ -7,7 +7,7 @@ import { type ModelOptions, requireSense } from "./model-options.ts";
 import { type Network, network } from "./network.ts";
 import { Representatives } from "./representative.ts";
 
-export type { ModelOptions, TimerMode } from "./model-options.ts";
+export type { ModelOptions, NoticeTime, TimerMode } from "./model-options.ts";
 
 /**
  * One transition, in words that a trace can be made of. `duplicate`: the message is received, and stays on its way.
@@ -213,11 +213,17 @@ export class Model<V extends Vocabulary> {
     const content = tuple[this.#count + i] as number;
     for (const step of this.steps.own(tuple[i] as number)) {
       if (step.stimulus.kind === "timeout" && !(timersMay && this.#mayTimeOut(tuple))) continue;
+      if (step.crashed !== null && !this.#mayBeTold(step.crashed, content)) continue;
       const counted = step.stimulus.kind === "timeout" ? "timeouts" : null;
       const move = (): Move<V> => ownMove(step, this.#node(i));
       if (this.#step(tuple, i, content, () => step.outcomes, move, visit, counted)) return true;
     }
     return false;
+  }
+
+  /** Whether a node with that content on its way may be told of a crash. */
+  #mayBeTold(crashed: NodeId, content: number): boolean {
+    return this.options.noticeTime !== "last" || !this.network.parcels(content).some(({ from }) => from === crashed);
   }
 
   #mayTimeOut(tuple: Int32Array): boolean {

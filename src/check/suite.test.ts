@@ -42,16 +42,19 @@ describe("systems from common words", () => {
 
   it("an election is told of crashes, unless that is not wanted; a variant that finds out by itself is not", () => {
     const nodes = [0, 1];
-    expect(systemFor({ protocol: "bully", nodes, notices: true }).notices?.(1)).toEqual({ type: "suspect", node: 1 });
+    expect(systemFor({ protocol: "bully", nodes, notices: "any" }).notices?.(1)).toEqual({ type: "suspect", node: 1 });
     expect(systemFor({ protocol: "bully", nodes }).notices).toBeUndefined();
-    expect(systemFor({ protocol: "bully", nodes, notices: true, variant: "monitored" }).notices).toBeUndefined();
+    expect(systemFor({ protocol: "bully", nodes, notices: "any", variant: "monitored" }).notices).toBeUndefined();
   });
 
   it.each<[Partial<SystemSpec>, string]>([
     [{ protocol: "bullies" }, "expected the protocol to be one of"],
     [{ variant: "fast" }, "expected the variant to be one of monitored"],
     [{ asked: [0, 7] }, "expected the nodes that are asked to be among 0, 1, got 7"],
-    [{ property: "E3" }, 'expected the property to be one of E1 safety, E2 liveness, E2 termination, got "E3"'],
+    [
+      { property: "E3" },
+      'expected the property to be one of E1 safety, E1 eventually, E2 liveness, E2 termination, got "E3"',
+    ],
     [{ options: { patience: 1 } }, "expected bully.patience to be absent, got 1"],
   ])("refuses %j", (words, sentence) => {
     expect(() => systemFor({ protocol: "bully", nodes: [0, 1], ...words })).toThrow(sentence);

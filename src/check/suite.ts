@@ -9,7 +9,7 @@ import { step } from "../core/step.ts";
 import { type AnyProtocol, type Family, hasToStart, protocolNamed, variantNamed } from "../protocols/index.ts";
 import type { FaultKind } from "./budgets.ts";
 import type { ExploreOptions } from "./explore.ts";
-import type { TimerMode } from "./model.ts";
+import type { NoticeTime, TimerMode } from "./model.ts";
 import type { NetworkKind } from "./network.ts";
 
 /** Plain data. */
@@ -34,8 +34,8 @@ export interface SystemSpec extends Readonly<Partial<Record<FaultKind, number>>>
   readonly journal?: "kept" | "lost";
   /** Whether crashes may strike in the middle of a step. */
   readonly midStep?: boolean;
-  /** Whether crashes are noticed by everybody, where the protocol can be told of them. False by default. */
-  readonly notices?: boolean;
+  /** Everybody is told of crashes, where the protocol can be, and when. Nobody is by default. */
+  readonly notices?: NoticeTime;
   /** How many faults of all kinds together. */
   readonly faults?: number;
   /** The name of the only property to check. All of them by default. */
@@ -67,8 +67,8 @@ export function systemFor(spec: SystemSpec): ExploreOptions<Vocabulary> {
     begin,
     asks: asksOf(entry.family, asked, spec),
     properties: propertiesOf(protocol, spec.property ?? null),
-    ...(notice !== null && spec.notices === true
-      ? { notices: notice as (crashed: NodeId) => CommandOf<Vocabulary> }
+    ...(notice !== null && spec.notices !== undefined
+      ? { notices: notice as (crashed: NodeId) => CommandOf<Vocabulary>, noticeTime: spec.notices }
       : {}),
     ...(counters.length === 0 ? {} : { counters }),
     ...given(spec, limits),

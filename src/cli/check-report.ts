@@ -1,4 +1,5 @@
 /** What a check came to, for people. */
+import type { NoticeTime } from "../check/model.ts";
 import { protocolNamed } from "../protocols/index.ts";
 import type { CheckAnswer, CheckProgress } from "./check-search.ts";
 import type { Story } from "./check-story.ts";
@@ -88,7 +89,12 @@ function askedFor({ spec: { protocol, asked, nodes, times = 1 } }: CheckRequest)
   return `; ${who} may be asked to ${verb} ${many}`;
 }
 
-function faults(spec: CheckRequest["spec"], { hasNotices }: CheckAnswer["system"]): string {
+const toldOfCrashes: Readonly<Record<NoticeTime, string>> = {
+  any: "; everybody is told of a crash, at any time after it",
+  last: "; everybody is told of a crash, after all that the crashed node sent to it",
+};
+
+function faults(spec: CheckRequest["spec"], { noticeTime }: CheckAnswer["system"]): string {
   const budgets = [
     counted(spec.crashes ?? 0, { one: "crash", more: "crashes" }),
     counted(spec.recoveries ?? 0, { one: "recovery", more: "recoveries" }),
@@ -96,7 +102,7 @@ function faults(spec: CheckRequest["spec"], { hasNotices }: CheckAnswer["system"
     counted(spec.duplications ?? 0, { one: "duplicated message", more: "duplicated messages" }),
   ].filter((words) => !words.startsWith("0 "));
   if (budgets.length === 0) return "no faults";
-  const notice = (spec.crashes ?? 0) > 0 && hasNotices ? "; crashes are noticed by everybody" : "";
+  const notice = (spec.crashes ?? 0) > 0 && noticeTime !== null ? toldOfCrashes[noticeTime] : "";
   const midStep = (spec.crashes ?? 0) > 0 && spec.midStep === true ? ", in the middle of a step, too" : "";
   const journal = spec.journal === "lost" ? "; a crash takes the journal with it" : "";
   return `at most ${budgets.join(", ")}${midStep}${notice}${journal}`;

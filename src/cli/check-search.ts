@@ -4,6 +4,7 @@ import { type Counterexample, counterexample } from "../check/counterexample.ts"
 import { type CoverageReport, coverage } from "../check/coverage.ts";
 import { fewestFaults } from "../check/fewest-faults.ts";
 import { type Exploration, type ExploreOptions, explore, type Progress, systemFor } from "../check/index.ts";
+import type { NoticeTime } from "../check/model.ts";
 import { exploreDepthFirst } from "../check/search/dfs.ts";
 import { walk } from "../check/search/walks.ts";
 import { shrink } from "../check/shrink/shrink.ts";
@@ -42,7 +43,9 @@ export interface CheckAnswer {
   /** With `--fewest-faults`: so many break it, or null, and so many are proven not to, −1 if not even none. */
   readonly faults: { readonly breaking: number | null; readonly harmless: number } | null;
   readonly coverage: CoverageReport | null;
-  readonly system: Pick<ExploreOptions<Vocabulary>, "network" | "timers" | "begin"> & { readonly hasNotices: boolean };
+  readonly system: Pick<ExploreOptions<Vocabulary>, "network" | "timers" | "begin"> & {
+    readonly noticeTime: NoticeTime | null;
+  };
 }
 
 export type NamedProperty = Pick<Property<Vocabulary>, "name" | "claim" | "when">;
@@ -106,7 +109,7 @@ export function answerTo({ request, shared }: CheckTask, mayGoOn: (progress: Che
       network: system.network,
       timers: system.timers,
       begin: system.begin,
-      hasNotices: system.notices !== undefined,
+      noticeTime: system.notices === undefined ? null : (system.noticeTime ?? "any"),
     },
   };
 }

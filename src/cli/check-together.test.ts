@@ -6,7 +6,15 @@ import { noteViolated, sharedNumbers, sharedRuns } from "./shared-runs.ts";
 
 /** Bully where a node may start while the others are at it, long after: two leaders, though not soon. */
 const late = { nodes: 4, timers: "synchronous", begin: "down", strategy: "pct", seed: 1 } as const;
-const sound = { nodes: 4, timers: "synchronous", begin: "together", crashes: 2, strategy: "swarm", runs: 60 } as const;
+const sound = {
+  nodes: 4,
+  timers: "synchronous",
+  begin: "together",
+  crashes: 2,
+  notices: "last",
+  strategy: "swarm",
+  runs: 60,
+} as const;
 
 const taskOf = (words: CheckWords): CheckTask => ({ request: requestFrom("bully", words), shared: sharedRuns() });
 

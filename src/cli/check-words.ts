@@ -1,6 +1,6 @@
 /** The words of `coterie check`, and the search that they spell. */
 import { availableParallelism } from "node:os";
-import type { TimerMode } from "../check/model.ts";
+import type { NoticeTime, TimerMode } from "../check/model.ts";
 import { isWorkEnough, type SystemSpec, systemFor } from "../check/suite.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
@@ -42,8 +42,8 @@ export interface CheckWords {
   readonly journal?: "kept" | "lost";
   /** Crashes may strike in the middle of a step. */
   readonly midStep?: boolean;
-  /** False: nobody is told of crashes. */
-  readonly notices?: boolean;
+  /** Left out: nobody is told of crashes. */
+  readonly notices?: NoticeTime;
   readonly property?: string;
   readonly strategy?: StrategyName;
   readonly seed?: number;

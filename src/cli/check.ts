@@ -89,7 +89,14 @@ function addFaults(command: Command): Command {
     .option("--duplications <k>", "at most so many arrive twice (default: 0)", whole("--duplications"))
     .addOption(new Option("--journal <fate>", "what a crash leaves of it (default: kept)").choices(["kept", "lost"]))
     .option("--fewest-faults", "try none, then one, then two of these faults, until something breaks")
-    .option("--notices", "everybody is told of a crash, some time later, where the protocol can be");
+    .addOption(
+      new Option(
+        "--notices [when]",
+        "everybody is told of a crash, where the protocol can be: at any time, or last, after all that the crashed node sent to it (default without a word: any)",
+      )
+        .choices(["any", "last"])
+        .preset("any"),
+    );
 }
 
 function addSearch(command: Command): Command {

@@ -200,7 +200,7 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
         variant: "settled",
         notice: (node) => ({ type: "multicast", body: { type: "suspect", node } }) as Tagged,
         timers: "synchronous",
-        notices: true,
+        notices: "any",
       },
     },
   ),

@@ -43,6 +43,7 @@ describe("a recording that is whole", () => {
     expect({ verdict, doubts }).toEqual({ verdict: "holds", doubts: [] });
     expect(findings.map(({ property, verdict }) => [property.name, verdict])).toEqual([
       ["E1 safety", "holds"],
+      ["E1 eventually", "holds"],
       ["E2 liveness", "holds"],
       ["E2 termination", "holds"],
     ]);

@@ -44,7 +44,7 @@ describe("what the checker says of the protocols", () => {
 
   test.each([
     "bully --nodes 3 --timers synchronous",
-    "bully --nodes 3 --timers synchronous --crashes 1",
+    "bully --nodes 3 --timers synchronous --crashes 1 --notices last",
     "bully --nodes 4 --timers synchronous --begin idle --call 0",
     "ricart-agrawala --nodes 3",
     "chang-roberts --ring 3,1,2 --call 1,2",
@@ -219,7 +219,10 @@ test.each([
   ],
   ["check bully --variant monitord", 'expected the variant to be one of monitored, got "monitord"'],
   ["check bully --options {", 'expected --options to be a JSON object such as {"maxDelayMs":10}, got "{"'],
-  ["check bully --property E9", 'expected the property to be one of E1 safety, E2 liveness, E2 termination, got "E9"'],
+  [
+    "check bully --property E9",
+    'expected the property to be one of E1 safety, E1 eventually, E2 liveness, E2 termination, got "E9"',
+  ],
   ["check-history x.edn", "required option '--model <name>' not specified"],
   ["check-history x.edn --model register", 'expected the history to be a readable file, got "x.edn" (ENOENT)'],
   ["check-history x.edn --model lok", 'expected model to be register, map, queue, lock, counter, got "lok"'],

@@ -33,7 +33,10 @@ describe("coterie sim PROTOCOL", () => {
       messages: { total: 15, byType: { election: 6, answer: 3, coordinator: 6 } },
       lost: 3,
       outcome: { leader: { 0: 6, 1: 6, 2: 6, 3: 6, 4: 6, 5: 6, 6: 6 } },
-      properties: ["E1 safety", "E2 liveness", "E2 termination"].map((name) => ({ name, verdict: "holds" })),
+      properties: ["E1 safety", "E1 eventually", "E2 liveness", "E2 termination"].map((name) => ({
+        name,
+        verdict: "holds",
+      })),
       nodesAlive: [0, 1, 2, 3, 4, 5, 6],
     });
   });
@@ -151,7 +154,7 @@ describe("coterie sim FILE", () => {
     const file = join(folder, "broken.yaml");
     writeFileSync(file, text.replace(/ +violated: .*\n/, ""));
     const { code, stderr } = await coterie("sim", file);
-    expect([code, stderr]).toEqual([1, "coterie: violated: E1 safety\n"]);
+    expect([code, stderr]).toEqual([1, "coterie: violated: E1 safety, E1 eventually\n"]);
   });
 
   test("a mistake in it is named with its line", async () => {

@@ -1,6 +1,6 @@
 /** Runs one setting on one protocol: what was found, after how much. */
 
-import { explore } from "../../src/check/explore.ts";
+import { type ExploreOptions, explore } from "../../src/check/explore.ts";
 import type { ModelOptions } from "../../src/check/model.ts";
 import type { Taken } from "../../src/check/path.ts";
 import { exploreDepthFirst } from "../../src/check/search/dfs.ts";
@@ -57,6 +57,12 @@ function caught(
 
 const range = (count: number): NodeId[] => Array.from({ length: count }, (_, i) => i);
 
+/** Of crashes, even before the last messages of the crashed node: E1 eventually does not hold there, with a bug or without. */
+const toldEarly = ({ properties }: AnyProtocol): Pick<ExploreOptions<Vocabulary>, "notices" | "properties"> => ({
+  notices: (node) => ({ type: "suspect", node }) as never,
+  properties: properties.filter(({ name }) => name !== "E1 eventually"),
+});
+
 function modelOf(protocol: AnyProtocol, setting: Setting): ModelOptions<Vocabulary> {
   const { says: _, nodes, asks, ...bounds } = setting;
   return {
@@ -65,7 +71,7 @@ function modelOf(protocol: AnyProtocol, setting: Setting): ModelOptions<Vocabula
     nodes: range(nodes),
     begin: "idle",
     asks: (node) => (asks[node] ?? []) as never[],
-    ...(protocol.name === "bully" ? { notices: (node) => ({ type: "suspect", node }) as never } : {}),
+    ...(protocol.name === "bully" ? toldEarly(protocol) : {}),
   };
 }
 

@@ -4,6 +4,8 @@
  *
  * Assumes   crash-recovery nodes; reliable links; bounded delay: T = 2·T_max + T_process exceeds a round trip.
  * Safety    E1: at rest, whoever knows a leader knows the highest alive node that does not stand aside.
+ *           In the end all alive nodes that took part follow it, if each crash is told to everybody (`suspect`), after the
+ *           last message of the crashed node: one that comes later may be followed for ever.
  * Liveness  E2: every election ends, and then every alive node that took part knows a leader.
  * Cost      N − 2 messages at best (the second-highest notices and just announces itself);
  *           N² − N − 1 when the lowest calls the election and the highest has crashed.
@@ -285,6 +287,16 @@ function properties(ownRank: OwnRank): Property<Bully>[] {
           const { leader } = world.state(node);
           return leader === null || !world.alive.includes(leader) || leader === highestStanding(world, ownRank);
         }),
+    },
+    {
+      name: "E1 eventually",
+      claim: "in the end, every alive node that took part in an election follows the highest alive one that stands",
+      when: "inTheEnd",
+      holds(world) {
+        const highest = highestStanding(world, ownRank);
+        const known = world.alive.map(world.state).filter(({ phase }) => phase !== "new");
+        return known.every(({ leader }) => leader === highest);
+      },
     },
     {
       name: "E2 liveness",

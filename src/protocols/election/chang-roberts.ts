@@ -18,7 +18,7 @@ import type { Context, NodeId, Property, Protocol, World } from "../../core/prot
 import { natural, real, struct } from "../../core/shape.ts";
 import { exclude, include } from "../node-set.ts";
 import { settle } from "../options.ts";
-import { outranks, type Ranked, ranksShape, settledRank } from "./parts/ranks.ts";
+import { highestOf, outranks, type Ranked, ranksShape, settledRank } from "./parts/ranks.ts";
 import { ringOrder, ringShape } from "./parts/ring-order.ts";
 
 export type ChangRoberts = {
@@ -188,6 +188,16 @@ const properties: Property<ChangRoberts>[] = [
         known = says;
       }
       return true;
+    },
+  },
+  {
+    name: "E1 eventually",
+    claim: "in the end, every alive node that took part in an election follows the one that ranked highest of those",
+    when: "inTheEnd",
+    holds({ alive, state }) {
+      const part = alive.filter((node) => state(node).round > 0);
+      const highest = highestOf(part.map((node) => ({ node, rank: state(node).stoodWith })))?.node;
+      return part.every((node) => state(node).elected === highest);
     },
   },
   {

@@ -253,7 +253,7 @@ describe("ring: what it promises", () => {
   });
 });
 
-/** Every run in which these nodes call, each once, within bounds on time. */
+/** Every run in which these nodes call, each once, within bounds on time. Crashes are told after the last messages. */
 const exploring = (nodes: number, callers: readonly NodeId[], more: Partial<ExploreOptions<Ring>> = {}) =>
   explore<Ring>({
     protocol: ring(),
@@ -262,6 +262,8 @@ const exploring = (nodes: number, callers: readonly NodeId[], more: Partial<Expl
     timers: "synchronous",
     begin: "idle",
     asks: (node) => (callers.includes(node) ? [call] : []),
+    notices: (node) => ({ type: "suspect", node }),
+    noticeTime: "last",
     ...more,
   });
 
@@ -269,13 +271,20 @@ describe("ring: every run", () => {
   it.each<[number, number[], Partial<ExploreOptions<Ring>>, number]>([
     [3, [0], {}, 73],
     [3, [0, 1], {}, 2_936],
-    [3, [0], { crashes: 1 }, 404],
-    [3, [0], { crashes: 2 }, 799],
-    [3, [0, 1], { crashes: 1 }, 7_753],
+    [3, [0], { crashes: 1 }, 536],
+    [3, [0], { crashes: 2 }, 948],
+    [3, [1], { crashes: 2 }, 1_076], // A caller that is left alone with a list that names the dead.
+    [3, [1, 2], { crashes: 1 }, 12_587],
+    [3, [1], { crashes: 1, noticeTime: "any" }, 6_309],
     [4, [0, 2], {}, 16_092],
-    [4, [0], { crashes: 1 }, 28_837],
+    [4, [0], { crashes: 1 }, 55_667],
   ])("of %i nodes, where %j call, keeps E1, E2 and ends within bounds on time: %j", (nodes, callers, more, states) => {
     expect(exploring(nodes, callers, more)).toMatchObject({ verdict: "holds", states });
+  });
+
+  it("is violated when two crashes are told before the last messages of the crashed nodes", () => {
+    const { property, path } = exploring(3, [1], { crashes: 2, noticeTime: "any" });
+    expect([property?.name, path.length]).toEqual(["E1 eventually", 11]);
   });
 
   it("is violated without bounds on time: whoever is slow is skipped", () => {

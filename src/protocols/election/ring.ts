@@ -5,6 +5,7 @@
  * Assumes   crash-recovery nodes; reliable links; bounded delay: T = 2·T_max + T_process exceeds a round trip;
  *           everybody has the same ring.
  * Safety    E1: at rest, whoever follows an alive node follows the one that ranked highest of those alive.
+ *           In the end all that took part follow it, if each crash is told to everybody after the crashed node's messages.
  * Liveness  E2: every election ends, and then everybody that took part knows a leader.
  * Cost      2N messages with a list, over N alive nodes and one caller; 2N more for each that calls at the same time;
  *           one more for each crashed node that is found out. Each message with a list that arrives has a receipt, of a
@@ -128,8 +129,10 @@ export function ring(given?: Partial<RingOptions>): Protocol<Ring> {
     if (lap.type === "election") announce(state, lap, ctx); // Nobody else is left, so it is its caller.
   }
 
-  function announce(state: State, { caller, number, list: members }: Election, ctx: Ctx): void {
+  function announce(state: State, { caller, number, list: collected }: Election, ctx: Ctx): void {
     const above = Math.max(number, state.followed.number + 1);
+    // Who has crashed since the lap passed it must not lead: the caller may be the only one left that can know.
+    const members = collected.filter(({ node }) => !state.suspected.includes(node));
     const lap: Coordinator = { type: "coordinator", caller, number: above, list: members };
     follow(state, lap, ctx);
     handOn(state, lap, ctx);
@@ -291,6 +294,16 @@ const properties: Property<Ring>[] = [
         const { leader } = state(node);
         return leader === null || !alive.includes(leader) || leader === highest?.node;
       });
+    },
+  },
+  {
+    name: "E1 eventually",
+    claim:
+      "in the end, every alive node that took part in an election follows the one that ranked highest of those alive",
+    when: "inTheEnd",
+    holds({ alive, state }) {
+      const highest = highestOf(alive.map((node) => ({ node, rank: state(node).stoodWith })))?.node;
+      return alive.every((node) => state(node).phase === "new" || state(node).leader === highest);
     },
   },
   {

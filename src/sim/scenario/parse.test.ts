@@ -189,7 +189,7 @@ const refused: readonly [string, string][] = [
   [`${head}expect: { leader: { 9: 1 } }`, "x.yaml:4:21: expected expect.leader.9 to be one of the nodes 0 … 7, got 9"],
   [
     `${head}expect: { violated: [E3] }`,
-    'x.yaml:4:22: expected expect.violated[0] to be one of E1 safety, E2 liveness, E2 termination, got "E3"',
+    'x.yaml:4:22: expected expect.violated[0] to be one of E1 safety, E1 eventually, E2 liveness, E2 termination, got "E3"',
   ],
   [
     `${head}expect: { messages: { byType: { answers: 3 } } }`,

@@ -43,7 +43,7 @@ const crash: SystemSpec = {
   nodes: [0, 1, 2],
   asked: [0],
   crashes: 1,
-  notices: true,
+  notices: "any",
   timers: "synchronous",
 };
 

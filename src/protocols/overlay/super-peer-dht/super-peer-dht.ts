@@ -192,6 +192,8 @@ export function superPeerDht(given?: Partial<SuperPeerDhtOptions>): Protocol<Sup
     receive: {
       ask(state, from, { place, avoid }, ctx) {
         if (state.membership === "outside") return; // As if it did not exist.
+        // It may have started after this node had asked it in vain.
+        if (state.membership === "joining" && precedes(from, ctx)) state.yields = true;
         ctx.send(from, { type: "way", place, ...searches.way(state, ctx.self, place, avoid) });
       },
       way(state, from, { place, node, isOwner }, ctx) {
@@ -238,9 +240,11 @@ export function superPeerDht(given?: Partial<SuperPeerDhtOptions>): Protocol<Sup
     }),
   };
 
-  function precedes(contact: NodeId, ctx: Ctx): boolean {
+  /** Whether that node is a contact, and founds the ring rather than this one. */
+  function precedes(node: NodeId, ctx: Ctx): boolean {
     const contacts = options.contacts.length > 0 ? options.contacts : lowest(ctx);
-    return !contacts.includes(ctx.self) || contacts.indexOf(contact) < contacts.indexOf(ctx.self);
+    if (!contacts.includes(node)) return false;
+    return !contacts.includes(ctx.self) || contacts.indexOf(node) < contacts.indexOf(ctx.self);
   }
 }
 

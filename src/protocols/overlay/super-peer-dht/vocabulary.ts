@@ -28,7 +28,7 @@ export type SuperPeerDht = {
     membership: "outside" | "joining" | "member";
     /** The place, among the contacts, of the one whom this node asked for a way in. */
     contact: number;
-    /** Whether a contact that would found the ring first has answered, in this turn through the contacts. */
+    /** Whether a contact that would found the ring first has been heard of, in this turn through the contacts. */
     yields: boolean;
     predecessor: NodeId | null;
     /** Rounds since it was heard of. */
