@@ -6,8 +6,13 @@ import type { NodeId, View } from "../core/protocol.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 
 export type FeedEvent =
-  /** The first event of every connection: how things stand, and the last minute. */
-  | { readonly type: "snapshot"; readonly cluster: ClusterPicture; readonly entries: readonly TraceEntry[] }
+  /** The first event of every connection: how things stand, and the last minute. `networks` ends with the present one. */
+  | {
+      readonly type: "snapshot";
+      readonly cluster: ClusterPicture;
+      readonly networks: readonly NetworkPeriod[];
+      readonly entries: readonly TraceEntry[];
+    }
   /** Something about the processes or the links changed. */
   | { readonly type: "cluster"; readonly cluster: ClusterPicture }
   /** New trace entries, in batches. Within one node they are in order; across nodes they may be late by a little. */
@@ -21,6 +26,16 @@ export interface ClusterPicture {
   /** Whether `up` starts a dead process again by itself. */
   readonly restarts: boolean;
   readonly nodes: readonly NodePicture[];
+  readonly network: NetworkPicture;
+  /** Since when the network is like that, by the server's clock. */
+  readonly networkSince: number;
+  /** What its nodes say to each other, by full names such as `election.answer`, as the protocol declares it. */
+  readonly messageTypes: readonly string[];
+}
+
+/** What the network was like from a moment on, until the next one. */
+export interface NetworkPeriod {
+  readonly since: number;
   readonly network: NetworkPicture;
 }
 

@@ -6,11 +6,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { formatHostPort } from "../runtime/host-port.ts";
+import { wallClock } from "../runtime/wall-clock.ts";
 import { askStatus, postCommand } from "./admin-client.ts";
 import type { ClusterConfig } from "./config.ts";
-import type { Act, ClusterPicture, NetworkPicture, NodePicture } from "./feed.ts";
+import type { Act, ClusterPicture, NetworkPeriod, NetworkPicture, NodePicture } from "./feed.ts";
 import { agreementOf, isLeaderless, isSettled, opinionsOf } from "./local/agreement.ts";
 import type { Caretaker } from "./local/caretaker.ts";
+import { messageTypesOf } from "./local/declared-messages.ts";
 import { DisagreementWatch } from "./local/disagreement-watch.ts";
 import type { LifecycleEvent } from "./local/lifecycle.ts";
 import { LocalMember, type Surroundings } from "./local/local-member.ts";
@@ -19,7 +21,14 @@ import { RecentTrace } from "./local/recent-trace.ts";
 import type { Recorder } from "./local/recorder.ts";
 import { RegularLooks } from "./local/regular-looks.ts";
 import { lookEveryMs, stoppedAmong } from "./local/stopped-processes.ts";
-import { calmNetwork, changesOf, faultsOf, type NetworkAct, networkAfter } from "./local/wanted-network.ts";
+import {
+  calmNetwork,
+  changesOf,
+  faultsOf,
+  type NetworkAct,
+  networkAfter,
+  networksAfter,
+} from "./local/wanted-network.ts";
 
 /** An agreement counts when it has stood for so long: who starts last may call one more election. */
 const SETTLED_FOR_MS = 250;
@@ -75,6 +84,9 @@ export class LocalCluster {
   revision = 0;
   private readonly members = new Map<NodeId, LocalMember>();
   private network: NetworkPicture = calmNetwork;
+  /** What the network was like in the last minute and is now. */
+  networks: readonly NetworkPeriod[] = [{ since: wallClock(), network: calmNetwork }];
+  private readonly messageTypes: readonly string[];
   private readonly listeners = new Set<() => void>();
   private readonly waiting: (() => void)[] = [];
   private leader: NodeId | null = null;
@@ -88,6 +100,7 @@ export class LocalCluster {
 
   constructor(private readonly options: LocalClusterOptions) {
     const { config, launch, restarts, log, recorder } = options;
+    this.messageTypes = messageTypesOf(config.protocol);
     const around: Surroundings = {
       launch,
       restarts,
@@ -110,7 +123,10 @@ export class LocalCluster {
   get picture(): ClusterPicture {
     const { config, restarts } = this.options;
     const nodes = [...this.members.values()].map((member) => member.picture);
-    return { name: config.cluster, protocol: config.protocol, now: Date.now(), restarts, nodes, network: this.network };
+    const { network, messageTypes } = this;
+    const networkSince = this.networks.at(-1)?.since ?? 0;
+    const { cluster: name, protocol } = config;
+    return { name, protocol, now: Date.now(), restarts, nodes, network, networkSince, messageTypes };
   }
 
   /** Calls back on every new trace entry and every change of the picture. Returns what ends that. */
@@ -242,7 +258,10 @@ export class LocalCluster {
     for (const node of named) this.memberNamed(node);
     const before = this.network;
     this.network = networkAfter(before, act, [...this.members.keys()]);
-    if (JSON.stringify(this.network) !== JSON.stringify(before)) this.tell({ event: "network", act, ...this.network });
+    if (JSON.stringify(this.network) !== JSON.stringify(before)) {
+      this.networks = networksAfter(this.networks, { since: wallClock(), network: this.network });
+      this.tell({ event: "network", act, ...this.network });
+    }
     for (const [id, member] of this.members)
       for (const what of changesOf(id, before, this.network)) member.noteFault(what);
     this.changed();

@@ -6,6 +6,7 @@ import { type FeedSource, studioFeed } from "./studio-feed.ts";
 class Source implements FeedSource {
   readonly trace = new RecentTrace({ ms: 60_000, lines: 10, length: 1_000_000 });
   revision = 0;
+  readonly networks = [];
   picturesTaken = 0;
   readonly listeners = new Set<() => void>();
 
@@ -47,7 +48,9 @@ test("a page gets a snapshot first, and then what is new since", async () => {
   const source = new Source();
   source.add(1, 2);
   const reader = studioFeed(source, () => {}).getReader();
-  expect(await next(reader)).toEqual([{ type: "snapshot", cluster: { name: "revision 0" }, entries: [1, 2] }]);
+  expect(await next(reader)).toEqual([
+    { type: "snapshot", cluster: { name: "revision 0" }, networks: [], entries: [1, 2] },
+  ]);
   source.add(3);
   source.change();
   expect(await next(reader)).toEqual([
@@ -69,7 +72,7 @@ test("nothing is made for a page that does not read, and it starts over when it 
   }
   expect(source.picturesTaken).toBe(0);
   const entries = [15, 16, 17, 18, 19, 20, 21, 22, 23, 24];
-  expect(await next(reader)).toEqual([{ type: "snapshot", cluster: { name: "revision 25" }, entries }]);
+  expect(await next(reader)).toEqual([{ type: "snapshot", cluster: { name: "revision 25" }, networks: [], entries }]);
 });
 
 test("a page that leaves leaves nothing behind", async () => {

@@ -12,7 +12,7 @@ const MAX_BATCH = 5_000;
 const KEEP_ALIVE_MS = 15_000;
 
 /** What a page is told about. */
-export type FeedSource = Pick<LocalCluster, "trace" | "revision" | "picture" | "onChange">;
+export type FeedSource = Pick<LocalCluster, "trace" | "revision" | "picture" | "networks" | "onChange">;
 
 /** An endless body for one page. @param onClose is called once, when the page has gone. */
 export function studioFeed(cluster: FeedSource, onClose: () => void): ReadableStream<Uint8Array> {
@@ -82,7 +82,8 @@ class Page {
   private snapshot(): string {
     const { trace } = this.cluster;
     this.place = trace.end;
-    return event(`{"type":"snapshot",${this.clusterField()},"entries":[${trace.lines.join(",")}]}`);
+    const networks = `"networks":${JSON.stringify(this.cluster.networks)}`;
+    return event(`{"type":"snapshot",${this.clusterField()},${networks},"entries":[${trace.lines.join(",")}]}`);
   }
 
   private clusterField(): string {

@@ -53,7 +53,9 @@ function pictureOf(protocol: string, atMs: number): ClusterPicture {
     commands: [],
   }));
   const network = { cuts: [], dropRate: 0, delayMs: [0, 0] } as const;
-  return { name: "simulated", protocol, now: BEGIN + atMs, restarts: false, nodes, network };
+  const now = BEGIN + atMs;
+  const rest = { restarts: false, messageTypes: [], network, networkSince: BEGIN };
+  return { name: "simulated", protocol, now, nodes, ...rest };
 }
 
 interface Counts {
@@ -99,7 +101,7 @@ describe.skipIf(noBrowser !== null)("what the studio draws", () => {
     await page.goto("http://studio.test/");
     await page.waitForFunction("window.feed !== undefined");
     const before = entries.filter(({ at }) => at < BEGIN + fromMs);
-    await feed({ type: "snapshot", cluster: pictureOf(protocol, fromMs), entries: before });
+    await feed({ type: "snapshot", cluster: pictureOf(protocol, fromMs), networks: [], entries: before });
     await page.waitForSelector('[data-testid="leader"]');
     await page.waitForTimeout(500);
     await page.evaluate(COUNTING);

@@ -11,6 +11,7 @@ import { askStatus, putFaults } from "../admin-client.ts";
 import type { NodePicture } from "../feed.ts";
 import type { LifecycleEvent } from "./lifecycle.ts";
 import { type Exit, type Launch, type MemberProcess, startProcess } from "./member-process.ts";
+import { PauseNotes } from "./pause-notes.ts";
 import { listenToTrace } from "./trace-intake.ts";
 
 const FIRST_RESTART_MS = 1_000;
@@ -22,6 +23,9 @@ const ASK_AGAIN_MS = 100;
 const WORDS_ARRIVE_WITHIN_MS = 100;
 /** A connection to a process that has died ends within this. */
 const LAST_WORDS_MS = 250;
+
+/** The fields that hold what is said: what a multicast carries, and what is proposed. */
+const SAID = ["payload", "value"];
 
 /** What a member needs of the cluster around it. */
 export interface Surroundings {
@@ -39,8 +43,8 @@ export class LocalMember {
   state: NodePicture["process"] = "starting";
   view: View | null = null;
   private exit: Exit | null = null;
-  /** Those of its commands that have something to say. */
-  private speaking: ReadonlySet<string> = new Set();
+  /** Those of its commands that have something to say, with the name of the field. */
+  private speaking: ReadonlyMap<string, string> = new Map();
   private saidCount = 0;
   /** How many views this node has shown. */
   private viewCount = 0;
@@ -50,6 +54,11 @@ export class LocalMember {
   private quickDeaths = 0;
   private restartTimer: NodeJS.Timeout | undefined;
   private stopping = false;
+  private pauses = this.newPauses();
+  /** The stamp of the last that its process did. */
+  private words = { lastAt: 0 };
+  /** When it was killed from here. */
+  private killedAt: number | null = null;
   private endTrace: (() => Promise<void>) | null = null;
   /** What the fault gate has been told, as JSON; a new process has an open gate. */
   private told = JSON.stringify(noFaults);
@@ -76,6 +85,9 @@ export class LocalMember {
     this.state = "starting";
     this.startedAt = Date.now();
     this.told = JSON.stringify(noFaults);
+    this.killedAt = null;
+    this.pauses = this.newPauses();
+    this.words = { lastAt: 0 };
     this.process = startProcess(this.around.launch, this.id, {
       onListening: () => this.listening(),
       onLog: (line) => this.around.log(this.id, line),
@@ -95,6 +107,7 @@ export class LocalMember {
   signal(name: NodeJS.Signals): void {
     if (this.state === "exited" || this.process === null)
       throw new UsageError("bad-act", `expected node ${this.id} to be alive, but it has exited`);
+    if (name === "SIGKILL") this.killedAt = wallClock();
     this.process.signal(name);
   }
 
@@ -111,7 +124,8 @@ export class LocalMember {
   observe(paused: boolean): void {
     if (this.pid === null || this.state === "starting" || paused === (this.state === "paused")) return;
     this.state = paused ? "paused" : "running";
-    this.noteLater({ at: wallClock(), node: this.id, kind: paused ? "pause" : "resume" });
+    if (paused) this.pauses.seenPaused();
+    else this.pauses.seenRunning();
     this.around.tell({ event: paused ? "paused" : "resumed", node: this.id, pid: this.pid });
     this.around.changed();
     if (paused) return;
@@ -148,7 +162,11 @@ export class LocalMember {
     if (this.pid !== null) this.around.tell({ event: "started", node: this.id, pid: this.pid });
     this.around.changed();
     const { process } = this;
+    const words = { lastAt: 0 };
+    this.words = words;
     this.endTrace = listenToTrace(this.admin, this.id, (entry, line) => {
+      if (entry.kind !== "gap") words.lastAt = entry.at;
+      if (entry.kind !== "gap" && process === this.process) this.pauses.did(entry.at);
       this.around.record(this.id, line);
       if (process !== this.process || this.state === "exited") return; // The last words of a process that has died.
       if (entry.kind === "view") this.see(entry.view);
@@ -161,7 +179,8 @@ export class LocalMember {
   /** One of its commands as it takes it. What there is to say is made up: it matters to nobody. */
   commandNamed(name: string): object {
     const [first = "", ...rest] = name.split(".");
-    const said = this.speaking.has(name) ? { payload: `greeting ${++this.saidCount}` } : {};
+    const field = this.speaking.get(name);
+    const said = field === undefined ? {} : { [field]: `greeting ${++this.saidCount}` };
     return rest.length === 0 ? { type: first, ...said } : { type: first, body: { type: rest.join("."), ...said } };
   }
 
@@ -174,7 +193,9 @@ export class LocalMember {
       const status = await askStatus(this.admin, this.id);
       if (status !== null && isThere()) {
         this.commands = offeredCommands(status.commands);
-        this.speaking = new Set(this.commands.filter((name) => status.commands[name]?.length === 1));
+        this.speaking = new Map(
+          this.commands.flatMap((name) => status.commands[name]?.map((field) => [name, field]) ?? []),
+        );
         if (viewCount === this.viewCount)
           this.see(status.view); // Else the trace was quicker, and is newer.
         else this.around.changed();
@@ -182,6 +203,10 @@ export class LocalMember {
       }
       await sleep(ASK_AGAIN_MS);
     }
+  }
+
+  private newPauses(): PauseNotes {
+    return new PauseNotes((at, kind) => this.note({ at, node: this.id, kind }), WORDS_ARRIVE_WITHIN_MS);
   }
 
   /** Adds to the trace what was done to its links, in words. */
@@ -198,11 +223,15 @@ export class LocalMember {
     this.around.record(this.id, JSON.stringify(entry));
   }
 
-  /** Its last words come first, which are still on their way here; no longer than a moment, since it is gone. */
+  /**
+   * Its last words come first, which are still on their way here; no longer than a moment, since it is gone. If it was killed
+   * from here it is stamped with that moment, since others may notice before this process does.
+   */
   private async noteCrash(): Promise<void> {
-    const at = wallClock();
+    const { words } = this;
+    const endedAt = this.killedAt ?? wallClock();
     await Promise.race([this.endTrace?.(), sleep(LAST_WORDS_MS, undefined, { ref: false })]);
-    this.note({ at, node: this.id, kind: "crash" });
+    this.note({ at: Math.max(endedAt, words.lastAt), node: this.id, kind: "crash" });
   }
 
   private see(view: View): void {
@@ -239,6 +268,6 @@ export class LocalMember {
  * above it.
  */
 function offeredCommands(commands: Readonly<Record<string, readonly string[]>>): string[] {
-  const isOffered = (name: string): boolean => ["", "payload"].includes(commands[name]?.join() ?? "none");
+  const isOffered = (name: string): boolean => ["", ...SAID].includes(commands[name]?.join() ?? "none");
   return Object.keys(commands).filter((name) => isOffered(name) && !Object.hasOwn(groupCommandShapes, name));
 }

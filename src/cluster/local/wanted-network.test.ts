@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { calmNetwork, changesOf, faultsOf, networkAfter } from "./wanted-network.ts";
+import { calmNetwork, changesOf, faultsOf, networkAfter, networksAfter } from "./wanted-network.ts";
 
 const nodes = [0, 1, 2, 3];
 
@@ -41,4 +41,13 @@ test("what changes for a node, in words", () => {
     "20 % of its messages dropped, others delayed by 0 to 30 ms",
   ]);
   expect(changesOf(2, stormy, stormy)).toEqual([]);
+});
+
+test("what the network was like is kept for a minute after it ended", () => {
+  const at = (since: number) => ({ since, network: calmNetwork });
+  const sinceOf = (networks: readonly { since: number }[]) => networks.map(({ since }) => since);
+  expect(sinceOf(networksAfter([at(0), at(1_000)], at(50_000)))).toEqual([0, 1_000, 50_000]);
+  expect(sinceOf(networksAfter([at(0), at(1_000), at(50_000)], at(100_000)))).toEqual([1_000, 50_000, 100_000]);
+  const many = Array.from({ length: 500 }, (_, index) => at(index));
+  expect(networksAfter(many, at(500)).length).toBeLessThanOrEqual(61);
 });

@@ -2,11 +2,14 @@
 import { UsageError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import type { Faults } from "../../runtime/fault-gate.ts";
-import type { Act, NetworkPicture } from "../feed.ts";
+import type { Act, NetworkPeriod, NetworkPicture } from "../feed.ts";
 
 export type NetworkAct = Extract<Act, { type: "cut" | "mend" | "split" | "heal" | "weather" }>;
 
 export const calmNetwork: NetworkPicture = { cuts: [], dropRate: 0, delayMs: [0, 0] };
+
+const KEPT_MS = 65_000;
+const MOST_KEPT = 60;
 
 /** The network after the act. @throws UsageError if it makes no sense for these nodes. */
 export function networkAfter(network: NetworkPicture, act: NetworkAct, nodes: readonly NodeId[]): NetworkPicture {
@@ -25,6 +28,12 @@ export function networkAfter(network: NetworkPicture, act: NetworkAct, nodes: re
     case "weather":
       return { ...network, dropRate: act.dropRate, delayMs: act.delayMs };
   }
+}
+
+/** Those of the last minute, and the new one: of what is older, nobody draws anything. */
+export function networksAfter(networks: readonly NetworkPeriod[], next: NetworkPeriod): NetworkPeriod[] {
+  const ended = networks.filter((_, index) => (networks[index + 1]?.since ?? next.since) > next.since - KEPT_MS);
+  return [...ended.slice(-MOST_KEPT), next];
 }
 
 /** Node `from`'s part: it drops what must not leave it, so a link cut both ways is cut at both ends. */

@@ -1,6 +1,6 @@
 /**
  * How each message type is drawn: a colour, a dash and an arrowhead of its own, so that types differ without colour too.
- * A type keeps its ink as long as it can: its name decides, and only a clash moves it on.
+ * A type that is declared has the ink of its place; of others the name decides, and only a clash moves it on.
  */
 
 export interface Ink {
@@ -39,6 +39,11 @@ const inks: readonly Ink[] = [
 
 export class Inkwell {
   readonly #byName = new Map<string, Ink>();
+
+  /** @param declared Types that have their ink by their place in this list, whatever is drawn first. */
+  constructor(declared: readonly string[] = []) {
+    for (const [index, name] of declared.entries()) this.#byName.set(name, inks[index % inks.length] as Ink);
+  }
 
   of(name: string): Ink {
     const known = this.#byName.get(name);

@@ -238,6 +238,34 @@ describe("what is drawn stays small and still", () => {
   });
 });
 
+describe("spans", () => {
+  test("show when the network was split and lossy, until it was mended", () => {
+    const calm = clusterOf([2, 2, 2]);
+    const cuts = [0, 1].flatMap((node) => [[node, 2] as const, [2, node] as const]);
+    const split = { ...calm, network: { ...calm.network, cuts }, networkSince: 300 };
+    const lossy = { ...calm, network: { ...calm.network, dropRate: 0.2 }, networkSince: 600 };
+    const chronicle = new Chronicle({ ...calm, networkSince: 0 }, []);
+    chronicle.observe(split, { ...calm, networkSince: 0 });
+    chronicle.observe(lossy, split);
+    chronicle.observe({ ...calm, networkSince: 640 }, lossy);
+    const { spans } = layOut(chronicle, frame);
+    expect(spans.map(({ x1, x2, title, text }) => [x1, x2, title, text])).toEqual([
+      [300, 600, "split: 0 and 1 | 2", "split: 0 and 1 | 2"],
+      [600, 640, "20 % of the messages dropped", "20 …"],
+    ]);
+    expect(layOut(chronicle, { ...frame, from: 700, to: 800 }).spans).toEqual([]);
+  });
+
+  test("of what still is reach to the edge", () => {
+    const calm = { ...clusterOf([2, 2, 2]), networkSince: 0 };
+    const slow = { ...calm, network: { ...calm.network, delayMs: [10, 50] as const }, networkSince: 900 };
+    const chronicle = new Chronicle(calm, []);
+    chronicle.observe(slow, calm);
+    const { spans } = layOut(chronicle, frame);
+    expect(spans.map(({ x1, x2, title }) => [x1, x2, title])).toEqual([[900, 1_000, "10 to 50 ms of delay"]]);
+  });
+});
+
 describe("bursts", () => {
   test("are what is too close together to be read", () => {
     const burst = [100, 101, 102].map((at) => send(at, 0, 1));

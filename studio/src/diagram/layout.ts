@@ -2,6 +2,7 @@
  * The space-time diagram as geometry: from what is remembered to placed lines, arrows and marks. Knows no page and no
  * framework, so it serves every way of drawing. x grows with time, one row per node, units are pixels.
  */
+import type { NetworkPeriod } from "../../../src/cluster/feed.ts";
 import type { NodeId } from "../../../src/core/protocol.ts";
 import { endOf, type Mark, type Message, momentOf } from "../history/chronicle.ts";
 import type { Condition, Life } from "../history/life.ts";
@@ -10,6 +11,7 @@ import { type Burst, burstsOf } from "./bursts.ts";
 import { type Frame, xOf, yOf } from "./frame.ts";
 import { CHARACTER_PX } from "./labels.ts";
 import { type PlacedMark, placeMarks } from "./marks.ts";
+import { type PlacedSpan, placeSpans } from "./spans.ts";
 import { type PlacedTrack, placeTracks } from "./tracks.ts";
 
 export interface History {
@@ -17,6 +19,7 @@ export interface History {
   readonly chatter: readonly Message[];
   readonly marks: readonly Mark[];
   readonly lives: ReadonlyMap<NodeId, Life>;
+  readonly networks: readonly NetworkPeriod[];
 }
 
 export interface Point {
@@ -60,6 +63,7 @@ export interface Picture {
   readonly marks: readonly PlacedMark[];
   readonly tracks: readonly PlacedTrack[];
   readonly bursts: readonly PlacedBurst[];
+  readonly spans: readonly PlacedSpan[];
   readonly axis: Axis;
   readonly height: number;
 }
@@ -88,6 +92,7 @@ export function layOut(history: History, frame: Frame, before: Picture | null = 
     arrows: arrowsOf(history, frame, known),
     marks: placeMarks(history, frame, known?.marks ?? []),
     bursts: placeBursts(history.messages, frame),
+    spans: placeSpans(history.networks, frame),
     axis: axisOf(frame.from, frame.to, frame.width, frame.origin),
     height: frame.top + frame.nodes.length * frame.rowHeight + AXIS_PX,
   };

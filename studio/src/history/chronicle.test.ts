@@ -133,12 +133,14 @@ describe("lives", () => {
     ]);
   });
 
-  test("a pause is known from the supervisor alone", () => {
+  test("a pause is known from the trace, which says when it was", () => {
     const before = clusterOf([1, 1]);
     const chronicle = new Chronicle(before, []);
-    const paused = replaced(before, nodePicture(1, { role: "leader", leader: 1 }, "paused"), 2_000);
+    const paused = replaced(before, nodePicture(1, { role: "leader", leader: 1 }, "paused"), 2_040);
     chronicle.observe(paused, before);
-    chronicle.observe(replaced(paused, nodePicture(1, { role: "leader", leader: 1 }), 3_000), paused);
+    chronicle.add([{ at: 2_000, node: 1, kind: "pause" }]);
+    chronicle.observe(replaced(paused, nodePicture(1, { role: "leader", leader: 1 }), 3_060), paused);
+    chronicle.add([{ at: 3_000, node: 1, kind: "resume" }]);
     expect(
       chronicle.lives
         .get(1)

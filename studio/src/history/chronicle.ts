@@ -2,7 +2,7 @@
  * What the page remembers of the last minute: messages with both their ends, marks, and the life of every process.
  * Entries of different nodes may come a little late, so a receipt may be heard of before its sending.
  */
-import type { ClusterPicture } from "../../../src/cluster/feed.ts";
+import type { ClusterPicture, NetworkPeriod } from "../../../src/cluster/feed.ts";
 import type { NodeId } from "../../../src/core/protocol.ts";
 import type { LossReason, MessageId, TraceEntry } from "../../../src/trace/entry.ts";
 import { deliveredId, type Name, nameOf, nameOfWord, type Tagged } from "../../../src/trace/naming.ts";
@@ -52,6 +52,8 @@ export class Chronicle {
   messages: Message[] = [];
   chatter: Message[] = [];
   marks: Mark[] = [];
+  /** What the network was like, and is: in order of time. */
+  networks: readonly NetworkPeriod[];
   readonly lives = new Map<NodeId, Life>();
   readonly chatty = new Chatter(LEAST_MESSAGES, BORN_CHATTY);
   /** Timers that pace, and events of every renewal. */
@@ -65,7 +67,13 @@ export class Chronicle {
   readonly #byId = new Map<MessageId, Message>();
   #marksMade = 0;
 
-  constructor(cluster: ClusterPicture, entries: readonly TraceEntry[]) {
+  /** @param networks What the network was like before it became what it is. */
+  constructor(
+    cluster: ClusterPicture,
+    entries: readonly TraceEntry[],
+    networks: readonly NetworkPeriod[] = [periodOf(cluster)],
+  ) {
+    this.networks = networks;
     for (const node of cluster.nodes) this.lives.set(node.id, new Life(node.id));
     this.add(entries);
     for (const node of cluster.nodes) this.#life(node.id).supposeBefore(node);
@@ -76,11 +84,12 @@ export class Chronicle {
     for (const entry of entries) this.#take(entry);
   }
 
-  /** Notes what the supervisor says that differs from what it said before. */
+  /** Notes what the supervisor says that differs from what it said before: whose process has ended, and the network. */
   observe(cluster: ClusterPicture, before: ClusterPicture): void {
+    if (cluster.networkSince !== before.networkSince) this.networks = [...this.networks, periodOf(cluster)];
     for (const node of cluster.nodes) {
       const earlier = before.nodes.find((each) => each.id === node.id);
-      if (earlier?.process !== node.process) this.#life(node.id).observed(cluster.now, node.process);
+      if (earlier?.process !== node.process && node.process === "exited") this.#life(node.id).crashed(cluster.now);
     }
   }
 
@@ -90,6 +99,7 @@ export class Chronicle {
     const keptMarks = this.marks.findIndex((mark) => mark.at >= before);
     const firstMark = keptMarks === -1 ? this.marks.length : keptMarks;
     this.marks = this.marks.slice(Math.max(firstMark, this.marks.length - MAX_MARKS));
+    this.networks = this.networks.filter((_, index) => (this.networks[index + 1]?.since ?? Infinity) > before);
     for (const life of this.lives.values()) life.forget(before);
   }
 
@@ -136,9 +146,11 @@ export class Chronicle {
       case "gap":
         return; // Told by the event log: nothing can be drawn of what is missing.
       case "pause":
+        return this.#life(entry.node).paused(entry.at);
       case "resume":
+        return this.#life(entry.node).resumed(entry.at);
       case "fault":
-        return; // The feed says of its own what is done to processes and links.
+        return; // The feed says of its own what is done to links.
       case "choice":
         return; // Seen in what follows from it.
     }
@@ -206,6 +218,10 @@ export class Chronicle {
     for (const message of messages.slice(0, first)) this.#byId.delete(message.id);
     return messages.slice(first);
   }
+}
+
+function periodOf({ network, networkSince }: ClusterPicture): NetworkPeriod {
+  return { since: networkSince, network };
 }
 
 /** When a message is first heard of. */

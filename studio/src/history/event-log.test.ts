@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { fence } from "../../../src/protocols/mutex/parts/epoch-token.ts";
 import type { TraceEntry } from "../../../src/trace/entry.ts";
 import { Chronicle } from "./chronicle.ts";
 import { EventLog } from "./event-log.ts";
@@ -114,6 +115,60 @@ test("an exit is told once, in the supervisor's words, whoever speaks first", ()
   supervisorFirst.add([crash], chronicle);
   for (const log of [traceFirst, supervisorFirst])
     expect(log.lines.map(({ text }) => text)).toEqual(["node 2 was killed by SIGKILL"]);
+});
+
+test("an exit that was told already moves to its moment, before what followed from it", () => {
+  const log = new EventLog();
+  const killed = replaced(before, { ...nodePicture(2, null, "exited"), exit: "killed by SIGKILL" }, 1_500);
+  log.observe(killed, before);
+  const entries = [event(1_450, 0, "detector", { type: "suspected", node: 2 })];
+  log.add([...entries, { at: 1_440, node: 2, kind: "crash" }], new Chronicle(before, []));
+  expect(log.lines.map(({ text, at }) => [text, at])).toEqual([
+    ["node 0 suspects node 2", 1_450],
+    ["node 2 was killed by SIGKILL", 1_440],
+  ]);
+});
+
+test("a node resumed before anybody hears from it again", () => {
+  const story = told(
+    { at: 1_000, node: 2, kind: "pause" },
+    event(1_300, 0, "detector", { type: "suspected", node: 2 }),
+    event(2_002, 0, "detector", { type: "restored", node: 2 }),
+    { at: 2_000, node: 2, kind: "resume" },
+  );
+  expect(story).toEqual([
+    "node 0 hears from node 2 again",
+    "node 2 resumed",
+    "node 0 suspects node 2",
+    "node 2 was paused",
+  ]);
+});
+
+test("that a timer runs out is no failure by itself: a timer may pace", () => {
+  const woken = (at: number, node: number): TraceEntry => ({ at, node, kind: "timeout", timer: "mutex.pass" });
+  expect(told(woken(10, 0))).toEqual(["node 0 is woken by its timer “pass”"]);
+  expect(told(woken(10, 0), woken(20, 1))).toEqual(["nodes 0 and 1 are woken by their timer “pass”"]);
+});
+
+test("a packed token is told as its epoch and its number within that", () => {
+  expect(told(event(1, 0, "mutex", { type: "granted", token: fence(1, 1) }))).toEqual(["node 0 says granted 1·1"]);
+  expect(told(event(1, 0, "mutex", { type: "granted", token: fence(7, 300) }))).toEqual(["node 0 says granted 7·300"]);
+});
+
+test("what became of the network is told at the moment when it did, also what was before the page was opened", () => {
+  const log = new EventLog();
+  const lossy = { ...before.network, dropRate: 0.3 };
+  const now = { ...before, now: 9_000, network: before.network, networkSince: 8_000 };
+  const networks = [
+    { since: 0, network: before.network },
+    { since: 7_000, network: lossy },
+    { since: 8_000, network: before.network },
+  ];
+  log.recall(networks, now);
+  expect(log.lines.map(({ text, at }) => [text, at])).toEqual([
+    ["the network drops 0 % of the messages", 8_000],
+    ["the network drops 30 % of the messages", 7_000],
+  ]);
 });
 
 test("a cut that leaves islands is told as a split", () => {

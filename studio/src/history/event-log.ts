@@ -1,5 +1,5 @@
 /** The event log: what happened, in sentences, newest first. Chatter does not appear. */
-import type { ClusterPicture, NodePicture } from "../../../src/cluster/feed.ts";
+import type { ClusterPicture, NetworkPeriod, NodePicture } from "../../../src/cluster/feed.ts";
 import type { NodeId } from "../../../src/core/protocol.ts";
 import type { TraceEntry } from "../../../src/trace/entry.ts";
 import { nameOf, nameOfWord } from "../../../src/trace/naming.ts";
@@ -43,16 +43,29 @@ export class EventLog {
   observe(cluster: ClusterPicture, before: ClusterPicture): void {
     for (const node of cluster.nodes) {
       const earlier = before.nodes.find((each) => each.id === node.id);
-      if (earlier !== undefined && earlier.process !== node.process) this.#tellProcess(cluster.now, node, earlier);
+      if (earlier !== undefined && earlier.process !== node.process) this.#tellProcess(cluster.now, node);
     }
-    for (const text of networkNews(cluster, before)) {
-      this.#insert({ at: cluster.now, topic: "network", nodes: [], whom: null, same: text, tell: () => text });
+    this.#tellNetwork(cluster, before);
+  }
+
+  /** Tells how the network became what it is in `cluster`. */
+  recall(networks: readonly NetworkPeriod[], cluster: ClusterPicture): void {
+    for (const [index, { since, network }] of networks.entries()) {
+      const before = networks[index - 1];
+      if (before === undefined) continue;
+      this.#tellNetwork({ ...cluster, network, networkSince: since }, { ...cluster, network: before.network });
     }
+  }
+
+  #tellNetwork(cluster: ClusterPicture, before: ClusterPicture): void {
+    const at = cluster.networkSince;
+    for (const text of networkNews(cluster, before))
+      this.#insert({ at, topic: "network", nodes: [], whom: null, same: text, tell: () => text });
   }
 
   #tellEntry(entry: TraceEntry): void {
     const phrase = phraseOf(entry);
-    if (phrase === null || (entry.kind === "crash" && this.#exitOf(entry.node, entry.at) !== -1)) return;
+    if (phrase === null || (entry.kind === "crash" && this.#stampExit(entry.node, entry.at))) return;
     this.#say(entry.at, entry.node, phrase, sourceOf(entry));
   }
 
@@ -70,10 +83,8 @@ export class EventLog {
     });
   }
 
-  #tellProcess(at: number, node: NodePicture, earlier: NodePicture): void {
-    if (node.process === "paused") this.#say(at, node.id, { topic: "process", one: "was paused", many: "were paused" });
-    if (node.process === "running" && earlier.process === "paused")
-      this.#say(at, node.id, { topic: "process", one: "goes on", many: "go on" });
+  /** Pauses and resumptions stand in the trace, at the moment when they were. */
+  #tellProcess(at: number, node: NodePicture): void {
     if (node.process === "exited" && node.exit !== null) this.#tellExit(at, node.id, node.exit);
   }
 
@@ -84,6 +95,14 @@ export class EventLog {
     const known = this.#sayings[index];
     if (known === undefined) this.#say(at, node, phrase);
     else this.#sayings[index] = { ...known, ...said(node, phrase) };
+  }
+
+  /** Puts an exit that is told already at its moment, before what followed from it. Returns whether there is one. */
+  #stampExit(node: NodeId, at: number): boolean {
+    const index = this.#exitOf(node, at);
+    const [known] = index === -1 ? [] : this.#sayings.splice(index, 1);
+    if (known !== undefined) this.#insert({ ...known, at });
+    return known !== undefined;
   }
 
   /** Where an exit is told that can only be the one at `at`; −1 if nowhere. */

@@ -57,10 +57,12 @@ export class Life {
     if (differenceOf(before, view) === "standing") this.#insert({ at, view });
   }
 
-  /** What the supervisor says of the process. It may only confirm what the trace said already. */
-  observed(at: number, process: NodePicture["process"]): void {
-    if (process === "exited") this.crashed(at);
-    else if (process !== "starting") this.#insert({ at, condition: process });
+  paused(at: number): void {
+    this.#insert({ at, condition: "paused" });
+  }
+
+  resumed(at: number): void {
+    this.#insert({ at, condition: "running" });
   }
 
   /** Fills in what was before the first evidence, from how things stand now. */

@@ -1,4 +1,4 @@
-/** What changed in the network, in sentences. */
+/** What the network is like, and what changed in it, in words. */
 import type { ClusterPicture, NetworkPicture } from "../../../src/cluster/feed.ts";
 import type { NodeId } from "../../../src/core/protocol.ts";
 import { inWords } from "./phrase-book.ts";
@@ -10,12 +10,30 @@ export function networkNews(now: ClusterPicture, before: ClusterPicture): string
   return [...linkNews(now, before), ...weatherNews(now.network, before.network)];
 }
 
+/** What is wrong with it, `split: 0 and 1 | 2; 20 % of the messages dropped`; empty if nothing is. */
+export function networkInWords(network: NetworkPicture, nodes: readonly NodeId[]): string {
+  const cut = pairs(network);
+  const islands = islandsOf(network, nodes);
+  const cuts = islands.length > 1 ? `split: ${islands.map(inWords).join(" | ")}` : `${links(cut)} cut`;
+  const percent = Math.round(network.dropRate * 100);
+  const [min, max] = network.delayMs;
+  return [
+    ...(cut.length > 0 ? [cuts] : []),
+    ...(network.dropRate > 0 ? [`${percent} % of the messages dropped`] : []),
+    ...(max > 0 ? [`${min === max ? max : `${min} to ${max}`} ms of delay`] : []),
+  ].join("; ");
+}
+
 function linkNews(now: ClusterPicture, before: ClusterPicture): string[] {
-  const cut = pairs(now).filter((pair) => !pairs(before).includes(pair));
-  const mended = pairs(before).filter((pair) => !pairs(now).includes(pair));
+  const [is, was] = [pairs(now.network), pairs(before.network)];
+  const cut = is.filter((pair) => !was.includes(pair));
+  const mended = was.filter((pair) => !is.includes(pair));
   if (cut.length + mended.length === 0) return [];
   if (now.network.cuts.length === 0) return ["all links mended"];
-  const islands = islandsOf(now);
+  const islands = islandsOf(
+    now.network,
+    now.nodes.map((node) => node.id),
+  );
   if (islands.length > 1 && cut.length > 0) return [`the network is split: ${islands.map(inWords).join(" | ")}`];
   return [...(cut.length > 0 ? [`${links(cut)} cut`] : []), ...(mended.length > 0 ? [`${links(mended)} mended`] : [])];
 }
@@ -31,9 +49,9 @@ function weatherNews(now: NetworkPicture, before: NetworkPicture): string[] {
 }
 
 /** Groups of nodes between which no message passes, not even by a detour. Each ascends. */
-function islandsOf(cluster: ClusterPicture): NodeId[][] {
-  const cut = new Set(pairs(cluster));
-  const unseen = new Set(cluster.nodes.map((node) => node.id));
+function islandsOf(network: NetworkPicture, nodes: readonly NodeId[]): NodeId[][] {
+  const cut = new Set(pairs(network));
+  const unseen = new Set(nodes);
   const islands: NodeId[][] = [];
   for (const first of unseen) {
     const island = [first];
@@ -50,8 +68,8 @@ function islandsOf(cluster: ClusterPicture): NodeId[][] {
   return islands;
 }
 
-function pairs({ network }: ClusterPicture): string[] {
-  return [...new Set(network.cuts.map(([a, b]) => pairName(a, b)))];
+function pairs({ cuts }: NetworkPicture): string[] {
+  return [...new Set(cuts.map(([a, b]) => pairName(a, b)))];
 }
 
 function pairName(a: NodeId, b: NodeId): string {

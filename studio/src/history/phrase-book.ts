@@ -3,6 +3,7 @@
  * own type and fields, so a new protocol is legible from its first day.
  */
 import type { NodeId } from "../../../src/core/protocol.ts";
+import { ENTRIES, epochOf } from "../../../src/protocols/mutex/parts/epoch-token.ts";
 import type { LossReason, TraceEntry } from "../../../src/trace/entry.ts";
 import { fieldsOf, nameOf, nameOfWord, type Tagged, unwrapped } from "../../../src/trace/naming.ts";
 
@@ -89,7 +90,15 @@ export function phraseOf(entry: TraceEntry): Phrase | null {
     case "command":
       return same("command", `was told to ${toldAs(nameOf(entry.command).short, fieldsOf(entry.command))}`, "were");
     case "timeout":
-      return same("protocol", `waited in vain for ${withArticle(nameOfWord(entry.timer).short)}`);
+      return {
+        topic: "protocol",
+        one: `is woken by its timer “${nameOfWord(entry.timer).short}”`,
+        many: `are woken by their timer “${nameOfWord(entry.timer).short}”`,
+      };
+    case "pause":
+      return same("process", "was paused", "were");
+    case "resume":
+      return { topic: "process", one: "resumed", many: "resumed" };
     case "event": {
       const tell = events[nameOf(entry.event).short];
       const told = tell?.(unwrapped(entry.event), entry.node);
@@ -110,8 +119,17 @@ export function lossesInWords(count: number, type: string, from: NodeId, to: Nod
 
 /** A short label for a mark: `elected 3`. */
 export function label(tagged: Tagged): string {
-  const words = Object.values(fieldsOf(tagged)).filter(isScalar).map(brief);
-  return [nameOf(tagged).short, ...words].join(" ");
+  return [nameOf(tagged).short, ...wordsOf(fieldsOf(tagged))].join(" ");
+}
+
+/** A fencing token as its epoch and its number within that: `1·4`. Tokens that are not packed stay as they are. */
+export function tokenText(token: number): string {
+  return token < ENTRIES ? String(token) : `${epochOf(token)}·${token % ENTRIES}`;
+}
+
+function wordsOf(fields: Record<string, unknown>): string[] {
+  const words = Object.entries(fields).filter(([, value]) => isScalar(value));
+  return words.map(([name, value]) => (name === "token" ? tokenText(Number(value)) : brief(value)));
 }
 
 /** "node 1", "nodes 1 and 2", "nodes 0–5 and 7". `nodes` ascend. */
@@ -143,7 +161,7 @@ function same(topic: Topic, text: string, plural?: "say" | "were"): Phrase {
 }
 
 function toldAs(command: string, fields: Record<string, unknown>): string {
-  return [`“${command}”`, ...Object.values(fields).filter(isScalar).map(brief)].join(" ");
+  return [`“${command}”`, ...wordsOf(fields)].join(" ");
 }
 
 function withArticle(word: string): string {

@@ -32,8 +32,11 @@ test("two leaders though no link is cut", () => {
   expect([leader, headline]).toEqual(["split", "Leaders disagree."]);
 });
 
-test("an election under way", () => {
-  expect(leadershipOf(clusterOf([null, null])).leader).toBe("none");
+test("nobody leads: what the nodes are at is told, and not guessed", () => {
+  const at = (...roles: string[]) =>
+    leadershipOf(pictureOf(roles.map((role, id) => nodePicture(id, { role, leader: null }))));
+  expect(at("idle", "idle")).toEqual({ leader: "none", headline: "No leader.", detail: "2 idle." });
+  expect(at("candidate", "idle", "candidate").detail).toBe("2 candidate, 1 idle.");
 });
 
 test("a dead leader that nobody misses yet", () => {

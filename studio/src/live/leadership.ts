@@ -31,7 +31,8 @@ export function leadershipOf(cluster: ClusterPicture): Leadership {
   if (first !== undefined) return led(first, running);
   const [mourned] = followings;
   if (mourned !== undefined) return bereft(mourned.leader, cluster);
-  return { leader: "none", headline: "No leader.", detail: "An election is under way." };
+  // Whether anybody has called an election, only the roles can tell.
+  return { leader: "none", headline: "No leader.", detail: rolesInWords(running) };
 }
 
 function led({ leader, followers }: Following, running: readonly NodePicture[]): Leadership {
@@ -51,10 +52,14 @@ function bereft(leader: NodeId, cluster: ClusterPicture): Leadership {
 }
 
 function leaderless(running: readonly NodePicture[]): Leadership {
+  return { leader: "none", headline: `${running.length} nodes run.`, detail: rolesInWords(running) };
+}
+
+function rolesInWords(running: readonly NodePicture[]): string {
   const roles = new Map<string, number>();
   for (const { view } of running) if (view !== null) roles.set(view.role, (roles.get(view.role) ?? 0) + 1);
   const counts = [...roles].map(([role, count]) => `${count} ${role}`);
-  return { leader: "none", headline: `${running.length} nodes run.`, detail: `${counts.join(", ")}.` };
+  return counts.length === 0 ? "" : `${counts.join(", ")}.`;
 }
 
 function followingsOf(running: readonly NodePicture[]): Following[] {

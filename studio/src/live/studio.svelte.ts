@@ -93,13 +93,14 @@ export class Studio {
     this.#scheduleRedraw();
   }
 
-  #begin({ cluster, entries }: FeedEvent & { type: "snapshot" }): void {
+  #begin({ cluster, networks, entries }: FeedEvent & { type: "snapshot" }): void {
     const inOrder = entries.toSorted((a, b) => a.at - b.at);
     this.#aheadMs = cluster.now - Date.now();
-    this.chronicle = new Chronicle(cluster, inOrder);
+    this.chronicle = new Chronicle(cluster, inOrder, networks);
     const log = new EventLog();
     this.chronicle.onTurn = (kind, turn) => log.drop(kind, turn);
     log.add(inOrder, this.chronicle);
+    log.recall(networks, cluster);
     this.#log = log;
     this.cluster = cluster;
   }

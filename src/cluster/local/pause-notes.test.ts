@@ -1,0 +1,60 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { PauseNotes } from "./pause-notes.ts";
+
+let now = 0;
+const noted: [number, string][] = [];
+const notes = () =>
+  new PauseNotes(
+    (at, kind) => noted.push([at, kind]),
+    100,
+    () => now,
+  );
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  noted.length = 0;
+});
+afterEach(() => void vi.useRealTimers());
+
+test("what a process does after its pause comes after its resumption, though that was seen later", () => {
+  const pauses = notes();
+  now = 1_000;
+  pauses.seenPaused();
+  pauses.did(990); // Said before, and arrived late.
+  vi.advanceTimersByTime(100);
+  expect(noted).toEqual([[1_000, "pause"]]);
+  pauses.did(2_000);
+  expect(noted).toEqual([
+    [1_000, "pause"],
+    [1_999.999, "resume"],
+  ]);
+  now = 2_015;
+  pauses.seenRunning();
+  vi.advanceTimersByTime(100);
+  expect(noted).toHaveLength(2);
+});
+
+test("a process that does nothing resumes when it is seen to run", () => {
+  const pauses = notes();
+  now = 1_000;
+  pauses.seenPaused();
+  now = 1_050;
+  pauses.seenRunning();
+  vi.advanceTimersByTime(100);
+  expect(noted).toEqual([
+    [1_000, "pause"],
+    [1_050, "resume"],
+  ]);
+});
+
+test("a pause that is over at once is noted before its end", () => {
+  const pauses = notes();
+  now = 1_000;
+  pauses.seenPaused();
+  pauses.did(1_020);
+  vi.advanceTimersByTime(200);
+  expect(noted).toEqual([
+    [1_000, "pause"],
+    [1_019.999, "resume"],
+  ]);
+});

@@ -1,0 +1,59 @@
+/** What the page says of what was done: in the order in which it happened, and with what can be commanded. */
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { ClusterUnderTest, endAll, PATIENCE_MS } from "../e2e/cluster-under-test.ts";
+import { launch, noBrowser } from "./chromium.ts";
+
+describe.skipIf(noBrowser !== null)("the studio tells what was done", () => {
+  let browser: Browser;
+  let page: Page;
+
+  beforeAll(async () => {
+    browser = await launch();
+  });
+  afterAll(() => browser?.close());
+  afterEach(async () => {
+    await page?.close();
+    await endAll();
+  });
+
+  async function opened(...words: string[]): Promise<ClusterUnderTest> {
+    const cluster = await ClusterUnderTest.up(...words);
+    page = await browser.newPage({ viewport: { width: 1440, height: 1000 } });
+    page.setDefaultTimeout(PATIENCE_MS);
+    await page.goto(cluster.ready.studio as string);
+    await page.waitForSelector('[data-testid="node-1"][data-process="running"]');
+    return cluster;
+  }
+  const log = () => page.getByTestId("log").innerText();
+
+  test("paxos takes proposals; a split leaves its span, also for a page that is opened later", async () => {
+    const cluster = await opened("--nodes", "3", "--protocol", "paxos");
+    await page.getByRole("button", { name: "Commands for node 0" }).click();
+    await page.getByRole("menuitem", { name: "propose" }).click();
+    await expect.poll(log, { timeout: PATIENCE_MS }).toMatch(/nodes 0, 1 and 2 decide greeting 1/);
+
+    await cluster.act({ type: "split", groups: [[0, 1], [2]] });
+    await page.waitForSelector('[data-span="split: 0 and 1 | 2"]', { state: "attached" });
+    await cluster.act({ type: "heal" });
+    await page.reload();
+    await page.waitForSelector('[data-span="split: 0 and 1 | 2"]', { state: "attached" });
+    await expect
+      .poll(log, { timeout: PATIENCE_MS })
+      .toMatch(/all links mended[\s\S]*the network is split: 0 and 1 \| 2/);
+  });
+
+  test("a node resumes before others hear from it again", async () => {
+    const cluster = await opened("--nodes", "3", "--protocol", "heartbeat");
+    await cluster.act({ type: "pause", node: 2 });
+    await expect.poll(log, { timeout: PATIENCE_MS }).toMatch(/suspects? node 2/);
+    await cluster.act({ type: "resume", node: 2 });
+    await expect.poll(log, { timeout: PATIENCE_MS }).toMatch(/hears? from node 2 again/);
+    await expect.poll(log, { timeout: PATIENCE_MS }).toMatch(/node 2 resumed/);
+    // Newest first: what follows from the resumption stands above it.
+    const [after = "", before = ""] = (await log()).split("node 2 resumed");
+    expect(after).toMatch(/hears? from node 2 again/);
+    expect(before).not.toMatch(/hears? from node 2 again/);
+    expect(before).toMatch(/suspects? node 2[\s\S]*node 2 was paused/);
+  });
+});
