@@ -83,7 +83,7 @@ export function pingPongHost(options: {
     },
     protocol: protocol.name,
     shape: variants<Message>(protocol.shapes.message),
-    identity: new GroupIdentity({ members: [0, 1], log }),
+    identity: new GroupIdentity({ self, members: [0, 1], log }),
     gate: faultGate(),
     counts: newCounts(),
     log,

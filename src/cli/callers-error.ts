@@ -6,7 +6,14 @@ const CALLERS_CODES = [
   ...["EADDRINUSE", "EADDRNOTAVAIL", "EACCES", "ENOTFOUND", "EAI_AGAIN"],
   ...["ENOENT", "EISDIR", "ENOTDIR", "EEXIST", "EROFS"],
 ];
-const JOURNAL_CODES = ["journal-in-use", "damaged-journal", "foreign-journal", "other-journal", "journal-full"];
+const JOURNAL_CODES = [
+  "journal-in-use",
+  "damaged-journal",
+  "foreign-journal",
+  "other-journal",
+  "journal-full",
+  "wrong-members",
+];
 
 export function isForTheCaller(error: unknown): error is EnvironmentError {
   if (!(error instanceof EnvironmentError)) return false;

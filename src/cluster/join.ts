@@ -1,6 +1,7 @@
 /** Joins a cluster: from here on, elections, locks and channels by name, on the members themselves and nothing else. */
 import type { EnvironmentError } from "../core/errors.ts";
 import { openJournal } from "../runtime/journal/disk-journal.ts";
+import { groupMemory } from "../runtime/journal/group-memory.ts";
 import type { Journal } from "../runtime/journal/journal.ts";
 import { GroupIdentity } from "../runtime/transport/identity.ts";
 import type { JoinOptions, Member } from "./services/api.ts";
@@ -19,7 +20,7 @@ import { type Membership, membershipOf, OWN_SLOTS } from "./services/membership.
  *   tls: { ca: "ca.pem", cert: "node-{id}.pem", key: "node-{id}.key" },
  * });
  * @throws UsageError for options that cannot be; EnvironmentError if an address or the folder is taken, or if a
- * certificate or the journal cannot be read.
+ * certificate or the journal cannot be read, or `wrong-members` if the journal knows another list of members.
  */
 export async function join(options: JoinOptions): Promise<Member> {
   const { signal } = options;
@@ -28,11 +29,7 @@ export async function join(options: JoinOptions): Promise<Member> {
   const membership = await membershipOf(options);
   const failure = new AbortController(); // The journal may fail before there is a member.
   const journal = await journalOf(options.dataDir, membership, (error) => failure.abort(error));
-  const identity = new GroupIdentity({
-    members: Object.keys(membership.config.members).map(Number),
-    log: membership.log,
-  });
-  const member = await opened({ ...membership, journal, identity });
+  const member = await opened({ ...membership, journal }, options.dataDir ?? "");
   if (failure.signal.aborted) member.fail(failure.signal.reason as Error);
   failure.signal.addEventListener("abort", () => member.fail(failure.signal.reason as Error));
   const leave = (): void => void member.leave();
@@ -42,13 +39,16 @@ export async function join(options: JoinOptions): Promise<Member> {
   return member;
 }
 
-async function opened(membership: Membership): Promise<JoinedMember> {
+async function opened(membership: Omit<Membership, "identity">, folder: string): Promise<JoinedMember> {
+  const { id, config, log, journal } = membership;
   try {
-    const member = new JoinedMember(membership);
+    const members = Object.keys(config.members).map(Number);
+    const memory = journal && (await groupMemory(journal, members, folder.replaceAll("{id}", String(id))));
+    const member = new JoinedMember({ ...membership, identity: new GroupIdentity({ self: id, members, log, memory }) });
     await member.open();
     return member;
   } catch (error) {
-    await membership.journal?.close();
+    await journal?.close();
     throw error;
   }
 }

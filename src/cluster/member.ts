@@ -13,10 +13,11 @@ import { type FaultGate, faultGate } from "../runtime/fault-gate.ts";
 import { Host, keepsJournal } from "../runtime/host.ts";
 import { formatHostPort } from "../runtime/host-port.ts";
 import { openJournal } from "../runtime/journal/disk-journal.ts";
+import { groupMemory } from "../runtime/journal/group-memory.ts";
 import type { Journal, Slot } from "../runtime/journal/journal.ts";
 import type { Log } from "../runtime/log.ts";
 import { type Counts, count, metricsPage, newCounts } from "../runtime/metrics.ts";
-import { GroupIdentity } from "../runtime/transport/identity.ts";
+import { GroupIdentity, standingOf } from "../runtime/transport/identity.ts";
 import { type TlsMaterial, tcpTransport } from "../runtime/transport/tcp.ts";
 import { wallClock } from "../runtime/wall-clock.ts";
 import type { TraceEntry } from "../trace/entry.ts";
@@ -56,7 +57,10 @@ export async function runMember(config: ClusterConfig, id: NodeId, options: Memb
   const journal = keepsJournal(protocol) ? await journalOf(config, id, options) : null;
   try {
     const slot = journal?.slot(config.protocol, variants((protocol.shapes.record ?? {}) as Shapes<never>)) ?? null;
-    const member = await runHost(config, id, options, protocol, slot);
+    const members = Object.keys(config.members).map(Number);
+    const memory = journal && (await groupMemory(journal, members, folderOf(config, id)));
+    const identity = new GroupIdentity({ self: id, members, log: options.log, memory });
+    const member = await runHost({ config, id, options, protocol, slot, identity });
     return {
       ...member,
       async stop() {
@@ -77,13 +81,14 @@ interface Inside {
   readonly options: MemberOptions;
   readonly protocol: AnyProtocol;
   readonly slot: Slot<never> | null;
+  readonly identity: GroupIdentity;
   readonly counts: Counts;
   readonly trace: Broadcast<TraceEntry>;
   readonly gate: FaultGate;
 }
 
 /** The protocol, and the transport that carries what it says. */
-async function wired({ config, id, options, protocol, slot, counts, trace, gate }: Inside) {
+async function wired({ config, id, options, protocol, slot, identity, counts, trace, gate }: Inside) {
   const host = new Host<Vocabulary>({
     protocol,
     slot,
@@ -110,7 +115,7 @@ async function wired({ config, id, options, protocol, slot, counts, trace, gate 
     protocol: canonical([config.protocol, config.options]),
     shape: variants((protocol.shapes.message ?? {}) as Shapes<never>),
     limits: config.limits,
-    identity: new GroupIdentity({ members: Object.keys(config.members).map(Number), log: options.log }),
+    identity,
     tls: await readTls(config.tls, id),
     gate,
     counts,
@@ -129,16 +134,11 @@ async function wired({ config, id, options, protocol, slot, counts, trace, gate 
   return { host, transport };
 }
 
-async function runHost(
-  config: ClusterConfig,
-  id: NodeId,
-  options: MemberOptions,
-  protocol: AnyProtocol,
-  slot: Slot<never> | null,
-): Promise<Member> {
+async function runHost(parts: Omit<Inside, "counts" | "trace" | "gate">): Promise<Member> {
+  const { config, id, options, protocol, identity } = parts;
   const place = placeOf(id, config);
   const [counts, trace, gate] = [newCounts(), broadcast<TraceEntry>(TRACE_CAPACITY), faultGate()];
-  const { host, transport } = await wired({ config, id, options, protocol, slot, counts, trace, gate });
+  const { host, transport } = await wired({ ...parts, counts, trace, gate });
   const began = performance.now();
   const address = formatHostPort(place.address);
   const commands = commandNames(protocol.shapes.command ?? {});
@@ -156,6 +156,7 @@ async function runHost(
       uptimeMs: Math.round(performance.now() - began),
       address,
       peers: transport.peers,
+      ...standingOf(identity),
       commands,
     };
   }
@@ -199,9 +200,10 @@ function journalOf(config: ClusterConfig, id: NodeId, { log, onFatal }: MemberOp
       "no-data-directory",
       `expected a directory for the journal of ${protocol}, which must outlive its process: name one with --data DIR, or as "dataDir" in the config file`,
     );
-  const directory = dataDir.replaceAll("{id}", String(id));
-  return openJournal(directory, { owner: `member ${id} of ${cluster}`, log, onFailure: onFatal });
+  return openJournal(folderOf(config, id), { owner: `member ${id} of ${cluster}`, log, onFailure: onFatal });
 }
+
+const folderOf = ({ dataDir }: ClusterConfig, id: NodeId): string => (dataDir ?? "").replaceAll("{id}", String(id));
 
 function placeOf(id: NodeId, { members }: ClusterConfig): ClusterConfig["members"][NodeId] {
   const place = members[id];

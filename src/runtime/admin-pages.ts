@@ -6,8 +6,9 @@
  * protocol; `GET` and `PUT /faults` read and set `Faults` where the member was started with the fault gate open.
  */
 import type { NodeId, View } from "../core/protocol.ts";
+import type { Standing } from "./transport/identity.ts";
 
-export interface NodeStatus {
+export interface NodeStatus extends Standing {
   readonly id: NodeId;
   readonly pid: number;
   readonly cluster: string;

@@ -16,11 +16,13 @@ export type Order =
   | { do: "enter" }
   /** Campaigns, and leads until it is told that it does not any more. */
   | { do: "lead" }
+  | { do: "status" }
   | { do: "leave" };
 
 export type Report =
   | { said: "joined" }
   | { said: "left" }
+  | { said: "status"; hasQuorum: boolean; refusals: { node: number; reason: string; members: string }[] }
   | { said: "contended"; tokens: number[] }
   | { said: "refused"; code: string; why: string }
   | { said: "writing"; token: number }
@@ -79,6 +81,10 @@ async function carryOut(order: Order): Promise<void> {
   if (order.do === "enter") {
     const { token } = await member.mutex("written").use((grant) => grant);
     return report({ said: "entered", token });
+  }
+  if (order.do === "status") {
+    const { hasQuorum, refusals } = member.status();
+    return report({ said: "status", hasQuorum, refusals: [...refusals] });
   }
   await member.leave();
   report({ said: "left" });

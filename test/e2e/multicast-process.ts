@@ -109,7 +109,7 @@ const ways = {
 const tcp = tcpTransport<MessageOf<IpMulticast>>({
   ...ways,
   members,
-  identity: new GroupIdentity({ members: Object.keys(members).map(Number), log }),
+  identity: new GroupIdentity({ self, members: Object.keys(members).map(Number), log }),
 });
 const udp = udpMulticast<MessageOf<IpMulticast>>({
   ...ways,

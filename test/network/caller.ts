@@ -26,7 +26,7 @@ import { numbered, numberedShape } from "./transport-under-test.ts";
 export const identityOf = (change: Partial<Identity> = {}): Identity => ({
   group: "0, 1, 2",
   journal: "",
-  isFounded: false,
+  isFounded: true,
   remembers: "",
   ...change,
 });

@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join as path } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { join } from "../../src/cluster/join.ts";
 import type { JoinOptions, Member } from "../../src/cluster/services/api.ts";
 import type { Log } from "../../src/runtime/log.ts";
@@ -42,3 +43,11 @@ export async function cluster(size: number, options: Partial<JoinOptions> = {}):
 
 export const startAll = ({ members, start }: Cluster): Promise<Member[]> =>
   Promise.all(Object.keys(members).map((id) => start(Number(id))));
+
+/** The first start of a cluster, which needs all its members; from then on some are enough. */
+export async function meetOnce({ members, start }: Cluster): Promise<void> {
+  const alone = { multicast: undefined, admin: undefined };
+  const all = await Promise.all(Object.keys(members).map((id) => start(Number(id), alone)));
+  while (all.some((member) => member.status().awaited.length > 0)) await sleep(5);
+  await Promise.all(all.map((member) => member.leave()));
+}

@@ -5,7 +5,7 @@ import { list, natural, type Shape, text, variants } from "../../src/core/shape.
 import { type FaultGate, faultGate } from "../../src/runtime/fault-gate.ts";
 import { createLog } from "../../src/runtime/log.ts";
 import { type Counts, newCounts } from "../../src/runtime/metrics.ts";
-import { type Disagreement, GroupIdentity } from "../../src/runtime/transport/identity.ts";
+import { type Disagreement, GroupIdentity, type Memory } from "../../src/runtime/transport/identity.ts";
 import type { Limits } from "../../src/runtime/transport/limits.ts";
 import { type TcpTransport, type TlsMaterial, tcpTransport } from "../../src/runtime/transport/tcp.ts";
 import type { LossReason } from "../../src/trace/entry.ts";
@@ -51,6 +51,8 @@ export interface Around {
   readonly shape?: Shape<Numbered>;
   readonly limits?: Partial<Limits>;
   readonly tls?: TlsMaterial;
+  /** Without it there is no journal. */
+  readonly memory?: Memory | null;
 }
 
 export function transportUnderTest({
@@ -61,6 +63,7 @@ export function transportUnderTest({
   shape = numberedShape,
   limits = {},
   tls,
+  memory = null,
 }: Around): TransportUnderTest {
   const received = new Map<NodeId, number[]>();
   const receivedIds: string[] = [];
@@ -77,10 +80,12 @@ export function transportUnderTest({
   };
   const log = createLog((_level, line) => lines.push(line));
   const identity = new GroupIdentity({
+    self,
     members: Object.keys(ports).map(Number),
     log,
-    onDisagreement: (node, disagreement) => disagreements.push([node, disagreement]),
+    memory,
   });
+  identity.onDisagreement = (node, disagreement) => disagreements.push([node, disagreement]);
   const transport = tcpTransport<Numbered>({
     cluster,
     self,

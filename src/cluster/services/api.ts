@@ -5,6 +5,7 @@
 import type { NodeId } from "../../core/protocol.ts";
 import type { PeerStatus } from "../../runtime/admin-pages.ts";
 import type { Log } from "../../runtime/log.ts";
+import type { Standing } from "../../runtime/transport/identity.ts";
 import type { Limits } from "../../runtime/transport/limits.ts";
 import type { UdpPlace } from "../../runtime/transport/udp-place.ts";
 import type { Channel, ChannelOptions, ChannelStatus } from "./channel-api.ts";
@@ -226,6 +227,15 @@ export type MemberEvent =
       readonly by: NodeId;
       readonly why: string;
     }
+  /** A node has another list of members, or one of the two has lost its journal: there is no link between them. */
+  | {
+      readonly type: "node-refused";
+      readonly node: NodeId;
+      readonly reason: "wrong-members" | "lost-journal";
+      readonly why: string;
+    }
+  /** That is mended. */
+  | { readonly type: "node-accepted"; readonly node: NodeId }
   /** This process, or the whole machine, stood still for so long. */
   | { readonly type: "stalled"; readonly forMs: number }
   /** Who reads these events was too slow: so many were lost. */
@@ -233,7 +243,7 @@ export type MemberEvent =
 
 export type Kind = "election" | "mutex" | "channel";
 
-export interface MemberStatus {
+export interface MemberStatus extends Standing {
   readonly id: NodeId;
   readonly cluster: string;
   readonly address: string;

@@ -2,7 +2,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { closedAfterEach } from "../../../test/network/closing.ts";
 import { freePorts } from "../../../test/network/free-ports.ts";
-import { type Cluster, cluster } from "../../../test/network/joined.ts";
+import { type Cluster, cluster, meetOnce } from "../../../test/network/joined.ts";
 import { canonical } from "../../core/plain.ts";
 import type { Tagged } from "../../core/protocol.ts";
 import { epochBully } from "../../protocols/election/epoch-bully.ts";
@@ -53,6 +53,7 @@ async function posedAs(key: string | null = null) {
   const [port = 0] = await freePorts(1);
   const multicast = { group: "239.12.34.56", port, interface: "127.0.0.1", key };
   const it = closing(await cluster(3, { multicast, admin: "127.0.0.1:0" }));
+  await meetOnce(it);
   const [one, two] = await Promise.all([it.start(1), it.start(2)]);
   const third = impostor(multicast);
   await third.open();
@@ -117,6 +118,7 @@ const received = 'coterie_messages_received_total{type="channel.basic-multicast.
 test("nothing is kept for a member outside the view, whom no datagram reaches either", async () => {
   const [port = 0] = await freePorts(1);
   const it = closing(await cluster(3, { multicast: { group: "239.12.34.56", port, interface: "127.0.0.1" } }));
+  await meetOnce(it);
   const [one, two] = await Promise.all([it.start(1), it.start(2)]);
   const [room, other] = [one, two].map((member) => member.channel("room", { order: "fifo", transport: "udp" }));
   for await (const { members } of room?.views() ?? []) if (members.length === 2) break;

@@ -11,6 +11,7 @@ import { broadcast } from "../../runtime/broadcast.ts";
 import { faultGate } from "../../runtime/fault-gate.ts";
 import { formatHostPort } from "../../runtime/host-port.ts";
 import { count, metricsPage, newCounts } from "../../runtime/metrics.ts";
+import { type Disagreement, standingOf } from "../../runtime/transport/identity.ts";
 import { limitsWith } from "../../runtime/transport/limits.ts";
 import { type Receipt, type TcpTransport, tcpTransport } from "../../runtime/transport/tcp.ts";
 import { type UdpMulticast, type UdpOptions, udpMulticast } from "../../runtime/transport/udp-multicast.ts";
@@ -132,6 +133,7 @@ export class JoinedMember implements Member {
 
   /** @throws EnvironmentError if an address is taken. */
   async open(): Promise<void> {
+    this.#membership.identity.onDisagreement = (node, found) => this.#events.publish(refusalEvent(node, found));
     await this.#transport.open();
     await this.#udp?.open();
     try {
@@ -208,6 +210,7 @@ export class JoinedMember implements Member {
       state: this.#state,
       peers: this.#transport.peers.map((peer) => ({ ...peer, suspected: this.#shared.isSuspected(peer.id) })),
       hasQuorum: this.#shared.hasQuorum,
+      ...standingOf(this.#membership.identity),
       leader: this.#shared.leader,
       instances: this.#instances.all.map(({ status }) => status),
       uptimeMs: Math.round(performance.now() - this.#began),
@@ -390,6 +393,11 @@ export class JoinedMember implements Member {
     return { ...status, pid: process.pid, protocol: "services", term: null, role, view, commands: {} };
   }
 }
+
+const refusalEvent = (node: NodeId, found: Disagreement | null): MemberEvent =>
+  found === null
+    ? { type: "node-accepted", node }
+    : { type: "node-refused", node, reason: found.reason, why: found.detail };
 
 const noMulticast = (name: string): UsageError =>
   new UsageError(

@@ -40,8 +40,8 @@ describe("join", () => {
     ],
     [{ id: 1, members, limits: { maxWaiters: 0 } }, "expected limits.maxWaiters to be a whole number > 0, got 0"],
     [
-      { id: 1, members, dataDir: "unused", limits: { maxInstances: 65_534 } },
-      "expected limits.maxInstances to be at most 65530, as a journal holds no more, got 65531",
+      { id: 1, members, dataDir: "unused", limits: { maxInstances: 65_530 } },
+      "expected limits.maxInstances to be at most 65529, as a journal holds no more, got 65530",
     ],
     [{ id: 1, members, limits: { maxFrameBytes: 1 } }, "limits.maxFrameBytes"],
     [{ id: 1, members, admin: "10.0.0.1:80" }, "a loopback address"],
@@ -176,7 +176,7 @@ describe("a member", () => {
   test("that fails loses what it holds and ends every wait", async () => {
     const [port] = (await freePorts(1)) as [number];
     const membership = await membershipOf({ id: 1, members: { 1: `127.0.0.1:${port}` }, log: silent });
-    const identity = new GroupIdentity({ members: [1], log: silent });
+    const identity = new GroupIdentity({ self: 1, members: [1], log: silent });
     const member = new JoinedMember({ ...membership, journal: memoryJournal(), identity });
     await member.open();
     const grant = await member.mutex("account").acquire();

@@ -281,9 +281,9 @@ export class Acceptor<M> {
 
   /** @param to who is refused, if that is known. */
   #refuse({ socket, remote }: Connection, [reason, detail]: [Refusal, string], to: NodeId | null = null): void {
-    if (to !== null && this.options.identity.disagreements.get(to)?.detail === detail)
-      count(this.options.counts.refused, reason); // Which has been said.
-    else this.note(reason, remote, detail);
+    const isSaid = to !== null && this.options.identity.disagreements.get(to)?.detail === detail;
+    if (isSaid) count(this.options.counts.refused, reason);
+    else if (reason !== "not-founded") this.note(reason, remote, detail); // Which every group goes through.
     if (isOver(socket)) return;
     const identity = this.options.identity.toward(to ?? this.options.self.from);
     socket.end(refuseCodec.frame({ reason, detail: detail.slice(0, 200), identity }));

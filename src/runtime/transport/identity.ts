@@ -2,6 +2,10 @@
  * What a node says of itself in the hand-shake besides its address: which members it counts as its group, and which journal
  * keeps its promises. Two nodes that differ in that must not take part in one decision, so they have no link at all, and
  * each learns from the hand-shake what the other one has.
+ *
+ * A group is founded once, by all its members: each has to hear of every other's journal, and writes them down. From then on
+ * nobody comes in with another journal. So a member that has lost its own, and with it what it has promised, is noticed by each
+ * of the others; and of two lists that share a member only one can ever be founded, for that member's journal knows one list.
  */
 import { hash } from "../../core/plain.ts";
 import type { NodeId } from "../../core/protocol.ts";
@@ -13,14 +17,14 @@ export interface Identity {
   readonly group: string;
   /** Names the journal; empty without one. */
   readonly journal: string;
-  /** Whether this journal has been in the group since all its members met: one that is new may stand for one that is lost. */
+  /** Whether this journal was there when the group was founded: one that was not may stand for one that is lost. */
   readonly isFounded: boolean;
   /** The journal that it remembers of the node it speaks to; empty if none. */
   readonly remembers: string;
 }
 
 const MAX_GROUP_BYTES = 480;
-const MAX_JOURNAL_BYTES = 40;
+export const MAX_JOURNAL_BYTES = 40;
 
 export const identityShape = struct<Identity>({
   group: text(MAX_GROUP_BYTES),
@@ -33,29 +37,46 @@ export const identityShape = struct<Identity>({
 export const NOBODY: Identity = { group: "", journal: "", isFounded: false, remembers: "" };
 
 /** The same for the same members, in whatever order they are listed; of many, the first are spelt out. */
-function groupText(ids: readonly NodeId[]): string {
+export function groupText(ids: readonly NodeId[]): string {
   const all = [...ids].sort((a, b) => a - b).join(", ");
   if (all.length <= MAX_GROUP_BYTES) return all;
   return `${all.slice(0, MAX_GROUP_BYTES - 80)} …: ${ids.length} members with the hash ${hash([all])}`;
 }
 
-/** What two nodes can differ in. */
-export const differences = ["wrong-members"] as const;
+/** What two nodes can differ in. `not-founded`: in nothing, but one of them has not met the whole group yet. */
+export const differences = ["wrong-members", "lost-journal", "not-founded"] as const;
 export type Difference = (typeof differences)[number];
 
 /** Why two nodes have no link. */
-export interface Disagreement {
+export interface Objection {
   readonly reason: Difference;
   readonly detail: string;
-  /** The members that the other one has. */
+}
+
+/** What is for people to mend. */
+export interface Disagreement extends Objection {
+  readonly reason: Exclude<Difference, "not-founded">;
+  readonly detail: string;
+  /** That the other one has. */
   readonly members: string;
 }
 
+/** What a node remembers of its group, in its journal. */
+export interface Memory {
+  /** Names this journal. */
+  readonly journal: string;
+  /** Of the other members, once the group is founded; null before. */
+  readonly others: ReadonlyMap<NodeId, string> | null;
+  /** Writes down the journals of the others, with which the group is founded; calls back when that is durable. */
+  found(others: ReadonlyMap<NodeId, string>, then: () => void): void;
+}
+
 export interface GroupIdentityOptions {
+  readonly self: NodeId;
   readonly members: readonly NodeId[];
   readonly log: Log;
-  /** A node has been found to differ, or no longer does: then null. */
-  readonly onDisagreement?: (node: NodeId, disagreement: Disagreement | null) => void;
+  /** Null of a node that keeps no journal: it has nothing to lose. */
+  readonly memory?: Memory | null;
 }
 
 /** More nodes than this that are no members are not kept in mind. */
@@ -64,37 +85,137 @@ const MAX_STRANGERS = 128;
 /** Who this node is for the others, and who they have said they are. */
 export class GroupIdentity {
   readonly group: string;
+  /** A node has been found to differ in what is for people to mend, or no longer does: then null. */
+  onDisagreement: (node: NodeId, disagreement: Disagreement | null) => void = () => {};
+  /** The group has been founded: links that were refused may open. */
+  onFounded: () => void = () => {};
   readonly #disagreements = new Map<NodeId, Disagreement>();
+  readonly #peers: readonly NodeId[];
+  readonly #memory: Memory | null;
+  /** The journals of the others, as they have said. */
+  readonly #met = new Map<NodeId, string>();
+  #others: ReadonlyMap<NodeId, string> | null;
+  #isFounding = false;
 
   constructor(private readonly options: GroupIdentityOptions) {
-    this.group = groupText(options.members);
+    const { self, members, memory } = options;
+    this.group = groupText(members);
+    this.#peers = members.filter((member) => member !== self);
+    this.#memory = memory ?? null;
+    this.#others = memory?.others ?? null;
+    this.#foundIfMet(); // Alone it has nobody to meet.
+  }
+
+  /** Whether this node takes part: with a journal only once all members have met. */
+  get isFounded(): boolean {
+    return this.#memory === null || this.#others !== null;
+  }
+
+  /** The members that have not been met, for which a new group waits. */
+  get awaited(): readonly NodeId[] {
+    return this.isFounded ? [] : this.#peers.filter((peer) => !this.#met.has(peer));
+  }
+
+  /** Says for whom a new group waits, if it does. */
+  sayAwaited(): void {
+    if (this.awaited.length > 0)
+      this.options.log.warn(
+        `waits for ${this.awaited.length === 1 ? "node" : "nodes"} ${this.awaited.join(", ")}: a cluster's first start needs all its members, which remember each other's journals from then on; after that a majority is enough`,
+      );
   }
 
   /** What is said to that node. */
-  toward(_node: NodeId): Identity {
-    return { group: this.group, journal: "", isFounded: false, remembers: "" };
+  toward(node: NodeId): Identity {
+    const { group, isFounded } = this;
+    const remembers = this.#others?.get(node) ?? "";
+    return { group, journal: this.#memory?.journal ?? "", isFounded, remembers };
   }
 
   /** Another node has said who it is, in its hello or in its refusal: why there can be no link to it, or null. */
-  judge(node: NodeId, theirs: Identity): Disagreement | null {
+  judge(node: NodeId, theirs: Identity): Objection | null {
     const found = this.#difference(node, theirs);
-    const known = this.#disagreements.get(node) ?? null;
-    if (found === null) this.#disagreements.delete(node);
-    else if (known !== null || this.#disagreements.size < MAX_STRANGERS) this.#disagreements.set(node, found);
-    if (found?.detail === known?.detail) return found;
-    if (found !== null) this.options.log.once(`${found.reason} ${node}`, `${found.reason}: ${found.detail}`);
-    this.options.onDisagreement?.(node, found);
-    return found;
+    if (found !== null) {
+      this.#keep(node, found);
+      return found;
+    }
+    if (this.#disagreements.delete(node)) this.onDisagreement(node, null);
+    if (this.#memory === null || theirs.journal === "" || (theirs.isFounded && this.isFounded)) return null;
+    this.#meet(node, theirs.journal); // With which the group may be founded, as soon as that is durable.
+    return { reason: "not-founded", detail: "the members of this group have not all met yet, as they have to once" };
   }
 
-  /** Who differs at present. */
+  /** Who differs at present in what is for people to mend. */
   get disagreements(): ReadonlyMap<NodeId, Disagreement> {
     return this.#disagreements;
   }
 
-  #difference(node: NodeId, { group }: Identity): Disagreement | null {
-    if (group === this.group) return null;
-    const detail = `node ${node} has the members ${group}, and this node has ${this.group}: there is no link between them until both are started with one list`;
-    return { reason: "wrong-members", detail, members: group };
+  #keep(node: NodeId, found: Disagreement): void {
+    const known = this.#disagreements.get(node);
+    if (known?.detail === found.detail) return;
+    if (known === undefined && this.#disagreements.size >= MAX_STRANGERS) return;
+    this.#disagreements.set(node, found);
+    this.options.log.once(`${found.reason} ${node}`, `${found.reason}: ${found.detail}`);
+    this.onDisagreement(node, found);
+  }
+
+  #meet(node: NodeId, journal: string): void {
+    if (this.isFounded) return;
+    this.#met.set(node, journal);
+    this.#foundIfMet();
+  }
+
+  #foundIfMet(): void {
+    if (this.#isFounding || this.isFounded || this.awaited.length > 0) return;
+    this.#isFounding = true;
+    const others = new Map(this.#met);
+    this.#memory?.found(others, () => {
+      this.#others = others;
+      this.onFounded();
+    });
+  }
+
+  #difference(node: NodeId, { group, journal, remembers }: Identity): Disagreement | null {
+    const differs = (reason: Disagreement["reason"], detail: string): Disagreement => ({
+      reason,
+      detail,
+      members: group,
+    });
+    if (group !== this.group)
+      return differs(
+        "wrong-members",
+        `node ${node} has the members ${group}, and this node has ${this.group}: there is no link between them until both are started with one list`,
+      );
+    if (this.#memory === null || journal === "") return null;
+    const remembered = this.#others?.get(node) ?? journal;
+    if (remembered !== journal)
+      return differs(
+        "lost-journal",
+        `node ${node} has come with a new journal, and this node remembers another: it has lost what it promised, and must not take part. ${REMEDY}`,
+      );
+    if (remembers !== "" && remembers !== this.#memory.journal)
+      return differs(
+        "lost-journal",
+        `this node has come with a new journal, and node ${node} remembers another: it has lost what it promised, and must not take part. ${REMEDY}`,
+      );
+    return null;
   }
 }
+
+/** What pages and programs are told of it. */
+export interface Standing {
+  /** Who differs, member or not: there is no link to it. */
+  readonly refusals: readonly Refused[];
+  /** The members that have not been met, for which a new group waits. */
+  readonly awaited: readonly NodeId[];
+}
+
+export interface Refused extends Disagreement {
+  readonly node: NodeId;
+}
+
+export const standingOf = ({ disagreements, awaited }: GroupIdentity): Standing => ({
+  refusals: [...disagreements].map(([node, disagreement]) => ({ node, ...disagreement })),
+  awaited,
+});
+
+const REMEDY = "Stop it, put its folder back and start it again";

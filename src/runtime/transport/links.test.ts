@@ -59,8 +59,7 @@ class ScriptedSocket extends Duplex {
 
 const asSocket = (socket: ScriptedSocket): Socket => socket as unknown as Socket;
 
-const groupIdentity = (): GroupIdentity =>
-  new GroupIdentity({ members: [0, 1, 2], log: createLog(() => {}), onDisagreement() {} });
+const groupIdentity = (): GroupIdentity => new GroupIdentity({ self: 0, members: [0, 1, 2], log: createLog(() => {}) });
 
 function accepting() {
   const counts = newCounts();

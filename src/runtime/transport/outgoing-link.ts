@@ -136,10 +136,13 @@ export class OutgoingLink<M> {
       if (this.status === "open") this.#abandon(); // It leads to the old process.
     }
     this.#incarnation = incarnation;
-    if (this.status === "waiting" && !this.#closed) {
-      this.#backoffMs = MIN_BACKOFF_MS;
-      this.#dial();
-    }
+    this.retry();
+  }
+
+  /** There is reason to think that the peer can be reached now. */
+  retry(): void {
+    this.#backoffMs = MIN_BACKOFF_MS;
+    if (this.status === "waiting" && !this.#closed) this.#dial();
   }
 
   close(): void {
@@ -356,11 +359,11 @@ export class OutgoingLink<M> {
     const { reason, detail, identity } = refuseCodec.read(body);
     const { peer } = this.options;
     const isOfIdentity = differences.some((difference) => difference === reason);
-    const isKnown = isOfIdentity && identity !== null && this.options.identity.judge(peer, identity) !== null; // And has been said.
-    if (!isKnown)
-      this.options.log.once(`refused ${peer} ${reason}`, `node ${peer} refuses this node (${reason}): ${detail}`);
+    if (isOfIdentity && identity !== null)
+      this.options.identity.judge(peer, identity); // Which says what there is to say.
+    else this.options.log.once(`refused ${peer} ${reason}`, `node ${peer} refuses this node (${reason}): ${detail}`);
     if (reason === "malformed") this.#lose("dropped"); // Sending the same bytes again would go on for ever.
-    this.#backoffMs = MAX_BACKOFF_MS;
+    if (reason !== "not-founded") this.#backoffMs = MAX_BACKOFF_MS;
     this.#socket?.destroy();
     return false;
   }

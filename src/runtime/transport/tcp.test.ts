@@ -279,13 +279,17 @@ describe("opening and closing", () => {
       gate: faultGate(),
       counts: newCounts(),
       log,
-      identity: new GroupIdentity({ members: [0, 1], log }),
       onLost: () => {},
       onFatal: () => {},
     };
+    const identityOf = (self: number) => new GroupIdentity({ self, members: [0, 1], log });
     const deliver = (_from: number, { value }: { value: number }) => void arrived.push(value);
-    const sender = closing(tcpTransport<ReturnType<typeof numbered>>({ ...quiet, self: 0, deliver }));
-    const receiver = closing(tcpTransport<ReturnType<typeof numbered>>({ ...quiet, self: 1, deliver }));
+    const sender = closing(
+      tcpTransport<ReturnType<typeof numbered>>({ ...quiet, self: 0, deliver, identity: identityOf(0) }),
+    );
+    const receiver = closing(
+      tcpTransport<ReturnType<typeof numbered>>({ ...quiet, self: 1, deliver, identity: identityOf(1) }),
+    );
     try {
       await receiver.open();
     } catch (error) {

@@ -66,6 +66,8 @@ export interface TcpTransport<M> {
 
 /** More ids than this are not spelt out when a queue is lost. */
 const MAX_LOST_IDS = 1_000;
+/** After which a group that has not met yet is explained in the log. */
+const SAY_AWAITED_MS = 2_000;
 
 export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
   const { self, members, counts, log, gate, identity } = options;
@@ -104,30 +106,33 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
   });
   let lostCount = 0;
 
-  for (const peer of peerIds) {
-    links.set(
+  function linkTo(peer: NodeId): OutgoingLink<M> {
+    return new OutgoingLink<M>({
       peer,
-      new OutgoingLink<M>({
-        peer,
-        hello: { ...hello, to: peer },
-        identity,
-        codec,
-        limits,
-        gate,
-        counts,
-        log,
-        connect: () => dial(members[peer] as HostPort, peer, options.tls ?? null),
-        onLost: (first, last, why) => options.onLost(peer, () => lostIds(peer, first, last), why),
-        onFatal: options.onFatal,
-      }),
-    );
+      hello: { ...hello, to: peer },
+      identity,
+      codec,
+      limits,
+      gate,
+      counts,
+      log,
+      connect: () => dial(members[peer] as HostPort, peer, options.tls ?? null),
+      onLost: (first, last, why) => options.onLost(peer, () => lostIds(peer, first, last), why),
+      onFatal: options.onFatal,
+    });
   }
+
+  for (const peer of peerIds) links.set(peer, linkTo(peer));
 
   function lostIds(peer: NodeId, first: number, last: number): MessageId[] {
     const length = Math.min(last - first + 1, MAX_LOST_IDS);
     return Array.from({ length }, (_, i) => name(self, peer, hello.incarnation, first + i));
   }
 
+  identity.onFounded = () => {
+    for (const link of links.values()) link.retry();
+  };
+  const explaining = setTimeout(() => identity.sayAwaited(), SAY_AWAITED_MS).unref();
   const server = listener(options.tls ?? null, limits, acceptor);
   // A peer that reconnects may hold two connections for a moment.
   server.maxConnections = 2 * peerIds.length + limits.maxStrangers;
@@ -162,6 +167,7 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
       });
     },
     async close() {
+      clearTimeout(explaining);
       for (const link of links.values()) link.close();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       acceptor.close();

@@ -1,0 +1,53 @@
+/** What a journal remembers of the group that its member is in: its own name, the list of members, the others' journals. */
+import { randomUUID } from "node:crypto";
+import { EnvironmentError } from "../../core/errors.ts";
+import type { NodeId } from "../../core/protocol.ts";
+import { list, natural, struct, text } from "../../core/shape.ts";
+import { groupText, MAX_JOURNAL_BYTES, type Memory } from "../transport/identity.ts";
+import type { Journal, Slot } from "./journal.ts";
+
+/** `others` is empty until the group is founded; that of a single member stays so. */
+interface GroupRecord {
+  readonly journal: string;
+  readonly members: readonly NodeId[];
+  readonly others: readonly { readonly node: NodeId; readonly journal: string }[];
+}
+
+const MAX_MEMBERS = 1_024;
+const recordShape = struct<GroupRecord>({
+  journal: text(MAX_JOURNAL_BYTES),
+  members: list(natural, MAX_MEMBERS),
+  others: list(struct<GroupRecord["others"][number]>({ node: natural, journal: text(MAX_JOURNAL_BYTES) }), MAX_MEMBERS),
+});
+
+/**
+ * Opens what the journal remembers; a journal that remembers nothing, since it is new or an earlier version's, gets a name and
+ * this list of members. Resolves when that is durable: only then may anybody hear of it.
+ * @throws EnvironmentError `wrong-members` if the journal was begun with another list.
+ */
+export async function groupMemory(journal: Journal, members: readonly NodeId[], folder: string): Promise<Memory> {
+  const slot = journal.slot<GroupRecord>("group", recordShape);
+  const ids = [...members].sort((a, b) => a - b);
+  const known = slot.records[0] ?? begun(slot, ids);
+  if (groupText(known.members) !== groupText(ids))
+    throw new EnvironmentError(
+      "wrong-members",
+      `expected the members ${groupText(known.members)}, as the journal in ${folder} knows them, got ${groupText(ids)}: start this member with the list that it had, for with another it would give two majorities its vote`,
+    );
+  await new Promise<void>((resolve) => slot.whenDurable(resolve));
+  return {
+    journal: known.journal,
+    others: known.others.length === 0 ? null : new Map(known.others.map(({ node, journal }) => [node, journal])),
+    found(others, then) {
+      const listed = [...others].map(([node, journal]) => ({ node, journal }));
+      slot.compact({ ...known, others: listed });
+      slot.whenDurable(then);
+    },
+  };
+}
+
+function begun(slot: Slot<GroupRecord>, members: readonly NodeId[]): GroupRecord {
+  const record = { journal: randomUUID(), members, others: [] };
+  slot.append(record);
+  return record;
+}

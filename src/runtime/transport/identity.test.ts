@@ -1,0 +1,189 @@
+/** Who is let in: members with the same list and the journals that each remembers of the others. */
+import { describe, expect, test, vi } from "vitest";
+import { memoryJournal } from "../../../test/journal/memory-journal.ts";
+import type { NodeId } from "../../core/protocol.ts";
+import { groupMemory } from "../journal/group-memory.ts";
+import { createLog } from "../log.ts";
+import { GroupIdentity } from "./identity.ts";
+
+type Kept = Map<string, unknown[]>;
+
+/** A member as it comes up with this folder. */
+async function member(self: NodeId, members: readonly NodeId[], folder: Kept | null) {
+  const lines: string[] = [];
+  const memory = folder && (await groupMemory(memoryJournal(folder), members, `journal-${self}`));
+  const identity = new GroupIdentity({ self, members, log: createLog((_level, line) => lines.push(line)), memory });
+  return { self, identity, lines };
+}
+type Member = Awaited<ReturnType<typeof member>>;
+
+/** One calls the other; what that one objects to. */
+const call = (from: Member, to: Member): string | null =>
+  to.identity.judge(from.self, from.identity.toward(to.self))?.reason ?? null;
+
+/** All call each other, until what they have to write down is durable. */
+async function meet(...members: Member[]): Promise<void> {
+  for (const from of members) for (const to of members) if (from !== to) call(from, to);
+  await new Promise((resolve) => setTimeout(resolve));
+}
+
+/** Three that have met once, and their folders. */
+async function founded() {
+  const folders: [Kept, Kept, Kept] = [new Map(), new Map(), new Map()];
+  const start = (id: 1 | 2 | 3): Promise<Member> => member(id, [1, 2, 3], folders[id - 1] as Kept);
+  const members = [await start(1), await start(2), await start(3)] as const;
+  await meet(...members);
+  return { folders, start, members };
+}
+
+const REMEDY = "Stop it, put its folder back and start it again";
+const PROMISED = "it has lost what it promised, and must not take part";
+
+describe("a group that starts for the first time", () => {
+  test("takes nobody in until all its members have met, and then all of them", async () => {
+    const folders: Kept[] = [new Map(), new Map(), new Map()];
+    const [one, two, three] = await Promise.all(folders.map((folder, i) => member(i + 1, [1, 2, 3], folder)));
+    if (one === undefined || two === undefined || three === undefined) throw new Error("there are three");
+    await meet(one, two);
+    expect([call(one, two), call(two, one), call(one, three)]).toEqual(["not-founded", "not-founded", "not-founded"]);
+    expect([one.identity.awaited, two.identity.isFounded]).toEqual([[3], false]);
+    one.identity.sayAwaited();
+    expect(one.lines).toEqual([
+      "waits for node 3: a cluster's first start needs all its members, which remember each other's journals from then on; after that a majority is enough",
+    ]);
+    await meet(one, two, three);
+    expect([call(one, two), call(two, one), call(one, three), call(three, two)]).toEqual([null, null, null, null]);
+    expect(one.identity.awaited).toEqual([]);
+  });
+
+  test("goes on where it was if members crash while they meet", async () => {
+    const folders: [Kept, Kept] = [new Map(), new Map()];
+    const first = await member(1, [1, 2], folders[0]);
+    const second = await member(2, [1, 2], folders[1]);
+    call(second, first); // Which founds it at the first, before the second has heard of it.
+    await vi.waitFor(() => expect(first.identity.isFounded).toBe(true));
+    const [again, andAgain] = [await member(1, [1, 2], folders[0]), await member(2, [1, 2], folders[1])];
+    expect([again.identity.isFounded, andAgain.identity.isFounded]).toEqual([true, false]);
+    await meet(again, andAgain);
+    expect([call(again, andAgain), call(andAgain, again)]).toEqual([null, null]);
+  });
+
+  test("of one member waits for nobody", async () => {
+    const { identity } = await member(1, [1], new Map());
+    await vi.waitFor(() => expect(identity.isFounded).toBe(true));
+  });
+
+  test("that keeps no journals is there at once", async () => {
+    const [one, two] = [await member(1, [1, 2, 3], null), await member(2, [1, 2, 3], null)];
+    expect([call(one, two), call(two, one), one.identity.isFounded]).toEqual([null, null, true]);
+  });
+});
+
+describe("a member", () => {
+  test("that is started again is let in, without all being there", async () => {
+    const { start } = await founded();
+    const [one, two] = [await start(1), await start(2)];
+    expect([call(one, two), call(two, one)]).toEqual([null, null]);
+  });
+
+  test("that has lost its folder is refused by each, and each says so", async () => {
+    const { folders, start } = await founded();
+    folders[1].clear();
+    const [one, two, three] = [await start(1), await start(2), await start(3)];
+    expect([call(two, one), call(two, three), call(one, two)]).toEqual([
+      "lost-journal",
+      "lost-journal",
+      "lost-journal",
+    ]);
+    expect(one.lines).toEqual([
+      `lost-journal: node 2 has come with a new journal, and this node remembers another: ${PROMISED}. ${REMEDY}`,
+    ]);
+    expect(two.lines).toEqual([
+      `lost-journal: this node has come with a new journal, and node 1 remembers another: ${PROMISED}. ${REMEDY}`,
+    ]);
+    expect(call(one, three)).toBeNull();
+  });
+
+  test("that has lost its folder finds no majority with others that have: one that has not is enough", async () => {
+    const { folders, start } = await founded();
+    folders[1].clear();
+    folders[2].clear();
+    const [one, two, three] = [await start(1), await start(2), await start(3)];
+    await meet(one, two, three);
+    await meet(one, two, three);
+    expect([call(two, one), call(three, one), call(one, two)]).toEqual([
+      "lost-journal",
+      "lost-journal",
+      "lost-journal",
+    ]);
+    expect([call(two, three), call(three, two), two.identity.isFounded]).toEqual(["not-founded", "not-founded", false]);
+  });
+
+  test("whose folder is put back is let in again, and that is told", async () => {
+    const { folders, start } = await founded();
+    const kept = new Map(folders[1]);
+    const one = await start(1);
+    const told: unknown[] = [];
+    one.identity.onDisagreement = (node, found) => told.push([node, found?.reason ?? null]);
+    folders[1].clear();
+    call(await start(2), one);
+    for (const [name, records] of kept) folders[1].set(name, records);
+    expect(call(await start(2), one)).toBeNull();
+    expect(told).toEqual([
+      [2, "lost-journal"],
+      [2, null],
+    ]);
+  });
+
+  test("with another list is refused, whoever of the two calls, and both say which list each has", async () => {
+    const { members } = await founded();
+    const five = await member(4, [1, 2, 3, 4, 5], new Map());
+    const remedy = "there is no link between them until both are started with one list";
+    expect([call(five, members[0]), call(members[0], five)]).toEqual(["wrong-members", "wrong-members"]);
+    expect(members[0].lines).toEqual([
+      `wrong-members: node 4 has the members 1, 2, 3, 4, 5, and this node has 1, 2, 3: ${remedy}`,
+    ]);
+    expect(five.lines).toEqual([
+      `wrong-members: node 1 has the members 1, 2, 3, and this node has 1, 2, 3, 4, 5: ${remedy}`,
+    ]);
+  });
+
+  test("does not start with another list than its journal knows, also before its group was founded", async () => {
+    const folder: Kept = new Map();
+    await member(3, [1, 2, 3], folder);
+    await expect(member(3, [5, 4, 3], folder)).rejects.toMatchObject({
+      code: "wrong-members",
+      message:
+        "expected the members 1, 2, 3, as the journal in journal-3 knows them, got 3, 4, 5: start this member with the list that it had, for with another it would give two majorities its vote",
+    });
+    await expect(member(3, [3, 2, 1], folder)).resolves.toMatchObject({ self: 3 });
+  });
+
+  test("of two lists that share a member makes at most one of them a group", async () => {
+    const shared: Kept = new Map();
+    const [one, two, three] = [
+      await member(1, [1, 2, 3], new Map()),
+      await member(2, [1, 2, 3], new Map()),
+      await member(3, [1, 2, 3], shared),
+    ];
+    const [four, five] = [await member(4, [3, 4, 5], new Map()), await member(5, [3, 4, 5], new Map())];
+    await meet(one, two, three, four, five);
+    expect([one, two, three, four, five].map(({ identity }) => identity.isFounded)).toEqual([
+      true,
+      true,
+      true,
+      false,
+      false,
+    ]);
+    expect(four.identity.awaited).toEqual([3]);
+  });
+});
+
+test("of very many members the list is of bounded length, and still tells lists apart", () => {
+  const ids = Array.from({ length: 128 }, (_, index) => 2 ** 52 + index);
+  const identityOf = (members: readonly NodeId[]) =>
+    new GroupIdentity({ self: members[0] as NodeId, members, log: createLog(() => {}) }).group;
+  expect(Buffer.byteLength(identityOf(ids))).toBeLessThanOrEqual(480);
+  expect(identityOf(ids)).not.toBe(identityOf([...ids.slice(0, -1), 7 + 2 ** 52 + 128]));
+  expect(identityOf(ids)).toBe(identityOf([...ids].reverse()));
+});

@@ -1,0 +1,148 @@
+/** Members with other lists of members, and members that have lost their journals, in real processes. */
+import { existsSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { until } from "./cluster-under-test.ts";
+import { folder, isGrowing, Joined, joinedAt, numbersIn, type Place, place } from "./joined-members.ts";
+
+/** Long enough for an election, had there been a majority. */
+const WOULD_BE_ELECTED_MS = 3_000;
+
+const among = ({ members, data }: Place, ids: readonly number[]): Place => ({
+  data,
+  members: Object.fromEntries(ids.map((id) => [id, members[id] as string])),
+});
+
+const says = (member: Joined, text: string): Promise<true> =>
+  until(
+    () => `member ${member.id} says ${text}, but its errors were ${JSON.stringify(member.errors)}`,
+    () => member.errors.includes(text) || null,
+  );
+
+async function statusOf(member: Joined) {
+  const before = member.saidAlready("status").length;
+  member.order({ do: "status" });
+  return until(
+    () => `member ${member.id} says how it stands`,
+    () => member.saidAlready("status")[before] ?? null,
+  );
+}
+
+/** Enters once, which has to work. */
+async function tokenOf(member: Joined): Promise<number> {
+  const before = member.saidAlready("entered").length;
+  member.order({ do: "enter" });
+  return (
+    await until(
+      () => `member ${member.id} enters, but its errors were ${JSON.stringify(member.errors)}`,
+      () => member.saidAlready("entered")[before] ?? null,
+    )
+  ).token;
+}
+
+async function stop(...members: readonly Joined[]): Promise<void> {
+  for (const member of members) member.signal("SIGKILL");
+  await Promise.all(members.map(({ exited }) => exited));
+}
+
+test.each([
+  ["a longer one", [1, 2, 3, 4, 5]],
+  ["one that overlaps", [3, 4, 5]],
+])(
+  "members with another list, %s: no two grants overlap, no token comes twice, and every member says so",
+  async (_which, other) => {
+    const all = await place(5);
+    const witness = join(folder, `lists-${other.length}`);
+    const [one, two, three] = (await joinedAt(among(all, [1, 2, 3]))) as [Joined, Joined, Joined];
+    for (const member of [one, two])
+      member.order({ do: "contend", algorithm: "elected-server", entries: "many", witness });
+    await until("the lock is passed on", () => existsSync(`${witness}.log`) || null);
+
+    const [four, five] = [4, 5].map((id) => new Joined(id, among(all, other))) as [Joined, Joined];
+    for (const member of [four, five]) {
+      await member.said("joined");
+      member.order({ do: "contend", algorithm: "elected-server", entries: "many", witness });
+    }
+    await stop(three);
+    const again = new Joined(3, among(all, other));
+    expect(await again.exited).not.toBe(0);
+    expect(again.errors).toContain("wrong-members");
+    expect(again.errors).toContain(
+      `expected the members 1, 2, 3, as the journal in ${join(all.data, "3")} knows them, got`,
+    );
+    await sleep(WOULD_BE_ELECTED_MS);
+
+    const theirs = other.join(", ");
+    const met = other.includes(1) ? [one, two] : []; // Who is in both lists.
+    for (const member of met)
+      await says(member, `wrong-members: node 4 has the members ${theirs}, and this node has 1, 2, 3`);
+    for (const member of [four, five])
+      await says(
+        member,
+        `wrong-members: node ${met.length > 0 ? 1 : 3} has the members 1, 2, 3, and this node has ${theirs}`,
+      );
+    const { hasQuorum, refusals } = await statusOf(four);
+    expect(hasQuorum).toBe(false);
+    expect(refusals).toContainEqual(expect.objectContaining({ reason: "wrong-members", members: "1, 2, 3" }));
+    expect(await statusOf(one)).toMatchObject({ hasQuorum: true });
+
+    for (const member of [one, two]) member.order({ do: "rest" });
+    const entered = (await Promise.all([one, two].map((member) => member.said("contended")))).flatMap(
+      ({ tokens }) => tokens,
+    );
+    const tokens = numbersIn(`${witness}.log`);
+    expect(tokens.length).toBeGreaterThan(10);
+    expect(isGrowing(tokens)).toBe(true);
+    expect(entered.sort((a, b) => a - b)).toEqual(tokens); // Nobody else has entered.
+  },
+);
+
+test("two of three folders are removed: nobody is granted anything, and with the folders tokens go on", async () => {
+  const where = await place(3);
+  const members = await joinedAt(where);
+  const tokens = [await tokenOf(members[0] as Joined), await tokenOf(members[1] as Joined)];
+  await stop(...members);
+  for (const id of [2, 3]) renameSync(join(where.data, `${id}`), join(where.data, `${id}-kept`));
+
+  const [one, two, three] = (await joinedAt(where)) as [Joined, Joined, Joined];
+  for (const member of [one, two, three]) member.order({ do: "enter" });
+  await says(one, "lost-journal: node 2 has come with a new journal, and this node remembers another");
+  await says(one, "lost-journal: node 3 has come with a new journal, and this node remembers another");
+  for (const member of [two, three])
+    await says(member, "lost-journal: this node has come with a new journal, and node 1 remembers another");
+  await sleep(WOULD_BE_ELECTED_MS);
+  for (const member of [one, two, three]) {
+    expect(member.saidAlready("entered")).toEqual([]);
+    expect(await statusOf(member)).toMatchObject({ hasQuorum: false });
+  }
+
+  await stop(two, three);
+  for (const id of [2, 3]) {
+    rmSync(join(where.data, `${id}`), { recursive: true });
+    renameSync(join(where.data, `${id}-kept`), join(where.data, `${id}`));
+  }
+  const back = [2, 3].map((id) => new Joined(id, where));
+  const first = await one.said("entered"); // Which it has asked for all the while.
+  tokens.push(first.token, await tokenOf(back[0] as Joined));
+  expect(isGrowing(tokens)).toBe(true);
+});
+
+test("one of three folders is removed: it is refused, and the others go on", async () => {
+  const where = await place(3);
+  const members = await joinedAt(where);
+  const tokens = [await tokenOf(members[2] as Joined)];
+  await stop(...members);
+  rmSync(join(where.data, "3"), { recursive: true });
+
+  const [one, two, three] = (await joinedAt(where)) as [Joined, Joined, Joined];
+  three.order({ do: "enter" });
+  await says(three, "lost-journal: this node has come with a new journal, and node 1 remembers another");
+  tokens.push(await tokenOf(one), await tokenOf(two));
+  await stop(one);
+  await sleep(WOULD_BE_ELECTED_MS);
+  expect(three.saidAlready("entered")).toEqual([]);
+  expect(await statusOf(two)).toMatchObject({ hasQuorum: false });
+  tokens.push(await tokenOf(new Joined(1, where)));
+  expect(isGrowing(tokens)).toBe(true);
+});
