@@ -11,6 +11,7 @@ import { ipMulticast } from "./multicast/ip-multicast.ts";
 import { isis } from "./multicast/isis.ts";
 import { causalInGroups } from "./multicast/overlapping/causal-in-groups.ts";
 import { eachGroup } from "./multicast/overlapping/each-group.ts";
+import { ipMulticastInGroups } from "./multicast/overlapping/ip-multicast-in-groups.ts";
 import { isisInGroups } from "./multicast/overlapping/isis-in-groups.ts";
 import { flushCausal, flushCausalTotal, flushFifo, flushFifoTotal, flushIsis } from "./multicast/parts/flush.ts";
 import { evenly, usedIpMulticast } from "./multicast/parts/ip-user.ts";
@@ -19,7 +20,7 @@ import { delivery, fifoOrder, happenedBeforeOrder, totalOrder } from "./multicas
 import { used, usedInGroups } from "./multicast/parts/used.ts";
 import { usedMulticast } from "./multicast/parts/user.ts";
 import { reliableMulticast } from "./multicast/reliable-multicast.ts";
-import { acknowledgedMulticast } from "./multicast/variants/acknowledged-multicast.ts";
+import { acknowledgedMulticast, atLeastOnceMulticast } from "./multicast/variants/acknowledged-multicast.ts";
 import { fifoAsLectured } from "./multicast/variants/fifo-as-lectured.ts";
 import { ipMulticastAsLectured } from "./multicast/variants/ip-multicast-as-lectured.ts";
 import { settledViewSynchrony } from "./multicast/variants/settled-view-synchrony.ts";
@@ -38,6 +39,11 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
         acknowledged: {
           summary: "each message is acknowledged, and sent again to whoever has not done so",
           lab: acknowledgedMulticast,
+        },
+        "at-least-once": {
+          summary:
+            "acknowledged, and nobody knows a copy: an acknowledgement that is lost has a message delivered twice",
+          lab: atLeastOnceMulticast,
         },
       },
     },
@@ -136,6 +142,11 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
     {
       live: ipMulticast,
       variants: {
+        "at-once": {
+          summary:
+            "delivers at once despite a gap, as a lecture's second case: once and everywhere, but not in FIFO order",
+          lab: usedIpMulticast({ ...evenly, inOrder: false }),
+        },
         even: { summary: "asks again at even intervals: runs repeat themselves", lab: usedIpMulticast(evenly) },
         "every-order": {
           summary: "asked for FIFO, happened-before and total order alike: which does it keep?",
@@ -144,6 +155,10 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
         lecture: {
           summary: "as a lecture has it: numbers begin at 0, and nobody delivers anybody's first message",
           lab: (options) => usedMulticast(ipMulticastAsLectured(), [fifoOrder, ...delivery], options),
+        },
+        overlapping: {
+          summary: "in overlapping groups: S and R of their own in each",
+          lab: usedInGroups(ipMulticastInGroups, [fifoOrder]),
         },
         silent: {
           summary: "without session messages: the loss of the last message goes unnoticed",

@@ -64,11 +64,7 @@ type Setting = Partial<ExploreOptions<Vocabulary>>;
 /** Three members over links without order; some are asked to send. */
 function verdictOf({ protocol, isEndless }: Row, property: Property<MulticastUser>, setting: Setting): string {
   const used = usedMulticast(protocol, [property]) as unknown as Protocol<Vocabulary>;
-  // As long as any timer runs somebody may still ask, or answer.
-  const restless = Object.keys(used.timeout ?? {}) as never[];
-  const properties = used.properties
-    .filter(({ name }) => name === `user: ${property.name}`)
-    .map((each) => (each.when === "atRest" ? { ...each, restless } : each));
+  const properties = used.properties.filter(({ name }) => name === `user: ${property.name}`);
   const bounds = isEndless === true ? { maxInFlight: 3 } : {};
   const system = { protocol: used, nodes: [0, 1, 2], network: "bag", timers: "free", begin: "idle" } as const;
   const found = explore<Vocabulary>({ ...system, ...bounds, ...setting, properties, maxStates: MAX_STATES });

@@ -28,7 +28,7 @@ export function expectAllDelivered<M extends Vocabulary>(
         sim.command(node, use(messages));
       }
       sim.run();
-      expect(sim.violations).toEqual([]);
+      expect(sim.verdict()).toEqual([]);
       const count = demands.reduce((sum, { messages }) => sum + messages, 0);
       for (const node of range(0, 4)) expect(sim.world.state(node).user.delivered).toHaveLength(count);
     }),
@@ -44,7 +44,7 @@ export function expectCost<M extends Vocabulary>(protocol: Protocol<M>, nodes: n
   group.sim.run();
   expect(group.sim.messages.total).toBe(2 * messages);
   expect(protocol.costs[0]?.messages(nodes)).toBe(messages);
-  expect(group.sim.violations).toEqual([]);
+  expect(group.sim.verdict()).toEqual([]);
 }
 
 /** After how many message times the members of a group deliver what the first of them sends. */

@@ -34,14 +34,21 @@ export type BasicMulticast<P = string> = {
 export interface BasicMulticastOptions {
   /** Whether each message is acknowledged, and sent again to whoever has not done so. Reliable links do without. */
   acknowledges: boolean;
+  /** With acknowledgements: whether a copy of what was delivered is known, so that each message is delivered once. */
+  dropsCopies: boolean;
   resendMs: number;
   /** A member that has not acknowledged a message that was sent so often has crashed. */
   maxTries: number;
 }
 
-const defaults: BasicMulticastOptions = { acknowledges: false, resendMs: 100, maxTries: 10 };
+const defaults: BasicMulticastOptions = { acknowledges: false, dropsCopies: true, resendMs: 100, maxTries: 10 };
 
-const optionShape = struct<BasicMulticastOptions>({ acknowledges: boolean, resendMs: real, maxTries: natural });
+const optionShape = struct<BasicMulticastOptions>({
+  acknowledges: boolean,
+  dropsCopies: boolean,
+  resendMs: real,
+  maxTries: natural,
+});
 
 const MAX_PAYLOAD_BYTES = 65_536;
 
@@ -51,7 +58,7 @@ export function basicMulticast<P = string>(
 ): Protocol<BasicMulticast<P>> {
   type State = BasicMulticast<P>["state"];
   type Ctx = Context<BasicMulticast<P>>;
-  const { acknowledges, resendMs, maxTries } = settle(defaults, optionShape, given, "basic-multicast");
+  const { acknowledges, dropsCopies, resendMs, maxTries } = settle(defaults, optionShape, given, "basic-multicast");
   requirePositive("basic-multicast.resendMs", resendMs);
   requirePositive("basic-multicast.maxTries", maxTries);
 
@@ -66,8 +73,8 @@ export function basicMulticast<P = string>(
       multicast(state, from, { number, payload: body }, ctx) {
         if (acknowledges) {
           ctx.send(from, { type: "acknowledgement", number }); // A copy too: the first one may have been lost.
-          if (isReceived(state.received, from, number)) return;
-          state.received = received(state.received, from, number);
+          if (dropsCopies && isReceived(state.received, from, number)) return;
+          if (dropsCopies) state.received = received(state.received, from, number);
         }
         deliver(ctx, from, number, body);
       },

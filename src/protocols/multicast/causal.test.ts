@@ -41,7 +41,7 @@ describe("causal multicast: the worked example", () => {
       expect(at(node)).toEqual(["question", "answer"]);
       expect(ids(node)).toEqual(["0.1", "1.1"]);
     }
-    expect(sim.violations).toEqual([]);
+    expect(sim.verdict()).toEqual([]);
     expect(story()).toContain("node 2  is now holding back");
     await expect(story()).toMatchFileSnapshot("stories/causal-answer-overtakes.txt");
   });

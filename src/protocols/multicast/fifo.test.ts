@@ -17,7 +17,7 @@ describe("FIFO multicast: the worked example", () => {
     group.sim.run();
     for (const node of range(0, 2)) expect(group.at(node)).toEqual(["F1", "F2"]);
     expect(group.times("F2")).toEqual([0, 10, 100]);
-    expect(group.sim.violations).toEqual([]);
+    expect(group.sim.verdict()).toEqual([]);
     await expect(group.story()).toMatchFileSnapshot("stories/fifo-overtaken.txt");
   });
 

@@ -19,7 +19,7 @@ import { losses } from "./parts/ip-losses.ts";
 import { isAbsurdMessage, isAbsurdNack, isAbsurdSession, isOfAnotherView } from "./parts/ip-nonsense.ts";
 import { type IpMulticastOptions, reachOf, settled } from "./parts/ip-options.ts";
 import { sessions } from "./parts/ip-sessions.ts";
-import { advance, deliverUpTo, isMissing, keep, stateIn } from "./parts/ip-streams.ts";
+import { advance, deliverUpTo, isMissing, keep, stateIn, tell } from "./parts/ip-streams.ts";
 import { views } from "./parts/ip-views.ts";
 import {
   type Ctx,
@@ -47,7 +47,7 @@ export function ipMulticast<P = string>(
   const changes = views<P>(talks, repairs);
 
   /** True if the message is new. Too far ahead it is dropped, and will be repaired: nobody needs room for more than a window. */
-  function take(state: State<P>, sender: number, number: number, content: P): boolean {
+  function take(state: State<P>, sender: number, number: number, content: P, ctx: Ctx<P>): boolean {
     const stream = state.streams[sender] as Stream<P>;
     const room = state.phase === "open" ? options.windowMessages : reachOf(options);
     // Whoever was silenced late may hold more than there was room for here: what the cut takes is taken.
@@ -55,6 +55,7 @@ export function ipMulticast<P = string>(
     if (!isMissing(stream, number) || number > most) return false;
     keep(stream, number, content);
     advance(state, sender);
+    if (!options.inOrder) tell(state, sender, number, content, ctx);
     return true;
   }
 
@@ -66,7 +67,9 @@ export function ipMulticast<P = string>(
   }
 
   function deliver(state: State<P>, sender: number, ctx: Ctx<P>): void {
-    if (state.phase === "open") deliverUpTo(state, sender, receivedOf(state, sender), ctx);
+    const received = receivedOf(state, sender);
+    if (!options.inOrder) (state.streams[sender] as Stream<P>).delivered = received;
+    else if (state.phase === "open") deliverUpTo(state, sender, received, ctx);
     talks.settle(state, sender, ctx);
   }
 
@@ -82,7 +85,7 @@ export function ipMulticast<P = string>(
           return;
         const sender = state.members.indexOf(from);
         talks.learn(state, sender, stable, ctx);
-        if (take(state, sender, number, content)) talks.count(state, ctx);
+        if (take(state, sender, number, content, ctx)) talks.count(state, ctx);
         deliver(state, sender, ctx);
         talks.hear(state, sender, acks, ctx);
         settle(state, ctx);
@@ -93,7 +96,7 @@ export function ipMulticast<P = string>(
         const sender = state.members.indexOf(of);
         talks.learn(state, sender, stable, ctx);
         repairs.spare(state.streams[sender] as Stream<P>, number);
-        if (take(state, sender, number, content)) {
+        if (take(state, sender, number, content, ctx)) {
           talks.count(state, ctx);
           repairs.takeHeart(state, ctx);
         }

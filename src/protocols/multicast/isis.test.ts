@@ -27,7 +27,7 @@ describe("total order by agreement: the worked example", () => {
     group.send(2, "T2");
     group.sim.run();
     for (const node of range(0, 2)) expect(group.at(node)).toEqual(["T2", "T1"]);
-    expect(group.sim.violations).toEqual([]);
+    expect(group.sim.verdict()).toEqual([]);
     await expect(group.story()).toMatchFileSnapshot("stories/isis-two-meet.txt");
   });
 
@@ -62,7 +62,7 @@ describe("total order by agreement: what it promises", () => {
         const group = stage(isis(), 3, { seed, delayMs: [1, 40], link: { order: "none", duplicateRate: 0.4 } });
         for (const node of range(0, 2)) for (const payload of ["x", "y"]) group.send(node, `${payload}${node}`);
         group.sim.run();
-        expect(group.sim.violations).toEqual([]);
+        expect(group.sim.verdict()).toEqual([]);
         expect(new Set(group.at(0)).size).toBe(6);
         for (const node of range(0, 2)) expect(group.at(node)).toEqual(group.at(0));
       }),
@@ -184,12 +184,20 @@ describe("total order by agreement: every run", () => {
   });
 
   it("with one crash of a sender, a message that is not agreed is held back for ever", () => {
-    const { properties } = usedMulticast(isis(), []);
+    const properties = usedMulticast(isis(), []).properties.flatMap((property) =>
+      property.when !== "leadsTo"
+        ? []
+        : {
+            ...property,
+            // What the crash of another does to the sender is not looked at.
+            holds: (...of: Parameters<typeof property.holds>) => of[0].alive.includes(0) || property.holds(...of),
+          },
+    );
     const found = exploreSends(isis(), [1, 0, 0], { orders, crashes: 1, properties });
     expect(found.property?.name).toBe("agreement");
-    expect(told(found)).toEqual([
-      "0 is told to send",
+    expect(told(found).toSorted()).toEqual([
       "0 crash",
+      "0 is told to send",
       "1 receives multicast of 0",
       "2 receives multicast of 0",
     ]);

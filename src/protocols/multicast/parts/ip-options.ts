@@ -1,10 +1,17 @@
 /** What ip-multicast can be told, and what makes sense. */
+
+import { UsageError, unexpected } from "../../../core/errors.ts";
 import { boolean, natural, nullable, oneOf, real, struct } from "../../../core/shape.ts";
 import { requirePositive, settle } from "../../options.ts";
 
 export interface IpMulticastOptions {
   /** `inside`: all nodes are the group, for ever. `outside`: no group until `change` brings the first view. */
   begin: "inside" | "outside";
+  /**
+   * Whether a message waits for its sender's earlier ones. If not it is delivered as it comes, despite a gap: once, and
+   * everywhere, but in no order. Views need the order.
+   */
+  inOrder: boolean;
   /** Whether nodes speak without being asked: of what they have received, and of what is not stable. */
   sessions: boolean;
   /** A node misses a message for between this and twice this before it asks for it: it may just be late. */
@@ -31,6 +38,7 @@ export interface IpMulticastOptions {
 
 const defaults: IpMulticastOptions = {
   begin: "inside",
+  inOrder: true,
   sessions: true,
   nackMs: 5,
   repairMs: 25,
@@ -48,6 +56,7 @@ const defaults: IpMulticastOptions = {
 
 const optionShape = struct<IpMulticastOptions>({
   begin: oneOf("inside", "outside"),
+  inOrder: boolean,
   sessions: boolean,
   nackMs: real,
   repairMs: real,
@@ -66,7 +75,16 @@ const optionShape = struct<IpMulticastOptions>({
 /** @throws UsageError */
 export function settled(given: Partial<IpMulticastOptions> | undefined): IpMulticastOptions {
   const options = settle(defaults, optionShape, given, "ip-multicast");
-  const { begin: _begin, sessions: _sessions, maxRepeats: _maxRepeats, maxWaiting: _maxWaiting, ...positive } = options;
+  if (options.begin === "outside" && !options.inOrder)
+    throw new UsageError("bad-option", unexpected("ip-multicast.inOrder", "true where there are views", false));
+  const {
+    begin: _begin,
+    inOrder: _inOrder,
+    sessions: _sessions,
+    maxRepeats: _maxRepeats,
+    maxWaiting: _maxWaiting,
+    ...positive
+  } = options;
   for (const [name, value] of Object.entries(positive)) requirePositive(`ip-multicast.${name}`, value);
   return options;
 }

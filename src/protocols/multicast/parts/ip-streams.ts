@@ -65,12 +65,16 @@ export function advance<P>(state: State<P>, sender: number): void {
 
 export function deliverUpTo<P>(state: State<P>, sender: number, last: number, ctx: Ctx<P>): void {
   const stream = state.streams[sender] as Stream<P>;
-  const from = state.members[sender] as NodeId;
   while (stream.delivered < last) {
     stream.delivered += 1;
     const { payload } = keptAt(stream, stream.delivered) as Kept<P>;
-    ctx.emit({ type: "delivered", from, payload, id: `${from}.${stream.delivered}` });
+    tell(state, sender, stream.delivered, payload, ctx);
   }
+}
+
+export function tell<P>(state: State<P>, sender: number, number: number, payload: P, ctx: Ctx<P>): void {
+  const from = state.members[sender] as NodeId;
+  ctx.emit({ type: "delivered", from, payload, id: `${from}.${number}` });
 }
 
 /** Nobody will ask for it any more, and it has been delivered here. Acknowledgements free many at a time. */

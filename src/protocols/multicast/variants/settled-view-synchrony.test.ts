@@ -48,12 +48,15 @@ const crash: SystemSpec = {
 };
 
 describe("virtual synchrony as a property", () => {
-  it("check: every run with one crash keeps it, and reaches suspicions and other views", () => {
-    const system = systemFor(crash);
+  it.each([
+    ["one sends", [0], 696],
+    ["two send", [0, 1], 14_109],
+  ])("check: every run with one crash, %s, keeps it, and reaches suspicions and other views", (_who, asked, states) => {
+    const system = systemFor({ ...crash, asked });
     const properties = [...(system.properties ?? []), ...reached];
     expect(properties.map(({ name }) => name)).toContain("user: virtual synchrony");
     const found = explore({ ...system, properties });
-    expect(found).toMatchObject({ verdict: "holds", states: 696 });
+    expect(found).toMatchObject({ verdict: "holds", states });
     expect(found.witnesses).toHaveLength(reached.length);
   });
 
