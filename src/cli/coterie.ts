@@ -16,6 +16,7 @@ import { simCommand } from "./sim.ts";
 import { statusCommand } from "./status.ts";
 import { traceCommand } from "./trace.ts";
 import { upCommand } from "./up.ts";
+import { votingSetsCommand } from "./voting-sets.ts";
 
 /** What still keeps the process from ending has this long. */
 const END_WITHIN_MS = 500;
@@ -41,6 +42,7 @@ function program(): Command {
     .addCommand(simCommand())
     .addCommand(traceCommand())
     .addCommand(protocolsCommand())
+    .addCommand(votingSetsCommand())
     .addCommand(benchCommand())
     .addHelpText("after", EXAMPLE);
   for (const command of [root, ...root.commands]) {

@@ -284,6 +284,7 @@ export {
   type UsedMutexOptions,
   usedMutex,
 } from "./mutex/parts/user.ts";
+export { type Construction, type VotingSets, votingSets, votingSetsProblem } from "./mutex/parts/voting-sets.ts";
 export { type RicartAgrawala, type RicartAgrawalaOptions, ricartAgrawala } from "./mutex/ricart-agrawala.ts";
 export { type TokenRing, type TokenRingOptions, tokenRing } from "./mutex/token-ring.ts";
 export * from "./offered-multicasts.ts";

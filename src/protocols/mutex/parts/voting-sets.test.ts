@@ -53,6 +53,7 @@ describe("voting sets", () => {
     expect(votingSetsProblem(with1([0, 1, 2]))).toBe("the set of node 1 has not 2 members");
     expect(votingSetsProblem(with1([0, 1]))).toBe("node 0 is in 3 sets, not in 2");
     expect(votingSetsProblem([[0], [1]])).toBe("the sets of nodes 0 and 1 do not meet");
+    expect(votingSetsProblem([[0, 1], [0, 1], [2]])).toBe("the sets of nodes 0 and 2 do not meet");
   });
 
   it("refuses numbers of nodes for which a construction does not exist", () => {

@@ -44,24 +44,27 @@ export function votingSets(nodes: number, construction?: Construction): VotingSe
   }
 }
 
-/** What is wrong with voting sets, in words; null if the four conditions hold. */
+/**
+ * What is wrong with voting sets, in words; null if the four conditions hold. Sets that do not meet come first: with them
+ * two nodes may be inside at once, the other conditions share the work out evenly.
+ */
 export function votingSetsProblem(sets: VotingSets): string | null {
   const size = sets[0]?.length ?? 0;
   const memberships: number[][] = sets.map(() => []);
   for (const [node, set] of sets.entries()) {
     if (!set.includes(node)) return `node ${node} is not in its own set`;
-    if (new Set(set).size !== size || set.length !== size) return `the set of node ${node} has not ${size} members`;
     for (const member of set) memberships[member]?.push(node);
   }
-  const uneven = memberships.findIndex(({ length }) => length !== size);
-  if (uneven >= 0) return `node ${uneven} is in ${memberships[uneven]?.length} sets, not in ${size}`;
   for (const [node, set] of sets.entries()) {
     const met = new Uint8Array(sets.length);
-    for (const member of set) for (const other of memberships[member] as number[]) met[other] = 1;
+    for (const member of set) for (const other of memberships[member] ?? []) met[other] = 1;
     const stranger = met.indexOf(0);
     if (stranger >= 0) return `the sets of nodes ${node} and ${stranger} do not meet`;
   }
-  return null;
+  for (const [node, set] of sets.entries())
+    if (new Set(set).size !== size || set.length !== size) return `the set of node ${node} has not ${size} members`;
+  const uneven = memberships.findIndex(({ length }) => length !== size);
+  return uneven < 0 ? null : `node ${uneven} is in ${memberships[uneven]?.length} sets, not in ${size}`;
 }
 
 function required(sets: VotingSets | null, nodes: number, wanted: string): VotingSets {

@@ -1,0 +1,72 @@
+/** `coterie voting-sets`: Maekawa's voting sets for so many nodes, or the check of sets that somebody has made. */
+import { readFileSync } from "node:fs";
+import { Command } from "commander";
+import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
+import { type VotingSets, votingSets, votingSetsProblem } from "../protocols/index.ts";
+import { wholeNumber } from "./arguments.ts";
+
+const MAX_NODES = 1_000;
+
+export function votingSetsCommand(): Command {
+  return new Command("voting-sets")
+    .summary("voting sets for Maekawa's mutual exclusion, made or checked")
+    .description(
+      "Makes voting sets for so many nodes, or checks given ones: each node is in its own set, any two sets meet, all sets are of one size K, each node is in K sets.",
+    )
+    .argument("[nodes]", "how many nodes, with ids from 0", wholeNumber("the number of nodes", 1, MAX_NODES))
+    .option("--file <file>", "check these sets: JSON, for each node in order the ids in its set")
+    .option("--json", "print the answer as JSON")
+    .addHelpText("after", EXPLANATION)
+    .action(run);
+}
+
+const EXPLANATION = `
+Example:
+  $ coterie voting-sets 7
+  $ echo '[[0,1],[1,2],[2,0]]' > sets.json && coterie voting-sets --file sets.json
+
+With --json: { "nodes", "size", "sets": [[id, …], …], "problem": null | text }
+Exit codes: 0 the four conditions hold; 1 one does not, and which; 2 wrong arguments.`;
+
+function run(nodes: number | undefined, { file, json }: { readonly file?: string; readonly json?: true }): void {
+  if ((nodes === undefined) === (file === undefined))
+    throw new UsageError("bad-argument", "expected either a number of nodes, such as 7, or --file with sets to check");
+  const sets = file === undefined ? votingSets(nodes as number) : setsFrom(file);
+  const problem = votingSetsProblem(sets);
+  const answer = { nodes: sets.length, size: sets[0]?.length ?? 0, sets, problem };
+  process.stdout.write(`${json === true ? JSON.stringify(answer) : text(sets, problem)}\n`);
+  if (problem !== null) throw new InvariantViolation("violated", `these are no voting sets: ${problem}`);
+}
+
+function text(sets: VotingSets, problem: string | null): string {
+  const lines = sets.map((set, node) => `${node}: ${set.join(" ")}`);
+  const size = sets[0]?.length ?? 0;
+  const verdict = problem ?? `the four conditions hold: any two sets meet, K = M = ${size}`;
+  return [...lines, verdict].join("\n");
+}
+
+function setsFrom(file: string): VotingSets {
+  const sets = parsed(file);
+  const isId = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
+  const areSets = Array.isArray(sets) && sets.every((set) => Array.isArray(set) && set.every(isId));
+  if (!areSets || sets.length === 0 || sets.length > MAX_NODES)
+    throw new UsageError(
+      "bad-argument",
+      `expected ${file} to hold 1 to ${MAX_NODES} lists of ids, such as [[0,1],[1,2],[2,0]]`,
+    );
+  const stray = sets.flat().find((member) => member >= sets.length);
+  if (stray !== undefined)
+    throw new UsageError("bad-argument", unexpected("the members", `below ${sets.length}, the number of sets`, stray));
+  return sets as VotingSets;
+}
+
+function parsed(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file, "utf8"));
+  } catch (error) {
+    throw new UsageError(
+      "bad-argument",
+      `${unexpected("--file", "a JSON file that can be read", file)} (${(error as Error).message})`,
+    );
+  }
+}
