@@ -7,6 +7,7 @@ import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join as path } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { join } from "../src/cluster/join.ts";
 import type { Member } from "../src/cluster/services/api.ts";
@@ -18,12 +19,20 @@ interface Being {
   readonly dataDir: string;
 }
 
-type Ask = { do: "lock"; from: number; to: number; atOnce: number } | { do: "again" } | { do: "count" };
+type Ask =
+  | { do: "lock"; from: number; to: number; atOnce: number }
+  | { do: "channels"; count: number }
+  | { do: "again" }
+  | { do: "count" };
 type Answer = { leader: number | null; instances: number; heapMb: number; rssMb: number; cpuMs: number; wrong: number };
 
 const SIZE = 3;
 /** One in so many is used again at the end. */
 const AGAIN_EVERY = 1_000;
+const CHANNELS_AT_ONCE = 50;
+/** Members keep a channel for ten seconds, for programs that start late. */
+const CHANNELS_GO_MS = 20_000;
+const LOOK_MS = 2_000;
 
 const [mode = "", being = ""] = process.argv.slice(2);
 if (mode === "--member") await serve(JSON.parse(being) as Being);
@@ -49,12 +58,24 @@ async function serve({ id, members, dataDir }: Being): Promise<void> {
   const carryOut = async (ask: Ask): Promise<void> => {
     if (ask.do === "lock")
       await Promise.all(Array.from({ length: ask.atOnce }, (_, at) => lock(ask.from + at, ask.to, ask.atOnce)));
+    if (ask.do === "channels") await channels(member, ask.count);
     if (ask.do === "again") for (const name of [...tokens.keys()]) await use(name);
     process.send?.(standing(member, wrong));
   };
   process.on("message", (ask: Ask) => void carryOut(ask));
   process.on("disconnect", () => process.exit());
   process.send?.(standing(member, wrong));
+}
+
+/** Each is used once, and closed: some at a time, as a program may have them. */
+async function channels(member: Member, count: number): Promise<void> {
+  for (let first = 0; first < count; first += CHANNELS_AT_ONCE) {
+    const open = Array.from({ length: Math.min(CHANNELS_AT_ONCE, count - first) }, (_, at) =>
+      member.channel<number>(`room-${first + at}`, { order: "total" }),
+    );
+    await Promise.all(open.map((channel) => channel.send(1)));
+    await Promise.all(open.map((channel) => channel.close()));
+  }
 }
 
 function standing(member: Member, wrong: number): Answer {
@@ -78,15 +99,18 @@ async function measure(): Promise<void> {
     options: {
       names: { type: "string", default: "100000" },
       "at-once": { type: "string", default: "1" },
+      channels: { type: "string", default: "1000" },
       help: { type: "boolean", default: false },
     },
   });
   helpIfAsked(values.help, "names", {
     "--names N": "how many names (100000)",
     "--at-once N": "how many are in use at a time (1)",
+    "--channels N": "how many channels are opened and closed then (1000)",
   });
   const names = whole("--names", values.names);
   const atOnce = whole("--at-once", values["at-once"]);
+  const channelCount = whole("--channels", values.channels);
   const folder = mkdtempSync(path(tmpdir(), "coterie-names-"));
   const children = new Map<number, ChildProcess>();
   const end = (): void => {
@@ -99,7 +123,7 @@ async function measure(): Promise<void> {
     process.exit();
   });
   try {
-    await run({ names, atOnce, folder, children });
+    await run({ names, atOnce, channelCount, folder, children });
   } finally {
     end();
   }
@@ -108,11 +132,12 @@ async function measure(): Promise<void> {
 interface Run {
   readonly names: number;
   readonly atOnce: number;
+  readonly channelCount: number;
   readonly folder: string;
   readonly children: Map<number, ChildProcess>;
 }
 
-async function run({ names, atOnce, folder, children }: Run): Promise<void> {
+async function run({ names, atOnce, channelCount, folder, children }: Run): Promise<void> {
   const ports = await freePorts(SIZE);
   const members = Object.fromEntries(ports.map((port, index) => [index + 1, `127.0.0.1:${port}`]));
   const dataDirOf = (id: number): string => path(folder, String(id));
@@ -164,6 +189,22 @@ async function run({ names, atOnce, folder, children }: Run): Promise<void> {
     `CPU of each member, in all: ${settled.map(({ cpuMs }) => `${(cpuMs / 1_000).toFixed(1)} s`).join(", ")}`,
   );
   if (wrong > 0) process.exitCode = 1;
+  const look = async (when: string): Promise<void> => {
+    const before = await Promise.all([1, 2, 3].map((id) => ask(id, { do: "count" })));
+    await sleep(LOOK_MS);
+    const after = await Promise.all([1, 2, 3].map((id) => ask(id, { do: "count" })));
+    const rows = after.map(({ instances, heapMb, cpuMs }, index) => {
+      const share = (cpuMs - (before[index] as Answer).cpuMs) / LOOK_MS;
+      return `${instances}, ${heapMb}, ${(100 * share).toFixed(1)} %`;
+    });
+    console.log(`${when.padEnd(30)}${rows.join(" | ")}`);
+  };
+  console.log(`${channelCount} channels; of each member: instances, heap MB, share of a core`);
+  await look("before");
+  await ask(worker, { do: "channels", count: channelCount });
+  await look("all closed");
+  await sleep(CHANNELS_GO_MS);
+  await look(`${CHANNELS_GO_MS / 1_000} s later`);
 }
 
 function answer(child: ChildProcess): Promise<Answer> {

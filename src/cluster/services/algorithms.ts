@@ -19,6 +19,7 @@ import { formOf } from "../../runtime/wire.ts";
 import type { Kind } from "./api.ts";
 import type { Transport } from "./channel-api.ts";
 import { stackNamed, stacks } from "./channel-stacks.ts";
+import type { RetirementMessage } from "./joint-retirement.ts";
 
 const kinds: Readonly<Record<string, Kind>> = { election: "election", "mutual exclusion": "mutex" };
 
@@ -149,6 +150,10 @@ export function envelopeShape(detector: AnyProtocol, leadership: AnyProtocol | n
   });
 }
 
+/** Instead of an algorithm: what members say to each other to put a name away. */
+export const RETIREMENT = "retirement";
+const retirementShape = variants<RetirementMessage>({ ask: { round: natural }, idle: { round: natural }, over: {} });
+
 const contentShape = (kind: Kind): Shape<Content> =>
   evolving<{ type: string; body: Tagged }>(Object.fromEntries(contentsOf(kind)));
 
@@ -157,7 +162,8 @@ function contentsOf(kind: Kind): readonly (readonly [algorithm: string, { body: 
   const named = algorithms.filter((algorithm) => kindOf(algorithm) === kind);
   const protocols = named.map((algorithm) => [algorithm, protocolNamed(algorithm).service?.() as AnyProtocol] as const);
   const channels = kind === "channel" ? stacks.map(({ algorithm, make }) => [algorithm, make()] as const) : [];
-  return [...protocols, ...channels].map(([algorithm, protocol]) => [algorithm, { body: bodyOf(protocol) }]);
+  const contents = [...protocols, ...channels].map(([name, protocol]) => [name, { body: bodyOf(protocol) }] as const);
+  return [...contents, [RETIREMENT, { body: retirementShape }]];
 }
 
 /** Whoever runs an instance says so, with the form of its messages. */

@@ -15,6 +15,7 @@ import { LocalElection } from "./local-election.ts";
 import { LocalMutex } from "./local-mutex.ts";
 import type { RequestRuns } from "./request-runs.ts";
 import { SettingAgreement } from "./setting-agreement.ts";
+import type { ViewFloors } from "./view-floors.ts";
 
 /** What the member is to an instance. */
 export interface Surroundings {
@@ -43,6 +44,7 @@ export interface Surroundings {
 export interface Outliving {
   readonly runs: RequestRuns;
   readonly floors: EpochFloors;
+  readonly views: ViewFloors;
 }
 
 export class Instance {
@@ -63,9 +65,11 @@ export class Instance {
   /** How much it has been told, here and by others. */
   activity = 0;
 
+  /** @param before the channel that a program has opened while its instance was put away. */
   constructor(
     readonly setting: Setting,
     surroundings: Surroundings,
+    before: LocalChannel | null = null,
   ) {
     const { self, peers, maxWaiters, onFatal } = surroundings;
     this.#surroundings = surroundings;
@@ -120,7 +124,8 @@ export class Instance {
       bounds: surroundings.bounds,
       sayPressure: (isFull) => surroundings.sayPressure(setting, isFull),
     };
-    this.local = new sides[kind](engine);
+    before?.attach(engine);
+    this.local = before ?? new sides[kind](engine);
     const isDeaf = !hearsSuspicions(setting);
     this.tell = (command) => {
       if (isDeaf && (command.type === "suspect" || command.type === "restore")) return;
@@ -163,10 +168,17 @@ export class Instance {
   start(): void {
     this.#host.start();
     if (this.local instanceof LocalElection) this.local.standAside();
+    if (this.local instanceof LocalChannel) this.local.begin();
+  }
+
+  /** Whether its members must agree to put it away. Messages that they exchange whether it is used or not do not count there. */
+  get isJoint(): boolean {
+    const { kind, algorithm } = this.setting;
+    return kind === "channel" || FORGOTTEN_TOGETHER.includes(algorithm);
   }
 
   receive(from: NodeId, body: Tagged): void {
-    this.activity += 1;
+    if (!this.isJoint) this.activity += 1;
     this.#host.receive(from, body as never, UNNAMED);
   }
 
@@ -194,7 +206,9 @@ export class Instance {
   /** Nobody uses it: what must outlive it is kept elsewhere from now on, and the rest is forgotten. */
   retire(): void {
     const { journal, outliving } = this.#surroundings;
-    if (this.#slotName !== null) outliving?.floors.raise(this.setting.algorithm, this.#slot?.records ?? []);
+    const records = this.#slotName === null ? [] : (this.#slot?.records ?? []);
+    if (this.setting.kind === "channel") outliving?.views.raise(records);
+    else outliving?.floors.raise(this.setting.algorithm, records);
     this.local.retire();
     this.stop();
     if (this.#slotName !== null) journal?.forget(this.#slotName);
@@ -206,7 +220,8 @@ export class Instance {
     if (this.heedsEpochs && outliving !== null) return outliving.runs.take() as Slot<never>;
     const why = kind === "channel" ? VIEWS_ARE_KEPT : undefined;
     const slot = slotOf(protocol, journal, slotNameOf(this.setting), why);
-    if (slot !== null) outliving?.floors.begin(algorithm, self, slot);
+    if (slot !== null && kind === "channel") outliving?.views.begin(protocol, slot);
+    else if (slot !== null) outliving?.floors.begin(algorithm, self, slot);
     return slot;
   }
 
@@ -232,6 +247,7 @@ export class Instance {
 
   #note(event: AlgorithmEvent, until: number | null): void {
     this.#noteToken(event);
+    if (event.type === "delivered") this.activity += 1;
     if (event.type === "presumed") this.#presumed.add(event.node as NodeId);
     else if (event.type === "heard") this.#presumed.delete(event.node as NodeId);
     else if (event.type === "exhausted") this.#surroundings.onExhausted();
@@ -242,6 +258,9 @@ export class Instance {
 const sides = { election: LocalElection, mutex: LocalMutex, channel: LocalChannel } as const;
 
 export const slotNameOf = ({ kind, algorithm, name }: Setting): string => `${kind}/${algorithm}/${name}`;
+
+/** Of these, and of channels, the members rely on each other: they are put away by all at once. */
+const FORGOTTEN_TOGETHER = ["epoch-token-ring", "bully", "chang-roberts", "ring"];
 
 /** What a caller chooses of a channel is not its protocol. */
 const VIEWS_ARE_KEPT = "the views of a reliable channel are kept in a journal: or do without, with `reliable: false`";

@@ -11,6 +11,7 @@ import {
   type Envelope,
   messageForm,
   type Parcel,
+  RETIREMENT,
   reasonText,
   requireName,
   type Setting,
@@ -23,10 +24,12 @@ import { CoordinationError } from "./coordination-error.ts";
 import { type Arrived, EarlyMessages } from "./early-messages.ts";
 import { EpochFloors } from "./epoch-floors.ts";
 import { Instance, type Outliving, type Surroundings, slotNameOf } from "./instance.ts";
+import { JointRetirement, type RetirementMessage } from "./joint-retirement.ts";
 import { KnownSettings } from "./known-settings.ts";
 import { LocalChannel } from "./local-channel.ts";
 import { RequestRuns } from "./request-runs.ts";
 import { ServedLocks } from "./served-locks.ts";
+import { ViewFloors } from "./view-floors.ts";
 
 export interface InstancesOptions extends Omit<Surroundings, "send" | "multicast" | "sayPressure" | "outliving"> {
   readonly maxInstances: number;
@@ -66,15 +69,27 @@ export class Instances {
   readonly #known: KnownSettings;
   readonly #outliving: Outliving | null;
   readonly #served: ServedLocks;
+  readonly #together: JointRetirement;
   /** Since when each has been as it is: how much it had been told by then. */
   readonly #idle = new WeakMap<Instance, { since: number; activity: number }>();
   #sweeping: NodeJS.Timeout | null = null;
 
   constructor(private readonly options: InstancesOptions) {
-    const { journal, log, send } = options;
+    const { self, peers, journal, log, send } = options;
     this.#known = new KnownSettings(journal);
-    this.#outliving = journal && { runs: new RequestRuns(journal), floors: new EpochFloors(journal) };
-    this.#served = new ServedLocks(options.self);
+    this.#outliving = journal && {
+      runs: new RequestRuns(journal),
+      floors: new EpochFloors(journal),
+      views: new ViewFloors(journal),
+    };
+    this.#served = new ServedLocks(self);
+    this.#together = new JointRetirement({
+      self,
+      peers,
+      send: (to, key, message) => void options.insist(to, parcelOf(key, RETIREMENT, message)),
+      isIdle: (key) => this.#hasBeenIdle(key),
+      retire: (key) => this.#retireTogether(key),
+    });
     this.#early = new EarlyMessages(log, ({ from, parcel: { type: kind, name } }) => {
       send(from, { type: "ask", kind, name });
     });
@@ -145,6 +160,7 @@ export class Instances {
   /** A command for all whose algorithm knows it. */
   tell(command: Tagged): void {
     this.#served.note(command);
+    this.#together.note(command);
     for (const instance of this.#open.values()) instance.tell(command);
   }
 
@@ -173,9 +189,12 @@ export class Instances {
   /** Puts away what nobody has used for a while. What is in use is remembered over a restart. */
   sweep(now: number): void {
     if (this.#closed !== null) return;
+    this.#together.sweep(now);
     for (const instance of this.#open.values()) {
       const idleMs = this.#idleMs(instance, now);
-      if (!this.#mayForget(instance)) this.#remember(instance);
+      if (instance.isJoint) {
+        if (!instance.local.isUsed && idleMs >= IDLE_MS) this.#together.consider(keyOf(instance.setting), now);
+      } else if (!this.#mayForget(instance)) this.#remember(instance);
       else if (idleMs >= IDLE_MS) this.#retire(instance);
     }
   }
@@ -198,6 +217,24 @@ export class Instances {
     return !instance.heedsEpochs || instance.epoch <= this.#served.epoch;
   }
 
+  #hasBeenIdle(key: string): boolean {
+    const instance = this.#open.get(key);
+    if (instance === undefined) return true;
+    return instance.isJoint && !instance.local.isUsed && this.#idleMs(instance, performance.now()) >= IDLE_MS;
+  }
+
+  /** All are agreed. If it has been used since this member was asked, it begins anew, as it does at the others. */
+  #retireTogether(key: string): void {
+    const instance = this.#open.get(key);
+    if (instance === undefined || !instance.isJoint) return;
+    const { local, setting } = instance;
+    if (!local.isUsed) return this.#retire(instance);
+    if (local instanceof LocalChannel) {
+      this.#retire(instance);
+      this.#begin(setting, local);
+    } else for (const peer of this.options.peers) this.#announce(setting, peer);
+  }
+
   #retire(instance: Instance): void {
     const { setting } = instance;
     this.#open.delete(keyOf(setting));
@@ -215,7 +252,7 @@ export class Instances {
     return this.#open.size < maxInstances;
   }
 
-  #begin(setting: Setting): Instance {
+  #begin(setting: Setting, before: LocalChannel | null = null): Instance {
     const { maxInstances, peers, news, send, insist, multicast } = this.options;
     if (!this.#makeRoom()) {
       const text = `this member has ${maxInstances} elections, locks and channels in use, and takes no more: raise limits.maxInstances or use fewer names at a time`;
@@ -223,7 +260,8 @@ export class Instances {
       throw new EnvironmentError("too-many-instances", text);
     }
     const transport = setting.kind === "channel" ? transportOf(setting.options) : "tcp";
-    const instance = new Instance(setting, {
+    this.#together.opened(keyOf(setting));
+    const surroundings: Surroundings = {
       ...this.options,
       outliving: this.#outliving,
       send: (to, { kind, name, algorithm }, body) => {
@@ -238,7 +276,8 @@ export class Instances {
       sayPressure({ name }, isFull) {
         for (const peer of peers) send(peer, { type: "pressure", name, isFull });
       },
-    });
+    };
+    const instance = new Instance(setting, surroundings, before);
     this.#open.set(keyOf(setting), instance);
     this.#declined.delete(keyOf(setting));
     if (instance.hasSlot) this.#known.note(setting, false);
@@ -334,9 +373,14 @@ export class Instances {
     const { from, parcel, by } = arrived;
     const { type: kind, name, content } = parcel;
     const key = keyOf({ kind, name });
+    if (content.type === RETIREMENT && "body" in content) {
+      if (by === "tcp" && this.#closed === null) this.#together.receive(from, key, content.body as RetirementMessage);
+      return;
+    }
     const instance = this.#open.get(key);
     if (instance === undefined) {
-      if (this.#closed === null && !this.#declined.has(key)) this.#early.hold(key, arrived);
+      const isLost = this.#closed !== null || this.#declined.has(key) || this.#together.isOver(key);
+      if (!isLost) this.#early.hold(key, arrived);
       return;
     }
     // If it is of another algorithm or has other options, its sender has been refused.
@@ -352,6 +396,11 @@ export class Instances {
 type Named = Pick<Setting, "kind" | "name">;
 
 const keyOf = ({ kind, name }: Named): string => `${kind}/${name}`;
+
+function parcelOf(key: string, type: string, body: Tagged): Parcel {
+  const end = key.indexOf("/");
+  return { type: key.slice(0, end) as Kind, name: key.slice(end + 1), content: { type, body } };
+}
 
 /** Its messages look otherwise there: the two must not run it together. What is not known here at all, others refuse by name. */
 function otherRelease(setting: Setting, form: number): UsageError | null {

@@ -42,7 +42,7 @@ export class LocalChannel implements LocalSide, UsedChannel {
   readonly order: Order;
   readonly reliable: boolean;
   readonly transport: Transport;
-  readonly #engine: Engine;
+  #engine: Engine;
   readonly #sending: Sending;
   readonly #pressure: Pressure;
   readonly #readers = new Set<ChannelReader>();
@@ -88,10 +88,10 @@ export class LocalChannel implements LocalSide, UsedChannel {
       // The message, and with an agreed order the number that was agreed.
       carried: carrier === "links" ? null : isOrdered ? 2 : 1,
       mayHand: () => this.#mayHand(),
-      hand: (payload) => engine.command({ type: "send", payload } as Tagged),
+      hand: (payload) => this.#engine.command({ type: "send", payload } as Tagged),
     });
     this.#pressure = new Pressure(
-      (isFull) => engine.sayPressure(isFull),
+      (isFull) => this.#engine.sayPressure(isFull),
       () => this.#sending.wake(),
     );
   }
@@ -110,11 +110,27 @@ export class LocalChannel implements LocalSide, UsedChannel {
   }
 
   get isUsed(): boolean {
-    return this.#uses > 0 || this.#backlog !== null || this.#readers.size > 0 || this.#views.isRead;
+    const { waiting, inFlight } = this.#sending;
+    const isRead = this.#backlog !== null || this.#readers.size > 0 || this.#views.isRead;
+    return this.#uses > 0 || isRead || waiting + inFlight > 0;
   }
 
+  /** Whoever has opened it goes on with another instance. */
   retire(): void {
-    this.#views.close();
+    if (this.#retry !== null) clearTimeout(this.#retry);
+    this.#retry = null;
+  }
+
+  /** A program has opened it while its instance was put away: another takes its place. */
+  attach(engine: Engine): void {
+    this.#engine = engine;
+    this.#stand("outside");
+    this.#sending.ejected();
+  }
+
+  /** Its instance runs: without views everybody is a member of it. */
+  begin(): void {
+    if (!this.reliable) this.#stand("member");
   }
 
   get held() {

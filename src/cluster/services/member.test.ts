@@ -40,8 +40,8 @@ describe("join", () => {
     ],
     [{ id: 1, members, limits: { maxWaiters: 0 } }, "expected limits.maxWaiters to be a whole number > 0, got 0"],
     [
-      { id: 1, members, dataDir: "unused", limits: { maxInstances: 65_530 } },
-      "expected limits.maxInstances to be at most 65529, as a journal holds no more, got 65530",
+      { id: 1, members, dataDir: "unused", limits: { maxInstances: 65_529 } },
+      "expected limits.maxInstances to be at most 65528, as a journal holds no more, got 65529",
     ],
     [{ id: 1, members, limits: { maxFrameBytes: 1 } }, "limits.maxFrameBytes"],
     [{ id: 1, members, admin: "10.0.0.1:80" }, "a loopback address"],

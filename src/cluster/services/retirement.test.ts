@@ -9,8 +9,11 @@ import type { NodeId, Tagged } from "../../core/protocol.ts";
 import { type Random, random } from "../../core/random.ts";
 import type { Envelope, Setting } from "./algorithms.ts";
 import type { Grant } from "./api.ts";
+import type { Channel, Order } from "./channel-api.ts";
+import { stackOf } from "./channel-stacks.ts";
 import { ElectionHandle, MutexHandle } from "./handles.ts";
 import { Instances } from "./instances.ts";
+import type { LocalChannel } from "./local-channel.ts";
 import type { LocalElection } from "./local-election.ts";
 import type { LocalMutex } from "./local-mutex.ts";
 
@@ -36,6 +39,7 @@ class Cluster {
   /** By name: the token of the last grant, whoever has it, and who that was. */
   readonly #last = new Map<string, Grant>();
   granted = 0;
+  readonly #idle: NodeId[] = [];
 
   start(id: NodeId): this {
     const instances = this.#made(id);
@@ -122,6 +126,11 @@ class Cluster {
     for (let count = 0; count < most && this.#onTheWay.length > 0; count++) this.#deliverOne(lot);
   }
 
+  /** How often that member has agreed to put something away. */
+  saidIdle(id: NodeId): number {
+    return this.#idle.filter((from) => from === id).length;
+  }
+
   stop(): void {
     for (const id of IDS) if (this.runs(id)) this.crash(id);
   }
@@ -143,6 +152,8 @@ class Cluster {
 
   #made(self: NodeId): Instances {
     const send = (to: NodeId, envelope: Envelope) => {
+      if ("content" in envelope && "body" in envelope.content && envelope.content.body.type === "idle")
+        this.#idle.push(self);
       if (this.runs(self) && this.runs(to)) this.#onTheWay.push({ from: self, to, envelope: envelope as Message });
       return RECEIPT;
     };
@@ -156,7 +167,9 @@ class Cluster {
       news: () => this.#news(),
       send,
       insist: send,
-      multicast() {},
+      multicast: (members, envelope) => {
+        for (const to of members) send(to, envelope);
+      },
       hasRoom: () => true,
       bounds: () => ({ payloadBytes: 60_000, batchBytes: 60_000 }),
       checkService() {},
@@ -175,6 +188,12 @@ const once = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => signal.addEventListener("abort", () => resolve()));
 
 const mutex = (name: string): Setting => ({ kind: "mutex", name, algorithm: "elected-server", options: "{}" });
+const channel = (order: Order, reliable: boolean): Setting => ({
+  kind: "channel",
+  name: "room",
+  algorithm: stackOf(order, reliable, "tcp").algorithm,
+  options: '{"transport":"tcp"}',
+});
 const election = (name: string): Setting => ({ kind: "election", name, algorithm: "epoch-bully", options: "{}" });
 
 let it: Cluster;
@@ -290,6 +309,108 @@ describe("an election that nobody uses any more", () => {
     expect(IDS.map((id) => cluster.openAt(id))).toEqual([[], [], []]);
   });
 });
+
+describe.each<{ order: Order; reliable: boolean }>([
+  { order: "none", reliable: true },
+  { order: "fifo", reliable: true },
+  { order: "total", reliable: true },
+  { order: "causal-total", reliable: true },
+  { order: "fifo", reliable: false },
+  { order: "total", reliable: false },
+])("a channel of order $order, reliable: $reliable", ({ order, reliable }) => {
+  const open = (cluster: Cluster, id: NodeId): Channel<string> =>
+    (cluster.instances(id).use(channel(order, reliable)).local as LocalChannel).use<string>();
+  /** A program may open what its member is in already for ten seconds, and all are asked in turn. */
+  const LONG = 16_000;
+
+  test("that all have closed is gone at all members, with its slot; opened again it goes on in later views", async () => {
+    const cluster = three();
+    const views: (number | null)[] = [];
+    for (const [id, other] of [
+      [1, 2],
+      [3, 1],
+      [2, 3],
+    ] as const) {
+      const channels = [open(cluster, id), open(cluster, other)] as const;
+      await cluster.goOn(A_WHILE);
+      const read = channels[1].read();
+      const sent = channels[0].send(`from ${id}`);
+      await cluster.goOn(500);
+      views.push((await sent).view);
+      expect((await read.next()).value).toMatchObject({ from: id, payload: `from ${id}` });
+      for (const each of channels) await each.close();
+      await cluster.goOn(LONG);
+      expect(IDS.map((each) => cluster.openAt(each))).toEqual([[], [], []]);
+      for (const each of IDS) expect(cluster.slots(each).filter((slot) => slot.startsWith("channel/"))).toEqual([]);
+    }
+    const [first = 0, second = 0, third = 0] = views as number[];
+    if (reliable) expect(first < second && second < third).toBe(true);
+  });
+
+  test("stays while any member uses it, or one is suspected", async () => {
+    const cluster = three();
+    const used = open(cluster, 3);
+    await cluster.goOn(LONG);
+    expect(IDS.map((id) => cluster.openAt(id))).toEqual([["room"], ["room"], ["room"]]);
+    await used.close();
+    cluster.instances(1).tell({ type: "suspect", node: 2 } as Tagged);
+    await cluster.goOn(LONG);
+    expect(cluster.openAt(1)).toEqual(["room"]);
+    cluster.instances(1).tell({ type: "restore", node: 2 } as Tagged);
+    await cluster.goOn(LONG);
+    expect(IDS.map((id) => cluster.openAt(id))).toEqual([[], [], []]);
+  });
+
+  test("that a program opens while it is put away is opened anew, and carries what is sent on it", async () => {
+    const cluster = three();
+    await open(cluster, 1).close();
+    for (let waited = 0; cluster.saidIdle(2) === 0; waited += 10) {
+      if (waited > LONG) throw new Error("nobody was asked");
+      await cluster.goOn(0);
+    }
+    const channels = [open(cluster, 2), open(cluster, 3)] as const; // They have agreed, and have not heard yet that all have.
+    await cluster.goOn(A_WHILE);
+    const read = channels[1].read();
+    const sent = channels[0].send("after all");
+    await cluster.goOn(A_WHILE);
+    expect((await read.next()).value).toMatchObject({ from: 2, payload: "after all" });
+    await sent;
+    expect(IDS.map((id) => cluster.openAt(id))).toEqual([["room"], ["room"], ["room"]]);
+  });
+});
+
+test("a lock whose token goes round is put away by all at once, and its tokens go on growing", async () => {
+  const ring: Setting = { kind: "mutex", name: "ring", algorithm: "epoch-token-ring", options: "{}" };
+  const cluster = three();
+  const tokens: number[] = [];
+  for (const id of IDS) {
+    const handle = new MutexHandle(() => cluster.instances(id).use(ring).local as LocalMutex);
+    const used = handle.use(({ token }) => tokens.push(token));
+    await cluster.goOn(A_WHILE);
+    await used;
+    await cluster.goOn(2 * A_WHILE);
+    expect(IDS.map((each) => cluster.openAt(each))).toEqual([[], [], []]);
+    for (const each of IDS) expect(cluster.slots(each)).not.toContain("mutex/epoch-token-ring/ring");
+  }
+  expect(tokens).toHaveLength(3);
+  expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
+});
+
+test.each(["bully", "chang-roberts", "ring"])(
+  "an election by %s is put away by all at once, and led again",
+  async (algorithm) => {
+    const setting: Setting = { ...election("textbook"), algorithm };
+    const cluster = three();
+    for (let time = 0; time < 2; time++) {
+      const open = (): LocalElection => cluster.instances(3).use(setting).local as LocalElection;
+      const led = new ElectionHandle(open, () => null).lead(() => "led");
+      await cluster.goOn(A_WHILE);
+      expect(await led).toBe("led");
+      await cluster.goOn(2 * A_WHILE);
+      expect(IDS.map((each) => cluster.openAt(each))).toEqual([[], [], []]);
+    }
+  },
+);
 
 interface Act {
   readonly does: "acquire" | "release" | "crash" | "serve" | "wait";
