@@ -13,6 +13,8 @@ const TOAST_MS = 6_000;
 /** More often than this nobody can read; what moves, moves with every frame anyway. */
 const REDRAW_MS = 90;
 const LINES_MS = 300;
+/** Drawing what changed takes no more than this part of the time. */
+const REDRAW_SHARE = 0.1;
 
 export class Studio {
   connection = $state<Connection>("connecting");
@@ -35,6 +37,7 @@ export class Studio {
   #trimmedAt = 0;
   #redraw: number | null = null;
   #redrawnAt = 0;
+  #redrawTookMs = 0;
   #linesAt = 0;
   #linesTimer: ReturnType<typeof setTimeout> | undefined;
   #toast: ReturnType<typeof setTimeout> | undefined;
@@ -116,9 +119,15 @@ export class Studio {
   #scheduleRedraw(): void {
     this.#redraw ??= requestAnimationFrame(() => {
       this.#redraw = null;
-      if (performance.now() - this.#redrawnAt < REDRAW_MS) return this.#scheduleRedraw();
-      this.#redrawnAt = performance.now();
+      const began = performance.now();
+      const everyMs = Math.max(REDRAW_MS, this.#redrawTookMs / REDRAW_SHARE);
+      if (began - this.#redrawnAt < everyMs) return this.#scheduleRedraw();
+      this.#redrawnAt = began;
       this.revision += 1;
+      // What depends on it is drawn in a microtask that waits already: this one comes after it.
+      queueMicrotask(() => {
+        this.#redrawTookMs = performance.now() - began;
+      });
       this.#tellLines();
     });
   }
