@@ -3,6 +3,7 @@ import type { Property, StateProperty, Vocabulary } from "../core/protocol.ts";
 import type { Graph } from "./fairness.ts";
 import { lasso } from "./liveness.ts";
 import { retrace, type Taken } from "./path.ts";
+import type { Reach } from "./reach.ts";
 
 export interface Progress {
   readonly states: number;
@@ -36,6 +37,8 @@ export interface Exploration<V extends Vocabulary> extends Progress {
   readonly witnesses: readonly Witness<V>[];
   /** How often handlers ran: the rest was remembered. */
   readonly handlerRuns: number;
+  /** Which handlers ran, and what was emitted. */
+  readonly reach: Reach;
 }
 
 export interface Witness<V extends Vocabulary> {
@@ -86,5 +89,6 @@ export function concluded<V extends Vocabulary>(
     loop: run?.loop ?? (search.isPromiseBroken === true ? path.length : null),
     witnesses: search.reached.map(({ property, state }) => ({ property, path: search.path(state) })),
     handlerRuns: graph.model.steps.handlerRuns,
+    reach: graph.model.steps.reaching.reach,
   };
 }

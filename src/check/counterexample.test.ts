@@ -13,7 +13,7 @@ function shown(spec: SystemSpec) {
 
 const specs: SystemSpec[] = [
   { protocol: "bully", nodes: [0, 1, 2] },
-  { protocol: "bully", nodes: [0, 1, 2], timers: "synchronous", asked: [0], losses: 1, crashes: 1, recoveries: 1 },
+  { protocol: "bully", nodes: [0, 1, 2], timers: "quiet", asked: [0], losses: 1, crashes: 1, recoveries: 1 },
   { protocol: "ricart-agrawala", nodes: [0, 1, 2], crashes: 1 },
   {
     protocol: "ricart-agrawala",

@@ -29,7 +29,7 @@ describe("coverage", () => {
 
   it("names the handlers that the search never reached", () => {
     const seen = coverage(bully());
-    explore({ ...ring, timers: "synchronous", protocol: seen.protocol, asks: () => [{ type: "call" as const }] });
+    explore({ ...ring, timers: "quiet", protocol: seen.protocol, asks: () => [{ type: "call" as const }] });
     expect(seen.report().never).toEqual([
       "start",
       "receive resign",
@@ -61,8 +61,8 @@ describe("coverage", () => {
 
   it("of several searches is that of all: each counts, and what none reached stays out", () => {
     const [calls, starts] = [coverage(bully()), coverage(bully())];
-    explore({ ...ring, timers: "synchronous", protocol: calls.protocol, asks: () => [{ type: "call" as const }] });
-    explore({ ...ring, timers: "synchronous", protocol: starts.protocol, begin: "together" });
+    explore({ ...ring, timers: "quiet", protocol: calls.protocol, asks: () => [{ type: "call" as const }] });
+    explore({ ...ring, timers: "quiet", protocol: starts.protocol, begin: "together" });
     const reports = [calls.report(), starts.report()];
     const { handlers, never } = coverageTogether(bully(), reports);
     expect(never).toEqual(reports[0]?.never.filter((handler) => reports[1]?.never.includes(handler)));

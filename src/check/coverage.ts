@@ -6,6 +6,7 @@
 import { canonical } from "../core/plain.ts";
 import type { Context, Protocol, Tagged, Vocabulary } from "../core/protocol.ts";
 import type { ShapeNode } from "../core/shape.ts";
+import type { Stimulus } from "../core/step.ts";
 
 export interface Coverage<V extends Vocabulary> {
   /** Runs like the protocol that was given, and notes what happens. */
@@ -155,6 +156,25 @@ function nameOf(name: string, content: (Tagged & { body?: Tagged }) | null): str
   const inside = content?.body?.type;
   return inside === undefined ? name : `${name}.${inside}`;
 }
+
+/** The name of the handler that a stimulus has, as in a report. */
+export function handlerOf(stimulus: Stimulus<Vocabulary>): string {
+  switch (stimulus.kind) {
+    case "start":
+      return "start";
+    case "receive":
+      return `receive ${phrase(stimulus.message)}`;
+    case "timeout":
+      return `timeout ${stimulus.timer as string}`;
+    case "command":
+      return `command ${phrase(stimulus.command)}`;
+    case "replay":
+      return `replay ${phrase(stimulus.record)}`;
+  }
+}
+
+export const handlerNames = <V extends Vocabulary>(protocol: Protocol<V>): string[] =>
+  handlersOf(protocol as unknown as Bare);
 
 /** Every handler by its name, from the tables, and for parts of assemblies from the shapes. */
 function handlersOf(bare: Bare): string[] {

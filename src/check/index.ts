@@ -15,6 +15,7 @@ export * from "./linearizability/index.ts";
 export type { CommandSource } from "./local-steps.ts";
 export type { ModelOptions, Move, TimerMode } from "./model.ts";
 export type { NetworkKind } from "./network.ts";
+export type { Reach } from "./reach.ts";
 export type { Rename } from "./representative.ts";
 export { exploreDepthFirst } from "./search/dfs.ts";
 export { type Strategy, strategies } from "./search/schedulers.ts";

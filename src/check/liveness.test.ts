@@ -150,7 +150,7 @@ const clocks = (rearms: boolean): Protocol<Clocks> =>
   });
 
 describe("time-outs", () => {
-  it.each(["free", "synchronous"] as const)(
+  it.each(["free", "quiet"] as const)(
     "a timer that stays armed runs out, one that is armed anew may not: %s",
     (timers) => {
       const options: Omit<ExploreOptions<Clocks>, "protocol"> = {

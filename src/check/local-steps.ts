@@ -23,6 +23,7 @@ import type { Histories, Remembered } from "../trace/histories.ts";
 import { type Interner, interner } from "./interner.ts";
 import type { Network } from "./network.ts";
 import { PairTable } from "./pair-table.ts";
+import { Reaching } from "./reach.ts";
 
 export interface Local<V extends Vocabulary> {
   readonly self: NodeId;
@@ -89,6 +90,7 @@ export class LocalSteps<V extends Vocabulary> {
       `${self} ${status} ${told} ${verbatim([state, timers, journal, notices, history])}`,
   );
   readonly messages: Interner<MessageOf<V>> = interner();
+  readonly reaching: Reaching<V>;
   /** How often a handler has run. */
   handlerRuns = 0;
   readonly #receipts = new PairTable();
@@ -99,6 +101,7 @@ export class LocalSteps<V extends Vocabulary> {
 
   constructor(private readonly options: LocalStepsOptions<V>) {
     this.#copies = copiesOf(options.protocol);
+    this.reaching = new Reaching(options.protocol);
   }
 
   /** A node that has not started yet. */
@@ -224,6 +227,7 @@ export class LocalSteps<V extends Vocabulary> {
     for (const record of journal) {
       const stimulus = this.#copies.stimulus({ kind: "replay", record });
       dispatch(this.options.protocol, state, stimulus, noEffects as never);
+      this.reaching.note(stimulus, []);
     }
     return state;
   }
@@ -317,6 +321,7 @@ export class LocalSteps<V extends Vocabulary> {
       },
     };
     dispatch(protocol, state, copies.stimulus(stimulus), ctx);
+    this.reaching.note(stimulus, events);
     return {
       local: this.locals.idOf({ ...before, state, timers: [...timers].sort(), journal, history }),
       sends,

@@ -4,7 +4,7 @@ import type { CommandOf, NodeId, Property, Protocol, StateOf, Vocabulary } from 
 import type { NetworkKind } from "./network.ts";
 import type { Rename } from "./representative.ts";
 
-export type TimerMode = "free" | "synchronous" | "never";
+export type TimerMode = "free" | "quiet" | "never";
 
 /**
  * When a node is told of a crash. `any`: at any time, even before a message that the crashed node sent. `last`: when
@@ -19,8 +19,9 @@ export interface ModelOptions<V extends Vocabulary> {
   readonly nodes: readonly NodeId[];
   readonly network: NetworkKind;
   /**
-   * `free`: an armed timer may run out at any time. `synchronous`: only when no message is on its way, which is what
-   * bounds on delay with timers above them amount to. `never`: whoever retries or gives up does so after all this.
+   * `free`: an armed timer may run out at any time. `quiet`: only when no message is on its way. So it is
+   * where timers are longer than anything that a message sets going; two timers that race with each other, or with an
+   * exchange that is longer than they are, are left out. `never`: whoever retries or gives up does so after all this.
    */
   readonly timers: TimerMode;
   /**
@@ -79,7 +80,7 @@ export interface ModelOptions<V extends Vocabulary> {
 
 const words = {
   network: ["fifo", "inbox", "bag"],
-  timers: ["free", "synchronous", "never"],
+  timers: ["free", "quiet", "never"],
   begin: ["idle", "down", "together"],
 } as const;
 

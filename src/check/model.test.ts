@@ -97,7 +97,7 @@ describe("what nodes are asked", () => {
   };
 
   it("each command once, in order, at any time", () => {
-    const { seen: all, verdict } = seen({ ...twice, timers: "synchronous", maxTimeouts: 0 });
+    const { seen: all, verdict } = seen({ ...twice, timers: "quiet", maxTimeouts: 0 });
     expect(all.at(-1)).toBe("0: 0 ; 1: 2");
     expect(verdict).toBe("unknown"); // The timer was not let run out.
   });
@@ -142,7 +142,7 @@ describe("notices", () => {
       protocol,
       nodes: [0, 1, 2],
       network: "fifo",
-      timers: "synchronous",
+      timers: "quiet",
       begin: "together",
       crashes: 1,
       notices,
@@ -163,7 +163,7 @@ describe("faults", () => {
   const one = {
     protocol: silent,
     asks: (node: number) => (node === 0 ? [{ type: "greet" as const }] : []),
-    timers: "synchronous",
+    timers: "quiet",
     maxTimeouts: 0,
   } as const;
 
@@ -248,7 +248,7 @@ describe("what makes no sense is refused", () => {
     [
       "unknown timers",
       () => seen({ timers: "fast" as never }),
-      'expected timers to be free, synchronous or never, got "fast"',
+      'expected timers to be free, quiet or never, got "fast"',
     ],
     [
       "an unknown begin",

@@ -154,7 +154,7 @@ export class Model<V extends Vocabulary> {
   /** Whether an armed timer may run out, in a state of which `isQuiet` says whether no message is on its way. */
   timersMay(isQuiet: () => boolean): boolean {
     const { timers } = this.options;
-    return timers === "free" || (timers === "synchronous" && isQuiet());
+    return timers === "free" || (timers === "quiet" && isQuiet());
   }
 
   #expandNode(tuple: Int32Array, i: number, timersMay: boolean, visit: Visitor<V>): boolean {

@@ -17,9 +17,9 @@ const systems: Record<string, ModelOptions<never>> = {
   "messages without order": { ...mutexModel(2, 3), network: "bag" } as never,
   "nodes that start when they like": elects as never,
   "nodes that begin together": { ...elects, begin: "together" } as never,
-  "time-outs that wait for silence": { ...elects, timers: "synchronous" } as never,
+  "time-outs that wait for silence": { ...elects, timers: "quiet" } as never,
   "scripts of commands": ring as never,
-  "crashes, recoveries and losses": { ...elects, timers: "synchronous", crashes: 1, recoveries: 1, losses: 1 } as never,
+  "crashes, recoveries and losses": { ...elects, timers: "quiet", crashes: 1, recoveries: 1, losses: 1 } as never,
   "a bound on messages on their way": { ...elects, maxInFlight: 3 } as never,
 };
 

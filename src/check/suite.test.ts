@@ -13,7 +13,7 @@ describe("systems from common words", () => {
   });
 
   it("words are plain data: what has been through JSON is the same system", () => {
-    const spec: SystemSpec = { protocol: "bully", nodes: [0, 1, 2], timers: "synchronous", asked: [], crashes: 1 };
+    const spec: SystemSpec = { protocol: "bully", nodes: [0, 1, 2], timers: "quiet", asked: [], crashes: 1 };
     const counts = ({ states, transitions }: { states: number; transitions: number }) => [states, transitions];
     expect(counts(checked(JSON.parse(JSON.stringify(spec)) as SystemSpec))).toEqual(counts(checked(spec)));
   });
@@ -33,11 +33,10 @@ describe("systems from common words", () => {
   });
 
   it("who starts with work begins when it likes where time has no bounds; what has to be started is", () => {
-    const begin = (protocol: string, timers: "free" | "synchronous") =>
-      systemFor({ protocol, nodes: [0, 1], timers }).begin;
-    expect([begin("bully", "synchronous"), begin("bully", "free")]).toEqual(["idle", "down"]);
-    expect([begin("token-ring", "synchronous"), begin("heartbeat", "free")]).toEqual(["together", "together"]);
-    expect([begin("paxos", "synchronous"), begin("ricart-agrawala", "free")]).toEqual(["idle", "idle"]);
+    const begin = (protocol: string, timers: "free" | "quiet") => systemFor({ protocol, nodes: [0, 1], timers }).begin;
+    expect([begin("bully", "quiet"), begin("bully", "free")]).toEqual(["idle", "down"]);
+    expect([begin("token-ring", "quiet"), begin("heartbeat", "free")]).toEqual(["together", "together"]);
+    expect([begin("paxos", "quiet"), begin("ricart-agrawala", "free")]).toEqual(["idle", "idle"]);
   });
 
   it("an election is told of crashes, unless that is not wanted; a variant that finds out by itself is not", () => {

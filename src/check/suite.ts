@@ -80,7 +80,7 @@ function beginOf(spec: SystemSpec): "idle" | "down" | "together" {
   const { protocol, variant = null } = spec;
   if (hasToStart(protocol, variant)) return "together";
   if (variant !== null && variantNamed(protocol, variant).mustStart === false) return "idle";
-  return spec.timers !== "synchronous" && worksAtStart(spec) ? "down" : "idle";
+  return spec.timers !== "quiet" && worksAtStart(spec) ? "down" : "idle";
 }
 
 /** Whether nodes have enough to do as they start, so that nobody is asked for anything unless somebody says so. */

@@ -1,5 +1,9 @@
 /** What a check came to, for people. */
+
+import { handlerNames } from "../check/coverage.ts";
 import type { NoticeTime } from "../check/model.ts";
+import { isReached } from "../check/reach.ts";
+import { systemFor } from "../check/suite.ts";
 import { protocolNamed } from "../protocols/index.ts";
 import type { CheckAnswer, CheckProgress } from "./check-search.ts";
 import type { Story } from "./check-story.ts";
@@ -23,6 +27,7 @@ export function checkText({ request, answer, seconds }: CheckOutcome, paint: Pai
     ...assumptions(request, answer).map((words) => `  ${wrapped(words, INDENT)}`),
     "",
     ...verdictLines(request, answer, paint),
+    ...reachLines(request, answer, paint),
     ...(answer.story === null ? [] : ["", ...storyLines(answer, answer.story, paint)]),
     ...coverageLines(answer, paint),
     "",
@@ -49,7 +54,7 @@ function assumptions(request: CheckRequest, { system }: CheckAnswer): string[] {
   };
   const timers = {
     free: "timers may run out at any time, however fast messages are",
-    synchronous: "timers run out only when no message is on its way",
+    quiet: "timers run out only when no message is on its way, so none overtakes a message",
     never: "timers do not run out",
   };
   const begin = {
@@ -150,6 +155,38 @@ function faultWords({ faults }: CheckAnswer): string[] {
   if (breaking === null) return harmless < 0 ? [] : [`with up to ${counted(harmless, fault)} of these kinds it holds`];
   if (breaking === 0) return ["it breaks without any fault"];
   return [`${counted(breaking, fault)} ${breaking === 1 ? "breaks" : "break"} it${proven}`];
+}
+
+/** What was done in no run, though it is what the algorithm is for. Empty where a run breaks something. */
+export function missing({ spec }: CheckRequest, { reach, verdict }: CheckAnswer): string[] {
+  if (verdict === "violated") return [];
+  const { done } = protocolNamed(spec.protocol).family;
+  const isToSuspect = (spec.crashes ?? 0) > 0 && hears(spec);
+  const suspects =
+    ["suspected", "presumed"].some((event) => isReached(reach, event)) ||
+    Object.keys(reach.handlers).some((name) => name.endsWith("suspect"));
+  return [
+    ...(isReached(reach, done.event) ? [] : [done.none]),
+    ...(isToSuspect && !suspects && done.event !== "suspected" ? ["nobody was suspected of a crash"] : []),
+  ];
+}
+
+/** Whether nodes could be told of a crash here: by a failure detector among their parts, or by notices. */
+function hears(spec: CheckRequest["spec"]): boolean {
+  const hasDetector = handlerNames(systemFor(spec).protocol).some((each) => /\bdetector\b/.test(each));
+  return hasDetector || protocolNamed(spec.protocol).check.notice !== undefined;
+}
+
+function reachLines(request: CheckRequest, answer: CheckAnswer, paint: Paint): string[] {
+  if (answer.verdict === "violated") return [];
+  const { events, never } = answer.reach;
+  const seen = Object.entries(events).map(([event, times]) => `${event} ${figure(times)}`);
+  const lacking = missing(request, answer);
+  return [
+    ...lacking.map((what) => paint("yellow", `  in these runs ${what}: of that they say nothing`)),
+    `  ${wrapped(`reached, in so many situations: ${seen.length === 0 ? "no event" : seen.join(", ")}`, INDENT)}`,
+    ...(never.length === 0 ? [] : [`  ${wrapped(`never ran: ${never.join(", ")}`, INDENT)}`]),
+  ];
 }
 
 function coverageLines({ coverage }: CheckAnswer, paint: Paint): string[] {

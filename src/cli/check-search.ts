@@ -5,6 +5,7 @@ import { type CoverageReport, coverage } from "../check/coverage.ts";
 import { fewestFaults } from "../check/fewest-faults.ts";
 import { type Exploration, type ExploreOptions, explore, type Progress, systemFor } from "../check/index.ts";
 import type { NoticeTime } from "../check/model.ts";
+import type { Reach } from "../check/reach.ts";
 import { exploreDepthFirst } from "../check/search/dfs.ts";
 import { walk } from "../check/search/walks.ts";
 import { shrink } from "../check/shrink/shrink.ts";
@@ -43,6 +44,7 @@ export interface CheckAnswer {
   /** With `--fewest-faults`: so many break it, or null, and so many are proven not to, −1 if not even none. */
   readonly faults: { readonly breaking: number | null; readonly harmless: number } | null;
   readonly coverage: CoverageReport | null;
+  readonly reach: Reach;
   readonly system: Pick<ExploreOptions<Vocabulary>, "network" | "timers" | "begin"> & {
     readonly noticeTime: NoticeTime | null;
   };
@@ -105,6 +107,7 @@ export function answerTo({ request, shared }: CheckTask, mayGoOn: (progress: Che
     trace: isViolated ? counterexample(system, { ...found, ...best }) : null,
     faults: found.faults ?? null,
     coverage: tried,
+    reach: found.reach,
     system: {
       network: system.network,
       timers: system.timers,

@@ -5,10 +5,10 @@ import { type CheckWords, requestFrom } from "./check-words.ts";
 import { noteViolated, sharedNumbers, sharedRuns } from "./shared-runs.ts";
 
 /** Bully where a node may start while the others are at it, long after: two leaders, though not soon. */
-const late = { nodes: 4, timers: "synchronous", begin: "down", strategy: "pct", seed: 1 } as const;
+const late = { nodes: 4, timers: "quiet", begin: "down", strategy: "pct", seed: 1 } as const;
 const sound = {
   nodes: 4,
-  timers: "synchronous",
+  timers: "quiet",
   begin: "together",
   crashes: 2,
   notices: "last",

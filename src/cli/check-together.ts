@@ -1,5 +1,6 @@
 /** What the threads of one check came to together. */
 import { coverageTogether } from "../check/coverage.ts";
+import { reachTogether } from "../check/reach.ts";
 import { systemFor } from "../check/suite.ts";
 import type { CheckAnswer, CheckProgress } from "./check-search.ts";
 import type { CheckRequest } from "./check-words.ts";
@@ -9,6 +10,7 @@ type Counted = Pick<CheckProgress, "states" | "transitions" | "depth" | "runs" |
 /** The violation in the earliest run is the answer, as it is where one thread makes all runs; what was done is summed. */
 export function answerTogether({ spec }: CheckRequest, answers: readonly CheckAnswer[]): CheckAnswer {
   const earliest = answers.reduce((a, b) => (orderOf(b) < orderOf(a) ? b : a));
+  const { protocol } = systemFor(spec);
   const reports = answers.flatMap(({ coverage }) => coverage ?? []);
   return {
     ...earliest,
@@ -17,7 +19,11 @@ export function answerTogether({ spec }: CheckRequest, answers: readonly CheckAn
       answers.some(({ reached }) => reached.includes(name)) ? name : [],
     ),
     ended: answers.find(({ ended }) => ended !== null)?.ended ?? null,
-    coverage: reports.length === 0 ? null : coverageTogether(systemFor(spec).protocol, reports),
+    coverage: reports.length === 0 ? null : coverageTogether(protocol, reports),
+    reach: reachTogether(
+      protocol,
+      answers.map(({ reach }) => reach),
+    ),
   };
 }
 

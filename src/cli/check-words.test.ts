@@ -31,7 +31,7 @@ describe("the words of `coterie check`", () => {
     const words = {
       crashes: 1,
       losses: 2,
-      timers: "synchronous",
+      timers: "quiet",
       network: "bag",
       journal: "lost",
       midStep: true,

@@ -115,7 +115,7 @@ function defaultBounds(
   if (timers === "never" || (variant !== null && variants[variant]?.ends === true)) return own;
   return {
     ...own,
-    ...(maxInFlight === undefined || timers === "synchronous" ? {} : { maxInFlight }),
+    ...(maxInFlight === undefined || timers === "quiet" ? {} : { maxInFlight }),
     ...(maxTimeouts === undefined ? {} : { maxTimeouts }),
   };
 }

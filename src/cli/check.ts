@@ -1,6 +1,7 @@
 /** `coterie check`: every behaviour of a protocol within bounds, or as many as time allows. */
 import { writeFileSync } from "node:fs";
 import { Command, Option } from "commander";
+import type { TimerMode } from "../check/model.ts";
 import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
 import { protocolNames } from "../protocols/index.ts";
 import { vectorClocks } from "../trace/causality.ts";
@@ -10,7 +11,7 @@ import { type Trace, writeTrace } from "../trace/file.ts";
 import type { TraceHeader } from "../trace/header.ts";
 import { drawSvg } from "../trace/picture/svg.ts";
 import { wholeNumber } from "./arguments.ts";
-import { type CheckOutcome, checkText, progressText, whyUnknown } from "./check-report.ts";
+import { type CheckOutcome, checkText, missing, progressText, whyUnknown } from "./check-report.ts";
 import type { CheckAnswer, CheckProgress, CheckTask } from "./check-search.ts";
 import { answerTogether, progressTogether } from "./check-together.ts";
 import { type CheckRequest, type CheckWords, requestFrom, strategies } from "./check-words.ts";
@@ -41,6 +42,16 @@ export function checkCommand(): Command {
     .action(check);
 }
 
+const timerModes: readonly TimerMode[] = ["free", "quiet", "never"];
+
+/** @throws UsageError */
+function timerMode(text: string): TimerMode {
+  const found = timerModes.find((mode) => mode === text);
+  if (found !== undefined) return found;
+  const renamed = text === "synchronous" ? ": what was called synchronous is called quiet" : "";
+  throw new UsageError("bad-argument", `${unexpected("--timers", "free, quiet or never", text)}${renamed}`);
+}
+
 const whole = (word: string, min = 0) => wholeNumber(word, min, MANY);
 
 function addSystem(command: Command): Command {
@@ -63,11 +74,10 @@ function addSystem(command: Command): Command {
 
 function addFaults(command: Command): Command {
   return command
-    .addOption(
-      new Option(
-        "--timers <when>",
-        "free: at any time; synchronous: when no message is on its way; never (default: free)",
-      ).choices(["free", "synchronous", "never"]),
+    .option(
+      "--timers <when>",
+      "free: at any time; quiet: when no message is on its way; never (default: free)",
+      timerMode,
     )
     .addOption(
       new Option(
@@ -129,9 +139,15 @@ function addOutput(command: Command): Command {
 const EXPLANATION = `
 Example:
   $ coterie check bully --nodes 3                          violated: a timer that is faster than a message
-  $ coterie check bully --nodes 3 --timers synchronous     holds
+  $ coterie check bully --nodes 3 --timers quiet     holds
   $ coterie check ricart-agrawala --nodes 3 --crashes 1    violated: who waits for the crashed one
   $ coterie check paxos --strategy pct --runs 100000 --losses 3
+
+--timers quiet leaves out what the order of two timers decides, and exchanges that take longer than a timer: a bound on
+delay allows both. "holds" with it is backed by simulated runs with delays within their bounds, and proves no more.
+
+What was reached stands below the verdict: what nodes emitted, in how many situations, and which handlers never ran. A
+verdict says nothing of what was not reached.
 
 bfs and dfs search on one thread besides the terminal's: every state has to be compared with all others. random, pct and
 swarm share their runs out among threads; what they find is the same however many --workers there are.
@@ -143,8 +159,10 @@ faults, or try --strategy pct, which looks at some runs and is soon done.
 Ctrl-C ends the search with what it has; a second one ends it at once.
 
 With --json: { "protocol", "nodes", "verdict": "holds" | "violated" | "unknown", "property", "claim", "states",
-  "transitions", "depth", "seconds", "strategy", "runs", "run", "why", "loopFrom", "trace": [entry, …] | null }
+  "transitions", "depth", "seconds", "strategy", "runs", "run", "why", "reached", "loopFrom", "trace": [entry, …] | null }
 "run" says in which of the random runs it was found, "why" what left something out where the verdict is unknown.
+"reached": { "events": { event: situations }, "handlers": { handler: situations }, "never": [handler], "missing": [text] }
+"missing" says what was done in no run, though it is what the algorithm is for, such as "nobody entered".
 "loopFrom" is the index of the entry of "trace" from which on it repeats for ever. --fewest-faults adds
 "faults": { "breaking": k | null, "harmless": k }, --coverage adds
 "coverage": { "handlers": [{ "handler", "runs", "endings": [{ "what", "runs" }] }], "never": [handler] }.
@@ -196,6 +214,7 @@ function machineReadable({ request, answer, seconds }: CheckOutcome): object {
     runs,
     run: violatingRun === null ? null : violatingRun + 1,
     why: verdict === "unknown" ? whyUnknown(request, answer) : null,
+    reached: { ...answer.reach, missing: missing(request, answer) },
     ...(faults === null ? {} : { faults }),
     ...(coverage === null ? {} : { coverage }),
     loopFrom: trace?.violation?.loopFrom ?? null,

@@ -35,7 +35,7 @@ export interface CheckHints {
   readonly maxInFlight?: number;
   readonly maxTimeouts?: number;
   /** What timers may do, and whether crashes are noticed, unless somebody says otherwise. */
-  readonly timers?: "synchronous";
+  readonly timers?: "quiet";
   readonly notices?: "any" | "last";
   /** The form that is explored unless somebody names another, where the plain one has too many runs. */
   readonly variant?: string;

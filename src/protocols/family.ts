@@ -14,6 +14,8 @@ export interface Family {
   readonly asked: "lowest" | "all";
   /** The command that makes a node do its work, so many times. Null where there is none. */
   ask(node: NodeId, times: number): Tagged | null;
+  /** What a node, or a part of it, emits where the family's work is done, and how one says that nobody ever did. */
+  readonly done: { readonly event: string; readonly none: string };
   outcome(end: Ending): Outcome;
 }
 
@@ -55,6 +57,7 @@ export const election: Family = {
   count: null,
   asked: "lowest",
   ask: () => ({ type: "call" }),
+  done: { event: "elected", none: "nobody was elected" },
   outcome: ({ alive, view }) => ({
     leader: Object.fromEntries(alive.map((node) => [node, view(node).leader ?? null])),
   }),
@@ -66,6 +69,7 @@ export const mutualExclusion: Family = {
   count: "entries",
   asked: "all",
   ask: (_node, times) => toUser({ type: "use", entries: times }),
+  done: { event: "entered", none: "nobody entered" },
   outcome({ events }) {
     const entries: { -readonly [K in keyof Entry]: Entry[K] }[] = [];
     const open = (of: NodeId): (typeof entries)[number] | undefined =>
@@ -90,6 +94,7 @@ export const multicast: Family = {
   count: "messages",
   asked: "all",
   ask: (_node, times) => toUser({ type: "send", messages: times }),
+  done: { event: "delivered", none: "nothing was delivered" },
   outcome({ alive, events }) {
     const delivered: Record<NodeId, string[]> = Object.fromEntries(alive.map((node) => [node, []]));
     for (const { node, event } of events) {
@@ -106,6 +111,7 @@ export const consensus: Family = {
   count: null,
   asked: "lowest",
   ask: (node) => ({ type: "propose", value: `from ${node}` }) as Tagged,
+  done: { event: "decided", none: "nothing was decided" },
   outcome({ events }) {
     const decided: Record<NodeId, string> = {};
     for (const { node, event } of events) {
@@ -122,6 +128,7 @@ export const membership: Family = {
   count: null,
   asked: "all",
   ask: () => null,
+  done: { event: "suspected", none: "nobody was suspected" },
   outcome({ alive, events }) {
     const suspected: Record<NodeId, Set<NodeId>> = Object.fromEntries(alive.map((node) => [node, new Set()]));
     for (const { node, event } of events) {

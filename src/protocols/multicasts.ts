@@ -214,7 +214,7 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
       check: {
         variant: "settled",
         notice: (node) => ({ type: "multicast", body: { type: "suspect", node } }) as Tagged,
-        timers: "synchronous",
+        timers: "quiet",
         notices: "any",
       },
     },

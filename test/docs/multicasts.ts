@@ -1,7 +1,9 @@
 /** The table of multicasts: what they cost in the simulator, and what the checker finds of their orders and of agreement. */
+
 import { type Claim, type Figure, measured } from "../../bench/table/figure.ts";
 import { multicastClaims } from "../../bench/table/multicast.ts";
 import { type ExploreOptions, explore } from "../../src/check/explore.ts";
+import { isReached } from "../../src/check/reach.ts";
 import type { Property, Protocol, Vocabulary } from "../../src/core/protocol.ts";
 import { multicast as family } from "../../src/protocols/family.ts";
 import {
@@ -70,6 +72,7 @@ function verdictOf({ protocol, isEndless }: Row, property: Property<MulticastUse
   const found = explore<Vocabulary>({ ...system, ...bounds, ...setting, properties, maxStates: MAX_STATES });
   const states = number.format(found.states);
   if (found.verdict === "violated") return `**no**: ${found.path.length} steps`;
+  if (!isReached(found.reach, "delivered")) throw new Error("nothing was delivered: the search says nothing of it");
   return found.verdict === "holds" ? `yes: ${states} states` : `none found in ${states} states`;
 }
 

@@ -10,7 +10,7 @@ export interface Setting {
   /** Whether links keep the order. */
   readonly network: "fifo" | "bag";
   /** For the checker: whether a timer waits until no message is on its way. */
-  readonly timers: "free" | "synchronous";
+  readonly timers: "free" | "quiet";
   readonly crashes: number;
   readonly recoveries: number;
   /** In the simulator, one message in ten is duplicated if there are any. */
@@ -41,7 +41,7 @@ export const settings: Readonly<Record<string, Setting>> = {
     says: "3 nodes, 0 and 1 call; the crash is noticed, and no timer runs out while a message is on its way",
     nodes: 3,
     asks: { 0: call, 1: call },
-    timers: "synchronous",
+    timers: "quiet",
     crashes: 1,
   },
   "one entry each": { ...calm, says: "3 nodes", nodes: 3, asks: { 0: use(1), 1: use(1), 2: use(1) } },

@@ -9,6 +9,7 @@ import type { Exploration, Progress, Witness } from "../explore.ts";
 import type { Outcome } from "../local-steps.ts";
 import { Model, type ModelOptions, type Move } from "../model.ts";
 import { type Taken, takenOf } from "../path.ts";
+import { type Reach, reachTogether } from "../reach.ts";
 import { Judge } from "./judge.ts";
 import { type Picker, pickers, type Strategy } from "./schedulers.ts";
 import { Successors } from "./successors.ts";
@@ -55,6 +56,7 @@ export function walk<V extends Vocabulary>(options: WalkOptions<V>): WalkResult<
   let violated: Property<V> | null = null;
   let violatingRun: number | null = null;
   let [done, transitions, depth, handlerRuns] = [0, 0, 0, 0];
+  const reached: Reach[] = [];
   const progress = (): WalkProgress => ({ runs: done, states: transitions + done, transitions, depth });
   for (const number of numbers) {
     violated = walker.run(number);
@@ -68,6 +70,7 @@ export function walk<V extends Vocabulary>(options: WalkOptions<V>): WalkResult<
     if (!mayGoOn(progress()) || violated !== null) break;
     if (!walker.isFull) continue;
     handlerRuns += walker.model.steps.handlerRuns;
+    reached.push(walker.model.steps.reaching.reach);
     walker = new Walker(options);
   }
   return {
@@ -76,6 +79,7 @@ export function walk<V extends Vocabulary>(options: WalkOptions<V>): WalkResult<
     property: violated,
     path: violated === null ? [] : walker.path(),
     handlerRuns: handlerRuns + walker.model.steps.handlerRuns,
+    reach: reachTogether(options.protocol, [...reached, walker.model.steps.reaching.reach]),
     violatingRun,
     witnesses: [...witnesses.values()],
     loop: violated?.when === "leadsTo" || violated?.when === "inTheEnd" ? walker.length : null,

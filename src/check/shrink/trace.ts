@@ -21,7 +21,7 @@ export function shrinkTrace<V extends Vocabulary>(
   property: Property<V>,
 ): (Shrunk<V> & { readonly options: ModelOptions<V> }) | null {
   const moves = movesOf(entries);
-  for (const timers of ["synchronous", "free"] as const) {
+  for (const timers of ["quiet", "free"] as const) {
     const settled = { ...modelOf(entries), timers, ...options };
     const shrunk = shrink<V>(settled, moves, property);
     if (shrunk !== null) return { ...shrunk, options: settled };

@@ -341,9 +341,7 @@ describe("bully: resignation and rank", () => {
 
 /** Every run. Everybody is told of a crash, after all that the crashed node sent to it. */
 const exploring = (nodes: number, words: Partial<SystemSpec>) =>
-  explore(
-    systemFor({ protocol: "bully", nodes: range(0, nodes - 1), timers: "synchronous", notices: "last", ...words }),
-  );
+  explore(systemFor({ protocol: "bully", nodes: range(0, nodes - 1), timers: "quiet", notices: "last", ...words }));
 
 describe("bully: every run", () => {
   it("is violated without bounds on time: a node starts as another declares itself, in 7 steps", async () => {
@@ -381,7 +379,7 @@ describe("bully: every run", () => {
   });
 
   it("is violated when nobody is told of a crash: the crashed leader is followed for ever", () => {
-    const untold = systemFor({ protocol: "bully", nodes: range(0, 2), timers: "synchronous", asked: [2], crashes: 1 });
+    const untold = systemFor({ protocol: "bully", nodes: range(0, 2), timers: "quiet", asked: [2], crashes: 1 });
     expect(explore(untold).property?.name).toBe("E1 eventually");
   });
 

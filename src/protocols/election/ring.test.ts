@@ -259,7 +259,7 @@ const exploring = (nodes: number, callers: readonly NodeId[], more: Partial<Expl
     protocol: ring(),
     nodes: range(0, nodes - 1),
     network: "fifo",
-    timers: "synchronous",
+    timers: "quiet",
     begin: "idle",
     asks: (node) => (callers.includes(node) ? [call] : []),
     notices: (node) => ({ type: "suspect", node }),

@@ -31,7 +31,7 @@ function exploring(messages: readonly number[], options: Partial<IpMulticastOpti
     protocol: usedIpMulticast(options)(),
     nodes: range(0, messages.length - 1),
     network: "bag",
-    timers: "synchronous",
+    timers: "quiet",
     begin: "idle",
     asks: (node) => (messages[node] === 0 ? [] : [use(messages[node] as number)]),
     ...bounds,

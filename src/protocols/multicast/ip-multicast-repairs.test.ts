@@ -45,7 +45,7 @@ describe("reliable multicast over IP multicast in which nobody repairs", () => {
       protocol: usedMulticast(withoutRepairs(evenly), delivery),
       nodes: [0, 1],
       network: "bag",
-      timers: "synchronous",
+      timers: "quiet",
       begin: "idle",
       asks: (node: number) => (node === 0 ? [use(1)] : []),
       losses: 1,

@@ -51,7 +51,7 @@ function exploring(nodes: readonly NodeId[], senders: readonly NodeId[], more: P
     protocol,
     nodes,
     network: "fifo",
-    timers: "synchronous",
+    timers: "quiet",
     begin: "idle",
     notices: (node) => ({ type: "multicast", body: { type: "suspect", node } }),
     asks: (node) => (senders.includes(node) ? [{ type: "user", body: { type: "send", messages: 1 } }] : []),

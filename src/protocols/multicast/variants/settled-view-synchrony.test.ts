@@ -44,7 +44,7 @@ const crash: SystemSpec = {
   asked: [0],
   crashes: 1,
   notices: "any",
-  timers: "synchronous",
+  timers: "quiet",
 };
 
 describe("virtual synchrony as a property", () => {

@@ -337,7 +337,7 @@ describe("super-peer-dht: every run, with time bounded", () => {
         nodes: range(0, nodes - 1),
         options: { ...three, ...options },
         asked: [],
-        timers: "synchronous",
+        timers: "quiet",
         ...more,
       }),
     );

@@ -242,7 +242,7 @@ describe("super-peer-tokens: every run, with time bounded", () => {
         nodes: [0, 1, 2],
         options: { ...soon, share },
         asked: [],
-        timers: "synchronous",
+        timers: "quiet",
         ...more,
       }),
     );

@@ -1,0 +1,65 @@
+/**
+ * What a search has come to: which handlers ran, and what was emitted. A claim about what never came is no finding, and
+ * whoever reads a verdict has to see that.
+ */
+import type { Protocol, Tagged, Vocabulary } from "../core/protocol.ts";
+import type { Stimulus } from "../core/step.ts";
+import { handlerNames, handlerOf } from "./coverage.ts";
+
+export interface Reach {
+  /** In how many different steps an event of each type was emitted; of what a part emits, by the part's name and its own. */
+  readonly events: Readonly<Record<string, number>>;
+  /** In how many different situations each handler ran. */
+  readonly handlers: Readonly<Record<string, number>>;
+  /** Handlers that never ran. */
+  readonly never: readonly string[];
+}
+
+/** Notes what is reached, as it is. */
+export class Reaching<V extends Vocabulary> {
+  readonly #events = new Map<string, number>();
+  readonly #handlers = new Map<string, number>();
+
+  constructor(private readonly protocol: Protocol<V>) {}
+
+  note(stimulus: Stimulus<V>, events: readonly Tagged[]): void {
+    count(this.#handlers, handlerOf(stimulus as Stimulus<Vocabulary>));
+    for (const event of events) count(this.#events, typeOf(event));
+  }
+
+  get reach(): Reach {
+    return reachOf(this.protocol, this.#events, this.#handlers);
+  }
+}
+
+/** What several searches of a protocol have reached together. */
+export function reachTogether<V extends Vocabulary>(protocol: Protocol<V>, parts: readonly Reach[]): Reach {
+  const [events, handlers] = [new Map<string, number>(), new Map<string, number>()];
+  for (const part of parts) {
+    for (const [type, times] of Object.entries(part.events)) count(events, type, times);
+    for (const [handler, times] of Object.entries(part.handlers)) count(handlers, handler, times);
+  }
+  return reachOf(protocol, events, handlers);
+}
+
+/** Whether something of this type was emitted, be it by a part. */
+export const isReached = ({ events }: Reach, type: string): boolean =>
+  Object.keys(events).some((emitted) => emitted === type || emitted.endsWith(`.${type}`));
+
+function reachOf<V extends Vocabulary>(
+  protocol: Protocol<V>,
+  events: ReadonlyMap<string, number>,
+  handlers: ReadonlyMap<string, number>,
+): Reach {
+  const never = handlerNames(protocol).filter((handler) => !handlers.has(handler));
+  return { events: Object.fromEntries(events), handlers: Object.fromEntries(handlers), never };
+}
+
+function count(counts: Map<string, number>, name: string, times = 1): void {
+  counts.set(name, (counts.get(name) ?? 0) + times);
+}
+
+/** What a part of an assembly emits is wrapped in the part's name. */
+function typeOf({ type, body }: Tagged & { body?: Tagged }): string {
+  return body?.type === undefined ? type : `${type}.${typeOf(body)}`;
+}

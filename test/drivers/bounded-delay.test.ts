@@ -1,0 +1,129 @@
+/**
+ * `--timers quiet` never lets a timer overtake a message, nor two timers race; a bound on delay allows more. So what pages
+ * say of bounded delay by it is tried here too: random runs with delays up to the bound, and timers above it.
+ */
+import { describe, expect, it } from "vitest";
+import { type NodeId, random, type Tagged } from "../../src/core/index.ts";
+import { protocolNamed, variantNamed } from "../../src/protocols/index.ts";
+import { simulation } from "../../src/sim/index.ts";
+
+interface Setting {
+  readonly protocol: string;
+  readonly variant?: string;
+  readonly options?: object;
+  readonly nodes: number;
+  /** Messages take from 1 to so many milliseconds. */
+  readonly maxDelayMs: number;
+  readonly crashes?: 1;
+  readonly lossRate?: number;
+  readonly duplicateRate?: number;
+  /** Who is asked for the family's work; nobody where starting is enough. */
+  readonly asked: readonly NodeId[];
+  readonly forMs: number;
+  readonly runs: number;
+}
+
+const settings: readonly Setting[] = [
+  { protocol: "bully", nodes: 3, maxDelayMs: 60, asked: [0, 1, 2], forMs: 5_000, runs: 300 },
+  { protocol: "bully", nodes: 4, maxDelayMs: 60, crashes: 1, asked: [0, 1, 2, 3], forMs: 5_000, runs: 300 },
+  { protocol: "ring", nodes: 3, maxDelayMs: 60, crashes: 1, asked: [0], forMs: 10_000, runs: 300 },
+  {
+    protocol: "basic-multicast",
+    variant: "acknowledged",
+    nodes: 3,
+    maxDelayMs: 20,
+    lossRate: 0.1,
+    duplicateRate: 0.1,
+    asked: [0],
+    forMs: 20_000,
+    runs: 200,
+  },
+  { protocol: "ip-multicast", nodes: 3, maxDelayMs: 4, lossRate: 0.05, asked: [0], forMs: 10_000, runs: 200 },
+  {
+    protocol: "super-peer-dht",
+    options: { identifierBits: 2, reservedBits: 1, identifiers: [0, 1, 2], successors: 2, contacts: [0] },
+    nodes: 3,
+    maxDelayMs: 30,
+    asked: [],
+    forMs: 20_000,
+    runs: 100,
+  },
+  {
+    protocol: "super-peer-dht",
+    options: { identifierBits: 2, reservedBits: 1, identifiers: [0, 1, 2], successors: 2, contacts: [0, 1] },
+    nodes: 3,
+    maxDelayMs: 30,
+    crashes: 1,
+    asked: [],
+    forMs: 20_000,
+    runs: 100,
+  },
+  {
+    protocol: "super-peer-tokens",
+    options: { dimensions: 1, share: 0.67, positions: [[0], [0.1], [0.5]] },
+    nodes: 3,
+    maxDelayMs: 30,
+    asked: [],
+    forMs: 20_000,
+    runs: 100,
+  },
+  {
+    protocol: "super-peer-tokens",
+    options: { dimensions: 1, share: 0.67, positions: [[0], [0.1], [0.5]] },
+    nodes: 3,
+    maxDelayMs: 30,
+    crashes: 1,
+    asked: [],
+    forMs: 20_000,
+    runs: 100,
+  },
+];
+
+/** The names of what is broken in one run. */
+function broken(setting: Setting, seed: number): string[] {
+  const { protocol: name, variant, options, asked, forMs, maxDelayMs } = setting;
+  const { lossRate = 0, duplicateRate = 0 } = setting;
+  const entry = protocolNamed(name);
+  const protocol = (variant === undefined ? entry : variantNamed(name, variant)).lab(options);
+  const nodes = Array.from({ length: setting.nodes }, (_, node) => node);
+  const link = { lossRate, duplicateRate };
+  const sim = simulation({ protocol, nodes, seed, delayMs: [1, maxDelayMs], link });
+  const chance = random(seed).stream("what happens");
+  for (const node of nodes) {
+    if (entry.mustStart) sim.start(node);
+    else sim.wake(node);
+  }
+  const at = (least: number, most: number): number => least + chance.below(most - least + 1);
+  const tell = (node: NodeId, command: Tagged | null): void => {
+    if (command !== null && sim.world.alive.includes(node)) sim.command(node, command as never);
+  };
+  const plan = asked.map((node) => ({ at: at(0, 300), act: () => tell(node, entry.family.ask(node, 1)) }));
+  if (setting.crashes === 1) {
+    const crashed = chance.pick(nodes);
+    const time = at(0, 500);
+    plan.push({ at: time, act: () => sim.crash(crashed) });
+    const notice = entry.check.notice?.(crashed) ?? null;
+    // Whoever is told is told when nothing of the crashed one's is on its way any more.
+    for (const node of nodes)
+      plan.push({ at: time + at(maxDelayMs + 1, 3 * maxDelayMs), act: () => tell(node, notice) });
+  }
+  for (const { at: time, act } of plan.sort((a, b) => a.at - b.at)) {
+    sim.run(time);
+    act();
+  }
+  sim.run(forMs);
+  return [...new Set(sim.verdict().map(({ property }) => property))];
+}
+
+describe("with delays within their bounds, and timers above them", () => {
+  it.each(settings)("$protocol $variant, $nodes nodes, $crashes crashes, losses $lossRate", (setting) => {
+    for (let seed = 1; seed <= setting.runs; seed++) expect([seed, broken(setting, seed)]).toEqual([seed, []]);
+  });
+});
+
+it("and with delays above them bully breaks: the runs can tell", () => {
+  const [, setting] = settings as [Setting, Setting];
+  const late = { ...setting, maxDelayMs: 400 };
+  const seeds = Array.from({ length: 100 }, (_, seed) => seed + 1);
+  expect(seeds.some((seed) => broken(late, seed).length > 0)).toBe(true);
+});
