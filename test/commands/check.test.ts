@@ -153,6 +153,12 @@ test("the contract of --json", async () => {
     runs: null,
     run: null,
     why: null,
+    reached: {
+      events: { "user.needed": 15, "mutex.entered": 1133, "mutex.exited": 291, "user.finished": 291 },
+      handlers: expect.objectContaining({ "command user.use": 15, "receive mutex.request": 662 }),
+      never: expect.arrayContaining(["receive mutex.hello"]),
+      missing: [],
+    },
     loopFrom: null,
     trace: null,
   });
