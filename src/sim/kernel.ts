@@ -256,9 +256,10 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   }
 
   private recordView(node: SimulatedNode<V>, state: StateOf<V>): void {
-    const view = clone(this.protocol.view(state, node.self)); // It may show a piece of the state.
-    const difference = differenceOf(node.view, view);
+    const shown = this.protocol.view(state, node.self);
+    const difference = differenceOf(node.view, shown);
     if (difference === "none") return;
+    const view = clone(shown); // It may show a piece of the state.
     node.view = view;
     const turned = difference === "standing" ? { state: clone(state) } : {};
     this.record({ at: this.now, node: node.self, kind: "view", view, ...turned });
