@@ -9,6 +9,7 @@ import { checkHistoryCommand } from "./check-history.ts";
 import { electCommand } from "./elect.ts";
 import { ExitWith } from "./exit-with.ts";
 import { lockCommand } from "./lock.ts";
+import { memberCommand } from "./member.ts";
 import { nodeCommand } from "./node.ts";
 import { errorLine } from "./paragraph.ts";
 import { protocolsCommand } from "./protocols.ts";
@@ -35,6 +36,7 @@ function program(): Command {
     .addCommand(upCommand())
     .addCommand(nodeCommand())
     .addCommand(statusCommand())
+    .addCommand(memberCommand())
     .addCommand(lockCommand())
     .addCommand(electCommand())
     .addCommand(checkCommand())

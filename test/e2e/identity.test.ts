@@ -3,7 +3,7 @@ import { existsSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { until } from "./cluster-under-test.ts";
+import { Coterie, until } from "./cluster-under-test.ts";
 import { folder, isGrowing, Joined, joinedAt, numbersIn, type Place, place } from "./joined-members.ts";
 
 /** Long enough for an election, had there been a majority. */
@@ -128,7 +128,7 @@ test("two of three folders are removed: nobody is granted anything, and with the
   expect(isGrowing(tokens)).toBe(true);
 });
 
-test("one of three folders is removed: it is refused, and the others go on", async () => {
+test("one of three folders is removed: it is refused until it is replaced, and tokens go on", async () => {
   const where = await place(3);
   const members = await joinedAt(where);
   const tokens = [await tokenOf(members[2] as Joined)];
@@ -143,6 +143,20 @@ test("one of three folders is removed: it is refused, and the others go on", asy
   await sleep(WOULD_BE_ELECTED_MS);
   expect(three.saidAlready("entered")).toEqual([]);
   expect(await statusOf(two)).toMatchObject({ hasQuorum: false });
-  tokens.push(await tokenOf(new Joined(1, where)));
+  const back = new Joined(1, where);
+  tokens.push(await tokenOf(back));
+
+  await stop(three);
+  rmSync(join(where.data, "3"), { recursive: true });
+  const [first = "", second = "", third = ""] = [1, 2, 3].map((id) => join(where.data, `${id}`));
+  const few = await new Coterie("member", "replace", "3", "--data", third, "--from", first).finished;
+  expect(few).toMatchObject({ code: 2 });
+  expect(few.stderr).toContain("expected the folders of 2 of the 3 members, got those of 1");
+  const made = await new Coterie("member", "replace", "3", "--data", third, "--from", first, second).finished;
+  expect(made).toMatchObject({ code: 0, stdout: `made ${third}: start member 3 with it\n` });
+  const replaced = new Joined(3, where);
+  await replaced.said("joined");
+  await stop(back); // So that there is no majority without it.
+  tokens.push(await tokenOf(replaced), await tokenOf(two));
   expect(isGrowing(tokens)).toBe(true);
 });

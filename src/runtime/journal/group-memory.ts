@@ -7,14 +7,14 @@ import { groupText, MAX_JOURNAL_BYTES, type Memory } from "../transport/identity
 import type { Journal, Slot } from "./journal.ts";
 
 /** `others` is empty until the group is founded; that of a single member stays so. */
-interface GroupRecord {
+export interface GroupRecord {
   readonly journal: string;
   readonly members: readonly NodeId[];
   readonly others: readonly { readonly node: NodeId; readonly journal: string }[];
 }
 
 const MAX_MEMBERS = 1_024;
-const recordShape = struct<GroupRecord>({
+export const groupShape = struct<GroupRecord>({
   journal: text(MAX_JOURNAL_BYTES),
   members: list(natural, MAX_MEMBERS),
   others: list(struct<GroupRecord["others"][number]>({ node: natural, journal: text(MAX_JOURNAL_BYTES) }), MAX_MEMBERS),
@@ -26,7 +26,7 @@ const recordShape = struct<GroupRecord>({
  * @throws EnvironmentError `wrong-members` if the journal was begun with another list.
  */
 export async function groupMemory(journal: Journal, members: readonly NodeId[], folder: string): Promise<Memory> {
-  const slot = journal.slot<GroupRecord>("group", recordShape);
+  const slot = journal.slot<GroupRecord>("group", groupShape);
   const ids = [...members].sort((a, b) => a - b);
   const known = slot.records[0] ?? begun(slot, ids);
   if (groupText(known.members) !== groupText(ids))

@@ -36,7 +36,7 @@ async function founded() {
   return { folders, start, members };
 }
 
-const REMEDY = "Stop it, put its folder back and start it again";
+const REMEDY = "Stop it, and put its folder back or, if that is gone, make it a new one with `coterie member replace`";
 const PROMISED = "it has lost what it promised, and must not take part";
 
 describe("a group that starts for the first time", () => {

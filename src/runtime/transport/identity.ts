@@ -218,4 +218,4 @@ export const standingOf = ({ disagreements, awaited }: GroupIdentity): Standing 
   awaited,
 });
 
-const REMEDY = "Stop it, put its folder back and start it again";
+const REMEDY = "Stop it, and put its folder back or, if that is gone, make it a new one with `coterie member replace`";

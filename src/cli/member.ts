@@ -1,0 +1,43 @@
+/** `coterie member`: what is done about a member whose folder is lost. */
+import { Command } from "commander";
+import { replaceMember } from "../cluster/replace-member.ts";
+import { UsageError } from "../core/errors.ts";
+import { wholeNumber } from "./arguments.ts";
+import { isForTheCaller } from "./callers-error.ts";
+import { say } from "./say.ts";
+
+export function memberCommand(): Command {
+  const replace = new Command("replace")
+    .summary("make a folder for a member that has lost its own")
+    .description("Makes a folder for a member that has lost its own, out of those of a majority of the members.")
+    .argument(
+      "<id>",
+      "the member whose folder is lost",
+      wholeNumber("<id>", 0, Number.MAX_SAFE_INTEGER, "a member's id"),
+    )
+    .requiredOption("--data <dir>", "where its new folder is made; there must be none")
+    .requiredOption("--from <dirs...>", "the folders of a majority of the members, or copies of them")
+    .addHelpText("after", EXPLANATION)
+    .action(run);
+  return new Command("member").summary("replace a member that has lost its folder").addCommand(replace);
+}
+
+const EXPLANATION = `
+Example, where member 3 of three has lost its disk:
+  $ coterie member replace 3 --data journal-3 --from journal-1 journal-2
+  then start member 3 with the folder journal-3
+
+Members 1 and 2 may run meanwhile. Member 3 must not, and what is left of its old folder must never be used again. Of n members at
+most ⌈n/2⌉ − 1 can be replaced: with the folders of fewer than a majority, something decided could be forgotten.
+
+Exit codes: 0 made; 1 a folder cannot be read or written; 2 wrong arguments, or folders that are not enough.`;
+
+async function run(
+  id: number,
+  { data, from }: { readonly data: string; readonly from: readonly string[] },
+): Promise<void> {
+  await replaceMember({ id, folder: data, from, log: { warn: say } }).catch((error: unknown) => {
+    throw isForTheCaller(error) ? new UsageError(error.code, error.message) : error;
+  });
+  process.stdout.write(`made ${data}: start member ${id} with it\n`);
+}

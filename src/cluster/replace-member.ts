@@ -1,0 +1,193 @@
+/**
+ * Makes a folder for a member that has lost its own, out of what the others keep. What it has promised nobody knows; but of each
+ * decision that it took part in, a majority of the members did. So of any majority of the others' journals at least one knows of it,
+ * and the new folder promises whatever any of them has promised: no lower epoch is helped to lead, and of each reliable
+ * channel it knows the latest view and what was last accepted. With fewer folders than a majority a decision could be forgotten.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { EnvironmentError, UsageError } from "../core/errors.ts";
+import { canonical } from "../core/plain.ts";
+import type { NodeId } from "../core/protocol.ts";
+import { majority } from "../core/quorums.ts";
+import type { ShapeNode } from "../core/shape.ts";
+import { natural, struct, variants } from "../core/shape.ts";
+import { type Declaration, readDeclaration, scan } from "../runtime/journal/batches.ts";
+import { openJournal } from "../runtime/journal/disk-journal.ts";
+import { type GroupRecord, groupShape } from "../runtime/journal/group-memory.ts";
+import type { Log } from "../runtime/log.ts";
+import { codecOf, Reader } from "../runtime/wire.ts";
+
+/** One journal as it stands in its file: which may be in use, as each record in it was durable before it counted. */
+interface Kept {
+  readonly folder: string;
+  readonly id: NodeId;
+  readonly cluster: string;
+  readonly group: GroupRecord;
+  readonly slots: ReadonlyMap<string, { readonly shape: ShapeNode; readonly records: readonly AnyRecord[] }>;
+}
+type AnyRecord = Readonly<Record<string, unknown>>;
+
+export interface Replacement {
+  readonly id: NodeId;
+  /** Where its new journal is made; there must be none. */
+  readonly folder: string;
+  /** Of a majority of the members, all of which have kept theirs. */
+  readonly from: readonly string[];
+  readonly log: Pick<Log, "warn">;
+}
+
+/** What is refused is refused before anything is written. @throws UsageError, EnvironmentError */
+export async function replaceMember({ id, folder, from, log }: Replacement): Promise<void> {
+  const kept = from.map(readKept);
+  const { group, cluster } = requireSound(kept, id);
+  if (isUsed(folder))
+    throw new UsageError(
+      "folder-in-use",
+      `expected ${folder} to be empty or not to be there, and it is not: name another, or move what is in it away`,
+    );
+  const failures: EnvironmentError[] = [];
+  const journal = await openJournal(folder, {
+    owner: `member ${id} of ${cluster}`,
+    log,
+    onFailure: (error) => void failures.push(error),
+  });
+  const names = new Map(kept.flatMap((each) => each.group.others.map(({ node, journal }) => [node, journal] as const)));
+  for (const each of kept) names.set(each.id, each.group.journal);
+  const others = [...names].filter(([node]) => node !== id).map(([node, journal]) => ({ node, journal }));
+  const own = { journal: names.get(id) as string, members: group.members, others };
+  journal.slot<GroupRecord>("group", groupShape).append(own);
+  promise(journal, kept, id);
+  await journal.close();
+  const [failure] = failures;
+  if (failure !== undefined) throw failure;
+}
+
+/** As high as anybody has promised; and numbers of its own that no earlier life can have reached. */
+function promise(journal: Awaited<ReturnType<typeof openJournal>>, kept: readonly Kept[], id: NodeId): void {
+  const all = kept.flatMap(({ slots }) => [...slots.values()].flatMap(({ records }) => records));
+  const epoch = Math.max(0, ...all.map((record) => (typeof record.epoch === "number" ? record.epoch : 0)));
+  const beyond = Date.now();
+  const epochShape = struct({ epoch: natural });
+  for (const algorithm of ["epoch-bully", "epoch-token-ring"])
+    journal.slot<{ epoch: number }>(`floor/${algorithm}`, epochShape).append({ epoch });
+  const promised = variants<{ type: "promised"; epoch: number; to: number }>({
+    promised: { epoch: natural, to: natural },
+  });
+  journal.slot("leadership", promised).append({ type: "promised", epoch, to: id });
+  journal.slot<{ below: number }>("runs", struct({ below: natural })).append({ below: beyond });
+  const channels = new Set(
+    kept.flatMap(({ slots }) => [...slots.keys()].filter((name) => name.startsWith("channel/"))),
+  );
+  for (const name of channels) {
+    const found = kept.flatMap(({ slots }) => slots.get(name) ?? []);
+    const latest = found.flatMap(({ records }) => records.slice(-1));
+    const [wrapping] = latest;
+    if (wrapping === undefined) continue;
+    const register = { ...registerOf(latest.map(innermost)), incarnation: beyond };
+    journal.slot(name, found[0]?.shape as never).append(wrapped(wrapping, register));
+  }
+}
+
+/** A channel's layers wrap what the lowest journals, its views, in their names. */
+const innermost = (record: AnyRecord): Register =>
+  "body" in record ? innermost(record.body as AnyRecord) : (record as unknown as Register);
+const wrapped = (record: AnyRecord, register: object): object =>
+  "body" in record ? { ...record, body: wrapped(record.body as AnyRecord, register) } : register;
+
+/** What views remember, of what is looked at here. */
+interface Register {
+  readonly promised: number;
+  readonly accepted: { readonly round: number; readonly view: { readonly number: number } } | null;
+  readonly view: { readonly number: number };
+}
+
+/** As if it had been there whenever any of them was: the latest view, and what was accepted last of the one after it. */
+function registerOf(registers: readonly Register[]): Register {
+  const latest = registers.reduce((a, b) => (b.view.number > a.view.number ? b : a));
+  const open = registers.flatMap(({ accepted }) =>
+    accepted !== null && accepted.view.number > latest.view.number ? [accepted] : [],
+  );
+  const accepted = open.sort((a, b) => b.round - a.round)[0] ?? null;
+  return { ...latest, accepted, promised: Math.max(...registers.map(({ promised }) => promised)) };
+}
+
+function requireSound(kept: readonly Kept[], id: NodeId): { group: GroupRecord; cluster: string } {
+  const [first] = kept;
+  if (first === undefined)
+    throw new UsageError("bad-argument", "expected the folders of a majority with --from, got none");
+  const { members } = first.group;
+  const refuse = (text: string): never => {
+    throw new UsageError("cannot-replace", text);
+  };
+  if (!members.includes(id)) refuse(`expected one of the members ${members.join(", ")}, got ${id}`);
+  for (const { folder, group, cluster } of kept) {
+    if (canonical(group.members) !== canonical(members) || cluster !== first.cluster)
+      refuse(`expected folders of one cluster, and those in ${first.folder} and ${folder} are of two`);
+    if (group.others.length === 0)
+      refuse(
+        `expected the journal in ${folder} to know the others, and it does not: its cluster has never run, so nothing is lost`,
+      );
+  }
+  const ids = new Set(kept.map((each) => each.id));
+  if (ids.has(id)) refuse(`expected folders of other members than ${id}, which is to be replaced`);
+  const quorum = majority(members.length);
+  if (ids.size < quorum)
+    refuse(
+      `expected the folders of ${quorum} of the ${members.length} members, got those of ${[...ids].join(", ")}: fewer may not know what member ${id} has promised. Where more folders are lost than that, begin a new cluster`,
+    );
+  const journals = kept.map(({ group }) => group.others.find(({ node }) => node === id)?.journal);
+  if (new Set(journals).size > 1)
+    refuse(`expected the folders to remember one journal of member ${id}, and they remember several`);
+  return first;
+}
+
+function isUsed(folder: string): boolean {
+  try {
+    return readdirSync(folder).length > 0;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
+    throw error;
+  }
+}
+
+function readKept(folder: string): Kept {
+  const slots = readSlots(join(folder, "journal"));
+  const group = slots.get("group")?.records[0] as unknown as GroupRecord | undefined;
+  const owner = /^member (\d+) of (.+)$/s.exec(String(slots.get("owner")?.records[0]?.owner));
+  if (group === undefined || owner === null || !slots.has("instances"))
+    throw new UsageError(
+      "cannot-replace",
+      `expected ${folder} to be the folder of a member that serves elections, locks and channels by name, and it is not`,
+    );
+  return { folder, id: Number(owner[1]), cluster: owner[2] as string, group, slots };
+}
+
+function readSlots(path: string): Kept["slots"] {
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(path);
+  } catch (error) {
+    throw new EnvironmentError("cannot-open-journal", `cannot read ${path}: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
+  const declared = new Map<number, Declaration>();
+  const slots = new Map<string, { shape: ShapeNode; records: AnyRecord[] }>();
+  for (const { slot, kind, at, length } of scan(bytes, path).entries) {
+    const payload = bytes.subarray(at, at + length);
+    if (kind === "declare") {
+      const declaration = readDeclaration(payload);
+      const before = declared.get(slot)?.name;
+      if (before !== undefined && before !== declaration.name) slots.delete(before); // Which was given up.
+      declared.set(slot, declaration);
+      slots.set(declaration.name, { shape: declaration.shape, records: [] });
+      continue;
+    }
+    const { name, shape } = declared.get(slot) as Declaration;
+    const records = slots.get(name)?.records ?? [];
+    if (kind === "compact") records.length = 0;
+    records.push(codecOf<AnyRecord>(shape).read(new Reader(payload)));
+  }
+  return slots;
+}
