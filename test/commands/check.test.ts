@@ -154,8 +154,8 @@ test("the contract of --json", async () => {
     run: null,
     why: null,
     reached: {
-      events: { "user.needed": 15, "mutex.entered": 1133, "mutex.exited": 291, "user.finished": 291 },
-      handlers: expect.objectContaining({ "command user.use": 15, "receive mutex.request": 662 }),
+      events: expect.objectContaining({ "mutex.entered": expect.any(Number), "mutex.exited": expect.any(Number) }),
+      handlers: expect.objectContaining({ "receive mutex.request": expect.any(Number) }),
       never: expect.arrayContaining(["receive mutex.hello"]),
       missing: [],
     },
