@@ -4,6 +4,7 @@ export { join } from "./cluster/join.ts";
 export { type Member as RunningMember, type MemberOptions, runMember } from "./cluster/member.ts";
 export type {
   AcquireOptions,
+  AdminOptions,
   Election,
   ElectionOptions,
   FencedElection,
@@ -19,6 +20,7 @@ export type {
   MemberStatus,
   Mutex,
   MutexOptions,
+  ReadyOptions,
   ServiceLimits,
   Tenure,
   TextbookElection,
@@ -39,4 +41,4 @@ export type {
 export { type CoordinationCode, CoordinationError, type Phase } from "./cluster/services/coordination-error.ts";
 export { guard, StaleToken } from "./cluster/services/guard.ts";
 export * from "./core/index.ts";
-export { createLog, type Log, type LogLevel } from "./runtime/log.ts";
+export { createLog, type Log, type LogFields, type Logger, type LogLevel } from "./runtime/log.ts";

@@ -15,7 +15,8 @@ export interface Access {
 
 interface Majority {
   readonly hasQuorum: boolean;
-  readonly peers: readonly { readonly suspected: boolean }[];
+  readonly reachable: number;
+  readonly peers: readonly unknown[];
 }
 
 /** @param ask how things stand; null: nobody knows. */
@@ -24,8 +25,7 @@ export function explainWaiting(what: string, ask: () => Promise<Majority | null>
   const explain = async (): Promise<void> => {
     const found = await ask();
     if (isOver || found === null || found.hasQuorum) return;
-    const { peers } = found;
-    const reachable = 1 + peers.filter(({ suspected }) => !suspected).length;
+    const { peers, reachable } = found;
     say(
       `waiting for ${what}: it takes a majority of the members, and ${reachable} of ${peers.length + 1} can be heard of`,
     );

@@ -36,7 +36,7 @@ export function nodeCommand(): Command {
     )
     .option("--data <dir>", "where this member keeps its journal, if what runs keeps one")
     .option("--fault-gate", "let PUT /faults on the admin pages drop, delay and cut this member's messages")
-    .option("--log-json", "write the log, on stderr, as JSON lines { at, level, text }")
+    .option("--log-json", "write the log, on stderr, as JSON lines { at, level, text, event, … }")
     .option("--supervised", "stop when standard input ends: whoever started this member holds its other end")
     .addHelpText("after", EXAMPLE)
     .action(run);
@@ -117,8 +117,8 @@ function whenToStop(supervised: boolean): Promise<void> {
 }
 
 function logTo(stream: NodeJS.WriteStream, asJson: boolean): Log {
-  return createLog((level, text) => {
+  return createLog((level, text, fields) => {
     const plain = level === "info" ? text : `${level}: ${text}`;
-    stream.write(`${asJson ? JSON.stringify({ at: new Date().toISOString(), level, text }) : plain}\n`);
+    stream.write(`${asJson ? JSON.stringify({ at: new Date().toISOString(), level, text, ...fields }) : plain}\n`);
   });
 }

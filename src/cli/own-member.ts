@@ -4,7 +4,7 @@ import { readServiceConfig } from "../cluster/config.ts";
 import { join } from "../cluster/join.ts";
 import type { Member } from "../cluster/services/api.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
-import { formatHostPort } from "../runtime/host-port.ts";
+import { formatHostPort, type HostPort, isLoopback } from "../runtime/host-port.ts";
 import type { Log } from "../runtime/log.ts";
 import { type Access, explainWaiting } from "./access.ts";
 import { isForTheCaller } from "./callers-error.ts";
@@ -34,13 +34,17 @@ export async function joinCluster(options: Place, log: Log): Promise<Member> {
     tls: tls ?? "off",
     limits,
     ...(folder === undefined ? {} : { dataDir: folder }),
-    ...(admin.port === 0 ? {} : { admin: formatHostPort(admin) }),
+    ...(admin.port === 0 ? {} : { admin: adminOf(admin) }),
     faultGate: options.faultGate === true,
     log,
   }).catch((error: unknown) => {
     throw isForTheCaller(error) ? new UsageError(error.code, error.message) : error;
   });
 }
+
+/** A config that shows admin pages to a network has said that it is trusted. */
+const adminOf = (admin: HostPort) =>
+  isLoopback(admin.host) ? formatHostPort(admin) : { address: formatHostPort(admin), tls: "off" as const };
 
 /** @throws UsageError if the config has no such member. */
 export function requireMember<T>(members: Readonly<Record<number, T>>, { id, config }: Place): T {

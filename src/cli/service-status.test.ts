@@ -9,7 +9,7 @@ test("what is held and who is in a channel stand in tables of their own", () => 
     {
       cluster: "test",
       protocol: "services",
-      nodes: [{ id: 1, pid: 11, alive: true, leader: 1, hasQuorum: true, address, admin: null }],
+      nodes: [{ id: 1, pid: 11, alive: true, lockServer: 1, hasQuorum: true, address, admin: null }],
       instances: [
         { ...common, kind: "channel", name: "new", algorithm: "view-synchrony" },
         {
@@ -26,8 +26,8 @@ test("what is held and who is in a channel stand in tables of their own", () => 
     paintFor({ isTTY: false } as never),
   );
   expect(picture).toBe(`\
-NODE  PID  STATE    SERVING  MAJORITY
-1     11   running  1        yes
+NODE  PID  STATE    LOCK SERVER  MAJORITY
+1     11   running  1            yes
 
 KIND  NAME     ALGORITHM       HOLDER  TOKEN  WAITING
 lock  invoice  elected-server  1       7      0

@@ -10,7 +10,7 @@ interface ServiceNode {
   readonly pid: number | null;
   readonly alive: boolean;
   /** Who serves the default locks in this member's eyes. */
-  readonly leader: NodeId | null;
+  readonly lockServer: NodeId | null;
   /** Whether this member can hear of a majority; null if it does not answer. */
   readonly hasQuorum: boolean | null;
   readonly address: string;
@@ -46,8 +46,8 @@ export async function servicesStatus({ cluster, members }: ServiceConfig, timeou
   });
   const found = await Promise.all(asked);
   const nodes = found.map(({ id, admin, known, address }): ServiceNode => {
-    const { pid = null, leader = null, hasQuorum = null } = known ?? {};
-    return { id, pid, alive: known !== null, leader, hasQuorum, address, admin };
+    const { pid = null, lockServer = null, hasQuorum = null } = known ?? {};
+    return { id, pid, alive: known !== null, lockServer, hasQuorum, address, admin };
   });
   const answers = found.flatMap(({ known }) => (known === null ? [] : [known]));
   return { cluster, protocol: "services", nodes, instances: instancesOf(answers) };
@@ -80,10 +80,10 @@ const compare = (a: string, b: string): number => Number(a > b) - Number(a < b);
 
 export function servicesPicture({ nodes, instances }: ServicesStatus, paint: Paint): string {
   const members = nodes.map((node) => [
-    ...[String(node.id), String(node.pid ?? "-"), stateOf(node), String(node.leader ?? "-")],
+    ...[String(node.id), String(node.pid ?? "-"), stateOf(node), String(node.lockServer ?? "-")],
     node.hasQuorum === null ? "-" : node.hasQuorum ? "yes" : "no",
   ]);
-  const head = ["NODE", "PID", "STATE", "SERVING", "MAJORITY"];
+  const head = ["NODE", "PID", "STATE", "LOCK SERVER", "MAJORITY"];
   const lines = table([head, ...members], (cell, row, column) => {
     if (row === 0) return paint("dim", cell);
     return column === 2 ? paint(nodes[row - 1]?.alive === true ? "green" : "red", cell) : cell;

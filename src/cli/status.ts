@@ -53,20 +53,20 @@ With --json: { "cluster", "protocol", "nodes": [{ "id", "pid", "alive", "leader"
 "admin" is null where the config does not give it.
 
 A config that names no protocol is one of members that serve elections, locks and channels by name. Of these it says who
-serves, as each of them has it, whether a majority can be heard of, which names are held by whom, and who is in which channel:
+serves the default locks, as each of them has it, whether a majority can be heard of, which names are held by whom, and who is in which channel:
   KIND  NAME            ALGORITHM       HOLDER  TOKEN      WAITING
   lock  nightly-backup  elected-server  1       268435457  2
 
   CHANNEL  ALGORITHM                   VIEW  MEMBERS  WAITING
   room     causal over view-synchrony  4     0, 1, 2  0
-With --json: "nodes" with "id", "pid", "alive", "leader", "hasQuorum", "address" and "admin", and
+With --json: "nodes" with "id", "pid", "alive", "lockServer", "hasQuorum", "address" and "admin", and
 "instances": [{ "kind", "name", "algorithm", "holder", "token", "waiting" }], of a channel "channel": { "view", "members" } as well.
-Exit codes: 0 ok; 1 if nobody answers, or if those alive do not name the same leader; 2 wrong arguments.`;
+Exit codes: 0 ok; 1 if nobody answers, or if those alive do not name the same leader, or lock server; 2 wrong arguments.`;
 
 async function status(options: StatusOptions): Promise<void> {
   if (options.admin !== undefined && options.config !== undefined)
     throw new UsageError("bad-argument", "expected --admin or --config, got both");
-  const { nodes, text } = await asked(options);
+  const { nodes, text, what } = await asked(options);
   process.stdout.write(text);
   const alive = nodes.filter((node) => node.alive);
   const hidden = nodes.filter(({ admin }) => admin === null).map(({ id }) => id);
@@ -78,21 +78,32 @@ async function status(options: StatusOptions): Promise<void> {
   if (hidden.length > 0) process.stderr.write(`coterie: ${hint}\n`);
   const leaders = new Set(alive.map(({ leader }) => leader));
   if (leaders.size > 1)
-    throw new EnvironmentError("no-agreement", `the members do not agree on a leader: ${opinions(alive)}`);
+    throw new EnvironmentError("no-agreement", `the members do not agree on a ${what}: ${opinions(alive)}`);
 }
 
 /** Who answered, and the answer in words or as JSON. */
 async function asked({ admin = DEFAULT_ADMIN, config, json }: StatusOptions): Promise<{
   readonly nodes: readonly Pick<Row, "id" | "alive" | "leader" | "admin">[];
   readonly text: string;
+  /** What each of them names. */
+  readonly what: string;
 }> {
   const paint = paintFor(process.stdout);
   if (config !== undefined && !namesProtocol(config)) {
     const found = await servicesStatus(readServiceConfig(config), PATIENCE_MS);
-    return { nodes: found.nodes, text: json === true ? `${JSON.stringify(found)}\n` : servicesPicture(found, paint) };
+    const nodes = found.nodes.map(({ lockServer, ...node }) => ({ ...node, leader: lockServer }));
+    return {
+      nodes,
+      text: json === true ? `${JSON.stringify(found)}\n` : servicesPicture(found, paint),
+      what: "lock server",
+    };
   }
   const found = config === undefined ? await fromUp(admin) : await fromMembers(readConfig(config));
-  return { nodes: found.nodes, text: json === true ? `${JSON.stringify(found)}\n` : picture(found, paint) };
+  return {
+    nodes: found.nodes,
+    text: json === true ? `${JSON.stringify(found)}\n` : picture(found, paint),
+    what: "leader",
+  };
 }
 
 const answerSchema = z.object({

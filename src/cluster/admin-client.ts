@@ -30,7 +30,8 @@ const serviceSchema = z.object({
   cluster: z.string(),
   protocol: z.literal("services"),
   role: z.string(),
-  leader: z.number().nullable(),
+  lockServer: z.number().nullable(),
+  reachable: z.number(),
   hasQuorum: z.boolean(),
   peers: z.array(z.object({ id: z.number(), suspected: z.boolean() })),
   instances: z.array(

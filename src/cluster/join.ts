@@ -6,8 +6,7 @@ import type { Journal } from "../runtime/journal/journal.ts";
 import { GroupIdentity } from "../runtime/transport/identity.ts";
 import type { JoinOptions, Member } from "./services/api.ts";
 import { JoinedMember } from "./services/joined-member.ts";
-import { requireSignal } from "./services/known-options.ts";
-import { type Membership, membershipOf, OWN_SLOTS } from "./services/membership.ts";
+import { type Membership, membershipOf, OWN_SLOTS, requireJoinOptions } from "./services/membership.ts";
 
 /**
  * Makes this process a member of a cluster.
@@ -20,32 +19,37 @@ import { type Membership, membershipOf, OWN_SLOTS } from "./services/membership.
  *   tls: { ca: "ca.pem", cert: "node-{id}.pem", key: "node-{id}.key" },
  * });
  * @throws UsageError for options that cannot be; EnvironmentError if an address or the folder is taken, or if a
- * certificate or the journal cannot be read, or `wrong-members` if the journal knows another list of members.
+ * certificate or the journal cannot be read, or `wrong-members` if the journal knows another list of members; the reason of
+ * `signal` if it is aborted before this process is a member. Then nothing is left open.
  */
 export async function join(options: JoinOptions): Promise<Member> {
+  requireJoinOptions(options);
   const { signal } = options;
-  requireSignal("join", signal);
   signal?.throwIfAborted();
   const membership = await membershipOf(options);
+  signal?.throwIfAborted();
   const failure = new AbortController(); // The journal may fail before there is a member.
   const journal = await journalOf(options.dataDir, membership, (error) => failure.abort(error));
-  const member = await opened({ ...membership, journal }, options.dataDir ?? "");
+  const member = await opened({ ...membership, journal }, options);
   if (failure.signal.aborted) member.fail(failure.signal.reason as Error);
   failure.signal.addEventListener("abort", () => member.fail(failure.signal.reason as Error));
   const leave = (): void => void member.leave();
   signal?.addEventListener("abort", leave);
   member.signal.addEventListener("abort", () => signal?.removeEventListener("abort", leave));
-  if (signal?.aborted === true) leave();
   return member;
 }
 
-async function opened(membership: Omit<Membership, "identity">, folder: string): Promise<JoinedMember> {
+async function opened(
+  membership: Omit<Membership, "identity">,
+  { dataDir: folder = "", signal }: JoinOptions,
+): Promise<JoinedMember> {
   const { id, config, log, journal } = membership;
   try {
     const members = Object.keys(config.members).map(Number);
     const memory = journal && (await groupMemory(journal, members, folder.replaceAll("{id}", String(id))));
+    signal?.throwIfAborted();
     const member = new JoinedMember({ ...membership, identity: new GroupIdentity({ self: id, members, log, memory }) });
-    await member.open();
+    await member.open(signal);
     return member;
   } catch (error) {
     await journal?.close();

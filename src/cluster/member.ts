@@ -165,6 +165,10 @@ async function runHost(parts: Omit<Inside, "counts" | "trace" | "gate">): Promis
   const admin = await serveAdmin({
     address: place.admin,
     status,
+    missing: () => {
+      const open = transport.peers.filter(({ link }) => link === "open").length;
+      return 2 * (open + 1) > transport.peers.length + 1 ? null : "no-majority";
+    },
     metrics: metricsPage(counts, {
       queuedBytes: () => transport.peers.reduce((sum, peer) => sum + peer.queuedBytes, 0),
       openLinks: () => transport.peers.filter((peer) => peer.link === "open").length,
@@ -232,13 +236,16 @@ function commandNames(shapes: CommandShapes): Record<string, string[]> {
 
 export async function readTls(tls: ClusterConfig["tls"], id: NodeId): Promise<TlsMaterial | null> {
   if (tls === null) return null;
-  const read = async (path: string): Promise<string> => {
-    const file = path.replaceAll("{id}", String(id));
-    try {
-      return await readFile(file, "utf8");
-    } catch (error) {
-      throw new EnvironmentError("cannot-read", `cannot read ${file}: ${(error as Error).message}`, { cause: error });
-    }
-  };
+  const read = (path: string): Promise<string> => readPem(path, id);
   return { ca: await read(tls.ca), cert: await read(tls.cert), key: await read(tls.key) };
+}
+
+/** `{id}` in the path stands for the member's id. */
+export async function readPem(path: string, id: NodeId): Promise<string> {
+  const file = path.replaceAll("{id}", String(id));
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    throw new EnvironmentError("cannot-read", `cannot read ${file}: ${(error as Error).message}`, { cause: error });
+  }
 }

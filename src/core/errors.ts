@@ -25,7 +25,16 @@ export function unexpected(what: string, expected: string, got: unknown): string
 }
 
 function display(value: unknown): string {
-  const text = typeof value === "number" ? String(value) : JSON.stringify(value);
+  const text = typeof value === "number" ? String(value) : json(value);
   if (text === undefined) return typeof value;
   return text.length > 80 ? `${text.slice(0, 77)}…` : text;
+}
+
+/** Undefined for what JSON has no words for: the value is wrong, so it may be anything. */
+function json(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return undefined;
+  }
 }

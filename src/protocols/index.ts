@@ -6,6 +6,7 @@ import { bully } from "./election/bully.ts";
 import { changRoberts } from "./election/chang-roberts.ts";
 import { epochBully } from "./election/epoch-bully.ts";
 import { monitoredBully, monitoredChangRoberts, monitoredRing } from "./election/monitored.ts";
+import type { EpochBullyOptions } from "./election/parts/epoch-bully-options.ts";
 import { ring } from "./election/ring.ts";
 import { boundedEpochBully } from "./election/variants/bounded-epoch-bully.ts";
 import { type AnyMaker, entry, type RegistryEntry, type Variant } from "./entry.ts";
@@ -65,7 +66,8 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     { service: desk, mustStart: true, check: { maxTimeouts: 2 } },
   ),
   "epoch-bully": entry(election, "bully with a majority's assent: one leader per epoch", epochBully, {
-    service: epochBully,
+    // Whoever leads has work under way: a higher member that comes back does not end it, unless that is asked for.
+    service: (options?: Partial<EpochBullyOptions>) => epochBully({ takesOver: false, ...options }),
     variants: {
       bounded: {
         summary: "claims without a canvass, calls once and does not renew: every run ends, for the checker",

@@ -19,6 +19,7 @@ let trace: Broadcast<TraceEntry>;
 let counts: Counts;
 let gate: FaultGate;
 let commands: unknown[];
+let missing: string | null;
 
 const status = { id: 1, role: "leader" } as unknown as NodeStatus;
 const snapshot = (): TraceEntry => ({ at: 1, node: 1, kind: "view", view: { role: "leader" }, state: {} });
@@ -27,6 +28,7 @@ function options() {
   return {
     address: { host: "127.0.0.1", port: 0 },
     status: () => status,
+    missing: () => missing,
     metrics: metricsPage(counts, { queuedBytes: () => 7, openLinks: () => 2, traceListeners: () => trace.listeners }),
     trace,
     snapshot,
@@ -45,6 +47,7 @@ beforeEach(async () => {
   counts = newCounts();
   gate = faultGate();
   commands = [];
+  missing = null;
   admin = closing(await serveAdmin(options()));
 });
 

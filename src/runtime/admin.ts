@@ -1,4 +1,5 @@
 /** The admin pages of one member, over HTTP. See `admin-pages.ts` for what they say. */
+import { createServer } from "node:https";
 import { type ServerType, serve } from "@hono/node-server";
 import { type Context, Hono } from "hono";
 import { stream } from "hono/streaming";
@@ -14,7 +15,13 @@ import { addSessionPages, SESSION_PAGES, type SessionHost } from "./session-page
 
 export interface AdminOptions {
   readonly address: HostPort;
+  /** PEM. With `ca`, callers have to show a certificate of that authority. Null or absent: no TLS. */
+  readonly tls?: AdminTls | null;
+  /** Answers GET of what tells how the member is, and nothing that changes it or shows what it says. */
+  readonly isReadOnly?: boolean;
   readonly status: () => NodeStatus;
+  /** What the member lacks to be of use; null if it is ready. */
+  readonly missing: () => string | null;
   readonly metrics: { readonly contentType: string; text(): Promise<string> };
   readonly trace: Broadcast<TraceEntry>;
   /** The entry with which a listener begins that comes too late to hear everything. */
@@ -26,6 +33,12 @@ export interface AdminOptions {
   readonly counts: Counts;
   /** Where the member lends elections and locks to other programs. */
   readonly sessions?: SessionHost;
+}
+
+export interface AdminTls {
+  readonly cert: string;
+  readonly key: string;
+  readonly ca?: string;
 }
 
 export interface AdminServer {
@@ -42,8 +55,10 @@ export async function serveAdmin(options: AdminOptions): Promise<AdminServer> {
   const streams = new Set<AbortController>();
   const app = pages(options, streams);
   const { host, port } = options.address;
+  const tls = options.tls ?? null;
+  const secure = tls && { createServer, serverOptions: { ...tls, requestCert: tls.ca !== undefined } };
   const server = await new Promise<ServerType>((resolve, reject) => {
-    const starting = serve({ fetch: app.fetch, hostname: host, port, overrideGlobalObjects: false }, () =>
+    const starting = serve({ fetch: app.fetch, hostname: host, port, overrideGlobalObjects: false, ...secure }, () =>
       resolve(starting),
     );
     starting.once("error", (error: NodeJS.ErrnoException) => {
@@ -58,7 +73,7 @@ export async function serveAdmin(options: AdminOptions): Promise<AdminServer> {
   const bound = server.address();
   const boundPort = typeof bound === "object" && bound !== null ? bound.port : port;
   return {
-    url: `http://${formatHostPort({ host, port: boundPort })}`,
+    url: `${tls === null ? "http" : "https"}://${formatHostPort({ host, port: boundPort })}`,
     close() {
       for (const stream of streams) stream.abort();
       return new Promise((resolve) => {
@@ -70,14 +85,38 @@ export async function serveAdmin(options: AdminOptions): Promise<AdminServer> {
 }
 
 function pages(options: AdminOptions, streams: Set<AbortController>): Hono {
-  const { status, metrics, command, gate, counts, sessions } = options;
+  const { counts, isReadOnly = false } = options;
   const app = new Hono();
   app.use(async (c, next) => {
-    const objection = foreignCaller(c, options.address.host);
+    const objection = foreignCaller(c, isReadOnly ? null : options.address.host);
     return objection === null ? next() : c.json({ error: objection }, 403);
+  });
+  const known = [...addReports(app, options), ...(isReadOnly ? [] : addActs(app, options, streams))];
+  app.notFound((c) => c.json({ error: `no such page; there are ${known.join(", ")}` }, 404));
+  app.onError((error, c) => {
+    if (error instanceof EnvironmentError) return c.json({ error: error.message }, 503);
+    if (!(error instanceof UsageError)) return c.json({ error: error.message }, 500);
+    count(counts.refused, "bad-command");
+    return c.json({ error: error.message }, error.code === TOO_LONG ? 413 : 400);
+  });
+  return app;
+}
+
+/** What changes nothing, and may be shown to a network. Returns the pages. */
+function addReports(app: Hono, { status, metrics, missing }: AdminOptions): readonly string[] {
+  app.get("/healthz", (c) => c.json({ healthy: true })); // A member that has failed closes its pages.
+  app.get("/readyz", (c) => {
+    const lacks = missing();
+    return c.json({ ready: lacks === null, missing: lacks }, lacks === null ? 200 : 503);
   });
   app.get("/status", (c) => c.json(status()));
   app.get("/metrics", async (c) => c.text(await metrics.text(), 200, { "content-type": metrics.contentType }));
+  return ["/healthz", "/readyz", "/status", "/metrics"];
+}
+
+/** What acts on the member, or shows what it sends and receives. Returns the pages. */
+function addActs(app: Hono, options: AdminOptions, streams: Set<AbortController>): readonly string[] {
+  const { command, gate, sessions } = options;
   app.get("/trace", (c) =>
     streams.size < MAX_TRACE_LISTENERS
       ? traceStream(c, options, streams)
@@ -94,24 +133,18 @@ function pages(options: AdminOptions, streams: Set<AbortController>): Hono {
     return c.json({});
   });
   if (sessions !== undefined) addSessionPages(app, sessions);
-  const known = ["/status", "/metrics", "/trace", "/command", ...(sessions === undefined ? [] : SESSION_PAGES)];
-  app.notFound((c) => c.json({ error: `no such page; there are ${known.join(", ")} and /faults` }, 404));
-  app.onError((error, c) => {
-    if (error instanceof EnvironmentError) return c.json({ error: error.message }, 503);
-    if (!(error instanceof UsageError)) return c.json({ error: error.message }, 500);
-    count(counts.refused, "bad-command");
-    return c.json({ error: error.message }, error.code === TOO_LONG ? 413 : 400);
-  });
-  return app;
+  return ["/trace", "/command", ...(sessions === undefined ? [] : SESSION_PAGES), "/faults"];
 }
 
 /**
  * Pages of other sites may make a browser on this machine call here: they cannot name us as the host they call, nor
  * send JSON without asking first, and browsers say for whom they call.
+ * @param ownHost null where the pages are for a network, whose machines know this one by names of their own.
  */
-function foreignCaller(c: Context, ownHost: string): string | null {
+function foreignCaller(c: Context, ownHost: string | null): string | null {
   const site = c.req.header("sec-fetch-site") ?? "none";
   if (c.req.header("origin") !== undefined || site !== "none") return "the admin pages are not for web pages";
+  if (ownHost === null) return null;
   const name = new URL(c.req.url).hostname;
   const isAddress = name === "localhost" || /^[\d.]+$/.test(name) || name.startsWith("[");
   if (isAddress || name === ownHost.toLowerCase()) return null;

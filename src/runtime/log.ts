@@ -1,13 +1,26 @@
 /** Log lines of a member. What can repeat is said once, then counted: nobody outside can fill a disk with our words. */
-export interface Log {
-  info(text: string): void;
-  warn(text: string): void;
-  error(text: string): void;
+import { UsageError, unexpected } from "../core/errors.ts";
+
+/** What takes a member's log: `console` does, and so do pino and winston. */
+export interface Logger {
+  info(text: string, fields?: LogFields): unknown;
+  warn(text: string, fields?: LogFields): unknown;
+  error(text: string, fields?: LogFields): unknown;
+}
+
+/** A line of the log for programs: which kind it is, and what it speaks of. */
+export interface LogFields {
+  /** Stable, such as `peer-refused`. */
+  readonly event: string;
+  readonly [field: string]: string | number | boolean | null;
+}
+
+export interface Log extends Logger {
   /**
    * Warns the first time; later times are counted and said again, with their number, at most once a minute. What
    * outsiders may have put into the text cannot begin a new line or steer a terminal.
    */
-  once(key: string, text: string): void;
+  once(key: string, text: string, fields?: LogFields): void;
 }
 
 export type LogLevel = "info" | "warn" | "error";
@@ -16,26 +29,44 @@ const REPEAT_AFTER_MS = 60_000;
 /** More different keys than this share one. */
 const MAX_KEYS = 1_000;
 
-export function createLog(write: (level: LogLevel, text: string) => void): Log {
+/** @param write takes every line; `fields` says the same to programs, where there is something to say. */
+export function createLog(write: (level: LogLevel, text: string, fields?: LogFields) => unknown): Log {
+  if (typeof write !== "function")
+    throw new UsageError("bad-option", unexpected("write of createLog()", "a function", write));
   const said = new Map<string, { at: number; since: number }>();
-  const once = (given: string, raw: string): void => {
-    const text = raw.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "\u{FFFD}");
+  const once = (given: string, raw: string, rawFields?: LogFields): void => {
+    const text = harmless(raw);
+    const fields = rawFields && harmlessFields(rawFields);
     const key = said.has(given) || said.size < MAX_KEYS ? given : "";
     const known = said.get(key);
     const now = Date.now();
     if (known === undefined) {
       said.set(key, { at: now, since: 0 });
-      return write("warn", text);
+      return void write("warn", text, fields);
     }
     known.since += 1;
     if (now - known.at < REPEAT_AFTER_MS) return;
-    write("warn", `${text} (${known.since} times more in the last ${Math.round((now - known.at) / 1000)} s)`);
+    const span = `${known.since} times more in the last ${Math.round((now - known.at) / 1000)} s`;
+    write("warn", `${text} (${span})`, fields && { ...fields, times: known.since });
     said.set(key, { at: now, since: 0 });
   };
   return {
-    info: (text) => write("info", text),
-    warn: (text) => write("warn", text),
-    error: (text) => write("error", text),
+    info: (text, fields) => write("info", text, fields),
+    warn: (text, fields) => write("warn", text, fields),
+    error: (text, fields) => write("error", text, fields),
     once,
   };
 }
+
+/** A log that a caller brings may know the three levels alone: then what repeats is counted here. */
+export function logThrough(given: Logger & Partial<Log>): Log {
+  if (typeof given.once === "function") return given as Log;
+  return createLog((level, text, fields) => (fields === undefined ? given[level](text) : given[level](text, fields)));
+}
+
+const harmless = (text: string): string => text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "\u{FFFD}");
+
+const harmlessFields = (fields: LogFields): LogFields =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [name, typeof value === "string" ? harmless(value) : value]),
+  ) as LogFields & { event: string };

@@ -164,10 +164,10 @@ test("coterie status says who serves, and what is held by whom", async () => {
     return code === 0 ? stdout : ""; // Not every member has heard of the leader yet.
   };
   const found = JSON.parse(await until("the members agree", () => status("--json"))) as {
-    nodes: { leader: number }[];
+    nodes: { lockServer: number }[];
     instances: object[];
   };
-  expect(found.nodes.map(({ leader }) => leader)).toEqual(Array(3).fill(found.nodes[0]?.leader));
+  expect(found.nodes.map(({ lockServer }) => lockServer)).toEqual(Array(3).fill(found.nodes[0]?.lockServer));
   expect(found.instances).toEqual([
     {
       kind: "mutex",
@@ -179,7 +179,7 @@ test("coterie status says who serves, and what is held by whom", async () => {
     },
   ]);
   const words = await until("the members agree", () => status());
-  expect(words).toMatch(/^NODE +PID +STATE +SERVING +MAJORITY\n1 +\d+ +running +\d +yes\n/);
+  expect(words).toMatch(/^NODE +PID +STATE +LOCK SERVER +MAJORITY\n1 +\d+ +running +\d +yes\n/);
   expect(words).toMatch(/\nKIND +NAME +ALGORITHM +HOLDER +TOKEN +WAITING\nlock +orders +elected-server +2 +\d+ +0\n$/);
   expect(isAlive(pid)).toBe(true);
 });
@@ -211,5 +211,5 @@ test("is refused where it cannot be", async () => {
   await members.serveAll();
   const { code, stderr } = await sentences("elect", "x", "--member", member, "--algorithm", "maekawa");
   expect(code).toBe(2);
-  expect(stderr).toContain("expected the algorithm to be one of bully");
+  expect(stderr).toContain("expected the algorithm of election() to be one of bully");
 });

@@ -205,8 +205,8 @@ describe("a config", () => {
   });
 
   test.each([
-    ["lock", "bully", "expected the algorithm to be one of"],
-    ["elect", "maekawa", "expected the algorithm to be one of"],
+    ["lock", "bully", "expected the algorithm of mutex() to be one of"],
+    ["elect", "maekawa", "expected the algorithm of election() to be one of"],
   ])("coterie %s --algorithm %s is refused", async (verb, algorithm, words) => {
     await alone();
     const { code, stderr } = await members.start(1, `${verb} x --algorithm ${algorithm}`, shell("echo ran")).finished;

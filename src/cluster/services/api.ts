@@ -4,7 +4,7 @@
  */
 import type { NodeId } from "../../core/protocol.ts";
 import type { PeerStatus } from "../../runtime/admin-pages.ts";
-import type { Log } from "../../runtime/log.ts";
+import type { Logger } from "../../runtime/log.ts";
 import type { Standing } from "../../runtime/transport/identity.ts";
 import type { Limits } from "../../runtime/transport/limits.ts";
 import type { UdpPlace } from "../../runtime/transport/udp-place.ts";
@@ -25,19 +25,28 @@ export interface JoinOptions {
   /** PEM files, `{id}` in a path stands for the id; `"off"` where a network is trusted. Off loopback it must be said. */
   readonly tls?: "off" | { readonly ca: string; readonly cert: string; readonly key: string } | undefined;
   readonly limits?: Partial<ServiceLimits & Limits> | undefined;
-  /** Default: warnings and errors go to stderr. */
-  readonly log?: Log | undefined;
+  /** Takes the log's lines: `console`, a logger with `info`, `warn` and `error`, or what `createLog()` makes. Default: warnings and errors go to stderr. */
+  readonly log?: Logger | undefined;
   /**
-   * `host:port` for the admin pages, on loopback: `/status`, `/metrics`, and elections and locks for other programs of this
-   * machine. Default: there are none.
+   * `host:port` for the admin pages, on loopback: `/status`, `/metrics`, `/healthz`, `/readyz`, and elections and locks for
+   * other programs of this machine. Off loopback: `AdminOptions`. Default: there are none.
    */
-  readonly admin?: string | undefined;
+  readonly admin?: string | AdminOptions | undefined;
   /** Where channels with `transport: "udp"` multicast: the same group and port for all members. */
   readonly multicast?: MulticastPlace | undefined;
-  /** Aborted: the member leaves. */
+  /** Aborted: the member leaves; before it has joined, `join()` rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
   /** For tests and demonstrations: `PUT /faults` on the admin address drops, delays and cuts this member's messages. */
   readonly faultGate?: boolean | undefined;
+}
+
+export interface AdminOptions {
+  /** `host:port`. Off loopback the pages are read-only. */
+  readonly address: string;
+  /** PEM files, `{id}` in a path stands for the id; with `ca`, callers show a certificate of that authority. `"off"` where a network is trusted. Off loopback it must be said. */
+  readonly tls?: "off" | { readonly cert: string; readonly key: string; readonly ca?: string } | undefined;
+  /** Only `/status`, `/metrics`, `/healthz` and `/readyz`: nothing acts on the member. Default: true off loopback. */
+  readonly readOnly?: boolean | undefined;
 }
 
 export type MulticastPlace = Omit<UdpPlace, "tls">;
@@ -94,6 +103,15 @@ export interface Member extends AsyncDisposable {
    * @throws UsageError for a name or option that cannot be, or that differs from what is in use.
    */
   channel<T = unknown>(name: string, options: ChannelOptions): Channel<T>;
+
+  /**
+   * Resolves once a lock or an election could be had: a majority of the members is heard of, and, with a `dataDir`, it is
+   * known who serves the default locks.
+   *
+   * @throws CoordinationError `ready-timeout`, whose `phase` says what is missing (`no-majority`, `no-lock-server`),
+   * `ready-aborted`, `member-left` or `member-failed`.
+   */
+  ready(options?: ReadyOptions): Promise<void>;
 
   /** What happens to this member, from now on. Who reads too slowly loses the oldest and is told how many. */
   events(options?: { readonly signal?: AbortSignal | undefined }): AsyncIterableIterator<MemberEvent>;
@@ -172,6 +190,13 @@ export interface AcquireOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+export interface ReadyOptions {
+  /** How long to wait at most. Default: as long as it takes. */
+  readonly timeoutMs?: number | undefined;
+  /** Aborted: the wait ends. */
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** A lock that is held. `await using` releases it. */
 export interface Grant extends Tenure, AsyncDisposable {
   readonly name: string;
@@ -215,10 +240,20 @@ export interface LeaderChange<Token extends number | null = number> {
 export type MemberEvent =
   /** Has not been heard of for too long, or is heard of again. */
   | { readonly type: "peer-suspected" | "peer-restored"; readonly node: NodeId }
-  /** Fewer than a majority can be heard of: what needs one stands still, and what is held will be lost. */
-  | { readonly type: "quorum-lost" | "quorum-regained"; readonly reachable: number; readonly members: number }
-  /** Who serves the default locks; null while this member knows of nobody. */
-  | { readonly type: "leader-changed"; readonly leader: NodeId | null; readonly token: number | null }
+  /**
+   * Fewer than a majority can be heard of: what needs one stands still, and what is held will be lost. Or a majority can, for
+   * the first time or again.
+   */
+  | { readonly type: "quorum-lost" | "quorum-gained"; readonly reachable: number; readonly members: number }
+  /** Who leads in an election of that name that this member runs; null while it knows of nobody. */
+  | {
+      readonly type: "leader-changed";
+      readonly election: string;
+      readonly leader: NodeId | null;
+      readonly token: number | null;
+    }
+  /** Who serves the default locks; null while this member knows of nobody. `token`: of its time as the server. */
+  | { readonly type: "server-changed"; readonly server: NodeId | null; readonly token: number | null }
   /** Another member uses the name otherwise than this one wants to. */
   | {
       readonly type: "instance-refused";
@@ -249,10 +284,12 @@ export interface MemberStatus extends Standing {
   readonly address: string;
   readonly state: "joined" | "left" | "failed";
   readonly peers: readonly (PeerStatus & { readonly suspected: boolean })[];
-  /** Whether a majority of the members, this one included, can be heard of. */
+  /** How many members have been heard and are not suspected, this one included. */
+  readonly reachable: number;
+  /** Whether these are a majority. */
   readonly hasQuorum: boolean;
-  /** Who serves the default locks. */
-  readonly leader: NodeId | null;
+  /** Who serves the default locks; null while this member knows of nobody, and without a `dataDir`. Who leads an election stands in `instances`. */
+  readonly lockServer: NodeId | null;
   readonly instances: readonly InstanceStatus[];
   readonly uptimeMs: number;
 }
@@ -263,6 +300,7 @@ export interface InstanceStatus {
   readonly algorithm: string;
   /** The algorithm's own word. */
   readonly role: string;
+  /** Of an election: who leads in this member's eyes. Otherwise null. */
   readonly leader: NodeId | null;
   /** Of what this member holds; null if it holds nothing. */
   readonly token: number | null;

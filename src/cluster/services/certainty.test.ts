@@ -124,7 +124,7 @@ test.each<[string, Contender, number]>([
 test("a server that has stood still grants nothing, not even to itself, before it is elected anew", async () => {
   const members = await startAll(closing(await cluster(3)));
   const [, , server] = members as [Member, Member, Member];
-  await vi.waitFor(() => expect(members.map((member) => member.status().leader)).toEqual([3, 3, 3]), PATIENCE);
+  await vi.waitFor(() => expect(members.map((member) => member.status().lockServer)).toEqual([3, 3, 3]), PATIENCE);
   const lock = server.mutex("certain");
   const before = await lock.use(({ token }) => token);
   stall(600); // Longer than its lease as a leader: others may have elected another meanwhile.

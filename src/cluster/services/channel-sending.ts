@@ -2,11 +2,10 @@
  * What this process sends on a channel, and what becomes of it. Messages gather while others are on their way, so that one
  * multicast carries many: the more there is to send, the fewer the multicasts for each message.
  */
-import { UsageError, unexpected } from "../../core/errors.ts";
 import type { SendOptions, Sent } from "./channel-api.ts";
 import { type Bounds, batchText, payloadOf } from "./channel-text.ts";
 import { type CoordinationCode, CoordinationError, type Phase } from "./coordination-error.ts";
-import { requireKnown, requireSignal } from "./known-options.ts";
+import { duration, type Rules, requireOptions, signal } from "./known-options.ts";
 import { onAbort } from "./on-abort.ts";
 
 export interface SendingOptions {
@@ -93,7 +92,7 @@ export class Sending {
   }
 
   send(value: unknown, options: SendOptions, owner: Owner): Promise<Sent> {
-    if (options !== PATIENT) requireSound(options);
+    if (options !== PATIENT) requireOptions("send", options, sendRules);
     const { timeoutMs, signal } = options;
     const { text, bytes } = payloadOf(value, this.#options.bounds.payloadBytes);
     if (this.#refusal !== null) throw this.#error(this.#refusal.code, "never-sent", this.#refusal.message);
@@ -330,13 +329,7 @@ export class Sending {
 /** What most sends are given. */
 export const PATIENT: SendOptions = {};
 
-function requireSound(options: SendOptions): void {
-  requireKnown("send", options, ["timeoutMs", "signal"]);
-  const { timeoutMs, signal } = options;
-  requireSignal("send", signal);
-  if (timeoutMs !== undefined && !(typeof timeoutMs === "number" && timeoutMs > 0))
-    throw new UsageError("bad-option", unexpected("timeoutMs", "a number above 0", timeoutMs));
-}
+const sendRules: Rules<SendOptions> = { timeoutMs: duration, signal };
 
 const nothing = (): void => {};
 

@@ -13,7 +13,7 @@ import type {
 import type { ChannelReader } from "./channel-reader.ts";
 import { PATIENT } from "./channel-sending.ts";
 import { CoordinationError } from "./coordination-error.ts";
-import { requireKnown, requireSignal } from "./known-options.ts";
+import { requireOptions, signal } from "./known-options.ts";
 
 /** The channel, as all its uses see it. */
 export interface UsedChannel {
@@ -65,8 +65,7 @@ export class ChannelUse implements Channel {
   }
 
   read(options: ReadOptions = {}): AsyncIterableIterator<ChannelMessage> {
-    requireKnown("read", options, ["signal"]);
-    requireSignal("read", options.signal);
+    requireOptions("read", options, { signal });
     if (this.#isClosed) return nothing();
     const reader = this.#channel.read();
     this.#readers.add(reader);
@@ -74,8 +73,7 @@ export class ChannelUse implements Channel {
   }
 
   views(options: ReadOptions = {}): AsyncIterableIterator<ChannelView> {
-    requireKnown("views", options, ["signal"]);
-    requireSignal("views", options.signal);
+    requireOptions("views", options, { signal });
     return this.#channel.views(options.signal, this.#controller.signal);
   }
 

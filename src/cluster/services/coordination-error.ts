@@ -2,11 +2,13 @@
 import { EnvironmentError } from "../../core/errors.ts";
 
 /**
- * Of what is held, `never-acquired`: it was not had at any time; `lost`: it was had, and no longer is; `released`: it was
+ * Of a member that is not ready, what is missing: `no-majority`, or `no-lock-server`. Of what is held, `never-acquired`: it was not had at any time; `lost`: it was had, and no longer is; `released`: it was
  * given back. Of a message, `never-sent`: nobody gets it; `uncertain`: others may have it, or get it yet; `missed`: it was
  * delivered, and its reader has not had it.
  */
-export type Phase = "never-acquired" | "lost" | "released" | "never-sent" | "uncertain" | "missed";
+export type Phase = "never-acquired" | "lost" | "released" | "never-sent" | "uncertain" | "missed" | Missing;
+
+export type Missing = "no-majority" | "no-lock-server";
 
 export type CoordinationCode =
   | "acquire-timeout"
@@ -16,6 +18,8 @@ export type CoordinationCode =
   | "instance-refused"
   | "grant-lost"
   | "released"
+  | "ready-timeout"
+  | "ready-aborted"
   | "send-timeout"
   | "send-aborted"
   | "send-uncertain"
@@ -24,6 +28,9 @@ export type CoordinationCode =
   | "reader-too-slow"
   | "member-left"
   | "member-failed";
+
+/** What a caller's signal ended is an `AbortError` by name, as in Node's own functions; the signal's reason is its `cause`. */
+const aborted = new Set<CoordinationCode>(["acquire-aborted", "lead-aborted", "send-aborted", "ready-aborted"]);
 
 export class CoordinationError extends EnvironmentError {
   declare readonly code: CoordinationCode;
@@ -35,5 +42,6 @@ export class CoordinationError extends EnvironmentError {
     options?: ErrorOptions,
   ) {
     super(code, message, options);
+    if (aborted.has(code)) this.name = "AbortError";
   }
 }

@@ -39,7 +39,7 @@ export class EarlyMessages {
     const bytes = JSON.stringify(parcel).length;
     if (this.#count >= MAX_EARLY || this.#bytes + bytes > MAX_EARLY_BYTES) {
       const text = `${this.#count} messages of unknown elections, locks and channels wait, of ${this.#bytes} bytes: more are dropped`;
-      return this.log.once("too-early", text);
+      return this.log.once("too-early", text, { event: "too-early", bytes: this.#bytes });
     }
     if (held.length === 0) {
       this.#held.set(key, held);
@@ -67,6 +67,6 @@ export class EarlyMessages {
     if (this.#held.get(key) !== held) return; // They have been taken, and others have come since.
     this.take(key);
     const text = `dropped ${held.length} messages of ${key}, since nobody has announced it within ${EARLY_MS} ms`;
-    this.log.once("unannounced", text);
+    this.log.once("unannounced", text, { event: "unannounced", messages: held.length });
   }
 }

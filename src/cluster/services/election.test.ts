@@ -208,8 +208,9 @@ describe("ranks", () => {
   test("say who leads, where the algorithm goes by them", async () => {
     const members = await three();
     const [first, second] = [at(members, 0), at(members, 1)];
-    const low = first.election("report", { rank: 9 });
-    const high = second.election("report", { rank: 1 });
+    const options = { takesOver: true };
+    const low = first.election("report", { options, rank: 9 });
+    const high = second.election("report", { options, rank: 1 });
     const abort = new AbortController();
     const led = high.lead(untilLost, { signal: abort.signal }).catch(() => {});
     await vi.waitFor(() => expect(low.leader).toBe(2), PATIENCE);

@@ -1,7 +1,7 @@
 /** Between an instance and the side of it that this process uses: what either may ask of the other. */
 import type { NodeId, Tagged } from "../../core/protocol.ts";
 import type { Setting } from "./algorithms.ts";
-import type { InstanceStatus } from "./api.ts";
+import type { InstanceStatus, LeaderChange } from "./api.ts";
 import type { Transport } from "./channel-api.ts";
 import type { Bounds } from "./channel-text.ts";
 import type { CoordinationError } from "./coordination-error.ts";
@@ -22,6 +22,8 @@ export interface Engine {
   hasRoom(members: readonly NodeId[]): boolean;
   /** What fits one multicast over that transport. */
   bounds(transport: Transport): Bounds;
+  /** Who leads an election has changed in this member's eyes. */
+  sayLeader(change: LeaderChange<number | null>): void;
   /** Tells the other members whether readers of this channel keep up here. */
   sayPressure(isFull: boolean): void;
 }

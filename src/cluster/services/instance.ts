@@ -7,7 +7,7 @@ import { Host, keepsJournal } from "../../runtime/host.ts";
 import type { Journal, Slot } from "../../runtime/journal/journal.ts";
 import type { Receipt } from "../../runtime/transport/tcp.ts";
 import { hearsSuspicions, protocolOf, type Setting, takes } from "./algorithms.ts";
-import type { InstanceStatus } from "./api.ts";
+import type { InstanceStatus, MemberEvent } from "./api.ts";
 import type { AlgorithmEvent, Engine } from "./engine.ts";
 import type { EpochFloors } from "./epoch-floors.ts";
 import { LocalChannel } from "./local-channel.ts";
@@ -38,6 +38,7 @@ export interface Surroundings {
   checkService(): void;
   /** What was granted in this epoch is used up, or no longer known here: if this member serves, another is to begin. */
   onExhausted(): void;
+  publish(event: MemberEvent): void;
   onFatal(error: Error): void;
 }
 
@@ -122,6 +123,7 @@ export class Instance {
       },
       hasRoom: surroundings.hasRoom,
       bounds: surroundings.bounds,
+      sayLeader: (change) => surroundings.publish({ type: "leader-changed", election: setting.name, ...change }),
       sayPressure: (isFull) => surroundings.sayPressure(setting, isFull),
     };
     before?.attach(engine);
@@ -160,7 +162,8 @@ export class Instance {
 
   get status(): InstanceStatus {
     const { kind, name, algorithm } = this.setting;
-    const { role, leader = null } = this.#host.view;
+    const { role } = this.#host.view;
+    const leader = this.local instanceof LocalElection ? this.local.leader : null;
     const channel = this.local instanceof LocalChannel ? { channel: this.local.status } : {};
     return { kind, name, algorithm, role, leader, ...this.local.held, ...channel };
   }

@@ -48,6 +48,7 @@ function serving({ kept = new Map<string, unknown[]>(), maxInstances = 10 } = {}
     },
     insist: () => ({ id: () => "", lost: null }),
     multicast() {},
+    publish() {},
     hasRoom: () => true,
     bounds: () => ({ payloadBytes: 60_000, batchBytes: 60_000 }),
     checkService() {},

@@ -256,7 +256,7 @@ export class Instances {
     const { maxInstances, peers, news, send, insist, multicast } = this.options;
     if (!this.#makeRoom()) {
       const text = `this member has ${maxInstances} elections, locks and channels in use, and takes no more: raise limits.maxInstances or use fewer names at a time`;
-      this.options.log.once("too-many-instances", text);
+      this.options.log.once("too-many-instances", text, { event: "too-many-instances", maxInstances });
       throw new EnvironmentError("too-many-instances", text);
     }
     const transport = setting.kind === "channel" ? transportOf(setting.options) : "tcp";

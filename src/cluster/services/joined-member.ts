@@ -1,39 +1,48 @@
 /** A member that `join()` has made: one transport, one journal, one failure detector, and any number of instances. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { UsageError, unexpected } from "../../core/errors.ts";
 import { canonical } from "../../core/plain.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { epochBully } from "../../protocols/election/epoch-bully.ts";
 import { type AnyProtocol, heartbeat } from "../../protocols/index.ts";
-import { type AdminServer, serveAdmin } from "../../runtime/admin.ts";
-import type { NodeStatus } from "../../runtime/admin-pages.ts";
-import { broadcast } from "../../runtime/broadcast.ts";
+import type { AdminServer } from "../../runtime/admin.ts";
 import { faultGate } from "../../runtime/fault-gate.ts";
 import { formatHostPort } from "../../runtime/host-port.ts";
-import { count, metricsPage, newCounts } from "../../runtime/metrics.ts";
-import { type Disagreement, standingOf } from "../../runtime/transport/identity.ts";
+import { count, newCounts } from "../../runtime/metrics.ts";
+import { standingOf } from "../../runtime/transport/identity.ts";
 import { limitsWith } from "../../runtime/transport/limits.ts";
 import { type Receipt, type TcpTransport, tcpTransport } from "../../runtime/transport/tcp.ts";
 import { type UdpMulticast, type UdpOptions, udpMulticast } from "../../runtime/transport/udp-multicast.ts";
 import type { UdpPlace } from "../../runtime/transport/udp-place.ts";
-import { wallClock } from "../../runtime/wall-clock.ts";
-import type { TraceEntry } from "../../trace/entry.ts";
 import { type Envelope, envelopeShape, optionsText, type Setting } from "./algorithms.ts";
-import type { ElectionOptions, Kind, Member, MemberEvent, MemberStatus, Mutex, MutexOptions } from "./api.ts";
+import type {
+  ElectionOptions,
+  Kind,
+  Member,
+  MemberEvent,
+  MemberStatus,
+  Mutex,
+  MutexOptions,
+  ReadyOptions,
+} from "./api.ts";
+import { channelRules, electionRules, mutexRules, noMulticast, signalRule } from "./call-options.ts";
 import type { Channel, ChannelOptions, Transport } from "./channel-api.ts";
-import { orders, stackOf } from "./channel-stacks.ts";
+import { stackOf } from "./channel-stacks.ts";
 import { type Bounds, boundsWithin } from "./channel-text.ts";
-import { CoordinationError } from "./coordination-error.ts";
+import { CoordinationError, type Missing } from "./coordination-error.ts";
+import { roughBytes, typeOf } from "./envelope-words.ts";
 import { ElectionHandle, MutexHandle } from "./handles.ts";
 import type { Instance } from "./instance.ts";
 import { Instances } from "./instances.ts";
-import { requireKnown, requireSignal } from "./known-options.ts";
+import { refusedIn, requireOptions } from "./known-options.ts";
 import { LocalChannel } from "./local-channel.ts";
 import { LocalElection } from "./local-election.ts";
 import type { LocalMutex } from "./local-mutex.ts";
-import { latestEvents } from "./member-events.ts";
+import { latestEvents, refusalEvent } from "./member-events.ts";
+import { serveMemberPages } from "./member-pages.ts";
 import type { Membership } from "./membership.ts";
+import { controllerForMany } from "./on-abort.ts";
 import { type Feed, feed } from "./reading.ts";
+import { readyRules, whenReady } from "./ready.ts";
 import { Resending } from "./resending.ts";
 import { Sessions } from "./sessions.ts";
 import { SharedParts } from "./shared-parts.ts";
@@ -54,7 +63,7 @@ export class JoinedMember implements Member {
   readonly #membership: Membership;
   readonly #counts = newCounts();
   readonly #gate = faultGate();
-  readonly #controller = new AbortController();
+  readonly #controller = controllerForMany();
   readonly #events: Feed<MemberEvent> = feed(latestEvents);
   readonly #began = performance.now();
   readonly #transport: TcpTransport<Envelope>;
@@ -75,7 +84,7 @@ export class JoinedMember implements Member {
     const members = Object.keys(config.members).map(Number);
     const peers = members.filter((member) => member !== id);
     // Who keeps no journal cannot take part; that all do or none does is seen to by the hand-shake.
-    const leadership = journal === null ? null : (epochBully() as never as AnyProtocol);
+    const leadership = journal === null ? null : (epochBully({ takesOver: false }) as never as AnyProtocol);
     const around = {
       self: id,
       peers,
@@ -83,10 +92,13 @@ export class JoinedMember implements Member {
       send: (to: NodeId, envelope: Envelope) => this.#send(to, envelope),
       hasRoom: (members: readonly NodeId[]) => this.#hasRoom(members),
       bounds: (transport: Transport) => this.#bounds(transport),
+      publish: (event: MemberEvent) => this.#events.publish(event),
       onFatal: (error: Error) => this.fail(error),
     };
-    const onOverflow = (to: NodeId): void =>
-      log.once(`resending ${to}`, `too much waits for node ${to}, which cannot be reached: the oldest is dropped`);
+    const onOverflow = (to: NodeId): void => {
+      const text = `too much waits for node ${to}, which cannot be reached: the oldest is dropped`;
+      log.once(`resending ${to}`, text, { event: "resending-full", peer: to });
+    };
     this.#resending = new Resending({ send: around.send, bytesOf: roughBytes, onOverflow });
     this.#shared = new SharedParts({
       ...around,
@@ -94,7 +106,6 @@ export class JoinedMember implements Member {
       leadership,
       tell: (command) => this.#instances.tell(command),
       heard: (node) => this.#instances.heard(node),
-      publish: (event) => this.#events.publish(event),
     });
     this.#instances = new Instances({
       ...around,
@@ -131,25 +142,30 @@ export class JoinedMember implements Member {
     this.#udp = membership.multicast && this.#multicasting(ways, members, membership.multicast);
   }
 
-  /** @throws EnvironmentError if an address is taken. */
-  async open(): Promise<void> {
+  /** @throws EnvironmentError if an address is taken; the reason of `signal` if it is aborted meanwhile. Then all is closed again. */
+  async open(signal?: AbortSignal): Promise<void> {
     this.#membership.identity.onDisagreement = (node, found) => this.#events.publish(refusalEvent(node, found));
-    await this.#transport.open();
-    await this.#udp?.open();
     try {
+      await this.#transport.open();
+      await this.#udp?.open();
       this.#admin = await this.#serveAdmin();
+      await this.#firstContact(signal);
+      signal?.throwIfAborted();
+      this.signal.throwIfAborted(); // It may have failed meanwhile.
     } catch (error) {
-      this.#udp?.close();
-      await this.#transport.close();
+      await this.#close();
       throw error;
     }
-    // Whoever is there is connected before the first message is sent; whoever is paused is not waited for.
-    await Promise.race([this.#transport.tried(), sleep(FIRST_CONTACT_MS, undefined, { ref: false })]);
-    this.signal.throwIfAborted(); // It may have failed meanwhile.
     this.#shared.start();
     this.#instances.restore();
     for (const { id } of this.#transport.peers) this.#send(id, { type: "hello" });
     this.#unwatch = watchStalls((forMs) => this.#events.publish({ type: "stalled", forMs }));
+  }
+
+  /** Peers that run are connected before the first message is sent; those that are paused are not waited for. */
+  async #firstContact(signal: AbortSignal | undefined): Promise<void> {
+    const waiting = signal === undefined ? { ref: false } : { ref: false, signal };
+    await Promise.race([this.#transport.tried(), sleep(FIRST_CONTACT_MS, undefined, waiting).catch(() => {})]);
   }
 
   get id(): NodeId {
@@ -165,7 +181,7 @@ export class JoinedMember implements Member {
   }
 
   election(name: string, given: ElectionOptions = {}): never {
-    requireKnown("election", given, ["algorithm", "options", "rank"]);
+    requireOptions("election", given, electionRules);
     const { algorithm = "epoch-bully", options = {}, rank } = given;
     const open = (): LocalElection => {
       const local = this.#use("election", name, algorithm, options).local as LocalElection;
@@ -177,28 +193,33 @@ export class JoinedMember implements Member {
   }
 
   mutex(name: string, given: MutexOptions = {}): Mutex {
-    requireKnown("mutex", given, ["algorithm", "options"]);
+    requireOptions("mutex", given, mutexRules);
     const { algorithm = "elected-server", options = {} } = given;
     return new MutexHandle(() => this.#use("mutex", name, algorithm, options).local as LocalMutex);
   }
 
   channel<T>(name: string, given: ChannelOptions): Channel<T> {
-    requireKnown("channel", given, ["order", "reliable", "transport"]);
+    requireOptions("channel", given, channelRules);
     const { order, reliable = true, transport = "tcp" } = given;
-    if (!orders.includes(order))
-      throw new UsageError("bad-option", unexpected("order", `one of ${orders.join(", ")}`, order));
-    if (typeof reliable !== "boolean")
-      throw new UsageError("bad-option", unexpected("reliable", "true or false", reliable));
-    if (transport !== "tcp" && transport !== "udp")
-      throw new UsageError("bad-option", unexpected("transport", "tcp or udp", transport));
     if (transport === "udp" && this.#udp === null) throw noMulticast(name);
     const { local } = this.#use("channel", name, stackOf(order, reliable, transport).algorithm, { transport });
     return (local as LocalChannel).use<T>();
   }
 
-  events({ signal }: { signal?: AbortSignal | undefined } = {}): AsyncIterableIterator<MemberEvent> {
-    requireSignal("events", signal);
-    return this.#events.read(signal);
+  ready(options: ReadyOptions = {}): Promise<void> {
+    requireOptions("ready", options, readyRules);
+    return whenReady({ events: this.#events, signal: this.signal, missing: () => this.missing }, options);
+  }
+
+  /** What this member lacks to be ready; null if it is. */
+  get missing(): Missing | null {
+    if (!this.#shared.hasQuorum) return "no-majority";
+    return this.#membership.journal !== null && this.#shared.server === null ? "no-lock-server" : null;
+  }
+
+  events(options: { signal?: AbortSignal | undefined } = {}): AsyncIterableIterator<MemberEvent> {
+    requireOptions("events", options, signalRule);
+    return this.#events.read(options.signal);
   }
 
   status(): MemberStatus {
@@ -209,9 +230,10 @@ export class JoinedMember implements Member {
       address: formatHostPort(this.#transport.address),
       state: this.#state,
       peers: this.#transport.peers.map((peer) => ({ ...peer, suspected: this.#shared.isSuspected(peer.id) })),
+      reachable: this.#shared.reachable,
       hasQuorum: this.#shared.hasQuorum,
       ...standingOf(this.#membership.identity),
-      leader: this.#shared.leader,
+      lockServer: this.#shared.server,
       instances: this.#instances.all.map(({ status }) => status),
       uptimeMs: Math.round(performance.now() - this.#began),
     };
@@ -227,7 +249,11 @@ export class JoinedMember implements Member {
   }
 
   #use(kind: Kind, name: string, algorithm: string, options: object): Instance {
-    return this.#instances.use({ kind, name, algorithm, options: optionsText(options) });
+    try {
+      return this.#instances.use({ kind, name, algorithm, options: optionsText(options) });
+    } catch (error) {
+      throw refusedIn(kind, error, algorithm);
+    }
   }
 
   #send(to: NodeId, envelope: Envelope): Receipt {
@@ -287,19 +313,20 @@ export class JoinedMember implements Member {
     count(this.#counts.refused, "forged");
     const what = "name" in envelope ? `${envelope.type} of "${envelope.name}"` : envelope.type;
     const text = `refused a datagram in the name of node ${from}, since it carries ${what}: expected messages of channels that use udp`;
-    this.#membership.log.once(`datagram ${from}`, text);
+    this.#membership.log.once(`datagram ${from}`, text, { event: "datagram-refused", peer: from, reason: "forged" });
   }
 
   #noteRefusal({ kind, name }: Setting, by: NodeId, why: string): void {
     count(this.#counts.refused, "instance");
-    this.#membership.log.once(`refused ${kind} ${name}`, `node ${by} refuses the ${kind} "${name}": ${why}`);
+    const fields = { event: "instance-refused", kind, name, peer: by };
+    this.#membership.log.once(`refused ${kind} ${name}`, `node ${by} refuses the ${kind} "${name}": ${why}`, fields);
     this.#events.publish({ type: "instance-refused", kind, name, by, why });
   }
 
   #noteFull(kind: Kind, name: string, by: NodeId): void {
     count(this.#counts.refused, "instance");
     const text = `node ${by} has too many elections, locks and channels, and does without the ${kind} "${name}" and others: raise its limits.maxInstances`;
-    this.#membership.log.once(`full ${by}`, text);
+    this.#membership.log.once(`full ${by}`, text, { event: "too-many-instances", kind, name, peer: by });
   }
 
   async #leave(): Promise<void> {
@@ -341,7 +368,7 @@ export class JoinedMember implements Member {
     const { id, config, log } = this.#membership;
     const text = `member ${id} of ${config.cluster} has failed: ${error.message}`;
     const reason = new CoordinationError("member-failed", "lost", text, { cause: error });
-    log.error(text);
+    log.error(text, { event: "member-failed" });
     this.#controller.abort(reason);
     this.#instances.close(reason);
     this.#leaving = this.#close();
@@ -361,56 +388,13 @@ export class JoinedMember implements Member {
   #serveAdmin(): Promise<AdminServer> | null {
     const { admin, faultGate } = this.#membership;
     if (admin === null) return null;
-    const trace = broadcast<TraceEntry>(0);
-    return serveAdmin({
-      address: admin,
-      status: () => this.#nodeStatus(),
-      metrics: metricsPage(this.#counts, {
-        queuedBytes: () => this.#transport.peers.reduce((sum, peer) => sum + peer.queuedBytes, 0),
-        openLinks: () => this.#transport.peers.filter((peer) => peer.link === "open").length,
-        traceListeners: () => trace.listeners,
-      }),
-      trace,
-      snapshot: () => ({ at: wallClock(), node: this.id, kind: "view", view: this.#nodeStatus().view, state: {} }),
-      command() {
-        throw new UsageError(
-          "bad-command",
-          "expected no command: this member serves elections, locks and channels, which have pages of their own",
-        );
-      },
-      gate: faultGate ? this.#gate : null,
+    return serveMemberPages({
+      place: admin,
+      status: () => this.status(),
+      missing: () => this.missing,
       counts: this.#counts,
+      gate: faultGate ? this.#gate : null,
       sessions: this.#sessions,
     });
   }
-
-  /** The page `/status` says what it says of every node, and what `status()` says. */
-  #nodeStatus(): NodeStatus & MemberStatus {
-    const status = this.status();
-    const { leader } = status;
-    const role = leader === this.id ? "serving" : status.state;
-    const view = { role, leader };
-    return { ...status, pid: process.pid, protocol: "services", term: null, role, view, commands: {} };
-  }
 }
-
-const refusalEvent = (node: NodeId, found: Disagreement | null): MemberEvent =>
-  found === null
-    ? { type: "node-accepted", node }
-    : { type: "node-refused", node, reason: found.reason, why: found.detail };
-
-const noMulticast = (name: string): UsageError =>
-  new UsageError(
-    "no-multicast",
-    `expected join() to be given multicast, since the channel "${name}" is to use udp: say group, port and interface, or leave out transport`,
-  );
-
-const roughBytes = (envelope: Envelope): number => JSON.stringify(envelope).length;
-
-const typeOf = (envelope: Envelope): string => {
-  if ("content" in envelope) {
-    const { type, content } = envelope;
-    return "body" in content ? `${type}.${content.type}.${content.body.type}` : `${type}.${content.type}`;
-  }
-  return "body" in envelope ? `${envelope.type}.${envelope.body.type}` : envelope.type;
-};

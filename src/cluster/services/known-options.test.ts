@@ -5,29 +5,10 @@ import { closedAfterEach } from "../../../test/network/closing.ts";
 import { cluster, startAll } from "../../../test/network/joined.ts";
 import { join } from "../join.ts";
 import type { Member } from "./api.ts";
-import { requireSignal } from "./known-options.ts";
 
 const closing = closedAfterEach();
 
 const alone = async (): Promise<Member> => (await startAll(closing(await cluster(1))))[0] as Member;
-
-const WRONG = 'expected the signal of acquire to be an AbortSignal, got "an AbortController: its signal is meant"';
-
-describe("a signal", () => {
-  test("is one, or behaves like one", () => {
-    const like = { aborted: false, addEventListener() {}, removeEventListener() {} } as never;
-    for (const signal of [undefined, new AbortController().signal, like])
-      expect(requireSignal("acquire", signal)).toBe(undefined);
-  });
-
-  test.each([
-    [new AbortController(), WRONG],
-    [null, "expected the signal of acquire to be an AbortSignal, got null"],
-    [5, "expected the signal of acquire to be an AbortSignal, got 5"],
-  ])("is not %s", (signal, sentence) => {
-    expect(() => requireSignal("acquire", signal as never)).toThrow(sentence);
-  });
-});
 
 describe("a controller in place of its signal", () => {
   const signal = new AbortController() as never;

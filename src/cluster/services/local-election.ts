@@ -1,11 +1,11 @@
 /** The election as this process uses it: whether it campaigns, what it does while it leads, and who watches. */
-import { UsageError, unexpected } from "../../core/errors.ts";
+import { UsageError } from "../../core/errors.ts";
 import type { NodeId, Tagged } from "../../core/protocol.ts";
 import type { LeaderChange, Leadership, LeadOptions } from "./api.ts";
 import { CoordinationError } from "./coordination-error.ts";
 import type { AlgorithmEvent, Engine, LocalSide } from "./engine.ts";
 import { leaderToSay } from "./followed-leader.ts";
-import { requireKnown, requireSignal } from "./known-options.ts";
+import { requireOptions, requireRule, signal, work as workRule } from "./known-options.ts";
 import { onAbort } from "./on-abort.ts";
 import { type Feed, feed } from "./reading.ts";
 import { OwnTenure } from "./tenure.ts";
@@ -18,6 +18,7 @@ export class LocalElection implements LocalSide {
   readonly #engine: Engine;
   readonly #changes: Feed<LeaderChange<Token>> = feed((_waiting, latest) => [latest]);
   #now: LeaderChange<Token> = NOBODY;
+  #said: LeaderChange<Token> = NOBODY;
   /** As the last event had it. */
   #elected: LeaderChange<Token> = NOBODY;
   /** While this member leads, whether it works or not. */
@@ -52,16 +53,15 @@ export class LocalElection implements LocalSide {
     return { token: this.#tenure?.token ?? null, isHeld: this.#tenure?.isHeld ?? false, waiting: 0 };
   }
 
-  watch({ signal }: { signal?: AbortSignal | undefined } = {}): AsyncIterableIterator<LeaderChange<Token>> {
-    requireSignal("watch", signal);
-    return this.#changes.read(signal, this.#now);
+  watch(options: { signal?: AbortSignal | undefined } = {}): AsyncIterableIterator<LeaderChange<Token>> {
+    requireOptions("watch", options, { signal });
+    return this.#changes.read(options.signal, this.#now);
   }
 
   async lead<T>(work: (leadership: Leadership<Token>) => T | Promise<T>, options: LeadOptions = {}): Promise<T> {
-    requireKnown("lead", options, ["signal"]);
+    requireOptions("lead", options, leadRules);
+    requireRule("the work of lead()", work, workRule);
     const { signal } = options;
-    requireSignal("lead", signal);
-    if (typeof work !== "function") throw new UsageError("bad-option", unexpected("the work", "a function", work));
     if (this.#campaign !== null)
       throw new UsageError("already-campaigning", `this process campaigns in ${this.#what} already: once is enough`);
     if (this.#closed !== null) throw this.#never(this.#closed);
@@ -83,7 +83,10 @@ export class LocalElection implements LocalSide {
   /** @throws UsageError where the algorithm does not go by rank. */
   rank(rank: number): void {
     if (!this.#engine.takes("rank"))
-      throw new UsageError("bad-option", `expected no rank: ${this.algorithm} does not go by rank`);
+      throw new UsageError(
+        "bad-option",
+        `expected rank of election() to be absent: ${this.algorithm} does not go by rank`,
+      );
     this.#engine.command({ type: "rank", rank } as Tagged);
   }
 
@@ -188,6 +191,8 @@ export class LocalElection implements LocalSide {
     this.#tenure?.lose();
     this.#tenure = null;
     this.#changes.publish(this.#now);
+    if (leader !== this.#said.leader || token !== this.#said.token) this.#engine.sayLeader(this.#now);
+    this.#said = this.#now;
   }
 
   /** The clock was faster than the algorithm: it may still believe that it leads. */
@@ -215,6 +220,8 @@ export class LocalElection implements LocalSide {
     return new CoordinationError(code, "lost", message, { cause });
   }
 }
+
+const leadRules = { signal };
 
 const NOBODY: LeaderChange<Token> = { leader: null, token: null };
 

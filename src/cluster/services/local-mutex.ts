@@ -2,11 +2,10 @@
  * The lock as this process uses it: who waits here, in order, and the grant that one of them holds. The algorithm sees a
  * node that asks or does not ask; who of several asked first is settled here.
  */
-import { UsageError, unexpected } from "../../core/errors.ts";
 import type { AcquireOptions, Grant } from "./api.ts";
 import { type CoordinationCode, CoordinationError } from "./coordination-error.ts";
 import type { AlgorithmEvent, Engine, LocalSide } from "./engine.ts";
-import { requireKnown, requireSignal } from "./known-options.ts";
+import { duration, type Rules, requireOptions, signal } from "./known-options.ts";
 import { onAbort } from "./on-abort.ts";
 import { OwnTenure } from "./tenure.ts";
 
@@ -49,13 +48,8 @@ export class LocalMutex implements LocalSide {
   }
 
   async acquire(options: AcquireOptions = {}): Promise<Grant> {
-    requireKnown("acquire", options, ["timeoutMs", "signal"]);
+    requireOptions("acquire", options, acquireRules);
     const { timeoutMs, signal } = options;
-    requireSignal("acquire", signal);
-    if (timeoutMs !== undefined && !(timeoutMs > 0)) {
-      const expected = "a number above 0, since no lock on a network is had without waiting";
-      throw new UsageError("bad-option", unexpected("timeoutMs", expected, timeoutMs));
-    }
     if (this.#closed !== null) throw this.#never(this.#closed.code, this.#closed.message);
     if (signal?.aborted === true) throw this.#aborted(signal);
     if (this.#waiting.size >= this.#engine.maxWaiters)
@@ -164,6 +158,11 @@ export class LocalMutex implements LocalSide {
     return new CoordinationError(code, "never-acquired", message, cause === undefined ? {} : { cause });
   }
 }
+
+const acquireRules: Rules<AcquireOptions> = {
+  timeoutMs: { ...duration, wanted: `${duration.wanted}, since no lock on a network is had without waiting` },
+  signal,
+};
 
 /** Node fires a timer at once if it is to wait longer than this. */
 const MAX_WAIT_MS = 2 ** 31 - 1;

@@ -27,6 +27,7 @@ function played(kind: "mutex" | "election"): Played {
     commands,
     takes: (command) => ["stand", "resign"].includes(command),
     command: ({ type }: Tagged) => void commands.push(type),
+    sayLeader() {},
     hasRoom: () => true,
     bounds: () => ({ payloadBytes: 60_000, batchBytes: 60_000 }),
     sayPressure() {},
@@ -102,7 +103,7 @@ describe("a wait for a lock", () => {
     const engine = played("mutex");
     await expect(new LocalMutex(engine).acquire({ timeoutMs })).rejects.toMatchObject({
       code: "bad-option",
-      message: `expected timeoutMs to be a number above 0, since no lock on a network is had without waiting, got ${timeoutMs}`,
+      message: `expected timeoutMs of acquire() to be a number of milliseconds above 0, since no lock on a network is had without waiting, got ${timeoutMs}`,
     });
     expect(engine.commands).toEqual([]);
   });
@@ -120,7 +121,7 @@ describe("a signal", () => {
     expect(getEventListeners(signal, "abort")).toHaveLength(1);
     abort.abort();
     for (const waiting of [...waits, led])
-      await expect(waiting).rejects.toMatchObject({ name: "CoordinationError", phase: "never-acquired" });
+      await expect(waiting).rejects.toMatchObject({ name: "AbortError", phase: "never-acquired" });
     await watching.next();
     expect(await watching.next()).toEqual({ done: true, value: undefined });
     expect(getEventListeners(signal, "abort")).toEqual([]);
@@ -258,6 +259,6 @@ describe("an election", () => {
 
   test("is led by a function", async () => {
     const election = new LocalElection(played("election"));
-    await expect(election.lead(undefined as never)).rejects.toThrow("expected the work to be a function");
+    await expect(election.lead(undefined as never)).rejects.toThrow("expected the work of lead() to be a function");
   });
 });

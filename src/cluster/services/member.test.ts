@@ -1,5 +1,6 @@
+import { getEventListeners, once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join as path } from "node:path";
 import { describe, expect, test, vi } from "vitest";
@@ -31,17 +32,23 @@ function eventsOf(member: Member): MemberEvent[] {
 
 describe("join", () => {
   test.each<[object, string]>([
-    [{ id: 3, members }, "expected id to be one of 1, 2, got 3"],
+    [{ id: 3, members }, "expected id of join() to be one of 1, 2, got 3"],
     [{ id: 1, members: { 1: "nowhere" } }, "host:port"],
-    [{ id: 1, members: { 1: "10.0.0.1:7100" } }, "expected tls to be set, since members.1.address 10.0.0.1:7100"],
+    [
+      { id: 1, members: { 1: "10.0.0.1:7100" } },
+      "expected tls of join() to be set, since members.1.address 10.0.0.1:7100",
+    ],
     [
       { id: 1, members, folder: "." },
       'among id, members, dataDir, cluster, tls, limits, log, admin, multicast, signal, faultGate, got "folder"',
     ],
-    [{ id: 1, members, limits: { maxWaiters: 0 } }, "expected limits.maxWaiters to be a whole number > 0, got 0"],
+    [
+      { id: 1, members, limits: { maxWaiters: 0 } },
+      "expected limits.maxWaiters of join() to be a whole number > 0, got 0",
+    ],
     [
       { id: 1, members, dataDir: "unused", limits: { maxInstances: 65_529 } },
-      "expected limits.maxInstances to be at most 65528, as a journal holds no more, got 65529",
+      "expected limits.maxInstances of join() to be at most 65528, as a journal holds no more, got 65529",
     ],
     [{ id: 1, members, limits: { maxFrameBytes: 1 } }, "limits.maxFrameBytes"],
     [{ id: 1, members, admin: "10.0.0.1:80" }, "a loopback address"],
@@ -97,6 +104,45 @@ describe("join", () => {
     }, PATIENCE);
   });
 
+  test.each([0, 1, 5, 20, 60])(
+    "aborted after %i ms is no member, and leaves its port and folder free",
+    async (afterMs) => {
+      const it = closing(await cluster(2));
+      const [, port] = (it.members[2] as string).split(":");
+      const mute = createServer(() => {}).listen(Number(port), "127.0.0.1"); // Joining waits for its peer for 250 ms.
+      await once(mute, "listening");
+      const abort = new AbortController();
+      const reason = new Error("not wanted any more");
+      const joining = it.start(1, { signal: abort.signal, admin: "127.0.0.1:0" });
+      setTimeout(() => abort.abort(reason), afterMs);
+      await expect(joining).rejects.toBe(reason);
+      expect(getEventListeners(abort.signal, "abort")).toEqual([]);
+      mute.close();
+      await it.start(1);
+    },
+  );
+
+  test("takes console for a log, or any logger, and counts itself what repeats", async () => {
+    const lines: [string, string, unknown?][] = [];
+    const taking = (level: string) => (text: string, fields?: unknown) => void lines.push([level, text, fields]);
+    const log = { info: taking("info"), warn: taking("warn"), error: taking("error") };
+    const it = closing(await cluster(1));
+    const member = await it.start(1, { log });
+    const [, port] = (it.members[1] as string).split(":");
+    for (let times = 0; times < 3; times++) {
+      const stranger = connect(Number(port), "127.0.0.1")
+        .on("error", () => {})
+        .resume();
+      stranger.write("GET / HTTP/1.1\r\n\r\n");
+      await once(stranger, "close");
+    }
+    expect(lines).toEqual([
+      ["warn", expect.stringContaining("refused a connection from 127.0.0.1"), expect.anything()],
+    ]);
+    expect(lines[0]?.[2]).toMatchObject({ event: "connection-refused", from: "127.0.0.1", reason: "malformed" });
+    expect(member.status().state).toBe("joined");
+  });
+
   test("ends as its signal is aborted", async () => {
     const it = closing(await cluster(1));
     const abort = new AbortController();
@@ -111,7 +157,10 @@ describe("join", () => {
 describe("a member", () => {
   test("alone is a majority of one", async () => {
     const member = await closing(await cluster(1)).start(1);
-    await vi.waitFor(() => expect(member.status()).toMatchObject({ leader: 1, hasQuorum: true, peers: [] }), PATIENCE);
+    await vi.waitFor(
+      () => expect(member.status()).toMatchObject({ lockServer: 1, hasQuorum: true, reachable: 1, peers: [] }),
+      PATIENCE,
+    );
     await expect(member.election("report").lead(({ token }) => token)).resolves.toBeGreaterThan(0);
   });
 
@@ -119,7 +168,7 @@ describe("a member", () => {
     const it = closing(await cluster(3));
     const [first, second, third] = (await startAll(it)) as [Member, Member, Member];
     const events = eventsOf(first);
-    await vi.waitFor(() => expect(events.map(({ type }) => type)).toContain("leader-changed"), PATIENCE);
+    await vi.waitFor(() => expect(events.map(({ type }) => type)).toContain("server-changed"), PATIENCE);
     await third.leave();
     await vi.waitFor(() => expect(events).toContainEqual({ type: "peer-suspected", node: 3 }), PATIENCE);
     expect(first.status()).toMatchObject({ hasQuorum: true });
@@ -129,18 +178,18 @@ describe("a member", () => {
     expect(first.status().peers.map(({ suspected }) => suspected)).toEqual([true, true]);
     await it.start(2);
     await vi.waitFor(() => expect(events).toContainEqual({ type: "peer-restored", node: 2 }), PATIENCE);
-    expect(events).toContainEqual({ type: "quorum-regained", reachable: 2, members: 3 });
+    expect(events).toContainEqual({ type: "quorum-gained", reachable: 2, members: 3 });
   });
 
   test("says that it knows of nobody who serves, once the others are gone", async () => {
     const it = closing(await cluster(3));
     const [first, second, third] = (await startAll(it)) as [Member, Member, Member];
     const events = eventsOf(first);
-    await vi.waitFor(() => expect(first.status().leader).not.toBe(null), PATIENCE);
+    await vi.waitFor(() => expect(first.status().lockServer).not.toBe(null), PATIENCE);
     await Promise.all([second.leave(), third.leave()]);
-    await vi.waitFor(() => expect(first.status().leader).toBe(null), PATIENCE);
-    const changes = (): MemberEvent[] => events.filter(({ type }) => type === "leader-changed");
-    await vi.waitFor(() => expect(changes().at(-1)).toMatchObject({ leader: null, token: null }), PATIENCE);
+    await vi.waitFor(() => expect(first.status().lockServer).toBe(null), PATIENCE);
+    const changes = (): MemberEvent[] => events.filter(({ type }) => type === "server-changed");
+    await vi.waitFor(() => expect(changes().at(-1)).toMatchObject({ server: null, token: null }), PATIENCE);
   });
 
   test("notices that its process stood still", async () => {

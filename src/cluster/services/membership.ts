@@ -1,17 +1,20 @@
 /** What `join()` was asked for, checked before anything is opened. */
 import { UsageError, unexpected } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
-import { formatHostPort, type HostPort, isLoopback, parseHostPort } from "../../runtime/host-port.ts";
+import { formatHostPort, isLoopback, parseHostPort } from "../../runtime/host-port.ts";
 import { MAX_SLOT } from "../../runtime/journal/batches.ts";
 import type { Journal } from "../../runtime/journal/journal.ts";
-import { createLog, type Log } from "../../runtime/log.ts";
+import { createLog, type Log, logThrough } from "../../runtime/log.ts";
 import type { GroupIdentity } from "../../runtime/transport/identity.ts";
+import type { Limits } from "../../runtime/transport/limits.ts";
 import type { TlsMaterial } from "../../runtime/transport/tcp.ts";
 import { settlePlace, type UdpPlace } from "../../runtime/transport/udp-place.ts";
 import { type ClusterConfig, parseConfig } from "../config.ts";
-import { readTls } from "../member.ts";
-import type { JoinOptions, ServiceLimits } from "./api.ts";
-import { requireKnown } from "./known-options.ts";
+import { readPem, readTls } from "../member.ts";
+import type { AdminOptions, JoinOptions, MulticastPlace, ServiceLimits } from "./api.ts";
+import * as may from "./known-options.ts";
+import { type Rules, refusedIn, requireOptions } from "./known-options.ts";
+import type { AdminPlace } from "./member-pages.ts";
 
 export interface Membership {
   readonly id: NodeId;
@@ -19,7 +22,7 @@ export interface Membership {
   readonly limits: ServiceLimits;
   readonly tls: TlsMaterial | null;
   readonly log: Log;
-  readonly admin: HostPort | null;
+  readonly admin: AdminPlace | null;
   readonly faultGate: boolean;
   readonly journal: Journal | null;
   readonly identity: GroupIdentity;
@@ -38,67 +41,145 @@ const stderrLog = createLog((level, text) => {
   if (level !== "info") process.stderr.write(`coterie: ${text}\n`);
 });
 
-const PLACE = ["group", "port", "interface", "ttl", "key", "maxDatagramBytes"];
-const KNOWN = [
-  "id",
-  "members",
-  "dataDir",
-  "cluster",
-  "tls",
-  "limits",
-  "log",
-  "admin",
-  "multicast",
-  "signal",
-  "faultGate",
-];
+const CALL = "join";
+const path = may.text;
+
+const known: Rules<JoinOptions> = {
+  id: may.needed({ ...may.natural, wanted: "a whole number of 0 or more, one of the members" }),
+  members: may.needed({ wanted: 'an object from id to "host:port"', accepts: areMembers }),
+  dataDir: path,
+  cluster: may.text,
+  tls: {
+    wanted: '"off" or an object with ca, cert and key',
+    accepts: (value) => value === "off" || may.fields.accepts(value),
+  },
+  limits: may.fields,
+  log: may.logger,
+  admin: {
+    wanted: '"host:port" or an object with address',
+    accepts: (value) => typeof value === "string" || may.fields.accepts(value),
+  },
+  multicast: may.fields,
+  signal: may.signal,
+  faultGate: may.flag,
+};
+const knownTls: Rules<Exclude<JoinOptions["tls"], "off" | undefined>> = {
+  ca: may.needed(path),
+  cert: may.needed(path),
+  key: may.needed(path),
+};
+const knownAdmin: Rules<AdminOptions> = {
+  address: may.needed(may.text),
+  tls: { wanted: '"off" or an object with cert and key', accepts: known.tls.accepts },
+  readOnly: may.flag,
+};
+const knownAdminTls: Rules<Exclude<AdminOptions["tls"], "off" | undefined>> = {
+  cert: may.needed(path),
+  key: may.needed(path),
+  ca: path,
+};
+const knownLimits: Rules<ServiceLimits & Limits> = {
+  maxInstances: may.positive,
+  maxWaiters: may.positive,
+  maxFrameBytes: may.positive,
+  maxQueueBytes: may.positive,
+  handshakeTimeoutMs: may.positive,
+  maxStrangers: may.positive,
+};
+const knownPlace: Rules<MulticastPlace> = {
+  group: may.needed(may.text),
+  port: may.needed(may.natural),
+  interface: may.needed(may.text),
+  ttl: may.natural,
+  key: { wanted: "a text or null", accepts: () => true }, // `settlePlace` looks at it, and shows it to nobody.
+  maxDatagramBytes: may.positive,
+};
+
+/** Before anything is opened or waited for. @throws UsageError that names the option. */
+export function requireJoinOptions(options: unknown): asserts options is JoinOptions {
+  requireOptions<JoinOptions>(CALL, options, known);
+  const { tls, admin, limits, multicast } = options as JoinOptions;
+  if (typeof tls === "object") requireOptions(CALL, tls, knownTls, "tls");
+  if (typeof admin === "object") requireOptions(CALL, admin, knownAdmin, "admin");
+  if (typeof admin === "object" && typeof admin.tls === "object")
+    requireOptions(CALL, admin.tls, knownAdminTls, "admin.tls");
+  if (limits !== undefined) requireOptions(CALL, limits, knownLimits, "limits");
+  if (multicast !== undefined) requireOptions(CALL, multicast, knownPlace, "multicast");
+}
+
+function areMembers(value: unknown): boolean {
+  return may.fields.accepts(value) && Object.values(value as object).every((each) => typeof each === "string");
+}
 
 /** @throws UsageError that names the field; EnvironmentError if a certificate cannot be read. */
 export async function membershipOf(options: JoinOptions): Promise<Omit<Membership, "journal" | "identity">> {
-  const { id, members, cluster = DEFAULT_CLUSTER, tls, log = stderrLog, faultGate = false } = options;
-  requireKnown("join", options, KNOWN);
-  const { maxInstances, maxWaiters, ...transport } = { ...defaultLimits, ...options.limits };
-  for (const [name, value] of Object.entries({ maxInstances, maxWaiters })) {
-    if (!(Number.isSafeInteger(value) && value > 0))
-      throw refusal(unexpected(`limits.${name}`, "a whole number > 0", value));
-  }
-  if (options.dataDir !== undefined && maxInstances > MAX_INSTANCES)
-    throw refusal(
-      unexpected("limits.maxInstances", `at most ${MAX_INSTANCES}, as a journal holds no more`, maxInstances),
-    );
-  // The failure detector is what every member runs.
-  const file = { cluster, protocol: "heartbeat", members, limits: transport, ...(tls === undefined ? {} : { tls }) };
-  const config = parseConfig(file, process.cwd());
-  if (!Object.hasOwn(config.members, id))
-    throw refusal(unexpected("id", `one of ${Object.keys(config.members).join(", ")}`, id));
-  const multicast = placeOf(options);
+  requireJoinOptions(options);
+  const { id, faultGate = false } = options;
+  const { config, limits, multicast, admin } = checked(options);
   return {
     id,
     config,
-    limits: { maxInstances, maxWaiters },
+    limits,
     tls: await readTls(config.tls, id),
-    log,
-    admin: adminAddress(options.admin),
+    log: options.log === undefined ? stderrLog : logThrough(options.log),
+    admin: admin && { ...admin, tls: await readAdminTls(options.admin, id) },
     faultGate,
     multicast,
   };
 }
 
+/** @throws UsageError in the words of `join()`. */
+function checked(options: JoinOptions): Pick<Membership, "config" | "limits" | "multicast" | "admin"> {
+  const { id, members, cluster = DEFAULT_CLUSTER, tls, dataDir } = options;
+  const { maxInstances, maxWaiters, ...transport } = { ...defaultLimits, ...options.limits };
+  const most = dataDir === undefined ? Number.MAX_SAFE_INTEGER : MAX_INSTANCES;
+  try {
+    if (maxInstances > most)
+      throw refusal(unexpected("limits.maxInstances", `at most ${most}, as a journal holds no more`, maxInstances));
+    // The failure detector is what every member runs.
+    const file = { cluster, protocol: "heartbeat", members, limits: transport, ...(tls === undefined ? {} : { tls }) };
+    const config = parseConfig(file, process.cwd());
+    if (!Object.hasOwn(config.members, id))
+      throw refusal(unexpected("id", `one of ${Object.keys(config.members).join(", ")}`, id));
+    const limits = { maxInstances, maxWaiters };
+    return { config, limits, multicast: placeOf(options), admin: adminPlace(options.admin) };
+  } catch (error) {
+    throw refusedIn(CALL, error);
+  }
+}
+
 /** @throws UsageError that names the field. */
 function placeOf({ multicast, tls }: JoinOptions): UdpPlace | null {
   if (multicast === undefined) return null;
-  requireKnown("multicast", multicast, PLACE);
   const place = { ...multicast, tls: typeof tls === "object" ? "on" : (tls ?? null) } as const;
   settlePlace(place);
   return place;
 }
 
-function adminAddress(text: string | undefined): HostPort | null {
-  if (text === undefined) return null;
+/** Off loopback there is no password: the pages are read-only there, and encrypted unless that is switched off by name. */
+function adminPlace(given: JoinOptions["admin"]): AdminPlace | null {
+  if (given === undefined) return null;
+  const { address: text, tls, readOnly }: AdminOptions = typeof given === "string" ? { address: given } : given;
+  const name = typeof given === "string" ? "admin" : "admin.address";
   const address = parseHostPort(text);
-  if (address === null) throw refusal(unexpected("admin", "host:port", text));
-  if (isLoopback(address.host)) return address;
-  throw refusal(`${unexpected("admin", "a loopback address", formatHostPort(address))}: admin pages have no password`);
+  if (address === null) throw refusal(unexpected(name, "host:port", text));
+  if (isLoopback(address.host)) return { address, tls: null, isReadOnly: readOnly === true };
+  if (tls === undefined)
+    throw refusal(
+      `${unexpected(name, "a loopback address", formatHostPort(address))}: to show reports to a network, give admin: { address, tls: { cert, key } }, or tls: "off" where the network is trusted`,
+    );
+  if (readOnly === false)
+    throw refusal(
+      `${unexpected("admin.readOnly", "true or absent", readOnly)}: off loopback nobody is asked for a password`,
+    );
+  return { address, tls: null, isReadOnly: true };
+}
+
+async function readAdminTls(given: JoinOptions["admin"], id: NodeId): Promise<AdminPlace["tls"]> {
+  if (typeof given !== "object" || typeof given.tls !== "object") return null;
+  const { cert, key, ca } = given.tls;
+  const read = (path: string): Promise<string> => readPem(path, id);
+  return { cert: await read(cert), key: await read(key), ...(ca === undefined ? {} : { ca: await read(ca) }) };
 }
 
 const refusal = (message: string): UsageError => new UsageError("bad-option", message);

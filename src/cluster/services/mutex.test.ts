@@ -58,6 +58,7 @@ describe("acquire", () => {
     const aborted = at(locks, 1).acquire({ signal: abort.signal });
     abort.abort("not wanted");
     await expect(aborted).rejects.toMatchObject({
+      name: "AbortError",
       code: "acquire-aborted",
       phase: "never-acquired",
       cause: "not wanted",
@@ -202,7 +203,7 @@ describe("a lock of one name", () => {
   test("needs an algorithm that there is", async () => {
     const { members } = await three();
     expect(() => at(members, 0).mutex("a", { algorithm: "bully" })).toThrow(
-      /expected the algorithm to be one of .*central-server.*ricart-agrawala.*, got "bully"/,
+      /expected the algorithm of mutex\(\) to be one of .*central-server.*ricart-agrawala.*, got "bully"/,
     );
     expect(() => at(members, 0).mutex("a", { algorithm, options: { keeps: 1 } })).toThrow("the options are");
     expect(() => at(members, 0).election("a")).toThrow("expected join() to be given a dataDir");
@@ -212,12 +213,12 @@ describe("a lock of one name", () => {
     const { members, locks } = await three();
     const first = at(members, 0);
     expect(() => first.mutex("a", { leaseMs: 5 } as object)).toThrow(
-      'expected the options of mutex to be among algorithm, options, got "leaseMs"',
+      'expected the options of mutex() to be among algorithm, options, got "leaseMs"; options of the algorithm are written options: { leaseMs }',
     );
     expect(() => first.mutex("a", algorithm as never)).toThrow("to be an object");
     expect(() => first.election("a", { algorithm: "bully", stands: true } as object)).toThrow('got "stands"');
     await expect(at(locks, 0).acquire({ timeout: 5 } as object)).rejects.toThrow(
-      'expected the options of acquire to be among timeoutMs, signal, got "timeout"',
+      'expected the options of acquire() to be among timeoutMs, signal, got "timeout": timeoutMs is meant?',
     );
     const election = first.election("a", { algorithm: "bully" });
     await expect(election.lead(() => {}, { timeoutMs: 5 } as object)).rejects.toThrow('got "timeoutMs"');

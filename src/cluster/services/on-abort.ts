@@ -1,4 +1,5 @@
 /** Many wait for one signal: Node warns of a leak where more than ten listen to it, so one listens for all of them. */
+import { setMaxListeners } from "node:events";
 
 interface Crowd {
   readonly waiting: Set<Waiter>;
@@ -33,4 +34,11 @@ function gather(signal: AbortSignal): Crowd {
   crowds.set(signal, crowd);
   signal.addEventListener("abort", tell);
   return crowd;
+}
+
+/** Its signal is handed out: all that is done under it may listen, and that is no leak. */
+export function controllerForMany(): AbortController {
+  const controller = new AbortController();
+  setMaxListeners(0, controller.signal);
+  return controller;
 }

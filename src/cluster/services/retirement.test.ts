@@ -170,6 +170,7 @@ class Cluster {
       multicast: (members, envelope) => {
         for (const to of members) send(to, envelope);
       },
+      publish() {},
       hasRoom: () => true,
       bounds: () => ({ payloadBytes: 60_000, batchBytes: 60_000 }),
       checkService() {},

@@ -126,6 +126,7 @@ class Members {
       send,
       insist: send,
       multicast() {},
+      publish() {},
       hasRoom: () => true,
       bounds: () => ({ payloadBytes: 60_000, batchBytes: 60_000 }),
       checkService() {},

@@ -29,6 +29,7 @@ test("a member whose beats are late is not suspected while it sends anything els
   const { parts, events } = played();
   parts.hear(2); // Before the detector runs it is of no use, and does no harm.
   parts.start();
+  events.length = 0; // But that a majority is heard.
   for (let passedMs = 0; passedMs < 2_000; passedMs += 10) {
     parts.hear(2);
     vi.advanceTimersByTime(10);

@@ -37,6 +37,8 @@ export class SharedParts {
   readonly #detector: Host<Vocabulary>;
   readonly #leadership: Host<Vocabulary> | null;
   readonly #suspected = new Set<NodeId>();
+  /** Peers that have been heard since this member began: of the others nothing is known, suspected or not. */
+  readonly #met = new Set<NodeId>();
   #runs = false;
   readonly #heardAt = new Map<NodeId, number>();
   /** As the last event had it. */
@@ -57,8 +59,18 @@ export class SharedParts {
     return this.#leadership?.view.leader ?? null;
   }
 
+  /** Who serves the default locks, as it was told last; null while this member knows of nobody, or keeps no journal. */
+  get server(): NodeId | null {
+    return this.#said;
+  }
+
+  /** Members that can be heard of, this one among them. */
+  get reachable(): number {
+    return 1 + [...this.#met].filter((node) => !this.#suspected.has(node)).length;
+  }
+
   get hasQuorum(): boolean {
-    return 2 * this.#reachable > this.#members;
+    return 2 * this.reachable > this.#members;
   }
 
   isSuspected(node: NodeId): boolean {
@@ -78,6 +90,7 @@ export class SharedParts {
   }
 
   receive(from: NodeId, { type, body }: Extract<Envelope, { type: "detector" | "leadership" }>): void {
+    this.#meet(from);
     if (type === "leadership") return this.#leadership?.receive(from, body as never, UNNAMED);
     this.#detector.receive(from, body as never, UNNAMED);
     if (!this.#suspected.has(from)) this.#options.heard(from);
@@ -85,6 +98,7 @@ export class SharedParts {
 
   /** Whoever sends anything lives, though its beats may wait behind that. */
   hear(node: NodeId): void {
+    this.#meet(node);
     const now = performance.now();
     if (!this.#runs || this.#suspected.has(node) || now - (this.#heardAt.get(node) ?? 0) < HEAR_EVERY_MS) return;
     this.#heardAt.set(node, now);
@@ -123,8 +137,16 @@ export class SharedParts {
     return this.#options.peers.length + 1;
   }
 
-  get #reachable(): number {
-    return this.#members - this.#suspected.size;
+  #meet(node: NodeId): void {
+    if (!this.#met.has(node)) this.#watchingQuorum(() => this.#met.add(node));
+  }
+
+  #watchingQuorum(change: () => void): void {
+    const had = this.hasQuorum;
+    change();
+    if (had === this.hasQuorum) return;
+    const counts = { reachable: this.reachable, members: this.#members };
+    this.#options.publish({ type: had ? "quorum-lost" : "quorum-gained", ...counts });
   }
 
   #host(
@@ -149,16 +171,14 @@ export class SharedParts {
   #detected(event: AlgorithmEvent): void {
     const { tell, publish } = this.#options;
     const node = event.node as NodeId;
-    const had = this.hasQuorum;
     const isSuspicion = event.type === "suspected";
-    if (isSuspicion) this.#suspected.add(node);
-    else this.#suspected.delete(node);
-    tell({ type: isSuspicion ? "suspect" : "restore", node } as Tagged);
-    this.#leadership?.command({ type: isSuspicion ? "suspect" : "restore", node });
-    publish({ type: isSuspicion ? "peer-suspected" : "peer-restored", node });
-    if (had === this.hasQuorum) return;
-    const counts = { reachable: this.#reachable, members: this.#members };
-    publish({ type: this.hasQuorum ? "quorum-regained" : "quorum-lost", ...counts });
+    this.#watchingQuorum(() => {
+      if (isSuspicion) this.#suspected.add(node);
+      else this.#suspected.delete(node);
+      tell({ type: isSuspicion ? "suspect" : "restore", node } as Tagged);
+      this.#leadership?.command({ type: isSuspicion ? "suspect" : "restore", node });
+      publish({ type: isSuspicion ? "peer-suspected" : "peer-restored", node });
+    });
   }
 
   #led(event: AlgorithmEvent, until: number | null): void {
@@ -192,7 +212,7 @@ export class SharedParts {
 
   #say(leader: NodeId | null, token: number | null): void {
     this.#said = leader;
-    this.#options.publish({ type: "leader-changed", leader, token });
+    this.#options.publish({ type: "server-changed", server: leader, token });
   }
 
   #depose(): void {

@@ -109,3 +109,13 @@ describe("a tenure", () => {
     });
   });
 });
+
+test("any number may listen to a signal that was handed out", async () => {
+  const warned = vi.fn();
+  process.on("warning", warned);
+  const { signal } = tenure();
+  for (let i = 0; i < 50; i++) signal.addEventListener("abort", () => {});
+  await sleep(0); // Warnings are told in the next turn.
+  process.off("warning", warned);
+  expect(warned).not.toHaveBeenCalled();
+});

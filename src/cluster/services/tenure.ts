@@ -5,6 +5,8 @@
  */
 import type { Tenure } from "./api.ts";
 import { CoordinationError } from "./coordination-error.ts";
+import { requireRule, work } from "./known-options.ts";
+import { controllerForMany } from "./on-abort.ts";
 
 /** Node fires a timer at once if it is to wait longer than this. */
 const MAX_WAIT_MS = 2 ** 31 - 1;
@@ -20,7 +22,7 @@ export interface TenureOptions<T extends number | null> {
 export class OwnTenure<T extends number | null> implements Tenure<T> {
   readonly token: T;
   readonly #options: TenureOptions<T>;
-  readonly #controller = new AbortController();
+  readonly #controller = controllerForMany();
   readonly #listeners = new Set<(deadline: number) => void>();
   #deadline: number | null = null;
   /** The same on the scale of the system's clock, which goes on while a machine sleeps. */
@@ -46,6 +48,7 @@ export class OwnTenure<T extends number | null> implements Tenure<T> {
   }
 
   onDeadline(listener: (deadline: number) => void): () => void {
+    requireRule("the listener of onDeadline()", listener, work);
     this.#listeners.add(listener);
     if (this.#deadline !== null) listener(this.#deadline);
     return () => void this.#listeners.delete(listener);

@@ -48,7 +48,13 @@ export async function openJournal(directory: string, options: JournalOptions): P
   try {
     const { file, held: scan, cutBytes } = await JournalFile.open(directory, limits.maxFileBytes);
     if (cutBytes > 0)
-      options.log.warn(`the journal ${file.path} ended in a write that was never confirmed: ${cutBytes} bytes cut off`);
+      options.log.warn(
+        `the journal ${file.path} ended in a write that was never confirmed: ${cutBytes} bytes cut off`,
+        {
+          event: "journal-cut",
+          bytes: cutBytes,
+        },
+      );
     try {
       const journal = new DiskJournal(directory, file, scan, held, { ...options, limits });
       if (!scan.isMarked) await journal.mark();

@@ -132,7 +132,8 @@ export class Acceptor<M> {
   /** Counts what was turned away, and says so once for each reason and address. */
   note(reason: RefusedReason, remote: string, detail: string): void {
     count(this.options.counts.refused, reason);
-    this.options.log.once(`${reason} ${remote}`, `refused a connection from ${remote} (${reason}): ${detail}`);
+    const fields = { event: "connection-refused", from: remote, reason };
+    this.options.log.once(`${reason} ${remote}`, `refused a connection from ${remote} (${reason}): ${detail}`, fields);
   }
 
   /** A member says who it is at once, so who has been silent for longest is not one, and must not keep members out. */

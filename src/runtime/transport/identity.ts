@@ -154,7 +154,8 @@ export class GroupIdentity {
     if (known?.detail === found.detail) return;
     if (known === undefined && this.#disagreements.size >= MAX_STRANGERS) return;
     this.#disagreements.set(node, found);
-    this.options.log.once(`${found.reason} ${node}`, `${found.reason}: ${found.detail}`);
+    const fields = { event: "peer-differs", peer: node, reason: found.reason };
+    this.options.log.once(`${found.reason} ${node}`, `${found.reason}: ${found.detail}`, fields);
     this.onDisagreement(node, found);
   }
 

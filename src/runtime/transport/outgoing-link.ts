@@ -117,10 +117,9 @@ export class OutgoingLink<M> {
     const verdict = this.options.gate.verdict(this.options.peer);
     if (typeof verdict === "string") return this.#refuse(verdict);
     if (this.#isFull()) {
-      this.options.log.once(
-        `overflow ${this.options.peer}`,
-        `the queue to node ${this.options.peer} is full (${this.queuedBytes} bytes): messages to it are dropped`,
-      );
+      const { peer } = this.options;
+      const text = `the queue to node ${peer} is full (${this.queuedBytes} bytes): messages to it are dropped`;
+      this.options.log.once(`overflow ${peer}`, text, { event: "queue-full", peer });
       return this.#refuse("overflow");
     }
     if (verdict > 0 || this.#held.length > 0) this.#hold(message, verdict);
@@ -359,9 +358,10 @@ export class OutgoingLink<M> {
     const { reason, detail, identity } = refuseCodec.read(body);
     const { peer } = this.options;
     const isOfIdentity = differences.some((difference) => difference === reason);
+    const text = `node ${peer} refuses this node (${reason}): ${detail}`;
     if (isOfIdentity && identity !== null)
-      this.options.identity.judge(peer, identity); // Which says what there is to say.
-    else this.options.log.once(`refused ${peer} ${reason}`, `node ${peer} refuses this node (${reason}): ${detail}`);
+      this.options.identity.judge(peer, identity); // Which says what there is.
+    else this.options.log.once(`refused ${peer} ${reason}`, text, { event: "refused-by-peer", peer, reason });
     if (reason === "malformed") this.#lose("dropped"); // Sending the same bytes again would go on for ever.
     if (reason !== "not-founded") this.#backoffMs = MAX_BACKOFF_MS;
     this.#socket?.destroy();
@@ -375,7 +375,7 @@ export class OutgoingLink<M> {
       // Nobody listens there: the process that we knew has ended. Unless another has made itself known since.
       if (known !== null && known === this.#incarnation) this.#lose("crashed");
     } else if (code !== "ECONNRESET" && code !== "EPIPE")
-      log.once(`link ${peer} ${code}`, `the link to node ${peer} fails: ${message}`);
+      log.once(`link ${peer} ${code}`, `the link to node ${peer} fails: ${message}`, { event: "link-failed", peer });
   }
 
   #abandon(): void {

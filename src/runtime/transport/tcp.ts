@@ -144,7 +144,9 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
   return {
     async open() {
       await listen(server, own);
-      server.on("error", ({ message }) => log.once("accept", `a connection could not be taken: ${message}`));
+      server.on("error", ({ message }) =>
+        log.once("accept", `a connection could not be taken: ${message}`, { event: "accept-failed" }),
+      );
       for (const link of links.values()) link.open();
     },
     async tried() {

@@ -136,12 +136,14 @@ class Multicasting<M> implements UdpMulticast<M> {
       this.#sockets = await udpSockets(this.#place, {
         onDatagram: (datagram, address) => this.#receive(datagram, address),
         onUnsent: (error) => this.#outlet.noteUnsent(error),
-        onBroken: ({ message }) => this.#options.log.once("multicast", `multicast fails: ${message}`),
+        onBroken: ({ message }) =>
+          this.#options.log.once("multicast", `multicast fails: ${message}`, { event: "multicast-failed" }),
       });
     } catch (error) {
       const why = (error as Error).message;
       const instead = "Messages go to each member by itself until this member starts again";
-      this.#options.log.warn(`cannot multicast to ${group}:${port} through ${through}: ${why}. ${instead}`);
+      const text = `cannot multicast to ${group}:${port} through ${through}: ${why}. ${instead}`;
+      this.#options.log.warn(text, { event: "multicast-failed" });
       return;
     }
     if (this.#isClosed) return this.#sockets.close();
@@ -295,7 +297,8 @@ class Multicasting<M> implements UdpMulticast<M> {
   #refuse(address: string, [reason, detail]: Objection): void {
     const reasonOf: RefusedReason = reason;
     count(this.#options.counts.refused, reasonOf);
-    this.#options.log.once(`${reason} ${address}`, `refused a datagram from ${address} (${reason}): ${detail}`);
+    const fields = { event: "datagram-refused", from: address, reason };
+    this.#options.log.once(`${reason} ${address}`, `refused a datagram from ${address} (${reason}): ${detail}`, fields);
   }
 
   // Who hears whom.
@@ -322,7 +325,8 @@ class Multicasting<M> implements UdpMulticast<M> {
     const wasDeaf = peer.deafLooks >= PATIENCE;
     peer.deafLooks = 0;
     if (!wasDeaf) return;
-    this.#options.log.info(`multicast gets through to node ${peer.node} again`);
+    const fields = { event: "multicast-restored", peer: peer.node };
+    this.#options.log.info(`multicast gets through to node ${peer.node} again`, fields);
   }
 
   #look(): void {
@@ -344,6 +348,7 @@ class Multicasting<M> implements UdpMulticast<M> {
     const why = "a filter, or a switch that does not forward the group";
     this.#options.log.warn(
       `${where} does not get through to ${who} and back, though connected otherwise: ${why}. Messages go there one by one until it does`,
+      { event: "multicast-deaf", peers: nodes.join(", ") },
     );
   }
 }

@@ -60,7 +60,8 @@ export class UdpOutlet {
   /** Returns whether there is room for it. */
   #emitLater(kind: DatagramKind, body: Buffer, to: NodeId, delayMs: number): boolean {
     if (this.#held.size >= MAX_HELD) {
-      this.#options.log.once("held", `the fault gate holds back ${MAX_HELD} datagrams: what is more is dropped`);
+      const text = `the fault gate holds back ${MAX_HELD} datagrams: what is more is dropped`;
+      this.#options.log.once("held", text, { event: "fault-gate-full" });
       return false;
     }
     const timer = setTimeout(() => {
@@ -85,7 +86,8 @@ export class UdpOutlet {
     if (this.#isClosed) return;
     this.#options.counts.datagramsUnsent += 1;
     const hint = error.code === "EMSGSIZE" ? ": maxDatagramBytes is more than this interface takes" : "";
-    this.#options.log.once(`unsent ${error.code}`, `a datagram could not be sent (${error.message})${hint}`);
+    const text = `a datagram could not be sent (${error.message})${hint}`;
+    this.#options.log.once(`unsent ${error.code}`, text, { event: "datagram-unsent", reason: error.code ?? "unknown" });
   }
 
   close(): void {

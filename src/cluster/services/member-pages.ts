@@ -1,0 +1,82 @@
+/** The admin pages of a member that serves elections, locks and channels by name. */
+import { UsageError } from "../../core/errors.ts";
+import { type AdminServer, type AdminTls, serveAdmin } from "../../runtime/admin.ts";
+import type { NodeStatus } from "../../runtime/admin-pages.ts";
+import { broadcast } from "../../runtime/broadcast.ts";
+import type { FaultGate } from "../../runtime/fault-gate.ts";
+import type { HostPort } from "../../runtime/host-port.ts";
+import { type Counts, metricsPage } from "../../runtime/metrics.ts";
+import { wallClock } from "../../runtime/wall-clock.ts";
+import type { TraceEntry } from "../../trace/entry.ts";
+import type { MemberStatus } from "./api.ts";
+import type { Sessions } from "./sessions.ts";
+
+interface MemberPages {
+  readonly place: AdminPlace;
+  readonly counts: Counts;
+  /** Null where the fault gate stays shut. */
+  readonly gate: FaultGate | null;
+  readonly sessions: Sessions;
+  status(): MemberStatus;
+  missing(): string | null;
+}
+
+/** Where a member shows its pages, and to whom. */
+export interface AdminPlace {
+  readonly address: HostPort;
+  readonly tls: AdminTls | null;
+  readonly isReadOnly: boolean;
+}
+
+export function serveMemberPages({
+  place,
+  counts,
+  gate,
+  sessions,
+  status,
+  missing,
+}: MemberPages): Promise<AdminServer> {
+  const trace = broadcast<TraceEntry>(0);
+  const page = (): NodeStatus & MemberStatus => pageOf(status());
+  return serveAdmin({
+    ...place,
+    status: page,
+    missing,
+    metrics: metricsPage(counts, {
+      queuedBytes: () => status().peers.reduce((sum, peer) => sum + peer.queuedBytes, 0),
+      openLinks: () => status().peers.filter((peer) => peer.link === "open").length,
+      traceListeners: () => trace.listeners,
+    }),
+    trace,
+    snapshot: () => {
+      const { id, view } = page();
+      return { at: wallClock(), node: id, kind: "view", view, state: {} };
+    },
+    command() {
+      throw new UsageError(
+        "bad-command",
+        "expected no command: this member serves elections, locks and channels, which have pages of their own",
+      );
+    },
+    gate,
+    counts,
+    sessions,
+  });
+}
+
+/** The page `/status` says what it says of every node, and what `status()` says. */
+function pageOf(status: MemberStatus): NodeStatus & MemberStatus {
+  const { id, lockServer } = status;
+  const role = lockServer === id ? "serving" : status.state;
+  // It has as many leaders as elections.
+  return {
+    ...status,
+    pid: process.pid,
+    protocol: "services",
+    leader: null,
+    term: null,
+    role,
+    view: { role },
+    commands: {},
+  };
+}

@@ -1,0 +1,183 @@
+/** Whatever crosses the public API is refused in one way, before anything has begun: each option of each call with what it cannot be. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Cluster, cluster } from "../../../test/network/joined.ts";
+import { UsageError } from "../../core/errors.ts";
+import { join } from "../join.ts";
+import type { Grant, Member } from "./api.ts";
+import { guard } from "./guard.ts";
+
+const noText = [5, null, {}, "", true];
+const noFlag = ["true", 1, null, {}];
+const noCount = ["5", 0, -1, 1.5, Number.NaN, null, {}];
+const noDuration = ["5", 0, -1, Number.NaN, null, {}, 5n];
+const noSignal = [5, "abort", null, {}, new AbortController()];
+const noObject = [5, "x", null, [], () => {}];
+const noFunction = [5, "x", null, {}, undefined];
+const circular: Record<string, unknown> = {};
+circular.self = circular;
+
+let it: Cluster;
+let member: Member;
+let grant: Grant;
+beforeAll(async () => {
+  it = await cluster(1);
+  member = await it.start(1);
+  grant = await member.mutex("held").acquire();
+});
+afterAll(() => it.close());
+
+const room = () => member.channel("room", { order: "fifo", reliable: false });
+const base = () => ({ id: 1, members: it.members });
+
+/** For each call: how it is made with such options, and what each of them cannot be. */
+const calls: Record<string, { make(options: unknown): unknown; wrong: Readonly<Record<string, readonly unknown[]>> }> =
+  {
+    join: {
+      make: (options) => join({ ...base(), ...(options as object) }),
+      wrong: {
+        id: ["1", null, undefined, -1, 1.5, 3],
+        members: [5, null, undefined, [], { 1: 5 }, { 1: "nowhere" }, { 1: { address: "127.0.0.1:1" } }, {}],
+        dataDir: noText,
+        cluster: noText,
+        tls: [5, null, "on", [], {}, { ca: "a", cert: "b" }, { ca: 1, cert: "b", key: "c" }],
+        limits: noObject,
+        log: [...noObject, {}, { info() {}, warn() {} }, { info: 1, warn: 2, error: 3 }],
+        admin: [5, null, {}, "", "nowhere", "10.0.0.1:80"],
+        multicast: [...noObject, {}, { group: "239.1.1.1", port: "5", interface: "127.0.0.1" }],
+        signal: noSignal,
+        faultGate: noFlag,
+      },
+    },
+    "join limits": {
+      make: (limits) => join({ ...base(), limits: limits as object }),
+      wrong: {
+        maxInstances: noCount,
+        maxWaiters: noCount,
+        maxFrameBytes: [...noCount, 1],
+        maxQueueBytes: noCount,
+        handshakeTimeoutMs: noCount,
+        maxStrangers: noCount,
+      },
+    },
+    election: {
+      make: (options) => member.election("report", options as never),
+      wrong: {
+        algorithm: [...noText, "elected-server"],
+        options: [...noObject, { leasMs: 1 }, { leaseMs: "1" }, { leaseMs: 5n }, { leaseMs() {} }, circular],
+        rank: ["7", null, Number.NaN, Number.POSITIVE_INFINITY],
+      },
+    },
+    mutex: {
+      make: (options) => member.mutex("invoice", options as never),
+      wrong: { algorithm: [...noText, "bully"], options: [...noObject, { leasMs: 1 }, { leaseMs: "1" }, circular] },
+    },
+    channel: {
+      make: (options) => member.channel("room", { order: "fifo", reliable: false, ...(options as object) }),
+      wrong: { order: [...noText, undefined, "random"], reliable: noFlag, transport: [...noText, "pigeon"] },
+    },
+    acquire: {
+      make: (options) => member.mutex("free").acquire(options as never),
+      wrong: { timeoutMs: noDuration, signal: noSignal },
+    },
+    lead: {
+      make: (options) => member.election("report").lead(() => {}, options as never),
+      wrong: { signal: noSignal },
+    },
+    watch: { make: (options) => member.election("report").watch(options as never), wrong: { signal: noSignal } },
+    events: { make: (options) => member.events(options as never), wrong: { signal: noSignal } },
+    send: { make: (options) => room().send("x", options as never), wrong: { timeoutMs: noDuration, signal: noSignal } },
+    read: { make: (options) => room().read(options as never), wrong: { signal: noSignal } },
+    views: { make: (options) => room().views(options as never), wrong: { signal: noSignal } },
+  };
+
+/** What a call throws or rejects with. */
+async function refusalOf(made: () => unknown): Promise<Error> {
+  try {
+    await made();
+  } catch (error) {
+    return error as Error;
+  }
+  return expect.unreachable("it was accepted");
+}
+
+const cases = Object.entries(calls).flatMap(([call, { make, wrong }]) =>
+  Object.entries(wrong).flatMap(([option, values]) => values.map((value) => ({ call, make, option, value }))),
+);
+
+describe("an option that cannot be", () => {
+  test.each(cases)("$option of $call: $value", async ({ call, make, option, value }) => {
+    const error = await refusalOf(() => make({ [option]: value }));
+    expect(error).toBeInstanceOf(UsageError);
+    expect((error as UsageError).code).toMatch(/^(bad-option|unknown-algorithm|bad-limits|bad-multicast)$/);
+    const [own = call] = call.split(" ");
+    expect(error.message).toMatch(new RegExp(`^expected .*\\b${option}\\b.* of ${own}\\(\\) to (be|have) .*, got `));
+  });
+
+  test.each(Object.keys(calls))("is no object of options, of %s", async (call) => {
+    const makes: Record<string, (options: unknown) => unknown> = {
+      ...Object.fromEntries(Object.entries(calls).map(([name, { make }]) => [name, make])),
+      join: (options) => join(options as never),
+      channel: (options) => member.channel("room", options as never),
+    };
+    for (const value of noObject) {
+      const error = await refusalOf(() => makes[call]?.(value));
+      expect(error).toBeInstanceOf(UsageError);
+      expect(error.message).toMatch(new RegExp(`of ${call.split(" ")[0]}\\(\\) to be an object, got `));
+    }
+  });
+
+  test.each(Object.keys(calls))("is not known, of %s, and the nearest is named", async (call) => {
+    const { make, wrong } = calls[call] as (typeof calls)[string];
+    const [known = ""] = Object.keys(wrong);
+    const slip = `${known}s`;
+    const error = await refusalOf(() => make({ [slip]: 1 }));
+    expect(error).toMatchObject({ code: "bad-option" });
+    expect(error.message).toContain(`of ${call.split(" ")[0]}() to be among `);
+    expect(error.message).toContain(`got "${slip}": ${known} is meant?`);
+  });
+});
+
+describe("other things that cannot be", () => {
+  test("join() without anything is refused in the same way", async () => {
+    const error = await refusalOf(() => (join as () => unknown)());
+    expect(error).toMatchObject({
+      code: "bad-option",
+      message: "expected the options of join() to be an object, got undefined",
+    });
+  });
+
+  test("an algorithm's own option is looked for one level up, and said to be one level down", () => {
+    expect(() => member.mutex("invoice", { leaseMs: 5 } as never)).toThrow(
+      'expected the options of mutex() to be among algorithm, options, got "leaseMs"; options of the algorithm are written options: { leaseMs }',
+    );
+    expect(() => member.mutex("invoice", { options: { leaseMs: "5" } })).toThrow(
+      'expected options.leaseMs of mutex() to be a finite number, got "5"',
+    );
+    expect(() => member.mutex("invoice", { algorithm: "bully" })).toThrow(
+      /^expected the algorithm of mutex\(\) to be one of /,
+    );
+  });
+
+  test.each(noFunction)("no work: %s", async (work) => {
+    const uses = [
+      () => member.mutex("free").use(work as never),
+      () => member.election("report").lead(work as never),
+      () => grant.onDeadline(work as never),
+    ];
+    for (const use of uses) expect(await refusalOf(use)).toMatchObject({ code: "bad-option" });
+    expect(member.status().instances.filter(({ waiting }) => waiting > 0)).toEqual([]);
+  });
+
+  test.each([5, null, "", "a\nb", "x".repeat(129)])("no name: %s", async (name) => {
+    for (const use of ["mutex", "election"] as const)
+      expect(await refusalOf(() => member[use](name as never))).toMatchObject({ code: "bad-name" });
+    const channel = await refusalOf(() => member.channel(name as never, { order: "fifo", reliable: false }));
+    expect(channel).toMatchObject({ code: "bad-name" });
+    expect(channel.message).toMatch(/^expected the name of channel\(\) to be /);
+  });
+
+  test.each(["5", -1, 1.5, null, Number.NaN, 5n])("no token: %s", async (token) => {
+    expect(await refusalOf(() => guard(token as never))).toMatchObject({ code: "bad-token" });
+    expect(await refusalOf(() => guard()(token as never))).toMatchObject({ code: "bad-token" });
+  });
+});

@@ -1,0 +1,129 @@
+/** What a member says of its surroundings before it has heard of any, and when it is ready. */
+import { describe, expect, test, vi } from "vitest";
+import { closedAfterEach } from "../../../test/network/closing.ts";
+import { cluster, startAll } from "../../../test/network/joined.ts";
+import type { Member, MemberEvent } from "./api.ts";
+
+const closing = closedAfterEach();
+const PATIENCE = { timeout: 20_000, interval: 5 };
+
+function eventsOf(member: Member): MemberEvent[] {
+  const seen: MemberEvent[] = [];
+  void (async () => {
+    for await (const event of member.events()) seen.push(event);
+  })();
+  return seen;
+}
+
+describe("a member that has heard nobody", () => {
+  test("has no majority, and says so at once", async () => {
+    const it = closing(await cluster(3));
+    const first = await it.start(1);
+    expect(first.status()).toMatchObject({ hasQuorum: false, reachable: 1, lockServer: null });
+    const events = eventsOf(first);
+    await it.start(2);
+    await vi.waitFor(
+      () => expect(events).toContainEqual({ type: "quorum-gained", reachable: 2, members: 3 }),
+      PATIENCE,
+    );
+    expect(first.status()).toMatchObject({ hasQuorum: true, reachable: 2 });
+  });
+
+  test("is not ready, and says what is missing", async () => {
+    const it = closing(await cluster(3));
+    const first = await it.start(1);
+    await expect(first.ready({ timeoutMs: 20 })).rejects.toMatchObject({ code: "ready-timeout", phase: "no-majority" });
+    const abort = new AbortController();
+    const aborted = first.ready({ signal: abort.signal });
+    abort.abort("not wanted");
+    const refusal = { name: "AbortError", code: "ready-aborted", phase: "no-majority", cause: "not wanted" };
+    await expect(aborted).rejects.toMatchObject(refusal);
+    await expect(first.ready({ signal: abort.signal })).rejects.toMatchObject(refusal);
+    const left = expect(first.ready()).rejects.toMatchObject({ code: "member-left" });
+    await first.leave();
+    await left;
+    await expect(first.ready()).rejects.toMatchObject({ code: "member-left" });
+  });
+});
+
+describe("a member that is ready", () => {
+  test("hears a majority, and knows who serves the default locks", async () => {
+    const it = closing(await cluster(3));
+    const first = await it.start(1);
+    const ready = first.ready();
+    await it.start(2);
+    await ready;
+    const { hasQuorum, lockServer } = first.status();
+    expect(hasQuorum).toBe(true);
+    expect([1, 2]).toContain(lockServer);
+    await first.ready({ timeoutMs: 1 }); // At once.
+  });
+
+  test("needs no lock server where it keeps no journal, as there is none", async () => {
+    const members = await startAll(closing(await cluster(2, { dataDir: undefined })));
+    await Promise.all(members.map((member) => member.ready()));
+    expect(members[0]?.status()).toMatchObject({ hasQuorum: true, lockServer: null });
+  });
+});
+
+describe("who leads", () => {
+  test("is told of each election by name, and is another thing than who serves the locks", async () => {
+    const [first, second] = (await startAll(closing(await cluster(2)))) as [Member, Member];
+    await first.ready();
+    const events = eventsOf(second);
+    const over = new AbortController();
+    const led = first
+      .election("report")
+      .lead(({ signal }) => new Promise((done) => signal.addEventListener("abort", done)), over);
+    const leaderOf = (member: Member) => member.status().instances.find(({ name }) => name === "report")?.leader;
+    await vi.waitFor(() => expect([leaderOf(first), leaderOf(second)]).toEqual([1, 1]), PATIENCE);
+    const told = { type: "leader-changed", election: "report", leader: 1, token: expect.any(Number) as number };
+    await vi.waitFor(() => expect(events).toContainEqual(told), PATIENCE);
+    over.abort();
+    await expect(led).rejects.toMatchObject({ name: "AbortError", code: "lead-aborted" });
+  });
+
+  test("stays, though a higher member campaigns, unless the highest is asked for", async () => {
+    const [first, second] = (await startAll(closing(await cluster(2)))) as [Member, Member];
+    const waits = (member: Member, name: string, options = {}) => {
+      const election = member.election(name, { options });
+      let lead: () => void = () => {};
+      const leading = new Promise<void>((resolve) => (lead = resolve));
+      const over = new AbortController();
+      const led = election
+        .lead(({ signal }) => {
+          lead();
+          return new Promise<void>((done) => signal.addEventListener("abort", () => done()));
+        }, over)
+        .catch(() => {});
+      const end = (): Promise<unknown> => {
+        over.abort();
+        return led;
+      };
+      return { leading, election, end };
+    };
+    const highest = { takesOver: true };
+    const [sticky, bully] = [waits(first, "sticky"), waits(first, "bully", highest)];
+    await Promise.all([sticky.leading, bully.leading]);
+    const others = [waits(second, "sticky"), waits(second, "bully", highest)] as const;
+    await others[1].leading; // The one that takes over has had as much time as the one that does not.
+    expect(second.election("sticky").leader).toBe(1);
+    await sticky.end();
+    await others[0].leading; // It stood all the while.
+    await Promise.all([bully, ...others].map(({ end }) => end()));
+  });
+
+  test("of the default locks stays, though a higher member comes", async () => {
+    const it = closing(await cluster(3));
+    const [first, second] = await Promise.all([it.start(1), it.start(2)]);
+    await Promise.all([first.ready(), second.ready()]);
+    const { lockServer } = first.status();
+    const events = eventsOf(first);
+    const third = await it.start(3);
+    await third.ready();
+    const lock = third.mutex("invoice");
+    for (let times = 0; times < 20; times++) await (await lock.acquire()).release();
+    expect(third.status().lockServer).toBe(lockServer);
+    expect(events.filter(({ type }) => type === "server-changed")).toEqual([]);
+  });
+});

@@ -1,0 +1,59 @@
+/** Waits until a member could have a lock or lead: it hears a majority, and knows who serves. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { MemberEvent, ReadyOptions } from "./api.ts";
+import { CoordinationError, type Missing } from "./coordination-error.ts";
+import { duration, type Rules, signal } from "./known-options.ts";
+import { onAbort } from "./on-abort.ts";
+import type { Feed } from "./reading.ts";
+
+export const readyRules: Rules<ReadyOptions> = { timeoutMs: duration, signal };
+
+export interface Waited {
+  readonly events: Feed<MemberEvent>;
+  /** Of the member: aborted as it leaves or fails. */
+  readonly signal: AbortSignal;
+  /** Null if it is ready. */
+  missing(): Missing | null;
+}
+
+const SAYINGS: Record<Missing, string> = {
+  "no-majority": "too few members can be heard of: start others, or see what keeps this one from them",
+  "no-lock-server": "a majority can be heard of, and nobody has been elected to serve the default locks yet",
+};
+
+/** @throws CoordinationError */
+export async function whenReady(member: Waited, { timeoutMs, signal: abort }: ReadyOptions): Promise<void> {
+  const over = new AbortController();
+  const end = (): void => over.abort();
+  const forgets = [onAbort(abort, end), onAbort(member.signal, end)];
+  if (timeoutMs !== undefined && timeoutMs <= MAX_WAIT_MS)
+    sleep(timeoutMs, undefined, { signal: over.signal }).then(end, () => {});
+  const changes = member.events.read(over.signal);
+  try {
+    for (let isOver = false; ; isOver = (await changes.next()).done === true) {
+      if (member.signal.aborted) throw ended(member.signal.reason as CoordinationError);
+      if (abort?.aborted) throw refusal("ready-aborted", member, "the wait was aborted", abort.reason);
+      if (member.missing() === null) return;
+      if (isOver) throw refusal("ready-timeout", member, `not within ${timeoutMs} ms`);
+    }
+  } finally {
+    end();
+    for (const forget of forgets) forget();
+  }
+}
+
+/** Node fires a timer at once if it is to wait longer than this. */
+const MAX_WAIT_MS = 2 ** 31 - 1;
+
+function refusal(
+  code: "ready-timeout" | "ready-aborted",
+  member: Waited,
+  why: string,
+  cause?: unknown,
+): CoordinationError {
+  const missing = member.missing() ?? "no-majority";
+  return new CoordinationError(code, missing, `the member is not ready, ${why}: ${SAYINGS[missing]}`, { cause });
+}
+
+const ended = ({ code, message, cause }: CoordinationError): CoordinationError =>
+  new CoordinationError(code, "never-acquired", message, { cause });
