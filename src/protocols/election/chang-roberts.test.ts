@@ -232,6 +232,46 @@ describe("chang-roberts: what it promises", () => {
   );
 });
 
+describe("chang-roberts: the leader resigns", () => {
+  it("on the ring 1, 15, 9, 4, 3, 17, 24 node 24 leads and resigns: 17 is elected, and 24 again when it stands", async () => {
+    const story: string[] = [];
+    const sim = stage({ ring: [1, 15, 9, 4, 3, 17, 24], trace: story });
+    sim.command(1, { type: "call" });
+    sim.run();
+    story.length = 0;
+    sim.command(24, { type: "resign" });
+    sim.run();
+    expect(leaders(sim)).toEqual(new Set([17]));
+    expect(sim.violations).toEqual([]);
+    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("stories/chang-roberts-resignation.txt");
+    sim.command(24, { type: "stand" });
+    sim.run();
+    expect(leaders(sim)).toEqual(new Set([24]));
+  });
+
+  it.each(range(3, 16))("N = %i: 2N and as many as there are steps from the leader to its successor", (nodes) => {
+    for (const ring of [range(0, nodes - 1), range(0, nodes - 1).reverse()]) {
+      const sim = stage({ ring });
+      sim.command(nodes - 1, { type: "call" });
+      sim.run();
+      const before = sim.messages.total;
+      sim.command(nodes - 1, { type: "resign" });
+      sim.run();
+      const steps = (ring.indexOf(nodes - 2) - ring.indexOf(nodes - 1) + nodes) % nodes;
+      expect(leaders(sim)).toEqual(new Set([nodes - 2]));
+      expect(sim.messages.total - before).toBe(2 * nodes + steps);
+    }
+  });
+
+  it("holds in every run: each of three may call and resign, one stands again", () => {
+    const asks = (node: NodeId) =>
+      node === 2
+        ? ([{ type: "call" }, { type: "resign" }, { type: "stand" }] as const)
+        : ([{ type: "call" }, { type: "resign" }] as const);
+    expect(exploring(3, { commands: () => [], asks }).verdict).toBe("holds");
+  });
+});
+
 /** Every run in which each node may call as long as it knows nobody. */
 const exploring = (nodes: number, more: Partial<ExploreOptions<ChangRoberts>> = {}) =>
   explore<ChangRoberts>({

@@ -18,7 +18,7 @@ import type { Context, NodeId, Property, Protocol, World } from "../../core/prot
 import { natural, real, struct } from "../../core/shape.ts";
 import { exclude, include } from "../node-set.ts";
 import { settle } from "../options.ts";
-import { highestOf, outranks, type Ranked, ranksShape, settledRank } from "./parts/ranks.ts";
+import { highestOf, outranks, type Ranked, ranksShape, settledRank, standingRank } from "./parts/ranks.ts";
 import { ringOrder, ringShape } from "./parts/ring-order.ts";
 
 export type ChangRoberts = {
@@ -33,6 +33,8 @@ export type ChangRoberts = {
     /** Its rank in elections to come, and the one with which it takes part in this round. */
     rank: number;
     stoodWith: number;
+    /** Has resigned: it takes part with the lowest rank there is. */
+    aside: boolean;
     /** Held for crashed. Ascending. */
     suspected: NodeId[];
   };
@@ -44,7 +46,11 @@ export type ChangRoberts = {
     | { type: "suspect"; node: NodeId }
     | { type: "restore"; node: NodeId }
     /** Its rank in the elections to come. */
-    | { type: "rank"; rank: number };
+    | { type: "rank"; rank: number }
+    /** Stands aside. A leader calls the election of its successor. */
+    | { type: "resign" }
+    /** Takes a resignation back. */
+    | { type: "stand" };
   event: { type: "elected"; leader: NodeId };
 };
 
@@ -87,7 +93,7 @@ export function changRoberts(given?: Partial<ChangRobertsOptions>): Protocol<Cha
     state.round = round;
     state.part = "non-participant";
     state.elected = null;
-    state.stoodWith = state.rank;
+    state.stoodWith = standingRank(state);
   }
 
   function forward(state: State, { node: id, rank }: Ranked, ctx: Ctx): void {
@@ -106,7 +112,16 @@ export function changRoberts(given?: Partial<ChangRobertsOptions>): Protocol<Cha
     init(self, peers) {
       const rank = rankAtFirst(self);
       const next = neighbour(self, peers, 1);
-      return { part: "non-participant", elected: null, next, round: 0, rank, stoodWith: rank, suspected: [] };
+      return {
+        part: "non-participant",
+        elected: null,
+        next,
+        round: 0,
+        rank,
+        stoodWith: rank,
+        aside: false,
+        suspected: [],
+      };
     },
     receive: {
       election(state, _from, { id, rank, round }, ctx) {
@@ -153,13 +168,31 @@ export function changRoberts(given?: Partial<ChangRobertsOptions>): Protocol<Cha
       rank(state, { rank }) {
         state.rank = rank;
       },
+      resign(state, _command, ctx) {
+        if (state.aside) return;
+        state.aside = true;
+        // Whoever takes part may still be elected by the round that goes on: the next one makes up for it.
+        if (state.elected === ctx.self || state.part === "participant") call(state, ctx);
+      },
+      stand(state, _command, ctx) {
+        if (!state.aside) return;
+        state.aside = false;
+        if (state.round > 0) call(state, ctx);
+      },
     },
     shapes: {
       message: {
         election: { id: natural, rank: real, round: natural },
         elected: { id: natural, round: natural },
       },
-      command: { call: {}, suspect: { node: natural }, restore: { node: natural }, rank: { rank: real } },
+      command: {
+        call: {},
+        suspect: { node: natural },
+        restore: { node: natural },
+        rank: { rank: real },
+        resign: {},
+        stand: {},
+      },
     },
     source: "Chang & Roberts, CACM 1979; Coulouris et al. §15.3",
     assumes: ["no crashes during an election", "reliable links", "everybody has the same ring"],
@@ -229,7 +262,8 @@ function rankedHighest({ alive, state }: World<State>, leader: NodeId, round: nu
   });
 }
 
-function roleOf({ part, elected }: State, self: NodeId): string {
+function roleOf({ part, elected, aside }: State, self: NodeId): string {
   if (part === "participant" || elected === null) return part;
+  if (aside && elected !== self) return "aside";
   return elected === self ? "leader" : "follower";
 }

@@ -253,6 +253,42 @@ describe("ring: what it promises", () => {
   });
 });
 
+describe("ring: the leader resigns", () => {
+  it("of 4 nodes 3 leads and resigns: 2 is elected, with 2N messages, and 3 again when it stands", async () => {
+    const { sim, told } = stage({ nodes: 4 });
+    sim.command(0, call);
+    sim.run();
+    const before = withLists(sim);
+    sim.command(3, { type: "resign" });
+    sim.run();
+    allFollow(sim, 2);
+    expect(withLists(sim) - before).toBe(2 * 4);
+    expect(sim.violations).toEqual([]);
+    await expect(told()).toMatchFileSnapshot("stories/ring-resignation.txt");
+    sim.command(3, { type: "stand" });
+    sim.run();
+    allFollow(sim, 3);
+  });
+
+  it("whoever resigns in the middle of an election is not left to lead", () => {
+    for (const at of range(0, 100)) {
+      const { sim } = stage({ nodes: 4 });
+      sim.command(0, call);
+      sim.run(at);
+      sim.command(3, { type: "resign" });
+      sim.run();
+      allFollow(sim, 2);
+      expect(sim.violations).toEqual([]);
+    }
+  });
+
+  it("holds in every run: two of three call, the highest resigns and stands again", () => {
+    const asks = (node: NodeId) =>
+      node === 2 ? ([{ type: "resign" }, { type: "stand" }] as const) : node === 0 ? ([call] as const) : [];
+    expect(exploring(3, [], { asks }).verdict).toBe("holds");
+  });
+});
+
 /** Every run in which these nodes call, each once, within bounds on time. Crashes are told after the last messages. */
 const exploring = (nodes: number, callers: readonly NodeId[], more: Partial<ExploreOptions<Ring>> = {}) =>
   explore<Ring>({

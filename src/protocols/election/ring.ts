@@ -23,7 +23,16 @@ import type { Context, Cost, NodeId, Property, Protocol } from "../../core/proto
 import { list, natural, oneOf, real, struct } from "../../core/shape.ts";
 import { exclude, include } from "../node-set.ts";
 import { requirePositive, settle } from "../options.ts";
-import { highestOf, outranks, type Ranked, rankedShape, ranksShape, settledRank } from "./parts/ranks.ts";
+import {
+  hasChangedSides,
+  highestOf,
+  outranks,
+  type Ranked,
+  rankedShape,
+  ranksShape,
+  settledRank,
+  standingRank,
+} from "./parts/ranks.ts";
 import { ringOrder, ringShape } from "./parts/ring-order.ts";
 
 /** Goes round, and is removed where it began. */
@@ -43,6 +52,8 @@ export type Ring = {
     /** Its rank in elections to come, and the one with which it took part in the last. */
     rank: number;
     stoodWith: number;
+    /** Has resigned: it takes part with the lowest rank there is. */
+    aside: boolean;
     /** Held for crashed. Ascending. */
     suspected: NodeId[];
     /** Handed on, and no receipt yet. */
@@ -59,7 +70,11 @@ export type Ring = {
     | { type: "suspect"; node: NodeId }
     | { type: "restore"; node: NodeId }
     /** Its rank in the elections to come. */
-    | { type: "rank"; rank: number };
+    | { type: "rank"; rank: number }
+    /** Stands aside. A leader calls the election of its successor. */
+    | { type: "resign" }
+    /** Takes a resignation back. */
+    | { type: "stand" };
   event:
     | { type: "elected"; leader: NodeId }
     /** Held for crashed: no receipt has come. */
@@ -106,7 +121,7 @@ export function ring(given?: Partial<RingOptions>): Protocol<Ring> {
 
   function takePart(state: State, phase: "calling" | "taking part", ctx: Ctx): void {
     // Laps that overlap are told one and the same rank, so that they do not disagree.
-    if (!isElecting(state)) state.stoodWith = state.rank;
+    if (!isElecting(state)) state.stoodWith = standingRank(state);
     if (state.phase !== "calling") state.phase = phase;
     state.leader = null;
     // Others give the caller the time to call again before they do.
@@ -136,6 +151,7 @@ export function ring(given?: Partial<RingOptions>): Protocol<Ring> {
     const lap: Coordinator = { type: "coordinator", caller, number: above, list: members };
     follow(state, lap, ctx);
     handOn(state, lap, ctx);
+    if (hasChangedSides(state)) call(state, ctx);
   }
 
   function follow(state: State, { caller, number, list: members }: Coordinator, ctx: Ctx): void {
@@ -195,7 +211,7 @@ export function ring(given?: Partial<RingOptions>): Protocol<Ring> {
         const isNews = isAbove(lap, state.followed);
         if (isNews) follow(state, lap, ctx);
         handOn(state, lap, ctx);
-        if (isNews && isWrong(state, lap, ctx)) call(state, ctx);
+        if (isNews && (isWrong(state, lap, ctx) || hasChangedSides(state))) call(state, ctx);
       },
       received(state, from, { of, caller, number }, ctx) {
         noteAlive(state, from, ctx);
@@ -234,6 +250,14 @@ export function ring(given?: Partial<RingOptions>): Protocol<Ring> {
       rank(state, { rank }) {
         state.rank = rank;
       },
+      resign(state, _command, ctx) {
+        state.aside = true;
+        if (state.leader === ctx.self) call(state, ctx); // In an election it waits for its end.
+      },
+      stand(state, _command, ctx) {
+        state.aside = false;
+        if (state.leader !== null) call(state, ctx);
+      },
     },
     shapes,
     source: "Tanenbaum & van Steen, Distributed Systems, §6.5.1",
@@ -257,6 +281,7 @@ const fresh = (rank: number): State => ({
   followed: { number: 0, caller: 0 },
   rank,
   stoodWith: rank,
+  aside: false,
   suspected: [],
   handed: [],
 });
@@ -267,7 +292,14 @@ const shapes: Protocol<Ring>["shapes"] = {
     coordinator: { caller: natural, number: natural, list: list(rankedShape, 1_000) },
     received: { of: oneOf("election", "coordinator"), caller: natural, number: natural },
   },
-  command: { call: {}, suspect: { node: natural }, restore: { node: natural }, rank: { rank: real } },
+  command: {
+    call: {},
+    suspect: { node: natural },
+    restore: { node: natural },
+    rank: { rank: real },
+    resign: {},
+    stand: {},
+  },
 };
 
 const assumes = [
@@ -336,8 +368,9 @@ function isWrong(state: State, { list: members }: Coordinator, ctx: Ctx): boolea
   return (wasSkipped && outranks(own, leader)) || state.suspected.includes(leader.node);
 }
 
-function roleOf({ phase, leader }: State, self: NodeId): string {
+function roleOf({ phase, leader, aside }: State, self: NodeId): string {
   if (isElecting({ phase } as State)) return phase;
   if (leader === null) return phase;
+  if (aside && leader !== self) return "aside";
   return leader === self ? "leader" : "follower";
 }

@@ -23,3 +23,13 @@ export function settledRank(ranks: readonly Ranked[]): (node: NodeId) => number 
   const settled = new Map(ranks.map(({ node, rank }) => [node, rank]));
   return (node) => settled.get(node) ?? node;
 }
+
+/** With it a node takes part that has resigned: it leads only if everybody has. */
+const RESIGNED = -Number.MAX_VALUE;
+
+/** The rank with which a node takes part in the next election. */
+export const standingRank = ({ rank, aside }: { rank: number; aside: boolean }): number => (aside ? RESIGNED : rank);
+
+/** Whether it resigned, or took that back, after the election under way or the last had begun. */
+export const hasChangedSides = ({ stoodWith, aside }: { stoodWith: number; aside: boolean }): boolean =>
+  (stoodWith === RESIGNED) !== aside;
