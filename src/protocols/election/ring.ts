@@ -259,11 +259,7 @@ export function ring(given?: Partial<RingOptions>): Protocol<Ring> {
         if (state.leader !== null) call(state, ctx);
       },
     },
-    shapes,
-    source: "Tanenbaum & van Steen, Distributed Systems, §6.5.1",
-    assumes,
-    properties,
-    costs,
+    ...claims(),
     view: (state, self) => ({ role: roleOf(state, self), leader: state.leader }),
   };
 
@@ -355,6 +351,14 @@ const properties: Property<Ring>[] = [
 ];
 
 const isElecting = ({ phase }: State): boolean => phase === "calling" || phase === "taking part";
+
+const claims = (): Pick<Protocol<Ring>, "shapes" | "source" | "assumes" | "properties" | "costs"> => ({
+  shapes,
+  source: "Tanenbaum & van Steen, Distributed Systems, §6.5.1",
+  assumes,
+  properties,
+  costs,
+});
 
 type Place = { number: number; caller: NodeId };
 const isSame = (a: Place, b: Place): boolean => a.number === b.number && a.caller === b.caller;
