@@ -1,5 +1,5 @@
-import { expect, it } from "vitest";
-import { lowered, lowestCount } from "./counters.ts";
+import { describe, expect, it } from "vitest";
+import { closedUp, countsIn, lowered, lowestCount } from "./counters.ts";
 
 const data = {
   round: 7,
@@ -24,4 +24,18 @@ it("lowers them, and nothing else", () => {
     rounds: 1,
   });
   expect(data.round).toBe(7);
+});
+
+describe("rounds", () => {
+  it("are found by the names of their fields", () => {
+    expect(countsIn({ round: 7, ticket: { round: 5 }, queue: [{ round: 6, run: 1 }] }, ["round"])).toEqual([7, 5, 6]);
+  });
+
+  it("are closed up where more than three are missing, by twos", () => {
+    const closed = (...counts: number[]) => [...closedUp(counts)].map(([, after]) => after);
+    expect(closed(0, 1, 2, 5)).toEqual([0, 1, 2, 5]);
+    expect(closed(0, 4, 9)).toEqual([0, 2, 5]);
+    expect(closed(11, 10)).toEqual([2, 3]);
+    expect(closed(101, 100)).toEqual([2, 3]);
+  });
 });

@@ -72,6 +72,12 @@ export interface ModelOptions<V extends Vocabulary> {
    */
   readonly counters?: readonly string[];
   /**
+   * Fields that hold numbers which are compared with each other and with those one or two above, told apart as even and
+   * odd, counted up, and never looked at otherwise, such as the rounds of leases. Of two that follow each other by more
+   * than three it is forgotten how much more, by twos: so who asks anew for ever comes back to where it was.
+   */
+  readonly rounds?: readonly string[];
+  /**
    * For protocols that do not compare ids: what a state, message or record becomes when nodes change places. States that
    * differ by a permutation of the nodes are taken for one. What is asked of nodes must not tell them apart either.
    */

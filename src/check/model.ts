@@ -70,16 +70,17 @@ export class Model<V extends Vocabulary> {
     this.histories = new Histories(options.properties ?? protocol.properties);
     const { histories } = this;
     this.steps = new LocalSteps({ protocol, nodes, network: this.network, histories, ...kept, ...told });
-    const { counters = [], symmetry = null } = options;
+    const { counters = [], rounds = [], symmetry = null } = options;
     const { steps } = this;
     this.#representatives =
-      counters.length === 0 && symmetry === null
+      counters.length + rounds.length === 0 && symmetry === null
         ? null
         : new Representatives({
             steps,
             network: this.network,
             nodes,
             counters,
+            rounds,
             symmetry,
             mayReturn: this.#budgets.has("recoveries"),
           });

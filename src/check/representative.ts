@@ -4,7 +4,7 @@
  */
 import type { MessageOf, NodeId, RecordOf, StateOf, Vocabulary } from "../core/protocol.ts";
 import type { Remembered } from "../trace/histories.ts";
-import { lowered, lowestCount } from "./counters.ts";
+import { closedUp, countsIn, lowered, lowestCount, recounted } from "./counters.ts";
 import type { Local, LocalSteps } from "./local-steps.ts";
 import type { Network } from "./network.ts";
 
@@ -26,6 +26,7 @@ export interface RepresentativesOptions<V extends Vocabulary> {
   readonly network: Network;
   readonly nodes: readonly NodeId[];
   readonly counters: readonly string[];
+  readonly rounds: readonly string[];
   /** Whether nodes may crash and start again. */
   readonly mayReturn: boolean;
   readonly symmetry: Rename<V> | null;
@@ -35,6 +36,9 @@ export class Representatives<V extends Vocabulary> {
   readonly #permutations: readonly (readonly number[])[];
   readonly #permuted: readonly Rewritten<V>[];
   readonly #shifted = new Map<number, Rewritten<V>>();
+  readonly #closed = new Map<string, Rewritten<V>>();
+  readonly #roundsOfLocal: (readonly number[])[] = [];
+  readonly #roundsOfContent: (readonly number[])[] = [];
   readonly #lowestOfLocal: number[] = [];
   readonly #lowestOfContent: number[] = [];
   readonly #candidate: Int32Array;
@@ -59,6 +63,7 @@ export class Representatives<V extends Vocabulary> {
   /** Puts the state that stands for a state in its place. Budgets stay as they are. */
   represent(tuple: Int32Array): void {
     if (this.options.counters.length > 0) this.#lowerCounters(tuple);
+    if (this.options.rounds.length > 0) this.#closeUp(tuple);
     if (this.#permutations.length > 0) this.#permute(tuple);
   }
 
@@ -84,6 +89,44 @@ export class Representatives<V extends Vocabulary> {
       tuple[i] = shift.local(tuple[i] as number);
       tuple[count + i] = shift.content(tuple[count + i] as number);
     }
+  }
+
+  #closeUp(tuple: Int32Array): void {
+    const { rounds, nodes } = this.options;
+    const count = nodes.length;
+    const found: number[] = [];
+    for (let i = 0; i < count; i++)
+      found.push(...this.#roundsIn(tuple[i] as number), ...this.#roundsOn(tuple[count + i] as number));
+    const closed = closedUp(found);
+    if ([...closed].every(([before, after]) => before === after)) return;
+    const key = [...closed].join(" ");
+    let rewritten = this.#closed.get(key);
+    if (rewritten === undefined) {
+      const rewrite = <T>(value: T): T => recounted(value, rounds, (round) => closed.get(round) ?? round);
+      rewritten = new Rewritten(this.options, { node: (node) => node, value: rewrite, history: rewrite });
+      this.#closed.set(key, rewritten);
+    }
+    for (let i = 0; i < count; i++) {
+      tuple[i] = rewritten.local(tuple[i] as number);
+      tuple[count + i] = rewritten.content(tuple[count + i] as number);
+    }
+  }
+
+  #roundsIn(local: number): readonly number[] {
+    const { steps, rounds } = this.options;
+    if (this.#roundsOfLocal[local] === undefined) {
+      const { state, journal, history } = steps.locals.valueOf(local);
+      this.#roundsOfLocal[local] = countsIn([state, journal, history], rounds);
+    }
+    return this.#roundsOfLocal[local];
+  }
+
+  #roundsOn(content: number): readonly number[] {
+    const { network, steps, rounds } = this.options;
+    this.#roundsOfContent[content] ??= network
+      .parcels(content)
+      .flatMap(({ message }) => countsIn(steps.messages.valueOf(message), rounds));
+    return this.#roundsOfContent[content];
   }
 
   #lowestIn(local: number): number {

@@ -108,7 +108,7 @@ class Walker<V extends Vocabulary> {
   readonly #states: Int32Array[] = [];
 
   constructor(private readonly options: WalkOptions<V>) {
-    const { counters: _counted, symmetry: _renamed, ...plain } = options;
+    const { counters: _counted, rounds: _closed, symmetry: _renamed, ...plain } = options;
     this.model = new Model(plain);
     this.#judge = new Judge(this.model, options.properties ?? options.protocol.properties);
     this.#successors = new Successors(this.model);

@@ -19,7 +19,7 @@ export class Replayer<V extends Vocabulary> {
     options: ModelOptions<V>,
     private readonly property: Property<V>,
   ) {
-    const { counters: _counted, symmetry: _renamed, ...plain } = options;
+    const { counters: _counted, rounds: _closed, symmetry: _renamed, ...plain } = options;
     this.model = new Model({ ...plain, properties: [property] });
     this.#judge = new Judge(this.model, [property]);
     this.#successors = new Successors(this.model);

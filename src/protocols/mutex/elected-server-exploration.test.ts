@@ -1,8 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { type ExploreOptions, explore } from "../../check/explore.ts";
-import type { Property, Protocol } from "../../core/protocol.ts";
+import type { NodeId, Property, Protocol } from "../../core/protocol.ts";
+import { verdictsOf } from "../../sim/scenario/verdicts.ts";
+import { simulation } from "../../sim/simulation.ts";
 import { desk } from "./parts/desk.ts";
 import type { Desk } from "./parts/desk-claims.ts";
+import { type Mutex, type UsedMutex, usedMutex } from "./parts/user.ts";
 
 /**
  * Desks without users and without an election: 0 serves in epoch 1, and when it crashes all are told that 1 does, in epoch
@@ -82,5 +85,72 @@ describe("elected server: every run", () => {
   it("timers that run out whenever they like: a lease outlasts the server's patience, and two are inside", () => {
     const { verdict, property } = exploreDesks(["ME1 safety"], { maxTimeouts: 1 });
     expect([verdict, property?.name]).toEqual(["violated", "ME1 safety"]);
+  });
+});
+
+/** Desks with users, of which 0 serves for ever. */
+function servedBy0(drops: (message: Extract<Desk["message"], { type: "request" }>) => boolean) {
+  const plain = desk();
+  return usedMutex(
+    () =>
+      ({
+        ...plain,
+        init(self, peers) {
+          const service = { grants: 0, awaited: [], isRecalling: false, holder: null, queue: [] };
+          return { ...plain.init(self, peers), epoch: 1, server: 0, service: self === 0 ? service : null };
+        },
+        receive: {
+          ...plain.receive,
+          request(state, from, message, ctx) {
+            if (!drops(message)) plain.receive.request(state, from, message, ctx);
+          },
+        },
+      }) satisfies Protocol<Desk> as unknown as Protocol<Mutex>,
+  );
+}
+
+const use = (entries: number): UsedMutex<Mutex>["command"] => ({ type: "user", body: { type: "use", entries } });
+
+describe("elected server: ME2, though whoever waits asks again for ever", () => {
+  const all = () => false;
+  const everySecond = ({ ticket }: { ticket: { request: number } }) => ticket.request % 2 === 0;
+
+  it.each([
+    ["a server that hears of every request: all enter", all, "holds", null],
+    [
+      "a server that drops every second request: a round of asking in vain",
+      everySecond,
+      "violated",
+      "ME2 no starvation",
+    ],
+  ] as const)("explored: %s", (_what, drops, verdict, name) => {
+    const protocol = servedBy0(drops);
+    const found = explore<UsedMutex<Mutex>>({
+      protocol,
+      nodes: [0, 1],
+      network: "fifo",
+      timers: "quiet",
+      begin: "idle",
+      rounds: ["round", "confirmed"],
+      properties: protocol.properties.filter(({ when }) => when === "leadsTo"),
+      asks: (node: NodeId) => (node === 0 ? [] : [use(2)]),
+    });
+    expect([found.verdict, found.property?.name ?? null]).toEqual([verdict, name]);
+    // In the round nobody does anything but ask, and let what it has asked grow old.
+    const round = found.path.slice(found.loop ?? found.path.length).map(({ move }) => move.kind);
+    expect(new Set(round)).toEqual(new Set(verdict === "holds" ? [] : ["receive", "timeout"]));
+  });
+
+  it.each([
+    ["a server that hears of every request", all, "holds"],
+    ["a server that drops every second request", everySecond, "violated"],
+  ] as const)("simulated: %s", (_what, drops, verdict) => {
+    const protocol = servedBy0(drops);
+    const sim = simulation({ protocol, nodes: [0, 1, 2], seed: 1, delayMs: [1, 20] });
+    for (const node of [0, 1, 2]) sim.wake(node);
+    for (const node of [1, 2]) sim.command(node, use(2));
+    sim.run(30_000);
+    const said = verdictsOf(sim, protocol.properties, true);
+    expect(said.find(({ name }) => name === "ME2 no starvation")?.verdict).toBe(verdict);
   });
 });

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { MESSAGE_MS, range, STAY_MS, use } from "../../../test/protocols/mutex-stage.ts";
 import { type Exploration, type ExploreOptions, explore } from "../../check/explore.ts";
+import type { Protocol } from "../../core/protocol.ts";
 import { step } from "../../core/step.ts";
 import type { SimulationOptions } from "../../sim/options.ts";
 import { type Simulation, simulation } from "../../sim/simulation.ts";
@@ -383,5 +384,43 @@ describe("epoch token ring: every run of 3 nodes", () => {
     expect(property?.name).toBe("ME1 safety");
     const epochs = path.at(-1)?.states.map((state) => state?.mutex.section === "held" && state.mutex.epoch);
     expect(epochs).toEqual([1, 2, false]);
+  });
+});
+
+describe("epoch token ring: who restarts", () => {
+  /** 0 is inside and cut off; 1 and 2, who made it certain, crash and come back at once, and 1 wants in. */
+  function restarted(ring: Protocol<EpochTokenRing>) {
+    const protocol: Protocol<Used> = usedMutex<EpochTokenRing, object>(() => ring, { user: { stayMs: 500 } });
+    const sim = simulation<Used>({ protocol, nodes: [0, 1, 2], seed: 1, delayMs: 1 });
+    for (const node of [0, 1, 2]) sim.start(node);
+    sim.run(100);
+    sim.command(0, use(1));
+    sim.run(120);
+    expect(sim.world.state(0).mutex.section).toBe("held");
+    sim.partition([[0], [1, 2]]);
+    for (const node of [1, 2]) {
+      sim.crash(node);
+      sim.start(node);
+    }
+    sim.command(1, use(1));
+    sim.run(5_000);
+    expect(sim.world.state(1).user.entries).toBe(1);
+    return sim.violations.map(({ property }) => property);
+  }
+
+  it("assents to no other token for a lease and its margin: it may have made a holder certain", () => {
+    expect(restarted(epochTokenRing())).toEqual([]);
+  });
+
+  it("would let two in if it did not wait: ME1 is what it waits for", () => {
+    const plain = epochTokenRing();
+    const hasty: Protocol<EpochTokenRing> = {
+      ...plain,
+      start(state, ctx) {
+        if (state.promised === 0) plain.start?.(state, ctx);
+        else ctx.setTimer("watch", [1, 200]);
+      },
+    };
+    expect(restarted(hasty)).toContain("ME1 safety");
   });
 });
