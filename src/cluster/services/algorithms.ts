@@ -20,6 +20,7 @@ import type { Kind } from "./api.ts";
 import type { Transport } from "./channel-api.ts";
 import { stackNamed, stacks } from "./channel-stacks.ts";
 import type { RetirementMessage } from "./joint-retirement.ts";
+import { type Timing, timings, viewOptions } from "./timing.ts";
 
 const kinds: Readonly<Record<string, Kind>> = { election: "election", "mutual exclusion": "mutex" };
 
@@ -34,8 +35,7 @@ const algorithms = protocolNames.filter((name) => kindOf(name) !== null);
 /** @throws UsageError that lists the algorithms there are; or what the algorithm says of its options. */
 export function protocolOf({ kind, algorithm, options }: Setting): AnyProtocol {
   if (kind === "channel") {
-    transportOf(options);
-    return stackNamed(algorithm).make();
+    return stackNamed(algorithm).make(viewOptions(readChannelOptions(options).timing));
   }
   const known = algorithms.filter((name) => kindOf(name) === kind);
   if (!known.includes(algorithm))
@@ -43,11 +43,15 @@ export function protocolOf({ kind, algorithm, options }: Setting): AnyProtocol {
   return protocolNamed(algorithm).service?.(readOptions(options)) as AnyProtocol;
 }
 
+/** A channel's options, as they stand in its setting. */
+export const channelOptions = (transport: Transport, timing: Timing): object =>
+  timing === "default" ? { transport } : { transport, timing };
+
 /** Of a channel's options. @throws UsageError if they are not exactly that. */
-export function transportOf(options: string): Transport {
-  const { transport, ...others } = readOptions(options);
-  const isKnown = transport === "tcp" || transport === "udp";
-  if (isKnown && Object.keys(others).length === 0) return transport;
+export function readChannelOptions(options: string): { transport: Transport; timing: Timing } {
+  const { transport, timing = "default", ...others } = readOptions(options);
+  const isKnown = (transport === "tcp" || transport === "udp") && timings.includes(timing as Timing);
+  if (isKnown && Object.keys(others).length === 0) return { transport, timing: timing as Timing };
   throw new UsageError("bad-option", unexpected("the options of a channel", 'transport "tcp" or "udp"', options));
 }
 

@@ -9,6 +9,7 @@ import type { Standing } from "../../runtime/transport/identity.ts";
 import type { Limits } from "../../runtime/transport/limits.ts";
 import type { UdpPlace } from "../../runtime/transport/udp-place.ts";
 import type { Channel, ChannelOptions, ChannelStatus } from "./channel-api.ts";
+import type { Timing } from "./timing.ts";
 
 export interface JoinOptions {
   /** This member's id, one of `members`. */
@@ -34,6 +35,11 @@ export interface JoinOptions {
   readonly admin?: string | AdminOptions | undefined;
   /** Where channels with `transport: "udp"` multicast: the same group and port for all members. */
   readonly multicast?: MulticastPlace | undefined;
+  /**
+   * How long a member may stand still before the others go on without it, the same for all members. `fast`: 0.2 s. `default`: 0.4 s. `patient`: 2 s, for
+   * containers that are throttled and heaps that are large. docs/timing.md says what each costs.
+   */
+  readonly timing?: Timing | undefined;
   /** Aborted: the member leaves; before it has joined, `join()` rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
   /** For tests and demonstrations: `PUT /faults` on the admin address drops, delays and cuts this member's messages. */

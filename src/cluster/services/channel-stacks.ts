@@ -3,9 +3,10 @@ import { UsageError, unexpected } from "../../core/errors.ts";
 import type { MessageOf, Protocol, Vocabulary } from "../../core/protocol.ts";
 import type { Shape } from "../../core/shape.ts";
 import { type AnyProtocol, basicMulticast, causal, causalTotal, fifo, isis } from "../../protocols/index.ts";
-import { ipMulticast } from "../../protocols/multicast/ip-multicast.ts";
+import type { ViewsOptions } from "../../protocols/membership/parts/views-options.ts";
+import { type IpMulticastOptions, ipMulticast } from "../../protocols/multicast/ip-multicast.ts";
 import { over } from "../../protocols/multicast/parts/over.ts";
-import { viewSynchrony } from "../../protocols/multicast/view-synchrony.ts";
+import { type ViewSynchronyOptions, viewSynchrony } from "../../protocols/multicast/view-synchrony.ts";
 import type { Order, Transport } from "./channel-api.ts";
 
 interface Stack {
@@ -13,31 +14,34 @@ interface Stack {
   readonly algorithm: string;
   readonly order: Order;
   readonly carrier: Carrier;
-  make(): AnyProtocol;
+  /** @param views how long a change of the view waits, where there are views. */
+  make(views?: Partial<ViewsOptions>): AnyProtocol;
 }
 
 /** `links` for the textbook's algorithm alone; `multicast` where datagrams get lost; `views` where members come and go. */
 type Carrier = "links" | "multicast" | "views";
 
-const stack = (order: Order, carrier: Carrier, algorithm: string, make: () => unknown): Stack => ({
-  algorithm,
-  order,
-  carrier,
-  make: () => make() as AnyProtocol,
-});
+const stack = (
+  order: Order,
+  carrier: Carrier,
+  algorithm: string,
+  make: (views: Partial<ViewsOptions>) => unknown,
+): Stack => ({ algorithm, order, carrier, make: (views = {}) => make(views) as AnyProtocol });
 
 const MULTICAST = "ip-multicast";
 const VIEWS = "view-synchrony";
 /** Over a carrier with views. */
 const outside = { begin: "outside" } as const;
 
-const overMulticast = <U extends Vocabulary>(upper: Protocol<U>) =>
-  over(upper, (payload) => ipMulticast<MessageOf<U>>({}, payload));
+/** Where a message is settled once every member has it. With an agreed order it is settled when it has been delivered. */
+const prompt = { promptAcks: true } as const;
+
+const overMulticast = <U extends Vocabulary>(upper: Protocol<U>, options: Partial<IpMulticastOptions> = {}) =>
+  over(upper, (payload) => ipMulticast<MessageOf<U>>(options, payload));
 const causalOverMulticast = <P>(payload: Shape<P>) => overMulticast(causal<P>({}, payload));
 
-const inViews = <U extends Vocabulary>(upper: Protocol<U>) =>
-  over(upper, (payload) => viewSynchrony<MessageOf<U>>({}, payload));
-const causalInViews = <P>(payload: Shape<P>) => inViews(causal<P>(outside, payload));
+const inViews = <U extends Vocabulary>(upper: Protocol<U>, options: ViewSynchronyOptions) =>
+  over(upper, (payload) => viewSynchrony<MessageOf<U>>(options, payload));
 
 export const stacks: readonly Stack[] = [
   stack("none", "links", "basic-multicast", () => basicMulticast()),
@@ -45,16 +49,18 @@ export const stacks: readonly Stack[] = [
   stack("causal", "links", "causal", () => causal()),
   stack("total", "links", "isis", () => isis()),
   stack("causal-total", "links", "causal-total", () => causalTotal()),
-  stack("none", "multicast", MULTICAST, () => ipMulticast()),
-  stack("fifo", "multicast", `fifo over ${MULTICAST}`, () => overMulticast(fifo())),
-  stack("causal", "multicast", `causal over ${MULTICAST}`, () => overMulticast(causal())),
+  stack("none", "multicast", MULTICAST, () => ipMulticast(prompt)),
+  stack("fifo", "multicast", `fifo over ${MULTICAST}`, () => overMulticast(fifo(), prompt)),
+  stack("causal", "multicast", `causal over ${MULTICAST}`, () => overMulticast(causal(), prompt)),
   stack("total", "multicast", `isis over ${MULTICAST}`, () => overMulticast(isis())),
   stack("causal-total", "multicast", `causal-total over ${MULTICAST}`, () => over(isis(), causalOverMulticast)),
-  stack("none", "views", VIEWS, () => viewSynchrony()),
-  stack("fifo", "views", `fifo over ${VIEWS}`, () => inViews(fifo(outside))),
-  stack("causal", "views", `causal over ${VIEWS}`, () => inViews(causal(outside))),
-  stack("total", "views", `isis over ${VIEWS}`, () => inViews(isis(outside))),
-  stack("causal-total", "views", `causal-total over ${VIEWS}`, () => over(isis(outside), causalInViews)),
+  stack("none", "views", VIEWS, (views) => viewSynchrony({ multicast: prompt, views })),
+  stack("fifo", "views", `fifo over ${VIEWS}`, (views) => inViews(fifo(outside), { multicast: prompt, views })),
+  stack("causal", "views", `causal over ${VIEWS}`, (views) => inViews(causal(outside), { multicast: prompt, views })),
+  stack("total", "views", `isis over ${VIEWS}`, (views) => inViews(isis(outside), { views })),
+  stack("causal-total", "views", `causal-total over ${VIEWS}`, (views) =>
+    over(isis(outside), <P>(payload: Shape<P>) => inViews(causal<P>(outside, payload), { views })),
+  ),
 ];
 
 export const orders: readonly Order[] = ["none", "fifo", "causal", "total", "causal-total"];

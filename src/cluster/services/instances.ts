@@ -12,10 +12,10 @@ import {
   messageForm,
   type Parcel,
   RETIREMENT,
+  readChannelOptions,
   reasonText,
   requireName,
   type Setting,
-  transportOf,
 } from "./algorithms.ts";
 import type { Kind } from "./api.ts";
 import type { Transport } from "./channel-api.ts";
@@ -259,7 +259,7 @@ export class Instances {
       this.options.log.once("too-many-instances", text, { event: "too-many-instances", maxInstances });
       throw new EnvironmentError("too-many-instances", text);
     }
-    const transport = setting.kind === "channel" ? transportOf(setting.options) : "tcp";
+    const transport = setting.kind === "channel" ? readChannelOptions(setting.options).transport : "tcp";
     this.#together.opened(keyOf(setting));
     const surroundings: Surroundings = {
       ...this.options,
@@ -424,5 +424,5 @@ function differenceOf(wanted: Setting, known: Setting): string | null {
 /** A channel as its callers ask for it, in their words. */
 function chosen({ algorithm, options }: Setting): string {
   const { order, carrier } = stackNamed(algorithm);
-  return JSON.stringify({ order, reliable: carrier === "views", transport: transportOf(options) });
+  return JSON.stringify({ order, reliable: carrier === "views", transport: readChannelOptions(options).transport });
 }

@@ -13,7 +13,7 @@ import { limitsWith } from "../../runtime/transport/limits.ts";
 import { type Receipt, type TcpTransport, tcpTransport } from "../../runtime/transport/tcp.ts";
 import { type UdpMulticast, type UdpOptions, udpMulticast } from "../../runtime/transport/udp-multicast.ts";
 import type { UdpPlace } from "../../runtime/transport/udp-place.ts";
-import { type Envelope, envelopeShape, optionsText, type Setting } from "./algorithms.ts";
+import { channelOptions, type Envelope, envelopeShape, optionsText, type Setting } from "./algorithms.ts";
 import type {
   ElectionOptions,
   Kind,
@@ -47,6 +47,7 @@ import { Resending } from "./resending.ts";
 import { Sessions } from "./sessions.ts";
 import { SharedParts } from "./shared-parts.ts";
 import { watchStalls } from "./stall-watch.ts";
+import { detectorOptions, leaseOptions } from "./timing.ts";
 
 /** How long a starting member waits for its peers at most. */
 const FIRST_CONTACT_MS = 250;
@@ -56,8 +57,6 @@ const LAST_WORDS_MS = 1_000;
 const DRAIN_EVERY_MS = 5;
 /** With so much on its way to a member, what is sent on channels waits. */
 const FULL_LINK_BYTES = 1024 * 1024;
-
-const detector = heartbeat() as never as AnyProtocol;
 
 export class JoinedMember implements Member {
   readonly #membership: Membership;
@@ -80,11 +79,10 @@ export class JoinedMember implements Member {
 
   constructor(membership: Membership) {
     this.#membership = membership;
-    const { id, config, log, limits, journal } = membership;
+    const { id, config, log, limits, journal, timing } = membership;
+    const { detector, leadership } = sharedProtocols(membership);
     const members = Object.keys(config.members).map(Number);
     const peers = members.filter((member) => member !== id);
-    // Who keeps no journal cannot take part; that all do or none does is seen to by the hand-shake.
-    const leadership = journal === null ? null : (epochBully({ takesOver: false }) as never as AnyProtocol);
     const around = {
       self: id,
       peers,
@@ -95,10 +93,7 @@ export class JoinedMember implements Member {
       publish: (event: MemberEvent) => this.#events.publish(event),
       onFatal: (error: Error) => this.fail(error),
     };
-    const onOverflow = (to: NodeId): void => {
-      const text = `too much waits for node ${to}, which cannot be reached: the oldest is dropped`;
-      log.once(`resending ${to}`, text, { event: "resending-full", peer: to });
-    };
+    const onOverflow = (to: NodeId): void => this.#noteOverflow(to);
     this.#resending = new Resending({ send: around.send, bytesOf: roughBytes, onOverflow });
     this.#shared = new SharedParts({
       ...around,
@@ -123,7 +118,7 @@ export class JoinedMember implements Member {
     const ways = {
       cluster: config.cluster,
       self: id,
-      protocol: canonical(["services", journal !== null]),
+      protocol: canonical(["services", journal !== null, ...(timing === "default" ? [] : [timing])]),
       shape: envelopeShape(detector, leadership),
       gate: this.#gate,
       counts: this.#counts,
@@ -184,7 +179,7 @@ export class JoinedMember implements Member {
     requireOptions("election", given, electionRules);
     const { algorithm = "epoch-bully", options = {}, rank } = given;
     const open = (): LocalElection => {
-      const local = this.#use("election", name, algorithm, options).local as LocalElection;
+      const local = this.#use("election", name, algorithm, this.#timed(algorithm, options)).local as LocalElection;
       if (rank !== undefined) local.rank(rank);
       return local;
     };
@@ -195,14 +190,21 @@ export class JoinedMember implements Member {
   mutex(name: string, given: MutexOptions = {}): Mutex {
     requireOptions("mutex", given, mutexRules);
     const { algorithm = "elected-server", options = {} } = given;
-    return new MutexHandle(() => this.#use("mutex", name, algorithm, options).local as LocalMutex);
+    return new MutexHandle(
+      () => this.#use("mutex", name, algorithm, this.#timed(algorithm, options)).local as LocalMutex,
+    );
   }
 
   channel<T>(name: string, given: ChannelOptions): Channel<T> {
     requireOptions("channel", given, channelRules);
     const { order, reliable = true, transport = "tcp" } = given;
     if (transport === "udp" && this.#udp === null) throw noMulticast(name);
-    const { local } = this.#use("channel", name, stackOf(order, reliable, transport).algorithm, { transport });
+    const { local } = this.#use(
+      "channel",
+      name,
+      stackOf(order, reliable, transport).algorithm,
+      channelOptions(transport, this.#membership.timing),
+    );
     return (local as LocalChannel).use<T>();
   }
 
@@ -254,6 +256,11 @@ export class JoinedMember implements Member {
     } catch (error) {
       throw refusedIn(kind, error, algorithm);
     }
+  }
+
+  /** What the caller leaves open follows from the member's timing. */
+  #timed(algorithm: string, options: object): object {
+    return { ...leaseOptions(this.#membership.timing, algorithm), ...options };
   }
 
   #send(to: NodeId, envelope: Envelope): Receipt {
@@ -323,6 +330,11 @@ export class JoinedMember implements Member {
     this.#events.publish({ type: "instance-refused", kind, name, by, why });
   }
 
+  #noteOverflow(to: NodeId): void {
+    const text = `too much waits for node ${to}, which cannot be reached: the oldest is dropped`;
+    this.#membership.log.once(`resending ${to}`, text, { event: "resending-full", peer: to });
+  }
+
   #noteFull(kind: Kind, name: string, by: NodeId): void {
     count(this.#counts.refused, "instance");
     const text = `node ${by} has too many elections, locks and channels, and does without the ${kind} "${name}" and others: raise its limits.maxInstances`;
@@ -345,7 +357,9 @@ export class JoinedMember implements Member {
       const gone = Promise.all(channels.map((channel) => channel.leave(reason)));
       await Promise.race([gone, sleep(LAST_WORDS_MS, undefined, { ref: false })]);
       this.#instances.close(reason); // While there is a server that it can be given back to.
-      this.#shared.resign();
+      this.#instances.tell({ type: "depart" }); // Each server to come is told that nothing is held here.
+      await this.#shared.handOver();
+      this.#shared.sayFarewell();
       await this.#drain();
     } finally {
       await this.#close();
@@ -397,4 +411,12 @@ export class JoinedMember implements Member {
       sessions: this.#sessions,
     });
   }
+}
+
+/** Who keeps no journal cannot take part in elections of who serves; that all do or none does is seen to by the hand-shake. */
+function sharedProtocols({ journal, timing }: Membership): { detector: AnyProtocol; leadership: AnyProtocol | null } {
+  const detector = heartbeat(detectorOptions(timing)) as never as AnyProtocol;
+  if (journal === null) return { detector, leadership: null };
+  const leadership = epochBully({ takesOver: false, ...leaseOptions(timing, "epoch-bully") });
+  return { detector, leadership: leadership as never as AnyProtocol };
 }

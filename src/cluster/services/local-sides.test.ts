@@ -213,8 +213,8 @@ describe("an election", () => {
       if (tokens.length === 1) await new Promise((resolve) => signal.addEventListener("abort", resolve));
     });
     election.onEvent({ type: "elected", leader: 1, epoch: 3 }, null);
-    election.onEvent({ type: "confirmed", epoch: 3, by: "leaseEven" }, performance.now() + 20);
-    await expect.poll(() => engine.commands).toEqual(["stand", "resign", "stand"]);
+    election.onEvent({ type: "confirmed", epoch: 3, by: "leaseEven" }, performance.now() + 500); // The work has begun by then.
+    await expect.poll(() => engine.commands, { timeout: 20_000 }).toEqual(["stand", "resign", "stand"]);
     expect(election.leader).toBe(null);
     election.onEvent({ type: "deposed", epoch: 3 }, null); // Told late.
     election.onEvent({ type: "elected", leader: 1, epoch: 4 }, null);

@@ -40,7 +40,7 @@ describe("join", () => {
     ],
     [
       { id: 1, members, folder: "." },
-      'among id, members, dataDir, cluster, tls, limits, log, admin, multicast, signal, faultGate, got "folder"',
+      'among id, members, dataDir, cluster, tls, limits, log, admin, multicast, timing, signal, faultGate, got "folder"',
     ],
     [
       { id: 1, members, limits: { maxWaiters: 0 } },
@@ -141,6 +141,18 @@ describe("join", () => {
     ]);
     expect(lines[0]?.[2]).toMatchObject({ event: "connection-refused", from: "127.0.0.1", reason: "malformed" });
     expect(member.status().state).toBe("joined");
+  });
+
+  test("with another timing is refused, and so are their names of it", async () => {
+    const it = closing(await cluster(2));
+    await it.start(1);
+    await it.start(2, { timing: "patient" });
+    await vi.waitFor(() => {
+      expect(it.lines).toContainEqual(expect.stringMatching(/node 1.*wrong-protocol.*or another timing/));
+    }, PATIENCE);
+    await expect(it.start(3, { timing: "slow" as never })).rejects.toThrow(
+      'expected timing of join() to be one of fast, default, patient, got "slow"',
+    );
   });
 
   test("ends as its signal is aborted", async () => {

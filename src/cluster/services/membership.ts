@@ -15,6 +15,7 @@ import type { AdminOptions, JoinOptions, MulticastPlace, ServiceLimits } from ".
 import * as may from "./known-options.ts";
 import { type Rules, refusedIn, requireOptions } from "./known-options.ts";
 import type { AdminPlace } from "./member-pages.ts";
+import { type Timing, timings } from "./timing.ts";
 
 export interface Membership {
   readonly id: NodeId;
@@ -24,6 +25,7 @@ export interface Membership {
   readonly log: Log;
   readonly admin: AdminPlace | null;
   readonly faultGate: boolean;
+  readonly timing: Timing;
   readonly journal: Journal | null;
   readonly identity: GroupIdentity;
   /** Where this member multicasts; null where it does not. */
@@ -61,6 +63,7 @@ const known: Rules<JoinOptions> = {
   },
   multicast: may.fields,
   signal: may.signal,
+  timing: { wanted: `one of ${timings.join(", ")}`, accepts: (value) => timings.includes(value as Timing) },
   faultGate: may.flag,
 };
 const knownTls: Rules<Exclude<JoinOptions["tls"], "off" | undefined>> = {
@@ -114,7 +117,7 @@ function areMembers(value: unknown): boolean {
 /** @throws UsageError that names the field; EnvironmentError if a certificate cannot be read. */
 export async function membershipOf(options: JoinOptions): Promise<Omit<Membership, "journal" | "identity">> {
   requireJoinOptions(options);
-  const { id, faultGate = false } = options;
+  const { id, faultGate = false, timing = "default" } = options;
   const { config, limits, multicast, admin } = checked(options);
   return {
     id,
@@ -124,6 +127,7 @@ export async function membershipOf(options: JoinOptions): Promise<Omit<Membershi
     log: options.log === undefined ? stderrLog : logThrough(options.log),
     admin: admin && { ...admin, tls: await readAdminTls(options.admin, id) },
     faultGate,
+    timing,
     multicast,
   };
 }

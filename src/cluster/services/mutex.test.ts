@@ -38,6 +38,39 @@ describe.each(["elected-server", "central-server", "token-ring", algorithm, "mae
   },
 );
 
+describe("a member that leaves in order", () => {
+  // With leases this long whoever had to wait for one would not get in before its time is up.
+  const options = { leaseMs: 600_000, renewMs: 200 };
+  const within = { timeoutMs: 30_000 };
+
+  test("while it serves: nobody waits for what it has granted, since it says that it holds nothing", async () => {
+    const members = await startAll(closing(await cluster(3)));
+    const locks = members.map((member) => member.mutex("report", { options }));
+    const tokens: number[] = [];
+    for (const lock of locks) await lock.use(({ token }) => void tokens.push(token), within);
+    const serving = members.findIndex((member) => member.id === member.status().leader);
+    const leaving = at(members, serving).leave();
+    for (const lock of locks.filter((_lock, index) => index !== serving))
+      await lock.use(({ token }) => void tokens.push(token), within);
+    await leaving;
+    expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
+    expect(tokens).toHaveLength(5);
+  });
+
+  test("is out of the group at once, as far as the others can see", async () => {
+    const members = await startAll(closing(await cluster(3)));
+    await at(members, 0)
+      .mutex("report")
+      .use(() => {});
+    const suspicion = (async () => {
+      for await (const event of at(members, 0).events()) if (event.type === "peer-suspected") return event.node;
+      return null;
+    })();
+    await at(members, 1).leave();
+    expect(await suspicion).toBe(2);
+  });
+});
+
 describe("acquire", () => {
   test("lets those who wait in one process in as they came", async () => {
     const { locks } = await three();

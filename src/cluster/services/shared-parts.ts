@@ -2,6 +2,7 @@
  * What a member has once for all its elections and locks: a failure detector, and an election of who serves. What they
  * find out is given to the instances as commands, as wires do in an assembly.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import type { NodeId, Tagged, Vocabulary } from "../../core/protocol.ts";
 import type { AnyProtocol } from "../../protocols/index.ts";
 import { Host } from "../../runtime/host.ts";
@@ -31,6 +32,9 @@ export interface SharedPartsOptions {
 
 /** More often is of no use to the detector. */
 const HEAR_EVERY_MS = 50;
+/** An election among others takes less, if they can hold one. */
+const HAND_OVER_MS = 500;
+const LOOK_EVERY_MS = 2;
 
 export class SharedParts {
   readonly #options: SharedPartsOptions;
@@ -105,9 +109,21 @@ export class SharedParts {
     this.#detector.command({ type: "hear", node });
   }
 
-  /** Another is to serve. */
-  resign(): void {
+  /** Another is to serve. If this member did, it stays until there is one, which may have questions. */
+  async handOver(): Promise<void> {
+    const { self } = this.#options;
+    const served = this.leader === self;
     this.#leadership?.command({ type: "resign" });
+    const canBeSucceeded = 2 * (this.#reachable - 1) > this.#members;
+    if (!served || !canBeSucceeded) return;
+    const until = performance.now() + HAND_OVER_MS;
+    const isSucceeded = (): boolean => this.leader !== null && this.leader !== self;
+    while (!isSucceeded() && this.#runs && performance.now() < until) await sleep(LOOK_EVERY_MS);
+  }
+
+  /** The others need not wait for this member's beats. */
+  sayFarewell(): void {
+    this.#detector.command({ type: "leave" });
   }
 
   /**

@@ -39,6 +39,19 @@ describe("heartbeat", () => {
     await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("stories/heartbeat-crash-and-recovery.txt");
   });
 
+  it("a node that says farewell is suspected at once, and restored when it is back", () => {
+    const { sim } = stage(3);
+    sim.run(250);
+    sim.command(2, { type: "leave" });
+    sim.run(256);
+    expect([suspects(sim, 0), suspects(sim, 1)]).toEqual([[2], [2]]);
+    sim.crash(2);
+    sim.start(2);
+    sim.run(1_300);
+    expect(suspects(sim, 0)).toEqual([]);
+    expect(sim.verdict()).toEqual([]);
+  });
+
   it("strong completeness: a crash is suspected by everybody within maxMisses + 1 beats", () => {
     fc.assert(
       fc.property(fc.nat(), fc.integer({ min: 1, max: 999 }), (seed, crashAt) => {

@@ -18,12 +18,16 @@ import { requirePositive, settle } from "../options.ts";
 
 export type Heartbeat = {
   state: { beat: number; peers: Record<NodeId, Watch> };
-  message: { type: "alive"; beat: number };
+  message:
+    | { type: "alive"; beat: number }
+    | /** The sender ends, as it was meant to: nobody need wait for its beats. */ { type: "farewell" };
   timer: "beat";
   command: /** Evidence from elsewhere that a node has crashed. If it is heard of again, it is restored like any other. */
     | { type: "presume"; node: NodeId }
     /** Evidence from elsewhere that it has not: as good as a beat. */
-    | { type: "hear"; node: NodeId };
+    | { type: "hear"; node: NodeId }
+    /** This node is about to end. */
+    | { type: "leave" };
   event: { type: "suspected"; node: NodeId } | { type: "restored"; node: NodeId };
 };
 
@@ -95,6 +99,12 @@ export function heartbeat(given?: Partial<HeartbeatOptions>): Protocol<Heartbeat
         peer.missed = 0;
         peer.lastBeat = message.beat;
       },
+      farewell(state, from, _message, ctx) {
+        const peer = state.peers[from];
+        if (peer === undefined) return;
+        peer.lastBeat = 0; // Whoever comes back is another.
+        suspect(peer, from, ctx);
+      },
     },
     timeout: {
       beat(state, ctx) {
@@ -120,10 +130,14 @@ export function heartbeat(given?: Partial<HeartbeatOptions>): Protocol<Heartbeat
         peer.status = "trusted";
         ctx.emit({ type: "restored", node });
       },
+      leave(_state, _command, ctx) {
+        ctx.cancelTimer("beat");
+        ctx.broadcast({ type: "farewell" });
+      },
     },
     shapes: {
-      message: { alive: { beat: natural } },
-      command: { presume: { node: natural }, hear: { node: natural } },
+      message: { alive: { beat: natural }, farewell: {} },
+      command: { presume: { node: natural }, hear: { node: natural }, leave: {} },
     },
     source: "Chandra & Toueg, JACM 1996, §5",
     assumes: ["crash-recovery nodes", "partial synchrony: delays are bounded in the end"],

@@ -109,6 +109,20 @@ describe("reliable multicast over IP multicast: what it costs", () => {
     expect(ipMulticast().costs.map(({ messages }) => messages(nodes))).toEqual([nodes - 1, (nodes - 1) ** 2]);
   });
 
+  it.each(sizes)("N = %i: a message that is alone on its way is acknowledged at once, if that is wanted", (nodes) => {
+    const { sim, send: multicast } = group(nodes, { promptAcks: true }, { ...quick, delayMs: 1 });
+    multicast(0, "m");
+    sim.run(2);
+    expect(sim.messages.byType).toEqual({ data: nodes - 1, session: (nodes - 1) ** 2 });
+    expect(sim.world.state(0).streams[0]?.stable).toBe(1);
+    multicast(0, "n");
+    multicast(0, "o"); // Not alone.
+    sim.run(4);
+    expect(sim.world.state(0).streams[0]?.stable).toBe(2);
+    sim.run();
+    expect(sim.datagrams).toBe(3 + 3 * (nodes - 1));
+  });
+
   it.each([3, 4, 7, 16, 32, 64])("N = %i: where all speak, acknowledgements ride", (nodes) => {
     const { sim, send: multicast } = group(nodes, { ackEvery: 1_000 }, quick);
     const rounds = 10;

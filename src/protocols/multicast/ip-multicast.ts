@@ -85,7 +85,7 @@ export function ipMulticast<P = string>(
           return;
         const sender = state.members.indexOf(from);
         talks.learn(state, sender, stable, ctx);
-        if (take(state, sender, number, content, ctx)) talks.count(state, ctx);
+        if (take(state, sender, number, content, ctx)) talks.count(state, number === stable + 1, ctx);
         deliver(state, sender, ctx);
         talks.hear(state, sender, acks, ctx);
         settle(state, ctx);
@@ -97,7 +97,7 @@ export function ipMulticast<P = string>(
         talks.learn(state, sender, stable, ctx);
         repairs.spare(state.streams[sender] as Stream<P>, number);
         if (take(state, sender, number, content, ctx)) {
-          talks.count(state, ctx);
+          talks.count(state, false, ctx);
           repairs.takeHeart(state, ctx);
         }
         deliver(state, sender, ctx);

@@ -47,7 +47,7 @@ const isEvolving = (node: unknown): boolean =>
 
 /** What is said to whoever has another one: of the hashes nobody can tell what differs. */
 export const OTHER_PROTOCOL =
-  "expected the same protocol, options and version of it, got others, as with members of which only some have a dataDir";
+  "expected the same protocol, options and version of it, got others, as with members of which only some have a dataDir, or another timing";
 
 export interface Welcome {
   incarnation: number;

@@ -6,7 +6,7 @@ import { requirePositive, settle } from "../../options.ts";
 export interface ViewsOptions {
   /** So long the lowest node waits for other reasons to change the view, so that several make one change. */
   gatherMs: number;
-  /** The same before the first view, when all nodes start. */
+  /** The same before the first view, when all nodes start: until all have been heard of that are not suspected. */
   firstGatherMs: number;
   /**
    * A step of a round should be done by then. Whoever has not answered is asked again after half of it, and is left out

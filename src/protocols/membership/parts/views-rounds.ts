@@ -7,6 +7,7 @@ import { accept, adopt, keep, resume, stall, tellAll } from "./views-standing.ts
 import {
   type GroupView,
   isChangeDue,
+  isEverybodyHeard,
   isInside,
   memberOf,
   nextRound,
@@ -108,7 +109,7 @@ export function rounds(options: ViewsOptions) {
     state.phase = { is: "due" };
     const { attempts, view } = state;
     const turn = present(state, ctx.self).indexOf(ctx.self);
-    const first = view.number === 0 ? firstGatherMs : gatherMs;
+    const first = view.number > 0 ? gatherMs : isEverybodyHeard(state, ctx) ? 0 : firstGatherMs;
     const atLeast =
       attempts === 0 ? first : Math.min(maxBackOffMs, backOffMs * 2 ** Math.min(attempts, MOST_DOUBLINGS));
     const atMost = turn === 0 && attempts === 0 ? atLeast : 2 * atLeast;

@@ -152,6 +152,10 @@ export function present({ view, wishes, suspected }: State, self: NodeId): NodeI
   return [...known].filter((node) => node === self || !suspected.includes(node)).sort((a, b) => a - b);
 }
 
+/** Whether everybody that is not suspected has said what it would have: then there is nobody to wait for. */
+export const isEverybodyHeard = (state: State, { self, peers }: { self: NodeId; peers: readonly NodeId[] }): boolean =>
+  present(state, self).length === 1 + peers.filter((peer) => !state.suspected.includes(peer)).length;
+
 /** Rounds are unique: one in N belongs to each node. */
 export const nextRound = (promised: number, place: number, nodes: number): number =>
   (Math.floor(promised / nodes) + 1) * nodes + place;

@@ -205,12 +205,24 @@ describe("views", () => {
     sim.command(0, suspect(4));
     sim.run(sim.now + 1_000);
     expect(viewsOf(sim)).toEqual(["1: 0.1 1.1 2.1 3.1 4.1"]);
-    sim.run(sim.now + 200);
+    const until = sim.now + 300; // A back-off of 100 to 200 ms, and a round.
+    while (sim.now < until && viewsOf(sim).some((view) => view.startsWith("1:"))) sim.run(sim.now + 1);
     expect(viewsOf(sim)).toEqual(["2: 0.1 2.1 3.1"]);
     expect(sim.world.state(0).store.went).toEqual({ 2: [0, 0, 0, 0, 1] });
     sim.heal();
     sim.run(sim.now + 1_000);
     expect(viewsOf(sim)).toEqual(["3: 0.1 1.2 2.1 3.1"]);
+  });
+
+  it("nobody waits for more once all are there that are not suspected", () => {
+    const sim = stage(3);
+    sim.run(50);
+    expect(viewsOf(sim)).toEqual(["1: 0.1 1.1 2.1"]);
+    const without = stage(3);
+    without.crash(2);
+    for (const node of [0, 1]) without.command(node, suspect(2));
+    without.run(50);
+    expect(viewsOf(without)).toEqual(["1: 0.1 1.1"]);
   });
 
   it("a minority that stays one tries again and again, ever less often", () => {

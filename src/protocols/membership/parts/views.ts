@@ -33,7 +33,7 @@ import { isAbsurdRound, isAbsurdValue, isAbsurdView } from "./views-nonsense.ts"
 import { settledViews, type ViewsOptions } from "./views-options.ts";
 import { invite, rounds, trusts } from "./views-rounds.ts";
 import { accept, adopt, beginLife, keep, resume, sayLeft, stall, tellAll, wish, wishOf } from "./views-standing.ts";
-import { isChangeDue, isGranted, isInside, nodesOf, present, type Views } from "./views-words.ts";
+import { isChangeDue, isEverybodyHeard, isGranted, isInside, nodesOf, present, type Views } from "./views-words.ts";
 
 export type { ViewsOptions } from "./views-options.ts";
 export type { Views } from "./views-words.ts";
@@ -144,8 +144,9 @@ export function views(given?: Partial<ViewsOptions>): Protocol<Views> {
         isBehind(state, from, base, ctx); // What it would have is known all the same.
         state.wishes[from] = { base, incarnation, wants };
         renew(state, from, incarnation, ctx);
-        if (from < ctx.self)
-          hasten(state, ctx); // It goes first.
+        const isComplete = state.view.number === 0 && isEverybodyHeard(state, ctx);
+        if (from < ctx.self || isComplete)
+          hasten(state, ctx); // It goes first, or nobody is waited for any more.
         else consider(state, ctx);
       },
     },

@@ -24,6 +24,8 @@ export interface IpMulticastOptions {
   /** Who has received something says so after this at most, or after so many messages, unless it has something to send anyway. */
   ackMs: number;
   ackEvery: number;
+  /** Whether a message of a sender that has nothing else on its way is acknowledged at once: it may wait for that. */
+  promptAcks: boolean;
   /** What is not stable is spoken of after this, then twice this, and so on up to `maxSessionMs`. */
   sessionMs: number;
   maxSessionMs: number;
@@ -46,6 +48,7 @@ const defaults: IpMulticastOptions = {
   maxRepeatMs: 1_000,
   ackMs: 10,
   ackEvery: 16,
+  promptAcks: false,
   sessionMs: 100,
   maxSessionMs: 1_000,
   maxRepeats: null,
@@ -64,6 +67,7 @@ const optionShape = struct<IpMulticastOptions>({
   maxRepeatMs: real,
   ackMs: real,
   ackEvery: natural,
+  promptAcks: boolean,
   sessionMs: real,
   maxSessionMs: real,
   maxRepeats: nullable(natural),
@@ -81,6 +85,7 @@ export function settled(given: Partial<IpMulticastOptions> | undefined): IpMulti
     begin: _begin,
     inOrder: _inOrder,
     sessions: _sessions,
+    promptAcks: _promptAcks,
     maxRepeats: _maxRepeats,
     maxWaiting: _maxWaiting,
     ...positive

@@ -65,10 +65,11 @@ export function sessions<P>(options: IpMulticastOptions) {
     keepTalking(state, ctx);
   }
 
-  /** A message of another has come that was not known yet. */
-  function count(state: State<P>, ctx: Ctx<P>): void {
+  /** A message of another has come that was not known yet. `isAlone`: all before it is stable. */
+  function count(state: State<P>, isAlone: boolean, ctx: Ctx<P>): void {
     state.fresh += 1;
-    if (options.sessions && state.fresh >= ackEvery) speak(state, false, ctx);
+    const isDue = state.fresh >= ackEvery || (isAlone && options.promptAcks);
+    if (options.sessions && isDue) speak(state, false, ctx);
   }
 
   /** What a member says that it has received. */

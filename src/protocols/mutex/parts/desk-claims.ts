@@ -15,6 +15,8 @@ export type Desk = {
     ticket: Ticket;
     /** Whether this run has its number yet. */
     isNumbered: boolean;
+    /** Whether it is about to end: it asks for nothing more, and tells each server so without being asked. */
+    isDeparting: boolean;
     /** The timers that run: of the last sending, and of the one before. */
     running: LeaseTimer[];
     /** While held: the last round that a server has confirmed. */
@@ -53,7 +55,9 @@ export type Desk = {
      * Right after `elected`, where this node has served in that epoch for so long already: this lock it had put away, or never had.
      * Whatever it granted then has been given back, and no token of it is above this one.
      */
-    | { type: "resume"; token: number; servedMs: number };
+    | { type: "resume"; token: number; servedMs: number }
+    /** This node is about to end, in order: nobody need wait for it. */
+    | { type: "depart" };
   event: /** The token grows with every grant, whoever serves. */
     | { type: "entered"; token: number }
     | { type: "exited" }
@@ -120,6 +124,7 @@ export const declarations: Pick<Protocol<Desk>, "shapes" | "source" | "assumes" 
       deposed: { epoch: natural },
       suspect: { node: natural },
       resume: { token: natural, servedMs: real },
+      depart: {},
     },
     record: { run: { run: natural } },
   },

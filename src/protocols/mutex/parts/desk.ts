@@ -100,6 +100,12 @@ export function desk(given?: Partial<DeskOptions>): Protocol<Desk> {
       ctx.setTimer("reclaim", reclaimMs);
     }
     askOrRenew(state, ctx);
+    sayDeparture(state, ctx);
+  }
+
+  function sayDeparture({ isDeparting, section, server, epoch }: State, ctx: Ctx): void {
+    if (!isDeparting || section !== "released" || server === null || server === ctx.self) return;
+    ctx.send(server, { type: "empty", epoch });
   }
 
   return {
@@ -118,7 +124,7 @@ export function desk(given?: Partial<DeskOptions>): Protocol<Desk> {
     },
     command: {
       enter(state, _command, ctx) {
-        if (state.section !== "released") return; // It asks already, or is inside.
+        if (state.section !== "released" || state.isDeparting) return; // It asks already, is inside, or about to end.
         if (!state.isNumbered) {
           state.ticket.run += 1;
           state.isNumbered = true;
@@ -147,6 +153,10 @@ export function desk(given?: Partial<DeskOptions>): Protocol<Desk> {
         if (service !== null) service.queue = service.queue.filter((waiting) => waiting.node !== node);
       },
       resume: serving.resume,
+      depart(state, _command, ctx) {
+        state.isDeparting = true;
+        sayDeparture(state, ctx);
+      },
     },
     replay: {
       run(state, { run }) {
@@ -163,6 +173,7 @@ const initial = (): State => ({
   server: null,
   ticket: { run: 0, request: 0, round: 0 },
   isNumbered: false,
+  isDeparting: false,
   running: [],
   confirmed: 0,
   token: 0,

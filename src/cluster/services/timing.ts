@@ -1,0 +1,33 @@
+/**
+ * How long a member may stand still, or be cut off, before the others go on without it; and so how long they wait for one
+ * that has crashed. One word for the failure detector, the leases of elections and locks, and the views of channels.
+ * docs/timing.md says what each survives, measured.
+ */
+import type { HeartbeatOptions } from "../../protocols/membership/heartbeat.ts";
+import type { ViewsOptions } from "../../protocols/membership/parts/views-options.ts";
+
+export const timings = ["fast", "default", "patient"] as const;
+export type Timing = (typeof timings)[number];
+
+/** All waits that a stall must fit into are so many times those of the default. */
+const factors: Readonly<Record<Timing, number>> = { fast: 0.5, default: 1, patient: 5 };
+
+/** Of the algorithms whose leases `timing` sets: what they are by default. Others wait as their own options say. */
+const leases: Readonly<Record<string, { readonly leaseMs: number; readonly renewMs: number }>> = {
+  "epoch-bully": { leaseMs: 400, renewMs: 100 },
+  "elected-server": { leaseMs: 1_000, renewMs: 200 },
+};
+
+export const detectorOptions = (timing: Timing): Partial<HeartbeatOptions> => ({ intervalMs: 100 * factors[timing] });
+
+/** What an algorithm is told where its user does not say otherwise. */
+export function leaseOptions(timing: Timing, algorithm: string): object {
+  const lease = leases[algorithm];
+  if (timing === "default" || lease === undefined) return {};
+  return { leaseMs: lease.leaseMs * factors[timing], renewMs: lease.renewMs * factors[timing] };
+}
+
+/** A step of a change of the view waits for a member that the detector still trusts. */
+export const viewOptions = (timing: Timing): Partial<ViewsOptions> => ({
+  roundMs: 1_000 * Math.max(1, factors[timing]),
+});
