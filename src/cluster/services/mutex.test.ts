@@ -181,7 +181,8 @@ describe("a grant", () => {
 
 describe("a member that is gone", () => {
   test("is not waited for where that is asked for, and is otherwise, whatever the failure detector says", async () => {
-    const { members, locks } = await three();
+    const members = await startAll(closing(await cluster(3)));
+    const locks = members.map((member) => member.mutex("invoice-42", { algorithm }));
     const first = at(members, 0);
     const daring = first.mutex("daring", { algorithm, options: { rejoins: true } });
     await daring.use(() => {});

@@ -135,6 +135,10 @@ export function ricartAgrawala(given?: Partial<RicartAgrawalaOptions>): Protocol
   const mustWait = ({ section }: State, request: Stamp, self: NodeId): boolean =>
     section.is === "held" || (section.is === "wanted" && precedes({ time: section.time, node: self }, request));
 
+  const asked = (state: State, { time }: RicartAgrawala["record"]): void => {
+    state.clock = time;
+  };
+
   return {
     name: "ricart-agrawala",
     init: () => ({
@@ -205,11 +209,8 @@ export function ricartAgrawala(given?: Partial<RicartAgrawalaOptions>): Protocol
       },
       restore: (state, { node }) => exclude(state.suspected, node),
     },
-    replay: {
-      asked(state, { time }) {
-        state.clock = time;
-      },
-    },
+    // Otherwise it keeps no journal, and needs none.
+    replay: (rejoins ? { asked } : {}) as { asked: typeof asked },
     shapes: {
       message: {
         request: { time: natural },
