@@ -48,7 +48,7 @@ describe("a member that leaves in order", () => {
     const locks = members.map((member) => member.mutex("report", { options }));
     const tokens: number[] = [];
     for (const lock of locks) await lock.use(({ token }) => void tokens.push(token), within);
-    const serving = members.findIndex((member) => member.id === member.status().leader);
+    const serving = members.findIndex((member) => member.id === member.status().lockServer);
     const leaving = at(members, serving).leave();
     for (const lock of locks.filter((_lock, index) => index !== serving))
       await lock.use(({ token }) => void tokens.push(token), within);

@@ -114,7 +114,7 @@ export class SharedParts {
     const { self } = this.#options;
     const served = this.leader === self;
     this.#leadership?.command({ type: "resign" });
-    const canBeSucceeded = 2 * (this.#reachable - 1) > this.#members;
+    const canBeSucceeded = 2 * (this.reachable - 1) > this.#members;
     if (!served || !canBeSucceeded) return;
     const until = performance.now() + HAND_OVER_MS;
     const isSucceeded = (): boolean => this.leader !== null && this.leader !== self;
