@@ -417,6 +417,5 @@ export class JoinedMember implements Member {
 function sharedProtocols({ journal, timing }: Membership): { detector: AnyProtocol; leadership: AnyProtocol | null } {
   const detector = heartbeat(detectorOptions(timing)) as never as AnyProtocol;
   if (journal === null) return { detector, leadership: null };
-  const leadership = epochBully({ takesOver: false, ...leaseOptions(timing, "epoch-bully") });
-  return { detector, leadership: leadership as never as AnyProtocol };
+  return { detector, leadership: epochBully({ takesOver: false, ...leaseOptions(timing, "epoch-bully") }) };
 }
