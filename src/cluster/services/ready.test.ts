@@ -1,11 +1,20 @@
 /** What a member says of its surroundings before it has heard of any, and when it is ready. */
 import { describe, expect, test, vi } from "vitest";
 import { closedAfterEach } from "../../../test/network/closing.ts";
-import { cluster, startAll } from "../../../test/network/joined.ts";
+import { type Cluster, cluster, startAll } from "../../../test/network/joined.ts";
 import type { Member, MemberEvent } from "./api.ts";
 
 const closing = closedAfterEach();
 const PATIENCE = { timeout: 20_000, interval: 5 };
+
+/** A cluster whose members have all met once, as they have to, and of which none runs. */
+async function founded(size: number): Promise<Cluster> {
+  const it = closing(await cluster(size));
+  const members = await startAll(it);
+  await Promise.all(members.map((member) => member.ready()));
+  await Promise.all(members.map((member) => member.leave()));
+  return it;
+}
 
 function eventsOf(member: Member): MemberEvent[] {
   const seen: MemberEvent[] = [];
@@ -17,7 +26,7 @@ function eventsOf(member: Member): MemberEvent[] {
 
 describe("a member that has heard nobody", () => {
   test("has no majority, and says so at once", async () => {
-    const it = closing(await cluster(3));
+    const it = await founded(3);
     const first = await it.start(1);
     expect(first.status()).toMatchObject({ hasQuorum: false, reachable: 1, lockServer: null });
     const events = eventsOf(first);
@@ -30,7 +39,7 @@ describe("a member that has heard nobody", () => {
   });
 
   test("is not ready, and says what is missing", async () => {
-    const it = closing(await cluster(3));
+    const it = await founded(3);
     const first = await it.start(1);
     await expect(first.ready({ timeoutMs: 20 })).rejects.toMatchObject({ code: "ready-timeout", phase: "no-majority" });
     const abort = new AbortController();
@@ -48,7 +57,7 @@ describe("a member that has heard nobody", () => {
 
 describe("a member that is ready", () => {
   test("hears a majority, and knows who serves the default locks", async () => {
-    const it = closing(await cluster(3));
+    const it = await founded(3);
     const first = await it.start(1);
     const ready = first.ready();
     await it.start(2);
@@ -114,7 +123,7 @@ describe("who leads", () => {
   });
 
   test("of the default locks stays, though a higher member comes", async () => {
-    const it = closing(await cluster(3));
+    const it = await founded(3);
     const [first, second] = await Promise.all([it.start(1), it.start(2)]);
     await Promise.all([first.ready(), second.ready()]);
     const { lockServer } = first.status();
