@@ -1,4 +1,5 @@
 /** Bugs put into the shipped protocols on purpose, and what is to find each: all of it plain data. */
+import { hardened } from "./hardened.ts";
 
 export interface SeededBug {
   readonly name: string;
@@ -18,7 +19,15 @@ export interface SeededBug {
 }
 
 /** How the protocols are put together from the file with the bug: see `subjects.ts`. */
-export type Subject = "bully" | "causal" | "chang-roberts" | "paxos" | "ricart-agrawala";
+export type Subject =
+  | "bully"
+  | "causal"
+  | "chang-roberts"
+  | "epoch-token-ring"
+  | "maekawa-sanders, rejoining"
+  | "paxos"
+  | "ricart-agrawala"
+  | "ricart-agrawala, rejoining";
 
 const CR = "src/protocols/election/chang-roberts.ts";
 const RA = "src/protocols/mutex/ricart-agrawala.ts";
@@ -314,4 +323,11 @@ const paxos: readonly SeededBug[] = [
   },
 ].map((bug) => inFile(bug as Change, "paxos", PAXOS));
 
-export const bugs: readonly SeededBug[] = [...changRoberts, ...bully, ...ricartAgrawala, ...causal, ...paxos];
+export const bugs: readonly SeededBug[] = [
+  ...changRoberts,
+  ...bully,
+  ...ricartAgrawala,
+  ...causal,
+  ...paxos,
+  ...hardened,
+];

@@ -64,12 +64,16 @@ const toldEarly = ({ properties }: AnyProtocol): Pick<ExploreOptions<Vocabulary>
 });
 
 function modelOf(protocol: AnyProtocol, setting: Setting): ModelOptions<Vocabulary> {
-  const { says: _, nodes, asks, ...bounds } = setting;
+  const { says: _, nodes, asks, areSuspected, safetyOnly, ...bounds } = setting;
   return {
+    begin: "idle",
     ...bounds,
     protocol,
     nodes: range(nodes),
-    begin: "idle",
+    ...(areSuspected === true
+      ? { notices: (node) => ({ type: "mutex", body: { type: "suspect", node } }) as never }
+      : {}),
+    ...(safetyOnly === true ? { properties: protocol.properties.filter(({ when }) => when === "always") } : {}),
     asks: (node) => (asks[node] ?? []) as never[],
     ...(protocol.name === "bully" ? toldEarly(protocol) : {}),
   };

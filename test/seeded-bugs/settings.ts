@@ -17,6 +17,12 @@ export interface Setting {
   readonly duplications: number;
   /** For the checker. */
   readonly maxTimeouts?: number;
+  /** For the checker: where nodes begin; all idle if left out. */
+  readonly begin?: "idle" | "together";
+  /** For the checker: whether only what holds after every step is asked. */
+  readonly safetyOnly?: boolean;
+  /** For the checker: whether users are told of crashes by a failure detector beside their mutual exclusion. */
+  readonly areSuspected?: boolean;
 }
 
 const call = [{ type: "call" }];
@@ -47,6 +53,54 @@ export const settings: Readonly<Record<string, Setting>> = {
   "one entry each": { ...calm, says: "3 nodes", nodes: 3, asks: { 0: use(1), 1: use(1), 2: use(1) } },
   "two entries each": { ...calm, says: "3 nodes", nodes: 3, asks: { 0: use(2), 1: use(2), 2: use(2) } },
   "three entries each": { ...calm, says: "2 nodes", nodes: 2, asks: { 0: use(3), 1: use(3) } },
+  "a crash that is noticed, and a recovery": {
+    ...calm,
+    says: "3 nodes, of which 0 and 1 want in; one crashes, which is noticed, and comes back",
+    nodes: 3,
+    asks: { 0: use(1), 1: use(1) },
+    crashes: 1,
+    recoveries: 1,
+    areSuspected: true,
+  },
+  "a crash that is noticed, three want in": {
+    ...calm,
+    says: "3 nodes, which want in once; one crashes, which is noticed",
+    nodes: 3,
+    asks: { 0: use(1), 1: use(1), 2: use(1) },
+    crashes: 1,
+    areSuspected: true,
+  },
+  "both crash, one comes back": {
+    ...calm,
+    says: "2 nodes, which want in twice; both crash, which is noticed, and one comes back. What is owed in the end is not asked",
+    nodes: 2,
+    asks: { 0: use(2), 1: use(2) },
+    crashes: 2,
+    recoveries: 1,
+    areSuspected: true,
+    safetyOnly: true,
+  },
+  "a ring, a copy": {
+    ...calm,
+    says: "3 nodes that start together; a message arrives twice, and two timers run out",
+    nodes: 3,
+    asks: {},
+    duplications: 1,
+    maxTimeouts: 2,
+    begin: "together",
+    safetyOnly: true,
+  },
+  "a ring, a crash and a recovery": {
+    ...calm,
+    says: "3 nodes that start together; one crashes and comes back, and two timers run out",
+    nodes: 3,
+    asks: {},
+    crashes: 1,
+    recoveries: 1,
+    maxTimeouts: 2,
+    begin: "together",
+    safetyOnly: true,
+  },
   "one message each": {
     ...calm,
     says: "3 nodes, links of no order",

@@ -12,6 +12,9 @@ const made: Readonly<Record<Subject, (module: Module) => unknown>> = {
   bully: (module) => module.bully?.(),
   causal: (module) => usedMulticast(module.causal?.() as never, [happenedBeforeOrder]),
   "chang-roberts": (module) => module.changRoberts?.(),
+  "epoch-token-ring": (module) => usedMutex(module.epochTokenRing as never),
+  "maekawa-sanders, rejoining": ({ maekawaSanders }) => usedMutex(() => maekawaSanders?.({ rejoins: true }) as never),
+  "ricart-agrawala, rejoining": ({ ricartAgrawala }) => usedMutex(() => ricartAgrawala?.({ rejoins: true }) as never),
   paxos: (module) => module.paxos?.(),
   "ricart-agrawala": (module) => usedMutex(module.ricartAgrawala as never),
 };

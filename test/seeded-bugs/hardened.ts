@@ -1,0 +1,134 @@
+/** Bugs in what was hardened: in what mutual exclusions do when nodes crash, come back, and messages arrive twice. */
+import type { SeededBug, Subject } from "./bugs.ts";
+
+const RA = "src/protocols/mutex/ricart-agrawala.ts";
+const MS = "src/protocols/mutex/maekawa-sanders.ts";
+const RING = "src/protocols/mutex/epoch-token-ring.ts";
+
+type Change = Omit<SeededBug, "protocol" | "file">;
+const inFile =
+  (protocol: Subject, file: string) =>
+  (change: Change): SeededBug => ({ ...change, protocol, file });
+
+const ricartAgrawala: readonly Change[] = [
+  {
+    name: "starts-unwelcomed",
+    says: "whoever starts says hello, and waits for nobody's welcome",
+    find: `state.unmet = [...ctx.peers];`,
+    replace: `state.unmet = [];`,
+    by: "bfs",
+    setting: "a crash that is noticed, and a recovery",
+    property: "ME3 ordering",
+  },
+  {
+    name: "welcome-without-request",
+    says: "the request that comes with a welcome is passed over",
+    find: `if (wanted !== null) consider(from, wanted, state, ctx);\n`,
+    replace: ``,
+    by: "bfs",
+    setting: "a crash that is noticed, and a recovery",
+    property: "ME2 liveness",
+  },
+  {
+    name: "waits-for-the-suspected",
+    says: "nobody looks again whether a suspicion leaves anybody to wait for",
+    find: `include(state.suspected, node);\n        goOn(state, ctx);`,
+    replace: `include(state.suspected, node);`,
+    by: "random",
+    setting: "a crash that is noticed, and a recovery",
+    property: "ME2 liveness",
+  },
+  {
+    name: "anybody-informs",
+    says: "whoever knows nothing goes on as soon as all others are suspected",
+    find: `unmet.length === 0 || (isInformed && unmet.every((node) => suspected.includes(node)));`,
+    replace: `unmet.every((node) => suspected.includes(node)) || isInformed;`,
+    by: "bfs",
+    setting: "both crash, one comes back",
+    property: "tokens grow",
+  },
+];
+
+const maekawaSanders: readonly Change[] = [
+  {
+    name: "one-more-is-enough",
+    says: "a voter that loses its candidate adds one to its own count, and asks nobody",
+    find: `    askForTokens(state, ctx);\n  }`,
+    replace: `    state.token += 1;\n    voteForNext(state, ctx);\n  }`,
+    by: "bfs",
+    setting: "a crash that is noticed, three want in",
+    property: "tokens grow",
+  },
+  {
+    name: "not-one-more",
+    says: "a voter that loses its candidate asks how high tokens are, and does not add one",
+    find: `    state.token += 1; // Whoever crashed inside may have entered with this one.\n`,
+    replace: ``,
+    by: "bfs",
+    setting: "a crash that is noticed, three want in",
+    property: "tokens grow",
+  },
+  {
+    name: "vote-lost-with-its-candidate",
+    says: "a suspicion does not take the vote back",
+    find: `include(state.suspected, node);\n        letGo(node, state, ctx);`,
+    replace: `include(state.suspected, node);`,
+    by: "swarm",
+    setting: "a crash that is noticed, three want in",
+    property: "ME2 liveness",
+  },
+  {
+    name: "votes-while-joining",
+    says: "whoever has started votes before it knows whom it had voted for",
+    find: `if (ballot.candidate === null && !state.joining) return vote`,
+    replace: `if (ballot.candidate === null) return vote`,
+    by: "bfs",
+    setting: "a crash that is noticed, and a recovery",
+    property: "tokens grow",
+  },
+];
+
+const epochTokenRing: readonly Change[] = [
+  {
+    name: "copy-taken-for-the-token",
+    says: "a token that has been here is taken again",
+    find: `        if (epoch === state.epoch && hops <= state.hops) return; // A copy of what has been here.\n`,
+    replace: ``,
+    by: "bfs",
+    setting: "a ring, a copy",
+    property: "one token an epoch",
+  },
+  {
+    name: "passed-on-and-kept",
+    says: "whoever passes the token on keeps it",
+    find: `Object.assign(state, { token: null, heard: [], rounds: 0 });\n    beginLease`,
+    replace: `Object.assign(state, { heard: [], rounds: 0 });\n    beginLease`,
+    by: "random",
+    setting: "a ring, a copy",
+    property: "one token an epoch",
+  },
+  {
+    name: "assent-not-journalled",
+    says: "who assents to a token does not journal it",
+    find: `  ctx.compact({ type: "promised", epoch, to });\n`,
+    replace: ``,
+    by: "bfs",
+    setting: "a ring, a crash and a recovery",
+    property: "one token an epoch",
+  },
+  {
+    name: "one-assent-for-all",
+    says: "a node that guards a token assents to another of the same epoch",
+    find: `if (isTaken || epoch <= state.promised) return`,
+    replace: `if (epoch < state.promised) return`,
+    by: "bfs",
+    setting: "a ring, a crash and a recovery",
+    property: "one token an epoch",
+  },
+];
+
+export const hardened: readonly SeededBug[] = [
+  ...ricartAgrawala.map(inFile("ricart-agrawala, rejoining", RA)),
+  ...maekawaSanders.map(inFile("maekawa-sanders, rejoining", MS)),
+  ...epochTokenRing.map(inFile("epoch-token-ring", RING)),
+];
