@@ -74,7 +74,7 @@ function answered(child: ChildProcess): Promise<unknown> {
   });
 }
 
-async function freePorts(count: number): Promise<number[]> {
+export async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer());
   const ports = await Promise.all(
     servers.map(

@@ -15,6 +15,8 @@ const benchmarks: Readonly<Record<string, string>> = {
   journal: "the journal beside a bare file: records per second that are confirmed durable",
   table: "costs measured beside the formula: table mutex, table election, table multicast",
   multicast: "every order of a channel beside a bare fan-out: messages per second and delay, at 3, 5 and 7 processes",
+  services:
+    "locks and sends a second, and how long others wait after a crash, a pause or an orderly leave, for each timing",
   "ack-implosion":
     "acknowledgements at the sender of a multicast against N, and how long they queue there, with and without",
   studio:

@@ -22,7 +22,7 @@ test("coterie bench check: states and transitions of all rows but the longest ar
   ]);
 });
 
-test.each(["check", "sim", "host", "wire", "journal", "multicast", "super-peers"])(
+test.each(["check", "sim", "host", "wire", "journal", "multicast", "services", "super-peers"])(
   "coterie bench %s --help says what it takes",
   async (name) => {
     const { code, stdout } = await coterie("bench", name, "--help");
@@ -38,6 +38,6 @@ test("coterie bench lists what there is, and refuses what there is not", async (
   const unknown = await coterie("bench", "everything");
   expect(unknown).toMatchObject({ code: 2, stdout: "" });
   expect(unknown.stderr).toBe(
-    'coterie: expected the benchmark to be one of check, sim, host, wire, journal, table, multicast, ack-implosion, studio, super-peers, got "everything"\n',
+    'coterie: expected the benchmark to be one of check, sim, host, wire, journal, table, multicast, services, ack-implosion, studio, super-peers, got "everything"\n',
   );
 });

@@ -1,0 +1,66 @@
+/** What the processes of `coterie bench services` are asked, what they answer, and what they note by themselves. */
+import type { Order } from "../../src/cluster/services/channel-api.ts";
+import type { Timing } from "../../src/cluster/services/timing.ts";
+
+/** What one of the processes is: a member, with the channel `ROOM` open from its start. */
+export interface Being {
+  readonly id: number;
+  readonly members: Readonly<Record<number, string>>;
+  readonly dataDir: string;
+  readonly timing: Timing;
+}
+
+/** The channel whose views are looked at. */
+export const ROOM = "room";
+
+export type Ask =
+  | { ask: "standing" }
+  /** So many clients take one lock in turn and give it back, for so long. */
+  | { ask: "pairs"; name: string; clients: number; ms: number }
+  | { ask: "open" | "close"; name: string; order: Order }
+  /** Sends for so long, and waits for each message before the next one is sent. */
+  | { ask: "send-one-by-one"; name: string; order: Order; ms: number }
+  /** Sends for so long, with many messages on their way. */
+  | { ask: "send-many"; name: string; order: Order; ms: number }
+  /** Opens a channel that is nowhere yet, and sends one message. */
+  | { ask: "send-first"; name: string; order: Order }
+  | { ask: "campaign" | "want" | "stand-aside" | "give-back"; name: string }
+  /** Whether this member has the leadership and the lock of that name without a break. */
+  | { ask: "tenures"; name: string }
+  /** Takes a lock and gives it back again and again, until it is asked for the longest time between two grants. */
+  | { ask: "begin-turns" | "end-turns"; name: string }
+  | { ask: "leave" };
+
+export interface Standing {
+  readonly reachable: number;
+  readonly lockServer: number | null;
+  /** Of the channel `ROOM`. */
+  readonly view: number | null;
+  readonly viewMembers: readonly number[];
+  readonly isInView: boolean;
+}
+
+export interface Answers {
+  standing: Standing;
+  pairs: { pairs: number };
+  open: null;
+  close: null;
+  "send-one-by-one": { tookMs: number[] };
+  "send-many": { perSecond: number };
+  "send-first": { tookMs: number };
+  campaign: null;
+  want: null;
+  "stand-aside": null;
+  "give-back": null;
+  tenures: { leads: boolean; holds: boolean };
+  "begin-turns": null;
+  "end-turns": { longestGapMs: number };
+  leave: { tookMs: number };
+}
+
+/** `atMs`: on the clock that all processes of the machine share. */
+export type Note =
+  | { readonly note: "leads" | "holds"; readonly name: string; readonly atMs: number }
+  | { readonly note: "view"; readonly members: readonly number[]; readonly atMs: number };
+
+export const sharedNowMs = (): number => Number(process.hrtime.bigint() / 1_000n) / 1_000;

@@ -1,0 +1,73 @@
+/** Sections `locks` and `sends`: how many a second, and how long one takes. */
+import type { Order } from "../../src/cluster/services/channel-api.ts";
+import { quantile, Rows } from "./figures.ts";
+import type { Group } from "./group.ts";
+import type { Run } from "./run.ts";
+
+const CLIENTS = 16;
+const FIRST_SENDS = 5;
+const ORDERS: readonly Order[] = ["none", "fifo", "causal", "total", "causal-total"];
+
+export async function locks(group: Group, { rounds, ms, progress }: Run): Promise<Rows> {
+  const rows = new Rows("locks");
+  const { lockServer: server } = await group.settled();
+  const others = group.ids.filter((id) => id !== server);
+  const perSecond = async (places: readonly number[], clientsOf: (at: number) => number): Promise<number> => {
+    const asks = places.map((id, at) => group.ask(id, { ask: "pairs", name: "lock", clients: clientsOf(at), ms }));
+    return (await Promise.all(asks)).reduce((sum, { pairs }) => sum + pairs, 0) / (ms / 1_000);
+  };
+  const ways: readonly [string, readonly number[], (at: number) => number][] = [
+    ["one client, in the process that serves", [server as number], () => 1],
+    ["one client, in another process", others.slice(0, 1), () => 1],
+    [`${CLIENTS} clients of one lock, in another process`, others.slice(0, 1), () => CLIENTS],
+    [
+      `${CLIENTS} clients of one lock, over three processes`,
+      group.ids,
+      (at) => Math.floor(CLIENTS / 3) + (at < CLIENTS % 3 ? 1 : 0),
+    ],
+  ];
+  for (let round = 0; round <= rounds; round++) {
+    for (const [what, places, clientsOf] of ways) {
+      progress(`locks, round ${round} of ${rounds}: ${what}`);
+      const figure = await perSecond(places, clientsOf);
+      if (round > 0) rows.add(what, "pairs/s", figure); // The first warms up.
+    }
+  }
+  return rows;
+}
+
+/** Reliable channels over TCP. The sender is another member in each round, since in some orders one of them decides. */
+export async function sends(group: Group, { rounds, ms, progress }: Run): Promise<Rows> {
+  const rows = new Rows("sends");
+  for (let round = 0; round <= rounds; round++) {
+    const sender = group.ids[round % group.ids.length] as number;
+    for (const order of ORDERS) {
+      progress(`sends, round ${round} of ${rounds}: ${order}`);
+      const name = `${order}-${round}`;
+      await group.all({ ask: "open", name, order });
+      await group.ask(sender, { ask: "send-one-by-one", name, order, ms: ms / 4 }); // Warms up.
+      const { tookMs } = await group.ask(sender, { ask: "send-one-by-one", name, order, ms });
+      const { perSecond } = await group.ask(sender, { ask: "send-many", name, order, ms });
+      await group.all({ ask: "close", name, order });
+      if (round === 0) continue;
+      rows.add(`${order}, one at a time, median`, "ms", quantile(tookMs, 0.5));
+      rows.add(`${order}, one at a time, p99`, "ms", quantile(tookMs, 0.99));
+      rows.add(`${order}, in bulk, one sender`, "messages/s", perSecond);
+    }
+  }
+  await firstSends(group, rows, { rounds, progress });
+  return rows;
+}
+
+async function firstSends(group: Group, rows: Rows, { rounds, progress }: Omit<Run, "ms">): Promise<void> {
+  for (let round = 0; round < rounds * FIRST_SENDS; round++) {
+    const sender = group.ids[round % group.ids.length] as number;
+    for (const order of ORDERS) {
+      progress(`sends, first on a new channel, ${round + 1} of ${rounds * FIRST_SENDS}: ${order}`);
+      const name = `first-${order}-${round}`;
+      const { tookMs } = await group.ask(sender, { ask: "send-first", name, order });
+      await group.ask(sender, { ask: "close", name, order });
+      rows.add(`${order}, first on a new channel`, "ms", tookMs);
+    }
+  }
+}

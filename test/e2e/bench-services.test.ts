@@ -1,0 +1,57 @@
+/** The benchmark of services, with as little as it takes: every row is there, and what must be lost is lost; never how fast. */
+import { expect, test } from "vitest";
+import { type Row, shown } from "../../bench/services/figures.ts";
+import { coterie } from "./cluster-under-test.ts";
+
+test("coterie bench services --only locks: a rate for one client and for many, in one process and in three", async () => {
+  const { code, stdout, stderr } = await coterie("bench", "services", "--only", "locks", "--quick", "--json");
+  expect(code, stderr).toBe(0);
+  const rows = JSON.parse(stdout) as Row[];
+  expect(rows.map(({ what }) => what)).toEqual([
+    "one client, in the process that serves",
+    "one client, in another process",
+    "16 clients of one lock, in another process",
+    "16 clients of one lock, over three processes",
+  ]);
+  for (const { what, figures } of rows) {
+    expect(figures, what).toHaveLength(1);
+    expect(figures[0], what).toBeGreaterThan(0);
+  }
+});
+
+test("coterie bench services --only stalls: a member that is stopped for longer than every lease has lost all; others follow a crash", async () => {
+  const few = ["--only", "stalls", "--timing", "fast", "--stalls", "3000", "--rounds", "1", "--json"];
+  const { code, stdout, stderr } = await coterie("bench", "services", ...few);
+  expect(code, stderr).toBe(0);
+  const rows = JSON.parse(stdout) as Row[];
+  const [leadership, lock, place, ...crashes] = rows;
+  expect([leadership, lock, place]).toMatchObject([
+    { what: "3000 ms: leadership", figures: [0] },
+    { what: "3000 ms: lock", figures: [0] },
+    { what: "3000 ms: place in the view", figures: [0] },
+  ]);
+  expect(crashes.map(({ what }) => what)).toEqual([
+    "crash: leader",
+    "crash: holder of a lock",
+    "crash: member of a channel's view",
+    "crash: server of locks",
+  ]);
+  for (const { what, figures } of crashes) expect(figures[0], what).toBeGreaterThan(0);
+});
+
+test("for people: a median with least and most, or how many rounds survive", () => {
+  const row = { section: "locks", what: "" };
+  expect(shown({ ...row, unit: "ms", figures: [3, 1, 2] })).toBe("2.0 [1.0–3.0] ms");
+  expect(shown({ ...row, unit: "rounds that survive", figures: [1, 0, 1] })).toBe("2 of 3");
+});
+
+test.each([
+  ["--only", "some", "some of locks, sends, fail-over, stalls, got some"],
+  ["--timing", "slow", "some of fast, default, patient, got slow"],
+  ["--rounds", "0", "whole numbers from 1 to 100, got 0"],
+  ["--seconds", "0", "above 0 and at most 60, got 0"],
+])("refuses %s %s, in one sentence", async (option, value, words) => {
+  const { code, stdout, stderr } = await coterie("bench", "services", option, value);
+  expect([code, stdout]).toEqual([2, ""]);
+  expect(stderr).toContain(`coterie bench services: expected ${option} to be ${words}\n`);
+});
