@@ -59,7 +59,7 @@ async function opened(
 
 function journalOf(
   dataDir: string | undefined,
-  { id, config, log, limits }: Omit<Membership, "journal" | "identity">,
+  { id, config, log, limits, counts }: Omit<Membership, "journal" | "identity">,
   onFailure: (error: EnvironmentError) => void,
 ): Promise<Journal> | null {
   if (dataDir === undefined) return null;
@@ -68,6 +68,7 @@ function journalOf(
     owner,
     log,
     onFailure,
+    counts: counts.journal,
     limits: { maxSlots: limits.maxInstances + OWN_SLOTS },
   });
 }

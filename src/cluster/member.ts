@@ -6,7 +6,6 @@ import { canonical } from "../core/plain.ts";
 import type { NodeId, Vocabulary } from "../core/protocol.ts";
 import { type ShapeNode, type Shapes, variants } from "../core/shape.ts";
 import { type AnyProtocol, protocolNamed } from "../protocols/index.ts";
-import { serveAdmin } from "../runtime/admin.ts";
 import type { NodeStatus } from "../runtime/admin-pages.ts";
 import { type Broadcast, broadcast } from "../runtime/broadcast.ts";
 import { type FaultGate, faultGate } from "../runtime/fault-gate.ts";
@@ -16,7 +15,8 @@ import { openJournal } from "../runtime/journal/disk-journal.ts";
 import { groupMemory } from "../runtime/journal/group-memory.ts";
 import type { Journal, Slot } from "../runtime/journal/journal.ts";
 import type { Log } from "../runtime/log.ts";
-import { type Counts, count, metricsPage, newCounts } from "../runtime/metrics.ts";
+import { linksOf, networkMetrics, traceListeners } from "../runtime/metric-table.ts";
+import { type Counts, count, newCounts } from "../runtime/metrics.ts";
 import { GroupIdentity, standingOf } from "../runtime/transport/identity.ts";
 import { type TlsMaterial, tcpTransport } from "../runtime/transport/tcp.ts";
 import { wallClock } from "../runtime/wall-clock.ts";
@@ -161,6 +161,8 @@ async function runHost(parts: Omit<Inside, "counts" | "trace" | "gate">): Promis
     };
   }
 
+  const { serveAdmin } = await import("../runtime/admin.ts");
+  const { metricsPage } = await import("../runtime/metrics-page.ts");
   await transport.open();
   const admin = await serveAdmin({
     address: place.admin,
@@ -169,11 +171,13 @@ async function runHost(parts: Omit<Inside, "counts" | "trace" | "gate">): Promis
       const open = transport.peers.filter(({ link }) => link === "open").length;
       return 2 * (open + 1) > transport.peers.length + 1 ? null : "no-majority";
     },
-    metrics: metricsPage(counts, {
-      queuedBytes: () => transport.peers.reduce((sum, peer) => sum + peer.queuedBytes, 0),
-      openLinks: () => transport.peers.filter((peer) => peer.link === "open").length,
-      traceListeners: () => trace.listeners,
-    }),
+    metrics: metricsPage([
+      ...networkMetrics(
+        counts,
+        linksOf(() => transport.peers),
+      ),
+      traceListeners(() => trace.listeners),
+    ]),
     trace,
     snapshot: () => host.snapshot() as TraceEntry,
     command: (command) => host.command(command),

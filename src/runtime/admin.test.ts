@@ -9,7 +9,9 @@ import { type AdminServer, serveAdmin } from "./admin.ts";
 import type { NodeStatus } from "./admin-pages.ts";
 import { type Broadcast, broadcast } from "./broadcast.ts";
 import { type FaultGate, faultGate, noFaults } from "./fault-gate.ts";
-import { type Counts, metricsPage, newCounts } from "./metrics.ts";
+import { networkMetrics, traceListeners } from "./metric-table.ts";
+import { type Counts, newCounts } from "./metrics.ts";
+import { metricsPage } from "./metrics-page.ts";
 
 const closing = closedAfterEach();
 const PATIENCE = { timeout: 10_000, interval: 5 };
@@ -29,7 +31,10 @@ function options() {
     address: { host: "127.0.0.1", port: 0 },
     status: () => status,
     missing: () => missing,
-    metrics: metricsPage(counts, { queuedBytes: () => 7, openLinks: () => 2, traceListeners: () => trace.listeners }),
+    metrics: metricsPage([
+      ...networkMetrics(counts, { queuedBytes: () => 7, openLinks: () => 2 }),
+      traceListeners(() => trace.listeners),
+    ]),
     trace,
     snapshot,
     command(command: unknown) {

@@ -1,5 +1,4 @@
 /** What a member counts. Plain numbers on the hot path; Prometheus reads them when it asks. */
-import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { LossReason } from "../trace/entry.ts";
 import type { Refusal } from "./transport/frames.ts";
 
@@ -33,8 +32,43 @@ export interface Counts {
   datagramsUnsent: number;
   /** Messages in pieces, some of which never came. */
   messagesIncomplete: number;
+  readonly locks: LockCounts;
+  readonly leaderships: LeadershipCounts;
+  readonly journal: JournalCounts;
 }
 export type Tally<K extends string> = Partial<Record<K, number>>;
+
+/** Of the locks that this process asked for. */
+export interface LockCounts {
+  acquired: number;
+  released: number;
+  lost: number;
+  timedOut: number;
+  readonly acquiring: Durations;
+}
+
+/** Of the elections in which this process works while it leads. */
+export interface LeadershipCounts {
+  won: number;
+  lost: number;
+}
+
+export interface JournalCounts {
+  bytes: number;
+  records: number;
+  failures: number;
+  readonly syncing: Durations;
+}
+
+/** How long something took: how often so long, by the bound of seconds that it did not pass, and in all. */
+export interface Durations {
+  readonly within: number[];
+  seconds: number;
+  count: number;
+}
+
+/** In seconds; whatever took longer is counted at the end. */
+export const durationBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 export function newCounts(): Counts {
   return {
@@ -50,129 +84,25 @@ export function newCounts(): Counts {
     datagramsReceived: 0,
     datagramsUnsent: 0,
     messagesIncomplete: 0,
+    locks: { acquired: 0, released: 0, lost: 0, timedOut: 0, acquiring: newDurations() },
+    leaderships: { won: 0, lost: 0 },
+    journal: { bytes: 0, records: 0, failures: 0, syncing: newDurations() },
   };
+}
+
+function newDurations(): Durations {
+  return { within: Array.from({ length: durationBounds.length + 1 }, () => 0), seconds: 0, count: 0 };
 }
 
 export function count<K extends string>(tally: Tally<K>, key: K, by = 1): void {
   tally[key] = (tally[key] ?? 0) + by;
 }
 
-export interface Gauges {
-  /** Bytes that wait for a peer or for its acknowledgement. */
-  queuedBytes(): number;
-  openLinks(): number;
-  traceListeners(): number;
-}
-
-let ofProcess: Registry | undefined;
-
-/** What Node says of the process. Its observers cannot be ended, so all members of a process share one set. */
-function processMetrics(): Registry {
-  if (ofProcess === undefined) {
-    ofProcess = new Registry();
-    collectDefaultMetrics({ register: ofProcess });
-  }
-  return ofProcess;
-}
-
-/** The text that `GET /metrics` answers. */
-export function metricsPage(counts: Counts, gauges: Gauges): { contentType: string; text(): Promise<string> } {
-  const registry = new Registry();
-  const shared = processMetrics();
-  tallied(
-    registry,
-    "coterie_messages_sent_total",
-    "Protocol messages sent, by type.",
-    "type",
-    () => counts.messagesSent,
-  );
-  tallied(
-    registry,
-    "coterie_messages_received_total",
-    "Protocol messages received, by type.",
-    "type",
-    () => counts.messagesReceived,
-  );
-  tallied(
-    registry,
-    "coterie_messages_lost_total",
-    "Messages that will never arrive, by reason.",
-    "reason",
-    () => counts.lost,
-  );
-  tallied(
-    registry,
-    "coterie_refused_total",
-    "Connections, frames and commands turned away, by reason.",
-    "reason",
-    () => counts.refused,
-  );
-  plain(
-    registry,
-    "coterie_duplicates_total",
-    "Messages received again after a reconnect, and dropped.",
-    () => counts.duplicates,
-  );
-  plain(registry, "coterie_reconnects_total", "Times a link to a peer was opened again.", () => counts.reconnects);
-  plain(registry, "coterie_bytes_sent_total", "Bytes handed to sockets.", () => counts.bytesSent);
-  plain(registry, "coterie_bytes_received_total", "Bytes read from sockets.", () => counts.bytesReceived);
-  ofDatagrams(registry, counts);
-  gauge(
-    registry,
-    "coterie_queued_bytes",
-    "Bytes that wait for peers or for their acknowledgement.",
-    gauges.queuedBytes,
-  );
-  gauge(registry, "coterie_open_links", "Peers to which a link is open.", gauges.openLinks);
-  gauge(registry, "coterie_trace_listeners", "Who listens to the trace.", gauges.traceListeners);
-  return {
-    contentType: registry.contentType,
-    text: async () => `${await registry.metrics()}${await shared.metrics()}`,
-  };
-}
-
-function ofDatagrams(registry: Registry, counts: Counts): void {
-  const rows: readonly [string, string, () => number][] = [
-    ["datagrams_sent", "Datagrams that were multicast, each to all members.", () => counts.datagramsSent],
-    ["datagrams_received", "Datagrams of other members that were heard.", () => counts.datagramsReceived],
-    ["datagrams_unsent", "Datagrams that the system did not take.", () => counts.datagramsUnsent],
-    ["messages_incomplete", "Messages in pieces, some of which never came.", () => counts.messagesIncomplete],
-  ];
-  for (const [name, help, value] of rows) plain(registry, `coterie_${name}_total`, help, value);
-}
-
-function tallied(registry: Registry, name: string, help: string, label: string, tally: () => Tally<string>): void {
-  new Counter({
-    name,
-    help,
-    labelNames: [label],
-    registers: [registry],
-    collect() {
-      this.reset();
-      for (const [key, value] of Object.entries(tally())) this.inc({ [label]: key }, value);
-    },
-  });
-}
-
-function plain(registry: Registry, name: string, help: string, value: () => number): void {
-  new Counter({
-    name,
-    help,
-    registers: [registry],
-    collect() {
-      this.reset();
-      this.inc(value());
-    },
-  });
-}
-
-function gauge(registry: Registry, name: string, help: string, value: () => number): void {
-  new Gauge({
-    name,
-    help,
-    registers: [registry],
-    collect() {
-      this.set(value());
-    },
-  });
+export function measure(durations: Durations, ms: number): void {
+  const seconds = ms / 1_000;
+  const bound = durationBounds.findIndex((most) => seconds <= most);
+  const place = bound === -1 ? durationBounds.length : bound;
+  durations.within[place] = (durations.within[place] ?? 0) + 1;
+  durations.seconds += seconds;
+  durations.count += 1;
 }

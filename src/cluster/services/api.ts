@@ -5,6 +5,7 @@
 import type { NodeId } from "../../core/protocol.ts";
 import type { PeerStatus } from "../../runtime/admin-pages.ts";
 import type { Logger } from "../../runtime/log.ts";
+import type { MetricRegistry } from "../../runtime/metric-table.ts";
 import type { Standing } from "../../runtime/transport/identity.ts";
 import type { Limits } from "../../runtime/transport/limits.ts";
 import type { UdpPlace } from "../../runtime/transport/udp-place.ts";
@@ -33,6 +34,11 @@ export interface JoinOptions {
    * other programs of this machine. Off loopback: `AdminOptions`. Default: there are none.
    */
   readonly admin?: string | AdminOptions | undefined;
+  /**
+   * A prom-client `Registry`, in which the member's metrics are until it leaves; no two members may share one. docs/cluster.md lists them. Default: only
+   * `/metrics` on the admin address shows them.
+   */
+  readonly registry?: MetricRegistry | undefined;
   /** Where channels with `transport: "udp"` multicast: the same group and port for all members. */
   readonly multicast?: MulticastPlace | undefined;
   /**

@@ -1,5 +1,6 @@
 /** Between an instance and the side of it that this process uses: what either may ask of the other. */
 import type { NodeId, Tagged } from "../../core/protocol.ts";
+import type { Counts } from "../../runtime/metrics.ts";
 import type { Setting } from "./algorithms.ts";
 import type { InstanceStatus, LeaderChange } from "./api.ts";
 import type { Transport } from "./channel-api.ts";
@@ -12,6 +13,7 @@ export interface Engine {
   readonly self: NodeId;
   readonly peers: readonly NodeId[];
   readonly maxWaiters: number;
+  readonly counts: Pick<Counts, "locks" | "leaderships">;
   /** Whom the algorithm follows at this moment, whatever events are on their way. */
   readonly leader: NodeId | null;
   /** Whether all its events have been told. */

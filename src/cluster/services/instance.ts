@@ -5,6 +5,7 @@ import { type Shapes, variants } from "../../core/shape.ts";
 import type { AnyProtocol } from "../../protocols/index.ts";
 import { Host, keepsJournal } from "../../runtime/host.ts";
 import type { Journal, Slot } from "../../runtime/journal/journal.ts";
+import type { Counts } from "../../runtime/metrics.ts";
 import type { Receipt } from "../../runtime/transport/tcp.ts";
 import { hearsSuspicions, protocolOf, type Setting, takes } from "./algorithms.ts";
 import type { InstanceStatus, MemberEvent } from "./api.ts";
@@ -22,6 +23,7 @@ export interface Surroundings {
   readonly self: NodeId;
   readonly peers: readonly NodeId[];
   readonly maxWaiters: number;
+  readonly counts: Pick<Counts, "locks" | "leaderships">;
   /** Null where this member keeps none. */
   readonly journal: Journal | null;
   /** What outlives instances that nobody uses any more; null without a journal. */
@@ -72,7 +74,7 @@ export class Instance {
     surroundings: Surroundings,
     before: LocalChannel | null = null,
   ) {
-    const { self, peers, maxWaiters, onFatal } = surroundings;
+    const { self, peers, maxWaiters, counts, onFatal } = surroundings;
     this.#surroundings = surroundings;
     this.agreement = new SettingAgreement(self, peers);
     const { kind } = setting;
@@ -110,6 +112,7 @@ export class Instance {
       self,
       peers,
       maxWaiters,
+      counts,
       get leader() {
         return host.view.leader ?? null;
       },

@@ -2,6 +2,7 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { memoryJournal } from "../../../test/journal/memory-journal.ts";
 import type { NodeId, Tagged } from "../../core/protocol.ts";
+import { newCounts } from "../../runtime/metrics.ts";
 import { announcement, type Envelope, type Setting } from "./algorithms.ts";
 import { MutexHandle } from "./handles.ts";
 import { Instances } from "./instances.ts";
@@ -36,6 +37,7 @@ function serving({ kept = new Map<string, unknown[]>(), maxInstances = 10 } = {}
     self: 1,
     peers: [OTHER],
     maxWaiters: 10,
+    counts: newCounts(),
     maxInstances,
     journal: memoryJournal(kept),
     log: { info() {}, warn() {}, error() {}, once: (_key, text) => void lines.push(text) },

@@ -7,7 +7,8 @@ import { type AnyProtocol, heartbeat } from "../../protocols/index.ts";
 import type { AdminServer } from "../../runtime/admin.ts";
 import { faultGate } from "../../runtime/fault-gate.ts";
 import { formatHostPort } from "../../runtime/host-port.ts";
-import { count, newCounts } from "../../runtime/metrics.ts";
+import { linksOf, type Metric, networkMetrics, register, serviceMetrics } from "../../runtime/metric-table.ts";
+import { type Counts, count } from "../../runtime/metrics.ts";
 import { standingOf } from "../../runtime/transport/identity.ts";
 import { limitsWith } from "../../runtime/transport/limits.ts";
 import { type Receipt, type TcpTransport, tcpTransport } from "../../runtime/transport/tcp.ts";
@@ -36,7 +37,7 @@ import { Instances } from "./instances.ts";
 import { refusedIn, requireOptions } from "./known-options.ts";
 import { LocalChannel } from "./local-channel.ts";
 import { LocalElection } from "./local-election.ts";
-import type { LocalMutex } from "./local-mutex.ts";
+import { LocalMutex } from "./local-mutex.ts";
 import { latestEvents, refusalEvent } from "./member-events.ts";
 import { serveMemberPages } from "./member-pages.ts";
 import type { Membership } from "./membership.ts";
@@ -60,7 +61,6 @@ const FULL_LINK_BYTES = 1024 * 1024;
 
 export class JoinedMember implements Member {
   readonly #membership: Membership;
-  readonly #counts = newCounts();
   readonly #gate = faultGate();
   readonly #controller = controllerForMany();
   readonly #events: Feed<MemberEvent> = feed(latestEvents);
@@ -76,6 +76,7 @@ export class JoinedMember implements Member {
   #state: MemberStatus["state"] = "joined";
   #leaving: Promise<void> | null = null;
   #unwatch: () => void = () => {};
+  #unregister: () => void = () => {};
 
   constructor(membership: Membership) {
     this.#membership = membership;
@@ -105,6 +106,7 @@ export class JoinedMember implements Member {
     this.#instances = new Instances({
       ...around,
       ...limits,
+      counts: this.#counts,
       log,
       insist: (to, envelope) => this.#resending.insist(to, envelope),
       multicast: (to, envelope, transport) => this.#multicast(to, envelope, transport),
@@ -140,7 +142,9 @@ export class JoinedMember implements Member {
   /** @throws EnvironmentError if an address is taken; the reason of `signal` if it is aborted meanwhile. Then all is closed again. */
   async open(signal?: AbortSignal): Promise<void> {
     this.#membership.identity.onDisagreement = (node, found) => this.#events.publish(refusalEvent(node, found));
+    const { registry } = this.#membership;
     try {
+      if (registry !== null) this.#unregister = register(registry, this.#metrics);
       await this.#transport.open();
       await this.#udp?.open();
       this.#admin = await this.#serveAdmin();
@@ -149,6 +153,7 @@ export class JoinedMember implements Member {
       this.signal.throwIfAborted(); // It may have failed meanwhile.
     } catch (error) {
       await this.#close();
+      this.#unregister();
       throw error;
     }
     this.#shared.start();
@@ -161,6 +166,10 @@ export class JoinedMember implements Member {
   async #firstContact(signal: AbortSignal | undefined): Promise<void> {
     const waiting = signal === undefined ? { ref: false } : { ref: false, signal };
     await Promise.race([this.#transport.tried(), sleep(FIRST_CONTACT_MS, undefined, waiting).catch(() => {})]);
+  }
+
+  get #counts(): Counts {
+    return this.#membership.counts;
   }
 
   get id(): NodeId {
@@ -243,6 +252,7 @@ export class JoinedMember implements Member {
 
   leave(): Promise<void> {
     this.#leaving ??= this.#leave();
+    if (this.#state === "failed") this.#unregister(); // Until then they tell that it has failed.
     return this.#leaving;
   }
 
@@ -363,6 +373,7 @@ export class JoinedMember implements Member {
       await this.#drain();
     } finally {
       await this.#close();
+      this.#unregister();
     }
   }
 
@@ -399,6 +410,32 @@ export class JoinedMember implements Member {
     await Promise.all([this.#transport.close(), this.#admin?.close(), this.#membership.journal?.close()]);
   }
 
+  get #metrics(): readonly Metric[] {
+    const shared = this.#shared;
+    const open = (): readonly Instance[] => this.#instances.all;
+    const locks = () => open().flatMap(({ local }) => (local instanceof LocalMutex ? [local.held] : []));
+    return [
+      ...networkMetrics(
+        this.#counts,
+        linksOf(() => this.#transport.peers),
+      ),
+      ...serviceMetrics(this.#counts, {
+        locksHeld: () => locks().filter(({ isHeld }) => isHeld).length,
+        lockWaiters: () => locks().reduce((sum, { waiting }) => sum + waiting, 0),
+        leadershipsHeld: () => open().filter(({ local }) => local instanceof LocalElection && local.leads).length,
+        hasQuorum: () => this.#state === "joined" && shared.hasQuorum,
+        reachable: () => shared.reachable,
+        suspected: () => this.#transport.peers.filter(({ id }) => shared.isSuspected(id)).length,
+        hasLockServer: () => this.#state === "joined" && shared.server !== null,
+        instances: () => {
+          const kinds = { election: 0, mutex: 0, channel: 0 };
+          for (const { setting } of open()) kinds[setting.kind] += 1;
+          return kinds;
+        },
+      }),
+    ];
+  }
+
   #serveAdmin(): Promise<AdminServer> | null {
     const { admin, faultGate } = this.#membership;
     if (admin === null) return null;
@@ -407,6 +444,7 @@ export class JoinedMember implements Member {
       status: () => this.status(),
       missing: () => this.missing,
       counts: this.#counts,
+      metrics: this.#metrics,
       gate: faultGate ? this.#gate : null,
       sessions: this.#sessions,
     });

@@ -44,6 +44,13 @@ export const logger: Rule = {
   wanted: "a logger: an object with the functions info, warn and error, such as console",
   accepts: (value) => isObject(value) && ["info", "warn", "error"].every((name) => isFunctionOf(value, name)),
 };
+/** prom-client's `Registry` is one. */
+export const registry: Rule = {
+  wanted:
+    "a registry of metrics: an object with the functions registerMetric and removeSingleMetric, such as prom-client's Registry",
+  accepts: (value) =>
+    isObject(value) && ["registerMetric", "removeSingleMetric"].every((name) => isFunctionOf(value, name)),
+};
 /** What can be sent to other members as JSON. */
 export const plainData: Rule = {
   wanted: "an object of plain data",

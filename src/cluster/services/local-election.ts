@@ -8,7 +8,7 @@ import { leaderToSay } from "./followed-leader.ts";
 import { requireOptions, requireRule, signal, work as workRule } from "./known-options.ts";
 import { onAbort } from "./on-abort.ts";
 import { type Feed, feed } from "./reading.ts";
-import { OwnTenure } from "./tenure.ts";
+import { isGivenUp, OwnTenure } from "./tenure.ts";
 
 type Token = number | null;
 
@@ -51,6 +51,11 @@ export class LocalElection implements LocalSide {
 
   get held() {
     return { token: this.#tenure?.token ?? null, isHeld: this.#tenure?.isHeld ?? false, waiting: 0 };
+  }
+
+  /** Whether this process leads, and not only as the algorithm sees it: it has work to do. */
+  get leads(): boolean {
+    return this.#campaign !== null && this.#tenure?.isHeld === true;
   }
 
   watch(options: { signal?: AbortSignal | undefined } = {}): AsyncIterableIterator<LeaderChange<Token>> {
@@ -143,12 +148,21 @@ export class LocalElection implements LocalSide {
     for (;;) {
       const tenure = await this.#nextTenure(campaign);
       if (tenure.isHeld) {
-        const result = await resultOf(work, tenure);
+        const result = await resultOf(work, this.#counted(tenure));
         if (campaign.stopped !== null) throw this.#reasonAfter(campaign.stopped);
         if (tenure.isHeld || (result.failed && !comesOf(tenure, result.error))) return outcomeOf(result);
       }
       if (tenure.mustStand) this.#stand();
     }
+  }
+
+  #counted(tenure: OwnLeadership): OwnLeadership {
+    const { leaderships } = this.#engine.counts;
+    leaderships.won += 1;
+    tenure.onEnd = (reason) => {
+      if (!isGivenUp(reason)) leaderships.lost += 1;
+    };
+    return tenure;
   }
 
   #nextTenure(campaign: Campaign): Promise<OwnLeadership> {
@@ -228,13 +242,15 @@ const NOBODY: LeaderChange<Token> = { leader: null, token: null };
 class OwnLeadership extends OwnTenure<Token> implements Leadership<Token> {
   /** It was given up by this process, which has to stand again. */
   mustStand = false;
+  /** Called when it ends, once there is work under it. */
+  onEnd: (reason: CoordinationError) => void = () => {};
 
   constructor(
     token: Token,
     readonly name: string,
     onOverdue: () => void,
   ) {
-    super({ token, what: `the leadership of "${name}"`, onOverdue });
+    super({ token, what: `the leadership of "${name}"`, onOverdue, onEnd: (reason) => this.onEnd(reason) });
   }
 }
 

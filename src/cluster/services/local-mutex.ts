@@ -2,12 +2,13 @@
  * The lock as this process uses it: who waits here, in order, and the grant that one of them holds. The algorithm sees a
  * node that asks or does not ask; who of several asked first is settled here.
  */
+import { measure } from "../../runtime/metrics.ts";
 import type { AcquireOptions, Grant } from "./api.ts";
 import { type CoordinationCode, CoordinationError } from "./coordination-error.ts";
 import type { AlgorithmEvent, Engine, LocalSide } from "./engine.ts";
 import { duration, type Rules, requireOptions, signal } from "./known-options.ts";
 import { onAbort } from "./on-abort.ts";
-import { OwnTenure } from "./tenure.ts";
+import { isGivenUp, OwnTenure } from "./tenure.ts";
 
 interface Waiter {
   readonly granted: (grant: HeldGrant) => void;
@@ -88,9 +89,11 @@ export class LocalMutex implements LocalSide {
         forget();
         this.#waiting.delete(waiter);
       };
+      const began = performance.now();
       const waiter: Waiter = {
-        granted(grant) {
+        granted: (grant) => {
           done();
+          measure(this.#engine.counts.locks.acquiring, performance.now() - began);
           resolve(grant);
         },
         refused(error) {
@@ -108,7 +111,10 @@ export class LocalMutex implements LocalSide {
       const timer =
         timeoutMs === undefined || timeoutMs > MAX_WAIT_MS
           ? undefined
-          : setTimeout(() => abandon(this.#never("acquire-timeout", late)), timeoutMs);
+          : setTimeout(() => {
+              this.#engine.counts.locks.timedOut += 1;
+              abandon(this.#never("acquire-timeout", late));
+            }, timeoutMs);
       this.#waiting.add(waiter);
       this.#ask();
     });
@@ -118,9 +124,20 @@ export class LocalMutex implements LocalSide {
     const [first] = this.#waiting;
     if (first === undefined) return this.#engine.command({ type: "exit" }); // Too late: nobody waits any more.
     this.#held?.lose();
-    const held = new HeldGrant({ token, name: this.name, what: this.#what, over: () => this.#over(held) });
+    const held: HeldGrant = new HeldGrant({
+      token,
+      name: this.name,
+      what: this.#what,
+      over: () => this.#over(held),
+      onEnd: (reason) => this.#count(reason),
+    });
     this.#held = held;
+    this.#engine.counts.locks.acquired += 1;
     first.granted(held);
+  }
+
+  #count(reason: CoordinationError): void {
+    this.#engine.counts.locks[isGivenUp(reason) ? "released" : "lost"] += 1;
   }
 
   /** The present grant has ended, one way or the other: gives it back, and asks for the next who waits. */
@@ -173,6 +190,7 @@ interface HeldOptions {
   readonly what: string;
   /** It has ended, and not because the algorithm says so. */
   readonly over: () => void;
+  readonly onEnd: (reason: CoordinationError) => void;
 }
 
 class HeldGrant extends OwnTenure<number> implements Grant {
@@ -180,7 +198,7 @@ class HeldGrant extends OwnTenure<number> implements Grant {
   readonly #options: HeldOptions;
 
   constructor(options: HeldOptions) {
-    super({ token: options.token, what: options.what, onOverdue: options.over });
+    super({ token: options.token, what: options.what, onOverdue: options.over, onEnd: options.onEnd });
     this.name = options.name;
     this.#options = options;
   }

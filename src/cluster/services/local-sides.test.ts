@@ -2,6 +2,7 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import type { Tagged } from "../../core/protocol.ts";
+import { newCounts } from "../../runtime/metrics.ts";
 import type { LeaderChange } from "./api.ts";
 import { CoordinationError } from "./coordination-error.ts";
 import type { Engine } from "./engine.ts";
@@ -22,6 +23,7 @@ function played(kind: "mutex" | "election"): Played {
     self: 1,
     peers: [2, 3],
     maxWaiters: 10,
+    counts: newCounts(),
     leader: null,
     isSettled: true,
     commands,

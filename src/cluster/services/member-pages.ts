@@ -1,11 +1,12 @@
 /** The admin pages of a member that serves elections, locks and channels by name. */
 import { UsageError } from "../../core/errors.ts";
-import { type AdminServer, type AdminTls, serveAdmin } from "../../runtime/admin.ts";
+import type { AdminServer, AdminTls } from "../../runtime/admin.ts";
 import type { NodeStatus } from "../../runtime/admin-pages.ts";
 import { broadcast } from "../../runtime/broadcast.ts";
 import type { FaultGate } from "../../runtime/fault-gate.ts";
 import type { HostPort } from "../../runtime/host-port.ts";
-import { type Counts, metricsPage } from "../../runtime/metrics.ts";
+import { type Metric, traceListeners } from "../../runtime/metric-table.ts";
+import type { Counts } from "../../runtime/metrics.ts";
 import { wallClock } from "../../runtime/wall-clock.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
 import type { MemberStatus } from "./api.ts";
@@ -14,6 +15,7 @@ import type { Sessions } from "./sessions.ts";
 interface MemberPages {
   readonly place: AdminPlace;
   readonly counts: Counts;
+  readonly metrics: readonly Metric[];
   /** Null where the fault gate stays shut. */
   readonly gate: FaultGate | null;
   readonly sessions: Sessions;
@@ -28,25 +30,25 @@ export interface AdminPlace {
   readonly isReadOnly: boolean;
 }
 
-export function serveMemberPages({
+/** What serves pages is loaded where there are any: without it, `import "coterie"` takes half the time. */
+export async function serveMemberPages({
   place,
   counts,
+  metrics,
   gate,
   sessions,
   status,
   missing,
 }: MemberPages): Promise<AdminServer> {
+  const { serveAdmin } = await import("../../runtime/admin.ts");
+  const { metricsPage } = await import("../../runtime/metrics-page.ts");
   const trace = broadcast<TraceEntry>(0);
   const page = (): NodeStatus & MemberStatus => pageOf(status());
   return serveAdmin({
     ...place,
     status: page,
     missing,
-    metrics: metricsPage(counts, {
-      queuedBytes: () => status().peers.reduce((sum, peer) => sum + peer.queuedBytes, 0),
-      openLinks: () => status().peers.filter((peer) => peer.link === "open").length,
-      traceListeners: () => trace.listeners,
-    }),
+    metrics: metricsPage([...metrics, traceListeners(() => trace.listeners)]),
     trace,
     snapshot: () => {
       const { id, view } = page();

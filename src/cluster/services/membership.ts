@@ -5,6 +5,8 @@ import { formatHostPort, isLoopback, parseHostPort } from "../../runtime/host-po
 import { MAX_SLOT } from "../../runtime/journal/batches.ts";
 import type { Journal } from "../../runtime/journal/journal.ts";
 import { createLog, type Log, logThrough } from "../../runtime/log.ts";
+import type { MetricRegistry } from "../../runtime/metric-table.ts";
+import { type Counts, newCounts } from "../../runtime/metrics.ts";
 import type { GroupIdentity } from "../../runtime/transport/identity.ts";
 import type { Limits } from "../../runtime/transport/limits.ts";
 import type { TlsMaterial } from "../../runtime/transport/tcp.ts";
@@ -25,6 +27,9 @@ export interface Membership {
   readonly log: Log;
   readonly admin: AdminPlace | null;
   readonly faultGate: boolean;
+  readonly counts: Counts;
+  /** The caller's, for the member's metrics; null where there is none. */
+  readonly registry: MetricRegistry | null;
   readonly timing: Timing;
   readonly journal: Journal | null;
   readonly identity: GroupIdentity;
@@ -56,6 +61,7 @@ const known: Rules<JoinOptions> = {
     accepts: (value) => value === "off" || may.fields.accepts(value),
   },
   limits: may.fields,
+  registry: may.registry,
   log: may.logger,
   admin: {
     wanted: '"host:port" or an object with address',
@@ -127,6 +133,8 @@ export async function membershipOf(options: JoinOptions): Promise<Omit<Membershi
     log: options.log === undefined ? stderrLog : logThrough(options.log),
     admin: admin && { ...admin, tls: await readAdminTls(options.admin, id) },
     faultGate,
+    counts: newCounts(),
+    registry: options.registry ?? null,
     timing,
     multicast,
   };

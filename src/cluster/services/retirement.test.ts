@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vite
 import { memoryJournal } from "../../../test/journal/memory-journal.ts";
 import type { NodeId, Tagged } from "../../core/protocol.ts";
 import { type Random, random } from "../../core/random.ts";
+import { newCounts } from "../../runtime/metrics.ts";
 import type { Envelope, Setting } from "./algorithms.ts";
 import type { Grant } from "./api.ts";
 import type { Channel, Order } from "./channel-api.ts";
@@ -161,6 +162,7 @@ class Cluster {
       self,
       peers: IDS.filter((id) => id !== self),
       maxWaiters: 10,
+      counts: newCounts(),
       maxInstances: 100,
       journal: memoryJournal(this.#kept.get(self)),
       log: { info() {}, warn() {}, error() {}, once() {} },

@@ -8,6 +8,7 @@ import { memoryJournal } from "../../../test/journal/memory-journal.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { majority } from "../../core/quorums.ts";
 import { type Random, random } from "../../core/random.ts";
+import { newCounts } from "../../runtime/metrics.ts";
 import { announcement, type Envelope, type Setting } from "./algorithms.ts";
 import { Instances } from "./instances.ts";
 import { LocalMutex } from "./local-mutex.ts";
@@ -119,6 +120,7 @@ class Members {
       self,
       peers: this.#ids.filter((id) => id !== self),
       maxWaiters: 10,
+      counts: newCounts(),
       maxInstances: 10,
       journal: memoryJournal(kept),
       log: { info() {}, warn() {}, error() {}, once() {} },

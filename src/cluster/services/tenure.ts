@@ -17,6 +17,8 @@ export interface TenureOptions<T extends number | null> {
   readonly what: string;
   /** Called once if the deadline passes before anybody else has ended the tenure. */
   readonly onOverdue: () => void;
+  /** Called once, when it has ended. */
+  readonly onEnd?: (reason: CoordinationError) => void;
 }
 
 export class OwnTenure<T extends number | null> implements Tenure<T> {
@@ -72,7 +74,9 @@ export class OwnTenure<T extends number | null> implements Tenure<T> {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     this.#listeners.clear();
+    if (hasAborted(this.#controller.signal)) return;
     this.#controller.abort(reason);
+    this.#options.onEnd?.(reason);
   }
 
   lose(): void {
@@ -102,6 +106,10 @@ export class OwnTenure<T extends number | null> implements Tenure<T> {
     this.#options.onOverdue();
   }
 }
+
+/** Whether the tenure ended because this process wished it. */
+export const isGivenUp = ({ code }: CoordinationError): boolean => GIVEN_UP.includes(code);
+const GIVEN_UP = ["released", "lead-aborted", "member-left"];
 
 const prototype = AbortSignal.prototype;
 const abortedOf = Object.getOwnPropertyDescriptor(prototype, "aborted")?.get as (this: AbortSignal) => boolean;

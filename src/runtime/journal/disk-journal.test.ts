@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { durable, journalFolder, type Note, note, noteShape } from "../../../test/journal/journal-folder.ts";
 import { natural, type Shape, text, variants } from "../../core/shape.ts";
+import { newCounts } from "../metrics.ts";
 
 const folder = journalFolder();
 afterEach(() => void vi.restoreAllMocks());
@@ -49,6 +50,21 @@ describe("group commit", () => {
     finish();
     await vi.waitFor(() => expect(said).toHaveBeenCalledOnce());
   });
+});
+
+test("what is written is counted, as is each sync with how long it took", async () => {
+  const { journal: counts } = newCounts();
+  const journal = await folder.open({ counts });
+  const slot = journal.slot("notes", noteShape);
+  await durable(slot);
+  const before = { ...counts, syncs: counts.syncing.count };
+  const sizeBefore = statSync(folder.file).size;
+  for (let i = 0; i < 100; i++) slot.append(note(i));
+  await durable(slot);
+  expect(counts.records - before.records).toBe(100);
+  expect(counts.bytes).toBe(before.bytes + statSync(folder.file).size - sizeBefore);
+  expect(counts.syncing.count - before.syncs).toBe(1);
+  expect(counts.syncing.within.reduce((sum, more) => sum + more, 0)).toBe(counts.syncing.count);
 });
 
 describe("a journal is written anew", () => {
@@ -234,7 +250,8 @@ describe("a disk that fails", () => {
   });
 
   test("a disk that is too slow", async () => {
-    const journal = await folder.open({ limits: { maxPendingBytes: 500 } });
+    const { journal: counts } = newCounts();
+    const journal = await folder.open({ limits: { maxPendingBytes: 500 }, counts });
     const slot = journal.slot("notes", noteShape);
     await durable(slot);
     const sync = await methodOf("datasync");
@@ -250,6 +267,7 @@ describe("a disk that fails", () => {
     for (let i = 0; i < 100; i++) slot.append(note(i));
     expect(folder.failures).toHaveLength(1);
     expect(folder.failures[0]?.message).toContain("more than 500 bytes wait for it");
+    expect(counts.failures).toBe(1);
     finish();
   });
 });

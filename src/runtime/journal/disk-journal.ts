@@ -9,6 +9,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { EnvironmentError, InvariantViolation, UsageError, unexpected } from "../../core/errors.ts";
 import { problem, type Shape, type ShapeNode, struct, text } from "../../core/shape.ts";
 import type { Log } from "../log.ts";
+import { type JournalCounts, measure } from "../metrics.ts";
 import { codecOf, Reader, type Writer } from "../wire.ts";
 import {
   Batch,
@@ -33,6 +34,8 @@ export interface JournalOptions {
   /** The disk failed, or is too slow or too small: nothing is reported durable from now on. Called once. */
   readonly onFailure: (error: EnvironmentError) => void;
   readonly limits?: Partial<JournalLimits>;
+  /** Counts what is written, and how long the disk takes. */
+  readonly counts?: JournalCounts;
 }
 
 /**
@@ -264,10 +267,17 @@ class DiskJournal implements Journal {
   }
 
   async #write(batch: Batch): Promise<void> {
-    const { maxFileBytes } = this.options.limits;
+    const { counts, limits } = this.options;
+    const { maxFileBytes } = limits;
     if (this.#file.end + batch.bytes > maxFileBytes) throw full(this.#file.path, maxFileBytes);
     await this.#file.write(batch.sealed(this.#number + 1, this.#file.salt));
+    const began = performance.now();
     await this.#file.sync();
+    if (counts !== undefined) {
+      measure(counts.syncing, performance.now() - began);
+      counts.bytes += batch.bytes;
+      counts.records += batch.entries.length;
+    }
     this.#number += 1;
     this.#isMarked = false;
   }
@@ -356,6 +366,7 @@ class DiskJournal implements Journal {
     const old = this.#file;
     this.#file = next;
     this.#rewrittenTo = next.end;
+    if (this.options.counts !== undefined) this.options.counts.bytes += next.end;
     this.#number = number;
     for (const [kept, moved] of places) kept.places = moved;
     await old.close();
@@ -364,6 +375,7 @@ class DiskJournal implements Journal {
   #fail(cause: unknown): void {
     if (this.#phase === "failed") return;
     this.#phase = "failed";
+    if (this.options.counts !== undefined) this.options.counts.failures += 1;
     const told = cause instanceof EnvironmentError ? cause : cannot("write", this.#file.path, cause);
     this.options.onFailure(told);
   }

@@ -1,0 +1,211 @@
+/** The metrics there are, with where each is read. Prometheus' own client is not needed for this: a registry asks for values. */
+import { UsageError } from "../core/errors.ts";
+import type { PeerStatus } from "./admin-pages.ts";
+import { type Counts, type Durations, durationBounds, type Tally } from "./metrics.ts";
+
+/** A `Registry` of prom-client, or what takes metrics as it does. */
+export interface MetricRegistry {
+  registerMetric(metric: never): void;
+  removeSingleMetric(name: string): void;
+}
+
+interface Named {
+  readonly name: string;
+  readonly help: string;
+}
+export type Metric = Named &
+  (
+    | { readonly type: "counter" | "gauge"; readonly read: () => number }
+    | { readonly type: "counter" | "gauge"; readonly label: string; readonly read: () => Tally<string> }
+    | { readonly type: "histogram"; readonly read: () => Durations }
+  );
+
+/** What is so now. */
+export interface LinkGauges {
+  /** Bytes that wait for a peer or for its acknowledgement. */
+  queuedBytes(): number;
+  openLinks(): number;
+}
+
+export interface ServiceGauges {
+  locksHeld(): number;
+  lockWaiters(): number;
+  leadershipsHeld(): number;
+  hasQuorum(): boolean;
+  reachable(): number;
+  suspected(): number;
+  hasLockServer(): boolean;
+  /** How many are open, by kind. */
+  instances(): Tally<string>;
+}
+
+/** Links to peers, as a transport says how they are. */
+export function linksOf(peers: () => readonly Pick<PeerStatus, "link" | "queuedBytes">[]): LinkGauges {
+  return {
+    queuedBytes: () => peers().reduce((sum, peer) => sum + peer.queuedBytes, 0),
+    openLinks: () => peers().filter((peer) => peer.link === "open").length,
+  };
+}
+
+/** Of every member, whatever it runs. */
+export function networkMetrics(counts: Counts, gauges: LinkGauges): readonly Metric[] {
+  return [
+    tally("messages_sent_total", "Protocol messages sent, by type.", "type", () => counts.messagesSent),
+    tally("messages_received_total", "Protocol messages received, by type.", "type", () => counts.messagesReceived),
+    tally("messages_lost_total", "Messages that will never arrive, by reason.", "reason", () => counts.lost),
+    tally("refused_total", "Connections, frames and commands turned away, by reason.", "reason", () => counts.refused),
+    counter("duplicates_total", "Messages received again after a reconnect, and dropped.", () => counts.duplicates),
+    counter("reconnects_total", "Times a link to a peer was opened again.", () => counts.reconnects),
+    counter("bytes_sent_total", "Bytes handed to sockets.", () => counts.bytesSent),
+    counter("bytes_received_total", "Bytes read from sockets.", () => counts.bytesReceived),
+    counter("datagrams_sent_total", "Datagrams that were multicast, each to all members.", () => counts.datagramsSent),
+    counter("datagrams_received_total", "Datagrams of other members that were heard.", () => counts.datagramsReceived),
+    counter("datagrams_unsent_total", "Datagrams that the system did not take.", () => counts.datagramsUnsent),
+    counter(
+      "messages_incomplete_total",
+      "Messages in pieces, some of which never came.",
+      () => counts.messagesIncomplete,
+    ),
+    gauge("queued_bytes", "Bytes that wait for peers or for their acknowledgement.", gauges.queuedBytes),
+    gauge("open_links", "Peers to which a link is open.", gauges.openLinks),
+    ...journalMetrics(counts),
+  ];
+}
+
+function journalMetrics({ journal }: Counts): readonly Metric[] {
+  return [
+    counter("journal_written_bytes_total", "Bytes written to the journal.", () => journal.bytes),
+    counter("journal_records_total", "Records made durable in the journal.", () => journal.records),
+    counter("journal_failures_total", "Times the journal failed: the member has stopped.", () => journal.failures),
+    durations("journal_sync_seconds", "How long fdatasync of the journal took.", () => journal.syncing),
+  ];
+}
+
+/** Of a member that `join()` has made. None has a label or a name of its own for each lock, election or channel. */
+export function serviceMetrics({ locks, leaderships }: Counts, now: ServiceGauges): readonly Metric[] {
+  return [
+    gauge("locks_held", "Locks that this process holds.", now.locksHeld),
+    gauge("lock_waiters", "Calls of acquire() that wait.", now.lockWaiters),
+    counter("lock_acquired_total", "Locks acquired by this process.", () => locks.acquired),
+    counter("lock_released_total", "Locks that this process gave back.", () => locks.released),
+    counter("lock_lost_total", "Locks lost while this process held them.", () => locks.lost),
+    counter("lock_timeouts_total", "Calls of acquire() that ended with their timeoutMs.", () => locks.timedOut),
+    durations("lock_acquire_seconds", "How long acquire() took until it had the lock.", () => locks.acquiring),
+    gauge("leaderships_held", "Elections in which this process leads, and works.", now.leadershipsHeld),
+    counter("leadership_won_total", "Times work of lead() began.", () => leaderships.won),
+    counter("leadership_lost_total", "Leaderships lost while work of lead() ran.", () => leaderships.lost),
+    gauge("quorum", "1 if this member reaches a majority, otherwise 0.", () => Number(now.hasQuorum())),
+    gauge("members_reachable", "Members that can be heard, this one among them.", now.reachable),
+    gauge("peers_suspected", "Peers that are suspected of having crashed.", now.suspected),
+    gauge("lock_server_known", "1 if this member knows who serves the locks.", () => Number(now.hasLockServer())),
+    {
+      ...named("instances", "Elections, locks and channels open here."),
+      type: "gauge",
+      label: "kind",
+      read: now.instances,
+    },
+  ];
+}
+
+const named = (name: string, help: string): Named => ({ name: `coterie_${name}`, help });
+
+const counter = (name: string, help: string, read: () => number): Metric => ({
+  ...named(name, help),
+  type: "counter",
+  read,
+});
+
+const gauge = (name: string, help: string, read: () => number): Metric => ({
+  ...named(name, help),
+  type: "gauge",
+  read,
+});
+
+const tally = (name: string, help: string, label: string, read: () => Tally<string>): Metric => ({
+  ...named(name, help),
+  type: "counter",
+  label,
+  read,
+});
+
+const durations = (name: string, help: string, read: () => Durations): Metric => ({
+  ...named(name, help),
+  type: "histogram",
+  read,
+});
+
+export const traceListeners = (read: () => number): Metric =>
+  gauge("trace_listeners", "Who listens to the trace.", read);
+
+/**
+ * Adds the metrics to a registry: all, or none.
+ * @returns what takes them out again.
+ * @throws UsageError if it has one of that name already.
+ */
+export function register(registry: MetricRegistry, metrics: readonly Metric[]): () => void {
+  const taken: string[] = [];
+  const remove = (): void => {
+    for (const name of taken.splice(0)) registry.removeSingleMetric(name);
+  };
+  for (const metric of metrics) {
+    try {
+      registry.registerMetric(new Registered(metric) as never);
+    } catch (error) {
+      remove();
+      const text = `expected registry of join() to have no metric ${metric.name}, but it refuses it: give each member of a process a registry of its own, and leave() one that has failed before its successor joins`;
+      throw new UsageError("registry-taken", text, { cause: error });
+    }
+    taken.push(metric.name);
+  }
+  return remove;
+}
+
+interface Value {
+  readonly metricName?: string;
+  readonly labels: Readonly<Record<string, string | number>>;
+  readonly value: number;
+}
+
+/** What a registry of prom-client asks of a metric. One for each registry: an OpenMetrics registry changes the names of its counters. */
+class Registered {
+  name: string;
+  readonly help: string;
+  readonly type: Metric["type"];
+  /** Of several processes, as prom-client's cluster support adds them up. */
+  readonly aggregator = "sum";
+  readonly #metric: Metric;
+
+  constructor(metric: Metric) {
+    this.#metric = metric;
+    this.name = metric.name;
+    this.help = metric.help;
+    this.type = metric.type;
+  }
+
+  get() {
+    const { name, help, type, aggregator } = this;
+    return Promise.resolve({ name, help, type, aggregator, values: valuesOf(this.#metric) });
+  }
+
+  /** A member's counts are its own: nobody else may begin them anew. */
+  reset(): void {}
+}
+
+function valuesOf(metric: Metric): readonly Value[] {
+  if (metric.type === "histogram") return bucketsOf(metric.name, metric.read());
+  if (!("label" in metric)) return [{ labels: {}, value: metric.read() }];
+  return Object.entries(metric.read()).map(([key, value = 0]) => ({ labels: { [metric.label]: key }, value }));
+}
+
+function bucketsOf(name: string, { within, seconds, count }: Durations): readonly Value[] {
+  let value = 0;
+  const buckets = within.map((more, place) => {
+    value += more;
+    return { metricName: `${name}_bucket`, labels: { le: durationBounds[place] ?? "+Inf" }, value };
+  });
+  return [
+    ...buckets,
+    { metricName: `${name}_sum`, labels: {}, value: seconds },
+    { metricName: `${name}_count`, labels: {}, value: count },
+  ];
+}

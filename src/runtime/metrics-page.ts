@@ -1,0 +1,24 @@
+/** The text that `GET /metrics` answers. */
+import { collectDefaultMetrics, Registry } from "prom-client";
+import { type Metric, register } from "./metric-table.ts";
+
+let ofProcess: Registry | undefined;
+
+/** What Node says of the process. Its observers cannot be ended, so all members of a process share one set. */
+function processMetrics(): Registry {
+  if (ofProcess === undefined) {
+    ofProcess = new Registry();
+    collectDefaultMetrics({ register: ofProcess });
+  }
+  return ofProcess;
+}
+
+export function metricsPage(metrics: readonly Metric[]): { contentType: string; text(): Promise<string> } {
+  const registry = new Registry();
+  const shared = processMetrics();
+  register(registry, metrics);
+  return {
+    contentType: registry.contentType,
+    text: async () => `${await registry.metrics()}${await shared.metrics()}`,
+  };
+}
