@@ -1,5 +1,5 @@
 /** One node of a recording: stepped through what it was recorded to do, and compared with it. */
-import { clone, equal } from "../core/plain.ts";
+import { canonical, clone, equal } from "../core/plain.ts";
 import type {
   Context,
   Duration,
@@ -195,8 +195,9 @@ function differ<V extends Vocabulary>(
   return more;
 }
 
-const sending = (to: NodeId, message: unknown): string => `send ${JSON.stringify(message)} to ${to}`;
-const emission = (event: unknown): string => `say ${JSON.stringify(event)}`;
+/** Messages and events are values: the order of their fields says nothing. */
+const sending = (to: NodeId, message: unknown): string => `send ${canonical(plain(message))} to ${to}`;
+const emission = (event: unknown): string => `say ${canonical(plain(event))}`;
 /** As it is after a way through JSON. */
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null));
 const short = (value: unknown): string => {

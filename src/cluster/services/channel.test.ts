@@ -101,7 +101,7 @@ describe("what cannot be", () => {
     [{}, "order", "bad-option"],
     [{ order: "random" }, "one of none, fifo, causal, total, causal-total", "bad-option"],
     [{ order: "fifo", reliable: 1 }, "true or false", "bad-option"],
-    [{ order: "fifo", transport: "quic" }, "tcp or udp", "bad-option"],
+    [{ order: "fifo", transport: "quic" }, "one of tcp, udp", "bad-option"],
     [{ order: "fifo", ordering: "fifo" }, "among order, reliable, transport", "bad-option"],
     [{ order: "fifo", transport: "udp" }, "join() to be given multicast", "no-multicast"],
     ...orders.map((order) => [{ order }, withoutDataDir, "no-journal"] as [object, string, string]),
@@ -114,7 +114,7 @@ describe("what cannot be", () => {
   });
 
   test.each([
-    [{ group: "224.0.0.1" }, "expected multicast.group to be an IPv4 address from 224.0.1.0 to 239.255.255.255"],
+    [{ group: "224.0.0.1" }, "expected multicast.group of join() to be an IPv4 address from 224.0.1.0 to 239.255.255.255"],
     [{ group: "10.0.0.1" }, "expected multicast.group"],
     [{ port: 0 }, "expected multicast.port"],
     [{ interface: "nowhere0" }, "expected multicast.interface"],

@@ -177,7 +177,7 @@ export function changRoberts(given?: Partial<ChangRobertsOptions>): Protocol<Cha
       stand(state, _command, ctx) {
         if (!state.aside) return;
         state.aside = false;
-        if (state.round > 0) call(state, ctx);
+        call(state, ctx);
       },
     },
     shapes: {
