@@ -13,7 +13,7 @@ describe("coverage", () => {
     const seen = coverage(changRoberts());
     explore({ ...ring, protocol: seen.protocol, asks: () => [{ type: "call" as const }] });
     const { handlers, never } = seen.report();
-    expect(never).toEqual(["command suspect", "command restore", "command rank"]);
+    expect(never).toEqual(["command suspect", "command restore", "command rank", "command resign", "command stand"]);
     expect(
       Object.fromEntries(handlers.map(({ handler, endings }) => [handler, endings.map(({ what }) => what)])),
     ).toEqual({

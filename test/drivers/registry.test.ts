@@ -41,6 +41,8 @@ it.each(forms)("$protocol, $variant", ({ protocol, variant }) => {
     protocol,
     variant,
     nodes: [0, 1, 2],
+    // With a failure detector, who begins calls by itself.
+    ...(protocolNamed(protocol).family.name === "election" ? {} : { asked: [0, 1, 2] }),
     times: 2,
     begin: "together",
     network: "bag",
@@ -48,7 +50,10 @@ it.each(forms)("$protocol, $variant", ({ protocol, variant }) => {
   });
   const met = new Set<string>();
   const own = withFrozenInputs(system.protocol, met);
-  walk({ ...system, protocol: own, properties: [], strategy: "random", seed: 1, runs: 15, stepsPerRun: 120 });
   const journals = Object.keys(own.replay ?? {}).length > 0;
-  expect([...met].sort()).toEqual(expect.arrayContaining(journals ? ["receive", "replay"] : ["receive"]));
+  const wanted = journals ? ["receive", "replay"] : ["receive"];
+  // Few runs have a node journal something, crash and come back: as many as it takes, and some at least.
+  for (let seed = 1; seed <= 40 && (seed === 1 || !wanted.every((name) => met.has(name))); seed++)
+    walk({ ...system, protocol: own, properties: [], strategy: "random", seed, runs: 15, stepsPerRun: 120 });
+  expect([...met].sort()).toEqual(expect.arrayContaining(wanted));
 });

@@ -114,7 +114,10 @@ describe("what cannot be", () => {
   });
 
   test.each([
-    [{ group: "224.0.0.1" }, "expected multicast.group of join() to be an IPv4 address from 224.0.1.0 to 239.255.255.255"],
+    [
+      { group: "224.0.0.1" },
+      "expected multicast.group of join() to be an IPv4 address from 224.0.1.0 to 239.255.255.255",
+    ],
     [{ group: "10.0.0.1" }, "expected multicast.group"],
     [{ port: 0 }, "expected multicast.port"],
     [{ interface: "nowhere0" }, "expected multicast.interface"],
