@@ -9,7 +9,7 @@ test("what is held and who is in a channel stand in tables of their own", () => 
     {
       cluster: "test",
       protocol: "services",
-      nodes: [{ id: 1, pid: 11, alive: true, lockServer: 1, hasQuorum: true, address, admin: null }],
+      nodes: [{ id: 1, pid: 11, alive: true, lockServer: 1, hasQuorum: true, address, admin: null, refusals: [] }],
       instances: [
         { ...common, kind: "channel", name: "new", algorithm: "view-synchrony" },
         {
@@ -35,5 +35,28 @@ lock  invoice  elected-server  1       7      0
 CHANNEL  ALGORITHM                 VIEW  MEMBERS  WAITING
 new      view-synchrony            -     -        0
 room     isis over view-synchrony  4     1, 2     3
+`);
+});
+
+test("which members have no link, and why, stands below them", () => {
+  const address = "127.0.0.1:7101";
+  const detail = "node 3 has come with a new journal, and this node remembers another";
+  const refused = { node: 3, reason: "lost-journal", detail, members: "1, 2, 3" } as const;
+  const picture = servicesPicture(
+    {
+      cluster: "test",
+      protocol: "services",
+      nodes: [
+        { id: 1, pid: 11, alive: true, lockServer: 1, hasQuorum: true, address, admin: null, refusals: [refused] },
+      ],
+      instances: [],
+    },
+    paintFor({ isTTY: false } as never),
+  );
+  expect(picture).toBe(`\
+NODE  PID  STATE    LOCK SERVER  MAJORITY
+1     11   running  1            yes
+
+node 1 has no link with node 3: lost-journal: node 3 has come with a new journal, and this node remembers another
 `);
 });

@@ -3,10 +3,10 @@ import { askServiceStatus, type ServiceStatus } from "../cluster/admin-client.ts
 import type { ServiceConfig } from "../cluster/config.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { formatHostPort } from "../runtime/host-port.ts";
+import { type NodeRefusals, refusalLines } from "./refusal-lines.ts";
 import { type Paint, table } from "./terminal.ts";
 
-interface ServiceNode {
-  readonly id: NodeId;
+interface ServiceNode extends NodeRefusals {
   readonly pid: number | null;
   readonly alive: boolean;
   /** Who serves the default locks in this member's eyes. */
@@ -46,8 +46,8 @@ export async function servicesStatus({ cluster, members }: ServiceConfig, timeou
   });
   const found = await Promise.all(asked);
   const nodes = found.map(({ id, admin, known, address }): ServiceNode => {
-    const { pid = null, lockServer = null, hasQuorum = null } = known ?? {};
-    return { id, pid, alive: known !== null, lockServer, hasQuorum, address, admin };
+    const { pid = null, lockServer = null, hasQuorum = null, refusals = [] } = known ?? {};
+    return { id, pid, alive: known !== null, lockServer, hasQuorum, address, admin, refusals };
   });
   const answers = found.flatMap(({ known }) => (known === null ? [] : [known]));
   return { cluster, protocol: "services", nodes, instances: instancesOf(answers) };
@@ -102,7 +102,7 @@ export function servicesPicture({ nodes, instances }: ServicesStatus, paint: Pai
     ]);
   const held = titled(["KIND", "NAME", "ALGORITHM", "HOLDER", "TOKEN", "WAITING"], grants, paint);
   const open = titled(["CHANNEL", "ALGORITHM", "VIEW", "MEMBERS", "WAITING"], channels, paint);
-  return `${[...lines, ...held, ...open].join("\n")}\n`;
+  return `${[...lines, ...refusalLines(nodes), ...held, ...open].join("\n")}\n`;
 }
 
 /** A table below others; nothing where there are no rows. */

@@ -1,13 +1,14 @@
 /** `coterie status`: who is alive, and who leads. */
 import { Command } from "commander";
 import { z } from "zod";
-import { askStatus } from "../cluster/admin-client.ts";
+import { askStatus, refusals } from "../cluster/admin-client.ts";
 import { type ClusterConfig, namesProtocol, readConfig, readServiceConfig } from "../cluster/config.ts";
 import { exchange } from "../cluster/http-exchange.ts";
 import type { ClusterNodeStatus, ClusterStatus } from "../cluster/local-cluster.ts";
 import { EnvironmentError, UsageError } from "../core/errors.ts";
 import { formatHostPort } from "../runtime/host-port.ts";
 import { adminUrl, DEFAULT_PORT } from "./arguments.ts";
+import { refusalLines } from "./refusal-lines.ts";
 import { servicesPicture, servicesStatus } from "./service-status.ts";
 import { list, type Paint, paintFor, table } from "./terminal.ts";
 
@@ -49,8 +50,12 @@ Example:
 With --config, a member can be asked only if its entry in the config has an admin address:
   "members": { "0": { "address": "127.0.0.1:7401", "admin": "127.0.0.1:7501" }, … }
 
-With --json: { "cluster", "protocol", "nodes": [{ "id", "pid", "alive", "leader", "term", "role", "process", "address", "admin" }] }
+With --json: { "cluster", "protocol", "nodes": [{ "id", "pid", "alive", "leader", "term", "role", "process", "address", "admin", "refusals" }] }
 "admin" is null where the config does not give it.
+
+Members that have no link since their lists of members differ, or since one has lost its folder, are told below:
+  node 3 has no link with node 1: lost-journal: this node has come with a new journal, and node 1 remembers another: …
+With --json: "refusals": [{ "node", "reason", "detail", "members" }] of each node.
 
 A config that names no protocol is one of members that serve elections, locks and channels by name. Of these it says who
 serves the default locks, as each of them has it, whether a majority can be heard of, which names are held by whom, and who is in which channel:
@@ -59,7 +64,7 @@ serves the default locks, as each of them has it, whether a majority can be hear
 
   CHANNEL  ALGORITHM                   VIEW  MEMBERS  WAITING
   room     causal over view-synchrony  4     0, 1, 2  0
-With --json: "nodes" with "id", "pid", "alive", "lockServer", "hasQuorum", "address" and "admin", and
+With --json: "nodes" with "id", "pid", "alive", "lockServer", "hasQuorum", "address", "admin" and "refusals", and
 "instances": [{ "kind", "name", "algorithm", "holder", "token", "waiting" }], of a channel "channel": { "view", "members" } as well.
 Exit codes: 0 ok; 1 if nobody answers, or if those alive do not name the same leader, or lock server; 2 wrong arguments.`;
 
@@ -120,6 +125,7 @@ const answerSchema = z.object({
       process: z.enum(["starting", "running", "paused", "exited"]),
       address: z.string(),
       admin: z.string(),
+      refusals,
     }),
   ),
 });
@@ -141,7 +147,7 @@ async function fromMembers({ cluster, protocol, members }: ClusterConfig): Promi
     const admin = member.admin.port === 0 ? null : `http://${formatHostPort(member.admin)}`;
     const answer = admin === null ? null : await askStatus(admin, id, PATIENCE_MS);
     const known = answer?.cluster === cluster ? answer : null;
-    const { pid = null, leader = null, term = null, role = null } = known ?? {};
+    const { pid = null, leader = null, term = null, role = null, refusals: refused = [] } = known ?? {};
     const alive = known !== null;
     return {
       id,
@@ -153,6 +159,7 @@ async function fromMembers({ cluster, protocol, members }: ClusterConfig): Promi
       process: alive ? "running" : "unknown",
       address: formatHostPort(member.address),
       admin,
+      refusals: refused,
     };
   });
   return { cluster, protocol, nodes: await Promise.all(nodes) };
@@ -173,7 +180,7 @@ function picture({ nodes }: Status, paint: Paint): string {
     if (column === 2) return paint(node?.alive === true ? "green" : "red", cell);
     return node?.alive === true && node.id === node.leader ? paint("bold", cell) : cell;
   });
-  return `${lines.join("\n")}\n`;
+  return `${[...lines, ...refusalLines(nodes)].join("\n")}\n`;
 }
 
 function stateOf({ alive, process, admin }: Row): string {

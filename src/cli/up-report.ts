@@ -144,8 +144,9 @@ function howItEnded({ signal, code }: EventNamed<"exited">): string {
   return code === null ? "could not be started" : `ended with exit code ${code}`;
 }
 
-function whatNow({ restartInMs }: EventNamed<"exited">): string {
-  return restartInMs === null ? "" : `; it starts again in ${restartInMs / 1_000} s`;
+function whatNow({ restartInMs, code }: EventNamed<"exited">): string {
+  if (restartInMs !== null) return `; it starts again in ${restartInMs / 1_000} s`;
+  return code === 2 ? "; it would end so again, so it stays down: its log says why" : "";
 }
 
 function followers({ leader, agreed }: EventNamed<"leader">): string {

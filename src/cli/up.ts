@@ -40,7 +40,7 @@ export function upCommand(): Command {
     .option("--protocol <name>", `what they run: ${protocolNames.join(", ")}`, knownProtocol, "bully")
     .option("--port <p>", "base port; 0: any free range", port, DEFAULT_PORT)
     .option("--name <name>", "the cluster's name", soundName, "demo")
-    .option("--restart", "start a member again when it dies")
+    .option("--restart", "start a member again when it dies, but not after exit code 2, which would come back")
     .option("--data <dir>", "keep the members' journals there; else they go when this ends")
     .option("--no-studio", "serve the status only, no page")
     .option("--record <file>", "record what every member does, as a trace")
@@ -61,13 +61,13 @@ With --json, stdout has one object per line; the first is
   { "event": "ready", "studio": url | null, "admin": url, "leader", "nodes": [{ "id", "pid", "address", "admin" }] }
 and then, as things happen,
   { "event": "leader", "leader", "agreed": [id, …] }   every running member agrees on it, and it runs
-  { "event": "exited", "node", "pid", "signal", "code", "restartInMs" }
+  { "event": "exited", "node", "pid", "signal", "code", "restartInMs" }   null: it is not started again
   { "event": "started" | "paused" | "resumed", "node", "pid" }
   { "event": "disagreement", "opinions": [{ "leader": id | null, "nodes": [id, …] }] }   for more than 0.3 s
   { "event": "network", "act": { "type": "cut", … }, "cuts": [[from, to], …], "dropRate", "delayMs": [min, max] }   links or weather changed
   { "event": "stopping" }
 GET {admin}/status answers
-  { "cluster", "protocol", "nodes": [{ "id", "pid", "alive", "leader", "term", "role", "process", "address", "admin" }] }
+  { "cluster", "protocol", "nodes": [{ "id", "pid", "alive", "leader", "term", "role", "process", "address", "admin", "refusals" }] }
 The members' logs go to stderr.
 
 With --record FILE the members' traces are written to FILE as JSON lines until Ctrl-C; \`coterie trace FILE\` shows it,

@@ -8,6 +8,18 @@ import { exchange } from "./http-exchange.ts";
 
 const PATIENCE_MS = 1_000;
 
+/** An older member does not say it. */
+export const refusals = z
+  .array(
+    z.object({
+      node: z.number(),
+      reason: z.enum(["wrong-members", "lost-journal"]),
+      detail: z.string(),
+      members: z.string(),
+    }),
+  )
+  .default([]);
+
 /** What is read of a status here; a member of a newer version may say more. */
 const statusSchema = z.object({
   id: z.number(),
@@ -19,6 +31,7 @@ const statusSchema = z.object({
   role: z.string(),
   view: z.looseObject({ role: z.string(), leader: z.number().nullable().optional(), term: z.number().optional() }),
   commands: z.record(z.string(), z.array(z.string())),
+  refusals,
 });
 
 export type BriefStatus = Pick<NodeStatus, keyof z.infer<typeof statusSchema>>;
@@ -33,6 +46,7 @@ const serviceSchema = z.object({
   lockServer: z.number().nullable(),
   reachable: z.number(),
   hasQuorum: z.boolean(),
+  refusals,
   peers: z.array(z.object({ id: z.number(), suspected: z.boolean() })),
   instances: z.array(
     z.object({

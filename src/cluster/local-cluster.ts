@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { formatHostPort } from "../runtime/host-port.ts";
+import type { Refused } from "../runtime/transport/identity.ts";
 import { wallClock } from "../runtime/wall-clock.ts";
 import { askStatus, postCommand } from "./admin-client.ts";
 import type { ClusterConfig } from "./config.ts";
@@ -76,6 +77,8 @@ export interface ClusterNodeStatus {
   readonly process: "starting" | "running" | "paused" | "exited";
   readonly address: string;
   readonly admin: string;
+  /** With whom it has no link, and why. */
+  readonly refusals: readonly Refused[];
 }
 
 export class LocalCluster {
@@ -176,8 +179,9 @@ export class LocalCluster {
       const answer = canAnswer ? await askStatus(admin, id, ALIVE_WITHIN_MS) : null;
       // It may have died while the answer was on its way, and a stranger may answer in its place.
       const status = answer !== null && answer.pid === member.pid ? answer : null;
-      const { leader = null, term = null, role = null } = status ?? {};
-      return { id, pid: member.pid, alive: status !== null, leader, term, role, process: member.state, address, admin };
+      const { leader = null, term = null, role = null, refusals = [] } = status ?? {};
+      const { pid, state: process } = member;
+      return { id, pid, alive: status !== null, leader, term, role, process, address, admin, refusals };
     });
     return { cluster, protocol, nodes: await Promise.all(nodes) };
   }

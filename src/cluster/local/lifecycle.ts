@@ -24,7 +24,7 @@ export type LifecycleEvent =
       readonly pid: number | null;
       readonly signal: string | null;
       readonly code: number | null;
-      /** When it is started again; null if nobody does so. */
+      /** When it is started again; null if nobody does so, as after exit code 2, which would come back. */
       readonly restartInMs: number | null;
     }
   /** Every running member holds this one for the leader, and it runs. */

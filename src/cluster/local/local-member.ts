@@ -18,6 +18,8 @@ const FIRST_RESTART_MS = 1_000;
 const LAST_RESTART_MS = 10_000;
 /** Who lived longer than this died of something new. */
 const LONG_LIFE_MS = 10_000;
+/** What it was told cannot be, or its folder: it would end so again. */
+const USAGE_EXIT_CODE = 2;
 const ASK_AGAIN_MS = 100;
 /** Members hand their traces over every 20 ms. */
 const WORDS_ARRIVE_WITHIN_MS = 100;
@@ -248,7 +250,8 @@ export class LocalMember {
     this.state = "exited";
     this.exit = exit;
     this.view = null;
-    const restartInMs = this.stopping || !this.around.restarts ? null : this.restartDelay();
+    const isInVain = exit.code === USAGE_EXIT_CODE;
+    const restartInMs = this.stopping || !this.around.restarts || isInVain ? null : this.restartDelay();
     if (restartInMs !== null) this.restartTimer = setTimeout(() => this.start(), restartInMs);
     const { signal, code } = exit;
     this.around.tell({ event: "exited", node: this.id, pid, signal, code, restartInMs });
