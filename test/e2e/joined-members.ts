@@ -7,12 +7,13 @@ import { createInterface } from "node:readline";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { transformWithOxc } from "vite";
 import { afterAll, afterEach, beforeAll } from "vitest";
+import type { JoinOptions } from "../../src/cluster/services/api.ts";
 import { freePorts } from "../network/free-ports.ts";
 import { CLI, until } from "./cluster-under-test.ts";
 import type { Order, Report } from "./joined-process.ts";
 
 /** The built package of this checkout. */
-const PACKAGE = pathToFileURL(join(CLI, "..", "..", "index.js")).href;
+export const PACKAGE = pathToFileURL(join(CLI, "..", "..", "index.js")).href;
 
 /** For this file's members; removed at its end. */
 export const folder = mkdtempSync(join(tmpdir(), "coterie-join-"));
@@ -48,6 +49,7 @@ export class Joined {
   readonly reports: Report[] = [];
   /** What it wrote to its standard error. */
   errors = "";
+  hasExited = false;
   readonly exited: Promise<number | null>;
   readonly #child: ChildProcess;
 
@@ -55,9 +57,11 @@ export class Joined {
     readonly id: number,
     { members, data }: Place,
     packageUrl = PACKAGE,
+    more: Partial<JoinOptions> = {},
   ) {
-    const options = JSON.stringify({ id, members, dataDir: join(data, String(id)) });
-    const child = spawn(process.execPath, [program, packageUrl, options], { stdio: "pipe" });
+    const options = JSON.stringify({ id, members, dataDir: join(data, String(id)), ...more });
+    const child = spawn(process.execPath, ["--expose-gc", program, packageUrl, options], { stdio: "pipe" });
+    child.stdin.on("error", () => {}); // It may be killed while it is told something.
     child.stderr.on("data", (chunk) => {
       this.errors += chunk;
     });
@@ -66,7 +70,12 @@ export class Joined {
     createInterface({ input: child.stdout as NodeJS.ReadableStream }).on("line", (line) => {
       this.reports.push(JSON.parse(line) as Report);
     });
-    this.exited = new Promise((resolve) => child.on("close", resolve));
+    this.exited = new Promise((resolve) => {
+      child.on("close", (code) => {
+        this.hasExited = true;
+        resolve(code);
+      });
+    });
   }
 
   order(order: Order): void {

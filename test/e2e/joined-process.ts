@@ -2,9 +2,10 @@
  * One member in a process of its own, for `join.test.ts`: takes orders as JSON lines and says as JSON lines what comes of
  * them. Its first argument is the built package, its second the options of `join()`.
  */
-import { appendFileSync, closeSync, openSync, unlinkSync } from "node:fs";
+import { appendFileSync, closeSync, openSync, unlinkSync, writeSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Tenure } from "../../src/index.ts";
 
 export type Order =
   /** Enters so many times, or until it is to rest; a file that only one can make at a time is the witness. */
@@ -16,8 +17,27 @@ export type Order =
   | { do: "enter" }
   /** Campaigns, and leads until it is told that it does not any more. */
   | { do: "lead" }
+  /** Uses locks of so many names, one after the other, once each. */
+  | { do: "names"; count: number }
+  /** Contends for one lock and campaigns in one election, for ever; what it sees of its tenures goes into a file, as `Sighting`s. */
+  | { do: "sight"; file: string; run: string }
   | { do: "status" }
+  | { do: "measure" }
   | { do: "leave" };
+
+/** What a process saw of a grant or a leadership of its own. */
+export interface Sighting {
+  readonly of: "lock" | "election";
+  /** Which run of which member: a member that is started again is another one. */
+  readonly run: string;
+  /** Which of this run's. */
+  readonly tenure: number;
+  readonly token: number;
+  /** On the scale of the machine's monotonic clock, in milliseconds. */
+  readonly at: number;
+  /** Whether it was its own at that time, by its own signal or `isHeld`. */
+  readonly certain: boolean;
+}
 
 export type Report =
   | { said: "joined" }
@@ -27,6 +47,8 @@ export type Report =
   | { said: "refused"; code: string; why: string }
   | { said: "writing"; token: number }
   | { said: "entered"; token: number }
+  | { said: "named"; tokens: number }
+  | { said: "measured"; heapBytes: number; instances: number }
   | { said: "leading"; token: number }
   | { said: "lost"; token: number; code: string; heldAfter: boolean };
 
@@ -70,6 +92,65 @@ async function lead(): Promise<void> {
   });
 }
 
+async function sight({ file, run }: Extract<Order, { do: "sight" }>): Promise<void> {
+  const into = openSync(file, "a");
+  let tenures = 0;
+  /** What looks at a tenure, and says whether it is certain. The time is read first: what is certain after that was so then, too. */
+  const observed: Observed = (of, held) => {
+    const tenure = ++tenures;
+    return () => {
+      const at = Number(process.hrtime.bigint()) / 1e6;
+      const certain = held.isHeld || !held.signal.aborted;
+      const sighting: Sighting = { of, run, tenure, token: held.token, at, certain };
+      writeSync(into, `${JSON.stringify(sighting)}\n`);
+      return certain;
+    };
+  };
+  await Promise.all([leadSeen(observed), holdSeen(observed)]);
+}
+
+type Observed = (of: Sighting["of"], held: Tenure) => () => boolean;
+
+async function leadSeen(observed: Observed): Promise<void> {
+  await member.election("seen").lead(async (leadership) => {
+    const look = observed("election", leadership);
+    while (look()) await sleep(10);
+    await sleep(5);
+    look(); // What is lost stays lost.
+  });
+}
+
+async function holdSeen(observed: Observed): Promise<void> {
+  for (let turn = 0; ; turn++) {
+    try {
+      const patience = turn % 3 === 0 ? { timeoutMs: 300 } : {}; // Some waits are given up, and leave nothing behind.
+      const grant = await member.mutex("seen").acquire(patience);
+      const look = observed("lock", grant);
+      for (let looks = 0; looks < 4 && look(); looks++) await sleep(4);
+      await grant.release();
+      await sleep(5);
+    } catch (error) {
+      const { code } = error as { code?: string };
+      if (code !== "acquire-timeout" && code !== "grant-lost") throw error;
+    }
+  }
+}
+
+async function useNames(count: number): Promise<void> {
+  let tokens = 0;
+  for (let number = 0; number < count; number++)
+    await member.mutex(`invoice-${number}`).use(({ token }) => {
+      if (token > 0) tokens += 1;
+    });
+  report({ said: "named", tokens });
+}
+
+function measure(): void {
+  (globalThis as { gc?: () => void }).gc?.();
+  const { length } = member.status().instances;
+  report({ said: "measured", heapBytes: process.memoryUsage().heapUsed, instances: length });
+}
+
 async function carryOut(order: Order): Promise<void> {
   if (order.do === "contend") return contend(order);
   if (order.do === "rest") {
@@ -78,6 +159,9 @@ async function carryOut(order: Order): Promise<void> {
   }
   if (order.do === "write") return write(order.file);
   if (order.do === "lead") return lead();
+  if (order.do === "sight") return sight(order);
+  if (order.do === "names") return useNames(order.count);
+  if (order.do === "measure") return measure();
   if (order.do === "enter") {
     const { token } = await member.mutex("written").use((grant) => grant);
     return report({ said: "entered", token });

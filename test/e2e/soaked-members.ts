@@ -1,0 +1,388 @@
+/** Members under random deeds: who runs, what is cut, and what has to hold after each. */
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Random } from "../../src/core/random.ts";
+import { freePorts } from "../network/free-ports.ts";
+import { Coterie, until } from "./cluster-under-test.ts";
+import { folder, Joined, PACKAGE, type Place, place } from "./joined-members.ts";
+import { monotonicMs } from "./members-under-test.ts";
+import type { Release } from "./previous-release.ts";
+import { Sightings } from "./sightings.ts";
+
+export const deedNames = [
+  ...(["kill", "start", "kill all", "leave", "pause", "cut", "deafen", "heal"] as const),
+  ...(["wipe", "other release", "other list", "stranger"] as const),
+];
+export type Deed = (typeof deedNames)[number];
+
+/** What comes after each deed comes within this, also on a machine that does much else. */
+const PATIENCE_MS = 60_000;
+const PAUSE_MS = 3_000;
+const WHILE_MS = 1_500;
+
+interface Status {
+  readonly lockServer: number | null;
+  readonly hasQuorum: boolean;
+  readonly refusals: readonly unknown[];
+  readonly instances: readonly { readonly kind: string; readonly name: string; readonly leader: number | null }[];
+}
+
+interface Run {
+  /** `2.3`: the third run of member 2. */
+  readonly name: string;
+  readonly member: Joined;
+}
+
+export class SoakedMembers {
+  readonly #place: Place;
+  readonly #admins: ReadonlyMap<number, string>;
+  readonly #random: Random;
+  readonly #previous: Release | null;
+  readonly #up = new Map<number, Run>();
+  readonly #packages = new Map<number, string>();
+  /** Whom nobody else can reach, nor they anybody else. */
+  #alone: readonly number[] = [];
+  readonly #sightings = new Sightings(join(folder, "sightings"));
+  readonly #strangers: Run[] = [];
+  #runs = 0;
+  #left: readonly Deed[] = [];
+
+  private constructor(where: Place, admins: ReadonlyMap<number, string>, draw: Random, previous: Release | null) {
+    this.#place = where;
+    this.#admins = admins;
+    this.#random = draw;
+    this.#previous = previous;
+    for (const id of this.#ids) this.#packages.set(id, PACKAGE);
+  }
+
+  /** @param previous to be mixed with this release; null where there is none. */
+  static async of(count: number, draw: Random, previous: Release | null): Promise<SoakedMembers> {
+    const where = await place(count);
+    const ports = await freePorts(count);
+    const admins = new Map(ports.map((port, index) => [index + 1, `127.0.0.1:${port}`]));
+    return new SoakedMembers(where, admins, draw, previous);
+  }
+
+  async begin(): Promise<void> {
+    await Promise.all(this.#ids.map((id) => this.#start(id)));
+  }
+
+  get grants(): number {
+    return this.#sightings.count("lock");
+  }
+
+  get leaderships(): number {
+    return this.#sightings.count("election");
+  }
+
+  get #ids(): number[] {
+    return Object.keys(this.#place.members).map(Number);
+  }
+
+  get #majority(): number {
+    return Math.floor(this.#ids.length / 2) + 1;
+  }
+
+  /** Who runs and is not cut off: always a majority after a deed. */
+  get #able(): number[] {
+    return [...this.#up.keys()].filter((id) => !this.#alone.includes(id)).sort((a, b) => a - b);
+  }
+
+  get #down(): number[] {
+    return this.#ids.filter((id) => !this.#up.has(id));
+  }
+
+  /** A deed that is possible as things are; of each kind one before any comes again, as far as that is possible. */
+  draw(): Deed {
+    if (!this.#left.some((deed) => this.#isPossible(deed))) this.#left = [...deedNames];
+    const deed = this.#random.pick(this.#left.filter((each) => this.#isPossible(each)));
+    this.#left = this.#left.filter((each) => each !== deed);
+    return deed;
+  }
+
+  #isPossible(deed: Deed): boolean {
+    const canSpare = this.#able.length > this.#majority;
+    if (deed === "kill") return canSpare;
+    if (deed === "start") return this.#down.length > 0;
+    if (deed === "cut") return canSpare && this.#alone.length === 0;
+    if (deed === "heal") return this.#alone.length > 0;
+    if (deed === "other release") return this.#previous !== null;
+    return true;
+  }
+
+  /** @param tell is told what is done, before it is done. */
+  async carryOut(deed: Deed, tell: (text: string) => void): Promise<void> {
+    const victim = this.#victim();
+    const whileMs = this.#random.below(WHILE_MS);
+    const those = this.#some();
+    const several = ["kill all", "pause", "cut"].includes(deed);
+    const whom = deed === "kill all" ? this.#ids : several ? those : [victim];
+    tell(`${deed}, of ${whom.join("+")}, ${whileMs} ms, with ${this.#able.join(", ")} able`);
+    if (deed === "kill") await this.#kill(victim);
+    if (deed === "start") await this.#start(this.#random.pick(this.#down));
+    if (deed === "kill all") await this.#killAll(whileMs);
+    if (deed === "leave") await this.#again(victim, "leave");
+    if (deed === "pause") await this.#pause(those);
+    if (deed === "cut") await this.#cut(this.#alonePossible(those));
+    if (deed === "deafen") await this.#deafen(victim, whileMs);
+    if (deed === "heal") await this.#cut([]);
+    if (deed === "wipe") await this.#wipe(victim, whileMs);
+    if (deed === "other release") await this.#otherRelease(victim);
+    if (deed === "other list") await this.#otherList(victim);
+    if (deed === "stranger") await this.#stranger(whileMs);
+  }
+
+  /** Those that can get the lock get it, each again, and one of them leads. */
+  async isPassedOn(): Promise<void> {
+    const from = monotonicMs();
+    const runs = this.#able.map((id) => (this.#up.get(id) as Run).name);
+    const holders = () => this.#sightings.refresh().runsSince("lock", from);
+    await until(
+      () => `each of ${runs.join(", ")} gets the lock, but only ${[...holders()].join(", ")} did`,
+      () => {
+        this.#requireAlive();
+        const found = holders();
+        return runs.every((run) => found.has(run));
+      },
+      undefined,
+      PATIENCE_MS,
+    );
+    await until(
+      () => `one of ${runs.join(", ")} leads, but ${[...this.#sightings.runsSince("election", from)].join(", ")} do`,
+      () => {
+        const found = this.#sightings.refresh().runsSince("election", from);
+        return runs.some((run) => found.has(run));
+      },
+      undefined,
+      PATIENCE_MS,
+    );
+  }
+
+  /** Everything is mended: all run, agree on who serves and who leads, and refuse nobody. */
+  async settle(): Promise<void> {
+    await this.#cut([]);
+    for (const id of this.#down) await this.#start(id);
+    await this.isPassedOn();
+    let statuses: Status[] = [];
+    await until(
+      () => `all members agree, but they say ${JSON.stringify(statuses)}`,
+      async () => {
+        statuses = await Promise.all(this.#ids.map((id) => this.#statusOf(id)));
+        const servers = new Set(statuses.map(({ lockServer }) => lockServer));
+        const leaders = new Set(
+          statuses.map(({ instances }) => instances.find(({ kind }) => kind === "election")?.leader ?? null),
+        );
+        const isOne = (found: ReadonlySet<number | null>): boolean => found.size === 1 && !found.has(null);
+        const isWell = statuses.every(({ hasQuorum, refusals }) => hasQuorum && refusals.length === 0);
+        return isWell && isOne(servers) && isOne(leaders);
+      },
+      undefined,
+      PATIENCE_MS,
+    );
+  }
+
+  /** What is wrong so far, in sentences. */
+  disorder(): string[] {
+    const entered = this.#sightings.refresh().runsSince("lock", 0);
+    const led = this.#sightings.runsSince("election", 0);
+    const strangers = this.#strangers.filter(({ name }) => entered.has(name) || led.has(name));
+    return [...this.#sightings.disorder(), ...strangers.map(({ name }) => `${name}, which is no member, got in`)];
+  }
+
+  picture(): string {
+    const members = [...this.#up].map(([id, { name, member }]) => {
+      const release = this.#packages.get(id) === PACKAGE ? "this release" : "the previous release";
+      return `run ${name} of member ${id}, ${release}, said ${JSON.stringify(member.errors.slice(-2_000))}`;
+    });
+    return [`cut off: ${this.#alone.join(", ") || "nobody"}`, ...members].join("\n");
+  }
+
+  async #statusOf(id: number): Promise<Status> {
+    return (await (await fetch(`http://${this.#admins.get(id)}/status`)).json()) as Status;
+  }
+
+  /** Often who leads or held the lock last. */
+  #victim(): number {
+    const able = this.#able;
+    const ofRun = (run: string | null): number => Number(run?.split(".")[0] ?? 0);
+    const lucky = this.#random.pick(["lock", "election", null] as const);
+    const chosen = lucky === null ? 0 : ofRun(this.#sightings.refresh().latestRun(lucky));
+    const other = this.#random.pick(able);
+    return able.includes(chosen) ? chosen : other;
+  }
+
+  /** One to three of those that are up. */
+  #some(): number[] {
+    const victim = this.#victim();
+    const others = [...this.#up.keys()].filter((id) => id !== victim && this.#random.below(3) === 0);
+    return [victim, ...others].slice(0, 3);
+  }
+
+  /** So many of these that a majority is left. */
+  #alonePossible(those: readonly number[]): number[] {
+    const able = those.filter((id) => this.#able.includes(id));
+    return able.slice(0, this.#able.length - this.#majority);
+  }
+
+  #requireAlive(): void {
+    for (const [id, { member }] of this.#up)
+      if (member.hasExited) throw new Error(`member ${id} has ended by itself: ${member.errors.slice(-2_000)}`);
+  }
+
+  #spawn(id: number, where = this.#place, packageUrl = this.#packages.get(id)): Run {
+    this.#runs += 1;
+    const member = new Joined(id, where, packageUrl, { admin: this.#admins.get(id), faultGate: true });
+    return { name: `${id}.${this.#runs}`, member };
+  }
+
+  async #start(id: number): Promise<void> {
+    const run = this.#spawn(id);
+    await run.member.said("joined");
+    this.#up.set(id, run);
+    if (this.#alone.length > 0) await this.#tellFaults(id, this.#cutOf(id));
+    this.#sight(run);
+  }
+
+  #sight({ name, member }: Run): void {
+    member.order({ do: "sight", file: join(folder, "sightings"), run: name });
+  }
+
+  async #kill(id: number): Promise<void> {
+    const run = this.#up.get(id);
+    this.#up.delete(id);
+    run?.member.signal("SIGKILL");
+    await run?.member.exited;
+  }
+
+  async #killAll(whileMs: number): Promise<void> {
+    await Promise.all([...this.#up.keys()].map((id) => this.#kill(id)));
+    await sleep(whileMs);
+    await Promise.all(this.#ids.map((id) => this.#start(id)));
+  }
+
+  /** Stops a member one way or the other and starts it again. */
+  async #again(id: number, how: "kill" | "leave"): Promise<void> {
+    if (how === "kill") await this.#kill(id);
+    else await this.#leave(id);
+    await this.#start(id);
+  }
+
+  async #leave(id: number): Promise<void> {
+    const { member } = this.#up.get(id) as Run;
+    this.#up.delete(id);
+    member.order({ do: "leave" });
+    await member.said("left");
+    member.end();
+    await member.exited;
+  }
+
+  async #pause(those: readonly number[]): Promise<void> {
+    const forMs = 100 + this.#random.below(PAUSE_MS - 100);
+    const members = those.flatMap((id) => this.#up.get(id)?.member ?? []);
+    for (const member of members) member.signal("SIGSTOP");
+    await sleep(forMs);
+    for (const member of members) member.signal("SIGCONT");
+  }
+
+  async #cut(alone: readonly number[]): Promise<void> {
+    this.#alone = alone;
+    await Promise.all([...this.#up.keys()].map((id) => this.#tellFaults(id, this.#cutOf(id))));
+  }
+
+  #cutOf(id: number): number[] {
+    const isAlone = this.#alone.includes(id);
+    return this.#ids.filter((other) => other !== id && this.#alone.includes(other) !== isAlone);
+  }
+
+  /** For a while a member speaks and nobody hears it, while it hears everybody; or the other way round. */
+  async #deafen(victim: number, whileMs: number): Promise<void> {
+    const others = this.#ids.filter((id) => id !== victim);
+    if (this.#random.below(2) === 0) await this.#tellFaults(victim, others);
+    else
+      await Promise.all(
+        others.filter((id) => this.#up.has(id)).map((id) => this.#tellFaults(id, [...this.#cutOf(id), victim])),
+      );
+    await sleep(whileMs);
+    await this.#cut(this.#alone);
+  }
+
+  async #tellFaults(id: number, cutTo: readonly number[]): Promise<void> {
+    const request = {
+      method: "PUT",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ cutTo }),
+    };
+    await until(
+      `member ${id} is told of its faults`,
+      async () => (await fetch(`http://${this.#admins.get(id)}/faults`, request).catch(() => null))?.ok === true,
+      undefined,
+      PATIENCE_MS,
+    );
+  }
+
+  /** Its folder is gone: it is refused, until it is made a new one of those of a majority. */
+  async #wipe(id: number, whileMs: number): Promise<void> {
+    await this.#kill(id);
+    const folderOf = (each: number): string => join(this.#place.data, String(each));
+    rmSync(folderOf(id), { recursive: true });
+    await this.#expectRefused(this.#spawn(id), "lost-journal", whileMs);
+    rmSync(folderOf(id), { recursive: true });
+    const kept = this.#ids.filter((each) => each !== id);
+    while (kept.length > this.#majority) kept.splice(this.#random.below(kept.length), 1);
+    const words = ["member", "replace", String(id), "--data", folderOf(id), "--from", ...kept.map(folderOf)];
+    const made = await new Coterie(...words).finished;
+    if (made.code !== 0) throw new Error(`expected a folder for member ${id} out of those of ${kept}: ${made.stderr}`);
+    await this.#start(id);
+  }
+
+  /** It says so, and for a while it gets nothing. */
+  async #expectRefused(run: Run, reason: string, whileMs: number): Promise<void> {
+    const { member, name } = run;
+    this.#strangers.push(run);
+    await member.said("joined");
+    this.#sight(run);
+    await until(
+      () => `run ${name} says ${reason}, but it said ${JSON.stringify(member.errors)}`,
+      () => member.errors.includes(reason),
+      undefined,
+      PATIENCE_MS,
+    );
+    await sleep(whileMs);
+    member.signal("SIGKILL");
+    await member.exited;
+  }
+
+  async #otherRelease(id: number): Promise<void> {
+    const isThis = this.#packages.get(id) === PACKAGE;
+    this.#packages.set(id, isThis ? (this.#previous as Release).packageUrl : PACKAGE);
+    await this.#again(id, this.#random.pick(["kill", "leave"] as const));
+  }
+
+  /** A member is started with a list that its journal does not know: it does not start. */
+  async #otherList(id: number): Promise<void> {
+    const { members, data } = this.#place;
+    const [port] = await freePorts(1);
+    const without = Object.entries(members).filter(([other], index) => Number(other) === id || index % 2 === 0);
+    const longer = { ...members, [this.#ids.length + 1]: `127.0.0.1:${port}` };
+    const list = this.#random.pick([longer, Object.fromEntries(without)]);
+    await this.#kill(id);
+    const { member, name } = this.#spawn(id, { members: list, data });
+    const code = await member.exited;
+    if (code === 0 || !member.errors.includes("wrong-members"))
+      throw new Error(`expected ${name} to be refused its list, but it ended with ${code}: ${member.errors}`);
+    await this.#start(id);
+  }
+
+  /** Somebody whom no member knows comes with a list that has it and some of them. */
+  async #stranger(whileMs: number): Promise<void> {
+    const known = this.#able.filter(() => this.#random.below(2) === 0);
+    const among = known.length === 0 ? this.#able : known;
+    const id = this.#ids.length + 1;
+    const [port] = await freePorts(1);
+    const members = Object.fromEntries(among.map((each) => [each, this.#place.members[each] as string]));
+    const list = { ...members, [id]: `127.0.0.1:${port}` };
+    const where = { members: list, data: join(this.#place.data, `stranger-${this.#runs}`) };
+    await this.#expectRefused(this.#spawn(id, where, PACKAGE), "wrong-members", whileMs);
+  }
+}
