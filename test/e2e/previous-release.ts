@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { OLDEST_WIRE_VERSION, WIRE_VERSION } from "../../src/runtime/transport/frames.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -14,8 +15,9 @@ export interface Release {
 
 const git = (...words: string[]): string => execFileSync("git", words, { cwd: ROOT, encoding: "utf8" }).trim();
 
-/** What has been committed last, or before that if nothing has changed since. Null where there is no such commit here. */
+/** What COTERIE_PREVIOUS says, or what has been committed last, or before that if nothing has changed since. Null where there is no such commit here. */
 function previousCommit(): string | null {
+  if (process.env.COTERIE_PREVIOUS !== undefined) return git("rev-parse", "--verify", process.env.COTERIE_PREVIOUS);
   try {
     const hasChanged = git("status", "--porcelain", "--", "src", "package.json") !== "";
     return git("rev-parse", "--verify", "--quiet", hasChanged ? "HEAD" : "HEAD^");
@@ -39,6 +41,9 @@ export function previousRelease(folder: string): Release | null {
   execFileSync("tar", ["-x", "-C", root], { input: archive });
   return { commit, ...built(root) };
 }
+
+/** Whether its members have a wire version in common with this release's. */
+export const mixes = ({ wire }: Release): boolean => wire.version >= OLDEST_WIRE_VERSION && wire.oldest <= WIRE_VERSION;
 
 /** Builds this very code with one file changed, as a later release might. */
 export function changedRelease(folder: string, path: string, change: (source: string) => string): Release {

@@ -2,10 +2,9 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { OLDEST_WIRE_VERSION, WIRE_VERSION } from "../../src/runtime/transport/frames.ts";
 import { until } from "./cluster-under-test.ts";
 import { folder, isGrowing, Joined, joinedAt, numbersIn, place } from "./joined-members.ts";
-import { changedRelease, previousRelease } from "./previous-release.ts";
+import { changedRelease, mixes, previousRelease } from "./previous-release.ts";
 
 const entriesIn = (witness: string): number => (existsSync(`${witness}.log`) ? numbersIn(`${witness}.log`).length : 0);
 
@@ -36,14 +35,13 @@ async function restartAll(members: Joined[], restart: (id: number) => Joined, wi
 test("from the commit before this one to this one, member by member: the lock is passed on all the time", async (context) => {
   const previous = previousRelease(folder);
   if (previous === null) return context.skip(process.env.CI === undefined, "there is no commit before this one here");
-  const mixes = previous.wire.version >= OLDEST_WIRE_VERSION && previous.wire.oldest <= WIRE_VERSION;
   const where = await place(3);
   const witness = join(folder, "rolling");
   const members = await joinedAt(where, previous.packageUrl);
   for (const member of members) member.order({ do: "contend", algorithm: "elected-server", entries: "many", witness });
   await isPassedOn(witness);
   // A new wire version cannot be mixed in one by one: the others refuse it, and go on.
-  if (!mixes) return expectRefused(members, (id) => new Joined(id, where), witness);
+  if (!mixes(previous)) return expectRefused(members, (id) => new Joined(id, where), witness);
   await restartAll(members, (id) => new Joined(id, where), witness);
   for (const member of members) member.order({ do: "rest" });
   await Promise.all(members.map((member) => member.said("contended")));

@@ -53,7 +53,7 @@ export class SoakedMembers {
     this.#admins = admins;
     this.#random = draw;
     this.#previous = previous;
-    for (const id of this.#ids) this.#packages.set(id, PACKAGE);
+    for (const id of this.#ids) this.#packages.set(id, previous?.packageUrl ?? PACKAGE);
   }
 
   /** @param previous to be mixed with this release; null where there is none. */
@@ -122,7 +122,7 @@ export class SoakedMembers {
     if (deed === "kill") await this.#kill(victim);
     if (deed === "start") await this.#start(this.#random.pick(this.#down));
     if (deed === "kill all") await this.#killAll(whileMs);
-    if (deed === "leave") await this.#again(victim, "leave");
+    if (deed === "leave") await this.#leaveAndStart(victim);
     if (deed === "pause") await this.#pause(those);
     if (deed === "cut") await this.#cut(this.#alonePossible(those));
     if (deed === "deafen") await this.#deafen(victim, whileMs);
@@ -261,11 +261,9 @@ export class SoakedMembers {
     await Promise.all(this.#ids.map((id) => this.#start(id)));
   }
 
-  /** Stops a member one way or the other and starts it again. */
-  async #again(id: number, how: "kill" | "leave"): Promise<void> {
+  async #stop(id: number, how: "kill" | "leave"): Promise<void> {
     if (how === "kill") await this.#kill(id);
     else await this.#leave(id);
-    await this.#start(id);
   }
 
   async #leave(id: number): Promise<void> {
@@ -275,6 +273,11 @@ export class SoakedMembers {
     await member.said("left");
     member.end();
     await member.exited;
+  }
+
+  async #leaveAndStart(id: number): Promise<void> {
+    await this.#leave(id);
+    await this.#start(id);
   }
 
   async #pause(those: readonly number[]): Promise<void> {
@@ -355,8 +358,28 @@ export class SoakedMembers {
 
   async #otherRelease(id: number): Promise<void> {
     const isThis = this.#packages.get(id) === PACKAGE;
+    await this.#stop(id, this.#random.pick(["kill", "leave"] as const));
     this.#packages.set(id, isThis ? (this.#previous as Release).packageUrl : PACKAGE);
-    await this.#again(id, this.#random.pick(["kill", "leave"] as const));
+    if (isThis && !(await this.#opensJournal(id))) this.#packages.set(id, PACKAGE);
+    await this.#start(id);
+  }
+
+  /** Whether a release finds itself in the journal of a later one, which is not promised. */
+  async #opensJournal(id: number): Promise<boolean> {
+    const { member, name } = this.#spawn(id);
+    await until(
+      () => `run ${name} joins or ends`,
+      () => member.hasExited || member.saidAlready("joined").length > 0,
+      undefined,
+      PATIENCE_MS,
+    );
+    if (!member.hasExited) {
+      member.signal("SIGKILL");
+      await member.exited;
+      return true;
+    }
+    if (/other-journal|foreign-journal/.test(member.errors)) return false;
+    throw new Error(`expected ${name} to join or to refuse its journal, but it ended: ${member.errors}`);
   }
 
   /** A member is started with a list that its journal does not know: it does not start. */
