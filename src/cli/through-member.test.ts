@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Tenure } from "../cluster/services/api.ts";
-import { toMonotonicNs } from "../cluster/services/session-words.ts";
+import { toMonotonicNs } from "../cluster/services/session-clock.ts";
 import { throughMember } from "./through-member.ts";
 
 const PATIENCE = { timeout: 10_000, interval: 2 };

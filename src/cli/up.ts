@@ -5,13 +5,11 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { getRequestListener } from "@hono/node-server";
 import { Command } from "commander";
-import { clusterName, parseConfig } from "../cluster/config.ts";
-import { firstProblem } from "../cluster/first-problem.ts";
+import { parseConfig, requireClusterName } from "../cluster/config.ts";
 import { type Caretaker, startCaretaker } from "../cluster/local/caretaker.ts";
 import { type Recorder, record } from "../cluster/local/recorder.ts";
 import { LocalCluster } from "../cluster/local-cluster.ts";
 import { studioPages } from "../cluster/studio-server.ts";
-import { UsageError } from "../core/errors.ts";
 import { protocolNamed, protocolNames } from "../protocols/index.ts";
 import { DEFAULT_PORT, port, wholeNumber } from "./arguments.ts";
 import { adminPort, HOST, MAX_NODES, memberPort, takePorts } from "./port-range.ts";
@@ -87,9 +85,7 @@ function knownProtocol(name: string): string {
 }
 
 function soundName(name: string): string {
-  const parsed = clusterName.safeParse(name);
-  if (!parsed.success) throw new UsageError("bad-argument", firstProblem(parsed.error, name, "--name"));
-  return name;
+  return requireClusterName(name, "--name", "bad-argument");
 }
 
 async function up(options: UpOptions): Promise<void> {

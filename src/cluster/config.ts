@@ -1,13 +1,12 @@
 /** The file that describes a cluster, the same for every member: who is where, and which protocol runs. */
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { z } from "zod";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { protocolNamed } from "../protocols/index.ts";
 import { formatHostPort, type HostPort, isLoopback, parseHostPort } from "../runtime/host-port.ts";
 import { type Limits, limitsWith } from "../runtime/transport/limits.ts";
-import { firstProblem } from "./first-problem.ts";
+import { type Fields, isFields, strayField } from "./fields.ts";
 
 export type { HostPort } from "../runtime/host-port.ts";
 
@@ -36,56 +35,108 @@ const HOW_TO_HAVE_ONE = "write one, as `coterie node --help` shows, or name anot
 /** Where nobody says otherwise, admin pages are on this machine only and on a port that the system chooses. */
 const defaultAdmin: HostPort = { host: "127.0.0.1", port: 0 };
 
-const address = hostPort("host:port with a port from 1 to 65535", ({ port }) => port > 0);
-const admin = hostPort("host:port", () => true);
-const positive = z.int("a whole number > 0").positive("a whole number > 0");
-const path = z.string("a path").min(1, "a path");
+const ADDRESS = "host:port with a port from 1 to 65535";
+const NAME_TOO_LONG = `a name of at most ${MAX_NAME_LENGTH} characters`;
+const FIELDS = ["cluster", "protocol", "options", "members", "tls", "limits", "dataDir", "adminExposed"];
+const LIMITS = ["maxFrameBytes", "maxQueueBytes", "handshakeTimeoutMs", "maxStrangers"] as const;
 
-export const clusterName = z
-  .string("a name")
-  .min(1, "a name")
-  .max(MAX_NAME_LENGTH, `a name of at most ${MAX_NAME_LENGTH} characters`);
+interface ConfigFile {
+  readonly cluster: string;
+  readonly protocol: string;
+  readonly options: object;
+  readonly members: ClusterConfig["members"];
+  readonly tls: "off" | NonNullable<ClusterConfig["tls"]> | undefined;
+  readonly limits: Partial<Limits>;
+  readonly dataDir: string | undefined;
+  /** Admin pages ask nobody for a password. Whoever shows them to a network says so. */
+  readonly adminExposed: boolean;
+}
 
-const member = z.union(
-  [
-    address.transform((it) => ({ address: it, admin: defaultAdmin })),
-    z.strictObject({ address, admin: admin.default(defaultAdmin) }, "an object"),
-  ],
-  "host:port or an object with address and admin",
-);
+/** @throws UsageError that calls the name `what`. */
+export function requireClusterName(value: unknown, what: string, code = "bad-config"): string {
+  if (typeof value !== "string" || value === "") throw new UsageError(code, unexpected(what, "a name", value));
+  if (value.length > MAX_NAME_LENGTH) throw new UsageError(code, unexpected(what, NAME_TOO_LONG, value));
+  return value;
+}
 
-const memberId = z
-  .string()
-  .regex(/^(0|[1-9]\d*)$/, "a natural number")
-  .refine((id) => Number.isSafeInteger(Number(id)), "a natural number below 2^53");
+/** Checked by hand and not by a schema of zod's, which takes longer to load than all else that `join()` needs. */
+function fileOf(value: unknown): ConfigFile {
+  const file = requireFields(value, "the config", "an object", FIELDS, "");
+  const { protocol, options = {}, tls, dataDir, adminExposed = false } = file;
+  const cluster = requireClusterName(file.cluster, "cluster");
+  if (typeof protocol !== "string") throw wrong("protocol", "the name of a protocol", protocol);
+  if (!isFields(options)) throw wrong("options", "an object", options);
+  if (!isFields(file.members)) throw wrong("members", "an object from id to address", file.members);
+  const members = Object.fromEntries(
+    Object.entries(file.members).map(([id, member]) => [idOf(id), memberOf(id, member)]),
+  );
+  if (dataDir !== undefined) requirePath(dataDir, "dataDir");
+  if (typeof adminExposed !== "boolean") throw wrong("adminExposed", "true or false", adminExposed);
+  const limits = limitsOf(file.limits);
+  return { cluster, protocol, options, members, tls: tlsOf(tls), limits, dataDir: dataDir as string, adminExposed };
+}
 
-const fileSchema = z.strictObject(
-  {
-    cluster: clusterName,
-    protocol: z.string("the name of a protocol"),
-    options: z.looseObject({}, "an object").default({}),
-    members: z.record(memberId, member, "an object from id to address"),
-    tls: z
-      .union(
-        [z.literal("off"), z.strictObject({ ca: path, cert: path, key: path }, "an object")],
-        '"off" or an object with ca, cert and key',
-      )
-      .optional(),
-    limits: z
-      .strictObject(
-        { maxFrameBytes: positive, maxQueueBytes: positive, handshakeTimeoutMs: positive, maxStrangers: positive },
-        "an object",
-      )
-      .partial()
-      .default({}),
-    dataDir: path.optional(),
-    /** Admin pages ask nobody for a password. Whoever shows them to a network says so. */
-    adminExposed: z.boolean("true or false").default(false),
-  },
-  "an object",
-);
+function idOf(id: string): number {
+  if (!/^(0|[1-9]\d*)$/.test(id)) throw wrong("a key of members", "a natural number", id);
+  if (!Number.isSafeInteger(Number(id))) throw wrong("a key of members", "a natural number below 2^53", id);
+  return Number(id);
+}
 
-type ConfigFile = z.infer<typeof fileSchema>;
+function memberOf(id: string, value: unknown): ClusterConfig["members"][NodeId] {
+  const path = `members.${id}`;
+  const bound = ({ port }: HostPort): boolean => port > 0;
+  if (typeof value === "string") return { address: hostPortOf(value, path, ADDRESS, bound), admin: defaultAdmin };
+  const wanted = "host:port or an object with address and admin";
+  const { address, admin } = requireFields(value, path, wanted, ["address", "admin"]);
+  return {
+    address: hostPortOf(address, `${path}.address`, ADDRESS, bound),
+    admin: admin === undefined ? defaultAdmin : hostPortOf(admin, `${path}.admin`, "host:port", () => true),
+  };
+}
+
+function hostPortOf(text: unknown, path: string, expected: string, isSound: (at: HostPort) => boolean): HostPort {
+  const parsed = typeof text === "string" ? parseHostPort(text) : null;
+  if (parsed === null || !isSound(parsed)) throw wrong(path, expected, text);
+  return parsed;
+}
+
+function tlsOf(tls: unknown): ConfigFile["tls"] {
+  if (tls === undefined || tls === "off") return tls;
+  const { ca, cert, key } = requireFields(tls, "tls", '"off" or an object with ca, cert and key', [
+    "ca",
+    "cert",
+    "key",
+  ]);
+  return { ca: requirePath(ca, "tls.ca"), cert: requirePath(cert, "tls.cert"), key: requirePath(key, "tls.key") };
+}
+
+function limitsOf(value: unknown): Partial<Limits> {
+  if (value === undefined) return {};
+  const limits = requireFields(value, "limits", "an object", LIMITS);
+  for (const [name, limit] of Object.entries(limits))
+    if (limit !== undefined && !(Number.isSafeInteger(limit) && (limit as number) > 0))
+      throw wrong(`limits.${name}`, "a whole number > 0", limit);
+  return limits;
+}
+
+function requirePath(value: unknown, path: string): string {
+  if (typeof value !== "string" || value === "") throw wrong(path, "a path", value);
+  return value;
+}
+
+function requireFields(
+  value: unknown,
+  what: string,
+  expected: string,
+  known: readonly string[],
+  within = `${what}.`,
+): Fields {
+  const problem = strayField(value, { what, expected, known, within });
+  if (problem !== null) throw refusal(problem);
+  return value as Fields;
+}
+
+const wrong = (what: string, expected: string, got: unknown): UsageError => refusal(unexpected(what, expected, got));
 
 /** @throws UsageError that names the file and the field. */
 export function readConfig(file: string): ClusterConfig {
@@ -136,14 +187,11 @@ function readWith<T>(parse: (value: unknown, folder: string) => T, file: string)
  * @throws UsageError that names the field.
  */
 export function parseConfig(value: unknown, folder: string): ClusterConfig {
-  const parsed = fileSchema.safeParse(value);
-  if (!parsed.success) throw refusal(firstProblem(parsed.error, value, "the config"));
-  const file = parsed.data;
-  const limits = file.limits as Partial<Limits>;
+  const file = fileOf(value);
   requireSoundMembers(file);
   protocolNamed(file.protocol).live(file.options); // Which refuses options that it does not know.
-  limitsWith(limits); // Refuses what is too small.
-  const { cluster, protocol, options, members } = file;
+  limitsWith(file.limits); // Refuses what is too small.
+  const { cluster, protocol, options, members, limits } = file;
   const dataDir = file.dataDir === undefined ? null : resolve(folder, file.dataDir);
   return { cluster, protocol, options, members, tls: tlsFiles(file.tls, folder), limits, dataDir };
 }
@@ -157,8 +205,7 @@ function parseServiceConfig(value: unknown, folder: string): ServiceConfig {
     );
   }
   // The failure detector is what every member runs.
-  const isFields = typeof value === "object" && value !== null;
-  return parseConfig(isFields ? { ...value, protocol: "heartbeat" } : value, folder);
+  return parseConfig(isFields(value) ? { ...value, protocol: "heartbeat" } : value, folder);
 }
 
 function requireSoundMembers({ members, tls, adminExposed }: ConfigFile): void {
@@ -195,13 +242,4 @@ function tlsFiles(tls: ConfigFile["tls"], folder: string): ClusterConfig["tls"] 
 
 function refusal(message: string): UsageError {
   return new UsageError("bad-config", message);
-}
-
-function hostPort(expected: string, sound: (at: HostPort) => boolean) {
-  return z.string(expected).transform((text, ctx) => {
-    const parsed = parseHostPort(text);
-    if (parsed !== null && sound(parsed)) return parsed;
-    ctx.addIssue({ code: "custom", message: expected });
-    return z.NEVER;
-  });
 }

@@ -4,7 +4,8 @@ import { describe, expect, test, vi } from "vitest";
 import { EnvironmentError, UsageError } from "../../core/errors.ts";
 import type { AcquireOptions, Grant, Leadership, Member } from "./api.ts";
 import { CoordinationError } from "./coordination-error.ts";
-import { fromMonotonicNs, type SessionWord, toMonotonicNs } from "./session-words.ts";
+import { fromMonotonicNs, toMonotonicNs } from "./session-clock.ts";
+import type { SessionWord } from "./session-words.ts";
 import { Sessions } from "./sessions.ts";
 import { OwnTenure } from "./tenure.ts";
 

@@ -7,12 +7,13 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { EnvironmentError, UsageError } from "../../core/errors.ts";
 import type { OpenSession, SessionHost } from "../../runtime/session-pages.ts";
-import { firstProblem } from "../first-problem.ts";
 import type { Election, Kind, Member, Mutex, Tenure } from "./api.ts";
 import { CoordinationError } from "./coordination-error.ts";
 import { onAbort } from "./on-abort.ts";
 import { type Feed, feed } from "./reading.ts";
-import { type SessionWord, toMonotonicNs, wishSchema } from "./session-words.ts";
+import { toMonotonicNs } from "./session-clock.ts";
+import { readWish } from "./session-wish.ts";
+import type { SessionWord } from "./session-words.ts";
 
 const MAX_SESSIONS = 128;
 /** Where a grant has no deadline: how long a leaving member waits for a program to say that it is done. */
@@ -32,9 +33,7 @@ export class Sessions implements SessionHost {
   ) {}
 
   open(kind: Exclude<Kind, "channel">, name: string, wish: unknown): OpenSession {
-    const parsed = wishSchema.safeParse(wish);
-    if (!parsed.success) throw new UsageError("bad-command", firstProblem(parsed.error, wish, "the body"));
-    const { algorithm, timeoutMs, silenceMs = null } = parsed.data;
+    const { algorithm, timeoutMs, silenceMs = null } = readWish(wish);
     if (kind === "election" && timeoutMs !== undefined)
       throw new UsageError("bad-command", "expected timeoutMs for a lock only: who campaigns waits to be elected");
     if (this.#closing.signal.aborted) throw leaving();
