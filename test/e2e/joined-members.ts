@@ -91,10 +91,12 @@ export class Joined {
   }
 
   /** The first report of that kind, once it is there. */
-  said<S extends Report["said"]>(said: S): Promise<Said<S>> {
+  said<S extends Report["said"]>(said: S, withinMs?: number): Promise<Said<S>> {
     return until(
       () => `member ${this.id} says ${said}, but its errors were ${JSON.stringify(this.errors)}`,
       () => this.saidAlready(said)[0] ?? null,
+      undefined,
+      withinMs,
     );
   }
 

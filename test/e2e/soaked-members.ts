@@ -195,7 +195,8 @@ export class SoakedMembers {
       const release = this.#packages.get(id) === PACKAGE ? "this release" : "the previous release";
       return `run ${name} of member ${id}, ${release}, said ${JSON.stringify(member.errors.slice(-2_000))}`;
     });
-    return [`cut off: ${this.#alone.join(", ") || "nobody"}`, ...members].join("\n");
+    const nobody = (ids: readonly number[]): string => ids.join(", ") || "nobody";
+    return [`down: ${nobody(this.#down)}; cut off: ${nobody(this.#alone)}`, ...members].join("\n");
   }
 
   async #statusOf(id: number): Promise<Status> {
@@ -238,7 +239,7 @@ export class SoakedMembers {
 
   async #start(id: number): Promise<void> {
     const run = this.#spawn(id);
-    await run.member.said("joined");
+    await run.member.said("joined", PATIENCE_MS);
     this.#up.set(id, run);
     if (this.#alone.length > 0) await this.#tellFaults(id, this.#cutOf(id));
     this.#sight(run);
@@ -270,7 +271,7 @@ export class SoakedMembers {
     const { member } = this.#up.get(id) as Run;
     this.#up.delete(id);
     member.order({ do: "leave" });
-    await member.said("left");
+    await member.said("left", PATIENCE_MS);
     member.end();
     await member.exited;
   }
@@ -343,7 +344,7 @@ export class SoakedMembers {
   async #expectRefused(run: Run, reason: string, whileMs: number): Promise<void> {
     const { member, name } = run;
     this.#strangers.push(run);
-    await member.said("joined");
+    await member.said("joined", PATIENCE_MS);
     this.#sight(run);
     await until(
       () => `run ${name} says ${reason}, but it said ${JSON.stringify(member.errors)}`,
