@@ -49,12 +49,21 @@ export class Group {
     Group.#all.add(this);
   }
 
-  /** Starts the members and waits until locks are served and the channel has a view of all. */
-  static async of(timing: Timing): Promise<Group> {
+  /**
+   * Starts the members and waits until locks are served and the channel has a view of all. A port that was free may be taken
+   * before its member listens: then others are tried.
+   */
+  static async of(timing: Timing, attempts = 3): Promise<Group> {
     const group = new Group(timing, await freePorts(IDS.length));
     for (const id of IDS) group.start(id);
-    await group.settled();
-    return group;
+    try {
+      await group.settled();
+      return group;
+    } catch (error) {
+      group.end();
+      if (attempts === 1) throw error;
+      return Group.of(timing, attempts - 1);
+    }
   }
 
   static endAll(): void {
