@@ -152,7 +152,12 @@ export class Instance {
 
   /** Whether neither this process has a use for it nor its algorithm has anything to do. */
   get isIdle(): boolean {
-    return !this.local.isUsed && this.#host.isQuiet;
+    return !this.local.isUsed && this.isQuiet;
+  }
+
+  /** Whether its algorithm has promised nothing that still lasts. */
+  get isQuiet(): boolean {
+    return this.#host.isQuiet;
   }
 
   get epoch(): number {
@@ -211,13 +216,22 @@ export class Instance {
 
   /** Nobody uses it: what must outlive it is kept elsewhere from now on, and the rest is forgotten. */
   retire(): void {
-    const { journal, outliving } = this.#surroundings;
+    this.raiseFloors();
+    this.local.retire();
+    this.stop();
+    this.forgetSlot();
+  }
+
+  raiseFloors(): void {
+    const { outliving } = this.#surroundings;
     const records = this.#slotName === null ? [] : (this.#slot?.records ?? []);
     if (this.setting.kind === "channel") outliving?.views.raise(records);
     else outliving?.floors.raise(this.setting.algorithm, records);
-    this.local.retire();
-    this.stop();
-    if (this.#slotName !== null) journal?.forget(this.#slotName);
+  }
+
+  /** Once it has stopped. */
+  forgetSlot(): void {
+    if (this.#slotName !== null) this.#surroundings.journal?.forget(this.#slotName);
   }
 
   #slotFor(protocol: AnyProtocol): Slot<never> | null {

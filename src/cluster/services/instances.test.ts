@@ -19,9 +19,14 @@ afterEach(() => vi.useRealTimers());
 const refusal = { type: "refuse", ...setting, why: "for a test" } as const;
 
 /** Member 1 serves; member 2 says what it is made to say, and that it holds nothing whenever it is asked. */
-function serving({ kept = new Map<string, unknown[]>(), maxInstances = 10 } = {}) {
+function serving({ kept = new Map<string, unknown[]>(), maxInstances = 10, stalls = false } = {}) {
   let epoch = 1;
-  const news = (): Tagged[] => [{ type: "elected", leader: 1, epoch } as Tagged];
+  let serves = true;
+  let isLate = false;
+  const news = (): Tagged[] => {
+    isLate = stalls;
+    return serves ? [{ type: "elected", leader: 1, epoch } as Tagged] : [];
+  };
   const sent: string[] = [];
   const refused: string[] = [];
   const full: string[] = [];
@@ -39,6 +44,7 @@ function serving({ kept = new Map<string, unknown[]>(), maxInstances = 10 } = {}
     maxWaiters: 10,
     counts: newCounts(),
     maxInstances,
+    timing: "default",
     journal: memoryJournal(kept),
     log: { info() {}, warn() {}, error() {}, once: (_key, text) => void lines.push(text) },
     news,
@@ -53,7 +59,12 @@ function serving({ kept = new Map<string, unknown[]>(), maxInstances = 10 } = {}
     publish() {},
     hasRoom: () => true,
     bounds: () => ({ payloadBytes: 60_000, batchBytes: 60_000 }),
-    checkService() {},
+    /** If it stalls, that is found right after somebody has been told that it serves. */
+    checkService() {
+      if (!isLate || !serves) return;
+      serves = false;
+      instances.tell({ type: "deposed", epoch } as Tagged);
+    },
     onExhausted() {
       instances.tell({ type: "deposed", epoch } as Tagged);
       epoch += 1;
@@ -137,6 +148,42 @@ describe("a lock that another member runs otherwise", () => {
     instances.receive(OTHER, announcement(setting));
     hear(request);
     expect(sent).toEqual(["grant"]);
+    instances.stop();
+  });
+});
+
+test("a lock that is opened as this member's service ends serves nobody", () => {
+  const { instances, alone } = serving({ stalls: true });
+  alone();
+  expect(instances.all.map(({ status }) => status.role)).toEqual(["released"]);
+  instances.stop();
+});
+
+describe("a name that this member ran otherwise than most", () => {
+  const election: Setting = { kind: "election", name: "report", algorithm: "epoch-bully", options: "{}" };
+  const slots = (kept: Map<string, unknown[]>): string[] => [...kept.keys()].filter((slot) => slot.endsWith("/report"));
+
+  test("leaves no slot in the journal once it is run by another algorithm, and its promises in the floor", () => {
+    vi.useFakeTimers();
+    const kept = new Map<string, unknown[]>([["election/epoch-bully/report", [{ type: "promised", epoch: 7, to: 2 }]]]);
+    const { instances } = serving({ kept });
+    instances.use(election);
+    expect(slots(kept)).toEqual(["election/epoch-bully/report"]);
+    instances.receive(OTHER, { type: "refuse", ...election, why: "for a test" });
+    expect(instances.all).toEqual([]);
+    instances.receive(OTHER, announcement({ ...election, algorithm: "bully" }));
+    expect(slots(kept)).toEqual([]);
+    expect(kept.get("floor/epoch-bully")).toEqual([{ epoch: 7 }]);
+    instances.stop();
+  });
+
+  test("is opened anew through the same handle once it is free again", async () => {
+    const { instances, alone } = serving();
+    const handle = alone();
+    await handle.use(() => {});
+    instances.receive(OTHER, refusal);
+    expect(instances.all).toEqual([]);
+    expect(await handle.use(() => "again")).toBe("again");
     instances.stop();
   });
 });

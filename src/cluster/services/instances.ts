@@ -27,12 +27,15 @@ import { Instance, type Outliving, type Surroundings, slotNameOf } from "./insta
 import { JointRetirement, type RetirementMessage } from "./joint-retirement.ts";
 import { KnownSettings } from "./known-settings.ts";
 import { LocalChannel } from "./local-channel.ts";
+import { hasOwnLease, shortfallMs } from "./own-lease.ts";
 import { RequestRuns } from "./request-runs.ts";
 import { ServedLocks } from "./served-locks.ts";
+import type { Timing } from "./timing.ts";
 import { ViewFloors } from "./view-floors.ts";
 
 export interface InstancesOptions extends Omit<Surroundings, "send" | "multicast" | "sayPressure" | "outliving"> {
   readonly maxInstances: number;
+  readonly timing: Timing;
   readonly log: Log;
   send(to: NodeId, envelope: Envelope): ReturnType<Surroundings["send"]>;
   /** Again and again, until it is on its way. */
@@ -56,7 +59,7 @@ const SWEEP_MS = 250;
 const MAX_DECLINED = 10_000;
 /**
  * Whoever forgets one of these alone, while nobody uses it there, does no harm: what it has promised is kept by the floor of its
- * epochs, what it has granted by those who hold it, and by the count of whoever serves.
+ * epochs, what it has granted by those who hold it, and by the count of whoever serves; locks with a lease of their own are not among them.
  */
 const FORGOTTEN_ALONE = ["elected-server", "epoch-bully"];
 
@@ -65,6 +68,8 @@ export class Instances {
   readonly #early: EarlyMessages;
   /** For which there was no room here when they were announced. */
   readonly #declined = new Set<string>();
+  /** Names that this member ran otherwise than most, while it was bound by a promise: the slot is there still. */
+  readonly #left = new Map<string, Instance>();
   #closed: CoordinationError | null = null;
   readonly #known: KnownSettings;
   readonly #outliving: Outliving | null;
@@ -161,7 +166,17 @@ export class Instances {
   tell(command: Tagged): void {
     this.#served.note(command);
     this.#together.note(command);
-    for (const instance of this.#open.values()) instance.tell(command);
+    for (const instance of this.#open.values()) {
+      instance.tell(command);
+      if (command.type === "elected") this.#holdBack(instance);
+    }
+  }
+
+  /** The name may have had the usual options, and leases that outlast those of its own. */
+  #holdBack(instance: Instance): void {
+    const missingMs = shortfallMs(instance.setting, this.options.timing);
+    const resume = missingMs > 0 ? this.#served.resume(missingMs) : null;
+    if (resume !== null) instance.tell(resume);
   }
 
   heard(node: NodeId): void {
@@ -213,6 +228,7 @@ export class Instances {
 
   #mayForget(instance: Instance): boolean {
     if (!FORGOTTEN_ALONE.includes(instance.setting.algorithm) || !instance.isIdle) return false;
+    if (hasOwnLease(instance.setting, this.options.timing)) return false;
     // It has heard of a server that this member does not know of yet: opened anew, it could turn to the one before.
     return !instance.heedsEpochs || instance.epoch <= this.#served.epoch;
   }
@@ -277,17 +293,41 @@ export class Instances {
         for (const peer of peers) send(peer, { type: "pressure", name, isFull });
       },
     };
+    this.#forgetLeft(setting);
     const instance = new Instance(setting, surroundings, before);
     this.#open.set(keyOf(setting), instance);
     this.#declined.delete(keyOf(setting));
-    if (instance.hasSlot) this.#known.note(setting, false);
+    if (this.#staysKnown(instance)) this.#known.note(setting, false);
     this.#sweeping ??= setInterval(() => this.sweep(performance.now()), SWEEP_MS).unref();
     for (const peer of peers) this.#announce(setting, peer); // Before its first message.
     instance.start();
-    for (const command of news()) instance.tell(command);
-    if (this.#served.resume !== null) instance.tell(this.#served.resume);
-    for (const early of this.#early.take(keyOf(setting))) this.#deliver(early);
+    const told = news();
+    for (const command of told) instance.tell(command);
+    this.#takeBack(instance, told, news());
+    const resume = this.#served.resume(shortfallMs(setting, this.options.timing));
+    if (resume !== null) instance.tell(resume);
     return instance;
+  }
+
+  /** Each step looks at the clock first: this member's service may have ended since what was told was read. */
+  #takeBack(instance: Instance, told: readonly Tagged[], now: readonly Tagged[]): void {
+    for (const command of told as readonly (Tagged & { epoch?: number })[]) {
+      const { type, epoch } = command;
+      if (type === "elected" && !now.some((other) => equal(other, command)))
+        instance.tell({ type: "deposed", epoch } as Tagged);
+    }
+  }
+
+  /** Its promises bind whatever runs the same algorithm under that name; another has no use for them. */
+  #forgetLeft(setting: Setting): void {
+    const left = this.#left.get(keyOf(setting));
+    this.#left.delete(keyOf(setting));
+    if (left !== undefined && slotNameOf(left.setting) !== slotNameOf(setting)) left.forgetSlot();
+  }
+
+  /** Whether it is to be known after a restart from the first moment on. */
+  #staysKnown({ hasSlot, setting }: Instance): boolean {
+    return hasSlot || (this.options.journal !== null && hasOwnLease(setting, this.options.timing));
   }
 
   #announce(setting: Setting, to: NodeId): void {
@@ -317,10 +357,11 @@ export class Instances {
     this.#giveWay(instance, `most members run the ${kind} "${name}" otherwise: ${why}`);
   }
 
-  #join({ agreement, setting, hasSlot }: Instance, from: NodeId): void {
+  #join(instance: Instance, from: NodeId): void {
+    const { agreement, setting } = instance;
     const wasEstablished = agreement.isEstablished;
     agreement.join(from);
-    if (agreement.isEstablished && !wasEstablished && hasSlot) this.#known.note(setting, true);
+    if (agreement.isEstablished && !wasEstablished && this.#staysKnown(instance)) this.#known.note(setting, true);
   }
 
   /** Its messages are for others. */
@@ -362,8 +403,13 @@ export class Instances {
     this.#open.delete(keyOf({ kind, name }));
     this.#declined.clear(); // There is room again.
     this.#known.forget(instance.setting);
+    const { isQuiet, hasSlot } = instance;
     instance.local.close(new CoordinationError("instance-refused", "lost", text));
+    instance.local.retire(); // Whoever uses its handle again opens the name anew.
+    instance.raiseFloors();
     instance.stop();
+    if (isQuiet) instance.forgetSlot();
+    else if (hasSlot) this.#left.set(keyOf(instance.setting), instance);
     // Opened anew, it would count its grants of this epoch from one.
     if (instance.heedsEpochs) this.options.onExhausted();
     for (const peer of this.options.peers) this.options.send(peer, { type: "ask", kind, name });

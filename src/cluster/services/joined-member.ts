@@ -81,7 +81,7 @@ export class JoinedMember implements Member {
   constructor(membership: Membership) {
     this.#membership = membership;
     const { id, config, log, limits, journal, timing } = membership;
-    const { detector, leadership } = sharedProtocols(membership);
+    const protocols = sharedProtocols(membership);
     const members = Object.keys(config.members).map(Number);
     const peers = members.filter((member) => member !== id);
     const around = {
@@ -98,14 +98,14 @@ export class JoinedMember implements Member {
     this.#resending = new Resending({ send: around.send, bytesOf: roughBytes, onOverflow });
     this.#shared = new SharedParts({
       ...around,
-      detector,
-      leadership,
+      ...protocols,
       tell: (command) => this.#instances.tell(command),
       heard: (node) => this.#instances.heard(node),
     });
     this.#instances = new Instances({
       ...around,
       ...limits,
+      timing,
       counts: this.#counts,
       log,
       insist: (to, envelope) => this.#resending.insist(to, envelope),
@@ -121,7 +121,7 @@ export class JoinedMember implements Member {
       cluster: config.cluster,
       self: id,
       protocol: canonical(["services", journal !== null, ...(timing === "default" ? [] : [timing])]),
-      shape: envelopeShape(detector, leadership),
+      shape: envelopeShape(protocols.detector, protocols.leadership),
       gate: this.#gate,
       counts: this.#counts,
       log,

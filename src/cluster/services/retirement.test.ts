@@ -4,16 +4,13 @@
  */
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { memoryJournal } from "../../../test/journal/memory-journal.ts";
+import { Cluster, IDS } from "../../../test/services/bare-members.ts";
 import type { NodeId, Tagged } from "../../core/protocol.ts";
-import { type Random, random } from "../../core/random.ts";
-import { newCounts } from "../../runtime/metrics.ts";
-import type { Envelope, Setting } from "./algorithms.ts";
-import type { Grant } from "./api.ts";
+import { random } from "../../core/random.ts";
+import type { Setting } from "./algorithms.ts";
 import type { Channel, Order } from "./channel-api.ts";
 import { stackOf } from "./channel-stacks.ts";
 import { ElectionHandle, MutexHandle } from "./handles.ts";
-import { Instances } from "./instances.ts";
 import type { LocalChannel } from "./local-channel.ts";
 import type { LocalElection } from "./local-election.ts";
 import type { LocalMutex } from "./local-mutex.ts";
@@ -21,176 +18,9 @@ import type { LocalMutex } from "./local-mutex.ts";
 beforeAll(() => void vi.useFakeTimers());
 afterAll(() => void vi.useRealTimers());
 
-const IDS: readonly NodeId[] = [1, 2, 3];
-const RECEIPT = { id: () => "", lost: null };
-
-type Message = Parameters<Instances["receive"]>[1];
-
-interface Running {
-  readonly instances: Instances;
-  readonly grants: Set<Grant>;
-}
-
-class Cluster {
-  readonly #running = new Map<NodeId, Running>();
-  readonly #kept = new Map<NodeId, Map<string, unknown[]>>(IDS.map((id) => [id, new Map()]));
-  #onTheWay: { from: NodeId; to: NodeId; envelope: Message }[] = [];
-  #epoch = 0;
-  #server: NodeId | null = null;
-  /** By name: the token of the last grant, whoever has it, and who that was. */
-  readonly #last = new Map<string, Grant>();
-  granted = 0;
-  readonly #idle: NodeId[] = [];
-
-  start(id: NodeId): this {
-    const instances = this.#made(id);
-    this.#running.set(id, { instances, grants: new Set() });
-    instances.restore();
-    this.#send(id, { type: "hello" });
-    return this;
-  }
-
-  crash(id: NodeId): void {
-    this.#running.get(id)?.instances.stop();
-    this.#running.delete(id);
-    this.#onTheWay = this.#onTheWay.filter(({ from, to }) => from !== id && to !== id);
-    if (this.#server === id) this.#server = null;
-  }
-
-  runs(id: NodeId): boolean {
-    return this.#running.has(id);
-  }
-
-  /** Whoever served is told first that it does not any more, as its lease sees to it. */
-  serve(id: NodeId): this {
-    if (this.#server !== null) this.instances(this.#server).tell({ type: "deposed", epoch: this.#epoch } as Tagged);
-    this.#epoch += 1;
-    this.#server = id;
-    for (const { instances } of this.#running.values()) for (const command of this.#news()) instances.tell(command);
-    return this;
-  }
-
-  instances(id: NodeId): Instances {
-    return (this.#running.get(id) as Running).instances;
-  }
-
-  openAt(id: NodeId): string[] {
-    return this.instances(id).all.map(({ setting }) => setting.name);
-  }
-
-  slots(id: NodeId): string[] {
-    return [...(this.#kept.get(id) as Map<string, unknown[]>).keys()];
-  }
-
-  /** Asks for the lock, and takes down what it gets. */
-  acquire(id: NodeId, name: string): void {
-    const { grants, instances } = this.#running.get(id) as Running;
-    const handle = new MutexHandle(() => instances.use(mutex(name)).local as LocalMutex);
-    const noted = (grant: Grant): void => {
-      const before = this.#last.get(name);
-      if (before?.isHeld === true) throw new Error(`two hold ${name}: ${before.token} and ${grant.token}`);
-      if (before !== undefined && before.token >= grant.token)
-        throw new Error(`${name} had ${before.token} before ${grant.token}`);
-      this.#last.set(name, grant);
-      this.granted += 1;
-      grants.add(grant);
-    };
-    // What becomes of it if its member crashes, or the lock is lost, is not looked at.
-    void handle.acquire({ timeoutMs: 60_000 }).then(noted, (error: unknown) => this.#noteError(error as Error));
-  }
-
-  async release(id: NodeId): Promise<void> {
-    const { grants } = this.#running.get(id) as Running;
-    for (const grant of grants) await grant.release();
-    grants.clear();
-  }
-
-  readonly errors: string[] = [];
-
-  #noteError(error: Error): void {
-    if ((error as { code?: string }).code !== "grant-lost") this.errors.push(error.message);
-  }
-
-  /** All that is on its way arrives, in the order of each link, and time goes on. */
-  async goOn(ms: number, lot: Random = random(1)): Promise<this> {
-    for (let left = ms; left >= 0; left -= 10) {
-      for (let most = 1_000; most > 0 && this.#onTheWay.length > 0; most--) {
-        this.#deliverOne(lot);
-        await Promise.resolve(); // The journal is as fast as that.
-      }
-      await vi.advanceTimersByTimeAsync(10);
-    }
-    return this;
-  }
-
-  deliver(lot: Random, most: number): void {
-    for (let count = 0; count < most && this.#onTheWay.length > 0; count++) this.#deliverOne(lot);
-  }
-
-  /** How often that member has agreed to put something away. */
-  saidIdle(id: NodeId): number {
-    return this.#idle.filter((from) => from === id).length;
-  }
-
-  stop(): void {
-    for (const id of IDS) if (this.runs(id)) this.crash(id);
-  }
-
-  #deliverOne(lot: Random): void {
-    const { from, to } = lot.pick(this.#onTheWay);
-    const first = this.#onTheWay.findIndex((other) => other.from === from && other.to === to);
-    for (const { envelope } of this.#onTheWay.splice(first, 1))
-      this.#running.get(to)?.instances.receive(from, envelope);
-  }
-
-  #send(from: NodeId, envelope: Message): void {
-    for (const to of IDS) if (to !== from) this.#onTheWay.push({ from, to, envelope });
-  }
-
-  #news(): Tagged[] {
-    return this.#server === null ? [] : [{ type: "elected", leader: this.#server, epoch: this.#epoch } as Tagged];
-  }
-
-  #made(self: NodeId): Instances {
-    const send = (to: NodeId, envelope: Envelope) => {
-      if ("content" in envelope && "body" in envelope.content && envelope.content.body.type === "idle")
-        this.#idle.push(self);
-      if (this.runs(self) && this.runs(to)) this.#onTheWay.push({ from: self, to, envelope: envelope as Message });
-      return RECEIPT;
-    };
-    return new Instances({
-      self,
-      peers: IDS.filter((id) => id !== self),
-      maxWaiters: 10,
-      counts: newCounts(),
-      maxInstances: 100,
-      journal: memoryJournal(this.#kept.get(self)),
-      log: { info() {}, warn() {}, error() {}, once() {} },
-      news: () => this.#news(),
-      send,
-      insist: send,
-      multicast: (members, envelope) => {
-        for (const to of members) send(to, envelope);
-      },
-      publish() {},
-      hasRoom: () => true,
-      bounds: () => ({ payloadBytes: 60_000, batchBytes: 60_000 }),
-      checkService() {},
-      onExhausted: () => void this.serve(self),
-      onRefused: (_setting, by, why) => void this.errors.push(`refused by ${by}: ${why}`),
-      onFull() {},
-      onStray() {},
-      onFatal(error) {
-        throw error;
-      },
-    });
-  }
-}
-
 const once = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => signal.addEventListener("abort", () => resolve()));
 
-const mutex = (name: string): Setting => ({ kind: "mutex", name, algorithm: "elected-server", options: "{}" });
 const channel = (order: Order, reliable: boolean): Setting => ({
   kind: "channel",
   name: "room",
@@ -293,6 +123,20 @@ describe("an election that nobody uses any more", () => {
       await cluster.goOn(0);
     }
     expect(tokens).toEqual([1, 2, 3, 4]);
+  });
+
+  test("stays at all that are bound to a leader, however long its lease, though it is cut off", async () => {
+    const cluster = three();
+    const long: Setting = { ...election("led"), options: '{"leaseMs":10000}' };
+    const open = (): LocalElection => cluster.instances(1).use(long).local as LocalElection;
+    const led = new ElectionHandle(open, () => null).lead(({ signal }) => once(signal));
+    led.catch(() => {});
+    await cluster.goOn(A_WHILE);
+    expect(open().leads).toBe(true);
+    cluster.cutOff(1);
+    await cluster.goOn(9_000);
+    expect(open().leads).toBe(true);
+    for (const id of [2, 3]) expect(() => handle(cluster, id, "led")).toThrow("as they are in use already");
   });
 
   test("stays where it has a leader, or somebody who watches", async () => {

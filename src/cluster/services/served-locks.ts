@@ -25,9 +25,13 @@ export class ServedLocks {
     this.#token = Math.max(this.#token, token);
   }
 
-  /** What a lock that is opened is told; null where this member does not serve. */
-  get resume(): Tagged | null {
+  /**
+   * What a lock that is opened is told; null where this member does not serve.
+   * @param shortfallMs so much later than by its own lease it may grant what it does not know to be free.
+   */
+  resume(shortfallMs: number): Tagged | null {
     if (this.#since === null) return null;
-    return { type: "resume", token: this.#token, servedMs: performance.now() - this.#since } as Tagged;
+    const servedMs = performance.now() - this.#since - shortfallMs;
+    return { type: "resume", token: this.#token, servedMs } as Tagged;
   }
 }

@@ -121,6 +121,7 @@ class Members {
       peers: this.#ids.filter((id) => id !== self),
       maxWaiters: 10,
       counts: newCounts(),
+      timing: "default",
       maxInstances: 10,
       journal: memoryJournal(kept),
       log: { info() {}, warn() {}, error() {}, once() {} },
