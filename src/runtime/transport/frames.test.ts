@@ -161,6 +161,11 @@ describe("the bodies of the hand-shake", () => {
     expect(read(refuseCodec, refusal)).toEqual({ reason: "unknown", detail: "as it says", identity: null });
   });
 
+  test("say why, even if a later release says more at their end", () => {
+    const refusal = { reason: "wrong-version", detail: "as it says", identity } as const;
+    expect(read(refuseCodec, stretched(refuseCodec.frame(refusal), 3))).toEqual(refusal);
+  });
+
   test("are refused with bytes behind them", () => {
     const longer = Buffer.concat([welcomeCodec.frame({ incarnation: 5, received: 0 }), Buffer.of(0)]);
     longer.writeUInt32BE(longer.length - 4);

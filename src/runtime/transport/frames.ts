@@ -130,13 +130,11 @@ export const refuseCodec: BodyCodec<Refuse> = {
       into.text(detail, MAX_DETAIL_BYTES);
       if (identity !== null) identityCodec.write(identity, into);
     }),
-  /** A later release has more reasons. */
+  /** A later release has more reasons, and may say more at the end. */
   read(from) {
     const reason = refusals[from.byte()] ?? ("unknown" as const);
     const detail = from.text(MAX_DETAIL_BYTES);
-    const body = { reason, detail, identity: from.position < from.end ? identityCodec.read(from) : null };
-    requireEnd(from);
-    return body;
+    return { reason, detail, identity: from.position < from.end ? identityCodec.read(from) : null };
   },
 };
 export const ackCodec = bodyCodec<{ received: number }>(FRAME.ack, struct<{ received: number }>({ received: natural }));

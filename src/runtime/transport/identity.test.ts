@@ -179,6 +179,33 @@ describe("a member", () => {
   });
 });
 
+describe("nodes with made-up ids, however many,", () => {
+  const STRANGERS = 128;
+  const stranger = { group: "1, 9", journal: "", isFounded: false, remembers: "" };
+
+  test("do not keep out what is wrong with a member, in the status or in the log", async () => {
+    const { folders, start } = await founded();
+    folders[1].clear();
+    const one = await start(1);
+    for (let node = 1_000; node < 4_000; node += 1) one.identity.judge(node, stranger);
+    expect(call(await start(2), one)).toBe("lost-journal");
+    expect(one.identity.disagreements.get(2)?.reason).toBe("lost-journal");
+    expect(one.lines.at(-1)).toContain("lost-journal: node 2 has come with a new journal");
+    for (let node = 4_000; node < 5_000; node += 1) one.identity.judge(node, stranger);
+    expect(one.identity.disagreements.get(2)?.reason).toBe("lost-journal");
+  });
+
+  test("are remembered up to a number, the latest of them: each anew that calls again", async () => {
+    const one = await member(1, [1, 2, 3], null);
+    for (let node = 1_000; node < 1_000 + STRANGERS; node += 1) one.identity.judge(node, stranger);
+    one.identity.judge(1_000, stranger);
+    one.identity.judge(5_000, stranger);
+    const { disagreements } = one.identity;
+    expect(disagreements.size).toBe(STRANGERS);
+    expect([1_000, 1_001, 5_000].map((node) => disagreements.has(node))).toEqual([true, false, true]);
+  });
+});
+
 test("of very many members the list is of bounded length, and still tells lists apart", () => {
   const ids = Array.from({ length: 128 }, (_, index) => 2 ** 52 + index);
   const identityOf = (members: readonly NodeId[]) =>

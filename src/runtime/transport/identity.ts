@@ -79,7 +79,7 @@ export interface GroupIdentityOptions {
   readonly memory?: Memory | null;
 }
 
-/** More nodes than this that are no members are not kept in mind. */
+/** Of the nodes that are no members, so many are kept in mind: those that have called last. Anybody can make ids up. */
 const MAX_STRANGERS = 128;
 
 /** Who this node is for the others, and who they have said they are. */
@@ -90,6 +90,10 @@ export class GroupIdentity {
   /** The group has been founded: links that were refused may open. */
   onFounded: () => void = () => {};
   readonly #disagreements = new Map<NodeId, Disagreement>();
+  /** Those of them that are no members, and who has called last at the end. */
+  readonly #strangers = new Set<NodeId>();
+  /** Who has lines of its own in the log, of those that are no members. */
+  readonly #namedStrangers = new Set<NodeId>();
   readonly #peers: readonly NodeId[];
   readonly #memory: Memory | null;
   /** The journals of the others, as they have said. */
@@ -138,6 +142,7 @@ export class GroupIdentity {
       this.#keep(node, found);
       return found;
     }
+    this.#strangers.delete(node);
     if (this.#disagreements.delete(node)) this.onDisagreement(node, null);
     if (this.#memory === null || theirs.journal === "" || (theirs.isFounded && this.isFounded)) return null;
     this.#meet(node, theirs.journal); // With which the group may be founded, as soon as that is durable.
@@ -150,13 +155,24 @@ export class GroupIdentity {
   }
 
   #keep(node: NodeId, found: Disagreement): void {
-    const known = this.#disagreements.get(node);
-    if (known?.detail === found.detail) return;
-    if (known === undefined && this.#disagreements.size >= MAX_STRANGERS) return;
+    const isMember = this.#peers.includes(node);
+    if (!isMember) this.#makeRoomFor(node);
+    if (this.#disagreements.get(node)?.detail === found.detail) return;
     this.#disagreements.set(node, found);
     const fields = { event: "peer-differs", peer: node, reason: found.reason };
-    this.options.log.once(`${found.reason} ${node}`, `${found.reason}: ${found.detail}`, fields);
+    const whose = isMember || this.#namedStrangers.has(node) ? node : "of others"; // So that the log keeps its keys for members.
+    this.options.log.once(`${found.reason} ${whose}`, `${found.reason}: ${found.detail}`, fields);
     this.onDisagreement(node, found);
+  }
+
+  #makeRoomFor(stranger: NodeId): void {
+    this.#strangers.delete(stranger);
+    this.#strangers.add(stranger);
+    if (this.#namedStrangers.size < MAX_STRANGERS) this.#namedStrangers.add(stranger);
+    const [oldest] = this.#strangers;
+    if (this.#strangers.size <= MAX_STRANGERS || oldest === undefined) return;
+    this.#strangers.delete(oldest);
+    this.#disagreements.delete(oldest);
   }
 
   #meet(node: NodeId, journal: string): void {
