@@ -1,8 +1,8 @@
 /**
  * Makes a folder for a member that has lost its own, out of what the others keep. What it has promised nobody knows; but of each
  * decision that it took part in, a majority of the members did. So of any majority of the others' journals at least one knows of it,
- * and the new folder promises whatever any of them has promised: no lower epoch is helped to lead, and of each reliable
- * channel it knows the latest view and what was last accepted. With fewer folders than a majority a decision could be forgotten.
+ * and the new folder promises whatever any of them has promised: no lower epoch is helped to lead, nobody within a lease of
+ * its start, and of each reliable channel it knows the latest view and what was last accepted. With fewer folders than a majority a decision could be forgotten.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,6 +15,7 @@ import { natural, struct, variants } from "../core/shape.ts";
 import { type Declaration, readDeclaration, scan } from "../runtime/journal/batches.ts";
 import { openJournal } from "../runtime/journal/disk-journal.ts";
 import { type GroupRecord, groupShape } from "../runtime/journal/group-memory.ts";
+import type { Journal } from "../runtime/journal/journal.ts";
 import type { Log } from "../runtime/log.ts";
 import { codecOf, Reader } from "../runtime/wire.ts";
 
@@ -27,6 +28,9 @@ interface Kept {
   readonly slots: ReadonlyMap<string, { readonly shape: ShapeNode; readonly records: readonly AnyRecord[] }>;
 }
 type AnyRecord = Readonly<Record<string, unknown>>;
+
+/** Each start of a member takes a million numbers: so an earlier replacement would need a start every second to come up with the clock. */
+const NUMBERS_PER_MS = 1_000;
 
 export interface Replacement {
   readonly id: NodeId;
@@ -57,29 +61,25 @@ export async function replaceMember({ id, folder, from, log }: Replacement): Pro
   const others = [...names].filter(([node]) => node !== id).map(([node, journal]) => ({ node, journal }));
   const own = { journal: names.get(id) as string, members: group.members, others };
   journal.slot<GroupRecord>("group", groupShape).append(own);
-  promise(journal, kept, id);
+  promise(journal, kept, group.members);
   await journal.close();
   const [failure] = failures;
   if (failure !== undefined) throw failure;
 }
 
 /** As high as anybody has promised; and numbers of its own that no earlier life can have reached. */
-function promise(journal: Awaited<ReturnType<typeof openJournal>>, kept: readonly Kept[], id: NodeId): void {
-  const all = kept.flatMap(({ slots }) => [...slots.values()].flatMap(({ records }) => records));
-  const epoch = Math.max(0, ...all.map((record) => (typeof record.epoch === "number" ? record.epoch : 0)));
-  const beyond = Date.now();
-  const epochShape = struct({ epoch: natural });
-  for (const algorithm of ["epoch-bully", "epoch-token-ring"])
-    journal.slot<{ epoch: number }>(`floor/${algorithm}`, epochShape).append({ epoch });
-  const promised = variants<{ type: "promised"; epoch: number; to: number }>({
-    promised: { epoch: natural, to: natural },
-  });
-  journal.slot("leadership", promised).append({ type: "promised", epoch, to: id });
+function promise(journal: Journal, kept: readonly Kept[], members: readonly NodeId[]): void {
+  const beyond = Date.now() * NUMBERS_PER_MS;
+  promiseEpochs(journal, kept, members);
   journal.slot<{ below: number }>("runs", struct({ below: natural })).append({ below: beyond });
-  const channels = new Set(
-    kept.flatMap(({ slots }) => [...slots.keys()].filter((name) => name.startsWith("channel/"))),
-  );
-  for (const name of channels) {
+  const view = highest(kept, (name) => name === "floor/views", "view");
+  const viewFloor = struct({ incarnation: natural, view: natural });
+  if (view > 0) journal.slot<object>("floor/views", viewFloor).append({ incarnation: beyond, view });
+  for (const name of namesWith(kept, "mutex/ricart-agrawala/")) {
+    const time = highest(kept, (each) => each === name, "time");
+    journal.slot<object>(name, variants({ asked: { time: natural } })).append({ type: "asked", time });
+  }
+  for (const name of namesWith(kept, "channel/")) {
     const found = kept.flatMap(({ slots }) => slots.get(name) ?? []);
     const latest = found.flatMap(({ records }) => records.slice(-1));
     const [wrapping] = latest;
@@ -88,6 +88,31 @@ function promise(journal: Awaited<ReturnType<typeof openJournal>>, kept: readonl
     journal.slot(name, found[0]?.shape as never).append(wrapped(wrapping, register));
   }
 }
+
+/** Of each algorithm its own: epochs of elections have no end, and those of locks and of their servers have. */
+function promiseEpochs(journal: Journal, kept: readonly Kept[], members: readonly NodeId[]): void {
+  for (const algorithm of ["epoch-bully", "epoch-token-ring"]) {
+    const epoch = highest(kept, (name) => name.split("/")[1] === algorithm, "epoch"); // Its floor and its names.
+    journal.slot<{ epoch: number }>(`floor/${algorithm}`, struct({ epoch: natural })).append({ epoch });
+  }
+  const promised = variants<{ type: "promised"; epoch: number; to: number }>({
+    promised: { epoch: natural, to: natural },
+  });
+  const epoch = highest(kept, (name) => name === "leadership", "epoch");
+  // Whose lease it had confirmed nobody knows. Promised to somebody else, it is bound for a lease when it starts; to nobody there is, against all.
+  const nobody = [...Array(members.length + 1).keys()].find((id) => !members.includes(id)) as number;
+  journal.slot("leadership", promised).append({ type: "promised", epoch, to: nobody });
+}
+
+/** The highest value of that field in all records of these slots; 0 if there is none. */
+function highest(kept: readonly Kept[], isMeant: (name: string) => boolean, field: string): number {
+  const slots = kept.flatMap((each) => [...each.slots].filter(([name]) => isMeant(name)));
+  const values = slots.flatMap(([, { records }]) => records.map((record) => record[field]));
+  return values.reduce<number>((max, value) => (typeof value === "number" && value > max ? value : max), 0);
+}
+
+const namesWith = (kept: readonly Kept[], prefix: string): ReadonlySet<string> =>
+  new Set(kept.flatMap(({ slots }) => [...slots.keys()].filter((name) => name.startsWith(prefix))));
 
 /** A channel's layers wrap what the lowest journals, its views, in their names. */
 const innermost = (record: AnyRecord): Register =>
@@ -121,12 +146,12 @@ function requireSound(kept: readonly Kept[], id: NodeId): { group: GroupRecord; 
     throw new UsageError("cannot-replace", text);
   };
   if (!members.includes(id)) refuse(`expected one of the members ${members.join(", ")}, got ${id}`);
-  for (const { folder, group, cluster } of kept) {
+  for (const { folder, id: keeper, group, cluster } of kept) {
     if (canonical(group.members) !== canonical(members) || cluster !== first.cluster)
       refuse(`expected folders of one cluster, and those in ${first.folder} and ${folder} are of two`);
     if (group.others.length === 0)
       refuse(
-        `expected the journal in ${folder} to know the others, and it does not: its cluster has never run, so nothing is lost`,
+        `expected the journal in ${folder} to know the others, and it does not: member ${keeper} has not met all of them yet. Stop all members, empty all their folders and start them together, as a new cluster`,
       );
   }
   const ids = new Set(kept.map((each) => each.id));

@@ -203,6 +203,6 @@ function readRecords(bytes: Buffer, at: number, end: number, into: Entry[]): boo
 export function damaged(file: string, at: number, why: string): EnvironmentError {
   return new EnvironmentError(
     "damaged-journal",
-    `the journal ${file} is damaged: it cannot be read at byte ${at}, ${why}. The node does not start, for it could go back on its word. Put a whole copy of the file in its place; or, if this node may come back as one that remembers nothing, move the file away`,
+    `the journal ${file} is damaged: it cannot be read at byte ${at}, ${why}. The node does not start, for it could go back on its word. The file counts as lost: \`coterie member replace\` makes a member that serves by name a new folder. Never put an older copy in its place, which has forgotten what was promised since`,
   );
 }

@@ -44,7 +44,7 @@ describe("a journal that was not closed", () => {
     folder.flip(HEADER_BYTES + 20);
     await expect(folder.open()).rejects.toThrow(
       new RegExp(
-        `^the journal ${folder.file} is damaged: it cannot be read at byte ${HEADER_BYTES}, and from byte \\d+ on it can be read again\\. The node does not start, for it could go back on its word\\. Put a whole copy of the file in its place; or`,
+        `^the journal ${folder.file} is damaged: it cannot be read at byte ${HEADER_BYTES}, and from byte \\d+ on it can be read again\\. The node does not start, for it could go back on its word\\. The file counts as lost: .coterie member replace. makes a member that serves by name a new folder\\. Never put an older copy in its place`,
       ),
     );
     await expect(folder.open()).rejects.toThrow(EnvironmentError);

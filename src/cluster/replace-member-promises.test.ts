@@ -1,0 +1,149 @@
+/** What a folder promises that is made out of others, record by record: of journals that are written here as members leave them. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join as path } from "node:path";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { Context } from "../core/protocol.ts";
+import { natural, type Shape, type ShapeNode, struct, variants } from "../core/shape.ts";
+import { epochBully } from "../protocols/election/epoch-bully.ts";
+import type { EpochBully } from "../protocols/election/parts/epoch-bully-words.ts";
+import { openJournal } from "../runtime/journal/disk-journal.ts";
+import { type GroupRecord, groupShape } from "../runtime/journal/group-memory.ts";
+import { replaceMember } from "./replace-member.ts";
+import { settingShape } from "./services/algorithms.ts";
+
+type Promised = EpochBully["record"];
+const promised = variants<Promised>({ promised: { epoch: natural, to: natural } });
+const floor = struct({ epoch: natural });
+const viewFloor = struct({ incarnation: natural, view: natural });
+const asked = variants<{ type: "asked"; time: number }>({ asked: { time: natural } });
+const runs = struct({ below: natural });
+
+/** What a member's journal holds besides its group, by slot. */
+type Slots = Readonly<Record<string, readonly [shape: ShapeNode, ...records: readonly object[]]>>;
+
+let root = "";
+beforeEach(() => {
+  root = mkdtempSync(path(tmpdir(), "coterie-promises-"));
+});
+afterEach(() => {
+  vi.useRealTimers();
+  rmSync(root, { recursive: true, force: true });
+});
+const folderOf = (id: number): string => path(root, String(id));
+
+const open = (id: number) =>
+  openJournal(folderOf(id), { owner: `member ${id} of tests`, log: { warn() {} }, onFailure() {} });
+
+async function keep(id: number, slots: Slots, others = [0, 1, 2].filter((node) => node !== id)): Promise<void> {
+  const journal = await open(id);
+  const known = others.map((node) => ({ node, journal: `journal-${node}` }));
+  const group = journal.slot<GroupRecord>("group", groupShape);
+  group.append({ journal: `journal-${id}`, members: [0, 1, 2], others: known });
+  journal.slot("instances", settingShape);
+  for (const [name, [shape, ...records]] of Object.entries(slots)) {
+    const slot = journal.slot<never>(name, shape);
+    for (const record of records) slot.append(record as never);
+  }
+  await journal.close();
+}
+
+const replace = (): Promise<void> =>
+  replaceMember({ id: 2, folder: folderOf(2), from: [folderOf(0), folderOf(1)], log: { warn() {} } });
+
+/** What the new folder has in one of its slots. */
+async function made<R>(name: string, shape: Shape<R>): Promise<readonly R[]> {
+  const journal = await open(2);
+  const { records } = journal.slot(name, shape);
+  await journal.close();
+  return records;
+}
+
+const lead = (epoch: number, to: number): Promised => ({ type: "promised", epoch, to });
+
+describe("a folder that is made of others", () => {
+  test("binds its member against every claimant when it starts: in its lost life it may have confirmed a leader's lease", async () => {
+    await keep(0, { leadership: [promised, lead(7, 0)] });
+    await keep(1, { leadership: [promised, lead(6, 2), lead(8, 1)] });
+    await replace();
+    const [record] = await made("leadership", promised);
+    expect(record?.epoch).toBe(8);
+    const sent: unknown[] = [];
+    const timers: string[] = [];
+    const nothing = (): void => {};
+    const ctx = {
+      self: 2,
+      peers: [0, 1],
+      send: (to: number, { type }: { type: string }) => sent.push([to, type]),
+      setTimer: (timer: string) => timers.push(timer),
+      ...{ broadcast: nothing, cancelTimer: nothing, compact: nothing, emit: nothing },
+    } as unknown as Context<EpochBully>;
+    const bully = epochBully();
+    const state = bully.init(2, [0, 1]);
+    bully.replay.promised(state, record as Promised);
+    bully.start?.(state, ctx);
+    for (const claimant of [0, 1])
+      bully.receive.claim(state, claimant, { type: "claim", epoch: 99, released: null }, ctx);
+    expect([sent, timers]).toEqual([[], ["bound"]]);
+    bully.timeout.bound(state, ctx);
+    bully.receive.claim(state, 1, { type: "claim", epoch: 99, released: null }, ctx);
+    expect(sent).toEqual([[1, "assent"]]);
+  });
+
+  test("is bound by what was promised in the same algorithm, and by no other: epochs of locks end far below those of elections", async () => {
+    await keep(0, {
+      leadership: [promised, lead(4, 0)],
+      "floor/epoch-bully": [floor, { epoch: 2 ** 40 }],
+      "mutex/epoch-token-ring/stamps": [promised, lead(9, 0)],
+    });
+    await keep(1, {
+      leadership: [promised, lead(5, 1)],
+      "election/epoch-bully/report": [promised, lead(2 ** 41, 1)],
+      "floor/epoch-token-ring": [floor, { epoch: 3 }],
+    });
+    await replace();
+    expect(await made("leadership", promised)).toMatchObject([{ epoch: 5 }]);
+    expect(await made("floor/epoch-bully", floor)).toEqual([{ epoch: 2 ** 41 }]);
+    expect(await made("floor/epoch-token-ring", floor)).toEqual([{ epoch: 9 }]);
+  });
+
+  test("knows how far channels had come that are put away, and what locks of Ricart and Agrawala had asked for", async () => {
+    const name = "mutex/ricart-agrawala/door";
+    await keep(0, {
+      "floor/views": [viewFloor, { incarnation: 3, view: 16 }, { incarnation: 3, view: 48 }],
+      [name]: [asked, { type: "asked", time: 40 }],
+    });
+    await keep(1, {
+      "floor/views": [viewFloor, { incarnation: 9, view: 32 }],
+      [name]: [asked, { type: "asked", time: 30 }, { type: "asked", time: 41 }],
+    });
+    await replace();
+    const [views] = await made("floor/views", viewFloor);
+    expect(views?.view).toBe(48);
+    expect(views?.incarnation).toBeGreaterThan(9);
+    expect(await made(name, asked)).toEqual([{ type: "asked", time: 41 }]);
+  });
+
+  test("numbers its requests above all of an earlier replacement's, though that was a moment ago and ran many times", async () => {
+    await keep(0, {});
+    await keep(1, {});
+    vi.setSystemTime(1_700_000_000_000);
+    await replace();
+    const [before] = await made("runs", runs);
+    rmSync(folderOf(2), { recursive: true });
+    vi.setSystemTime(1_700_000_060_000); // A minute later.
+    await replace();
+    const [after] = await made("runs", runs);
+    const STARTS = 50; // Of which each takes a million.
+    expect(after?.below).toBeGreaterThan((before?.below ?? 0) + STARTS * 1_000_000);
+    expect(Number.isSafeInteger(2 * (after?.below ?? 0))).toBe(true);
+  });
+
+  test("needs others that have met all members, and it is said what to do where one has not", async () => {
+    await keep(0, {});
+    await keep(1, {}, []);
+    await expect(replace()).rejects.toThrow(
+      `expected the journal in ${folderOf(1)} to know the others, and it does not: member 1 has not met all of them yet. Stop all members, empty all their folders and start them together, as a new cluster`,
+    );
+  });
+});
