@@ -124,6 +124,7 @@ export class LocalMember {
 
   /** What the operating system says: whether the process is paused, by us or by anybody. */
   observe(paused: boolean): void {
+    if (paused && this.state === "paused") this.pauses.seenStillPaused();
     if (this.pid === null || this.state === "starting" || paused === (this.state === "paused")) return;
     this.state = paused ? "paused" : "running";
     if (paused) this.pauses.seenPaused();

@@ -34,16 +34,18 @@ test("what a process does after its pause comes after its resumption, though tha
   expect(noted).toHaveLength(2);
 });
 
-test("a process that does nothing resumes when it is seen to run", () => {
+test("a process that does nothing, or is heard too late, resumes right after it was last seen to stand still", () => {
   const pauses = notes();
   now = 1_000;
   pauses.seenPaused();
+  now = 1_040;
+  pauses.seenStillPaused();
   now = 1_050;
   pauses.seenRunning();
   vi.advanceTimersByTime(100);
   expect(noted).toEqual([
     [1_000, "pause"],
-    [1_050, "resume"],
+    [1_040.001, "resume"],
   ]);
 });
 

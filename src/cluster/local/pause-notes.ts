@@ -4,7 +4,7 @@
  */
 import { wallClock } from "../../runtime/wall-clock.ts";
 
-/** What comes before something else is stamped earlier by this. */
+/** What comes before or after something else is stamped apart by this. */
 const BEFORE_MS = 0.001;
 
 export type PauseNote = (at: number, kind: "pause" | "resume") => void;
@@ -12,6 +12,8 @@ export type PauseNote = (at: number, kind: "pause" | "resume") => void;
 export class PauseNotes {
   /** Until its end is noted. */
   private pause: { readonly at: number; isNoted: boolean } | null = null;
+  /** When it was last seen to stand still: it runs again after this, and before others can hear from it. */
+  private stoodAt = 0;
 
   /** @param laterMs What the process said before it was seen to stand still, or to run, has arrived after this. */
   constructor(
@@ -23,12 +25,17 @@ export class PauseNotes {
   seenPaused(): void {
     const pause = { at: this.clock(), isNoted: false };
     this.pause = pause;
+    this.stoodAt = pause.at;
     setTimeout(() => this.begin(pause), this.laterMs).unref();
+  }
+
+  seenStillPaused(): void {
+    this.stoodAt = this.clock();
   }
 
   seenRunning(): void {
     const { pause } = this;
-    const at = this.clock();
+    const at = this.stoodAt + BEFORE_MS;
     if (pause !== null) setTimeout(() => this.pause === pause && this.end(pause, at), this.laterMs).unref();
   }
 

@@ -42,7 +42,7 @@ export interface JoinOptions {
   /** Where channels with `transport: "udp"` multicast: the same group and port for all members. */
   readonly multicast?: MulticastPlace | undefined;
   /**
-   * How long a member may stand still before the others go on without it, the same for all members. `fast`: 0.2 s. `default`: 0.4 s. `patient`: 2 s, for
+   * How long a member may stand still before the others go on without it, the same for all members. `fast`: less than 0.2 s. `default`: less than 0.4 s. `patient`: less than 2 s, for
    * containers that are throttled and heaps that are large. docs/timing.md says what each costs.
    */
   readonly timing?: Timing | undefined;
