@@ -1,4 +1,5 @@
 /** Locks and elections through a member that runs on this machine already: this process is no member itself. */
+
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { askServiceStatus, complaint } from "../cluster/admin-client.ts";
 import { exchange } from "../cluster/http-exchange.ts";
@@ -10,6 +11,7 @@ import { fromMonotonicNs } from "../cluster/services/session-clock.ts";
 import { type SessionWord, wordSchema } from "../cluster/services/session-words.ts";
 import { OwnTenure } from "../cluster/services/tenure.ts";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
+import { MAX_WAIT_MS } from "../runtime/longest-wait.ts";
 import { type Access, explainWaiting } from "./access.ts";
 import { monotonicMs } from "./keeper/keeper-lines.ts";
 
@@ -20,8 +22,6 @@ const ALIVE_EVERY_MS = 1_000;
 const SILENCE_MS = 5_000;
 const EXCHANGE_MS = 1_000;
 const MAX_LINE_LENGTH = 16_384;
-/** Node fires a timer at once if it is to wait longer than this. */
-const MAX_WAIT_MS = 2 ** 31 - 1;
 
 type Token = number | null;
 

@@ -3,6 +3,7 @@
  * `dispatch`, run to its end; whoever listens to the trace sees it as it happens, and nobody pays for a trace that
  * nobody listens to.
  */
+
 import { type Copies, copiesOf } from "../core/copies.ts";
 import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
 import { clone } from "../core/plain.ts";
@@ -25,6 +26,7 @@ import { dispatch, type Stimulus } from "../core/step.ts";
 import type { MessageId, TraceEntry } from "../trace/entry.ts";
 import { differenceOf } from "../trace/standing.ts";
 import type { Slot } from "./journal/journal.ts";
+import { MAX_WAIT_MS } from "./longest-wait.ts";
 import { Outbox } from "./outbox.ts";
 import type { Receipt } from "./transport/tcp.ts";
 import { wallClock } from "./wall-clock.ts";
@@ -61,8 +63,6 @@ export interface TraceSink<V extends Vocabulary> {
 const LATE_MS = 20;
 /** The system's clock is told in whole milliseconds. */
 const WHOLE_MS = 1;
-/** Node fires a timer at once if it is to wait longer than this. */
-const MAX_WAIT_MS = 2 ** 31 - 1;
 
 /** A longer journal is not told in the trace when its node starts. */
 const MAX_TOLD_RECORDS = 1_000;

@@ -2,6 +2,7 @@
  * What this process sends on a channel, and what becomes of it. Messages gather while others are on their way, so that one
  * multicast carries many: the more there is to send, the fewer the multicasts for each message.
  */
+import { MAX_WAIT_MS } from "../../runtime/longest-wait.ts";
 import type { SendOptions, Sent } from "./channel-api.ts";
 import { type Bounds, batchText, payloadOf } from "./channel-text.ts";
 import { type CoordinationCode, CoordinationError, type Phase } from "./coordination-error.ts";
@@ -22,8 +23,6 @@ export interface SendingOptions {
   hand(text: string): void;
 }
 
-/** Node fires a timer at once if it is to wait longer than this. */
-const MAX_WAIT_MS = 2 ** 31 - 1;
 /** What waits to be sent takes no more. */
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
 /** So many multicasts are on their way at most before others gather to full ones, and so much of full ones. */

@@ -2,6 +2,7 @@
  * The lock as this process uses it: who waits here, in order, and the grant that one of them holds. The algorithm sees a
  * node that asks or does not ask; who of several asked first is settled here.
  */
+import { MAX_WAIT_MS } from "../../runtime/longest-wait.ts";
 import { measure } from "../../runtime/metrics.ts";
 import type { AcquireOptions, Grant } from "./api.ts";
 import { type CoordinationCode, CoordinationError } from "./coordination-error.ts";
@@ -180,9 +181,6 @@ const acquireRules: Rules<AcquireOptions> = {
   timeoutMs: { ...duration, wanted: `${duration.wanted}, since no lock on a network is had without waiting` },
   signal,
 };
-
-/** Node fires a timer at once if it is to wait longer than this. */
-const MAX_WAIT_MS = 2 ** 31 - 1;
 
 interface HeldOptions {
   readonly token: number;

@@ -1,5 +1,7 @@
 /** Waits until a member could have a lock or lead: it hears a majority, and knows who serves. */
+
 import { setTimeout as sleep } from "node:timers/promises";
+import { MAX_WAIT_MS } from "../../runtime/longest-wait.ts";
 import type { MemberEvent, ReadyOptions } from "./api.ts";
 import { CoordinationError, type Missing } from "./coordination-error.ts";
 import { duration, type Rules, signal } from "./known-options.ts";
@@ -41,9 +43,6 @@ export async function whenReady(member: Waited, { timeoutMs, signal: abort }: Re
     for (const forget of forgets) forget();
   }
 }
-
-/** Node fires a timer at once if it is to wait longer than this. */
-const MAX_WAIT_MS = 2 ** 31 - 1;
 
 function refusal(
   code: "ready-timeout" | "ready-aborted",

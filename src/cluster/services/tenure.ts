@@ -3,13 +3,11 @@
  * have stood still. So the last confirmed deadline is looked at as well: by a timer, and by every question whether the
  * tenure still holds, before anything else that waited for the process to go on.
  */
+import { MAX_WAIT_MS } from "../../runtime/longest-wait.ts";
 import type { Tenure } from "./api.ts";
 import { CoordinationError } from "./coordination-error.ts";
 import { requireRule, work } from "./known-options.ts";
 import { controllerForMany } from "./on-abort.ts";
-
-/** Node fires a timer at once if it is to wait longer than this. */
-const MAX_WAIT_MS = 2 ** 31 - 1;
 
 export interface TenureOptions<T extends number | null> {
   readonly token: T;
