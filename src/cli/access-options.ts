@@ -6,10 +6,10 @@ import { createLog } from "../runtime/log.ts";
 import type { Access } from "./access.ts";
 import { adminUrl, wholeNumber } from "./arguments.ts";
 import { duration } from "./duration.ts";
-import { accessAs, DEFAULT_CONFIG, joinCluster, type Place } from "./own-member.ts";
+import type { Place } from "./own-member.ts";
 import { say } from "./say.ts";
-import { throughMember } from "./through-member.ts";
 
+const DEFAULT_CONFIG = "coterie.json";
 const DEFAULT_GRACE_MS = 100;
 /** Names the member where nobody says otherwise. */
 const MEMBER_VARIABLE = "COTERIE_MEMBER";
@@ -53,12 +53,13 @@ export async function accessFor(options: AccessOptions): Promise<Access> {
   }
   const { id, config = DEFAULT_CONFIG } = options;
   const member = memberOf(options);
-  if (member !== null) return throughMember(member);
+  if (member !== null) return (await import("./through-member.ts")).throughMember(member);
   if (id === undefined)
     throw new UsageError("bad-argument", "expected --member URL, a member that runs here, or --id N, to be a member");
   const log = createLog((level, text) => {
     if (level !== "info" || options.verbose === true) say(text);
   });
+  const { accessAs, joinCluster } = await import("./own-member.ts");
   return accessAs(await joinCluster({ ...options, id, config }, log));
 }
 

@@ -2,8 +2,9 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { Command } from "commander";
+import type { Command } from "commander";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
+import type { Invocation, Output } from "./invocation.ts";
 import { table } from "./terminal.ts";
 
 /** One file of `bench/` each. */
@@ -26,16 +27,15 @@ const benchmarks: Readonly<Record<string, string>> = {
 };
 const names = Object.keys(benchmarks);
 
-export function benchCommand(): Command {
-  return new Command("bench")
-    .summary("measure Coterie beside its peers")
+export function declare(command: Command, { stdout }: Invocation): void {
+  command
     .description("Runs one of the benchmarks. What peers need (SPIN and gcc, SimPy) is used where it is installed.")
     .argument("[name]", `one of ${names.join(", ")}; without it, the list`)
     .argument("[options...]", "what the benchmark takes, such as --quick or --json")
     .passThroughOptions()
     .allowUnknownOption()
     .addHelpText("after", EXPLANATION)
-    .action(bench);
+    .action((name: string | undefined, options: readonly string[]) => bench(name, options, stdout));
 }
 
 const EXPLANATION = `
@@ -47,10 +47,10 @@ Example:
 Benchmarks are part of the source checkout, where \`npm run build\` compiles them.
 Exit codes: 0 done, 1 it could not be done, 2 wrong arguments.`;
 
-async function bench(name: string | undefined, options: readonly string[]): Promise<void> {
+async function bench(name: string | undefined, options: readonly string[], stdout: Output): Promise<void> {
   if (name === undefined) {
     const rows = Object.entries(benchmarks).map((row) => [...row]);
-    return void process.stdout.write(`${table(rows, (cell) => cell).join("\n")}\n`);
+    return void stdout.write(`${table(rows, (cell) => cell).join("\n")}\n`);
   }
   if (!Object.hasOwn(benchmarks, name))
     throw new UsageError("bad-argument", unexpected("the benchmark", `one of ${names.join(", ")}`, name));

@@ -1,6 +1,6 @@
 /** `coterie check-history`: whether what clients saw of a service could have happened one operation at a time. */
 import { readFileSync, writeFileSync } from "node:fs";
-import { Command, Option } from "commander";
+import { type Command, Option } from "commander";
 import {
   type History,
   modelNamed,
@@ -9,8 +9,9 @@ import {
   readJsonLinesHistory,
 } from "../check/linearizability/index.ts";
 import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
-import type { HistoryAnswer, HistoryRequest } from "./check-history-thread.ts";
+import type { HistoryAnswer, HistoryRequest } from "./check-history-search.ts";
 import { workApart } from "./interruptible.ts";
+import type { Invocation } from "./invocation.ts";
 import { figure } from "./paragraph.ts";
 import { progressLine } from "./progress.ts";
 import { type Paint, paintFor } from "./terminal.ts";
@@ -24,9 +25,8 @@ interface CheckHistoryOptions {
   readonly json?: true;
 }
 
-export function checkHistoryCommand(): Command {
-  return new Command("check-history")
-    .summary("check a recorded history for linearizability")
+export function declare(command: Command, invocation: Invocation): void {
+  command
     .description("Looks for an order in which the operations of a history could have taken effect one by one.")
     .argument("<file>", "the history, as Jepsen writes it (EDN) or as JSON lines")
     .requiredOption("--model <name>", `what the objects are: ${modelNames.join(", ")}`, knownModel)
@@ -36,7 +36,7 @@ export function checkHistoryCommand(): Command {
     .option("--svg <file>", "draw the object that decided")
     .option("--json", "print the answer as JSON")
     .addHelpText("after", EXPLANATION)
-    .action(checkHistory);
+    .action((file: string, options: CheckHistoryOptions) => checkHistory(file, options, invocation));
 }
 
 const EXPLANATION = `
@@ -55,32 +55,45 @@ With --json: { "verdict", "model", "operations", "steps", "configurations", "sec
   "operations", "culprit": { "operation", "process", "line" } | null, "why", "linearization": [{ "operation", "state" }] }] }
 Exit codes: 0 linearizable; 1 not, or unknown, which is never a pass; 2 wrong arguments or a broken file.`;
 
-async function checkHistory(file: string, options: CheckHistoryOptions): Promise<void> {
+async function checkHistory(
+  file: string,
+  options: CheckHistoryOptions,
+  { stdout, stderr, usesThreads }: Invocation,
+): Promise<void> {
   const history = read(file, options);
   const began = performance.now();
-  const line = progressLine();
+  const line = progressLine(stderr);
   const request: HistoryRequest = {
     history,
     model: options.model,
     timeLimitMs: options.timeLimit === undefined ? null : options.timeLimit * 1_000,
   };
-  const thread = new URL("./check-history-thread.js", import.meta.url);
-  const { answer } = await workApart<HistoryRequest, null, HistoryAnswer>(thread, request, () =>
+  const show = (): void =>
     line.show(
       () => `${figure(history.operations.length)} operations, ${figure((performance.now() - began) / 1_000)} s`,
-    ),
-  ).catch((error: unknown) => {
+    );
+  const answer = await (usesThreads ? onThread(request, show) : here(request)).catch((error: unknown) => {
     throw inFile(file, error);
   });
   line.clear();
   const seconds = (performance.now() - began) / 1_000;
   if (options.svg !== undefined) write(options.svg, answer.svg);
   const { report, objects } = answer;
-  if (options.json === true) process.stdout.write(`${JSON.stringify({ ...report, seconds, objects })}\n`);
-  else process.stdout.write(text(answer, seconds, paintFor(process.stdout)));
+  if (options.json === true) stdout.write(`${JSON.stringify({ ...report, seconds, objects })}\n`);
+  else stdout.write(text(answer, seconds, paintFor(stdout)));
   if (report.verdict === "violated") throw new InvariantViolation("violated", "the history is not linearizable");
   if (report.verdict === "unknown")
     throw new InvariantViolation("unknown", "the search ended before there was an answer, which is no pass");
+}
+
+async function onThread(request: HistoryRequest, show: () => void): Promise<HistoryAnswer> {
+  const thread = new URL("./check-history-thread.js", import.meta.url);
+  return (await workApart<HistoryRequest, null, HistoryAnswer>(thread, request, show)).answer;
+}
+
+async function here(request: HistoryRequest): Promise<HistoryAnswer> {
+  const { answerTo } = await import("./check-history-search.ts");
+  return answerTo(request, () => true);
 }
 
 function text({ report, objects, text: picture }: HistoryAnswer, seconds: number, paint: Paint): string {

@@ -1,6 +1,6 @@
 /** `coterie check`: every behaviour of a protocol within bounds, or as many as time allows. */
 import { writeFileSync } from "node:fs";
-import { Command, Option } from "commander";
+import { type Command, Option } from "commander";
 import type { TimerMode } from "../check/model.ts";
 import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
 import { protocolNames } from "../protocols/index.ts";
@@ -16,6 +16,7 @@ import type { CheckAnswer, CheckProgress, CheckTask } from "./check-search.ts";
 import { answerTogether, progressTogether } from "./check-together.ts";
 import { type CheckRequest, type CheckWords, requestFrom, strategies } from "./check-words.ts";
 import { workTogether } from "./interruptible.ts";
+import type { Invocation, Output } from "./invocation.ts";
 import { progressLine } from "./progress.ts";
 import { sharedRuns } from "./shared-runs.ts";
 import { jsonObject, nodeList, nodesOrAll } from "./sim-words.ts";
@@ -32,14 +33,13 @@ interface CheckOptions extends CheckWords {
   readonly json?: true;
 }
 
-export function checkCommand(): Command {
-  const command = new Command("check")
-    .summary("explore every behaviour of a protocol within bounds")
+export function declare(command: Command, invocation: Invocation): void {
+  command
     .description("Looks for a run that violates a property of a protocol: in every order of events, with every fault.")
     .argument("<protocol>", protocolNames.join(", "));
-  return addOutput(addSearch(addFaults(addSystem(command))))
+  addOutput(addSearch(addFaults(addSystem(command))))
     .addHelpText("after", EXPLANATION)
-    .action(check);
+    .action((protocol: string, options: CheckOptions) => check(protocol, options, invocation));
 }
 
 const timerModes: readonly TimerMode[] = ["free", "quiet", "never"];
@@ -168,33 +168,48 @@ With --json: { "protocol", "nodes", "verdict": "holds" | "violated" | "unknown",
 "coverage": { "handlers": [{ "handler", "runs", "endings": [{ "what", "runs" }] }], "never": [handler] }.
 Exit codes: 0 holds; 1 violated, or unknown, which is never a pass; 2 wrong arguments.`;
 
-async function check(protocol: string, options: CheckOptions): Promise<void> {
+async function check(protocol: string, options: CheckOptions, invocation: Invocation): Promise<void> {
+  const { stdout } = invocation;
   const request = requestFrom(protocol, options);
-  const outcome = await searched(request);
+  const outcome = await searched(request, invocation);
   const run = traceOf(outcome);
   if (options.trace !== undefined && run !== null) write("--trace", options.trace, writeTrace(run.header, run.entries));
   if (options.svg !== undefined && run !== null) write("--svg", options.svg, drawSvg(excerptOf(run)));
-  if (options.json === true) process.stdout.write(`${JSON.stringify(machineReadable(outcome))}\n`);
-  else process.stdout.write(`${checkText(outcome, paintFor(process.stdout))}${hint(options, outcome.answer)}`);
+  if (options.json === true) stdout.write(`${JSON.stringify(machineReadable(outcome))}\n`);
+  else stdout.write(`${checkText(outcome, paintFor(stdout))}${hint(options, outcome.answer, stdout)}`);
   const { verdict, property } = outcome.answer;
   if (verdict === "violated") throw new InvariantViolation("violated", `violated: ${property?.name}`);
   if (verdict === "unknown") throw new InvariantViolation("unknown", `unknown: ${whyUnknown(request, outcome.answer)}`);
 }
 
-async function searched(request: CheckRequest): Promise<CheckOutcome> {
+async function searched(request: CheckRequest, { stderr, usesThreads }: Invocation): Promise<CheckOutcome> {
   const began = performance.now();
   const seconds = (): number => (performance.now() - began) / 1_000;
-  const line = progressLine(process.stderr, LOG_EVERY_MS);
-  const thread = new URL("./check-thread.js", import.meta.url);
+  const line = progressLine(stderr, LOG_EVERY_MS);
   const task: CheckTask = { request, shared: sharedRuns() };
-  const show = (parts: readonly CheckProgress[]): void =>
-    line.show(() => progressText(progressTogether(parts), seconds()));
+  const show: Show = (parts) => line.show(() => progressText(progressTogether(parts), seconds()));
   try {
-    const { answer } = await workTogether<CheckTask, CheckProgress, CheckAnswer>(thread, task, request.workers, show);
-    return { request, answer: answerTogether(request, answer), seconds: seconds() };
+    const answers = usesThreads ? await onThreads(task, show) : [await here(task, show)];
+    return { request, answer: answerTogether(request, answers), seconds: seconds() };
   } finally {
     line.clear();
   }
+}
+
+type Show = (parts: readonly CheckProgress[]) => void;
+
+async function onThreads(task: CheckTask, show: Show): Promise<readonly CheckAnswer[]> {
+  const thread = new URL("./check-thread.js", import.meta.url);
+  const { workers } = task.request;
+  return (await workTogether<CheckTask, CheckProgress, CheckAnswer>(thread, task, workers, show)).answer;
+}
+
+async function here(task: CheckTask, show: Show): Promise<CheckAnswer> {
+  const { answerTo } = await import("./check-search.ts");
+  return answerTo(task, (progress) => {
+    show([progress]);
+    return true;
+  });
 }
 
 function machineReadable({ request, answer, seconds }: CheckOutcome): object {
@@ -244,8 +259,8 @@ function write(word: string, file: string, content: string): void {
 }
 
 /** What a newcomer might want next; not for a file or a pipe. */
-function hint({ trace }: CheckOptions, answer: CheckAnswer): string {
+function hint({ trace }: CheckOptions, answer: CheckAnswer, stdout: Output): string {
   if (answer.trace === null) return "";
   if (trace !== undefined) return `\n\`coterie trace ${trace} --svg\` draws it\n`;
-  return process.stdout.isTTY ? "\n--trace FILE keeps this run, for `coterie trace FILE --svg` to draw\n" : "";
+  return stdout.isTTY ? "\n--trace FILE keeps this run, for `coterie trace FILE --svg` to draw\n" : "";
 }

@@ -1,5 +1,5 @@
 /** `coterie elect NAME -- CMD`: a command that runs while this member leads. */
-import { Command } from "commander";
+import type { Command } from "commander";
 import type { Leadership } from "../cluster/services/api.ts";
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
 import type { Access } from "./access.ts";
@@ -15,13 +15,12 @@ interface ElectOptions extends AccessOptions {
   readonly once?: true;
 }
 
-export function electCommand(): Command {
-  const command = new Command("elect")
-    .summary("run a command while this member leads")
+export function declare(command: Command): void {
+  command
     .description("Campaigns in the election NAME, and runs the command while leading: through a member, or as one.")
     .argument("<name>", "the election's name")
     .argument("<command...>", "after --, what is run, with its arguments");
-  return withAccessOptions(command)
+  withAccessOptions(command)
     .option("--algorithm <name>", "an election of `coterie protocols` (default: epoch-bully)")
     .option("--once", "end when leadership is lost, and do not campaign again")
     .addHelpText("after", EXPLANATION)

@@ -1,5 +1,5 @@
 /** `coterie lock NAME -- CMD`: a command that runs while it holds a lock of the cluster. */
-import { Command } from "commander";
+import type { Command } from "commander";
 import type { Grant } from "../cluster/services/api.ts";
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
 import type { Access } from "./access.ts";
@@ -16,13 +16,12 @@ interface LockOptions extends AccessOptions {
   readonly timeout?: number;
 }
 
-export function lockCommand(): Command {
-  const command = new Command("lock")
-    .summary("run a command while holding a lock of the cluster")
+export function declare(command: Command): void {
+  command
     .description("Waits for the lock NAME, runs the command, and gives the lock back: through a member, or as one.")
     .argument("<name>", "the lock's name")
     .argument("<command...>", "after --, what is run, with its arguments");
-  return withAccessOptions(command)
+  withAccessOptions(command)
     .option("--timeout <time>", "how long to wait for the lock at most", duration("--timeout"))
     .option("--algorithm <name>", "a mutual exclusion of `coterie protocols` (default: elected-server)")
     .addHelpText("after", EXPLANATION)

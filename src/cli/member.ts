@@ -1,13 +1,15 @@
 /** `coterie member`: what is done about a member whose folder is lost. */
-import { Command } from "commander";
+import type { Command } from "commander";
 import { replaceMember } from "../cluster/replace-member.ts";
 import { UsageError } from "../core/errors.ts";
 import { wholeNumber } from "./arguments.ts";
 import { isForTheCaller } from "./callers-error.ts";
+import type { Invocation, Output } from "./invocation.ts";
 import { say } from "./say.ts";
 
-export function memberCommand(): Command {
-  const replace = new Command("replace")
+export function declare(command: Command, { stdout }: Invocation): void {
+  command
+    .command("replace")
     .summary("make a folder for a member that has lost its own")
     .description("Makes a folder for a member that has lost its own, out of those of a majority of the members.")
     .argument(
@@ -18,8 +20,7 @@ export function memberCommand(): Command {
     .requiredOption("--data <dir>", "where its new folder is made; there must be none")
     .requiredOption("--from <dirs...>", "the folders of a majority of the members as they are now")
     .addHelpText("after", EXPLANATION)
-    .action(run);
-  return new Command("member").summary("replace a member that has lost its folder").addCommand(replace);
+    .action((id: number, folders: Folders) => run(id, folders, stdout));
 }
 
 const EXPLANATION = `
@@ -36,14 +37,16 @@ Of n members at most ⌈n/2⌉ − 1 can be replaced: with the folders of fewer 
 
 Exit codes: 0 made; 1 a folder cannot be read or written; 2 wrong arguments, or folders that are not enough.`;
 
-async function run(
-  id: number,
-  { data, from }: { readonly data: string; readonly from: readonly string[] },
-): Promise<void> {
+interface Folders {
+  readonly data: string;
+  readonly from: readonly string[];
+}
+
+async function run(id: number, { data, from }: Folders, stdout: Output): Promise<void> {
   await replaceMember({ id, folder: data, from, log: { warn: say } }).catch((error: unknown) => {
     throw isForTheCaller(error) ? new UsageError(error.code, error.message) : error;
   });
-  process.stdout.write(
+  stdout.write(
     `made ${data}: start member ${id} with it, once it has been stopped for the longest lease of your elections by name (0.45 s by default)\n`,
   );
 }

@@ -1,7 +1,7 @@
 /** `coterie node`: one member alone, so that a cluster can span machines. */
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Command } from "commander";
+import type { Command } from "commander";
 import { namesProtocol, readConfig } from "../cluster/config.ts";
 import { type Member as RunningMember, runMember } from "../cluster/member.ts";
 import type { Member } from "../cluster/services/api.ts";
@@ -22,9 +22,8 @@ interface NodeOptions {
   readonly supervised?: true;
 }
 
-export function nodeCommand(): Command {
-  return new Command("node")
-    .summary("run one member of a cluster by itself")
+export function declare(command: Command): void {
+  command
     .description(
       "Runs one member of a cluster until SIGTERM or Ctrl-C. When it runs, it says so in one line of JSON on stdout.",
     )
@@ -69,13 +68,14 @@ Exit codes: 0 stopped as asked, 1 the member failed, 2 wrong arguments, bad conf
 cannot use.`;
 
 async function run(options: NodeOptions): Promise<void> {
-  const ended = whenToStop(options.supervised === true);
+  const { ended, ignore } = whenToStop(options.supervised === true);
   let fail: (error: Error) => void = () => {};
   const failed = new Promise<never>((_, reject) => {
     fail = reject;
   });
   failed.catch(() => {}); // It may fail before anybody waits for that.
   const member = await Promise.race([started(options, fail), ended]).catch((error: unknown) => {
+    ignore();
     throw isForTheCaller(error) ? new UsageError(error.code, error.message) : error;
   });
   if (member === undefined) return; // Asked to stop before it ran.
@@ -106,14 +106,20 @@ async function started(
   return runMember(config, options.id, { log, faultGate: options.faultGate === true, onFatal });
 }
 
-function whenToStop(supervised: boolean): Promise<void> {
-  return new Promise((done) => {
-    const stop = (): void => done();
-    process.once("SIGTERM", stop);
-    process.once("SIGINT", stop);
-    process.once("SIGHUP", stop);
-    if (supervised) process.stdin.on("error", stop).on("end", stop).on("close", stop).resume();
+const SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP"] as const;
+
+/** `ignore`: nobody waits for the end any more. */
+function whenToStop(supervised: boolean): { readonly ended: Promise<void>; ignore(): void } {
+  let stop = (): void => {};
+  const ended = new Promise<void>((done) => {
+    stop = done;
   });
+  for (const signal of SIGNALS) process.once(signal, stop);
+  if (supervised) process.stdin.on("error", stop).on("end", stop).on("close", stop).resume();
+  const ignore = (): void => {
+    for (const signal of SIGNALS) process.off(signal, stop);
+  };
+  return { ended, ignore };
 }
 
 function logTo(stream: NodeJS.WriteStream, asJson: boolean): Log {

@@ -9,7 +9,6 @@ import type { Log } from "../runtime/log.ts";
 import { type Access, explainWaiting } from "./access.ts";
 import { isForTheCaller } from "./callers-error.ts";
 
-export const DEFAULT_CONFIG = "coterie.json";
 const LEAVE_WITHIN_MS = 1_000;
 
 /** Which member of which cluster. */

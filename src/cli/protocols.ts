@@ -1,21 +1,21 @@
 /** `coterie protocols`: what there is, what it guarantees under which assumptions, and what it costs. */
-import { Command } from "commander";
+import type { Command } from "commander";
 import type { Property, Vocabulary } from "../core/protocol.ts";
 import { protocolNamed, protocolNames, type RegistryEntry } from "../protocols/index.ts";
+import type { Invocation, Output } from "./invocation.ts";
 import { figure, wrapped } from "./paragraph.ts";
 import { type Paint, paintFor, table } from "./terminal.ts";
 
 /** For so many nodes costs are shown. */
 const SIZES = [3, 5, 8, 16, 64];
 
-export function protocolsCommand(): Command {
-  return new Command("protocols")
-    .summary("the algorithms, what they guarantee and what they cost")
+export function declare(command: Command, { stdout }: Invocation): void {
+  command
     .description("Lists the algorithms by what they are for, or shows one in full.")
     .argument("[name]", "show this one in full")
     .option("--json", "print it as JSON")
     .addHelpText("after", EXPLANATION)
-    .action(protocols);
+    .action((name: string | undefined, options: { readonly json?: true }) => protocols(name, options, stdout));
 }
 
 const EXPLANATION = `
@@ -28,8 +28,9 @@ With --json: a list, or with a name one, of { "name", "family", "summary", "sour
 
 Exit codes: 0 ok, 2 there is no such protocol.`;
 
-function protocols(name: string | undefined, { json }: { readonly json?: true }): void {
-  const paint = paintFor(process.stdout);
+function protocols(name: string | undefined, { json }: { readonly json?: true }, stdout: Output): void {
+  const print = (text: string): void => void stdout.write(`${text}\n`);
+  const paint = paintFor(stdout);
   if (name === undefined) {
     const all = protocolNames.map((each) => described(each, protocolNamed(each)));
     return print(json === true ? JSON.stringify(all) : listOf(all, paint));
@@ -37,8 +38,6 @@ function protocols(name: string | undefined, { json }: { readonly json?: true })
   const one = described(name, protocolNamed(name));
   print(json === true ? JSON.stringify(one) : inFull(one, paint));
 }
-
-const print = (text: string): void => void process.stdout.write(`${text}\n`);
 
 interface Described {
   readonly name: string;

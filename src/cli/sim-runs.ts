@@ -1,9 +1,11 @@
 /** Plays scenarios so that they can be watched and stopped. */
 import { setImmediate as otherWork } from "node:timers/promises";
 import { EnvironmentError } from "../core/errors.ts";
-import { type Cast, type ParsedScenario, playScenario, type Result } from "../sim/scenario/index.ts";
+import type { Cast, ParsedScenario } from "../sim/scenario/index.ts";
+import { playScenario, type Result } from "../sim/scenario/run.ts";
 import { LostMessages } from "../sim/tally.ts";
 import type { TraceEntry } from "../trace/entry.ts";
+import type { Output } from "./invocation.ts";
 import { figure } from "./paragraph.ts";
 import { type ProgressLine, progressLine } from "./progress.ts";
 import type { RecordedPoint } from "./recording.ts";
@@ -26,9 +28,9 @@ export interface Staged extends ParsedScenario {
 }
 
 /** @throws EnvironmentError on Ctrl-C. */
-export async function play(staged: Staged, how: Play): Promise<Result> {
+export async function play(staged: Staged, how: Play, stderr: Output): Promise<Result> {
   const ctrlC = stopOnCtrlC();
-  const progress = progressLine();
+  const progress = progressLine(stderr);
   try {
     const result = await playOn(staged, how, ctrlC, progress);
     if (result === null) throw stopped();
@@ -93,10 +95,11 @@ export async function severalRuns(
   runs: number,
   { withoutLost }: Play,
   words: readonly string[],
+  stderr: Output,
 ): Promise<Summary> {
   const { seed, protocol } = staged.scenario;
   const ctrlC = stopOnCtrlC();
-  const progress = progressLine();
+  const progress = progressLine(stderr);
   const messages: number[] = [];
   const times: number[] = [];
   const failures = new Map<string, number[]>();

@@ -1,12 +1,15 @@
 /** `coterie sim`: a protocol, or a scenario, in virtual time. */
 import { readFileSync } from "node:fs";
-import { Command } from "commander";
+import type { Command } from "commander";
 import { EnvironmentError, InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
 import { protocolNames } from "../protocols/index.ts";
-import { cast, type ParsedScenario, parseScenario, type Result, underProtocol } from "../sim/scenario/index.ts";
+import type { ParsedScenario, Result } from "../sim/scenario/index.ts";
+import { cast } from "../sim/scenario/soundness.ts";
+import { underProtocol } from "../sim/scenario/under.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { storyTeller } from "../trace/story.ts";
 import { wholeNumber } from "./arguments.ts";
+import type { Invocation, Output } from "./invocation.ts";
 import { type Point, point, snapshotFrom } from "./recording.ts";
 import { reportText, summaryText } from "./sim-report.ts";
 import { play, type Staged, severalRuns } from "./sim-runs.ts";
@@ -40,14 +43,13 @@ interface SimOptions extends Omit<SimWords, "until"> {
   readonly json?: true;
 }
 
-export function simCommand(): Command {
-  const command = new Command("sim")
-    .summary("run a protocol or a scenario in virtual time")
+export function declare(command: Command, invocation: Invocation): void {
+  command
     .description("Runs a protocol on simulated nodes, or a scenario file, and says what came of it.")
     .argument("[protocol|file]", `${protocolNames.join(", ")}; or a scenario file (docs/scenarios.md)`);
-  return addOutput(addRecording(addNetwork(addNodes(command))))
+  addOutput(addRecording(addNetwork(addNodes(command))))
     .addHelpText("after", EXPLANATION)
-    .action(sim);
+    .action((subject: string | undefined, options: SimOptions) => sim(subject, options, invocation));
 }
 
 function addNodes(command: Command): Command {
@@ -124,19 +126,19 @@ virtual time, unless --until says otherwise.
 
 Exit codes: 0 ok; 1 a property is violated, or an expectation of the scenario is not met; 2 wrong arguments or scenario.`;
 
-async function sim(subject: string | undefined, options: SimOptions): Promise<void> {
+async function sim(subject: string | undefined, options: SimOptions, invocation: Invocation): Promise<void> {
   requireOneOutput(options);
-  const staged = stagedFor(subject, options);
-  if (options.runs === undefined) await oneRun(staged, options);
-  else await manyRuns(staged, options.runs, options);
+  const staged = await stagedFor(subject, options);
+  if (options.runs === undefined) await oneRun(staged, options, invocation);
+  else await manyRuns(staged, options.runs, options, invocation);
 }
 
-function stagedFor(subject: string | undefined, options: SimOptions): Staged {
+async function stagedFor(subject: string | undefined, options: SimOptions): Promise<Staged> {
   if (options.from !== undefined) return continued(options.from, subject, options);
   if (options.for !== undefined) throw new UsageError("bad-argument", "expected --for to be absent without --from");
   if (subject === undefined)
     throw new UsageError("bad-argument", "expected a protocol, a scenario file or --from, got none of them");
-  const parsed = scenarioFor(subject, options);
+  const parsed = await scenarioFor(subject, options);
   return { ...parsed, cast: cast(parsed.scenario), from: null };
 }
 
@@ -176,7 +178,7 @@ function requireOneOutput({ json, story, runs, trace, svg }: SimOptions): void {
 }
 
 /** The scenario of a file, or the one that the words spell. */
-function scenarioFor(subject: string, { until, protocol, ...options }: SimOptions): ParsedScenario {
+async function scenarioFor(subject: string, { until, protocol, ...options }: SimOptions): Promise<ParsedScenario> {
   if (!/[./\\]/.test(subject)) {
     if (protocol !== undefined)
       throw new UsageError("bad-argument", unexpected("--protocol", "absent beside a protocol", protocol));
@@ -189,6 +191,7 @@ function scenarioFor(subject: string, { until, protocol, ...options }: SimOption
   const stray = Object.keys({ ...options, ...endOf(until) }).find((word) => !besides.includes(word));
   if (stray !== undefined)
     throw new UsageError("bad-argument", `expected --${stray} to be absent: what happens stands in ${subject}`);
+  const { parseScenario } = await import("../sim/scenario/parse.ts"); // It loads a parser of YAML.
   const { scenario: written, place } = parseScenario(textOf(subject), subject);
   const scenario = protocol === undefined ? written : underProtocol(written, protocol);
   return { scenario: { ...scenario, seed: options.seed ?? scenario.seed }, place };
@@ -211,33 +214,33 @@ function textOf(file: string): string {
   }
 }
 
-async function oneRun(staged: Staged, options: SimOptions): Promise<void> {
+async function oneRun(staged: Staged, options: SimOptions, { stdout, stderr }: Invocation): Promise<void> {
   const { scenario, cast: made, from } = staged;
   const { json = false, story = false, trace, svg, withoutLost = false } = options;
   const keeps = trace !== undefined || svg !== undefined;
   const entries: TraceEntry[] = [];
   const tell = storyTeller();
   const see = (entry: TraceEntry): void => {
-    if (story) process.stdout.write(`${tell(entry)}\n`);
+    if (story) stdout.write(`${tell(entry)}\n`);
     if (keeps) entries.push(entry);
   };
-  const result = await play(staged, { withoutLost, ...(story || keeps ? { see } : {}) });
+  const result = await play(staged, { withoutLost, ...(story || keeps ? { see } : {}) }, stderr);
   const { ids, protocol } = made;
   const form = from?.header.form ?? "lab";
   const simulated = { scenario, options: made.options, nodes: ids, form, properties: result.properties };
   if (trace !== undefined) writeTraceFile(trace, simulated, entries);
   if (svg !== undefined) writeSvgFile(svg, simulated, entries);
-  if (json) process.stdout.write(`${JSON.stringify(machineReadable(staged, ids.length, result))}\n`);
+  if (json) stdout.write(`${JSON.stringify(machineReadable(staged, ids.length, result))}\n`);
   else {
-    const text = reportText({ scenario, nodes: ids.length, result, costs: protocol.costs }, paintFor(process.stdout));
-    process.stdout.write(`${story ? "\n" : ""}${text}${hint(options)}`);
+    const text = reportText({ scenario, nodes: ids.length, result, costs: protocol.costs }, paintFor(stdout));
+    stdout.write(`${story ? "\n" : ""}${text}${hint(options, stdout)}`);
   }
   requireSound(result);
 }
 
 /** What a newcomer might want next; not for a file or a pipe. */
-function hint({ story, trace, svg }: SimOptions): string {
-  if (!process.stdout.isTTY || story === true || trace !== undefined || svg !== undefined) return "";
+function hint({ story, trace, svg }: SimOptions, stdout: Output): string {
+  if (!stdout.isTTY || story === true || trace !== undefined || svg !== undefined) return "";
   return "\n--story shows what happened line by line, --svg FILE draws it, --trace FILE keeps it\n";
 }
 
@@ -267,15 +270,20 @@ function requireSound({ expectations }: Result): void {
   throw new InvariantViolation("not-as-expected", text);
 }
 
-async function manyRuns(staged: Staged, runs: number, { json, withoutLost = false }: SimOptions): Promise<void> {
+async function manyRuns(
+  staged: Staged,
+  runs: number,
+  { json, withoutLost = false }: SimOptions,
+  { words, stdout, stderr }: Invocation,
+): Promise<void> {
   const most = MAX_SEED - runs + 1;
   if (staged.scenario.seed > most)
     throw new UsageError(
       "bad-argument",
       unexpected("the seed", `at most ${most}, as each of the ${runs} runs has the next`, staged.scenario.seed),
     );
-  const summary = await severalRuns(staged, runs, { withoutLost }, process.argv.slice(2));
-  process.stdout.write(json === true ? `${JSON.stringify(summary)}\n` : summaryText(summary, paintFor(process.stdout)));
+  const summary = await severalRuns(staged, runs, { withoutLost }, words, stderr);
+  stdout.write(json === true ? `${JSON.stringify(summary)}\n` : summaryText(summary, paintFor(stdout)));
   const names = summary.violations.map(({ what }) => what).join(", ");
   if (names !== "") throw new InvariantViolation("not-as-expected", `not as expected: ${names}`);
   if (summary.runs < runs) throw new EnvironmentError("stopped", `stopped after ${summary.runs} of ${runs} runs`);

@@ -1,13 +1,14 @@
 /** `coterie status`: who is alive, and who leads. */
-import { Command } from "commander";
+import type { Command } from "commander";
 import { z } from "zod";
 import { askStatus, refusals } from "../cluster/admin-client.ts";
-import { type ClusterConfig, namesProtocol, readConfig, readServiceConfig } from "../cluster/config.ts";
+import type { ClusterConfig } from "../cluster/config.ts";
 import { exchange } from "../cluster/http-exchange.ts";
 import type { ClusterNodeStatus, ClusterStatus } from "../cluster/local-cluster.ts";
 import { EnvironmentError, UsageError } from "../core/errors.ts";
 import { formatHostPort } from "../runtime/host-port.ts";
 import { adminUrl, DEFAULT_PORT } from "./arguments.ts";
+import type { Invocation } from "./invocation.ts";
 import { refusalLines } from "./refusal-lines.ts";
 import { servicesPicture, servicesStatus } from "./service-status.ts";
 import { list, type Paint, paintFor, table } from "./terminal.ts";
@@ -29,15 +30,14 @@ interface Row extends Omit<ClusterNodeStatus, "process" | "admin"> {
 }
 type Status = Omit<ClusterStatus, "nodes"> & { readonly nodes: readonly Row[] };
 
-export function statusCommand(): Command {
-  return new Command("status")
-    .summary("who is alive in a cluster, and who leads")
+export function declare(command: Command, invocation: Invocation): void {
+  command
     .description("Asks a cluster's members how they are.")
     .option("--admin <url>", `the pages of \`coterie up\` (default: ${DEFAULT_ADMIN})`, adminUrl("--admin"))
     .option("--config <file>", "ask the members of this config file instead, each at the admin address it has there")
     .option("--json", "print the answer as JSON")
     .addHelpText("after", EXPLANATION)
-    .action(status);
+    .action((options: StatusOptions) => status(options, invocation));
 }
 
 const EXPLANATION = `
@@ -68,11 +68,11 @@ With --json: "nodes" with "id", "pid", "alive", "lockServer", "hasQuorum", "addr
 "instances": [{ "kind", "name", "algorithm", "holder", "token", "waiting" }], of a channel "channel": { "view", "members" } as well.
 Exit codes: 0 ok; 1 if nobody answers, or if those alive do not name the same leader, or lock server; 2 wrong arguments.`;
 
-async function status(options: StatusOptions): Promise<void> {
+async function status(options: StatusOptions, { stdout, stderr }: Invocation): Promise<void> {
   if (options.admin !== undefined && options.config !== undefined)
     throw new UsageError("bad-argument", "expected --admin or --config, got both");
-  const { nodes, text, what } = await asked(options);
-  process.stdout.write(text);
+  const { nodes, text, what } = await asked(options, paintFor(stdout));
+  stdout.write(text);
   const alive = nodes.filter((node) => node.alive);
   const hidden = nodes.filter(({ admin }) => admin === null).map(({ id }) => id);
   const hint = `the config does not say where to ask ${hidden.length === 1 ? "member" : "members"} ${list(hidden)}: give each member an admin address in the config`;
@@ -80,22 +80,25 @@ async function status(options: StatusOptions): Promise<void> {
     const why = hidden.length === 0 ? "is the cluster running?" : hint;
     throw new EnvironmentError("nobody-alive", `no member answers: ${why}`);
   }
-  if (hidden.length > 0) process.stderr.write(`coterie: ${hint}\n`);
+  if (hidden.length > 0) stderr.write(`coterie: ${hint}\n`);
   const leaders = new Set(alive.map(({ leader }) => leader));
   if (leaders.size > 1)
     throw new EnvironmentError("no-agreement", `the members do not agree on a ${what}: ${opinions(alive)}`);
 }
 
 /** Who answered, and the answer in words or as JSON. */
-async function asked({ admin = DEFAULT_ADMIN, config, json }: StatusOptions): Promise<{
+async function asked(
+  { admin = DEFAULT_ADMIN, config, json }: StatusOptions,
+  paint: Paint,
+): Promise<{
   readonly nodes: readonly Pick<Row, "id" | "alive" | "leader" | "admin">[];
   readonly text: string;
   /** What each of them names. */
   readonly what: string;
 }> {
-  const paint = paintFor(process.stdout);
-  if (config !== undefined && !namesProtocol(config)) {
-    const found = await servicesStatus(readServiceConfig(config), PATIENCE_MS);
+  const configs = config === undefined ? null : await import("../cluster/config.ts"); // It loads all protocols.
+  if (config !== undefined && configs?.namesProtocol(config) === false) {
+    const found = await servicesStatus(configs.readServiceConfig(config), PATIENCE_MS);
     const nodes = found.nodes.map(({ lockServer, ...node }) => ({ ...node, leader: lockServer }));
     return {
       nodes,
@@ -103,7 +106,8 @@ async function asked({ admin = DEFAULT_ADMIN, config, json }: StatusOptions): Pr
       what: "lock server",
     };
   }
-  const found = config === undefined ? await fromUp(admin) : await fromMembers(readConfig(config));
+  const found =
+    config === undefined || configs === null ? await fromUp(admin) : await fromMembers(configs.readConfig(config));
   return {
     nodes: found.nodes,
     text: json === true ? `${JSON.stringify(found)}\n` : picture(found, paint),

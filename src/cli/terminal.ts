@@ -1,13 +1,14 @@
 /** Words for people: colours only where somebody sees them. */
 import { styleText } from "node:util";
+import type { Output } from "./invocation.ts";
 
 type Style = Parameters<typeof styleText>[0];
 
 export type Paint = (style: Style, text: string) => string;
 
 /** Colours on a terminal, unless NO_COLOR says no. */
-export function paintFor(stream: NodeJS.WriteStream): Paint {
-  const wanted = stream.isTTY && !process.env.NO_COLOR && process.env.TERM !== "dumb";
+export function paintFor(stream: Output): Paint {
+  const wanted = stream.isTTY === true && !process.env.NO_COLOR && process.env.TERM !== "dumb";
   return wanted ? (style, text) => styleText(style, text) : (_style, text) => text;
 }
 

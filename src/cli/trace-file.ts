@@ -2,7 +2,8 @@
 import { closeSync, openSync, writeSync } from "node:fs";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
-import { labelled, type PropertyVerdict, type Scenario } from "../sim/scenario/index.ts";
+import type { PropertyVerdict, Scenario } from "../sim/scenario/index.ts";
+import { labelled } from "../sim/scenario/labels.ts";
 import { vectorClocks } from "../trace/causality.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { excerptOf } from "../trace/excerpt.ts";

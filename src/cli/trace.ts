@@ -1,6 +1,6 @@
 /** `coterie trace`: a recorded run as a picture, in the words of other tools, in figures, or on the terminal. */
 import { writeFileSync } from "node:fs";
-import { Command } from "commander";
+import type { Command } from "commander";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { type Excerpt, excerptOf } from "../trace/excerpt.ts";
@@ -12,6 +12,7 @@ import { drawLanes, type LaneStyle } from "../trace/picture/lanes.ts";
 import { drawSvg } from "../trace/picture/svg.ts";
 import { storyTeller } from "../trace/story.ts";
 import { wholeNumber } from "./arguments.ts";
+import type { Invocation, Output } from "./invocation.ts";
 import { pngOf } from "./picture-png.ts";
 import { type Point, point, readTraceFile } from "./recording.ts";
 import { type Paint, paintFor } from "./terminal.ts";
@@ -42,9 +43,8 @@ export interface TraceOptions {
 
 const FORMS = ["svg", "png", "shiviz", "mermaid", "stats", "story", "check"] as const;
 
-export function traceCommand(): Command {
-  return new Command("trace")
-    .summary("show a recorded run, draw it, or hand it to other tools")
+export function declare(command: Command, invocation: Invocation): void {
+  command
     .description(
       "Reads a trace file and shows it on the terminal, one column per node; or draws, exports or counts it.",
     )
@@ -73,7 +73,7 @@ export function traceCommand(): Command {
       wholeNumber("--width", LEAST_WIDTH, MOST_WIDTH),
     )
     .addHelpText("after", EXPLANATION)
-    .action(trace);
+    .action((file: string, options: TraceOptions) => trace(file, options, invocation));
 }
 
 const EXPLANATION = `
@@ -94,32 +94,31 @@ With --check --json: { "protocol", "nodes", "verdict", "properties": [{ "name", 
   "doubts": [{ "entry", "node", "why", "sentence" }], "steps" }; "entry" counts from 0. With --until --json: { …, "snapshot" }.
 Exit codes: 0 ok; 1 with --check: a property is violated, or the recording does not tell; or a PNG was asked for and cannot be made here; 2 wrong arguments, or the file is not a trace.`;
 
-async function trace(file: string, options: TraceOptions): Promise<void> {
+async function trace(file: string, options: TraceOptions, { stdout, stderr }: Invocation): Promise<void> {
   requireOneForm(options);
   const whole = readTraceFile(file);
-  if (whole.torn)
-    process.stderr.write("coterie: the last line was cut short and is left out: the recorder was killed\n");
+  if (whole.torn) stderr.write("coterie: the last line was cut short and is left out: the recorder was killed\n");
   if (options.check === true || options.until !== undefined)
-    return replayTrace(whole, options, options.out === undefined ? paintFor(process.stdout) : plain, (text) =>
-      put(options, text),
+    return replayTrace(whole, options, options.out === undefined ? paintFor(stdout) : plain, (text) =>
+      put(options, text, stdout),
     );
   const excerpt = excerptOf(whole, options);
-  if (options.png === true) return put(options, await pngOf(drawSvg(excerpt, options)));
-  put(options, textOf(excerpt, options));
+  if (options.png === true) return put(options, await pngOf(drawSvg(excerpt, options)), stdout);
+  put(options, textOf(excerpt, options, stdout), stdout);
 }
 
-function textOf(excerpt: Excerpt, options: TraceOptions): string {
+function textOf(excerpt: Excerpt, options: TraceOptions, stdout: Output): string {
   if (options.svg === true) return drawSvg(excerpt, options);
   if (options.shiviz === true) return shiviz(excerpt);
   if (options.mermaid === true) return mermaid(excerpt);
-  const paint = options.out === undefined ? paintFor(process.stdout) : plain;
+  const paint = options.out === undefined ? paintFor(stdout) : plain;
   if (options.stats === true) {
     const figures = statisticsOf(excerpt);
     return options.json === true ? `${JSON.stringify(figures)}\n` : statisticsText(figures, paint);
   }
   if (options.json === true) return writeTrace(excerpt.header, excerpt.entries, excerpt.clocks);
   const lanes =
-    options.story === true ? null : drawLanes(excerpt, { columns: columns(options), paint: laneStyles(paint) });
+    options.story === true ? null : drawLanes(excerpt, { columns: columns(options, stdout), paint: laneStyles(paint) });
   if (lanes !== null) return `${lanes.join("\n")}\n`;
   const tell = storyTeller();
   return excerpt.entries.map((entry) => `${tell({ ...entry, at: entry.at - excerpt.origin })}\n`).join("");
@@ -127,8 +126,8 @@ function textOf(excerpt: Excerpt, options: TraceOptions): string {
 
 const plain: Paint = (_style, text) => text;
 
-function columns({ out }: TraceOptions): number {
-  return out === undefined && process.stdout.isTTY ? process.stdout.columns : PIPED_COLUMNS;
+function columns({ out }: TraceOptions, { isTTY = false, columns = PIPED_COLUMNS }: Output): number {
+  return out === undefined && isTTY ? columns : PIPED_COLUMNS;
 }
 
 function laneStyles(paint: Paint): (style: LaneStyle, text: string) => string {
@@ -147,11 +146,11 @@ function laneStyles(paint: Paint): (style: LaneStyle, text: string) => string {
   return (style, text) => (style === "plain" ? text : paint(styles[style], text));
 }
 
-function put({ out, png }: TraceOptions, content: string | Uint8Array): void {
+function put({ out, png }: TraceOptions, content: string | Uint8Array, stdout: Output): void {
   if (out === undefined) {
-    if (png === true && process.stdout.isTTY)
+    if (png === true && stdout.isTTY === true)
       throw new UsageError("bad-argument", "expected --out FILE with --png, as a terminal cannot show it");
-    process.stdout.write(content);
+    stdout.write(content);
     return;
   }
   try {

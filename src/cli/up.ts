@@ -4,7 +4,7 @@ import type { Server } from "node:http";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { getRequestListener } from "@hono/node-server";
-import { Command } from "commander";
+import type { Command } from "commander";
 import { parseConfig, requireClusterName } from "../cluster/config.ts";
 import { type Caretaker, startCaretaker } from "../cluster/local/caretaker.ts";
 import { type Recorder, record } from "../cluster/local/recorder.ts";
@@ -30,9 +30,8 @@ interface UpOptions {
   readonly data?: string;
 }
 
-export function upCommand(): Command {
-  return new Command("up")
-    .summary("start a local cluster of real processes, and the studio")
+export function declare(command: Command): void {
+  command
     .description("Starts members as processes of their own on this machine, watches over them, and serves the studio.")
     .option("--nodes <n>", `how many members, 1 to ${MAX_NODES}`, wholeNumber("--nodes", 1, MAX_NODES), DEFAULT_NODES)
     .option("--protocol <name>", `what they run: ${protocolNames.join(", ")}`, knownProtocol, "bully")

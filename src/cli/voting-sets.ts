@@ -1,15 +1,15 @@
 /** `coterie voting-sets`: Maekawa's voting sets for so many nodes, or the check of sets that somebody has made. */
 import { readFileSync } from "node:fs";
-import { Command } from "commander";
+import type { Command } from "commander";
 import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
 import { type VotingSets, votingSets, votingSetsProblem } from "../protocols/index.ts";
 import { wholeNumber } from "./arguments.ts";
+import type { Invocation, Output } from "./invocation.ts";
 
 const MAX_NODES = 1_000;
 
-export function votingSetsCommand(): Command {
-  return new Command("voting-sets")
-    .summary("voting sets for Maekawa's mutual exclusion, made or checked")
+export function declare(command: Command, { stdout }: Invocation): void {
+  command
     .description(
       "Makes voting sets for so many nodes, or checks given ones: each node is in its own set, any two sets meet, all sets are of one size K, each node is in K sets.",
     )
@@ -17,7 +17,7 @@ export function votingSetsCommand(): Command {
     .option("--file <file>", "check these sets: JSON, for each node in order the ids in its set")
     .option("--json", "print the answer as JSON")
     .addHelpText("after", EXPLANATION)
-    .action(run);
+    .action((nodes: number | undefined, options: Options) => run(nodes, options, stdout));
 }
 
 const EXPLANATION = `
@@ -28,13 +28,18 @@ Example:
 With --json: { "nodes", "size", "sets": [[id, …], …], "problem": null | text }
 Exit codes: 0 the four conditions hold; 1 one does not, and which; 2 wrong arguments.`;
 
-function run(nodes: number | undefined, { file, json }: { readonly file?: string; readonly json?: true }): void {
+interface Options {
+  readonly file?: string;
+  readonly json?: true;
+}
+
+function run(nodes: number | undefined, { file, json }: Options, stdout: Output): void {
   if ((nodes === undefined) === (file === undefined))
     throw new UsageError("bad-argument", "expected either a number of nodes, such as 7, or --file with sets to check");
   const sets = file === undefined ? votingSets(nodes as number) : setsFrom(file);
   const problem = votingSetsProblem(sets);
   const answer = { nodes: sets.length, size: sets[0]?.length ?? 0, sets, problem };
-  process.stdout.write(`${json === true ? JSON.stringify(answer) : text(sets, problem)}\n`);
+  stdout.write(`${json === true ? JSON.stringify(answer) : text(sets, problem)}\n`);
   if (problem !== null) throw new InvariantViolation("violated", `these are no voting sets: ${problem}`);
 }
 

@@ -1,11 +1,12 @@
-/** `coterie check` and `coterie check-history` on the built command line. */
+/** `coterie check` and `coterie check-history`: what they find, print and refuse. Threads and Ctrl-C are those of real processes. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
 import type { TraceEntry } from "../../src/trace/entry.ts";
 import { readTrace } from "../../src/trace/file.ts";
-import { Coterie, coterie, endAll, until } from "../e2e/cluster-under-test.ts";
+import { Coterie, coterie as coterieProcess, endAll, until } from "../e2e/cluster-under-test.ts";
+import { coterie } from "./run-here.ts";
 
 afterEach(endAll);
 
@@ -24,8 +25,11 @@ interface Answer {
   readonly coverage?: { readonly never: readonly string[] };
 }
 
-async function check(words: string): Promise<Answer & { code: number | null }> {
-  const { code, stdout, stderr } = await coterie("check", ...words.split(" "), "--json");
+async function check(
+  words: string,
+  run: typeof coterieProcess | typeof coterie = coterie,
+): Promise<Answer & { code: number | null }> {
+  const { code, stdout, stderr } = await run("check", ...words.split(" "), "--json");
   expect(stdout, stderr).not.toBe("");
   return { code, ...(JSON.parse(stdout) as Answer) };
 }
@@ -87,9 +91,10 @@ describe("what the checker says of the protocols", () => {
     const one = await check(`${late} --workers 1`);
     expect(one).toMatchObject({ code: 1, verdict: "violated", property: "E1 safety" });
     const gist = ({ code, verdict, property, run, trace }: typeof one) => ({ code, verdict, property, run, trace });
-    for (const workers of [2, 5]) expect(gist(await check(`${late} --workers ${workers}`))).toEqual(gist(one));
+    for (const workers of [2, 5])
+      expect(gist(await check(`${late} --workers ${workers}`, coterieProcess))).toEqual(gist(one));
     const sound = `bully --nodes 4 --timers quiet --strategy ${strategy} --runs 40 --coverage`;
-    const [alone, shared] = [await check(`${sound} --workers 1`), await check(`${sound} --workers 3`)];
+    const [alone, shared] = [await check(`${sound} --workers 1`), await check(`${sound} --workers 3`, coterieProcess)];
     const { states, transitions, depth } = alone;
     expect(shared).toMatchObject({ code: 1, verdict: "unknown", runs: 40, states, transitions, depth });
     expect(shared.coverage?.never).toEqual(alone.coverage?.never);

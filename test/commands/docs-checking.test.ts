@@ -4,7 +4,7 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { coterie } from "../e2e/cluster-under-test.ts";
+import { coterie } from "./run-here.ts";
 
 /** The commands of a page's first block that say what comes of them, each with that word. */
 function linesOf(file: string): [string, string][] {

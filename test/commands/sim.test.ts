@@ -3,12 +3,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, afterEach, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { protocolNames } from "../../src/protocols/index.ts";
 import { readTrace } from "../../src/trace/file.ts";
-import { coterie, endAll } from "../e2e/cluster-under-test.ts";
-
-afterEach(endAll);
+import { coterie } from "./run-here.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "coterie-test-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { coterie } from "../e2e/cluster-under-test.ts";
+import { coterie } from "./run-here.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "coterie-trace-"));
 const file = join(folder, "run.jsonl");

@@ -3,7 +3,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { coterie } from "../e2e/cluster-under-test.ts";
+import { coterie } from "./run-here.ts";
 
 function file(sets: unknown): string {
   const path = join(mkdtempSync(join(tmpdir(), "coterie-sets-")), "sets.json");

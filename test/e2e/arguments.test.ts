@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { protocolNames } from "../../src/protocols/index.ts";
-import { ClusterUnderTest, coterie, endAll, occupyPort } from "./cluster-under-test.ts";
+import { coterie } from "../commands/run-here.ts";
+import { ClusterUnderTest, endAll, occupyPort } from "./cluster-under-test.ts";
 
 afterEach(endAll);
 

@@ -19,6 +19,7 @@ import { formOf } from "../../runtime/wire.ts";
 import type { Kind } from "./api.ts";
 import type { Transport } from "./channel-api.ts";
 import { stackNamed, stacks } from "./channel-stacks.ts";
+import { MAX_NAME_BYTES } from "./instance-name.ts";
 import type { RetirementMessage } from "./joint-retirement.ts";
 import { type Timing, timings, viewOptions } from "./timing.ts";
 
@@ -84,7 +85,6 @@ export const hearsSuspicions = ({ algorithm, options }: Setting): boolean =>
   !believers.includes(algorithm) || (JSON.parse(options) as { rejoins?: boolean }).rejoins === true;
 
 /** In UTF-8; a name is part of every message of its instance. */
-const MAX_NAME_BYTES = 128;
 const MAX_OPTIONS_BYTES = 4_096;
 const MAX_REASON_BYTES = 1_024;
 
@@ -186,19 +186,6 @@ export function messageForm({ kind, algorithm }: Pick<Setting, "kind" | "algorit
       for (const [name, content] of contentsOf(known)) forms.set(`${known}/${name}`, formOf(name, struct(content)));
   }
   return forms.get(`${kind}/${algorithm}`) ?? 0;
-}
-
-/** @throws UsageError for what cannot be sent to other members, or read by people. */
-export function requireName(name: unknown): string {
-  const fault = nameFault(name);
-  if (fault === null) return name as string;
-  throw new UsageError("bad-name", unexpected("the name", fault, name));
-}
-
-function nameFault(name: unknown): string | null {
-  if (typeof name !== "string" || name === "") return "a text that is not empty";
-  if (Buffer.byteLength(name) > MAX_NAME_BYTES) return `at most ${MAX_NAME_BYTES} bytes long`;
-  return /[\p{Cc}\p{Cs}]/u.test(name) ? "free of control characters" : null;
 }
 
 /** The options as they are compared and sent: canonical JSON. @throws UsageError for what is not plain data, or too long. */

@@ -14,7 +14,6 @@ import {
   RETIREMENT,
   readChannelOptions,
   reasonText,
-  requireName,
   type Setting,
 } from "./algorithms.ts";
 import type { Kind } from "./api.ts";
@@ -24,6 +23,7 @@ import { CoordinationError } from "./coordination-error.ts";
 import { type Arrived, EarlyMessages } from "./early-messages.ts";
 import { EpochFloors } from "./epoch-floors.ts";
 import { Instance, type Outliving, type Surroundings, slotNameOf } from "./instance.ts";
+import { requireName } from "./instance-name.ts";
 import { JointRetirement, type RetirementMessage } from "./joint-retirement.ts";
 import { KnownSettings } from "./known-settings.ts";
 import { LocalChannel } from "./local-channel.ts";

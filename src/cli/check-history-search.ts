@@ -1,0 +1,78 @@
+/** The search of `coterie check-history`. */
+import {
+  checkLinearizability,
+  drawSvg,
+  drawText,
+  type Finding,
+  type History,
+  modelNamed,
+  type Report,
+  type Violated,
+} from "../check/linearizability/index.ts";
+import { show } from "../check/linearizability/model.ts";
+
+export interface HistoryRequest {
+  readonly history: History;
+  readonly model: string;
+  /** Null: no limit. */
+  readonly timeLimitMs: number | null;
+}
+
+export interface HistoryAnswer {
+  readonly report: Omit<Report, "findings">;
+  readonly objects: readonly ObjectAnswer[];
+  /** The picture of the object that decided the verdict. */
+  readonly text: string;
+  readonly svg: string;
+}
+
+export interface ObjectAnswer {
+  readonly key: unknown;
+  readonly verdict: Finding["verdict"];
+  readonly operations: number;
+  /** What has no place, if anything. */
+  readonly culprit: {
+    readonly operation: string;
+    readonly process: number | string;
+    readonly line: number | null;
+  } | null;
+  /** Why it is unknown; null otherwise. */
+  readonly why: string | null;
+  /** The longest partial linearization, or the whole one. */
+  readonly linearization: readonly { readonly operation: string; readonly state: string }[];
+}
+
+export function answerTo(
+  { history, model, timeLimitMs }: HistoryRequest,
+  mayGoOn: (progress: null) => boolean,
+): HistoryAnswer {
+  const deadline = timeLimitMs === null ? Number.POSITIVE_INFINITY : Date.now() + timeLimitMs;
+  const { findings, ...report } = checkLinearizability(history, modelNamed(model), {
+    mayGoOn: () => mayGoOn(null) && Date.now() < deadline,
+  });
+  const shown = findings.find(({ verdict }) => verdict === report.verdict);
+  const picture = { model, remarks: history.remarks };
+  return {
+    report,
+    objects: findings.map(objectAnswer),
+    text: shown === undefined ? "" : drawText(shown, picture),
+    svg: shown === undefined ? "" : drawSvg(shown, picture),
+  };
+}
+
+function objectAnswer(finding: Finding): ObjectAnswer {
+  const { key = null, verdict, operations } = finding;
+  const effects = finding.verdict === "holds" ? finding.linearization : (finding.longest[0] ?? []);
+  return {
+    key,
+    verdict,
+    operations: operations.length,
+    culprit: finding.verdict === "violated" ? culpritOf(finding) : null,
+    why: finding.verdict === "unknown" ? finding.why : null,
+    linearization: effects.map(({ operation, state }) => ({ operation: show(operation), state })),
+  };
+}
+
+function culpritOf({ culprit }: Violated): ObjectAnswer["culprit"] {
+  return { operation: show(culprit), process: culprit.process, line: culprit.line };
+}

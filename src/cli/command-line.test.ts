@@ -1,0 +1,50 @@
+import { Command, Help } from "commander";
+import { describe, expect, it } from "vitest";
+import { runCommand } from "./command-line.ts";
+import { commands } from "./commands.ts";
+import type { Invocation } from "./invocation.ts";
+
+/** Everything that is written, to stdout and to stderr. */
+async function run(...words: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  const said = { stdout: "", stderr: "" };
+  const output = (stream: keyof typeof said) => ({
+    write: (content: string | Uint8Array) => {
+      said[stream] += String(content);
+    },
+  });
+  const streams = { stdout: output("stdout"), stderr: output("stderr") };
+  const code = await runCommand({ words, ...streams, usesThreads: false });
+  return { code, ...said };
+}
+
+describe("the list of commands", () => {
+  it.each(Object.keys(commands))("says of %s what it takes, as its module declares it", async (name) => {
+    const { usage = "", summary = "", load } = commands[name] ?? {};
+    const command = new Command(name);
+    new Command("coterie").enablePositionalOptions().addCommand(command);
+    (await load?.())?.declare(command, {} as Invocation);
+    expect(new Help().subcommandTerm(command)).toBe(`${name} ${usage}`.trim());
+    const { stdout } = await run("--help");
+    expect(stdout.replaceAll(/\s+/g, " ")).toContain(`${name} ${usage} ${summary}`.replaceAll(/\s+/g, " "));
+  });
+});
+
+describe("how it ends", () => {
+  it("with 0 for help and the version, with the list where there are no words", async () => {
+    expect(await run("--version")).toEqual({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), stderr: "" });
+    expect(await run()).toEqual(await run("--help"));
+  });
+
+  it.each([
+    [["upp"], "coterie: unknown command 'upp' (Did you mean up?)\n"],
+    [["member", "replace"], "coterie: required option '--data <dir>' not specified\n"],
+    [["voting-sets", "0"], 'coterie: expected the number of nodes to be a whole number from 1 to 1000, got "0"\n'],
+  ])("with 2 and one sentence for %j", async (words, stderr) => {
+    expect(await run(...words)).toEqual({ code: 2, stdout: "", stderr });
+  });
+
+  it("with 1 for what does not hold", async () => {
+    const { code, stderr } = await run("check", "bully", "--nodes", "3");
+    expect([code, stderr]).toEqual([1, "coterie: violated: E1 safety\n"]);
+  });
+});

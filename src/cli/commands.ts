@@ -1,0 +1,83 @@
+/** The commands, by name. The module of a command is loaded when the command is chosen. */
+import type { Command } from "commander";
+import type { Invocation } from "./invocation.ts";
+
+interface CommandModule {
+  /** Adds options, arguments and the action. */
+  declare(command: Command, invocation: Invocation): void;
+}
+
+interface Listed {
+  /** What follows the name in the list of commands. */
+  readonly usage: string;
+  readonly summary: string;
+  readonly load: () => Promise<CommandModule>;
+}
+
+export const commands: Readonly<Record<string, Listed>> = {
+  up: {
+    usage: "[options]",
+    summary: "start a local cluster of real processes, and the studio",
+    load: () => import("./up.ts"),
+  },
+  node: {
+    usage: "[options]",
+    summary: "run one member of a cluster by itself",
+    load: () => import("./node.ts"),
+  },
+  status: {
+    usage: "[options]",
+    summary: "who is alive in a cluster, and who leads",
+    load: () => import("./status.ts"),
+  },
+  member: {
+    usage: "",
+    summary: "replace a member that has lost its folder",
+    load: () => import("./member.ts"),
+  },
+  lock: {
+    usage: "[options] <name> <command...>",
+    summary: "run a command while holding a lock of the cluster",
+    load: () => import("./lock.ts"),
+  },
+  elect: {
+    usage: "[options] <name> <command...>",
+    summary: "run a command while this member leads",
+    load: () => import("./elect.ts"),
+  },
+  check: {
+    usage: "[options] <protocol>",
+    summary: "explore every behaviour of a protocol within bounds",
+    load: () => import("./check.ts"),
+  },
+  "check-history": {
+    usage: "[options] <file>",
+    summary: "check a recorded history for linearizability",
+    load: () => import("./check-history.ts"),
+  },
+  sim: {
+    usage: "[options] [protocol|file]",
+    summary: "run a protocol or a scenario in virtual time",
+    load: () => import("./sim.ts"),
+  },
+  trace: {
+    usage: "[options] <file>",
+    summary: "show a recorded run, draw it, or hand it to other tools",
+    load: () => import("./trace.ts"),
+  },
+  protocols: {
+    usage: "[options] [name]",
+    summary: "the algorithms, what they guarantee and what they cost",
+    load: () => import("./protocols.ts"),
+  },
+  "voting-sets": {
+    usage: "[options] [nodes]",
+    summary: "voting sets for Maekawa's mutual exclusion, made or checked",
+    load: () => import("./voting-sets.ts"),
+  },
+  bench: {
+    usage: "[name] [options...]",
+    summary: "measure Coterie beside its peers",
+    load: () => import("./bench.ts"),
+  },
+};

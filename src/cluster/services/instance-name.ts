@@ -1,0 +1,17 @@
+/** Names of locks, elections and channels. */
+import { UsageError, unexpected } from "../../core/errors.ts";
+
+export const MAX_NAME_BYTES = 128;
+
+/** @throws UsageError for what cannot be sent to other members, or read by people. */
+export function requireName(name: unknown): string {
+  const fault = nameFault(name);
+  if (fault === null) return name as string;
+  throw new UsageError("bad-name", unexpected("the name", fault, name));
+}
+
+function nameFault(name: unknown): string | null {
+  if (typeof name !== "string" || name === "") return "a text that is not empty";
+  if (Buffer.byteLength(name) > MAX_NAME_BYTES) return `at most ${MAX_NAME_BYTES} bytes long`;
+  return /[\p{Cc}\p{Cs}]/u.test(name) ? "free of control characters" : null;
+}
