@@ -13,7 +13,7 @@ function holds(
   ...users: (Partial<Omit<State, "delivered">> & { delivered: Letter[] })[]
 ) {
   const states = users.map(
-    (user): State => ({ left: 0, groups: [0], view: 0, since: 0, passed: [], sent: [], excused: 0, ...user }),
+    (user): State => ({ left: 0, groups: [0], view: 0, since: 0, sent: [], excused: 0, ...user }),
   );
   const nodes = states.map((_, node) => node);
   const world = { alive: nodes, nodes, state: (node: NodeId) => states[node] as State, history: () => null as never };

@@ -144,20 +144,26 @@ const hasAll = (one: State, names: ReadonlySet<string>, other: State): boolean =
     ({ name, view }) => view !== one.view || !one.groups.includes(groupOf(name)) || names.has(name),
   );
 
+type Passed = Extract<MulticastUser["event"], { type: "passed" }>;
+
 export const virtualSynchrony: Property<MulticastUser> = {
   name: "virtual synchrony",
-  claim: "all who go from one view to the next have delivered the same messages in it",
+  claim:
+    "all who have gone from one view to the next, also those that have crashed since, have delivered the same messages in it",
   when: "always",
-  holds: ({ alive, state }) => {
+  history: {
+    empty: [] as readonly Passed[],
+    after: (before, event) => (event.type === "passed" ? [...(before as readonly Passed[]), event] : before),
+  },
+  holds: ({ nodes, history }) => {
     const inView = new Map<number, string>();
-    return alive.every((node) => {
-      const { passed, delivered } = state(node);
-      return passed.every((view) => {
-        const said = delivered.flatMap((letter) => (letter.view === view ? [letter.name] : [])).sort();
-        if (!inView.has(view)) inView.set(view, said.join());
-        return inView.get(view) === said.join();
-      });
-    });
+    return nodes.every((node) =>
+      history<readonly Passed[]>(node).every(({ view, delivered }) => {
+        const said = delivered.join();
+        if (!inView.has(view)) inView.set(view, said);
+        return inView.get(view) === said;
+      }),
+    );
   },
 };
 

@@ -19,8 +19,6 @@ export type MulticastUser = {
     view: number;
     /** The view from which on it has been in all of them; 0 where there are none, or before its first. */
     since: number;
-    /** The views from which it has gone on to the next. */
-    passed: number[];
     /** The names of what it has sent, in that order. */
     sent: string[];
     /** How many of them it had sent when it was ejected last: whether anybody delivers those nobody promises. */
@@ -35,7 +33,10 @@ export type MulticastUser = {
     | { type: "delivered"; payload: string }
     /** From a multicast with views. */
     | { type: "install"; view: number };
-  event: { type: "said"; payload: string; group: number };
+  event:
+    | { type: "said"; payload: string; group: number }
+    /** It has gone on to the next view, and this is what it has delivered in the one before. Names, ascending. */
+    | { type: "passed"; view: number; delivered: string[] };
 };
 
 /** `past`: the names of what happened before it was sent, its sender's earlier ones included. */
@@ -89,7 +90,6 @@ export function multicastUser(given?: Partial<MulticastUserOptions>): Protocol<M
       groups: groupsOf(self),
       view: 0,
       since: 0,
-      passed: [],
       sent: [],
       excused: 0,
       delivered: [],
@@ -105,10 +105,11 @@ export function multicastUser(given?: Partial<MulticastUserOptions>): Protocol<M
         const [name = "", ...past] = payload.split(" ");
         state.delivered.push({ name, view: state.view, past });
       },
-      install(state, { view }) {
-        if (state.since === 0) state.since = view;
-        else state.passed.push(state.view);
-        state.view = view;
+      install(state, { view: next }, ctx) {
+        const { since, view, delivered } = state;
+        if (since === 0) state.since = next;
+        else ctx.emit({ type: "passed", view, delivered: namesIn(view, delivered).sort() });
+        state.view = next;
       },
     },
     shapes: {
@@ -121,6 +122,9 @@ export function multicastUser(given?: Partial<MulticastUserOptions>): Protocol<M
     view: ({ left }) => ({ role: left > 0 ? "sending" : "listening" }),
   };
 }
+
+const namesIn = (view: number, delivered: readonly Letter[]): string[] =>
+  delivered.flatMap((letter) => (letter.view === view ? [letter.name] : []));
 
 /**
  * Names of messages: whose it is, which of its messages, the view in which it was sent and the group, as in `0.2/3@1`. The

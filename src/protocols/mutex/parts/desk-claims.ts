@@ -2,6 +2,7 @@
 import type { NodeId, Property, Protocol } from "../../../core/protocol.ts";
 import { natural, real, struct } from "../../../core/shape.ts";
 import type { LeaseTimer } from "../../election/parts/lease.ts";
+import { eachOnce, grantedTokens } from "./granted-tokens.ts";
 import { requirements, type Section } from "./requirements.ts";
 
 export type Desk = {
@@ -96,12 +97,10 @@ const properties: readonly Property<Desk>[] = [
   ...requirements<Desk>(({ section }) => section, ["renew", "reclaim", "recall"]),
   {
     name: "tokens are unique",
-    claim: "no two nodes have been inside with the same token",
+    claim: "no two entries have had the same token, those of nodes that have crashed since among them",
     when: "always",
-    holds({ alive, state }) {
-      const tokens = alive.map((node) => state(node).token).filter((token) => token > 0);
-      return new Set(tokens).size === tokens.length;
-    },
+    history: grantedTokens,
+    holds: eachOnce(),
   },
 ];
 

@@ -4,6 +4,7 @@
 import type { NodeId, Property, Protocol } from "../../../core/protocol.ts";
 import { list, natural, nullable } from "../../../core/shape.ts";
 import type { LeaseTimer } from "../../election/parts/lease.ts";
+import { eachOnce, grantedTokens } from "./granted-tokens.ts";
 import { requirements, type Section } from "./requirements.ts";
 
 export type EpochTokenRing = {
@@ -80,15 +81,20 @@ export const EPOCHS = 2 ** 25;
 export const fence = (epoch: number, entries: number): number => epoch * ENTRIES + entries;
 export const epochOf = (token: number): number => Math.floor(token / ENTRIES);
 
+const isEachOnce = eachOnce();
+
 const properties: readonly Property<EpochTokenRing>[] = [
   ...requirements<EpochTokenRing>(({ section }) => section, ["pass", "watch", "renew"]),
   {
     name: "one token an epoch",
-    claim: "no two nodes have a token of the same epoch",
+    claim:
+      "no two nodes have a token of the same epoch, and no two entries have had the same number, those of nodes that have crashed since among them",
     when: "always",
-    holds({ alive, state }) {
+    history: grantedTokens,
+    holds(world) {
+      const { alive, state } = world;
       const epochs = alive.filter((node) => state(node).token !== null).map((node) => state(node).epoch);
-      return new Set(epochs).size === epochs.length;
+      return new Set(epochs).size === epochs.length && isEachOnce(world);
     },
   },
 ];

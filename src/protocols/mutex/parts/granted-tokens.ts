@@ -1,0 +1,29 @@
+/** The tokens of all entries so far. No crash takes one of them back: what was written under it is still there. */
+import type { EventOf, NodeId, Vocabulary } from "../../../core/protocol.ts";
+
+/** Of one node, in the order of its entries. */
+export type Granted = readonly number[];
+
+interface Entering extends Vocabulary {
+  event: { type: "entered"; token: number };
+}
+
+export const grantedTokens = {
+  empty: [] as Granted,
+  after: (before: Granted, event: { readonly type: string }): Granted =>
+    event.type === "entered" ? [...before, (event as EventOf<Entering>).token] : before,
+} as const;
+
+/** Whether each was given once. A list is replaced when it grows, so the same lists are counted once and not at every step. */
+export function eachOnce(): (world: { nodes: readonly NodeId[]; history<H>(node: NodeId): H }) => boolean {
+  let last: readonly Granted[] = [];
+  let answer = true;
+  return ({ nodes, history }) => {
+    const lists = nodes.map((node) => history<Granted>(node));
+    if (lists.length === last.length && lists.every((list, index) => list === last[index])) return answer;
+    const all = lists.flat();
+    last = lists;
+    answer = new Set(all).size === all.length;
+    return answer;
+  };
+}
