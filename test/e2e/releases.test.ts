@@ -34,7 +34,7 @@ async function restartAll(members: Joined[], restart: (id: number) => Joined, wi
 
 test("from the commit before this one to this one, member by member: the lock is passed on all the time", async (context) => {
   const previous = previousRelease(folder);
-  if (previous === null) return context.skip(process.env.CI === undefined, "there is no commit before this one here");
+  if (previous === null) return context.skip("there is no commit before this one here");
   const where = await place(3);
   const witness = join(folder, "rolling");
   const members = await joinedAt(where, previous.packageUrl);
@@ -46,6 +46,13 @@ test("from the commit before this one to this one, member by member: the lock is
   for (const member of members) member.order({ do: "rest" });
   await Promise.all(members.map((member) => member.said("contended")));
   expect(isGrowing(numbersIn(`${witness}.log`))).toBe(true);
+});
+
+test("a clone without the commit before this one: where CI is set that is an error, elsewhere the test is skipped", () => {
+  expect(() => previousRelease(folder, null, "true")).toThrow(
+    /^expected a commit before this one, since CI is set, got .*: fetch two commits/,
+  );
+  expect(previousRelease(folder, null, undefined)).toBe(null);
 });
 
 async function expectRefused(
