@@ -191,7 +191,10 @@ export class Instances {
   /** Whoever waits is told so, what is held is given back, and nothing more begins. */
   close(reason: CoordinationError): void {
     this.#closed = reason;
-    for (const { local } of this.#open.values()) local.close(reason);
+    for (const instance of this.#open.values()) {
+      if (this.#staysKnown(instance)) this.#remember(instance);
+      instance.local.close(reason);
+    }
   }
 
   stop(): void {
@@ -207,6 +210,7 @@ export class Instances {
     this.#together.sweep(now);
     for (const instance of this.#open.values()) {
       const idleMs = this.#idleMs(instance, now);
+      if (this.#staysKnown(instance)) this.#remember(instance); // Later than it is so: the first messages need the disk.
       if (instance.isJoint) {
         if (!instance.local.isUsed && idleMs >= IDLE_MS) this.#together.consider(keyOf(instance.setting), now);
       } else if (!this.#mayForget(instance)) this.#remember(instance);
@@ -340,7 +344,7 @@ export class Instances {
     const failure = otherRelease(setting, form) ?? this.#attempt(setting);
     const instance = this.#open.get(keyOf(setting));
     if (failure === null) {
-      this.#join(instance as Instance, from);
+      (instance as Instance).agreement.join(from);
       for (const early of this.#early.take(keyOf(setting))) this.#deliver(early);
       return;
     }
@@ -355,13 +359,6 @@ export class Instances {
     if (instance?.agreement.isOutvoted !== true) return;
     this.options.onRefused(instance.setting, from, why); // Its refusal is on the way, and would find nothing any more.
     this.#giveWay(instance, `most members run the ${kind} "${name}" otherwise: ${why}`);
-  }
-
-  #join(instance: Instance, from: NodeId): void {
-    const { agreement, setting } = instance;
-    const wasEstablished = agreement.isEstablished;
-    agreement.join(from);
-    if (agreement.isEstablished && !wasEstablished && this.#staysKnown(instance)) this.#known.note(setting, true);
   }
 
   /** Its messages are for others. */

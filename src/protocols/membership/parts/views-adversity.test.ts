@@ -47,7 +47,7 @@ describe("views: a member that restarts before anybody has noticed, while a roun
   it("nor where the round is still being prepared", () => {
     const sim = lastWord();
     sim.cut(3, 0);
-    while (sim.messages.byType.prepare !== 8) sim.run(sim.now + 1);
+    while (sim.messages.byType.prepare !== 4) sim.run(sim.now + 1);
     sim.run(sim.now + 10); // 1 and 2 have promised.
     expect(sim.world.state(0).views.phase).toMatchObject({ is: "preparing", promises: { 1: {}, 2: {} } });
     sim.crash(2);

@@ -5,8 +5,10 @@ import { exclude, include } from "../../node-set.ts";
 import type { ViewsOptions } from "./views-options.ts";
 import { accept, adopt, keep, resume, stall, tellAll } from "./views-standing.ts";
 import {
+  FIRST_ROUND,
   type GroupView,
   isChangeDue,
+  isEmpty,
   isEverybodyHeard,
   isInside,
   memberOf,
@@ -109,7 +111,7 @@ export function rounds(options: ViewsOptions) {
     state.phase = { is: "due" };
     const { attempts, view } = state;
     const turn = present(state, ctx.self).indexOf(ctx.self);
-    const first = view.number > 0 ? gatherMs : isEverybodyHeard(state, ctx) ? 0 : firstGatherMs;
+    const first = !isEmpty(view) ? gatherMs : isEverybodyHeard(state, ctx) ? 0 : firstGatherMs;
     const atLeast =
       attempts === 0 ? first : Math.min(maxBackOffMs, backOffMs * 2 ** Math.min(attempts, MOST_DOUBLINGS));
     const atMost = turn === 0 && attempts === 0 ? atLeast : 2 * atLeast;
@@ -155,6 +157,12 @@ export function rounds(options: ViewsOptions) {
     keep(state, ctx);
     tellAll(message, ctx);
     fallSilent(state, ctx);
+  }
+
+  /** Without phase 1. */
+  function begin(state: State, ctx: Ctx): void {
+    const view = firstView(state, ctx);
+    if (view !== null) propose(state, FIRST_ROUND, view, ctx);
   }
 
   /** Phase 1b, once it is known what this node holds of the present view. */
@@ -269,9 +277,25 @@ export function rounds(options: ViewsOptions) {
   }
 
   return {
-    ...{ consider, hasten, yieldTo, renew, prepare, fallSilent, promise, notePromise },
+    ...{ consider, hasten, yieldTo, renew, begin, prepare, fallSilent, promise, notePromise },
     ...{ confirm, noteFilled, noteAccept, takeTooLong, doWithout },
   };
+}
+
+/**
+ * The first view, if this node may propose it at once. It needs no promises: below the first round there is none in which anybody
+ * could have accepted anything. Everybody has said what it would have, and nobody holds anything. The lowest node does this at
+ * most once for a view, and never after a restart.
+ */
+function firstView(state: State, ctx: Ctx): GroupView | null {
+  const { view, promised, accepted, suspected, wishes, incarnation, wants } = state;
+  const isUnused = promised === FIRST_ROUND && accepted === null;
+  const isMine = whoseRound(FIRST_ROUND, everybody(ctx)) === ctx.self;
+  const isComplete = suspected.length === 0 && ctx.peers.every((peer) => wishes[peer]?.base === view.number);
+  if (!isEmpty(view) || !isUnused || !isMine || !isComplete || !isChangeDue(state, ctx.self)) return null;
+  const lives = Object.entries({ ...wishes, [ctx.self]: { incarnation, wants } });
+  const promises = lives.map(([node, life]) => [node, { ...life, accepted: null, received: null }]);
+  return nextView(state, Object.fromEntries(promises)).view;
 }
 
 /**

@@ -1,12 +1,18 @@
 /** What a node of views remembers, takes over and says when a view is decided. */
 import type { Context } from "../../../core/protocol.ts";
-import { type GroupView, isGranted, isInside, nodesOf, type Views } from "./views-words.ts";
+import { FIRST_ROUND, type GroupView, isGranted, isInside, nextRound, nodesOf, type Views } from "./views-words.ts";
 
 type State = Views["state"];
 type Ctx = Context<Views>;
 
+/**
+ * After a restart the lowest node could not tell whether it has used the first round. So its journal says from the beginning that
+ * it has promised a later one, and only a node that has not been started before can use the first.
+ */
 export function keep({ incarnation, promised, accepted, view }: State, ctx: Ctx): void {
-  ctx.compact({ type: "register", incarnation, promised, accepted, view });
+  const isLowest = ctx.peers.every((peer) => peer > ctx.self);
+  const later = isLowest ? nextRound(FIRST_ROUND, 0, ctx.peers.length + 1) : promised;
+  ctx.compact({ type: "register", incarnation, promised: Math.max(promised, later), accepted, view });
 }
 
 /** Phase 2b of Paxos, up to the answer. */
@@ -47,7 +53,7 @@ export function adopt(state: State, view: GroupView, ctx: Ctx): void {
   ctx.cancelTimer("change");
   resume(state, ctx);
   if (isInside(state, ctx.self)) {
-    keep(state, ctx);
+    // Not journalled before the node promises something for the next view: those that have accepted this one remember it.
     const cut = wasInside && view.number === before + 1 ? view.cut : [];
     ctx.emit({ type: "installed", view: view.number, members: nodesOf(view), cut });
   } else if (wasInside) {

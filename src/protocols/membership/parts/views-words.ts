@@ -128,6 +128,9 @@ export const memberOf = ({ members }: GroupView, of: NodeId): Member | undefined
 export const isInside = ({ view, incarnation }: State, self: NodeId): boolean =>
   memberOf(view, self)?.incarnation === incarnation;
 
+/** Whether nobody is in the group: it has yet to begin, or all have left it. */
+export const isEmpty = ({ members }: GroupView): boolean => members.length === 0;
+
 /** Whether the view is as the node would have it. */
 export function isGranted(view: GroupView, node: NodeId, { incarnation, wants }: Omit<Wish, "base">): boolean {
   const member = memberOf(view, node);
@@ -159,6 +162,9 @@ export const isEverybodyHeard = (state: State, { self, peers }: { self: NodeId; 
 /** Rounds are unique: one in N belongs to each node. */
 export const nextRound = (promised: number, place: number, nodes: number): number =>
   (Math.floor(promised / nodes) + 1) * nodes + place;
+
+/** Below all others; it belongs to the lowest node. */
+export const FIRST_ROUND = 0;
 
 export const whoseRound = (round: number, everybody: readonly NodeId[]): NodeId =>
   everybody[round % everybody.length] as NodeId;

@@ -11,6 +11,7 @@
  * Liveness  in the end all alive nodes that want to be in the group are in the same view, and nobody else is. Whoever has
  *           been silenced for a change speaks again. A minority installs nothing and says that it is stalled.
  * Cost      5(N − 1) messages for a change in which all answer: prepare, promise, propose, accept and decided, N − 1 each;
+ *           3(N − 1) for the first view if all are there, since it is proposed at once;
  *           2 more, fill and filled, for each member that lacks messages of the view before; N − 1 more, wish, where somebody
  *           asks to come or to go. One for each answer that is not there after half of `roundMs`.
  *
@@ -33,7 +34,16 @@ import { isAbsurdRound, isAbsurdValue, isAbsurdView } from "./views-nonsense.ts"
 import { settledViews, type ViewsOptions } from "./views-options.ts";
 import { invite, rounds, trusts } from "./views-rounds.ts";
 import { accept, adopt, beginLife, keep, resume, sayLeft, stall, tellAll, wish, wishOf } from "./views-standing.ts";
-import { isChangeDue, isEverybodyHeard, isGranted, isInside, nodesOf, present, type Views } from "./views-words.ts";
+import {
+  isChangeDue,
+  isEmpty,
+  isEverybodyHeard,
+  isGranted,
+  isInside,
+  nodesOf,
+  present,
+  type Views,
+} from "./views-words.ts";
 
 export type { ViewsOptions } from "./views-options.ts";
 export type { Views } from "./views-words.ts";
@@ -44,7 +54,7 @@ type Ctx = Context<Views>;
 export function views(given?: Partial<ViewsOptions>): Protocol<Views> {
   const options = settledViews(given);
   const steps = rounds(options);
-  const { consider, hasten, yieldTo, renew, prepare, fallSilent, promise, notePromise } = steps;
+  const { consider, hasten, yieldTo, renew, begin, prepare, fallSilent, promise, notePromise } = steps;
   const { confirm, noteFilled, noteAccept, takeTooLong, doWithout } = steps;
 
   /** Whether the sender is behind: then it is told the present view, and what it said is of no account. */
@@ -86,7 +96,9 @@ export function views(given?: Partial<ViewsOptions>): Protocol<Views> {
     start(state, ctx) {
       beginLife(state, ctx);
       if (options.remindMs > 0) ctx.setTimer("remind", options.remindMs);
-      if (!isGranted(state.view, ctx.self, state)) wish(state, ctx);
+      // An earlier life may be in a view that it has not journalled.
+      const isNew = state.incarnation === 1 && isGranted(state.view, ctx.self, state);
+      if (!isNew) wish(state, ctx);
       consider(state, ctx);
     },
     receive: {
@@ -144,7 +156,8 @@ export function views(given?: Partial<ViewsOptions>): Protocol<Views> {
         isBehind(state, from, base, ctx); // What it would have is known all the same.
         state.wishes[from] = { base, incarnation, wants };
         renew(state, from, incarnation, ctx);
-        const isComplete = state.view.number === 0 && isEverybodyHeard(state, ctx);
+        begin(state, ctx);
+        const isComplete = isEmpty(state.view) && isEverybodyHeard(state, ctx);
         if (from < ctx.self || isComplete)
           hasten(state, ctx); // It goes first, or nobody is waited for any more.
         else consider(state, ctx);
