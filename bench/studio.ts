@@ -86,7 +86,7 @@ async function measure(browser: Browser, protocol: string): Promise<Measured> {
     await page.goto(cluster.url);
     await page.waitForSelector('[data-testid="leader"]');
     await sleep(SETTLES_MS);
-    const counter = await FrameCounter.of(page);
+    const counter = await FrameCounter.of(browser, page);
     const rest = await counter.while(() => sleep(seconds * 1_000));
     const offered = [...(await cluster.commands())];
     const command = WORK.flatMap((word) => offered[0]?.[1].filter((each) => each.split(".").at(-1) === word) ?? [])[0];
@@ -115,12 +115,13 @@ async function inBurst(act: (index: number) => Promise<void>): Promise<void> {
 function row({ protocol, command, rest, burst }: Measured): string {
   const cells = [rest, burst].flatMap((frames) =>
     frames === null
-      ? ["–", "", "", "", ""]
+      ? ["–", "", "", "", "", ""]
       : [
           frames.perSecond.toFixed(1),
           frames.worstMs.toFixed(0),
           String(frames.late),
           frames.workMs.toFixed(1),
+          frames.p95WorkMs.toFixed(1),
           String(frames.elements),
         ],
   );
@@ -139,9 +140,10 @@ for (const signal of ["SIGINT", "SIGTERM"] as const)
 if (!values.json) {
   console.log(`The studio of ${nodes} members in Chromium, ${seconds} s at rest, then a burst of ${commands} commands.
 fps: median frames a second. worst: the longest interval between frames, ms. late: intervals above 50 ms.
-work: the main thread's time per frame, ms. nodes: elements of the page.\n`);
-  const heads = ["fps", "worst", "late", "work", "nodes"].map((head) => head.padStart(8)).join("");
-  console.log(`${"".padEnd(20)}${"at rest".padStart(40)}${"in a burst".padStart(40)}`);
+work, p95: the main thread's work per frame, the median and what 95 of 100 frames keep within: ms of the processor.
+nodes: elements of the page.\n`);
+  const heads = ["fps", "worst", "late", "work", "p95", "nodes"].map((head) => head.padStart(8)).join("");
+  console.log(`${"".padEnd(20)}${"at rest".padStart(48)}${"in a burst".padStart(48)}`);
   console.log(`${"".padEnd(20)}${heads}${heads}  command`);
 }
 const all: Measured[] = [];
@@ -153,11 +155,10 @@ for (const protocol of protocols) {
 await browser.close();
 if (!values.json) {
   const frames = all.flatMap(({ rest, burst }) => (burst === null ? [rest] : [rest, burst]));
-  const [slowest, worst] = [
-    Math.min(...frames.map((each) => each.perSecond)),
-    Math.max(...frames.map((each) => each.worstMs)),
-  ];
-  console.log(
-    `\nThe lowest median: ${slowest.toFixed(1)} frames a second. The longest interval: ${worst.toFixed(0)} ms.`,
-  );
+  const slowest = Math.min(...frames.map((each) => each.perSecond));
+  const longest = Math.max(...frames.map((each) => each.worstMs));
+  const hardest = Math.max(...frames.map((each) => each.p95WorkMs));
+  console.log(`
+The lowest median: ${slowest.toFixed(1)} frames a second. The longest interval: ${longest.toFixed(0)} ms.
+The most work: 95 of 100 frames keep within ${hardest.toFixed(1)} ms of the processor.`);
 }

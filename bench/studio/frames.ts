@@ -1,6 +1,8 @@
 /** Counts what a page draws: the time between its frames, long tasks, the main thread's work, and elements. */
-import type { CDPSession, Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { median } from "../figures.ts";
+import { quantile } from "../services/figures.ts";
+import { frameWork, TRACED } from "./frame-work.ts";
 
 /** What one measurement comes to; times in milliseconds. */
 export interface Frames {
@@ -11,8 +13,10 @@ export interface Frames {
   readonly late: number;
   readonly longTasks: number;
   readonly longestTaskMs: number;
-  /** The main thread's work for one frame: scripts, styles, layout and paint together. */
+  /** The main thread's work for one frame, the median: scripts, styles, layout and paint together, on the processor's clock. */
   readonly workMs: number;
+  /** Of a hundred frames five take more. */
+  readonly p95WorkMs: number;
   readonly elements: number;
 }
 
@@ -39,24 +43,22 @@ interface Counted {
 
 export class FrameCounter {
   private constructor(
+    private readonly browser: Browser,
     private readonly page: Page,
-    private readonly session: CDPSession,
   ) {}
 
-  static async of(page: Page): Promise<FrameCounter> {
-    const session = await page.context().newCDPSession(page);
-    await session.send("Performance.enable");
+  static async of(browser: Browser, page: Page): Promise<FrameCounter> {
     await page.evaluate(COUNTING);
-    return new FrameCounter(page, session);
+    return new FrameCounter(browser, page);
   }
 
   /** Counts while `during` lasts. */
   async while(during: () => Promise<unknown>): Promise<Frames> {
+    await this.browser.startTracing(this.page, { categories: [...TRACED] });
     await this.take();
-    const before = await this.workedMs();
     await during();
-    const worked = (await this.workedMs()) - before;
     const { intervals, tasks, elements } = await this.take();
+    const work = frameWork(JSON.parse((await this.browser.stopTracing()).toString("utf8")));
     const drawn = intervals.length === 0 ? [Number.POSITIVE_INFINITY] : intervals;
     return {
       perSecond: 1_000 / median(drawn),
@@ -64,7 +66,8 @@ export class FrameCounter {
       late: intervals.filter((ms) => ms > LATE_MS).length,
       longTasks: tasks.length,
       longestTaskMs: Math.max(0, ...tasks),
-      workMs: worked / Math.max(intervals.length, 1),
+      workMs: quantile(work, 0.5),
+      p95WorkMs: quantile(work, 0.95),
       elements,
     };
   }
@@ -75,10 +78,5 @@ export class FrameCounter {
       const elements = document.querySelectorAll("*").length;
       return { intervals: intervals.splice(0), tasks: tasks.splice(0), elements };
     })()`);
-  }
-
-  private async workedMs(): Promise<number> {
-    const { metrics } = await this.session.send("Performance.getMetrics");
-    return (metrics.find(({ name }) => name === "TaskDuration")?.value ?? 0) * 1_000;
   }
 }

@@ -33,8 +33,12 @@ const LEAST_APART_PX = 3;
 /** More elements than this make drawing slow: where there would be more, marks stand further apart. */
 const MAX_MARKS = 240;
 const TURN_WEIGHT = 3;
+const KINDS: readonly Mark["kind"][] = ["timeout", "command", "event", "delivery"];
 
 type Unlabelled = Omit<PlacedMark, "labelDx">;
+type Words = Pick<PlacedMark, "label" | "weight">;
+
+const words = new WeakMap<Mark, Words>();
 
 /** @param known Marks of the same frame: those that have not changed are given again. */
 export function placeMarks({ marks, lives }: Happened, frame: Frame, known: readonly PlacedMark[]): PlacedMark[] {
@@ -52,10 +56,13 @@ export function placeMarks({ marks, lives }: Happened, frame: Frame, known: read
 }
 
 function fewOf(marks: readonly Mark[], frame: Frame): Unlabelled[] {
-  for (let apartPx = LEAST_APART_PX; ; apartPx *= 2) {
-    const few = beside(uncovered(marks, frame, apartPx).map((mark) => placeMark(mark, frame)));
-    if (few.length <= MAX_MARKS || apartPx > frame.width) return few;
+  let apartPx = LEAST_APART_PX;
+  let few = uncovered(marks, frame, apartPx);
+  while (few.length > MAX_MARKS && apartPx <= frame.width) {
+    apartPx *= 2;
+    few = uncovered(few, frame, apartPx);
   }
+  return beside(few.map((mark) => placeMark(mark, frame)));
 }
 
 /**
@@ -64,14 +71,15 @@ function fewOf(marks: readonly Mark[], frame: Frame): Unlabelled[] {
  */
 function uncovered(marks: readonly Mark[], frame: Frame, apartPx: number): Mark[] {
   const kept: Mark[] = [];
-  const crowds = new Map<string, { readonly x: number; readonly index: number }>();
+  const crowds = new Map<number, { readonly x: number; readonly index: number }>();
   for (const mark of marks) {
-    const [x, row] = [xOf(mark.at, frame), `${mark.node} ${mark.kind}`];
+    const [x, row] = [xOf(mark.at, frame), mark.node * KINDS.length + KINDS.indexOf(mark.kind)];
     const crowd = crowds.get(row);
     if (crowd === undefined || x - crowd.x >= apartPx) {
       crowds.set(row, { x, index: kept.length });
       kept.push(mark);
-    } else if (mark.kind === "event" && weightOf(mark) >= weightOf(kept[crowd.index] as Mark)) kept[crowd.index] = mark;
+    } else if (mark.kind === "event" && wordsOf(mark).weight >= wordsOf(kept[crowd.index] as Mark).weight)
+      kept[crowd.index] = mark;
   }
   return kept;
 }
@@ -90,18 +98,27 @@ function beside(marks: readonly Unlabelled[]): Unlabelled[] {
 }
 
 function placeMark(mark: Mark, frame: Frame): Unlabelled {
-  const text = mark.content === null ? mark.name.short : labelOf(mark.kind, mark.content);
   return {
     key: `mark ${mark.key}`,
     at: mark.at,
     node: mark.node,
     shape: mark.kind,
-    label: text,
-    weight: weightOf(mark),
+    ...wordsOf(mark),
     mark,
     x: xOf(mark.at, frame),
     y: yOf(mark.node, frame) ?? 0,
   };
+}
+
+/** A mark says the same in every picture, of which there are ten in a second. */
+function wordsOf(mark: Mark): Words {
+  let known = words.get(mark);
+  if (known === undefined) {
+    const { content, kind, name } = mark;
+    known = { label: content === null ? name.short : labelOf(kind, content), weight: weightOf(mark) };
+    words.set(mark, known);
+  }
+  return known;
 }
 
 function labelOf(kind: Mark["kind"], content: Tagged): string {

@@ -11,7 +11,7 @@ import type { Window } from "./window.ts";
 
 /** The picture reaches this far beyond the window, in windows. */
 const AHEAD = 0.5;
-const LAYOUT_MS = 80;
+const LAYOUT_MS = 120;
 /** Laying out, and bringing the elements up to date, takes no more than this part of the time. */
 const LAYOUT_SHARE = 0.1;
 /** Even without news the present moves on. */
@@ -43,8 +43,8 @@ export class Stage {
     return Math.round(width * (1 + AHEAD));
   }
 
-  /** To be called once per frame. Null while there is nothing to show. */
-  update(studio: Studio, viewport: Viewport, rows: Rows, width: number): Shift | null {
+  /** To be called once per frame of the browser, with the moment when that began. Null while there is nothing to show. */
+  update(studio: Studio, viewport: Viewport, rows: Rows, width: number, begin: number): Shift | null {
     if (studio.chronicle === null || width === 0) return null;
     const now = studio.now();
     const window = viewport.window(now);
@@ -52,9 +52,12 @@ export class Stage {
     const isNews = studio.revision !== this.#drawnRevision;
     const age = performance.now() - this.#laidOutAt;
     const isDue = age > IDLE_MS || (age > Math.max(LAYOUT_MS, this.#tookMs / LAYOUT_SHARE) && isNews);
-    if (this.picture === null || wanted !== this.picture.frame || isDue) {
+    let { picture } = this;
+    // Hands that move the diagram wait for nobody.
+    if (picture === null || wanted !== picture.frame || (isDue && studio.turns.take("layout", begin))) {
       const began = performance.now();
-      this.picture = layOut(studio.chronicle, wanted, this.picture);
+      picture = layOut(studio.chronicle, wanted, picture);
+      this.picture = picture;
       this.#laidOutAt = performance.now();
       // The elements are brought up to date in a microtask that waits already: this one comes after it.
       queueMicrotask(() => {
@@ -64,7 +67,7 @@ export class Stage {
     }
     const msPerPx = window.spanMs / width;
     return {
-      left: (this.picture.frame.from - window.from) / msPerPx,
+      left: (picture.frame.from - window.from) / msPerPx,
       present: (now - window.from) / msPerPx,
       msPerPx,
     };

@@ -11,6 +11,8 @@ import { lossesInWords, nodesInWords, type Phrase, phraseOf } from "./phrase-boo
 
 /** More sayings than make as many lines as anybody will read. */
 const MAX_SAYINGS = 1_500;
+/** So many more may gather, lest all be copied for each in a burst. */
+const SURPLUS = 300;
 const MAX_LINES = 400;
 /** Supervisor and trace may both tell of one exit, this far apart. */
 const SAME_EXIT_MS = 5_000;
@@ -22,7 +24,7 @@ export class EventLog {
 
   /** Newest first. */
   get lines(): Line[] {
-    return linesOf(this.#sayings).slice(-MAX_LINES).reverse();
+    return linesOf(this.#sayings, MAX_LINES).reverse();
   }
 
   /** Tells what the chronicle has just taken in. */
@@ -120,7 +122,7 @@ export class EventLog {
     // Entries of different nodes come in batches, so one may belong before the last few.
     const after = this.#sayings.findLastIndex((each) => each.at <= saying.at);
     this.#sayings.splice(after + 1, 0, { by: null, ...saying, key: this.#made++ });
-    if (this.#sayings.length > MAX_SAYINGS) this.#sayings = this.#sayings.slice(-MAX_SAYINGS);
+    if (this.#sayings.length > MAX_SAYINGS + SURPLUS) this.#sayings = this.#sayings.slice(-MAX_SAYINGS);
   }
 }
 

@@ -45,8 +45,8 @@ const TOGETHER_MS = 1_000;
 /** In a burst, what stands further back has a line of its own already. */
 const LOOKED_THROUGH = 48;
 
-/** In order of time, as `sayings` must be. */
-export function linesOf(sayings: readonly Saying[]): Line[] {
+/** The last `most` lines, in order of time, as `sayings` must be. */
+export function linesOf(sayings: readonly Saying[], most: number): Line[] {
   const drafts: Draft[] = [];
   for (const saying of sayings) {
     const index = partnerOf(saying, drafts);
@@ -59,7 +59,7 @@ export function linesOf(sayings: readonly Saying[]): Line[] {
       times: (partner?.times ?? 0) + 1,
     });
   }
-  return drafts.map(({ first, last, nodes, times }) => {
+  return drafts.slice(-most).map(({ first, last, nodes, times }) => {
     const { key, topic } = first;
     return { key, since: first.at, at: last.at, topic, nodes, text: last.tell(nodes, times) };
   });

@@ -6,12 +6,13 @@ import { Chronicle, KEPT_MS } from "../history/chronicle.ts";
 import { EventLog } from "../history/event-log.ts";
 import type { Line } from "../history/lines.ts";
 import { type Connection, listen, request } from "./feed.ts";
+import { Turns } from "./turns.ts";
 
 /** How often the past is trimmed. */
 const TRIM_MS = 1_000;
 const TOAST_MS = 6_000;
 /** More often than this nobody can read; what moves, moves with every frame anyway. */
-const REDRAW_MS = 90;
+const REDRAW_MS = 120;
 const LINES_MS = 300;
 /** Drawing what changed takes no more than this part of the time. */
 const REDRAW_SHARE = 0.1;
@@ -29,6 +30,8 @@ export class Studio {
   chronicle: Chronicle | null = null;
   /** While somebody studies the past, nothing after this moment is forgotten. */
   studiedFrom = Infinity;
+  /** Whatever is much work to draw takes its turn here. */
+  readonly turns = new Turns();
 
   #log = new EventLog();
   /** What to add to this page's clock to get the server's. */
@@ -38,8 +41,9 @@ export class Studio {
   #redraw: number | null = null;
   #redrawnAt = 0;
   #redrawTookMs = 0;
+  #areWordsOld = false;
   #linesAt = 0;
-  #linesTimer: ReturnType<typeof setTimeout> | undefined;
+  #areLinesOld = false;
   #toast: ReturnType<typeof setTimeout> | undefined;
 
   /** Starts to listen; returns what stops it. */
@@ -81,6 +85,12 @@ export class Studio {
     if (!this.picked.delete(node)) this.picked.add(node);
   }
 
+  /** Has the lines told once more, when it is their turn. */
+  tellLinesAgain(): void {
+    this.#areLinesOld = true;
+    this.#scheduleRedraw();
+  }
+
   #hear(event: FeedEvent): void {
     if (event.type === "snapshot") this.#begin(event);
     else if (this.chronicle === null || this.cluster === null) return;
@@ -93,7 +103,7 @@ export class Studio {
       this.#log.add(event.entries, this.chronicle);
     }
     this.#trim();
-    this.#scheduleRedraw();
+    this.#outdate();
   }
 
   #begin({ cluster, networks, entries }: FeedEvent & { type: "snapshot" }): void {
@@ -115,32 +125,39 @@ export class Studio {
     this.chronicle?.forget(Math.min(now - KEPT_MS, this.studiedFrom));
   }
 
+  #outdate(): void {
+    this.#areWordsOld = true;
+    this.#areLinesOld = true;
+    this.#scheduleRedraw();
+  }
+
   /** None in a hidden tab, which gets no frames. */
   #scheduleRedraw(): void {
-    this.#redraw ??= requestAnimationFrame(() => {
+    this.#redraw ??= requestAnimationFrame((frame) => {
       this.#redraw = null;
       const began = performance.now();
-      const everyMs = Math.max(REDRAW_MS, this.#redrawTookMs / REDRAW_SHARE);
-      if (began - this.#redrawnAt < everyMs) return this.#scheduleRedraw();
-      this.#redrawnAt = began;
-      this.revision += 1;
-      // What depends on it is drawn in a microtask that waits already: this one comes after it.
-      queueMicrotask(() => {
-        this.#redrawTookMs = performance.now() - began;
-      });
-      this.#tellLines();
+      const wordsEveryMs = Math.max(REDRAW_MS, this.#redrawTookMs / REDRAW_SHARE);
+      if (this.#areWordsOld && began - this.#redrawnAt >= wordsEveryMs && this.turns.take("words", frame))
+        this.#redrawWords(began);
+      if (this.#areLinesOld && began - this.#linesAt >= LINES_MS && this.turns.take("log", frame))
+        this.#tellLines(began);
+      if (this.#areWordsOld || this.#areLinesOld) this.#scheduleRedraw();
     });
   }
 
-  /** The latest always come, if a little later. */
-  #tellLines(): void {
-    const dueIn = this.#linesAt + LINES_MS - performance.now();
-    clearTimeout(this.#linesTimer);
-    if (dueIn > 0) {
-      this.#linesTimer = setTimeout(() => this.#tellLines(), dueIn);
-      return;
-    }
-    this.#linesAt = performance.now();
+  #redrawWords(began: number): void {
+    this.#areWordsOld = false;
+    this.#redrawnAt = began;
+    this.revision += 1;
+    // What depends on it is drawn in a microtask that waits already: this one comes after it.
+    queueMicrotask(() => {
+      this.#redrawTookMs = performance.now() - began;
+    });
+  }
+
+  #tellLines(began: number): void {
+    this.#areLinesOld = false;
+    this.#linesAt = began;
     this.lines = this.#log.lines;
   }
 }

@@ -30,6 +30,12 @@ export interface Link extends Line {
   readonly cut: Cut;
 }
 
+/** The last message of each link in either direction: they would be drawn in the same place. */
+export function lastOfEachLink<M extends { readonly from: NodeId; readonly to: NodeId }>(messages: readonly M[]): M[] {
+  const linkOf = ({ from, to }: M) => `${Math.min(from, to)}–${Math.max(from, to)}`;
+  return [...new Map(messages.map((message) => [linkOf(message), message])).values()];
+}
+
 /** A node and whom it follows. */
 export interface Allegiance extends Line {
   readonly key: string;
