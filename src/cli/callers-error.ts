@@ -1,9 +1,12 @@
 /** Which failures of the surroundings are for whoever called the command: exit code 2, not 1. */
 import { EnvironmentError } from "../core/errors.ts";
 
-/** What is wrong with an address or a file that somebody wrote into the config: it is for them to write another. */
+/**
+ * What is wrong with an address or a file that somebody wrote into the config: it is for them to write another. A port that is
+ * taken is not among them: it may be free in a moment, as after a restart, so a supervisor should try again.
+ */
 const CALLERS_CODES = [
-  ...["EADDRINUSE", "EADDRNOTAVAIL", "EACCES", "ENOTFOUND", "EAI_AGAIN"],
+  ...["EADDRNOTAVAIL", "EACCES", "ENOTFOUND", "EAI_AGAIN"],
   ...["ENOENT", "EISDIR", "ENOTDIR", "EEXIST", "EROFS"],
 ];
 const JOURNAL_CODES = [

@@ -66,10 +66,12 @@ describe("a taken port", () => {
     expect(await refused("up", "--nodes", "1", "--port", port)).toContain(`port ${port} is taken`);
   });
 
-  test("of a member alone", async () => {
+  test("of a member alone: exit code 1, since it may be free in a moment", async () => {
     const { port, release } = await occupyPort();
     const file = config({ members: { 0: `127.0.0.1:${port}` } });
-    expect(await refused("node", "--config", file, "--id", "0")).toContain(`cannot listen on 127.0.0.1:${port}`);
+    const { code, stdout, stderr } = await coterie("node", "--config", file, "--id", "0");
+    expect({ code, stdout }, stderr).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toContain(`cannot listen on 127.0.0.1:${port}: it is taken`);
     release();
   });
 });

@@ -194,11 +194,11 @@ export async function endAll(): Promise<void> {
   started.clear();
 }
 
-/** Holds a free port until `release`, one that no outgoing connection can have, and none of `up --port 0`. */
-export async function occupyPort(): Promise<{ port: number; release: () => void }> {
+/** Holds that port until `release`; or a free one that no outgoing connection can have, and none of `up --port 0`. */
+export async function occupyPort(wanted?: number): Promise<{ port: number; release: () => void }> {
   for (;;) {
     const server = createServer();
-    const port = 5_000 + Math.floor(Math.random() * 5_000);
+    const port = wanted ?? 5_000 + Math.floor(Math.random() * 5_000);
     const isFree = await new Promise<boolean>((resolve) => {
       server.once("error", () => resolve(false));
       server.listen(port, "127.0.0.1", () => resolve(true));

@@ -1,6 +1,6 @@
 /** The main job: real processes choose a leader, the leader dies or sleeps, and another takes over. */
 import { afterEach, expect, test } from "vitest";
-import { ClusterUnderTest, coterie, endAll, until } from "./cluster-under-test.ts";
+import { ClusterUnderTest, coterie, endAll, occupyPort, until } from "./cluster-under-test.ts";
 
 afterEach(endAll);
 
@@ -39,6 +39,18 @@ test("--restart brings the old leader back, and it bullies its way in", async ()
   console.log(`back in the lead after ${tookMs} ms`);
   expect(await cluster.event("exited")).toMatchObject({ node: 2, restartInMs: 1_000 });
   expect(cluster.pidOf(2)).not.toBe(before);
+});
+
+test("--restart tries again while a member's port is taken by another", async () => {
+  const cluster = await ClusterUnderTest.up("--nodes", "1", "--restart");
+  const port = Number((cluster.ready.nodes[0]?.address ?? "").split(":").at(-1));
+  cluster.kill(0);
+  const killed = await cluster.event("exited");
+  const { release } = await occupyPort(port);
+  const refused = await cluster.event("exited", cluster.events.indexOf(killed) + 1);
+  expect(refused).toMatchObject({ node: 0, code: 1, restartInMs: 2_000 });
+  release();
+  await cluster.agreed(0, [0]);
 });
 
 test("SIGSTOP of the leader from outside is a failover, SIGCONT brings it back", async () => {
