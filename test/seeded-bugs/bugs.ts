@@ -23,11 +23,20 @@ export type Subject =
   | "bully"
   | "causal"
   | "chang-roberts"
+  | "elected-server"
+  | "elected-server, told who serves"
+  | "epoch-bully"
+  | "epoch-bully, bounded"
   | "epoch-token-ring"
+  | "epoch-token-ring, long stays"
+  | "ip-multicast"
+  | "isis over views"
   | "maekawa-sanders, rejoining"
   | "paxos"
   | "ricart-agrawala"
-  | "ricart-agrawala, rejoining";
+  | "ricart-agrawala, rejoining"
+  | "view-synchrony"
+  | "view-synchrony, the agreement on views";
 
 const CR = "src/protocols/election/chang-roberts.ts";
 const RA = "src/protocols/mutex/ricart-agrawala.ts";
@@ -35,8 +44,14 @@ const CAUSAL = "src/protocols/multicast/causal.ts";
 const BULLY = "src/protocols/election/bully.ts";
 const PAXOS = "src/protocols/consensus/paxos.ts";
 
-type Change = Omit<SeededBug, "protocol" | "file">;
-const inFile = (change: Change, protocol: Subject, file: string): SeededBug => ({ ...change, protocol, file });
+/** A bug of a protocol that is made of several files. */
+export type Change = Omit<SeededBug, "protocol">;
+
+const inFile = (change: Omit<Change, "file">, protocol: Subject, file: string): SeededBug => ({
+  ...change,
+  protocol,
+  file,
+});
 
 const changRoberts: readonly SeededBug[] = [
   {

@@ -1,16 +1,20 @@
 /** Bugs in what was hardened: in what mutual exclusions do when nodes crash, come back, and messages arrive twice. */
-import type { SeededBug, Subject } from "./bugs.ts";
+import type { Change, SeededBug, Subject } from "./bugs.ts";
+import { agreementOnViews, ipMulticast, ordersOverViews, viewSynchrony } from "./hardened-groups.ts";
+import { electedServer, electedServerTold, epochBully, epochBullyBounded } from "./hardened-services.ts";
 
 const RA = "src/protocols/mutex/ricart-agrawala.ts";
 const MS = "src/protocols/mutex/maekawa-sanders.ts";
 const RING = "src/protocols/mutex/epoch-token-ring.ts";
 
-type Change = Omit<SeededBug, "protocol" | "file">;
 const inFile =
   (protocol: Subject, file: string) =>
-  (change: Change): SeededBug => ({ ...change, protocol, file });
+  (change: Omit<Change, "file">): SeededBug => ({ ...change, protocol, file });
+const of =
+  (protocol: Subject) =>
+  (change: Change): SeededBug => ({ ...change, protocol });
 
-const ricartAgrawala: readonly Change[] = [
+const ricartAgrawala: readonly Omit<Change, "file">[] = [
   {
     name: "starts-unwelcomed",
     says: "whoever starts says hello, and waits for nobody's welcome",
@@ -49,7 +53,7 @@ const ricartAgrawala: readonly Change[] = [
   },
 ];
 
-const maekawaSanders: readonly Change[] = [
+const maekawaSanders: readonly Omit<Change, "file">[] = [
   {
     name: "one-more-is-enough",
     says: "a voter that loses its candidate adds one to its own count, and asks nobody",
@@ -88,7 +92,7 @@ const maekawaSanders: readonly Change[] = [
   },
 ];
 
-const epochTokenRing: readonly Change[] = [
+const epochTokenRing: readonly Omit<Change, "file">[] = [
   {
     name: "copy-taken-for-the-token",
     says: "a token that has been here is taken again",
@@ -127,8 +131,29 @@ const epochTokenRing: readonly Change[] = [
   },
 ];
 
+const epochTokenRingInTime: readonly Omit<Change, "file">[] = [
+  {
+    name: "token-guard-dropped",
+    says: "whoever starts again assents to a new token at once, although it may have seen the present one just before it crashed",
+    find: `guard(state, ctx); // It may have seen`,
+    replace: `ctx.setTimer("watch", [1, renewMs]); // It may have seen`,
+    by: "simulator",
+    setting: "token ring in adversity",
+    property: "ME1 safety",
+  },
+];
+
 export const hardened: readonly SeededBug[] = [
   ...ricartAgrawala.map(inFile("ricart-agrawala, rejoining", RA)),
   ...maekawaSanders.map(inFile("maekawa-sanders, rejoining", MS)),
   ...epochTokenRing.map(inFile("epoch-token-ring", RING)),
+  ...epochTokenRingInTime.map(inFile("epoch-token-ring, long stays", RING)),
+  ...electedServerTold.map(of("elected-server, told who serves")),
+  ...electedServer.map(of("elected-server")),
+  ...epochBullyBounded.map(of("epoch-bully, bounded")),
+  ...epochBully.map(of("epoch-bully")),
+  ...agreementOnViews.map(of("view-synchrony, the agreement on views")),
+  ...viewSynchrony.map(of("view-synchrony")),
+  ...ordersOverViews.map(of("isis over views")),
+  ...ipMulticast.map(of("ip-multicast")),
 ];

@@ -1,6 +1,6 @@
 /** Runs one setting on one protocol: what was found, after how much. */
 
-import { type ExploreOptions, explore } from "../../src/check/explore.ts";
+import { explore } from "../../src/check/explore.ts";
 import type { ModelOptions } from "../../src/check/model.ts";
 import type { Taken } from "../../src/check/path.ts";
 import { exploreDepthFirst } from "../../src/check/search/dfs.ts";
@@ -11,9 +11,9 @@ import type { NodeId, Property, Vocabulary } from "../../src/core/protocol.ts";
 import { random } from "../../src/core/random.ts";
 import { simulation } from "../../src/sim/simulation.ts";
 import type { TraceEntry } from "../../src/trace/entry.ts";
-import type { SeededBug } from "./bugs.ts";
+import type { SeededBug, Subject } from "./bugs.ts";
 import type { Setting } from "./settings.ts";
-import type { AnyProtocol } from "./subjects.ts";
+import { type AnyProtocol, exploredWith } from "./subjects.ts";
 
 export interface Catch {
   readonly property: string;
@@ -24,19 +24,30 @@ export interface Catch {
   readonly path: readonly Taken<Vocabulary>[];
   /** The model in which the shrunk run and the shortest one are compared. */
   readonly options: ModelOptions<Vocabulary>;
+  /** Whether the run ends in a round that is gone through for ever, in which what is owed never comes. */
+  readonly goesRound: boolean;
 }
 
 /** Runs of a random strategy; seeds of the simulator. */
 const RUNS = 1_000;
 const SEEDS = 400;
 
-export function hunt(protocol: AnyProtocol, by: SeededBug["by"], setting: Setting): Catch | null {
+export function hunt(
+  protocol: AnyProtocol,
+  { by, protocol: subject }: Pick<SeededBug, "by" | "protocol">,
+  setting: Setting,
+): Catch | null {
   if (by === "simulator") return simulated(protocol, setting);
-  const options = modelOf(protocol, setting);
+  const options = modelOf(protocol, subject, setting);
   if (by === "bfs" || by === "dfs") {
     const found = (by === "bfs" ? explore : exploreDepthFirst)(options);
     if (found.verdict !== "violated") return null;
-    return caught(options, found.property, found.path, `${found.states} states`);
+    const effort = `${found.states} states`;
+    // What goes round and round for ever is not shrunk.
+    const { loop, path, property } = found;
+    if (property !== null && loop !== null && loop < path.length)
+      return { property: property.name, foundLength: path.length, effort, path, options, goesRound: true };
+    return caught(options, property, path, effort);
   }
   const found = walk({ ...options, strategy: by, seed: 1, runs: RUNS });
   if (found.verdict !== "violated") return null;
@@ -52,19 +63,13 @@ function caught(
   if (property === null) return null;
   const shrunk = shrink(options, path, property);
   if (shrunk === null) throw new Error(`the run that violates ${property.name} does not when it is replayed`);
-  return { property: property.name, foundLength: path.length, effort, path: shrunk.path, options };
+  return { property: property.name, foundLength: path.length, effort, path: shrunk.path, options, goesRound: false };
 }
 
 const range = (count: number): NodeId[] => Array.from({ length: count }, (_, i) => i);
 
-/** Of crashes, even before the last messages of the crashed node: E1 eventually does not hold there, with a bug or without. */
-const toldEarly = ({ properties }: AnyProtocol): Pick<ExploreOptions<Vocabulary>, "notices" | "properties"> => ({
-  notices: (node) => ({ type: "suspect", node }) as never,
-  properties: properties.filter(({ name }) => name !== "E1 eventually"),
-});
-
-function modelOf(protocol: AnyProtocol, setting: Setting): ModelOptions<Vocabulary> {
-  const { says: _, nodes, asks, areSuspected, safetyOnly, ...bounds } = setting;
+function modelOf(protocol: AnyProtocol, subject: Subject, setting: Setting): ModelOptions<Vocabulary> {
+  const { says: _, nodes, asks, areSuspected, safetyOnly, adversity: _ofTheSimulator, ...bounds } = setting;
   return {
     begin: "idle",
     ...bounds,
@@ -75,7 +80,7 @@ function modelOf(protocol: AnyProtocol, setting: Setting): ModelOptions<Vocabula
       : {}),
     ...(safetyOnly === true ? { properties: protocol.properties.filter(({ when }) => when === "always") } : {}),
     asks: (node) => (asks[node] ?? []) as never[],
-    ...(protocol.name === "bully" ? toldEarly(protocol) : {}),
+    ...exploredWith(subject, protocol),
   };
 }
 
@@ -89,7 +94,14 @@ function simulated(protocol: AnyProtocol, setting: Setting): Catch | null {
     if (shrunk === null)
       throw new Error(`the checker cannot follow seed ${seed} to where it violates ${property.name}`);
     const { path, originalLength, options } = shrunk;
-    return { property: property.name, foundLength: originalLength, effort: `seed ${seed}`, path, options };
+    return {
+      property: property.name,
+      foundLength: originalLength,
+      effort: `seed ${seed}`,
+      path,
+      options,
+      goesRound: false,
+    };
   }
   return null;
 }

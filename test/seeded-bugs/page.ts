@@ -10,7 +10,8 @@ export interface Row {
   readonly seconds: number;
   readonly foundLength: number;
   readonly shrunkLength: number;
-  readonly shortestLength: number;
+  /** Null where the shortest run is not known. */
+  readonly shortestLength: number | null;
 }
 
 /** What must agree with what the tests find: all but efforts and times. */
@@ -18,7 +19,7 @@ export interface Claim {
   readonly property: string;
   readonly by: string;
   readonly shrunkLength: number;
-  readonly shortestLength: number;
+  readonly shortestLength: number | null;
 }
 
 export const claimOf = ({ bug, shrunkLength, shortestLength }: Row): Claim => ({
@@ -38,7 +39,15 @@ shrunk, and compared with the shortest run there is, which breadth-first search 
 \`bfs\` and \`dfs\` look at every run within the bounds; \`random\`, \`pct\` and \`swarm\` at 1,000 at most, of seed 1; \`simulator\`
 runs the protocol in virtual time with the seeds 1, 2, 3 … up to 400 (commands and crashes at random times, delays of 1 to
 40 ms), and what it finds is replayed in the checker's model. Lengths are in moves: a command, a delivery, a time-out, a
-crash or a start of one node. A test holds bugs, properties, strategies and the lengths of shrunk and shortest runs to
+crash or a start of one node.
+
+What rests on time, as leases and detectors do, is run in virtual time as well, with clocks that are wrong, slow links, cuts
+and crashes as the setting says. The checker has no clock, so such a run is shrunk by leaving out what was done to it, as long
+as the same property is violated, and the shortest is not known (–). Its length tells how long the run went on: renewals and
+heartbeats count as moves. \`invariant …\` is what the protocol checks of itself: it stops rather than go on. Nor is the shortest known of a run in which nodes go round and round for ever (\`bfs\`, –): it is shown
+as found.
+
+A test holds bugs, properties, strategies and the lengths of shrunk and shortest runs to
 what is found; the other columns are as measured when the page was written, seconds on two cores that had other work,
 shrinking included.
 
@@ -73,10 +82,14 @@ function totals(rows: readonly Row[]): string {
   const by = [...new Set(rows.map((row) => claimOf(row).by))].map(
     (each) => `${rows.filter((row) => claimOf(row).by === each).length} by \`${each}\``,
   );
-  const shortest = rows.filter(({ shrunkLength, shortestLength }) => shrunkLength === shortestLength).length;
-  const worst = Math.max(...rows.map(({ shrunkLength, shortestLength }) => shrunkLength / shortestLength));
+  const ratios = rows.flatMap(({ shrunkLength, shortestLength }) =>
+    shortestLength === null ? [] : [shrunkLength / shortestLength],
+  );
+  const shortest = ratios.filter((ratio) => ratio === 1).length;
+  const worst = Math.max(...ratios);
   const ratio = worst === 1 ? "" : `; the longest is ${worst.toFixed(2)} times as long as need be`;
-  return `${rows.length} bugs: ${by.join(", ")}. ${shortest} of the shrunk runs are as short as any${ratio}.`;
+  const known = `Of ${ratios.length} the shortest run is known, and ${shortest} of their shrunk runs are as short as any`;
+  return `${rows.length} bugs: ${by.join(", ")}. ${known}${ratio}.`;
 }
 
 function rowLine({ bug, effort, seconds, foundLength, shrunkLength, shortestLength }: Row): string {
@@ -91,7 +104,7 @@ function rowLine({ bug, effort, seconds, foundLength, shrunkLength, shortestLeng
     seconds.toFixed(1),
     String(foundLength),
     String(shrunkLength),
-    String(shortestLength),
+    shortestLength === null ? "–" : String(shortestLength),
   ]);
 }
 
@@ -119,7 +132,12 @@ export function claimsOn(text: string): Map<string, Claim> {
     const [name = "", , , property = "", foundBy = "", , , , shrunk = "", shortest = ""] = cells;
     if (cells.length !== COLUMNS.length || name === "bug" || name === "---") continue;
     const by = /^`(\w+)`/.exec(foundBy)?.[1] ?? "";
-    claims.set(name, { property, by, shrunkLength: Number(shrunk), shortestLength: Number(shortest) });
+    claims.set(name, {
+      property,
+      by,
+      shrunkLength: Number(shrunk),
+      shortestLength: shortest === "–" ? null : Number(shortest),
+    });
   }
   return claims;
 }

@@ -1,5 +1,8 @@
 /** Where seeded bugs are looked for: all of it plain data. */
 
+import type { Adversity } from "./adversity.ts";
+import { hardenedSettings } from "./hardened-settings.ts";
+
 /** What is run, on the protocol with the bug and on the one without, by checker and simulator alike. */
 export interface Setting {
   /** In words, for the page. */
@@ -10,7 +13,7 @@ export interface Setting {
   /** Whether links keep the order. */
   readonly network: "fifo" | "bag";
   /** For the checker: whether a timer waits until no message is on its way. */
-  readonly timers: "free" | "quiet";
+  readonly timers: "free" | "quiet" | "never";
   readonly crashes: number;
   readonly recoveries: number;
   /** In the simulator, one message in ten is duplicated if there are any. */
@@ -23,6 +26,10 @@ export interface Setting {
   readonly safetyOnly?: boolean;
   /** For the checker: whether users are told of crashes by a failure detector beside their mutual exclusion. */
   readonly areSuspected?: boolean;
+  readonly losses?: number;
+  readonly maxInFlight?: number;
+  /** For the simulator alone: what goes wrong, in time. */
+  readonly adversity?: Adversity;
 }
 
 const call = [{ type: "call" }];
@@ -163,4 +170,5 @@ export const settings: Readonly<Record<string, Setting>> = {
     crashes: 1,
     recoveries: 1,
   },
+  ...hardenedSettings,
 };

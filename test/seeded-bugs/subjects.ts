@@ -1,30 +1,184 @@
-/** Protocols as the hunt runs them, made of a module that may have a bug in it. */
+/** Protocols as the hunt runs them, made of modules of which one may have a bug in it. */
+import type { ExploreOptions } from "../../src/check/explore.ts";
+import { type Assembly, assemble } from "../../src/core/assemble.ts";
 import type { Protocol, Vocabulary } from "../../src/core/protocol.ts";
-import { happenedBeforeOrder } from "../../src/protocols/multicast/parts/promises.ts";
+import { natural } from "../../src/core/shape.ts";
+import type { Views } from "../../src/protocols/membership/parts/views-words.ts";
+import { evenly } from "../../src/protocols/multicast/parts/ip-user.ts";
+import { monitoredMulticast } from "../../src/protocols/multicast/parts/monitored.ts";
+import { delivery, fifoOrder, happenedBeforeOrder, totalOrder } from "../../src/protocols/multicast/parts/promises.ts";
 import { usedMulticast } from "../../src/protocols/multicast/parts/user.ts";
+import type { Desk } from "../../src/protocols/mutex/parts/desk-claims.ts";
 import { usedMutex } from "../../src/protocols/mutex/parts/user.ts";
 import type { SeededBug, Subject } from "./bugs.ts";
 
 export type AnyProtocol = Protocol<Vocabulary>;
 type Module = Readonly<Record<string, (options?: object) => never>>;
 
-const made: Readonly<Record<Subject, (module: Module) => unknown>> = {
-  bully: (module) => module.bully?.(),
-  causal: (module) => usedMulticast(module.causal?.() as never, [happenedBeforeOrder]),
-  "chang-roberts": (module) => module.changRoberts?.(),
-  "epoch-token-ring": (module) => usedMutex(module.epochTokenRing as never),
-  "maekawa-sanders, rejoining": ({ maekawaSanders }) => usedMutex(() => maekawaSanders?.({ rejoins: true }) as never),
-  "ricart-agrawala, rejoining": ({ ricartAgrawala }) => usedMutex(() => ricartAgrawala?.({ rejoins: true }) as never),
-  paxos: (module) => module.paxos?.(),
-  "ricart-agrawala": (module) => usedMutex(module.ricartAgrawala as never),
+interface Making {
+  /** From the root: what is imported, and with it what it imports. */
+  readonly file: string;
+  make(module: Module): unknown;
+  /** What the checker has to be told beside the setting. */
+  explored?(protocol: AnyProtocol): Partial<ExploreOptions<Vocabulary>>;
+}
+
+const madeOf: Readonly<Record<Subject, Making>> = {
+  bully: {
+    file: "src/protocols/election/bully.ts",
+    make: ({ bully }) => bully?.(),
+    // Of crashes it is told even before the last messages of the crashed node: E1 eventually does not hold there, with a bug or without.
+    explored: ({ properties }) => ({
+      notices: (node) => ({ type: "suspect", node }) as never,
+      properties: properties.filter(({ name }) => name !== "E1 eventually"),
+    }),
+  },
+  causal: {
+    file: "src/protocols/multicast/causal.ts",
+    make: ({ causal }) => usedMulticast(causal?.() as never, [happenedBeforeOrder]),
+  },
+  "chang-roberts": {
+    file: "src/protocols/election/chang-roberts.ts",
+    make: ({ changRoberts }) => changRoberts?.(),
+  },
+  "elected-server": {
+    file: "src/protocols/mutex/elected-server.ts",
+    // A long stay, so that leases are renewed and run out.
+    make: ({ electedServer }) => electedServer?.({ user: { stayMs: 2_500 } }),
+  },
+  "elected-server, told who serves": {
+    file: "src/protocols/mutex/parts/desk.ts",
+    make: ({ desk }) => servedBy0(desk?.() as unknown as Protocol<Desk>),
+    explored: () => ({ ...deskWords }) as never,
+  },
+  "epoch-bully": {
+    file: "src/protocols/election/epoch-bully.ts",
+    // Neither a canvass nor a long wait gives a margin that hides what is wrong.
+    make: ({ epochBully }) => epochBully?.({ canvasses: false, answerMs: 150, minBackOffMs: 1, maxBackOffMs: 10 }),
+  },
+  "epoch-bully, bounded": {
+    file: "src/protocols/election/variants/bounded-epoch-bully.ts",
+    make: ({ boundedEpochBully }) => boundedEpochBully?.(),
+  },
+  "epoch-token-ring": {
+    file: "src/protocols/mutex/epoch-token-ring.ts",
+    make: ({ epochTokenRing }) => usedMutex(epochTokenRing as never),
+  },
+  "epoch-token-ring, long stays": {
+    file: "src/protocols/mutex/epoch-token-ring.ts",
+    make: ({ epochTokenRing }) => usedMutex(epochTokenRing as never, { user: { stayMs: 1_500 } }),
+  },
+  "ip-multicast": {
+    file: "src/protocols/multicast/ip-multicast.ts",
+    make: ({ ipMulticast }) => usedMulticast(ipMulticast?.(evenly) as never, [fifoOrder, ...delivery]),
+  },
+  "isis over views": {
+    file: "src/protocols/multicast/parts/flush.ts",
+    make: ({ flushIsis }) => monitoredMulticast(flushIsis as never, [totalOrder])(),
+  },
+  "maekawa-sanders, rejoining": {
+    file: "src/protocols/mutex/maekawa-sanders.ts",
+    make: ({ maekawaSanders }) => usedMutex(() => maekawaSanders?.({ rejoins: true }) as never),
+  },
+  paxos: {
+    file: "src/protocols/consensus/paxos.ts",
+    make: ({ paxos }) => paxos?.(),
+  },
+  "ricart-agrawala": {
+    file: "src/protocols/mutex/ricart-agrawala.ts",
+    make: ({ ricartAgrawala }) => usedMutex(ricartAgrawala as never),
+  },
+  "ricart-agrawala, rejoining": {
+    file: "src/protocols/mutex/ricart-agrawala.ts",
+    make: ({ ricartAgrawala }) => usedMutex(() => ricartAgrawala?.({ rejoins: true }) as never),
+  },
+  "view-synchrony, the agreement on views": {
+    file: "src/protocols/membership/parts/views.ts",
+    make: ({ views }) => settledViews(views?.({ remindMs: 0 }) as unknown as Protocol<Views>),
+    explored: () => ({ notices: (node) => ({ type: "views", body: { type: "suspect", node } }) as never }),
+  },
+  "view-synchrony": {
+    file: "src/protocols/multicast/view-synchrony.ts",
+    make: ({ viewSynchrony }) => monitoredMulticast(viewSynchrony as never, [fifoOrder])(),
+  },
+};
+
+/** A server without an election: 0 serves in epoch 1, and if it crashes all are told that 1 does, in epoch 2. */
+function servedBy0(desk: Protocol<Desk>): Protocol<Desk> {
+  return {
+    ...desk,
+    init(self, peers) {
+      const service = { grants: 0, awaited: [], isRecalling: false, holder: null, queue: [] };
+      return { ...desk.init(self, peers), epoch: 1, server: 0, service: self === 0 ? service : null };
+    },
+    start: (state) => void Object.assign(state, { epoch: 0, server: null, service: null }), // Only restarts come here.
+  };
+}
+
+/** Says that it holds nothing whenever it is asked. */
+type Nothing = {
+  state: Record<never, never>;
+  command: { type: "flush"; round: number };
+  event: { type: "flushed"; round: number; received: number[] };
+};
+
+const nothing: Protocol<Nothing> = {
+  name: "nothing",
+  init: () => ({}),
+  command: { flush: (_state, { round }, ctx) => ctx.emit({ type: "flushed", round, received: [] }) },
+  shapes: { command: { flush: { round: natural } } },
+  source: "this test",
+  assumes: [],
+  properties: [],
+  costs: [],
+  view: () => ({ role: "nothing" }),
+};
+
+/** How views are agreed upon where nobody says anything, as if all had been in view 1 for long. */
+function settledViews(agreement: Protocol<Views>): Protocol<Assembly<{ nothing: Nothing; views: Views }>> {
+  const whole = assemble<{ nothing: Nothing; views: Views }>(
+    "views",
+    { nothing, views: agreement },
+    {
+      views: { flush: ({ round }, give) => give("nothing", { type: "flush", round }) },
+      nothing: { flushed: ({ round, received }, give) => give("views", { type: "flushed", round, received }) },
+    },
+    { face: "views" },
+  );
+  return {
+    ...whole,
+    init(self, peers) {
+      const state = whole.init(self, peers);
+      const members = [self, ...peers].sort((a, b) => a - b).map((node) => ({ node, incarnation: 1 }));
+      return { ...state, views: { ...state.views, incarnation: 1, view: { number: 1, members, cut: [] } } };
+    },
+  };
+}
+
+const elected = (leader: number, epoch: number): Desk["command"] => ({ type: "elected", leader, epoch });
+
+/** Who serves is told; each node enters once a run, and leaves whenever it likes, be it inside or waiting. */
+const deskWords: Partial<ExploreOptions<Desk>> = {
+  notices: (crashed) => (crashed === 0 ? elected(1, 2) : elected(0, 1)),
+  commands({ epoch, section, ticket }, node) {
+    if (epoch === 0) return [node === 0 ? elected(1, 2) : elected(0, 1)];
+    if (section !== "released") return [{ type: "exit" }];
+    return ticket.request === 0 ? [{ type: "enter" }] : [];
+  },
 };
 
 const root = new URL("../..", import.meta.url).pathname;
 
-export async function withBug({ protocol, file, name }: SeededBug): Promise<AnyProtocol> {
-  return made[protocol](await import(/* @vite-ignore */ `${root}${file}?bug=${name}`)) as AnyProtocol;
+export async function withBug({ protocol, name }: SeededBug): Promise<AnyProtocol> {
+  const { file, make } = madeOf[protocol];
+  return make(await import(/* @vite-ignore */ `${root}${file}?bug=${name}`)) as AnyProtocol;
 }
 
-export async function withoutBug({ protocol, file }: SeededBug): Promise<AnyProtocol> {
-  return made[protocol](await import(/* @vite-ignore */ `${root}${file}`)) as AnyProtocol;
+export async function withoutBug({ protocol }: SeededBug): Promise<AnyProtocol> {
+  const { file, make } = madeOf[protocol];
+  return make(await import(/* @vite-ignore */ `${root}${file}`)) as AnyProtocol;
 }
+
+/** What the checker has to be told of it beside the setting. */
+export const exploredWith = (subject: Subject, protocol: AnyProtocol): Partial<ExploreOptions<Vocabulary>> =>
+  madeOf[subject].explored?.(protocol) ?? {};

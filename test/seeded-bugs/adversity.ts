@@ -1,0 +1,225 @@
+/**
+ * Runs in virtual time, for what rests on time or never comes to rest: leases, detectors, groups. Clocks and links misbehave
+ * as far as the protocol allows. The checker has no clock, and would shrink such a run to one in which a clock stands still:
+ * so a run is shrunk here, by leaving out what was done to it as long as the same property is violated.
+ */
+import { movesOf } from "../../src/check/shrink/trace.ts";
+import { InvariantViolation } from "../../src/core/errors.ts";
+import type { NodeId, Vocabulary } from "../../src/core/protocol.ts";
+import { type Random, random } from "../../src/core/random.ts";
+import { type Simulation, simulation } from "../../src/sim/simulation.ts";
+import type { Violation } from "../../src/sim/watcher.ts";
+import type { TraceEntry } from "../../src/trace/entry.ts";
+import type { Setting } from "./settings.ts";
+import type { AnyProtocol } from "./subjects.ts";
+
+/** What may happen to a run, each as often as drawn. */
+export type Mishap =
+  /** A node crashes, and is back after a while. */
+  | "restart"
+  /** A node crashes for good. */
+  | "end"
+  /** One direction of a link loses everything for a while. */
+  | "cut"
+  /** A node reaches nobody for a while, and nobody reaches it. */
+  | "isolation"
+  /** One direction of a link is slow for a while. */
+  | "slow link"
+  /** What a node sends is slow, and what it is sent; then it is isolated. What is on its way arrives. */
+  | "slow isolation";
+
+export interface Adversity {
+  /** How many seeds are tried. */
+  readonly seeds: number;
+  /** Commands and mishaps come within this; what lasts for a while is over by then. */
+  readonly spanMs: number;
+  /** How long nothing more happens to the run, before what is to hold in the end is asked. 0: it is not asked. */
+  readonly calmMs: number;
+  readonly mishaps: readonly Mishap[];
+  /** How many there are in a run. */
+  readonly count: number;
+  /** How long those last that are over after a while. */
+  readonly lastingMs: readonly [number, number];
+  /** How long a node is down that restarts; so long by default, too. */
+  readonly downMs?: readonly [number, number];
+  /** How long messages travel. */
+  readonly delayMs?: readonly [number, number];
+  /** How slow a slow link is. */
+  readonly slowMs?: readonly [number, number];
+  /** By how much the speed of clocks may be wrong, as a share of it. */
+  readonly drift?: number;
+  /** How likely it is that a message is lost, while the commands and mishaps come. */
+  readonly lossRate?: number;
+}
+
+interface Deed {
+  readonly at: number;
+  act(sim: Simulation<Vocabulary>): void;
+}
+
+/** What is left out or kept as a whole. */
+type Piece = readonly Deed[];
+
+export interface Found {
+  readonly property: string;
+  readonly effort: string;
+  /** Of the run as it was found, and shrunk: in moves, up to the violation. */
+  readonly foundLength: number;
+  readonly shrunkLength: number;
+}
+
+export function endure(protocol: AnyProtocol, setting: Setting, adversity: Adversity): Found | null {
+  for (let seed = 1; seed <= adversity.seeds; seed++) {
+    const all = drawn(setting, adversity, seed);
+    const found = violation(protocol, setting, adversity, seed, all);
+    if (found === null) continue;
+    const lengthOf = (pieces: readonly Piece[]): number => length(protocol, setting, adversity, seed, pieces);
+    const foundLength = lengthOf(all);
+    let [kept, shrunkLength] = [all, foundLength];
+    for (const piece of all) {
+      const fewer = kept.filter((other) => other !== piece);
+      if (violation(protocol, setting, adversity, seed, fewer)?.property !== found.property) continue;
+      const fewerLength = lengthOf(fewer);
+      if (fewerLength <= shrunkLength) [kept, shrunkLength] = [fewer, fewerLength];
+    }
+    return { property: found.property, effort: `seed ${seed}`, foundLength, shrunkLength };
+  }
+  return null;
+}
+
+const range = (count: number): NodeId[] => Array.from({ length: count }, (_, i) => i);
+
+function drawn(setting: Setting, adversity: Adversity, seed: number): readonly Piece[] {
+  const source = random(seed).stream("adversity");
+  const nodes = range(setting.nodes);
+  const commands = nodes.flatMap((node) =>
+    (setting.asks[node] ?? []).map((command): Piece => {
+      const act = (sim: Simulation<Vocabulary>) =>
+        sim.world.alive.includes(node) && sim.command(node, command as never);
+      return [{ at: source.between(0, adversity.spanMs), act }];
+    }),
+  );
+  const mishaps = range(adversity.count).map(() => mishap(nodes, adversity, source));
+  const drift = adversity.drift ?? 0;
+  const clocks = nodes.map((node): Piece => {
+    const rate = source.pick([1 - drift, 1, 1 + drift]);
+    return drift === 0 ? [] : [{ at: 0, act: (sim) => sim.clockRate(node, rate) }];
+  });
+  return [...clocks, ...commands, ...mishaps];
+}
+
+function mishap(nodes: readonly NodeId[], adversity: Adversity, source: Random): Piece {
+  const kind = source.pick(adversity.mishaps);
+  const [node, other] = [source.pick(nodes), source.pick(nodes)];
+  const lasting = source.between(...adversity.lastingMs);
+  const at = source.between(0, Math.max(0, adversity.spanMs - lasting));
+  const downMs = source.between(...(adversity.downMs ?? adversity.lastingMs));
+  const delay = source.between(...(adversity.slowMs ?? ([0, 0] as const)));
+  const others = nodes.filter((each) => each !== node);
+  const crash = (sim: Simulation<Vocabulary>) => sim.world.alive.includes(node) && sim.crash(node);
+  const both = (each: (from: NodeId, to: NodeId) => void) => {
+    for (const peer of others) {
+      each(node, peer);
+      each(peer, node);
+    }
+  };
+  const until = (act: Deed["act"], undo: Deed["act"], lastsMs = lasting): Piece => [
+    { at, act },
+    { at: at + lastsMs, act: undo },
+  ];
+  if (kind === "end") return [{ at, act: crash }];
+  if (kind === "restart") return until(crash, (sim) => !sim.world.alive.includes(node) && sim.start(node), downMs);
+  if (kind === "isolation")
+    return until(
+      (sim) => both(sim.cut),
+      (sim) => both(sim.mend),
+    );
+  if (kind === "slow isolation") {
+    const slow = (delayMs: number | readonly [number, number]) => (sim: Simulation<Vocabulary>) =>
+      both((from, to) => sim.setLink(from, to, { delay: delayMs }));
+    const isolated = at + Math.min(1.5 * delay, lasting / 2);
+    return [
+      { at, act: slow(delay) },
+      { at: isolated, act: (sim) => both(sim.cut) },
+      { at: at + lasting, act: slow(delayOf(adversity)) },
+      { at: at + lasting, act: (sim) => both(sim.mend) },
+    ];
+  }
+  if (node === other) return [];
+  if (kind === "cut")
+    return until(
+      (sim) => sim.cut(node, other),
+      (sim) => sim.mend(node, other),
+    );
+  return until(
+    (sim) => sim.setLink(node, other, { delay }),
+    (sim) => sim.setLink(node, other, { delay: delayOf(adversity) }),
+  );
+}
+
+const delayOf = ({ delayMs = [1, 10] }: Adversity): readonly [number, number] => delayMs;
+
+type Run = readonly [AnyProtocol, Setting, Adversity, seed: number, readonly Piece[]];
+
+interface Watched {
+  readonly sim: Simulation<Vocabulary>;
+  /** What the protocol has found wrong itself, and then stopped. */
+  readonly breach: InvariantViolation | null;
+}
+
+function watched(
+  protocol: AnyProtocol,
+  setting: Setting,
+  adversity: Adversity,
+  seed: number,
+  pieces: readonly Piece[],
+  trace?: (entry: TraceEntry<Vocabulary>) => void,
+): Watched {
+  const nodes = range(setting.nodes);
+  const order = setting.network === "bag" ? "none" : "fifo";
+  const lossRate = adversity.lossRate ?? 0;
+  const link = { duplicateRate: setting.duplications > 0 ? 0.1 : 0, order, lossRate } as const;
+  const traced = trace === undefined ? {} : { trace };
+  const sim = simulation<Vocabulary>({ protocol, nodes, seed, delayMs: delayOf(adversity), link, ...traced });
+  let breach: InvariantViolation | null = null;
+  try {
+    live(sim, setting, adversity, pieces);
+  } catch (error) {
+    if (!(error instanceof InvariantViolation)) throw error;
+    breach = error;
+  }
+  return { sim, breach };
+}
+
+function live(sim: Simulation<Vocabulary>, setting: Setting, adversity: Adversity, pieces: readonly Piece[]): void {
+  const nodes = range(setting.nodes);
+  for (const node of nodes) setting.begin === "together" ? sim.start(node) : sim.wake(node);
+  for (const { at, act } of pieces.flat().sort((a, b) => a.at - b.at)) {
+    sim.run(at);
+    if (sim.violations.length > 0) return;
+    act(sim);
+  }
+  sim.run(adversity.spanMs);
+  if (adversity.lossRate !== undefined)
+    for (const from of nodes) for (const to of nodes) if (from !== to) sim.setLink(from, to, { lossRate: 0 });
+  if (sim.violations.length === 0) sim.run(adversity.spanMs + adversity.calmMs);
+}
+
+/** The first: of what the protocol checks of itself, of what always holds, then of what was to hold in the end, then of what somebody has waited for too long. */
+function violation(...run: Run): { property: string; at: number } | null {
+  const [, , { spanMs, calmMs }] = run;
+  const { sim, breach } = watched(...run);
+  if (breach !== null) return { property: `invariant ${breach.code}`, at: sim.now };
+  const isLong = ({ waiting }: Violation): boolean => calmMs > 0 && (waiting?.since ?? 0) <= spanMs + calmMs / 2;
+  const found = sim.violations[0] ?? sim.verdict().find(isLong);
+  return found === undefined ? null : { property: found.property, at: found.at };
+}
+
+/** In moves, up to the violation. */
+function length(...run: Run): number {
+  const found = violation(...run);
+  const entries: TraceEntry<Vocabulary>[] = [];
+  watched(...run, (entry) => void entries.push(entry));
+  const moves = movesOf(entries.filter(({ at }) => found === null || at <= found.at));
+  return moves.filter(({ move }) => move.kind !== "lose").length;
+}

@@ -1,0 +1,172 @@
+/** Bugs in groups whose members come and go, and in what carries their messages. */
+import type { Change } from "./bugs.ts";
+
+const VIEWS = "src/protocols/membership/parts/views.ts";
+const ROUNDS = "src/protocols/membership/parts/views-rounds.ts";
+const IP = "src/protocols/multicast/ip-multicast.ts";
+const LOSSES = "src/protocols/multicast/parts/ip-losses.ts";
+const STREAMS = "src/protocols/multicast/parts/ip-streams.ts";
+const SESSIONS = "src/protocols/multicast/parts/ip-sessions.ts";
+const GROUP = "src/protocols/multicast/parts/group.ts";
+
+export const agreementOnViews: readonly Change[] = [
+  {
+    name: "decides-alone",
+    says: "a coordinator decides on a view as soon as it has accepted it itself",
+    file: ROUNDS,
+    find: `    if (phase.acceptors.length < quorum(ctx)) return;\n`,
+    replace: ``,
+    by: "bfs",
+    setting: "two suspect each other",
+    property: "agreement on views",
+  },
+  {
+    name: "crash-unnoticed",
+    says: "a suspicion does not lead to another view",
+    file: VIEWS,
+    find: `        doWithout(state, node, ctx);\n        hasten(state, ctx);`,
+    replace: `        doWithout(state, node, ctx);`,
+    by: "bfs",
+    setting: "one of a view crashes",
+    property: "the group is whoever would be in it",
+  },
+  {
+    name: "accepted-view-forgotten",
+    says: "whoever prepares a view passes over one that has been accepted",
+    file: ROUNDS,
+    find: `if (highest !== undefined) return propose(state, round, highest.view, ctx);`,
+    replace: ``,
+    by: "bfs",
+    setting: "two suspect each other",
+    property: "agreement on views",
+  },
+  {
+    name: "accepts-stale-views",
+    says: "an acceptor takes part in rounds below its promise",
+    file: VIEWS,
+    find: `if (round >= state.promised) return false;`,
+    replace: `if (round >= 0) return false;`,
+    by: "bfs",
+    setting: "two suspect each other",
+    property: "agreement on views",
+  },
+];
+
+export const viewSynchrony: readonly Change[] = [
+  {
+    name: "delivers-while-changing",
+    says: "a member goes on delivering when it has said what it holds",
+    file: IP,
+    find: `else if (state.phase === "open") deliverUpTo`,
+    replace: `else deliverUpTo`,
+    by: "simulator",
+    setting: "groups in adversity",
+    property: "invariant not-the-cut",
+  },
+  {
+    name: "cut-not-filled",
+    says: "a view is proposed before all its members hold the cut",
+    file: ROUNDS,
+    find: `if (lacking.length === 0) return propose`,
+    replace: `if (lacking.length >= 0) return propose`,
+    by: "simulator",
+    setting: "groups in adversity",
+    property: "invariant not-the-cut",
+  },
+  {
+    name: "cut-of-the-least",
+    says: "the cut takes what all of the members hold, not what any does",
+    file: ROUNDS,
+    find: `Math.max(0, ...counted.map(`,
+    replace: `Math.min(...counted.map(`,
+    by: "simulator",
+    setting: "groups in adversity",
+    property: "views: the group is whoever would be in it",
+  },
+];
+
+export const ordersOverViews: readonly Change[] = [
+  {
+    name: "view-not-finished",
+    says: "an order forgets what it holds back when the group changes, without delivering what all who go on have",
+    file: GROUP,
+    find: `      if (state.membership !== "outside") order.finish(state, ctx);\n`,
+    replace: ``,
+    by: "simulator",
+    setting: "orders in adversity",
+    property: "user: validity",
+  },
+  {
+    name: "sends-while-changing",
+    says: "what is sent while the group changes goes out under the numbers of the old view",
+    file: GROUP,
+    find: `state.membership === "member" && order.hasRoom`,
+    replace: `state.membership !== "outside" && order.hasRoom`,
+    by: "simulator",
+    setting: "orders in adversity",
+    property: "user: C6 total order",
+  },
+  {
+    name: "numbers-go-on",
+    says: "counts are not begun anew with a view",
+    file: GROUP,
+    find: `      order.renew(state);\n      ctx.emit({ type: "installed", view, members });`,
+    replace: `      ctx.emit({ type: "installed", view, members });`,
+    by: "simulator",
+    setting: "orders in adversity",
+    property: "user: C6 total order",
+  },
+  {
+    name: "waiting-forgotten",
+    says: "what has waited for the next view is not sent in it",
+    file: GROUP,
+    find: `      ctx.emit({ type: "installed", view, members });\n      sendWaiting(state, ctx);`,
+    replace: `      ctx.emit({ type: "installed", view, members });`,
+    by: "simulator",
+    setting: "orders in adversity",
+    property: "user: validity",
+  },
+];
+
+export const ipMulticast: readonly Change[] = [
+  {
+    name: "repairs-never-sent",
+    says: "whoever is asked for a message does not send it",
+    file: LOSSES,
+    find: `    if (isAskedFirst) sendRepair(state, sender, number, kept, ctx);\n    restBetweenRepairs(state, ctx);`,
+    replace: ``,
+    by: "bfs",
+    setting: "two messages, a loss",
+    property: "user: agreement",
+  },
+  {
+    name: "delivered-twice",
+    says: "a message is delivered as it comes, and again in its order: a condition the wrong way round",
+    file: IP,
+    find: `if (!options.inOrder) tell(`,
+    replace: `if (options.inOrder) tell(`,
+    by: "bfs",
+    setting: "two messages, a loss",
+    property: "user: integrity",
+  },
+  {
+    name: "last-message-unmentioned",
+    says: "nobody speaks of what is not stable: the loss of the last message goes unnoticed",
+    file: SESSIONS,
+    find: `    else if (!state.hasSpoken && isUnstable(state)) {`,
+    replace: `    else if (state.hasSpoken && isUnstable(state)) {`,
+    by: "bfs",
+    setting: "one sends, a message is lost",
+    property: "stability",
+  },
+  {
+    name: "stable-too-soon",
+    says: "a message counts as received by all as soon as two have it",
+    file: STREAMS,
+    find: `for (const ack of stream.acks) if (ack < least) least = ack;`,
+    replace: `least = stream.acks.toSorted((a, b) => b - a)[1] ?? least;`,
+    by: "bfs",
+    setting: "one sends, a message is lost",
+    property: "user: agreement",
+  },
+];

@@ -1,0 +1,190 @@
+/** Bugs in what leads and serves by leases: the elected server of locks, and its election. */
+import type { Change } from "./bugs.ts";
+
+const DESK = "src/protocols/mutex/parts/desk.ts";
+const CLERK = "src/protocols/mutex/parts/desk-clerk.ts";
+const BULLY = "src/protocols/election/epoch-bully.ts";
+const CAMPAIGN = "src/protocols/election/parts/epoch-bully-campaign.ts";
+const STEPS = "src/protocols/election/parts/epoch-bully-steps.ts";
+
+export const electedServerTold: readonly Change[] = [
+  {
+    name: "grants-without-asking",
+    says: "whoever comes to serve grants without having asked who holds what its predecessor granted",
+    file: DESK,
+    find: `awaited: [...ctx.peers], isRecalling`,
+    replace: `awaited: [], isRecalling`,
+    by: "bfs",
+    setting: "the server crashes",
+    property: "ME1 safety",
+  },
+  {
+    name: "any-release-counts",
+    says: "the server takes any release for that of whoever is inside now",
+    file: CLERK,
+    find: `if (service.holder?.token === token) service.holder = null;`,
+    replace: `service.holder = null;`,
+    by: "bfs",
+    setting: "one serves, any order",
+    property: "ME1 safety",
+  },
+  {
+    name: "grants-not-counted",
+    says: "the server does not count what it grants: the token of each is the same",
+    file: CLERK,
+    find: `    service.grants += 1;\n`,
+    replace: ``,
+    by: "bfs",
+    setting: "one serves, any order",
+    property: "tokens are unique",
+  },
+];
+
+export const electedServer: readonly Change[] = [
+  {
+    name: "lease-from-the-answer",
+    says: "a lease is counted from when its confirmation arrives, not from when it was asked for",
+    file: DESK,
+    find: `  state.confirmed = round;\n  if (round`,
+    replace: `  state.confirmed = round;\n  ctx.setTimer(leaseTimer(round), 1_000);\n  if (round`,
+    by: "simulator",
+    setting: "locks in adversity",
+    property: "ME1 safety",
+  },
+  {
+    name: "no-margin-for-clocks",
+    says: "the server takes back after a lease, without what clocks may be wrong",
+    file: DESK,
+    find: `const reclaimMs = boundMs(leaseMs, drift);`,
+    replace: `const reclaimMs = leaseMs;`,
+    by: "simulator",
+    setting: "locks in adversity",
+    property: "ME1 safety",
+  },
+  {
+    name: "run-not-journalled",
+    says: "the number of a run is not journalled: the next one asks under the numbers of the last",
+    file: DESK,
+    find: `          ctx.compact({ type: "run", run: state.ticket.run });\n`,
+    replace: ``,
+    by: "simulator",
+    setting: "locks, a restart",
+    property: "tokens grow",
+  },
+  {
+    name: "asks-once",
+    says: "whoever waits does not ask again",
+    file: DESK,
+    find: `    const { server, epoch } = state;\n    ctx.setTimer("renew", renewMs);`,
+    replace: `    const { server, epoch } = state;`,
+    by: "simulator",
+    setting: "locks, messages lost",
+    property: "ME2 liveness",
+  },
+  {
+    name: "lease-runs-out-unseen",
+    says: "whoever is inside stays when its lease has run out",
+    file: DESK,
+    find: `  leave(state, ctx);\n  ctx.emit({ type: "lost", token: state.token });`,
+    replace: ``,
+    by: "simulator",
+    setting: "locks in adversity",
+    property: "ME1 safety",
+  },
+];
+
+export const epochBullyBounded: readonly Change[] = [
+  {
+    name: "promise-to-a-leader-not-journalled",
+    says: "an assent is not journalled",
+    file: STEPS,
+    find: `  ctx.compact({ type: "promised", ...to });\n`,
+    replace: ``,
+    by: "bfs",
+    setting: "two claim, one restarts",
+    property: "one leader per epoch",
+  },
+  {
+    name: "epoch-not-compared",
+    says: "a claim is assented to in an epoch that is promised to another already: `<` for `<=`",
+    file: BULLY,
+    find: `if (epoch <= state.promised.epoch || isBoundAgainst(state, from)) return;`,
+    replace: `if (epoch < state.promised.epoch) return;`,
+    by: "bfs",
+    setting: "two claim",
+    property: "one leader per epoch",
+  },
+  {
+    name: "stale-assents-count",
+    says: "an assent to an earlier claim counts for the present one",
+    file: BULLY,
+    find: `if (state.phase.is !== "claiming" || epoch !== state.promised.epoch) return;`,
+    replace: `if (state.phase.is !== "claiming") return;`,
+    by: "bfs",
+    setting: "three claims, a time-out",
+    property: "one leader per epoch",
+  },
+];
+
+export const epochBully: readonly Change[] = [
+  {
+    name: "reign-from-the-assent",
+    says: "the lease of a new leader is counted from the assents, not from the claim",
+    file: CAMPAIGN,
+    find: `    ctx.cancelTimer("answer");\n    ctx.emit({ type: "elected", leader: ctx.self, epoch });`,
+    replace: `    ctx.cancelTimer("answer");\n    ctx.setTimer(leaseTimer(0), leaseMs);\n    ctx.emit({ type: "elected", leader: ctx.self, epoch });`,
+    by: "simulator",
+    setting: "elections in adversity",
+    property: "one leader at a time",
+  },
+  {
+    name: "stale-confirms-count",
+    says: "a confirmation of an earlier round counts for the present one",
+    file: BULLY,
+    find: `epoch !== promised.epoch || round !== phase.round) return; // Of`,
+    replace: `epoch !== promised.epoch) return; // Of`,
+    by: "simulator",
+    setting: "elections in adversity",
+    property: "one leader at a time",
+  },
+  {
+    name: "restart-guard-dropped",
+    says: "whoever starts again calls an election, although it may just have assented to a leader",
+    file: BULLY,
+    find: `      if (state.promised.to !== ctx.self) bind(state, ctx);\n      else startElection(state, ctx);`,
+    replace: `      startElection(state, ctx);`,
+    by: "simulator",
+    setting: "elections in adversity",
+    property: "one leader at a time",
+  },
+  {
+    name: "reign-without-end",
+    says: "a leader that nobody confirms goes on leading when its lease has run out",
+    file: CAMPAIGN,
+    find: `    if (isCandidate(state)) wait(state, ctx, backOff);`,
+    replace: ``,
+    by: "simulator",
+    setting: "elections in adversity",
+    property: "one leader at a time",
+  },
+  {
+    name: "nobody-calls",
+    says: "whoever is bound no longer does not call an election",
+    file: BULLY,
+    find: `        if (state.phase.is === "following") wait(state, ctx, backOff);\n`,
+    replace: ``,
+    by: "simulator",
+    setting: "a node ends",
+    property: "E2 liveness",
+  },
+  {
+    name: "bound-for-a-lease",
+    says: "whoever confirms is bound for a lease, without what clocks may be wrong",
+    file: "src/protocols/election/parts/epoch-bully-options.ts",
+    find: `boundsMs: boundMs(leaseMs, drift),`,
+    replace: `boundsMs: leaseMs,`,
+    by: "simulator",
+    setting: "elections in adversity",
+    property: "one leader at a time",
+  },
+];
