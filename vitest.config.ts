@@ -5,10 +5,22 @@ import { seededBugs } from "./test/seeded-bugs/patch.ts";
 
 const seconds = 1_000;
 
+/** What measures times, or keeps the machine so busy that others measure it: one file at a time, after all others. */
+const alone = [
+  "test/e2e/*soak.test.ts",
+  "test/e2e/bench-*.test.ts",
+  "test/e2e/{elect,names,releases,stale-writes}.test.ts",
+  "test/browser/studio-at-rest.test.ts",
+];
+
+/** Real processes, ports and browsers. */
+const endToEnd = { testTimeout: 120 * seconds, hookTimeout: 120 * seconds, globalSetup: ["test/fresh-build.ts"] };
+
 export default defineConfig({
   test: {
     allowOnly: false,
     reporters: ["default", countsReporter],
+    tags: [{ name: "long", description: "takes long: left out by `npm test`, run by `npm run test:long`" }],
     projects: [
       {
         plugins: [seededBugs()],
@@ -18,31 +30,37 @@ export default defineConfig({
           testTimeout: 120 * seconds, // Some work through all cases, on a machine that others use, too.
           execArgv: ["--expose-gc"],
           setupFiles: ["test/random-replay.ts"],
-          // Vitest leaves one processor free, which is half of a small machine.
-          maxWorkers: availableParallelism(),
+          maxWorkers: availableParallelism() + 1, // Some wait: members in real time, frames that are lost.
           sequence: { groupOrder: 0 },
         },
       },
       {
         // What a command says: it takes its time, and nothing depends on how long.
         test: {
+          ...endToEnd,
           name: "commands",
           include: ["test/commands/**/*.test.ts"],
-          testTimeout: 120 * seconds,
-          hookTimeout: 120 * seconds,
           maxWorkers: availableParallelism(),
           sequence: { groupOrder: 1 },
         },
       },
       {
-        // Real processes, ports and browsers: one file at a time, so that none measures the load of another.
         test: {
+          ...endToEnd,
           name: "e2e",
           include: ["test/{package,e2e,browser,docs}/**/*.test.ts"],
-          testTimeout: 120 * seconds,
-          hookTimeout: 120 * seconds,
-          maxWorkers: 1,
+          exclude: alone,
+          maxWorkers: 2, // They wait more than they work.
           sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        test: {
+          ...endToEnd,
+          name: "alone",
+          include: alone,
+          maxWorkers: 1,
+          sequence: { groupOrder: 3 },
         },
       },
     ],

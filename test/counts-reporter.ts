@@ -1,12 +1,21 @@
-import type { Reporter, TestModule } from "vitest/node";
+import type { Reporter, TestCase, TestModule, Vitest } from "vitest/node";
+
+/** What `--tags-filter` says: a tag, or `!` and a tag that is left out. */
+let tagsFilter: readonly string[] = [];
 
 /** Ends a run with one plain line, `N passed, N failed, N skipped`, for machines that read the last line of a log. */
 export const countsReporter: Reporter = {
+  onInit(vitest: Vitest) {
+    tagsFilter = vitest.config.tagsFilter ?? [];
+  },
   onTestRunEnd(modules, unhandledErrors) {
     const { passed, failed, skipped } = countTests(modules);
     const broken = failed + brokenModules(modules) + unhandledErrors.length;
     // Printed last of all: the summary for people is on its way to the same stream.
-    process.once("exit", () => process.stdout.write(`${passed} passed, ${broken} failed, ${skipped} skipped\n`));
+    process.once("exit", (code) => {
+      const failures = broken === 0 && code !== 0 ? 1 : broken; // What failed was no test.
+      process.stdout.write(`${passed} passed, ${failures} failed, ${skipped} skipped\n`);
+    });
   },
 };
 
@@ -14,12 +23,16 @@ function countTests(modules: readonly TestModule[]): { passed: number; failed: n
   const counts = { passed: 0, failed: 0, skipped: 0 };
   for (const module of modules) {
     for (const test of module.children.allTests()) {
+      if (isLeftOut(test)) continue; // It belongs to another run, and nothing is amiss.
       const { state } = test.result();
       counts[state === "pending" ? "failed" : state] += 1; // Pending at the end: it never came to a result.
     }
   }
   return counts;
 }
+
+const isLeftOut = ({ tags }: TestCase): boolean =>
+  tagsFilter.some((word) => (word.startsWith("!") ? tags.includes(word.slice(1)) : !tags.includes(word)));
 
 /** Files that failed outside any test: they did not load, or a hook of the file or of a suite threw. */
 function brokenModules(modules: readonly TestModule[]): number {

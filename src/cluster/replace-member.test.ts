@@ -49,7 +49,10 @@ async function bereft() {
 }
 
 describe("a member whose folder is lost", () => {
-  test("takes part again with a folder made of the others', and all tokens go on growing", async () => {
+  test("takes part again with a folder made of the others', and all tokens go on growing", {
+    tags: ["long"],
+    timeout: 60_000,
+  }, async () => {
     const { members, highest, led } = await bereft();
     await replaceMember({ id: 3, folder: folderOf(3), from: [folderOf(1), folderOf(2)], log });
     const [one, three] = (await start(members, [1, 3])) as [Member, Member]; // A majority only with the new folder.
@@ -58,7 +61,7 @@ describe("a member whose folder is lost", () => {
     expect([one.status().refusals, three.status().refusals]).toEqual([[], []]);
     const room = three.channel<string>("room", { order: "total" });
     await vi.waitFor(() => expect(room.status.members).toContain(3), PATIENCE);
-  }, 60_000);
+  });
 
   test("is refused until then, and what is not enough is refused with a sentence", async () => {
     const { members } = await bereft();

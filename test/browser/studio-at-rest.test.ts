@@ -1,6 +1,8 @@
 /**
  * How much the page draws, counted in elements: at rest and in a burst it stays small, however much is said. What it is fed
  * comes from the simulator, so it is the same in every run; nothing depends on how fast the machine is.
+ *
+ * @module-tag long
  */
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";

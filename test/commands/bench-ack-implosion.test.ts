@@ -1,4 +1,8 @@
-/** The benchmark of acknowledgements with few members: its claims are of counts in virtual time, and the same each time. */
+/**
+ * The benchmark of acknowledgements with few members: its claims are of counts in virtual time, and the same each time.
+ *
+ * @module-tag long
+ */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,8 @@
-/** The benchmark of super-peers with few nodes: its claims are of counts in virtual time, and the same each time. */
+/**
+ * The benchmark of super-peers with few nodes: its claims are of counts in virtual time, and the same each time.
+ *
+ * @module-tag long
+ */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,8 @@
-/** Costs measured beside formulas, for few nodes: that every figure fits is the point. */
+/**
+ * Costs measured beside formulas, for few nodes: that every figure fits is the point.
+ *
+ * @module-tag long
+ */
 import { expect, test } from "vitest";
 import { coterie } from "../e2e/cluster-under-test.ts";
 

@@ -1,4 +1,8 @@
-/** The benchmark of the checker, with as few turns as it has: its counts are those of the reference models, whoever is faster. */
+/**
+ * The benchmark of the checker, with as few turns as it has: its counts are those of the reference models, whoever is faster.
+ *
+ * @module-tag long
+ */
 import { expect, test } from "vitest";
 import { coterie } from "../e2e/cluster-under-test.ts";
 

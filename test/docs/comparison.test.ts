@@ -1,4 +1,8 @@
-/** docs/comparison.md is what runs say today. `COTERIE_WRITE_PAGE=1` writes it anew. */
+/**
+ * docs/comparison.md is what runs say today. `COTERIE_WRITE_PAGE=1` writes it anew.
+ *
+ * @module-tag long
+ */
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";

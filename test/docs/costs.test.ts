@@ -1,6 +1,8 @@
 /**
  * The tables “measured beside the formula” on the protocols' pages: what `coterie bench table` measures, for a few N.
  * `COTERIE_WRITE_PAGE=1 npx vitest run --project e2e test/docs/costs.test.ts` writes them anew.
+ *
+ * @module-tag long
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,8 @@
-/** The benchmark of channels, with as little as it takes: everything arrives, and members agree on the order; never how fast. */
+/**
+ * The benchmark of channels, with as little as it takes: everything arrives, and members agree on the order; never how fast.
+ *
+ * @module-tag long
+ */
 import { expect, test } from "vitest";
 import { planned, sameOrder } from "../../bench/multicast/figures.ts";
 import { MARK_EVERY, type Sequence } from "../../bench/multicast/orders.ts";

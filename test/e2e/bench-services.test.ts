@@ -1,4 +1,8 @@
-/** The benchmark of services, with as little as it takes: every row is there, and what must be lost is lost; never how fast. */
+/**
+ * The benchmark of services, with as little as it takes: every row is there, and what must be lost is lost; never how fast.
+ *
+ * @module-tag long
+ */
 import { expect, test } from "vitest";
 import { type Row, shown } from "../../bench/services/figures.ts";
 import { coterie } from "./cluster-under-test.ts";

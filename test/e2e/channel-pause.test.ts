@@ -1,6 +1,8 @@
 /**
  * A process that stands still while all send: the others leave it out and go on; when it goes on, it comes back by itself, and
  * nothing that a channel promises has been broken. COTERIE_PAUSE_S=10 makes the pause longer.
+ *
+ * @module-tag long
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";

@@ -2,6 +2,8 @@
  * Random runs of members that join, leave, crash, stand still and are cut off, all sending meanwhile, over links or over IP
  * multicast that loses, copies and reorders: the same views, in each view the same messages, and in the same order where
  * that is asked for. COTERIE_SOAK=500 makes it long; COTERIE_SEED repeats its choices.
+ *
+ * @module-tag long
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
@@ -34,7 +36,7 @@ test(`in each of ${rounds} random runs those that stay together deliver together
       await run.live();
       run.check(counts);
     } catch (error) {
-      const again = "npx vitest run --project e2e test/e2e/channel-soak.test.ts";
+      const again = "npx vitest run test/e2e/channel-soak.test.ts";
       console.log(`soak: the choices of the run that failed: COTERIE_SOAK=1 COTERIE_SEED=${seed + round} ${again}`);
       console.log(`soak: ${run.deeds.join(", ")}`);
       for (const sentence of run.broken().slice(0, 10)) console.log(`soak: ${sentence}`);

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { LifecycleEvent } from "../../src/cluster/local/lifecycle.ts";
 import type { ClusterStatus } from "../../src/cluster/local-cluster.ts";
+import { freePorts } from "../network/free-ports.ts";
 
 /** Generous: these tests say that something happens, never how fast. */
 export const PATIENCE_MS = 20_000;
@@ -194,11 +195,11 @@ export async function endAll(): Promise<void> {
   started.clear();
 }
 
-/** Holds that port until `release`; or a free one that no outgoing connection can have, and none of `up --port 0`. */
+/** Holds that port until `release`, once it is free; or one that no outgoing connection can have, and none of `up --port 0`. */
 export async function occupyPort(wanted?: number): Promise<{ port: number; release: () => void }> {
   for (;;) {
     const server = createServer();
-    const port = wanted ?? 5_000 + Math.floor(Math.random() * 5_000);
+    const [port] = wanted === undefined ? ((await freePorts(1)) as [number]) : [wanted];
     const isFree = await new Promise<boolean>((resolve) => {
       server.once("error", () => resolve(false));
       server.listen(port, "127.0.0.1", () => resolve(true));

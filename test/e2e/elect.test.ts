@@ -16,6 +16,7 @@ const kills = Number(process.env.COTERIE_SOAK ?? 6);
 const seed = Number(process.env.COTERIE_SEED ?? Date.now() % 1_000_000);
 
 test(`exactly one of five commands runs at a time, through ${kills} kills and pauses of the leader`, {
+  tags: ["long"],
   timeout: (kills + 2) * PATIENCE_MS,
 }, async () => {
   console.log(`elect: COTERIE_SOAK=${kills} COTERIE_SEED=${seed}`);

@@ -27,7 +27,7 @@ test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("%s stops every member, and 
   expect(cluster.events.filter(({ event }) => event === "exited")).toHaveLength(3);
 });
 
-test("Ctrl-C also ends members that are paused, dead or about to be started again", async () => {
+test("Ctrl-C also ends members that are paused, dead or about to be started again", { tags: ["long"] }, async () => {
   const cluster = await ClusterUnderTest.up("--nodes", "4", "--restart");
   cluster.kill(0, "SIGSTOP");
   cluster.kill(3, "SIGSTOP");
@@ -38,7 +38,7 @@ test("Ctrl-C also ends members that are paused, dead or about to be started agai
   await nobodyIsLeft(cluster);
 });
 
-test("a second Ctrl-C kills at once", async () => {
+test("a second Ctrl-C kills at once", { tags: ["long"] }, async () => {
   const cluster = await ClusterUnderTest.up("--nodes", "2");
   cluster.signal("SIGINT");
   cluster.signal("SIGINT");
@@ -66,13 +66,17 @@ test("members end by themselves when `up` is killed, and its folder goes too", a
   rmSync(scratch, { recursive: true });
 });
 
-test.skipIf(process.platform === "win32")("members end when `up` is killed, also those that are paused", async () => {
-  const cluster = await ClusterUnderTest.up("--nodes", "3");
-  for (const node of [0, 1, 2]) cluster.kill(node, "SIGSTOP");
-  await until("all are paused", () => cluster.events.filter(({ event }) => event === "paused").length === 3, cluster);
-  cluster.signal("SIGKILL");
-  await nobodyIsLeft(cluster);
-});
+test.skipIf(process.platform === "win32")(
+  "members end when `up` is killed, also those that are paused",
+  { tags: ["long"] },
+  async () => {
+    const cluster = await ClusterUnderTest.up("--nodes", "3");
+    for (const node of [0, 1, 2]) cluster.kill(node, "SIGSTOP");
+    await until("all are paused", () => cluster.events.filter(({ event }) => event === "paused").length === 3, cluster);
+    cluster.signal("SIGKILL");
+    await nobodyIsLeft(cluster);
+  },
+);
 
 /** The direct children of a process, from Linux' `/proc`. */
 function childrenOf(parent: number): number[] {

@@ -51,6 +51,7 @@ test.each([
   ["one that overlaps", [3, 4, 5]],
 ])(
   "members with another list, %s: no two grants overlap, no token comes twice, and every member says so",
+  { tags: ["long"] },
   async (_which, other) => {
     const all = await place(5);
     const witness = join(folder, `lists-${other.length}`);
@@ -98,7 +99,9 @@ test.each([
   },
 );
 
-test("two of three folders are removed: nobody is granted anything, and with the folders tokens go on", async () => {
+test("two of three folders are removed: nobody is granted anything, and with the folders tokens go on", {
+  tags: ["long"],
+}, async () => {
   const where = await place(3);
   const members = await joinedAt(where);
   const tokens = [await tokenOf(members[0] as Joined), await tokenOf(members[1] as Joined)];

@@ -79,7 +79,7 @@ describe("`coterie up --protocol paxos`", () => {
     expect(properties.find(({ name }) => name === "agreement")).toMatchObject({ verdict: "holds" });
   });
 
-  test("with --data the journals outlive the cluster", async () => {
+  test("with --data the journals outlive the cluster", { tags: ["long"] }, async () => {
     const file = join(folder, "run.jsonl");
     const words = ["--protocol", "paxos", "--nodes", "3", "--data", join(folder, "kept")];
     const first = await ClusterUnderTest.up(...words);

@@ -58,7 +58,9 @@ describe("coterie lock", () => {
     expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
   });
 
-  test("runs one command at a time, through one member and through others, with growing tokens", async () => {
+  test("runs one command at a time, through one member and through others, with growing tokens", {
+    tags: ["long"],
+  }, async () => {
     await members.serveAll();
     const runs = [1, 1, 2, 2, 3].map((id) => client(id, "lock x", 200));
     const codes = await Promise.all(runs.map(async ({ finished }) => (await finished).code));
@@ -67,7 +69,9 @@ describe("coterie lock", () => {
     expect(disorder(members.sightings)).toEqual([]);
   });
 
-  test("is killed: its command too, and the next has the lock when the last deadline has passed", async () => {
+  test("is killed: its command too, and the next has the lock when the last deadline has passed", {
+    tags: ["long"],
+  }, async () => {
     await members.serveAll();
     const first = client(1, "lock x");
     const { token } = await members.successor();
@@ -78,17 +82,21 @@ describe("coterie lock", () => {
     expect(disorder(members.sightings)).toEqual([]);
   });
 
-  test.each(["SIGKILL", "SIGTERM", "SIGSTOP"] as const)("ends with 76 when its member gets %s", async (signal) => {
-    await members.serveAll();
-    const { run, pid } = await stubborn(1, "lock x");
-    members.running.get(1)?.signal(signal);
-    const { code, stderr } = await run.finished;
-    expect({ code, isAlive: isAlive(pid) }).toEqual({ code: 76, isAlive: false });
-    expect(stderr).toContain("the lock x was lost, and the command stopped");
-    expect((await members.through(2, "lock x", shell("exit 5")).finished).code).toBe(5);
-  });
+  test.each(["SIGKILL", "SIGTERM", "SIGSTOP"] as const)(
+    "ends with 76 when its member gets %s",
+    { tags: ["long"] },
+    async (signal) => {
+      await members.serveAll();
+      const { run, pid } = await stubborn(1, "lock x");
+      members.running.get(1)?.signal(signal);
+      const { code, stderr } = await run.finished;
+      expect({ code, isAlive: isAlive(pid) }).toEqual({ code: 76, isAlive: false });
+      expect(stderr).toContain("the lock x was lost, and the command stopped");
+      expect((await members.through(2, "lock x", shell("exit 5")).finished).code).toBe(5);
+    },
+  );
 
-  test("whose member ends makes room for no second command while the first one runs", async () => {
+  test("whose member ends makes room for no second command while the first one runs", { tags: ["long"] }, async () => {
     await members.serveAll();
     const first = client(1, "lock x");
     const { token } = await members.successor();
@@ -100,7 +108,7 @@ describe("coterie lock", () => {
     expect(disorder(members.sightings)).toEqual([]);
   });
 
-  test("that stands still loses the lock, and another gets it", async () => {
+  test("that stands still loses the lock, and another gets it", { tags: ["long"] }, async () => {
     await members.serveAll();
     const { run, pid } = await stubborn(1, "lock x");
     run.signal("SIGSTOP");
@@ -110,7 +118,7 @@ describe("coterie lock", () => {
     expect((await run.finished).code).toBe(76);
   });
 
-  test("75: the lock was not to be had in time; a signal ends the wait", async () => {
+  test("75: the lock was not to be had in time; a signal ends the wait", { tags: ["long"] }, async () => {
     await members.serveAll();
     await stubborn(1, "lock x");
     const late = await members.through(2, "lock x --timeout 300ms", shell("echo ran")).finished;
@@ -124,7 +132,7 @@ describe("coterie lock", () => {
     run.signal("SIGKILL");
   });
 
-  test("says for what it waits, where a majority is missing", async () => {
+  test("says for what it waits, where a majority is missing", { tags: ["long"] }, async () => {
     const alone = members.serve(1);
     await until("the member runs", () => alone.stdout.includes("listening"), alone);
     const run = members.through(1, "lock x", shell("echo ran"));
@@ -135,7 +143,7 @@ describe("coterie lock", () => {
 });
 
 describe("coterie elect", () => {
-  test("has one command running, whichever process is killed, with growing tokens", async () => {
+  test("has one command running, whichever process is killed, with growing tokens", { tags: ["long"] }, async () => {
     await members.serveAll();
     const runs = new Map([1, 2, 3].map((id) => [id, client(id, "elect x")]));
     const first = await members.successor();

@@ -231,7 +231,7 @@ describe("a token ring whose token is lost with its holder", () => {
     return { holder, others: [...runs].filter(([id]) => id !== holder.member).map(([, run]) => run) };
   }
 
-  test("stalls in the textbook's form", async () => {
+  test("stalls in the textbook's form", { tags: ["long"] }, async () => {
     const { others } = await afterLoss("lock x --algorithm token-ring --timeout 10s");
     const ends = await Promise.all(others.map(({ finished }) => finished));
     expect(ends.map(({ code }) => code)).toEqual([75, 75]);

@@ -1,4 +1,8 @@
-/** Thousands of names, one after the other, through real processes: they leave neither instances nor journals nor memory behind. */
+/**
+ * Thousands of names, one after the other, through real processes: they leave neither instances nor journals nor memory behind.
+ *
+ * @module-tag long
+ */
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";

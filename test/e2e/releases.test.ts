@@ -1,4 +1,8 @@
-/** Members of one release beside those of another, as in a rolling restart. */
+/**
+ * Members of one release beside those of another, as in a rolling restart.
+ *
+ * @module-tag long
+ */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";

@@ -2,6 +2,8 @@
  * Five members whose programs contend for one lock and campaign in one election all the time, while they are killed, paused,
  * cut off, deprived of their folders, restarted as members of another release, and met by strangers with another list: no two
  * are ever certain together, and no token comes twice. COTERIE_SOAK=200 makes it long; COTERIE_SEED repeats its choices.
+ *
+ * @module-tag long
  */
 import { expect, test } from "vitest";
 import { random } from "../../src/core/random.ts";

@@ -1,6 +1,8 @@
 /**
  * Random kills, pauses and restarts: each time all alive nodes come to agree on the highest. COTERIE_SOAK=100 makes it
  * long; COTERIE_SEED repeats a run.
+ *
+ * @module-tag long
  */
 import { afterEach, expect, test } from "vitest";
 import { random } from "../../src/core/random.ts";

@@ -1,6 +1,8 @@
 /**
  * A resource that looks at tokens, and leaders that do not look whether they still lead: whatever is killed, paused and
  * cut off, it takes no stale write. COTERIE_SOAK=200 makes it long; COTERIE_SEED repeats a run.
+ *
+ * @module-tag long
  */
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";

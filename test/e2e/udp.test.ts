@@ -152,9 +152,7 @@ function say(what: string, began: number, told: readonly Told[]): void {
 describe(`three processes that multicast ${TOTAL} messages`, () => {
   test.each([0.01, 0.1, 0.3])(
     "deliver all, in order, once, with %d of datagrams lost, copied and overtaken",
-    {
-      timeout: TIMEOUT_MS + PATIENCE_MS,
-    },
+    { tags: ["long"], timeout: TIMEOUT_MS + PATIENCE_MS },
     async (rate) => {
       const group = await begun(3, ["127.0.0.1"], await loopback());
       await allReached(group);
@@ -222,7 +220,9 @@ describe.skipIf(impossible !== null)("between network namespaces", () => {
     expect(group.flatMap(({ lines }) => lines)).toEqual([]);
   });
 
-  test("a switch that does not forward multicast is named in the log; messages go over TCP until it does", async () => {
+  test("a switch that does not forward multicast is named in the log; messages go over TCP until it does", {
+    tags: ["long"],
+  }, async () => {
     const group = await apart(3);
     await allReached(group);
     net.forwardMulticast(false);

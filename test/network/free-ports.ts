@@ -1,17 +1,28 @@
-/** Ports of this machine that nobody listens on, below the range from which the system draws those of dialers. */
+/**
+ * Ports of this machine that nobody listens on, below the range from which the system draws those of dialers and that of
+ * `coterie up --port 0`. Files that run at once draw from ranges of their own: between finding a port and listening on it,
+ * nobody else finds it.
+ */
 import { createServer } from "node:net";
 
-const FIRST = 20_000;
-const LAST = 32_000;
-let next = FIRST + Math.floor(Math.random() * (LAST - FIRST));
+const FIRST = 5_000;
+const PORTS_EACH = 600;
+const RANGES = 8;
+
+/** Vitest numbers the workers that run at once from 1 on. */
+const range = (Number(process.env.VITEST_POOL_ID ?? 1) - 1) % RANGES;
+const first = FIRST + range * PORTS_EACH;
+let next = Math.floor(Math.random() * PORTS_EACH);
 
 export async function freePorts(count: number): Promise<number[]> {
   const found: number[] = [];
-  for (let tried = 0; found.length < count && tried < LAST - FIRST; tried++) {
-    next = next < LAST ? next + 1 : FIRST;
-    if (await isFree(next)) found.push(next);
+  for (let tried = 0; found.length < count && tried < PORTS_EACH; tried++) {
+    next = (next + 1) % PORTS_EACH;
+    const port = first + next; // Others may go on from there meanwhile.
+    if (await isFree(port)) found.push(port);
   }
-  return found;
+  if (found.length === count) return found;
+  throw new Error(`expected ${count} free ports from ${first} to ${first + PORTS_EACH - 1}, got ${found.length}`);
 }
 
 function isFree(port: number): Promise<boolean> {

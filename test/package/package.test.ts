@@ -123,7 +123,10 @@ describe("the packed tarball", () => {
 });
 
 describe("npm start", () => {
-  it("builds, runs a cluster, and passes on the signal that npm gets", { timeout: PATIENCE_MS }, async () => {
+  it("builds, runs a cluster, and passes on the signal that npm gets", {
+    tags: ["long"],
+    timeout: PATIENCE_MS,
+  }, async () => {
     rmSync(join(sources, "dist"), { recursive: true, force: true });
     const cluster = await up(sources, "npm", "start", "--", "--nodes", "3", "--json", "--port", "0");
     process.kill(cluster.group, "SIGTERM"); // To npm alone, as whoever started it would.

@@ -1,4 +1,8 @@
-/** The checker and the simulator find every seeded bug, and show it in a run that is hardly longer than the shortest. */
+/**
+ * The checker and the simulator find every seeded bug, and show it in a run that is hardly longer than the shortest.
+ *
+ * @module-tag long
+ */
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, describe, expect, it } from "vitest";
 import { explore } from "../../src/check/explore.ts";

@@ -1,6 +1,8 @@
 /**
  * The checker against brute force: every order that real time allows, tried on the objects as a whole, without a cache, a
  * partition or any other thought.
+ *
+ * @module-tag long
  */
 import { describe, expect, it } from "vitest";
 import { type Random, random } from "../../core/random.ts";

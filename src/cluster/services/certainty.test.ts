@@ -79,6 +79,7 @@ test.each<[string, Contender, number]>([
   ["the leadership of epoch-bully", leading, 1_500],
 ])(
   "%s is certain for one at a time, and tokens grow, whatever the network does; it is had again when that is well",
+  { tags: ["long"], timeout: 600_000 },
   async (_name, contend, maxMs) => {
     const random = seededRandom();
     const members = await startAll(closing(await cluster(3, { admin: "127.0.0.1:0", faultGate: true })));
@@ -118,7 +119,6 @@ test.each<[string, Contender, number]>([
     stop.abort();
     await contending;
   },
-  600_000,
 );
 
 test("a server that has stood still grants nothing, not even to itself, before it is elected anew", async () => {

@@ -208,7 +208,9 @@ describe("a use of a channel", () => {
   });
 });
 
-test("where no program reads, what comes is counted and dropped, and nobody waits for it", async () => {
+test("where no program reads, what comes is counted and dropped, and nobody waits for it", {
+  tags: ["long"],
+}, async () => {
   const members = await three();
   const room = at(members, 0).channel<string>("room", { order: "total" });
   await joined(room, 3);

@@ -7,7 +7,9 @@ import type { Member } from "./api.ts";
 const closing = closedAfterEach();
 const NAMES = 500;
 
-test("more locks than a member may have at a time, one after the other, leave no instance, and a handle outlives its own", async () => {
+test("more locks than a member may have at a time, one after the other, leave no instance, and a handle outlives its own", {
+  tags: ["long"],
+}, async () => {
   const members = await startAll(closing(await cluster(3, { limits: { maxInstances: 100 } })));
   const [, two] = members as [Member, Member];
   const kept = two.mutex("invoice-0");

@@ -247,7 +247,7 @@ describe("paxos: every run of two proposers", () => {
     expect(exploring(once, { properties })).toMatchObject({ verdict: "holds", states: 41_033 });
   });
 
-  it("keeps agreement and validity with a crash and a recovery from the journal", () => {
+  it("keeps agreement and validity with a crash and a recovery from the journal", { tags: ["long"] }, () => {
     const faults = { crashes: 1, recoveries: 1 };
     expect(exploring(once, { properties, ...faults })).toMatchObject({ verdict: "holds", states: 768_378 });
   });

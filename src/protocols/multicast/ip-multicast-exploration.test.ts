@@ -1,3 +1,4 @@
+// @module-tag long
 import { describe, expect, it } from "vitest";
 import { range, told, use } from "../../../test/protocols/multicast-stage.ts";
 import { type ExploreOptions, explore } from "../../check/explore.ts";

@@ -188,50 +188,52 @@ describe("view synchrony: the worked examples", () => {
 
 describe("view synchrony: whatever happens", () => {
   const unordered = () => viewSynchrony();
-  it.each([
-    ["none", unordered, "lossy", { fifo: true }],
+  type Ordered = readonly [string, () => unknown, "lossy" | "reliable", GroupOrders & { readonly causal?: boolean }];
+  const some: readonly Ordered[] = [["none", unordered, "lossy", { fifo: true }]];
+  const others: readonly Ordered[] = [
     ["fifo", flushFifo, "lossy", { fifo: true }],
     ["causal", flushCausal, "lossy", { fifo: true, causal: true }],
     ["isis", flushIsis, "reliable", { total: true }],
     ["fifo-total", flushFifoTotal, "reliable", { fifo: true, total: true }],
     ["causal-total", flushCausalTotal, "reliable", { fifo: true, causal: true, total: true }],
-  ] as const)(
-    "%s: the same views, the same messages in each, and in the end one view with all",
-    (_order, channel, channels, { causal, ...orders }: GroupOrders & { causal?: boolean }) => {
-      fc.assert(
-        fc.property(fc.nat(), fc.integer({ min: 2, max: 5 }), adversity(5, 80), (seed, nodes, acts) => {
-          const { note, violations } = happenedBefore();
-          const group = groupStage<ViewSynchrony>(channel() as unknown as Protocol<ViewSynchrony>, {
-            nodes: range(nodes),
-            seed,
-            delayMs: [1, 10],
-            channels,
-            trace: note,
-          });
-          for (const node of range(nodes)) group.start(node);
-          befall(group, range(nodes), acts);
-          recover(group, range(nodes));
-          for (const node of range(nodes)) group.send(node);
-          group.sim.run(group.sim.now + 2_000);
-          expect(virtualSynchrony(group.records, orders)).toEqual([]);
-          if (causal === true) expect(violations).toEqual([]);
-          expect(group.sim.verdict()).toEqual([]);
-          for (const node of range(nodes)) {
-            const log = group.records.findLast((record) => record.node === node)?.log ?? [];
-            const last = log.findLast((entry) => "installed" in entry);
-            expect(last).toMatchObject({ installed: { members: range(nodes) } });
-            expect(
-              group
-                .payloads(node)
-                .slice(-nodes)
-                .toSorted()
-                .map((payload) => payload.slice(0, 1)),
-            ).toEqual(range(nodes).map(String));
-          }
-        }),
-        { numRuns: 40 },
-      );
-    },
-    600_000,
-  );
+  ];
+  const title = "%s: the same views, the same messages in each, and in the end one view with all";
+  it.each(some)(title, (...ordered) => keepsItsPromises(...ordered));
+  it.each(others)(title, { tags: ["long"], timeout: 600_000 }, (...ordered) => keepsItsPromises(...ordered));
+
+  function keepsItsPromises(...[, channel, channels, { causal, ...orders }]: Ordered): void {
+    fc.assert(
+      fc.property(fc.nat(), fc.integer({ min: 2, max: 5 }), adversity(5, 80), (seed, nodes, acts) => {
+        const { note, violations } = happenedBefore();
+        const group = groupStage<ViewSynchrony>(channel() as Protocol<ViewSynchrony>, {
+          nodes: range(nodes),
+          seed,
+          delayMs: [1, 10],
+          channels,
+          trace: note,
+        });
+        for (const node of range(nodes)) group.start(node);
+        befall(group, range(nodes), acts);
+        recover(group, range(nodes));
+        for (const node of range(nodes)) group.send(node);
+        group.sim.run(group.sim.now + 2_000);
+        expect(virtualSynchrony(group.records, orders)).toEqual([]);
+        if (causal === true) expect(violations).toEqual([]);
+        expect(group.sim.verdict()).toEqual([]);
+        for (const node of range(nodes)) {
+          const log = group.records.findLast((record) => record.node === node)?.log ?? [];
+          const last = log.findLast((entry) => "installed" in entry);
+          expect(last).toMatchObject({ installed: { members: range(nodes) } });
+          expect(
+            group
+              .payloads(node)
+              .slice(-nodes)
+              .toSorted()
+              .map((payload) => payload.slice(0, 1)),
+          ).toEqual(range(nodes).map(String));
+        }
+      }),
+      { numRuns: 40 },
+    );
+  }
 });

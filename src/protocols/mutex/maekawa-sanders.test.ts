@@ -68,7 +68,7 @@ describe("maekawa-sanders: what it promises", () => {
     );
   });
 
-  it("explored: ME1, ME2 hold for 3 nodes, two entries each, and the tokens grow", () => {
+  it("explored: ME1, ME2 hold for 3 nodes, two entries each, and the tokens grow", { tags: ["long"] }, () => {
     expect(exploreUses(maekawaSanders(), 3, 2)).toMatchObject({ verdict: "holds", states: 146_396 });
   });
 

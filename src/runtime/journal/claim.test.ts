@@ -53,7 +53,7 @@ test("what a killed process has left is cleared away", async () => {
   await taken.release();
 });
 
-test("of many who come at once, beside what the dead have left, never two hold it", async () => {
+test("of many who come at once, beside what the dead have left, never two hold it", { tags: ["long"] }, async () => {
   for (let round = 0; round < 5; round++) {
     const dead = await holder();
     dead.kill("SIGKILL");

@@ -114,7 +114,10 @@ describe("10,000 random and mutated frames", () => {
     }
   }
 
-  test("crash nothing, grow nothing, and are said once for each reason", async () => {
+  test("crash nothing, grow nothing, and are said once for each reason", {
+    tags: ["long"],
+    timeout: 120_000,
+  }, async () => {
     const chance = seededRandom();
     const call = async (): Promise<void> => {
       const caller = await Caller.to(port());
@@ -138,7 +141,7 @@ describe("10,000 random and mutated frames", () => {
         .sort(),
     ).toEqual(counted.sort());
     expect(member.identity.disagreements.size).toBeLessThanOrEqual(128);
-  }, 120_000);
+  });
 });
 
 describe("connections that say nothing", () => {

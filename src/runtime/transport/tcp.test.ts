@@ -84,20 +84,24 @@ describe("two processes that both live on lose nothing and see nothing twice", (
   test.each([
     [2, 50_000],
     [3, 17_000],
-  ])("%i nodes, %i messages on each link, connections that break at random", async (size, count) => {
-    const chance = seededRandom();
-    const under = await cluster(size);
-    const breaks = await exchange(under, count, chance);
-    await expectAll(under.nodes, count);
-    for (const [i, node] of under.nodes.entries()) {
-      for (const peer of under.nodes.keys()) if (peer !== i) expect(node.from(peer)).toEqual(upTo(count));
-      expect(node.lost).toEqual([]);
-      expect(node.fatal).toEqual([]);
-      expect(node.counts.lost).toEqual({});
-    }
-    expect(breaks).toBeGreaterThan(0);
-    expect(under.nodes.reduce((sum, node) => sum + node.counts.reconnects, 0)).toBeGreaterThan(0);
-  });
+  ])(
+    "%i nodes, %i messages on each link, connections that break at random",
+    { tags: ["long"] },
+    async (size, count) => {
+      const chance = seededRandom();
+      const under = await cluster(size);
+      const breaks = await exchange(under, count, chance);
+      await expectAll(under.nodes, count);
+      for (const [i, node] of under.nodes.entries()) {
+        for (const peer of under.nodes.keys()) if (peer !== i) expect(node.from(peer)).toEqual(upTo(count));
+        expect(node.lost).toEqual([]);
+        expect(node.fatal).toEqual([]);
+        expect(node.counts.lost).toEqual({});
+      }
+      expect(breaks).toBeGreaterThan(0);
+      expect(under.nodes.reduce((sum, node) => sum + node.counts.reconnects, 0)).toBeGreaterThan(0);
+    },
+  );
 
   test("messages that the fault gate delays keep their order, while connections break and the delay changes", async () => {
     const chance = seededRandom();

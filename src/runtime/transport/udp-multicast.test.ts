@@ -165,7 +165,7 @@ describe("where multicast is filtered", () => {
     expect(one.transport.reached.has(2)).toBe(true);
   });
 
-  test("of a member that nothing else reaches either, nothing is said", async () => {
+  test("of a member that nothing else reaches either, nothing is said", { tags: ["long"] }, async () => {
     const [sender, one] = await three();
     one.linked = [2];
     sender.close();
@@ -224,7 +224,7 @@ describe("datagrams at the fault gate", () => {
     expect(sender.lost).toEqual([]);
   });
 
-  test("of a long message: it is lost once if any piece is", async () => {
+  test("of a long message: it is lost once if any piece is", { tags: ["long"] }, async () => {
     const [sender, one] = await three({ place: { ...place, maxDatagramBytes: 512 } });
     sender.gate.faults = { ...noFaults, datagrams: { dropRate: 0.5, duplicateRate: 0, reorderRate: 0 } };
     sender.transport.send(numbered(1, "x".repeat(30_000)));

@@ -69,7 +69,7 @@ describe("views: every run", () => {
     expect(losing(2).property).toBe(allStay);
   });
 
-  it("without its journal a node accepts another view by the same number", () => {
+  it("without its journal a node accepts another view by the same number", { tags: ["long"] }, () => {
     const found = exploring([0, 1, 2], {
       ...safety,
       asks: disputed,
@@ -148,7 +148,9 @@ describe("views: what has been promised outlives a crash", () => {
     recoveries: 1,
   });
 
-  it("two call rounds, one crashes and recovers: no violation within six messages on their way", () => {
+  it("two call rounds, one crashes and recovers: no violation within six messages on their way", {
+    tags: ["long"],
+  }, () => {
     const found = explore<Group>({ ...calling(plain), maxInFlight: 6 });
     expect(found).toMatchObject({ verdict: "unknown", property: null, states: 252_619 });
   });

@@ -51,14 +51,18 @@ describe("virtual synchrony as a property", () => {
   it.each([
     ["one sends", [0], 696],
     ["two send", [0, 1], 14_109],
-  ])("check: every run with one crash, %s, keeps it, and reaches suspicions and other views", (_who, asked, states) => {
-    const system = systemFor({ ...crash, asked });
-    const properties = [...(system.properties ?? []), ...reached];
-    expect(properties.map(({ name }) => name)).toContain("user: virtual synchrony");
-    const found = explore({ ...system, properties });
-    expect(found).toMatchObject({ verdict: "holds", states });
-    expect(found.witnesses).toHaveLength(reached.length);
-  });
+  ])(
+    "check: every run with one crash, %s, keeps it, and reaches suspicions and other views",
+    { tags: ["long"] },
+    (_who, asked, states) => {
+      const system = systemFor({ ...crash, asked });
+      const properties = [...(system.properties ?? []), ...reached];
+      expect(properties.map(({ name }) => name)).toContain("user: virtual synchrony");
+      const found = explore({ ...system, properties });
+      expect(found).toMatchObject({ verdict: "holds", states });
+      expect(found.witnesses).toHaveLength(reached.length);
+    },
+  );
 
   it("check: a multicast that forgets what comes while the group changes breaks it", () => {
     const protocol = settledViewSynchrony({}, forgetful) as unknown as Protocol<Vocabulary>;

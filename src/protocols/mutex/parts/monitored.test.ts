@@ -60,22 +60,23 @@ const makers = [
 ] as unknown as [string, (user: object) => Protocol<MonitoredMutex<Mutex>>][];
 
 describe.each(makers)("%s with a failure detector", (_name, maker) => {
-  it.each([2, 3, 5, 7])(
-    "%i nodes: one crash after the other, each noticed, some inside: one inside, and everybody is served",
-    (count) => {
-      const nodes = range(0, count - 1);
-      fc.assert(
-        fc.property(fc.nat(), fc.constantFrom(5, 100), deeds(count), (seed, stayMs, script) => {
-          const sim = started(maker({ stayMs }), nodes, seed);
-          carryOut(sim, script);
-          for (const node of nodes) sim.command(node, use(1));
-          sim.run(sim.now + 20_000);
-          expect(sim.verdict()).toEqual([]);
-        }),
-        { numRuns: 30 },
-      );
-    },
-  );
+  const title = "%i nodes: one crash after the other, each noticed, some inside: one inside, and everybody is served";
+  it.each([2, 3])(title, (count) => oneCrashAfterTheOther(count));
+  it.each([5, 7])(title, { tags: ["long"] }, (count) => oneCrashAfterTheOther(count));
+
+  function oneCrashAfterTheOther(count: number): void {
+    const nodes = range(0, count - 1);
+    fc.assert(
+      fc.property(fc.nat(), fc.constantFrom(5, 100), deeds(count), (seed, stayMs, script) => {
+        const sim = started(maker({ stayMs }), nodes, seed);
+        carryOut(sim, script);
+        for (const node of nodes) sim.command(node, use(1));
+        sim.run(sim.now + 20_000);
+        expect(sim.verdict()).toEqual([]);
+      }),
+      { numRuns: 30 },
+    );
+  }
 });
 
 /** Of three nodes, one is cut off from the others for longer than the detector stands. */
@@ -115,27 +116,35 @@ describe("every run with right suspicions", () => {
     expect(found).toMatchObject({ verdict: "holds", states: 3_299 });
   });
 
-  it("ricart-agrawala: of 3 nodes, one of which crashes and comes back, keeps ME1, ME2 and ME3, and tokens grow", () => {
+  it("ricart-agrawala: of 3 nodes, one of which crashes and comes back, keeps ME1, ME2 and ME3, and tokens grow", {
+    tags: ["long"],
+  }, () => {
     const protocol = ricartAgrawala({ rejoins: true });
     const found = exploreUses(protocol, 3, [1, 1, 0], { crashes: 1, recoveries: 1, notices: suspect });
     expect(found).toMatchObject({ verdict: "holds", states: 60_763 });
   });
 
-  it("ricart-agrawala: of 2 nodes, both of which crash and one comes back: who entered last is down, and tokens grow all the same", () => {
+  it("ricart-agrawala: of 2 nodes, both of which crash and one comes back: who entered last is down, and tokens grow all the same", {
+    tags: ["long"],
+  }, () => {
     const protocol = ricartAgrawala({ rejoins: true });
     const properties = usedMutex(() => protocol).properties.filter(({ when }) => when === "always");
     const found = exploreUses(protocol, 2, 2, { crashes: 2, recoveries: 1, notices: suspect, properties });
     expect(found).toMatchObject({ verdict: "holds", states: 46_714 });
   });
 
-  it("maekawa-sanders: of 3 nodes, one of which crashes, keeps ME1 and ME2, and tokens grow", () => {
+  it("maekawa-sanders: of 3 nodes, one of which crashes, keeps ME1 and ME2, and tokens grow", {
+    tags: ["long"],
+  }, () => {
     expect(exploreUses(maekawaSanders(), 3, 1, { crashes: 1, notices: suspect })).toMatchObject({
       verdict: "holds",
       states: 44_857,
     });
   });
 
-  it("maekawa-sanders: of 3 nodes, one of which crashes and comes back, keeps ME1 and ME2, and tokens grow", () => {
+  it("maekawa-sanders: of 3 nodes, one of which crashes and comes back, keeps ME1 and ME2, and tokens grow", {
+    tags: ["long"],
+  }, () => {
     const protocol = maekawaSanders({ rejoins: true });
     const found = exploreUses(protocol, 3, [1, 1, 0], { crashes: 1, recoveries: 1, notices: suspect });
     expect(found).toMatchObject({ verdict: "holds", states: 64_810 });

@@ -167,7 +167,9 @@ describe("super-peer-tokens: what it promises", () => {
     { maxLength: 8 },
   );
 
-  it("crashes and recoveries, one after the other: as many tokens as before, each settled, everybody served", () => {
+  it("crashes and recoveries, one after the other: as many tokens as before, each settled, everybody served", {
+    tags: ["long"],
+  }, () => {
     fc.assert(
       fc.property(fc.nat(), deeds, (seed, list) => {
         const sim = stage(40, { options: { share: 0.1 }, seed, delayMs: [5, 50], properties: "every step" });
