@@ -1,4 +1,8 @@
-/** What the page says of what was done: in the order in which it happened, and with what can be commanded. */
+/**
+ * What the page says of what was done: in the order in which it happened, and with what can be commanded.
+ *
+ * @module-tag long
+ */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { ClusterUnderTest, endAll, PATIENCE_MS } from "../e2e/cluster-under-test.ts";

@@ -86,7 +86,11 @@ describe("what the checker says of the protocols", () => {
     });
   });
 
-  test.each(["random", "pct", "swarm"])("any number of threads comes to the same answer: %s", async (strategy) => {
+  const title = "any number of threads comes to the same answer: %s";
+  test.each(["random", "pct"])(title, { tags: ["long"] }, (strategy) => comeToTheSameAnswer(strategy));
+  test.each(["swarm"])(title, (strategy) => comeToTheSameAnswer(strategy));
+
+  async function comeToTheSameAnswer(strategy: string): Promise<void> {
     const late = `bully --nodes 4 --timers quiet --begin down --strategy ${strategy} --seed 3`;
     const one = await check(`${late} --workers 1`);
     expect(one).toMatchObject({ code: 1, verdict: "violated", property: "E1 safety" });
@@ -98,7 +102,7 @@ describe("what the checker says of the protocols", () => {
     const { states, transitions, depth } = alone;
     expect(shared).toMatchObject({ code: 1, verdict: "unknown", runs: 40, states, transitions, depth });
     expect(shared.coverage?.never).toEqual(alone.coverage?.never);
-  });
+  }
 
   test("the fewest faults that break it", async () => {
     const { stdout } = await coterie("check", "ricart-agrawala", "--crashes", "2", "--fewest-faults");

@@ -18,14 +18,18 @@ async function nobodyIsLeft(cluster: ClusterUnderTest): Promise<void> {
   );
 }
 
-test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("%s stops every member, and the exit code is 0", async (signal) => {
+const title = "%s stops every member, and the exit code is 0";
+test.each(["SIGINT"] as const)(title, (signal) => stopsEveryMember(signal));
+test.each(["SIGTERM", "SIGHUP"] as const)(title, { tags: ["long"] }, (signal) => stopsEveryMember(signal));
+
+async function stopsEveryMember(signal: NodeJS.Signals): Promise<void> {
   const cluster = await ClusterUnderTest.up("--nodes", "3", "--restart");
   cluster.signal(signal);
   expect(await cluster.finished).toMatchObject({ code: 0, signal: null, stderr: "" });
   await nobodyIsLeft(cluster);
   expect(cluster.events.filter(({ event }) => event === "stopping")).toHaveLength(1);
   expect(cluster.events.filter(({ event }) => event === "exited")).toHaveLength(3);
-});
+}
 
 test("Ctrl-C also ends members that are paused, dead or about to be started again", { tags: ["long"] }, async () => {
   const cluster = await ClusterUnderTest.up("--nodes", "4", "--restart");

@@ -30,7 +30,7 @@ test("SIGKILL of the leader from outside: the highest alive node leads, and ever
   });
 });
 
-test("--restart brings the old leader back, and it bullies its way in", async () => {
+test("--restart brings the old leader back, and it bullies its way in", { tags: ["long"] }, async () => {
   const cluster = await ClusterUnderTest.up("--nodes", "3", "--restart");
   const before = cluster.pidOf(2);
   cluster.kill(2);
@@ -78,7 +78,9 @@ test("a protocol without a leader is ready when everybody answers", async () => 
   expect(nodes.every(({ alive, leader }) => alive && leader === null)).toBe(true);
 });
 
-test("an election that nobody has called yet: ready without a leader, and one by command", async () => {
+test("an election that nobody has called yet: ready without a leader, and one by command", {
+  tags: ["long"],
+}, async () => {
   const cluster = await ClusterUnderTest.up("--nodes", "3", "--protocol", "chang-roberts");
   expect(cluster.ready).toMatchObject({ leader: null });
   expect((await cluster.act({ type: "command", node: 0, command: "election.call" })).status).toBe(200);

@@ -153,7 +153,7 @@ describe("`coterie node` with a journal", () => {
     expect(readFileSync(join(folder, "elsewhere", "journal")).toString("latin1", 0, 15)).toBe("COTERIE-JOURNAL");
   });
 
-  test("a second process is refused its directory", async () => {
+  test("a second process is refused its directory", { tags: ["long"] }, async () => {
     const run = await started();
     const second = await coterie("node", "--config", config, "--id", "4");
     expect(second).toMatchObject({ code: 2, stdout: "" });
@@ -174,7 +174,9 @@ describe("`coterie node` with a journal", () => {
     await killed(run);
   });
 
-  test("does not start with a journal that is damaged in the middle, until that is repaired", async () => {
+  test("does not start with a journal that is damaged in the middle, until that is repaired", {
+    tags: ["long"],
+  }, async () => {
     await ranOnce();
     await killed(await started());
     const whole = readFileSync(file);

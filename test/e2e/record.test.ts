@@ -90,7 +90,7 @@ test("a failover is recorded; the recording holds, shows every state, and can go
   expect(both).toMatchObject({ code: 0, said: { outcome: { leader: { 0: 0 } } } });
 });
 
-test("a recording with a hole is unknown, and nothing goes on from there", async () => {
+test("a recording with a hole is unknown, and nothing goes on from there", { tags: ["long"] }, async () => {
   const file = join(folder, "hole.jsonl");
   const cluster = await ClusterUnderTest.up("--nodes", "2", "--record", file);
   await cluster.agreed(1, [0, 1]);

@@ -33,9 +33,9 @@ describe("causal-total multicast: the worked example", () => {
 });
 
 describe("causal-total multicast: what it costs", () => {
-  it.each(range(1, 64))("N = %i: 3(N − 1) messages a multicast", (nodes) => {
-    expectCost(causalTotal(), nodes, 3 * (nodes - 1));
-  });
+  const title = "N = %i: 3(N − 1) messages a multicast";
+  it.each(range(1, 16))(title, (nodes) => expectCost(causalTotal(), nodes, 3 * (nodes - 1)));
+  it.each(range(17, 64))(title, { tags: ["long"] }, (nodes) => expectCost(causalTotal(), nodes, 3 * (nodes - 1)));
 
   it("three message times until the others deliver, two until its sender does", () => {
     expectDelays(causalTotal(), [2, 3, 3, 3]);
