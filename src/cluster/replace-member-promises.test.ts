@@ -7,6 +7,7 @@ import type { Context } from "../core/protocol.ts";
 import { natural, type Shape, type ShapeNode, struct, variants } from "../core/shape.ts";
 import { epochBully } from "../protocols/election/epoch-bully.ts";
 import type { EpochBully } from "../protocols/election/parts/epoch-bully-words.ts";
+import { type Views, views } from "../protocols/membership/parts/views.ts";
 import { openJournal } from "../runtime/journal/disk-journal.ts";
 import { type GroupRecord, groupShape } from "../runtime/journal/group-memory.ts";
 import { replaceMember } from "./replace-member.ts";
@@ -48,12 +49,14 @@ async function keep(id: number, slots: Slots, others = [0, 1, 2].filter((node) =
   await journal.close();
 }
 
-const replace = (): Promise<void> =>
-  replaceMember({ id: 2, folder: folderOf(2), from: [folderOf(0), folderOf(1)], log: { warn() {} } });
+const replace = (id = 2): Promise<void> => {
+  const from = [0, 1, 2].filter((other) => other !== id).map(folderOf);
+  return replaceMember({ id, folder: folderOf(id), from, log: { warn() {} } });
+};
 
 /** What the new folder has in one of its slots. */
-async function made<R>(name: string, shape: Shape<R>): Promise<readonly R[]> {
-  const journal = await open(2);
+async function made<R>(name: string, shape: Shape<R>, id = 2): Promise<readonly R[]> {
+  const journal = await open(id);
   const { records } = journal.slot(name, shape);
   await journal.close();
   return records;
@@ -121,7 +124,33 @@ describe("a folder that is made of others", () => {
     const [views] = await made("floor/views", viewFloor);
     expect(views?.view).toBe(48);
     expect(views?.incarnation).toBeGreaterThan(9);
-    expect(await made(name, asked)).toEqual([{ type: "asked", time: 41 }]);
+    const [{ time } = { time: 0 }] = await made(name, asked);
+    expect(time).toBeGreaterThanOrEqual(41);
+  });
+
+  test("asks for locks of Ricart and Agrawala with times above all of its lost life, which the others may have forgotten", async () => {
+    const name = "mutex/ricart-agrawala/door";
+    await keep(0, { [name]: [asked] });
+    await keep(1, { [name]: [asked, { type: "asked", time: 40 }] });
+    vi.setSystemTime(1_700_000_000_000);
+    await replace();
+    const [{ time } = { time: 0 }] = await made(name, asked);
+    expect(time).toBeGreaterThan(1_700_000_000_000);
+    const MEMBERS = 256;
+    expect(Number.isSafeInteger(time * MEMBERS)).toBe(true);
+  });
+
+  test.each([
+    [0, "the lowest member does not propose the first view of a channel again", 3],
+    [2, "others have promised what the others have", 0],
+  ] as const)("made for %i: %s", async (id, _what, expected) => {
+    const name = "channel/view-synchrony/room";
+    const shape = variants<Views["record"]>(views().shapes.record);
+    const empty = { number: 0, members: [], cut: [] };
+    const register = { type: "register", incarnation: 1, promised: 0, accepted: null, view: empty };
+    for (const other of [0, 1, 2]) if (other !== id) await keep(other, { [name]: [shape, register] });
+    await replace(id);
+    expect(await made(name, shape, id)).toMatchObject([{ promised: expected, accepted: null }]);
   });
 
   test("numbers its requests above all of an earlier replacement's, though that was a moment ago and ran many times", async () => {

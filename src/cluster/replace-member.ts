@@ -31,6 +31,13 @@ type AnyRecord = Readonly<Record<string, unknown>>;
 
 /** Each start of a member takes a million numbers: so an earlier replacement would need a start every second to come up with the clock. */
 const NUMBERS_PER_MS = 1_000;
+/** No lock's clock goes faster for long; and a token, which is a time and a place, stays a safe integer with hundreds of members. */
+const TICKS_PER_MS = 16;
+
+interface Lost {
+  readonly id: NodeId;
+  readonly members: readonly NodeId[];
+}
 
 export interface Replacement {
   readonly id: NodeId;
@@ -61,22 +68,27 @@ export async function replaceMember({ id, folder, from, log }: Replacement): Pro
   const others = [...names].filter(([node]) => node !== id).map(([node, journal]) => ({ node, journal }));
   const own = { journal: names.get(id) as string, members: group.members, others };
   journal.slot<GroupRecord>("group", groupShape).append(own);
-  promise(journal, kept, group.members);
+  promise(journal, kept, { id, members: group.members });
   await journal.close();
   const [failure] = failures;
   if (failure !== undefined) throw failure;
 }
 
 /** As high as anybody has promised; and numbers of its own that no earlier life can have reached. */
-function promise(journal: Journal, kept: readonly Kept[], members: readonly NodeId[]): void {
-  const beyond = Date.now() * NUMBERS_PER_MS;
+function promise(journal: Journal, kept: readonly Kept[], { id, members }: Lost): void {
+  const now = Date.now();
+  const beyond = now * NUMBERS_PER_MS;
   promiseEpochs(journal, kept, members);
   journal.slot<{ below: number }>("runs", struct({ below: natural })).append({ below: beyond });
   const view = highest(kept, (name) => name === "floor/views", "view");
   const viewFloor = struct({ incarnation: natural, view: natural });
   if (view > 0) journal.slot<object>("floor/views", viewFloor).append({ incarnation: beyond, view });
   for (const name of namesWith(kept, "mutex/ricart-agrawala/")) {
-    const time = highest(kept, (each) => each === name, "time");
+    // What only the lost member has asked for, the others may have forgotten since, if they were started again.
+    const time = Math.max(
+      now * TICKS_PER_MS,
+      highest(kept, (each) => each === name, "time"),
+    );
     journal.slot<object>(name, variants({ asked: { time: natural } })).append({ type: "asked", time });
   }
   for (const name of namesWith(kept, "channel/")) {
@@ -84,8 +96,11 @@ function promise(journal: Journal, kept: readonly Kept[], members: readonly Node
     const latest = found.flatMap(({ records }) => records.slice(-1));
     const [wrapping] = latest;
     if (wrapping === undefined) continue;
-    const register = { ...registerOf(latest.map(innermost)), incarnation: beyond };
-    journal.slot(name, found[0]?.shape as never).append(wrapped(wrapping, register));
+    const register = registerOf(latest.map(innermost));
+    // The lowest member may have used the first round: its own journal would say that it has promised one that is its next.
+    const promised = id === Math.min(...members) ? Math.max(register.promised, members.length) : register.promised;
+    const made = { ...register, promised, incarnation: beyond };
+    journal.slot(name, found[0]?.shape as never).append(wrapped(wrapping, made));
   }
 }
 
