@@ -212,7 +212,8 @@ export class Instances {
       const idleMs = this.#idleMs(instance, now);
       if (this.#staysKnown(instance)) this.#remember(instance); // Later than it is so: the first messages need the disk.
       if (instance.isJoint) {
-        if (!instance.local.isUsed && idleMs >= IDLE_MS) this.#together.consider(keyOf(instance.setting), now);
+        if (this.#mayForgetTogether(instance) && idleMs >= IDLE_MS)
+          this.#together.consider(keyOf(instance.setting), now);
       } else if (!this.#mayForget(instance)) this.#remember(instance);
       else if (idleMs >= IDLE_MS) this.#retire(instance);
     }
@@ -237,10 +238,14 @@ export class Instances {
     return !instance.heedsEpochs || instance.epoch <= this.#served.epoch;
   }
 
+  #mayForgetTogether({ isJoint, local, setting }: Instance): boolean {
+    return isJoint && !local.isUsed && !hasOwnLease(setting, this.options.timing);
+  }
+
   #hasBeenIdle(key: string): boolean {
     const instance = this.#open.get(key);
     if (instance === undefined) return true;
-    return instance.isJoint && !instance.local.isUsed && this.#idleMs(instance, performance.now()) >= IDLE_MS;
+    return this.#mayForgetTogether(instance) && this.#idleMs(instance, performance.now()) >= IDLE_MS;
   }
 
   /** All are agreed. If it has been used since this member was asked, it begins anew, as it does at the others. */

@@ -73,4 +73,14 @@ describe("a lock with a lease of its own", () => {
     await used;
     expect(IDS.map((id) => cluster.openAt(id))).toEqual([[], [], []]);
   });
+
+  test("and whose token goes round stays as well: the name cannot be had with a shorter one", async () => {
+    const ring = (lease: object): Setting => ({ ...withLease(lease), algorithm: "epoch-token-ring" });
+    const cluster = three();
+    const used = handle(cluster, 2, ring({ leaseMs: 10_000 })).use(() => {});
+    await cluster.goOn(2 * A_WHILE);
+    await used;
+    expect(IDS.map((id) => cluster.openAt(id))).toEqual([["x"], ["x"], ["x"]]);
+    expect(() => handle(cluster, 3, ring({ leaseMs: 100, renewMs: 50 }))).toThrow("as they are in use already");
+  });
 });

@@ -1,28 +1,35 @@
 /**
- * Locks of `elected-server` whose caller chose how long a permission lasts. The others of a name that is put away need not be asked who
- * holds it only because all leases are alike: whoever serves waits as long as any can last. So a lock with a lease of its own is
- * not put away, and while it is open nobody can open the name with a shorter one.
+ * Locks of which the caller chose how long a permission lasts. The others of a name that is put away need not be asked who holds it
+ * only because all leases of its algorithm are alike: whoever may grant it next waits as long as any can last. So a lock with a lease of
+ * its own is not put away, and while it is open nobody can open the name with a shorter one.
  */
 import { boundMs } from "../../protocols/election/parts/lease.ts";
-import { type DeskOptions, settled } from "../../protocols/mutex/parts/desk-options.ts";
-import { optionsText, type Setting } from "./algorithms.ts";
+import { ringLease } from "../../protocols/mutex/epoch-token-ring.ts";
+import { settled } from "../../protocols/mutex/parts/desk-options.ts";
+import type { LeaseOptions } from "../../protocols/mutex/parts/lease-options.ts";
+import type { Setting } from "./algorithms.ts";
 import { leaseOptions, type Timing } from "./timing.ts";
 
-const LEASED = "elected-server";
+type Lease = Pick<LeaseOptions, "leaseMs" | "drift">;
+
+const leases: Readonly<Record<string, (options: object) => Lease>> = {
+  "elected-server": (options) => settled(options),
+  "epoch-token-ring": ringLease,
+};
 
 /** Whether it is neither that of the member's `timing` nor judged by the same clocks. How often it is renewed does not matter. */
-export function hasOwnLease({ algorithm, options }: Setting, timing: Timing): boolean {
-  if (algorithm !== LEASED) return false;
-  const [own, usual] = [leaseOf(options), usualLease(timing)];
-  return own.leaseMs !== usual.leaseMs || own.drift !== usual.drift;
+export function hasOwnLease(setting: Setting, timing: Timing): boolean {
+  const [own, usual] = [ownLease(setting), usualLease(setting, timing)];
+  return own?.leaseMs !== usual?.leaseMs || own?.drift !== usual?.drift;
 }
 
 /** How much longer than this lock's own leases may last that were given while the name had the usual options, and was put away since. */
 export function shortfallMs(setting: Setting, timing: Timing): number {
-  if (!hasOwnLease(setting, timing)) return 0;
-  return Math.max(0, reclaimMs(usualLease(timing)) - reclaimMs(leaseOf(setting.options)));
+  const [own, usual] = [ownLease(setting), usualLease(setting, timing)];
+  return own === undefined || usual === undefined ? 0 : Math.max(0, reclaimMs(usual) - reclaimMs(own));
 }
 
-const leaseOf = (options: string): DeskOptions => settled(JSON.parse(options) as Partial<DeskOptions>);
-const usualLease = (timing: Timing): DeskOptions => leaseOf(optionsText(leaseOptions(timing, LEASED)));
-const reclaimMs = ({ leaseMs, drift }: DeskOptions): number => boundMs(leaseMs, drift);
+const ownLease = ({ algorithm, options }: Setting): Lease | undefined => leases[algorithm]?.(JSON.parse(options));
+const usualLease = ({ algorithm }: Setting, timing: Timing): Lease | undefined =>
+  leases[algorithm]?.(leaseOptions(timing, algorithm));
+const reclaimMs = ({ leaseMs, drift }: Lease): number => boundMs(leaseMs, drift);

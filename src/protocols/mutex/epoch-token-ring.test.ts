@@ -452,3 +452,18 @@ describe("epoch token ring: who restarts", () => {
     expect(restarted(hasty)).toContain("ME1 safety");
   });
 });
+
+it.each([
+  [{ leaseMs: 100, renewMs: 50 }, BOUND_MS],
+  [{ leaseMs: 6_000 }, boundMs(6_000, 0.05)],
+])(
+  "a node that starts again with %o keeps its assent for %d ms: the lock may have had the usual lease before",
+  (options, expected) => {
+    const protocol = epochTokenRing(options);
+    const at = { self: 2, peers: [1, 3] };
+    const record = { type: "promised", epoch: 3, to: null } as const;
+    const { state } = step(protocol, at, protocol.init(at.self, at.peers), { kind: "replay", record });
+    const { effects } = step(protocol, at, state, { kind: "start" });
+    expect(effects).toEqual([{ kind: "setTimer", timer: "watch", duration: expected }]);
+  },
+);

@@ -50,6 +50,13 @@ const optionShape = struct<EpochTokenRingOptions>({
   drift: real,
 });
 
+/** Before a node was started the lock may have had the usual lease: members that put names away forget their options. */
+const USUAL_GUARD_MS = boundMs(defaults.leaseMs, defaults.drift);
+
+/** How long a permission lasts with these options, and by which clocks. */
+export const ringLease = (given: object): Readonly<LeaseOptions> =>
+  settle(defaults, optionShape, given, "epoch-token-ring");
+
 type State = EpochTokenRing["state"];
 type Ctx = Context<EpochTokenRing>;
 
@@ -98,9 +105,9 @@ export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol
   // A new token.
 
   /** Nobody gets this node's assent for a while, and it does not go on with a claim of its own. */
-  function guard(state: State, ctx: Ctx): void {
+  function guard(state: State, ctx: Ctx, forMs = guardMs): void {
     state.watch = { is: "guarding" };
-    ctx.setTimer("watch", guardMs);
+    ctx.setTimer("watch", forMs);
   }
 
   function claim(epoch: number, state: State, ctx: Ctx): void {
@@ -162,7 +169,7 @@ export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol
     },
     start(state, ctx) {
       if (state.promised > 0)
-        guard(state, ctx); // It may have seen the token just before it crashed.
+        guard(state, ctx, Math.max(guardMs, USUAL_GUARD_MS)); // It may have seen the token just before it crashed.
       else if (clockwise(ring, ctx.self, ctx.peers)[0] === ctx.self) claim(1, state, ctx);
       else ctx.setTimer("watch", [guardMs, guardMs + renewMs]);
     },
