@@ -1,6 +1,9 @@
 /** The window of time and nodes that is laid out, and where a moment and a node stand in it. */
 import type { NodeId } from "../../../src/core/protocol.ts";
 
+/** It reaches this far beyond what is seen of it, in widths of that. */
+export const AHEAD = 0.5;
+
 export interface Frame {
   /** The moment at x = 0. */
   readonly from: number;

@@ -77,7 +77,7 @@ const CLEARANCE_PX = 3;
 /** Messages closer than this make a burst; narrower bursts than `BURST_PX` deserve a caption. */
 const GAP_PX = 16;
 const BURST_PX = 120;
-const BURST_LABEL_PX = 132;
+const BURST_LABEL_PX = 156;
 
 export const AXIS_PX = 34;
 

@@ -4,16 +4,14 @@
  */
 import type { NodeId } from "../../../src/core/protocol.ts";
 import type { Studio } from "../live/studio.svelte.ts";
-import type { Frame } from "./frame.ts";
+import { AHEAD, type Frame } from "./frame.ts";
 import { layOut, type Picture } from "./layout.ts";
 import type { Viewport } from "./viewport.svelte.ts";
 import type { Window } from "./window.ts";
 
-/** The picture reaches this far beyond the window, in windows. */
-const AHEAD = 0.5;
 const LAYOUT_MS = 120;
-/** Laying out, and bringing the elements up to date, takes no more than this part of the time. */
-const LAYOUT_SHARE = 0.1;
+/** Laying out, and bringing the elements up to date, takes no more than this part of the time; painting them takes as much again. */
+const LAYOUT_SHARE = 0.05;
 /** Even without news the present moves on. */
 const IDLE_MS = 1_000;
 

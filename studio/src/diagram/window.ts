@@ -6,7 +6,7 @@ export interface Window {
 }
 
 /** Where the present stands while the diagram follows it: right of it is room for the latest labels. */
-export const PRESENT = 0.945;
+export const PRESENT = 0.93;
 
 export const SHORTEST_MS = 0.5;
 /** A minute up to the present. */

@@ -61,7 +61,18 @@ export function linesOf(sayings: readonly Saying[], most: number): Line[] {
   }
   return drafts.slice(-most).map(({ first, last, nodes, times }) => {
     const { key, topic } = first;
-    return { key, since: first.at, at: last.at, topic, nodes, text: last.tell(nodes, times) };
+    // Worded when it is drawn: most lines never are.
+    const text = () => last.tell(nodes, times);
+    return {
+      key,
+      since: first.at,
+      at: last.at,
+      topic,
+      nodes,
+      get text() {
+        return text();
+      },
+    };
   });
 }
 

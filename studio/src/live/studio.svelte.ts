@@ -14,8 +14,8 @@ const TOAST_MS = 6_000;
 /** More often than this nobody can read; what moves, moves with every frame anyway. */
 const REDRAW_MS = 120;
 const LINES_MS = 300;
-/** Drawing what changed takes no more than this part of the time. */
-const REDRAW_SHARE = 0.1;
+/** Bringing the words up to date takes no more than this part of the time; painting them takes as much again. */
+const REDRAW_SHARE = 0.05;
 
 export class Studio {
   connection = $state<Connection>("connecting");
