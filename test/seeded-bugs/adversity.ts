@@ -71,16 +71,15 @@ export interface Found {
 export function endure(protocol: AnyProtocol, setting: Setting, adversity: Adversity): Found | null {
   for (let seed = 1; seed <= adversity.seeds; seed++) {
     const all = drawn(setting, adversity, seed);
-    const found = violation(protocol, setting, adversity, seed, all);
+    const found = violation(watched(protocol, setting, adversity, seed, all), adversity);
     if (found === null) continue;
-    const lengthOf = (pieces: readonly Piece[]): number => length(protocol, setting, adversity, seed, pieces);
-    const foundLength = lengthOf(all);
+    const foundLength = told(protocol, setting, adversity, seed, all)?.length ?? 0;
     let [kept, shrunkLength] = [all, foundLength];
     for (const piece of all) {
       const fewer = kept.filter((other) => other !== piece);
-      if (violation(protocol, setting, adversity, seed, fewer)?.property !== found.property) continue;
-      const fewerLength = lengthOf(fewer);
-      if (fewerLength <= shrunkLength) [kept, shrunkLength] = [fewer, fewerLength];
+      const trial = told(protocol, setting, adversity, seed, fewer);
+      if (trial?.property === found.property && trial.length <= shrunkLength)
+        [kept, shrunkLength] = [fewer, trial.length];
     }
     return { property: found.property, effort: `seed ${seed}`, foundLength, shrunkLength };
   }
@@ -206,20 +205,24 @@ function live(sim: Simulation<Vocabulary>, setting: Setting, adversity: Adversit
 }
 
 /** The first: of what the protocol checks of itself, of what always holds, then of what was to hold in the end, then of what somebody has waited for too long. */
-function violation(...run: Run): { property: string; at: number } | null {
-  const [, , { spanMs, calmMs }] = run;
-  const { sim, breach } = watched(...run);
+function violation(
+  { sim, breach }: Watched,
+  { spanMs, calmMs }: Adversity,
+): { readonly property: string; readonly at: number } | null {
   if (breach !== null) return { property: `invariant ${breach.code}`, at: sim.now };
   const isLong = ({ waiting }: Violation): boolean => calmMs > 0 && (waiting?.since ?? 0) <= spanMs + calmMs / 2;
   const found = sim.violations[0] ?? sim.verdict().find(isLong);
   return found === undefined ? null : { property: found.property, at: found.at };
 }
 
-/** In moves, up to the violation. */
-function length(...run: Run): number {
-  const found = violation(...run);
+/** What is violated, and after how many moves. */
+function told(...run: Run): { readonly property: string; readonly length: number } | null {
   const entries: TraceEntry<Vocabulary>[] = [];
-  watched(...run, (entry) => void entries.push(entry));
-  const moves = movesOf(entries.filter(({ at }) => found === null || at <= found.at));
-  return moves.filter(({ move }) => move.kind !== "lose").length;
+  const found = violation(
+    watched(...run, (entry) => void entries.push(entry)),
+    run[2],
+  );
+  if (found === null) return null;
+  const moves = movesOf(entries.filter(({ at }) => at <= found.at));
+  return { property: found.property, length: moves.filter(({ move }) => move.kind !== "lose").length };
 }

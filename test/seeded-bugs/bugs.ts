@@ -29,12 +29,15 @@ export type Subject =
   | "epoch-bully, bounded"
   | "epoch-token-ring"
   | "epoch-token-ring, long stays"
+  | "heartbeat"
   | "ip-multicast"
   | "isis over views"
   | "maekawa-sanders, rejoining"
   | "paxos"
   | "ricart-agrawala"
   | "ricart-agrawala, rejoining"
+  | "super-peer-dht"
+  | "super-peer-tokens"
   | "view-synchrony"
   | "view-synchrony, the agreement on views";
 

@@ -81,7 +81,7 @@ export const viewSynchrony: readonly Change[] = [
     replace: `Math.min(...counted.map(`,
     by: "simulator",
     setting: "groups in adversity",
-    property: "views: the group is whoever would be in it",
+    property: "invariant not-the-cut",
   },
 ];
 

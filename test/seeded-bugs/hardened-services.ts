@@ -69,7 +69,7 @@ export const electedServer: readonly Change[] = [
     replace: ``,
     by: "simulator",
     setting: "locks, a restart",
-    property: "tokens grow",
+    property: "tokens are unique",
   },
   {
     name: "asks-once",

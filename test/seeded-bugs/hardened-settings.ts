@@ -36,7 +36,7 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
     nodes: 3,
     asks: { 0: entries(3), 1: entries(3), 2: entries(3) },
     adversity: {
-      seeds: 100,
+      seeds: 30,
       spanMs: 10_000,
       calmMs: 0,
       mishaps: ["restart", "slow isolation", "slow isolation", "cut"],
@@ -52,7 +52,7 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
     nodes: 3,
     asks: { 0: entries(4), 1: entries(4), 2: entries(4) },
     adversity: {
-      seeds: 40,
+      seeds: 20,
       spanMs: 3_000,
       calmMs: 0,
       mishaps: ["restart"],
@@ -197,7 +197,7 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
     nodes: 3,
     asks: { 0: sendings(4), 1: sendings(4), 2: sendings(4) },
     adversity: {
-      seeds: 3,
+      seeds: 1,
       spanMs: 2_500,
       calmMs: 3_000,
       mishaps: ["isolation", "slow link", "cut"],
@@ -206,5 +206,40 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
       slowMs: [50, 400],
       lossRate: 0.2,
     },
+  },
+  "beats in adversity": {
+    ...timed,
+    says: "3 nodes in virtual time, of which two are cut off for a while",
+    nodes: 3,
+    asks: {},
+    adversity: { seeds: 4, spanMs: 3_000, calmMs: 3_000, mishaps: ["isolation"], count: 2, lastingMs: [800, 1_500] },
+  },
+  "beats, one ends": {
+    ...timed,
+    says: "3 nodes in virtual time, of which one crashes for good",
+    nodes: 3,
+    asks: {},
+    adversity: { seeds: 4, spanMs: 1_000, calmMs: 3_000, mishaps: ["end"], count: 1, lastingMs: [0, 0] },
+  },
+  "a ring, two restart": {
+    ...timed,
+    says: "6 nodes in virtual time, of which one crashes for good and others are back after a while",
+    nodes: 6,
+    asks: {},
+    adversity: {
+      seeds: 4,
+      spanMs: 10_000,
+      calmMs: 10_000,
+      mishaps: ["end", "restart"],
+      count: 2,
+      lastingMs: [200, 4_000],
+    },
+  },
+  "tokens, one restarts": {
+    ...timed,
+    says: "10 nodes in virtual time, of which one crashes and is back after a while",
+    nodes: 10,
+    asks: {},
+    adversity: { seeds: 6, spanMs: 15_000, calmMs: 30_000, mishaps: ["restart"], count: 1, lastingMs: [200, 8_000] },
   },
 };

@@ -1,6 +1,7 @@
 /** Bugs in what was hardened: in what mutual exclusions do when nodes crash, come back, and messages arrive twice. */
 import type { Change, SeededBug, Subject } from "./bugs.ts";
 import { agreementOnViews, ipMulticast, ordersOverViews, viewSynchrony } from "./hardened-groups.ts";
+import { heartbeat, superPeerDht, superPeerTokens } from "./hardened-overlays.ts";
 import { electedServer, electedServerTold, epochBully, epochBullyBounded } from "./hardened-services.ts";
 
 const RA = "src/protocols/mutex/ricart-agrawala.ts";
@@ -156,4 +157,7 @@ export const hardened: readonly SeededBug[] = [
   ...viewSynchrony.map(of("view-synchrony")),
   ...ordersOverViews.map(of("isis over views")),
   ...ipMulticast.map(of("ip-multicast")),
+  ...heartbeat.map(of("heartbeat")),
+  ...superPeerDht.map(of("super-peer-dht")),
+  ...superPeerTokens.map(of("super-peer-tokens")),
 ];

@@ -42,7 +42,7 @@ runs the protocol in virtual time with the seeds 1, 2, 3 … up to 400 (commands
 crash or a start of one node.
 
 What rests on time, as leases and detectors do, is run in virtual time as well, with clocks that are wrong, slow links, cuts
-and crashes as the setting says. The checker has no clock, so such a run is shrunk by leaving out what was done to it, as long
+and crashes as the setting says, and with 400 seeds at most. The checker has no clock, so such a run is shrunk by leaving out what was done to it, as long
 as the same property is violated, and the shortest is not known (–). Its length tells how long the run went on: renewals and
 heartbeats count as moves. \`invariant …\` is what the protocol checks of itself: it stops rather than go on. Nor is the shortest known of a run in which nodes go round and round for ever (\`bfs\`, –): it is shown
 as found.

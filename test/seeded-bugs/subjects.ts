@@ -68,6 +68,10 @@ const madeOf: Readonly<Record<Subject, Making>> = {
     file: "src/protocols/mutex/epoch-token-ring.ts",
     make: ({ epochTokenRing }) => usedMutex(epochTokenRing as never, { user: { stayMs: 1_500 } }),
   },
+  heartbeat: {
+    file: "src/protocols/membership/heartbeat.ts",
+    make: ({ heartbeat }) => heartbeat?.(),
+  },
   "ip-multicast": {
     file: "src/protocols/multicast/ip-multicast.ts",
     make: ({ ipMulticast }) => usedMulticast(ipMulticast?.(evenly) as never, [fifoOrder, ...delivery]),
@@ -91,6 +95,14 @@ const madeOf: Readonly<Record<Subject, Making>> = {
   "ricart-agrawala, rejoining": {
     file: "src/protocols/mutex/ricart-agrawala.ts",
     make: ({ ricartAgrawala }) => usedMutex(() => ricartAgrawala?.({ rejoins: true }) as never),
+  },
+  "super-peer-dht": {
+    file: "src/protocols/overlay/super-peer-dht/super-peer-dht.ts",
+    make: ({ superPeerDht }) => superPeerDht?.(),
+  },
+  "super-peer-tokens": {
+    file: "src/protocols/overlay/super-peer-tokens/super-peer-tokens.ts",
+    make: ({ superPeerTokens }) => superPeerTokens?.({ share: 0.3 }),
   },
   "view-synchrony, the agreement on views": {
     file: "src/protocols/membership/parts/views.ts",

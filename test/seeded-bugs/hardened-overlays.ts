@@ -1,0 +1,148 @@
+/** Bugs in the failure detector, and in the overlays that elect super-peers. */
+import type { Change } from "./bugs.ts";
+
+const HEARTBEAT = "src/protocols/membership/heartbeat.ts";
+const DHT = "src/protocols/overlay/super-peer-dht/super-peer-dht.ts";
+const UPKEEP = "src/protocols/overlay/super-peer-dht/upkeep.ts";
+const TOKENS = "src/protocols/overlay/super-peer-tokens/super-peer-tokens.ts";
+
+type Where = Pick<Change, "by" | "setting">;
+const detected: Where = { by: "simulator", setting: "beats in adversity" };
+const ended: Where = { by: "simulator", setting: "beats, one ends" };
+const joined: Where = { by: "simulator", setting: "a ring, two restart" };
+const spread: Where = { by: "simulator", setting: "tokens, one restarts" };
+
+export const heartbeat: readonly Change[] = [
+  {
+    ...ended,
+    name: "misses-not-counted",
+    says: "beats that are missed are not counted",
+    file: HEARTBEAT,
+    find: `          peer.missed += 1;\n`,
+    replace: ``,
+    property: "strong completeness",
+  },
+  {
+    ...detected,
+    name: "never-restored",
+    says: "a suspicion is not taken back when the node is heard of again",
+    file: HEARTBEAT,
+    find: `          peer.status = "trusted";\n          ctx.emit({ type: "restored", node: from });\n        }\n        peer.missed`,
+    replace: `        }\n        peer.missed`,
+    property: "eventual strong accuracy",
+  },
+  {
+    ...detected,
+    name: "misses-add-up",
+    says: "a beat does not begin the count of misses anew",
+    file: HEARTBEAT,
+    find: `        peer.missed = 0;\n        peer.lastBeat`,
+    replace: `        peer.lastBeat`,
+    property: "eventual strong accuracy",
+  },
+  {
+    ...ended,
+    name: "beats-once",
+    says: "the timer of the beat is not armed again",
+    file: HEARTBEAT,
+    find: `    ctx.setTimer("beat", options.intervalMs);\n`,
+    replace: `    if (state.beat === 1) ctx.setTimer("beat", options.intervalMs);\n`,
+    property: "strong completeness",
+  },
+];
+
+export const superPeerDht: readonly Change[] = [
+  {
+    ...joined,
+    name: "crashed-successor-kept",
+    says: "a successor that does not answer stays the successor",
+    file: UPKEEP,
+    find: `    if (state.unanswered >= MAX_MISSES) forget(state, state.successors[0] as NodeId, ctx.self);\n`,
+    replace: ``,
+    property: "ring",
+  },
+  {
+    ...joined,
+    name: "crashed-predecessor-kept",
+    says: "a predecessor that is silent stays the predecessor",
+    file: UPKEEP,
+    find: `    state.predecessor = null;\n    state.silence = 0;\n  }`,
+    replace: `    state.silence = 0;\n  }`,
+    property: "ring",
+  },
+  {
+    ...joined,
+    name: "nearer-successor-passed-over",
+    says: "who lies between a node and its successor is not asked",
+    file: UPKEEP,
+    find: `      ctx.send(predecessor, { type: "stabilize" });`,
+    replace: `      return;`,
+    property: "ring",
+  },
+  {
+    ...joined,
+    name: "does-not-yield",
+    says: "a contact that has been asked by one before it founds a ring all the same",
+    file: DHT,
+    find: `if (contacts.includes(ctx.self) && !state.yields) return enter`,
+    replace: `if (contacts.includes(ctx.self)) return enter`,
+    property: "ring",
+  },
+  {
+    ...joined,
+    name: "super-peer-asked-once",
+    says: "who serves a region is not looked up again",
+    file: DHT,
+    find: `    searches.take(state, { purpose: "superPeer",`,
+    replace: `    if (state.superPeer === null) searches.take(state, { purpose: "superPeer",`,
+    property: "agreement",
+  },
+];
+
+export const superPeerTokens: readonly Change[] = [
+  {
+    ...spread,
+    name: "begins-with-its-token-again",
+    says: "whoever starts again has the token that it began with",
+    file: TOKENS,
+    find: `  state.token = null;\n}\n\nfunction roleOf`,
+    replace: `}\n\nfunction roleOf`,
+    property: "one holder",
+  },
+  {
+    ...spread,
+    name: "heir-waits-for-ever",
+    says: "an heir counts the rounds of silence, and does not make the lost token anew",
+    file: TOKENS,
+    find: `if (silence <= lostRounds) return { ...legacy, silence };`,
+    replace: `if (silence > 0) return { ...legacy, silence };`,
+    property: "none lost",
+  },
+  {
+    ...spread,
+    name: "holds-while-moving",
+    says: "whoever has sent its token on does not note that it is on its way",
+    file: TOKENS,
+    find: `    state.moving = moveRounds;\n`,
+    replace: ``,
+    property: "one holder",
+  },
+  {
+    ...spread,
+    name: "sightings-never-age",
+    says: "what has been heard of holders is believed for ever",
+    file: TOKENS,
+    find: `    age(state, 2 * settleRounds);\n`,
+    replace: ``,
+    property: "served",
+  },
+  {
+    ...spread,
+    name: "rounds-not-counted",
+    says: "the rounds for which a token stays where it is are not counted",
+    file: TOKENS,
+    find: `    if (state.moving === 0) state.held = Math.min(state.held + 1, settleRounds);\n`,
+    replace: ``,
+    property: "settled",
+  },
+];
