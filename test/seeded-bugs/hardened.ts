@@ -136,7 +136,7 @@ const epochTokenRingInTime: readonly Omit<Change, "file">[] = [
   {
     name: "token-guard-dropped",
     says: "whoever starts again assents to a new token at once, although it may have seen the present one just before it crashed",
-    find: `guard(state, ctx); // It may have seen`,
+    find: `guard(state, ctx, Math.max(guardMs, USUAL_GUARD_MS)); // It may have seen`,
     replace: `ctx.setTimer("watch", [1, renewMs]); // It may have seen`,
     by: "simulator",
     setting: "token ring in adversity",
