@@ -183,6 +183,8 @@ export function ricartAgrawala(given?: Partial<RicartAgrawalaOptions>): Protocol
       welcome(state, from, { time, wanted, joined }, ctx) {
         state.clock = tick(state.clock, time);
         state.isInformed ||= joined;
+        // A second one, as an earlier life had said hello too: the request has come by itself, and one reply is enough.
+        if (!state.unmet.includes(from)) return goOn(state, ctx);
         exclude(state.unmet, from);
         if (wanted !== null) consider(from, wanted, state, ctx);
         goOn(state, ctx);

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { exploreUses, MESSAGE_MS, range, use } from "../../../../test/protocols/mutex-stage.ts";
 import type { Exploration } from "../../../check/explore.ts";
+import { walk } from "../../../check/search/walks.ts";
 import type { Protocol } from "../../../core/protocol.ts";
 import { type Simulation, simulation } from "../../../sim/simulation.ts";
 import { epochTokenRing } from "../epoch-token-ring.ts";
@@ -132,6 +133,35 @@ describe("every run with right suspicions", () => {
     const found = exploreUses(protocol, 2, 2, { crashes: 2, recoveries: 1, notices: suspect, properties });
     expect(found).toMatchObject({ verdict: "holds", states: 46_714 });
   });
+
+  it.each([
+    [2, 400],
+    [3, 100],
+  ])(
+    "ricart-agrawala: %i nodes in %i random runs, also one that crashes twice before its hello is heard: who is welcomed twice replies once",
+    (count, runs) => {
+      const protocol = usedMutex(() => ricartAgrawala({ rejoins: true }));
+      const found = walk({
+        protocol,
+        properties: protocol.properties.filter(({ when }) => when === "always"),
+        nodes: range(0, count - 1),
+        network: "fifo",
+        timers: "free",
+        begin: "idle",
+        commands: ({ user }) => (user.doing === "idle" && user.entries === 0 ? [use(2)] : []),
+        crashes: 2,
+        recoveries: 2,
+        notices: suspect,
+        strategy: "swarm",
+        seed: 7,
+        runs,
+        stepsPerRun: 80,
+      });
+      expect([found.property?.name ?? null, found.runs]).toEqual([null, runs]);
+      expect(found.reach.events["mutex.entered"]).toBeGreaterThan(0);
+      expect(found.reach.handlers["receive mutex.welcome"]).toBeGreaterThan(0);
+    },
+  );
 
   it("maekawa-sanders: of 3 nodes, one of which crashes, keeps ME1 and ME2, and tokens grow", {
     tags: ["long"],
