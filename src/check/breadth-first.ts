@@ -1,6 +1,5 @@
 /** The search for states, breadth first: each is expanded once, in the order in which they were found. */
 import type { Property, StateProperty, Vocabulary } from "../core/protocol.ts";
-import { requireNatural } from "./budgets.ts";
 import { Column } from "./column.ts";
 import type { Searched } from "./conclusion.ts";
 import type { Graph } from "./fairness.ts";
@@ -51,7 +50,6 @@ export class BreadthFirst<V extends Vocabulary> implements Searched<V> {
   #layerEnd = 1;
 
   constructor(options: ModelOptions<V> & Bounds, properties: readonly Property<V>[]) {
-    for (const name of ["maxStates", "maxDepth", "maxBytes"] as const) requireNatural(name, options[name]);
     this.#maxStates = options.maxStates ?? DEFAULT_MAX_STATES;
     this.#maxDepth = options.maxDepth ?? Number.POSITIVE_INFINITY;
     this.#maxBytes = options.maxBytes ?? Number.POSITIVE_INFINITY;

@@ -1,6 +1,4 @@
 /** How much more may go wrong in a run: a few numbers at the end of a state's tuple, one for each limit that counts. */
-import { UsageError, unexpected } from "../core/errors.ts";
-
 /** What is counted. All but time-outs are faults. */
 export const faultKinds = ["crashes", "recoveries", "losses", "duplications"] as const;
 export type FaultKind = (typeof faultKinds)[number];
@@ -26,7 +24,6 @@ export class Budgets {
     const open = (size: number): number => at + full.push(size) - 1;
     const together = limits.faults ?? Number.POSITIVE_INFINITY;
     const allowed = (kind: FaultKind): number => (together === 0 ? 0 : (limits[kind] ?? 0));
-    for (const name of [...faultKinds, "faults", "maxTimeouts"] as const) requireNatural(name, limits[name]);
     const isShared = Number.isFinite(together) && faultKinds.some((kind) => allowed(kind) > 0);
     const shared = isShared ? [open(together)] : [];
     const drawnOn = (kind: FaultKind): readonly number[] | null => {
@@ -64,10 +61,4 @@ export class Budgets {
   spend(tuple: Int32Array, kind: Counted): void {
     for (const place of this.#drawnOn[kind] ?? []) tuple[place] = (tuple[place] as number) - 1;
   }
-}
-
-/** @throws UsageError */
-export function requireNatural(name: string, value: number | undefined): void {
-  if (value === undefined || (Number.isInteger(value) && value >= 0)) return;
-  throw new UsageError("bad-option", unexpected(name, "a whole number ≥ 0", value));
 }

@@ -4,9 +4,11 @@
  * go on for ever without what was promised.
  */
 import { UsageError } from "../core/errors.ts";
+import { callback, natural, type Rules, requireOptions } from "../core/known-options.ts";
 import type { Property, Vocabulary } from "../core/protocol.ts";
 import { type Bounds, BreadthFirst } from "./breadth-first.ts";
 import { concluded, type Exploration, type Progress } from "./conclusion.ts";
+import { modelRules } from "./known-options.ts";
 import type { ModelOptions } from "./model.ts";
 
 export type { Exploration, Progress, Verdict, Witness } from "./conclusion.ts";
@@ -17,10 +19,19 @@ export interface ExploreOptions<V extends Vocabulary> extends ModelOptions<V>, B
   readonly mayGoOn?: (progress: Progress) => boolean;
 }
 
+export const exploreRules: Rules<ExploreOptions<Vocabulary>> = {
+  ...modelRules,
+  maxStates: natural,
+  maxDepth: natural,
+  maxBytes: natural,
+  mayGoOn: callback,
+};
+
 const ASK_EVERY = 1 << 13;
 
 /** @throws UsageError for options that make no sense, and where symmetry and promises about whole runs meet. */
 export function explore<V extends Vocabulary>(options: ExploreOptions<V>): Exploration<V> {
+  requireOptions("explore", options, exploreRules);
   const { mayGoOn = () => true } = options;
   const asked = options.properties ?? options.protocol.properties;
   requireSingleStates(options, asked);

@@ -1,8 +1,9 @@
 /** How many faults it takes to break a protocol: explored with none, with one, with two, and so on. */
 import { UsageError, unexpected } from "../core/errors.ts";
+import { requireOptions } from "../core/known-options.ts";
 import type { Vocabulary } from "../core/protocol.ts";
 import { faultKinds } from "./budgets.ts";
-import { type Exploration, type ExploreOptions, explore, type Progress } from "./explore.ts";
+import { type Exploration, type ExploreOptions, explore, exploreRules, type Progress } from "./explore.ts";
 
 export interface FewestFaults<V extends Vocabulary> {
   /** So many faults break it; null if what was tried does not. */
@@ -24,6 +25,7 @@ export function fewestFaults<V extends Vocabulary>(
   options: ExploreOptions<V>,
   atMost: number = faultKinds.reduce((sum, kind) => sum + (options[kind] ?? 0), 0),
 ): FewestFaults<V> {
+  requireOptions("fewestFaults", options, exploreRules);
   if (faultKinds.every((kind) => (options[kind] ?? 0) === 0))
     throw new UsageError("no-faults", unexpected("crashes, recoveries, losses or duplications", "above 0", "none"));
   let harmless = -1;

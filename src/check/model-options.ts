@@ -1,5 +1,4 @@
 /** What a checked system is made of, and what may go wrong in it. */
-import { UsageError, unexpected } from "../core/errors.ts";
 import type { CommandOf, NodeId, Property, Protocol, StateOf, Vocabulary } from "../core/protocol.ts";
 import type { NetworkKind } from "./network.ts";
 import type { Rename } from "./representative.ts";
@@ -82,24 +81,4 @@ export interface ModelOptions<V extends Vocabulary> {
    * differ by a permutation of the nodes are taken for one. What is asked of nodes must not tell them apart either.
    */
   readonly symmetry?: Rename<V>;
-}
-
-const words = {
-  network: ["fifo", "inbox", "bag"],
-  timers: ["free", "quiet", "never"],
-  begin: ["idle", "down", "together"],
-} as const;
-
-/** @throws UsageError for what is not one of its words, and for nodes that are none. */
-export function requireSense<V extends Vocabulary>(options: ModelOptions<V>): void {
-  for (const [name, known] of Object.entries(words)) {
-    const word = options[name as keyof typeof words];
-    const wanted = `${known.slice(0, -1).join(", ")} or ${known.at(-1)}`;
-    if (!(known as readonly string[]).includes(word))
-      throw new UsageError("bad-option", unexpected(name, wanted, word));
-  }
-  const { nodes } = options;
-  const areIds = Array.isArray(nodes) && nodes.every((node) => Number.isSafeInteger(node) && node >= 0);
-  if (!areIds || nodes.length === 0 || new Set(nodes).size < nodes.length)
-    throw new UsageError("bad-option", unexpected("nodes", "different whole numbers ≥ 0, at least one", nodes));
 }

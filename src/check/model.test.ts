@@ -197,9 +197,9 @@ describe("faults", () => {
   });
 
   it.each([
-    [{ crashes: -1 }, "expected crashes to be a whole number ≥ 0, got -1"],
-    [{ maxInFlight: 1.5 }, "expected maxInFlight to be a whole number ≥ 0, got 1.5"],
-    [{ maxDepth: Number.NaN }, "expected maxDepth to be a whole number ≥ 0, got NaN"],
+    [{ crashes: -1 }, "expected crashes of explore() to be a whole number of 0 or more, got -1"],
+    [{ maxInFlight: 1.5 }, "expected maxInFlight of explore() to be a whole number of 0 or more, got 1.5"],
+    [{ maxDepth: Number.NaN }, "expected maxDepth of explore() to be a whole number of 0 or more, got NaN"],
   ])("refuses %j", (options, sentence) => {
     expect(() => seen(options)).toThrow(sentence);
   });
@@ -243,23 +243,27 @@ describe("what makes no sense is refused", () => {
     [
       "an unknown network",
       () => seen({ network: "tcp" as never }),
-      'expected network to be fifo, inbox or bag, got "tcp"',
+      'expected network of explore() to be one of fifo, inbox, bag, got "tcp"',
     ],
     [
       "unknown timers",
       () => seen({ timers: "fast" as never }),
-      'expected timers to be free, quiet or never, got "fast"',
+      'expected timers of explore() to be one of free, quiet, never, got "fast"',
     ],
     [
       "an unknown begin",
       () => seen({ begin: undefined as never }),
-      "expected begin to be idle, down or together, got undefined",
+      "expected begin of explore() to be one of idle, down, together, got undefined",
     ],
-    ["no nodes", () => seen({ nodes: [] }), "expected nodes to be different whole numbers ≥ 0, at least one, got []"],
+    [
+      "no nodes",
+      () => seen({ nodes: [] }),
+      "expected nodes of explore() to be different whole numbers of 0 or more, at least one, got []",
+    ],
     [
       "a node twice",
       () => seen({ nodes: [1, 1] }),
-      "expected nodes to be different whole numbers ≥ 0, at least one, got [1,1]",
+      "expected nodes of explore() to be different whole numbers of 0 or more, at least one, got [1,1]",
     ],
   ])("%s", (_what, run, sentence) => {
     expect(run).toThrow(sentence);

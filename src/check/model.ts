@@ -1,9 +1,9 @@
 /** The transitions of the whole system. */
 import type { CommandOf, MessageOf, NodeId, StateOf, TimerOf, Vocabulary } from "../core/protocol.ts";
 import { Histories } from "../trace/histories.ts";
-import { Budgets, type Counted, faultKinds, requireNatural } from "./budgets.ts";
+import { Budgets, type Counted, faultKinds } from "./budgets.ts";
 import { type CommandSource, LocalSteps, type Outcome, type OwnStep } from "./local-steps.ts";
-import { type ModelOptions, requireSense } from "./model-options.ts";
+import type { ModelOptions } from "./model-options.ts";
 import { type Network, network } from "./network.ts";
 import { Representatives } from "./representative.ts";
 
@@ -54,8 +54,6 @@ export class Model<V extends Vocabulary> {
 
   constructor(readonly options: ModelOptions<V>) {
     const { protocol, nodes, maxInFlight, asks = () => [], commands = () => [], notices = () => null } = options;
-    requireSense(options);
-    requireNatural("maxInFlight", maxInFlight);
     this.#count = nodes.length;
     this.#budgets = new Budgets(options, 2 * this.#count);
     this.#maxInFlight = maxInFlight ?? Number.POSITIVE_INFINITY;

@@ -3,12 +3,14 @@
  * worker thread or a page builds the same system from them again.
  */
 import { UsageError, unexpected } from "../core/errors.ts";
+import { fields, natural, needed, type Rules, requireOptions } from "../core/known-options.ts";
 import { equal } from "../core/plain.ts";
 import type { CommandOf, NodeId, Property, Vocabulary } from "../core/protocol.ts";
 import { step } from "../core/step.ts";
 import { type AnyProtocol, type Family, hasToStart, protocolNamed, variantNamed } from "../protocols/index.ts";
 import type { FaultKind } from "./budgets.ts";
 import type { ExploreOptions } from "./explore.ts";
+import { ids, modelLimits, name, nodes, orNull, words } from "./known-options.ts";
 import type { NoticeTime, TimerMode } from "./model.ts";
 import type { NetworkKind } from "./network.ts";
 
@@ -46,6 +48,23 @@ export interface SystemSpec extends Readonly<Partial<Record<FaultKind, number>>>
   readonly maxStates?: number;
 }
 
+const rules: Rules<SystemSpec> = {
+  ...modelLimits,
+  protocol: needed(name),
+  variant: orNull(name),
+  options: fields,
+  nodes: needed(nodes),
+  asked: ids,
+  times: natural,
+  network: words.network,
+  timers: words.timers,
+  begin: words.begin,
+  notices: words.notices,
+  property: orNull(name),
+  maxDepth: natural,
+  maxStates: natural,
+};
+
 /**
  * Links keep their order and timers are free unless the words say otherwise. By default there are no faults.
  *
@@ -53,6 +72,7 @@ export interface SystemSpec extends Readonly<Partial<Record<FaultKind, number>>>
  *   refuses.
  */
 export function systemFor(spec: SystemSpec): ExploreOptions<Vocabulary> {
+  requireOptions("systemFor", spec, rules);
   const entry = protocolNamed(spec.protocol);
   const protocol = protocolOf(spec);
   const isChecked = [null, entry.check.variant].includes(spec.variant ?? null);

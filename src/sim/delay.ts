@@ -34,7 +34,7 @@ export function sampler(delay: Delay, source: Random, name: string): Sampler {
 export function requireDelay(delay: Delay, name: string): void {
   const isTime = (value: unknown): boolean => Number.isFinite(value) && (value as number) >= 0;
   const refuse = (what: string, expected: string, got: unknown): never => {
-    throw new UsageError("bad-delay", unexpected(`${name}${what}`, expected, got));
+    throw new UsageError("bad-option", unexpected(`${name}${what}`, expected, got));
   };
   const requireTime = (what: string, value: unknown): void =>
     void (isTime(value) || refuse(what, "a finite number >= 0", value));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { EnvironmentError } from "../core/errors.ts";
+import { EnvironmentError, UsageError } from "../core/errors.ts";
 import type { NodeId, Protocol } from "../core/protocol.ts";
 import { natural } from "../core/shape.ts";
 import type { TraceEntry } from "../trace/entry.ts";
@@ -363,25 +363,61 @@ describe("a simulation", () => {
     expect(() => fresh(1).sim.adopt(snapshot)).toThrow("expected the snapshot's nodes to be 0, got [4]");
   });
 
-  it.each<[Partial<SimulationOptions<Talk>>, string]>([
-    [{ nodes: [] }, "expected the nodes to be at least one, each once, got []"],
-    [{ nodes: [1, 1] }, "expected the nodes to be at least one, each once, got [1,1]"],
-    [{ nodes: [-1] }, "expected the nodes to be natural numbers, got -1"],
-    [{ seed: 0.5 }, "expected the seed to be an integer from 0 to 4294967295, got 0.5"],
-    [{ seed: -1 }, "expected the seed to be an integer from 0 to 4294967295, got -1"],
-    [{ seed: 2 ** 32 }, "expected the seed to be an integer from 0 to 4294967295, got 4294967296"],
-    [{ delayMs: -1 }, "expected delayMs to be a finite number >= 0, got -1"],
-    [{ processingMs: [2, 1] }, "expected processingMs to be [least, most] with 0 <= least <= most, got [2,1]"],
-    [{ syncMs: Number.POSITIVE_INFINITY }, "expected syncMs to be a finite number >= 0, got Infinity"],
-    [{ properties: "never" as "at the end" }, 'expected properties to be every step or at the end, got "never"'],
+  it.each<[object, string]>([
+    [{ nodes: [] }, "expected nodes of simulation() to be different whole numbers of 0 or more, at least one, got []"],
+    [
+      { nodes: [1, 1] },
+      "expected nodes of simulation() to be different whole numbers of 0 or more, at least one, got [1,1]",
+    ],
+    [
+      { nodes: [-1] },
+      "expected nodes of simulation() to be different whole numbers of 0 or more, at least one, got [-1]",
+    ],
+    [{ seed: 0.5 }, "expected seed of simulation() to be a whole number from 0 to 4294967295, got 0.5"],
+    [{ seed: -1 }, "expected seed of simulation() to be a whole number from 0 to 4294967295, got -1"],
+    [{ seed: 2 ** 32 }, "expected seed of simulation() to be a whole number from 0 to 4294967295, got 4294967296"],
+    [{ delayMs: -1 }, "expected delayMs of simulation() to be a finite number >= 0, got -1"],
+    [
+      { processingMs: [2, 1] },
+      "expected processingMs of simulation() to be [least, most] with 0 <= least <= most, got [2,1]",
+    ],
+    [
+      { syncMs: Number.POSITIVE_INFINITY },
+      "expected syncMs of simulation() to be a finite number of 0 or more, got Infinity",
+    ],
+    [
+      { properties: "never" as "at the end" },
+      'expected properties of simulation() to be one of every step, at the end, got "never"',
+    ],
     [{ link: { lossRate: 1.5 } }, "expected link.lossRate to be a number from 0 to 1, got 1.5"],
     [
       { links: [{ from: 0, to: 1, order: "lifo" as "fifo" }] },
       'expected links[0].order to be fifo or none, got "lifo"',
     ],
     [{ links: [{ from: 0, to: 9 }] }, "expected the node to be one of 0, 1, got 9"],
-    [{ byzantine: new Map([[9, "mute" as const]]) }, "expected the Byzantine node to be one of 0, 1, got 9"],
+    [
+      { byzantine: new Map([[9, "mute" as const]]) },
+      "expected the nodes in byzantine of simulation() to be among 0, 1, got 9",
+    ],
+    [
+      { nodes: "3" },
+      'expected nodes of simulation() to be different whole numbers of 0 or more, at least one, got "3"',
+    ],
+    [{ seed: "1" }, 'expected seed of simulation() to be a whole number from 0 to 4294967295, got "1"'],
+    [{ delay: 5 }, 'got "delay": delayMs is meant?'],
+    [{ link: 5 }, "expected link of simulation() to be an object, got 5"],
+    [{ trace: [] }, "expected trace of simulation() to be a function, got []"],
+    [
+      { byzantine: { 1: "mute" } },
+      'expected byzantine of simulation() to be a Map of nodes to what they do, got {"1":"mute"}',
+    ],
+    [
+      { protocol: "bully" },
+      'expected protocol of simulation() to be a protocol: an object with a name, init() and properties, got "bully"',
+    ],
   ])("refuses the options %j", (options, complaint) => {
-    expect(() => stage(2, options)).toThrow(complaint);
+    const refused = expect(() => stage(2, options as never));
+    refused.toThrow(UsageError);
+    refused.toThrow(complaint);
   });
 });

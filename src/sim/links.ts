@@ -28,7 +28,7 @@ export const plainLink: Omit<LinkModel, "delay"> = {
 /** Refuses a model that is none, naming it `name`. @throws UsageError */
 function requireLinkModel(model: Partial<LinkModel>, name: string): void {
   const refuse = (field: string, expected: string, got: unknown): never => {
-    throw new UsageError("bad-link", unexpected(`${name}.${field}`, expected, got));
+    throw new UsageError("bad-option", unexpected(`${name}.${field}`, expected, got));
   };
   const { delay, lossRate, duplicateRate, order, bytesPerMs, ...stray } = model;
   for (const field of Object.keys(stray)) refuse(field, "absent", (stray as Record<string, unknown>)[field]);

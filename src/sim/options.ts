@@ -1,5 +1,16 @@
 /** What a simulation is told when it is made. */
 import { UsageError, unexpected } from "../core/errors.ts";
+import {
+  callback,
+  fields,
+  isObject,
+  natural,
+  needed,
+  oneOf,
+  type Rule,
+  type Rules,
+  requireOptions,
+} from "../core/known-options.ts";
 import type { EventOf, NodeId, Protocol, Vocabulary } from "../core/protocol.ts";
 import type { ByzantineBehaviour } from "../protocols/byzantine.ts";
 import type { TraceEntry } from "../trace/entry.ts";
@@ -31,21 +42,48 @@ export interface SimulationOptions<V extends Vocabulary> {
   readonly byzantine?: ReadonlyMap<NodeId, ByzantineBehaviour>;
 }
 
-/** Refuses what is out of range. Links are looked at where they are made. @throws UsageError */
-export function requireOptions<V extends Vocabulary>(options: SimulationOptions<V>): void {
-  const { nodes, seed, delayMs, processingMs = 0, syncMs = 0, properties = "every step", byzantine } = options;
-  const refuse = (what: string, expected: string, got: unknown): never => {
-    throw new UsageError("bad-simulation", unexpected(what, expected, got));
-  };
-  const stray = nodes.find((node) => !(Number.isSafeInteger(node) && node >= 0));
-  if (stray !== undefined) refuse("the nodes", "natural numbers", stray);
-  if (nodes.length === 0 || new Set(nodes).size !== nodes.length) refuse("the nodes", "at least one, each once", nodes);
-  if (seed !== seed >>> 0) refuse("the seed", "an integer from 0 to 4294967295", seed);
-  requireDelay(delayMs, "delayMs");
-  requireDelay(processingMs, "processingMs");
-  if (!(Number.isFinite(syncMs) && syncMs >= 0)) refuse("syncMs", "a finite number >= 0", syncMs);
-  for (const node of byzantine?.keys() ?? [])
-    if (!nodes.includes(node)) refuse("the Byzantine node", `one of ${nodes.join(", ")}`, node);
-  if (properties !== "every step" && properties !== "at the end")
-    refuse("properties", "every step or at the end", properties);
+const isId = (value: unknown): boolean => natural.accepts(value);
+/** What it is made of is looked at where it is used, and refused there in its own words. */
+const anything: Rule = { wanted: "anything", accepts: () => true };
+
+const rules: Rules<SimulationOptions<Vocabulary>> = {
+  protocol: needed({
+    wanted: "a protocol: an object with a name, init() and properties",
+    accepts: (value) => isObject(value) && "name" in value && "init" in value,
+  }),
+  nodes: needed({
+    wanted: "different whole numbers of 0 or more, at least one",
+    accepts: (value) =>
+      Array.isArray(value) && value.length > 0 && value.every(isId) && new Set(value).size === value.length,
+  }),
+  seed: needed({
+    wanted: "a whole number from 0 to 4294967295",
+    accepts: (value) => typeof value === "number" && value === value >>> 0,
+  }),
+  delayMs: anything,
+  link: fields,
+  links: { wanted: "a list of links", accepts: (value) => Array.isArray(value) && value.every(isObject) },
+  processingMs: anything,
+  syncMs: {
+    wanted: "a finite number of 0 or more",
+    accepts: (value) => Number.isFinite(value) && (value as number) >= 0,
+  },
+  trace: callback,
+  onEvent: callback,
+  properties: oneOf("every step", "at the end"),
+  byzantine: { wanted: "a Map of nodes to what they do", accepts: (value) => value instanceof Map },
+};
+
+/** Refuses what is unknown or out of range. Links are looked at where they are made. @throws UsageError */
+export function requireSimulationOptions<V extends Vocabulary>(options: SimulationOptions<V>): void {
+  requireOptions("simulation", options, rules);
+  const { nodes, delayMs, processingMs = 0, byzantine } = options;
+  requireDelay(delayMs, "delayMs of simulation()");
+  requireDelay(processingMs, "processingMs of simulation()");
+  const stray = [...(byzantine?.keys() ?? [])].find((node) => !nodes.includes(node));
+  if (stray !== undefined)
+    throw new UsageError(
+      "bad-option",
+      unexpected("the nodes in byzantine of simulation()", `among ${nodes.join(", ")}`, stray),
+    );
 }

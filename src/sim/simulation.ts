@@ -13,7 +13,7 @@ import type { NodeSnapshot, Snapshot } from "../trace/snapshot.ts";
 import { type CrashFate, damageJournal } from "./journal.ts";
 import { Kernel } from "./kernel.ts";
 import type { LinkModel } from "./links.ts";
-import { requireOptions, type SimulationOptions } from "./options.ts";
+import { requireSimulationOptions, type SimulationOptions } from "./options.ts";
 import { intoGroups, intoShape, type PartitionShape, type Separation } from "./partitions.ts";
 import { patience } from "./rest.ts";
 import type { SimulatedNode } from "./simulated-node.ts";
@@ -84,7 +84,7 @@ export interface Simulation<V extends Vocabulary> {
 
 /** @throws UsageError for an option that is out of range. */
 export function simulation<V extends Vocabulary>(options: SimulationOptions<V>): Simulation<V> {
-  requireOptions(options);
+  requireSimulationOptions(options);
   const protocol = options.byzantine === undefined ? options.protocol : byzantine(options.protocol, options.byzantine);
   const kernel = new Kernel<V>(protocol, options);
   const { population, network } = kernel;

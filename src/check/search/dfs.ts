@@ -2,12 +2,12 @@
  * Exhaustive exploration, depth first: of the states found, the last is expanded next. It visits the same states as
  * breadth first and finds sooner what lies deep; its counterexamples are as long as they come.
  */
+import { requireOptions } from "../../core/known-options.ts";
 import type { Property, StateProperty, Vocabulary } from "../../core/protocol.ts";
 import { BYTES_PER_HANDLER_RUN } from "../breadth-first.ts";
-import { requireNatural } from "../budgets.ts";
 import { Column } from "../column.ts";
 import { concluded, type Searched } from "../conclusion.ts";
-import { type Exploration, type ExploreOptions, requireSingleStates } from "../explore.ts";
+import { type Exploration, type ExploreOptions, exploreRules, requireSingleStates } from "../explore.ts";
 import type { Graph } from "../fairness.ts";
 import { Model } from "../model.ts";
 import { retrace, type Taken, type Waypoint } from "../path.ts";
@@ -24,6 +24,7 @@ const DEFAULT_MAX_STATES = 100_000_000;
  * @throws UsageError for what `explore` refuses.
  */
 export function exploreDepthFirst<V extends Vocabulary>(options: ExploreOptions<V>): Exploration<V> {
+  requireOptions("exploreDepthFirst", options, exploreRules);
   const { mayGoOn = () => true } = options;
   const asked = options.properties ?? options.protocol.properties;
   requireSingleStates(options, asked);
@@ -58,9 +59,6 @@ class DepthFirst<V extends Vocabulary> implements Searched<V> {
   #expanding = 0;
 
   constructor(options: ExploreOptions<V>, properties: readonly Property<V>[]) {
-    requireNatural("maxStates", options.maxStates);
-    requireNatural("maxDepth", options.maxDepth);
-    requireNatural("maxBytes", options.maxBytes);
     this.#maxBytes = options.maxBytes ?? Number.POSITIVE_INFINITY;
     this.#maxStates = options.maxStates ?? DEFAULT_MAX_STATES;
     this.#maxDepth = options.maxDepth ?? Number.POSITIVE_INFINITY;

@@ -162,7 +162,7 @@ describe("a random search within bounds", () => {
 
   it.each(["runs", "firstRun", "stepsPerRun", "bugDepth"])("refuses %s that count nothing", (bound) => {
     const options = { ...hasty, strategy: "random" as const, seed: 1, [bound]: -1 };
-    expect(() => walk(options)).toThrow(`expected ${bound} to be a whole number ≥ 0, got -1`);
+    expect(() => walk(options)).toThrow(`expected ${bound} of walk() to be a whole number of 0 or more, got -1`);
   });
 });
 
@@ -183,7 +183,9 @@ describe("depth-first search", () => {
   it("stops where memory is short, as breadth first does", () => {
     const options = systemFor({ protocol: "paxos", nodes: [0, 1, 2], asked: [0, 1], timers: "quiet" });
     expect(exploreDepthFirst({ ...options, maxBytes: 1_000_000 }).verdict).toBe("unknown");
-    expect(() => exploreDepthFirst({ ...options, maxBytes: -5 })).toThrow("expected maxBytes to be a whole number ≥ 0");
+    expect(() => exploreDepthFirst({ ...options, maxBytes: -5 })).toThrow(
+      "expected maxBytes of exploreDepthFirst() to be a whole number of 0 or more, got -5",
+    );
   });
 
   it("shows a run of the model, which may be long", () => {

@@ -2,16 +2,16 @@
  * Random search: runs of the same model that exploration takes apart, one after the other, where there are too many
  * states to visit all. It finds violations and proves nothing. A run depends on the seed and on its number alone.
  */
+import { natural, needed, oneOf, type Rules, requireOptions } from "../../core/known-options.ts";
 import type { Property, Vocabulary } from "../../core/protocol.ts";
 import { type Random, random } from "../../core/random.ts";
-import { requireNatural } from "../budgets.ts";
-import type { Exploration, Progress, Witness } from "../explore.ts";
+import { type Exploration, type ExploreOptions, exploreRules, type Progress, type Witness } from "../explore.ts";
 import type { Outcome } from "../local-steps.ts";
 import { Model, type ModelOptions, type Move } from "../model.ts";
 import { type Taken, takenOf } from "../path.ts";
 import { type Reach, reachTogether } from "../reach.ts";
 import { Judge } from "./judge.ts";
-import { type Picker, pickers, type Strategy } from "./schedulers.ts";
+import { type Picker, pickers, type Strategy, strategies } from "./schedulers.ts";
 import { Successors } from "./successors.ts";
 
 /** `counters` and `symmetry` of the model are left aside: they make states equal, and a run compares none. */
@@ -46,11 +46,26 @@ export interface WalkResult<V extends Vocabulary> extends Exploration<V>, WalkPr
   readonly violatingRun: number | null;
 }
 
-/** @throws UsageError for a bound that is not a whole number. */
+/** What bounds an exploration is left aside, so that one system serves both. */
+const rules: Rules<WalkOptions<Vocabulary> & ExploreOptions<Vocabulary>> = {
+  ...exploreRules,
+  strategy: needed(oneOf(...strategies)),
+  seed: needed({ wanted: "a whole number", accepts: Number.isSafeInteger }),
+  runs: natural,
+  firstRun: natural,
+  numbers: {
+    wanted: "numbers of runs that can be gone through",
+    accepts: (value) => typeof value === "object" && value !== null && Symbol.iterator in value,
+  },
+  stepsPerRun: natural,
+  bugDepth: natural,
+};
+
+/** @throws UsageError for an option that cannot be. */
 export function walk<V extends Vocabulary>(options: WalkOptions<V>): WalkResult<V> {
+  requireOptions("walk", options, rules);
   const { runs = 10_000, firstRun = 0, mayGoOn = () => true } = options;
   const { numbers = range(firstRun, firstRun + runs) } = options;
-  for (const bound of ["runs", "firstRun", "stepsPerRun", "bugDepth"] as const) requireNatural(bound, options[bound]);
   let walker = new Walker(options);
   const witnesses = new Map<string, Witness<V>>();
   let violated: Property<V> | null = null;

@@ -4,7 +4,9 @@
  * Hildebrandt, IEEE TSE 2002), single moves, pairs. At last, from every state on the way, other moves are tried that may
  * come to the violation sooner. What is left is a run of the model from its first state.
  */
+import { natural, type Rules, requireOptions } from "../../core/known-options.ts";
 import type { Property, Vocabulary } from "../../core/protocol.ts";
+import { type ExploreOptions, exploreRules } from "../explore.ts";
 import type { ModelOptions } from "../model.ts";
 import type { Taken } from "../path.ts";
 import { causallyOrdered } from "./causal-order.ts";
@@ -17,6 +19,8 @@ export interface ShrinkOptions<V extends Vocabulary> extends ModelOptions<V> {
   /** Asked now and then; false ends it with the best so far. */
   readonly mayGoOn?: (progress: ShrinkProgress) => boolean;
 }
+
+const rules: Rules<ShrinkOptions<Vocabulary> & ExploreOptions<Vocabulary>> = { ...exploreRules, maxReplays: natural };
 
 export interface ShrinkProgress {
   readonly replays: number;
@@ -37,6 +41,7 @@ export function shrink<V extends Vocabulary>(
   path: readonly Wanted<V>[],
   property: Property<V>,
 ): Shrunk<V> | null {
+  requireOptions("shrink", options, rules);
   const replayer = new Replayer(options, property);
   const original = replayer.replay(path);
   if (original === null) return null;

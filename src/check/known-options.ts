@@ -1,0 +1,75 @@
+/** What the calls of the checker may be given. A misspelt bound or fault would be passed over, and a proof be of something else. */
+import { callback, flag, isObject, natural, needed, oneOf, type Rule, type Rules } from "../core/known-options.ts";
+import type { Vocabulary } from "../core/protocol.ts";
+import type { ModelOptions } from "./model-options.ts";
+
+export const isId = (value: unknown): boolean => natural.accepts(value);
+const isText = (value: unknown): boolean => typeof value === "string";
+export const orNull = ({ wanted, accepts }: Rule): Rule => ({
+  wanted: `${wanted} or null`,
+  accepts: (value) => value === null || accepts(value),
+});
+
+export const ids: Rule = {
+  wanted: "whole numbers of 0 or more",
+  accepts: (value) => Array.isArray(value) && value.every(isId),
+};
+export const nodes: Rule = {
+  wanted: "different whole numbers of 0 or more, at least one",
+  accepts: (value) => Array.isArray(value) && value.length > 0 && value.every(isId) && areDifferent(value),
+};
+const names: Rule = { wanted: "a list of names", accepts: (value) => Array.isArray(value) && value.every(isText) };
+export const name: Rule = { wanted: "a name", accepts: isText };
+const protocol: Rule = {
+  wanted: "a protocol: an object with a name, init() and properties",
+  accepts: (value) => isObject(value) && isText((value as { name?: unknown }).name) && "init" in value,
+};
+const properties: Rule = {
+  wanted: "a list of properties",
+  accepts: (value) => Array.isArray(value) && value.every(isObject),
+};
+/** Infinity is no limit. */
+const faults: Rule = {
+  wanted: `${natural.wanted}, or Infinity`,
+  accepts: (value) => value === Number.POSITIVE_INFINITY || natural.accepts(value),
+};
+
+const areDifferent = (values: readonly unknown[]): boolean => new Set(values).size === values.length;
+
+export const words = {
+  network: oneOf("fifo", "inbox", "bag"),
+  timers: oneOf("free", "quiet", "never"),
+  begin: oneOf("idle", "down", "together"),
+  notices: oneOf("any", "last"),
+  journal: oneOf("kept", "lost"),
+};
+
+export const modelLimits = {
+  crashes: natural,
+  recoveries: natural,
+  losses: natural,
+  duplications: natural,
+  faults,
+  journal: words.journal,
+  midStep: flag,
+  maxInFlight: natural,
+  maxTimeouts: natural,
+};
+
+export const modelRules: Rules<ModelOptions<Vocabulary>> = {
+  protocol: needed(protocol),
+  properties,
+  nodes: needed(nodes),
+  network: needed(words.network),
+  timers: needed(words.timers),
+  begin: needed(words.begin),
+  asks: callback,
+  commands: callback,
+  accepts: callback,
+  notices: callback,
+  noticeTime: words.notices,
+  ...modelLimits,
+  counters: names,
+  rounds: names,
+  symmetry: callback,
+};

@@ -1,0 +1,99 @@
+/**
+ * What callers of the public API give, checked in one way: before anything has begun, in the words in which it was given.
+ * Every refusal is a `UsageError` that says "expected X of call() to be Y, got Z".
+ */
+import { UsageError, unexpected } from "./errors.ts";
+
+/** What one option may be; `wanted` ends the sentence "expected X of call() to be …". */
+export interface Rule {
+  readonly wanted: string;
+  accepts(value: unknown): boolean;
+  /** Whether it may not be left out. */
+  readonly isNeeded?: true;
+  /** A value that its JSON does not tell, in words. */
+  shown?(value: unknown): string | undefined;
+}
+
+/** One for each option there is, so that none goes unchecked. */
+export type Rules<O> = { readonly [K in keyof Required<O>]: Rule };
+
+export const flag: Rule = { wanted: "true or false", accepts: (value) => typeof value === "boolean" };
+export const natural: Rule = {
+  wanted: "a whole number of 0 or more",
+  accepts: (value) => Number.isSafeInteger(value) && (value as number) >= 0,
+};
+export const callback: Rule = { wanted: "a function", accepts: (value) => typeof value === "function" };
+export const fields: Rule = { wanted: "an object", accepts: isObject };
+
+export const oneOf = (...words: readonly string[]): Rule => ({
+  wanted: `one of ${words.join(", ")}`,
+  accepts: (value) => words.includes(value as string),
+});
+export const needed = (rule: Rule): Rule => ({ ...rule, isNeeded: true });
+
+/**
+ * A misspelt option would be passed over in silence: `acquire({ timeout: 5 })` would wait for ever.
+ * @param call as the caller wrote it, such as `acquire`.
+ * @param path of options inside others, such as `limits`.
+ * @throws UsageError that names the first that cannot be, and the call.
+ */
+export function requireOptions<O extends object>(call: string, given: unknown, rules: Rules<O>, path = ""): void {
+  if (!isObject(given))
+    throw refusal(path === "" ? `the options of ${call}()` : `${path} of ${call}()`, "an object", given);
+  const known = Object.keys(rules);
+  const stray = Object.keys(given).find((name) => !known.includes(name));
+  if (stray !== undefined) throw unknownOption(call, path, stray, known);
+  for (const [name, rule] of Object.entries<Rule>(rules))
+    requireRule(
+      `${path === "" ? name : `${path}.${name}`} of ${call}()`,
+      (given as Record<string, unknown>)[name],
+      rule,
+    );
+}
+
+/** @throws UsageError that names `what`. */
+export function requireRule(what: string, value: unknown, rule: Rule): void {
+  if (value === undefined && rule.isNeeded !== true) return;
+  if (rule.accepts(value)) return;
+  throw refusal(what, rule.wanted, rule.shown?.(value) ?? value);
+}
+
+const refusal = (what: string, wanted: string, got: unknown): UsageError =>
+  new UsageError("bad-option", unexpected(what, wanted, got));
+
+function unknownOption(call: string, path: string, stray: string, known: readonly string[]): UsageError {
+  const whose = path === "" ? `the options of ${call}()` : `the options in ${path} of ${call}()`;
+  const near = nearest(stray, known);
+  // An algorithm's own options are one level down.
+  const inner = known.includes("options") ? `; options of the algorithm are written options: { ${stray} }` : "";
+  const hint = near === null ? inner : `: ${near} is meant?`;
+  return new UsageError("bad-option", `${unexpected(whose, `among ${known.join(", ")}`, stray)}${hint}`);
+}
+
+/** The known word that a slip of the pen, or half a word, may stand for; null if none is near. */
+function nearest(stray: string, known: readonly string[]): string | null {
+  const wanted = stray.toLowerCase();
+  const rated = known.map((word) => {
+    const lower = word.toLowerCase();
+    const isPart = wanted.length > 2 && (lower.startsWith(wanted) || wanted.startsWith(lower));
+    return { word, distance: isPart ? 1 : distance(wanted, lower) };
+  });
+  const best = rated.toSorted((a, b) => a.distance - b.distance)[0];
+  return best !== undefined && best.distance <= Math.max(1, stray.length / 3) ? best.word : null;
+}
+
+/** How many letters have to be inserted, left out or changed. */
+function distance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (const [i, letter] of [...from].entries()) {
+    const next = [i + 1];
+    for (const [j, other] of [...to].entries())
+      next.push(Math.min((row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1, (row[j] ?? 0) + (letter === other ? 0 : 1)));
+    row = next;
+  }
+  return row[to.length] ?? 0;
+}
+
+export function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
