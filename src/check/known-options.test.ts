@@ -29,7 +29,7 @@ it.each<[object, string]>([
   ],
   [{ crashs: 1 }, 'got "crashs": crashes is meant?'],
 ])("explore() refuses %j", (given, sentence) => {
-  const refused = expect(() => explore({ ...system, ...given } as never));
+  const refused = expect(() => explore({ ...system, ...given }));
   refused.toThrow(expect.objectContaining({ name: "UsageError", code: "bad-option" }));
   refused.toThrow(sentence);
 });
@@ -61,5 +61,5 @@ it.each<[object, string]>([
   [{ times: 1.5 }, "expected times of systemFor() to be a whole number of 0 or more, got 1.5"],
   [{ notices: true }, "expected notices of systemFor() to be one of any, last, got true"],
 ])("systemFor() refuses %j", (given, sentence) => {
-  expect(() => systemFor({ protocol: "bully", nodes: [0, 1], ...given } as never)).toThrow(sentence);
+  expect(() => systemFor({ protocol: "bully", nodes: [0, 1], ...given })).toThrow(sentence);
 });
