@@ -3,7 +3,7 @@ import { callback, flag, isObject, natural, needed, oneOf, type Rule, type Rules
 import type { Vocabulary } from "../core/protocol.ts";
 import type { ModelOptions } from "./model-options.ts";
 
-export const isId = (value: unknown): boolean => natural.accepts(value);
+const isId = (value: unknown): boolean => natural.accepts(value);
 const isText = (value: unknown): boolean => typeof value === "string";
 export const orNull = ({ wanted, accepts }: Rule): Rule => ({
   wanted: `${wanted} or null`,
