@@ -362,7 +362,9 @@ describe("a simulation", () => {
     expect(() => stage(1).sim.adopt(snapshot)).toThrow("expected a simulation in which nothing has happened yet");
     expect(() => fresh(1).sim.adopt(snapshot)).toThrow("expected the snapshot's nodes to be 0, got [4]");
   });
+});
 
+describe("the options of a simulation", () => {
   it.each<[object, string]>([
     [{ nodes: [] }, "expected nodes of simulation() to be different whole numbers of 0 or more, at least one, got []"],
     [
@@ -415,7 +417,7 @@ describe("a simulation", () => {
       { protocol: "bully" },
       'expected protocol of simulation() to be a protocol: an object with a name, init() and properties, got "bully"',
     ],
-  ])("refuses the options %j", (options, complaint) => {
+  ])("are refused: %j", (options, complaint) => {
     const refused = expect(() => stage(2, options as never));
     refused.toThrow(UsageError);
     refused.toThrow(complaint);
