@@ -1,10 +1,12 @@
 /** What tests of mutual exclusion share: nodes with users, when each of them asked and entered, and explorations. */
+
 import { type Exploration, type ExploreOptions, explore } from "../../src/check/explore.ts";
 import type { NodeId, Protocol } from "../../src/core/protocol.ts";
 import { type Mutex, type UsedMutex, usedMutex } from "../../src/protocols/mutex/parts/user.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
 import type { TraceEntry } from "../../src/trace/entry.ts";
 import { storyLine } from "../../src/trace/story.ts";
+import { reaching } from "./reached.ts";
 
 export const MESSAGE_MS = 10;
 export const STAY_MS = 30;
@@ -54,16 +56,19 @@ export function exploreUses<M extends Mutex>(
   entries: number | readonly number[],
   options: Partial<ExploreOptions<UsedMutex<M>>> = {},
 ): Exploration<UsedMutex<M>> {
-  return explore<UsedMutex<M>>({
-    protocol: usedMutex(() => mutex),
-    nodes: range(0, nodes - 1),
-    network: "fifo",
-    timers: "free",
-    begin: "idle",
-    commands: ({ user }, node) =>
-      user.doing === "idle" && user.entries === 0
-        ? [use(typeof entries === "number" ? entries : (entries[node] ?? 0))]
-        : [],
-    ...options,
-  });
+  return reaching(
+    explore<UsedMutex<M>>({
+      protocol: usedMutex(() => mutex),
+      nodes: range(0, nodes - 1),
+      network: "fifo",
+      timers: "free",
+      begin: "idle",
+      commands: ({ user }, node) =>
+        user.doing === "idle" && user.entries === 0
+          ? [use(typeof entries === "number" ? entries : (entries[node] ?? 0))]
+          : [],
+      ...options,
+    }),
+    "entered",
+  );
 }

@@ -1,6 +1,7 @@
 // @module-tag long
 import { describe, expect, it } from "vitest";
 import { range, told, use } from "../../../test/protocols/multicast-stage.ts";
+import { reaching } from "../../../test/protocols/reached.ts";
 import { type ExploreOptions, explore } from "../../check/explore.ts";
 import { systemFor } from "../../check/suite.ts";
 import type { Property } from "../../core/protocol.ts";
@@ -28,15 +29,18 @@ const progress: Property<Used> = {
 
 /** Every run in which each node sends so many messages, over links without order. */
 function exploring(messages: readonly number[], options: Partial<IpMulticastOptions>, bounds: Bounds = {}) {
-  return explore<Used>({
-    protocol: usedIpMulticast(options)(),
-    nodes: range(0, messages.length - 1),
-    network: "bag",
-    timers: "quiet",
-    begin: "idle",
-    asks: (node) => (messages[node] === 0 ? [] : [use(messages[node] as number)]),
-    ...bounds,
-  });
+  return reaching(
+    explore<Used>({
+      protocol: usedIpMulticast(options)(),
+      nodes: range(0, messages.length - 1),
+      network: "bag",
+      timers: "quiet",
+      begin: "idle",
+      asks: (node) => (messages[node] === 0 ? [] : [use(messages[node] as number)]),
+      ...bounds,
+    }),
+    "delivered",
+  );
 }
 
 describe("reliable multicast over IP multicast: every run, with timers above the bound on delay", () => {

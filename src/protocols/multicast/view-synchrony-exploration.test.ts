@@ -1,5 +1,6 @@
 // @module-tag long
 import { describe, expect, it } from "vitest";
+import { reaching } from "../../../test/protocols/reached.ts";
 import { type ExploreOptions, explore } from "../../check/explore.ts";
 import type { NodeId, Property, Protocol } from "../../core/protocol.ts";
 import { type FlushIsis, flushIsis } from "./parts/flush.ts";
@@ -48,17 +49,20 @@ const LONG_MS = 120_000;
 
 function exploring(nodes: readonly NodeId[], senders: readonly NodeId[], more: Partial<ExploreOptions<Used>>) {
   const protocol = usedMulticast(settled(nodes), [totalOrder]);
-  return explore<Used>({
-    protocol,
-    nodes,
-    network: "fifo",
-    timers: "quiet",
-    begin: "idle",
-    notices: (node) => ({ type: "multicast", body: { type: "suspect", node } }),
-    asks: (node) => (senders.includes(node) ? [{ type: "user", body: { type: "send", messages: 1 } }] : []),
-    properties: [...protocol.properties, virtuallySynchronous],
-    ...more,
-  });
+  return reaching(
+    explore<Used>({
+      protocol,
+      nodes,
+      network: "fifo",
+      timers: "quiet",
+      begin: "idle",
+      notices: (node) => ({ type: "multicast", body: { type: "suspect", node } }),
+      asks: (node) => (senders.includes(node) ? [{ type: "user", body: { type: "send", messages: 1 } }] : []),
+      properties: [...protocol.properties, virtuallySynchronous],
+      ...more,
+    }),
+    "delivered",
+  );
 }
 
 describe("total order over view synchrony: every run of three nodes", () => {

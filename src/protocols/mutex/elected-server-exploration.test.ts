@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { reaching } from "../../../test/protocols/reached.ts";
 import { type ExploreOptions, explore } from "../../check/explore.ts";
 import type { NodeId, Property, Protocol } from "../../core/protocol.ts";
 import { verdictsOf } from "../../sim/scenario/verdicts.ts";
@@ -22,21 +23,24 @@ function exploreDesks(names: readonly string[], more: Partial<ExploreOptions<Des
     },
     start: (state) => void Object.assign(state, { epoch: 0, server: null, service: null }), // Only restarts come here.
   };
-  return explore<Desk>({
-    protocol,
-    nodes: [0, 1, 2],
-    network: "fifo",
-    timers: "free",
-    begin: "idle",
-    properties: [...protocol.properties, tokensGrow].filter(({ name }) => names.includes(name)),
-    notices: (crashed) => (crashed === 0 ? elected(1, 2) : elected(0, 1)),
-    commands({ epoch, section, ticket }, node) {
-      if (epoch === 0) return [node === 0 ? elected(1, 2) : elected(0, 1)];
-      if (section !== "released") return [{ type: "exit" }];
-      return ticket.request === 0 ? [{ type: "enter" }] : [];
-    },
-    ...more,
-  });
+  return reaching(
+    explore<Desk>({
+      protocol,
+      nodes: [0, 1, 2],
+      network: "fifo",
+      timers: "free",
+      begin: "idle",
+      properties: [...protocol.properties, tokensGrow].filter(({ name }) => names.includes(name)),
+      notices: (crashed) => (crashed === 0 ? elected(1, 2) : elected(0, 1)),
+      commands({ epoch, section, ticket }, node) {
+        if (epoch === 0) return [node === 0 ? elected(1, 2) : elected(0, 1)];
+        if (section !== "released") return [{ type: "exit" }];
+        return ticket.request === 0 ? [{ type: "enter" }] : [];
+      },
+      ...more,
+    }),
+    "entered",
+  );
 }
 
 const elected = (leader: number, epoch: number): Desk["command"] => ({ type: "elected", leader, epoch });
