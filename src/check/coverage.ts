@@ -137,13 +137,13 @@ function watching(ctx: Context<Vocabulary>, effects: string[]): Context<Vocabula
       note(`journals ${phrase(record)}`);
       ctx.persist(record);
     },
-    compact(record) {
-      note(`compacts to ${phrase(record)}`);
-      ctx.compact(record);
+    compact(records) {
+      note(`compacts to ${records.map(phrase).join(", ")}`);
+      ctx.compact(records);
     },
-    emit(event) {
+    emit(event, until) {
       note(`says ${phrase(event)}`);
-      ctx.emit(event);
+      ctx.emit(event, until);
     },
     choose: (label, options) => ctx.choose(label, options),
   };

@@ -4,7 +4,8 @@
  * work. Only here are states cloned.
  */
 import { type Copies, copiesOf } from "../core/copies.ts";
-import { UsageError, unexpected } from "../core/errors.ts";
+import { requireDuration, requireOptions, requireReplay, unknownReceiver } from "../core/effect-checks.ts";
+import { compacted, slotFinder } from "../core/journal-slots.ts";
 import { clone, verbatim } from "../core/plain.ts";
 import type {
   CommandOf,
@@ -14,6 +15,7 @@ import type {
   NodeId,
   Protocol,
   RecordOf,
+  Slot,
   StateOf,
   TimerOf,
   Vocabulary,
@@ -98,9 +100,11 @@ export class LocalSteps<V extends Vocabulary> {
   readonly #own: (readonly OwnStep<V>[])[] = [];
   readonly #starts: (readonly Outcome<V>[])[] = [];
   readonly #copies: Copies<V>;
+  readonly #slotOf: (record: RecordOf<V>) => Slot;
 
   constructor(private readonly options: LocalStepsOptions<V>) {
     this.#copies = copiesOf(options.protocol);
+    this.#slotOf = slotFinder(options.protocol);
     this.reaching = new Reaching(options.protocol);
   }
 
@@ -283,7 +287,7 @@ export class LocalSteps<V extends Vocabulary> {
     };
     const send = (to: NodeId, message: MessageOf<V>): void => {
       const place = nodes.indexOf(to);
-      if (place < 0) throw new UsageError("unknown-node", unexpected("the receiver", `one of ${nodes.join(", ")}`, to));
+      if (place < 0) throw unknownReceiver(to, nodes);
       if (breaksOff) breakOff();
       sends.push({ to: place, parcel: network.parcelId(self, this.messages.idOf(copies.message(message))) });
     };
@@ -295,16 +299,20 @@ export class LocalSteps<V extends Vocabulary> {
       broadcast: (message) => {
         for (const peer of peers) send(peer, message);
       },
-      setTimer: (timer) => {
+      setTimer: (timer, duration) => {
+        requireDuration(timer, duration);
         timers.add(timer);
         armed.add(timer);
       },
       cancelTimer: (timer) => void timers.delete(timer),
       persist: (record) => {
+        requireReplay(protocol);
         if (keepsJournal) journal = [...journal, copies.record(record)];
       },
-      compact: (record) => {
-        if (keepsJournal) journal = [copies.record(record)];
+      compact: (records) => {
+        requireReplay(protocol);
+        const kept = compacted(journal, records.map(copies.record), this.#slotOf);
+        if (keepsJournal) journal = kept;
       },
       emit: (event) => {
         const said = clone(event);
@@ -312,8 +320,7 @@ export class LocalSteps<V extends Vocabulary> {
         history = histories.after(history, said);
       },
       choose: (label, options) => {
-        if (options.length === 0)
-          throw new UsageError("no-options", unexpected(`the options of choose("${label}")`, "at least one", options));
+        requireOptions(label, options);
         if (chosen.length === choices.length) choices.push({ taken: 0, of: options.length });
         const option = options[(choices[chosen.length] as Choice).taken] as (typeof options)[number];
         chosen.push({ label, option: clone(option) });

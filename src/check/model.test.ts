@@ -233,12 +233,12 @@ describe("what makes no sense is refused", () => {
     [
       "a choice among nothing",
       doing((ctx) => ctx.choose("colour", [])),
-      'expected the options of choose("colour") to be at least one, got []',
+      "expected the choice “colour” to be among at least one option, got []",
     ],
     [
       "a message to a stranger",
       doing((ctx) => ctx.send(7, { type: "hello" })),
-      "expected the receiver to be one of 0, 1, got 7",
+      "expected the receiver of a message to be one of 0, 1, got 7",
     ],
     [
       "an unknown network",

@@ -14,6 +14,7 @@ import { formatHostPort } from "../runtime/host-port.ts";
 import { openJournal } from "../runtime/journal/disk-journal.ts";
 import { groupMemory } from "../runtime/journal/group-memory.ts";
 import type { Journal, Slot } from "../runtime/journal/journal.ts";
+import { protocolSlot } from "../runtime/journal/protocol-slot.ts";
 import type { Log } from "../runtime/log.ts";
 import { linksOf, networkMetrics, traceListeners } from "../runtime/metric-table.ts";
 import { type Counts, count, newCounts } from "../runtime/metrics.ts";
@@ -56,7 +57,7 @@ export async function runMember(config: ClusterConfig, id: NodeId, options: Memb
   const protocol = protocolNamed(config.protocol).live(config.options);
   const journal = keepsJournal(protocol) ? await journalOf(config, id, options) : null;
   try {
-    const slot = journal?.slot(config.protocol, variants((protocol.shapes.record ?? {}) as Shapes<never>)) ?? null;
+    const slot = journal && protocolSlot<Vocabulary>(journal, config.protocol, protocol);
     const members = Object.keys(config.members).map(Number);
     const memory = journal && (await groupMemory(journal, members, folderOf(config, id)));
     const identity = new GroupIdentity({ self: id, members, log: options.log, memory });

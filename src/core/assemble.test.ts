@@ -120,20 +120,8 @@ describe("assemble", () => {
     expect([state.left.count, state.right.count]).toEqual([0, 7]);
   });
 
-  it("keeps what other parts have journalled when a part replaces its own", () => {
-    const plain = counter({ limit: 0 });
-    const replacing: Protocol<Counter> = {
-      ...plain,
-      command: { add: (_state, { by }, ctx) => ctx.compact({ type: "count", count: by }) },
-    };
-    const kinds = (protocol: Protocol<never>, command: { type: string; body: Counter["command"] }) =>
-      step(protocol, node, protocol.init(0, [1]), { kind: "command", command: command as never }).effects.map(
-        ({ kind }) => kind,
-      );
-    const both = assemble<Pair>("pair", { left: replacing, right: plain }, {}, { face: "right" });
-    expect(kinds(both as never, { type: "left", body: { type: "add", by: 1 } })).toEqual(["persist"]);
-    const alone = assemble<{ left: Counter }>("alone", { left: replacing }, {}, { face: "left" });
-    expect(kinds(alone as never, { type: "left", body: { type: "add", by: 1 } })).toEqual(["compact"]);
+  it("has a slot of the journal for each part that journals", () => {
+    expect(protocol.slots).toEqual(["left", "right"]);
   });
 
   it("has its parts' shapes and properties, and the face's picture", () => {

@@ -3,6 +3,7 @@
  * again a protocol, so every driver runs it like any other.
  */
 import { InvariantViolation } from "./errors.ts";
+import { slotsOf } from "./journal-slots.ts";
 import { clone } from "./plain.ts";
 import type {
   CommandOf,
@@ -71,14 +72,13 @@ export function assemble<P extends Parts>(
   const part = (of: string): AnyPart => parts[of] as Any;
   const face = part(options.face);
   const insides = new WeakMap<object, Inside>();
-  const diaries = names.filter((of) => part(of).replay !== undefined).length;
 
   /** Made once per node: a driver keeps one context for each. */
   function insideOf(ctx: Context<Any>): Inside {
     const known = insides.get(ctx);
     if (known !== undefined) return known;
     const given: Given[] = [];
-    const contexts = Object.fromEntries(names.map((of) => [of, partContext(of, ctx, given, wires[of], diaries)]));
+    const contexts = Object.fromEntries(names.map((of) => [of, partContext(of, ctx, given, wires[of])]));
     insides.set(ctx, { contexts, given });
     return { contexts, given };
   }
@@ -136,17 +136,15 @@ export function assemble<P extends Parts>(
         (states: Any, { body }: Any) =>
           part(of).replay[body.type]?.(states[of], body),
     ),
+    slots: names.flatMap((of) => slotsOf(part(of)).map((slot) => (slot === "" ? of : `${of}.${slot}`))),
     shapes: { message: shapes("message"), command: shapes("command"), record: shapes("record") },
     properties: names.flatMap((of) => part(of).properties.map((property) => lift(of, of === options.face, property))),
     view: (states: Any, self: NodeId) => face.view(states[options.face], self),
   } as unknown as Protocol<Assembly<P>>;
 }
 
-/**
- * A part's context: what it says is wrapped in its name; what it emits also goes along the wires. Where several parts keep
- * diaries in the one journal, a record that replaces all of its part's is appended: it must not take the others' with it.
- */
-function partContext(of: string, ctx: Context<Any>, given: Given[], wires: Any, diaries: number): Context<Any> {
+/** A part's context: what it says is wrapped in its name; what it emits also goes along the wires. */
+function partContext(of: string, ctx: Context<Any>, given: Given[], wires: Any): Context<Any> {
   const wrap = (body: unknown): Any => ({ type: of, body });
   return {
     self: ctx.self,
@@ -156,10 +154,10 @@ function partContext(of: string, ctx: Context<Any>, given: Given[], wires: Any, 
     setTimer: (timer, duration) => ctx.setTimer(`${of}.${timer}` as never, duration),
     cancelTimer: (timer) => ctx.cancelTimer(`${of}.${timer}` as never),
     persist: (record) => ctx.persist(wrap(record)),
-    compact: (record) => ctx[diaries > 1 ? "persist" : "compact"](wrap(record)),
+    compact: (records) => ctx.compact(records.map(wrap)),
     choose: (label, choices) => ctx.choose(`${of}.${label}`, choices),
-    emit(event: Any) {
-      ctx.emit(wrap(event));
+    emit(event: Any, until) {
+      ctx.emit(wrap(event), until === undefined ? until : (`${of}.${until}` as never));
       wires?.[event.type]?.(
         event,
         (target: string, command: unknown) => given.push({ part: target, command: clone(command) }), // No part holds a piece of another's state.

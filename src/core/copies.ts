@@ -1,11 +1,12 @@
 /**
  * Messages, commands and records are values: each driver hands out copies, made as a network would make them. So neither
  * what a sender does to its message afterwards nor what a receiver does to the one it got is seen by anybody else, and the
- * fields come in the order of their shape, however they were written down.
+ * fields come in the order of their shape, however they were written down. What no network would carry is refused here as well.
  */
+import { InvariantViolation, UsageError } from "./errors.ts";
 import { clone } from "./plain.ts";
 import type { CommandOf, MessageOf, Protocol, RecordOf, Tagged, Vocabulary } from "./protocol.ts";
-import type { ShapeNode, Shapes } from "./shape.ts";
+import { problem, type ShapeNode, type Shapes, variants } from "./shape.ts";
 import type { Stimulus } from "./step.ts";
 
 // Shapes say what is inside.
@@ -23,9 +24,9 @@ export interface Copies<V extends Vocabulary> {
 }
 
 export function copiesOf<V extends Vocabulary>({ shapes }: Protocol<V>): Copies<V> {
-  const message = copierOf<MessageOf<V>>(shapes.message);
-  const command = copierOf<CommandOf<V>>(shapes.command);
-  const record = copierOf<RecordOf<V>>(shapes.record);
+  const message = copierOf<MessageOf<V>>(shapes.message, (text) => new InvariantViolation("bad-message", text));
+  const command = copierOf<CommandOf<V>>(shapes.command, (text) => new UsageError("bad-command", text));
+  const record = copierOf<RecordOf<V>>(shapes.record, (text) => new InvariantViolation("bad-record", text));
   return {
     message,
     command,
@@ -46,40 +47,62 @@ export function copiesOf<V extends Vocabulary>({ shapes }: Protocol<V>): Copies<
 }
 
 /** What has none of the shapes, as within a stack of layers, is cloned as it is. */
-function copierOf<U extends Tagged>(shapes: Shapes<U> | Record<never, never> = {}): (value: U) => U {
-  const copies = new Map(
-    Object.entries(shapes as Record<string, Fields>).map(([type, fields]) => [type, structCopy(fields, type)]),
-  );
-  return (value) => (copies.get(value.type) ?? clone)(value);
+function copierOf<U extends Tagged>(
+  shapes: Shapes<U> | Record<never, never> = {},
+  refusal: (text: string) => Error,
+): (value: U) => U {
+  const shape = variants(shapes as Shapes<U>) as Extract<ShapeNode, { kind: "variants" }>;
+  const copies = copiesByType(shape.variants);
+  return (value) => {
+    try {
+      return (copies.get(value.type) ?? clone)(value);
+    } catch (error) {
+      const text = problem(shape, value, value.type);
+      throw text === null ? error : refusal(text);
+    }
+  };
 }
+
+const copiesByType = (shapes: Fields): ReadonlyMap<string, Copy> =>
+  new Map(
+    Object.entries(shapes).map(([type, shape]) => [type, structCopy((shape as { fields: Fields }).fields, type)]),
+  );
+
+/** Thrown where a value has not its shape; what exactly is wrong with the whole is found out then. */
+const MISSHAPEN = new Error("a value has not its shape");
+const misshapen: Copy = () => {
+  throw MISSHAPEN;
+};
 
 function copyOf(shape: ShapeNode): Copy {
   switch (shape.kind) {
     case "list": {
       const item = copyOf(shape.items);
-      return item === same ? (values) => values.slice() : (values) => values.map((value: unknown) => item(value));
+      const { maxItems } = shape;
+      return (values) => {
+        if (!Array.isArray(values) || values.length > maxItems) throw MISSHAPEN;
+        return values.map((value) => item(value));
+      };
     }
     case "nullable": {
       const inner = copyOf(shape.value);
-      return inner === same ? same : (value) => (value === null ? null : inner(value));
+      return (value) => (value === null ? null : inner(value));
     }
     case "struct":
       return structCopy(shape.fields);
     case "variants": {
-      const copies = new Map(
-        Object.entries(shape.variants).map(([type, variant]) => [
-          type,
-          variant.kind === "struct" ? structCopy(variant.fields, type) : copyOf(variant),
-        ]),
-      );
-      return (value) => (copies.get(value.type) ?? clone)(value);
+      const copies = copiesByType(shape.variants);
+      return (value) => (copies.get(value.type) ?? misshapen)(value);
     }
+    case "evolving":
+      return clone;
     default:
-      return same;
+      return (value) => {
+        if (problem(shape, value, "") !== null) throw MISSHAPEN;
+        return value;
+      };
   }
 }
-
-const same: Copy = (value) => value;
 
 /** `type` comes first, as it does on a network. */
 function structCopy(fields: Fields, type?: string): Copy {

@@ -34,6 +34,15 @@ export type CommandOf<V> = V extends { command: infer C extends Tagged } ? C : n
 export type EventOf<V> = V extends { event: infer E extends Tagged } ? E : never;
 export type RecordOf<V> = V extends { record: infer R extends Tagged } ? R : never;
 
+/**
+ * Up to when what an event says is certain, as a lease is: until this timer of the node runs out, as it is set when the event is
+ * emitted. A driver with a clock tells the application that instant.
+ */
+export type Deadline<V> = TimerOf<V>;
+
+/** What part of a node's journal: see `journal-slots.ts`. */
+export type Slot = string;
+
 /** A duration in milliseconds, or a range from which the driver draws one. */
 export type Duration = number | readonly [minMs: number, maxMs: number];
 
@@ -50,10 +59,10 @@ export interface Context<V extends Vocabulary> {
   cancelTimer(timer: TimerOf<V>): void;
   /** Journals a record. It is durable before any later send of the same step leaves. */
   persist(record: RecordOf<V>): void;
-  /** Replaces the journal so far by one record. */
-  compact(record: RecordOf<V>): void;
+  /** Replaces all that this part has journalled so far by these records, in this order: a snapshot, what is left of a log. At least one. */
+  compact(records: readonly RecordOf<V>[]): void;
   /** Tells the application, or another part of an assembly, what has happened. */
-  emit(event: EventOf<V>): void;
+  emit(event: EventOf<V>, until?: Deadline<V>): void;
   /** A free choice: drawn from a seed in the simulator, enumerated by the checker, random on a network. */
   choose<T>(label: string, options: readonly T[]): T;
 }
@@ -93,6 +102,8 @@ export type Protocol<V extends Vocabulary> = {
   readonly shapes: Table<"message", Shapes<MessageOf<V>>> &
     Table<"command", Shapes<CommandOf<V>>> &
     Table<"record", Shapes<RecordOf<V>>>;
+  /** Of an assembly, where its parts journal. An algorithm by itself leaves it out. */
+  readonly slots?: readonly Slot[];
   /** Where the algorithm was published. */
   readonly source: string;
   /** What must be true of the surroundings for the properties to hold. */

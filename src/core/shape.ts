@@ -75,7 +75,7 @@ export function problem(shape: ShapeNode, value: unknown, path: string): string 
     case "boolean":
       return typeof value === "boolean" ? null : unexpected(path, "true or false", value);
     case "text":
-      return typeof value === "string" && value.length <= shape.maxBytes && utf8Bytes(value) <= shape.maxBytes
+      return typeof value === "string" && fits(value, shape.maxBytes)
         ? null
         : unexpected(path, `text of at most ${shape.maxBytes} bytes`, value);
     case "oneOf":
@@ -126,6 +126,9 @@ const isUnknown = (value: unknown): boolean =>
 
 const first = (problems: readonly (string | null)[]): string | null => problems.find((each) => each !== null) ?? null;
 
+/** A unit of UTF-16 takes one to three bytes of UTF-8: most texts need not be counted. */
+const fits = (value: string, maxBytes: number): boolean =>
+  value.length * 3 <= maxBytes || (value.length <= maxBytes && utf8Bytes(value) <= maxBytes);
 const utf8Bytes = (value: string): number =>
   [...value].reduce(
     (sum, point) => sum + (point < "\u0080" ? 1 : point < "\u0800" ? 2 : point.length === 1 ? 3 : 4),

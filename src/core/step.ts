@@ -7,6 +7,7 @@ import { clone } from "./plain.ts";
 import type {
   CommandOf,
   Context,
+  Deadline,
   Duration,
   EventOf,
   MessageOf,
@@ -30,8 +31,9 @@ export type Effect<V extends Vocabulary> =
   | { kind: "broadcast"; message: MessageOf<V> }
   | { kind: "setTimer"; timer: TimerOf<V>; duration: Duration }
   | { kind: "cancelTimer"; timer: TimerOf<V> }
-  | { kind: "persist" | "compact"; record: RecordOf<V> }
-  | { kind: "emit"; event: EventOf<V> }
+  | { kind: "persist"; record: RecordOf<V> }
+  | { kind: "compact"; records: readonly RecordOf<V>[] }
+  | { kind: "emit"; event: EventOf<V>; until?: Deadline<V> }
   | { kind: "choose"; label: string; option: unknown };
 
 /** The handler tables as a driver sees them: looked up by name. The types of `Protocol` keep authors honest. */
@@ -98,8 +100,8 @@ export function step<V extends Vocabulary>(
     setTimer: (timer, duration) => record({ kind: "setTimer", timer, duration }),
     cancelTimer: (timer) => record({ kind: "cancelTimer", timer }),
     persist: (entry) => record({ kind: "persist", record: entry }),
-    compact: (entry) => record({ kind: "compact", record: entry }),
-    emit: (event) => record({ kind: "emit", event }),
+    compact: (entries) => record({ kind: "compact", records: entries }),
+    emit: (event, until) => record({ kind: "emit", event, ...(until === undefined ? {} : { until }) }),
     choose: (label, options) => {
       const option = choose(label, options);
       record({ kind: "choose", label, option });

@@ -18,8 +18,8 @@ export function changedContext(ctx: Context<Any>, changes: Partial<Context<Any>>
     setTimer: (timer, duration) => ctx.setTimer(timer, duration),
     cancelTimer: (timer) => ctx.cancelTimer(timer),
     persist: (record) => ctx.persist(record),
-    compact: (record) => ctx.compact(record),
-    emit: (event) => ctx.emit(event),
+    compact: (records) => ctx.compact(records),
+    emit: (event, until) => ctx.emit(event, until),
     choose: (label, options) => ctx.choose(label, options),
     ...changes,
   };

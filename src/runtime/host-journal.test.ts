@@ -41,7 +41,7 @@ const clerk: Protocol<Clerk> = {
     },
     shred(state, _command, ctx) {
       state.files = [];
-      ctx.compact({ type: "nothing" });
+      ctx.compact([{ type: "nothing" }]);
     },
     between(_state, { first, last }, ctx) {
       ctx.send(2, { type: "files", names: [first] });
@@ -81,7 +81,7 @@ function slotOf(records: Clerk["record"][] = []) {
   const slot: Slot<Clerk["record"]> = {
     records,
     append: (record) => void written.push(JSON.stringify(record)),
-    compact: (record) => void written.push(`only ${JSON.stringify(record)}`),
+    compact: (left) => void written.push(`only ${left.map((record) => JSON.stringify(record)).join()}`),
     whenDurable: (then) => void waiting.push(then),
     release: () => {},
   };
@@ -232,7 +232,7 @@ test("a protocol that persists what it cannot replay is wrong", () => {
   const host = new Host<Clerk>({
     protocol: forgetful as Protocol<Clerk>,
     self: 1,
-    peers: [],
+    peers: [2],
     send: () => ({ id: () => "", lost: null }),
     trace: { wanted: false, record: () => {} },
     onFatal: (error) => fatal.push(error),
@@ -240,5 +240,5 @@ test("a protocol that persists what it cannot replay is wrong", () => {
   host.start();
   host.command({ type: "file", name: "a" });
   expect(fatal).toEqual([expect.any(InvariantViolation)]);
-  expect(fatal[0]?.message).toBe("clerk persists a record that it has no replay handler for");
+  expect(fatal[0]?.message).toBe("clerk journals a record and has no replay handler for any");
 });

@@ -5,11 +5,14 @@
  */
 
 import { type Copies, copiesOf } from "../core/copies.ts";
-import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
+import { requireDuration, requireOptions, requireReplay, unknownReceiver } from "../core/effect-checks.ts";
+import { UsageError } from "../core/errors.ts";
+import { slotsOf } from "../core/journal-slots.ts";
 import { clone } from "../core/plain.ts";
 import type {
   CommandOf,
   Context,
+  Deadline,
   Duration,
   EventOf,
   MessageOf,
@@ -42,7 +45,7 @@ export interface HostOptions<V extends Vocabulary> {
   readonly trace: TraceSink<V>;
   /** Where it journals. Required of a protocol that does; what the slot holds is replayed when the host starts. */
   readonly slot?: Slot<RecordOf<V>> | null;
-  /** `until`: when the timer that the event names as `by` runs out, as it was set when the event happened; null without one. */
+  /** `until`: up to when it is certain, by its deadline as that was set when it happened; null without one, or once it has passed. */
   readonly onEvent?: (event: EventOf<V>, until: number | null) => void;
   /** Called before each step: what the node is to know by then is given to it as commands. */
   readonly beforeStep?: () => void;
@@ -73,9 +76,8 @@ const MAX_EARLY = 10_000;
 const MAX_EARLY_LENGTH = 4 * 1024 * 1024;
 
 /** Whether the protocol journals, so that its node needs a slot. */
-export function keepsJournal(protocol: Pick<Protocol<Vocabulary>, "replay">): boolean {
-  return Object.keys(protocol.replay ?? {}).length > 0;
-}
+export const keepsJournal = (protocol: Pick<Protocol<Vocabulary>, "replay" | "slots">): boolean =>
+  slotsOf(protocol).length > 0;
 
 interface ArmedTimer {
   readonly due: number;
@@ -92,6 +94,9 @@ export class Host<V extends Vocabulary> {
   readonly #outbox: Outbox;
   readonly #commands;
   readonly #copies: Copies<V>;
+  readonly #startedAt = wallClock();
+  /** How many messages it has sent to itself. */
+  #toSelf = 0;
   #phase: "new" | "running" | "stopped" = "new";
   #early: { from: NodeId; message: MessageOf<V>; id: () => MessageId }[] = [];
   /** Of their JSON. */
@@ -242,6 +247,7 @@ export class Host<V extends Vocabulary> {
       self,
       peers,
       send: (to, message) => {
+        if (to !== self && !peers.includes(to)) throw unknownReceiver(to, [self, ...peers]);
         if (this.#outbox.isClear) this.#sendNow(to, message);
         else this.#holdMessage(message, (held, at) => this.#sendNow(to, held, at));
       },
@@ -251,15 +257,11 @@ export class Host<V extends Vocabulary> {
       },
       setTimer: (timer, duration) => this.#arm(timer, duration),
       cancelTimer: (timer) => this.#cancel(timer),
-      persist: (record) => this.#journal("append", record),
-      compact: (record) => this.#journal("compact", record),
-      emit: (event) => this.#emit(event),
+      persist: (record) => this.#journal((slot) => slot.append(record)),
+      compact: (records) => this.#journal((slot) => slot.compact(records)),
+      emit: (event, until) => this.#emit(event, until),
       choose: (label, options) => {
-        if (options.length === 0)
-          throw new InvariantViolation(
-            "no-choice",
-            unexpected(`the choice “${label}”`, "among at least one option", []),
-          );
+        requireOptions(label, options);
         const option = options[Math.floor(Math.random() * options.length)] as (typeof options)[number];
         this.#record({ kind: "choice", label, option });
         return option;
@@ -267,22 +269,17 @@ export class Host<V extends Vocabulary> {
     };
   }
 
-  #journal(how: "append" | "compact", record: RecordOf<V>): void {
-    const { slot, protocol } = this.#options;
-    if (slot === null || slot === undefined)
-      throw new InvariantViolation(
-        "no-journal",
-        `${protocol.name} persists a record that it has no replay handler for`,
-      );
-    slot[how](record);
+  #journal(write: (slot: Slot<RecordOf<V>>) => void): void {
+    requireReplay(this.#options.protocol);
+    write(this.#options.slot as Slot<RecordOf<V>>); // The protocol keeps a journal, so it was given one.
     this.#outbox.noteWrite();
   }
 
-  #emit(event: EventOf<V>): void {
-    this.#record({ kind: "event", event });
+  #emit(event: EventOf<V>, deadline: Deadline<V> | undefined): void {
+    this.#record({ kind: "event", event, ...(deadline === undefined ? {} : { until: deadline }) });
     const { onEvent } = this.#options;
     if (onEvent === undefined) return;
-    const until = this.dueAt((event as { by?: TimerOf<V> }).by as TimerOf<V>);
+    const until = deadline === undefined ? null : this.dueAt(deadline);
     const own = clone(event); // It may be a piece of the state, which is nobody else's.
     if (this.#outbox.isClear) this.#events.push({ event: own, until });
     else this.#outbox.hold(() => onEvent(own, until));
@@ -296,8 +293,19 @@ export class Host<V extends Vocabulary> {
 
   /** @param at when the handler sent it: the trace is in the order of steps. */
   #sendNow(to: NodeId, message: MessageOf<V>, at?: number): void {
-    const receipt = this.#options.send(to, message);
+    const { self, send } = this.#options;
+    const receipt = to === self ? this.#sendToSelf(message) : send(to, message);
     if (this.#options.trace.wanted) this.#recordSent(to, message, receipt, at);
+  }
+
+  /** What a node sends to itself needs no network, and arrives as any other message: in a step of its own. */
+  #sendToSelf(message: MessageOf<V>): Receipt {
+    const own = this.#copies.message(message);
+    this.#toSelf += 1;
+    const number = this.#toSelf;
+    const id = (): MessageId => `${this.#options.self}-${this.#options.self}@${this.#startedAt}-${number}`;
+    setImmediate(() => this.receive(this.#options.self, own, id));
+    return { id, lost: null };
   }
 
   #broadcastNow(peers: readonly NodeId[], message: MessageOf<V>, at?: number): void {
@@ -318,13 +326,9 @@ export class Host<V extends Vocabulary> {
   }
 
   #arm(timer: TimerOf<V>, duration: Duration): void {
+    requireDuration(timer, duration);
     this.#cancel(timer);
     const [min, max] = typeof duration === "number" ? [duration, duration] : duration;
-    if (!(min >= 0 && min <= max && max < Number.POSITIVE_INFINITY)) {
-      const expected = "finite milliseconds of 0 or more, or a range of them, least first";
-      const got = typeof duration === "number" ? duration : duration.join(" to ");
-      throw new InvariantViolation("bad-timer", unexpected(`the duration of ${timer}`, expected, got));
-    }
     const waitMs = min + Math.random() * (max - min);
     this.#await(timer, performance.now() + waitMs, Date.now() + waitMs);
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { UsageError } from "../core/errors.ts";
+import { InvariantViolation } from "../core/errors.ts";
 import type { Duration, Protocol } from "../core/protocol.ts";
 import { simulation } from "./simulation.ts";
 
@@ -43,7 +43,7 @@ describe("a timer", () => {
   ])("of %j is refused", (duration, got) => {
     const { sim } = waiting(duration);
     const expected = `expected the duration of bell to be finite milliseconds of 0 or more, or a range of them, least first, got ${got}`;
-    expect(() => sim.start(0)).toThrow(new UsageError("bad-timer", expected));
+    expect(() => sim.start(0)).toThrow(new InvariantViolation("bad-timer", expected));
   });
 
   it.each<[Duration, number]>([

@@ -23,7 +23,7 @@ describe("a journal", () => {
     const written = journal<string>();
     written.append("a", 0);
     written.append("b", 0);
-    written.compact("a and b", 50);
+    written.compact(["a and b"], 50);
     written.append("c", 60);
     expect(written.records).toEqual(["a and b", "c"]);
     expect(written.loseUnsynced(49)).toBe(2);
@@ -33,11 +33,11 @@ describe("a journal", () => {
   it("keeps no more than it needs, however often it is compacted", () => {
     const written = journal<number>();
     for (let i = 0; i < 1_000; i++) {
-      written.compact(i, i);
+      written.compact([i], i);
       written.sync();
     }
     expect(written.records).toEqual([999]);
-    written.compact(1_000, 5_000);
+    written.compact([1_000], 5_000);
     expect(written.loseUnsynced(2_000)).toBe(1);
     expect(written.records).toEqual([999]);
   });

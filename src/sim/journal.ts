@@ -1,7 +1,8 @@
 /** A node's journal on a disk that takes its time and may be damaged. */
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
+import { slotReplacedBy } from "../core/journal-slots.ts";
 import { clone } from "../core/plain.ts";
-import type { NodeId } from "../core/protocol.ts";
+import type { NodeId, Slot } from "../core/protocol.ts";
 import type { Random } from "../core/random.ts";
 
 /** What becomes of a journal when its node crashes. */
@@ -24,8 +25,8 @@ export interface CrashFate {
 
 export interface Journal<R> {
   append(record: R, durableAt: number): void;
-  /** Replaces all records by one. Until that is durable, a crash may bring back what it replaced. */
-  compact(record: R, durableAt: number): void;
+  /** Replaces all records of a slot by these. Until that is durable, a crash may bring back what it replaced. */
+  compact(records: readonly R[], durableAt: number): void;
   /** Makes everything durable that was written so far. */
   sync(): void;
   /** Loses what is not durable at `now`. Returns how many writes that were. */
@@ -42,35 +43,46 @@ export interface Journal<R> {
 
 interface Write<R> {
   readonly record: R;
+  readonly slot: Slot;
+  /** It takes the place of what was in the slot before it. */
   readonly replaces: boolean;
   durableAt: number;
 }
 
-export function journal<R>(): Journal<R> {
+/** @param slotOf the part of an assembly that a record is of. */
+export function journal<R>(slotOf: (record: R) => Slot = () => ""): Journal<R> {
   let writes: Write<R>[] = [];
   let syncedCount = 0;
   let damaged: number | null = null;
 
   function write(record: R, replaces: boolean, durableAt: number): void {
-    writes.push({ record: clone(record), replaces, durableAt });
+    writes.push({ record: clone(record), slot: slotOf(record), replaces, durableAt });
   }
-  /** The last write that replaced what was before it, or the first. */
-  const beginning = (): number =>
-    Math.max(
-      0,
-      writes.findLastIndex(({ replaces }) => replaces),
-    );
-  const records = (): readonly R[] => writes.slice(beginning()).map(({ record }) => record);
+  /** Without what has been replaced. */
+  function records(): readonly R[] {
+    const replaced = new Set<Slot>();
+    const left: R[] = [];
+    for (let i = writes.length - 1; i >= 0; i--) {
+      const { record, slot, replaces } = writes[i] as Write<R>;
+      if (replaced.has(slot)) continue;
+      left.push(record);
+      if (replaces) replaced.add(slot);
+    }
+    return left.reverse();
+  }
+  /** Of what has been replaced by something durable nothing can come back. */
+  function forget(slot: Slot): void {
+    const settled = writes.findLastIndex((each, i) => each.replaces && each.slot === slot && i < syncedCount);
+    const before = writes.length;
+    writes = writes.filter((each, i) => each.slot !== slot || i >= settled);
+    syncedCount -= before - writes.length;
+  }
 
   return {
     append: (record, durableAt) => write(record, false, durableAt),
-    compact(record, durableAt) {
-      const settled = writes.findLastIndex((each, i) => each.replaces && i < syncedCount);
-      if (settled > 0) {
-        writes = writes.slice(settled);
-        syncedCount -= settled;
-      }
-      write(record, true, durableAt);
+    compact(replacing, durableAt) {
+      forget(slotReplacedBy(replacing, slotOf));
+      for (const [i, record] of replacing.entries()) write(record, i === 0, durableAt);
     },
     sync() {
       for (; syncedCount < writes.length; syncedCount++)

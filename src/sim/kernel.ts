@@ -1,15 +1,19 @@
 /** The loop: what is due next happens at its node, whose handler runs, and what that leads to is put in the queue. */
 import { type Copies, copiesOf } from "../core/copies.ts";
-import { UsageError, unexpected } from "../core/errors.ts";
+import { requireOptions, requireReplay, unknownReceiver } from "../core/effect-checks.ts";
+import { UsageError } from "../core/errors.ts";
+import { slotFinder } from "../core/journal-slots.ts";
 import { clone } from "../core/plain.ts";
 import type {
   CommandOf,
+  Deadline,
   Duration,
   EventOf,
   MessageOf,
   NodeId,
   Protocol,
   RecordOf,
+  Slot,
   StateOf,
   TimerOf,
   Vocabulary,
@@ -59,6 +63,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   private readonly choices: Random;
   private readonly work: Sampler | null;
   private readonly copies: Copies<V>;
+  private readonly slotOf: (record: RecordOf<V>) => Slot;
   /** Whether a message may be on its way to several, or be kept by whoever follows the trace: each receiver gets its own. */
   private isShared: boolean;
   /** Whose handler runs. */
@@ -75,6 +80,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     this.trace = (trace as ((entry: TraceEntry) => void) | undefined) ?? null;
     this.copies = copiesOf(protocol);
     this.isShared = this.trace !== null;
+    this.slotOf = slotFinder(protocol);
     this.histories = new Histories(protocol.properties);
     this.population = new Population(nodes, this, this.histories.empty);
     this.timers = stream("timers");
@@ -279,7 +285,9 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   }
 
   send(from: SimulatedNode<V>, to: NodeId, message: MessageOf<V>): void {
-    this.post(from, this.population.node(to), this.copies.message(message));
+    const receiver = this.population.find(to);
+    if (receiver === null) throw unknownReceiver(to, this.population.ids);
+    this.post(from, receiver, this.copies.message(message));
   }
 
   broadcast(from: SimulatedNode<V>, message: MessageOf<V>): void {
@@ -346,31 +354,33 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   }
 
   persist(node: SimulatedNode<V>, record: RecordOf<V>): void {
-    this.journalOf(node).append(record, this.now + (this.options.syncMs ?? 0));
+    requireReplay(this.protocol);
+    this.journalOf(node).append(this.copies.record(record), this.now + (this.options.syncMs ?? 0));
   }
 
-  compact(node: SimulatedNode<V>, record: RecordOf<V>): void {
-    this.journalOf(node).compact(record, this.now + (this.options.syncMs ?? 0));
+  compact(node: SimulatedNode<V>, records: readonly RecordOf<V>[]): void {
+    requireReplay(this.protocol);
+    this.journalOf(node).compact(records.map(this.copies.record), this.now + (this.options.syncMs ?? 0));
   }
 
   journalOf(node: SimulatedNode<V>): Journal<RecordOf<V>> {
-    node.journal ??= journal();
+    node.journal ??= journal(this.slotOf);
     return node.journal;
   }
 
-  emit(node: SimulatedNode<V>, emitted: EventOf<V>): void {
+  emit(node: SimulatedNode<V>, emitted: EventOf<V>, until?: Deadline<V>): void {
     const event = clone(emitted);
     if (node.events === null)
       node.events = [event]; // Takes a tenth of what an empty array takes that something is pushed to.
     else node.events.push(event);
     if (node.history.length > 0) node.history = this.histories.after(node.history, event);
-    if (this.trace !== null) this.trace({ at: this.now, node: node.self, kind: "event", event });
+    if (this.trace !== null)
+      this.trace({ at: this.now, node: node.self, kind: "event", event, ...(until === undefined ? {} : { until }) });
     this.options.onEvent?.(this.now, node.self, event);
   }
 
   choose<T>(node: SimulatedNode<V>, label: string, options: readonly T[]): T {
-    if (options.length === 0)
-      throw new UsageError("no-choice", unexpected(`the choice “${label}”`, "among at least one option", options));
+    requireOptions(label, options);
     const option = this.choices.pick(options);
     if (this.trace !== null)
       this.trace({ at: this.now, node: node.self, kind: "choice", label, option: clone(option) });

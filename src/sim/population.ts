@@ -33,11 +33,16 @@ export class Population<V extends Vocabulary> {
     return this.places === null ? id - this.lowest : (this.places.get(id) ?? -1);
   }
 
+  /** Null if it is none of the nodes. */
+  find(id: NodeId): SimulatedNode<V> | null {
+    const place = this.placeOf(id);
+    return (place >= 0 ? this.nodes[place] : undefined) ?? null;
+  }
+
   /** @throws UsageError unless it is one of the nodes. */
   node(id: NodeId): SimulatedNode<V> {
-    const place = this.placeOf(id);
-    const found = place >= 0 ? this.nodes[place] : undefined;
-    if (found !== undefined) return found;
+    const found = this.find(id);
+    if (found !== null) return found;
     const known = `${this.ids.slice(0, 20).join(", ")}${this.ids.length > 20 ? " …" : ""}`;
     throw new UsageError("unknown-node", unexpected("the node", `one of ${known}`, id));
   }

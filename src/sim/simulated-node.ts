@@ -1,6 +1,7 @@
 /** One node of a simulation: what it is given as `ctx`, and what the simulator knows of it. */
 import type {
   Context,
+  Deadline,
   Duration,
   EventOf,
   MessageOf,
@@ -23,8 +24,8 @@ export interface Effects<V extends Vocabulary> {
   setTimer(node: SimulatedNode<V>, timer: TimerOf<V>, duration: Duration): void;
   cancelTimer(node: SimulatedNode<V>, timer: TimerOf<V>): void;
   persist(node: SimulatedNode<V>, record: RecordOf<V>): void;
-  compact(node: SimulatedNode<V>, record: RecordOf<V>): void;
-  emit(node: SimulatedNode<V>, event: EventOf<V>): void;
+  compact(node: SimulatedNode<V>, records: readonly RecordOf<V>[]): void;
+  emit(node: SimulatedNode<V>, event: EventOf<V>, until: Deadline<V> | undefined): void;
   choose<T>(node: SimulatedNode<V>, label: string, options: readonly T[]): T;
 }
 
@@ -103,11 +104,11 @@ export class SimulatedNode<V extends Vocabulary> implements Context<V> {
   persist(record: RecordOf<V>): void {
     this.does.persist(this, record);
   }
-  compact(record: RecordOf<V>): void {
-    this.does.compact(this, record);
+  compact(records: readonly RecordOf<V>[]): void {
+    this.does.compact(this, records);
   }
-  emit(event: EventOf<V>): void {
-    this.does.emit(this, event);
+  emit(event: EventOf<V>, until?: Deadline<V>): void {
+    this.does.emit(this, event, until);
   }
   choose<T>(label: string, options: readonly T[]): T {
     return this.does.choose(this, label, options);

@@ -82,11 +82,11 @@ function bookkeeping() {
       },
       sum(state, _command, ctx) {
         state.rounds = [state.rounds.reduce((sum, round) => sum + round, 0)];
-        ctx.compact({ type: "rounds", rounds: state.rounds });
+        ctx.compact([{ type: "rounds", rounds: state.rounds }]);
       },
       list(state, { rounds }, ctx) {
         state.rounds = rounds;
-        ctx.compact({ type: "rounds", rounds: state.rounds });
+        ctx.compact([{ type: "rounds", rounds: state.rounds }]);
       },
     },
     replay: {

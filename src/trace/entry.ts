@@ -29,7 +29,8 @@ type Action<V extends Vocabulary> =
   | { readonly kind: "lost"; readonly id: MessageId; readonly to: NodeId; readonly why: LossReason }
   | { readonly kind: "timeout"; readonly timer: TimerOf<V> }
   | { readonly kind: "command"; readonly command: CommandOf<V> }
-  | { readonly kind: "event"; readonly event: EventOf<V> }
+  /** `until`: the timer up to which it is certain, where it says so. */
+  | { readonly kind: "event"; readonly event: EventOf<V>; readonly until?: string }
   /** What the driver picked for a `ctx.choose` of the step that the entries before this one belong to. */
   | { readonly kind: "choice"; readonly label: string; readonly option: unknown }
   /** The node's process stands still, and goes on. */

@@ -1,4 +1,5 @@
 /** One node of a recording: stepped through what it was recorded to do, and compared with it. */
+import { compacted, slotFinder } from "../core/journal-slots.ts";
 import { canonical, clone, equal } from "../core/plain.ts";
 import type {
   Context,
@@ -163,8 +164,8 @@ export class ReplayedNode<V extends Vocabulary> {
       setTimer: (timer, duration) => void this.timers.set(timer, { at: this.#now, duration }),
       cancelTimer: (timer) => void this.timers.delete(timer),
       persist: (record) => void this.#journal.push(clone(record)),
-      compact: (record) => {
-        this.#journal = [clone(record)];
+      compact: (records) => {
+        this.#journal = compacted(this.#journal, clone(records), slotFinder(this.protocol));
       },
       emit: (event) => void this.#deeds.push({ what: emission(event), to: null, message: null }),
       choose: (label, options) => {

@@ -49,7 +49,7 @@ export function deed(entry: TraceEntry): string {
     case "command":
       return `is told: ${phrase(entry.command)}`;
     case "event":
-      return `says: ${phrase(entry.event)}`;
+      return `says: ${phrase(entry.event)}${entry.until === undefined ? "" : ` until ${entry.until} runs out`}`;
     case "choice":
       return `chooses ${entry.label}: ${plain(entry.option)}`;
     case "pause":

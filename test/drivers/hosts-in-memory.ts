@@ -8,6 +8,7 @@ import {
   variants,
 } from "../../src/core/index.ts";
 import { Host, keepsJournal } from "../../src/runtime/host.ts";
+import { protocolSlot } from "../../src/runtime/journal/protocol-slot.ts";
 import { codecOf, Reader, Writer } from "../../src/runtime/wire.ts";
 import { memoryJournal } from "../journal/memory-journal.ts";
 
@@ -29,13 +30,12 @@ export function hostsInMemory<V extends Vocabulary>(protocol: Protocol<V>, nodes
   const journals = new Map(nodes.map((node) => [node, new Map<string, unknown[]>()]));
   const id = (): string => "-";
   const begin = (self: NodeId): Host<V> => {
-    const shape = variants((protocol.shapes.record ?? {}) as never);
-    const slot = keepsJournal(protocol) ? memoryJournal(journals.get(self)).slot("own", shape) : null;
+    const slot = keepsJournal(protocol) ? protocolSlot(memoryJournal(journals.get(self)), "own", protocol) : null;
     const host = new Host<V>({
       protocol,
       self,
       peers: nodes.filter((node) => node !== self),
-      slot: slot as never,
+      slot,
       send(to, message) {
         const into = new Writer();
         codec.write(message, into);

@@ -211,7 +211,7 @@ test("a process that is killed while it writes has kept all that was confirmed, 
     let last = records.at(-1)?.number ?? 0;
     const more = () => {
       for (let i = 0; i < 5; i++) slot.append({ number: ++last });
-      if (last % 1_000 === 0) slot.compact({ number: last });
+      if (last % 1_000 === 0) slot.compact([{ number: last }]);
       const confirmed = last;
       slot.whenDurable(() => console.log("confirmed " + confirmed));
       setImmediate(more);

@@ -1,5 +1,6 @@
 /** A journal that lasts as long as its process, for tests. */
 import { InvariantViolation, UsageError, unexpected } from "../../src/core/errors.ts";
+import { slotReplacedBy } from "../../src/core/journal-slots.ts";
 import { clone } from "../../src/core/plain.ts";
 import { problem, type Shape } from "../../src/core/shape.ts";
 import type { Journal } from "../../src/runtime/journal/journal.ts";
@@ -23,11 +24,15 @@ export function memoryJournal(kept = new Map<string, unknown[]>()): Journal {
           return clone(records);
         },
         append: (record: R) => void records.push(checked(record)),
-        compact: (record: R) => void records.splice(0, records.length, checked(record)),
+        compact(left: readonly R[]) {
+          slotReplacedBy(left, () => name);
+          records.splice(0, records.length, ...left.map(checked));
+        },
         whenDurable: (then: () => void) => queueMicrotask(then),
         release: () => void taken.delete(name),
       };
     },
+    has: (name) => kept.has(name),
     forget(name) {
       if (taken.has(name)) throw new UsageError("slot-taken", `the slot ${name} is taken`);
       kept.delete(name);

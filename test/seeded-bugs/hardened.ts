@@ -115,7 +115,7 @@ const epochTokenRing: readonly Omit<Change, "file">[] = [
   {
     name: "assent-not-journalled",
     says: "who assents to a token does not journal it",
-    find: `  ctx.compact({ type: "promised", epoch, to });\n`,
+    find: `  ctx.compact([{ type: "promised", epoch, to }]);\n`,
     replace: ``,
     by: "bfs",
     setting: "a ring, a crash and a recovery",

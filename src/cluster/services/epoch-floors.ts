@@ -31,7 +31,7 @@ export class EpochFloors {
   raise(algorithm: string, records: readonly unknown[]): void {
     const promised = (records as readonly { epoch?: number }[]).map(({ epoch = 0 }) => epoch);
     const epoch = Math.max(0, ...promised);
-    if (epoch > this.#of(algorithm)) this.#floors.get(algorithm)?.compact({ epoch });
+    if (epoch > this.#of(algorithm)) this.#floors.get(algorithm)?.compact([{ epoch }]);
   }
 
   #of(algorithm: string): number {

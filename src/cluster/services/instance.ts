@@ -1,10 +1,10 @@
 /** One election, one lock or one channel of a member: its own host, under its own name. */
 import { UsageError } from "../../core/errors.ts";
 import type { NodeId, Tagged, Vocabulary } from "../../core/protocol.ts";
-import { type Shapes, variants } from "../../core/shape.ts";
 import type { AnyProtocol } from "../../protocols/index.ts";
 import { Host, keepsJournal } from "../../runtime/host.ts";
 import type { Journal, Slot } from "../../runtime/journal/journal.ts";
+import { forgetProtocolSlot, protocolSlot } from "../../runtime/journal/protocol-slot.ts";
 import type { Counts } from "../../runtime/metrics.ts";
 import type { Receipt } from "../../runtime/transport/tcp.ts";
 import { hearsSuspicions, protocolOf, type Setting, takes } from "./algorithms.ts";
@@ -231,7 +231,9 @@ export class Instance {
 
   /** Once it has stopped. */
   forgetSlot(): void {
-    if (this.#slotName !== null) this.#surroundings.journal?.forget(this.#slotName);
+    const { journal } = this.#surroundings;
+    if (this.#slotName !== null && journal !== null)
+      forgetProtocolSlot(journal, this.#slotName, protocolOf(this.setting));
   }
 
   #slotFor(protocol: AnyProtocol): Slot<never> | null {
@@ -297,7 +299,7 @@ export function slotOf(
   why = `${protocol.name} keeps a journal: or choose an algorithm that keeps none`,
 ): Slot<never> | null {
   if (!keepsJournal(protocol)) return null;
-  if (journal !== null) return journal.slot(name, variants((protocol.shapes.record ?? {}) as Shapes<never>));
+  if (journal !== null) return protocolSlot<Vocabulary>(journal, name, protocol);
   throw new UsageError("no-journal", `expected join() to be given a dataDir, since ${why}`);
 }
 

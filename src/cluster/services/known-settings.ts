@@ -58,10 +58,9 @@ export class KnownSettings {
   /** The last is one of them, or takes a name out that is not there. */
   #compact(last: Setting): void {
     const twice = this.all.flatMap(({ setting, isEstablished }) => (isEstablished ? [setting, setting] : [setting]));
-    const [first = last, ...others] = twice;
-    this.#slot?.compact(first);
-    for (const setting of others) this.#slot?.append(setting);
-    this.#records = 1 + others.length;
+    const left = twice.length === 0 ? [last] : twice;
+    this.#slot?.compact(left);
+    this.#records = left.length;
   }
 }
 

@@ -82,10 +82,10 @@ describe("a lock", () => {
     expect(first.signal.reason).toMatchObject({ code: "grant-lost" });
     expect(engine.commands).toEqual(["exit", "enter"]);
     lock.onEvent({ type: "entered", token: 5 }, null);
-    lock.onEvent({ type: "confirmed", token: 5, by: "leaseEven" }, soon());
+    lock.onEvent({ type: "confirmed", token: 5 }, soon());
     const second = await waits[1];
     lock.onEvent({ type: "lost", token: 1 }, null); // Told late: of the grant before.
-    lock.onEvent({ type: "confirmed", token: 1, by: "leaseOdd" }, null);
+    lock.onEvent({ type: "confirmed", token: 1 }, null);
     expect(second).toMatchObject({ token: 5, isHeld: true });
     expect(second.deadline).toBeGreaterThan(performance.now());
     await second.release();
@@ -95,7 +95,7 @@ describe("a lock", () => {
     const lock = new LocalMutex(played("mutex"));
     const waiting = lock.acquire();
     lock.onEvent({ type: "entered", token: 1 }, null);
-    lock.onEvent({ type: "confirmed", token: 1, by: "leaseEven" }, performance.now() - 1);
+    lock.onEvent({ type: "confirmed", token: 1 }, performance.now() - 1);
     await expect(waiting).rejects.toMatchObject({ code: "grant-lost", phase: "lost" });
   });
 });
@@ -215,7 +215,7 @@ describe("an election", () => {
       if (tokens.length === 1) await new Promise((resolve) => signal.addEventListener("abort", resolve));
     });
     election.onEvent({ type: "elected", leader: 1, epoch: 3 }, null);
-    election.onEvent({ type: "confirmed", epoch: 3, by: "leaseEven" }, performance.now() + 500); // The work has begun by then.
+    election.onEvent({ type: "confirmed", epoch: 3 }, performance.now() + 500); // The work has begun by then.
     await expect.poll(() => engine.commands, { timeout: 20_000 }).toEqual(["stand", "resign", "stand"]);
     expect(election.leader).toBe(null);
     election.onEvent({ type: "deposed", epoch: 3 }, null); // Told late.
@@ -231,7 +231,7 @@ describe("an election", () => {
     engine.leader = 1;
     const led = election.lead(({ token }) => token);
     election.onEvent({ type: "elected", leader: 1, epoch: 3 }, null);
-    election.onEvent({ type: "confirmed", epoch: 3, by: "leaseEven" }, performance.now() - 1);
+    election.onEvent({ type: "confirmed", epoch: 3 }, performance.now() - 1);
     await turn();
     expect(engine.commands).toEqual(["stand", "resign", "stand"]);
     election.onEvent({ type: "elected", leader: 1, epoch: 4 }, null);

@@ -50,7 +50,7 @@ export class RequestRuns {
   #reserve(): void {
     const below = this.#below + AHEAD;
     this.#below = below;
-    this.#slot.compact({ below });
+    this.#slot.compact([{ below }]);
     this.#slot.whenDurable(() => {
       this.#durableBelow = below;
     });

@@ -51,7 +51,7 @@ export class ViewFloors {
     const reached = Math.max(this.#floor.view, register.view.number + 1); // A member journals a view once it prepares the next.
     const view = (Math.floor(reached / VIEWS_APART) + 1) * VIEWS_APART;
     this.#floor = { incarnation: Math.max(this.#floor.incarnation, register.incarnation), view };
-    this.#slot.compact(this.#floor);
+    this.#slot.compact([this.#floor]);
   }
 }
 

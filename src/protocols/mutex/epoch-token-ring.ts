@@ -276,7 +276,7 @@ function enter(state: State, ctx: Ctx): void {
   state.section = "held";
   const entered = number(state, token);
   ctx.emit({ type: "entered", token: entered });
-  ctx.emit({ type: "confirmed", token: entered, by: certain });
+  ctx.emit({ type: "confirmed", token: entered }, certain);
 }
 
 /** The token is not this node's any more, and if it was inside it has lost its permission. */
@@ -307,7 +307,7 @@ function concludeIfConfirmed(state: State, ctx: Ctx): void {
   if (certain !== null) ctx.cancelTimer(certain);
   Object.assign(state, { certain: round.by, round: null });
   if (section === "wanted") enter(state, ctx);
-  else if (section === "held") ctx.emit({ type: "confirmed", token: number(state, token), by: round.by });
+  else if (section === "held") ctx.emit({ type: "confirmed", token: number(state, token) }, round.by);
 }
 
 function forgetLeases(state: State, ctx: Ctx): void {
@@ -327,7 +327,7 @@ function leaseOut(by: LeaseTimer, state: State, ctx: Ctx): void {
 
 function promise(epoch: number, to: NodeId | null, state: State, ctx: Ctx): void {
   Object.assign(state, { promised: epoch, promisedTo: to });
-  ctx.compact({ type: "promised", epoch, to });
+  ctx.compact([{ type: "promised", epoch, to }]);
 }
 
 /** All nodes, from the first of the ring on. */

@@ -106,7 +106,7 @@ export function ricartAgrawala(given?: Partial<RicartAgrawalaOptions>): Protocol
 
   function ask(state: State, ctx: Ctx): void {
     state.clock = tick(state.clock);
-    if (rejoins) ctx.compact({ type: "asked", time: state.clock });
+    if (rejoins) ctx.compact([{ type: "asked", time: state.clock }]);
     const awaited = ctx.peers.filter((peer) => !state.permitted.includes(peer));
     state.section = { is: "wanted", time: state.clock, awaited };
     for (const peer of awaited) ctx.send(peer, { type: "request", time: state.clock });

@@ -97,7 +97,7 @@ test("whatever is cut or flipped: a beginning that has all that was confirmed be
         confirmed.push({ bytes: statSync(folder.file).size, records: [] });
         for (const { records, compacts } of steps) {
           for (const words of records) slot.append(note(confirmed.length, words));
-          if (compacts) slot.compact(note(confirmed.length, "in short"));
+          if (compacts) slot.compact([note(confirmed.length, "in short")]);
           await durable(slot);
           confirmed.push({ bytes: statSync(folder.file).size, records: slot.records });
         }

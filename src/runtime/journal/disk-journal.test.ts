@@ -75,7 +75,7 @@ describe("a journal is written anew", () => {
     const [busy, quiet] = [journal.slot("busy", noteShape), journal.slot("quiet", noteShape)];
     quiet.append(note(7, "stays"));
     for (let i = 0; i < 200; i++) {
-      busy.compact(note(i, "x".repeat(100)));
+      busy.compact([note(i, "x".repeat(100))]);
       if (i % 10 === 0) await durable(busy);
     }
     busy.append(note(1_000));
@@ -243,7 +243,7 @@ describe("a disk that fails", () => {
     await durable(slot);
     const failing = await methodOf("sync");
     failing.mockRejectedValueOnce(Object.assign(new Error("EIO: no"), { code: "EIO", syscall: "fsync" }));
-    for (let i = 0; i < 100; i++) slot.compact(note(i, "x".repeat(20)));
+    for (let i = 0; i < 100; i++) slot.compact([note(i, "x".repeat(20))]);
     await vi.waitFor(() => expect(folder.failures).toHaveLength(1));
     await journal.close();
     expect(await folder.session()).toEqual([note(99, "x".repeat(20))]);

@@ -7,6 +7,7 @@
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { EnvironmentError, InvariantViolation, UsageError, unexpected } from "../../core/errors.ts";
+import { slotReplacedBy } from "../../core/journal-slots.ts";
 import { problem, type Shape, type ShapeNode, struct, text } from "../../core/shape.ts";
 import type { Log } from "../log.ts";
 import { type JournalCounts, measure } from "../metrics.ts";
@@ -160,12 +161,19 @@ class DiskJournal implements Journal {
         return read();
       },
       append: (record) => add("append", record),
-      compact: (record) => add("compact", record),
+      compact(records) {
+        slotReplacedBy(records, () => name);
+        for (const [i, record] of records.entries()) add(i === 0 ? "compact" : "append", record);
+      },
       whenDurable: (then) => this.#whenDurable(then),
       release: () => {
         kept.isTaken = false;
       },
     };
+  }
+
+  has(name: string): boolean {
+    return this.#slots.has(name);
   }
 
   forget(name: string): void {

@@ -40,7 +40,7 @@ export async function groupMemory(journal: Journal, members: readonly NodeId[], 
     others: known.others.length === 0 ? null : new Map(known.others.map(({ node, journal }) => [node, journal])),
     found(others, then) {
       const listed = [...others].map(([node, journal]) => ({ node, journal }));
-      slot.compact({ ...known, others: listed });
+      slot.compact([{ ...known, others: listed }]);
       slot.whenDurable(then);
     },
   };

@@ -62,7 +62,7 @@ describe.each(["in memory", "on disk"])("a journal %s", (where) => {
       left.append(promised(round));
       right.append(promised(round * 10));
     }
-    left.compact(promised(4));
+    left.compact([promised(4)]);
     left.append(promised(5));
     await durable(left);
     right.append(promised(40));
@@ -86,6 +86,17 @@ describe.each(["in memory", "on disk"])("a journal %s", (where) => {
     expect(said).toHaveLength(2);
     await durable(slot);
     expect(said).toHaveLength(3);
+  });
+
+  test("replaces what it holds by several, and by none it does not", async () => {
+    const slot = (await open()).slot("paxos", shape);
+    for (const round of [1, 2, 3]) slot.append(promised(round));
+    slot.compact([promised(7), promised(8)]);
+    slot.append(promised(9));
+    expect(() => slot.compact([])).toThrow("at least one record");
+    expect(slot.records).toEqual([7, 8, 9].map(promised));
+    await durable(slot);
+    expect(slot.records).toEqual([7, 8, 9].map(promised));
   });
 
   test("keeps what a record was when it was appended", async () => {

@@ -11,6 +11,8 @@ export interface Journal {
    * @throws UsageError if the slot is taken already, EnvironmentError if what it holds has another shape.
    */
   slot<R>(name: string, shape: Shape<R>): Slot<R>;
+  /** Whether there is a slot of this name. */
+  has(name: string): boolean;
   /**
    * Frees the slot of this name with all that it holds, for another name; nothing where there is none. Durable with what is appended next to it.
    * @throws UsageError if the slot is taken.
@@ -25,8 +27,8 @@ export interface Slot<R> {
   readonly records: readonly R[];
   /** @throws InvariantViolation if the record has not the slot's shape, or is larger than a record may be. */
   append(record: R): void;
-  /** Replaces all records of this slot by one. A crash before that is durable brings back those that it replaces. */
-  compact(record: R): void;
+  /** Replaces all records of this slot by these, at least one. A crash before they are durable brings back those that they replace. */
+  compact(records: readonly R[]): void;
   /**
    * Calls back once everything is durable that this slot has been given so far: in the order of the calls, and never
    * before it returns. If the disk fails it never calls back; the journal's `onFailure` is told instead.

@@ -75,7 +75,7 @@ export function campaign(options: EpochBullyOptions) {
     state.patience = 0;
     ctx.cancelTimer("answer");
     ctx.emit({ type: "elected", leader: ctx.self, epoch });
-    ctx.emit({ type: "confirmed", epoch, by: leaseTimer(0) });
+    ctx.emit({ type: "confirmed", epoch }, leaseTimer(0));
     renew(state, ctx);
   }
 

@@ -10,7 +10,7 @@ type Ctx = Context<EpochBully>;
 export function promise(state: State, to: Pledge, ctx: Ctx): void {
   if (isSame(state.promised, to)) return;
   state.promised = to;
-  ctx.compact({ type: "promised", ...to });
+  ctx.compact([{ type: "promised", ...to }]);
 }
 
 export function release(state: State, released: Pledge | null, ctx: Ctx): void {
@@ -26,7 +26,7 @@ export function certify(state: State, ctx: Ctx): void {
   const { phase, promised } = state;
   if (phase.is !== "leading" || !isConfirmed(state)) return;
   ctx.cancelTimer(leaseTimer(phase.round - 1));
-  ctx.emit({ type: "confirmed", epoch: promised.epoch, by: leaseTimer(phase.round) });
+  ctx.emit({ type: "confirmed", epoch: promised.epoch }, leaseTimer(phase.round));
 }
 
 /** Neither leads nor will lead the epoch that it has promised itself, and says so: whoever is bound by it is free. */

@@ -65,8 +65,8 @@ export type EpochBully = {
     | { type: "rank"; rank: number };
   event:
     | { type: "elected"; leader: NodeId; epoch: number }
-    /** At the leader: certain that nobody else leads until that timer runs out. */
-    | { type: "confirmed"; epoch: number; by: LeaseTimer }
+    /** At the leader: certain that nobody else leads until the deadline. */
+    | { type: "confirmed"; epoch: number }
     /** At the leader: no longer certain. */
     | { type: "deposed"; epoch: number };
   record: { type: "promised"; epoch: number; to: NodeId };

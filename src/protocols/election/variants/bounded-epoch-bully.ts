@@ -42,7 +42,7 @@ const calm = (ctx: Ctx): Ctx => ({
   },
   cancelTimer: (timer) => ctx.cancelTimer(timer),
   persist: (record) => ctx.persist(record),
-  compact: (record) => ctx.compact(record),
-  emit: (event) => ctx.emit(event),
+  compact: (records) => ctx.compact(records),
+  emit: (event, until) => ctx.emit(event, until),
   choose: (label, options) => ctx.choose(label, options),
 });

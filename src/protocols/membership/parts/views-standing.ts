@@ -12,7 +12,7 @@ type Ctx = Context<Views>;
 export function keep({ incarnation, promised, accepted, view }: State, ctx: Ctx): void {
   const isLowest = ctx.peers.every((peer) => peer > ctx.self);
   const later = isLowest ? nextRound(FIRST_ROUND, 0, ctx.peers.length + 1) : promised;
-  ctx.compact({ type: "register", incarnation, promised: Math.max(promised, later), accepted, view });
+  ctx.compact([{ type: "register", incarnation, promised: Math.max(promised, later), accepted, view }]);
 }
 
 /** Phase 2b of Paxos, up to the answer. */

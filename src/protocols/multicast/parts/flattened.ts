@@ -18,8 +18,8 @@ export interface Face {
 export function flattened<V extends Vocabulary>(assembly: object, { commands, events }: Face): Protocol<V> {
   const whole = assembly as Any;
   const outward = contexts((ctx) => ({
-    emit({ type: part, body }: Any) {
-      if (events[part]?.includes(body.type) === true) ctx.emit(body as EventOf<V>);
+    emit({ type: part, body }: Any, until) {
+      if (events[part]?.includes(body.type) === true) ctx.emit(body as EventOf<V>, until);
     },
   }));
   const named = Object.entries(commands).flatMap(([part, types]) => types.map((type) => ({ part, type })));

@@ -62,8 +62,8 @@ export type Desk = {
   event: /** The token grows with every grant, whoever serves. */
     | { type: "entered"; token: number }
     | { type: "exited" }
-    /** Certain to be the only one inside until that timer runs out. */
-    | { type: "confirmed"; token: number; by: LeaseTimer }
+    /** Certain to be the only one inside until the deadline. */
+    | { type: "confirmed"; token: number }
     /** Somebody else may be inside from now on. */
     | { type: "lost"; token: number }
     /** The tokens of this epoch are used up: only another can grant more. */

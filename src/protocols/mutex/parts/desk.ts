@@ -128,7 +128,7 @@ export function desk(given?: Partial<DeskOptions>): Protocol<Desk> {
         if (!state.isNumbered) {
           state.ticket.run += 1;
           state.isNumbered = true;
-          ctx.compact({ type: "run", run: state.ticket.run });
+          ctx.compact([{ type: "run", run: state.ticket.run }]);
         }
         state.section = "wanted";
         state.ticket.request += 1;
@@ -193,7 +193,7 @@ function renewed({ token, ticket }: Said<"renewed">, state: State, ctx: Ctx): vo
 function confirm(round: number, state: State, ctx: Ctx): void {
   state.confirmed = round;
   if (round === state.ticket.round) stop(leaseTimer(round - 1), state, ctx);
-  ctx.emit({ type: "confirmed", token: state.token, by: leaseTimer(round) });
+  ctx.emit({ type: "confirmed", token: state.token }, leaseTimer(round));
 }
 
 function stop(timer: LeaseTimer, state: State, ctx: Ctx): void {

@@ -48,8 +48,8 @@ export type EpochTokenRing = {
   event:
     | { type: "entered"; token: number }
     | { type: "exited" }
-    /** It is certain until that timer runs out. */
-    | { type: "confirmed"; token: number; by: LeaseTimer }
+    /** It is certain until the deadline. */
+    | { type: "confirmed"; token: number }
     /** Somebody else may be inside from now on. */
     | { type: "lost"; token: number };
   record: { type: "promised"; epoch: number; to: NodeId | null };

@@ -51,8 +51,8 @@ export interface Mutex extends Vocabulary {
   event:
     | { type: "entered"; token: number }
     | { type: "exited" }
-    /** Where permissions are leases: it is certain to last until the timer `by` runs out. */
-    | { type: "confirmed"; token: number; by: string }
+    /** Where permissions are leases: it is certain to last until the event's deadline. */
+    | { type: "confirmed"; token: number }
     /** Where permissions are leases: it may be somebody else's from now on. */
     | { type: "lost"; token: number };
 }

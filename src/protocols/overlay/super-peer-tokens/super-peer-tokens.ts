@@ -257,7 +257,7 @@ export function superPeerTokens(given?: Partial<SuperPeerTokensOptions>): Protoc
     name: "super-peer-tokens",
     init,
     start(state, ctx) {
-      ctx.compact({ type: "begun" });
+      ctx.compact([{ type: "begun" }]);
       round(state, ctx);
     },
     replay: { begun: forgo },
