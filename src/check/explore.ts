@@ -4,8 +4,8 @@
  * go on for ever without what was promised.
  */
 import { UsageError } from "../core/errors.ts";
-import { callback, natural, type Rules, requireOptions } from "../core/known-options.ts";
 import type { Property, Vocabulary } from "../core/protocol.ts";
+import { callback, natural, type Rules, requireOptions } from "../protocols/known-options.ts";
 import { type Bounds, BreadthFirst } from "./breadth-first.ts";
 import { concluded, type Exploration, type Progress } from "./conclusion.ts";
 import { modelRules } from "./known-options.ts";

@@ -1,7 +1,7 @@
 /** How many faults it takes to break a protocol: explored with none, with one, with two, and so on. */
 import { UsageError, unexpected } from "../core/errors.ts";
-import { requireOptions } from "../core/known-options.ts";
 import type { Vocabulary } from "../core/protocol.ts";
+import { requireOptions } from "../protocols/known-options.ts";
 import { faultKinds } from "./budgets.ts";
 import { type Exploration, type ExploreOptions, explore, exploreRules, type Progress } from "./explore.ts";
 

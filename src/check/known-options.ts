@@ -1,6 +1,7 @@
 /** What the calls of the checker may be given. A misspelt bound or fault would be passed over, and a proof be of something else. */
-import { callback, flag, isObject, natural, needed, oneOf, type Rule, type Rules } from "../core/known-options.ts";
+
 import type { Vocabulary } from "../core/protocol.ts";
+import { callback, flag, isObject, natural, needed, oneOf, type Rule, type Rules } from "../protocols/known-options.ts";
 import type { ModelOptions } from "./model-options.ts";
 
 const isId = (value: unknown): boolean => natural.accepts(value);

@@ -4,7 +4,7 @@
  * work. Only here are states cloned.
  */
 import { type Copies, copiesOf } from "../core/copies.ts";
-import { requireDuration, requireOptions, requireReplay, unknownReceiver } from "../core/effect-checks.ts";
+import { requireChoice, requireDuration, requireReplay, unknownReceiver } from "../core/effect-checks.ts";
 import { compacted, slotFinder } from "../core/journal-slots.ts";
 import { clone, verbatim } from "../core/plain.ts";
 import type {
@@ -320,7 +320,7 @@ export class LocalSteps<V extends Vocabulary> {
         history = histories.after(history, said);
       },
       choose: (label, options) => {
-        requireOptions(label, options);
+        requireChoice(label, options);
         if (chosen.length === choices.length) choices.push({ taken: 0, of: options.length });
         const option = options[(choices[chosen.length] as Choice).taken] as (typeof options)[number];
         chosen.push({ label, option: clone(option) });

@@ -3,11 +3,11 @@
  * worker thread or a page builds the same system from them again.
  */
 import { UsageError, unexpected } from "../core/errors.ts";
-import { fields, natural, needed, type Rules, requireOptions } from "../core/known-options.ts";
 import { equal } from "../core/plain.ts";
 import type { CommandOf, NodeId, Property, Vocabulary } from "../core/protocol.ts";
 import { step } from "../core/step.ts";
 import { type AnyProtocol, type Family, hasToStart, protocolNamed, variantNamed } from "../protocols/index.ts";
+import { fields, natural, needed, type Rules, requireOptions } from "../protocols/known-options.ts";
 import type { FaultKind } from "./budgets.ts";
 import type { ExploreOptions } from "./explore.ts";
 import { ids, modelLimits, name, nodes, orNull, words } from "./known-options.ts";

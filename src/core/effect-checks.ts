@@ -16,7 +16,7 @@ export function requireDuration(timer: string, duration: Duration): void {
 }
 
 /** @throws InvariantViolation where there is nothing to choose from. */
-export function requireOptions(label: string, options: readonly unknown[]): void {
+export function requireChoice(label: string, options: readonly unknown[]): void {
   if (options.length > 0) return;
   throw new InvariantViolation("no-choice", unexpected(`the choice “${label}”`, "among at least one option", options));
 }

@@ -5,7 +5,7 @@
  */
 
 import { type Copies, copiesOf } from "../core/copies.ts";
-import { requireDuration, requireOptions, requireReplay, unknownReceiver } from "../core/effect-checks.ts";
+import { requireChoice, requireDuration, requireReplay, unknownReceiver } from "../core/effect-checks.ts";
 import { UsageError } from "../core/errors.ts";
 import { slotsOf } from "../core/journal-slots.ts";
 import { clone } from "../core/plain.ts";
@@ -261,7 +261,7 @@ export class Host<V extends Vocabulary> {
       compact: (records) => this.#journal((slot) => slot.compact(records)),
       emit: (event, until) => this.#emit(event, until),
       choose: (label, options) => {
-        requireOptions(label, options);
+        requireChoice(label, options);
         const option = options[Math.floor(Math.random() * options.length)] as (typeof options)[number];
         this.#record({ kind: "choice", label, option });
         return option;

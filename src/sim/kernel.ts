@@ -1,6 +1,6 @@
 /** The loop: what is due next happens at its node, whose handler runs, and what that leads to is put in the queue. */
 import { type Copies, copiesOf } from "../core/copies.ts";
-import { requireOptions, requireReplay, unknownReceiver } from "../core/effect-checks.ts";
+import { requireChoice, requireReplay, unknownReceiver } from "../core/effect-checks.ts";
 import { UsageError } from "../core/errors.ts";
 import { slotFinder } from "../core/journal-slots.ts";
 import { clone } from "../core/plain.ts";
@@ -380,7 +380,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   }
 
   choose<T>(node: SimulatedNode<V>, label: string, options: readonly T[]): T {
-    requireOptions(label, options);
+    requireChoice(label, options);
     const option = this.choices.pick(options);
     if (this.trace !== null)
       this.trace({ at: this.now, node: node.self, kind: "choice", label, option: clone(option) });

@@ -1,5 +1,7 @@
 /** What a simulation is told when it is made. */
 import { UsageError, unexpected } from "../core/errors.ts";
+import type { EventOf, NodeId, Protocol, Vocabulary } from "../core/protocol.ts";
+import type { ByzantineBehaviour } from "../protocols/byzantine.ts";
 import {
   callback,
   fields,
@@ -10,9 +12,7 @@ import {
   type Rule,
   type Rules,
   requireOptions,
-} from "../core/known-options.ts";
-import type { EventOf, NodeId, Protocol, Vocabulary } from "../core/protocol.ts";
-import type { ByzantineBehaviour } from "../protocols/byzantine.ts";
+} from "../protocols/known-options.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { type Delay, requireDelay } from "./delay.ts";
 import type { LinkModel } from "./links.ts";

@@ -2,8 +2,9 @@
  * Exhaustive exploration, depth first: of the states found, the last is expanded next. It visits the same states as
  * breadth first and finds sooner what lies deep; its counterexamples are as long as they come.
  */
-import { requireOptions } from "../../core/known-options.ts";
+
 import type { Property, StateProperty, Vocabulary } from "../../core/protocol.ts";
+import { requireOptions } from "../../protocols/known-options.ts";
 import { BYTES_PER_HANDLER_RUN } from "../breadth-first.ts";
 import { Column } from "../column.ts";
 import { concluded, type Searched } from "../conclusion.ts";

@@ -2,9 +2,10 @@
  * Random search: runs of the same model that exploration takes apart, one after the other, where there are too many
  * states to visit all. It finds violations and proves nothing. A run depends on the seed and on its number alone.
  */
-import { natural, needed, oneOf, type Rules, requireOptions } from "../../core/known-options.ts";
+
 import type { Property, Vocabulary } from "../../core/protocol.ts";
 import { type Random, random } from "../../core/random.ts";
+import { natural, needed, oneOf, type Rules, requireOptions } from "../../protocols/known-options.ts";
 import { type Exploration, type ExploreOptions, exploreRules, type Progress, type Witness } from "../explore.ts";
 import type { Outcome } from "../local-steps.ts";
 import { Model, type ModelOptions, type Move } from "../model.ts";

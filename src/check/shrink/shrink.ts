@@ -4,8 +4,9 @@
  * Hildebrandt, IEEE TSE 2002), single moves, pairs. At last, from every state on the way, other moves are tried that may
  * come to the violation sooner. What is left is a run of the model from its first state.
  */
-import { natural, type Rules, requireOptions } from "../../core/known-options.ts";
+
 import type { Property, Vocabulary } from "../../core/protocol.ts";
+import { natural, type Rules, requireOptions } from "../../protocols/known-options.ts";
 import { type ExploreOptions, exploreRules } from "../explore.ts";
 import type { ModelOptions } from "../model.ts";
 import type { Taken } from "../path.ts";

@@ -1,9 +1,9 @@
-/** What the calls of a member may be given, beside the rules of `core/known-options.ts`. */
+/** What the calls of a member may be given, beside the rules of `protocols/known-options.ts`. */
 import { UsageError } from "../../core/errors.ts";
-import { callback, isObject, needed, type Rule } from "../../core/known-options.ts";
 import { clone } from "../../core/plain.ts";
+import { callback, isObject, needed, type Rule } from "../../protocols/known-options.ts";
 
-export * from "../../core/known-options.ts";
+export * from "../../protocols/known-options.ts";
 
 export const text: Rule = {
   wanted: "a text that is not empty",

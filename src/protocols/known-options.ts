@@ -2,7 +2,7 @@
  * What callers of the public API give, checked in one way: before anything has begun, in the words in which it was given.
  * Every refusal is a `UsageError` that says "expected X of call() to be Y, got Z".
  */
-import { UsageError, unexpected } from "./errors.ts";
+import { UsageError, unexpected } from "../core/errors.ts";
 
 /** What one option may be; `wanted` ends the sentence "expected X of call() to be …". */
 export interface Rule {
