@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { reaching } from "../../../test/protocols/reached.ts";
 import { type Exploration, type ExploreOptions, explore } from "../../check/explore.ts";
 import { systemFor } from "../../check/suite.ts";
 import type { NodeId, Property, Protocol } from "../../core/protocol.ts";
@@ -215,16 +216,19 @@ const once: Protocol<Paxos> = { ...paxos(), timeout: { retry: () => undefined } 
 
 /** Every run in which nodes 0 and 2 propose, in round 1 or 2, and not again upon a ballot of their own. */
 const exploring = (protocol: Protocol<Paxos>, more: Partial<ExploreOptions<Paxos>> = {}) =>
-  explore<Paxos>({
-    protocol,
-    nodes: [0, 1, 2],
-    network: "fifo",
-    timers: "quiet",
-    begin: "idle",
-    commands: ({ round, promised, proposer }, self) =>
-      self !== 1 && proposer.is === "idle" && round < 2 && promised?.node !== self ? [propose(`by ${self}`)] : [],
-    ...more,
-  });
+  reaching(
+    explore<Paxos>({
+      protocol,
+      nodes: [0, 1, 2],
+      network: "fifo",
+      timers: "quiet",
+      begin: "idle",
+      commands: ({ round, promised, proposer }, self) =>
+        self !== 1 && proposer.is === "idle" && round < 2 && promised?.node !== self ? [propose(`by ${self}`)] : [],
+      ...more,
+    }),
+    "decided",
+  );
 
 const valid: Property<Paxos> = {
   name: "validity",
@@ -295,7 +299,10 @@ describe("paxos: every run of two proposers", () => {
       "1 receive prepare from 0", // … and then 0, which has overtaken 2.
     ]);
     // Whoever may run out of patience only when nothing is on its way is not overtaken.
-    expect(explore(systemFor({ ...duel, timers: "quiet" }))).toMatchObject({ verdict: "holds", states: 40_947 });
+    expect(reaching(explore(systemFor({ ...duel, timers: "quiet" })), "decided")).toMatchObject({
+      verdict: "holds",
+      states: 40_947,
+    });
   });
 
   it("a lost journal breaks agreement also where states are taken for one: a node that comes back counts from 0", () => {

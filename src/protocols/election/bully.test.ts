@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { reaching } from "../../../test/protocols/reached.ts";
 import { counterexample } from "../../check/counterexample.ts";
 import { explore } from "../../check/explore.ts";
 import { type SystemSpec, systemFor } from "../../check/suite.ts";
@@ -341,7 +342,10 @@ describe("bully: resignation and rank", () => {
 
 /** Every run. Everybody is told of a crash, after all that the crashed node sent to it. */
 const exploring = (nodes: number, words: Partial<SystemSpec>) =>
-  explore(systemFor({ protocol: "bully", nodes: range(0, nodes - 1), timers: "quiet", notices: "last", ...words }));
+  reaching(
+    explore(systemFor({ protocol: "bully", nodes: range(0, nodes - 1), timers: "quiet", notices: "last", ...words })),
+    "elected",
+  );
 
 describe("bully: every run", () => {
   it("is violated without bounds on time: a node starts as another declares itself, in 7 steps", async () => {

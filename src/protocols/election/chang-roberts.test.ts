@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { reaching } from "../../../test/protocols/reached.ts";
 import { type ExploreOptions, explore } from "../../check/explore.ts";
 import { systemFor } from "../../check/suite.ts";
 import type { NodeId } from "../../core/protocol.ts";
@@ -274,15 +275,18 @@ describe("chang-roberts: the leader resigns", () => {
 
 /** Every run in which each node may call as long as it knows nobody. */
 const exploring = (nodes: number, more: Partial<ExploreOptions<ChangRoberts>> = {}) =>
-  explore<ChangRoberts>({
-    protocol: changRoberts({ ring: range(0, nodes - 1).map((place) => (5 * place + 3) % nodes) }),
-    nodes: range(0, nodes - 1),
-    network: "fifo",
-    timers: "free",
-    begin: "idle",
-    commands: ({ part, elected }) => (part === "participant" || elected !== null ? [] : [{ type: "call" }]),
-    ...more,
-  });
+  reaching(
+    explore<ChangRoberts>({
+      protocol: changRoberts({ ring: range(0, nodes - 1).map((place) => (5 * place + 3) % nodes) }),
+      nodes: range(0, nodes - 1),
+      network: "fifo",
+      timers: "free",
+      begin: "idle",
+      commands: ({ part, elected }) => (part === "participant" || elected !== null ? [] : [{ type: "call" }]),
+      ...more,
+    }),
+    "elected",
+  );
 
 describe("chang-roberts: every run", () => {
   // 8 nodes: exactly SPIN's count for the textbook's transition system.
@@ -304,7 +308,7 @@ describe("chang-roberts: every run", () => {
   ] as const)("of %i nodes on the ring %j, each of which calls once, keeps E1, E2 and ends", (nodes, ring) => {
     const system = systemFor({ protocol: "chang-roberts", nodes: range(0, nodes - 1), options: { ring } });
     expect(system.properties?.map(({ when }) => when)).toEqual(["always", "inTheEnd", "atRest", "leadsTo"]);
-    expect(explore(system).verdict).toBe("holds");
+    expect(reaching(explore(system), "elected").verdict).toBe("holds");
   });
 
   it("keeps E1 and E2 on links without order too, and with copies of messages", () => {
@@ -325,7 +329,7 @@ describe("chang-roberts: every run", () => {
       notices: "any",
       asked: [0],
     } as const;
-    expect(explore(systemFor(told))).toMatchObject({ verdict: "holds", states });
+    expect(reaching(explore(systemFor(told)), "elected")).toMatchObject({ verdict: "holds", states });
   });
 
   it("with one crash E2 is violated, with one lost message too", () => {

@@ -1,5 +1,6 @@
 /** Epoch-bully in every run within bounds, time-outs at any time. */
 import { describe, expect, it } from "vitest";
+import { reaching } from "../../../test/protocols/reached.ts";
 import { type Exploration, explore } from "../../check/explore.ts";
 import type { SystemSpec } from "../../check/suite.ts";
 import { systemFor } from "../../check/suite.ts";
@@ -8,15 +9,18 @@ import { type EpochBully, epochBully } from "./epoch-bully.ts";
 import { boundedEpochBully } from "./variants/bounded-epoch-bully.ts";
 
 const exploring = (words: Partial<SystemSpec>): Exploration<Vocabulary> =>
-  explore(
-    systemFor({
-      protocol: "epoch-bully",
-      variant: "bounded",
-      nodes: [0, 1, 2],
-      begin: "idle",
-      property: "one leader per epoch",
-      ...words,
-    }),
+  reaching(
+    explore(
+      systemFor({
+        protocol: "epoch-bully",
+        variant: "bounded",
+        nodes: [0, 1, 2],
+        begin: "idle",
+        property: "one leader per epoch",
+        ...words,
+      }),
+    ),
+    "elected",
   );
 
 const deeds = ({ path }: Exploration<Vocabulary>): string[] =>

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { reaching } from "../../../test/protocols/reached.ts";
 import { type ExploreOptions, explore } from "../../check/explore.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { type Simulation, simulation } from "../../sim/simulation.ts";
@@ -291,17 +292,20 @@ describe("ring: the leader resigns", () => {
 
 /** Every run in which these nodes call, each once, within bounds on time. Crashes are told after the last messages. */
 const exploring = (nodes: number, callers: readonly NodeId[], more: Partial<ExploreOptions<Ring>> = {}) =>
-  explore<Ring>({
-    protocol: ring(),
-    nodes: range(0, nodes - 1),
-    network: "fifo",
-    timers: "quiet",
-    begin: "idle",
-    asks: (node) => (callers.includes(node) ? [call] : []),
-    notices: (node) => ({ type: "suspect", node }),
-    noticeTime: "last",
-    ...more,
-  });
+  reaching(
+    explore<Ring>({
+      protocol: ring(),
+      nodes: range(0, nodes - 1),
+      network: "fifo",
+      timers: "quiet",
+      begin: "idle",
+      asks: (node) => (callers.includes(node) ? [call] : []),
+      notices: (node) => ({ type: "suspect", node }),
+      noticeTime: "last",
+      ...more,
+    }),
+    "elected",
+  );
 
 describe("ring: every run", () => {
   it.each<[number, number[], Partial<ExploreOptions<Ring>>, number]>([

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { expectAllDelivered } from "../../../test/protocols/multicast-expectations.ts";
+import { reaching } from "../../../test/protocols/reached.ts";
 import { explore } from "../../check/explore.ts";
 import { type SystemSpec, systemFor } from "../../check/suite.ts";
 import type { Protocol } from "../../core/protocol.ts";
@@ -183,7 +184,7 @@ describe("basic multicast: what it promises", () => {
 });
 
 const exploring = (spec: Partial<SystemSpec>) =>
-  explore(systemFor({ protocol: "basic-multicast", nodes: [0, 1, 2], ...spec }));
+  reaching(explore(systemFor({ protocol: "basic-multicast", nodes: [0, 1, 2], ...spec })), "delivered");
 
 describe("basic multicast: every run", () => {
   it.each([

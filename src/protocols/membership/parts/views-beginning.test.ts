@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { reaching } from "../../../../test/protocols/reached.ts";
 import { follow, type Group, group, plain, safety, suspect } from "../../../../test/protocols/views-explored.ts";
 import { type ExploreOptions, explore } from "../../../check/explore.ts";
 import type { CommandOf, NodeId } from "../../../core/protocol.ts";
@@ -19,16 +20,17 @@ describe("views: every run of a group that begins, the first view of which needs
     ["nothing happens", {}, 247],
     ["one crashes", { crashes: 1 }, 1_609],
   ] as const)("%s, timers above all delays: all that are left are in one view", (_what, more, states) => {
-    expect(explore(beginning(more))).toMatchObject({ verdict: "holds", states });
+    expect(reaching(explore(beginning(more)), "installed")).toMatchObject({ verdict: "holds", states });
   });
 
   it("one crashes within a step and recovers, and no timer runs out: one sequence of views", () => {
-    const found = explore(beginning({ ...safety, crashes: 1, recoveries: 1, midStep: true, timers: "never" }));
+    const within = { ...safety, crashes: 1, recoveries: 1, midStep: true, timers: "never" } as const;
+    const found = reaching(explore(beginning(within)), "installed");
     expect(found).toMatchObject({ verdict: "holds", states: 17_605 });
   });
 
   it("one timer runs out at any time, so that two nodes propose a first view: no violation within", () => {
-    const found = explore(beginning({ ...safety, timers: "free", maxTimeouts: 1 }));
+    const found = reaching(explore(beginning({ ...safety, timers: "free", maxTimeouts: 1 })), "installed");
     expect(found).toMatchObject({ verdict: "unknown", property: null, states: 24_823 });
   });
 });

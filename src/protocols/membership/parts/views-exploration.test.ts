@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { reaching } from "../../../../test/protocols/reached.ts";
 import { follow, type Group, group, plain, safety, suspect, told } from "../../../../test/protocols/views-explored.ts";
 import { type ExploreOptions, explore } from "../../../check/explore.ts";
 import type { CommandOf, Context, NodeId, Property, Protocol } from "../../../core/protocol.ts";
@@ -19,15 +20,18 @@ function settled(nodes: readonly NodeId[], agreement = plain): Protocol<Group> {
 }
 
 const exploring = (nodes: readonly NodeId[], more: Partial<ExploreOptions<Group>>) =>
-  explore<Group>({
-    protocol: settled(nodes),
-    nodes,
-    network: "fifo",
-    timers: "free",
-    begin: "idle",
-    notices: suspect,
-    ...more,
-  });
+  reaching(
+    explore<Group>({
+      protocol: settled(nodes),
+      nodes,
+      network: "fifo",
+      timers: "free",
+      begin: "idle",
+      notices: suspect,
+      ...more,
+    }),
+    "installed",
+  );
 
 /** 0 and 2 take each other for crashed. */
 const disputed = (node: NodeId): CommandOf<Group>[] => (node === 1 ? [] : [suspect(2 - node)]);

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { reaching } from "../../../../test/protocols/reached.ts";
 import { explore } from "../../../check/explore.ts";
 import { type SystemSpec, systemFor } from "../../../check/suite.ts";
 import type { NodeId } from "../../../core/protocol.ts";
@@ -331,15 +332,18 @@ describe("super-peer-dht: without what it assumes", () => {
 describe("super-peer-dht: every run, with time bounded", () => {
   const three = { identifierBits: 2, reservedBits: 1, identifiers: [0, 1, 2], successors: 2 };
   const exploring = (nodes: number, options: Partial<SuperPeerDhtOptions>, more: Partial<SystemSpec> = {}) =>
-    explore(
-      systemFor({
-        protocol: "super-peer-dht",
-        nodes: range(0, nodes - 1),
-        options: { ...three, ...options },
-        asked: [],
-        timers: "quiet",
-        ...more,
-      }),
+    reaching(
+      explore(
+        systemFor({
+          protocol: "super-peer-dht",
+          nodes: range(0, nodes - 1),
+          options: { ...three, ...options },
+          asked: [],
+          timers: "quiet",
+          ...more,
+        }),
+      ),
+      "elected",
     );
 
   it.each<[string, number, Partial<SuperPeerDhtOptions>, Partial<SystemSpec>, number]>([

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { reaching } from "../../../../test/protocols/reached.ts";
 import { explore } from "../../../check/explore.ts";
 import { type SystemSpec, systemFor } from "../../../check/suite.ts";
 import type { NodeId } from "../../../core/protocol.ts";
@@ -238,15 +239,18 @@ describe("super-peer-tokens: every run, with time bounded", () => {
     positions: [[0], [0.1], [0.5]],
   };
   const exploring = (share: number, more: Partial<SystemSpec> = {}) =>
-    explore(
-      systemFor({
-        protocol: "super-peer-tokens",
-        nodes: [0, 1, 2],
-        options: { ...soon, share },
-        asked: [],
-        timers: "quiet",
-        ...more,
-      }),
+    reaching(
+      explore(
+        systemFor({
+          protocol: "super-peer-tokens",
+          nodes: [0, 1, 2],
+          options: { ...soon, share },
+          asked: [],
+          timers: "quiet",
+          ...more,
+        }),
+      ),
+      "elected",
     );
 
   it.each<[string, number, Partial<SystemSpec>, number]>([
