@@ -1,19 +1,20 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { heartbeat } from "../../protocols/index.ts";
+import { memoryJournal } from "../../../test/journal/memory-journal.ts";
+import { epochBully, heartbeat } from "../../protocols/index.ts";
 import type { MemberEvent } from "./api.ts";
-import { SharedParts } from "./shared-parts.ts";
+import { SharedParts, type SharedPartsOptions } from "./shared-parts.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-function played() {
+function played(leadership: SharedPartsOptions["leadership"] = null) {
   const events: MemberEvent[] = [];
   const parts = new SharedParts({
     self: 1,
     peers: [2],
     detector: heartbeat(),
-    leadership: null,
-    journal: null,
+    leadership,
+    journal: leadership && memoryJournal(),
     send: () => ({ id: () => "", lost: null }),
     tell() {},
     heard() {},
@@ -50,5 +51,14 @@ test("whom it suspects is restored by its beats alone, and not by what was on it
   parts.receive(2, { type: "detector", body: { type: "alive", beat: 1 } as never });
   expect(parts.isSuspected(2)).toBe(false);
   expect(events.map(({ type }) => type)).toContain("peer-restored");
+  parts.stop();
+});
+
+test("whoever says farewell before this member has begun is suspected as it begins, by the election of who serves as well", () => {
+  const { parts, events } = played(epochBully());
+  parts.receive(2, { type: "detector", body: { type: "farewell" } as never });
+  parts.start();
+  expect(parts.isSuspected(2)).toBe(true);
+  expect(events.map(({ type }) => type)).toContain("peer-suspected");
   parts.stop();
 });

@@ -89,8 +89,8 @@ export class SharedParts {
 
   start(): void {
     this.#runs = true;
+    this.#leadership?.start(); // First: whom the detector suspects as it starts, by a farewell that came early, is told to it.
     this.#detector.start();
-    this.#leadership?.start();
   }
 
   receive(from: NodeId, { type, body }: Extract<Envelope, { type: "detector" | "leadership" }>): void {
