@@ -20,6 +20,8 @@ interface Counting {
   readonly counted?: readonly string[];
   /** Where there is no end to it. */
   readonly until?: number;
+  /** Who leads before; what that cost does not count. */
+  readonly leader?: NodeId;
 }
 
 /** Everybody but `down` answers from rest; then the `tasks` are given. The time is that of the last message that counts. */
@@ -28,10 +30,9 @@ function elected(
   nodes: readonly NodeId[],
   down: readonly NodeId[],
   tasks: readonly (readonly [NodeId, object])[],
-  { counted, until }: Counting = {},
+  { counted, until, leader }: Counting = {},
 ): Run {
   let last = 0;
-  let messages = 0;
   const counts = (type: string): boolean => counted === undefined || counted.includes(type);
   const sim = simulation<Vocabulary>({
     // Properties look at every node after every step; here only messages and times count.
@@ -44,13 +45,20 @@ function elected(
     },
   });
   for (const node of nodes) if (!down.includes(node)) sim.wake(node);
+  const sent = (): number =>
+    Object.entries(sim.messages.byType).reduce((sum, [type, number]) => sum + (counts(type) ? number : 0), 0);
+  if (leader !== undefined) {
+    sim.command(leader, { type: "call" } as never);
+    sim.run();
+  }
+  const [begun, before] = [sim.now, sent()];
   for (const [node, command] of tasks) sim.command(node, command as never);
   sim.run(until);
-  for (const [type, sent] of Object.entries(sim.messages.byType)) if (counts(type)) messages += sent;
-  return { messages, time: last };
+  return { messages: sent() - before, time: last - begun };
 }
 
 const call = (node: NodeId) => [node, { type: "call" }] as const;
+const resign = (node: NodeId) => [node, { type: "resign" }] as const;
 
 /** T_max and T_process in message times; T = 2·T_max + T_process. */
 const T_PROCESS = 1;
@@ -127,6 +135,10 @@ function changRobertsClaims(): Claim[] {
   const descending = (n: number): NodeId[] => range(0, n - 1).reverse();
   const on = (ring: readonly NodeId[], callers: readonly NodeId[]): Run =>
     elected(changRoberts({ ring }), ring, [], callers.map(call));
+  const resigned = (ring: readonly NodeId[]): Run => {
+    const leader = ring.length - 1;
+    return elected(changRoberts({ ring }), ring, [], [resign(leader)], { leader });
+  };
   return [
     {
       protocol,
@@ -167,6 +179,22 @@ function changRobertsClaims(): Claim[] {
       formula: "N(N + 1)/2 + N",
       expected: (n) => (n * (n + 1)) / 2 + n,
       measure: (n) => on(descending(n), descending(n)).messages,
+    },
+    {
+      protocol,
+      what: "the leader resigns, its successor is next",
+      unit: "messages",
+      formula: "2N + 1",
+      expected: (n) => 2 * n + 1,
+      measure: (n) => resigned(descending(n)).messages,
+    },
+    {
+      protocol,
+      what: "the leader resigns, its successor is last",
+      unit: "messages",
+      formula: "3N − 1",
+      expected: (n) => 3 * n - 1,
+      measure: (n) => resigned(range(0, n - 1)).messages,
     },
     {
       protocol,
@@ -226,6 +254,15 @@ function ringClaims(): Claim[] {
       formula: "2N + 1",
       expected: (n) => 2 * n + 1,
       measure: (n) => past(n).messages,
+      maxNodes,
+    },
+    {
+      protocol,
+      what: "the leader resigns",
+      unit: "messages",
+      formula: "2N",
+      expected: (n) => 2 * n,
+      measure: (n) => elected(make(), range(0, n - 1), [], [resign(n - 1)], { counted, leader: n - 1 }).messages,
       maxNodes,
     },
   ];

@@ -4,7 +4,7 @@ import { reaching } from "../../../test/protocols/reached.ts";
 import { counterexample } from "../../check/counterexample.ts";
 import { explore } from "../../check/explore.ts";
 import { type SystemSpec, systemFor } from "../../check/suite.ts";
-import type { NodeId } from "../../core/protocol.ts";
+import type { NodeId, Property, Vocabulary } from "../../core/protocol.ts";
 import { type Simulation, simulation } from "../../sim/simulation.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
 import { storyLine } from "../../trace/story.ts";
@@ -367,6 +367,23 @@ describe("bully: every run", () => {
     [4, "run, the highest announces itself, one crashes", { begin: "idle", asked: [3], crashes: 1 }, 3_078],
   ])("holds within bounds on time: %i nodes %s", (nodes, _what, words, states) => {
     expect(exploring(nodes, words)).toMatchObject({ verdict: "holds", states });
+  });
+
+  // Notes 002 have it that "there can only be more than one leader at a time". At most one is meant, and at rest it is so.
+  it("002 slips: never do two lead at rest, whoever crashes", () => {
+    const system = systemFor({ protocol: "bully", nodes: range(0, 2), timers: "quiet", notices: "last", crashes: 1 });
+    const leading = (name: string, isRight: (leaders: number) => boolean): Property<Vocabulary> => ({
+      name,
+      claim: "at rest so many of those that are alive lead",
+      when: "atRest",
+      restless: ["answer", "coordinator", "rank"] as never[],
+      holds: ({ alive, state }) =>
+        isRight(alive.filter((node) => (state(node) as Bully["state"]).leader === node).length),
+    });
+    const meant = leading("at most one leader", (leaders) => leaders <= 1);
+    const written = leading("more than one leader", (leaders) => leaders > 1);
+    expect(reaching(explore({ ...system, properties: [meant] }), "elected").verdict).toBe("holds");
+    expect(explore({ ...system, properties: [written] }).property).toBe(written);
   });
 
   it("is violated when a crash is told before the last message of the crashed node: one follows it for ever", () => {

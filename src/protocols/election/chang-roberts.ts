@@ -202,6 +202,8 @@ export function changRoberts(given?: Partial<ChangRobertsOptions>): Protocol<Cha
       { when: "the node after the highest calls", messages: (nodes) => 3 * nodes - 1 },
       { when: "all call, ids descend clockwise", messages: (nodes) => (nodes * (nodes + 1)) / 2 + nodes },
       { when: "all call, ids ascend clockwise", messages: (nodes) => 3 * nodes - 1 },
+      { when: "the leader resigns, its successor is next on the ring", messages: (nodes) => 2 * nodes + 1 },
+      { when: "the leader resigns, its successor is last on the ring", messages: (nodes) => 3 * nodes - 1 },
     ],
     view: (state, self) => ({ role: roleOf(state, self), leader: state.elected }),
   };

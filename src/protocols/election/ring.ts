@@ -308,6 +308,7 @@ const assumes = [
 const costs: Cost[] = [
   { when: "one calls, without receipts", messages: (nodes) => 2 * nodes },
   { when: "two call at once, without receipts", messages: (nodes) => 4 * nodes },
+  { when: "the leader resigns, without receipts", messages: (nodes) => 2 * nodes },
 ];
 
 const properties: Property<Ring>[] = [
