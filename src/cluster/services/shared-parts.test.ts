@@ -56,7 +56,7 @@ test("whom it suspects is restored by its beats alone, and not by what was on it
 
 test("whoever says farewell before this member has begun is suspected as it begins, by the election of who serves as well", () => {
   const { parts, events } = played(epochBully());
-  parts.receive(2, { type: "detector", body: { type: "farewell" } as never });
+  parts.receive(2, { type: "detector", body: { type: "farewell" } });
   parts.start();
   expect(parts.isSuspected(2)).toBe(true);
   expect(events.map(({ type }) => type)).toContain("peer-suspected");
