@@ -8,7 +8,7 @@ import type { Property, Vocabulary } from "../core/protocol.ts";
 import { callback, natural, type Rules, requireOptions } from "../protocols/known-options.ts";
 import { type Bounds, BreadthFirst } from "./breadth-first.ts";
 import { concluded, type Exploration, type Progress } from "./conclusion.ts";
-import { modelRules } from "./known-options.ts";
+import { modelRules, walkRules } from "./known-options.ts";
 import type { ModelOptions } from "./model.ts";
 
 export type { Exploration, Progress, Verdict, Witness } from "./conclusion.ts";
@@ -19,8 +19,9 @@ export interface ExploreOptions<V extends Vocabulary> extends ModelOptions<V>, B
   readonly mayGoOn?: (progress: Progress) => boolean;
 }
 
-export const exploreRules: Rules<ExploreOptions<Vocabulary>> = {
+export const exploreRules: Rules<ExploreOptions<Vocabulary>> & typeof walkRules = {
   ...modelRules,
+  ...walkRules,
   maxStates: natural,
   maxDepth: natural,
   maxBytes: natural,

@@ -11,6 +11,7 @@ export {
   type Witness,
 } from "./explore.ts";
 export { type FewestFaults, fewestFaults } from "./fewest-faults.ts";
+export { strategies } from "./known-options.ts";
 export * from "./linearizability/index.ts";
 export type { CommandSource } from "./local-steps.ts";
 export type { ModelOptions, Move, TimerMode } from "./model.ts";
@@ -18,7 +19,7 @@ export type { NetworkKind } from "./network.ts";
 export type { Reach } from "./reach.ts";
 export type { Rename } from "./representative.ts";
 export { exploreDepthFirst } from "./search/dfs.ts";
-export { type Strategy, strategies } from "./search/schedulers.ts";
+export type { Strategy } from "./search/schedulers.ts";
 export { type WalkOptions, type WalkProgress, type WalkResult, walk } from "./search/walks.ts";
 export { type ShrinkOptions, type ShrinkProgress, type Shrunk, shrink } from "./shrink/shrink.ts";
 export { modelOf, movesOf, shrinkTrace, type TraceModel } from "./shrink/trace.ts";

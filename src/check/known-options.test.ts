@@ -63,3 +63,10 @@ it.each<[object, string]>([
 ])("systemFor() refuses %j", (given, sentence) => {
   expect(() => systemFor({ protocol: "bully", nodes: [0, 1], ...given })).toThrow(sentence);
 });
+
+it("what makes a walk also serves the shrinking of its run, and an exploration", () => {
+  const options = { ...system, strategy: "random", seed: 1, runs: 1 } as const;
+  walk(options);
+  shrink(options, [], system.protocol.properties[0]!);
+  expect(explore(options).verdict).toBe(explore(system).verdict);
+});

@@ -74,3 +74,18 @@ export const modelRules: Rules<ModelOptions<Vocabulary>> = {
   rounds: names,
   symmetry: callback,
 };
+
+export const strategies = ["random", "pct", "swarm"] as const;
+/** Of random runs; an exploration and the shrinking of a run leave them aside, so that one system serves all. */
+export const walkRules = {
+  strategy: oneOf(...strategies),
+  seed: { wanted: "a whole number", accepts: Number.isSafeInteger },
+  runs: natural,
+  firstRun: natural,
+  numbers: {
+    wanted: "numbers of runs that can be gone through",
+    accepts: (value: unknown) => typeof value === "object" && value !== null && Symbol.iterator in value,
+  },
+  stepsPerRun: natural,
+  bugDepth: natural,
+};

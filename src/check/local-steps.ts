@@ -4,7 +4,7 @@
  * work. Only here are states cloned.
  */
 import { type Copies, copiesOf } from "../core/copies.ts";
-import { requireChoice, requireDuration, requireReplay, unknownReceiver } from "../core/effect-checks.ts";
+import { requireChoice, requireDuration, unknownReceiver } from "../core/effect-checks.ts";
 import { compacted, slotFinder } from "../core/journal-slots.ts";
 import { clone, verbatim } from "../core/plain.ts";
 import type {
@@ -306,11 +306,10 @@ export class LocalSteps<V extends Vocabulary> {
       },
       cancelTimer: (timer) => void timers.delete(timer),
       persist: (record) => {
-        requireReplay(protocol);
+        this.#slotOf(record);
         if (keepsJournal) journal = [...journal, copies.record(record)];
       },
       compact: (records) => {
-        requireReplay(protocol);
         const kept = compacted(journal, records.map(copies.record), this.#slotOf);
         if (keepsJournal) journal = kept;
       },

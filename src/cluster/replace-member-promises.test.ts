@@ -7,11 +7,14 @@ import type { Context } from "../core/protocol.ts";
 import { natural, type Shape, type ShapeNode, struct, variants } from "../core/shape.ts";
 import { epochBully } from "../protocols/election/epoch-bully.ts";
 import type { EpochBully } from "../protocols/election/parts/epoch-bully-words.ts";
+import { type AnyProtocol, viewSynchrony } from "../protocols/index.ts";
 import { type Views, views } from "../protocols/membership/parts/views.ts";
 import { openJournal } from "../runtime/journal/disk-journal.ts";
 import { type GroupRecord, groupShape } from "../runtime/journal/group-memory.ts";
+import { protocolSlot } from "../runtime/journal/protocol-slot.ts";
 import { replaceMember } from "./replace-member.ts";
 import { settingShape } from "./services/algorithms.ts";
+import { ViewFloors } from "./services/view-floors.ts";
 
 type Promised = EpochBully["record"];
 const promised = variants<Promised>({ promised: { epoch: natural, to: natural } });
@@ -126,6 +129,22 @@ describe("a folder that is made of others", () => {
     expect(views?.incarnation).toBeGreaterThan(9);
     const [{ time } = { time: 0 }] = await made(name, asked);
     expect(time).toBeGreaterThanOrEqual(41);
+  });
+
+  test("begins above its lost life in channels that none of the others knows, too", async () => {
+    vi.setSystemTime(1_700_000_000_000);
+    await keep(0, {});
+    await keep(1, {});
+    await replace();
+    const [views] = await made("floor/views", viewFloor);
+    expect(views?.view).toBe(0);
+    expect(views?.incarnation).toBeGreaterThan(1_700_000_000_000);
+    const journal = await open(2);
+    const channel = viewSynchrony() as unknown as AnyProtocol;
+    const slot = protocolSlot(journal, "channel/new", channel);
+    new ViewFloors(journal).begin(channel, slot);
+    expect(JSON.stringify(slot.records)).toContain(`"incarnation":${views?.incarnation}`);
+    await journal.close();
   });
 
   test("asks for locks of Ricart and Agrawala with times above all of its lost life, which the others may have forgotten", async () => {

@@ -82,7 +82,7 @@ function promise(journal: Journal, kept: readonly Kept[], { id, members }: Lost)
   journal.slot<{ below: number }>("runs", struct({ below: natural })).append({ below: beyond });
   const view = highest(kept, (name) => name === "floor/views", "view");
   const viewFloor = struct({ incarnation: natural, view: natural });
-  if (view > 0) journal.slot<object>("floor/views", viewFloor).append({ incarnation: beyond, view });
+  journal.slot<object>("floor/views", viewFloor).append({ incarnation: beyond, view }); // Of channels that none of them knows, too.
   for (const name of namesWith(kept, "mutex/ricart-agrawala/")) {
     // What only the lost member has asked for, the others may have forgotten since, if they were started again.
     const time = Math.max(

@@ -46,7 +46,7 @@ export function copiesOf<V extends Vocabulary>({ shapes }: Protocol<V>): Copies<
   };
 }
 
-/** What has none of the shapes, as within a stack of layers, is cloned as it is. */
+/** Where no shapes are declared there is nothing to hold it to. */
 function copierOf<U extends Tagged>(
   shapes: Shapes<U> | Record<never, never> = {},
   refusal: (text: string) => Error,
@@ -55,7 +55,7 @@ function copierOf<U extends Tagged>(
   const copies = copiesByType(shape.variants);
   return (value) => {
     try {
-      return (copies.get(value.type) ?? clone)(value);
+      return (copies.get(value.type) ?? (copies.size === 0 ? clone : misshapen))(value);
     } catch (error) {
       const text = problem(shape, value, value.type);
       throw text === null ? error : refusal(text);

@@ -3,7 +3,6 @@
  * sentence: an `InvariantViolation`, for the algorithm is wrong, whoever runs it.
  */
 import { InvariantViolation, unexpected } from "./errors.ts";
-import { type Journalling, slotsOf } from "./journal-slots.ts";
 import type { Duration, NodeId } from "./protocol.ts";
 
 /** @throws InvariantViolation for what is no duration: such a timer would turn time back, or end it. */
@@ -25,10 +24,4 @@ export function requireChoice(label: string, options: readonly unknown[]): void 
 export function unknownReceiver(to: NodeId, nodes: readonly NodeId[]): InvariantViolation {
   const some = nodes.length > 20 ? `one of ${nodes.length} nodes` : `one of ${nodes.join(", ")}`;
   return new InvariantViolation("unknown-receiver", unexpected("the receiver of a message", some, to));
-}
-
-/** @throws InvariantViolation for records that no handler would read. */
-export function requireReplay(protocol: Journalling): void {
-  if (slotsOf(protocol).length === 0)
-    throw new InvariantViolation("no-replay", `${protocol.name} journals a record and has no replay handler for any`);
 }

@@ -14,14 +14,16 @@ export type Journalling = Pick<Protocol<Vocabulary>, "name" | "replay" | "slots"
 export const slotsOf = ({ replay, slots }: Omit<Journalling, "name">): readonly Slot[] =>
   slots ?? (Object.keys(replay ?? {}).length === 0 ? [] : [""]);
 
-/** Of each record that the protocol journals, its slot. */
+/** Of each record that the protocol journals, its slot. What it returns throws an InvariantViolation for a record that no handler would replay. */
 export function slotFinder(protocol: Journalling): (record: Journalled) => Slot {
   const slots = slotsOf(protocol);
   const find = ({ type, body }: Journalled, before = ""): Slot => {
     const path = before + type;
-    return body === undefined || slots.includes(path) ? path : find(body, `${path}.`);
+    if (slots.includes(path)) return path;
+    if (body !== undefined) return find(body, `${path}.`);
+    throw new InvariantViolation("no-replay", `${protocol.name} journals “${path}” and has no handler that replays it`);
   };
-  return slots.length < 2 ? () => slots[0] ?? "" : (record) => find(record);
+  return slots[0] === "" ? () => "" : (record) => find(record);
 }
 
 /** The slot that these records, all of one part, are to replace. @throws InvariantViolation for none: nobody could tell which. */

@@ -240,5 +240,5 @@ test("a protocol that persists what it cannot replay is wrong", () => {
   host.start();
   host.command({ type: "file", name: "a" });
   expect(fatal).toEqual([expect.any(InvariantViolation)]);
-  expect(fatal[0]?.message).toBe("clerk journals a record and has no replay handler for any");
+  expect(fatal[0]?.message).toBe("clerk journals “file” and has no handler that replays it");
 });

@@ -5,9 +5,9 @@
  */
 
 import { type Copies, copiesOf } from "../core/copies.ts";
-import { requireChoice, requireDuration, requireReplay, unknownReceiver } from "../core/effect-checks.ts";
+import { requireChoice, requireDuration, unknownReceiver } from "../core/effect-checks.ts";
 import { UsageError } from "../core/errors.ts";
-import { slotsOf } from "../core/journal-slots.ts";
+import { slotFinder, slotsOf } from "../core/journal-slots.ts";
 import { clone } from "../core/plain.ts";
 import type {
   CommandOf,
@@ -94,6 +94,7 @@ export class Host<V extends Vocabulary> {
   readonly #outbox: Outbox;
   readonly #commands;
   readonly #copies: Copies<V>;
+  readonly #slotOf: (record: RecordOf<V>) => unknown;
   readonly #startedAt = wallClock();
   /** How many messages it has sent to itself. */
   #toSelf = 0;
@@ -116,6 +117,7 @@ export class Host<V extends Vocabulary> {
     this.#state = protocol.init(self, peers);
     this.#commands = variants(protocol.shapes.command ?? {});
     this.#copies = copiesOf(protocol);
+    this.#slotOf = slotFinder(protocol);
     this.#ctx = this.#context(self, peers);
   }
 
@@ -257,8 +259,8 @@ export class Host<V extends Vocabulary> {
       },
       setTimer: (timer, duration) => this.#arm(timer, duration),
       cancelTimer: (timer) => this.#cancel(timer),
-      persist: (record) => this.#journal((slot) => slot.append(record)),
-      compact: (records) => this.#journal((slot) => slot.compact(records)),
+      persist: (record) => this.#journal([record], (slot) => slot.append(record)),
+      compact: (records) => this.#journal(records, (slot) => slot.compact(records)),
       emit: (event, until) => this.#emit(event, until),
       choose: (label, options) => {
         requireChoice(label, options);
@@ -269,8 +271,8 @@ export class Host<V extends Vocabulary> {
     };
   }
 
-  #journal(write: (slot: Slot<RecordOf<V>>) => void): void {
-    requireReplay(this.#options.protocol);
+  #journal(records: readonly RecordOf<V>[], write: (slot: Slot<RecordOf<V>>) => void): void {
+    for (const record of records) this.#slotOf(record); // Or no handler would replay it.
     write(this.#options.slot as Slot<RecordOf<V>>); // The protocol keeps a journal, so it was given one.
     this.#outbox.noteWrite();
   }

@@ -42,6 +42,17 @@ describe("a journal", () => {
     expect(written.records).toEqual([999]);
   });
 
+  it("what was written together is torn together: a damaged compaction brings back what it replaced", () => {
+    for (const at of [0, 1]) {
+      const torn = journal<number>();
+      torn.append(1, 0);
+      torn.compact([2, 3], 0);
+      torn.damage(at);
+      expect(torn.legible).toEqual([1]);
+      expect(torn.replay(4)).toEqual([1]);
+    }
+  });
+
   it("cuts off a damaged last record, and refuses to go on from one before", () => {
     const torn = journal<string>();
     for (const record of ["a", "b", "c"]) torn.append(record, 0);

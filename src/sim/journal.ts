@@ -46,6 +46,8 @@ interface Write<R> {
   readonly slot: Slot;
   /** It takes the place of what was in the slot before it. */
   readonly replaces: boolean;
+  /** Records that were written together are there together, or not at all. */
+  readonly group: number;
   durableAt: number;
 }
 
@@ -54,22 +56,29 @@ export function journal<R>(slotOf: (record: R) => Slot = () => ""): Journal<R> {
   let writes: Write<R>[] = [];
   let syncedCount = 0;
   let damaged: number | null = null;
+  let group = 0;
 
-  function write(record: R, replaces: boolean, durableAt: number): void {
-    writes.push({ record: clone(record), slot: slotOf(record), replaces, durableAt });
+  function write(records: readonly R[], isCompaction: boolean, durableAt: number): void {
+    group += 1;
+    for (const [i, record] of records.entries())
+      writes.push({ record: clone(record), slot: slotOf(record), replaces: isCompaction && i === 0, group, durableAt });
   }
   /** Without what has been replaced. */
-  function records(): readonly R[] {
+  function left(from: readonly Write<R>[] = writes): readonly Write<R>[] {
     const replaced = new Set<Slot>();
-    const left: R[] = [];
-    for (let i = writes.length - 1; i >= 0; i--) {
-      const { record, slot, replaces } = writes[i] as Write<R>;
-      if (replaced.has(slot)) continue;
-      left.push(record);
-      if (replaces) replaced.add(slot);
-    }
-    return left.reverse();
+    return from
+      .toReversed()
+      .filter(({ slot, replaces }) => {
+        const isLeft = !replaced.has(slot);
+        if (replaces) replaced.add(slot);
+        return isLeft;
+      })
+      .reverse();
   }
+  const recordsOf = (from: readonly Write<R>[]): readonly R[] => from.map(({ record }) => record);
+  /** What a crash has torn is what was written last; damage before that is found, and nothing is read. */
+  const isTorn = (at: number): boolean => left()[at]?.group === writes.at(-1)?.group;
+  const withoutLast = (): Write<R>[] => writes.filter((each) => each.group !== writes.at(-1)?.group);
   /** Of what has been replaced by something durable nothing can come back. */
   function forget(slot: Slot): void {
     const settled = writes.findLastIndex((each, i) => each.replaces && each.slot === slot && i < syncedCount);
@@ -79,10 +88,10 @@ export function journal<R>(slotOf: (record: R) => Slot = () => ""): Journal<R> {
   }
 
   return {
-    append: (record, durableAt) => write(record, false, durableAt),
+    append: (record, durableAt) => write([record], false, durableAt),
     compact(replacing, durableAt) {
       forget(slotReplacedBy(replacing, slotOf));
-      for (const [i, record] of replacing.entries()) write(record, i === 0, durableAt);
+      write(replacing, true, durableAt);
     },
     sync() {
       for (; syncedCount < writes.length; syncedCount++)
@@ -98,25 +107,26 @@ export function journal<R>(slotOf: (record: R) => Slot = () => ""): Journal<R> {
       damaged = index;
     },
     get records() {
-      return records();
+      return recordsOf(left());
     },
     get legible() {
-      return records().slice(0, damaged ?? writes.length);
+      if (damaged === null) return recordsOf(left());
+      return isTorn(damaged) ? recordsOf(left(withoutLast())) : recordsOf(left()).slice(0, damaged);
     },
     clear() {
       writes = [];
       syncedCount = 0;
     },
     replay(node) {
-      const { length } = records();
-      if (damaged !== null && damaged < length - 1)
+      const { length } = left();
+      if (damaged !== null && !isTorn(damaged))
         throw new EnvironmentError(
           "damaged-journal",
           `the journal of node ${node} is damaged: record ${damaged + 1} of ${length} cannot be read, so the node does not start`,
         );
-      if (damaged !== null) writes.pop();
+      if (damaged !== null) writes = withoutLast();
       damaged = null;
-      return clone(records());
+      return clone(recordsOf(left()));
     },
   };
 }

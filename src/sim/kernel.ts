@@ -1,6 +1,6 @@
 /** The loop: what is due next happens at its node, whose handler runs, and what that leads to is put in the queue. */
 import { type Copies, copiesOf } from "../core/copies.ts";
-import { requireChoice, requireReplay, unknownReceiver } from "../core/effect-checks.ts";
+import { requireChoice, unknownReceiver } from "../core/effect-checks.ts";
 import { UsageError } from "../core/errors.ts";
 import { slotFinder } from "../core/journal-slots.ts";
 import { clone } from "../core/plain.ts";
@@ -354,12 +354,10 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   }
 
   persist(node: SimulatedNode<V>, record: RecordOf<V>): void {
-    requireReplay(this.protocol);
     this.journalOf(node).append(this.copies.record(record), this.now + (this.options.syncMs ?? 0));
   }
 
   compact(node: SimulatedNode<V>, records: readonly RecordOf<V>[]): void {
-    requireReplay(this.protocol);
     this.journalOf(node).compact(records.map(this.copies.record), this.now + (this.options.syncMs ?? 0));
   }
 

@@ -47,6 +47,7 @@ const mistakes: [what: string, code: string, act: Act, replay?: boolean][] = [
     "bad-message",
     (ctx) => ctx.broadcast({ type: "number", number: 1 } as never),
   ],
+  ["sends what it has not declared", "bad-message", (ctx) => ctx.broadcast({ type: "word" } as never)],
   ["waits for no duration", "bad-timer", (ctx) => ctx.setTimer("wait", -1)],
   ["waits for a range that is none", "bad-timer", (ctx) => ctx.setTimer("wait", [5, 1])],
   ["chooses among nothing", "no-choice", (ctx) => void ctx.choose("which", [])],

@@ -84,6 +84,7 @@ export function linked<V extends Vocabulary>(protocol: Protocol<V>): Protocol<V>
 
   return {
     ...inner,
+    shapes: { ...inner.shapes, message: {} }, // What it sends is around what the protocol has declared.
     init(self: NodeId, peers: readonly NodeId[]) {
       lives += 1;
       return { inner: inner.init(self, peers), life: lives, links: {}, isArmed: false };

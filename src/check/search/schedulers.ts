@@ -1,10 +1,10 @@
 /** How a random search picks the next move. Each strategy draws its plan anew for every run, from that run's seed. */
 import type { NodeId, Vocabulary } from "../../core/protocol.ts";
 import type { Random } from "../../core/random.ts";
+import type { strategies } from "../known-options.ts";
 import type { ModelOptions, Move } from "../model.ts";
 import { isFault, mix, type Successors } from "./successors.ts";
 
-export const strategies = ["random", "pct", "swarm"] as const;
 export type Strategy = (typeof strategies)[number];
 
 /** One run's way of picking: which successor comes next, or −1 to end the run. */

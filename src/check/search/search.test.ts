@@ -7,13 +7,13 @@ import { changRoberts } from "../../protocols/election/chang-roberts.ts";
 import { type UsedMutex, usedMutex } from "../../protocols/mutex/parts/user.ts";
 import { type RicartAgrawala, ricartAgrawala } from "../../protocols/mutex/ricart-agrawala.ts";
 import { explore } from "../explore.ts";
+import { strategies } from "../known-options.ts";
 import type { ModelOptions } from "../model.ts";
 import { ringModel } from "../models/chang-roberts.ts";
 import { mutexModel } from "../models/ricart-agrawala.ts";
 import { Replayer } from "../shrink/replay.ts";
 import { systemFor } from "../suite.ts";
 import { exploreDepthFirst } from "./dfs.ts";
-import { strategies } from "./schedulers.ts";
 import { type WalkProgress, walk } from "./walks.ts";
 
 /** Bully where delays have no bound: known to end with two leaders. */

@@ -5,14 +5,15 @@
 
 import type { Property, Vocabulary } from "../../core/protocol.ts";
 import { type Random, random } from "../../core/random.ts";
-import { natural, needed, oneOf, type Rules, requireOptions } from "../../protocols/known-options.ts";
+import { needed, type Rules, requireOptions } from "../../protocols/known-options.ts";
 import { type Exploration, type ExploreOptions, exploreRules, type Progress, type Witness } from "../explore.ts";
+import { walkRules } from "../known-options.ts";
 import type { Outcome } from "../local-steps.ts";
 import { Model, type ModelOptions, type Move } from "../model.ts";
 import { type Taken, takenOf } from "../path.ts";
 import { type Reach, reachTogether } from "../reach.ts";
 import { Judge } from "./judge.ts";
-import { type Picker, pickers, type Strategy, strategies } from "./schedulers.ts";
+import { type Picker, pickers, type Strategy } from "./schedulers.ts";
 import { Successors } from "./successors.ts";
 
 /** `counters` and `symmetry` of the model are left aside: they make states equal, and a run compares none. */
@@ -50,16 +51,8 @@ export interface WalkResult<V extends Vocabulary> extends Exploration<V>, WalkPr
 /** What bounds an exploration is left aside, so that one system serves both. */
 const rules: Rules<WalkOptions<Vocabulary> & ExploreOptions<Vocabulary>> = {
   ...exploreRules,
-  strategy: needed(oneOf(...strategies)),
-  seed: needed({ wanted: "a whole number", accepts: Number.isSafeInteger }),
-  runs: natural,
-  firstRun: natural,
-  numbers: {
-    wanted: "numbers of runs that can be gone through",
-    accepts: (value) => typeof value === "object" && value !== null && Symbol.iterator in value,
-  },
-  stepsPerRun: natural,
-  bugDepth: natural,
+  strategy: needed(walkRules.strategy),
+  seed: needed(walkRules.seed),
 };
 
 /** @throws UsageError for an option that cannot be. */

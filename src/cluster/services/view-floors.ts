@@ -38,7 +38,7 @@ export class ViewFloors {
   /** Into a slot that holds nothing yet. */
   begin({ shapes }: AnyProtocol, slot: Slot<never>): void {
     const { incarnation, view } = this.#floor;
-    if (view === 0 || slot.records.length > 0) return;
+    if ((view === 0 && incarnation === 0) || slot.records.length > 0) return;
     const register = { type: "register", incarnation, promised: 0, accepted: null };
     const empty = { number: view, members: [], cut: [] };
     slot.append(wrapped({ ...register, view: empty }, shapes.record as unknown as RecordShapes) as never);

@@ -95,6 +95,17 @@ export class Batch {
     this.entries.push({ slot, kind, at, length });
   }
 
+  /** What it holds, to be taken back to. */
+  mark(): { readonly count: number; readonly end: number } {
+    return { count: this.entries.length, end: this.#writer.position };
+  }
+
+  /** As if what was added since had not been. */
+  takeBackTo({ count, end }: { readonly count: number; readonly end: number }): void {
+    this.entries.length = count;
+    this.#writer.position = end;
+  }
+
   payload({ at, length }: Entry): Buffer {
     return this.#writer.buffer.subarray(at, at + length);
   }

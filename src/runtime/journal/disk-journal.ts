@@ -161,19 +161,22 @@ class DiskJournal implements Journal {
         return read();
       },
       append: (record) => add("append", record),
-      compact(records) {
+      compact: (records) => {
         slotReplacedBy(records, () => name);
-        for (const [i, record] of records.entries()) add(i === 0 ? "compact" : "append", record);
+        const batch = this.#pending; // All of them go with it: or none, if one is refused.
+        const mark = batch.mark();
+        try {
+          for (const [i, record] of records.entries()) add(i === 0 ? "compact" : "append", record);
+        } catch (error) {
+          batch.takeBackTo(mark);
+          throw error;
+        }
       },
       whenDurable: (then) => this.#whenDurable(then),
       release: () => {
         kept.isTaken = false;
       },
     };
-  }
-
-  has(name: string): boolean {
-    return this.#slots.has(name);
   }
 
   forget(name: string): void {

@@ -99,6 +99,14 @@ describe.each(["in memory", "on disk"])("a journal %s", (where) => {
     expect(slot.records).toEqual([7, 8, 9].map(promised));
   });
 
+  test("replaces nothing where one of the records is refused", async () => {
+    const slot = (await open()).slot("paxos", shape);
+    for (const round of [1, 2]) slot.append(promised(round));
+    expect(() => slot.compact([promised(3), promised(-4)])).toThrow(InvariantViolation);
+    await durable(slot);
+    expect(slot.records).toEqual([1, 2].map(promised));
+  });
+
   test("keeps what a record was when it was appended", async () => {
     const slot = (await open()).slot("paxos", shape);
     const record = { type: "promised" as const, round: 1 };

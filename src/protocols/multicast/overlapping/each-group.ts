@@ -27,9 +27,9 @@ export function eachGroup<M extends Vocabulary>(
   const parts = Object.fromEntries(groups.map((members, group) => [partOf(group), within(members, order() as Any)]));
   const whole = assemble<Any>(name, parts, {}, { face: partOf(0) }) as Any;
   const outward = contexts((ctx) => ({
-    emit({ type, body }: Any) {
+    emit({ type, body }: Any, until) {
       const group = groups.findIndex((_, each) => partOf(each) === type);
-      ctx.emit({ ...body, id: `${body.id}@${group}` } as never);
+      ctx.emit({ ...body, id: `${body.id}@${group}` } as never, until);
     },
   }));
   return {

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { NodeId, Protocol } from "../../../core/protocol.ts";
 import { natural, type Shape, text } from "../../../core/shape.ts";
 import { simulation } from "../../../sim/simulation.ts";
+import type { TraceEntry } from "../../../trace/entry.ts";
 import { type GroupCommand, type GroupEvent, groupCommandShapes, type Multicast } from "./layers.ts";
 import { over } from "./over.ts";
 
@@ -47,6 +48,7 @@ function plain<P>(payload: Shape<P>): Protocol<Plain<P>> {
 type Polite = {
   state: { heard: string[] };
   message: { type: "word"; payload: string } | { type: "thanks"; payload: string };
+  timer: "forget";
   command: { type: "send"; payload: string } | GroupCommand;
   event: Multicast["event"] | GroupEvent | { type: "thanked"; by: NodeId };
 };
@@ -61,8 +63,12 @@ const polite: Protocol<Polite> = {
       ctx.emit({ type: "delivered", from, payload, id: `${from}.${payload}` });
       ctx.send(from, { type: "thanks", payload });
     },
-    thanks: (_state, from, _message, ctx) => ctx.emit({ type: "thanked", by: from }),
+    thanks(_state, from, _message, ctx) {
+      ctx.setTimer("forget", 50);
+      ctx.emit({ type: "thanked", by: from }, "forget");
+    },
   },
+  timeout: { forget() {} },
   command: {
     send: (_state, { payload }, ctx) => ctx.broadcast({ type: "word", payload }),
     block: (state) => void state.heard.push("(blocked)"),
@@ -82,8 +88,8 @@ const polite: Protocol<Polite> = {
 
 const stacked = over(polite, plain);
 
-function group(protocol = stacked) {
-  const sim = simulation({ protocol, nodes: [0, 1, 2], seed: 1, delayMs: 10 });
+function group(protocol = stacked, trace: (entry: TraceEntry) => void = () => {}) {
+  const sim = simulation({ protocol, nodes: [0, 1, 2], seed: 1, delayMs: 10, trace });
   for (const node of [0, 1, 2]) sim.start(node);
   return sim;
 }
@@ -104,6 +110,16 @@ describe("one multicast over another", () => {
       { type: "thanked", by: 2 },
     ]);
     expect(sim.world.state(0)).toEqual({ upper: { heard: [] }, lower: { sent: 1 } });
+  });
+
+  it("what the upper says is certain until its own timer runs out", () => {
+    const deadlines: unknown[] = [];
+    const sim = group(stacked, (entry) => {
+      if (entry.kind === "event" && entry.event.type === "thanked") deadlines.push(entry.until);
+    });
+    sim.command(0, { type: "send", payload: "x" });
+    sim.run();
+    expect(deadlines).toEqual(["upper.forget", "upper.forget"]);
   });
 
   it("what the lower says of the group is told to the upper, which says it in its turn", () => {

@@ -75,20 +75,20 @@ export function over<U extends Vocabulary, L extends Vocabulary>(
   const stack = assemble<Any>(above.name, parts, wires, { face: "upper" }) as Any;
 
   /** What a step has said, by the context of its node. */
-  const said = new WeakMap<object, Any[]>();
+  const said = new WeakMap<object, { event: Any; until: Any }[]>();
   /** What passes between the layers is not for the world. */
   const outward = contexts((ctx) => {
-    const events: Any[] = [];
+    const events: { event: Any; until: Any }[] = [];
     said.set(ctx, events);
     return {
-      emit({ type: layer, body }: Any) {
-        if (layer === "upper" ? body.type !== MULTICAST : !inner.has(body.type)) events.push(body);
+      emit({ type: layer, body: event }: Any, until) {
+        if (layer === "upper" ? event.type !== MULTICAST : !inner.has(event.type)) events.push({ event, until });
       },
     };
   });
   /** The world hears of a step when its messages have been sent: who passes a message on before it delivers it does so. */
   function tell(ctx: Context<Any>): void {
-    for (const event of said.get(ctx)?.splice(0) ?? []) ctx.emit(event);
+    for (const { event, until } of said.get(ctx)?.splice(0) ?? []) ctx.emit(event, until);
   }
   const handed = (layer: string, commands: object): object =>
     mapped(commands, () => (states: Any, command: Any, ctx: Any) => {
