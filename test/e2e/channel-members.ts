@@ -13,7 +13,8 @@ import { type Overheard, overhear } from "../network/udp-under-test.ts";
 import type { Order, Report } from "./channel-process.ts";
 import { CLI, until } from "./cluster-under-test.ts";
 
-const packageUrl = pathToFileURL(join(CLI, "..", "..", "index.js")).href;
+/** The built package of this checkout. */
+const PACKAGE = pathToFileURL(join(CLI, "..", "..", "index.js")).href;
 
 type Said<S extends Report["said"]> = Extract<Report, { said: S }>;
 
@@ -30,7 +31,10 @@ class MemberProcess {
   current: ChannelMember | null = null;
   #isExpectedToEnd = false;
 
-  constructor(program: string) {
+  constructor(
+    program: string,
+    readonly packageUrl: string,
+  ) {
     const child = spawn(process.execPath, [program, packageUrl], { stdio: "pipe" });
     this.#child = child;
     let complaints = "";
@@ -159,16 +163,16 @@ export class ChannelMembers {
     return this.ids.flatMap((id) => (this.at(id)?.isUp ? [this.at(id)] : []));
   }
 
-  /** Starts a member, or starts it again with the journal that it has left. */
-  async start(id: number): Promise<ChannelMember> {
+  /** Starts a member, or starts it again with the journal that it has left; of another release in a process of its own. */
+  async start(id: number, packageUrl = PACKAGE): Promise<ChannelMember> {
     const admin = this.#admins.get(id) as string;
     const dataDir = join(this.#folder, `data-${this.#cluster}-${id}`);
     mkdirSync(dataDir, { recursive: true });
-    const member = new ChannelMember(id, `http://${admin}`, this.#process(id));
+    const member = new ChannelMember(id, `http://${admin}`, this.#process(id, packageUrl));
     this.runs.push(member);
     const who = { id, cluster: `test ${this.#cluster}`, members: this.#members, multicast: this.#multicast };
     member.order({ do: "join", options: { ...who, dataDir, admin, faultGate: true } });
-    await member.said("joined");
+    await until(`member ${id} joins`, () => member.isUp && member.all("joined").length > 0);
     return member;
   }
 
@@ -269,10 +273,13 @@ export class ChannelMembers {
     rmSync(this.#folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
 
-  #process(id: number): MemberProcess {
+  #process(id: number, packageUrl: string): MemberProcess {
     const known = this.#processes.get(id);
-    if (known !== undefined && !known.hasExited) return known;
-    const process = new MemberProcess(this.#program);
+    if (known !== undefined && !known.hasExited) {
+      if (known.packageUrl === packageUrl) return known;
+      known.end();
+    }
+    const process = new MemberProcess(this.#program, packageUrl);
     this.#processes.set(id, process);
     return process;
   }
