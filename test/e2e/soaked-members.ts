@@ -24,7 +24,7 @@ const WHILE_MS = 1_500;
 interface Status {
   readonly lockServer: number | null;
   readonly hasQuorum: boolean;
-  readonly refusals: readonly unknown[];
+  readonly refusals: readonly { readonly node: number }[];
   readonly instances: readonly { readonly kind: string; readonly name: string; readonly leader: number | null }[];
 }
 
@@ -174,7 +174,10 @@ export class SoakedMembers {
           statuses.map(({ instances }) => instances.find(({ kind }) => kind === "election")?.leader ?? null),
         );
         const isOne = (found: ReadonlySet<number | null>): boolean => found.size === 1 && !found.has(null);
-        const isWell = statuses.every(({ hasQuorum, refusals }) => hasQuorum && refusals.length === 0);
+        // A stranger that has gone is remembered.
+        const isWell = statuses.every(
+          ({ hasQuorum, refusals }) => hasQuorum && !refusals.some(({ node }) => this.#ids.includes(node)),
+        );
         return isWell && isOne(servers) && isOne(leaders);
       },
       undefined,
