@@ -8,13 +8,13 @@ import { natural } from "../../src/core/shape.ts";
 import { type Views, views } from "../../src/protocols/membership/parts/views.ts";
 
 /** Says that it holds nothing whenever it is asked: what is explored is how views are agreed upon. */
-type Nothing = {
+export type Nothing = {
   state: Record<never, never>;
   command: { type: "flush"; round: number };
   event: { type: "flushed"; round: number; received: number[] };
 };
 
-const nothing: Protocol<Nothing> = {
+export const nothing: Protocol<Nothing> = {
   name: "nothing",
   init: () => ({}),
   command: { flush: (_state, { round }, ctx) => ctx.emit({ type: "flushed", round, received: [] }) },

@@ -1,8 +1,8 @@
 /** Protocols as the hunt runs them, made of modules of which one may have a bug in it. */
+
 import type { ExploreOptions } from "../../src/check/explore.ts";
 import { type Assembly, assemble } from "../../src/core/assemble.ts";
 import type { Protocol, Vocabulary } from "../../src/core/protocol.ts";
-import { natural } from "../../src/core/shape.ts";
 import type { Views } from "../../src/protocols/membership/parts/views-words.ts";
 import { evenly } from "../../src/protocols/multicast/parts/ip-user.ts";
 import { monitoredMulticast } from "../../src/protocols/multicast/parts/monitored.ts";
@@ -10,6 +10,7 @@ import { delivery, fifoOrder, happenedBeforeOrder, totalOrder } from "../../src/
 import { usedMulticast } from "../../src/protocols/multicast/parts/user.ts";
 import type { Desk } from "../../src/protocols/mutex/parts/desk-claims.ts";
 import { usedMutex } from "../../src/protocols/mutex/parts/user.ts";
+import { type Nothing, nothing } from "../protocols/views-explored.ts";
 import type { SeededBug, Subject } from "./bugs.ts";
 
 export type AnyProtocol = Protocol<Vocabulary>;
@@ -126,25 +127,6 @@ function servedBy0(desk: Protocol<Desk>): Protocol<Desk> {
     start: (state) => void Object.assign(state, { epoch: 0, server: null, service: null }), // Only restarts come here.
   };
 }
-
-/** Says that it holds nothing whenever it is asked. */
-type Nothing = {
-  state: Record<never, never>;
-  command: { type: "flush"; round: number };
-  event: { type: "flushed"; round: number; received: number[] };
-};
-
-const nothing: Protocol<Nothing> = {
-  name: "nothing",
-  init: () => ({}),
-  command: { flush: (_state, { round }, ctx) => ctx.emit({ type: "flushed", round, received: [] }) },
-  shapes: { command: { flush: { round: natural } } },
-  source: "this test",
-  assumes: [],
-  properties: [],
-  costs: [],
-  view: () => ({ role: "nothing" }),
-};
 
 /** How views are agreed upon where nobody says anything, as if all had been in view 1 for long. */
 function settledViews(agreement: Protocol<Views>): Protocol<Assembly<{ nothing: Nothing; views: Views }>> {
