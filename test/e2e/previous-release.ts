@@ -32,8 +32,12 @@ const SOURCES = ["src", "package.json", "tsconfig.json", "tsconfig.build.json"];
  * Builds the commit before this one into `folder`; null where there is none, as in a package or a shallow clone.
  * @throws Error instead where CI is set: nobody reads there that a test was skipped, so it would pass for ever.
  */
-export function previousRelease(folder: string, commit = previousCommit(), ci = process.env.CI): Release | null {
-  if (commit === null && ci !== undefined)
+export function previousRelease(
+  folder: string,
+  commit = previousCommit(),
+  isRequired = process.env.CI !== undefined,
+): Release | null {
+  if (commit === null && isRequired)
     throw new Error(
       "expected a commit before this one, since CI is set, got a clone that ends here: fetch two commits or more (git fetch --deepen 1; fetch-depth: 2), or name one in COTERIE_PREVIOUS",
     );

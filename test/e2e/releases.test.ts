@@ -109,10 +109,10 @@ const isLeftOut = (member: ChannelMember): boolean =>
   member.all("view").some(({ view, state }) => view !== null && state === "outside");
 
 test("a clone without the commit before this one: where CI is set that is an error, elsewhere the test is skipped", () => {
-  expect(() => previousRelease(folder, null, "true")).toThrow(
+  expect(() => previousRelease(folder, null, true)).toThrow(
     /^expected a commit before this one, since CI is set, got .*: fetch two commits/,
   );
-  expect(previousRelease(folder, null, undefined)).toBe(null);
+  expect(previousRelease(folder, null, false)).toBe(null);
 });
 
 async function expectRefused(
