@@ -55,7 +55,7 @@ export class BreadthFirst<V extends Vocabulary> implements Searched<V> {
     this.#maxBytes = options.maxBytes ?? Number.POSITIVE_INFINITY;
     this.model = new Model({ ...options, properties });
     this.properties = new Properties(this.model, properties);
-    this.#looks = properties.some(({ when }) => when !== "leadsTo" && when !== "inTheEnd");
+    this.#looks = properties.some(({ when }) => when !== "leadsTo" && when !== "eventually");
     this.space = new StateSpace(this.model, (parent, words, at, hash) =>
       this.depth < this.#maxDepth ? this.#arrive(parent, words, at, hash) : this.#peek(words, at, hash),
     );

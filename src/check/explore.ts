@@ -50,7 +50,7 @@ export function requireSingleStates<V extends Vocabulary>(
   properties: readonly Property<V>[],
 ): void {
   if (options.symmetry === undefined) return;
-  const promise = properties.find(({ when }) => when === "leadsTo" || when === "inTheEnd");
+  const promise = properties.find(({ when }) => when === "leadsTo" || when === "eventually");
   if (promise === undefined) return;
   const wanted = "expected symmetry to come with properties of single states only";
   throw new UsageError(

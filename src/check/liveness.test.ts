@@ -186,7 +186,7 @@ const walk = (length: number, again: number | null, properties: readonly Propert
     },
     properties,
   });
-const about = (when: "sometimes" | "inTheEnd", holds: (at: number) => boolean): Property<Walk> => ({
+const about = (when: "sometimes" | "eventually", holds: (at: number) => boolean): Property<Walk> => ({
   name: when,
   claim: "of node 0",
   when,
@@ -194,16 +194,16 @@ const about = (when: "sometimes" | "inTheEnd", holds: (at: number) => boolean): 
 });
 const one = { nodes: [0], network: "fifo", timers: "free", begin: "together" } as const;
 
-describe("inTheEnd", () => {
+describe("eventually", () => {
   it("holds where what does not hold does not come again", () => {
-    expect(explore({ ...one, protocol: walk(5, null, [about("inTheEnd", (at) => at === 4)]) }).verdict).toBe("holds");
-    expect(explore({ ...one, protocol: walk(5, 3, [about("inTheEnd", (at) => at >= 3)]) }).verdict).toBe("holds");
+    expect(explore({ ...one, protocol: walk(5, null, [about("eventually", (at) => at === 4)]) }).verdict).toBe("holds");
+    expect(explore({ ...one, protocol: walk(5, 3, [about("eventually", (at) => at >= 3)]) }).verdict).toBe("holds");
   });
 
   it("is violated by a loop through a state in which it does not hold, and by one that is never left", () => {
-    const looping = explore({ ...one, protocol: walk(5, 1, [about("inTheEnd", (at) => at !== 3)]) });
+    const looping = explore({ ...one, protocol: walk(5, 1, [about("eventually", (at) => at !== 3)]) });
     expect([looping.verdict, looping.loop, looping.path.length]).toEqual(["violated", 4, 8]);
-    const stuck = explore({ ...one, protocol: walk(5, null, [about("inTheEnd", (at) => at !== 4)]) });
+    const stuck = explore({ ...one, protocol: walk(5, null, [about("eventually", (at) => at !== 4)]) });
     expect([stuck.verdict, stuck.loop, stuck.path.length]).toEqual(["violated", 6, 6]);
   });
 });

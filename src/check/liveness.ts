@@ -1,5 +1,5 @@
 /**
- * Promises about runs as a whole: `leadsTo` and `inTheEnd`. They are broken by a run that goes on for ever, so by a loop
+ * Promises about runs as a whole: `leadsTo` and `eventually`. They are broken by a run that goes on for ever, so by a loop
  * of the state graph, or by one that stops. The search looks for a strongly connected component in which a promise stays
  * open and a run may stay without being unfair to anybody.
  */
@@ -67,7 +67,7 @@ function stoppable<V extends Vocabulary>(graph: Graph<V>, mayGoOn: () => boolean
 function firstLasso<V extends Vocabulary>(graph: Graph<V>, properties: readonly Property<V>[]): Lasso<V> | null {
   const promises = graph.model.histories
     .shown(properties)
-    .filter(({ when }) => when === "leadsTo" || when === "inTheEnd");
+    .filter(({ when }) => when === "leadsTo" || when === "eventually");
   const ends = promises.length === 0 ? [] : endsOf(graph);
   for (const property of promises) {
     for (const node of property.when === "leadsTo" ? graph.model.options.nodes : [null]) {

@@ -44,7 +44,7 @@ const tellers: Protocol<Tellers> = {
     {
       name: "all or nobody",
       claim: "at rest, all others have heard the news or nobody has",
-      when: "atRest",
+      when: "quiescent",
       holds: ({ alive, state }) => new Set(alive.filter((node) => node > 0).map((node) => state(node).heard)).size <= 1,
     },
   ],
@@ -68,7 +68,7 @@ function endsOf(options: Partial<ExploreOptions<Tellers>>): string[] {
   const seen = {
     name: "seen",
     claim: "is looked at",
-    when: "atRest" as const,
+    when: "quiescent" as const,
     holds({ alive, state }: { alive: readonly number[]; state(node: number): Tellers["state"] }) {
       const written = alive.includes(0) ? state(0).written.join(" ") : "down";
       if ([1, 2, 3].every((node) => alive.includes(node)))

@@ -150,7 +150,7 @@ describe("notices", () => {
         {
           name: "mourned",
           claim: "at rest, who is down is mourned",
-          when: "atRest",
+          when: "quiescent",
           holds: ({ alive, state }) => alive.length === 3 || alive.every((node) => state(node).mourned.length === 1),
         },
       ],

@@ -4,7 +4,7 @@ import type { Model } from "./model.ts";
 
 export class Properties<V extends Vocabulary> {
   readonly #always: readonly StateProperty<V>[];
-  readonly #atRest: readonly StateProperty<V>[];
+  readonly #quiescent: readonly StateProperty<V>[];
   #sought: readonly StateProperty<V>[];
   readonly #view: TupleWorld<V>;
 
@@ -16,7 +16,7 @@ export class Properties<V extends Vocabulary> {
     const those = (when: StateProperty<V>["when"]): StateProperty<V>[] =>
       shown.filter((property): property is StateProperty<V> => property.when === when);
     this.#always = those("always");
-    this.#atRest = those("atRest");
+    this.#quiescent = those("quiescent");
     this.#sought = those("sometimes");
     this.#view = new TupleWorld(model);
   }
@@ -30,9 +30,9 @@ export class Properties<V extends Vocabulary> {
   violatedBy(tuple: Int32Array): Property<V> | null {
     const world = this.#view.of(tuple);
     for (const property of this.#always) if (!property.holds(world)) return property;
-    if (this.#atRest.length === 0 || !this.model.isQuiet(tuple)) return null;
-    for (const property of this.#atRest) {
-      if (!this.#hasArmed(property.restless ?? [], tuple) && !property.holds(world)) return property;
+    if (this.#quiescent.length === 0 || !this.model.isQuiet(tuple)) return null;
+    for (const property of this.#quiescent) {
+      if (!this.#hasArmed(property.pendingTimers ?? [], tuple) && !property.holds(world)) return property;
     }
     return null;
   }

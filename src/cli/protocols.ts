@@ -120,8 +120,8 @@ function inFull(
 const checkedWhen: Readonly<Record<string, string>> = {
   always: "after every step",
   sometimes: "at some time in some run",
-  inTheEnd: "in the end",
-  atRest: "whenever at rest",
+  eventually: "eventually",
+  quiescent: "whenever nothing is on its way",
   leadsTo: "sooner or later",
 };
 

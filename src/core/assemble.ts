@@ -182,5 +182,5 @@ function lift(of: string, isFace: boolean, property: Property<Any>): Property<An
   const remembered = history === undefined ? {} : { history: { empty: history.empty, after } };
   const lifted = { ...property, ...remembered, name, holds: seen(property.holds) } as Any;
   if (property.when === "leadsTo") return { ...lifted, given: seen(property.given) };
-  return { ...lifted, restless: property.restless?.map((timer) => `${of}.${timer}`) ?? [] };
+  return { ...lifted, pendingTimers: property.pendingTimers?.map((timer) => `${of}.${timer}`) ?? [] };
 }

@@ -153,12 +153,12 @@ interface Claim<V extends Vocabulary> {
 
 export interface StateProperty<V extends Vocabulary> extends Claim<V> {
   /**
-   * `always`: after every step. `sometimes`: at some time in some run. `inTheEnd`: from some time on, once nothing more
-   * goes wrong. `atRest`: whenever no message is in flight and nobody waits for a timer of `restless`.
+   * `always`: after every step. `sometimes`: at some time in some run. `eventually`: from some time on, once nothing more
+   * goes wrong. `quiescent`: whenever no message is in flight and nobody waits for a timer of `pendingTimers`.
    */
-  readonly when: "always" | "sometimes" | "inTheEnd" | "atRest";
-  /** For `atRest`: the timers that mean that the algorithm is still at work. */
-  readonly restless?: readonly TimerOf<V>[];
+  readonly when: "always" | "sometimes" | "eventually" | "quiescent";
+  /** For `quiescent`: the timers that mean that the algorithm is still at work. */
+  readonly pendingTimers?: readonly TimerOf<V>[];
   holds(world: World<StateOf<V>>): boolean;
 }
 

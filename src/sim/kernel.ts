@@ -94,8 +94,8 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
       this.network.setLink(this.population.node(from), this.population.node(to), model, 0, `links[${index}]`);
   }
 
-  isAtRest(restless: readonly TimerOf<V>[]): boolean {
-    return this.inFlight === 0 && !restless.some((timer) => (this.running.get(timer) ?? 0) > 0);
+  isQuiescent(pendingTimers: readonly TimerOf<V>[]): boolean {
+    return this.inFlight === 0 && !pendingTimers.some((timer) => (this.running.get(timer) ?? 0) > 0);
   }
 
   /** Whoever is told of an entry or an event hears of it in the midst of a step. @throws UsageError */

@@ -185,7 +185,7 @@ describe("the simulator", () => {
       protocol: {
         ...counting,
         properties: [
-          { name: "never", claim: "it never rests", when: "atRest", restless: ["next"], holds: () => false },
+          { name: "never", claim: "it never rests", when: "quiescent", pendingTimers: ["next"], holds: () => false },
         ],
       },
       nodes: [0, 1],

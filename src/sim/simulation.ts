@@ -31,7 +31,7 @@ export interface Simulation<V extends Vocabulary> {
   readonly lost: number;
   /** Whether nothing is left to happen, unless somebody does something from outside. */
   readonly isOver: boolean;
-  /** Names of properties that were looked at where they speak: `sometimes` has been seen, `atRest` was judged at a rest. */
+  /** Names of properties that were looked at where they speak: `sometimes` has been seen, `quiescent` was judged at a rest. */
   readonly seen: ReadonlySet<string>;
   /** The first violation of each property. */
   readonly violations: readonly Violation[];
@@ -89,7 +89,9 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
   const kernel = new Kernel<V>(protocol, options);
   const { population, network } = kernel;
   const { world, ids, nodes } = population;
-  const watch = watcher(kernel.histories.shown(protocol.properties), world, (restless) => kernel.isAtRest(restless));
+  const watch = watcher(kernel.histories.shown(protocol.properties), world, (pendingTimers) =>
+    kernel.isQuiescent(pendingTimers),
+  );
   const faults = random(options.seed).stream("faults");
   const placeOf = (id: NodeId): number => population.node(id).place;
   if (options.properties !== "at the end") kernel.afterChange = () => watch.look(kernel.now);

@@ -61,7 +61,7 @@ const lit: Property<Lamps> = {
 const bright: Property<Lamps> = {
   name: "bright",
   claim: "all lamps are on in the end",
-  when: "inTheEnd",
+  when: "eventually",
   holds: ({ alive, state }) => alive.every((node) => state(node).lamp === "on"),
 };
 

@@ -13,7 +13,7 @@ export interface Violation {
 export interface Watcher {
   /** The first violation of each property so far. */
   readonly violations: readonly Violation[];
-  /** Names of the `sometimes` that have been so, and of the `atRest` that were looked at, as there was a rest. */
+  /** Names of the `sometimes` that have been so, and of the `quiescent` that were looked at, as there was a rest. */
   readonly seen: ReadonlySet<string>;
   /** Looks at everything that may have changed. */
   look(now: number): void;
@@ -25,12 +25,12 @@ export interface Watcher {
 export function watcher<V extends Vocabulary>(
   properties: readonly Property<V>[],
   world: World<StateOf<V>>,
-  isAtRest: (restless: readonly TimerOf<V>[]) => boolean,
+  isQuiescent: (pendingTimers: readonly TimerOf<V>[]) => boolean,
 ): Watcher {
   const violations: Violation[] = [];
   const seen = new Set<string>();
   const promises = properties.filter((property) => property.when === "leadsTo").map(promise);
-  let unbroken = properties.filter(({ when }) => when === "always" || when === "atRest");
+  let unbroken = properties.filter(({ when }) => when === "always" || when === "quiescent");
   let unseen = properties.filter((property) => property.when === "sometimes");
 
   /** One `leadsTo`: the nodes that `given` has held of and `holds` has not since, in that order, each with the time. */
@@ -53,8 +53,8 @@ export function watcher<V extends Vocabulary>(
 
   function isBroken(property: Property<V>): boolean {
     if (property.when === "leadsTo") return false;
-    if (property.when === "atRest") {
-      if (!isAtRest(property.restless ?? [])) return false;
+    if (property.when === "quiescent") {
+      if (!isQuiescent(property.pendingTimers ?? [])) return false;
       seen.add(property.name);
     }
     return !property.holds(world);
@@ -83,7 +83,7 @@ export function watcher<V extends Vocabulary>(
     },
     verdict(now) {
       look(now);
-      const unmet = properties.filter((property) => property.when === "inTheEnd" && isBroken(property));
+      const unmet = properties.filter((property) => property.when === "eventually" && isBroken(property));
       const waiting = promises.flatMap(({ property: { name, claim }, since }) => {
         const [first] = since;
         return first === undefined ? [] : [{ property: name, claim, waiting: { node: first[0], since: first[1] } }];

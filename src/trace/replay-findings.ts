@@ -89,16 +89,16 @@ export class Findings<V extends Vocabulary> {
     if (property.when === "sometimes") return unknown("it was not seen in this run");
     const [oldest] = open;
     if (oldest !== undefined) return { ...unknown("still open where the recording ends", oldest[1]), node: oldest[0] };
-    if (property.when === "inTheEnd" && !property.holds(world)) return unknown("not so where the recording ends");
+    if (property.when === "eventually" && !property.holds(world)) return unknown("not so where the recording ends");
     return { verdict: "holds" };
   }
 }
 
 const unknown = (why: string, entry: number | null = null) => ({ verdict: "unknown" as const, why, entry });
 
-function isDue<V extends Vocabulary>({ when, restless = [] }: StateProperty<V>, standing: Standing<V>): boolean {
+function isDue<V extends Vocabulary>({ when, pendingTimers = [] }: StateProperty<V>, standing: Standing<V>): boolean {
   if (when === "always") return true;
-  return when === "atRest" && standing.nothingInFlight && !restless.some((timer) => standing.isArmed(timer));
+  return when === "quiescent" && standing.nothingInFlight && !pendingTimers.some((timer) => standing.isArmed(timer));
 }
 
 /** A node's case opens where `given` holds of it, and closes where `holds` does or where it crashes. */

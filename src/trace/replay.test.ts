@@ -277,7 +277,7 @@ const dice: Protocol<Dice> = {
     {
       name: "odd",
       claim: "at rest, the sum is odd or nothing",
-      when: "atRest",
+      when: "quiescent",
       holds: ({ alive, state }) => alive.every((node) => state(node).sum % 2 === 1 || state(node).sum === 0),
     },
     {
@@ -296,7 +296,7 @@ const dice: Protocol<Dice> = {
     {
       name: "end",
       claim: "it ends above five",
-      when: "inTheEnd",
+      when: "eventually",
       holds: ({ alive, state }) => alive.every((node) => state(node).sum > 5),
     },
   ],

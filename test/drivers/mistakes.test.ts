@@ -115,7 +115,7 @@ describe("a message to oneself arrives in a step of its own", () => {
     const heard = {
       name: "heard",
       claim: "it hears itself",
-      when: "inTheEnd" as const,
+      when: "eventually" as const,
       holds: ({ state }: { state(node: number): Toy["state"] }) => state(0).heard.join() === "0,5",
     };
     const model = { protocol, nodes: [0, 1], network: "fifo", timers: "never", begin: "idle", asks } as const;

@@ -10,7 +10,9 @@ export class Judge<V extends Vocabulary> {
 
   constructor(model: Model<V>, properties: readonly Property<V>[]) {
     this.#states = new Properties(model, properties);
-    this.#promises = model.histories.shown(properties).filter(({ when }) => when === "leadsTo" || when === "inTheEnd");
+    this.#promises = model.histories
+      .shown(properties)
+      .filter(({ when }) => when === "leadsTo" || when === "eventually");
     this.#view = new TupleWorld(model);
   }
 

@@ -91,7 +91,7 @@ export function walk<V extends Vocabulary>(options: WalkOptions<V>): WalkResult<
     reach: reachTogether(options.protocol, [...reached, walker.model.steps.reaching.reach]),
     violatingRun,
     witnesses: [...witnesses.values()],
-    loop: violated?.when === "leadsTo" || violated?.when === "inTheEnd" ? walker.length : null,
+    loop: violated?.when === "leadsTo" || violated?.when === "eventually" ? walker.length : null,
   };
 }
 

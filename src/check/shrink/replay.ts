@@ -49,7 +49,7 @@ export class Replayer<V extends Vocabulary> {
    */
   detour(path: readonly Wanted<V>[], kept: number, maxStates: number): Taken<V>[] | null {
     const { when } = this.property;
-    if (when === "leadsTo" || when === "inTheEnd") return null;
+    if (when === "leadsTo" || when === "eventually") return null;
     const start = path.slice(0, kept);
     this.replay(start);
     const from = this.#states[kept] as Int32Array;
@@ -61,7 +61,7 @@ export class Replayer<V extends Vocabulary> {
   #isViolated(length: number): boolean {
     const last = this.#states[length] as Int32Array;
     const { when } = this.property;
-    if (when !== "leadsTo" && when !== "inTheEnd") return this.#judge.violatedBy(last) !== null;
+    if (when !== "leadsTo" && when !== "eventually") return this.#judge.violatedBy(last) !== null;
     this.#successors.gather(last);
     if (this.#successors.isBound) return false;
     return this.#judge.brokenBy((moves) => this.#states[length - moves] ?? null) !== null;

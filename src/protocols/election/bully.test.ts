@@ -267,7 +267,7 @@ describe("bully: resignation and rank", () => {
         sim.run();
         const { properties } = bully(bounds);
         for (const property of properties)
-          if (property.when === "atRest")
+          if (property.when === "quiescent")
             expect([property.name, property.holds(sim.world)]).toEqual([property.name, true]);
       }),
       { numRuns: 500 },
@@ -375,8 +375,8 @@ describe("bully: every run", () => {
     const leading = (name: string, isRight: (leaders: number) => boolean): Property<Vocabulary> => ({
       name,
       claim: "at rest so many of those that are alive lead",
-      when: "atRest",
-      restless: ["answer", "coordinator", "rank"] as never[],
+      when: "quiescent",
+      pendingTimers: ["answer", "coordinator", "rank"] as never[],
       holds: ({ alive, state }) =>
         isRight(alive.filter((node) => (state(node) as Bully["state"]).leader === node).length),
     });

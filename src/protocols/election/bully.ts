@@ -280,8 +280,8 @@ function properties(ownRank: OwnRank): Property<Bully>[] {
     {
       name: "E1 safety",
       claim: "at rest, nobody follows an alive node other than the highest one that stands",
-      when: "atRest",
-      restless: ["answer", "coordinator", "rank"],
+      when: "quiescent",
+      pendingTimers: ["answer", "coordinator", "rank"],
       holds: (world) =>
         world.alive.every((node) => {
           const { leader } = world.state(node);
@@ -291,7 +291,7 @@ function properties(ownRank: OwnRank): Property<Bully>[] {
     {
       name: "E1 eventually",
       claim: "in the end, every alive node that took part in an election follows the highest alive one that stands",
-      when: "inTheEnd",
+      when: "eventually",
       holds(world) {
         const highest = highestStanding(world, ownRank);
         const known = world.alive.map(world.state).filter(({ phase }) => phase !== "new");
@@ -301,8 +301,8 @@ function properties(ownRank: OwnRank): Property<Bully>[] {
     {
       name: "E2 liveness",
       claim: "at rest, every alive node that took part in an election knows a leader, unless everybody has resigned",
-      when: "atRest",
-      restless: ["answer", "coordinator", "rank"],
+      when: "quiescent",
+      pendingTimers: ["answer", "coordinator", "rank"],
       holds: (world) =>
         highestStanding(world, ownRank) === null ||
         world.alive.every((node) => world.state(node).phase === "new" || world.state(node).leader !== null),

@@ -228,7 +228,7 @@ const properties: Property<ChangRoberts>[] = [
   {
     name: "E1 eventually",
     claim: "in the end, every alive node that took part in an election follows the one that ranked highest of those",
-    when: "inTheEnd",
+    when: "eventually",
     holds({ alive, state }) {
       const part = alive.filter((node) => state(node).round > 0);
       const highest = highestOf(part.map((node) => ({ node, rank: state(node).stoodWith })))?.node;
@@ -238,7 +238,7 @@ const properties: Property<ChangRoberts>[] = [
   {
     name: "E2 liveness",
     claim: "at rest nobody is a participant, and everybody has elected somebody unless nobody has",
-    when: "atRest",
+    when: "quiescent",
     holds({ alive, state }) {
       const knowing = alive.filter((node) => state(node).elected !== null).length;
       const hasEnded = alive.every((node) => state(node).part === "non-participant");

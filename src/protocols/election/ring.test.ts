@@ -144,7 +144,7 @@ describe("ring: what it promises", () => {
         }
         sim.run(sim.now + 20_000);
         for (const property of ring().properties)
-          if (property.when === "atRest")
+          if (property.when === "quiescent")
             expect([property.name, property.holds(sim.world)]).toEqual([property.name, true]);
       }),
       { numRuns: 500 },

@@ -315,8 +315,8 @@ const properties: Property<Ring>[] = [
   {
     name: "E1 safety",
     claim: "at rest, nobody follows an alive node other than the one that ranked highest of those alive",
-    when: "atRest",
-    restless: ["receipt", "lap"],
+    when: "quiescent",
+    pendingTimers: ["receipt", "lap"],
     holds({ alive, state }) {
       const highest = highestOf(alive.map((node) => ({ node, rank: state(node).stoodWith })));
       return alive.every((node) => {
@@ -329,7 +329,7 @@ const properties: Property<Ring>[] = [
     name: "E1 eventually",
     claim:
       "in the end, every alive node that took part in an election follows the one that ranked highest of those alive",
-    when: "inTheEnd",
+    when: "eventually",
     holds({ alive, state }) {
       const highest = highestOf(alive.map((node) => ({ node, rank: state(node).stoodWith })))?.node;
       return alive.every((node) => state(node).phase === "new" || state(node).leader === highest);
@@ -338,8 +338,8 @@ const properties: Property<Ring>[] = [
   {
     name: "E2 liveness",
     claim: "at rest, every alive node that took part in an election knows a leader",
-    when: "atRest",
-    restless: ["receipt", "lap"],
+    when: "quiescent",
+    pendingTimers: ["receipt", "lap"],
     holds: ({ alive, state }) => alive.every((node) => state(node).phase === "new" || state(node).leader !== null),
   },
   {

@@ -145,7 +145,7 @@ export function heartbeat(given?: Partial<HeartbeatOptions>): Protocol<Heartbeat
       {
         name: "strong completeness",
         claim: "in the end, every alive node suspects every crashed one",
-        when: "inTheEnd",
+        when: "eventually",
         holds: ({ alive, state }) =>
           alive.every((node) =>
             peersOf(state(node)).every(([peer, { status }]) => alive.includes(peer) || status === "suspected"),
@@ -154,7 +154,7 @@ export function heartbeat(given?: Partial<HeartbeatOptions>): Protocol<Heartbeat
       {
         name: "eventual strong accuracy",
         claim: "in the end, no alive node suspects another alive one",
-        when: "inTheEnd",
+        when: "eventually",
         holds: ({ alive, state }) =>
           alive.every((node) =>
             peersOf(state(node)).every(([peer, { status }]) => !alive.includes(peer) || status === "trusted"),

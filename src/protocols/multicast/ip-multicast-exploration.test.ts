@@ -16,7 +16,7 @@ type Bounds = Partial<ExploreOptions<Used>>;
 const progress: Property<Used> = {
   name: "progress",
   claim: "in the end everybody has delivered all that anybody has",
-  when: "inTheEnd",
+  when: "eventually",
   holds: ({ alive, state }) =>
     new Set(
       alive.map((node) =>

@@ -55,13 +55,13 @@ function whyUnknown(
 ): string {
   if (violation !== undefined) {
     // What is owed when the run is cut off may still come.
-    if (isOver || when === "always" || when === "atRest") return "";
+    if (isOver || when === "always" || when === "quiescent") return "";
     const { waiting } = violation;
     if (waiting === undefined) return "not so when the run was cut off";
     return isLong(waiting.since, now) ? "" : `node ${waiting.node} still waited when the run was cut off`;
   }
   if (when === "sometimes") return seen.has(name) ? "" : "not seen in this run";
-  if (when === "inTheEnd") return "";
+  if (when === "eventually") return "";
   if (!watched) return "looked at only in the end";
-  return when === "atRest" && !seen.has(name) ? "the run was never at rest" : "";
+  return when === "quiescent" && !seen.has(name) ? "the run was never at rest" : "";
 }

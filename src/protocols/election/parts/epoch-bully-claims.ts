@@ -83,7 +83,7 @@ const oneLeaderAtATime: Property<EpochBully> = {
 const agreement: Property<EpochBully> = {
   name: "E2 liveness",
   claim: "in the end one node leads and all alive follow it, if a majority is alive and somebody stands",
-  when: "inTheEnd",
+  when: "eventually",
   holds(world) {
     const { alive, state } = world;
     const mayLead = alive.length > 0 && alive.length >= state(alive[0] as NodeId).quorum;
@@ -96,7 +96,7 @@ const agreement: Property<EpochBully> = {
 const preference: Property<EpochBully> = {
   name: "E1 preference",
   claim: "in the end nobody that stands outranks the leader",
-  when: "inTheEnd",
+  when: "eventually",
   holds: (world) =>
     leadersOf(world).every((leader) => {
       const { rank } = world.state(leader);

@@ -82,7 +82,7 @@ export const declarations: Pick<Protocol<Views>, "shapes" | "source" | "assumes"
     {
       name: "the group is whoever would be in it",
       claim: "in the end all alive nodes that want to be in the group are in the same view, and nobody else is",
-      when: "inTheEnd",
+      when: "eventually",
       holds: (world) => {
         const { alive, state } = world;
         const willing = alive.filter((node) => state(node).wants);

@@ -36,7 +36,9 @@ export function monitoredMutex<M extends Mutex, O extends object>(
   ) as unknown as Protocol<MonitoredMutex<M>>;
   // The detector goes on beating, and whoever waits for somebody who is down may be told so.
   const properties = assembly.properties.map((property) =>
-    property.when === "atRest" ? { ...property, restless: [...(property.restless ?? []), BEAT] } : property,
+    property.when === "quiescent"
+      ? { ...property, pendingTimers: [...(property.pendingTimers ?? []), BEAT] }
+      : property,
   );
   return { ...assembly, properties: [...properties, tokensGrow] };
 }

@@ -4,10 +4,10 @@ import type { Property, StateOf, TimerOf, Vocabulary, World } from "../../../cor
 /** Outside and not interested; asking; inside. */
 export type Section = "released" | "wanted" | "held";
 
-/** ME1 and ME2 of an algorithm whose state says where its node stands, and which is at work while a timer of `restless` runs. */
+/** ME1 and ME2 of an algorithm whose state says where its node stands, and which is at work while a timer of `pendingTimers` runs. */
 export function requirements<V extends Vocabulary>(
   sectionOf: (state: StateOf<V>) => Section,
-  restless: readonly TimerOf<V>[] = [],
+  pendingTimers: readonly TimerOf<V>[] = [],
 ): readonly Property<V>[] {
   type Nodes = World<StateOf<V>>;
   const count = ({ alive, state }: Nodes, section: Section): number =>
@@ -22,8 +22,8 @@ export function requirements<V extends Vocabulary>(
     {
       name: "ME2 liveness",
       claim: "at rest, nobody waits to enter unless somebody is inside",
-      when: "atRest",
-      restless,
+      when: "quiescent",
+      pendingTimers,
       holds: (world) => count(world, "wanted") === 0 || count(world, "held") > 0,
     },
     {

@@ -18,7 +18,7 @@ export function requirements(ring: IdentifierRing): readonly Property<SuperPeerD
     {
       name: "ring",
       claim: "in the end nobody is still joining, and each member knows who stands before and after it",
-      when: "inTheEnd",
+      when: "eventually",
       holds(world) {
         const there = members(world);
         if (world.alive.some((node) => world.state(node).membership === "joining")) return false;
@@ -34,7 +34,7 @@ export function requirements(ring: IdentifierRing): readonly Property<SuperPeerD
     {
       name: "one super-peer for each region",
       claim: "in the end exactly one member holds itself responsible for each reserved identifier",
-      when: "inTheEnd",
+      when: "eventually",
       holds(world) {
         const there = members(world);
         if (there.length === 0) return true;
@@ -47,7 +47,7 @@ export function requirements(ring: IdentifierRing): readonly Property<SuperPeerD
     {
       name: "agreement",
       claim: "in the end each member uses the super-peer of its region",
-      when: "inTheEnd",
+      when: "eventually",
       holds(world) {
         const there = members(world);
         if (there.length === 0) return true;

@@ -30,13 +30,13 @@ export function requirements(
     {
       name: "none lost",
       claim: "in the end there are as many tokens as in the beginning, or as alive nodes if these are fewer",
-      when: "inTheEnd",
+      when: "eventually",
       holds: (world) => holders(world).size === Math.min(tokens(), world.alive.length),
     },
     {
       name: "settled",
       claim: "in the end each token is held by one node, which is a super-peer",
-      when: "inTheEnd",
+      when: "eventually",
       holds(world) {
         const held = [...holders(world)];
         const isEach = held.every(([, nodes]) => nodes.length === 1 && isSettled(world.state(nodes[0] as NodeId)));
@@ -46,7 +46,7 @@ export function requirements(
     {
       name: "served",
       claim: "in the end each node uses a super-peer",
-      when: "inTheEnd",
+      when: "eventually",
       holds: ({ alive, state }) =>
         alive.every((node) => {
           const { superPeer } = state(node);
