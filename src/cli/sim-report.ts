@@ -47,11 +47,11 @@ function heading({ name, protocol, variant, seed, begin, network }: Scenario, no
   const down = begin.down.length === 0 ? "" : `, ${spans(begin.down)} down`;
   const form = variant === undefined ? protocol : `${protocol} (${variant})`;
   const isTitle = name === protocol;
-  return `${what}${isTitle ? paint("bold", form) : form}: ${nodes} ${nodes === 1 ? "node" : "nodes"}${down}, seed ${seed}${weather(network)}`;
+  return `${what}${isTitle ? paint("bold", form) : form}: ${nodes} ${nodes === 1 ? "node" : "nodes"}${down}, seed ${seed}${conditions(network)}`;
 }
 
 /** What may become of a message on any link. */
-function weather({ lossRate = 0, duplicateRate = 0 }: Scenario["network"]): string {
+function conditions({ lossRate = 0, duplicateRate = 0 }: Scenario["network"]): string {
   const loss = lossRate === 0 ? "" : `, each message lost at a rate of ${lossRate}`;
   return duplicateRate === 0 ? loss : `${loss}, doubled at a rate of ${duplicateRate}`;
 }

@@ -171,7 +171,7 @@ function network({ act, dropRate, delayMs: [min, max] }: EventNamed<"network">, 
     }
     case "heal":
       return "the network is whole, and nothing is dropped or delayed";
-    case "weather":
+    case "link-conditions":
       return `of all messages ${Math.round(dropRate * 100)} % are dropped, the others delayed by ${min} to ${max} ms`;
   }
 }

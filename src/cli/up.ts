@@ -61,7 +61,7 @@ and then, as things happen,
   { "event": "exited", "node", "pid", "signal", "code", "restartInMs" }   null: it is not started again
   { "event": "started" | "paused" | "resumed", "node", "pid" }
   { "event": "disagreement", "opinions": [{ "leader": id | null, "nodes": [id, …] }] }   for more than 0.3 s
-  { "event": "network", "act": { "type": "cut", … }, "cuts": [[from, to], …], "dropRate", "delayMs": [min, max] }   links or weather changed
+  { "event": "network", "act": { "type": "cut", … }, "cuts": [[from, to], …], "dropRate", "delayMs": [min, max] }   links or their conditions changed
   { "event": "stopping" }
 GET {admin}/status answers
   { "cluster", "protocol", "nodes": [{ "id", "pid", "alive", "leader", "term", "role", "process", "address", "admin", "refusals" }] }

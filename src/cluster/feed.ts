@@ -72,6 +72,6 @@ export type Act =
   | { readonly type: "split"; readonly groups: readonly (readonly NodeId[])[] }
   /** Mends every link and clears drops and delays. */
   | { readonly type: "heal" }
-  | { readonly type: "weather"; readonly dropRate: number; readonly delayMs: readonly [number, number] }
+  | { readonly type: "link-conditions"; readonly dropRate: number; readonly delayMs: readonly [number, number] }
   /** Hands a command to a node's protocol, such as `election.call`. */
   | { readonly type: "command"; readonly node: NodeId; readonly command: string };

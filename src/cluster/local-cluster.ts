@@ -23,9 +23,9 @@ import type { Recorder } from "./local/recorder.ts";
 import { RegularLooks } from "./local/regular-looks.ts";
 import { lookEveryMs, stoppedAmong } from "./local/stopped-processes.ts";
 import {
-  calmNetwork,
   changesOf,
   faultsOf,
+  healthyNetwork,
   type NetworkAct,
   networkAfter,
   networksAfter,
@@ -86,9 +86,9 @@ export class LocalCluster {
   /** Counts the changes of the picture. */
   revision = 0;
   private readonly members = new Map<NodeId, LocalMember>();
-  private network: NetworkPicture = calmNetwork;
+  private network: NetworkPicture = healthyNetwork;
   /** What the network was like in the last minute and is now. */
-  networks: readonly NetworkPeriod[] = [{ since: wallClock(), network: calmNetwork }];
+  networks: readonly NetworkPeriod[] = [{ since: wallClock(), network: healthyNetwork }];
   private readonly messageTypes: readonly string[];
   private readonly listeners = new Set<() => void>();
   private readonly waiting: (() => void)[] = [];
@@ -204,7 +204,7 @@ export class LocalCluster {
       case "mend":
       case "split":
       case "heal":
-      case "weather":
+      case "link-conditions":
         return this.changeNetwork(act);
     }
   }

@@ -44,7 +44,7 @@ const actSchema = z.discriminatedUnion(
     }),
     z.strictObject({ type: z.literal("heal") }),
     z.strictObject({
-      type: z.literal("weather"),
+      type: z.literal("link-conditions"),
       dropRate: z.number("a probability").min(0, "a probability").max(1, "a probability"),
       delayMs: z
         .tuple([delay, delay], "two numbers of milliseconds")
@@ -56,7 +56,7 @@ const actSchema = z.discriminatedUnion(
       command: z.string("a command").regex(/^[\w-]{1,64}(\.[\w-]{1,64})?$/, "a command such as election.call"),
     }),
   ],
-  "an act such as kill, restart, pause, resume, cut, mend, split, heal, weather or command",
+  "an act such as kill, restart, pause, resume, cut, mend, split, heal, link-conditions or command",
 );
 
 export interface StudioServerOptions {

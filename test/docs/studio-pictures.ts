@@ -51,7 +51,7 @@ async function multicast(browser: Browser): Promise<void> {
   const cluster = await ClusterUnderTest.up("--nodes", "4", "--protocol", "isis");
   const page = await opened(browser, cluster);
   const send = (node: number) => cluster.act({ type: "command", node, command: "send" });
-  await cluster.act({ type: "weather", dropRate: 0, delayMs: [40, 150] });
+  await cluster.act({ type: "link-conditions", dropRate: 0, delayMs: [40, 150] });
   await send(0);
   await sleep(100);
   await send(2);

@@ -139,8 +139,8 @@ describe("acts", () => {
     page.leave();
   });
 
-  test("weather, cut and mend show in the picture and reach the members", async () => {
-    await cluster.act({ type: "weather", dropRate: 0.01, delayMs: [1, 5] });
+  test("link conditions, cut and mend show in the picture and reach the members", async () => {
+    await cluster.act({ type: "link-conditions", dropRate: 0.01, delayMs: [1, 5] });
     await cluster.act({ type: "cut", nodes: [0, 1] });
     const { admin } = (await cluster.status()).nodes[0] as { admin: string };
     const faults = async () => (await fetch(`${admin}/faults`)).json();
@@ -166,9 +166,9 @@ describe("acts", () => {
     [{ type: "restart", node: 1 }, "expected node 1 to have exited, but it is running"],
     [{ type: "cut", nodes: [1, 1] }, "expected two different nodes, got 1 twice"],
     [{ type: "split", groups: [[0], [0]] }, "expected each node in one group, got node 0 in two"],
-    [{ type: "weather", dropRate: 2, delayMs: [0, 0] }, "expected dropRate to be a probability, got 2"],
+    [{ type: "link-conditions", dropRate: 2, delayMs: [0, 0] }, "expected dropRate to be a probability, got 2"],
     [
-      { type: "weather", dropRate: 0, delayMs: [5, 1] },
+      { type: "link-conditions", dropRate: 0, delayMs: [5, 1] },
       "expected delayMs to be the smaller delay and then the greater, got [5,1]",
     ],
     [{ type: "kill" }, "expected node to be a node's id, got undefined"],
@@ -179,7 +179,7 @@ describe("acts", () => {
     ],
     [
       { type: "dance" },
-      'expected type to be an act such as kill, restart, pause, resume, cut, mend, split, heal, weather or command, got "dance"',
+      'expected type to be an act such as kill, restart, pause, resume, cut, mend, split, heal, link-conditions or command, got "dance"',
     ],
   ])("%j is refused with a sentence", async (act, sentence) => {
     expect(await refusal(act)).toBe(sentence);

@@ -1,20 +1,20 @@
 import { expect, test } from "vitest";
-import { calmNetwork, changesOf, faultsOf, networkAfter, networksAfter } from "./wanted-network.ts";
+import { changesOf, faultsOf, healthyNetwork, networkAfter, networksAfter } from "./wanted-network.ts";
 
 const nodes = [0, 1, 2, 3];
 
 test("a cut link is cut at both ends, once, until it is mended", () => {
-  const once = networkAfter(calmNetwork, { type: "cut", nodes: [0, 2] }, nodes);
+  const once = networkAfter(healthyNetwork, { type: "cut", nodes: [0, 2] }, nodes);
   const twice = networkAfter(once, { type: "cut", nodes: [2, 0] }, nodes);
   expect(twice.cuts).toHaveLength(2);
   expect(faultsOf(0, twice).cutTo).toEqual([2]);
   expect(faultsOf(2, twice).cutTo).toEqual([0]);
   expect(faultsOf(1, twice).cutTo).toEqual([]);
-  expect(networkAfter(twice, { type: "mend", nodes: [0, 2] }, nodes)).toEqual(calmNetwork);
+  expect(networkAfter(twice, { type: "mend", nodes: [0, 2] }, nodes)).toEqual(healthyNetwork);
 });
 
 test("a split cuts between groups and mends within; who is in no group is alone", () => {
-  const before = networkAfter(calmNetwork, { type: "cut", nodes: [0, 1] }, nodes);
+  const before = networkAfter(healthyNetwork, { type: "cut", nodes: [0, 1] }, nodes);
   const split = networkAfter(before, { type: "split", groups: [[0, 1], [2]] }, nodes);
   expect(nodes.map((node) => faultsOf(node, split).cutTo)).toEqual([
     [2, 3],
@@ -24,27 +24,27 @@ test("a split cuts between groups and mends within; who is in no group is alone"
   ]);
 });
 
-test("weather holds for everybody until the network heals", () => {
-  const stormy = networkAfter(calmNetwork, { type: "weather", dropRate: 0.5, delayMs: [10, 20] }, nodes);
-  expect(faultsOf(3, stormy)).toEqual({ cutTo: [], dropRate: 0.5, delayMs: { min: 10, max: 20 } });
-  expect(networkAfter(stormy, { type: "heal" }, nodes)).toEqual(calmNetwork);
+test("link conditions hold for everybody until the network heals", () => {
+  const degraded = networkAfter(healthyNetwork, { type: "link-conditions", dropRate: 0.5, delayMs: [10, 20] }, nodes);
+  expect(faultsOf(3, degraded)).toEqual({ cutTo: [], dropRate: 0.5, delayMs: { min: 10, max: 20 } });
+  expect(networkAfter(degraded, { type: "heal" }, nodes)).toEqual(healthyNetwork);
 });
 
 test("what changes for a node, in words", () => {
-  const split = networkAfter(calmNetwork, { type: "split", groups: [[0, 1], [2]] }, nodes);
-  expect(changesOf(0, calmNetwork, split)).toEqual(["link to 2 cut", "link to 3 cut"]);
-  const stormy = networkAfter(calmNetwork, { type: "weather", dropRate: 0.2, delayMs: [0, 30] }, nodes);
-  expect(changesOf(2, split, stormy)).toEqual([
+  const split = networkAfter(healthyNetwork, { type: "split", groups: [[0, 1], [2]] }, nodes);
+  expect(changesOf(0, healthyNetwork, split)).toEqual(["link to 2 cut", "link to 3 cut"]);
+  const degraded = networkAfter(healthyNetwork, { type: "link-conditions", dropRate: 0.2, delayMs: [0, 30] }, nodes);
+  expect(changesOf(2, split, degraded)).toEqual([
     "link to 0 mended",
     "link to 1 mended",
     "link to 3 mended",
     "20 % of its messages dropped, others delayed by 0 to 30 ms",
   ]);
-  expect(changesOf(2, stormy, stormy)).toEqual([]);
+  expect(changesOf(2, degraded, degraded)).toEqual([]);
 });
 
 test("what the network was like is kept for a minute after it ended", () => {
-  const at = (since: number) => ({ since, network: calmNetwork });
+  const at = (since: number) => ({ since, network: healthyNetwork });
   const sinceOf = (networks: readonly { since: number }[]) => networks.map(({ since }) => since);
   expect(sinceOf(networksAfter([at(0), at(1_000)], at(50_000)))).toEqual([0, 1_000, 50_000]);
   expect(sinceOf(networksAfter([at(0), at(1_000), at(50_000)], at(100_000)))).toEqual([1_000, 50_000, 100_000]);

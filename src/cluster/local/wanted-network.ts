@@ -4,9 +4,9 @@ import type { NodeId } from "../../core/protocol.ts";
 import type { Faults } from "../../runtime/fault-gate.ts";
 import type { Act, NetworkPeriod, NetworkPicture } from "../feed.ts";
 
-export type NetworkAct = Extract<Act, { type: "cut" | "mend" | "split" | "heal" | "weather" }>;
+export type NetworkAct = Extract<Act, { type: "cut" | "mend" | "split" | "heal" | "link-conditions" }>;
 
-export const calmNetwork: NetworkPicture = { cuts: [], dropRate: 0, delayMs: [0, 0] };
+export const healthyNetwork: NetworkPicture = { cuts: [], dropRate: 0, delayMs: [0, 0] };
 
 const KEPT_MS = 65_000;
 const MOST_KEPT = 60;
@@ -24,8 +24,8 @@ export function networkAfter(network: NetworkPicture, act: NetworkAct, nodes: re
     case "split":
       return { ...network, cuts: cutsBetween(act.groups, nodes) };
     case "heal":
-      return calmNetwork;
-    case "weather":
+      return healthyNetwork;
+    case "link-conditions":
       return { ...network, dropRate: act.dropRate, delayMs: act.delayMs };
   }
 }
@@ -49,8 +49,8 @@ export function changesOf(from: NodeId, before: NetworkPicture, after: NetworkPi
   const mended = was.cutTo.filter((to) => !is.cutTo.includes(to)).map((to) => `link to ${to} mended`);
   const { dropRate, delayMs } = is;
   const isSame = dropRate === was.dropRate && delayMs.min === was.delayMs.min && delayMs.max === was.delayMs.max;
-  const weather = `${Math.round(dropRate * 100)} % of its messages dropped, others delayed by ${delayMs.min} to ${delayMs.max} ms`;
-  return [...cut, ...mended, ...(isSame ? [] : [weather])];
+  const conditions = `${Math.round(dropRate * 100)} % of its messages dropped, others delayed by ${delayMs.min} to ${delayMs.max} ms`;
+  return [...cut, ...mended, ...(isSame ? [] : [conditions])];
 }
 
 function cutsBetween(groups: readonly (readonly NodeId[])[], nodes: readonly NodeId[]): [NodeId, NodeId][] {

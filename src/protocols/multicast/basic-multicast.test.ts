@@ -40,7 +40,7 @@ function stage(nodes: number, options: Partial<BasicMulticastOptions> = {}, cras
 
 const idsAt = (sim: Simulation<BasicMulticast>, node: number): string[] => sim.events(node).map(({ id }) => id);
 
-interface Weather {
+interface LinkConditions {
   readonly lossRate?: number;
   readonly duplicateRate?: number;
 }
@@ -48,7 +48,7 @@ interface Weather {
 const plain = usedMulticast(basicMulticast(), delivery);
 
 /** A group whose members send and remember, over links without order among senders. */
-function correspondence(protocol: Protocol<Used>, link: Weather, seed: number) {
+function correspondence(protocol: Protocol<Used>, link: LinkConditions, seed: number) {
   const sim = simulation<Used>({
     protocol,
     nodes: range(0, 4),

@@ -335,7 +335,7 @@ describe("reliable multicast over IP multicast: what it drops", () => {
 });
 
 describe("reliable multicast over IP multicast: whatever the network does", () => {
-  const weather = fc.record({
+  const conditions = fc.record({
     seed: fc.nat(),
     nodes: fc.integer({ min: 2, max: 7 }),
     lossRate: fc.constantFrom(0, 0.01, 0.1, 0.3),
@@ -346,7 +346,7 @@ describe("reliable multicast over IP multicast: whatever the network does", () =
 
   it("all is delivered once, in the order of each sender, and nothing is kept", () => {
     fc.assert(
-      fc.property(weather, sends, ({ seed, nodes, windowMessages, ...link }, planned) => {
+      fc.property(conditions, sends, ({ seed, nodes, windowMessages, ...link }, planned) => {
         const sim = simulation<IpMulticast>({
           protocol: ipMulticast({ windowMessages }),
           nodes: range(0, nodes - 1),

@@ -330,12 +330,12 @@ describe("the same scenario", () => {
       ),
       { maxLength: 6 },
     );
-    const weather = fc.record({
+    const conditions = fc.record({
       lossRate: fc.double({ min: 0, max: 0.5, noNaN: true }),
       duplicateRate: fc.double({ min: 0, max: 0.5, noNaN: true }),
     });
     fc.assert(
-      fc.property(fc.nat(), steps, weather, (seed, steps, network) => {
+      fc.property(fc.nat(), steps, conditions, (seed, steps, network) => {
         const more = { seed, steps, network: { delayMs: [1, 30] as [number, number], ...network }, until: 2_000 };
         expect(played(more).story).toEqual(played(more).story);
       }),

@@ -225,8 +225,8 @@ function take(sim: AnySimulation, step: Step, { protocol, family, ids }: Cast): 
   if (mend !== undefined) eachLink(mend, ids, (from, to) => sim.mend(from, to));
   if (link !== undefined) {
     const { from: _from, to: _to, delayMs, ...model } = link;
-    const weather = delayMs === undefined ? model : { ...model, delay: delayMs };
-    eachLink(link, ids, (from, to) => sim.setLink(from, to, weather));
+    const conditions = delayMs === undefined ? model : { ...model, delay: delayMs };
+    eachLink(link, ids, (from, to) => sim.setLink(from, to, conditions));
   }
   if (partition !== undefined) split(sim, partition);
   if (step.heal !== undefined) sim.heal();

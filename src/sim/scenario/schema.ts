@@ -49,7 +49,7 @@ const delay = z
   )
   .describe("Milliseconds: constant, [least, most], normal (cut at 0) or log-normal.");
 
-const weather = {
+const linkConditions = {
   delayMs: delay.exactOptional(),
   lossRate: rate.exactOptional().describe("How many of the messages get lost, from 0 to 1."),
   duplicateRate: rate.exactOptional().describe("How many of the messages arrive twice, from 0 to 1."),
@@ -63,13 +63,13 @@ const weather = {
 const network = z
   .strictObject(
     {
-      ...weather,
+      ...linkConditions,
       processingMs: delay.exactOptional().describe("How long a node is busy with one message; others wait in order."),
       syncMs: milliseconds
         .exactOptional()
         .describe("Until a journalled record is durable if no send forces it before."),
       links: z
-        .array(z.strictObject({ from: node, to: node, ...weather }, "an object"), "a list of links")
+        .array(z.strictObject({ from: node, to: node, ...linkConditions }, "an object"), "a list of links")
         .exactOptional()
         .describe("Links that differ from the rest, each in one direction."),
     },
@@ -129,7 +129,7 @@ const time = {
 };
 
 const fromTo = z.strictObject({ from: nodes, to: nodes }, "an object { from, to }");
-const aLink = z.strictObject({ from: nodes, to: nodes, ...weather }, "an object { from, to, … }");
+const aLink = z.strictObject({ from: nodes, to: nodes, ...linkConditions }, "an object { from, to, … }");
 const partition = z.union(
   [
     z.array(nodeList, "a list of groups"),

@@ -28,6 +28,6 @@ export function isCut({ network }: ClusterPicture, a: NodeId, b: NodeId): boolea
 }
 
 /** Whether anything at all is wrong with the network. */
-export function isFoul({ network }: ClusterPicture): boolean {
+export function isDisturbed({ network }: ClusterPicture): boolean {
   return network.cuts.length > 0 || network.dropRate > 0 || network.delayMs[1] > 0;
 }

@@ -68,7 +68,7 @@ describe("messages", () => {
     expect(shown.filter((at) => at < 9_000 || at >= 13_000)).toEqual([]);
   });
 
-  test("elections again and again, in bad weather, are no chatter beside heartbeats", () => {
+  test("elections again and again, over bad links, are no chatter beside heartbeats", () => {
     const beats = Array.from({ length: 2_400 }, (_, i) => beat(i * 25));
     // Fifty messages every three seconds or so.
     const elections = Array.from({ length: 1_000 }, (_, i) =>

@@ -7,7 +7,7 @@ import { inWords } from "./phrase-book.ts";
 const LISTED = 5;
 
 export function networkNews(now: ClusterPicture, before: ClusterPicture): string[] {
-  return [...linkNews(now, before), ...weatherNews(now.network, before.network)];
+  return [...linkNews(now, before), ...conditionNews(now.network, before.network)];
 }
 
 /** What is wrong with it, `split: 0 and 1 | 2; 20 % of the messages dropped`; empty if nothing is. */
@@ -38,7 +38,7 @@ function linkNews(now: ClusterPicture, before: ClusterPicture): string[] {
   return [...(cut.length > 0 ? [`${links(cut)} cut`] : []), ...(mended.length > 0 ? [`${links(mended)} mended`] : [])];
 }
 
-function weatherNews(now: NetworkPicture, before: NetworkPicture): string[] {
+function conditionNews(now: NetworkPicture, before: NetworkPicture): string[] {
   const news: string[] = [];
   if (now.dropRate !== before.dropRate)
     news.push(`the network drops ${Math.round(now.dropRate * 100)} % of the messages`);
