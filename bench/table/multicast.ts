@@ -36,9 +36,9 @@ interface Setting {
 const SENDER: NodeId = 0;
 
 function protocolOf(name: string, { variant, options }: Setting): AnyProtocol {
-  const { lab } = variant === undefined ? protocolNamed(name) : variantNamed(name, variant);
+  const { model } = variant === undefined ? protocolNamed(name) : variantNamed(name, variant);
   // Properties look at every node after every step; here only messages and times count.
-  return { ...lab(options), properties: [] };
+  return { ...model(options), properties: [] };
 }
 
 /** One node sends one message to all. */

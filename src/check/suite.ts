@@ -165,5 +165,5 @@ function worksAtStart(spec: SystemSpec): boolean {
 }
 
 function protocolOf({ protocol, variant = null, options }: SystemSpec): AnyProtocol {
-  return (variant === null ? protocolNamed(protocol) : variantNamed(protocol, variant)).lab(options);
+  return (variant === null ? protocolNamed(protocol) : variantNamed(protocol, variant)).model(options);
 }

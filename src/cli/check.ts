@@ -243,7 +243,7 @@ function traceOf({ request, answer }: CheckOutcome): Trace | null {
   const { violation } = answer.trace;
   const { protocol, variant = null, options = {}, nodes } = request.spec;
   const seed = answer.runs === null ? null : request.seed;
-  const made = { kind: "trace", version: 1, madeBy: "checker", form: "lab" } as const;
+  const made = { kind: "trace", version: 1, madeBy: "checker", form: "model" } as const;
   const entries = answer.trace.entries as readonly TraceEntry[];
   const header: TraceHeader = { ...made, protocol, variant, options, nodes, seed, violation };
   return { header, entries, clocks: vectorClocks(entries) };

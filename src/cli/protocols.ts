@@ -50,8 +50,8 @@ interface Described {
   readonly variants: readonly { readonly name: string; readonly summary: string }[];
 }
 
-function described(name: string, { family, summary, lab, variants }: RegistryEntry): Described {
-  const { source, assumes, properties, costs } = lab();
+function described(name: string, { family, summary, model, variants }: RegistryEntry): Described {
+  const { source, assumes, properties, costs } = model();
   return {
     name,
     family: family.name,

@@ -41,7 +41,7 @@ export function readTraceFile(file: string): ReadTrace {
 /** The protocol in the form that ran. @throws UsageError where the registry does not have it. */
 export function protocolOf({ protocol, form, variant, options }: TraceHeader): AnyProtocol {
   const entry = protocolNamed(protocol);
-  const maker = variant === null ? entry[form] : variantNamed(protocol, variant).lab;
+  const maker = variant === null ? entry[form] : variantNamed(protocol, variant).model;
   return maker(options ?? {});
 }
 

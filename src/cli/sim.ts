@@ -226,7 +226,7 @@ async function oneRun(staged: Staged, options: SimOptions, { stdout, stderr }: I
   };
   const result = await play(staged, { withoutLost, ...(story || keeps ? { see } : {}) }, stderr);
   const { ids, protocol } = made;
-  const form = from?.header.form ?? "lab";
+  const form = from?.header.form ?? "model";
   const simulated = { scenario, options: made.options, nodes: ids, form, properties: result.properties };
   if (trace !== undefined) writeTraceFile(trace, simulated, entries);
   if (svg !== undefined) writeSvgFile(svg, simulated, entries);

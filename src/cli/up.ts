@@ -118,7 +118,7 @@ function recorderFor(file: string, { protocol, nodes, force }: UpOptions): Recor
       version: 1,
       madeBy: "cluster",
       protocol,
-      form: "live",
+      form: "node",
       variant: null,
       options: {},
       nodes: Array.from({ length: nodes }, (_, node) => node),

@@ -189,7 +189,7 @@ function readWith<T>(parse: (value: unknown, folder: string) => T, file: string)
 export function parseConfig(value: unknown, folder: string): ClusterConfig {
   const file = fileOf(value);
   requireSoundMembers(file);
-  protocolNamed(file.protocol).live(file.options); // Which refuses options that it does not know.
+  protocolNamed(file.protocol).node(file.options); // Which refuses options that it does not know.
   limitsWith(file.limits); // Refuses what is too small.
   const { cluster, protocol, options, members, limits } = file;
   const dataDir = file.dataDir === undefined ? null : resolve(folder, file.dataDir);

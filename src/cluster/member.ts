@@ -54,7 +54,7 @@ const FIRST_CONTACT_MS = 250;
  */
 export async function runMember(config: ClusterConfig, id: NodeId, options: MemberOptions): Promise<Member> {
   placeOf(id, config);
-  const protocol = protocolNamed(config.protocol).live(config.options);
+  const protocol = protocolNamed(config.protocol).node(config.options);
   const journal = keepsJournal(protocol) ? await journalOf(config, id, options) : null;
   try {
     const slot = journal && protocolSlot<Vocabulary>(journal, config.protocol, protocol);

@@ -11,18 +11,18 @@ export interface RegistryEntry {
   readonly summary: string;
   readonly family: Family;
   /** What simulator and checker run: the algorithm as the book has it, with whoever uses it. */
-  readonly lab: Maker;
+  readonly model: Maker;
   /** What runs on real processes: the algorithm with the parts that it needs there. */
-  readonly live: Maker;
+  readonly node: Maker;
   /** What `join()` runs by name: the algorithm alone, without a user and without what a member has once for all. Null: it cannot. */
-  readonly service: Maker | null;
-  /** Other forms for the laboratory, by name. */
+  readonly embedded: Maker | null;
+  /** Other models, by name. */
   readonly variants: Readonly<Record<string, Variant>>;
   /** Whether it has to be started to do anything; others answer from rest, as if they had been running idly. */
   readonly mustStart: boolean;
   /** The options that put the nodes on a ring in this order; null where there is no ring. */
   readonly onRing: ((ring: readonly NodeId[]) => object) | null;
-  /** What the checker cannot see for itself in the `lab` form. */
+  /** What the checker cannot see for itself in the `model` form. */
   readonly check: CheckHints;
 }
 
@@ -43,7 +43,7 @@ export interface CheckHints {
 
 export interface Variant {
   readonly summary: string;
-  readonly lab: Maker;
+  readonly model: Maker;
   /** Where it differs from the entry: whether it has to be started to do anything; false: it has been running for long. */
   readonly mustStart?: boolean;
   /** Whether every run of it ends, so that the checker needs none of the bounds above. */
@@ -54,15 +54,15 @@ export interface Variant {
 export type AnyMaker = (options?: never) => unknown;
 
 interface Forms {
-  readonly live?: AnyMaker;
-  readonly service?: AnyMaker;
-  readonly variants?: Readonly<Record<string, Omit<Variant, "lab"> & { readonly lab: AnyMaker }>>;
+  readonly node?: AnyMaker;
+  readonly embedded?: AnyMaker;
+  readonly variants?: Readonly<Record<string, Omit<Variant, "model"> & { readonly model: AnyMaker }>>;
   readonly mustStart?: boolean;
   readonly onRing?: RegistryEntry["onRing"];
   readonly check?: CheckHints;
 }
 
-export function entry(family: Family, summary: string, lab: AnyMaker, forms: Forms = {}): RegistryEntry {
-  const { live = lab, service = null, variants = {}, mustStart = false, onRing = null, check = {} } = forms;
-  return { family, summary, lab, live, service, variants, mustStart, onRing, check } as RegistryEntry;
+export function entry(family: Family, summary: string, model: AnyMaker, forms: Forms = {}): RegistryEntry {
+  const { node = model, embedded = null, variants = {}, mustStart = false, onRing = null, check = {} } = forms;
+  return { family, summary, model, node, embedded, variants, mustStart, onRing, check } as RegistryEntry;
 }

@@ -55,22 +55,22 @@ describe("what comes out of", () => {
 });
 
 describe("the registry", () => {
-  it.each(protocolNames)("%s: the command of its family is one that its laboratory form takes", (name) => {
-    const { family, lab } = protocolNamed(name);
+  it.each(protocolNames)("%s: the command of its family is one that its model form takes", (name) => {
+    const { family, model } = protocolNamed(name);
     const command = family.ask(0, 1);
     if (family.verb === null) expect(command).toBeNull();
-    else expect(Object.keys(lab().shapes.command ?? {})).toContain(command?.type);
+    else expect(Object.keys(model().shapes.command ?? {})).toContain(command?.type);
   });
 
   it.each(protocolNames.flatMap((name) => Object.keys(protocolNamed(name).variants).map((variant) => [name, variant])))(
     "%s, variant %s: refuses options that it does not know, and takes those of its users",
     (name, variant) => {
       const { family } = protocolNamed(name);
-      const { lab } = variantNamed(name, variant);
-      expect(() => lab({ bogus: 1 })).toThrow("bogus");
+      const { model } = variantNamed(name, variant);
+      expect(() => model({ bogus: 1 })).toThrow("bogus");
       if (family.name !== "mutual exclusion") return;
-      expect(() => lab({ mutex: { bogus: 1 } })).toThrow("bogus");
-      expect(() => lab({ user: { stayMs: 0 } })).toThrow("expected user.stayMs to be a finite number > 0, got 0");
+      expect(() => model({ mutex: { bogus: 1 } })).toThrow("bogus");
+      expect(() => model({ user: { stayMs: 0 } })).toThrow("expected user.stayMs to be a finite number > 0, got 0");
     },
   );
 
@@ -80,6 +80,6 @@ describe("the registry", () => {
     expect(() => variantNamed("heartbeat", "meek")).toThrow(
       'expected the variant to be absent: heartbeat has none, got "meek"',
     );
-    expect(variantNamed("bully", "monitored").lab().name).toBe("bully");
+    expect(variantNamed("bully", "monitored").model().name).toBe("bully");
   });
 });

@@ -140,7 +140,7 @@ export const membership: Family = {
   },
 };
 
-/** The laboratory's form of a mutual exclusion or multicast has a part `user` at every node. */
+/** The model of a mutual exclusion or multicast has a part `user` at every node. */
 const toUser = (command: object): Tagged => ({ type: "user", body: command }) as Tagged;
 
 /** An event, or what a part of an assembly emitted. */

@@ -39,22 +39,22 @@ const monitoredMaekawaSanders = (options: MonitoredMutexOptions<Partial<MaekawaS
 
 const registry: Readonly<Record<string, RegistryEntry>> = {
   bully: entry(election, "the alive node with the highest rank leads", bully, {
-    live: monitoredBully,
-    service: bully,
-    variants: { monitored: { summary: "with the failure detector that real processes have", lab: monitoredBully } },
+    node: monitoredBully,
+    embedded: bully,
+    variants: { monitored: { summary: "with the failure detector that real processes have", model: monitoredBully } },
     check: { notice: (node) => ({ type: "suspect", node }) },
   }),
   "central-server": entry(
     mutualExclusion,
     "a server hands out the permission, one request after the other",
     (options) => usedMutex(centralServer, options),
-    { service: centralServer, variants: { talkative: amongTalkers(centralServer) } },
+    { embedded: centralServer, variants: { talkative: amongTalkers(centralServer) } },
   ),
   "chang-roberts": entry(election, "on a ring, the highest id comes back to its node and leads", changRoberts, {
-    live: monitoredChangRoberts,
-    service: changRoberts,
+    node: monitoredChangRoberts,
+    embedded: changRoberts,
     variants: {
-      monitored: { summary: "with the failure detector that real processes have", lab: monitoredChangRoberts },
+      monitored: { summary: "with the failure detector that real processes have", model: monitoredChangRoberts },
     },
     onRing: (ring) => ({ ring }),
     check: { notice: (node) => ({ type: "suspect", node }) },
@@ -63,18 +63,18 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     mutualExclusion,
     "a central server that is elected; permissions are leases with growing tokens",
     electedServer,
-    { service: desk, mustStart: true, check: { maxTimeouts: 2 } },
+    { embedded: desk, mustStart: true, check: { maxTimeouts: 2 } },
   ),
   "epoch-bully": entry(election, "bully with a majority's assent: one leader per epoch", epochBully, {
     // Whoever leads has work under way: a higher member that comes back does not end it, unless that is asked for.
-    service: (options?: Partial<EpochBullyOptions>) => epochBully({ takesOver: false, ...options }),
+    embedded: (options?: Partial<EpochBullyOptions>) => epochBully({ takesOver: false, ...options }),
     variants: {
       bounded: {
         summary: "claims without a canvass, calls once and does not renew: every run ends, for the checker",
-        lab: boundedEpochBully,
+        model: boundedEpochBully,
         ends: true,
       },
-      whole: { summary: "canvass, later elections and renewals included", lab: epochBully },
+      whole: { summary: "canvass, later elections and renewals included", model: epochBully },
     },
     mustStart: true,
     check: { variant: "bounded", maxTimeouts: 1 },
@@ -84,12 +84,12 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     "a token ring that makes a lost token anew, in a higher epoch; permissions are leases",
     (options) => usedMutex(epochTokenRing, options),
     {
-      live: (options) => monitoredMutex(epochTokenRing, options),
-      service: epochTokenRing,
+      node: (options) => monitoredMutex(epochTokenRing, options),
+      embedded: epochTokenRing,
       variants: {
         monitored: {
           summary: "with the failure detector that real processes have: who is suspected is passed over",
-          lab: (options) => monitoredMutex(epochTokenRing, options),
+          model: (options) => monitoredMutex(epochTokenRing, options),
         },
       },
       mustStart: true,
@@ -106,11 +106,11 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     "who wants in asks its voting set for votes; deadlocks",
     (options) => usedMutex(maekawa, options),
     {
-      service: maekawa,
+      embedded: maekawa,
       variants: {
         lecture: {
           summary: "as a lecture has it: K − 1 votes and none of one's own; two nodes get in",
-          lab: (options) => usedMutex(maekawaAsLectured, options),
+          model: (options) => usedMutex(maekawaAsLectured, options),
         },
         talkative: amongTalkers(maekawa),
       },
@@ -121,16 +121,16 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     "votes can be taken back for an earlier request",
     (options) => usedMutex(maekawaSanders, options),
     {
-      live: monitoredMaekawaSanders,
-      service: maekawaSanders,
+      node: monitoredMaekawaSanders,
+      embedded: maekawaSanders,
       variants: {
         monitored: {
           summary: "with a failure detector: goes on after a crash; a wrong suspicion lets two in",
-          lab: monitoredMaekawaSanders,
+          model: monitoredMaekawaSanders,
         },
         "displaced-untold": {
           summary: "as published in 1985: who is displaced from the head of a queue is not told; four nodes deadlock",
-          lab: toggled(maekawaSanders, { tellsDisplaced: false }),
+          model: toggled(maekawaSanders, { tellsDisplaced: false }),
         },
         talkative: amongTalkers(maekawaSanders),
       },
@@ -145,20 +145,20 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     "who wants in asks everybody; the lowest stamp goes first",
     (options) => usedMutex(ricartAgrawala, options),
     {
-      live: monitoredRicartAgrawala,
-      service: ricartAgrawala,
+      node: monitoredRicartAgrawala,
+      embedded: ricartAgrawala,
       variants: {
         monitored: {
           summary: "with a failure detector: goes on after a crash; a wrong suspicion lets two in",
-          lab: monitoredRicartAgrawala,
+          model: monitoredRicartAgrawala,
         },
         "roucairol-carvalho": {
           summary: "a reply counts until its sender asks itself: 0 … 2(N − 1) messages an entry",
-          lab: toggled(ricartAgrawala, { keepsPermissions: true }),
+          model: toggled(ricartAgrawala, { keepsPermissions: true }),
         },
         "roucairol-carvalho-forgetful": {
           summary: "the same without asking again whoever gets its permission back; two nodes get in",
-          lab: toggled(ricartAgrawala, { keepsPermissions: true, asksAgain: false }),
+          model: toggled(ricartAgrawala, { keepsPermissions: true, asksAgain: false }),
         },
         talkative: amongTalkers(ricartAgrawala),
       },
@@ -170,7 +170,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     "on a Chord ring, who is responsible for a reserved identifier serves its region",
     superPeerDht,
     {
-      live: manyLeaders(superPeerDht),
+      node: manyLeaders(superPeerDht),
       mustStart: true,
       check: { maxTimeouts: 4 },
     },
@@ -180,15 +180,15 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     "tokens repel each other in space; who holds one long enough serves those around",
     superPeerTokens,
     {
-      live: manyLeaders(superPeerTokens),
+      node: manyLeaders(superPeerTokens),
       mustStart: true,
       check: { maxTimeouts: 4 },
     },
   ),
   ring: entry(election, "a list of who is alive goes round a ring, then who leads", ring, {
-    live: monitoredRing,
-    service: ring,
-    variants: { monitored: { summary: "with the failure detector that real processes have", lab: monitoredRing } },
+    node: monitoredRing,
+    embedded: ring,
+    variants: { monitored: { summary: "with the failure detector that real processes have", model: monitoredRing } },
     onRing: (ring) => ({ ring }),
     check: { notice: (node) => ({ type: "suspect", node }) },
   }),
@@ -197,7 +197,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     "a token goes round; whoever has it may be inside",
     (options) => usedMutex(tokenRing, options),
     {
-      service: tokenRing,
+      embedded: tokenRing,
       variants: { talkative: amongTalkers(tokenRing) },
       mustStart: true,
       onRing: (ring) => ({ mutex: { ring } }),
@@ -236,7 +236,7 @@ export function hasToStart(protocol: string, variant: string | null = null): boo
 function amongTalkers<M extends Mutex, O extends object>(mutex: (options?: O) => Protocol<M>) {
   return {
     summary: "whoever asks tells everybody so, beside the algorithm: is entry granted in the order of happened-before?",
-    lab: (options?: UsedMutexOptions<O>) => usedMutex(talkative(mutex), options),
+    model: (options?: UsedMutexOptions<O>) => usedMutex(talkative(mutex), options),
   };
 }
 

@@ -34,16 +34,16 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
     "multicast by one message to each; a sender that crashes half-way reaches some only",
     used(basicMulticast, []),
     {
-      live: basicMulticast,
+      node: basicMulticast,
       variants: {
         acknowledged: {
           summary: "each message is acknowledged, and sent again to whoever has not done so",
-          lab: acknowledgedMulticast,
+          model: acknowledgedMulticast,
         },
         "at-least-once": {
           summary:
             "acknowledged, and nobody knows a copy: an acknowledgement that is lost has a message delivered twice",
-          lab: atLeastOnceMulticast,
+          model: atLeastOnceMulticast,
         },
       },
     },
@@ -53,24 +53,24 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
     "multicast; nothing is delivered before what it may depend on",
     used(causal, [happenedBeforeOrder]),
     {
-      live: causal,
+      node: causal,
       variants: {
         "every-order": {
           summary: "asked for FIFO, happened-before and total order alike: which does it keep?",
-          lab: used(causal, everyOrder),
+          model: used(causal, everyOrder),
         },
         flush: {
           summary: "over view synchrony: members join, leave and crash, and nobody waits for who is no more",
-          lab: monitoredMulticast(flushCausal, [happenedBeforeOrder]),
+          model: monitoredMulticast(flushCausal, [happenedBeforeOrder]),
           mustStart: true,
         },
         overlapping: {
           summary: "in overlapping groups: happened-before goes across them, and so do the vectors",
-          lab: usedInGroups(causalInGroups, [happenedBeforeOrder]),
+          model: usedInGroups(causalInGroups, [happenedBeforeOrder]),
         },
         "overlapping-apart": {
           summary: "the same with the vector of each message's group alone: across groups the order breaks",
-          lab: usedInGroups((options) => eachGroup(causal, options), [happenedBeforeOrder]),
+          model: usedInGroups((options) => eachGroup(causal, options), [happenedBeforeOrder]),
         },
       },
     },
@@ -80,39 +80,39 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
     "multicast; everybody delivers in the same order, which is one of happened-before",
     used(causalTotal, [totalOrder, happenedBeforeOrder]),
     {
-      live: causalTotal,
+      node: causalTotal,
       variants: {
         "every-order": {
           summary: "asked for FIFO, happened-before and total order alike: which does it keep?",
-          lab: used(causalTotal, everyOrder),
+          model: used(causalTotal, everyOrder),
         },
         flush: {
           summary: "over view synchrony: members join, leave and crash, and nobody waits for who is no more",
-          lab: monitoredMulticast(flushCausalTotal, [totalOrder, happenedBeforeOrder]),
+          model: monitoredMulticast(flushCausalTotal, [totalOrder, happenedBeforeOrder]),
           mustStart: true,
         },
       },
     },
   ),
   fifo: entry(multicast, "multicast; the messages of one sender come in its order", used(fifo, [fifoOrder]), {
-    live: fifo,
+    node: fifo,
     variants: {
       "every-order": {
         summary: "asked for FIFO, happened-before and total order alike: which does it keep?",
-        lab: used(fifo, everyOrder),
+        model: used(fifo, everyOrder),
       },
       flush: {
         summary: "over view synchrony: members join, leave and crash, and nobody waits for who is no more",
-        lab: monitoredMulticast(flushFifo, [fifoOrder]),
+        model: monitoredMulticast(flushFifo, [fifoOrder]),
         mustStart: true,
       },
       lecture: {
         summary: "as a lecture has it: numbers begin so that the first message of each sender is never delivered",
-        lab: used(fifoAsLectured, [fifoOrder]),
+        model: used(fifoAsLectured, [fifoOrder]),
       },
       overlapping: {
         summary: "in overlapping groups: numbers of their own in each",
-        lab: usedInGroups((options) => eachGroup(fifo, options), [fifoOrder]),
+        model: usedInGroups((options) => eachGroup(fifo, options), [fifoOrder]),
       },
     },
   }),
@@ -121,15 +121,15 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
     "multicast; everybody delivers in the same order, and each sender's in its own",
     used(fifoTotal, [totalOrder, fifoOrder]),
     {
-      live: fifoTotal,
+      node: fifoTotal,
       variants: {
         "every-order": {
           summary: "asked for FIFO, happened-before and total order alike: which does it keep?",
-          lab: used(fifoTotal, everyOrder),
+          model: used(fifoTotal, everyOrder),
         },
         flush: {
           summary: "over view synchrony: members join, leave and crash, and nobody waits for who is no more",
-          lab: monitoredMulticast(flushFifoTotal, [totalOrder, fifoOrder]),
+          model: monitoredMulticast(flushFifoTotal, [totalOrder, fifoOrder]),
           mustStart: true,
         },
       },
@@ -140,29 +140,29 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
     "multicast in one datagram; who lacks a message asks for it, and whoever has it answers",
     usedIpMulticast(),
     {
-      live: ipMulticast,
+      node: ipMulticast,
       variants: {
         "at-once": {
           summary:
             "delivers at once despite a gap, as a lecture's second case: once and everywhere, but not in FIFO order",
-          lab: usedIpMulticast({ ...evenly, inOrder: false }),
+          model: usedIpMulticast({ ...evenly, inOrder: false }),
         },
-        even: { summary: "asks again at even intervals: runs repeat themselves", lab: usedIpMulticast(evenly) },
+        even: { summary: "asks again at even intervals: runs repeat themselves", model: usedIpMulticast(evenly) },
         "every-order": {
           summary: "asked for FIFO, happened-before and total order alike: which does it keep?",
-          lab: usedIpMulticast({}, everyOrder),
+          model: usedIpMulticast({}, everyOrder),
         },
         lecture: {
           summary: "as a lecture has it: numbers begin at 0, and nobody delivers anybody's first message",
-          lab: (options) => usedMulticast(ipMulticastAsLectured(), [fifoOrder, ...delivery], options),
+          model: (options) => usedMulticast(ipMulticastAsLectured(), [fifoOrder, ...delivery], options),
         },
         overlapping: {
           summary: "in overlapping groups: S and R of their own in each",
-          lab: usedInGroups(ipMulticastInGroups, [fifoOrder]),
+          model: usedInGroups(ipMulticastInGroups, [fifoOrder]),
         },
         silent: {
           summary: "without session messages: the loss of the last message goes unnoticed",
-          lab: usedIpMulticast({ sessions: false }),
+          model: usedIpMulticast({ sessions: false }),
         },
       },
       check: { variant: "even", maxInFlight: 2 },
@@ -173,20 +173,20 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
     "multicast; all propose a place for each message, and everybody delivers in the same order",
     used(isis, [totalOrder]),
     {
-      live: isis,
+      node: isis,
       variants: {
         "every-order": {
           summary: "asked for FIFO, happened-before and total order alike: which does it keep?",
-          lab: used(isis, everyOrder),
+          model: used(isis, everyOrder),
         },
         flush: {
           summary: "over view synchrony: members join, leave and crash, and nobody waits for who is no more",
-          lab: monitoredMulticast(flushIsis, [totalOrder]),
+          model: monitoredMulticast(flushIsis, [totalOrder]),
           mustStart: true,
         },
         overlapping: {
           summary: "in overlapping groups: any two nodes deliver in the same order what both deliver",
-          lab: usedInGroups(isisInGroups, [totalOrder]),
+          model: usedInGroups(isisInGroups, [totalOrder]),
         },
       },
     },
@@ -195,19 +195,19 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
     multicast,
     "multicast that everybody passes on: all who do not crash deliver it, or nobody does",
     used(reliableMulticast, []),
-    { live: reliableMulticast },
+    { node: reliableMulticast },
   ),
   "view-synchrony": entry(
     multicast,
     "multicast in a changing group; who goes from view to view together has delivered the same in each",
     monitoredMulticast(viewSynchrony, [fifoOrder]),
     {
-      live: watchedMulticast(viewSynchrony),
+      node: watchedMulticast(viewSynchrony),
       mustStart: true,
       variants: {
         settled: {
           summary: "all are in view 1, and whoever crashes is made known: what the checker explores",
-          lab: settledViewSynchrony,
+          model: settledViewSynchrony,
           mustStart: false,
         },
       },

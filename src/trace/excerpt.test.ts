@@ -11,7 +11,7 @@ const header: TraceHeader = {
   version: 1,
   madeBy: "cluster",
   protocol: "bully",
-  form: "live",
+  form: "node",
   variant: null,
   options: {},
   nodes: [0, 1],

@@ -46,7 +46,7 @@ const headerFields: { readonly [K in keyof TraceHeader]: Field } = {
   version: oneOf(1),
   madeBy: oneOf("simulator", "checker", "cluster"),
   protocol: words,
-  form: oneOf("lab", "live"),
+  form: oneOf("model", "node"),
   variant: orNull(words),
   options: anything,
   nodes: ids,

@@ -7,8 +7,8 @@ export interface TraceHeader {
   readonly madeBy: "simulator" | "checker" | "cluster";
   /** A name of the registry. */
   readonly protocol: string;
-  /** Which form of it ran: `lab` for simulator and checker, `live` on real processes. */
-  readonly form: "lab" | "live";
+  /** Which form of it ran: `model` for simulator and checker, `node` on real processes. */
+  readonly form: "model" | "node";
   readonly variant: string | null;
   readonly options: unknown;
   readonly nodes: readonly NodeId[];

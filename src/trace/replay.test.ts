@@ -213,7 +213,7 @@ describe("journals", () => {
 
 describe("any simulated run", () => {
   it.each(protocolNames)("of %s is followed to the states that the simulator has", (name) => {
-    const { lab, family } = protocolNamed(name);
+    const { model, family } = protocolNamed(name);
     fc.assert(
       fc.property(
         fc.nat(),
@@ -222,7 +222,7 @@ describe("any simulated run", () => {
           const entries: TraceEntry[] = [];
           const trace = (entry: unknown): void => void entries.push(entry as TraceEntry);
           const link = { lossRate: 0.05, duplicateRate: 0.1 };
-          const run = simulation({ protocol: lab(), nodes, seed, delayMs: [1, 30], link, trace });
+          const run = simulation({ protocol: model(), nodes, seed, delayMs: [1, 30], link, trace });
           for (const node of nodes) run.start(node);
           for (const node of nodes) {
             const command = family.ask(node, 2);
@@ -234,7 +234,7 @@ describe("any simulated run", () => {
             else run.start(node);
           }
           run.run(run.now + 50);
-          const { doubts, snapshot } = replay(lab(), nodes, entries as never[]);
+          const { doubts, snapshot } = replay(model(), nodes, entries as never[]);
           expect(doubts).toEqual([]);
           const states = nodes.map((node) => (run.world.alive.includes(node) ? run.world.state(node) : null));
           expect(snapshot.nodes.map(({ state }) => state)).toEqual(states);

@@ -25,9 +25,9 @@ function run(protocol: string, delay: Delay, seed: number): string {
 }
 
 function play(protocol: string, delay: Delay, seed: number, lines: string[]): void {
-  const { lab, family } = protocolNamed(protocol);
+  const { model, family } = protocolNamed(protocol);
   const sim = simulation({
-    protocol: lab() as Options["protocol"],
+    protocol: model() as Options["protocol"],
     nodes: NODES,
     seed,
     delayMs: delay,

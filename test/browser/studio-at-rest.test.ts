@@ -25,9 +25,9 @@ const BEGIN = Date.UTC(2026, 0, 1);
 /** What happens in `forMs`, with so many commands to each node at `sendsAt`. */
 function traceOf(protocol: string, forMs: number, sends: number, sendsAt: number): TraceEntry[] {
   const entries: TraceEntry[] = [];
-  const { lab, family } = protocolNamed(protocol);
+  const { model, family } = protocolNamed(protocol);
   const sim = simulation({
-    protocol: lab() as Options["protocol"],
+    protocol: model() as Options["protocol"],
     nodes: NODES,
     seed: 1,
     delayMs: [1, 3],

@@ -68,7 +68,7 @@ function drawn({ scenario: file, selection }: Mark): string {
     version: 1,
     madeBy: "simulator",
     protocol: scenario.protocol,
-    form: "lab",
+    form: "model",
     variant: scenario.variant ?? null,
     options,
     nodes: ids.toSorted((a, b) => a - b),

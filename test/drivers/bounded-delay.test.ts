@@ -115,7 +115,7 @@ function ran(setting: Setting, seed: number): { broken: string[]; hasReached: bo
   const { protocol: name, variant = null, options, asked, forMs, maxDelayMs } = setting;
   const { lossRate = 0, duplicateRate = 0 } = setting;
   const entry = protocolNamed(name);
-  const protocol = (variant === null ? entry : variantNamed(name, variant)).lab(options);
+  const protocol = (variant === null ? entry : variantNamed(name, variant)).model(options);
   const nodes = Array.from({ length: setting.nodes }, (_, node) => node);
   const link = { lossRate, duplicateRate };
   let hasReached = false;

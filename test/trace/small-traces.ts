@@ -11,7 +11,7 @@ export function headerFor(nodes: readonly NodeId[], more: Partial<TraceHeader> =
     version: 1,
     madeBy: "simulator",
     protocol: "bully",
-    form: "lab",
+    form: "model",
     variant: null,
     options: {},
     nodes,

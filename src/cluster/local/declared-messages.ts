@@ -6,7 +6,7 @@ type Fields = Readonly<Record<string, ShapeNode>>;
 
 /** By their full names, such as `election.answer`: what the page gives each of them its colour by. */
 export function messageTypesOf(protocol: string): string[] {
-  const { shapes } = protocolNamed(protocol).live();
+  const { shapes } = protocolNamed(protocol).node();
   return namesIn(shapes.message ?? {});
 }
 

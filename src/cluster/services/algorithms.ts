@@ -27,8 +27,8 @@ const kinds: Readonly<Record<string, Kind>> = { election: "election", "mutual ex
 
 /** Of the algorithms that `join()` can run by name. */
 const kindOf = (algorithm: string): Kind | null => {
-  const { family, service } = protocolNamed(algorithm);
-  return service === null ? null : (kinds[family.name] ?? null);
+  const { family, embedded } = protocolNamed(algorithm);
+  return embedded === null ? null : (kinds[family.name] ?? null);
 };
 
 const algorithms = protocolNames.filter((name) => kindOf(name) !== null);
@@ -41,7 +41,7 @@ export function protocolOf({ kind, algorithm, options }: Setting): AnyProtocol {
   const known = algorithms.filter((name) => kindOf(name) === kind);
   if (!known.includes(algorithm))
     throw new UsageError("unknown-algorithm", unexpected("the algorithm", `one of ${known.join(", ")}`, algorithm));
-  return protocolNamed(algorithm).service?.(readOptions(options)) as AnyProtocol;
+  return protocolNamed(algorithm).embedded?.(readOptions(options)) as AnyProtocol;
 }
 
 /** A channel's options, as they stand in its setting. */
@@ -164,7 +164,9 @@ const contentShape = (kind: Kind): Shape<Content> =>
 /** Of every algorithm of that kind: what its messages look like. */
 function contentsOf(kind: Kind): readonly (readonly [algorithm: string, { body: Shape<Tagged> }])[] {
   const named = algorithms.filter((algorithm) => kindOf(algorithm) === kind);
-  const protocols = named.map((algorithm) => [algorithm, protocolNamed(algorithm).service?.() as AnyProtocol] as const);
+  const protocols = named.map(
+    (algorithm) => [algorithm, protocolNamed(algorithm).embedded?.() as AnyProtocol] as const,
+  );
   const channels = kind === "channel" ? stacks.map(({ algorithm, make }) => [algorithm, make()] as const) : [];
   const contents = [...protocols, ...channels].map(([name, protocol]) => [name, { body: bodyOf(protocol) }] as const);
   return [...contents, [RETIREMENT, { body: retirementShape }]];

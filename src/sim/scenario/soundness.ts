@@ -33,19 +33,19 @@ const outcomeWords: Readonly<Record<Family["name"], readonly string[]>> = {
 };
 
 /**
- * @param given what runs instead of the laboratory's form, which is then not made
+ * @param given what runs instead of the model, which is then not made
  * @throws UsageError for an unknown protocol, variant or option
  */
 export function cast({ protocol: name, variant, options, nodes, begin }: Scenario, given?: AnyProtocol): Cast {
   const entry = protocolNamed(name);
-  const { lab } = variant === undefined ? entry : variantNamed(name, variant);
+  const { model } = variant === undefined ? entry : variantNamed(name, variant);
   const ids = typeof nodes === "number" ? Array.from({ length: nodes }, (_, id) => id) : nodes;
   // Many nodes would each look for their neighbour among all: they are told, though it is the default.
   const isTold = typeof nodes !== "number" || nodes > FEW_NODES;
   const ring = isTold && entry.onRing !== null ? entry.onRing(ids) : {};
   const all = { ...ring, ...options };
   const begins = begin.nodes ?? (hasToStart(name, variant) ? "started" : "idle");
-  return { protocol: given ?? lab(all), family: entry.family, ids, options: all, begin: begins };
+  return { protocol: given ?? model(all), family: entry.family, ids, options: all, begin: begins };
 }
 
 /** The first thing that makes no sense, or null. */

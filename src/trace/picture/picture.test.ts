@@ -13,7 +13,7 @@ import { boxesOf, layOut, type Picture, signBoxes } from "./layout.ts";
 import { drawSvg } from "./svg.ts";
 import { trackBox } from "./track-places.ts";
 
-/** A run of the laboratory's form, in which these nodes are asked. */
+/** A run of the model, in which these nodes are asked. */
 function run(
   protocol: string,
   count: number,
@@ -24,9 +24,9 @@ function run(
 ): Trace {
   const nodes = Array.from({ length: count }, (_, node) => node);
   const entries: TraceEntry[] = [];
-  const { lab, family } = protocolNamed(protocol);
+  const { model, family } = protocolNamed(protocol);
   const sim = simulation({
-    protocol: lab(),
+    protocol: model(),
     nodes,
     seed,
     delayMs,

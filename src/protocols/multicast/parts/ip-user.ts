@@ -1,4 +1,4 @@
-/** The laboratory's form of ip-multicast: with a user at every node, which sees whether it keeps what it promises. */
+/** The model of ip-multicast: with a user at every node, which sees whether it keeps what it promises. */
 import type { Property } from "../../../core/protocol.ts";
 import { ipMulticast } from "../ip-multicast.ts";
 import type { IpMulticastOptions } from "./ip-options.ts";

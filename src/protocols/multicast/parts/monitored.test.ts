@@ -46,10 +46,10 @@ describe("users of a multicast with views: whatever happens", () => {
   ] as const)(
     "%s: what is promised is kept",
     (_order, channel, orders) => {
-      const lab = monitoredMulticast(channel as unknown as () => Protocol<ViewSynchrony>, orders);
+      const model = monitoredMulticast(channel as unknown as () => Protocol<ViewSynchrony>, orders);
       fc.assert(
         fc.property(fc.nat(), fc.integer({ min: 2, max: 5 }), adversity(5, 60), (seed, nodes, acts) => {
-          const group = stage(lab(), nodes, seed);
+          const group = stage(model(), nodes, seed);
           befall(group as unknown as GroupStage<ViewSynchrony>, range(nodes), acts);
           recover(group as unknown as GroupStage<ViewSynchrony>, range(nodes));
           expect(group.sim.verdict()).toEqual([]);
