@@ -5,7 +5,7 @@ import { EnvironmentError, InvariantViolation, UsageError, unexpected } from "..
 import { protocolNames } from "../protocols/index.ts";
 import type { ParsedScenario, Result } from "../sim/scenario/index.ts";
 import { cast } from "../sim/scenario/soundness.ts";
-import { underProtocol } from "../sim/scenario/under.ts";
+import { asVariant } from "../sim/scenario/variants.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { storyTeller } from "../trace/story.ts";
 import { wholeNumber } from "./arguments.ts";
@@ -193,7 +193,7 @@ async function scenarioFor(subject: string, { until, protocol, ...options }: Sim
     throw new UsageError("bad-argument", `expected --${stray} to be absent: what happens stands in ${subject}`);
   const { parseScenario } = await import("../sim/scenario/parse.ts"); // It loads a parser of YAML.
   const { scenario: written, place } = parseScenario(textOf(subject), subject);
-  const scenario = protocol === undefined ? written : underProtocol(written, protocol);
+  const scenario = protocol === undefined ? written : asVariant(written, protocol);
   return { scenario: { ...scenario, seed: options.seed ?? scenario.seed }, place };
 }
 

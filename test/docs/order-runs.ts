@@ -1,6 +1,6 @@
 /** One scenario under several orders of delivery: who sent, received and delivered what when, and which order was kept. */
 import type { NodeId } from "../../src/core/protocol.ts";
-import { runScenario, type Scenario, underProtocol } from "../../src/sim/scenario/index.ts";
+import { asVariant, runScenario, type Scenario } from "../../src/sim/scenario/index.ts";
 import type { TraceEntry } from "../../src/trace/entry.ts";
 import { deliveredId, nameOf } from "../../src/trace/naming.ts";
 import { stepsOf } from "../../src/trace/steps.ts";
@@ -43,13 +43,13 @@ export interface Delivery {
 }
 
 export function orderRuns(scenario: Scenario): OrderRun[] {
-  const protocols = [scenario.protocol, ...Object.keys(scenario.under)];
+  const protocols = [scenario.protocol, ...Object.keys(scenario.variants)];
   return protocols.map((protocol) => orderRun(protocol, tracedUnder(scenario, protocol)));
 }
 
 function tracedUnder(scenario: Scenario, protocol: string): TraceEntry[] {
   const entries: TraceEntry[] = [];
-  runScenario(underProtocol(scenario, protocol), { trace: (entry) => entries.push(entry) });
+  runScenario(asVariant(scenario, protocol), { trace: (entry) => entries.push(entry) });
   return entries;
 }
 

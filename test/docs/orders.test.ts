@@ -58,6 +58,6 @@ test("the picture is as it is drawn today, and stands on the pages that speak of
   expect(existsSync(pathOf(image))).toBe(true);
   expect(readFileSync(pathOf(image), "utf8")).toBe(drawOrderPanels(scenario));
   expect(readFileSync(pathOf("docs/multicast.md"), "utf8")).toContain("(images/order-demonstration.svg)");
-  for (const name of [scenario.protocol, ...Object.keys(scenario.under)])
+  for (const name of [scenario.protocol, ...Object.keys(scenario.variants)])
     expect(readFileSync(pathOf(`docs/protocols/${name}.md`), "utf8")).toContain("(../images/order-demonstration.svg)");
 });

@@ -18,16 +18,16 @@ export function watch(): Watch {
   let awaited: Condition | undefined;
   let left = 0;
   let met: () => void = () => undefined;
-  const said = new Set<string>();
+  const emitted = new Set<string>();
   const roles = new Set<string>();
   return {
     set(condition, then = () => undefined) {
       awaited = condition;
       met = then;
-      left = condition?.nth ?? 0;
+      left = condition?.occurrence ?? 0;
     },
     see(entry) {
-      if (entry.kind === "event") said.add(typeOf(entry.event));
+      if (entry.kind === "event") emitted.add(typeOf(entry.event));
       if (entry.kind === "view") roles.add(entry.view.role);
       if (left === 0 || awaited === undefined || !matches(awaited, entry)) return;
       left -= 1;
@@ -37,7 +37,7 @@ export function watch(): Watch {
       return left === 0;
     },
     get inVain() {
-      if (awaited?.says !== undefined) return neverWas(awaited.says, "said", said);
+      if (awaited?.emits !== undefined) return neverWas(awaited.emits, "the events were", emitted);
       if (awaited?.becomes !== undefined) return neverWas(awaited.becomes, "the roles were", roles);
       return NEVER;
     },
@@ -48,7 +48,7 @@ const NEVER = "it never happened";
 
 function neverWas(word: string, verb: string, words: ReadonlySet<string>): string {
   if (words.has(word)) return NEVER;
-  return `${NEVER}: ${verb} ${words.size === 0 ? "nothing" : [...words].join(", ")}`;
+  return `${NEVER}: ${verb} ${words.size === 0 ? "none" : [...words].join(", ")}`;
 }
 
 function matches(condition: Condition, entry: TraceEntry): boolean {
@@ -60,7 +60,7 @@ function matches(condition: Condition, entry: TraceEntry): boolean {
     case "receive":
       return condition.receives === typeOf(entry.message) && (from === undefined || from === entry.from);
     case "event":
-      return condition.says === typeOf(entry.event);
+      return condition.emits === typeOf(entry.event);
     case "timeout":
       return condition.timesOut !== undefined && isTimer(entry.timer, condition.timesOut);
     case "view":
@@ -71,16 +71,16 @@ function matches(condition: Condition, entry: TraceEntry): boolean {
 }
 
 /** `node 5 sends answer to 4, for the second time`, for people. */
-export function conditionText({ node, nth, ...rest }: Condition): string {
+export function conditionText({ node, occurrence, ...rest }: Condition): string {
   const who = node === undefined ? "any node" : `node ${node}`;
   const what = [
     ...(rest.sends === undefined ? [] : [`sends ${rest.sends}`, rest.to === undefined ? "" : `to ${rest.to}`]),
     ...(rest.receives === undefined
       ? []
       : [`receives ${rest.receives}`, rest.from === undefined ? "" : `from ${rest.from}`]),
-    ...(rest.says === undefined ? [] : [`says ${rest.says}`]),
+    ...(rest.emits === undefined ? [] : [`emits ${rest.emits}`]),
     ...(rest.timesOut === undefined ? [] : [`times out: ${rest.timesOut}`]),
     ...(rest.becomes === undefined ? [] : [`becomes ${rest.becomes}`]),
   ].filter((part) => part !== "");
-  return [who, ...what, ...(nth > 1 ? [`(time ${nth})`] : [])].join(" ");
+  return [who, ...what, ...(occurrence > 1 ? [`(occurrence ${occurrence})`] : [])].join(" ");
 }

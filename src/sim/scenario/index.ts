@@ -12,5 +12,5 @@ export {
 } from "./run.ts";
 export { jsonSchema, type Nodes, type Scenario, type ScenarioSource, scenarioSchema } from "./schema.ts";
 export { type Cast, cast } from "./soundness.ts";
-export { underProtocol } from "./under.ts";
+export { asVariant } from "./variants.ts";
 export type { PropertyVerdict } from "./verdicts.ts";

@@ -3,7 +3,7 @@ import type { TraceEntry } from "../../trace/entry.ts";
 import { labelled } from "./labels.ts";
 import { parseScenario } from "./parse.ts";
 import { runScenario } from "./run.ts";
-import { underProtocol } from "./under.ts";
+import { asVariant } from "./variants.ts";
 
 const { scenario } = parseScenario(
   `name: x
@@ -12,7 +12,7 @@ nodes: 2
 steps: [{ send: 0, times: 2 }]
 labels: { "0.1": F1, "0.2": F2 }
 expect: { delivered: ["0.1", "0.2"] }
-under: { fifo: { messages: 2 } }
+variants: { fifo: { messages: 2 } }
 `,
   "x.yaml",
 );
@@ -37,19 +37,19 @@ describe("the names of messages", () => {
 
 describe("a scenario under another protocol", () => {
   it("has that one's expectations, and its own under its own", () => {
-    expect(underProtocol(scenario, "basic-multicast")).toBe(scenario);
-    const { protocol, expect: expected } = underProtocol(scenario, "fifo");
+    expect(asVariant(scenario, "basic-multicast")).toBe(scenario);
+    const { protocol, expect: expected } = asVariant(scenario, "fifo");
     expect([protocol, expected]).toEqual(["fifo", { messages: 2, violated: [] }]);
-    expect(runScenario(underProtocol(scenario, "fifo")).expectations.map(({ what, isMet }) => [what, isMet])).toEqual([
+    expect(runScenario(asVariant(scenario, "fifo")).expectations.map(({ what, isMet }) => [what, isMet])).toEqual([
       ["messages", true],
       ["violated", true],
     ]);
   });
 
   it("is refused where the scenario does not name it", () => {
-    expect(() => underProtocol(scenario, "causal")).toThrow(
+    expect(() => asVariant(scenario, "causal")).toThrow(
       'expected the protocol to be one that the scenario names: basic-multicast, fifo, got "causal"',
     );
-    expect(() => underProtocol(scenario, "constructor")).toThrow("one that the scenario names");
+    expect(() => asVariant(scenario, "constructor")).toThrow("one that the scenario names");
   });
 });

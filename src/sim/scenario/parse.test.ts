@@ -57,14 +57,14 @@ const refused: readonly [string, string][] = [
     "name: x\nprotocol: heartbeat\nnodes: 3",
     "x.yaml:1:1: expected until to be there, as heartbeat never comes to rest",
   ],
-  ["name: x\nprotocol: causal\nnodes: 4\nunder: { fofi: {} }", "x.yaml:4:10: expected the protocol to be one of "],
+  ["name: x\nprotocol: causal\nnodes: 4\nvariants: { fofi: {} }", "x.yaml:4:13: expected the protocol to be one of "],
   [
-    "name: x\nprotocol: causal\nnodes: 4\nunder: { fifo: { delivered: ['9.1'] } }",
-    "x.yaml:4:30: expected under.fifo.delivered[0] to be one of the nodes 0 … 3, got 9",
+    "name: x\nprotocol: causal\nnodes: 4\nvariants: { fifo: { delivered: ['9.1'] } }",
+    "x.yaml:4:33: expected variants.fifo.delivered[0] to be one of the nodes 0 … 3, got 9",
   ],
   [
-    "name: x\nprotocol: causal\nnodes: 4\nsteps: [{ send: 0 }]\nunder: { bully: { leader: 3 } }",
-    "x.yaml:5:10: expected steps[0].send to be absent: bully is a protocol for election; write call",
+    "name: x\nprotocol: causal\nnodes: 4\nsteps: [{ send: 0 }]\nvariants: { bully: { leader: 3 } }",
+    "x.yaml:5:13: expected steps[0].send to be absent: bully is a protocol for election; write call",
   ],
   [
     "name: x\nprotocol: causal\nnodes: 4\nlabels: { F1: '0.1' }",
@@ -100,6 +100,15 @@ const refused: readonly [string, string][] = [
     "x.yaml:4:31: expected begin.states.7 to be absent: the node is down, got ",
   ],
   [`${head}steps:\n  - crash: 9`, "x.yaml:5:5: expected steps[0].crash to be one of the nodes 0 … 7, got 9"],
+  [`${head}under: {}`, "x.yaml:4:1: expected under to be absent, got {} (it is called variants now)"],
+  [
+    `${head}steps:\n  - tell: { node: 6 }`,
+    'x.yaml:5:5: expected steps[0].tell to be absent, got {"node":6} (it is called command now)',
+  ],
+  [
+    `${head}steps:\n  - when: { says: elected }\n    crash: 6`,
+    'x.yaml:5:13: expected steps[0].when.says to be absent, got "elected" (it is called emits now)',
+  ],
   [`${head}steps:\n  - crahs: 7`, "x.yaml:5:5: expected steps[0].crahs to be absent, got 7 (did you mean crash?)"],
   [`${head}steps:\n  - crush: 7`, "x.yaml:5:5: expected steps[0].crush to be absent, got 7 (did you mean crash?)"],
   [
@@ -124,7 +133,7 @@ const refused: readonly [string, string][] = [
   ],
   [
     `${head}steps:\n  - { crash: 7, midStep: true, when: { node: 6, sends: answer } }`,
-    'x.yaml:5:32: expected steps[0].when to be what node 7 sends or says, beside midStep, got {"node":6,"sends":"answer","nth":1}',
+    'x.yaml:5:32: expected steps[0].when to be what node 7 sends or emits, beside midStep, got {"node":6,"sends":"answer","occurrence":1}',
   ],
   [
     `${head}steps:\n  - { crash: 7, midStep: true, after: 5, when: { node: 7, sends: answer } }`,
@@ -156,23 +165,23 @@ const refused: readonly [string, string][] = [
   ],
   [
     `${head}steps:\n  - when: { node: 5 }\n    crash: 6`,
-    'x.yaml:5:5: expected steps[0].when to be one of sends, receives, says, timesOut, becomes, got {"node":5,"nth":1}',
+    'x.yaml:5:5: expected steps[0].when to be one of sends, receives, emits, timesOut, becomes, got {"node":5,"occurrence":1}',
   ],
   [
-    `${head}steps:\n  - when: { says: elected, to: 4 }\n    crash: 6`,
-    "x.yaml:5:28: expected steps[0].when.to to be absent: it goes with sends, got 4",
+    `${head}steps:\n  - when: { emits: elected, to: 4 }\n    crash: 6`,
+    "x.yaml:5:29: expected steps[0].when.to to be absent: it goes with sends, got 4",
   ],
   [
     `${head}steps:\n  - when: { timesOut: reply }\n    crash: 6`,
     'x.yaml:5:13: expected steps[0].when.timesOut to be one of answer, coordinator, rank, got "reply"',
   ],
   [
-    `${head}steps:\n  - tell: { node: 6, command: { type: suspekt, node: 7 } }`,
-    'x.yaml:5:33: expected steps[0].tell.command.type to be one of suspect, restore, call, resign, stand, rank, got "suspekt" (did you mean suspect?)',
+    `${head}steps:\n  - command: { node: 6, command: { type: suspekt, node: 7 } }`,
+    'x.yaml:5:36: expected steps[0].command.command.type to be one of suspect, restore, call, resign, stand, rank, got "suspekt" (did you mean suspect?)',
   ],
   [
-    `${head}steps:\n  - tell: { node: 6, command: { type: suspect } }`,
-    "x.yaml:5:22: expected steps[0].tell.command.node to be a natural number, got undefined",
+    `${head}steps:\n  - command: { node: 6, command: { type: suspect } }`,
+    "x.yaml:5:25: expected steps[0].command.command.node to be a natural number, got undefined",
   ],
   [
     `${head}byzantine: { 1: liar }`,
@@ -220,7 +229,7 @@ describe("a scenario file", () => {
       byzantine: {},
       steps: [{ call: 4 }],
       expect: { violated: [] },
-      under: {},
+      variants: {},
       labels: {},
     });
   });

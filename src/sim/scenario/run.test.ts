@@ -38,11 +38,17 @@ describe("the steps of a scenario", () => {
       begin: { down: [3] },
       steps: [
         { call: 0 },
-        { when: { node: 0, sends: "election", to: 2 }, tell: { node: 0, command: { type: "suspect", node: 3 } } },
-        { when: { node: 2, receives: "election", from: 0 }, tell: { node: 2, command: { type: "restore", node: 0 } } },
-        { when: { node: 0, receives: "answer", nth: 2 }, tell: { node: 0, command: { type: "restore", node: 1 } } },
-        { when: { timesOut: "answer" }, tell: { node: 1, command: { type: "restore", node: 0 } } },
-        { when: { node: 0, says: "elected" }, after: 3, tell: { node: 0, command: { type: "restore", node: 2 } } },
+        { when: { node: 0, sends: "election", to: 2 }, command: { node: 0, command: { type: "suspect", node: 3 } } },
+        {
+          when: { node: 2, receives: "election", from: 0 },
+          command: { node: 2, command: { type: "restore", node: 0 } },
+        },
+        {
+          when: { node: 0, receives: "answer", occurrence: 2 },
+          command: { node: 0, command: { type: "restore", node: 1 } },
+        },
+        { when: { timesOut: "answer" }, command: { node: 1, command: { type: "restore", node: 0 } } },
+        { when: { node: 0, emits: "elected" }, after: 3, command: { node: 0, command: { type: "restore", node: 2 } } },
         { at: 100, call: 2 },
         { when: { becomes: "leader" }, crash: 2 },
       ],
@@ -58,15 +64,15 @@ describe("the steps of a scenario", () => {
 
   it("that wait in vain are said to, and what follows them is not taken", () => {
     expect(
-      came({ steps: [{ call: 3 }, { when: { node: 0, sends: "answer", nth: 2 }, crash: 1 }, { crash: 2 }] }),
+      came({ steps: [{ call: 3 }, { when: { node: 0, sends: "answer", occurrence: 2 }, crash: 1 }, { crash: 2 }] }),
     ).toEqual([["steps[1].when", "it never happened"]]);
-    expect(played({ steps: [{ when: { says: "elected" }, crash: 1 }] }).result.nodesAlive).toEqual([0, 1, 2, 3]);
+    expect(played({ steps: [{ when: { emits: "elected" }, crash: 1 }] }).result.nodesAlive).toEqual([0, 1, 2, 3]);
   });
 
   it("that wait for an event or a role that there is not are told which there were", () => {
     const call0 = { call: 0 };
-    expect(came({ steps: [call0, { when: { says: "bar" }, crash: 1 }] })).toEqual([
-      ["steps[1].when", "it never happened: said elected"],
+    expect(came({ steps: [call0, { when: { emits: "bar" }, crash: 1 }] })).toEqual([
+      ["steps[1].when", "it never happened: the events were elected"],
     ]);
     expect(came({ steps: [call0, { when: { becomes: "king" }, crash: 1 }] })[0]?.[1]).toMatch(
       /^it never happened: the roles were .*leader/,
@@ -74,9 +80,9 @@ describe("the steps of a scenario", () => {
   });
 
   it("that come too late are said to", () => {
-    expect(came({ steps: [{ call: 3 }, { when: { says: "elected", node: 0 }, call: 2 }, { at: 5, call: 1 }] })).toEqual(
-      [["steps[2].at", "the step before was taken at 10"]],
-    );
+    expect(
+      came({ steps: [{ call: 3 }, { when: { emits: "elected", node: 0 }, call: 2 }, { at: 5, call: 1 }] }),
+    ).toEqual([["steps[2].at", "the step before was taken at 10"]]);
   });
 
   it("that cannot be taken are errors that say which", () => {
@@ -147,7 +153,7 @@ describe("the steps of a scenario", () => {
       steps: [
         { partition: [[0, 1], [2]] },
         { propose: 0 },
-        { when: { node: 0, says: "decided" }, crash: 1, ...(journal === undefined ? {} : { journal }) },
+        { when: { node: 0, emits: "decided" }, crash: 1, ...(journal === undefined ? {} : { journal }) },
         { start: 1 },
         { partition: [[0], [1, 2]] },
         { propose: 2 },

@@ -209,8 +209,8 @@ function take(sim: AnySimulation, step: Step, { protocol, family, ids }: Cast): 
     if (command !== null) sim.command(node, addressed(protocol, command) as never);
   };
   for (const word of askWords) each(step[word], alive, (node) => give(node, family.ask(node, step.times ?? 1)));
-  const { tell, clock, partition, cut, mend, link } = step;
-  each(tell?.node, alive, (node) => give(node, tell?.command ?? null));
+  const { command, clock, partition, cut, mend, link } = step;
+  each(command?.node, alive, (node) => give(node, command?.command ?? null));
   each(step.crash, alive, (node) => sim.crash(node, { journal: step.journal ?? "kept" }));
   const isAlive = new Set(alive);
   each(

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { equal } from "../../core/plain.ts";
 import { protocolNames } from "../../protocols/index.ts";
 import { storyLine } from "../../trace/story.ts";
-import { jsonSchema, parseScenario, runScenario, underProtocol } from "./index.ts";
+import { asVariant, jsonSchema, parseScenario, runScenario } from "./index.ts";
 
 const folder = fileURLToPath(new URL("../../../scenarios/", import.meta.url));
 const files = readdirSync(folder).filter((file) => file.endsWith(".yaml"));
@@ -34,8 +34,8 @@ describe("scenarios/", () => {
 
   it.each(files)("%s comes out as expected under other protocols that it names", (file) => {
     const { scenario } = parseScenario(read(file), file);
-    for (const name of Object.keys(scenario.under)) {
-      const { expectations } = runScenario(underProtocol(scenario, name));
+    for (const name of Object.keys(scenario.variants)) {
+      const { expectations } = runScenario(asVariant(scenario, name));
       expect([name, expectations.filter(({ isMet }) => !isMet)]).toEqual([name, []]);
       expect(expectations.length).toBeGreaterThan(1);
     }

@@ -97,7 +97,7 @@ const begin = z
   .describe("Who is up when the story begins.");
 
 /** What a condition may wait for. */
-export const conditionWords = ["sends", "receives", "says", "timesOut", "becomes"] as const;
+export const conditionWords = ["sends", "receives", "emits", "timesOut", "becomes"] as const;
 
 /** For editors; a file in which it is otherwise is refused in a better sentence than theirs (soundness.ts). */
 function exactlyOneOf(words: readonly string[]): { oneOf: { required: string[] }[] } {
@@ -112,10 +112,14 @@ const when = z
       to: node.exactOptional().describe("… to this node."),
       receives: word.exactOptional().describe("It receives a message of this type …"),
       from: node.exactOptional().describe("… from this node."),
-      says: word.exactOptional().describe("It emits an event of this type, such as elected or entered."),
+      emits: word.exactOptional().describe("It emits an event of this type, such as elected or entered."),
       timesOut: word.exactOptional().describe("This timer of it fires."),
       becomes: word.exactOptional().describe("It takes on this role, such as leader or campaigning."),
-      nth: z.int("a whole number > 0").positive("a whole number > 0").default(1).describe("The how-manieth time."),
+      occurrence: z
+        .int("a whole number > 0")
+        .positive("a whole number > 0")
+        .default(1)
+        .describe("Which occurrence of it, counted from the step before: 2 waits for the second."),
     },
     "an object such as { node: 5, sends: answer }",
   )
@@ -152,7 +156,7 @@ const asks = {
 
 const deeds = {
   ...asks,
-  tell: z
+  command: z
     .strictObject({ node: nodes, command: z.looseObject({ type: word }, "an object with a type") }, "{ node, command }")
     .exactOptional()
     .describe("Gives a command of the protocol, such as { type: suspect, node: 7 }."),
@@ -192,7 +196,7 @@ const step = z
       midStep: z
         .literal(true, "true")
         .exactOptional()
-        .describe("With crash, and when the node itself sends or says something: it does nothing more of that step."),
+        .describe("With crash, and when the node itself sends or emits something: it does nothing more of that step."),
     },
     "an object such as { at: 100, crash: 7 }",
   )
@@ -279,7 +283,7 @@ export const scenarioSchema = z
         .exactOptional()
         .describe("When the run ends, in milliseconds. Left out: when nothing is left to happen."),
       expect: expectation.prefault({}),
-      under: z
+      variants: z
         .record(word, expectation, "an object from protocol to what should come of it")
         .default({})
         .describe("Other protocols that the same steps may be taken under, and what should come of it there."),

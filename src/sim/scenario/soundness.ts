@@ -6,7 +6,7 @@ import { type AnyProtocol, type Family, hasToStart, protocolNamed, variantNamed 
 import { statesProblem } from "./begin-states.ts";
 import { fieldName, type Path, type Problem, suggestion, wrong } from "./problem.ts";
 import { askWords, conditionWords, deedWords, type Nodes, type Scenario, type Step } from "./schema.ts";
-import { underProtocol } from "./under.ts";
+import { asVariant } from "./variants.ts";
 import { commandShape, isProperty, isTimer, timersOf, typesOf } from "./words.ts";
 
 /** What a scenario's protocol is, once its name, variant and options are known to be sound. */
@@ -63,16 +63,16 @@ export function soundnessProblem(scenario: Scenario): Problem | null {
     timeProblem(scenario) ??
     endlessProblem(scenario, made) ??
     expectationProblem(scenario, made) ??
-    first(Object.keys(scenario.under), (name) => underProblem(scenario, name))
+    first(Object.keys(scenario.variants), (name) => variantProblem(scenario, name))
   );
 }
 
 /** What is wrong under another protocol is wrong with the line that names it. */
-function underProblem(scenario: Scenario, name: string): Problem | null {
-  const found = soundnessProblem(underProtocol(scenario, name));
+function variantProblem(scenario: Scenario, name: string): Problem | null {
+  const found = soundnessProblem(asVariant(scenario, name));
   if (found === null) return null;
-  if (found.path[0] !== "expect") return { path: ["under", name], sentence: found.sentence };
-  const path = ["under", name, ...found.path.slice(1)];
+  if (found.path[0] !== "expect") return { path: ["variants", name], sentence: found.sentence };
+  const path = ["variants", name, ...found.path.slice(1)];
   return { path, sentence: found.sentence.replace(fieldName(found.path), fieldName(path)) };
 }
 
@@ -132,7 +132,7 @@ function nodeReferences({ begin, network, byzantine, steps, expect }: Scenario):
         ...[...askWords, ...(["crash", "start", "pause", "resume"] as const)].flatMap((deed) =>
           listed(at(deed), step[deed]),
         ),
-        ...listed(at("tell", "node"), step.tell?.node),
+        ...listed(at("command", "node"), step.command?.node),
         ...listed(at("clock", "node"), step.clock?.node),
         ...(["cut", "mend", "link"] as const).flatMap((deed) => ends(at(deed), step[deed])),
         ...partitionReferences(at("partition"), step.partition),
@@ -188,7 +188,8 @@ function stepProblem(scenario: Scenario, { protocol, family }: Cast, at: number,
   if (step.at !== undefined && (step.when !== undefined || step.after !== undefined))
     return wrong([...path, "at"], "absent beside when or after", step.at);
   return (
-    tellProblem([...path, "tell", "command"], protocol, step) ?? conditionProblem([...path, "when"], protocol, step)
+    commandProblem([...path, "command", "command"], protocol, step) ??
+    conditionProblem([...path, "when"], protocol, step)
   );
 }
 
@@ -197,14 +198,15 @@ function midStepProblem(path: Path, { midStep, crash, when, after }: Step): Prob
   if (midStep === undefined) return null;
   if (typeof crash !== "number")
     return wrong([...path, "midStep"], "absent: it goes with the crash of one node", midStep);
-  const isItsOwn = when?.node === crash && (when.sends !== undefined || when.says !== undefined);
-  if (!isItsOwn) return wrong([...path, "when"], `what node ${crash} sends or says, beside midStep`, when ?? "nothing");
+  const isItsOwn = when?.node === crash && (when.sends !== undefined || when.emits !== undefined);
+  if (!isItsOwn)
+    return wrong([...path, "when"], `what node ${crash} sends or emits, beside midStep`, when ?? "nothing");
   return after === undefined ? null : wrong([...path, "after"], "absent beside midStep", after);
 }
 
-function tellProblem(path: Path, protocol: AnyProtocol, { tell }: Step): Problem | null {
-  if (tell === undefined) return null;
-  const { type, ...rest } = tell.command;
+function commandProblem(path: Path, protocol: AnyProtocol, { command }: Step): Problem | null {
+  if (command === undefined) return null;
+  const { type, ...rest } = command.command;
   const shape = commandShape(protocol, type);
   if (shape === null) return oneOf([...path, "type"], typesOf(protocol, "command"), type);
   const sentence = problem(shape, rest, fieldName(path));
