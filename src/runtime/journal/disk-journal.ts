@@ -11,6 +11,7 @@ import { slotReplacedBy } from "../../core/journal-slots.ts";
 import { problem, type Shape, type ShapeNode, struct, text } from "../../core/shape.ts";
 import type { Log } from "../log.ts";
 import { type JournalCounts, measure } from "../metrics.ts";
+import { type Claim, claim } from "../platform/claim.ts";
 import { codecOf, Reader, type Writer } from "../wire.ts";
 import {
   Batch,
@@ -23,7 +24,6 @@ import {
   type Scan,
   writeDeclaration,
 } from "./batches.ts";
-import { type Claim, claim } from "./claim.ts";
 import type { Journal, Slot } from "./journal.ts";
 import { cannot, full, isOfSystem, JournalFile, makeDirectory } from "./journal-file.ts";
 import { defaultLimits, type JournalLimits } from "./journal-limits.ts";

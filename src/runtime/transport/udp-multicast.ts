@@ -12,6 +12,8 @@ import type { LossReason, MessageId } from "../../trace/entry.ts";
 import type { FaultGate } from "../fault-gate.ts";
 import type { Log } from "../log.ts";
 import { type Counts, count, type RefusedReason } from "../metrics.ts";
+import { datagrams } from "../platform/datagrams.ts";
+import type { DatagramSockets } from "../platform/platform.ts";
 import { type Codec, codecOf, MalformedBytes, Reader, Writer } from "../wire.ts";
 import { protocolHash } from "./frames.ts";
 import { defaultLimits } from "./limits.ts";
@@ -29,7 +31,6 @@ import { UdpOutlet } from "./udp-outlet.ts";
 import { UdpPeer } from "./udp-peer.ts";
 import { PIECE_EXTRA_BYTES } from "./udp-pieces.ts";
 import { type SettledPlace, settlePlace, type UdpPlace } from "./udp-place.ts";
-import { type UdpSockets, udpSockets } from "./udp-sockets.ts";
 
 export interface UdpOptions<M> {
   readonly cluster: string;
@@ -92,7 +93,7 @@ class Multicasting<M> implements UdpMulticast<M> {
   readonly #peers: ReadonlyMap<NodeId, UdpPeer>;
   readonly #maxMessageBytes: number;
   readonly payloadBytes: number;
-  #sockets: UdpSockets | null = null;
+  #sockets: DatagramSockets | null = null;
   #isClosed = false;
   #beat: NodeJS.Timeout | null = null;
   #answer: NodeJS.Timeout | null = null;
@@ -133,7 +134,7 @@ class Multicasting<M> implements UdpMulticast<M> {
   async open(): Promise<void> {
     const { group, port, interface: through } = this.#place;
     try {
-      this.#sockets = await udpSockets(this.#place, {
+      this.#sockets = await datagrams.open(this.#place, {
         onDatagram: (datagram, address) => this.#receive(datagram, address),
         onUnsent: (error) => this.#outlet.noteUnsent(error),
         onBroken: ({ message }) =>

@@ -1,23 +1,20 @@
-/** The two sockets of a group: one that hears what is sent to it, one that sends. */
+/** IP multicast. A group has two sockets: one that hears what is sent to it, one that sends. */
 import { createSocket, type Socket } from "node:dgram";
-import type { SettledPlace } from "./udp-place.ts";
+import { networkInterfaces } from "node:os";
+import type { DatagramGroup, DatagramListener, DatagramSockets, Datagrams } from "./platform.ts";
 
-export interface UdpSockets {
-  send(datagram: Buffer): void;
-  close(): void;
-}
-
-export interface UdpListener {
-  onDatagram(datagram: Buffer, address: string): void;
-  onUnsent(error: NodeJS.ErrnoException): void;
-  onBroken(error: Error): void;
-}
+export const datagrams: Datagrams = {
+  interfaces: () =>
+    Object.entries(networkInterfaces()).flatMap(([name, addresses = []]) =>
+      addresses.filter(({ family }) => family === "IPv4").map(({ address }) => ({ name, address })),
+    ),
+  open: openSockets,
+};
 
 /** Asked for; the system may give less (Linux: `net.core.rmem_max`). What does not fit is lost and has to be repaired. */
 const BUFFER_BYTES = 4 * 1024 * 1024;
 
-/** @throws Error of the system if the port is taken by a program of another kind, or the interface has no multicast. */
-export async function udpSockets(place: SettledPlace, listener: UdpListener): Promise<UdpSockets> {
+async function openSockets(place: DatagramGroup, listener: DatagramListener): Promise<DatagramSockets> {
   const ear = createSocket({ type: "udp4", reuseAddr: true, recvBufferSize: BUFFER_BYTES });
   const mouth = createSocket({ type: "udp4", sendBufferSize: BUFFER_BYTES });
   const close = (): void => {
@@ -56,7 +53,7 @@ function bound(socket: Socket, port: number, address: string): Promise<void> {
 }
 
 /** A connected socket looks up nothing each time it sends. */
-function connected(socket: Socket, { port, group }: SettledPlace): Promise<void> {
+function connected(socket: Socket, { port, group }: DatagramGroup): Promise<void> {
   return new Promise((resolve, reject) => {
     socket.connect(port, group, (error?: Error) => (error ? reject(error) : resolve()));
   });

@@ -1,0 +1,33 @@
+/** The platform of a process: its clocks, its sockets, its disk. */
+import { randomInt, randomUUID } from "node:crypto";
+import { wallClock } from "../wall-clock.ts";
+import { datagrams } from "./datagrams.ts";
+import { disk } from "./disk.ts";
+import { network } from "./network.ts";
+import type { Platform } from "./platform.ts";
+
+export const realPlatform: Platform = {
+  clock: {
+    now: () => performance.now(),
+    wall: () => Date.now(),
+    stamp: wallClock,
+  },
+  timers: {
+    after: (ms, run) => setTimeout(run, ms),
+    every: (ms, run) => setInterval(run, ms),
+    soon: (run) => setImmediate(run),
+    cancel(timer) {
+      // Whichever of the two it is: clearing the other kind does nothing, in this order.
+      clearTimeout(timer as unknown as NodeJS.Timeout);
+      clearImmediate(timer as unknown as NodeJS.Immediate);
+    },
+  },
+  random: {
+    fraction: () => Math.random(),
+    natural: (below) => randomInt(below),
+    name: () => randomUUID(),
+  },
+  network,
+  disk,
+  datagrams,
+};
