@@ -70,11 +70,11 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     embedded: (options?: Partial<EpochBullyOptions>) => epochBully({ takesOver: false, ...options }),
     variants: {
       bounded: {
-        summary: "claims without a canvass, calls once and does not renew: every run ends, for the checker",
+        summary: "claims without a pre-vote, calls once and does not renew: every run ends, for the checker",
         model: boundedEpochBully,
         ends: true,
       },
-      whole: { summary: "canvass, later elections and renewals included", model: epochBully },
+      whole: { summary: "pre-votes, later elections and renewals included", model: epochBully },
     },
     mustStart: true,
     check: { variant: "bounded", maxTimeouts: 1 },

@@ -54,8 +54,8 @@ const madeOf: Readonly<Record<Subject, Making>> = {
   },
   "epoch-bully": {
     file: "src/protocols/election/epoch-bully.ts",
-    // Neither a canvass nor a long wait gives a margin that hides what is wrong.
-    make: ({ epochBully }) => epochBully?.({ canvasses: false, answerMs: 150, minBackOffMs: 1, maxBackOffMs: 10 }),
+    // Neither a pre-vote nor a long wait gives a margin that hides what is wrong.
+    make: ({ epochBully }) => epochBully?.({ preVote: false, answerMs: 150, minBackOffMs: 1, maxBackOffMs: 10 }),
   },
   "epoch-bully, bounded": {
     file: "src/protocols/election/variants/bounded-epoch-bully.ts",

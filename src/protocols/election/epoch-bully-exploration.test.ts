@@ -30,7 +30,7 @@ const deeds = ({ path }: Exploration<Vocabulary>): string[] =>
     return `${move.node} ${move.kind}${said}${timer}`;
   });
 
-/** The canvass and all, but that nobody calls a second time and no round follows the first. */
+/** The pre-vote and all, but that nobody calls a second time and no round follows the first. */
 const { timeout, ...others } = epochBully();
 const once = { ...others, timeout: { ...timeout, call: () => undefined, renew: () => undefined } };
 
@@ -58,7 +58,7 @@ describe("epoch-bully: every run", () => {
     expect(exploring({ asked: [2], ...faults, property: "epochs grow" })).toMatchObject({ verdict: "holds" });
   });
 
-  it("the whole protocol, canvass included: the middle one calls, and whoever is above it does too", () => {
+  it("the whole protocol, pre-vote included: the middle one calls, and whoever is above it does too", () => {
     const found = explore<EpochBully>({
       protocol: once,
       nodes: [0, 1, 2],
@@ -86,7 +86,7 @@ describe("epoch-bully: every run", () => {
   });
 
   it("an epoch has two leaders if less than a majority is asked for", () => {
-    const protocol = epochBully({ canvasses: false });
+    const protocol = epochBully({ preVote: false });
     const found = explore<EpochBully>({
       protocol: { ...protocol, init: (self, peers) => ({ ...protocol.init(self, peers), quorum: 1 }) },
       nodes: [0, 1, 2],

@@ -132,8 +132,8 @@ describe("epoch-bully: what it costs", () => {
     expect(sim.messages.total - election).toBe(10 * renewal);
   });
 
-  it.each(range(3, 64))("N = %i: 4(N − 1) for an election without a canvass", (nodes) => {
-    const { sim } = stage({ nodes, started: false, options: { canvasses: false } });
+  it.each(range(3, 64))("N = %i: 4(N − 1) for an election without a pre-vote", (nodes) => {
+    const { sim } = stage({ nodes, started: false, options: { preVote: false } });
     sim.command(nodes - 1, { type: "call" });
     sim.run(100);
     expect(sim.messages.total).toBe(4 * (nodes - 1));
@@ -265,7 +265,7 @@ describe("epoch-bully: what its safety rests on", () => {
   });
 
   it("a promise is journalled before the assent leaves, and the own one before anybody is asked", () => {
-    const protocol = epochBully({ canvasses: false });
+    const protocol = epochBully({ preVote: false });
     const node = { self: 1, peers: [0, 2] };
     const idle = protocol.init(1, [0, 2]);
     const claim = { type: "claim" as const, epoch: 3, released: null };
@@ -320,7 +320,7 @@ describe("epoch-bully: what its safety rests on", () => {
   });
 
   it("without its journal a node assents twice, and an epoch has two leaders", () => {
-    const { sim } = stage({ nodes: 3, started: false, options: { canvasses: false } });
+    const { sim } = stage({ nodes: 3, started: false, options: { preVote: false } });
     sim.partition([[0, 1], [2]]);
     sim.command(0, { type: "call" });
     sim.run(50);

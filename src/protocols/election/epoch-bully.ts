@@ -2,7 +2,7 @@
  * Bully with epochs: a majority assents to a leader before it leads, each assent is journalled, and every reign has a
  * number that only grows. García-Molina's preference for the highest stays a preference: safety does not rest on time.
  * García-Molina, IEEE ToC 1982, hardened with ballots (Lamport, "Paxos Made Simple", 2001), leases (Gray & Cheriton,
- * SOSP 1989) and a canvass without consequences (Ongaro, "Consensus: Bridging Theory and Practice", 2014, §9.6).
+ * SOSP 1989) and a pre-vote (Ongaro, "Consensus: Bridging Theory and Practice", 2014, §9.6).
  *
  * Assumes   crash-recovery nodes with a journal. For one leader at a time: clocks whose speeds differ by no more than
  *           `drift`, nodes that are not paused. For liveness: a majority alive, reliable links and a bound on delay in the end.
@@ -66,7 +66,7 @@ export function epochBully(given?: Partial<EpochBullyOptions>): Protocol<EpochBu
       },
       answer(state, from, { promised, boundTo, isAbove: objects }, ctx) {
         const { phase } = state;
-        if (phase.is !== "canvassing") return; // Late: that canvass is over.
+        if (phase.is !== "preVoting") return; // Late: that pre-vote is over.
         if (objects && !state.insists) {
           state.insists = true;
           return wait(state, ctx, deferenceMs);
@@ -116,13 +116,13 @@ export function epochBully(given?: Partial<EpochBullyOptions>): Protocol<EpochBu
         if (!wasBound || state.isBound) return; // It concerns others.
         const makesWay = successor === null || successor === ctx.self;
         if (state.phase.is === "displacing" && makesWay) claim(state, state.phase.promised, ctx);
-        else if (state.phase.is !== "canvassing") wait(state, ctx, successor === null ? backOff : deferenceMs);
+        else if (state.phase.is !== "preVoting") wait(state, ctx, successor === null ? backOff : deferenceMs);
       },
     },
     timeout: {
       call: startElection,
       answer(state, ctx) {
-        if (state.phase.is === "canvassing") conclude(state, ctx);
+        if (state.phase.is === "preVoting") conclude(state, ctx);
         else if (state.phase.is !== "leading") wait(state, ctx, state.isBound ? boundsMs : backOff);
       },
       bound(state, ctx) {
@@ -138,7 +138,7 @@ export function epochBully(given?: Partial<EpochBullyOptions>): Protocol<EpochBu
       suspect(state, { node }, ctx) {
         if (!ctx.peers.includes(node)) return; // Not one of the members.
         include(state.suspected, node);
-        if (state.phase.is === "canvassing") exclude(state.phase.awaited, node);
+        if (state.phase.is === "preVoting") exclude(state.phase.awaited, node);
         concludeIfAnswered(state, ctx);
       },
       restore: (state, { node }) => exclude(state.suspected, node),

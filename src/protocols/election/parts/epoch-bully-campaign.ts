@@ -12,7 +12,7 @@ type Ctx = Context<EpochBully>;
 const MOST_PATIENCE = 3;
 
 export function campaign(options: EpochBullyOptions) {
-  const { leaseMs, renewMs, answerMs, canvasses, takesOver } = options;
+  const { leaseMs, renewMs, answerMs, preVote, takesOver } = options;
   const { boundsMs, backOff } = timing(options);
 
   /** Gives an election up in time for so many round trips. */
@@ -20,14 +20,14 @@ export function campaign(options: EpochBullyOptions) {
     ctx.setTimer("answer", Math.min(leaseMs, trips * answerMs * 2 ** state.patience));
   }
 
-  /** The canvass: bully's question to everybody, of which nothing remains where it is asked. */
+  /** The pre-vote: bully's question to everybody, of which nothing remains where it is asked. */
   function startElection(state: State, ctx: Ctx): void {
     if (state.isAside || isCandidate(state) || (state.isBound && !isAboveLeader(state, ctx.self))) return;
     const { epoch } = state.promised;
     ctx.cancelTimer("call");
-    if (!canvasses) return proceed(state, epoch, ctx);
+    if (!preVote) return proceed(state, epoch, ctx);
     const awaited = ctx.peers.filter((peer) => !state.suspected.includes(peer));
-    state.phase = { is: "canvassing", awaited, backers: [], promised: epoch };
+    state.phase = { is: "preVoting", awaited, backers: [], promised: epoch };
     giveTime(state, 1, ctx);
     ctx.broadcast({ type: "election", promised: epoch, released: state.released, rank: state.rank });
     concludeIfAnswered(state, ctx);
@@ -35,12 +35,12 @@ export function campaign(options: EpochBullyOptions) {
 
   /** If nobody is awaited, nobody higher can object any more: there is no need to wait for the crashed. */
   function concludeIfAnswered(state: State, ctx: Ctx): void {
-    if (state.phase.is === "canvassing" && state.phase.awaited.length === 0) conclude(state, ctx);
+    if (state.phase.is === "preVoting" && state.phase.awaited.length === 0) conclude(state, ctx);
   }
 
   function conclude(state: State, ctx: Ctx): void {
     const { phase } = state;
-    if (phase.is !== "canvassing") return;
+    if (phase.is !== "preVoting") return;
     if (phase.backers.length + 1 >= state.quorum) return proceed(state, phase.promised, ctx);
     const heard = ctx.peers.length + 1 - phase.awaited.length;
     if (heard < state.quorum) state.patience = Math.min(state.patience + 1, MOST_PATIENCE);

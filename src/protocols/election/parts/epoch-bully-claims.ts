@@ -44,10 +44,17 @@ export const declarations = (takesOver: boolean): Declarations => ({
   view: (state, self) => ({ role: roleOf(state), leader: leaderOf(state, self), term: state.promised.epoch }),
 });
 
+const roles = {
+  following: "follower",
+  preVoting: "pre-voting",
+  displacing: "displacing",
+  claiming: "claiming",
+  leading: "leader",
+} as const;
+
 function roleOf({ phase, isAside }: State): string {
-  if (phase.is === "leading") return "leader";
-  if (isAside) return "aside";
-  return phase.is === "following" ? "follower" : phase.is;
+  if (isAside && phase.is !== "leading") return "aside";
+  return roles[phase.is];
 }
 
 const oneLeaderPerEpoch: Property<EpochBully> = {

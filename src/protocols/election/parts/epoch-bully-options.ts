@@ -23,7 +23,7 @@ export interface EpochBullyOptions {
    * Whether a node asks first if a majority would have it. Safety does not need that: without it two messages less are sent
    * for each peer, but whoever cannot reach a majority drives epochs up, and nobody higher objects.
    */
-  canvasses: boolean;
+  preVote: boolean;
   /** Whether a higher node takes over from a working leader, as in the book. Otherwise it waits until there is none. */
   takesOver: boolean;
   /** Whether nodes stand for election when they start. */
@@ -39,7 +39,7 @@ const defaults: EpochBullyOptions = {
   minBackOffMs: 10,
   maxBackOffMs: 80,
   ranks: [],
-  canvasses: true,
+  preVote: true,
   takesOver: true,
   stands: true,
 };
@@ -52,7 +52,7 @@ const optionShape = struct<EpochBullyOptions>({
   minBackOffMs: real,
   maxBackOffMs: real,
   ranks: list(struct<{ node: NodeId; rank: number }>({ node: natural, rank: real }), 1_000),
-  canvasses: boolean,
+  preVote: boolean,
   takesOver: boolean,
   stands: boolean,
 });
@@ -65,7 +65,7 @@ export interface Timing {
   /** How long whoever assents or confirms is bound. */
   readonly boundsMs: number;
   readonly backOff: readonly [number, number];
-  /** Whoever lets somebody higher go first gives it time for a back-off, a canvass and a claim. */
+  /** Whoever lets somebody higher go first gives it time for a back-off, a pre-vote and a claim. */
   readonly deferenceMs: number;
 }
 

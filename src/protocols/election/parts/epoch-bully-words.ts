@@ -25,7 +25,7 @@ export type EpochBully = {
     isAside: boolean;
     /** Has let somebody higher go first, and in vain: the next time it does not. Spent by the claim that comes of it. */
     insists: boolean;
-    /** How many canvasses in a row have heard from less than a majority in time: each doubles all waits of the next election. */
+    /** How many pre-votes in a row have heard from less than a majority in time: each doubles all waits of the next election. */
     patience: number;
     /** Held for crashed. Ascending. */
     suspected: NodeId[];
@@ -75,7 +75,7 @@ export type EpochBully = {
 type Phase =
   | { is: "following" }
   /** `promised`: the highest epoch that anybody who answered has promised. */
-  | { is: "canvassing"; awaited: NodeId[]; backers: NodeId[]; promised: number }
+  | { is: "preVoting"; awaited: NodeId[]; backers: NodeId[]; promised: number }
   /** A majority backs this node; the leader is asked to make way. */
   | { is: "displacing"; promised: number }
   /** Asks for assents to the epoch that it has promised itself. */

@@ -10,7 +10,7 @@ import type { EpochBullyOptions } from "../parts/epoch-bully-options.ts";
 type Ctx = Context<EpochBully>;
 
 export function boundedEpochBully(given?: Partial<EpochBullyOptions>): Protocol<EpochBully> {
-  const { start, receive, timeout, command, properties, ...rest } = epochBully({ ...given, canvasses: false });
+  const { start, receive, timeout, command, properties, ...rest } = epochBully({ ...given, preVote: false });
   return {
     ...rest,
     properties: properties.filter(({ name }) => name === "one leader per epoch" || name === "epochs grow"),
