@@ -114,7 +114,7 @@ function epochTokenRingClaims(): Claim[] {
   function toMakeAToken(nodes: number): number {
     const { sim } = ring(nodes, 1);
     sim.run(2);
-    return (sim.messages.byType.claim ?? 0) + (sim.messages.byType.assent ?? 0);
+    return (sim.messages.byType.requestVote ?? 0) + (sim.messages.byType.voteGranted ?? 0);
   }
   const maxNodes = 64;
   return [

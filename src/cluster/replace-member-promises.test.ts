@@ -68,7 +68,7 @@ async function made<R>(name: string, shape: Shape<R>, id = 2): Promise<readonly 
 const lead = (epoch: number, to: number): Promised => ({ type: "promised", epoch, to });
 
 describe("a folder that is made of others", () => {
-  test("binds its member against every claimant when it starts: in its lost life it may have confirmed a leader's lease", async () => {
+  test("binds its member against every candidate when it starts: in its lost life it may have confirmed a leader's lease", async () => {
     await keep(0, { leadership: [promised, lead(7, 0)] });
     await keep(1, { leadership: [promised, lead(6, 2), lead(8, 1)] });
     await replace();
@@ -88,12 +88,12 @@ describe("a folder that is made of others", () => {
     const state = bully.init(2, [0, 1]);
     bully.replay.promised(state, record as Promised);
     bully.start?.(state, ctx);
-    for (const claimant of [0, 1])
-      bully.receive.claim(state, claimant, { type: "claim", epoch: 99, released: null }, ctx);
+    for (const candidate of [0, 1])
+      bully.receive.requestVote(state, candidate, { type: "requestVote", epoch: 99, released: null }, ctx);
     expect([sent, timers]).toEqual([[], ["bound"]]);
     bully.timeout.bound(state, ctx);
-    bully.receive.claim(state, 1, { type: "claim", epoch: 99, released: null }, ctx);
-    expect(sent).toEqual([[1, "assent"]]);
+    bully.receive.requestVote(state, 1, { type: "requestVote", epoch: 99, released: null }, ctx);
+    expect(sent).toEqual([[1, "voteGranted"]]);
   });
 
   test("is bound by what was promised in the same algorithm, and by no other: epochs of locks end far below those of elections", async () => {

@@ -65,12 +65,12 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     electedServer,
     { embedded: desk, mustStart: true, check: { maxTimeouts: 2 } },
   ),
-  "epoch-bully": entry(election, "bully with a majority's assent: one leader per epoch", epochBully, {
+  "epoch-bully": entry(election, "bully with a majority's votes: one leader per epoch", epochBully, {
     // Whoever leads has work under way: a higher member that comes back does not end it, unless that is asked for.
     embedded: (options?: Partial<EpochBullyOptions>) => epochBully({ takesOver: false, ...options }),
     variants: {
       bounded: {
-        summary: "claims without a pre-vote, calls once and does not renew: every run ends, for the checker",
+        summary: "requests votes without a pre-vote, calls once and does not renew: every run ends, for the checker",
         model: boundedEpochBully,
         ends: true,
       },

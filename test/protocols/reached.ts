@@ -2,7 +2,7 @@
 import { expect } from "vitest";
 import { isReached, type Reach } from "../../src/check/reach.ts";
 
-/** @param what events and handlers, as parts call them: `entered`, `receive claim`. */
+/** @param what events and handlers, as parts call them: `entered`, `receive requestVote`. */
 export function reaching<F extends { readonly verdict: string; readonly reach: Reach }>(
   found: F,
   ...what: readonly string[]

@@ -92,23 +92,23 @@ export const hardenedSettings: Readonly<Record<string, Setting>> = {
       lossRate: 0.2,
     },
   },
-  "two claim": {
+  "two candidates": {
     ...calm,
-    says: "3 nodes, 0 and 2 claim an epoch each",
+    says: "3 nodes, 0 and 2 request votes, each for an epoch",
     nodes: 3,
     asks: { 0: call, 2: call },
   },
-  "two claim, one restarts": {
+  "two candidates, one restarts": {
     ...calm,
-    says: "3 nodes, 0 and 2 claim an epoch each; one crashes and comes back",
+    says: "3 nodes, 0 and 2 request votes, each for an epoch; one crashes and comes back",
     nodes: 3,
     asks: { 0: call, 2: call },
     crashes: 1,
     recoveries: 1,
   },
-  "three claims, a time-out": {
+  "three elections, a time-out": {
     ...calm,
-    says: "3 nodes, 0 claims an epoch twice, 2 once; a timer runs out at any time",
+    says: "3 nodes, 0 requests votes twice, 2 once; a timer runs out at any time",
     nodes: 3,
     asks: { 0: [...call, ...call], 2: call },
     timers: "free",

@@ -113,8 +113,8 @@ const epochTokenRing: readonly Omit<Change, "file">[] = [
     property: "one token an epoch",
   },
   {
-    name: "assent-not-journalled",
-    says: "who assents to a token does not journal it",
+    name: "vote-not-journalled",
+    says: "who votes for a token does not journal it",
     find: `  ctx.compact([{ type: "promised", epoch, to }]);\n`,
     replace: ``,
     by: "bfs",
@@ -122,10 +122,10 @@ const epochTokenRing: readonly Omit<Change, "file">[] = [
     property: "one token an epoch",
   },
   {
-    name: "one-assent-for-all",
-    says: "a node that guards a token assents to another of the same epoch",
-    find: `if (isTaken || epoch <= state.promised) return`,
-    replace: `if (epoch < state.promised) return`,
+    name: "one-vote-for-all",
+    says: "a node that guards a token votes for another of the same epoch",
+    find: `if (isTaken || epoch <= state.promised)`,
+    replace: `if (epoch < state.promised)`,
     by: "bfs",
     setting: "a ring, a crash and a recovery",
     property: "one token an epoch",
@@ -135,7 +135,7 @@ const epochTokenRing: readonly Omit<Change, "file">[] = [
 const epochTokenRingInTime: readonly Omit<Change, "file">[] = [
   {
     name: "token-guard-dropped",
-    says: "whoever starts again assents to a new token at once, although it may have seen the present one just before it crashed",
+    says: "whoever starts again votes for a new token at once, although it may have seen the present one just before it crashed",
     find: `guard(state, ctx, Math.max(guardMs, USUAL_GUARD_MS)); // It may have seen`,
     replace: `ctx.setTimer("watch", [1, renewMs]); // It may have seen`,
     by: "simulator",

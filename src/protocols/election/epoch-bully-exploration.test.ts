@@ -36,16 +36,16 @@ const once = { ...others, timeout: { ...timeout, call: () => undefined, renew: (
 
 describe("epoch-bully: every run", () => {
   it.each<[string, Partial<SystemSpec>, number]>([
-    ["two claim the same epoch", { asked: [0, 2] }, 51_408],
-    ["two claim, one crashes", { asked: [0, 2], crashes: 1 }, 76_782],
-    ["two claim, a message is lost", { asked: [0, 2], losses: 1 }, 187_288],
+    ["two request votes for the same epoch", { asked: [0, 2] }, 51_408],
+    ["two candidates, one crashes", { asked: [0, 2], crashes: 1 }, 76_782],
+    ["two candidates, a message is lost", { asked: [0, 2], losses: 1 }, 187_288],
     [
-      "one claims, a node crashes and recovers, a message is lost",
+      "one candidate, a node crashes and recovers, a message is lost",
       { asked: [2], crashes: 1, recoveries: 1, losses: 1 },
       249_028,
     ],
     [
-      "all claim as they start, a node crashes and recovers, a message is lost",
+      "all are candidates as they start, a node crashes and recovers, a message is lost",
       { begin: "down", asked: [], crashes: 1, recoveries: 1, losses: 1 },
       651_735,
     ],
@@ -71,17 +71,17 @@ describe("epoch-bully: every run", () => {
     expect(found).toMatchObject({ verdict: "holds", states: 379_615 });
   });
 
-  it("an epoch has two leaders if a node comes back without its journal: it has forgotten whom it assented to", () => {
+  it("an epoch has two leaders if a node comes back without its journal: it has forgotten whom it voted for", () => {
     const found = exploring({ asked: [0, 2], crashes: 1, recoveries: 1, journal: "lost" });
     expect(found.verdict).toBe("violated");
     expect(deeds(found)).toEqual([
       "0 command",
-      "1 receive claim from 0",
-      "0 receive assent from 1",
+      "1 receive requestVote from 0",
+      "0 receive voteGranted from 1",
       "1 crash",
       "1 start",
-      "2 receive claim from 1",
-      "1 receive assent from 2",
+      "2 receive requestVote from 1",
+      "1 receive voteGranted from 2",
     ]);
   });
 
@@ -112,12 +112,12 @@ describe("epoch-bully: every run", () => {
       "violated",
       [
         "0 command",
-        "2 receive claim from 0",
-        "0 receive assent from 2",
+        "2 receive requestVote from 0",
+        "0 receive voteGranted from 2",
         "2 timeout bound",
         "2 command",
-        "1 receive claim from 2",
-        "2 receive assent from 1",
+        "1 receive requestVote from 2",
+        "2 receive voteGranted from 1",
       ],
     ]);
   });

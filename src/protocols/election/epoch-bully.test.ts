@@ -58,7 +58,7 @@ const following = (leader: NodeId, nodes: readonly NodeId[]): Record<NodeId, Nod
 const text = (story: readonly string[]): string => `${story.join("\n")}\n`;
 
 describe("epoch-bully: stories", () => {
-  it("an undisturbed election: the highest asks, claims an epoch, leads it and renews its lease", async () => {
+  it("an undisturbed election: the highest asks, is voted for, leads and renews its lease", async () => {
     const { sim, story, leaders } = stage({ nodes: 3, started: false });
     story.length = 0;
     sim.command(2, { type: "call" });
@@ -123,7 +123,7 @@ describe("epoch-bully: what it costs", () => {
     const { sim } = stage({ nodes, started: false });
     const [election, renewal] = epochBully().costs.map(({ messages }) => messages(nodes)) as [number, number];
     sim.command(nodes - 1, { type: "call" });
-    sim.run(100); // Asked at 0, claimed at 10, leads and announces at 20, confirmed at 30; renews at 120 and 220.
+    sim.run(100); // Pre-vote at 0, vote at 10, leads and announces at 20, confirmed at 30; renews at 120 and 220.
     expect([sim.messages.total, election]).toEqual([6 * (nodes - 1), 6 * (nodes - 1)]);
     expect(Object.values(sim.messages.byType)).toEqual(Array.from({ length: 6 }, () => nodes - 1));
     sim.run(200);
@@ -253,31 +253,31 @@ describe("epoch-bully: what its safety rests on", () => {
     const { receive } = epochBully();
     const silent = { self: 2, peers: [0, 1] } as never; // Whatever it did with it would throw.
     const leader = sim.world.state(2);
-    receive.assent(leader, 0, { type: "assent", epoch: 1 }, silent);
+    receive.voteGranted(leader, 0, { type: "voteGranted", epoch: 1 }, silent);
     receive.confirm(leader, 0, { type: "confirm", epoch: 1, round: 1 }, silent);
     receive.answer(leader, 0, { type: "answer", promised: 9, boundTo: null, isAbove: false }, silent);
-    receive.claim(leader, 1, { type: "claim", epoch: 9, released: null }, silent);
+    receive.requestVote(leader, 1, { type: "requestVote", epoch: 9, released: null }, silent);
     receive.coordinator(leader, 1, { type: "coordinator", epoch: 0, round: 7, rank: 1 }, silent);
     receive.displace(leader, 1, { type: "displace", epoch: 0, rank: 9 }, silent);
     receive.displace(leader, 1, { type: "displace", epoch: 1, rank: 1 }, silent); // It does not outrank the leader.
-    receive.claim(sim.world.state(0), 1, { type: "claim", epoch: 9, released: null }, silent); // It is bound to 2.
+    receive.requestVote(sim.world.state(0), 1, { type: "requestVote", epoch: 9, released: null }, silent); // It is bound to 2.
     expect(JSON.stringify(range(0, 2).map((node) => sim.world.state(node)))).toBe(before);
   });
 
-  it("a promise is journalled before the assent leaves, and the own one before anybody is asked", () => {
+  it("a promise is journalled before the vote leaves, and the own one before anybody is asked", () => {
     const protocol = epochBully({ preVote: false });
     const node = { self: 1, peers: [0, 2] };
     const idle = protocol.init(1, [0, 2]);
-    const claim = { type: "claim" as const, epoch: 3, released: null };
+    const request = { type: "requestVote" as const, epoch: 3, released: null };
     const kinds = (stimulus: Parameters<typeof step<EpochBully>>[3]): string[] =>
       step(protocol, node, idle, stimulus)
         .effects.map(({ kind }) => kind)
         .filter((kind) => kind !== "setTimer" && kind !== "cancelTimer");
-    expect(kinds({ kind: "receive", from: 0, message: claim })).toEqual(["compact", "send"]);
+    expect(kinds({ kind: "receive", from: 0, message: request })).toEqual(["compact", "send"]);
     expect(kinds({ kind: "command", command: { type: "call" } })).toEqual(["compact", "broadcast"]);
   });
 
-  it("a node that comes back assents to nobody before what it may have promised has run out", () => {
+  it("a node that comes back votes for nobody before what it may have promised has run out", () => {
     const { sim } = settled({ nodes: 3 });
     sim.crash(0);
     sim.start(0);
@@ -319,7 +319,7 @@ describe("epoch-bully: what its safety rests on", () => {
     expect(leaders()).toEqual(following(2, [0, 1, 2]));
   });
 
-  it("without its journal a node assents twice, and an epoch has two leaders", () => {
+  it("without its journal a node votes twice, and an epoch has two leaders", () => {
     const { sim } = stage({ nodes: 3, started: false, options: { preVote: false } });
     sim.partition([[0, 1], [2]]);
     sim.command(0, { type: "call" });

@@ -1,5 +1,5 @@
 /**
- * Bully with epochs: a majority assents to a leader before it leads, each assent is journalled, and every reign has a
+ * Bully with epochs: a majority votes for a leader before it leads, each vote is journalled, and every reign has a
  * number that only grows. García-Molina's preference for the highest stays a preference: safety does not rest on time.
  * García-Molina, IEEE ToC 1982, hardened with ballots (Lamport, "Paxos Made Simple", 2001), leases (Gray & Cheriton,
  * SOSP 1989) and a pre-vote (Ongaro, "Consensus: Bridging Theory and Practice", 2014, §9.6).
@@ -10,8 +10,8 @@
  *           epochs never go back; at most one leader at a time, whatever the delays.
  * Liveness  E2: in the end everybody alive follows the same leader; E1: it is the highest alive that stands and can reach
  *           a majority.
- * Cost      6(N − 1) messages for an undisturbed election: election, answer, claim, assent, coordinator and confirm, N − 1
- *           each; 2(N − 1) for a round of renewals.
+ * Cost      6(N − 1) messages for an undisturbed election: election, answer, requestVote, voteGranted, coordinator and
+ *           confirm, N − 1 each; 2(N − 1) for a round of renewals.
  */
 import type { Protocol } from "../../core/protocol.ts";
 import { majority } from "../../core/quorums.ts";
@@ -29,7 +29,7 @@ export function epochBully(given?: Partial<EpochBullyOptions>): Protocol<EpochBu
   const ranks = new Map(options.ranks.map(({ node, rank }) => [node, rank]));
   const { boundsMs, backOff, deferenceMs } = timing(options);
   const moves = campaign(options);
-  const { startElection, concludeIfAnswered, conclude, claim, becomeLeaderIfElected } = moves;
+  const { startElection, concludeIfAnswered, conclude, requestVotes, becomeLeaderIfElected } = moves;
   const { renew, bind, follow, considerTakeover, expire } = moves;
 
   return {
@@ -48,7 +48,7 @@ export function epochBully(given?: Partial<EpochBullyOptions>): Protocol<EpochBu
       quorum: majority(peers.length + 1),
     }),
     start(state, ctx) {
-      // It may have assented, or confirmed, just before it crashed.
+      // It may have voted, or confirmed, just before it crashed.
       if (state.promised.to !== ctx.self) bind(state, ctx);
       else startElection(state, ctx);
     },
@@ -78,18 +78,18 @@ export function epochBully(given?: Partial<EpochBullyOptions>): Protocol<EpochBu
         exclude(phase.awaited, from);
         concludeIfAnswered(state, ctx);
       },
-      claim(state, from, { epoch, released }, ctx) {
+      requestVote(state, from, { epoch, released }, ctx) {
         release(state, released, ctx);
-        if (epoch <= state.promised.epoch || isBoundAgainst(state, from)) return; // The claimant gives up when it has waited.
+        if (epoch <= state.promised.epoch || isBoundAgainst(state, from)) return; // The candidate gives up when it has waited.
         leave(state, ctx);
         ctx.cancelTimer("call");
         promise(state, { epoch, to: from }, ctx);
         bind(state, ctx);
-        ctx.send(from, { type: "assent", epoch });
+        ctx.send(from, { type: "voteGranted", epoch });
       },
-      assent(state, from, { epoch }, ctx) {
-        if (state.phase.is !== "claiming" || epoch !== state.promised.epoch) return; // Of an earlier claim, or one too many.
-        include(state.phase.assents, from);
+      voteGranted(state, from, { epoch }, ctx) {
+        if (state.phase.is !== "requestingVotes" || epoch !== state.promised.epoch) return; // Of an earlier election, or one too many.
+        include(state.phase.votes, from);
         becomeLeaderIfElected(state, ctx);
       },
       coordinator(state, from, { epoch, round, rank }, ctx) {
@@ -115,7 +115,7 @@ export function epochBully(given?: Partial<EpochBullyOptions>): Protocol<EpochBu
         release(state, { epoch, to: from }, ctx);
         if (!wasBound || state.isBound) return; // It concerns others.
         const makesWay = successor === null || successor === ctx.self;
-        if (state.phase.is === "displacing" && makesWay) claim(state, state.phase.promised, ctx);
+        if (state.phase.is === "displacing" && makesWay) requestVotes(state, state.phase.promised, ctx);
         else if (state.phase.is !== "preVoting") wait(state, ctx, successor === null ? backOff : deferenceMs);
       },
     },

@@ -21,12 +21,12 @@ type Settings = Partial<Omit<SimulationOptions<Used>, "protocol" | "nodes">> & {
   stayMs?: number;
 };
 
-/** For so long nobody assents who has seen the token. */
+/** For so long nobody votes who has seen the token. */
 const BOUND_MS = boundMs(600, 0.05);
 const RENEW_MS = 200;
 const SETTLE_MS = 200_000;
 
-/** All start at once, and the first of the ring claims the first epoch. */
+/** All start at once, and the first of the ring calls the first vote. */
 function ring(nodes: readonly number[], { options = {}, stayMs = STAY_MS, ...settings }: Settings = {}) {
   const entries: TraceEntry[] = [];
   const sim: Simulation<Used> = simulation<Used>({
@@ -146,7 +146,7 @@ describe("epoch token ring: its story", () => {
     const entered = said("entered");
     expect(entered.map(({ node }) => node)).toEqual([1, 3, 1]);
     expect(tokensOf(entered)).toEqual(["1.1", "2.1", "2.2"]);
-    // It was seen by the others when they assented, at 10 ms.
+    // It was seen by the others when they voted, at 10 ms.
     const replacedMs = (entered[1]?.at ?? 0) - 10;
     expect(replacedMs).toBeGreaterThan(BOUND_MS);
     expect(replacedMs).toBeLessThan(BOUND_MS + RENEW_MS + 6 * MESSAGE_MS + RENEW_MS);
@@ -180,7 +180,7 @@ describe("epoch token ring: its story", () => {
 
   it("whoever was cut off waiting with a token that is over by now gets the new one, however often it asks about its own", () => {
     const { sim, said } = ring([1, 2, 3], { options: { leaseMs: 300, renewMs: 20 } });
-    sim.run(9); // 1 has claimed; 2 and 3 have not heard of it.
+    sim.run(9); // 1 has asked for votes; 2 and 3 have not heard of it.
     sim.command(2, { type: "mutex", body: { type: "enter" } });
     while (sim.world.state(2).mutex.token === null) sim.run(sim.now + 1);
     sim.partition([[2]]);
@@ -204,7 +204,7 @@ describe("epoch token ring: its story", () => {
       while (sim.world.state(1).mutex.promised < 2) sim.run(sim.now + 1);
       sim.crash(1);
       sim.heal();
-      sim.start(1); // It has claimed epoch 2, so the token of epoch 1 is over for it: 2 waits for its confirmation in vain.
+      sim.start(1); // It has asked for votes for epoch 2, so the token of epoch 1 is over for it: 2 waits for its confirmation in vain.
       sim.run(sim.now + 2 * BOUND_MS + 4 * RENEW_MS);
       expect(said("entered")).toMatchObject([{ node: 2 }]);
       expect(sim.verdict()).toEqual([]);
@@ -213,7 +213,7 @@ describe("epoch token ring: its story", () => {
 
   it("whoever takes its request back is passed over, and its number is not used again", () => {
     const { sim, said } = ring([1, 2, 3]);
-    sim.run(9); // 1 has claimed; 2 and 3 have not heard of it.
+    sim.run(9); // 1 has asked for votes; 2 and 3 have not heard of it.
     sim.command(2, { type: "mutex", body: { type: "enter" } });
     sim.run(40); // 2 has the token and asks whether it counts.
     expect(sim.world.state(2).mutex.token).not.toBeNull();
@@ -230,17 +230,17 @@ describe("epoch token ring: what it costs", () => {
     (nodes) => {
       const { sim, said } = ring(range(0, nodes - 1), { stayMs: 1, options: { renewMs: 2_000, leaseMs: 6_000 } });
       sim.run(2 * MESSAGE_MS); // It has been made.
-      const claims = sim.messages.byType;
-      expect(claims).toEqual({ claim: nodes - 1, assent: nodes - 1 });
+      const votes = sim.messages.byType;
+      expect(votes).toEqual({ requestVote: nodes - 1, voteGranted: nodes - 1 });
       expect(epochTokenRing().costs[1]?.messages(nodes)).toBe(2 * (nodes - 1));
       const rounds = (done: number) => 2 * MESSAGE_MS + done * nodes * (MESSAGE_MS + 5);
       sim.run(rounds(3) - 1);
-      expect(sim.messages.byType).toEqual({ ...claims, token: 3 * nodes });
+      expect(sim.messages.byType).toEqual({ ...votes, token: 3 * nodes });
       expect(epochTokenRing().costs[0]?.messages(nodes)).toBe(nodes);
       for (const node of range(0, nodes - 1)) sim.command(node, use(1));
       sim.run(rounds(5)); // An entry takes less time than the rest of an idle holder.
       expect(said("entered")).toHaveLength(nodes);
-      expect(Object.keys(sim.messages.byType).sort()).toEqual(["assent", "claim", "token"]);
+      expect(Object.keys(sim.messages.byType).sort()).toEqual(["requestVote", "token", "voteGranted"]);
     },
   );
 
@@ -367,7 +367,7 @@ describe("epoch token ring: every run of 3 nodes", () => {
     const { verdict, property, states } = exploring(
       { crashes: 1, recoveries: 1, losses: 1, maxTimeouts: 2 },
       "one token an epoch",
-      "receive assent", // With the last of which a token is made.
+      "receive voteGranted", // With the last of which a token is made.
     );
     // Nothing is violated; runs with more time-outs were cut off.
     expect([verdict, property, states]).toEqual(["unknown", null, 160_193]);
@@ -407,11 +407,17 @@ describe("epoch token ring: every run of 3 nodes", () => {
     expect(sim.violations.map(({ property }) => property)).toContain("one token an epoch");
   });
 
-  it("a crash that takes the journal with it: a node assents twice in an epoch, of which there are two tokens", () => {
+  it("a crash that takes the journal with it: a node votes twice in an epoch, of which there are two tokens", () => {
     const { path } = exploring({ crashes: 1, recoveries: 1, maxTimeouts: 2, journal: "lost" });
     expect(movesOf(path)).toEqual([
-      ...["0 start", "1 start", "2 start", "1 receive claim from 0", "0 receive assent from 1"],
-      ...["1 crash", "1 start", "1 timeout mutex.watch", "2 receive claim from 1", "1 receive assent from 2"],
+      ...["0 start", "1 start", "2 start", "1 receive requestVote from 0", "0 receive voteGranted from 1"],
+      ...[
+        "1 crash",
+        "1 start",
+        "1 timeout mutex.watch",
+        "2 receive requestVote from 1",
+        "1 receive voteGranted from 2",
+      ],
     ]);
   });
 
@@ -444,7 +450,7 @@ describe("epoch token ring: who restarts", () => {
     return sim.violations.map(({ property }) => property);
   }
 
-  it("assents to no other token for a lease and its margin: it may have made a holder certain", () => {
+  it("votes for no other token for a lease and its margin: it may have made a holder certain", () => {
     expect(restarted(epochTokenRing())).toEqual([]);
   });
 
@@ -465,7 +471,7 @@ it.each([
   [{ leaseMs: 100, renewMs: 50 }, BOUND_MS],
   [{ leaseMs: 6_000 }, boundMs(6_000, 0.05)],
 ])(
-  "a node that starts again with %o keeps its assent for %d ms: the lock may have had the usual lease before",
+  "a node that starts again with %o keeps its vote for %d ms: the lock may have had the usual lease before",
   (options, expected) => {
     const protocol = epochTokenRing(options);
     const at = { self: 2, peers: [1, 3] };

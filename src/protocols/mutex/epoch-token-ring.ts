@@ -1,5 +1,5 @@
 /**
- * Token ring that survives its holder: a lost token is made anew in a higher epoch, to which a majority has assented.
+ * Token ring that survives its holder: a lost token is made anew in a higher epoch, for which a majority has voted.
  * Le Lann, "Distributed Systems: Towards a Formal Approach", IFIP 1977, for the ring and the election of who makes the
  * token; leases as in Gray & Cheriton, "Leases: An Efficient Fault-Tolerant Mechanism", SOSP 1989.
  *
@@ -12,7 +12,7 @@
  * Cost      as a token ring: N messages a round, and none for an entry while a round takes less than `renewMs`. Otherwise
  *           2(N − 1) for an entry, and for each `renewMs` inside. 2(N − 1) to make a new token.
  *
- * Whoever has seen the token, or assented to a new one, assents to no other for a lease and its margin. So a node is
+ * Whoever has seen the token, or voted for a new one, votes for no other for a lease and its margin. So a node is
  * certain of its token for `leaseMs` from the time at which it asked, or passed the token on, once a majority has
  * answered since, or has had the token in its hands. It is told that its permission is lost before anybody else can get it.
  */
@@ -104,42 +104,42 @@ export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol
 
   // A new token.
 
-  /** Nobody gets this node's assent for a while, and it does not go on with a claim of its own. */
+  /** For a while this node votes for nobody, and it stops asking for votes itself. */
   function guard(state: State, ctx: Ctx, forMs = guardMs): void {
     state.watch = { is: "guarding" };
     ctx.setTimer("watch", forMs);
   }
 
-  function claim(epoch: number, state: State, ctx: Ctx): void {
+  function callVote(epoch: number, state: State, ctx: Ctx): void {
     if (epoch >= EPOCHS) return; // It would make no safe integer. At a loss a second this takes a year.
     drop(state, ctx);
     beginLease("leaseEven", 0, state, ctx);
     promise(epoch, ctx.self, state, ctx);
-    state.watch = { is: "claiming", assents: [], beyond: 0 };
-    askForAssent(state, ctx);
+    state.watch = { is: "requestingVotes", votes: [], beyond: 0 };
+    requestVotes(state, ctx);
   }
 
-  function askForAssent(state: State, ctx: Ctx): void {
-    ctx.setTimer("watch", [renewMs, 2 * renewMs]); // Chance keeps two from claiming against each other for ever.
-    ctx.broadcast({ type: "claim", epoch: state.promised });
-    makeIfAssented(state, ctx);
+  function requestVotes(state: State, ctx: Ctx): void {
+    ctx.setTimer("watch", [renewMs, 2 * renewMs]); // Chance keeps two from calling votes against each other for ever.
+    ctx.broadcast({ type: "requestVote", epoch: state.promised });
+    makeIfGranted(state, ctx);
   }
 
-  function makeIfAssented(state: State, ctx: Ctx): void {
+  function makeIfGranted(state: State, ctx: Ctx): void {
     const { watch, round } = state;
-    if (watch.is !== "claiming" || !isMajority(watch.assents, ctx)) return;
-    const skipped = ctx.peers.filter((peer) => !watch.assents.includes(peer));
+    if (watch.is !== "requestingVotes" || !isMajority(watch.votes, ctx)) return;
+    const skipped = ctx.peers.filter((peer) => !watch.votes.includes(peer));
     Object.assign(state, { epoch: state.promised, hops: 0, token: { entries: 0, skipped, lap: [] }, heard: [] });
     Object.assign(state, { certain: round?.by ?? null, round: null });
     guard(state, ctx);
     take(state, ctx);
   }
 
-  /** False if the epoch is over. Otherwise nobody gets this node's assent for a while. */
+  /** False if the epoch is over. Otherwise this node votes for nobody for a while. */
   function witness(epoch: number, state: State, ctx: Ctx): boolean {
     if (epoch < state.epoch) return false;
-    // Who had the token before this node made a claim does not count for the lease that the claim began.
-    if (epoch > state.epoch || state.watch.is === "claiming") drop(state, ctx);
+    // Who had the token before this node called a vote does not count for the lease that the vote began.
+    if (epoch > state.epoch || state.watch.is === "requestingVotes") drop(state, ctx);
     if (epoch > state.promised) promise(epoch, null, state, ctx);
     if (epoch > state.epoch) Object.assign(state, { epoch, hops: 0 });
     guard(state, ctx);
@@ -170,7 +170,7 @@ export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol
     start(state, ctx) {
       if (state.promised > 0)
         guard(state, ctx, Math.max(guardMs, USUAL_GUARD_MS)); // It may have seen the token just before it crashed.
-      else if (clockwise(ring, ctx.self, ctx.peers)[0] === ctx.self) claim(1, state, ctx);
+      else if (clockwise(ring, ctx.self, ctx.peers)[0] === ctx.self) callVote(1, state, ctx);
       else ctx.setTimer("watch", [guardMs, guardMs + renewMs]);
     },
     receive: {
@@ -185,25 +185,27 @@ export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol
         } else forgetLeases(state, ctx);
         take(state, ctx);
       },
-      claim(state, from, { epoch }, ctx) {
+      requestVote(state, from, { epoch }, ctx) {
         include(state.heard, from);
-        if (epoch === state.promised && state.promisedTo === from) return ctx.send(from, { type: "assent", epoch });
+        if (epoch === state.promised && state.promisedTo === from)
+          return ctx.send(from, { type: "voteGranted", epoch });
         const isTaken = state.watch.is === "guarding" || state.section === "held";
-        if (isTaken || epoch <= state.promised) return ctx.send(from, { type: "refused", promised: state.promised });
+        if (isTaken || epoch <= state.promised)
+          return ctx.send(from, { type: "voteRefused", promised: state.promised });
         drop(state, ctx);
         promise(epoch, from, state, ctx);
         Object.assign(state, { epoch, hops: 0, heard: [] });
         guard(state, ctx);
-        ctx.send(from, { type: "assent", epoch });
+        ctx.send(from, { type: "voteGranted", epoch });
       },
-      assent(state, from, { epoch }, ctx) {
+      voteGranted(state, from, { epoch }, ctx) {
         include(state.heard, from);
-        if (state.watch.is !== "claiming" || epoch !== state.promised) return; // Of a claim that is over.
-        include(state.watch.assents, from);
-        makeIfAssented(state, ctx);
+        if (state.watch.is !== "requestingVotes" || epoch !== state.promised) return; // Of a vote that is over.
+        include(state.watch.votes, from);
+        makeIfGranted(state, ctx);
       },
-      refused(state, _from, { promised }) {
-        if (state.watch.is === "claiming") state.watch.beyond = Math.max(state.watch.beyond, promised);
+      voteRefused(state, _from, { promised }) {
+        if (state.watch.is === "requestingVotes") state.watch.beyond = Math.max(state.watch.beyond, promised);
       },
       renew(state, from, { token, round }, ctx) {
         if (witness(epochOf(token), state, ctx)) ctx.send(from, { type: "confirm", token, round });
@@ -220,9 +222,9 @@ export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol
       pass,
       watch(state, ctx) {
         const { watch, promised } = state;
-        if (watch.is === "claiming" && watch.beyond < promised) return askForAssent(state, ctx);
+        if (watch.is === "requestingVotes" && watch.beyond < promised) return requestVotes(state, ctx);
         if (watch.is !== "guarding")
-          return claim(1 + Math.max(promised, watch.is === "claiming" ? watch.beyond : 0), state, ctx);
+          return callVote(1 + Math.max(promised, watch.is === "requestingVotes" ? watch.beyond : 0), state, ctx);
         state.watch = { is: "missing" };
         ctx.setTimer("watch", [1, renewMs]);
       },

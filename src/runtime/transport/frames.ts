@@ -13,8 +13,8 @@ import { differences, type Identity, identityShape, NOBODY } from "./identity.ts
  * hand-shake or what members say to each other besides messages of algorithms change; docs/compatibility.md says by
  * which rules.
  */
-export const WIRE_VERSION = 2;
-export const OLDEST_WIRE_VERSION = 2;
+export const WIRE_VERSION = 3;
+export const OLDEST_WIRE_VERSION = 3;
 
 export const FRAME = { hello: 1, welcome: 2, refuse: 3, messages: 4, ack: 5, probe: 6, alive: 7 } as const;
 
@@ -97,10 +97,10 @@ export const helloCodec: BodyCodec<Hello> = {
       greetingCodec.write(hello, into);
       additionCodec.write(hello, into);
     }),
-  /** Of an older version only what it has is read, of a newer one only what is known here. */
+  /** Of version 1 only what it has is read, of a newer one only what is known here. */
   read(from) {
     const greeting = greetingCodec.read(from);
-    if (greeting.version < WIRE_VERSION) return { ...greeting, oldest: greeting.version, identity: NOBODY };
+    if (greeting.version === 1) return { ...greeting, oldest: greeting.version, identity: NOBODY };
     const hello = { ...greeting, ...additionCodec.read(from) };
     if (hello.version === WIRE_VERSION) requireEnd(from);
     return hello;

@@ -1,6 +1,6 @@
 /** How a node of epoch-bully comes to lead, goes on leading, and follows. */
 import type { Context } from "../../../core/protocol.ts";
-import { CLAIM_TRIPS, type EpochBullyOptions, timing } from "./epoch-bully-options.ts";
+import { type EpochBullyOptions, timing, VOTE_TRIPS } from "./epoch-bully-options.ts";
 import { certify, leave, promise, wait } from "./epoch-bully-steps.ts";
 import { type EpochBully, isAboveLeader, isCandidate, isConfirmed, leaderOf } from "./epoch-bully-words.ts";
 import { leaseTimer } from "./lease.ts";
@@ -47,29 +47,29 @@ export function campaign(options: EpochBullyOptions) {
     wait(state, ctx, state.isBound ? boundsMs : backOff);
   }
 
-  /** A majority backs this node: it may go on to claim an epoch above `highest`, once the leader has made way. */
+  /** A majority backs this node: it may go on to ask for votes for an epoch above `highest`, once the leader has made way. */
   function proceed(state: State, highest: number, ctx: Ctx): void {
-    if (!state.isBound) return claim(state, highest, ctx);
+    if (!state.isBound) return requestVotes(state, highest, ctx);
     state.phase = { is: "displacing", promised: highest };
     giveTime(state, 1, ctx);
     ctx.send(state.promised.to, { type: "displace", epoch: state.promised.epoch, rank: state.rank });
   }
 
   /** Its own promise is journalled before anybody is asked, so not even after a crash can it ask for an epoch twice. */
-  function claim(state: State, highest: number, ctx: Ctx): void {
+  function requestVotes(state: State, highest: number, ctx: Ctx): void {
     promise(state, { epoch: Math.max(highest, state.promised.epoch) + 1, to: ctx.self }, ctx);
-    state.phase = { is: "claiming", assents: [] };
+    state.phase = { is: "requestingVotes", votes: [] };
     state.insists = false;
-    giveTime(state, CLAIM_TRIPS, ctx);
-    ctx.setTimer(leaseTimer(0), leaseMs); // From now on, whenever assents come.
-    ctx.broadcast({ type: "claim", epoch: state.promised.epoch, released: state.released });
+    giveTime(state, VOTE_TRIPS, ctx);
+    ctx.setTimer(leaseTimer(0), leaseMs); // From now on, whenever votes come.
+    ctx.broadcast({ type: "requestVote", epoch: state.promised.epoch, released: state.released });
     becomeLeaderIfElected(state, ctx);
   }
 
   function becomeLeaderIfElected(state: State, ctx: Ctx): void {
-    if (state.phase.is !== "claiming" || state.phase.assents.length + 1 < state.quorum) return;
+    if (state.phase.is !== "requestingVotes" || state.phase.votes.length + 1 < state.quorum) return;
     const { epoch } = state.promised;
-    state.phase = { is: "leading", round: 0, confirms: state.phase.assents };
+    state.phase = { is: "leading", round: 0, confirms: state.phase.votes };
     state.reign = { epoch, leader: ctx.self, rank: state.rank };
     state.insists = false;
     state.patience = 0;
@@ -136,7 +136,7 @@ export function campaign(options: EpochBullyOptions) {
     concludeIfAnswered,
     conclude,
     becomeLeaderIfElected,
-    claim,
+    requestVotes,
     renew,
     bind,
     follow,

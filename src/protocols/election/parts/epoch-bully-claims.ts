@@ -13,8 +13,8 @@ export const declarations = (takesOver: boolean): Declarations => ({
     message: {
       election: { promised: natural, released: nullable(pledge), rank: real },
       answer: { promised: natural, boundTo: nullable(natural), isAbove: boolean },
-      claim: { epoch: natural, released: nullable(pledge) },
-      assent: { epoch: natural },
+      requestVote: { epoch: natural, released: nullable(pledge) },
+      voteGranted: { epoch: natural },
       coordinator: { epoch: natural, round: natural, rank: real },
       confirm: { epoch: natural, round: natural },
       displace: { epoch: natural, rank: real },
@@ -48,7 +48,7 @@ const roles = {
   following: "follower",
   preVoting: "pre-voting",
   displacing: "displacing",
-  claiming: "claiming",
+  requestingVotes: "requesting votes",
   leading: "leader",
 } as const;
 

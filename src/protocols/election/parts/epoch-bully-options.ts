@@ -57,22 +57,22 @@ const optionShape = struct<EpochBullyOptions>({
   stands: boolean,
 });
 
-/** A claim and its assents are a round trip, and two writes to journals, which may take as long. */
-export const CLAIM_TRIPS = 2;
+/** Votes take a round trip, and two writes to journals, which may take as long. */
+export const VOTE_TRIPS = 2;
 
 /** What follows from the options. */
 export interface Timing {
-  /** How long whoever assents or confirms is bound. */
+  /** How long whoever votes or confirms is bound. */
   readonly boundsMs: number;
   readonly backOff: readonly [number, number];
-  /** Whoever lets somebody higher go first gives it time for a back-off, a pre-vote and a claim. */
+  /** Whoever lets somebody higher go first gives it time for a back-off, a pre-vote and a vote. */
   readonly deferenceMs: number;
 }
 
 export const timing = ({ leaseMs, drift, answerMs, minBackOffMs, maxBackOffMs }: EpochBullyOptions): Timing => ({
   boundsMs: boundMs(leaseMs, drift),
   backOff: [minBackOffMs, maxBackOffMs],
-  deferenceMs: maxBackOffMs + (1 + CLAIM_TRIPS) * answerMs,
+  deferenceMs: maxBackOffMs + (1 + VOTE_TRIPS) * answerMs,
 });
 
 /** @throws UsageError */

@@ -6,7 +6,7 @@ import { leaseTimer } from "./lease.ts";
 type State = EpochBully["state"];
 type Ctx = Context<EpochBully>;
 
-/** Durable before the assent leaves. */
+/** Durable before the vote leaves. */
 export function promise(state: State, to: Pledge, ctx: Ctx): void {
   if (isSame(state.promised, to)) return;
   state.promised = to;

@@ -13,7 +13,7 @@ export type EpochBully = {
     phase: Phase;
     /** Journalled. Its epoch never goes back. */
     promised: Pledge;
-    /** While the timer `bound` runs: no assent to anybody but the node that the promise was made to. */
+    /** While the timer `bound` runs: no vote for anybody but the node that the promise was made to. */
     isBound: boolean;
     /** The last promise known to have been given back by whom it was made to. */
     released: Pledge | null;
@@ -23,7 +23,7 @@ export type EpochBully = {
     rank: number;
     /** Whether it does not stand for election. */
     isAside: boolean;
-    /** Has let somebody higher go first, and in vain: the next time it does not. Spent by the claim that comes of it. */
+    /** Has let somebody higher go first, and in vain: the next time it does not. Spent by the vote that comes of it. */
     insists: boolean;
     /** How many pre-votes in a row have heard from less than a majority in time: each doubles all waits of the next election. */
     patience: number;
@@ -36,8 +36,8 @@ export type EpochBully = {
     | { type: "election"; promised: number; released: Pledge | null; rank: number }
     /** `boundTo`: nobody else may lead. `isAbove`: stands and outranks the asker. */
     | { type: "answer"; promised: number; boundTo: NodeId | null; isAbove: boolean }
-    | { type: "claim"; epoch: number; released: Pledge | null }
-    | { type: "assent"; epoch: number }
+    | { type: "requestVote"; epoch: number; released: Pledge | null }
+    | { type: "voteGranted"; epoch: number }
     /** Announces the leader at first, and then renews its lease, round by round. */
     | { type: "coordinator"; epoch: number; round: number; rank: number }
     | { type: "confirm"; epoch: number; round: number }
@@ -57,7 +57,7 @@ export type EpochBully = {
     /** Nobody waits for the answer of a node that is held for crashed. */
     | { type: "suspect"; node: NodeId }
     | { type: "restore"; node: NodeId }
-    /** Steps down and stands aside; still follows and assents. */
+    /** Steps down and stands aside; still follows and votes. */
     | { type: "resign" }
     /** Takes a resignation back. */
     | { type: "stand" }
@@ -78,8 +78,8 @@ type Phase =
   | { is: "preVoting"; awaited: NodeId[]; backers: NodeId[]; promised: number }
   /** A majority backs this node; the leader is asked to make way. */
   | { is: "displacing"; promised: number }
-  /** Asks for assents to the epoch that it has promised itself. */
-  | { is: "claiming"; assents: NodeId[] }
+  /** Asks for votes for the epoch that it has promised itself. */
+  | { is: "requestingVotes"; votes: NodeId[] }
   | { is: "leading"; round: number; confirms: NodeId[] };
 
 type State = EpochBully["state"];
@@ -102,7 +102,7 @@ export const isAboveLeader = (state: State, self: NodeId): boolean =>
   leaderOf(state, self) === state.reign.leader &&
   isAbove(state, self, state.reign.rank, state.reign.leader);
 
-export const isCandidate = ({ phase }: State): boolean => phase.is === "claiming" || phase.is === "leading";
+export const isCandidate = ({ phase }: State): boolean => phase.is === "requestingVotes" || phase.is === "leading";
 
 export const isConfirmed = ({ phase, quorum }: State): boolean =>
   phase.is === "leading" && phase.confirms.length + 1 >= quorum;

@@ -14,7 +14,7 @@ export type EpochTokenRing = {
     successors: NodeId[];
     /** Tokens and renewals of lower epochs are dropped. */
     epoch: number;
-    /** The highest epoch that this node has claimed or assented to, for whom, or has seen. Journalled. */
+    /** The highest epoch that this node has promised, to whom, or has seen. Journalled. */
     promised: number;
     promisedTo: NodeId | null;
     token: Token | null;
@@ -35,10 +35,10 @@ export type EpochTokenRing = {
   message:
     | ({ type: "token"; epoch: number; hops: number } & Token)
     /** May I make the token of this epoch? */
-    | { type: "claim"; epoch: number }
-    | { type: "assent"; epoch: number }
+    | { type: "requestVote"; epoch: number }
+    | { type: "voteGranted"; epoch: number }
     /** No: either the token has been seen, or an epoch that high has been promised to another. */
-    | { type: "refused"; promised: number }
+    | { type: "voteRefused"; promised: number }
     /** The holder asks whether its token counts. */
     | { type: "renew"; token: number; round: number }
     | { type: "confirm"; token: number; round: number };
@@ -64,10 +64,10 @@ export interface Token {
   lap: NodeId[];
 }
 
-/** Has seen the token lately, or assented to one; misses it; asks for assent to make it, of whom some have refused. */
-type Watch = { is: "guarding" } | { is: "missing" } | { is: "claiming"; assents: NodeId[]; beyond: number };
+/** Has seen the token lately, or voted for one; misses it; asks for votes to make it, which some have refused. */
+type Watch = { is: "guarding" } | { is: "missing" } | { is: "requestingVotes"; votes: NodeId[]; beyond: number };
 
-/** `number` 0: a lap of the token, or a claim. */
+/** `number` 0: a lap of the token, or a vote. */
 interface Round {
   by: LeaseTimer;
   number: number;
@@ -108,9 +108,9 @@ export const declarations: Pick<
   shapes: {
     message: {
       token: { epoch: natural, hops: natural, entries: natural, skipped: members, lap: members },
-      claim: { epoch: natural },
-      assent: { epoch: natural },
-      refused: { promised: natural },
+      requestVote: { epoch: natural },
+      voteGranted: { epoch: natural },
+      voteRefused: { promised: natural },
       renew: { token: natural, round: natural },
       confirm: { token: natural, round: natural },
     },
