@@ -10,7 +10,7 @@ const three = { nodes: [0, 1, 2], network: "fifo", timers: "free", begin: "down"
 const elects = { ...three, protocol: bully() };
 const ring = { ...three, protocol: changRoberts({ ring: [0, 1, 2] }), asks: () => [{ type: "call" as const }] };
 
-/** Where steps are remembered site by site, where they may not be, and where they may be from some state on. */
+/** Where steps are remembered configuration by configuration, where they may not be, and where they may be from some state on. */
 const systems: Record<string, ModelOptions<never>> = {
   "a ring with one queue for each link": ringModel(7) as never,
   "nodes with one inbox each": mutexModel(3, 1) as never,

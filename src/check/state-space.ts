@@ -1,13 +1,13 @@
 /**
- * The states that were found, and how more are found. A state is stored as a tuple of sites, one for each node, followed
+ * The states that were found, and how more are found. A state is stored as a tuple of configurations, one for each node, followed
  * by its budgets. Successors wait in a batch and then go into the store together, in their order: so the processor waits
  * for memory once, not once for each of them.
  */
 import type { Vocabulary } from "../core/protocol.ts";
 import { type Arrival, Batch } from "./batch.ts";
+import { LocalConfigurations } from "./local-configurations.ts";
 import type { Outcome } from "./local-steps.ts";
 import type { Model } from "./model.ts";
-import { Sites } from "./sites.ts";
 import { StateStore } from "./state-store.ts";
 
 /** From so many successors on, they go into the store. */
@@ -18,13 +18,13 @@ const AHEAD = 16;
 export class StateSpace<V extends Vocabulary> {
   readonly store: StateStore;
   readonly #count: number;
-  readonly #sites: readonly Sites<V>[];
+  readonly #configurations: readonly LocalConfigurations<V>[];
   readonly #batch = new Batch();
-  /** The state that is being expanded: its words, its sites and budgets, its tuple. */
+  /** The state that is being expanded: its words, its configurations and budgets, its tuple. */
   #from: Int32Array;
   readonly #now: Int32Array;
   readonly #tuple: Int32Array;
-  /** Where the steps begin of the sites that are brought near. */
+  /** Where the steps begin of the configurations that are brought near. */
   readonly #begins: Int32Array;
   /** Means nothing, but keeps reads alive that only bring memory near. */
   touched = 0;
@@ -34,7 +34,7 @@ export class StateSpace<V extends Vocabulary> {
     private readonly arrive: Arrival,
   ) {
     this.#count = model.options.nodes.length;
-    this.#sites = model.options.nodes.map(() => new Sites(model));
+    this.#configurations = model.options.nodes.map(() => new LocalConfigurations(model));
     this.#now = new Int32Array(model.width - this.#count);
     this.#tuple = new Int32Array(model.width);
     this.#begins = new Int32Array(AHEAD * this.#count);
@@ -48,7 +48,7 @@ export class StateSpace<V extends Vocabulary> {
 
   /** What states and remembered steps take, in bytes. */
   get bytes(): number {
-    return this.#sites.reduce((sum, sites) => sum + sites.bytes, this.store.bytes);
+    return this.#configurations.reduce((sum, configurations) => sum + configurations.bytes, this.store.bytes);
   }
 
   /** Adds a state by its tuple, as `StateStore.add` does. */
@@ -61,9 +61,12 @@ export class StateSpace<V extends Vocabulary> {
   find(tuple: Int32Array): number {
     const sought = this.#now.slice();
     for (let i = 0; i < this.#count; i++) {
-      const site = (this.#sites[i] as Sites<V>).find(tuple[i] as number, tuple[this.#count + i] as number);
-      if (site < 0) return -1;
-      sought[i] = site;
+      const configuration = (this.#configurations[i] as LocalConfigurations<V>).find(
+        tuple[i] as number,
+        tuple[this.#count + i] as number,
+      );
+      if (configuration < 0) return -1;
+      sought[i] = configuration;
     }
     for (let i = this.#count; i < sought.length; i++) sought[i] = tuple[this.#count + i] as number;
     return this.store.find(sought);
@@ -78,9 +81,9 @@ export class StateSpace<V extends Vocabulary> {
   /** Copies the tuple of a state that has arrived. */
   readPacked(words: Int32Array, at: number, into: Int32Array): void {
     for (let i = 0; i < this.#count; i++) {
-      const site = this.store.packing.get(words, at, i);
-      into[i] = (this.#sites[i] as Sites<V>).localOf(site);
-      into[this.#count + i] = (this.#sites[i] as Sites<V>).contentOf(site);
+      const configuration = this.store.packing.get(words, at, i);
+      into[i] = (this.#configurations[i] as LocalConfigurations<V>).localOf(configuration);
+      into[this.#count + i] = (this.#configurations[i] as LocalConfigurations<V>).contentOf(configuration);
     }
     for (let i = this.#count; i < this.#now.length; i++) into[this.#count + i] = this.store.packing.get(words, at, i);
   }
@@ -120,19 +123,22 @@ export class StateSpace<V extends Vocabulary> {
     return found;
   }
 
-  /** By the steps that are remembered for each site. */
+  /** By the steps that are remembered for each configuration. */
   #recall(withTimeouts: boolean, found: number[]): void {
     const now = this.#now;
     const next = now.slice();
     for (let i = 0; i < this.#count; i++) {
-      const sites = this.#sites[i] as Sites<V>;
-      const { steps } = sites;
-      let place = sites.begin(now[i] as number, withTimeouts);
+      const configurations = this.#configurations[i] as LocalConfigurations<V>;
+      const { steps } = configurations;
+      let place = configurations.begin(now[i] as number, withTimeouts);
       for (let left = steps[place++] as number; left > 0; left--) {
         next[i] = steps[place++] as number;
         for (let sends = steps[place++] as number; sends > 0; sends--) {
           const to = steps[place++] as number;
-          next[to] = (this.#sites[to] as Sites<V>).plus(next[to] as number, steps[place++] as number);
+          next[to] = (this.#configurations[to] as LocalConfigurations<V>).plus(
+            next[to] as number,
+            steps[place++] as number,
+          );
         }
         const state = this.store.find(next);
         if (state >= 0) found.push(state);
@@ -146,7 +152,7 @@ export class StateSpace<V extends Vocabulary> {
     return this.#batch.settle(this.store, this.arrive);
   }
 
-  /** Reads what is known of the sites of states to come: the processor waits for many independent reads at once. */
+  /** Reads what is known of the configurations of states to come: the processor waits for many independent reads at once. */
   #bringNear(first: number): void {
     const { packing, size } = this.store;
     const begins = this.#begins;
@@ -156,67 +162,75 @@ export class StateSpace<V extends Vocabulary> {
     for (let k = 0; k < states; k++) {
       this.store.readPacked(first + k, this.#from);
       for (let i = 0; i < count; i++)
-        begins[k * count + i] = (this.#sites[i] as Sites<V>).begin(packing.get(this.#from, 0, i), withTimeouts);
+        begins[k * count + i] = (this.#configurations[i] as LocalConfigurations<V>).begin(
+          packing.get(this.#from, 0, i),
+          withTimeouts,
+        );
     }
     for (let k = 0; k < states; k++) {
       for (let i = 0; i < count; i++)
-        this.touched ^= (this.#sites[i] as Sites<V>).steps[begins[k * count + i] as number] as number;
+        this.touched ^= (this.#configurations[i] as LocalConfigurations<V>).steps[
+          begins[k * count + i] as number
+        ] as number;
     }
   }
 
   #componentOf(tuple: Int32Array, i: number): number {
     const beside = tuple[this.#count + i] as number;
-    return i < this.#count ? (this.#sites[i] as Sites<V>).idOf(tuple[i] as number, beside) : beside;
+    return i < this.#count
+      ? (this.#configurations[i] as LocalConfigurations<V>).idOf(tuple[i] as number, beside)
+      : beside;
   }
 
   #spell(components: Int32Array, tuple: Int32Array): void {
     for (let i = 0; i < components.length; i++) {
       const component = components[i] as number;
       if (i < this.#count) {
-        tuple[i] = (this.#sites[i] as Sites<V>).localOf(component);
-        tuple[this.#count + i] = (this.#sites[i] as Sites<V>).contentOf(component);
+        tuple[i] = (this.#configurations[i] as LocalConfigurations<V>).localOf(component);
+        tuple[this.#count + i] = (this.#configurations[i] as LocalConfigurations<V>).contentOf(component);
       } else tuple[this.#count + i] = component;
     }
   }
 
   #isUndisturbed(): boolean {
     for (let i = 0; i < this.#count; i++)
-      if (!(this.#sites[i] as Sites<V>).isUndisturbed(this.#now[i] as number)) return false;
+      if (!(this.#configurations[i] as LocalConfigurations<V>).isUndisturbed(this.#now[i] as number)) return false;
     return true;
   }
 
-  /** Whether the steps of all sites are known, and are all that can happen. */
+  /** Whether the steps of all configurations are known, and are all that can happen. */
   #isRemembered(withTimeouts: boolean): boolean {
     for (let i = 0; i < this.#count; i++)
-      if ((this.#sites[i] as Sites<V>).begin(this.#now[i] as number, withTimeouts) === 0) return false;
-    // The same sites may stand in a state in which faults can still happen.
+      if ((this.#configurations[i] as LocalConfigurations<V>).begin(this.#now[i] as number, withTimeouts) === 0)
+        return false;
+    // The same configurations may stand in a state in which faults can still happen.
     if (this.#now.length === this.#count) return true;
     this.#spell(this.#now, this.#tuple);
     return this.model.isLocal(this.#tuple);
   }
 
-  /** The successors, by the steps that are remembered for each site. */
+  /** The successors, by the steps that are remembered for each configuration. */
   #repeat(id: number, withTimeouts: boolean): void {
     const { packing } = this.store;
     const now = this.#now;
     const batch = this.#batch;
     for (let i = 0; i < this.#count; i++) {
-      const site = now[i] as number;
-      const sites = this.#sites[i] as Sites<V>;
-      const { steps } = sites;
-      let place = sites.begin(site, withTimeouts);
+      const configuration = now[i] as number;
+      const configurations = this.#configurations[i] as LocalConfigurations<V>;
+      const { steps } = configurations;
+      let place = configurations.begin(configuration, withTimeouts);
       for (let left = steps[place++] as number; left > 0; left--) {
         const at = batch.open(id, this.#from, packing.words);
         const { words } = batch;
         const after = steps[place++] as number;
-        packing.change(words, at, i, site, after);
+        packing.change(words, at, i, configuration, after);
         now[i] = after;
         const parcels = steps[place++] as number;
         const end = place + 2 * parcels;
         for (let k = place; k < end; k += 2) {
           const to = steps[k] as number;
           const before = now[to] as number;
-          const sum = (this.#sites[to] as Sites<V>).plus(before, steps[k + 1] as number);
+          const sum = (this.#configurations[to] as LocalConfigurations<V>).plus(before, steps[k + 1] as number);
           packing.change(words, at, to, before, sum);
           now[to] = sum;
         }
@@ -224,28 +238,28 @@ export class StateSpace<V extends Vocabulary> {
           const to = steps[place] as number;
           now[to] = packing.get(this.#from, 0, to);
         }
-        now[i] = site;
+        now[i] = configuration;
       }
     }
   }
 
-  /** Makes the steps of all sites known, if it can be done once and for all. */
+  /** Makes the steps of all configurations known, if it can be done once and for all. */
   #learn(withTimeouts: boolean): boolean {
     this.#spell(this.#now, this.#tuple);
     if (!this.model.isLocal(this.#tuple)) return false;
     for (let i = 0; i < this.#count; i++) {
-      const sites = this.#sites[i] as Sites<V>;
-      const site = this.#now[i] as number;
-      if (sites.begin(site, withTimeouts) !== 0) continue;
+      const configurations = this.#configurations[i] as LocalConfigurations<V>;
+      const configuration = this.#now[i] as number;
+      if (configurations.begin(configuration, withTimeouts) !== 0) continue;
       const steps = [0];
       this.model.expandNode(this.#tuple, i, (_move, outcome) => {
         const { local, sends } = outcome as Outcome<V>;
         steps[0] = (steps[0] as number) + 1;
-        steps.push(sites.idOf(local, this.model.left), sends.length);
+        steps.push(configurations.idOf(local, this.model.left), sends.length);
         for (const { to, parcel } of sends) steps.push(to, parcel);
         return false;
       });
-      sites.remember(site, withTimeouts, steps);
+      configurations.remember(configuration, withTimeouts, steps);
     }
     return true;
   }
@@ -264,13 +278,13 @@ export class StateSpace<V extends Vocabulary> {
 
   #hasRoom(): boolean {
     for (let i = 0; i < this.#count; i++)
-      if ((this.#sites[i] as Sites<V>).size - 1 > this.store.packing.room(i)) return false;
+      if ((this.#configurations[i] as LocalConfigurations<V>).size - 1 > this.store.packing.room(i)) return false;
     return true;
   }
 
   #widen(): void {
     const budgets = this.model.initial().slice(2 * this.#count);
-    this.store.widen([...this.#sites.map(({ size }) => size - 1), ...budgets]);
+    this.store.widen([...this.#configurations.map(({ size }) => size - 1), ...budgets]);
     this.#from = new Int32Array(this.store.packing.words);
   }
 }
