@@ -1,7 +1,7 @@
 /**
  * What one node brings about, by number. A *local configuration* is a node's local state together with what is on its way to the node;
  * configurations are numbered node by node. Where what a node can do next depends on its configuration alone, its steps are remembered as
- * plain numbers: the configuration that is left, and which parcels go where.
+ * plain numbers: the configuration that is left, and which envelopes go where.
  */
 import type { Vocabulary } from "../core/protocol.ts";
 import type { Model } from "./model.ts";
@@ -15,7 +15,7 @@ export class LocalConfigurations<V extends Vocabulary> {
    * its known steps begin, without and with time-outs; 0: they are not known.
    */
   readonly #configurations = new NumberList();
-  /** (local state, content) → configuration; (configuration, parcel) → the configuration that the parcel has been added to. */
+  /** (local state, content) → configuration; (configuration, envelope) → the configuration that the envelope has been added to. */
   readonly #ids = new PairTable();
   readonly #sums = new PairTable();
   readonly #steps = new NumberList();
@@ -58,14 +58,14 @@ export class LocalConfigurations<V extends Vocabulary> {
     return this.#ids.get(local, content);
   }
 
-  /** The configuration after a parcel has been sent to its node. */
-  plus(configuration: number, parcel: number): number {
-    const known = this.#sums.get(configuration, parcel);
+  /** The configuration after an envelope has been sent to its node. */
+  plus(configuration: number, envelope: number): number {
+    const known = this.#sums.get(configuration, envelope);
     if (known >= 0) return known;
     const local = this.localOf(configuration);
     const content = this.contentOf(configuration);
-    const sum = this.idOf(local, this.model.contentAfter(local, content, parcel));
-    this.#sums.add(configuration, parcel, sum);
+    const sum = this.idOf(local, this.model.contentAfter(local, content, envelope));
+    this.#sums.add(configuration, envelope, sum);
     return sum;
   }
 
@@ -75,8 +75,8 @@ export class LocalConfigurations<V extends Vocabulary> {
   }
 
   /**
-   * Where in `steps` those of a configuration begin: how many there are, and for each the configuration that is left, how many parcels are
-   * sent, and for each of these the receiver's index and the parcel. 0: they are not known.
+   * Where in `steps` those of a configuration begin: how many there are, and for each the configuration that is left, how many envelopes are
+   * sent, and for each of these the receiver's index and the envelope. 0: they are not known.
    */
   begin(configuration: number, withTimeouts: boolean): number {
     return this.#configurations.values[4 * configuration + (withTimeouts ? 3 : 2)] as number;

@@ -47,8 +47,8 @@ export interface Local<V extends Vocabulary> {
 /** One way in which a step can end; several where the handler chooses. */
 export interface Outcome<V extends Vocabulary> {
   readonly local: number;
-  /** Parcels by the receiver's index among the nodes. */
-  readonly sends: readonly { readonly to: number; readonly parcel: number }[];
+  /** Envelopes by the receiver's index among the nodes. */
+  readonly sends: readonly { readonly to: number; readonly envelope: number }[];
   readonly events: readonly EventOf<V>[];
   readonly choices: readonly { readonly label: string; readonly option: unknown }[];
   /** What the step armed, or armed again. */
@@ -138,14 +138,14 @@ export class LocalSteps<V extends Vocabulary> {
     return this.locals.idOf({ ...before, notices: before.notices.filter((node) => node !== crashed) });
   }
 
-  /** What receiving a parcel leads to. */
-  receive(local: number, parcel: number): readonly Outcome<V>[] {
-    const known = this.#receipts.get(local, parcel);
+  /** What receiving an envelope leads to. */
+  receive(local: number, envelope: number): readonly Outcome<V>[] {
+    const known = this.#receipts.get(local, envelope);
     if (known >= 0) return this.#receiptOutcomes[known] as readonly Outcome<V>[];
-    const { from, message } = this.options.network.parcelOf(parcel);
+    const { from, message } = this.options.network.envelopeOf(envelope);
     const stimulus = { kind: "receive" as const, from, message: this.messages.valueOf(message) };
     const outcomes = this.#run(this.locals.valueOf(local), stimulus);
-    this.#receipts.add(local, parcel, this.#receiptOutcomes.length);
+    this.#receipts.add(local, envelope, this.#receiptOutcomes.length);
     this.#receiptOutcomes.push(outcomes);
     return outcomes;
   }
@@ -277,7 +277,7 @@ export class LocalSteps<V extends Vocabulary> {
     let { journal, history } = before;
     const chosen: { label: string; option: unknown }[] = [];
     const armed = new Set<TimerOf<V>>();
-    const sends: { to: number; parcel: number }[] = [];
+    const sends: { to: number; envelope: number }[] = [];
     const events: EventOf<V>[] = [];
     const brokenOff: Outcome<V>[] = [];
     const breakOff = (): void => {
@@ -289,7 +289,7 @@ export class LocalSteps<V extends Vocabulary> {
       const place = nodes.indexOf(to);
       if (place < 0) throw unknownReceiver(to, nodes);
       if (breaksOff) breakOff();
-      sends.push({ to: place, parcel: network.parcelId(self, this.messages.idOf(copies.message(message))) });
+      sends.push({ to: place, envelope: network.envelopeId(self, this.messages.idOf(copies.message(message))) });
     };
     const peers = this.#peers(self);
     const ctx: Context<V> = {

@@ -119,10 +119,10 @@ export class Model<V extends Vocabulary> {
     return content === 0 && (!this.#tells || this.steps.locals.valueOf(local).notices.length === 0);
   }
 
-  /** The content of the way to a node in a local state, after a parcel has been sent to it. */
-  contentAfter(local: number, content: number, parcel: number): number {
+  /** The content of the way to a node in a local state, after an envelope has been sent to it. */
+  contentAfter(local: number, content: number, envelope: number): number {
     // What is sent to a node that is down is lost.
-    return this.#isReachable(local) ? this.network.add(content, parcel) : content;
+    return this.#isReachable(local) ? this.network.add(content, envelope) : content;
   }
 
   isAlive(local: number): boolean {
@@ -222,7 +222,7 @@ export class Model<V extends Vocabulary> {
 
   /** Whether a node with that content on its way may be told of a crash. */
   #mayBeTold(crashed: NodeId, content: number): boolean {
-    return this.options.noticeTime !== "last" || !this.network.parcels(content).some(({ from }) => from === crashed);
+    return this.options.noticeTime !== "last" || !this.network.envelopes(content).some(({ from }) => from === crashed);
   }
 
   #mayTimeOut(tuple: Int32Array): boolean {
@@ -236,11 +236,11 @@ export class Model<V extends Vocabulary> {
     if (!this.#accepts(local)) return false;
     const content = tuple[this.#count + i] as number;
     const mayRepeat = this.#budgets.mayHappen(tuple, "duplications");
-    for (const { parcel, rest } of this.network.deliveries(content)) {
-      const outcomes = (): readonly Outcome<V>[] => this.steps.receive(local, parcel);
-      const received = (): Move<V> => this.#parcelMove("receive", i, parcel);
+    for (const { envelope, rest } of this.network.deliveries(content)) {
+      const outcomes = (): readonly Outcome<V>[] => this.steps.receive(local, envelope);
+      const received = (): Move<V> => this.#envelopeMove("receive", i, envelope);
       if (this.#step(tuple, i, rest, outcomes, received, visit)) return true;
-      const repeated = (): Move<V> => this.#parcelMove("duplicate", i, parcel);
+      const repeated = (): Move<V> => this.#envelopeMove("duplicate", i, envelope);
       if (!mayRepeat || !this.#isWanted(repeated)) continue;
       if (this.#outcomes(tuple, i, content, outcomes(), repeated, visit, "duplications")) return true;
     }
@@ -290,8 +290,8 @@ export class Model<V extends Vocabulary> {
 
   #losses(tuple: Int32Array, i: number, visit: Visitor<V>): boolean {
     if (!this.#budgets.mayHappen(tuple, "losses")) return false;
-    return this.network.deliveries(tuple[this.#count + i] as number).some(({ parcel, rest }) => {
-      const move = (): Move<V> => this.#parcelMove("lose", i, parcel);
+    return this.network.deliveries(tuple[this.#count + i] as number).some(({ envelope, rest }) => {
+      const move = (): Move<V> => this.#envelopeMove("lose", i, envelope);
       if (!this.#isWanted(move)) return false;
       this.next.set(tuple);
       this.next[this.#count + i] = rest;
@@ -335,9 +335,9 @@ export class Model<V extends Vocabulary> {
       for (let k = 0; k < this.width; k++) next[k] = tuple[k] as number;
       next[i] = outcome.local;
       next[this.#count + i] = content;
-      for (const { to, parcel } of outcome.sends) {
+      for (const { to, envelope } of outcome.sends) {
         const at = this.#count + to;
-        next[at] = this.contentAfter(next[to] as number, next[at] as number, parcel);
+        next[at] = this.contentAfter(next[to] as number, next[at] as number, envelope);
       }
       if (spent !== null) this.#budgets.spend(next, spent);
       if (isBrokenOff) {
@@ -379,8 +379,8 @@ export class Model<V extends Vocabulary> {
     return this.#accepting[local];
   }
 
-  #parcelMove(kind: "receive" | "duplicate" | "lose", i: number, parcel: number): Move<V> {
-    const { from, message } = this.network.parcelOf(parcel);
+  #envelopeMove(kind: "receive" | "duplicate" | "lose", i: number, envelope: number): Move<V> {
+    const { from, message } = this.network.envelopeOf(envelope);
     return { kind, node: this.#node(i), from, message: this.steps.messages.valueOf(message) };
   }
 

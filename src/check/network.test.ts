@@ -5,12 +5,12 @@ import { type NetworkKind, network } from "./network.ts";
 function orders(kind: NetworkKind, sent: readonly (readonly [from: number, message: number])[]): string[] {
   const net = network(kind);
   let content = 0;
-  for (const [from, message] of sent) content = net.add(content, net.parcelId(from, message));
+  for (const [from, message] of sent) content = net.add(content, net.envelopeId(from, message));
   const finish = (rest: number, so: string): string[] =>
     rest === 0
       ? [so]
-      : net.deliveries(rest).flatMap(({ parcel, rest: left }) => {
-          const { from, message } = net.parcelOf(parcel);
+      : net.deliveries(rest).flatMap(({ envelope, rest: left }) => {
+          const { from, message } = net.envelopeOf(envelope);
           return finish(left, `${so} ${from}:${message}`);
         });
   return finish(content, "").sort();
@@ -43,7 +43,7 @@ describe("network semantics", () => {
 
   it("contents that allow the same deliveries are one content", () => {
     const net = network("fifo");
-    const [a, b] = [net.parcelId(1, 10), net.parcelId(2, 20)];
+    const [a, b] = [net.envelopeId(1, 10), net.envelopeId(2, 20)];
     expect(net.add(net.add(0, a), b)).toBe(net.add(net.add(0, b), a));
   });
 });

@@ -7,7 +7,7 @@ import { interner } from "./interner.ts";
 import { PairTable } from "./pair-table.ts";
 
 /** A message on its way: who sent it, and the number of the message. */
-export interface Parcel {
+export interface Envelope {
   readonly from: NodeId;
   readonly message: number;
 }
@@ -18,14 +18,14 @@ export interface Parcel {
  */
 export type NetworkKind = "fifo" | "inbox" | "bag";
 
-/** A content in its one canonical order; for `fifo` the parcels of one sender stand in sending order. */
+/** A content in its one canonical order; for `fifo` the envelopes of one sender stand in sending order. */
 type Content = readonly number[];
 
 interface Semantics {
-  /** Where a new parcel stands in the content. */
-  place(content: Content, parcel: number, parcelOf: (id: number) => Parcel): number;
+  /** Where a new envelope stands in the content. */
+  place(content: Content, envelope: number, envelopeOf: (id: number) => Envelope): number;
   /** Which places may be delivered next. */
-  heads(content: Content, parcelOf: (id: number) => Parcel): number[];
+  heads(content: Content, envelopeOf: (id: number) => Envelope): number[];
 }
 
 const semantics: Readonly<Record<NetworkKind, Semantics>> = {
@@ -35,76 +35,76 @@ const semantics: Readonly<Record<NetworkKind, Semantics>> = {
   },
   fifo: {
     // Sorted by sender, so that contents which differ in the order of senders only are one.
-    place(content, parcel, parcelOf) {
-      const { from } = parcelOf(parcel);
-      const after = content.findIndex((other) => parcelOf(other).from > from);
+    place(content, envelope, envelopeOf) {
+      const { from } = envelopeOf(envelope);
+      const after = content.findIndex((other) => envelopeOf(other).from > from);
       return after < 0 ? content.length : after;
     },
-    heads: (content, parcelOf) =>
-      content.flatMap((parcel, i) =>
-        i === 0 || parcelOf(content[i - 1] as number).from !== parcelOf(parcel).from ? [i] : [],
+    heads: (content, envelopeOf) =>
+      content.flatMap((envelope, i) =>
+        i === 0 || envelopeOf(content[i - 1] as number).from !== envelopeOf(envelope).from ? [i] : [],
       ),
   },
   bag: {
-    place(content, parcel) {
-      const after = content.findIndex((other) => other > parcel);
+    place(content, envelope) {
+      const after = content.findIndex((other) => other > envelope);
       return after < 0 ? content.length : after;
     },
-    heads: (content) => content.flatMap((parcel, i) => (content[i - 1] === parcel ? [] : [i])),
+    heads: (content) => content.flatMap((envelope, i) => (content[i - 1] === envelope ? [] : [i])),
   },
 };
 
 export interface Delivery {
-  readonly parcel: number;
+  readonly envelope: number;
   /** The content that is left. */
   readonly rest: number;
 }
 
-/** Contents and parcels by number; content 0 is empty. */
+/** Contents and envelopes by number; content 0 is empty. */
 export interface Network {
-  parcelOf(id: number): Parcel;
-  parcelId(from: NodeId, message: number): number;
-  /** The content with the parcel added. */
-  add(content: number, parcel: number): number;
+  envelopeOf(id: number): Envelope;
+  envelopeId(from: NodeId, message: number): number;
+  /** The content with the envelope added. */
+  add(content: number, envelope: number): number;
   deliveries(content: number): readonly Delivery[];
-  /** How many parcels a content has. */
+  /** How many envelopes a content has. */
   size(content: number): number;
-  /** The parcels of a content, for pictures. */
-  parcels(content: number): readonly Parcel[];
+  /** The envelopes of a content, for pictures. */
+  envelopes(content: number): readonly Envelope[];
 }
 
 export function network(kind: NetworkKind): Network {
   const { place, heads } = semantics[kind];
-  const parcels = interner<Parcel>(({ from, message }) => `${from}.${message}`);
+  const envelopes = interner<Envelope>(({ from, message }) => `${from}.${message}`);
   const contents = interner<Content>((content) => content.join());
   const sums = new PairTable();
   const options: (readonly Delivery[])[] = [];
   contents.idOf([]);
 
   return {
-    parcelOf: (id) => parcels.valueOf(id),
-    parcelId: (from, message) => parcels.idOf({ from, message }),
-    add(content, parcel) {
-      const known = sums.get(content, parcel);
+    envelopeOf: (id) => envelopes.valueOf(id),
+    envelopeId: (from, message) => envelopes.idOf({ from, message }),
+    add(content, envelope) {
+      const known = sums.get(content, envelope);
       if (known >= 0) return known;
       const grown = [...contents.valueOf(content)];
-      grown.splice(place(grown, parcel, parcels.valueOf), 0, parcel);
+      grown.splice(place(grown, envelope, envelopes.valueOf), 0, envelope);
       const id = contents.idOf(grown);
-      sums.add(content, parcel, id);
+      sums.add(content, envelope, id);
       return id;
     },
     deliveries(content) {
       const known = options[content];
       if (known !== undefined) return known;
       const items = contents.valueOf(content);
-      const found = heads(items, parcels.valueOf).map((i) => ({
-        parcel: items[i] as number,
+      const found = heads(items, envelopes.valueOf).map((i) => ({
+        envelope: items[i] as number,
         rest: contents.idOf([...items.slice(0, i), ...items.slice(i + 1)]),
       }));
       options[content] = found;
       return found;
     },
     size: (content) => contents.valueOf(content).length,
-    parcels: (content) => contents.valueOf(content).map(parcels.valueOf),
+    envelopes: (content) => contents.valueOf(content).map(envelopes.valueOf),
   };
 }

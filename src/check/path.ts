@@ -60,9 +60,9 @@ export function takenOf<V extends Vocabulary>(
   const struck = move.isBrokenOff === true && outcome !== null ? locals.valueOf(outcome.local) : null;
   return {
     move,
-    sends: (outcome?.sends ?? []).map(({ to, parcel }) => ({
+    sends: (outcome?.sends ?? []).map(({ to, envelope }) => ({
       to: nodes[to] as NodeId,
-      message: messages.valueOf(model.network.parcelOf(parcel).message),
+      message: messages.valueOf(model.network.envelopeOf(envelope).message),
     })),
     events: outcome?.events ?? [],
     choices: outcome?.choices ?? [],

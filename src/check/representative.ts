@@ -124,7 +124,7 @@ export class Representatives<V extends Vocabulary> {
   #roundsOn(content: number): readonly number[] {
     const { network, steps, rounds } = this.options;
     this.#roundsOfContent[content] ??= network
-      .parcels(content)
+      .envelopes(content)
       .flatMap(({ message }) => countsIn(steps.messages.valueOf(message), rounds));
     return this.#roundsOfContent[content];
   }
@@ -144,7 +144,7 @@ export class Representatives<V extends Vocabulary> {
   #lowestOn(content: number): number {
     const { network, steps, counters } = this.options;
     this.#lowestOfContent[content] ??= lowestCount(
-      network.parcels(content).map(({ message }) => steps.messages.valueOf(message)),
+      network.envelopes(content).map(({ message }) => steps.messages.valueOf(message)),
       counters,
     );
     return this.#lowestOfContent[content];
@@ -201,9 +201,9 @@ class Rewritten<V extends Vocabulary> {
 
   #rewriteContent(id: number): number {
     const { network, steps } = this.within;
-    return network.parcels(id).reduce((content, { from, message }) => {
+    return network.envelopes(id).reduce((content, { from, message }) => {
       const renamed = steps.messages.idOf(this.by.value(steps.messages.valueOf(message)));
-      return network.add(content, network.parcelId(this.by.node(from), renamed));
+      return network.add(content, network.envelopeId(this.by.node(from), renamed));
     }, 0);
   }
 }

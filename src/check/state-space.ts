@@ -225,8 +225,8 @@ export class StateSpace<V extends Vocabulary> {
         const after = steps[place++] as number;
         packing.change(words, at, i, configuration, after);
         now[i] = after;
-        const parcels = steps[place++] as number;
-        const end = place + 2 * parcels;
+        const envelopes = steps[place++] as number;
+        const end = place + 2 * envelopes;
         for (let k = place; k < end; k += 2) {
           const to = steps[k] as number;
           const before = now[to] as number;
@@ -256,7 +256,7 @@ export class StateSpace<V extends Vocabulary> {
         const { local, sends } = outcome as Outcome<V>;
         steps[0] = (steps[0] as number) + 1;
         steps.push(configurations.idOf(local, this.model.left), sends.length);
-        for (const { to, parcel } of sends) steps.push(to, parcel);
+        for (const { to, envelope } of sends) steps.push(to, envelope);
         return false;
       });
       configurations.remember(configuration, withTimeouts, steps);

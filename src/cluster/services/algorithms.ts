@@ -113,10 +113,10 @@ export type Envelope =
   /** Of the failure detector, and of the election of who serves: both are there once for all instances. */
   | { type: "detector"; body: Tagged }
   | { type: "leadership"; body: Tagged }
-  | Parcel;
+  | InstanceEnvelope;
 
-/** A message of an instance. */
-export type Parcel = { [K in Kind]: { type: K; name: string; content: Content } }[Kind];
+/** With a message of an instance. */
+export type InstanceEnvelope = { [K in Kind]: { type: K; name: string; content: Content } }[Kind];
 /** `type` is the name of the algorithm; of one that this release does not know, or knows otherwise, nothing can be read. */
 export type Content = { type: string; body: Tagged } | { type: typeof UNKNOWN_VARIANT };
 

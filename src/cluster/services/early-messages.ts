@@ -4,7 +4,7 @@
  */
 import type { NodeId } from "../../core/protocol.ts";
 import type { Log } from "../../runtime/log.ts";
-import type { Parcel } from "./algorithms.ts";
+import type { InstanceEnvelope } from "./algorithms.ts";
 import type { Transport } from "./channel-api.ts";
 
 /** How many wait at most, and how much of them; more are dropped. */
@@ -15,7 +15,7 @@ const EARLY_MS = 10_000;
 
 export interface Arrived {
   readonly from: NodeId;
-  readonly parcel: Parcel;
+  readonly envelope: InstanceEnvelope;
   readonly by: Transport;
 }
 
@@ -34,9 +34,9 @@ export class EarlyMessages {
   ) {}
 
   hold(key: string, arrived: Arrived): void {
-    const { from, parcel } = arrived;
+    const { from, envelope } = arrived;
     const held = this.#held.get(key) ?? [];
-    const bytes = JSON.stringify(parcel).length;
+    const bytes = JSON.stringify(envelope).length;
     if (this.#count >= MAX_EARLY || this.#bytes + bytes > MAX_EARLY_BYTES) {
       const text = `${this.#count} messages of unknown elections, locks and channels wait, of ${this.#bytes} bytes: more are dropped`;
       return this.log.once("too-early", text, { event: "too-early", bytes: this.#bytes });

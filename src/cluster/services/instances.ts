@@ -9,8 +9,8 @@ import type { Log } from "../../runtime/log.ts";
 import {
   announcement,
   type Envelope,
+  type InstanceEnvelope,
   messageForm,
-  type Parcel,
   RETIREMENT,
   readChannelOptions,
   reasonText,
@@ -49,7 +49,7 @@ export interface InstancesOptions extends Omit<Surroundings, "send" | "multicast
   /** A member, this one or another, has too many instances to take this one, too. */
   onFull(kind: Kind, name: string, by: NodeId): void;
   /** A message came by datagram, and is of no channel that uses them. */
-  onStray(from: NodeId, parcel: Parcel): void;
+  onStray(from: NodeId, envelope: InstanceEnvelope): void;
 }
 
 /** Whatever nobody has used for so long is put away. */
@@ -91,11 +91,11 @@ export class Instances {
     this.#together = new JointRetirement({
       self,
       peers,
-      send: (to, key, message) => void options.insist(to, parcelOf(key, RETIREMENT, message)),
+      send: (to, key, message) => void options.insist(to, envelopeOf(key, RETIREMENT, message)),
       isIdle: (key) => this.#hasBeenIdle(key),
       retire: (key) => this.#retireTogether(key),
     });
-    this.#early = new EarlyMessages(log, ({ from, parcel: { type: kind, name } }) => {
+    this.#early = new EarlyMessages(log, ({ from, envelope: { type: kind, name } }) => {
       send(from, { type: "ask", kind, name });
     });
   }
@@ -153,7 +153,7 @@ export class Instances {
       case "election":
       case "mutex":
       case "channel":
-        return this.#deliver({ from, parcel: envelope, by });
+        return this.#deliver({ from, envelope, by });
     }
   }
 
@@ -290,13 +290,13 @@ export class Instances {
       ...this.options,
       outliving: this.#outliving,
       send: (to, { kind, name, algorithm }, body) => {
-        const parcel = { type: kind, name, content: { type: algorithm, body } };
-        return kind === "channel" ? insist(to, parcel) : send(to, parcel);
+        const envelope = { type: kind, name, content: { type: algorithm, body } };
+        return kind === "channel" ? insist(to, envelope) : send(to, envelope);
       },
       multicast: (to, { kind, name, algorithm }, body) => {
-        const parcel = { type: kind, name, content: { type: algorithm, body } };
-        if (repairs(algorithm)) return multicast(to, parcel, transport);
-        for (const member of to) insist(member, parcel);
+        const envelope = { type: kind, name, content: { type: algorithm, body } };
+        if (repairs(algorithm)) return multicast(to, envelope, transport);
+        for (const member of to) insist(member, envelope);
       },
       sayPressure({ name }, isFull) {
         for (const peer of peers) send(peer, { type: "pressure", name, isFull });
@@ -418,8 +418,8 @@ export class Instances {
   }
 
   #deliver(arrived: Arrived): void {
-    const { from, parcel, by } = arrived;
-    const { type: kind, name, content } = parcel;
+    const { from, envelope, by } = arrived;
+    const { type: kind, name, content } = envelope;
     const key = keyOf({ kind, name });
     if (content.type === RETIREMENT && "body" in content) {
       if (by === "tcp" && this.#closed === null) this.#together.receive(from, key, content.body as RetirementMessage);
@@ -434,7 +434,7 @@ export class Instances {
     // If it is of another algorithm or has other options, its sender has been refused.
     const { setting, agreement } = instance;
     if (setting.algorithm !== content.type || agreement.isStranger(from) || !("body" in content)) return;
-    if (by === "udp" && !instance.multicasts) return this.options.onStray(from, parcel);
+    if (by === "udp" && !instance.multicasts) return this.options.onStray(from, envelope);
     // It may have other options: this one has been opened since that member announced any.
     if (!agreement.isFellow(from)) return this.#early.hold(key, arrived);
     instance.receive(from, content.body);
@@ -445,7 +445,7 @@ type Named = Pick<Setting, "kind" | "name">;
 
 const keyOf = ({ kind, name }: Named): string => `${kind}/${name}`;
 
-function parcelOf(key: string, type: string, body: Tagged): Parcel {
+function envelopeOf(key: string, type: string, body: Tagged): InstanceEnvelope {
   const end = key.indexOf("/");
   return { type: key.slice(0, end) as Kind, name: key.slice(end + 1), content: { type, body } };
 }

@@ -115,7 +115,7 @@ export class JoinedMember implements Member {
       onExhausted: () => this.#shared.beginEpoch(),
       onRefused: (setting, by, why) => this.#noteRefusal(setting, by, why),
       onFull: (kind, name, by) => this.#noteFull(kind, name, by),
-      onStray: (from, parcel) => this.#refuseDatagram(from, parcel),
+      onStray: (from, envelope) => this.#refuseDatagram(from, envelope),
     });
     const ways = {
       cluster: config.cluster,
