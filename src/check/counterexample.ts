@@ -62,7 +62,7 @@ class Scribe<V extends Vocabulary> {
     for (const { label, option } of taken.choices) this.#add({ at, node, kind: "choice", label, option });
     for (const { to, message } of taken.sends) this.#send(node, to, message);
     for (const event of taken.events) this.#add({ at, node, kind: "event", event });
-    if (taken.move.isBrokenOff === true) this.#crash(node, { midStep: true, ...this.#remains(taken.journal) });
+    if (taken.move.crashesWithinStep === true) this.#crash(node, { withinStep: true, ...this.#remains(taken.journal) });
     this.#picture(node, taken.states[this.options.nodes.indexOf(node)] ?? null);
     return first;
   }
@@ -105,7 +105,7 @@ class Scribe<V extends Vocabulary> {
     return journal === null || (this.options.recoveries ?? 0) === 0 ? {} : { journal };
   }
 
-  #crash(node: NodeId, remains: { readonly midStep?: true; readonly journal?: readonly unknown[] }): void {
+  #crash(node: NodeId, remains: { readonly withinStep?: true; readonly journal?: readonly unknown[] }): void {
     this.#up.delete(node);
     this.#pictures.delete(node);
     this.#add({ at: this.#at, node, kind: "crash", ...remains });

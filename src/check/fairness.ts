@@ -36,7 +36,7 @@ export interface Graph<V extends Vocabulary> {
 /** Null for a fault. @param before the state in which the move is possible */
 function obligationOf<V extends Vocabulary>(model: Model<V>, move: Move<V>, before: Int32Array): Obligation | null {
   const { node, kind } = move;
-  if (move.isBrokenOff === true) return null;
+  if (move.crashesWithinStep === true) return null;
   switch (kind) {
     case "crash":
     case "lose":

@@ -52,7 +52,7 @@ export const modelLimits = {
   duplications: natural,
   faults,
   journal: words.journal,
-  midStep: flag,
+  withinStep: flag,
   maxInFlight: natural,
   maxTimeouts: natural,
 };

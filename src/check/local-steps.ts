@@ -54,7 +54,7 @@ export interface Outcome<V extends Vocabulary> {
   /** What the step armed, or armed again. */
   readonly armed: ReadonlySet<TimerOf<V>>;
   /** How it ends if the node crashes just before one of these sends. Empty where crashes strike between steps only. */
-  readonly brokenOff: readonly Outcome<V>[];
+  readonly crashedWithin: readonly Outcome<V>[];
 }
 
 /** Who gives a command: the node's script, the application as it likes, or whoever notices crashes. */
@@ -75,8 +75,8 @@ export interface LocalStepsOptions<V extends Vocabulary> {
   readonly network: Network;
   /** Whether records matter: they only do to a node that comes back. */
   readonly keepsJournal: boolean;
-  /** Whether crashes may strike in the middle of a step. */
-  readonly breaksOff: boolean;
+  /** Whether crashes may strike within a step. */
+  readonly crashesWithinSteps: boolean;
   /** Given one after the other, each once. */
   readonly asks: (self: NodeId) => readonly CommandOf<V>[];
   /** The commands that the application may give in a state. */
@@ -268,7 +268,7 @@ export class LocalSteps<V extends Vocabulary> {
 
   #runOnce(before: Local<V>, stimulus: Stimulus<V>, choices: Choice[]): Outcome<V> {
     this.handlerRuns += 1;
-    const { protocol, nodes, network, keepsJournal, breaksOff, histories } = this.options;
+    const { protocol, nodes, network, keepsJournal, crashesWithinSteps, histories } = this.options;
     const { self, told } = before;
     const copies = this.#copies;
     const state = clone(before.state) as StateOf<V>;
@@ -279,16 +279,16 @@ export class LocalSteps<V extends Vocabulary> {
     const armed = new Set<TimerOf<V>>();
     const sends: { to: number; envelope: number }[] = [];
     const events: EventOf<V>[] = [];
-    const brokenOff: Outcome<V>[] = [];
-    const breakOff = (): void => {
+    const crashedWithin: Outcome<V>[] = [];
+    const crashHere = (): void => {
       const local = this.locals.idOf({ ...this.#down(self, "crashed"), journal, told, history });
       const done = { sends: [...sends], events: [...events], choices: [...chosen] };
-      brokenOff.push({ local, ...done, armed: new Set(), brokenOff: [] });
+      crashedWithin.push({ local, ...done, armed: new Set(), crashedWithin: [] });
     };
     const send = (to: NodeId, message: MessageOf<V>): void => {
       const place = nodes.indexOf(to);
       if (place < 0) throw unknownReceiver(to, nodes);
-      if (breaksOff) breakOff();
+      if (crashesWithinSteps) crashHere();
       sends.push({ to: place, envelope: network.envelopeId(self, this.messages.idOf(copies.message(message))) });
     };
     const peers = this.#peers(self);
@@ -334,7 +334,7 @@ export class LocalSteps<V extends Vocabulary> {
       events,
       choices: chosen,
       armed,
-      brokenOff,
+      crashedWithin,
     };
   }
 }

@@ -50,10 +50,10 @@ export interface ModelOptions<V extends Vocabulary> {
   readonly recoveries?: number;
   readonly losses?: number;
   /**
-   * Whether a crash may strike in the middle of a step, just before any of its sends: what comes before is done, the rest
+   * Whether a crash may strike within a step, just before any of its sends: what comes before is done, the rest
    * never is. Left out, it strikes between steps.
    */
-  readonly midStep?: boolean;
+  readonly withinStep?: boolean;
   /** A duplicated message is delivered and stays on its way. */
   readonly duplications?: number;
   /** How many of these together. No limit of its own by default. */

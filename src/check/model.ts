@@ -11,9 +11,9 @@ export type { ModelOptions, NoticeTime, TimerMode } from "./model-options.ts";
 
 /**
  * One transition, in words that a trace can be made of. `duplicate`: the message is received, and stays on its way.
- * `isBrokenOff`: the node crashes in the middle of the step.
+ * `crashesWithinStep`: the node crashes within the step.
  */
-export type Move<V extends Vocabulary> = { readonly node: NodeId; readonly isBrokenOff?: true } & (
+export type Move<V extends Vocabulary> = { readonly node: NodeId; readonly crashesWithinStep?: true } & (
   | { readonly kind: "receive" | "duplicate" | "lose"; readonly from: NodeId; readonly message: MessageOf<V> }
   | { readonly kind: "command"; readonly command: CommandOf<V>; readonly by: CommandSource }
   | { readonly kind: "timeout"; readonly timer: TimerOf<V> }
@@ -41,8 +41,8 @@ export class Model<V extends Vocabulary> {
   readonly #representatives: Representatives<V> | null;
   /** Whether anybody is ever told of a crash. */
   readonly #tells: boolean;
-  /** Whether crashes strike in the middle of steps, too. */
-  readonly #breaksOff: boolean;
+  /** Whether crashes strike within steps, too. */
+  readonly #crashesWithinSteps: boolean;
   /** While paths are retraced: what the options' bounds cut off is visited, and as it is. */
   #isPlain = false;
   /** Which moves are looked at; null for all. */
@@ -62,9 +62,9 @@ export class Model<V extends Vocabulary> {
     this.network = network(options.network);
     this.#tells = options.notices !== undefined && this.#budgets.has("crashes");
     const keepsJournal = this.#budgets.has("recoveries") && options.journal !== "lost";
-    this.#breaksOff = options.midStep === true && this.#budgets.has("crashes");
+    this.#crashesWithinSteps = options.withinStep === true && this.#budgets.has("crashes");
     const told = { asks, commands, notices };
-    const kept = { keepsJournal, breaksOff: this.#breaksOff };
+    const kept = { keepsJournal, crashesWithinSteps: this.#crashesWithinSteps };
     this.histories = new Histories(options.properties ?? protocol.properties);
     const { histories } = this;
     this.steps = new LocalSteps({ protocol, nodes, network: this.network, histories, ...kept, ...told });
@@ -300,7 +300,7 @@ export class Model<V extends Vocabulary> {
     });
   }
 
-  /** One step of node `i`, to which `content` is left to be delivered, and the same step broken off by a crash. */
+  /** One step of node `i`, to which `content` is left to be delivered, and the same step with a crash within it. */
   #step(
     tuple: Int32Array,
     i: number,
@@ -311,11 +311,11 @@ export class Model<V extends Vocabulary> {
     spent: Counted | null = null,
   ): boolean {
     if (this.#isWanted(move) && this.#outcomes(tuple, i, content, outcomes(), move, visit, spent)) return true;
-    if (!this.#breaksOff || !this.#budgets.mayHappen(tuple, "crashes")) return false;
-    const brokenOff = (): Move<V> => ({ ...move(), isBrokenOff: true });
-    if (!this.#isWanted(brokenOff)) return false;
-    const ends = outcomes().flatMap((outcome) => outcome.brokenOff);
-    return this.#outcomes(tuple, i, content, ends, brokenOff, visit, spent, true);
+    if (!this.#crashesWithinSteps || !this.#budgets.mayHappen(tuple, "crashes")) return false;
+    const crashedWithin = (): Move<V> => ({ ...move(), crashesWithinStep: true });
+    if (!this.#isWanted(crashedWithin)) return false;
+    const ends = outcomes().flatMap((outcome) => outcome.crashedWithin);
+    return this.#outcomes(tuple, i, content, ends, crashedWithin, visit, spent, true);
   }
 
   /** Visits the successor of every outcome. */
@@ -327,7 +327,7 @@ export class Model<V extends Vocabulary> {
     move: () => Move<V>,
     visit: Visitor<V>,
     spent: Counted | null = null,
-    isBrokenOff = false,
+    crashesWithinStep = false,
   ): boolean {
     const { next } = this;
     this.left = content;
@@ -340,7 +340,7 @@ export class Model<V extends Vocabulary> {
         next[at] = this.contentAfter(next[to] as number, next[at] as number, envelope);
       }
       if (spent !== null) this.#budgets.spend(next, spent);
-      if (isBrokenOff) {
+      if (crashesWithinStep) {
         if (!this.#budgets.mayHappen(next, "crashes")) return false; // What it spent was shared.
         this.#strike(i, outcome.local);
       }

@@ -12,7 +12,7 @@ export interface Taken<V extends Vocabulary> {
   readonly events: readonly EventOf<V>[];
   /** What the checker picked for each `ctx.choose`, in that order. */
   readonly choices: readonly { readonly label: string; readonly option: unknown }[];
-  /** What is left of the node's journal, where the step was broken off. */
+  /** What is left of the node's journal, if it crashed within the step. */
   readonly journal: readonly RecordOf<V>[] | null;
   /** The states of the nodes afterwards, in the order of `nodes`; null for a node that is down. */
   readonly states: readonly (StateOf<V> | null)[];
@@ -57,7 +57,7 @@ export function takenOf<V extends Vocabulary>(
 ): Taken<V> {
   const { nodes } = model.options;
   const { locals, messages } = model.steps;
-  const struck = move.isBrokenOff === true && outcome !== null ? locals.valueOf(outcome.local) : null;
+  const struck = move.crashesWithinStep === true && outcome !== null ? locals.valueOf(outcome.local) : null;
   return {
     move,
     sends: (outcome?.sends ?? []).map(({ to, envelope }) => ({

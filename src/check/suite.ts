@@ -34,8 +34,8 @@ export interface SystemSpec extends Readonly<Partial<Record<FaultKind, number>>>
   /** By default what has to be started begins `together`, and the rest `idle`; with free timers `down` where starting does something. */
   readonly begin?: "idle" | "down" | "together";
   readonly journal?: "kept" | "lost";
-  /** Whether crashes may strike in the middle of a step. */
-  readonly midStep?: boolean;
+  /** Whether crashes may strike within a step. */
+  readonly withinStep?: boolean;
   /** Everybody is told of crashes, where the protocol can be, and when. Nobody is by default. */
   readonly notices?: NoticeTime;
   /** How many faults of all kinds together. */
@@ -116,7 +116,7 @@ const limits = [
   "duplications",
   "faults",
   "journal",
-  "midStep",
+  "withinStep",
   "maxInFlight",
   "maxTimeouts",
   "maxDepth",

@@ -108,9 +108,9 @@ function faults(spec: CheckRequest["spec"], { noticeTime }: CheckAnswer["system"
   ].filter((words) => !words.startsWith("0 "));
   if (budgets.length === 0) return "no faults";
   const notice = (spec.crashes ?? 0) > 0 && noticeTime !== null ? toldOfCrashes[noticeTime] : "";
-  const midStep = (spec.crashes ?? 0) > 0 && spec.midStep === true ? ", in the middle of a step, too" : "";
+  const withinStep = (spec.crashes ?? 0) > 0 && spec.withinStep === true ? ", within a step, too" : "";
   const journal = spec.journal === "lost" ? "; a crash takes the journal with it" : "";
-  return `at most ${budgets.join(", ")}${midStep}${notice}${journal}`;
+  return `at most ${budgets.join(", ")}${withinStep}${notice}${journal}`;
 }
 
 const counted = (count: number, { one, more }: { one: string; more: string }): string =>

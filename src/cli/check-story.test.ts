@@ -3,11 +3,11 @@ import { explore } from "../check/index.ts";
 import { systemFor } from "../check/suite.ts";
 import { storyOf } from "./check-story.ts";
 
-it("a crash in the middle of a step says what the step has led to before", () => {
-  const words = { protocol: "basic-multicast", nodes: [0, 1, 2], crashes: 1, midStep: true, asked: [0] };
+it("a crash within a step says what the step has led to before", () => {
+  const words = { protocol: "basic-multicast", nodes: [0, 1, 2], crashes: 1, withinStep: true, asked: [0] };
   const system = systemFor(words);
   expect(storyOf(system.protocol, system.nodes, explore(system).path).steps[0]).toEqual({
-    deed: "node 0 is told: user.send messages 1, and crashes in the middle of it",
+    deed: "node 0 is told: user.send messages 1, and crashes within this step",
     consequences: ["sends multicast.multicast number 1 payload 0.1 to 1", "says user.said payload 0.1 group 0"],
   });
 });

@@ -46,7 +46,7 @@ function roleIn<V extends Vocabulary>(protocol: Pick<Protocol<V>, "view">, state
 }
 
 const deedOf = <V extends Vocabulary>({ move }: Taken<V>): string =>
-  `${wholeDeedOf(move)}${move.isBrokenOff === true ? ", and crashes in the middle of it" : ""}`;
+  `${wholeDeedOf(move)}${move.crashesWithinStep === true ? ", and crashes within this step" : ""}`;
 
 function wholeDeedOf<V extends Vocabulary>(move: Taken<V>["move"]): string {
   switch (move.kind) {

@@ -34,7 +34,7 @@ describe("the words of `coterie check`", () => {
       timers: "quiet",
       network: "bag",
       journal: "lost",
-      midStep: true,
+      withinStep: true,
       maxDepth: 9,
     } as const;
     expect(requestFrom("paxos", { ...words, notices: "last" }).spec).toMatchObject({ ...words, notices: "last" });
@@ -56,8 +56,8 @@ describe("the words of `coterie check`", () => {
   });
 
   it("words that would go unheard are refused", () => {
-    expect(() => requestFrom("bully", { midStep: true })).toThrow(
-      "expected --mid-step to come with --crashes, such as --crashes 1",
+    expect(() => requestFrom("bully", { withinStep: true })).toThrow(
+      "expected --within-step to come with --crashes, such as --crashes 1",
     );
     expect(() => requestFrom("bully", { runs: 3 })).toThrow(
       "expected --runs to come with --strategy random, pct or swarm",

@@ -41,7 +41,7 @@ export interface CheckWords {
   readonly duplications?: number;
   readonly journal?: "kept" | "lost";
   /** Crashes may strike in the middle of a step. */
-  readonly midStep?: boolean;
+  readonly withinStep?: boolean;
   /** Left out: nobody is told of crashes. */
   readonly notices?: NoticeTime;
   readonly property?: string;
@@ -149,7 +149,7 @@ const passedOn = [
   "losses",
   "duplications",
   "journal",
-  "midStep",
+  "withinStep",
   "notices",
   "maxStates",
   "maxDepth",
@@ -186,8 +186,8 @@ function requireStrategyWords(words: CheckWords): void {
       "bad-argument",
       `expected --${bound === "maxStates" ? "max-states" : "max-depth"} to come with --strategy bfs or dfs: random runs are bounded by --runs and --steps`,
     );
-  if (words.midStep === true && (words.crashes ?? 0) === 0)
-    throw new UsageError("bad-argument", "expected --mid-step to come with --crashes, such as --crashes 1");
+  if (words.withinStep === true && (words.crashes ?? 0) === 0)
+    throw new UsageError("bad-argument", "expected --within-step to come with --crashes, such as --crashes 1");
   const hasFaults = [words.crashes, words.recoveries, words.losses, words.duplications].some((most) => (most ?? 0) > 0);
   if (fewestFaults === true && !hasFaults)
     throw new UsageError(

@@ -93,7 +93,7 @@ function addFaults(command: Command): Command {
       ]),
     )
     .option("--crashes <k>", "at most so many nodes crash (default: 0)", whole("--crashes"))
-    .option("--mid-step", "crashes strike in the middle of a step, too: what it was still to send is never sent")
+    .option("--within-step", "crashes strike within a step, too: what it was still to send is never sent")
     .option("--recoveries <k>", "at most so many of them start again (default: 0)", whole("--recoveries"))
     .option("--losses <k>", "at most so many messages are lost (default: 0)", whole("--losses"))
     .option("--duplications <k>", "at most so many arrive twice (default: 0)", whole("--duplications"))

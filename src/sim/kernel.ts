@@ -68,7 +68,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   private isShared: boolean;
   /** Whose handler runs. */
   stepping: SimulatedNode<V> | null = null;
-  /** Lets a node crash whose step was broken off. */
+  /** Lets a node crash that crashes within its step. */
   fall: ((node: SimulatedNode<V>) => void) | null = null;
 
   constructor(
@@ -298,7 +298,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   }
 
   private post(from: SimulatedNode<V>, to: SimulatedNode<V>, message: MessageOf<V>): void {
-    if (from.struck !== null) return; // In the middle of a broadcast.
+    if (from.struck !== null) return; // Within a broadcast.
     from.journal?.sync();
     const { trace } = this;
     let id = "";

@@ -71,7 +71,7 @@ export class SimulatedNode<V extends Vocabulary> implements Context<V> {
   history: Remembered = [];
   /** The last view that was traced. */
   view: View | null = null;
-  /** It crashes in the middle of the step that it is taking, and what becomes of its journal. */
+  /** It crashes within the step that it is taking, and what becomes of its journal. */
   struck: CrashFate | null = null;
   private knownPeers: readonly NodeId[] | null = null;
 

@@ -119,10 +119,10 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
   kernel.fall = (node) => {
     const fate = node.struck as CrashFate;
     node.struck = null;
-    fall(node, fate, { midStep: true });
+    fall(node, fate, { withinStep: true });
   };
 
-  function fall(node: SimulatedNode<V>, fate: CrashFate, how: { midStep?: true }): void {
+  function fall(node: SimulatedNode<V>, fate: CrashFate, how: { withinStep?: true }): void {
     kernel.requireBetweenSteps();
     const id = node.self;
     const damage = node.journal === null ? null : damageJournal(node.journal, fate, kernel.now, faults);
@@ -133,8 +133,8 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
     node.isPaused = false;
     node.isBusy = false;
     watch.forget(id);
-    // Of a step that was broken off not all that it journals may be there.
-    const isWhole = damage === null && (node.journal === null || how.midStep === undefined);
+    // After a crash within a step not all that the step journals may be there.
+    const isWhole = damage === null && (node.journal === null || how.withinStep === undefined);
     const left = isWhole ? {} : { journal: node.journal?.legible ?? [] };
     kernel.record({ at: kernel.now, node: id, kind: "crash", ...left, ...how });
     if (damage !== null) kernel.recordFault(node, () => damage);

@@ -19,10 +19,10 @@ type Action<V extends Vocabulary> =
    */
   | { readonly kind: "start"; readonly idle?: true; readonly journal?: readonly unknown[] }
   /**
-   * `journal`: the records that are left of its journal, where that is not all of them. `midStep`: it struck in the middle
-   * of the step that the entries before this one belong to, and the rest of that was never done.
+   * `journal`: the records that are left of its journal, where that is not all of them. `withinStep`: it struck within
+   * the step that the entries before this one belong to, and the rest of that was never done.
    */
-  | { readonly kind: "crash"; readonly journal?: readonly unknown[]; readonly midStep?: true }
+  | { readonly kind: "crash"; readonly journal?: readonly unknown[]; readonly withinStep?: true }
   | { readonly kind: "send"; readonly id: MessageId; readonly to: NodeId; readonly message: MessageOf<V> }
   | { readonly kind: "receive"; readonly id: MessageId; readonly from: NodeId; readonly message: MessageOf<V> }
   /** The message will never arrive. `node` is where it was dropped. */

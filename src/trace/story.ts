@@ -37,7 +37,7 @@ export function deed(entry: TraceEntry): string {
     case "start":
       return "starts";
     case "crash":
-      return entry.midStep === true ? "crashes in the middle of this" : "crashes";
+      return entry.withinStep === true ? "crashes within this step" : "crashes";
     case "send":
       return `sends ${phrase(entry.message)} to ${entry.to}`;
     case "receive":

@@ -83,7 +83,7 @@ const asking =
 
 /** Enough to break the order: 0 sends two messages; and 1 sends one, too; each sends one. */
 const settings = { fifo: { asks: asking(2) }, causal: { asks: asking(2, 1) }, total: { asks: asking(1, 1) } };
-const struck: Setting = { asks: asking(1), crashes: 1, midStep: true };
+const struck: Setting = { asks: asking(1), crashes: 1, withinStep: true };
 
 const cells = (row: Row): string[] => [
   `[${row.name}](protocols/${row.name}.md)`,
@@ -114,7 +114,7 @@ const head = [
 export const multicastSection = (): string => `## Multicast
 
 One message to all ${NODES} members, and the time until the last of them has delivered it. Orders are looked for over links that keep none: in C4 one node sends two messages, in C5 another one sends one besides, in C6 two nodes send one each.
-Agreement: what anybody delivers who does not crash everybody delivers who does not. On the right with one crash at any point, in the middle of sending included (\`--mid-step\`).
+Agreement: what anybody delivers who does not crash everybody delivers who does not. On the right with one crash at any point, in the middle of sending included (\`--within-step\`).
 
 ${table([head, head.map(() => "---"), ...rows.map(cells)])}
 [\`basic-multicast\`](protocols/basic-multicast.md) is what \`fifo\`, \`causal\` and \`isis\` send by here, and a sender that crashes half-way breaks them as it breaks that. \`ip-multicast\` is explored with three messages on their way at most; where all

@@ -58,7 +58,7 @@ const wasKilled = ({ id, reports }: Run, runs: readonly Run[]): boolean =>
  * order: there a delivery is put into the view that it names, if the member was in that view in this turn. Of who was killed
  * in the middle of a turn, messages may be missing that came before a view of it.
  */
-function accountOf(run: Run, known: Known, isBrokenOff: boolean): Account {
+function accountOf(run: Run, known: Known, isCutOff: boolean): Account {
   const log: GroupEntry[] = [];
   const misplaced: string[] = [];
   let current: number | null = null;
@@ -78,7 +78,7 @@ function accountOf(run: Run, known: Known, isBrokenOff: boolean): Account {
       if (current === view) log.push({ delivered: { id, from } });
       else misplaced.push(`member ${run.id}, in ${placeOf(current)}, delivered ${payload} as of view ${view}`);
     }
-    const isWhole = !isBrokenOff || k < turns.length - 1;
+    const isWhole = !isCutOff || k < turns.length - 1;
     for (const change of changes) if (isWhole || viewIn(change) === null) go(change);
   }
   return { run, log, misplaced };

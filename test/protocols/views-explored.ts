@@ -51,7 +51,7 @@ export const safety: { properties: Property<Group>[] } = {
 
 export function told(move: Move<Group>): string {
   const what = move.kind === "receive" ? `receives ${move.message.body.type} of ${move.from}` : move.kind;
-  return `${move.node} ${what}${move.isBrokenOff === true ? ", and crashes before its second send" : ""}`;
+  return `${move.node} ${what}${move.crashesWithinStep === true ? ", and crashes before its second send" : ""}`;
 }
 
 /** Takes the moves one after the other. */
@@ -61,7 +61,7 @@ export function follow(options: ExploreOptions<Group>, moves: readonly string[])
   for (const wanted of moves) {
     let isTaken = false;
     model.expandPlainly(at, (move, outcome) => {
-      if (told(move()) !== wanted || (move().isBrokenOff === true && outcome?.sends.length !== 1)) return false;
+      if (told(move()) !== wanted || (move().crashesWithinStep === true && outcome?.sends.length !== 1)) return false;
       at.set(model.next);
       isTaken = true;
       return true;

@@ -83,7 +83,7 @@ function swarm<V extends Vocabulary>({ chance }: Plan<V>): Picker<V> {
     weights[mix(mix(mix(plan, purpose), a), b) % weights.length] as number;
   const weightOf = (move: Move<V>): number => {
     const place = drawn(PACES, 1, move.node);
-    const kind = KINDS.indexOf(move.isBrokenOff === true ? "crash" : move.kind);
+    const kind = KINDS.indexOf(move.crashesWithinStep === true ? "crash" : move.kind);
     if (move.kind === "receive" && !isFault(move)) return place * drawn(PACES, 2, move.node, move.from);
     if (isFault(move)) return drawn(FAULTS, 3, kind) * drawn(TARGETS, 4, kind, move.node);
     return place * drawn(PACES, 5, kind);

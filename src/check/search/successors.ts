@@ -80,7 +80,7 @@ export class Successors<V extends Vocabulary> {
   }
 
   #identityOf(move: Move<V>): number {
-    const who = mix(this.#wordOf(move.isBrokenOff === true ? `${move.kind}, broken off` : move.kind), move.node);
+    const who = mix(this.#wordOf(move.crashesWithinStep === true ? `${move.kind}, broken off` : move.kind), move.node);
     if ("message" in move) return mix(mix(who, move.from), this.#contentOf(move.message));
     if ("command" in move) return mix(who, this.#contentOf(move.command));
     return "timer" in move ? mix(who, this.#wordOf(move.timer)) : who;
@@ -109,8 +109,8 @@ export class Successors<V extends Vocabulary> {
 const nothing = (): boolean => false;
 
 /** What nobody has to do for things to go on, and what has a budget. A recovery goes on. */
-export const isFault = ({ kind, isBrokenOff = false }: { kind: string; isBrokenOff?: boolean }): boolean =>
-  isBrokenOff || kind === "crash" || kind === "lose" || kind === "duplicate";
+export const isFault = ({ kind, crashesWithinStep = false }: { kind: string; crashesWithinStep?: boolean }): boolean =>
+  crashesWithinStep || kind === "crash" || kind === "lose" || kind === "duplicate";
 
 /** 32 bits that depend on both (the finalizer of MurmurHash3). */
 export function mix(a: number, b: number): number {

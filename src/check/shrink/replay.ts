@@ -90,7 +90,7 @@ function closestWay<V extends Vocabulary>(
   { move, choices, sends }: Wanted<V>,
 ): Way<V> | undefined {
   const struck =
-    move.isBrokenOff === true ? ways.filter(({ outcome }) => outcome?.sends.length === sends?.length) : ways;
+    move.crashesWithinStep === true ? ways.filter(({ outcome }) => outcome?.sends.length === sends?.length) : ways;
   const chosen = canonical(choices);
   return struck.find(({ outcome }) => canonical(outcome?.choices ?? []) === chosen) ?? struck[0] ?? ways[0];
 }
@@ -98,7 +98,7 @@ function closestWay<V extends Vocabulary>(
 /** Whether two moves differ in what a message or command says at most. */
 function isAlike<V extends Vocabulary>(a: Move<V>, b: Move<V>): boolean {
   if (a.kind !== b.kind || a.node !== b.node || senderOf(a) !== senderOf(b)) return false;
-  if (a.isBrokenOff !== b.isBrokenOff) return false;
+  if (a.crashesWithinStep !== b.crashesWithinStep) return false;
   if (a.kind === "timeout" && b.kind === "timeout") return a.timer === b.timer;
   return typeOf(contentOf(a)) === typeOf(contentOf(b));
 }

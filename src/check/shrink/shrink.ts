@@ -83,7 +83,7 @@ class Shrinker<V extends Vocabulary> {
     for (const node of nodes)
       this.#try((taken) => taken.move.node !== node && !("from" in taken.move && taken.move.from === node));
     for (const kind of ["crash", "lose", "duplicate"]) this.#try(({ move }) => move.kind !== kind);
-    this.#try(({ move }) => move.isBrokenOff !== true);
+    this.#try(({ move }) => move.crashesWithinStep !== true);
     for (const node of nodes) {
       this.#try(({ move }) => move.node !== node || (move.kind !== "crash" && move.kind !== "start"));
       this.#try(({ move }) => move.node !== node || move.kind !== "command");

@@ -54,7 +54,7 @@ export function modelOf<V extends Vocabulary>(
     network: keepsOrder(entries) ? "fifo" : "bag",
     begin: beginning(entries),
     crashes: entries.filter(({ kind }) => kind === "crash").length,
-    midStep: entries.some((entry) => entry.kind === "crash" && entry.midStep === true),
+    withinStep: entries.some((entry) => entry.kind === "crash" && entry.withinStep === true),
     recoveries,
     losses: count("lose"),
     duplications: count("duplicate"),
@@ -84,8 +84,8 @@ export function movesOf<V extends Vocabulary>(entries: readonly TraceEntry<V>[])
     } else if (entry.kind === "lost") entry.why === "crashed" ? links.end(entry.id) : links.lose(entry.id);
     else if (entry.kind === "start" || entry.kind === "crash") {
       if (entry.kind === "crash") links.crash(node);
-      const struck = "midStep" in entry ? stepOf(node) : undefined;
-      if (struck !== undefined) struck.move = { ...struck.move, isBrokenOff: true };
+      const struck = "withinStep" in entry ? stepOf(node) : undefined;
+      if (struck !== undefined) struck.move = { ...struck.move, crashesWithinStep: true };
       else if (!("idle" in entry)) push({ kind: entry.kind, node });
     } else if (entry.kind === "timeout") push({ kind: "timeout", node, timer: entry.timer });
     else if (entry.kind === "command") push({ kind: "command", node, command: entry.command, by: "application" });

@@ -19,7 +19,7 @@ const range = (from: number, to: number): number[] => Array.from({ length: to - 
 const send = (payload: string): BasicMulticast["command"] => ({ type: "send", payload });
 const use = (messages: number): Used["command"] => ({ type: "user", body: { type: "send", messages } });
 
-/** Node 0 crashes in the middle of its step as it has sent so many messages, if a number is given. */
+/** Node 0 crashes within its step as it has sent so many messages, if a number is given. */
 function stage(nodes: number, options: Partial<BasicMulticastOptions> = {}, crashAfter = 0) {
   const entries: TraceEntry<BasicMulticast>[] = [];
   const sim: Simulation<BasicMulticast> = simulation<BasicMulticast>({
@@ -199,9 +199,11 @@ describe("basic multicast: every run", () => {
     [[0, 1, 2], 3],
     [[0, 1, 2, 3], 4],
   ])("with a crash in the middle of sending agreement fails: %o", (nodes) => {
-    const { verdict, property, path } = exploring({ nodes, asked: [0], crashes: 1, midStep: true });
+    const { verdict, property, path } = exploring({ nodes, asked: [0], crashes: 1, withinStep: true });
     expect([verdict, property?.name]).toEqual(["violated", "user: agreement"]);
-    expect(path.map(({ move, sends }) => [move.node, move.kind, move.isBrokenOff ?? false, sends.length])).toEqual([
+    expect(
+      path.map(({ move, sends }) => [move.node, move.kind, move.crashesWithinStep ?? false, sends.length]),
+    ).toEqual([
       [0, "command", true, 1],
       [1, "receive", false, 0],
     ]);

@@ -17,7 +17,7 @@ type Used = UsedMulticast<ReliableMulticast>;
 const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const send = (payload: string): ReliableMulticast["command"] => ({ type: "send", payload });
 
-/** By node: it crashes in the middle of its step, as it has sent so many messages in all. */
+/** By node: it crashes within its step, as it has sent so many messages in all. */
 type Crashes = Readonly<Record<NodeId, number>>;
 
 function stage(nodes: number, crashes: Crashes = {}) {
@@ -214,9 +214,9 @@ describe("reliable multicast: what it promises", () => {
 });
 
 const system = (spec: Partial<SystemSpec>) =>
-  systemFor({ protocol: "reliable-multicast", nodes: [0, 1, 2], midStep: true, ...spec });
+  systemFor({ protocol: "reliable-multicast", nodes: [0, 1, 2], withinStep: true, ...spec });
 
-describe("reliable multicast: every run, with crashes in the middle of any step", () => {
+describe("reliable multicast: every run, with crashes within any step", () => {
   it.each([
     [3, [0], 0, "bag", 38],
     [3, [0], 1, "bag", 87],

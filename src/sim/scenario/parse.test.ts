@@ -128,16 +128,16 @@ const refused: readonly [string, string][] = [
     "x.yaml:5:5: expected steps[0].request to be absent: bully is a protocol for election; write call",
   ],
   [
-    `${head}steps:\n  - { call: 7, midStep: true }`,
-    "x.yaml:5:16: expected steps[0].midStep to be absent: it goes with the crash of one node, got true",
+    `${head}steps:\n  - { call: 7, withinStep: true }`,
+    "x.yaml:5:16: expected steps[0].withinStep to be absent: it goes with the crash of one node, got true",
   ],
   [
-    `${head}steps:\n  - { crash: 7, midStep: true, when: { node: 6, sends: answer } }`,
-    'x.yaml:5:32: expected steps[0].when to be what node 7 sends or emits, beside midStep, got {"node":6,"sends":"answer","occurrence":1}',
+    `${head}steps:\n  - { crash: 7, withinStep: true, when: { node: 6, sends: answer } }`,
+    'x.yaml:5:35: expected steps[0].when to be what node 7 sends or emits, beside withinStep, got {"node":6,"sends":"answer","occurrence":1}',
   ],
   [
-    `${head}steps:\n  - { crash: 7, midStep: true, after: 5, when: { node: 7, sends: answer } }`,
-    "x.yaml:5:32: expected steps[0].after to be absent beside midStep, got 5",
+    `${head}steps:\n  - { crash: 7, withinStep: true, after: 5, when: { node: 7, sends: answer } }`,
+    "x.yaml:5:35: expected steps[0].after to be absent beside withinStep, got 5",
   ],
   [
     `${head}steps:\n  - { call: 7, times: 2 }`,

@@ -102,14 +102,14 @@ describe("the steps of a scenario", () => {
   });
 
   it("crash a node in the middle of its step: what it was still to send is never sent", () => {
-    const struck = { when: { node: 0, sends: "election", to: 2 }, crash: 0, midStep: true } as const;
+    const struck = { when: { node: 0, sends: "election", to: 2 }, crash: 0, withinStep: true } as const;
     const { story, result } = played({ steps: [{ call: 0 }, struck, { at: 1, call: 1 }] });
     const own = story.filter((line) => line.startsWith("0.0  node 0") && !line.includes("is now"));
     expect(own.filter((line) => !line.endsWith("starts"))).toEqual([
       "0.0  node 0  is told: call",
       "0.0  node 0  sends election to 1",
       "0.0  node 0  sends election to 2",
-      "0.0  node 0  crashes in the middle of this",
+      "0.0  node 0  crashes within this step",
     ]);
     expect([result.nodesAlive, result.expectations.filter(({ isMet }) => !isMet)]).toEqual([[1, 2, 3], []]);
   });

@@ -179,14 +179,14 @@ function* takeSteps(run: Run): Slices<Judged[]> {
       run.lastMs = due;
     }
     waitFor(run, steps[i + 1]); // What this deed brings about at once counts already.
-    if (step.midStep !== true) blaming(["steps", i], run.hooks, () => take(sim, step, run.made));
+    if (step.withinStep !== true) blaming(["steps", i], run.hooks, () => take(sim, step, run.made));
   }
   return [];
 }
 
-/** A crash in the middle of a step strikes at the very moment that is awaited. */
+/** A crash within a step strikes at the very moment that is awaited. */
 function waitFor({ sim, awaited, made }: Run, step: Step | undefined): void {
-  awaited.set(step?.when, step?.midStep === true ? () => take(sim, step, made) : undefined);
+  awaited.set(step?.when, step?.withinStep === true ? () => take(sim, step, made) : undefined);
 }
 
 /** An error of the simulator is one of the scenario, and says of which step. */

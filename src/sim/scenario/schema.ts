@@ -193,7 +193,7 @@ const step = z
         .enum(["kept", "synced", "lost", "corrupted"], "kept, synced, lost or corrupted")
         .exactOptional()
         .describe("With crash: what becomes of the journal. synced: what was not durable yet is lost."),
-      midStep: z
+      withinStep: z
         .literal(true, "true")
         .exactOptional()
         .describe("With crash, and when the node itself sends or emits something: it does nothing more of that step."),

@@ -183,7 +183,7 @@ function stepProblem(scenario: Scenario, { protocol, family }: Cast, at: number,
     return wrong([...path, "times"], "absent: it goes with request or send", step.times);
   if (step.journal !== undefined && step.crash === undefined)
     return wrong([...path, "journal"], "absent: it goes with crash", step.journal);
-  const struck = midStepProblem(path, step);
+  const struck = withinStepProblem(path, step);
   if (struck !== null) return struck;
   if (step.at !== undefined && (step.when !== undefined || step.after !== undefined))
     return wrong([...path, "at"], "absent beside when or after", step.at);
@@ -193,15 +193,15 @@ function stepProblem(scenario: Scenario, { protocol, family }: Cast, at: number,
   );
 }
 
-/** In the middle of a step is where the node that crashes has just sent or said something. */
-function midStepProblem(path: Path, { midStep, crash, when, after }: Step): Problem | null {
-  if (midStep === undefined) return null;
+/** Within a step is where the node that crashes has just sent or said something. */
+function withinStepProblem(path: Path, { withinStep, crash, when, after }: Step): Problem | null {
+  if (withinStep === undefined) return null;
   if (typeof crash !== "number")
-    return wrong([...path, "midStep"], "absent: it goes with the crash of one node", midStep);
+    return wrong([...path, "withinStep"], "absent: it goes with the crash of one node", withinStep);
   const isItsOwn = when?.node === crash && (when.sends !== undefined || when.emits !== undefined);
   if (!isItsOwn)
-    return wrong([...path, "when"], `what node ${crash} sends or emits, beside midStep`, when ?? "nothing");
-  return after === undefined ? null : wrong([...path, "after"], "absent beside midStep", after);
+    return wrong([...path, "when"], `what node ${crash} sends or emits, beside withinStep`, when ?? "nothing");
+  return after === undefined ? null : wrong([...path, "after"], "absent beside withinStep", after);
 }
 
 function commandProblem(path: Path, protocol: AnyProtocol, { command }: Step): Problem | null {

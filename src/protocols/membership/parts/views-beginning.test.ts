@@ -24,7 +24,7 @@ describe("views: every run of a group that begins, the first view of which needs
   });
 
   it("one crashes within a step and recovers, and no timer runs out: one sequence of views", () => {
-    const within = { ...safety, crashes: 1, recoveries: 1, midStep: true, timers: "never" } as const;
+    const within = { ...safety, crashes: 1, recoveries: 1, withinStep: true, timers: "never" } as const;
     const found = reaching(explore(beginning(within)), "installed");
     expect(found).toMatchObject({ verdict: "holds", states: 17_605 });
   });
@@ -83,7 +83,7 @@ describe("views: the lowest node crashes after it has proposed the first view, a
       timers: "free",
       crashes: 1,
       recoveries: 1,
-      midStep: true,
+      withinStep: true,
       asks,
     });
     const states = follow(options, moves);

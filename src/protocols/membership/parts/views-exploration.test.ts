@@ -203,7 +203,7 @@ describe("views: what has been promised outlives a crash", () => {
     ["whoever forgets them calls one twice: two views by one number", heedless, [2, 1, 2], false],
   ] as const)("a crash in the middle of a proposal: %s", (_what, agreement, numbers, agrees) => {
     const asks = (node: NodeId): CommandOf<Group>[] => [[suspect(2), suspect(1)], [], [suspect(0)]][node] ?? [];
-    const states = follow({ ...calling(agreement), asks, midStep: true }, reused);
+    const states = follow({ ...calling(agreement), asks, withinStep: true }, reused);
     expect(states.map(({ views: { view } }) => view.number)).toEqual(numbers);
     const world = { nodes: [0, 1, 2], alive: [0, 1, 2], state: (node: NodeId) => states[node] as Group["state"] };
     const promise = safety.properties.find(({ name }) => name === "agreement on views");

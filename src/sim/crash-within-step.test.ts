@@ -69,7 +69,7 @@ function telling(strikes: (entry: TraceEntry<Tellers>, sends: number) => boolean
   return { sim, entries, heard };
 }
 
-describe("a node that crashes in the middle of a step", () => {
+describe("a node that crashes within a step", () => {
   it.each([
     [1, [1, 0, 0]],
     [2, [1, 1, 0]],
@@ -81,13 +81,13 @@ describe("a node that crashes in the middle of a step", () => {
     expect(sim.messages.total).toBe(number);
     const own = entries.filter(({ node }) => node === 0).map(({ kind }) => kind);
     expect(own).toEqual(["start", "view", "command", ...Array(number).fill("send"), "crash"]);
-    expect(entries.find(({ kind }) => kind === "crash")).toMatchObject({ midStep: true, journal: [{}] });
+    expect(entries.find(({ kind }) => kind === "crash")).toMatchObject({ withinStep: true, journal: [{}] });
   });
 
   it("before its step has done nothing of it", () => {
     const { sim, heard, entries } = telling(({ kind }) => kind === "command");
     expect([heard, sim.messages.total]).toEqual([[0, 0, 0], 0]);
-    expect(entries.find(({ kind }) => kind === "crash")).not.toHaveProperty("midStep");
+    expect(entries.find(({ kind }) => kind === "crash")).not.toHaveProperty("withinStep");
   });
 
   it("has journalled what it had by then, and finds that when it is back", () => {

@@ -80,14 +80,14 @@ function endsOf(options: Partial<ExploreOptions<Tellers>>): string[] {
   return [...ends].sort();
 }
 
-describe("a crash in the middle of a step", () => {
+describe("a crash within a step", () => {
   it("strikes just before any of its sends: what comes before is on its way, the rest never is", () => {
     expect(endsOf({})).toEqual(["000 ", "000 down", "111 ", "111 down"]);
-    expect(endsOf({ midStep: true })).toEqual(["000 ", "000 down", "100 down", "110 down", "111 ", "111 down"]);
+    expect(endsOf({ withinStep: true })).toEqual(["000 ", "000 down", "100 down", "110 down", "111 ", "111 down"]);
   });
 
   it("leaves in the journal what was written before it", () => {
-    const back = endsOf({ midStep: true, recoveries: 1 }).filter((end) => !end.endsWith("down"));
+    const back = endsOf({ withinStep: true, recoveries: 1 }).filter((end) => !end.endsWith("down"));
     expect(back).toContain("000 begun");
     expect(back).toContain("110 begun");
     expect(back).toContain("111 begun done");
@@ -95,41 +95,41 @@ describe("a crash in the middle of a step", () => {
   });
 
   it("happens no more often than there are crashes, and shares its budget with other faults", () => {
-    expect(endsOf({ midStep: true, crashes: 0 })).toEqual(["000 ", "111 "]);
-    const once = { midStep: true, recoveries: 1, losses: 1, faults: 1 } as const;
+    expect(endsOf({ withinStep: true, crashes: 0 })).toEqual(["000 ", "111 "]);
+    const once = { withinStep: true, recoveries: 1, losses: 1, faults: 1 } as const;
     expect(endsOf(once).filter((end) => end.endsWith("begun"))).toEqual([]);
-    expect(explore({ ...telling, midStep: true, faults: 0 }).verdict).toBe("holds");
+    expect(explore({ ...telling, withinStep: true, faults: 0 }).verdict).toBe("holds");
   });
 
   it("is found by breadth first and by walks, and shrunk to the same two moves", () => {
     expect(explore(telling).verdict).toBe("holds");
-    const found = explore({ ...telling, midStep: true });
+    const found = explore({ ...telling, withinStep: true });
     expect(found.property?.name).toBe("all or nobody");
-    expect(found.path.map(({ move, sends }) => [move.kind, move.isBrokenOff, sends.length])).toEqual([
+    expect(found.path.map(({ move, sends }) => [move.kind, move.crashesWithinStep, sends.length])).toEqual([
       ["command", true, 1],
       ["receive", undefined, 0],
     ]);
     for (const strategy of ["random", "pct", "swarm"] as const) {
-      const walked = walk({ ...telling, midStep: true, strategy, seed: 1, runs: 2_000 });
+      const walked = walk({ ...telling, withinStep: true, strategy, seed: 1, runs: 2_000 });
       expect(walked.property?.name, strategy).toBe("all or nobody");
-      const shrunk = shrink({ ...telling, midStep: true }, walked.path, walked.property as never);
+      const shrunk = shrink({ ...telling, withinStep: true }, walked.path, walked.property as never);
       expect(shrunk?.length, strategy).toBe(2);
     }
   });
 
   it("is told in the trace, which replays and can be gone on from", () => {
-    const found = explore({ ...telling, midStep: true });
-    const { entries } = counterexample({ ...telling, midStep: true }, found);
+    const found = explore({ ...telling, withinStep: true });
+    const { entries } = counterexample({ ...telling, withinStep: true }, found);
     expect(entries.filter(({ node, kind }) => node === 0 && kind !== "start")).toMatchObject([
       { kind: "command" },
       { kind: "send", to: 1 },
       { kind: "event" },
-      { kind: "crash", midStep: true },
+      { kind: "crash", withinStep: true },
     ]);
     const { verdict, doubts } = replay(tellers, telling.nodes, entries);
     expect([verdict, doubts]).toEqual(["violated", []]);
-    expect(modelOf(entries)).toMatchObject({ crashes: 1, midStep: true });
-    expect(movesOf(entries).map(({ move }) => [move.kind, move.isBrokenOff])).toEqual([
+    expect(modelOf(entries)).toMatchObject({ crashes: 1, withinStep: true });
+    expect(movesOf(entries).map(({ move }) => [move.kind, move.crashesWithinStep])).toEqual([
       ["command", true],
       ["receive", undefined],
     ]);
@@ -138,9 +138,9 @@ describe("a crash in the middle of a step", () => {
   });
 
   it("a recording says what it left of the journal, where the node may come back", () => {
-    const bothBack = { ...telling, midStep: true, recoveries: 1 } as const;
+    const bothBack = { ...telling, withinStep: true, recoveries: 1 } as const;
     const { entries } = counterexample(bothBack, explore(bothBack));
     const crash = entries.find(({ kind }) => kind === "crash");
-    expect(crash).toMatchObject({ midStep: true, journal: [{ type: "written", word: "begun" }] });
+    expect(crash).toMatchObject({ withinStep: true, journal: [{ type: "written", word: "begun" }] });
   });
 });
