@@ -189,9 +189,9 @@ function expectationLines({ expect }: Scenario, expectations: readonly Judged[],
   return [
     "",
     "expected:",
-    ...shown.map(({ what, expected, came, isMet }) => {
-      const text = `${what}: ${plain(expected)}${isMet ? "" : `, but got ${plain(came)}`}`;
-      return `${isMet ? paint("green", "✓") : paint("red", "✗")} ${wrapped(text, 2)}`;
+    ...shown.map(({ what, expected, actual, passed }) => {
+      const text = `${what}: ${plain(expected)}${passed ? "" : `, but got ${plain(actual)}`}`;
+      return `${passed ? paint("green", "✓") : paint("red", "✗")} ${wrapped(text, 2)}`;
     }),
   ];
 }

@@ -139,7 +139,7 @@ function noteIn(lists: Map<string, number[]>, key: string, value: number): void 
 
 /** The names of violated properties, and of expectations that are not met. */
 function failuresOf({ properties, expectations }: Result): string[] {
-  const unmet = expectations.filter(({ isMet }) => !isMet);
+  const unmet = expectations.filter(({ passed }) => !passed);
   if (unmet.length === 0) return [];
   const violated = properties.flatMap(({ name, verdict }) => (verdict === "violated" ? [name] : []));
   const others = unmet.flatMap(({ what }) => (what === "violated" && violated.length > 0 ? [] : [what]));

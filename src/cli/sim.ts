@@ -114,7 +114,7 @@ With --json: { "protocol", "nodes", "seed", "timeMs", "messages": { "total", "by
   "properties": [{ "name", "verdict": "holds" | "violated" | "unknown", "why"? }], "nodesAlive" }
 "outcome" is, by family: { "leader": { node: id | null } }, { "entries": [{ "node", "requestedAt", "enteredAt",
   "exitedAt", "token" }] }, { "delivered": { node: [id] } }, { "decided": { node: value } }, { "suspected": { node: [id] } }.
-A scenario adds "scenario" and "expectations": [{ "what", "expected", "came", "isMet" }].
+A scenario adds "scenario" and "expectations": [{ "what", "expected", "actual", "passed" }].
 With --runs: { "protocol", "nodes", "seed", "runs", "messages": { "min", "median", "max" }, "timeMs": { … },
   "violations": [{ "what", "seeds", "replay" }] }.
 "why" tells why it is unknown; "so far" stands there where it holds in a run that was cut off.
@@ -258,11 +258,11 @@ function machineReadable({ scenario }: ParsedScenario, nodes: number, result: Re
 
 /** @throws InvariantViolation where something is not as it should be. */
 function requireSound({ expectations }: Result): void {
-  const unmet = expectations.filter(({ isMet }) => !isMet);
+  const unmet = expectations.filter(({ passed }) => !passed);
   const violated = unmet.find(({ what }) => what === "violated");
   if (unmet.length === 0) return;
   const [first] = unmet;
-  const names = (violated?.came ?? []) as readonly string[];
+  const names = (violated?.actual ?? []) as readonly string[];
   const text =
     unmet.length === 1 && violated !== undefined && names.length > 0
       ? `violated: ${names.join(", ")}`

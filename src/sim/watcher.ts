@@ -43,9 +43,9 @@ export function watcher<V extends Vocabulary>(
         for (const node of world.alive) {
           const isOpen = since.has(node);
           if (!isOpen && !property.given(world, node)) continue;
-          const isMet = property.holds(world, node);
-          if (isOpen && isMet) since.delete(node);
-          if (!isOpen && !isMet) since.set(node, now);
+          const holds = property.holds(world, node);
+          if (isOpen && holds) since.delete(node);
+          if (!isOpen && !holds) since.set(node, now);
         }
       },
     };

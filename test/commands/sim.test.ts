@@ -121,7 +121,7 @@ describe("coterie sim FILE", () => {
     const { code, value } = await json(scenario("bully-b-next-crashes-too"));
     expect(code).toBe(0);
     expect(value).toMatchObject({ scenario: "Bully (b): the next one crashes too", protocol: "bully", nodes: 8 });
-    expect(value.expectations).toContainEqual({ what: "leader", expected: 5, came: 5, isMet: true });
+    expect(value.expectations).toContainEqual({ what: "leader", expected: 5, actual: 5, passed: true });
   });
 
   test("under another protocol that it names, with messages called by their names in the report and in the picture", async () => {

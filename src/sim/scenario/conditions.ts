@@ -9,7 +9,7 @@ export interface Watch {
   set(condition: Condition | undefined, then?: () => void): void;
   see(entry: TraceEntry): void;
   /** It has happened as often as it should. */
-  readonly isMet: boolean;
+  readonly hasHappened: boolean;
   /** What to say of it if it never came: which events or roles there were, as no protocol lists its own. */
   readonly inVain: string;
 }
@@ -33,7 +33,7 @@ export function watch(): Watch {
       left -= 1;
       if (left === 0) met();
     },
-    get isMet() {
+    get hasHappened() {
       return left === 0;
     },
     get inVain() {

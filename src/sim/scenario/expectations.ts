@@ -9,8 +9,8 @@ export interface Judged {
   /** The field of the scenario, such as `leader`, `messages.byType.answer` or `steps[2].when`. */
   readonly what: string;
   readonly expected: unknown;
-  readonly came: unknown;
-  readonly isMet: boolean;
+  readonly actual: unknown;
+  readonly passed: boolean;
 }
 
 /** What an expectation may speak of. */
@@ -39,11 +39,11 @@ export function judge(expect: Expectation, facts: Facts): Judged[] {
   ];
 }
 
-const judged = (what: string, expected: unknown, came: unknown): Judged => ({
+const judged = (what: string, expected: unknown, actual: unknown): Judged => ({
   what,
   expected,
-  came,
-  isMet: equal(expected, came),
+  actual,
+  passed: equal(expected, actual),
 });
 
 /** Either one value for every alive node, or some nodes with a value each. Who has none has null. */
@@ -54,8 +54,10 @@ function perNode(word: string, expected: unknown, { outcome, alive }: Facts): Ju
   const wanted: Readonly<Record<string, unknown>> = isRecord
     ? (expected as Record<string, unknown>)
     : Object.fromEntries(alive.map((node) => [node, expected]));
-  const came = Object.fromEntries(Object.keys(wanted).map((node) => [node, sorted(known[Number(node)] ?? null, word)]));
-  return [{ what: word, expected, came: isRecord ? came : together(came), isMet: equal(wanted, came) }];
+  const actual = Object.fromEntries(
+    Object.keys(wanted).map((node) => [node, sorted(known[Number(node)] ?? null, word)]),
+  );
+  return [{ what: word, expected, actual: isRecord ? actual : together(actual), passed: equal(wanted, actual) }];
 }
 
 const sorted = (value: unknown, word: string): unknown =>
@@ -79,18 +81,18 @@ function inOrder(
 ): Judged[] {
   if (expected === undefined) return [];
   const happened = entriesOf(outcome).filter((entry) => at(entry) !== null);
-  const came = happened.toSorted((a, b) => Number(at(a)) - Number(at(b))).map(({ node }) => node);
-  return [judged(what, expected, came)];
+  const actual = happened.toSorted((a, b) => Number(at(a)) - Number(at(b))).map(({ node }) => node);
+  return [judged(what, expected, actual)];
 }
 
 function waiting(expected: readonly NodeId[] | undefined, outcome: Outcome): Judged[] {
   if (expected === undefined) return [];
-  const came = entriesOf(outcome).flatMap(({ node, enteredAt }) => (enteredAt === null ? [node] : []));
+  const actual = entriesOf(outcome).flatMap(({ node, enteredAt }) => (enteredAt === null ? [node] : []));
   return [
     judged(
       "waiting",
       expected,
-      came.toSorted((a, b) => a - b),
+      actual.toSorted((a, b) => a - b),
     ),
   ];
 }
@@ -106,14 +108,14 @@ function counts(expected: Expectation["messages"], { messages }: Facts): Judged[
   ];
 }
 
-function violations(expected: readonly string[], came: readonly string[]): Judged {
-  const isMet =
-    came.every((property) => expected.some((word) => isProperty(property, word))) &&
-    expected.every((word) => came.some((property) => isProperty(property, word)));
-  return { what: "violated", expected, came, isMet };
+function violations(expected: readonly string[], actual: readonly string[]): Judged {
+  const passed =
+    actual.every((property) => expected.some((word) => isProperty(property, word))) &&
+    expected.every((word) => actual.some((property) => isProperty(property, word)));
+  return { what: "violated", expected, actual, passed };
 }
 
 function rest(byMs: number | undefined, restedAtMs: number | null): Judged[] {
   if (byMs === undefined) return [];
-  return [{ what: "restsByMs", expected: byMs, came: restedAtMs, isMet: restedAtMs !== null && restedAtMs <= byMs }];
+  return [{ what: "restsByMs", expected: byMs, actual: restedAtMs, passed: restedAtMs !== null && restedAtMs <= byMs }];
 }

@@ -40,7 +40,7 @@ describe("a scenario under another protocol", () => {
     expect(asVariant(scenario, "basic-multicast")).toBe(scenario);
     const { protocol, expect: expected } = asVariant(scenario, "fifo");
     expect([protocol, expected]).toEqual(["fifo", { messages: 2, violated: [] }]);
-    expect(runScenario(asVariant(scenario, "fifo")).expectations.map(({ what, isMet }) => [what, isMet])).toEqual([
+    expect(runScenario(asVariant(scenario, "fifo")).expectations.map(({ what, passed }) => [what, passed])).toEqual([
       ["messages", true],
       ["violated", true],
     ]);

@@ -14,10 +14,10 @@ function played(more: Partial<ScenarioSource>) {
   return { result, story, told: told.filter((line) => !/^0\.0 .*starts/.test(line)) };
 }
 
-const came = (more: Partial<ScenarioSource>) =>
+const failed = (more: Partial<ScenarioSource>) =>
   played(more)
-    .result.expectations.filter(({ isMet }) => !isMet)
-    .map(({ what, came }) => [what, came]);
+    .result.expectations.filter(({ passed }) => !passed)
+    .map(({ what, actual }) => [what, actual]);
 
 describe("the steps of a scenario", () => {
   it("are taken at their times, one after the other", () => {
@@ -64,24 +64,24 @@ describe("the steps of a scenario", () => {
 
   it("that wait in vain are said to, and what follows them is not taken", () => {
     expect(
-      came({ steps: [{ call: 3 }, { when: { node: 0, sends: "answer", occurrence: 2 }, crash: 1 }, { crash: 2 }] }),
+      failed({ steps: [{ call: 3 }, { when: { node: 0, sends: "answer", occurrence: 2 }, crash: 1 }, { crash: 2 }] }),
     ).toEqual([["steps[1].when", "it never happened"]]);
     expect(played({ steps: [{ when: { emits: "elected" }, crash: 1 }] }).result.nodesAlive).toEqual([0, 1, 2, 3]);
   });
 
   it("that wait for an event or a role that there is not are told which there were", () => {
     const call0 = { call: 0 };
-    expect(came({ steps: [call0, { when: { emits: "bar" }, crash: 1 }] })).toEqual([
+    expect(failed({ steps: [call0, { when: { emits: "bar" }, crash: 1 }] })).toEqual([
       ["steps[1].when", "it never happened: the events were elected"],
     ]);
-    expect(came({ steps: [call0, { when: { becomes: "king" }, crash: 1 }] })[0]?.[1]).toMatch(
+    expect(failed({ steps: [call0, { when: { becomes: "king" }, crash: 1 }] })[0]?.[1]).toMatch(
       /^it never happened: the roles were .*leader/,
     );
   });
 
   it("that come too late are said to", () => {
     expect(
-      came({ steps: [{ call: 3 }, { when: { emits: "elected", node: 0 }, call: 2 }, { at: 5, call: 1 }] }),
+      failed({ steps: [{ call: 3 }, { when: { emits: "elected", node: 0 }, call: 2 }, { at: 5, call: 1 }] }),
     ).toEqual([["steps[2].at", "the step before was taken at 10"]]);
   });
 
@@ -111,7 +111,7 @@ describe("the steps of a scenario", () => {
       "0.0  node 0  sends election to 2",
       "0.0  node 0  crashes within this step",
     ]);
-    expect([result.nodesAlive, result.expectations.filter(({ isMet }) => !isMet)]).toEqual([[1, 2, 3], []]);
+    expect([result.nodesAlive, result.expectations.filter(({ passed }) => !passed)]).toEqual([[1, 2, 3], []]);
   });
 
   it("set clocks, cut, mend, partition, heal and change links", () => {
@@ -222,7 +222,7 @@ describe("what a scenario expects", () => {
     [{ restsByMs: 45 }, []],
     [{ restsByMs: 44 }, [["restsByMs", 45]]],
   ])("%j", (expected, unmet) => {
-    expect(came({ ...election, expect: expected })).toEqual(unmet);
+    expect(failed({ ...election, expect: expected })).toEqual(unmet);
   });
 
   it("of mutual exclusion: who entered and who waits, in order", () => {
@@ -231,8 +231,8 @@ describe("what a scenario expects", () => {
       options: {},
       steps: [{ request: [1, 2], times: 2 }],
     };
-    expect(came({ ...mutex, expect: { entries: [1, 2, 1, 2], waiting: [] } })).toEqual([]);
-    expect(came({ ...mutex, expect: { entries: [2, 1], waiting: [3] } })).toEqual([
+    expect(failed({ ...mutex, expect: { entries: [1, 2, 1, 2], waiting: [] } })).toEqual([]);
+    expect(failed({ ...mutex, expect: { entries: [2, 1], waiting: [3] } })).toEqual([
       ["entries", [1, 2, 1, 2]],
       ["waiting", []],
     ]);
@@ -247,7 +247,7 @@ describe("what a scenario expects", () => {
       until: 5_000,
       expect: { decided: null },
     });
-    expect(result.expectations.every(({ isMet }) => isMet)).toBe(true);
+    expect(result.expectations.every(({ passed }) => passed)).toBe(true);
     expect(result.properties.map(({ name, verdict }) => [name, verdict])).toEqual([
       ["agreement", "holds"],
       ["termination", "unknown"],

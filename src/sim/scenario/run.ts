@@ -165,14 +165,14 @@ function* takeSteps(run: Run): Slices<Judged[]> {
   for (const [i, step] of steps.entries()) {
     const { at, when, after = 0 } = step;
     if (when !== undefined) {
-      yield* advance(run, until, () => awaited.isMet);
-      if (!awaited.isMet)
-        return [{ what: `steps[${i}].when`, expected: conditionText(when), came: awaited.inVain, isMet: false }];
+      yield* advance(run, until, () => awaited.hasHappened);
+      if (!awaited.hasHappened)
+        return [{ what: `steps[${i}].when`, expected: conditionText(when), actual: awaited.inVain, passed: false }];
     }
     const now = run.lastMs;
     const due = at ?? now + after;
     if (due < now)
-      return [{ what: `steps[${i}].at`, expected: due, came: `the step before was taken at ${now}`, isMet: false }];
+      return [{ what: `steps[${i}].at`, expected: due, actual: `the step before was taken at ${now}`, passed: false }];
     if (due > now) {
       yield* advance(run, due);
       sim.run(due);

@@ -26,7 +26,7 @@ describe("scenarios/", () => {
 
   it.each(files)("%s comes out as expected", (file) => {
     const { scenario, result } = played(file);
-    expect(result.expectations.filter(({ isMet }) => !isMet)).toEqual([]);
+    expect(result.expectations.filter(({ passed }) => !passed)).toEqual([]);
     // Beside what is violated, something is expected of each.
     expect(Object.keys(scenario.expect).length).toBeGreaterThan(1);
     expect(scenario.about).not.toBe("");
@@ -36,7 +36,7 @@ describe("scenarios/", () => {
     const { scenario } = parseScenario(read(file), file);
     for (const name of Object.keys(scenario.variants)) {
       const { expectations } = runScenario(asVariant(scenario, name));
-      expect([name, expectations.filter(({ isMet }) => !isMet)]).toEqual([name, []]);
+      expect([name, expectations.filter(({ passed }) => !passed)]).toEqual([name, []]);
       expect(expectations.length).toBeGreaterThan(1);
     }
   });
@@ -58,7 +58,7 @@ describe("scenarios/", () => {
     expect(whole).toHaveLength(1);
     for (const text of whole) {
       const { expectations } = runScenario(parseScenario(text, "docs/scenarios.md").scenario);
-      expect(expectations.map(({ isMet }) => isMet)).toEqual([true, true]);
+      expect(expectations.map(({ passed }) => passed)).toEqual([true, true]);
     }
     const conditions = blocks.filter((text) => /^when:/m.test(text)).flatMap((text) => text.trim().split("\n"));
     expect(conditions).toHaveLength(5);
