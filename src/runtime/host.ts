@@ -31,7 +31,7 @@ import { differenceOf } from "../trace/standing.ts";
 import type { Slot } from "./journal/journal.ts";
 import { MAX_WAIT_MS } from "./longest-wait.ts";
 import { Outbox } from "./outbox.ts";
-import type { Receipt } from "./transport/tcp.ts";
+import type { SendResult } from "./transport/tcp.ts";
 import { wallClock } from "./wall-clock.ts";
 
 export interface HostOptions<V extends Vocabulary> {
@@ -39,9 +39,9 @@ export interface HostOptions<V extends Vocabulary> {
   readonly self: NodeId;
   readonly peers: readonly NodeId[];
   /** Writes the message down before it returns: it may be a piece of the state, which goes on changing. */
-  readonly send: (to: NodeId, message: MessageOf<V>) => Receipt;
+  readonly send: (to: NodeId, message: MessageOf<V>) => SendResult;
   /** Takes a broadcast to all peers at once, and says of each what became of it. Without it, it is sent to each by itself. */
-  readonly multicast?: (message: MessageOf<V>) => (to: NodeId) => Receipt;
+  readonly multicast?: (message: MessageOf<V>) => (to: NodeId) => SendResult;
   readonly trace: TraceSink<V>;
   /** Where it journals. Required of a protocol that does; what the slot holds is replayed when the host starts. */
   readonly slot?: Slot<RecordOf<V>> | null;
@@ -296,12 +296,12 @@ export class Host<V extends Vocabulary> {
   /** @param at when the handler sent it: the trace is in the order of steps. */
   #sendNow(to: NodeId, message: MessageOf<V>, at?: number): void {
     const { self, send } = this.#options;
-    const receipt = to === self ? this.#sendToSelf(message) : send(to, message);
-    if (this.#options.trace.wanted) this.#recordSent(to, message, receipt, at);
+    const result = to === self ? this.#sendToSelf(message) : send(to, message);
+    if (this.#options.trace.wanted) this.#recordSent(to, message, result, at);
   }
 
   /** What a node sends to itself needs no network, and arrives as any other message: in a step of its own. */
-  #sendToSelf(message: MessageOf<V>): Receipt {
+  #sendToSelf(message: MessageOf<V>): SendResult {
     const own = this.#copies.message(message);
     this.#toSelf += 1;
     const number = this.#toSelf;
@@ -316,12 +316,12 @@ export class Host<V extends Vocabulary> {
       for (const peer of peers) this.#sendNow(peer, message, at);
       return;
     }
-    const receiptFor = multicast(message);
+    const resultFor = multicast(message);
     if (!trace.wanted) return;
-    for (const peer of peers) this.#recordSent(peer, message, receiptFor(peer), at);
+    for (const peer of peers) this.#recordSent(peer, message, resultFor(peer), at);
   }
 
-  #recordSent(to: NodeId, message: MessageOf<V>, { id, lost }: Receipt, at?: number): void {
+  #recordSent(to: NodeId, message: MessageOf<V>, { id, lost }: SendResult, at?: number): void {
     const { trace } = this.#options;
     trace.record(this.#entry({ kind: "send", id: id(), to, message }, at));
     if (lost !== null) trace.record(this.#entry({ kind: "lost", id: id(), to, why: lost }, at));

@@ -6,7 +6,7 @@ import { Host, keepsJournal } from "../../runtime/host.ts";
 import type { Journal, Slot } from "../../runtime/journal/journal.ts";
 import { forgetProtocolSlot, protocolSlot } from "../../runtime/journal/protocol-slot.ts";
 import type { Counts } from "../../runtime/metrics.ts";
-import type { Receipt } from "../../runtime/transport/tcp.ts";
+import type { SendResult } from "../../runtime/transport/tcp.ts";
 import { hearsSuspicions, protocolOf, type Setting, takes } from "./algorithms.ts";
 import type { InstanceStatus, MemberEvent } from "./api.ts";
 import type { AlgorithmEvent, Engine } from "./engine.ts";
@@ -29,7 +29,7 @@ export interface Surroundings {
   /** What outlives instances that nobody uses any more; null without a journal. */
   readonly outliving: Outliving | null;
   /** A message of the instance of that setting. */
-  send(to: NodeId, setting: Setting, body: Tagged): Receipt;
+  send(to: NodeId, setting: Setting, body: Tagged): SendResult;
   /** A message of the instance of that setting to all of these. */
   multicast(to: readonly NodeId[], setting: Setting, body: Tagged): void;
   hasRoom(members: readonly NodeId[]): boolean;
@@ -252,7 +252,7 @@ export class Instance {
   }
 
   /** Only those in the view have a use for it. */
-  #multicast(body: Tagged): () => Receipt {
+  #multicast(body: Tagged): () => SendResult {
     const { self, multicast } = this.#surroundings;
     const members = this.local instanceof LocalChannel ? this.local.members : [];
     multicast(
@@ -306,4 +306,4 @@ export function slotOf(
 export const UNTRACED = { wanted: false, record(): void {} };
 export const UNNAMED = (): string => "";
 /** Nobody traces the instances of a member. */
-const UNTOLD: Receipt = { id: UNNAMED, lost: null };
+const UNTOLD: SendResult = { id: UNNAMED, lost: null };

@@ -11,7 +11,7 @@ import { linksOf, type Metric, networkMetrics, register, serviceMetrics } from "
 import { type Counts, count } from "../../runtime/metrics.ts";
 import { standingOf } from "../../runtime/transport/identity.ts";
 import { limitsWith } from "../../runtime/transport/limits.ts";
-import { type Receipt, type TcpTransport, tcpTransport } from "../../runtime/transport/tcp.ts";
+import { type SendResult, type TcpTransport, tcpTransport } from "../../runtime/transport/tcp.ts";
 import { type UdpMulticast, type UdpOptions, udpMulticast } from "../../runtime/transport/udp-multicast.ts";
 import type { UdpPlace } from "../../runtime/transport/udp-place.ts";
 import { channelOptions, type Envelope, envelopeShape, optionsText, type Setting } from "./algorithms.ts";
@@ -273,7 +273,7 @@ export class JoinedMember implements Member {
     return { ...leaseOptions(this.#membership.timing, algorithm), ...options };
   }
 
-  #send(to: NodeId, envelope: Envelope): Receipt {
+  #send(to: NodeId, envelope: Envelope): SendResult {
     count(this.#counts.messagesSent, typeOf(envelope));
     return this.#transport.send(to, envelope);
   }

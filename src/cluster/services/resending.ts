@@ -3,7 +3,7 @@
  * again until their link takes them; from there on links see to it that they arrive. Those to one member stay in order.
  */
 import type { NodeId } from "../../core/protocol.ts";
-import type { Receipt } from "../../runtime/transport/tcp.ts";
+import type { SendResult } from "../../runtime/transport/tcp.ts";
 
 const AGAIN_MS = 20;
 /** For each member: of one that cannot be reached for longer, others will have to do without it. */
@@ -11,7 +11,7 @@ const MAX_WAITING = 10_000;
 const MAX_BYTES = 16 * 1024 * 1024;
 
 export interface ResendingOptions<M> {
-  send(to: NodeId, message: M): Receipt;
+  send(to: NodeId, message: M): SendResult;
   /** About how much it takes to keep one. */
   bytesOf(message: M): number;
   /** The oldest was dropped. */
@@ -30,12 +30,12 @@ export class Resending<M> {
 
   constructor(private readonly options: ResendingOptions<M>) {}
 
-  insist(to: NodeId, message: M): Receipt {
+  insist(to: NodeId, message: M): SendResult {
     const before = this.#waiting.get(to);
     if (before === undefined) {
-      const receipt = this.options.send(to, message);
-      if (receipt.lost !== null) this.#begin(to, message);
-      return receipt;
+      const result = this.options.send(to, message);
+      if (result.lost !== null) this.#begin(to, message);
+      return result;
     }
     this.#keep(before, message);
     while (before.messages.length > MAX_WAITING || before.bytes > MAX_BYTES) {
@@ -88,4 +88,4 @@ function drop(waiting: Waiting<unknown>, count: number): void {
 }
 
 /** Nobody traces these. */
-const LATER: Receipt = { id: () => "", lost: null };
+const LATER: SendResult = { id: () => "", lost: null };

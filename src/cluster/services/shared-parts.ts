@@ -7,7 +7,7 @@ import type { NodeId, Tagged, Vocabulary } from "../../core/protocol.ts";
 import type { AnyProtocol } from "../../protocols/index.ts";
 import { Host } from "../../runtime/host.ts";
 import type { Journal } from "../../runtime/journal/journal.ts";
-import type { Receipt } from "../../runtime/transport/tcp.ts";
+import type { SendResult } from "../../runtime/transport/tcp.ts";
 import type { Envelope } from "./algorithms.ts";
 import type { MemberEvent } from "./api.ts";
 import type { AlgorithmEvent } from "./engine.ts";
@@ -22,7 +22,7 @@ export interface SharedPartsOptions {
   /** Null where this member keeps no journal. */
   readonly leadership: AnyProtocol | null;
   readonly journal: Journal | null;
-  send(to: NodeId, envelope: Envelope): Receipt;
+  send(to: NodeId, envelope: Envelope): SendResult;
   /** To every instance that knows the command. */
   tell(command: Tagged): void;
   heard(node: NodeId): void;

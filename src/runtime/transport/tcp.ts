@@ -48,7 +48,7 @@ export interface TcpOptions<M> {
 }
 
 /** What became of a message: a name that both ends know it by, and why it never left, if so. */
-export interface Receipt {
+export interface SendResult {
   readonly id: () => MessageId;
   readonly lost: LossReason | null;
 }
@@ -58,7 +58,7 @@ export interface TcpTransport<M> {
   open(): Promise<void>;
   /** Resolves once every peer has been tried once: it is connected, or not there. */
   tried(): Promise<void>;
-  send(to: NodeId, message: M): Receipt;
+  send(to: NodeId, message: M): SendResult;
   readonly address: HostPort;
   readonly peers: readonly PeerStatus[];
   close(): Promise<void>;

@@ -77,13 +77,13 @@ describe("multicast", () => {
 
   test("both ends know a message by the same id, which names its receiver", async () => {
     const [sender, one, two] = await three();
-    const receipts = upTo(3).map((value) => sender.transport.send(numbered(value)));
+    const results = upTo(3).map((value) => sender.transport.send(numbered(value)));
     await vi.waitFor(() => {
       for (const node of [one, two]) expect(node.from(0)).toEqual([1, 2, 3]);
     }, PATIENCE);
-    expect(receipts.map((receipt) => receipt(1).id())).toEqual(one.receivedIds);
-    expect(receipts.map((receipt) => receipt(2).id())).toEqual(two.receivedIds);
-    expect(receipts.map((receipt) => receipt(1).lost)).toEqual([null, null, null]);
+    expect(results.map((result) => result(1).id())).toEqual(one.receivedIds);
+    expect(results.map((result) => result(2).id())).toEqual(two.receivedIds);
+    expect(results.map((result) => result(1).lost)).toEqual([null, null, null]);
     expect(one.receivedIds[0]).toMatch(/^0-1-/);
   });
 
@@ -191,13 +191,13 @@ describe("datagrams at the fault gate", () => {
   test("are lost for each receiver by itself, and the sender's trace says so", async () => {
     const [sender, one, two] = await three({ place: { ...place, maxDatagramBytes: 512 } });
     sender.gate.faults = { ...noFaults, datagrams: { dropRate: 0.5, duplicateRate: 0, reorderRate: 0 } };
-    const receipts = new Map<string, number>();
+    const values = new Map<string, number>();
     for (const value of upTo(200)) {
-      const receipt = sender.transport.send(numbered(value, "x".repeat(400)));
-      for (const to of [1, 2]) receipts.set(receipt(to).id(), value);
+      const result = sender.transport.send(numbered(value, "x".repeat(400)));
+      for (const to of [1, 2]) values.set(result(to).id(), value);
     }
     const lostTo = (to: number) =>
-      sender.lost.filter((loss) => loss.to === to).flatMap(({ ids }) => ids.map((id) => receipts.get(id)));
+      sender.lost.filter((loss) => loss.to === to).flatMap(({ ids }) => ids.map((id) => values.get(id)));
     await vi.waitFor(() => {
       expect(one.from(0).length + lostTo(1).length).toBe(200);
       expect(two.from(0).length + lostTo(2).length).toBe(200);

@@ -17,7 +17,7 @@ import type { DatagramSockets } from "../platform/platform.ts";
 import { type Codec, codecOf, MalformedBytes, Reader, Writer } from "../wire.ts";
 import { protocolHash } from "./frames.ts";
 import { defaultLimits } from "./limits.ts";
-import type { Receipt } from "./tcp.ts";
+import type { SendResult } from "./tcp.ts";
 import {
   DatagramFormat,
   heardCodec,
@@ -48,7 +48,7 @@ export interface UdpOptions<M> {
   /** The fault gate has kept messages from a member. */
   readonly onLost: (to: NodeId, ids: () => MessageId[], why: LossReason) => void;
   /** Takes a message to a member that no datagram reaches. */
-  readonly fallback: (to: NodeId, message: M) => Receipt;
+  readonly fallback: (to: NodeId, message: M) => SendResult;
   /** Members that can be reached otherwise just now: if datagrams do not reach them, these are kept off on their way. */
   readonly linked: () => readonly NodeId[];
   readonly onFatal: (error: Error) => void;
@@ -61,7 +61,7 @@ export interface UdpMulticast<M> {
    * What became of it is told for each receiver.
    * @param to all other members, unless said otherwise. Others hear the datagram, too; nothing else is sent to them.
    */
-  send(message: M, to?: readonly NodeId[]): (to: NodeId) => Receipt;
+  send(message: M, to?: readonly NodeId[]): (to: NodeId) => SendResult;
   /** Members that datagrams reach; the others get what is multicast by the fallback. */
   readonly reached: ReadonlySet<NodeId>;
   /** What one datagram carries at most. */
@@ -152,8 +152,8 @@ class Multicasting<M> implements UdpMulticast<M> {
     this.#beat = setInterval(() => this.#look(), HELLO_MS);
   }
 
-  send(message: M, to: readonly NodeId[] = [...this.#peers.keys()]): (to: NodeId) => Receipt {
-    const detours = new Map<NodeId, Receipt>();
+  send(message: M, to: readonly NodeId[] = [...this.#peers.keys()]): (to: NodeId) => SendResult {
+    const detours = new Map<NodeId, SendResult>();
     for (const node of to) {
       if (this.#peers.get(node)?.isReached === false) detours.set(node, this.#options.fallback(node, message));
     }
