@@ -63,7 +63,7 @@ export function networkMetrics(counts: Counts, gauges: LinkGauges): readonly Met
     counter("datagrams_unsent_total", "Datagrams that the system did not take.", () => counts.datagramsUnsent),
     counter(
       "messages_incomplete_total",
-      "Messages in pieces, some of which never came.",
+      "Messages in fragments, some of which never came.",
       () => counts.messagesIncomplete,
     ),
     gauge("queued_bytes", "Bytes that wait for peers or for their acknowledgement.", gauges.queuedBytes),

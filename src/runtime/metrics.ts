@@ -30,7 +30,7 @@ export interface Counts {
   datagramsReceived: number;
   /** The system did not take them. */
   datagramsUnsent: number;
-  /** Messages in pieces, some of which never came. */
+  /** Messages in fragments, some of which never came. */
   messagesIncomplete: number;
   readonly locks: LockCounts;
   readonly leaderships: LeadershipCounts;

@@ -95,7 +95,7 @@ export function udpUnderTest(around: AroundUdp): UdpUnderTest {
 export interface Overheard {
   /** Whom each member has said that it hears. */
   readonly hears: ReadonlyMap<NodeId, readonly NodeId[]>;
-  /** How many datagrams with messages, or pieces of one, each member has sent. */
+  /** How many datagrams with messages, or fragments of one, each member has sent. */
   readonly carriers: ReadonlyMap<NodeId, number>;
   close(): Promise<void>;
 }

@@ -16,10 +16,10 @@ import { OTHER_PROTOCOL } from "./frames.ts";
 export const DATAGRAM_VERSION = 1;
 
 /**
- * `hello`: whom the sender hears. `messages`: the number of the first, and as many as there are. `piece`: number of the
- * message, number of the piece, how many there are, and its bytes.
+ * `hello`: whom the sender hears. `messages`: the number of the first, and as many as there are. `fragment`: number of the
+ * message, number of the fragment, how many there are, and its bytes.
  */
-export const DATAGRAM = { hello: 1, messages: 2, piece: 3 } as const;
+export const DATAGRAM = { hello: 1, messages: 2, fragment: 3 } as const;
 export type DatagramKind = keyof typeof DATAGRAM;
 const kinds = new Map<number, DatagramKind>(
   (Object.keys(DATAGRAM) as DatagramKind[]).map((kind) => [DATAGRAM[kind], kind]),

@@ -234,9 +234,9 @@ describe("a member of a group without a key", () => {
       const body = new Writer(64);
       for (const value of [1_000, i, 40]) body.natural(value);
       body.append(Buffer.alloc(1));
-      say(made({ kind: "piece", run, number: 10_000 + i }, body.bytes()));
+      say(made({ kind: "fragment", run, number: 10_000 + i }, body.bytes()));
     }
-    await expectRefused("malformed", 39, "a message has a piece 0 of 40 with 1 bytes"); // All but the last.
+    await expectRefused("malformed", 39, "a message has a fragment 0 of 40 with 1 bytes"); // All but the last.
   });
 
   test("keeps what is incomplete within bounds, whatever a peer begins", async () => {
@@ -254,7 +254,7 @@ describe("a member of a group without a key", () => {
       const body = new Writer(16_000);
       for (const value of [1_000 + i, 0, 2]) body.natural(value);
       body.append(Buffer.alloc(15_000));
-      say(made({ kind: "piece", run, number: 10_000 + i }, body.bytes()));
+      say(made({ kind: "fragment", run, number: 10_000 + i }, body.bytes()));
       if (i % 10 === 9) await expectHeard(i + 1);
     }
     // Of 28 MiB that came. What is not needed any more goes in its own time.

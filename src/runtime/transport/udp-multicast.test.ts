@@ -55,7 +55,7 @@ describe.each([null, "a secret of all members"])("with the key %j", (key) => {
     for (const { detours, lines, fatal } of nodes) expect([detours, lines, fatal]).toEqual([[], [], []]);
   });
 
-  test("a message that does not fit one datagram arrives in pieces, in one piece", async () => {
+  test("a message that does not fit one datagram arrives in fragments, as one message", async () => {
     const [sender, receiver] = await three({ place: { ...place, key, maxDatagramBytes: 1_400 } });
     const sentBefore = sender.counts.datagramsSent;
     sender.transport.send(numbered(1));
@@ -224,7 +224,7 @@ describe("datagrams at the fault gate", () => {
     expect(sender.lost).toEqual([]);
   });
 
-  test("of a long message: it is lost once if any piece is", { tags: ["long"] }, async () => {
+  test("of a long message: it is lost once if any fragment is", { tags: ["long"] }, async () => {
     const [sender, one] = await three({ place: { ...place, maxDatagramBytes: 512 } });
     sender.gate.faults = { ...noFaults, datagrams: { dropRate: 0.5, duplicateRate: 0, reorderRate: 0 } };
     sender.transport.send(numbered(1, "x".repeat(30_000)));

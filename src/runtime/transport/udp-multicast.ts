@@ -27,9 +27,9 @@ import {
   OVERHEAD_BYTES,
   type RunKey,
 } from "./udp-datagram.ts";
+import { FRAGMENT_EXTRA_BYTES } from "./udp-fragments.ts";
 import { UdpOutlet } from "./udp-outlet.ts";
 import { UdpPeer } from "./udp-peer.ts";
-import { PIECE_EXTRA_BYTES } from "./udp-pieces.ts";
 import { type SettledPlace, settlePlace, type UdpPlace } from "./udp-place.ts";
 
 export interface UdpOptions<M> {
@@ -189,7 +189,7 @@ class Multicasting<M> implements UdpMulticast<M> {
     this.#last += 1;
     if (this.#begin() + bytes.length > this.payloadBytes) {
       this.#first = 0;
-      return this.#sendPieces(bytes);
+      return this.#sendFragments(bytes);
     }
     this.#writer.append(bytes);
     if (this.#writer.position >= FULL_BODY_BYTES) this.#flush();
@@ -215,18 +215,18 @@ class Multicasting<M> implements UdpMulticast<M> {
     for (const [to, why] of lost) this.#lose(to, first, last, why);
   }
 
-  #sendPieces(message: Buffer): void {
+  #sendFragments(message: Buffer): void {
     const number = this.#last;
-    const room = this.payloadBytes - PIECE_EXTRA_BYTES;
-    const pieces = Math.ceil(message.length / room);
+    const room = this.payloadBytes - FRAGMENT_EXTRA_BYTES;
+    const fragments = Math.ceil(message.length / room);
     const lost = new Map<NodeId, LossReason>();
-    for (let i = 0; i < pieces; i++) {
+    for (let i = 0; i < fragments; i++) {
       const body = new Writer(this.payloadBytes);
       body.natural(number);
       body.natural(i);
-      body.natural(pieces);
+      body.natural(fragments);
       body.append(message.subarray(i * room, (i + 1) * room));
-      for (const [to, why] of this.#outlet.transmit("piece", body.bytes())) lost.set(to, why);
+      for (const [to, why] of this.#outlet.transmit("fragment", body.bytes())) lost.set(to, why);
     }
     for (const [to, why] of lost) this.#lose(to, number, number, why);
   }
@@ -269,8 +269,8 @@ class Multicasting<M> implements UdpMulticast<M> {
     if (kind === "hello") return this.#greeted(peer, run, number, reader);
     if (!peer.isTrusted(run)) return; // Its process and this one have not met yet; whatever this is will come again.
     if (kind === "messages") return this.#takeMessages(peer.node, run, reader);
-    const [message, index, pieces] = [reader.natural(), reader.natural(), reader.natural()];
-    const whole = peer.pieces?.take(message, index, pieces, body.subarray(reader.position)) ?? null;
+    const [message, index, fragments] = [reader.natural(), reader.natural(), reader.natural()];
+    const whole = peer.fragments?.take(message, index, fragments, body.subarray(reader.position)) ?? null;
     if (whole !== null) this.#deliver(peer.node, run, message, [this.#decode(new Reader(whole))]);
   }
 

@@ -93,13 +93,13 @@ describe("a peer", () => {
     expect(it.objection(5, 8, true)?.[0]).toBe("replayed");
   });
 
-  test("forgets pieces that do not become a message", () => {
+  test("forgets fragments that do not become a message", () => {
     const it = peer();
     it.greet(5, 1, us, SELF);
-    it.pieces?.take(1, 0, 2, Buffer.alloc(500));
+    it.fragments?.take(1, 0, 2, Buffer.alloc(500));
     const abandoned = Array.from({ length: 10 }, () => it.look());
     expect(abandoned.reduce((sum, each) => sum + each, 0)).toBe(1);
-    expect(it.pieces?.take(1, 1, 2, Buffer.alloc(500))).toBeNull();
+    expect(it.fragments?.take(1, 1, 2, Buffer.alloc(500))).toBeNull();
   });
 });
 

@@ -7,21 +7,21 @@
  */
 import type { NodeId } from "../../core/protocol.ts";
 import { type Heard, type Objection, OVERHEAD_BYTES, type RunKey } from "./udp-datagram.ts";
-import { PIECE_EXTRA_BYTES, Pieces } from "./udp-pieces.ts";
+import { FRAGMENT_EXTRA_BYTES, Fragments } from "./udp-fragments.ts";
 import { MIN_DATAGRAM_BYTES } from "./udp-place.ts";
 
 /** How many looks may go by without a datagram before a peer is held to be out of hearing. */
 const MAX_SILENCE = 8;
 const MAX_RETIRED = 1_000;
 const MIB = 2 ** 20;
-/** Who cuts a message into pieces fills a datagram with each of them but the last. */
-const MIN_PIECE_BYTES = MIN_DATAGRAM_BYTES - OVERHEAD_BYTES - PIECE_EXTRA_BYTES;
+/** Who cuts a message into fragments fills a datagram with each of them but the last. */
+const MIN_FRAGMENT_BYTES = MIN_DATAGRAM_BYTES - OVERHEAD_BYTES - FRAGMENT_EXTRA_BYTES;
 
 interface Run {
   readonly number: number;
   readonly key: RunKey | null;
   readonly seen: SeenNumbers;
-  readonly pieces: Pieces;
+  readonly fragments: Fragments;
   /** The number of the latest `hello` that was taken. */
   latestHello: number;
 }
@@ -59,8 +59,8 @@ export class UdpPeer {
     return runs.flatMap((run) => (run === null ? [] : [{ node: this.node, run: run.number }]));
   }
 
-  get pieces(): Pieces | null {
-    return this.#run?.pieces ?? null;
+  get fragments(): Fragments | null {
+    return this.#run?.fragments ?? null;
   }
 
   /** The key of one of its runs. */
@@ -108,11 +108,11 @@ export class UdpPeer {
   /** Time goes by. Returns how many incomplete messages were given up. */
   look(): number {
     this.#silence = Math.min(this.#silence + 1, MAX_SILENCE);
-    const { pieces } = this;
-    if (pieces === null) return 0;
-    const before = pieces.abandoned;
-    pieces.age();
-    return pieces.abandoned - before;
+    const { fragments } = this;
+    if (fragments === null) return 0;
+    const before = fragments.abandoned;
+    fragments.age();
+    return fragments.abandoned - before;
   }
 
   #known(run: number): Run | null {
@@ -122,9 +122,9 @@ export class UdpPeer {
   #begin(number: number): Run {
     const { maxMessageBytes } = this;
     const maxBytes = 4 * Math.max(maxMessageBytes, MIB);
-    const limits = { maxMessageBytes, maxBytes, minPieceBytes: MIN_PIECE_BYTES, maxMessages: 1_024, maxAge: 8 };
-    const [key, pieces] = [this.keyOf(this.node, number), new Pieces(limits)];
-    return { number, key, seen: new SeenNumbers(), pieces, latestHello: 0 };
+    const limits = { maxMessageBytes, maxBytes, minFragmentBytes: MIN_FRAGMENT_BYTES, maxMessages: 1_024, maxAge: 8 };
+    const [key, fragments] = [this.keyOf(this.node, number), new Fragments(limits)];
+    return { number, key, seen: new SeenNumbers(), fragments, latestHello: 0 };
   }
 
   #trust(run: Run): void {

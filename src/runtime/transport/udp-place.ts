@@ -19,7 +19,7 @@ export interface UdpPlace {
    * multicast without a key where others can listen.
    */
   readonly tls?: "on" | "off" | null;
-  /** A message that does not fit one datagram goes in pieces. */
+  /** A message that does not fit one datagram goes in fragments. */
   readonly maxDatagramBytes?: number;
 }
 

@@ -1,0 +1,85 @@
+import { describe, expect, test } from "vitest";
+import { MalformedBytes } from "../wire.ts";
+import { type FragmentLimits, Fragments } from "./udp-fragments.ts";
+
+const limits: FragmentLimits = {
+  maxMessageBytes: 1_000,
+  maxBytes: 2_000,
+  minFragmentBytes: 1,
+  maxMessages: 5,
+  maxAge: 2,
+};
+const bytes = (length: number, fill = 0): Buffer => Buffer.alloc(length, fill);
+
+describe("fragments of a message", () => {
+  test("make the message, in whatever order they come and however often", () => {
+    const fragments = new Fragments(limits);
+    expect(fragments.take(7, 2, 3, Buffer.from("c"))).toBeNull();
+    expect(fragments.take(7, 0, 3, Buffer.from("a"))).toBeNull();
+    expect(fragments.take(7, 0, 3, Buffer.from("a"))).toBeNull();
+    expect(fragments.take(7, 1, 3, Buffer.from("b"))?.toString()).toBe("abc");
+  });
+
+  test("that come again after the message was whole make it no second time, and count as no loss", () => {
+    const fragments = new Fragments(limits);
+    fragments.take(1, 0, 2, bytes(1));
+    expect(fragments.take(1, 1, 2, bytes(1))).not.toBeNull();
+    expect([fragments.take(1, 0, 2, bytes(1)), fragments.take(1, 1, 2, bytes(1))]).toEqual([null, null]);
+    for (let i = 0; i < 3; i++) fragments.age();
+    expect(fragments.abandoned).toBe(0);
+  });
+
+  test("do not keep the datagram that they came in", () => {
+    const fragments = new Fragments(limits);
+    const datagram = bytes(2, 1);
+    fragments.take(1, 0, 2, datagram.subarray(0, 1));
+    datagram.fill(9);
+    expect(fragments.take(1, 1, 2, datagram.subarray(1))?.toString("hex")).toBe("0109");
+  });
+
+  test("are given up when the others do not come", () => {
+    const fragments = new Fragments(limits);
+    fragments.take(1, 0, 2, bytes(10));
+    for (let i = 0; i < 2; i++) fragments.age();
+    expect(fragments.abandoned).toBe(0);
+    fragments.age();
+    expect(fragments.abandoned).toBe(1);
+    expect(fragments.take(1, 1, 2, bytes(10))).toBeNull();
+  });
+
+  test("wait in bounded number and bytes: the oldest message goes first", () => {
+    const few = new Fragments(limits);
+    for (let number = 1; number <= 6; number++) few.take(number, 0, 2, bytes(1));
+    expect(few.abandoned).toBe(1);
+    expect(few.take(2, 1, 2, bytes(1))).not.toBeNull();
+
+    const long = new Fragments(limits);
+    for (let number = 1; number <= 3; number++) long.take(number, 0, 2, bytes(900));
+    expect(long.abandoned).toBe(1);
+    expect(long.take(3, 1, 2, bytes(100))).toHaveLength(1_000);
+  });
+
+  test("are few, since only the last of a message may be short and messages have few of them", () => {
+    const fragments = new Fragments({ ...limits, minFragmentBytes: 400 });
+    expect(() => fragments.take(1, 0, 3, bytes(399))).toThrow("a message has a fragment 0 of 3 with 399 bytes");
+    expect(() => fragments.take(1, 3, 4, bytes(1))).toThrow("a message has a fragment 3 of 4 with 1 bytes");
+    for (let index = 0; index < 2; index++) expect(fragments.take(1, index, 3, bytes(400))).toBeNull();
+    expect(fragments.take(1, 2, 3, bytes(1))).toHaveLength(801);
+  });
+
+  test.each<[string, [number, number, number, number]]>([
+    ["of one", [1, 0, 1, 5]],
+    ["beyond the last", [1, 2, 2, 5]],
+    ["without bytes", [1, 0, 2, 0]],
+    ["of more than there can be", [1, 0, 1_001, 5]],
+  ])("%s are malformed", (_what, [number, index, count, length]) => {
+    expect(() => new Fragments(limits).take(number, index, count, bytes(length))).toThrow(MalformedBytes);
+  });
+
+  test("that contradict each other, or are too long together, are malformed", () => {
+    const fragments = new Fragments(limits);
+    fragments.take(1, 0, 3, bytes(600));
+    expect(() => fragments.take(1, 1, 4, bytes(1))).toThrow("a message has 4 fragments, and had 3 before");
+    expect(() => fragments.take(1, 1, 3, bytes(600))).toThrow("more than 1000 bytes");
+  });
+});

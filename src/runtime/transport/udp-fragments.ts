@@ -1,0 +1,100 @@
+/**
+ * Messages that are longer than a datagram, put together again from their fragments. What is incomplete is bounded in
+ * number and bytes, and is given up after a while: whoever sent it sends it again as another message, or not at all. Only
+ * the last fragment of a message may be short, so that of single bytes there is at most one for each message.
+ */
+import { MalformedBytes } from "../wire.ts";
+
+/** What a fragment needs besides its bytes: three naturals. */
+export const FRAGMENT_EXTRA_BYTES = 24;
+
+export interface FragmentLimits {
+  readonly maxMessageBytes: number;
+  /** Of each fragment but the last of a message. */
+  readonly minFragmentBytes: number;
+  /** All that waits for its other fragments. */
+  readonly maxBytes: number;
+  readonly maxMessages: number;
+  /** How often `age` is called before an incomplete message is given up. */
+  readonly maxAge: number;
+}
+
+interface Incomplete {
+  /** Emptied when the message is whole: it is remembered for a while, since copies of its fragments may follow. */
+  fragments: (Buffer | undefined)[];
+  readonly count: number;
+  arrived: number;
+  bytes: number;
+  age: number;
+}
+
+export class Fragments {
+  /** Messages that were given up. */
+  abandoned = 0;
+  #bytes = 0;
+  /** By number, oldest first. */
+  readonly #messages = new Map<number, Incomplete>();
+
+  constructor(private readonly limits: FragmentLimits) {}
+
+  /** Takes fragment `index` of `count`; returns the message if that was the last one missing. @throws MalformedBytes */
+  take(number: number, index: number, count: number, fragment: Buffer): Buffer | null {
+    const { maxMessageBytes, minFragmentBytes } = this.limits;
+    const maxCount = Math.ceil(maxMessageBytes / minFragmentBytes);
+    const minBytes = index < count - 1 ? minFragmentBytes : 1;
+    if (count < 2 || count > maxCount || index >= count || fragment.length < minBytes)
+      throw new MalformedBytes(`a message has a fragment ${index} of ${count} with ${fragment.length} bytes`);
+    const message = this.#messages.get(number) ?? this.#begin(number, count);
+    if (message.count !== count)
+      throw new MalformedBytes(`a message has ${count} fragments, and had ${message.count} before`);
+    if (message.arrived === count || message.fragments[index] !== undefined) return null; // A copy.
+    if (message.bytes + fragment.length > maxMessageBytes)
+      throw new MalformedBytes(`the fragments of a message have more than ${maxMessageBytes} bytes`);
+    message.fragments[index] = Buffer.from(fragment); // The datagram itself is not kept.
+    message.arrived += 1;
+    message.bytes += fragment.length;
+    this.#bytes += fragment.length;
+    if (message.arrived < count) {
+      this.#makeRoom();
+      return null;
+    }
+    const whole = Buffer.concat(message.fragments as Buffer[]);
+    this.#free(message);
+    return whole;
+  }
+
+  /** Time goes by: what is too old is forgotten. */
+  age(): void {
+    for (const [number, message] of this.#messages) {
+      message.age += 1;
+      if (message.age > this.limits.maxAge) this.#forget(number, message);
+    }
+  }
+
+  #begin(number: number, count: number): Incomplete {
+    const message: Incomplete = { fragments: [], count, arrived: 0, bytes: 0, age: 0 };
+    this.#messages.set(number, message);
+    if (this.#messages.size > this.limits.maxMessages) this.#forgetOldest();
+    return message;
+  }
+
+  #makeRoom(): void {
+    while (this.#bytes > this.limits.maxBytes) this.#forgetOldest();
+  }
+
+  #forgetOldest(): void {
+    for (const [number, message] of this.#messages) return this.#forget(number, message);
+  }
+
+  #forget(number: number, message: Incomplete): void {
+    if (message.arrived < message.count) this.abandoned += 1;
+    this.#free(message);
+    this.#messages.delete(number);
+  }
+
+  #free(message: Incomplete): void {
+    this.#bytes -= message.bytes;
+    message.bytes = 0;
+    message.fragments = [];
+  }
+}
