@@ -1,7 +1,7 @@
 /** The smallest protocol for round trips: node 0 pings, node 1 answers each ping with a pong that carries it back. */
 import type { NodeId, Protocol } from "../src/core/protocol.ts";
 import { natural, text, variants } from "../src/core/shape.ts";
-import { faultGate } from "../src/runtime/fault-gate.ts";
+import { faultInjector } from "../src/runtime/fault-injector.ts";
 import { Host } from "../src/runtime/host.ts";
 import { createLog } from "../src/runtime/log.ts";
 import { newCounts } from "../src/runtime/metrics.ts";
@@ -84,7 +84,7 @@ export function pingPongHost(options: {
     protocol: protocol.name,
     shape: variants<Message>(protocol.shapes.message),
     identity: new GroupIdentity({ self, members: [0, 1], log }),
-    gate: faultGate(),
+    injector: faultInjector(),
     counts: newCounts(),
     log,
     deliver: (from, message, id) => host.receive(from, message, id),

@@ -40,7 +40,7 @@ export function withAccessOptions(command: Command): Command {
         .argParser(duration("--grace"))
         .default(DEFAULT_GRACE_MS, `${DEFAULT_GRACE_MS}ms`),
     )
-    .option("--fault-gate", "let PUT /faults on the admin pages drop, delay and cut this member's messages")
+    .option("--fault-injector", "let PUT /faults on the admin pages drop, delay and cut this member's messages")
     .option("--verbose", "say on stderr what happens");
 }
 
@@ -65,12 +65,12 @@ export async function accessFor(options: AccessOptions): Promise<Access> {
 
 /** Null: this process is to be a member itself. */
 function memberOf({ member, ...options }: AccessOptions): string | null {
-  const own = (["id", "config", "data", "faultGate"] as const).find((name) => options[name] !== undefined);
+  const own = (["id", "config", "data", "faultInjector"] as const).find((name) => options[name] !== undefined);
   if (member === undefined) {
     const named = env[MEMBER_VARIABLE] ?? "";
     return own !== undefined || named === "" ? null : adminUrl(MEMBER_VARIABLE, MEMBER_EXAMPLE)(named);
   }
   if (own === undefined) return member;
-  const option = own === "faultGate" ? "fault-gate" : own;
+  const option = own === "faultInjector" ? "fault-injector" : own;
   throw new UsageError("bad-argument", `expected --member or --${option}, got both: a member that runs has its own`);
 }

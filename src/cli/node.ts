@@ -17,7 +17,7 @@ interface NodeOptions {
   readonly config: string;
   readonly id: number;
   readonly data?: string;
-  readonly faultGate?: true;
+  readonly faultInjector?: true;
   readonly logJson?: true;
   readonly supervised?: true;
 }
@@ -34,7 +34,7 @@ export function declare(command: Command): void {
       wholeNumber("--id", 0, Number.MAX_SAFE_INTEGER, "a member's id"),
     )
     .option("--data <dir>", "where this member keeps its journal, if what runs keeps one")
-    .option("--fault-gate", "let PUT /faults on the admin pages drop, delay and cut this member's messages")
+    .option("--fault-injector", "let PUT /faults on the admin pages drop, delay and cut this member's messages")
     .option("--log-json", "write the log, on stderr, as JSON lines { at, level, text, event, … }")
     .option("--supervised", "stop when standard input ends: whoever started this member holds its other end")
     .addHelpText("after", EXAMPLE)
@@ -103,7 +103,7 @@ async function started(
   const read = readConfig(options.config);
   const config = options.data === undefined ? read : { ...read, dataDir: resolve(options.data) };
   requireMember(config.members, options);
-  return runMember(config, options.id, { log, faultGate: options.faultGate === true, onFatal });
+  return runMember(config, options.id, { log, faultInjector: options.faultInjector === true, onFatal });
 }
 
 const SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP"] as const;

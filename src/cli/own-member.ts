@@ -17,7 +17,7 @@ export interface Place {
   readonly id: number;
   /** Instead of the config's `dataDir`. */
   readonly data?: string;
-  readonly faultGate?: true;
+  readonly faultInjector?: true;
 }
 
 /** Joins as a config file says. @throws UsageError for a config, an id, an address or a folder that cannot be used */
@@ -34,7 +34,7 @@ export async function joinCluster(options: Place, log: Log): Promise<Member> {
     limits,
     ...(folder === undefined ? {} : { dataDir: folder }),
     ...(admin.port === 0 ? {} : { admin: adminOf(admin) }),
-    faultGate: options.faultGate === true,
+    faultInjector: options.faultInjector === true,
     log,
   }).catch((error: unknown) => {
     throw isForTheCaller(error) ? new UsageError(error.code, error.message) : error;

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { EnvironmentError, UsageError } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import type { NodeStatus } from "../runtime/admin-pages.ts";
-import type { Faults } from "../runtime/fault-gate.ts";
+import type { Faults } from "../runtime/fault-injector.ts";
 import { exchange } from "./http-exchange.ts";
 
 const PATIENCE_MS = 1_000;

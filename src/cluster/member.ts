@@ -8,7 +8,7 @@ import { type ShapeNode, type Shapes, variants } from "../core/shape.ts";
 import { type AnyProtocol, protocolNamed } from "../protocols/index.ts";
 import type { NodeStatus } from "../runtime/admin-pages.ts";
 import { type Broadcast, broadcast } from "../runtime/broadcast.ts";
-import { type FaultGate, faultGate } from "../runtime/fault-gate.ts";
+import { type FaultInjector, faultInjector } from "../runtime/fault-injector.ts";
 import { Host, keepsJournal } from "../runtime/host.ts";
 import { formatHostPort } from "../runtime/host-port.ts";
 import { openJournal } from "../runtime/journal/disk-journal.ts";
@@ -36,7 +36,7 @@ export interface Member {
 export interface MemberOptions {
   readonly log: Log;
   /** Lets `PUT /faults` drop, delay and cut this member's messages. Off unless somebody asks for it. */
-  readonly faultGate?: boolean;
+  readonly faultInjector?: boolean;
   /** Called when the protocol violates its own invariants: the process must not go on. */
   readonly onFatal: (error: Error) => void;
 }
@@ -85,11 +85,11 @@ interface Inside {
   readonly identity: GroupIdentity;
   readonly counts: Counts;
   readonly trace: Broadcast<TraceEntry>;
-  readonly gate: FaultGate;
+  readonly injector: FaultInjector;
 }
 
 /** The protocol, and the transport that carries what it says. */
-async function wired({ config, id, options, protocol, slot, identity, counts, trace, gate }: Inside) {
+async function wired({ config, id, options, protocol, slot, identity, counts, trace, injector }: Inside) {
   const host = new Host<Vocabulary>({
     protocol,
     slot,
@@ -118,7 +118,7 @@ async function wired({ config, id, options, protocol, slot, identity, counts, tr
     limits: config.limits,
     identity,
     tls: await readTls(config.tls, id),
-    gate,
+    injector,
     counts,
     log: options.log,
     deliver(from, message, messageId) {
@@ -135,11 +135,11 @@ async function wired({ config, id, options, protocol, slot, identity, counts, tr
   return { host, transport };
 }
 
-async function runHost(parts: Omit<Inside, "counts" | "trace" | "gate">): Promise<Member> {
+async function runHost(parts: Omit<Inside, "counts" | "trace" | "injector">): Promise<Member> {
   const { config, id, options, protocol, identity } = parts;
   const place = placeOf(id, config);
-  const [counts, trace, gate] = [newCounts(), broadcast<TraceEntry>(TRACE_CAPACITY), faultGate()];
-  const { host, transport } = await wired({ ...parts, counts, trace, gate });
+  const [counts, trace, injector] = [newCounts(), broadcast<TraceEntry>(TRACE_CAPACITY), faultInjector()];
+  const { host, transport } = await wired({ ...parts, counts, trace, injector });
   const began = performance.now();
   const address = formatHostPort(place.address);
   const commands = commandNames(protocol.shapes.command ?? {});
@@ -182,7 +182,7 @@ async function runHost(parts: Omit<Inside, "counts" | "trace" | "gate">): Promis
     trace,
     snapshot: () => host.snapshot() as TraceEntry,
     command: (command) => host.command(command),
-    gate: options.faultGate === true ? gate : null,
+    injector: options.faultInjector === true ? injector : null,
     counts,
   }).catch(async (error: unknown) => {
     await transport.close();

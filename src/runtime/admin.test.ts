@@ -8,7 +8,7 @@ import type { TraceEntry } from "../trace/entry.ts";
 import { type AdminServer, serveAdmin } from "./admin.ts";
 import type { NodeStatus } from "./admin-pages.ts";
 import { type Broadcast, broadcast } from "./broadcast.ts";
-import { type FaultGate, faultGate, noFaults } from "./fault-gate.ts";
+import { type FaultInjector, faultInjector, noFaults } from "./fault-injector.ts";
 import { networkMetrics, traceListeners } from "./metric-table.ts";
 import { type Counts, newCounts } from "./metrics.ts";
 import { metricsPage } from "./metrics-page.ts";
@@ -19,7 +19,7 @@ const PATIENCE = { timeout: 10_000, interval: 5 };
 let admin: AdminServer;
 let trace: Broadcast<TraceEntry>;
 let counts: Counts;
-let gate: FaultGate;
+let injector: FaultInjector;
 let commands: unknown[];
 let missing: string | null;
 
@@ -42,7 +42,7 @@ function options() {
       if (command === "broken") throw new TypeError("x is not a function");
       commands.push(command);
     },
-    gate,
+    injector,
     counts,
   };
 }
@@ -50,7 +50,7 @@ function options() {
 beforeEach(async () => {
   trace = broadcast<TraceEntry>(20_000);
   counts = newCounts();
-  gate = faultGate();
+  injector = faultInjector();
   commands = [];
   missing = null;
   admin = closing(await serveAdmin(options()));
@@ -119,10 +119,10 @@ describe("the admin pages", () => {
     const faults = { cutTo: [2], dropRate: 0.5, delayMs: { min: 1, max: 2 } };
     expect((await ask("/faults")).text).toBe(JSON.stringify(noFaults));
     expect(await put(faults)).toEqual({ code: 200, text: "{}" });
-    expect(gate.faults).toEqual(faults);
+    expect(injector.faults).toEqual(faults);
     expect((await ask("/faults")).text).toBe(JSON.stringify(faults));
     expect(await put({ cutTo: [3] })).toEqual({ code: 200, text: "{}" });
-    expect(gate.faults).toEqual({ ...noFaults, cutTo: [3] });
+    expect(injector.faults).toEqual({ ...noFaults, cutTo: [3] });
   });
 });
 
@@ -148,7 +148,7 @@ describe("what the admin pages do not take", () => {
     const answer = await asking();
     expect(answer.code).toBe(code);
     expect((JSON.parse(answer.text) as { error: string }).error).toContain(text);
-    expect(gate.faults).toBe(noFaults);
+    expect(injector.faults).toBe(noFaults);
     expect(commands).toEqual([]);
     expect(counts.refused).toEqual(code === 400 ? { "bad-command": 1 } : {});
   });
@@ -188,10 +188,10 @@ describe("what the admin pages do not take", () => {
     expect((await ask("/status")).code).toBe(200);
   });
 
-  test("faults where the gate is shut", async () => {
-    const shut = closing(await serveAdmin({ ...options(), gate: null }));
-    expect((await ask("/faults", { at: shut.url })).code).toBe(403);
-    expect((await ask("/faults", { at: shut.url, method: "PUT", headers: json, body: "{}" })).code).toBe(403);
+  test("faults where the injector is off", async () => {
+    const off = closing(await serveAdmin({ ...options(), injector: null }));
+    expect((await ask("/faults", { at: off.url })).code).toBe(403);
+    expect((await ask("/faults", { at: off.url, method: "PUT", headers: json, body: "{}" })).code).toBe(403);
   });
 
   test("a taken port", async () => {

@@ -7,7 +7,7 @@ import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import type { NodeStatus } from "./admin-pages.ts";
 import type { Broadcast } from "./broadcast.ts";
-import { type FaultGate, readFaults } from "./fault-gate.ts";
+import { type FaultInjector, readFaults } from "./fault-injector.ts";
 import { formatHostPort, type HostPort } from "./host-port.ts";
 import { jsonBody, TOO_LONG } from "./json-body.ts";
 import { type Counts, count } from "./metrics.ts";
@@ -28,8 +28,8 @@ export interface AdminOptions {
   readonly snapshot: () => TraceEntry;
   /** @throws UsageError for a command that the protocol does not know. */
   readonly command: (command: unknown) => void;
-  /** Null where the fault gate stays shut. */
-  readonly gate: FaultGate | null;
+  /** Null where faults cannot be injected. */
+  readonly injector: FaultInjector | null;
   readonly counts: Counts;
   /** Where the member lends elections and locks to other programs. */
   readonly sessions?: SessionHost;
@@ -116,7 +116,7 @@ function addReports(app: Hono, { status, metrics, missing }: AdminOptions): read
 
 /** What acts on the member, or shows what it sends and receives. Returns the pages. */
 function addActs(app: Hono, options: AdminOptions, streams: Set<AbortController>): readonly string[] {
-  const { command, gate, sessions } = options;
+  const { command, injector, sessions } = options;
   app.get("/trace", (c) =>
     streams.size < MAX_TRACE_LISTENERS
       ? traceStream(c, options, streams)
@@ -126,10 +126,10 @@ function addActs(app: Hono, options: AdminOptions, streams: Set<AbortController>
     command(await jsonBody(c));
     return c.json({});
   });
-  app.get("/faults", (c) => (gate === null ? shut(c) : c.json(gate.faults)));
+  app.get("/faults", (c) => (injector === null ? off(c) : c.json(injector.faults)));
   app.put("/faults", async (c) => {
-    if (gate === null) return shut(c);
-    gate.faults = readFaults(await jsonBody(c));
+    if (injector === null) return off(c);
+    injector.faults = readFaults(await jsonBody(c));
     return c.json({});
   });
   if (sessions !== undefined) addSessionPages(app, sessions);
@@ -151,7 +151,7 @@ function foreignCaller(c: Context, ownHost: string | null): string | null {
   return unexpected("the host name", "an address or localhost", name);
 }
 
-const shut = (c: Context) => c.json({ error: "the fault gate is shut: start the member with --fault-gate" }, 403);
+const off = (c: Context) => c.json({ error: "the fault injector is off: start the member with --fault-injector" }, 403);
 
 /** Entries as they happen, one JSON object per line, until the listener leaves. */
 function traceStream(c: Context, { trace, snapshot }: AdminOptions, streams: Set<AbortController>): Response {

@@ -45,7 +45,7 @@ type Action<V extends Vocabulary> =
    */
   | { readonly kind: "view"; readonly view: View; readonly state?: unknown };
 
-/** `cut`: the fault gate cut the link; `dropped`: it dropped this one; `overflow`: the queue was full; `crashed`: the receiver crashed or restarted; `down`: it had not started yet. */
+/** `cut`: the fault injector cut the link; `dropped`: it dropped this one; `overflow`: the queue was full; `crashed`: the receiver crashed or restarted; `down`: it had not started yet. */
 export type LossReason = "cut" | "dropped" | "overflow" | "crashed" | "down";
 
 interface AnyVocabulary {

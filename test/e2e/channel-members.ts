@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { transformWithOxc } from "vite";
 import type { JoinOptions } from "../../src/cluster/services/api.ts";
-import type { DatagramFaults } from "../../src/runtime/fault-gate.ts";
+import type { DatagramFaults } from "../../src/runtime/fault-injector.ts";
 import { freePorts } from "../network/free-ports.ts";
 import { type Overheard, overhear } from "../network/udp-under-test.ts";
 import type { Order, Report } from "./channel-process.ts";
@@ -171,7 +171,7 @@ export class ChannelMembers {
     const member = new ChannelMember(id, `http://${admin}`, this.#process(id, packageUrl));
     this.runs.push(member);
     const who = { id, cluster: `test ${this.#cluster}`, members: this.#members, multicast: this.#multicast };
-    member.order({ do: "join", options: { ...who, dataDir, admin, faultGate: true } });
+    member.order({ do: "join", options: { ...who, dataDir, admin, faultInjector: true } });
     await until(`member ${id} joins`, () => member.isUp && member.all("joined").length > 0);
     return member;
   }

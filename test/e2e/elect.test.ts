@@ -68,7 +68,7 @@ describe("when the network splits", () => {
   /** Five members, whoever leads first, and then a partition. */
   async function split(words: string): Promise<void> {
     members = await MembersUnderTest.of(5);
-    for (const id of members.ids) members.start(id, `${words} --fault-gate`);
+    for (const id of members.ids) members.start(id, `${words} --fault-injector`);
     await members.successor();
     await members.partition(minority, majority);
   }

@@ -101,7 +101,7 @@ export class MembersUnderTest {
       members: Object.fromEntries(this.addresses),
       dataDir: join(this.folder, `journal-${id}`),
       admin: this.admin.get(id),
-      faultGate: true,
+      faultInjector: true,
     };
   }
 

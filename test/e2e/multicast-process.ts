@@ -6,7 +6,7 @@
 import { createInterface } from "node:readline";
 import type { MessageOf } from "../../src/core/protocol.ts";
 import type { IpMulticast } from "../../src/protocols/multicast/ip-multicast.ts";
-import type { Faults } from "../../src/runtime/fault-gate.ts";
+import type { Faults } from "../../src/runtime/fault-injector.ts";
 import type { UdpPlace } from "../../src/runtime/transport/udp-place.ts";
 
 export interface Being {
@@ -47,7 +47,9 @@ const { ipMulticast }: typeof import("../../src/protocols/multicast/ip-multicast
   `${folder}/protocols/multicast/ip-multicast.js`
 );
 const { variants }: typeof import("../../src/core/shape.ts") = await import(`${folder}/core/shape.js`);
-const { faultGate }: typeof import("../../src/runtime/fault-gate.ts") = await import(`${folder}/runtime/fault-gate.js`);
+const { faultInjector }: typeof import("../../src/runtime/fault-injector.ts") = await import(
+  `${folder}/runtime/fault-injector.js`
+);
 const { Host }: typeof import("../../src/runtime/host.ts") = await import(`${folder}/runtime/host.js`);
 const { createLog }: typeof import("../../src/runtime/log.ts") = await import(`${folder}/runtime/log.js`);
 const { newCounts }: typeof import("../../src/runtime/metrics.ts") = await import(`${folder}/runtime/metrics.js`);
@@ -67,7 +69,7 @@ const fail = (error: Error): never => {
 };
 
 const protocol = ipMulticast({ windowMessages: window });
-const [counts, gate] = [newCounts(), faultGate()];
+const [counts, injector] = [newCounts(), faultInjector()];
 const delivered: Record<number, number> = {};
 let outOfOrder = 0;
 /** Own messages: sent, and received by all. */
@@ -99,7 +101,7 @@ const ways = {
   self,
   protocol: protocol.name,
   shape: variants(protocol.shapes.message),
-  gate,
+  injector,
   counts,
   log,
   deliver: (from: number, message: MessageOf<IpMulticast>, id: () => string) => host.receive(from, message, id),
@@ -139,7 +141,7 @@ function sendMore(): void {
 }
 
 function obey(order: Order): void {
-  if (order.do === "fault") gate.faults = order.faults;
+  if (order.do === "fault") injector.faults = order.faults;
   else if (order.do === "send") {
     left = order.count;
     batchSize = order.batch;

@@ -236,7 +236,7 @@ export class SoakedMembers {
 
   #spawn(id: number, where = this.#place, packageUrl = this.#packages.get(id)): Run {
     this.#runs += 1;
-    const member = new Joined(id, where, packageUrl, { admin: this.#admins.get(id), faultGate: true });
+    const member = new Joined(id, where, packageUrl, { admin: this.#admins.get(id), faultInjector: true });
     return { name: `${id}.${this.#runs}`, member };
   }
 

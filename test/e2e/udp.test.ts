@@ -12,7 +12,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { transformWithOxc } from "vite";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { noFaults } from "../../src/runtime/fault-gate.ts";
+import { noFaults } from "../../src/runtime/fault-injector.ts";
 import type { UdpPlace } from "../../src/runtime/transport/udp-place.ts";
 import { freePorts } from "../network/free-ports.ts";
 import { type Namespaces, namespaces } from "../network/namespaces.ts";

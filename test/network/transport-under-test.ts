@@ -2,7 +2,7 @@
 
 import type { NodeId } from "../../src/core/protocol.ts";
 import { list, natural, type Shape, text, variants } from "../../src/core/shape.ts";
-import { type FaultGate, faultGate } from "../../src/runtime/fault-gate.ts";
+import { type FaultInjector, faultInjector } from "../../src/runtime/fault-injector.ts";
 import { createLog } from "../../src/runtime/log.ts";
 import { type Counts, newCounts } from "../../src/runtime/metrics.ts";
 import { type Disagreement, GroupIdentity, type Memory } from "../../src/runtime/transport/identity.ts";
@@ -28,7 +28,7 @@ export const numbered = (value: number, payload = ""): Numbered => ({ type: "num
 export interface TransportUnderTest {
   readonly transport: TcpTransport<Numbered>;
   readonly identity: GroupIdentity;
-  readonly gate: FaultGate;
+  readonly injector: FaultInjector;
   readonly counts: Counts;
   /** The values that arrived from each node, in their order. */
   readonly received: Map<NodeId, number[]>;
@@ -72,7 +72,7 @@ export function transportUnderTest({
   const lines: string[] = [];
   const fatal: Error[] = [];
   const counts = newCounts();
-  const gate = faultGate();
+  const injector = faultInjector();
   const from = (node: NodeId): number[] => {
     const values = received.get(node) ?? [];
     received.set(node, values);
@@ -94,7 +94,7 @@ export function transportUnderTest({
     shape,
     limits,
     tls: tls ?? null,
-    gate,
+    injector,
     counts,
     log,
     identity,
@@ -108,7 +108,7 @@ export function transportUnderTest({
   return {
     transport,
     identity,
-    gate,
+    injector,
     counts,
     received,
     receivedIds,

@@ -1,7 +1,7 @@
 /** A multicast transport whose messages are numbers, with everything that it says written down. */
 import { createSocket } from "node:dgram";
 import type { NodeId } from "../../src/core/protocol.ts";
-import { type FaultGate, faultGate } from "../../src/runtime/fault-gate.ts";
+import { type FaultInjector, faultInjector } from "../../src/runtime/fault-injector.ts";
 import { createLog } from "../../src/runtime/log.ts";
 import { type Counts, newCounts } from "../../src/runtime/metrics.ts";
 import { DATAGRAM, heardCodec } from "../../src/runtime/transport/udp-datagram.ts";
@@ -13,7 +13,7 @@ import { type Numbered, numberedShape } from "./transport-under-test.ts";
 
 export interface UdpUnderTest {
   readonly transport: UdpMulticast<Numbered>;
-  readonly gate: FaultGate;
+  readonly injector: FaultInjector;
   readonly counts: Counts;
   /** The values that arrived from each node, as they came. */
   readonly received: Map<NodeId, number[]>;
@@ -47,7 +47,7 @@ export function udpUnderTest(around: AroundUdp): UdpUnderTest {
   const [received, receivedIds] = [new Map<NodeId, number[]>(), [] as string[]];
   const [lost, detours]: [UdpUnderTest["lost"], UdpUnderTest["detours"]] = [[], []];
   const [lines, fatal]: [string[], Error[]] = [[], []];
-  const [counts, gate] = [newCounts(), faultGate()];
+  const [counts, injector] = [newCounts(), faultInjector()];
   const from = (node: NodeId): number[] => {
     const values = received.get(node) ?? [];
     received.set(node, values);
@@ -58,7 +58,7 @@ export function udpUnderTest(around: AroundUdp): UdpUnderTest {
     cluster,
     protocol,
     shape: numberedShape,
-    gate,
+    injector,
     counts,
     log: createLog((_level, line) => lines.push(line)),
     deliver(node, { value }, id) {
@@ -75,7 +75,7 @@ export function udpUnderTest(around: AroundUdp): UdpUnderTest {
   });
   const under: UdpUnderTest = {
     transport,
-    gate,
+    injector,
     counts,
     received,
     receivedIds,

@@ -1,7 +1,7 @@
 import { EventEmitter } from "node:events";
 import { PassThrough } from "node:stream";
 import { afterEach, expect, test, vi } from "vitest";
-import { noFaults } from "../../runtime/fault-gate.ts";
+import { noFaults } from "../../runtime/fault-injector.ts";
 import type { LifecycleEvent } from "./lifecycle.ts";
 import { LocalMember } from "./local-member.ts";
 

@@ -1,9 +1,9 @@
-/** One node of a local cluster over all its incarnations: its process, its latest picture, its fault gate. */
+/** One node of a local cluster over all its incarnations: its process, its latest picture, its fault injector. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { UsageError } from "../../core/errors.ts";
 import type { NodeId, View } from "../../core/protocol.ts";
 import { groupCommandShapes } from "../../protocols/multicast/parts/layers.ts";
-import { type Faults, noFaults } from "../../runtime/fault-gate.ts";
+import { type Faults, noFaults } from "../../runtime/fault-injector.ts";
 import { wallClock } from "../../runtime/wall-clock.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
 import { differenceOf } from "../../trace/standing.ts";
@@ -62,7 +62,7 @@ export class LocalMember {
   /** When it was killed from here. */
   private killedAt: number | null = null;
   private endTrace: (() => Promise<void>) | null = null;
-  /** What the fault gate has been told, as JSON; a new process has an open gate. */
+  /** What the fault injector has been told, as JSON; a new process has none. */
   private told = JSON.stringify(noFaults);
   private telling: Promise<void> | null = null;
 
@@ -136,7 +136,7 @@ export class LocalMember {
     void this.getAcquainted();
   }
 
-  /** Tells the fault gate what is wanted, until it has heard it or the process no longer runs. */
+  /** Tells the fault injector what is wanted, until it has heard it or the process no longer runs. */
   tellFaults(): Promise<void> {
     this.telling ??= this.tellUntilHeard().finally(() => {
       this.telling = null;

@@ -35,7 +35,7 @@ export interface MemberProcess {
 }
 
 export function startProcess({ entry, configFile }: Launch, node: NodeId, events: ProcessEvents): MemberProcess {
-  const args = [entry, "node", "--config", configFile, "--id", String(node), "--fault-gate", "--supervised"];
+  const args = [entry, "node", "--config", configFile, "--id", String(node), "--fault-injector", "--supervised"];
   // In a session of its own: Ctrl-C in the terminal reaches the supervisor alone, and it stops the members in order.
   // Its standard input is the lifeline: it ends when the supervisor is gone, however that came about.
   const child: ChildProcess = spawn(execPath, args, {

@@ -1,7 +1,7 @@
-/** What the network between the members should be like. The supervisor holds it; each member's fault gate gets its part. */
+/** What the network between the members should be like. The supervisor holds it; each member's fault injector gets its part. */
 import { UsageError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
-import type { Faults } from "../../runtime/fault-gate.ts";
+import type { Faults } from "../../runtime/fault-injector.ts";
 import type { Act, NetworkPeriod, NetworkPicture } from "../feed.ts";
 
 export type NetworkAct = Extract<Act, { type: "cut" | "mend" | "split" | "heal" | "link-conditions" }>;

@@ -49,7 +49,7 @@ export interface JoinOptions {
   /** Aborted: the member leaves; before it has joined, `join()` rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
   /** For tests and demonstrations: `PUT /faults` on the admin address drops, delays and cuts this member's messages. */
-  readonly faultGate?: boolean | undefined;
+  readonly faultInjector?: boolean | undefined;
 }
 
 export interface AdminOptions {

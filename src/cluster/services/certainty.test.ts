@@ -82,7 +82,7 @@ test.each<[string, Contender, number]>([
   { tags: ["long"], timeout: 600_000 },
   async (_name, contend, maxMs) => {
     const random = seededRandom();
-    const members = await startAll(closing(await cluster(3, { admin: "127.0.0.1:0", faultGate: true })));
+    const members = await startAll(closing(await cluster(3, { admin: "127.0.0.1:0", faultInjector: true })));
     const won = new Set<Tenure>();
     const accept = guard();
     let entries = 0;

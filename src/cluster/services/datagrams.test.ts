@@ -7,7 +7,7 @@ import { canonical } from "../../core/plain.ts";
 import type { Tagged } from "../../core/protocol.ts";
 import { epochBully } from "../../protocols/election/epoch-bully.ts";
 import { type AnyProtocol, heartbeat } from "../../protocols/index.ts";
-import { faultGate } from "../../runtime/fault-gate.ts";
+import { faultInjector } from "../../runtime/fault-injector.ts";
 import { newCounts } from "../../runtime/metrics.ts";
 import { type UdpMulticast, udpMulticast } from "../../runtime/transport/udp-multicast.ts";
 import type { UdpPlace } from "../../runtime/transport/udp-place.ts";
@@ -26,7 +26,7 @@ function impostor(place: UdpPlace): UdpMulticast<Envelope> {
       ...{ cluster: "coterie", self: 3, members: [1, 2, 3], place },
       protocol: canonical(["services", true]),
       shape: envelopeShape(protocol(heartbeat()), protocol(epochBully())),
-      ...{ gate: faultGate(), counts: newCounts(), log: { info() {}, warn() {}, error() {}, once() {} } },
+      ...{ injector: faultInjector(), counts: newCounts(), log: { info() {}, warn() {}, error() {}, once() {} } },
       deliver() {},
       onLost() {},
       fallback: () => ({ id: () => "", lost: null }),

@@ -58,7 +58,7 @@ describe.each(["bully", "epoch-bully"] as const)("an election by %s", (algorithm
 
 describe("a leadership", () => {
   test("that is lost ends its work; the member campaigns again, and works anew when it is elected anew", async () => {
-    const it = closing(await cluster(3, { admin: "127.0.0.1:0", faultGate: true }));
+    const it = closing(await cluster(3, { admin: "127.0.0.1:0", faultInjector: true }));
     const members = await startAll(it);
     const stints: { member: number; token: number; deadline: number | null }[] = [];
     for (const member of members) {
@@ -174,7 +174,7 @@ describe("watching an election", () => {
   });
 
   test.each(["bully", "epoch-bully"])("shows that its leader is lost: %s", async (algorithm) => {
-    const it = closing(await cluster(3, { admin: "127.0.0.1:0", faultGate: true }));
+    const it = closing(await cluster(3, { admin: "127.0.0.1:0", faultInjector: true }));
     const members = await startAll(it);
     const [first, second, third] = members as [Member, Member, Member];
     const seen: LeaderChange<number | null>[] = [];

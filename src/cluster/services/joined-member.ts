@@ -5,7 +5,7 @@ import type { NodeId } from "../../core/protocol.ts";
 import { epochBully } from "../../protocols/election/epoch-bully.ts";
 import { type AnyProtocol, heartbeat } from "../../protocols/index.ts";
 import type { AdminServer } from "../../runtime/admin.ts";
-import { faultGate } from "../../runtime/fault-gate.ts";
+import { faultInjector } from "../../runtime/fault-injector.ts";
 import { formatHostPort } from "../../runtime/host-port.ts";
 import { linksOf, type Metric, networkMetrics, register, serviceMetrics } from "../../runtime/metric-table.ts";
 import { type Counts, count } from "../../runtime/metrics.ts";
@@ -61,7 +61,7 @@ const FULL_LINK_BYTES = 1024 * 1024;
 
 export class JoinedMember implements Member {
   readonly #membership: Membership;
-  readonly #gate = faultGate();
+  readonly #injector = faultInjector();
   readonly #controller = controllerForMany();
   readonly #events: Feed<MemberEvent> = feed(latestEvents);
   readonly #began = performance.now();
@@ -122,7 +122,7 @@ export class JoinedMember implements Member {
       self: id,
       protocol: canonical(["services", journal !== null, ...(timing === "default" ? [] : [timing])]),
       shape: envelopeShape(protocols.detector, protocols.leadership),
-      gate: this.#gate,
+      injector: this.#injector,
       counts: this.#counts,
       log,
       onLost() {},
@@ -437,7 +437,7 @@ export class JoinedMember implements Member {
   }
 
   #serveAdmin(): Promise<AdminServer> | null {
-    const { admin, faultGate } = this.#membership;
+    const { admin, faultInjector } = this.#membership;
     if (admin === null) return null;
     return serveMemberPages({
       place: admin,
@@ -445,7 +445,7 @@ export class JoinedMember implements Member {
       missing: () => this.missing,
       counts: this.#counts,
       metrics: this.#metrics,
-      gate: faultGate ? this.#gate : null,
+      injector: faultInjector ? this.#injector : null,
       sessions: this.#sessions,
     });
   }

@@ -46,7 +46,7 @@ test.each([
   { address: "0.0.0.0:0", tls: "off" },
   { address: "127.0.0.1:0", readOnly: true },
 ] as const)("pages of %j report and do nothing else", async (admin) => {
-  const member = await closing(await cluster(1)).start(1, { admin, faultGate: true });
+  const member = await closing(await cluster(1)).start(1, { admin, faultInjector: true });
   for (const page of ["/status", "/metrics", "/healthz"])
     expect(await answer(member, page)).toMatchObject({ status: 200 });
   for (const [method, page] of acts) {

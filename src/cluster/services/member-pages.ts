@@ -3,7 +3,7 @@ import { UsageError } from "../../core/errors.ts";
 import type { AdminServer, AdminTls } from "../../runtime/admin.ts";
 import type { NodeStatus } from "../../runtime/admin-pages.ts";
 import { broadcast } from "../../runtime/broadcast.ts";
-import type { FaultGate } from "../../runtime/fault-gate.ts";
+import type { FaultInjector } from "../../runtime/fault-injector.ts";
 import type { HostPort } from "../../runtime/host-port.ts";
 import { type Metric, traceListeners } from "../../runtime/metric-table.ts";
 import type { Counts } from "../../runtime/metrics.ts";
@@ -16,8 +16,8 @@ interface MemberPages {
   readonly place: AdminPlace;
   readonly counts: Counts;
   readonly metrics: readonly Metric[];
-  /** Null where the fault gate stays shut. */
-  readonly gate: FaultGate | null;
+  /** Null where faults cannot be injected. */
+  readonly injector: FaultInjector | null;
   readonly sessions: Sessions;
   status(): MemberStatus;
   missing(): string | null;
@@ -35,7 +35,7 @@ export async function serveMemberPages({
   place,
   counts,
   metrics,
-  gate,
+  injector,
   sessions,
   status,
   missing,
@@ -60,7 +60,7 @@ export async function serveMemberPages({
         "expected no command: this member serves elections, locks and channels, which have pages of their own",
       );
     },
-    gate,
+    injector,
     counts,
     sessions,
   });

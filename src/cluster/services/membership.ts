@@ -26,7 +26,7 @@ export interface Membership {
   readonly tls: TlsMaterial | null;
   readonly log: Log;
   readonly admin: AdminPlace | null;
-  readonly faultGate: boolean;
+  readonly faultInjector: boolean;
   readonly counts: Counts;
   /** The caller's, for the member's metrics; null where there is none. */
   readonly registry: MetricRegistry | null;
@@ -70,7 +70,7 @@ const known: Rules<JoinOptions> = {
   multicast: may.fields,
   signal: may.signal,
   timing: { wanted: `one of ${timings.join(", ")}`, accepts: (value) => timings.includes(value as Timing) },
-  faultGate: may.flag,
+  faultInjector: may.flag,
 };
 const knownTls: Rules<Exclude<JoinOptions["tls"], "off" | undefined>> = {
   ca: may.needed(path),
@@ -123,7 +123,7 @@ function areMembers(value: unknown): boolean {
 /** @throws UsageError that names the field; EnvironmentError if a certificate cannot be read. */
 export async function membershipOf(options: JoinOptions): Promise<Omit<Membership, "journal" | "identity">> {
   requireJoinOptions(options);
-  const { id, faultGate = false, timing = "default" } = options;
+  const { id, faultInjector = false, timing = "default" } = options;
   const { config, limits, multicast, admin } = checked(options);
   return {
     id,
@@ -132,7 +132,7 @@ export async function membershipOf(options: JoinOptions): Promise<Omit<Membershi
     tls: await readTls(config.tls, id),
     log: options.log === undefined ? stderrLog : logThrough(options.log),
     admin: admin && { ...admin, tls: await readAdminTls(options.admin, id) },
-    faultGate,
+    faultInjector,
     counts: newCounts(),
     registry: options.registry ?? null,
     timing,

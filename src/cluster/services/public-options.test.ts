@@ -46,7 +46,7 @@ const calls: Record<string, { make(options: unknown): unknown; wrong: Readonly<R
         registry: [...noObject, {}, { registerMetric() {} }, { registerMetric: 1, removeSingleMetric: 2 }],
         multicast: [...noObject, {}, { group: "239.1.1.1", port: "5", interface: "127.0.0.1" }],
         signal: noSignal,
-        faultGate: noFlag,
+        faultInjector: noFlag,
       },
     },
     "join limits": {

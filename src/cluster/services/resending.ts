@@ -1,5 +1,5 @@
 /**
- * Links lose what does not fit their queue, and what the fault gate keeps off. Messages that an algorithm counts on are sent
+ * Links lose what does not fit their queue, and what the fault injector keeps off. Messages that an algorithm counts on are sent
  * again until their link takes them; from there on links see to it that they arrive. Those to one member stay in order.
  */
 import type { NodeId } from "../../core/protocol.ts";

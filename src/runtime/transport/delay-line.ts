@@ -1,5 +1,5 @@
 /**
- * What the fault gate holds back from one peer, in order. Messages wait as bytes, since a handler may change later what
+ * What the fault injector holds back from one peer, in order. Messages wait as bytes, since a handler may change later what
  * a message refers to.
  */
 export class DelayLine {

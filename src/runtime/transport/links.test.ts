@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
 import { helloOf, messagesFrame } from "../../../test/network/caller.ts";
 import { type Numbered, numbered, numberedShape } from "../../../test/network/transport-under-test.ts";
-import { faultGate } from "../fault-gate.ts";
+import { faultInjector } from "../fault-injector.ts";
 import { createLog } from "../log.ts";
 import { newCounts } from "../metrics.ts";
 import { codecOf, Reader } from "../wire.ts";
@@ -137,7 +137,7 @@ function dialling() {
     identity: groupIdentity(),
     codec: codecOf(numberedShape),
     limits: defaultLimits,
-    gate: faultGate(),
+    injector: faultInjector(),
     counts,
     log: createLog((_level, line) => lines.push(line)),
     connect() {

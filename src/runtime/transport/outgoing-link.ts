@@ -7,7 +7,7 @@ import type { Socket } from "node:net";
 import { InvariantViolation } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import type { LossReason } from "../../trace/entry.ts";
-import type { FaultGate } from "../fault-gate.ts";
+import type { FaultInjector } from "../fault-injector.ts";
 import type { Log } from "../log.ts";
 import { type Counts, count } from "../metrics.ts";
 import { type Codec, MalformedBytes, type Reader, Writer } from "../wire.ts";
@@ -34,7 +34,7 @@ export interface OutgoingOptions<M> {
   readonly identity: GroupIdentity;
   readonly codec: Codec<M>;
   readonly limits: Limits;
-  readonly gate: FaultGate;
+  readonly injector: FaultInjector;
   readonly counts: Counts;
   readonly log: Log;
   /** Opens a socket to the peer; `ready` is the event after which it may be written to. */
@@ -114,7 +114,7 @@ export class OutgoingLink<M> {
   }
 
   send(message: M): Sent {
-    const verdict = this.options.gate.verdict(this.options.peer);
+    const verdict = this.options.injector.verdict(this.options.peer);
     if (typeof verdict === "string") return this.#refuse(verdict);
     if (this.#isFull()) {
       const { peer } = this.options;

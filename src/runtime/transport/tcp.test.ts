@@ -13,7 +13,7 @@ import {
   transportUnderTest,
 } from "../../../test/network/transport-under-test.ts";
 import type { Random } from "../../core/random.ts";
-import { faultGate } from "../fault-gate.ts";
+import { faultInjector } from "../fault-injector.ts";
 import { createLog } from "../log.ts";
 import { newCounts } from "../metrics.ts";
 import { GroupIdentity } from "./identity.ts";
@@ -103,14 +103,14 @@ describe("two processes that both live on lose nothing and see nothing twice", (
     },
   );
 
-  test("messages that the fault gate delays keep their order, while connections break and the delay changes", async () => {
+  test("messages that the fault injector delays keep their order, while connections break and the delay changes", async () => {
     const chance = seededRandom();
     const under = await cluster(2);
     const [sender, receiver] = under.nodes as [TransportUnderTest, TransportUnderTest];
     for (let value = 1; value <= 5_000; value++) {
       if (value % 100 === 1) {
         const max = chance.below(3) * 4;
-        sender.gate.faults = { cutTo: [], dropRate: 0, delayMs: { min: 0, max } };
+        sender.injector.faults = { cutTo: [], dropRate: 0, delayMs: { min: 0, max } };
         if (chance.below(4) === 0) for (const proxy of under.proxies) proxy.breakAll();
         await nextTurn();
       }
@@ -133,7 +133,7 @@ describe("a message", () => {
   test("leaves as it was when it was sent, even if it is delayed", async () => {
     const { nodes } = await cluster(2);
     const [sender, receiver] = nodes as [TransportUnderTest, TransportUnderTest];
-    sender.gate.faults = { cutTo: [], dropRate: 0, delayMs: { min: 5, max: 5 } };
+    sender.injector.faults = { cutTo: [], dropRate: 0, delayMs: { min: 5, max: 5 } };
     const message = numbered(1);
     sender.transport.send(1, message);
     message.value = 2;
@@ -152,7 +152,7 @@ describe("a message", () => {
   test.each([0, 5])("of a wrong shape is refused where it is sent, with a delay of %i ms too", async (max) => {
     const { nodes } = await cluster(2, { maxFrameBytes: 5_000 });
     const [sender, receiver] = nodes as [TransportUnderTest, TransportUnderTest];
-    sender.gate.faults = { cutTo: [], dropRate: 0, delayMs: { min: 0, max } };
+    sender.injector.faults = { cutTo: [], dropRate: 0, delayMs: { min: 0, max } };
     sender.transport.send(1, numbered(1));
     expect(() => sender.transport.send(1, numbered(0.5))).toThrow("a natural number");
     expect(() => sender.transport.send(1, { ...numbered(7), more: [1, -1] })).toThrow("a natural number");
@@ -244,7 +244,7 @@ describe("a peer that does not read", () => {
   test("costs no more if the messages are small", async () => {
     const { nodes } = await cluster(2, { maxQueueBytes: 100_000 });
     const [sender] = nodes as [TransportUnderTest];
-    sender.gate.faults = { cutTo: [], dropRate: 0, delayMs: { min: 60_000, max: 60_000 } };
+    sender.injector.faults = { cutTo: [], dropRate: 0, delayMs: { min: 60_000, max: 60_000 } };
     const lost = upTo(2_000).filter((value) => sender.transport.send(1, numbered(value)).lost === "overflow");
     expect(lost.length).toBeGreaterThan(1_000); // Each takes 5 bytes, and an entry of the queue.
   });
@@ -262,7 +262,7 @@ describe("opening and closing", () => {
   test("closing while it dials, waits and is full leaves neither timer nor socket", async () => {
     const before = await handlesAtRest();
     const { nodes, proxies } = await cluster(3);
-    for (const node of nodes) node.gate.faults = { cutTo: [], dropRate: 0, delayMs: { min: 1_000, max: 1_000 } };
+    for (const node of nodes) node.injector.faults = { cutTo: [], dropRate: 0, delayMs: { min: 1_000, max: 1_000 } };
     for (const node of nodes.slice(1)) node.transport.send(0, numbered(1));
     for (const node of nodes) await node.close();
     for (const node of nodes) await node.transport.tried();
@@ -280,7 +280,7 @@ describe("opening and closing", () => {
       members,
       protocol: "numbers",
       shape: numberedShape,
-      gate: faultGate(),
+      injector: faultInjector(),
       counts: newCounts(),
       log,
       onLost: () => {},

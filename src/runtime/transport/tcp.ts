@@ -9,7 +9,7 @@ import type { NodeId } from "../../core/protocol.ts";
 import type { ShapeNode } from "../../core/shape.ts";
 import type { LossReason, MessageId } from "../../trace/entry.ts";
 import type { PeerStatus } from "../admin-pages.ts";
-import type { FaultGate } from "../fault-gate.ts";
+import type { FaultInjector } from "../fault-injector.ts";
 import { formatHostPort, type HostPort } from "../host-port.ts";
 import type { Log } from "../log.ts";
 import type { Counts } from "../metrics.ts";
@@ -38,7 +38,7 @@ export interface TcpOptions<M> {
   readonly limits?: Partial<Limits>;
   readonly tls?: TlsMaterial | null;
   readonly identity: GroupIdentity;
-  readonly gate: FaultGate;
+  readonly injector: FaultInjector;
   readonly counts: Counts;
   readonly log: Log;
   readonly deliver: (from: NodeId, message: M, id: () => MessageId) => void;
@@ -70,7 +70,7 @@ const MAX_LOST_IDS = 1_000;
 const SAY_AWAITED_MS = 2_000;
 
 export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
-  const { self, members, counts, log, gate, identity } = options;
+  const { self, members, counts, log, injector, identity } = options;
   const own = members[self];
   if (own === undefined)
     throw new UsageError("unknown-node", `expected node ${self} to be among the members, and it is not`);
@@ -113,7 +113,7 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
       identity,
       codec,
       limits,
-      gate,
+      injector,
       counts,
       log,
       connect: () => dial(members[peer] as HostPort, peer, options.tls ?? null),

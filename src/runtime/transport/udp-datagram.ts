@@ -45,7 +45,7 @@ export interface Header {
   readonly run: number;
   /** Each datagram of a run has another number, whatever it carries. */
   readonly number: number;
-  /** Members that are to take this datagram for lost: how a fault gate reaches single receivers of a multicast. */
+  /** Members that are to take this datagram for lost: how a fault injector reaches single receivers of a multicast. */
   readonly excluded: readonly NodeId[];
 }
 

@@ -12,7 +12,7 @@ import {
   udpUnderTest,
 } from "../../../test/network/udp-under-test.ts";
 import { InvariantViolation, UsageError } from "../../core/errors.ts";
-import { noFaults } from "../fault-gate.ts";
+import { noFaults } from "../fault-injector.ts";
 import type { UdpPlace } from "./udp-place.ts";
 
 const PATIENCE = { timeout: 20_000, interval: 5 };
@@ -143,7 +143,7 @@ describe("multicast", () => {
 describe("where multicast is filtered", () => {
   test("that is said once and messages go by the other way; when it gets through again, so is that", async () => {
     const [sender, one] = await three();
-    sender.gate.faults = { ...noFaults, cutTo: [1, 2] };
+    sender.injector.faults = { ...noFaults, cutTo: [1, 2] };
     await vi.waitFor(() => expect(one.lines.join("\n")).toContain("does not get through to node 0 and back"), PATIENCE);
     expect(one.lines).toHaveLength(1);
     expect(one.lines[0]).toContain("though connected otherwise: a filter");
@@ -151,14 +151,14 @@ describe("where multicast is filtered", () => {
     one.transport.send(numbered(5));
     expect(one.detours).toEqual([{ to: 0, value: 5 }]);
 
-    sender.gate.faults = noFaults;
+    sender.injector.faults = noFaults;
     await vi.waitFor(() => expect(one.transport.reached.size).toBe(2), PATIENCE);
     expect(one.lines.slice(1)).toEqual(["multicast gets through to node 0 again"]);
   });
 
   test("one way suffices: who is not heard learns it from the other's hellos", async () => {
     const [sender, one] = await three();
-    sender.gate.faults = { ...noFaults, cutTo: [1] };
+    sender.injector.faults = { ...noFaults, cutTo: [1] };
     await vi.waitFor(() => expect(sender.transport.reached.has(1)).toBe(false), PATIENCE);
     sender.transport.send(numbered(5));
     expect(sender.detours).toEqual([{ to: 1, value: 5 }]);
@@ -187,10 +187,10 @@ describe("where multicast is filtered", () => {
   });
 });
 
-describe("datagrams at the fault gate", () => {
+describe("datagrams at the fault injector", () => {
   test("are lost for each receiver by itself, and the sender's trace says so", async () => {
     const [sender, one, two] = await three({ place: { ...place, maxDatagramBytes: 512 } });
-    sender.gate.faults = { ...noFaults, datagrams: { dropRate: 0.5, duplicateRate: 0, reorderRate: 0 } };
+    sender.injector.faults = { ...noFaults, datagrams: { dropRate: 0.5, duplicateRate: 0, reorderRate: 0 } };
     const values = new Map<string, number>();
     for (const value of upTo(200)) {
       const result = sender.transport.send(numbered(value, "x".repeat(400)));
@@ -213,7 +213,7 @@ describe("datagrams at the fault gate", () => {
 
   test("come twice, and overtake each other", async () => {
     const [sender, one] = await three({ place: { ...place, maxDatagramBytes: 512 } });
-    sender.gate.faults = { ...noFaults, datagrams: { dropRate: 0, duplicateRate: 0.5, reorderRate: 0.5 } };
+    sender.injector.faults = { ...noFaults, datagrams: { dropRate: 0, duplicateRate: 0.5, reorderRate: 0.5 } };
     for (const value of upTo(200)) sender.transport.send(numbered(value, "x".repeat(400)));
     await vi.waitFor(() => {
       expect(new Set(one.from(0)).size).toBe(200);
@@ -226,9 +226,9 @@ describe("datagrams at the fault gate", () => {
 
   test("of a long message: it is lost once if any fragment is", { tags: ["long"] }, async () => {
     const [sender, one] = await three({ place: { ...place, maxDatagramBytes: 512 } });
-    sender.gate.faults = { ...noFaults, datagrams: { dropRate: 0.5, duplicateRate: 0, reorderRate: 0 } };
+    sender.injector.faults = { ...noFaults, datagrams: { dropRate: 0.5, duplicateRate: 0, reorderRate: 0 } };
     sender.transport.send(numbered(1, "x".repeat(30_000)));
-    sender.gate.faults = noFaults;
+    sender.injector.faults = noFaults;
     sender.transport.send(numbered(2, "x".repeat(30_000)));
     await vi.waitFor(() => expect(one.from(0)).toEqual([2]), PATIENCE);
     const lostTo = (to: number) => sender.lost.filter((loss) => loss.to === to).map(({ ids }) => ids.length);

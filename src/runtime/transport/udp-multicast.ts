@@ -9,7 +9,7 @@ import { InvariantViolation, UsageError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import type { ShapeNode } from "../../core/shape.ts";
 import type { LossReason, MessageId } from "../../trace/entry.ts";
-import type { FaultGate } from "../fault-gate.ts";
+import type { FaultInjector } from "../fault-injector.ts";
 import type { Log } from "../log.ts";
 import { type Counts, count, type RefusedReason } from "../metrics.ts";
 import { datagrams } from "../platform/datagrams.ts";
@@ -41,11 +41,11 @@ export interface UdpOptions<M> {
   readonly shape: ShapeNode;
   readonly place: UdpPlace;
   readonly maxMessageBytes?: number;
-  readonly gate: FaultGate;
+  readonly injector: FaultInjector;
   readonly counts: Counts;
   readonly log: Log;
   readonly deliver: (from: NodeId, message: M, id: () => MessageId) => void;
-  /** The fault gate has kept messages from a member. */
+  /** The fault injector has kept messages from a member. */
   readonly onLost: (to: NodeId, ids: () => MessageId[], why: LossReason) => void;
   /** Takes a message to a member that no datagram reaches. */
   readonly fallback: (to: NodeId, message: M) => SendResult;
@@ -122,7 +122,7 @@ class Multicasting<M> implements UdpMulticast<M> {
     this.#peers = new Map(peers.map((peer) => [peer, new UdpPeer(peer, this.#run, maxMessageBytes, keyOf)]));
     this.#outlet = new UdpOutlet({
       ...{ self, peers, run: this.#run, format: this.#format },
-      ...{ gate: options.gate, counts: options.counts, log: options.log },
+      ...{ injector: options.injector, counts: options.counts, log: options.log },
       put: (datagram) => this.#sockets?.send(datagram),
     });
   }

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { type FaultGate, type Faults, faultGate, noFaults } from "../fault-gate.ts";
+import { type FaultInjector, type Faults, faultInjector, noFaults } from "../fault-injector.ts";
 import { createLog } from "../log.ts";
 import { type Counts, newCounts } from "../metrics.ts";
 import { DatagramFormat } from "./udp-datagram.ts";
@@ -10,7 +10,7 @@ const body = Buffer.from("body");
 /** Far longer than the test. */
 const delayed: Faults = { ...noFaults, delayMs: { min: 600_000, max: 600_000 } };
 
-let gate: FaultGate;
+let injector: FaultInjector;
 let counts: Counts;
 let lines: string[];
 let outlet: UdpOutlet;
@@ -18,14 +18,14 @@ afterEach(() => outlet.close());
 
 /** Of node 0, to nodes 1 and 2. */
 function begin(faults: Faults): void {
-  [gate, counts, lines] = [faultGate(), newCounts(), []];
-  gate.faults = faults;
+  [injector, counts, lines] = [faultInjector(), newCounts(), []];
+  injector.faults = faults;
   const format = new DatagramFormat({ cluster: "test", protocol: 1, key: null });
   const log = createLog((_level, line) => lines.push(line));
-  outlet = new UdpOutlet({ self: 0, peers: [1, 2], run: 1, format, gate, counts, log, put: () => undefined });
+  outlet = new UdpOutlet({ self: 0, peers: [1, 2], run: 1, format, injector, counts, log, put: () => undefined });
 }
 
-describe("what the fault gate holds back", () => {
+describe("what the fault injector holds back", () => {
   test("is bounded: what is more is lost for its receiver, and that is said once", () => {
     begin(delayed);
     for (let i = 0; i < MAX_HELD / 2; i++) expect(outlet.transmit("messages", body).size).toBe(0);
@@ -36,14 +36,14 @@ describe("what the fault gate holds back", () => {
         [2, "overflow"],
       ]);
     }
-    expect(lines).toEqual([`the fault gate holds back ${MAX_HELD} datagrams: what is more is dropped`]);
+    expect(lines).toEqual([`the fault injector holds back ${MAX_HELD} datagrams: what is more is dropped`]);
     expect(counts.datagramsSent).toBe(0);
   });
 
   test("keeps nothing from a receiver that nothing is held back from", () => {
     begin(delayed);
     for (let i = 0; i < MAX_HELD / 2; i++) outlet.transmit("messages", body);
-    gate.faults = { ...noFaults, datagrams: { dropRate: 0, duplicateRate: 1, reorderRate: 0 } };
+    injector.faults = { ...noFaults, datagrams: { dropRate: 0, duplicateRate: 1, reorderRate: 0 } };
     expect(outlet.transmit("messages", body).size).toBe(0); // Only the copies are dropped.
     expect(counts.datagramsSent).toBe(1);
   });

@@ -1,7 +1,7 @@
-/** Where datagrams leave: each once for all, unless the fault gate treats a receiver otherwise. */
+/** Where datagrams leave: each once for all, unless the fault injector treats a receiver otherwise. */
 import type { NodeId } from "../../core/protocol.ts";
 import type { LossReason } from "../../trace/entry.ts";
-import type { FaultGate } from "../fault-gate.ts";
+import type { FaultInjector } from "../fault-injector.ts";
 import type { Log } from "../log.ts";
 import type { Counts } from "../metrics.ts";
 import type { DatagramFormat, DatagramKind, RunKey } from "./udp-datagram.ts";
@@ -11,13 +11,13 @@ export interface OutletOptions {
   readonly peers: readonly NodeId[];
   readonly run: number;
   readonly format: DatagramFormat;
-  readonly gate: FaultGate;
+  readonly injector: FaultInjector;
   readonly counts: Counts;
   readonly log: Log;
   readonly put: (datagram: Buffer) => void;
 }
 
-/** How many datagrams the fault gate holds back at most: what is more is lost. */
+/** How many datagrams the fault injector holds back at most: what is more is lost. */
 const MAX_HELD = 10_000;
 
 export class UdpOutlet {
@@ -33,18 +33,18 @@ export class UdpOutlet {
   }
 
   /**
-   * Sends a datagram to everybody, as often and as late as the fault gate says for each. Returns whom it kept it from.
+   * Sends a datagram to everybody, as often and as late as the fault injector says for each. Returns whom it kept it from.
    */
   transmit(kind: DatagramKind, body: Buffer): ReadonlyMap<NodeId, LossReason> {
-    const { gate } = this.#options;
+    const { injector } = this.#options;
     const lost = new Map<NodeId, LossReason>();
-    if (gate.isCalm) {
+    if (injector.isCalm) {
       this.#emit(kind, body, []);
       return lost;
     }
     const later: NodeId[] = [];
     for (const to of this.#options.peers) {
-      const verdict = gate.datagramVerdict(to);
+      const verdict = injector.datagramVerdict(to);
       if (typeof verdict === "string") lost.set(to, verdict);
       else {
         const copies = verdict.filter((delayMs) => delayMs === 0 || this.#emitLater(kind, body, to, delayMs));
@@ -60,8 +60,8 @@ export class UdpOutlet {
   /** Returns whether there is room for it. */
   #emitLater(kind: DatagramKind, body: Buffer, to: NodeId, delayMs: number): boolean {
     if (this.#held.size >= MAX_HELD) {
-      const text = `the fault gate holds back ${MAX_HELD} datagrams: what is more is dropped`;
-      this.#options.log.once("held", text, { event: "fault-gate-full" });
+      const text = `the fault injector holds back ${MAX_HELD} datagrams: what is more is dropped`;
+      this.#options.log.once("held", text, { event: "fault-injector-full" });
       return false;
     }
     const timer = setTimeout(() => {

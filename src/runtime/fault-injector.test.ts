@@ -1,24 +1,24 @@
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../core/errors.ts";
-import { faultGate, noFaults, readFaults } from "./fault-gate.ts";
+import { faultInjector, noFaults, readFaults } from "./fault-injector.ts";
 
 const faults = (change: object): object => ({ ...noFaults, ...change });
-const verdicts = (gate: ReturnType<typeof faultGate>, to: number) =>
-  Array.from({ length: 200 }, () => gate.verdict(to));
+const verdicts = (injector: ReturnType<typeof faultInjector>, to: number) =>
+  Array.from({ length: 200 }, () => injector.verdict(to));
 
-describe("the fault gate", () => {
+describe("the fault injector", () => {
   test("lets everything through at first, and again without faults", () => {
-    const gate = faultGate();
-    expect(new Set(verdicts(gate, 1))).toEqual(new Set([0]));
-    gate.faults = { cutTo: [], dropRate: 0, delayMs: { min: 0, max: 0 } };
-    expect(new Set(verdicts(gate, 1))).toEqual(new Set([0]));
+    const injector = faultInjector();
+    expect(new Set(verdicts(injector, 1))).toEqual(new Set([0]));
+    injector.faults = { cutTo: [], dropRate: 0, delayMs: { min: 0, max: 0 } };
+    expect(new Set(verdicts(injector, 1))).toEqual(new Set([0]));
   });
 
   test("does not look at the faults for each message once they are healed", () => {
-    const gate = faultGate();
+    const injector = faultInjector();
     let looks = 0;
-    gate.faults = { ...noFaults, dropRate: 1 };
-    gate.faults = {
+    injector.faults = { ...noFaults, dropRate: 1 };
+    injector.faults = {
       ...noFaults,
       get cutTo() {
         looks += 1;
@@ -26,76 +26,77 @@ describe("the fault gate", () => {
       },
     };
     looks = 0;
-    verdicts(gate, 1);
+    verdicts(injector, 1);
     expect(looks).toBe(0);
   });
 
   test("cuts the links that it is told to cut, and no others", () => {
-    const gate = faultGate();
-    gate.faults = { ...noFaults, cutTo: [2, 3] };
-    expect([1, 2, 3].map((to) => gate.verdict(to))).toEqual([0, "cut", "cut"]);
+    const injector = faultInjector();
+    injector.faults = { ...noFaults, cutTo: [2, 3] };
+    expect([1, 2, 3].map((to) => injector.verdict(to))).toEqual([0, "cut", "cut"]);
   });
 
   test("drops all, some or none", () => {
-    const gate = faultGate();
-    gate.faults = { ...noFaults, dropRate: 1 };
-    expect(new Set(verdicts(gate, 1))).toEqual(new Set(["dropped"]));
-    gate.faults = { ...noFaults, dropRate: 0.5 };
-    expect(new Set(verdicts(gate, 1))).toEqual(new Set(["dropped", 0]));
+    const injector = faultInjector();
+    injector.faults = { ...noFaults, dropRate: 1 };
+    expect(new Set(verdicts(injector, 1))).toEqual(new Set(["dropped"]));
+    injector.faults = { ...noFaults, dropRate: 0.5 };
+    expect(new Set(verdicts(injector, 1))).toEqual(new Set(["dropped", 0]));
   });
 
   test("draws delays between the two bounds", () => {
-    const gate = faultGate();
-    gate.faults = { ...noFaults, delayMs: { min: 10, max: 20 } };
-    for (const verdict of verdicts(gate, 1)) {
+    const injector = faultInjector();
+    injector.faults = { ...noFaults, delayMs: { min: 10, max: 20 } };
+    for (const verdict of verdicts(injector, 1)) {
       expect(verdict).toBeGreaterThanOrEqual(10);
       expect(verdict).toBeLessThanOrEqual(20);
     }
   });
 });
 
-describe("datagrams at the fault gate", () => {
+describe("datagrams at the fault injector", () => {
   const datagrams = (change: object) => ({ ...noFaults, datagrams: { ...sound, ...change } });
   const sound = { dropRate: 0, duplicateRate: 0, reorderRate: 0 };
-  const fates = (gate: ReturnType<typeof faultGate>) => Array.from({ length: 200 }, () => gate.datagramVerdict(1));
+  const fates = (injector: ReturnType<typeof faultInjector>) =>
+    Array.from({ length: 200 }, () => injector.datagramVerdict(1));
 
   test("arrive once and at once, unless somebody says otherwise", () => {
-    const gate = faultGate();
-    expect(gate.isCalm).toBe(true);
-    expect(fates(gate)).toEqual(fates(gate).map(() => [0]));
-    gate.faults = datagrams({});
-    expect(gate.isCalm).toBe(true);
-    gate.faults = datagrams({ reorderRate: 0.1 });
-    expect(gate.isCalm).toBe(false);
+    const injector = faultInjector();
+    expect(injector.isCalm).toBe(true);
+    expect(fates(injector)).toEqual(fates(injector).map(() => [0]));
+    injector.faults = datagrams({});
+    expect(injector.isCalm).toBe(true);
+    injector.faults = datagrams({ reorderRate: 0.1 });
+    expect(injector.isCalm).toBe(false);
   });
 
   test("are cut off, dropped and delayed as messages are", () => {
-    const gate = faultGate();
-    gate.faults = { ...noFaults, cutTo: [1] };
-    expect(new Set(fates(gate))).toEqual(new Set(["cut"]));
-    gate.faults = { ...noFaults, dropRate: 1 };
-    expect(new Set(fates(gate))).toEqual(new Set(["dropped"]));
-    gate.faults = { ...noFaults, delayMs: { min: 5, max: 5 } };
-    expect(fates(gate)).toEqual(fates(gate).map(() => [5]));
+    const injector = faultInjector();
+    injector.faults = { ...noFaults, cutTo: [1] };
+    expect(new Set(fates(injector))).toEqual(new Set(["cut"]));
+    injector.faults = { ...noFaults, dropRate: 1 };
+    expect(new Set(fates(injector))).toEqual(new Set(["dropped"]));
+    injector.faults = { ...noFaults, delayMs: { min: 5, max: 5 } };
+    expect(fates(injector)).toEqual(fates(injector).map(() => [5]));
   });
 
   test("may be dropped where messages are not", () => {
-    const gate = faultGate();
-    gate.faults = datagrams({ dropRate: 1 });
-    expect(new Set(fates(gate))).toEqual(new Set(["dropped"]));
-    expect(new Set(verdicts(gate, 1))).toEqual(new Set([0]));
+    const injector = faultInjector();
+    injector.faults = datagrams({ dropRate: 1 });
+    expect(new Set(fates(injector))).toEqual(new Set(["dropped"]));
+    expect(new Set(verdicts(injector, 1))).toEqual(new Set([0]));
   });
 
   test("come again later, and later than others", () => {
-    const gate = faultGate();
-    gate.faults = datagrams({ duplicateRate: 1 });
-    for (const fate of fates(gate)) {
+    const injector = faultInjector();
+    injector.faults = datagrams({ duplicateRate: 1 });
+    for (const fate of fates(injector)) {
       expect(fate[0]).toBe(0);
       expect(fate[1]).toBeGreaterThanOrEqual(1);
       expect(fate).toHaveLength(2);
     }
-    gate.faults = datagrams({ reorderRate: 1 });
-    for (const fate of fates(gate)) {
+    injector.faults = datagrams({ reorderRate: 1 });
+    for (const fate of fates(injector)) {
       expect(fate).toHaveLength(1);
       expect(fate[0]).toBeGreaterThanOrEqual(1);
     }

@@ -1,5 +1,5 @@
 /**
- * The fault gate: a real node's messages can be dropped, delayed or cut off by command, for demos and tests. It stands
+ * The fault injector: a real node's messages can be dropped, delayed or cut off by command, for demos and tests. It stands
  * before the transport, so what it drops never left. Delays keep a link's messages in order; datagrams, which IP multicast
  * loses, copies and lets overtake each other anyway, can be treated so here, too, for each receiver by itself.
  */
@@ -88,7 +88,7 @@ export type Verdict = "cut" | "dropped" | number;
 /** What becomes of one datagram on its way to one member: it is lost, or it arrives after so many milliseconds each time. */
 export type DatagramVerdict = "cut" | "dropped" | readonly number[];
 
-export interface FaultGate {
+export interface FaultInjector {
   faults: Faults;
   /** There are no faults. */
   readonly isCalm: boolean;
@@ -99,7 +99,7 @@ export interface FaultGate {
 /** Far more than datagrams that leave one after the other are apart. */
 const OVERTAKEN_MS = { min: 1, max: 20 };
 
-export function faultGate(): FaultGate {
+export function faultInjector(): FaultInjector {
   let faults = noFaults;
   let isCalm = true;
   const verdict = (to: NodeId): Verdict => {
