@@ -1,5 +1,5 @@
 /**
- * What well-formed nonsense does to a member: nothing. A channel's messages come from other members, or from whoever has
+ * What well-formed messages with invalid values do to a member: nothing. A channel's messages come from other members, or from whoever has
  * their key: whatever numbers they carry, no step may fail, and what is sent has the shape that it is declared to have.
  */
 import fc from "fast-check";

@@ -16,10 +16,10 @@ import type { Protocol } from "../../core/protocol.ts";
 import { type Shape, text } from "../../core/shape.ts";
 import { declarations } from "./parts/ip-claims.ts";
 import { losses } from "./parts/ip-losses.ts";
-import { isAbsurdMessage, isAbsurdNack, isAbsurdSession, isOfAnotherView } from "./parts/ip-nonsense.ts";
 import { type IpMulticastOptions, reachOf, settled } from "./parts/ip-options.ts";
 import { sessions } from "./parts/ip-sessions.ts";
 import { advance, deliverUpTo, isMissing, keep, stateIn, tell } from "./parts/ip-streams.ts";
+import { isAbsurdMessage, isAbsurdNack, isAbsurdSession, isOfAnotherView } from "./parts/ip-validation.ts";
 import { views } from "./parts/ip-views.ts";
 import {
   type Ctx,

@@ -24,7 +24,7 @@ import { type Views, type ViewsOptions, views } from "../membership/parts/views.
 import { requireParts } from "../options.ts";
 import { type IpMulticast, type IpMulticastOptions, ipMulticast } from "./ip-multicast.ts";
 import { flattened } from "./parts/flattened.ts";
-import { isCutOf } from "./parts/ip-nonsense.ts";
+import { isCutOf } from "./parts/ip-validation.ts";
 
 type Parts<P> = { multicast: IpMulticast<P>; views: Views };
 type Whole<P> = Assembly<Parts<P>>;

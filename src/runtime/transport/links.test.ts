@@ -248,7 +248,7 @@ describe("the dialling end", () => {
     await nextTurn();
     latest().say(bytes);
     await vi.waitFor(() => expect(counts.refused).toEqual({ malformed: 1 }));
-    expect(lines).toEqual([expect.stringMatching(/^node 1 answered nonsense: /)]);
+    expect(lines).toEqual([expect.stringMatching(/^node 1 sent an invalid reply: /)]);
     await vi.waitFor(() => expect(link.status).toBe("dialing"));
     welcome(7);
     await vi.waitFor(() => expect(values(latest())).toEqual([1]));

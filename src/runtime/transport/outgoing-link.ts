@@ -331,7 +331,7 @@ export class OutgoingLink<M> {
         if (!(error instanceof MalformedBytes)) return this.options.onFatal(error as Error);
         const { peer } = this.options;
         count(this.options.counts.refused, "malformed");
-        this.options.log.once(`reply ${peer}`, `node ${peer} answered nonsense: ${error.message}`);
+        this.options.log.once(`reply ${peer}`, `node ${peer} sent an invalid reply: ${error.message}`);
         socket.destroy();
       }
     };

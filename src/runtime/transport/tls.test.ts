@@ -179,7 +179,7 @@ describe("material that does not fit together", () => {
     const { key } = nodes[1] as TlsMaterial;
     for (const tls of [
       { ca, cert, key },
-      { ca, cert: "nonsense", key },
+      { ca, cert: "not PEM", key },
     ])
       expect(() => transportUnderTest({ self: 0, ports, tls })).toThrow(/expected the certificate, its key and .* PEM/);
   });

@@ -30,10 +30,10 @@
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { exclude, include } from "../../node-set.ts";
 import { declarations } from "./views-claims.ts";
-import { isAbsurdRound, isAbsurdValue, isAbsurdView } from "./views-nonsense.ts";
 import { settledViews, type ViewsOptions } from "./views-options.ts";
 import { invite, rounds, trusts } from "./views-rounds.ts";
 import { accept, adopt, beginLife, keep, resume, sayLeft, stall, tellAll, wish, wishOf } from "./views-standing.ts";
+import { isAbsurdRound, isAbsurdValue, isAbsurdView } from "./views-validation.ts";
 import {
   isChangeDue,
   isEmpty,

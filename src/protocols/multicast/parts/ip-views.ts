@@ -6,9 +6,9 @@
 import { InvariantViolation } from "../../../core/errors.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import type { Losses } from "./ip-losses.ts";
-import { isCutOf } from "./ip-nonsense.ts";
 import type { Sessions } from "./ip-sessions.ts";
 import { deliverUpTo, stateIn } from "./ip-streams.ts";
+import { isCutOf } from "./ip-validation.ts";
 import { type Ctx, type IpMulticast, receivedOf, receivedVector, type State } from "./ip-words.ts";
 
 type Command<P, T extends string> = Extract<IpMulticast<P>["command"], { type: T }>;
