@@ -13,19 +13,19 @@ function shown(spec: SystemSpec) {
 
 const specs: SystemSpec[] = [
   { protocol: "bully", nodes: [0, 1, 2] },
-  { protocol: "bully", nodes: [0, 1, 2], timers: "quiet", asked: [0], losses: 1, crashes: 1, recoveries: 1 },
+  { protocol: "bully", nodes: [0, 1, 2], timers: "quiet", initiators: [0], losses: 1, crashes: 1, recoveries: 1 },
   { protocol: "ricart-agrawala", nodes: [0, 1, 2], crashes: 1 },
   {
     protocol: "ricart-agrawala",
     nodes: [0, 1, 2],
-    asked: [0, 1],
+    initiators: [0, 1],
     crashes: 1,
     recoveries: 1,
     property: "ME1 safety",
   },
   { protocol: "chang-roberts", nodes: [0, 1, 2], losses: 1 },
   { protocol: "causal", nodes: [0, 1], losses: 1, duplications: 1, times: 2 },
-  { protocol: "paxos", nodes: [0, 1, 2], asked: [0, 2], property: "termination", maxInFlight: 4 },
+  { protocol: "paxos", nodes: [0, 1, 2], initiators: [0, 2], property: "termination", maxInFlight: 4 },
 ];
 
 describe("a counterexample as a trace", () => {
@@ -50,7 +50,7 @@ describe("a counterexample as a trace", () => {
 
   it("a duplicate is received twice by one name", () => {
     const twice = { name: "once", claim: "nobody hears of 1 twice", when: "always" } as const;
-    const options = { ...systemFor({ protocol: "ricart-agrawala", nodes: [0, 1], asked: [0], duplications: 1 }) };
+    const options = { ...systemFor({ protocol: "ricart-agrawala", nodes: [0, 1], initiators: [0], duplications: 1 }) };
     const heard = (state: unknown): number => (state as { mutex: { clock: number } }).mutex.clock;
     const found = explore({
       ...options,

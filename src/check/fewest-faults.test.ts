@@ -16,7 +16,7 @@ describe("the fewest faults that break it", () => {
 
   it("it takes a crash and a recovery to have two nodes inside", () => {
     const { breaking, harmless, exploration } = fewestFaults(
-      mutex({ nodes: [0, 1, 2], asked: [0, 1], crashes: 2, recoveries: 2, property: "ME1 safety" }),
+      mutex({ nodes: [0, 1, 2], initiators: [0, 1], crashes: 2, recoveries: 2, property: "ME1 safety" }),
     );
     expect([breaking, harmless]).toEqual([2, 1]);
     expect(

@@ -5,8 +5,8 @@ import { exploreDepthFirst } from "./search/dfs.ts";
 import { walk } from "./search/walks.ts";
 import { systemFor } from "./suite.ts";
 
-const ring = systemFor({ protocol: "chang-roberts", nodes: [0, 1, 2], asked: [0] });
-const server = systemFor({ protocol: "elected-server", nodes: [0, 1, 2], asked: [0], maxTimeouts: 2 });
+const ring = systemFor({ protocol: "chang-roberts", nodes: [0, 1, 2], initiators: [0] });
+const server = systemFor({ protocol: "elected-server", nodes: [0, 1, 2], initiators: [0], maxTimeouts: 2 });
 
 describe("what a search has reached", () => {
   it("are events and handlers, by name, and the handlers that never ran", () => {

@@ -13,13 +13,13 @@ describe("systems from common words", () => {
   });
 
   it("words are plain data: what has been through JSON is the same system", () => {
-    const spec: SystemSpec = { protocol: "bully", nodes: [0, 1, 2], timers: "quiet", asked: [], crashes: 1 };
+    const spec: SystemSpec = { protocol: "bully", nodes: [0, 1, 2], timers: "quiet", initiators: [], crashes: 1 };
     const counts = ({ states, transitions }: { states: number; transitions: number }) => [states, transitions];
     expect(counts(checked(JSON.parse(JSON.stringify(spec)) as SystemSpec))).toEqual(counts(checked(spec)));
   });
 
   it("everybody is asked once, or who is named, as often as is said", () => {
-    const { asks } = systemFor({ protocol: "ricart-agrawala", nodes: [0, 1, 2], asked: [0, 2], times: 3 });
+    const { asks } = systemFor({ protocol: "ricart-agrawala", nodes: [0, 1, 2], initiators: [0, 2], times: 3 });
     expect([0, 1, 2].map((node) => asks?.(node))).toEqual([
       [{ type: "user", body: { type: "use", entries: 3 } }],
       [],
@@ -49,7 +49,7 @@ describe("systems from common words", () => {
   it.each<[Partial<SystemSpec>, string]>([
     [{ protocol: "bullies" }, "expected the protocol to be one of"],
     [{ variant: "fast" }, "expected the variant to be one of monitored"],
-    [{ asked: [0, 7] }, "expected the nodes that are asked to be among 0, 1, got 7"],
+    [{ initiators: [0, 7] }, "expected initiators to be among 0, 1, got 7"],
     [
       { property: "E3" },
       'expected the property to be one of E1 safety, E1 eventually, E2 liveness, E2 termination, got "E3"',

@@ -23,10 +23,10 @@ export interface SystemSpec extends Readonly<Partial<Record<FaultKind, number>>>
   readonly options?: object;
   readonly nodes: readonly NodeId[];
   /**
-   * Who is asked to do its family's work: to call, request, send or propose. Everybody by default; nobody where nodes
+   * The nodes that do its family's work: call, request, send or propose. All by default; none where nodes
    * begin with work of their own.
    */
-  readonly asked?: readonly NodeId[];
+  readonly initiators?: readonly NodeId[];
   /** How many entries or messages each is asked for. 1 by default. */
   readonly times?: number;
   readonly network?: NetworkKind;
@@ -54,7 +54,7 @@ const rules: Rules<SystemSpec> = {
   variant: orNull(name),
   options: fields,
   nodes: needed(nodes),
-  asked: ids,
+  initiators: ids,
   times: natural,
   network: words.network,
   timers: words.timers,
@@ -68,7 +68,7 @@ const rules: Rules<SystemSpec> = {
 /**
  * Links keep their order and timers are free unless the words say otherwise. By default there are no faults.
  *
- * @throws UsageError for names that are not in the registry, nodes that are asked and are none, options that the protocol
+ * @throws UsageError for names that are not in the registry, initiators that are no nodes, options that the protocol
  *   refuses.
  */
 export function systemFor(spec: SystemSpec): ExploreOptions<Vocabulary> {
@@ -78,14 +78,14 @@ export function systemFor(spec: SystemSpec): ExploreOptions<Vocabulary> {
   const isChecked = [null, entry.check.variant].includes(spec.variant ?? null);
   const { notice = null, counters = [] } = isChecked ? entry.check : {};
   const { network = "fifo", timers = "free", begin = beginOf(spec) } = spec;
-  const { asked = isWorkEnough(spec) ? [] : spec.nodes } = spec;
+  const { initiators = isWorkEnough(spec) ? [] : spec.nodes } = spec;
   return {
     protocol,
     nodes: spec.nodes,
     network,
     timers,
     begin,
-    asks: asksOf(entry.family, asked, spec),
+    asks: asksOf(entry.family, initiators, spec),
     properties: propertiesOf(protocol, spec.property ?? null),
     ...(notice !== null && spec.notices !== undefined
       ? { notices: notice as (crashed: NodeId) => CommandOf<Vocabulary>, noticeTime: spec.notices }
@@ -132,14 +132,14 @@ function given<T extends object, K extends keyof T>(from: T, names: readonly K[]
 /** Each is asked once, for so many entries or messages. */
 function asksOf(
   family: Family,
-  asked: readonly NodeId[],
+  initiators: readonly NodeId[],
   { nodes, times = 1 }: SystemSpec,
 ): (node: NodeId) => readonly CommandOf<Vocabulary>[] {
-  const stranger = asked.find((node) => !nodes.includes(node));
+  const stranger = initiators.find((node) => !nodes.includes(node));
   if (stranger !== undefined)
-    throw new UsageError("unknown-node", unexpected("the nodes that are asked", `among ${nodes.join(", ")}`, stranger));
+    throw new UsageError("unknown-node", unexpected("initiators", `among ${nodes.join(", ")}`, stranger));
   return (node) => {
-    const command = asked.includes(node) ? family.ask(node, times) : null;
+    const command = initiators.includes(node) ? family.ask(node, times) : null;
     return command === null ? [] : [command as CommandOf<Vocabulary>];
   };
 }

@@ -63,7 +63,7 @@ function assumptions(request: CheckRequest, { system }: CheckAnswer): string[] {
     together: "all nodes start before anything else happens",
   };
   return [
-    `${begin[system.begin]}${askedFor(request)}`,
+    `${begin[system.begin]}${workOf(request)}`,
     links[system.network],
     timers[system.timers],
     faults(spec, system),
@@ -82,13 +82,13 @@ function cutOff({ maxDepth, maxInFlight, maxTimeouts }: CheckRequest["spec"]): s
   return limits.length === 0 ? [] : [`runs with more than ${limits.join(", or ")} are left out`];
 }
 
-function askedFor({ spec: { protocol, asked, nodes, times = 1 } }: CheckRequest): string {
+function workOf({ spec: { protocol, initiators, nodes, times = 1 } }: CheckRequest): string {
   const { verb, count } = protocolNamed(protocol).family;
-  if (verb === null || asked?.length === 0) return "";
+  if (verb === null || initiators?.length === 0) return "";
   const who =
-    asked === undefined || asked.length === nodes.length
+    initiators === undefined || initiators.length === nodes.length
       ? "every node"
-      : `${asked.length === 1 ? "node" : "nodes"} ${spans(asked)}`;
+      : `${initiators.length === 1 ? "node" : "nodes"} ${spans(initiators)}`;
   const many =
     count === null ? "once" : `for ${counted(times, { one: count === "entries" ? "entry" : "message", more: count })}`;
   return `; ${who} may be asked to ${verb} ${many}`;

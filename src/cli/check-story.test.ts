@@ -4,7 +4,7 @@ import { systemFor } from "../check/suite.ts";
 import { storyOf } from "./check-story.ts";
 
 it("a crash within a step says what the step has led to before", () => {
-  const words = { protocol: "basic-multicast", nodes: [0, 1, 2], crashes: 1, withinStep: true, asked: [0] };
+  const words = { protocol: "basic-multicast", nodes: [0, 1, 2], crashes: 1, withinStep: true, initiators: [0] };
   const system = systemFor(words);
   expect(storyOf(system.protocol, system.nodes, explore(system).path).steps[0]).toEqual({
     deed: "node 0 is told: user.send messages 1, and crashes within this step",
@@ -13,7 +13,7 @@ it("a crash within a step says what the step has led to before", () => {
 });
 
 it("a counterexample in words: what happens, what it leads to, and how all stand in the end", () => {
-  const system = systemFor({ protocol: "ricart-agrawala", nodes: [0, 1], crashes: 1, asked: [0] });
+  const system = systemFor({ protocol: "ricart-agrawala", nodes: [0, 1], crashes: 1, initiators: [0] });
   const { path, property } = explore(system);
   expect(property?.name).toBe("ME2 liveness");
   expect(storyOf(system.protocol, system.nodes, path)).toEqual({

@@ -11,17 +11,17 @@ describe("the words of `coterie check`", () => {
   });
 
   it("who is asked: nobody where starting is work enough, or else whom the family asks, or whom the words name", () => {
-    expect(requestFrom("bully", {}).spec.asked).toEqual([]);
-    expect(requestFrom("bully", { begin: "idle" }).spec.asked).toEqual([0]);
-    expect(requestFrom("bully", { call: [1, 2] }).spec.asked).toEqual([1, 2]);
-    expect(requestFrom("paxos", {}).spec.asked).toEqual([0]);
-    expect(requestFrom("paxos", { propose: "all" }).spec.asked).toEqual([0, 1, 2]);
-    expect(requestFrom("ricart-agrawala", { entries: 2 }).spec).toMatchObject({ asked: [0, 1, 2], times: 2 });
+    expect(requestFrom("bully", {}).spec.initiators).toEqual([]);
+    expect(requestFrom("bully", { begin: "idle" }).spec.initiators).toEqual([0]);
+    expect(requestFrom("bully", { call: [1, 2] }).spec.initiators).toEqual([1, 2]);
+    expect(requestFrom("paxos", {}).spec.initiators).toEqual([0]);
+    expect(requestFrom("paxos", { propose: "all" }).spec.initiators).toEqual([0, 1, 2]);
+    expect(requestFrom("ricart-agrawala", { entries: 2 }).spec).toMatchObject({ initiators: [0, 1, 2], times: 2 });
   });
 
   it("a ring gives ids and order", () => {
     const { spec } = requestFrom("chang-roberts", { ring: [7, 1, 5], call: [5] });
-    expect(spec).toMatchObject({ nodes: [1, 5, 7], options: { ring: [7, 1, 5] }, asked: [5] });
+    expect(spec).toMatchObject({ nodes: [1, 5, 7], options: { ring: [7, 1, 5] }, initiators: [5] });
     expect(() => requestFrom("chang-roberts", { ring: [7, 1, 5], call: [0] })).toThrow(
       "expected --call to be nodes among 1, 5, 7, got 0",
     );

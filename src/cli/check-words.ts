@@ -96,7 +96,7 @@ export function requestFrom(protocol: string, words: CheckWords): CheckRequest {
     property: words.property ?? null,
     ...given(words, passedOn),
   };
-  const spec = { ...defaultBounds(entry, system), ...system, asked: askedBy(entry.family, words, system) };
+  const spec = { ...defaultBounds(entry, system), ...system, initiators: initiatorsFor(entry.family, words, system) };
   systemFor(spec); // Which refuses what makes no sense, here rather than on a thread.
   const { strategy = "bfs", seed = DEFAULT_SEED, runs = DEFAULT_RUNS, steps = DEFAULT_STEPS } = words;
   const { workers = workersFor(strategy, runs), maxMemory, fewestFaults = false, coverage = false } = words;
@@ -125,17 +125,17 @@ function workersFor(strategy: StrategyName, runs: number): number {
   return isRandom(strategy) ? Math.min(availableParallelism(), MAX_DEFAULT_WORKERS, runs) : 1;
 }
 
-/** Who is asked if nobody says: where starting is work enough nobody, or else whom the family asks. */
-function askedBy(family: Family, words: CheckWords, system: SystemSpec): readonly NodeId[] {
+/** The default initiators: none where starting is work enough, otherwise those of the family. */
+function initiatorsFor(family: Family, words: CheckWords, system: SystemSpec): readonly NodeId[] {
   const { verb } = family;
   const { nodes } = system;
-  const asked = verb === null ? undefined : words[verb];
-  if (asked === undefined) {
+  const named = verb === null ? undefined : words[verb];
+  if (named === undefined) {
     if (isWorkEnough(system)) return [];
-    return family.asked === "all" ? nodes : nodes.slice(0, 1);
+    return family.initiators === "all" ? nodes : nodes.slice(0, 1);
   }
-  if (asked === "all") return nodes;
-  const listed = typeof asked === "number" ? [asked] : asked;
+  if (named === "all") return nodes;
+  const listed = typeof named === "number" ? [named] : named;
   for (const node of listed) requireKnown(`--${verb}`, nodes, node);
   return listed;
 }

@@ -166,7 +166,7 @@ function asked(family: Family, words: SimWords, ids: readonly NodeId[], isBusy: 
       throw new UsageError("bad-argument", unexpected(`--${verb}`, "nodes that are not down by --crash", node));
   }
   const lowest = ids.reduce((low, id) => (down.has(id) || id > low ? low : id), Number.POSITIVE_INFINITY);
-  const nodes = given ?? (family.asked === "all" ? "all" : lowest);
+  const nodes = given ?? (family.initiators === "all" ? "all" : lowest);
   return [{ [verb]: nodes, ...(times === undefined ? {} : { times }) }];
 }
 

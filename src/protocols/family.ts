@@ -6,12 +6,12 @@ import type { NodeId, Tagged, View } from "../core/protocol.ts";
 
 export interface Family {
   readonly name: "election" | "mutual exclusion" | "multicast" | "consensus" | "membership";
-  /** The word for who is asked, as in `--call 4`; null where nobody is. */
+  /** What initiators do, as in `--call 4`; null where there is nothing to do. */
   readonly verb: "call" | "request" | "send" | "propose" | null;
   /** The word for how often, where that means something. */
   readonly count: "entries" | "messages" | null;
-  /** Who is asked if nobody says: the lowest alive node, or all of them. */
-  readonly asked: "lowest" | "all";
+  /** The default initiators: the lowest alive node, or all. */
+  readonly initiators: "lowest" | "all";
   /** The command that makes a node do its work, so many times. Null where there is none. */
   ask(node: NodeId, times: number): Tagged | null;
   /** What a node, or a part of it, emits where the family's work is done, and how one says that nobody ever did. */
@@ -55,7 +55,7 @@ export const election: Family = {
   name: "election",
   verb: "call",
   count: null,
-  asked: "lowest",
+  initiators: "lowest",
   ask: () => ({ type: "call" }),
   done: { event: "elected", none: "nobody was elected" },
   outcome: ({ alive, view }) => ({
@@ -67,7 +67,7 @@ export const mutualExclusion: Family = {
   name: "mutual exclusion",
   verb: "request",
   count: "entries",
-  asked: "all",
+  initiators: "all",
   ask: (_node, times) => toUser({ type: "use", entries: times }),
   done: { event: "entered", none: "nobody entered" },
   outcome({ events }) {
@@ -92,7 +92,7 @@ export const multicast: Family = {
   name: "multicast",
   verb: "send",
   count: "messages",
-  asked: "all",
+  initiators: "all",
   ask: (_node, times) => toUser({ type: "send", messages: times }),
   done: { event: "delivered", none: "nothing was delivered" },
   outcome({ alive, events }) {
@@ -109,7 +109,7 @@ export const consensus: Family = {
   name: "consensus",
   verb: "propose",
   count: null,
-  asked: "lowest",
+  initiators: "lowest",
   ask: (node) => ({ type: "propose", value: `from ${node}` }) as Tagged,
   done: { event: "decided", none: "nothing was decided" },
   outcome({ events }) {
@@ -126,7 +126,7 @@ export const membership: Family = {
   name: "membership",
   verb: null,
   count: null,
-  asked: "all",
+  initiators: "all",
   ask: () => null,
   done: { event: "suspected", none: "nobody was suspected" },
   outcome({ alive, events }) {

@@ -62,9 +62,9 @@ interface Exclusion {
   readonly order: Partial<SystemSpec>;
 }
 
-const two: Partial<SystemSpec> = { asked: [0, 1] };
+const two: Partial<SystemSpec> = { initiators: [0, 1] };
 /** With three nodes two voting sets share but one of the two that ask. */
-const twoOfFour: Partial<SystemSpec> = { nodes: [0, 1, 2, 3], asked: [0, 3] };
+const twoOfFour: Partial<SystemSpec> = { nodes: [0, 1, 2, 3], initiators: [0, 3] };
 
 const textbook: readonly Exclusion[] = [
   { name: "central-server", order: {} },
@@ -91,7 +91,7 @@ const mutexRow = ({ name, order }: Exclusion): string[] => [
 
 /** Two ask, and there is no end to it, nor does a search of all short runs come to a grant: so random ones are made. */
 const RUNS = 300;
-const endless: Partial<SystemSpec> = { asked: [0, 1], maxTimeouts: 20, times: 2 };
+const endless: Partial<SystemSpec> = { initiators: [0, 1], maxTimeouts: 20, times: 2 };
 
 function foundAtRandom(spec: Spec, property: string): string {
   const system = systemFor({ nodes: [0, 1, 2], property, ...spec });
@@ -139,7 +139,7 @@ const elections: readonly Election[] = [
     name: "ring",
     best: "one calls",
     worst: "two call at once",
-    quiet: { ...noticed, asked: [0] },
+    quiet: { ...noticed, initiators: [0] },
     knows: "the order of the ring",
   },
   {

@@ -19,8 +19,8 @@ interface Setting {
   readonly recoveries?: 1;
   readonly lossRate?: number;
   readonly duplicateRate?: number;
-  /** Who is asked for the family's work; nobody where starting is enough. */
-  readonly asked: readonly NodeId[];
+  /** The nodes that do the family's work; none where starting is enough. */
+  readonly initiators: readonly NodeId[];
   /** The only property that is claimed; all of them if left out. */
   readonly property?: string;
   readonly forMs: number;
@@ -28,10 +28,10 @@ interface Setting {
 }
 
 const settings: readonly Setting[] = [
-  { protocol: "bully", nodes: 3, maxDelayMs: 60, asked: [0, 1, 2], forMs: 5_000, runs: 300 },
-  { protocol: "bully", nodes: 4, maxDelayMs: 60, crashes: 1, asked: [0, 1, 2, 3], forMs: 5_000, runs: 300 },
-  { protocol: "ring", nodes: 3, maxDelayMs: 60, asked: [0], forMs: 10_000, runs: 300 },
-  { protocol: "ring", nodes: 3, maxDelayMs: 60, crashes: 1, asked: [0], forMs: 10_000, runs: 300 },
+  { protocol: "bully", nodes: 3, maxDelayMs: 60, initiators: [0, 1, 2], forMs: 5_000, runs: 300 },
+  { protocol: "bully", nodes: 4, maxDelayMs: 60, crashes: 1, initiators: [0, 1, 2, 3], forMs: 5_000, runs: 300 },
+  { protocol: "ring", nodes: 3, maxDelayMs: 60, initiators: [0], forMs: 10_000, runs: 300 },
+  { protocol: "ring", nodes: 3, maxDelayMs: 60, crashes: 1, initiators: [0], forMs: 10_000, runs: 300 },
   {
     protocol: "ring",
     property: "E2 liveness",
@@ -39,22 +39,31 @@ const settings: readonly Setting[] = [
     maxDelayMs: 60,
     crashes: 1,
     recoveries: 1,
-    asked: [0],
+    initiators: [0],
     forMs: 10_000,
     runs: 300,
   },
-  { protocol: "elected-server", nodes: 2, maxDelayMs: 30, asked: [0, 1], forMs: 10_000, runs: 100 },
+  { protocol: "elected-server", nodes: 2, maxDelayMs: 30, initiators: [0, 1], forMs: 10_000, runs: 100 },
   {
     protocol: "view-synchrony",
     variant: "settled",
     nodes: 3,
     maxDelayMs: 30,
     crashes: 1,
-    asked: [0, 1],
+    initiators: [0, 1],
     forMs: 10_000,
     runs: 60,
   },
-  { protocol: "isis", variant: "flush", nodes: 3, maxDelayMs: 30, crashes: 1, asked: [0, 1], forMs: 10_000, runs: 25 },
+  {
+    protocol: "isis",
+    variant: "flush",
+    nodes: 3,
+    maxDelayMs: 30,
+    crashes: 1,
+    initiators: [0, 1],
+    forMs: 10_000,
+    runs: 25,
+  },
   {
     protocol: "basic-multicast",
     variant: "acknowledged",
@@ -62,17 +71,17 @@ const settings: readonly Setting[] = [
     maxDelayMs: 20,
     lossRate: 0.1,
     duplicateRate: 0.1,
-    asked: [0],
+    initiators: [0],
     forMs: 20_000,
     runs: 200,
   },
-  { protocol: "ip-multicast", nodes: 3, maxDelayMs: 4, lossRate: 0.05, asked: [0], forMs: 10_000, runs: 200 },
+  { protocol: "ip-multicast", nodes: 3, maxDelayMs: 4, lossRate: 0.05, initiators: [0], forMs: 10_000, runs: 200 },
   {
     protocol: "super-peer-dht",
     options: { identifierBits: 2, reservedBits: 1, identifiers: [0, 1, 2], successors: 2, contacts: [0] },
     nodes: 3,
     maxDelayMs: 30,
-    asked: [],
+    initiators: [],
     forMs: 20_000,
     runs: 100,
   },
@@ -82,7 +91,7 @@ const settings: readonly Setting[] = [
     nodes: 3,
     maxDelayMs: 30,
     crashes: 1,
-    asked: [],
+    initiators: [],
     forMs: 20_000,
     runs: 100,
   },
@@ -91,7 +100,7 @@ const settings: readonly Setting[] = [
     options: { dimensions: 1, share: 0.67, positions: [[0], [0.1], [0.5]] },
     nodes: 3,
     maxDelayMs: 30,
-    asked: [],
+    initiators: [],
     forMs: 20_000,
     runs: 100,
   },
@@ -101,7 +110,7 @@ const settings: readonly Setting[] = [
     nodes: 3,
     maxDelayMs: 30,
     crashes: 1,
-    asked: [],
+    initiators: [],
     forMs: 20_000,
     runs: 100,
   },
@@ -112,7 +121,7 @@ const PURPOSES = ["elected", "entered", "delivered"];
 
 /** The names of what is broken in one run, and whether anybody led, was inside or delivered. */
 function ran(setting: Setting, seed: number): { broken: string[]; hasReached: boolean } {
-  const { protocol: name, variant = null, options, asked, forMs, maxDelayMs } = setting;
+  const { protocol: name, variant = null, options, initiators, forMs, maxDelayMs } = setting;
   const { lossRate = 0, duplicateRate = 0 } = setting;
   const entry = protocolNamed(name);
   const protocol = (variant === null ? entry : variantNamed(name, variant)).model(options);
@@ -132,7 +141,7 @@ function ran(setting: Setting, seed: number): { broken: string[]; hasReached: bo
   const tell = (node: NodeId, command: Tagged | null): void => {
     if (command !== null && sim.world.alive.includes(node)) sim.command(node, command as never);
   };
-  const plan = asked.map((node) => ({ at: at(0, 300), act: () => tell(node, entry.family.ask(node, 1)) }));
+  const plan = initiators.map((node) => ({ at: at(0, 300), act: () => tell(node, entry.family.ask(node, 1)) }));
   if (setting.crashes === 1) {
     const crashed = chance.pick(nodes);
     const time = at(0, 500);

@@ -42,7 +42,7 @@ it.each(forms)("$protocol, $variant", ({ protocol, variant }) => {
     variant,
     nodes: [0, 1, 2],
     // With a failure detector, who begins calls by itself.
-    ...(protocolNamed(protocol).family.name === "election" ? {} : { asked: [0, 1, 2] }),
+    ...(protocolNamed(protocol).family.name === "election" ? {} : { initiators: [0, 1, 2] }),
     times: 2,
     begin: "together",
     network: "bag",

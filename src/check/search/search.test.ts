@@ -181,7 +181,7 @@ describe("depth-first search", () => {
   });
 
   it("stops where memory is short, as breadth first does", () => {
-    const options = systemFor({ protocol: "paxos", nodes: [0, 1, 2], asked: [0, 1], timers: "quiet" });
+    const options = systemFor({ protocol: "paxos", nodes: [0, 1, 2], initiators: [0, 1], timers: "quiet" });
     expect(exploreDepthFirst({ ...options, maxBytes: 1_000_000 }).verdict).toBe("unknown");
     expect(() => exploreDepthFirst({ ...options, maxBytes: -5 })).toThrow(
       "expected maxBytes of exploreDepthFirst() to be a whole number of 0 or more, got -5",

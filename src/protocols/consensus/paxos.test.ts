@@ -277,7 +277,7 @@ describe("paxos: every run of two proposers", () => {
   });
 
   it("termination: duelling proposers overtake each other for ever", () => {
-    const duel = { protocol: "paxos", nodes: [0, 1, 2], asked: [0, 2], property: "termination" } as const;
+    const duel = { protocol: "paxos", nodes: [0, 1, 2], initiators: [0, 2], property: "termination" } as const;
     const { verdict, property, path, loop } = explore(systemFor({ ...duel, maxInFlight: 4 }));
     expect([verdict, property?.name, loop, path.length]).toEqual(["violated", "termination", 3, 13]);
     const ballots = path.map(({ states }) => (states as Paxos["state"][]).map(({ round }) => round));
@@ -307,7 +307,7 @@ describe("paxos: every run of two proposers", () => {
 
   it("a lost journal breaks agreement also where states are taken for one: a node that comes back counts from 0", () => {
     const faults = { crashes: 1, recoveries: 1, timers: "never", property: "agreement" } as const;
-    const spec = { protocol: "paxos", nodes: [0, 1, 2], asked: [0, 1], ...faults } as const;
+    const spec = { protocol: "paxos", nodes: [0, 1, 2], initiators: [0, 1], ...faults } as const;
     const { verdict, path } = explore(systemFor({ ...spec, journal: "lost" }));
     expect([verdict, path.length]).toEqual(["violated", 12]);
     expect(new Set(path.at(-1)?.states.map((state) => (state as Paxos["state"]).decided)).size).toBeGreaterThan(1);

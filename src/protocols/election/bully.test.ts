@@ -360,11 +360,11 @@ describe("bully: every run", () => {
   it.each<[number, string, Partial<SystemSpec>, number]>([
     [3, "start together", { begin: "together" }, 681],
     [3, "start together, one crashes", { begin: "together", crashes: 1 }, 1_886],
-    [3, "run, the lowest calls, one crashes", { begin: "idle", asked: [0], crashes: 1 }, 503],
+    [3, "run, the lowest calls, one crashes", { begin: "idle", initiators: [0], crashes: 1 }, 503],
     [4, "start together, one inbox each", { begin: "together", network: "inbox" }, 13_765],
-    [4, "run, the lowest calls", { begin: "idle", asked: [0] }, 56_714],
-    [3, "run, the lowest calls, two crash", { begin: "idle", asked: [0], crashes: 2 }, 666],
-    [4, "run, the highest announces itself, one crashes", { begin: "idle", asked: [3], crashes: 1 }, 3_078],
+    [4, "run, the lowest calls", { begin: "idle", initiators: [0] }, 56_714],
+    [3, "run, the lowest calls, two crash", { begin: "idle", initiators: [0], crashes: 2 }, 666],
+    [4, "run, the highest announces itself, one crashes", { begin: "idle", initiators: [3], crashes: 1 }, 3_078],
   ])("holds within bounds on time: %i nodes %s", (nodes, _what, words, states) => {
     expect(exploring(nodes, words)).toMatchObject({ verdict: "holds", states });
   });
@@ -387,7 +387,7 @@ describe("bully: every run", () => {
   });
 
   it("is violated when a crash is told before the last message of the crashed node: one follows it for ever", () => {
-    const { property, path } = exploring(3, { begin: "idle", asked: [2], crashes: 1, notices: "any" });
+    const { property, path } = exploring(3, { begin: "idle", initiators: [2], crashes: 1, notices: "any" });
     expect(property?.name).toBe("E1 eventually");
     expect(path.map(({ move }) => `${move.node} ${"from" in move ? `hears ${move.from}` : move.kind}`)).toEqual([
       "2 command",
@@ -400,7 +400,7 @@ describe("bully: every run", () => {
   });
 
   it("is violated when nobody is told of a crash: the crashed leader is followed for ever", () => {
-    const untold = systemFor({ protocol: "bully", nodes: range(0, 2), timers: "quiet", asked: [2], crashes: 1 });
+    const untold = systemFor({ protocol: "bully", nodes: range(0, 2), timers: "quiet", initiators: [2], crashes: 1 });
     expect(explore(untold).property?.name).toBe("E1 eventually");
   });
 

@@ -337,7 +337,7 @@ describe("chang-roberts: every run", () => {
       nodes: range(0, nodes - 1),
       crashes,
       notices: "any",
-      asked: [0],
+      initiators: [0],
     } as const;
     expect(reaching(explore(systemFor(told)), "elected")).toMatchObject({ verdict: "holds", states });
   });

@@ -36,17 +36,17 @@ const once = { ...others, timeout: { ...timeout, call: () => undefined, renew: (
 
 describe("epoch-bully: every run", () => {
   it.each<[string, Partial<SystemSpec>, number]>([
-    ["two request votes for the same epoch", { asked: [0, 2] }, 51_408],
-    ["two candidates, one crashes", { asked: [0, 2], crashes: 1 }, 76_782],
-    ["two candidates, a message is lost", { asked: [0, 2], losses: 1 }, 187_288],
+    ["two request votes for the same epoch", { initiators: [0, 2] }, 51_408],
+    ["two candidates, one crashes", { initiators: [0, 2], crashes: 1 }, 76_782],
+    ["two candidates, a message is lost", { initiators: [0, 2], losses: 1 }, 187_288],
     [
       "one candidate, a node crashes and recovers, a message is lost",
-      { asked: [2], crashes: 1, recoveries: 1, losses: 1 },
+      { initiators: [2], crashes: 1, recoveries: 1, losses: 1 },
       249_028,
     ],
     [
       "all are candidates as they start, a node crashes and recovers, a message is lost",
-      { begin: "down", asked: [], crashes: 1, recoveries: 1, losses: 1 },
+      { begin: "down", initiators: [], crashes: 1, recoveries: 1, losses: 1 },
       651_735,
     ],
   ])("at most one leader per epoch: %s", (_what, words, states) => {
@@ -55,7 +55,7 @@ describe("epoch-bully: every run", () => {
 
   it("epochs grow, though a node crashes and recovers and a message is lost", () => {
     const faults = { crashes: 1, recoveries: 1, losses: 1 };
-    expect(exploring({ asked: [2], ...faults, property: "epochs grow" })).toMatchObject({ verdict: "holds" });
+    expect(exploring({ initiators: [2], ...faults, property: "epochs grow" })).toMatchObject({ verdict: "holds" });
   });
 
   it("the whole protocol, pre-vote included: the middle one calls, and whoever is above it does too", () => {
@@ -72,7 +72,7 @@ describe("epoch-bully: every run", () => {
   });
 
   it("an epoch has two leaders if a node comes back without its journal: it has forgotten whom it voted for", () => {
-    const found = exploring({ asked: [0, 2], crashes: 1, recoveries: 1, journal: "lost" });
+    const found = exploring({ initiators: [0, 2], crashes: 1, recoveries: 1, journal: "lost" });
     expect(found.verdict).toBe("violated");
     expect(deeds(found)).toEqual([
       "0 command",

@@ -190,7 +190,7 @@ describe("basic multicast: every run", () => {
   it.each([
     [{ network: "fifo" }, 1_008],
     [{ network: "bag" }, 1_008],
-    [{ asked: [0, 1], times: 2, network: "bag" }, 15_032],
+    [{ initiators: [0, 1], times: 2, network: "bag" }, 15_032],
   ] as const)("without faults keeps integrity, validity and agreement: %o", (spec, states) => {
     expect(exploring(spec)).toMatchObject({ verdict: "holds", states });
   });
@@ -199,7 +199,7 @@ describe("basic multicast: every run", () => {
     [[0, 1, 2], 3],
     [[0, 1, 2, 3], 4],
   ])("with a crash in the middle of sending agreement fails: %o", (nodes) => {
-    const { verdict, property, path } = exploring({ nodes, asked: [0], crashes: 1, withinStep: true });
+    const { verdict, property, path } = exploring({ nodes, initiators: [0], crashes: 1, withinStep: true });
     expect([verdict, property?.name]).toEqual(["violated", "user: agreement"]);
     expect(
       path.map(({ move, sends }) => [move.node, move.kind, move.crashesWithinStep ?? false, sends.length]),
@@ -210,20 +210,20 @@ describe("basic multicast: every run", () => {
   });
 
   it("with crashes between steps only it does not: all messages of one step go out", () => {
-    expect(exploring({ asked: [0], crashes: 1 })).toMatchObject({ verdict: "holds", states: 16 });
+    expect(exploring({ initiators: [0], crashes: 1 })).toMatchObject({ verdict: "holds", states: 16 });
   });
 
   it.each([
     [{ losses: 1 }, "user: agreement"],
     [{ duplications: 1 }, "user: integrity"],
   ] as const)("with %o it breaks", (faults, broken) => {
-    const { property, path } = exploring({ asked: [0], ...faults });
+    const { property, path } = exploring({ initiators: [0], ...faults });
     expect(property?.name).toBe(broken);
     expect(path.length).toBeLessThanOrEqual(3);
   });
 
   it("acknowledged it bears them, whatever is lost or copied", () => {
-    const variant = { variant: "acknowledged", timers: "quiet", asked: [0], network: "bag" } as const;
+    const variant = { variant: "acknowledged", timers: "quiet", initiators: [0], network: "bag" } as const;
     expect(exploring({ ...variant, losses: 2, duplications: 1 })).toMatchObject({ verdict: "holds", states: 203 });
   });
 });

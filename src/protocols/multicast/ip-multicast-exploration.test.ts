@@ -96,7 +96,7 @@ describe("reliable multicast over IP multicast: every run, without bounds on del
 
 describe("reliable multicast over IP multicast as a lecture has it", () => {
   it("nobody delivers the first message, not even its sender", () => {
-    const system = systemFor({ protocol: "ip-multicast", variant: "lecture", nodes: [0, 1], asked: [0] });
+    const system = systemFor({ protocol: "ip-multicast", variant: "lecture", nodes: [0, 1], initiators: [0] });
     const found = explore(system);
     expect(found).toMatchObject({ verdict: "violated", property: { name: "user: validity" } });
     expect(found.path.map(({ move }) => `${move.node} ${move.kind}`)).toEqual(["0 command", "1 receive"]);

@@ -229,25 +229,27 @@ describe("reliable multicast: every run, with crashes within any step", () => {
     [3, [0, 1, 2], 1, "fifo", 80_513],
   ] as const)(
     "of %i nodes, of which %o send and %i crash, keeps agreement (%s links)",
-    (count, asked, crashes, network, states) => {
+    (count, initiators, crashes, network, states) => {
       const nodes = range(0, count - 1);
-      expect(explore(system({ nodes, asked, crashes, network }))).toMatchObject({ verdict: "holds", states });
+      expect(explore(system({ nodes, initiators, crashes, network }))).toMatchObject({ verdict: "holds", states });
     },
   );
 
   it("and with a message that arrives twice", () => {
-    const spec = { asked: [0], crashes: 1, duplications: 1, network: "bag" } as const;
+    const spec = { initiators: [0], crashes: 1, duplications: 1, network: "bag" } as const;
     expect(explore(system(spec))).toMatchObject({ verdict: "holds", states: 216 });
   });
 
   it("one lost message is made good by whoever passes it on; two are too many", () => {
-    const { breaking, harmless, exploration } = fewestFaults(system({ asked: [0], losses: 3, network: "bag" }));
+    const { breaking, harmless, exploration } = fewestFaults(system({ initiators: [0], losses: 3, network: "bag" }));
     expect([breaking, harmless, exploration.property?.name]).toEqual([2, 1, "user: agreement"]);
     expect(exploration.path.map(({ move }) => `${move.node} ${move.kind}`)).toEqual(["0 command", "1 lose", "2 lose"]);
   });
 
   it("whoever comes back after a crash knows nothing of what was delivered", () => {
-    const { property, path } = explore(system({ asked: [0], crashes: 1, recoveries: 1, property: "user: agreement" }));
+    const { property, path } = explore(
+      system({ initiators: [0], crashes: 1, recoveries: 1, property: "user: agreement" }),
+    );
     expect(property?.name).toBe("user: agreement");
     expect(path.map(({ move }) => move.kind)).toContain("start");
   });

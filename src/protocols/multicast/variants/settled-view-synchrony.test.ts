@@ -41,7 +41,7 @@ const crash: SystemSpec = {
   protocol: "view-synchrony",
   variant: "settled",
   nodes: [0, 1, 2],
-  asked: [0],
+  initiators: [0],
   crashes: 1,
   notices: "any",
   timers: "quiet",
@@ -54,8 +54,8 @@ describe("virtual synchrony as a property", () => {
   ])(
     "check: every run with one crash, %s, keeps it, and reaches suspicions and other views",
     { tags: ["long"] },
-    (_who, asked, states) => {
-      const system = systemFor({ ...crash, asked });
+    (_who, initiators, states) => {
+      const system = systemFor({ ...crash, initiators });
       const properties = [...(system.properties ?? []), ...reached];
       expect(properties.map(({ name }) => name)).toContain("user: virtual synchrony");
       const found = explore({ ...system, properties });

@@ -8,7 +8,7 @@ import { ipMulticast } from "../ip-multicast.ts";
 const [P, Q] = [0, 1];
 
 describe("basic multicast, “at least once”", () => {
-  const lossy = { protocol: "basic-multicast", nodes: [P, Q], asked: [P], timers: "quiet" } as const;
+  const lossy = { protocol: "basic-multicast", nodes: [P, Q], initiators: [P], timers: "quiet" } as const;
 
   it("without acknowledgements a loss is never made good, and nothing doubles", () => {
     const found = explore(systemFor({ ...lossy, losses: 1 }));
@@ -59,7 +59,14 @@ describe("reliable multicast over IP multicast: a number that is not the next (t
   });
 
   it("every run with a loss: what each form promises holds, and at once FIFO does not", () => {
-    const lossy = { protocol: "ip-multicast", nodes: [P, Q], asked: [P], times: 2, losses: 1, network: "bag" } as const;
+    const lossy = {
+      protocol: "ip-multicast",
+      nodes: [P, Q],
+      initiators: [P],
+      times: 2,
+      losses: 1,
+      network: "bag",
+    } as const;
     const spec = { ...lossy, timers: "quiet" } as const;
     const verdictOf = (variant: string, property: string) =>
       explore(systemFor({ ...spec, variant, property: `user: ${property}` })).verdict;

@@ -338,7 +338,7 @@ describe("super-peer-dht: every run, with time bounded", () => {
           protocol: "super-peer-dht",
           nodes: range(0, nodes - 1),
           options: { ...three, ...options },
-          asked: [],
+          initiators: [],
           timers: "quiet",
           ...more,
         }),

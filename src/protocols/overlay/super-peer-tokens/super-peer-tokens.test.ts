@@ -245,7 +245,7 @@ describe("super-peer-tokens: every run, with time bounded", () => {
           protocol: "super-peer-tokens",
           nodes: [0, 1, 2],
           options: { ...soon, share },
-          asked: [],
+          initiators: [],
           timers: "quiet",
           ...more,
         }),
