@@ -1,4 +1,4 @@
-/** `core ← {protocols, trace} ← {sim, check, runtime} ← cluster ← {cli, studio, bench}`: arrows point one way. */
+/** `core ← {protocols, trace} ← {sim, check, runtime} ← cluster ← {testing, cli, studio, bench}`: arrows point one way. */
 import { describe, expect, it } from "vitest";
 import { code, type HouseFile, importsOf, isTest, targetOf } from "./house.ts";
 
@@ -11,6 +11,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   check: ["core", "protocols", "trace"],
   runtime: ["core", "protocols", "trace"],
   cluster: ["core", "protocols", "trace", "sim", "check", "runtime"],
+  testing: ["core", "sim", "runtime", "cluster"],
   cli: ["core", "protocols", "trace", "sim", "check", "runtime", "cluster"],
   studio: ["core", "protocols", "trace", "sim", "check"],
   bench: ["core", "protocols", "trace", "sim", "check", "runtime", "cluster"],

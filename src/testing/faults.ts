@@ -1,0 +1,73 @@
+/**
+ * Random faults, swarm-style: a seed draws first which kinds of faults there are in its run and how often they come, so that
+ * some runs have many of one kind and none of another. A plan is drawn before anything happens: it depends on the seed alone.
+ */
+import type { NodeId } from "../core/protocol.ts";
+import type { Random } from "../core/random.ts";
+
+/**
+ * `crash`: the power of a machine fails, and what its disk had not synced may be lost. `kill`: its process ends, as by
+ * `kill -9`. Both are started again later. `pause`: the process stands still. `partition`: two groups that do not hear each
+ * other. `cut`: nothing gets from one machine to another. `slow`, `lossy`: a link in both directions. `slow-disk`: syncs take long.
+ */
+export const faultKinds = ["crash", "kill", "pause", "partition", "cut", "slow", "lossy", "slow-disk"] as const;
+export type FaultKind = (typeof faultKinds)[number];
+
+export interface FaultOptions {
+  /** Which kinds may be drawn. Default: all. */
+  readonly kinds?: readonly FaultKind[];
+  /** For how long faults begin. Then all is mended. Default 5,000. */
+  readonly forMs?: number;
+}
+
+/** One fault: what it is, when it begins and for how long it lasts. */
+export interface Fault {
+  readonly kind: FaultKind;
+  readonly at: number;
+  readonly forMs: number;
+  /** Which members it concerns: one side of a partition, the ends of a link, or one member. */
+  readonly nodes: readonly NodeId[];
+}
+
+const DEFAULT_FOR_MS = 5_000;
+/** Between two faults, on average, is something between these. */
+const EVERY_MS = [150, 2_000] as const;
+/** How long one lasts. Most are short. */
+const LASTS_MS = [5, 3_000] as const;
+
+export function faultPlan(
+  { kinds = faultKinds, forMs = DEFAULT_FOR_MS }: FaultOptions,
+  nodes: readonly NodeId[],
+  chance: Random,
+): Fault[] {
+  const drawn = kinds.filter(() => chance.below(2) === 0);
+  const present = drawn.length === 0 ? [chance.pick(kinds)] : drawn;
+  const everyMs = spread(EVERY_MS, chance);
+  const plan: Fault[] = [];
+  for (let at = chance.between(0, everyMs); at < forMs; at += chance.between(0, 2 * everyMs)) {
+    const kind = chance.pick(present);
+    plan.push({ kind, at, forMs: spread(LASTS_MS, chance), nodes: nodesOf(kind, nodes, chance) });
+  }
+  return plan;
+}
+
+/** Each order of magnitude is as likely as any other. */
+function spread([least, most]: readonly [number, number], chance: Random): number {
+  let value = least;
+  for (; value < most && chance.below(3) > 0; value *= 2) {}
+  return Math.min(most, value * chance.between(1, 2));
+}
+
+function nodesOf(kind: FaultKind, nodes: readonly NodeId[], chance: Random): readonly NodeId[] {
+  const shuffled = [...nodes];
+  for (let i = shuffled.length - 1; i > 0; i--) {
+    const j = chance.below(i + 1);
+    [shuffled[i], shuffled[j]] = [shuffled[j] as NodeId, shuffled[i] as NodeId];
+  }
+  if (kind === "partition")
+    return shuffled.slice(0, 1 + chance.below(Math.max(1, nodes.length - 1))).sort((a, b) => a - b);
+  return shuffled.slice(0, ["cut", "slow", "lossy"].includes(kind) ? 2 : 1);
+}
+
+export const textOf = ({ kind, forMs, nodes }: Fault): string =>
+  `${kind} ${nodes.join(kind === "partition" ? ", " : " to ")} for ${forMs.toFixed(0)} ms`;

@@ -1,0 +1,256 @@
+/**
+ * A machine's disk: folders with files. What was written and not synced may be lost when the power fails, in any part: the
+ * end of it, all of it, or sectors in the midst of a write. Reading sees what was written, durable or not.
+ */
+import { EnvironmentError } from "../core/errors.ts";
+import type { Random } from "../core/random.ts";
+import type { Disk, DiskFile, Folder } from "../runtime/platform/platform.ts";
+import type { Delay } from "../sim/delay.ts";
+import { sampler } from "../sim/delay.ts";
+import type { SimulatedProcess } from "./simulated-process.ts";
+
+export interface DiskModel {
+  /** How long a sync takes. Default: 0.2 to 2 ms. */
+  readonly syncMs?: Delay;
+}
+
+const SYNC_MS: Delay = [0.2, 2];
+/** Whatever else is asked of the disk. */
+const ACCESS_MS = 0.05;
+/** What a disk writes as a whole. */
+const SECTOR_BYTES = 512;
+
+type Change = { readonly at: number; readonly bytes: Buffer } | { readonly length: number };
+
+export class SimulatedDisk {
+  readonly #folders = new Map<string, SimulatedFolder>();
+  readonly #usualSyncMs: () => number;
+  #syncMs: () => number;
+  #refusal: string | null = null;
+
+  constructor(
+    { syncMs = SYNC_MS }: DiskModel,
+    readonly chance: Random,
+  ) {
+    this.#usualSyncMs = sampler(syncMs, chance, "disk.syncMs");
+    this.#syncMs = this.#usualSyncMs;
+  }
+
+  /** As a process of the machine sees it. */
+  of(process: SimulatedProcess): Disk {
+    return {
+      makeFolder: (path) => this.access(process, () => void this.#folder(path)),
+      claim: (path) => this.access(process, () => this.#folder(path).claimedBy(process)),
+    };
+  }
+
+  /** The next sync fails, with this code of the system. */
+  failNext(code: string): void {
+    this.#refusal = code;
+  }
+
+  /** Syncs take so long until the function that is returned is called. */
+  slowDown(syncMs: Delay): () => void {
+    this.#syncMs = sampler(syncMs, this.chance, "syncMs");
+    return () => {
+      this.#syncMs = this.#usualSyncMs;
+    };
+  }
+
+  /** Without power, what is not durable is at the mercy of chance. */
+  losePower(): void {
+    for (const folder of this.#folders.values()) folder.losePower();
+  }
+
+  wipe(): void {
+    this.#folders.clear();
+  }
+
+  /** Does something when the disk has come to it. */
+  access<T>(process: SimulatedProcess, act: () => T, ms = ACCESS_MS): Promise<T> {
+    return new Promise((resolve, reject) => {
+      process.after(ms, () => {
+        try {
+          resolve(act());
+        } catch (error) {
+          reject(error);
+        }
+      });
+    });
+  }
+
+  sync(process: SimulatedProcess, file: FileContent): Promise<void> {
+    const settle = file.beginSync();
+    const end = (): void => {
+      const code = this.#refusal;
+      this.#refusal = null;
+      if (code !== null) throw refusedBySystem("fdatasync", code);
+      settle();
+    };
+    return this.access(process, end, this.#syncMs());
+  }
+
+  #folder(path: string): SimulatedFolder {
+    const known = this.#folders.get(path) ?? new SimulatedFolder(this, path);
+    this.#folders.set(path, known);
+    return known;
+  }
+}
+
+class SimulatedFolder {
+  #files = new Map<string, FileContent>();
+  #writer: SimulatedProcess | null = null;
+
+  constructor(
+    private readonly disk: SimulatedDisk,
+    private readonly path: string,
+  ) {}
+
+  claimedBy(process: SimulatedProcess): Folder {
+    if (this.#writer?.isAlive)
+      throw new EnvironmentError(
+        "journal-in-use",
+        `the journal in ${this.path} is in use by a process of this machine`,
+      );
+    this.#writer = process;
+    const { disk } = this;
+    return {
+      open: (name) =>
+        disk.access(process, () => {
+          const content = this.#files.get(name);
+          return content === undefined ? null : fileOn(disk, process, content);
+        }),
+      create: (name) =>
+        disk.access(process, () => {
+          const content = new FileContent();
+          this.#files.set(name, content);
+          return fileOn(disk, process, content);
+        }),
+      rename: (from, to) =>
+        disk.access(process, () => {
+          const content = this.#files.get(from);
+          if (content === undefined) throw refusedBySystem("rename", "ENOENT");
+          this.#files.delete(from);
+          this.#files.set(to, content);
+        }),
+      remove: (name) => disk.access(process, () => void this.#files.delete(name)),
+      release: async () => {
+        this.#writer = null;
+      },
+    };
+  }
+
+  losePower(): void {
+    for (const [name, content] of this.#files) {
+      content.losePower(this.disk.chance);
+      if (!content.wasSynced && this.disk.chance.below(2) === 0) this.#files.delete(name);
+    }
+  }
+}
+
+const fileOn = (disk: SimulatedDisk, process: SimulatedProcess, content: FileContent): DiskFile => ({
+  size: () => disk.access(process, () => content.length),
+  readAll: () => disk.access(process, () => Buffer.from(content.read(0, content.length))),
+  read: (into, at) => content.read(at, into.length).copy(into),
+  write: (bytes, at) => disk.access(process, () => content.change({ at, bytes: Buffer.from(bytes) })),
+  truncate: (length) => disk.access(process, () => content.change({ length })),
+  datasync: () => disk.sync(process, content),
+  sync: () => disk.sync(process, content),
+  close: () => disk.access(process, () => {}),
+});
+
+/** What a file holds, and what of it is durable. */
+export class FileContent {
+  wasSynced = false;
+  #seen = new Bytes();
+  #durable = new Bytes();
+  /** What has changed since, in order. */
+  #unsynced: Change[] = [];
+
+  get length(): number {
+    return this.#seen.length;
+  }
+
+  read(at: number, length: number): Buffer {
+    return this.#seen.read(at, length);
+  }
+
+  change(change: Change): void {
+    this.#seen.change(change);
+    this.#unsynced.push(change);
+  }
+
+  /** What has changed by now is durable once the function that is returned is called. */
+  beginSync(): () => void {
+    const begun = new Set(this.#unsynced);
+    return () => {
+      for (const change of this.#unsynced) if (begun.has(change)) this.#durable.change(change);
+      this.#unsynced = this.#unsynced.filter((change) => !begun.has(change));
+      this.wasSynced = true;
+    };
+  }
+
+  /** Of what was not synced some changes are there, one is torn, and later ones are not. */
+  losePower(chance: Random): void {
+    const whole = chance.below(this.#unsynced.length + 1);
+    for (const change of this.#unsynced.slice(0, whole)) this.#durable.change(change);
+    const torn = this.#unsynced[whole];
+    if (torn !== undefined && "bytes" in torn) this.#tear(torn, chance);
+    this.#unsynced = [];
+    this.#seen = this.#durable.copy();
+  }
+
+  /** Some of its sectors reach the disk, or none: the first ones, or any, for a disk may write them in any order. */
+  #tear({ at, bytes }: { readonly at: number; readonly bytes: Buffer }, chance: Random): void {
+    const inOrder = chance.below(2) === 0;
+    if (inOrder && chance.below(2) === 0) return;
+    const end = inOrder ? at + chance.below(bytes.length + 1) : at + bytes.length;
+    for (let from = at; from < end; ) {
+      const to = Math.min(end, (Math.floor(from / SECTOR_BYTES) + 1) * SECTOR_BYTES);
+      if (inOrder || chance.below(2) === 0)
+        this.#durable.change({ at: from, bytes: bytes.subarray(from - at, to - at) });
+      from = to;
+    }
+  }
+}
+
+/** Bytes that can be written anywhere: what is left out before them is zero. */
+class Bytes {
+  length = 0;
+  #room = Buffer.alloc(0);
+
+  read(at: number, length: number): Buffer {
+    return this.#room.subarray(at, Math.max(at, Math.min(at + length, this.length)));
+  }
+
+  change(change: Change): void {
+    if ("length" in change) {
+      this.#room.fill(0, change.length);
+      this.length = change.length;
+      this.#makeRoom(change.length);
+      return;
+    }
+    const end = change.at + change.bytes.length;
+    this.#makeRoom(end);
+    change.bytes.copy(this.#room, change.at);
+    this.length = Math.max(this.length, end);
+  }
+
+  copy(): Bytes {
+    const other = new Bytes();
+    other.change({ at: 0, bytes: this.read(0, this.length) });
+    return other;
+  }
+
+  #makeRoom(length: number): void {
+    if (length <= this.#room.length) return;
+    const wider = Buffer.alloc(Math.max(length, 2 * this.#room.length, 1024));
+    this.#room.copy(wider);
+    this.#room = wider;
+  }
+}
+
+/** As Node words it. */
+export function refusedBySystem(syscall: string, code: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(`${code}: ${syscall} failed, as the world wishes`), { code, syscall });
+}

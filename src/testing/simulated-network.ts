@@ -1,0 +1,241 @@
+/**
+ * The network between machines. A link from one to another has a delay, a bandwidth and a share of packets that it loses, and it
+ * can be cut. What TCP makes of that: a lost packet is sent again after a while, and what comes later waits for it; a cut
+ * stalls a stream until a packet gets through again, which is tried less and less often. A stream ends when one of its ends
+ * closes it, or when an end that is no more is sent something.
+ */
+
+import type { NodeId } from "../core/protocol.ts";
+import type { Random } from "../core/random.ts";
+import type { HostPort } from "../runtime/host-port.ts";
+import { formatHostPort } from "../runtime/host-port.ts";
+import type { Listener, ListenerOptions, Network } from "../runtime/platform/platform.ts";
+import { type Delay, sampler } from "../sim/delay.ts";
+import { refusedBySystem } from "./simulated-disk.ts";
+import type { SimulatedProcess } from "./simulated-process.ts";
+import { SimulatedStream, type Way } from "./simulated-stream.ts";
+import type { VirtualTime } from "./virtual-time.ts";
+
+/** One direction between two machines. */
+export interface LinkModel {
+  /** How long a packet is under way. Default: 0.2 to 2 ms. */
+  readonly delayMs?: Delay;
+  /** The share of packets that is lost, from 0 to less than 1. Default 0. */
+  readonly loss?: number;
+  /** Default: without limit. */
+  readonly bytesPerMs?: number;
+}
+
+const DEFAULT_DELAY: Delay = [0.2, 2];
+/** When a packet is sent again, at first; each time it takes twice as long, up to the limit. */
+const RESEND_MS = 200;
+const MAX_RESEND_MS = 60_000;
+/** When a connection that nobody answers is asked for again. */
+const SYN_AGAIN_MS = 1_000;
+const FIRST_OWN_PORT = 40_000;
+
+/** A machine as the network sees it. */
+export interface Machine {
+  readonly id: NodeId;
+  readonly host: string;
+  /** Whether it has power. */
+  readonly isUp: boolean;
+}
+
+class Link implements Way {
+  loss = 0;
+  #cuts = 0;
+  bytesPerMs = Number.POSITIVE_INFINITY;
+  #delayMs: () => number = () => 0;
+  #freeAt = 0;
+
+  constructor(
+    readonly time: VirtualTime,
+    readonly chance: Random,
+    private readonly from: Machine,
+    private readonly to: Machine,
+  ) {
+    this.set({});
+  }
+
+  get isOpen(): boolean {
+    return this.#cuts === 0 && this.from.isUp && this.to.isUp;
+  }
+
+  get hasSender(): boolean {
+    return this.from.isUp;
+  }
+
+  /** Nothing gets through until what is returned is called, and as long as anybody else has cut it. */
+  cut(): () => void {
+    let isOver = false;
+    this.#cuts += 1;
+    return () => {
+      if (!isOver) this.#cuts -= 1;
+      isOver = true;
+    };
+  }
+
+  set({ delayMs = DEFAULT_DELAY, loss = 0, bytesPerMs = Number.POSITIVE_INFINITY }: LinkModel): void {
+    this.#delayMs = sampler(delayMs, this.chance, "delayMs");
+    this.loss = loss;
+    this.bytesPerMs = bytesPerMs;
+  }
+
+  /** How long a packet takes, with all the times that it is lost. */
+  transit(bytes: number): number {
+    const begin = Math.max(this.time.now, this.#freeAt);
+    this.#freeAt = begin + bytes / this.bytesPerMs;
+    let ms = this.#freeAt - this.time.now + this.#delayMs();
+    for (let waitMs = RESEND_MS; this.loss > 0 && this.chance.between(0, 1) < this.loss; waitMs *= 2) ms += waitMs;
+    return ms;
+  }
+
+  /** After how long a packet is sent again that has not got through so many times. */
+  resendMs(attempts: number): number {
+    return Math.min(RESEND_MS * 2 ** attempts, MAX_RESEND_MS) * this.chance.between(1, 1.1);
+  }
+}
+
+/** A port that is listened on. */
+interface Port {
+  readonly process: SimulatedProcess;
+  readonly options: ListenerOptions;
+  readonly streams: Set<SimulatedStream>;
+}
+
+export class SimulatedNetwork {
+  readonly #machines: readonly Machine[];
+  readonly #links = new Map<string, Link>();
+  readonly #ports = new Map<string, Port>();
+  readonly #streams = new Map<SimulatedProcess, Set<SimulatedStream>>();
+  #ownPorts = FIRST_OWN_PORT;
+
+  constructor(
+    private readonly time: VirtualTime,
+    machines: readonly Machine[],
+    private readonly chance: Random,
+  ) {
+    this.#machines = machines;
+    for (const from of machines)
+      for (const to of machines)
+        this.#links.set(key(from.id, to.id), new Link(time, chance.stream(`${from.id}-${to.id}`), from, to));
+  }
+
+  link(from: NodeId, to: NodeId): Pick<Link, "cut" | "set"> {
+    return this.#links.get(key(from, to)) as Link;
+  }
+
+  /** As a process on this machine sees it. */
+  of(machine: Machine, process: SimulatedProcess): Network {
+    return {
+      listener: (options) => this.#listener(machine, process, options),
+      dial: (address, _tls, onReady) => {
+        const there = this.#machines.find(({ host }) => host === address.host);
+        if (there === undefined) return this.#dialNowhere(process);
+        return this.#dial({ machine, process }, there, address, onReady);
+      },
+    };
+  }
+
+  /** Its kernel ends all its streams: the others hear of it, unless the machine has lost its power. */
+  processDied(process: SimulatedProcess, hasPower: boolean): void {
+    for (const stream of this.#streams.get(process) ?? []) stream.abandon(hasPower);
+    this.#streams.delete(process);
+    for (const [address, port] of this.#ports) if (port.process === process) this.#ports.delete(address);
+  }
+
+  #listener(machine: Machine, process: SimulatedProcess, options: ListenerOptions): Listener {
+    const port: Port = { process, options, streams: new Set() };
+    let opened: string | null = null;
+    return {
+      open: async ({ port: number }) => {
+        const address = formatHostPort({ host: machine.host, port: number });
+        if (this.#ports.has(address)) throw refusedBySystem("listen", "EADDRINUSE");
+        this.#ports.set(address, port);
+        opened = address;
+      },
+      close: () => {
+        if (opened !== null) this.#ports.delete(opened);
+        return new Promise((resolve) => {
+          const look = (): void => {
+            if (port.streams.size === 0) resolve();
+            else for (const stream of port.streams) stream.once("close", look);
+          };
+          look();
+        });
+      },
+    };
+  }
+
+  #dialNowhere(process: SimulatedProcess): SimulatedStream {
+    const stream = new SimulatedStream(process, this.chance, { host: "", port: 0 });
+    process.after(0, () => stream.fail("ENOTFOUND"));
+    return stream;
+  }
+
+  /** Asks for a connection, again and again while nobody answers. */
+  #dial(
+    { machine, process }: { machine: Machine; process: SimulatedProcess },
+    there: Machine,
+    address: HostPort,
+    onReady: () => void,
+  ): SimulatedStream {
+    const toThere = this.#links.get(key(machine.id, there.id)) as Link;
+    const back = this.#links.get(key(there.id, machine.id)) as Link;
+    const stream = this.#stream(process, address);
+    const answer = (then: () => void): void =>
+      void this.time.after(back.transit(0), () => {
+        if (!stream.destroyed && process.isAlive && back.isOpen) process.arrive(then);
+      });
+    const refuse = (): void => answer(() => stream.fail("ECONNREFUSED"));
+    const isAsked = { isAnswered: false };
+    const ask = (attempt: number): void => {
+      if (stream.destroyed || !process.isAlive || isAsked.isAnswered) return;
+      this.time.after(toThere.transit(0), () => {
+        if (stream.destroyed || !process.isAlive || isAsked.isAnswered || !toThere.isOpen) return;
+        const port = this.#ports.get(formatHostPort(address));
+        if (port === undefined || !port.process.isAlive) return refuse();
+        if (!back.isOpen) return; // The answer is lost, and is asked for again.
+        isAsked.isAnswered = true;
+        this.#accept(port, { there: stream, host: machine.host, toThere, back });
+        answer(() => {
+          if (!stream.destroyed) onReady();
+        });
+      });
+      this.time.after(SYN_AGAIN_MS * 2 ** attempt, () => ask(attempt + 1));
+    };
+    ask(0);
+    return stream;
+  }
+
+  #accept(
+    port: Port,
+    { there, host, toThere, back }: { there: SimulatedStream; host: string; toThere: Link; back: Link },
+  ): void {
+    const { process, options, streams } = port;
+    const here = this.#stream(process, { host, port: ++this.#ownPorts });
+    here.connect(there, back);
+    there.connect(here, toThere);
+    streams.add(here);
+    here.once("close", () => streams.delete(here));
+    process.arrive(() => {
+      if (streams.size > options.maxStreams) {
+        here.destroy();
+        return options.onDropped(host);
+      }
+      options.onMade(here);
+      options.onReady(here, null);
+    });
+  }
+
+  #stream(process: SimulatedProcess, remote: HostPort): SimulatedStream {
+    const stream = new SimulatedStream(process, this.chance, remote);
+    const ofProcess = this.#streams.get(process) ?? new Set();
+    this.#streams.set(process, ofProcess.add(stream));
+    stream.once("close", () => ofProcess.delete(stream));
+    return stream;
+  }
+}
+
+const key = (from: NodeId, to: NodeId): string => `${from} ${to}`;

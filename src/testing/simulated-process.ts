@@ -1,0 +1,128 @@
+/** One run of a member's process: its clock, its timers and its chance. It may be paused, and once it is dead nothing happens in it. */
+import type { Random as RandomStream } from "../core/random.ts";
+import type { Clock, Random, Timer, Timers } from "../runtime/platform/platform.ts";
+import { type Due, type Place, Scheduled, type VirtualTime } from "./virtual-time.ts";
+
+/** How the clocks of a machine go. */
+export interface ClockRate {
+  /** How many milliseconds its clocks count in one of the world's. */
+  readonly speed: number;
+  /** How far its system clock is ahead when the world begins. */
+  readonly aheadMs: number;
+}
+
+/** What the system clocks show, but for how far they are off, when a world begins: 2026-01-01. */
+const BEGIN_MS = Date.UTC(2026, 0, 1);
+/** Node counts timers in whole milliseconds, and is that late at most when it has nothing else to do. */
+const TIMER_GRAIN_MS = 1;
+
+export class SimulatedProcess implements Place {
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly random: Random;
+  #state: "running" | "paused" | "dead" = "running";
+  /** What was due while it was paused. */
+  #late: Scheduled[] = [];
+  #arrived: Scheduled[] = [];
+  readonly #beganAt: number;
+
+  constructor(
+    readonly time: VirtualTime,
+    private readonly rate: ClockRate,
+    private readonly chance: RandomStream,
+  ) {
+    this.#beganAt = time.now;
+    this.clock = {
+      now: () => this.#steady(),
+      wall: () => Math.floor(this.#wall()),
+      stamp: () => this.#wall(),
+    };
+    this.timers = {
+      after: (ms, run) => new VirtualTimer(this.timer(ms, run)),
+      every: (ms, run) => this.#every(ms, run),
+      soon: (run) => new VirtualTimer(time.after(0, run, this)),
+      cancel: (timer) => (timer as VirtualTimer | null)?.due.cancel(),
+    };
+    this.random = {
+      fraction: () => chance.bits() / 2 ** 32,
+      natural: (below) => Math.floor(((chance.bits() * 2 ** 20 + (chance.bits() >>> 12)) / 2 ** 52) * below),
+      name: () => Array.from({ length: 4 }, () => chance.bits().toString(16).padStart(8, "0")).join("-"),
+    };
+  }
+
+  get isAlive(): boolean {
+    return this.#state !== "dead";
+  }
+
+  get isPaused(): boolean {
+    return this.#state === "paused";
+  }
+
+  takes(due: Scheduled): boolean {
+    if (this.#state === "paused") this.#late.push(due);
+    return this.#state === "running";
+  }
+
+  /** Something arrives from outside: it happens now, or when the process goes on. */
+  arrive(run: () => void): void {
+    if (this.#state === "running") run();
+    else if (this.#state === "paused") this.#arrived.push(new Scheduled(run, this));
+  }
+
+  /** Does it after so much of the world's time. */
+  after(delayMs: number, run: () => void): Due {
+    return this.time.after(delayMs, run, this);
+  }
+
+  /** Does it after so much of this machine's time, and a little later, as Node does. */
+  timer(ms: number, run: () => void): Due {
+    const waitMs = Math.max(1, Math.trunc(ms)) + this.random.fraction() * TIMER_GRAIN_MS;
+    return this.time.after(waitMs / this.rate.speed, run, this);
+  }
+
+  pause(): void {
+    if (this.#state === "running") this.#state = "paused";
+  }
+
+  /** What has arrived meanwhile comes before timers that are overdue, or among them as it came: a real process may do either. */
+  resume(): void {
+    if (this.#state !== "paused") return;
+    this.#state = "running";
+    const both = [this.#arrived, this.#late];
+    if (this.chance.below(2) === 0) both.reverse();
+    for (const due of both.flat()) this.time.again(this.time.now, due);
+    this.#arrived = [];
+    this.#late = [];
+  }
+
+  die(): void {
+    this.#state = "dead";
+    this.#arrived = [];
+    this.#late = [];
+  }
+
+  #steady(): number {
+    return (this.time.now - this.#beganAt) * this.rate.speed;
+  }
+
+  #wall(): number {
+    return BEGIN_MS + this.rate.aheadMs + this.time.now * this.rate.speed;
+  }
+
+  #every(ms: number, run: () => void): Timer {
+    const again = (): void => {
+      timer.due = this.timer(ms, again);
+      run();
+    };
+    const timer = new VirtualTimer(this.timer(ms, again));
+    return timer;
+  }
+}
+
+class VirtualTimer implements Timer {
+  constructor(public due: Due) {}
+
+  unref(): this {
+    return this;
+  }
+}

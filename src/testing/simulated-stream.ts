@@ -1,0 +1,222 @@
+/** One end of a simulated TCP stream: bytes in order, with back-pressure, that arrive in other portions than they were written in. */
+import type { Random } from "../core/random.ts";
+import type { HostPort } from "../runtime/host-port.ts";
+import type { Stream } from "../runtime/platform/platform.ts";
+import { refusedBySystem } from "./simulated-disk.ts";
+import type { SimulatedProcess } from "./simulated-process.ts";
+import type { VirtualTime } from "./virtual-time.ts";
+
+/** The way from one end to the other. */
+export interface Way {
+  readonly time: VirtualTime;
+  readonly chance: Random;
+  readonly isOpen: boolean;
+  /** Whether the machine at its beginning has power, and so sends again what was lost. */
+  readonly hasSender: boolean;
+  transit(bytes: number): number;
+  resendMs(attempts: number): number;
+}
+
+/** With so much under way, a write asks for patience; with so little, it goes on. */
+const HIGH_WATER_BYTES = 64 * 1024;
+const LOW_WATER_BYTES = 16 * 1024;
+/** So many packets that have arrived are kept at most. */
+const MAX_GONE = 500;
+/** One in so many packets is split in two. */
+const SPLIT_ONE_IN = 50;
+
+type Packet = { due: number; readonly content: Buffer | "fin" | "reset" | "room" };
+
+// biome-ignore lint/suspicious/noExplicitAny: each event has its own listener.
+type Listener = (value?: any) => void;
+
+export class SimulatedStream implements Stream {
+  destroyed = false;
+  writableNeedDrain = false;
+  readonly remoteAddress: string;
+  readonly remotePort: number;
+  #writable = true;
+  readonly #listeners = new Map<string, Listener[]>();
+  #other: SimulatedStream | null = null;
+  #way: Way | null = null;
+  /** On their way to the other end, in order. */
+  #packets: Packet[] = [];
+  #head = 0;
+  #isMoving = false;
+  /** Written, and not read by the other end yet. */
+  #unread = 0;
+  #hasSentEnd = false;
+
+  constructor(
+    private readonly process: SimulatedProcess,
+    private readonly chance: Random,
+    { host, port }: HostPort,
+  ) {
+    this.remoteAddress = host;
+    this.remotePort = port;
+  }
+
+  get writable(): boolean {
+    return this.#writable;
+  }
+
+  connect(other: SimulatedStream, way: Way): void {
+    this.#other = other;
+    this.#way = way;
+  }
+
+  write(bytes: Buffer): boolean {
+    if (!this.#writable) return false;
+    this.#unread += bytes.length;
+    this.#send(bytes);
+    if (this.#unread >= HIGH_WATER_BYTES) this.writableNeedDrain = true;
+    return !this.writableNeedDrain;
+  }
+
+  end(bytes: Buffer): void {
+    if (!this.#writable) return;
+    this.#send(bytes);
+    this.#writable = false;
+    this.#sendEnd("fin");
+  }
+
+  /** What is with the kernel still arrives, or the other end is told to forget it. */
+  destroy(): void {
+    if (this.destroyed) return;
+    if (this.chance.below(2) === 0) this.#sendEnd("fin");
+    else this.#sendEnd("reset");
+    this.#close();
+  }
+
+  /** Its process is no more. */
+  abandon(hasPower: boolean): void {
+    if (hasPower && !this.destroyed) this.#sendEnd(this.chance.below(2) === 0 ? "fin" : "reset");
+    this.destroyed = true;
+    this.#writable = false;
+  }
+
+  /** It breaks, or never came to be. */
+  fail(code: string): void {
+    if (this.destroyed) return;
+    this.#hasSentEnd = true;
+    this.#emit("error", refusedBySystem(code === "ECONNRESET" ? "read" : "connect", code));
+    this.#close();
+  }
+
+  on(event: string, listener: Listener): this {
+    const listeners = this.#listeners.get(event);
+    if (listeners === undefined) this.#listeners.set(event, [listener]);
+    else listeners.push(listener);
+    return this;
+  }
+
+  once(event: "close", listener: () => void): this {
+    return this.on(event, listener); // It comes once.
+  }
+
+  #emit(event: string, value?: unknown): void {
+    for (const listener of this.#listeners.get(event) ?? []) listener(value);
+  }
+
+  #close(): void {
+    if (this.destroyed) return;
+    this.destroyed = true;
+    this.#writable = false;
+    this.process.after(0, () => this.#emit("close"));
+  }
+
+  #sendEnd(how: "fin" | "reset"): void {
+    if (this.#hasSentEnd) return;
+    this.#hasSentEnd = true;
+    if (how === "reset") this.#forget(); // It overtakes.
+    this.#send(how);
+  }
+
+  #send(content: Packet["content"]): void {
+    const way = this.#way;
+    if (way === null) return; // Nobody has answered yet.
+    if (typeof content === "object" && content.length > 1 && this.chance.below(SPLIT_ONE_IN) === 0) {
+      const at = 1 + this.chance.below(content.length - 1);
+      this.#queue(way, content.subarray(0, at));
+      this.#queue(way, content.subarray(at));
+    } else this.#queue(way, content);
+  }
+
+  #queue(way: Way, content: Packet["content"]): void {
+    const last = this.#packets.at(-1);
+    const bytes = typeof content === "object" ? content.length : 0;
+    const due = Math.max(way.time.now + way.transit(bytes), last?.due ?? 0);
+    this.#packets.push({ due, content });
+    this.#move(way, 0);
+  }
+
+  /** Waits for the first packet to arrive; one that does not get through is sent again, and all others wait for it. */
+  #move(way: Way, attempts: number): void {
+    const packet = this.#packets[this.#head];
+    if (packet === undefined) return this.#forget();
+    if (this.#isMoving) return;
+    this.#isMoving = true;
+    way.time.at(packet.due, () => {
+      this.#isMoving = false;
+      if (this.#packets[this.#head] !== packet) return this.#move(way, 0);
+      if (!way.isOpen) return this.#again(way, packet, attempts);
+      this.#head += 1;
+      if (this.#head > MAX_GONE) {
+        this.#packets.splice(0, this.#head);
+        this.#head = 0;
+      }
+      this.#move(way, 0);
+      (this.#other as SimulatedStream).#arrive(packet.content);
+    });
+  }
+
+  #again(way: Way, packet: Packet, attempts: number): void {
+    if (!way.hasSender) return this.#forget(); // Nobody is left who would send it again.
+    packet.due = way.time.now + way.resendMs(attempts);
+    this.#move(way, attempts + 1);
+  }
+
+  #forget(): void {
+    this.#packets = [];
+    this.#head = 0;
+  }
+
+  /** At this end's machine. */
+  #arrive(content: Packet["content"]): void {
+    if (this.destroyed) {
+      if (content !== "reset" && content !== "fin") this.#answerReset();
+      return;
+    }
+    this.process.arrive(() => {
+      if (this.destroyed) return;
+      if (content === "reset") this.fail("ECONNRESET");
+      else if (content === "fin") this.#ended();
+      else if (content === "room") this.#goOn();
+      else this.#read(content);
+    });
+  }
+
+  #answerReset(): void {
+    this.#hasSentEnd = false;
+    this.#sendEnd("reset");
+  }
+
+  #read(bytes: Buffer): void {
+    const other = this.#other as SimulatedStream;
+    other.#unread -= bytes.length;
+    if (other.writableNeedDrain && other.#unread <= LOW_WATER_BYTES) this.#send("room");
+    this.#emit("data", bytes);
+  }
+
+  #goOn(): void {
+    if (!this.writableNeedDrain) return;
+    this.writableNeedDrain = false;
+    this.#emit("drain");
+  }
+
+  /** The other end has closed: so does this one, once what it has written has left. */
+  #ended(): void {
+    this.#sendEnd("fin");
+    this.#close();
+  }
+}

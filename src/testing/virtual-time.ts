@@ -1,0 +1,172 @@
+/**
+ * Virtual time: what is due happens one event at a time, and the clock jumps from one to the next. Before the next event is
+ * taken, all promises that the last one settled have run to their end: each event has a turn of the real event loop to itself,
+ * which is the only real asynchrony. So code with promises of its own runs in one order only.
+ */
+import { UsageError } from "../core/errors.ts";
+import { eventQueue } from "../sim/event-queue.ts";
+
+/** Something that is due; `cancel` takes it back. */
+export interface Due {
+  cancel(): void;
+}
+
+/** Where something is to happen, which may not be possible when it is due. */
+export interface Place {
+  /** Whether it can happen now. If not, the place keeps it for later, or it never happens. */
+  takes(due: Scheduled): boolean;
+}
+
+/** Turns of the event loop that are asked for at once: Node runs promises between two of them, but polls only after all. */
+const TURNS = 128;
+/** So many events at one instant are an endless loop. */
+const MAX_AT_ONE_TIME = 100_000;
+
+export class Scheduled implements Due {
+  constructor(
+    public run: (() => void) | null,
+    readonly place: Place | null,
+  ) {}
+
+  cancel(): void {
+    this.run = null;
+  }
+}
+
+/** What drives time now: the run that has not ended. */
+interface Drive {
+  readonly until: number;
+  readonly fail: (error: unknown) => void;
+}
+
+export class VirtualTime {
+  /** In milliseconds since the world began. */
+  now = 0;
+  /** How many events have happened. */
+  count = 0;
+  /** Of when each of them happened: two runs with equal digests went alike. */
+  digest = 0;
+  readonly #queue = eventQueue();
+  readonly #slots: (Scheduled | undefined)[] = [];
+  readonly #free: number[] = [];
+  #drive: Drive | null = null;
+  #atThisTime = 0;
+
+  /** Whether a run has not ended. */
+  get isDriven(): boolean {
+    return this.#drive !== null;
+  }
+
+  after(delayMs: number, run: () => void, place: Place | null = null): Due {
+    return this.at(this.now + delayMs, run, place);
+  }
+
+  /** What is due at one time happens in the order in which it was asked for. */
+  at(time: number, run: () => void, place: Place | null = null): Due {
+    const scheduled = new Scheduled(run, place);
+    this.again(time, scheduled);
+    return scheduled;
+  }
+
+  /** What a place has kept is due at another time. */
+  again(time: number, scheduled: Scheduled): void {
+    const slot = this.#free.pop() ?? this.#slots.length;
+    this.#slots[slot] = scheduled;
+    this.#queue.push(Math.max(time, this.now), slot);
+  }
+
+  /**
+   * Lets time go on until what the body returns has settled.
+   * @throws UsageError `world-at-rest` if nothing is left to happen, `world-too-long` after `limitMs`; whatever an event throws.
+   */
+  drive<T>(body: () => T | PromiseLike<T>, limitMs: number): Promise<T> {
+    if (this.#drive !== null)
+      throw new UsageError("world-is-running", "expected one run of the world at a time, and one has not ended yet");
+    return new Promise<T>((resolve, reject) => {
+      const end = (settle: () => void): void => {
+        if (this.#drive !== drive) return;
+        this.#drive = null;
+        settle();
+      };
+      const fail = (error: unknown): void => end(() => reject(error));
+      const drive: Drive = { until: this.now + limitMs, fail };
+      this.#drive = drive;
+      this.#atThisTime = 0;
+      void (async () => body())().then((value) => end(() => resolve(value)), fail);
+      this.#plan(drive);
+    });
+  }
+
+  /** What happened outside of any event, and must end the run. */
+  fail(error: unknown): void {
+    this.#drive?.fail(error);
+  }
+
+  #plan(drive: Drive): void {
+    const turn = (): void => this.#turn(drive);
+    for (let i = 1; i < TURNS; i++) setImmediate(turn);
+    setImmediate(() => {
+      turn();
+      if (this.#drive === drive) this.#plan(drive);
+    });
+  }
+
+  #turn(drive: Drive): void {
+    if (this.#drive !== drive) return;
+    try {
+      const run = this.#next(drive);
+      this.count += 1;
+      run();
+    } catch (error) {
+      drive.fail(error);
+    }
+  }
+
+  /** The earliest event that was not cancelled; time is now what it is then. */
+  #next({ until }: Drive): () => void {
+    for (;;) {
+      const at = this.#queue.next();
+      if (at === Number.POSITIVE_INFINITY) throw atRest(this.now);
+      if (at > until) throw tooLong(until);
+      const slot = this.#queue.pop();
+      const scheduled = this.#slots[slot] as Scheduled;
+      this.#slots[slot] = undefined;
+      this.#free.push(slot);
+      if (scheduled.run === null) continue;
+      this.#atThisTime = at === this.now ? this.#atThisTime + 1 : 0;
+      if (this.#atThisTime > MAX_AT_ONE_TIME) throw endless(at);
+      this.now = at;
+      this.digest = (Math.imul(this.digest, 31) + Math.imul(at * 1e6, 0x9e3779b1)) | 0;
+      if (scheduled.place === null || scheduled.place.takes(scheduled)) return scheduled.run;
+    }
+  }
+}
+
+const LIKELY =
+  "in a world, wait for members and for the world's own sleep() and setTimeout() alone, not for real timers, files, sockets or child processes";
+
+const atRest = (now: number): UsageError =>
+  new UsageError(
+    "world-at-rest",
+    `the run has not ended, and nothing is left to happen after ${now.toFixed(1)} ms: it waits for something that is not of this world${realWork()}. Expected: ${LIKELY}`,
+  );
+
+const tooLong = (until: number): UsageError =>
+  new UsageError(
+    "world-too-long",
+    `the run has not ended by ${until} ms of virtual time: it waits for something that never happens, or that is not of this world${realWork()}. Expected: ${LIKELY}; or give run() a higher limitMs`,
+  );
+
+const endless = (at: number): UsageError =>
+  new UsageError(
+    "world-stands-still",
+    `more than ${MAX_AT_ONE_TIME} events at ${at.toFixed(1)} ms: something repeats itself without waiting, so that time cannot go on`,
+  );
+
+/** What of Node's is under way, to name the culprit: most often a real timer or a file. */
+function realWork(): string {
+  const kinds = new Set(process.getActiveResourcesInfo().filter((kind) => REAL_WORK.test(kind)));
+  return kinds.size === 0 ? "" : ` (under way in this process: ${[...kinds].join(", ")})`;
+}
+
+const REAL_WORK = /^(Timeout|FS|TCP|TLS|Process|GetAddrInfo|Pipe|UDP)/;
