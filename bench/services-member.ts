@@ -115,7 +115,7 @@ function want(name: string): void {
   locks.set(name, wish);
 }
 
-async function standAside(name: string): Promise<void> {
+async function resign(name: string): Promise<void> {
   const wish = campaigns.get(name);
   campaigns.delete(name);
   wish?.end.abort();
@@ -183,8 +183,8 @@ async function answer(ask: Ask): Promise<Answers[Ask["ask"]]> {
     case "want":
       want(ask.name);
       return null;
-    case "stand-aside":
-      await standAside(ask.name);
+    case "resign":
+      await resign(ask.name);
       return null;
     case "give-back":
       await giveBack(ask.name);

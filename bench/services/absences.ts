@@ -31,7 +31,7 @@ async function occupied(group: Group, name: string, victim: number, round: numbe
 }
 
 async function freed(group: Group, name: string, ids: readonly number[]): Promise<void> {
-  await group.all({ ask: "stand-aside", name }, ids);
+  await group.all({ ask: "resign", name }, ids);
   await group.all({ ask: "give-back", name }, ids);
 }
 

@@ -24,7 +24,7 @@ export type Ask =
   | { ask: "send-many"; name: string; order: Order; ms: number }
   /** Opens a channel that is nowhere yet, and sends one message. */
   | { ask: "send-first"; name: string; order: Order }
-  | { ask: "campaign" | "want" | "stand-aside" | "give-back"; name: string }
+  | { ask: "campaign" | "want" | "resign" | "give-back"; name: string }
   /** Whether this member has the leadership and the lock of that name without a break. */
   | { ask: "tenures"; name: string }
   /** Takes a lock and gives it back again and again, until it is asked for the longest time between two grants. */
@@ -50,7 +50,7 @@ export interface Answers {
   "send-first": { tookMs: number };
   campaign: null;
   want: null;
-  "stand-aside": null;
+  resign: null;
   "give-back": null;
   tenures: { leads: boolean; holds: boolean };
   "begin-turns": null;

@@ -21,7 +21,7 @@ function electedServerClaims(): Claim[] {
       (node) => (section.sim.world.state(node) as unknown as { mutex: { service: unknown } }).mutex.service !== null,
     );
     const [holder, next] = section.sim.world.alive.filter((node) => node !== leader) as [NodeId, NodeId];
-    // The first request of a reign makes the server ask what has been granted before.
+    // The first request of a term makes the server ask what has been granted before.
     section.enter(holder);
     section.leave(holder);
     return { section, holder, next, before: section.spent };

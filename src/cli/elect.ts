@@ -44,7 +44,7 @@ what the command writes to remember the highest, and refuse lower ones. A majori
 
 When leadership is lost the command gets SIGTERM, and SIGKILL after --grace, in any case before anybody else can lead;
 then the campaign begins again. So it does when this process is killed or paused, or its member. When the command ends
-by itself, the member stands aside and this ends, too. What the command leaves in its process group is killed first.
+by itself, the member steps down and this ends, too. What the command leaves in its process group is killed first.
 SIGINT, SIGTERM and SIGHUP are passed on to the command, and a second Ctrl-C kills it; this ends when it has ended.
 
 Exit codes: the command's own, 128 + n after signal n; with --once, 76 leadership was lost and the command stopped;

@@ -186,7 +186,7 @@ describe("a campaign", () => {
     expect(asked).toEqual(["POST", "DELETE", "POST", "DELETE"].map((verb, at) => `${verb} ${PLACES[at % 2]}`));
   });
 
-  test("hands on what the work throws, and stands aside", async () => {
+  test("hands on what the work throws, and steps down", async () => {
     const leading = access
       .election("x", {})
       .lead(() => Promise.reject(new Error("out of paper")))

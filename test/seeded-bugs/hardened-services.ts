@@ -128,7 +128,7 @@ export const epochBullyBounded: readonly Change[] = [
 
 export const epochBully: readonly Change[] = [
   {
-    name: "reign-from-the-vote",
+    name: "term-from-the-vote",
     says: "the lease of a new leader is counted from the votes, not from the request for them",
     file: CAMPAIGN,
     find: `    ctx.cancelTimer("answer");\n    ctx.emit({ type: "elected", leader: ctx.self, epoch });`,
@@ -158,10 +158,10 @@ export const epochBully: readonly Change[] = [
     property: "one leader at a time",
   },
   {
-    name: "reign-without-end",
+    name: "term-without-end",
     says: "a leader that nobody confirms goes on leading when its lease has run out",
     file: CAMPAIGN,
-    find: `    if (isCandidate(state)) wait(state, ctx, backOff);`,
+    find: `    if (mayLead(state)) wait(state, ctx, backOff);`,
     replace: ``,
     by: "simulator",
     setting: "elections in adversity",

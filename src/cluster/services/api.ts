@@ -131,7 +131,7 @@ export interface Member extends AsyncDisposable {
   /** How things stand, as plain data. */
   status(): MemberStatus;
 
-  /** Gives back what is held, stands aside where it leads, and closes. Twice is once. */
+  /** Gives back what is held, steps down where it leads, and closes. Twice is once. */
   leave(): Promise<void>;
 }
 
@@ -224,7 +224,7 @@ export interface Election<Token extends number | null = number> {
   /**
    * Campaigns, and works while this member leads. When leadership is lost, `signal` is aborted; once the work has ended, the
    * member campaigns again, and works anew when it is elected anew. Work that ends while the member leads ends it all: the
-   * member stands aside, and what the work returned or threw is handed on.
+   * member steps down, and what the work returned or threw is handed on.
    *
    * The work must end soon after its signal is aborted; what it returns or throws then does not count, unless it throws
    * something else than the signal's reason or an `AbortError`, which ends it all as well.

@@ -178,7 +178,7 @@ export class Instance {
 
   start(): void {
     this.#host.start();
-    if (this.local instanceof LocalElection) this.local.standAside();
+    if (this.local instanceof LocalElection) this.local.resign();
     if (this.local instanceof LocalChannel) this.local.begin();
   }
 

@@ -95,8 +95,8 @@ export class LocalElection implements LocalSide {
     this.#engine.command({ type: "rank", rank } as Tagged);
   }
 
-  /** Who does not campaign does not stand, where the algorithm knows such a thing. */
-  standAside(): void {
+  /** Members that do not campaign are not candidates, where the algorithm knows such a thing. */
+  resign(): void {
     if (this.#engine.takes("resign")) this.#engine.command({ type: "resign" });
   }
 
@@ -105,11 +105,11 @@ export class LocalElection implements LocalSide {
     this.#tenure?.end(new CoordinationError("released", "released", `${this.#what} goes on without this member`));
     const leads = this.leader === this.#engine.self;
     if (!this.#engine.takes("resign")) {
-      if (leads) this.#reign(this.#now.token); // It goes on leading, with nothing to do.
+      if (leads) this.#beginTenure(this.#now.token); // It goes on leading, with nothing to do.
       return;
     }
     if (leads) this.#change(null, null);
-    this.standAside();
+    this.resign();
   }
 
   onEvent(event: AlgorithmEvent, until: number | null): void {
@@ -132,7 +132,7 @@ export class LocalElection implements LocalSide {
     this.#closed = reason;
     this.#stop(reason);
     await campaign?.done;
-    this.standAside();
+    this.resign();
   }
 
   close(reason: CoordinationError): void {
@@ -191,10 +191,10 @@ export class LocalElection implements LocalSide {
     const isSame = leader === this.#now.leader && token === this.#now.token;
     if (isSame && this.#tenure?.isHeld !== false) return;
     this.#change(leader, token);
-    if (leader === self) this.#reign(token);
+    if (leader === self) this.#beginTenure(token);
   }
 
-  #reign(token: Token): void {
+  #beginTenure(token: Token): void {
     const tenure: OwnLeadership = new OwnLeadership(token, this.name, () => this.#overdue(tenure));
     this.#tenure = tenure;
     this.#campaign?.elected(tenure);

@@ -87,7 +87,7 @@ describe("a session", () => {
     expect(instance()?.waiting).toBe(0);
   });
 
-  test("leads, and stands aside when it ends", async () => {
+  test("leads, and steps down when it ends", async () => {
     const { heard, url } = await session("/elections/x");
     expect(await heard("granted")).toMatchObject({ token: expect.any(Number) as number });
     expect(member.election("x").leader).toBe(1);

@@ -215,7 +215,7 @@ describe("a lock that is lent", () => {
 });
 
 describe("a campaign for others", () => {
-  test("ends with its leadership, and the member stands aside", async () => {
+  test("ends with its leadership, and the member steps down", async () => {
     const it = lending();
     const { last, idOf, ended, events } = opened(it, {}, "election");
     const tenure = new OwnTenure({ token: 4, what: "leadership", onOverdue() {} });

@@ -215,7 +215,7 @@ describe("bully: resignation and rank", () => {
     expect(sim.violations).toEqual([]);
   });
 
-  it("a node that stands aside and asks is told who leads", () => {
+  it("a node that has resigned and asks is told who leads", () => {
     const { sim, leaders } = stage({ nodes: 3 });
     sim.command(2, { type: "resign" });
     sim.run();
@@ -286,7 +286,7 @@ describe("bully: resignation and rank", () => {
       sim.run();
     }
     expect(leaders()).toEqual({ 0: 2, 1: 2, 2: 2, 3: 2 });
-    expect(range(0, 3).map((node) => sim.world.state(node).aside)).toEqual(range(0, 3).map(() => [1, 3]));
+    expect(range(0, 3).map((node) => sim.world.state(node).resigned)).toEqual(range(0, 3).map(() => [1, 3]));
     expect(sim.violations).toEqual([]);
   });
 

@@ -3,7 +3,7 @@
  * García-Molina, "Elections in a Distributed Computing System", IEEE ToC 1982; words of Coulouris et al. §15.3.
  *
  * Assumes   crash-recovery nodes; reliable links; bounded delay: T = 2·T_max + T_process exceeds a round trip.
- * Safety    E1: at rest, whoever knows a leader knows the highest alive node that does not stand aside.
+ * Safety    E1: at rest, whoever knows a leader knows the highest alive node that has not resigned.
  *           In the end all alive nodes that took part follow it, if each crash is told to everybody (`suspect`), after the
  *           last message of the crashed node: one that comes later may be followed for ever.
  * Liveness  E2: every election ends, and then every alive node that took part knows a leader.
@@ -29,8 +29,8 @@ export type Bully = {
     leader: NodeId | null;
     /** Held for crashed. Ascending. */
     suspected: NodeId[];
-    /** Who resigned and does not stand for election; may hold the node itself. Ascending. */
-    aside: NodeId[];
+    /** Who has resigned and is no candidate; may hold the node itself. Ascending. */
+    resigned: NodeId[];
     /** By node, its own among them: the ranks that were changed since the start. */
     ranks: Record<NodeId, number>;
   };
@@ -38,11 +38,11 @@ export type Bully = {
     | { type: "election" }
     | { type: "answer" }
     | { type: "coordinator" }
-    /** The sender stands aside from now on. */
+    /** The sender resigns. */
     | { type: "resign" }
     /** The sender stands again. */
     | { type: "stand" }
-    /** The sender stands aside and asks who leads. */
+    /** The sender has resigned and asks who leads. */
     | { type: "inquire" }
     /** The sender's rank from now on. */
     | { type: "rank"; rank: number };
@@ -52,7 +52,7 @@ export type Bully = {
     | { type: "restore"; node: NodeId }
     /** Calls an election, whatever the node believes. */
     | { type: "call" }
-    /** Steps down, or stands aside before it was elected. */
+    /** Steps down, or resigns before it was elected. */
     | { type: "resign" }
     /** Takes a resignation back. */
     | { type: "stand" }
@@ -98,18 +98,18 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
   const isAbove = (state: State, a: NodeId, b: NodeId): boolean => outranks(ranked(state, a), ranked(state, b));
   const higher = (state: State, ctx: Ctx, than: NodeId): NodeId[] =>
     ctx.peers.filter((peer) => isAbove(state, peer, than));
-  const standsAside = (state: State, node: NodeId): boolean => state.aside.includes(node);
-  const isOut = (state: State, node: NodeId): boolean => state.suspected.includes(node) || standsAside(state, node);
+  const hasResigned = (state: State, node: NodeId): boolean => state.resigned.includes(node);
+  const isOut = (state: State, node: NodeId): boolean => state.suspected.includes(node) || hasResigned(state, node);
   const isHighest = (state: State, ctx: Ctx): boolean =>
     higher(state, ctx, ctx.self).every((rival) => isOut(state, rival));
 
   function startElection(state: State, ctx: Ctx): void {
-    if (standsAside(state, ctx.self)) return inquire(state, ctx);
+    if (hasResigned(state, ctx.self)) return inquire(state, ctx);
     if (isHighest(state, ctx)) return becomeCoordinator(state, ctx); // It knows that: no need to ask.
     state.phase = "campaigning";
     state.leader = null;
     for (const rival of higher(state, ctx, ctx.self)) {
-      if (!standsAside(state, rival)) ctx.send(rival, { type: "election" }); // The suspected are asked too, as in the book.
+      if (!hasResigned(state, rival)) ctx.send(rival, { type: "election" }); // The suspected are asked too, as in the book.
     }
     ctx.cancelTimer("coordinator");
     ctx.setTimer("answer", answerTimeoutMs);
@@ -118,18 +118,18 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
   function becomeCoordinator(state: State, ctx: Ctx): void {
     for (const peer of ctx.peers) {
       // Whoever resigned learns of its successor, though it ranks higher.
-      if (isAbove(state, ctx.self, peer) || standsAside(state, peer)) ctx.send(peer, { type: "coordinator" });
+      if (isAbove(state, ctx.self, peer) || hasResigned(state, peer)) ctx.send(peer, { type: "coordinator" });
     }
     settleOn(ctx.self, state, ctx);
   }
 
-  /** Stands aside and does not know who leads: asks everybody, until the leader answers. */
+  /** Has resigned and does not know who leads: asks everybody, until the leader answers. */
   function inquire(state: State, ctx: Ctx): void {
     awaitLeader(state, ctx);
     ctx.broadcast({ type: "inquire" });
   }
 
-  /** Stands aside and will be told, if there is anybody who may lead. If that gets lost, it asks. */
+  /** Has resigned and will be told, if there is anybody who may lead. If that gets lost, it asks. */
   function awaitLeader(state: State, ctx: Ctx): void {
     settleOn(null, state, ctx);
     if (ctx.peers.some((peer) => !isOut(state, peer))) ctx.setTimer("coordinator", coordinatorTimeoutMs);
@@ -155,17 +155,17 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
   function noteCandidate(state: State, node: NodeId, ctx: Ctx): void {
     if (state.suspected.includes(node)) ctx.emit({ type: "heard", node });
     exclude(state.suspected, node);
-    exclude(state.aside, node);
+    exclude(state.resigned, node);
   }
 
   return {
     name: "bully",
-    init: () => ({ phase: "new", leader: null, suspected: [], aside: [], ranks: {} }),
+    init: () => ({ phase: "new", leader: null, suspected: [], resigned: [], ranks: {} }),
     start: startElection, // A (re)starting node cannot know the leader, so it bullies.
     receive: {
       election(state, from, _message, ctx) {
         noteCandidate(state, from, ctx);
-        if (standsAside(state, ctx.self)) return ctx.send(from, { type: "resign" });
+        if (hasResigned(state, ctx.self)) return ctx.send(from, { type: "resign" });
         ctx.send(from, { type: "answer" });
         if (!isElecting(state)) startElection(state, ctx);
       },
@@ -178,23 +178,23 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
       },
       coordinator(state, from, _message, ctx) {
         noteCandidate(state, from, ctx);
-        // Only to the lower and to those aside: so `from` took this node for resigned, and it is not, or no longer.
-        if (isAbove(state, ctx.self, from) && !standsAside(state, ctx.self)) return startElection(state, ctx);
+        // Only to the lower and to those resigned: so `from` took this node for resigned, and it is not, or no longer.
+        if (isAbove(state, ctx.self, from) && !hasResigned(state, ctx.self)) return startElection(state, ctx);
         settleOn(from, state, ctx);
       },
       resign(state, from, _message, ctx) {
-        const isNews = !standsAside(state, from);
-        include(state.aside, from);
+        const isNews = !hasResigned(state, from);
+        include(state.resigned, from);
         if (state.leader !== from && !(isNews && state.phase === "campaigning")) return;
-        if (standsAside(state, ctx.self)) awaitLeader(state, ctx);
+        if (hasResigned(state, ctx.self)) awaitLeader(state, ctx);
         else startElection(state, ctx);
       },
       // Whoever took it for resigned would announce itself too, once the leader above both is gone.
       stand: (state, from, _message, ctx) => noteCandidate(state, from, ctx),
       inquire(state, from, _message, ctx) {
-        include(state.aside, from);
+        include(state.resigned, from);
         if (state.leader === ctx.self) return ctx.send(from, { type: "coordinator" });
-        if (standsAside(state, ctx.self)) return ctx.send(from, { type: "resign" });
+        if (hasResigned(state, ctx.self)) return ctx.send(from, { type: "resign" });
         const isLeaderless = state.leader === from || (state.leader === null && !isElecting(state));
         if (isLeaderless) startElection(state, ctx);
       },
@@ -206,13 +206,13 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
       answer: becomeCoordinator, // Nobody higher is alive.
       coordinator: startElection, // Whoever answered died before announcing itself.
       rank(state, ctx) {
-        if (!standsAside(state, ctx.self)) startElection(state, ctx); // What was announced in ignorance has arrived.
+        if (!hasResigned(state, ctx.self)) startElection(state, ctx); // What was announced in ignorance has arrived.
       },
     },
     command: {
       suspect(state, { node }, ctx) {
         if (!ctx.peers.includes(node)) return; // Not one of the members.
-        exclude(state.aside, node); // A resignation does not outlive a crash, nor does a change of rank.
+        exclude(state.resigned, node); // A resignation does not outlive a crash, nor does a change of rank.
         delete state.ranks[node];
         include(state.suspected, node);
         if (node === state.leader || (isElecting(state) && isHighest(state, ctx))) startElection(state, ctx);
@@ -228,19 +228,19 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
         if (state.leader === ctx.self && isAbove(state, ctx.self, node)) return ctx.send(node, { type: "coordinator" });
         // Somebody above the leader is alive after all: a partition has healed, or a bound was missed.
         const isWrong = state.leader !== null && isAbove(state, node, state.leader);
-        const mayTell = state.leader === null && standsAside(state, ctx.self);
+        const mayTell = state.leader === null && hasResigned(state, ctx.self);
         if (isWrong || mayTell) startElection(state, ctx);
       },
       call: (state, _command, ctx) => startElection(state, ctx),
       resign(state, _command, ctx) {
-        if (standsAside(state, ctx.self)) return;
-        include(state.aside, ctx.self);
+        if (hasResigned(state, ctx.self)) return;
+        include(state.resigned, ctx.self);
         ctx.broadcast({ type: "resign" });
         if (state.leader === ctx.self || isElecting(state)) awaitLeader(state, ctx);
       },
       stand(state, _command, ctx) {
-        if (standsAside(state, ctx.self)) ctx.broadcast({ type: "stand" });
-        exclude(state.aside, ctx.self);
+        if (hasResigned(state, ctx.self)) ctx.broadcast({ type: "stand" });
+        exclude(state.resigned, ctx.self);
         startElection(state, ctx);
       },
       rank(state, { rank }, ctx) {
@@ -319,14 +319,14 @@ function properties(ownRank: OwnRank): Property<Bully>[] {
 
 const isElecting = ({ phase }: State): boolean => phase === "campaigning" || phase === "deferring";
 
-function roleOf({ phase, leader, aside }: State, self: NodeId): string {
-  if (aside.includes(self)) return "aside";
+function roleOf({ phase, leader, resigned }: State, self: NodeId): string {
+  if (resigned.includes(self)) return "resigned";
   if (leader === self) return "leader";
   if (phase !== "idle") return phase;
   return leader === null ? "idle" : "follower";
 }
 
 function highestStanding({ alive, state }: World<State>, ownRank: OwnRank): NodeId | null {
-  const standing = alive.filter((node) => !state(node).aside.includes(node));
+  const standing = alive.filter((node) => !state(node).resigned.includes(node));
   return highestOf(standing.map((node) => ownRank(state(node), node)))?.node ?? null;
 }

@@ -34,7 +34,7 @@ export type ChangRoberts = {
     rank: number;
     stoodWith: number;
     /** Has resigned: it takes part with the lowest rank there is. */
-    aside: boolean;
+    resigned: boolean;
     /** Held for crashed. Ascending. */
     suspected: NodeId[];
   };
@@ -47,7 +47,7 @@ export type ChangRoberts = {
     | { type: "restore"; node: NodeId }
     /** Its rank in the elections to come. */
     | { type: "rank"; rank: number }
-    /** Stands aside. A leader calls the election of its successor. */
+    /** Resigns. A leader calls the election of its successor. */
     | { type: "resign" }
     /** Takes a resignation back. */
     | { type: "stand" };
@@ -119,7 +119,7 @@ export function changRoberts(given?: Partial<ChangRobertsOptions>): Protocol<Cha
         round: 0,
         rank,
         stoodWith: rank,
-        aside: false,
+        resigned: false,
         suspected: [],
       };
     },
@@ -169,14 +169,14 @@ export function changRoberts(given?: Partial<ChangRobertsOptions>): Protocol<Cha
         state.rank = rank;
       },
       resign(state, _command, ctx) {
-        if (state.aside) return;
-        state.aside = true;
+        if (state.resigned) return;
+        state.resigned = true;
         // Whoever takes part may still be elected by the round that goes on: the next one makes up for it.
         if (state.elected === ctx.self || state.part === "participant") call(state, ctx);
       },
       stand(state, _command, ctx) {
-        if (!state.aside) return;
-        state.aside = false;
+        if (!state.resigned) return;
+        state.resigned = false;
         call(state, ctx);
       },
     },
@@ -264,8 +264,8 @@ function rankedHighest({ alive, state }: World<State>, leader: NodeId, round: nu
   });
 }
 
-function roleOf({ part, elected, aside }: State, self: NodeId): string {
+function roleOf({ part, elected, resigned }: State, self: NodeId): string {
   if (part === "participant" || elected === null) return part;
-  if (aside && elected !== self) return "aside";
+  if (resigned && elected !== self) return "resigned";
   return elected === self ? "leader" : "follower";
 }

@@ -161,7 +161,7 @@ describe("epoch-bully: preference, resignation and rank", () => {
     expect(leaders()).toEqual(following(2, [0, 1, 2]));
   });
 
-  it("a leader that resigns stands aside and is succeeded within a back-off; it follows, and may stand again", () => {
+  it("a leader that resigns is succeeded within a back-off; it follows, and may stand again", () => {
     const { sim, leaders, epochs } = settled({ nodes: 4 });
     sim.command(3, { type: "resign" });
     expect(sim.events(3).at(-1)).toEqual({ type: "deposed", epoch: 1 });
@@ -175,7 +175,7 @@ describe("epoch-bully: preference, resignation and rank", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("where everybody stands aside nobody leads, and the first to stand does", () => {
+  it("without candidates nobody leads, and the first to stand does", () => {
     const { sim, leaders } = stage({ nodes: 3, options: { stands: false } });
     sim.run(3_000);
     expect([leaders(), sim.messages.total]).toEqual([{ 0: null, 1: null, 2: null }, 0]);
@@ -281,7 +281,7 @@ describe("epoch-bully: what its safety rests on", () => {
     const { sim } = settled({ nodes: 3 });
     sim.crash(0);
     sim.start(0);
-    expect(sim.world.state(0)).toMatchObject({ promised: { epoch: 1, to: 2 }, isBound: true, reign: null });
+    expect(sim.world.state(0)).toMatchObject({ promised: { epoch: 1, to: 2 }, isBound: true, term: null });
     sim.partition([[0], [1, 2]]);
     sim.run(450 + boundMs(400, 0.05) - 1);
     expect(sim.world.state(0).isBound).toBe(true);
@@ -300,7 +300,7 @@ describe("epoch-bully: what its safety rests on", () => {
     sim.partition([[2], [0, 1]]);
     sim.run(1_000);
     expect(sim.violations.map(({ property }) => property)).toEqual(["one leader at a time"]);
-    expect([sim.world.state(1).reign, sim.world.state(2).reign]).toEqual([
+    expect([sim.world.state(1).term, sim.world.state(2).term]).toEqual([
       { epoch: 2, leader: 1, rank: 1 },
       { epoch: 1, leader: 2, rank: 2 },
     ]);

@@ -1,6 +1,6 @@
 /**
- * Bully with epochs: a majority votes for a leader before it leads, each vote is journalled, and every reign has a
- * number that only grows. García-Molina's preference for the highest stays a preference: safety does not rest on time.
+ * Bully with epochs: a majority votes for a leader before it leads, each vote is journalled, and every term of
+ * leadership has a number that only grows. García-Molina's preference for the highest stays a preference: safety does not rest on time.
  * García-Molina, IEEE ToC 1982, hardened with ballots (Lamport, "Paxos Made Simple", 2001), leases (Gray & Cheriton,
  * SOSP 1989) and a pre-vote (Ongaro, "Consensus: Bridging Theory and Practice", 2014, §9.6).
  *
@@ -39,9 +39,9 @@ export function epochBully(given?: Partial<EpochBullyOptions>): Protocol<EpochBu
       promised: { epoch: 0, to: self },
       isBound: false,
       released: null,
-      reign: null,
+      term: null,
       rank: ranks.get(self) ?? self,
-      isAside: !options.stands,
+      isCandidate: options.stands,
       insists: false,
       patience: 0,
       suspected: [],
@@ -143,12 +143,12 @@ export function epochBully(given?: Partial<EpochBullyOptions>): Protocol<EpochBu
       },
       restore: (state, { node }) => exclude(state.suspected, node),
       resign(state, _command, ctx) {
-        state.isAside = true;
+        state.isCandidate = false;
         ctx.cancelTimer("call");
         leave(state, ctx);
       },
       stand(state, _command, ctx) {
-        state.isAside = false;
+        state.isCandidate = true;
         if (state.isBound) considerTakeover(state, ctx);
         else startElection(state, ctx);
       },

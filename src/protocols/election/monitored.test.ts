@@ -59,7 +59,7 @@ describe("bully with a failure detector", () => {
         for (const deed of script) apply(sim, deed);
         mendAll(sim);
         sim.run(sim.now + SETTLE_MS);
-        const standing = sim.world.alive.filter((node) => !sim.world.state(node).election.aside.includes(node));
+        const standing = sim.world.alive.filter((node) => !sim.world.state(node).election.resigned.includes(node));
         if (standing.length === 0) return;
         expect(leaders(sim)).toEqual(new Set([Math.max(...standing)]));
         expect(sim.verdict().filter(({ property }) => property.startsWith("detector"))).toEqual([]);

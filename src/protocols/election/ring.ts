@@ -53,7 +53,7 @@ export type Ring = {
     rank: number;
     stoodWith: number;
     /** Has resigned: it takes part with the lowest rank there is. */
-    aside: boolean;
+    resigned: boolean;
     /** Held for crashed. Ascending. */
     suspected: NodeId[];
     /** Handed on, and no receipt yet. */
@@ -71,7 +71,7 @@ export type Ring = {
     | { type: "restore"; node: NodeId }
     /** Its rank in the elections to come. */
     | { type: "rank"; rank: number }
-    /** Stands aside. A leader calls the election of its successor. */
+    /** Resigns. A leader calls the election of its successor. */
     | { type: "resign" }
     /** Takes a resignation back. */
     | { type: "stand" };
@@ -251,11 +251,11 @@ export function ring(given?: Partial<RingOptions>): Protocol<Ring> {
         state.rank = rank;
       },
       resign(state, _command, ctx) {
-        state.aside = true;
+        state.resigned = true;
         if (state.leader === ctx.self) call(state, ctx); // In an election it waits for its end.
       },
       stand(state, _command, ctx) {
-        state.aside = false;
+        state.resigned = false;
         if (state.leader !== null) call(state, ctx);
       },
     },
@@ -277,7 +277,7 @@ const fresh = (rank: number): State => ({
   followed: { number: 0, caller: 0 },
   rank,
   stoodWith: rank,
-  aside: false,
+  resigned: false,
   suspected: [],
   handed: [],
 });
@@ -373,9 +373,9 @@ function isWrong(state: State, { list: members }: Coordinator, ctx: Ctx): boolea
   return (wasSkipped && outranks(own, leader)) || state.suspected.includes(leader.node);
 }
 
-function roleOf({ phase, leader, aside }: State, self: NodeId): string {
+function roleOf({ phase, leader, resigned }: State, self: NodeId): string {
   if (isElecting({ phase } as State)) return phase;
   if (leader === null) return phase;
-  if (aside && leader !== self) return "aside";
+  if (resigned && leader !== self) return "resigned";
   return leader === self ? "leader" : "follower";
 }

@@ -2,7 +2,7 @@
 import type { Context } from "../../../core/protocol.ts";
 import { type EpochBullyOptions, timing, VOTE_TRIPS } from "./epoch-bully-options.ts";
 import { certify, leave, promise, wait } from "./epoch-bully-steps.ts";
-import { type EpochBully, isAboveLeader, isCandidate, isConfirmed, leaderOf } from "./epoch-bully-words.ts";
+import { type EpochBully, isAboveLeader, isConfirmed, leaderOf, mayLead } from "./epoch-bully-words.ts";
 import { leaseTimer } from "./lease.ts";
 
 type State = EpochBully["state"];
@@ -22,7 +22,7 @@ export function campaign(options: EpochBullyOptions) {
 
   /** The pre-vote: bully's question to everybody, of which nothing remains where it is asked. */
   function startElection(state: State, ctx: Ctx): void {
-    if (state.isAside || isCandidate(state) || (state.isBound && !isAboveLeader(state, ctx.self))) return;
+    if (!state.isCandidate || mayLead(state) || (state.isBound && !isAboveLeader(state, ctx.self))) return;
     const { epoch } = state.promised;
     ctx.cancelTimer("call");
     if (!preVote) return proceed(state, epoch, ctx);
@@ -70,7 +70,7 @@ export function campaign(options: EpochBullyOptions) {
     if (state.phase.is !== "requestingVotes" || state.phase.votes.length + 1 < state.quorum) return;
     const { epoch } = state.promised;
     state.phase = { is: "leading", round: 0, confirms: state.phase.votes };
-    state.reign = { epoch, leader: ctx.self, rank: state.rank };
+    state.term = { epoch, leader: ctx.self, rank: state.rank };
     state.insists = false;
     state.patience = 0;
     ctx.cancelTimer("answer");
@@ -107,17 +107,17 @@ export function campaign(options: EpochBullyOptions) {
   }
 
   /** On `coordinator` of an epoch that this node may follow. */
-  function follow(state: State, { epoch, leader, rank }: NonNullable<State["reign"]>, ctx: Ctx): void {
-    const isKnown = leaderOf(state, ctx.self) === leader && state.reign?.epoch === epoch;
-    const isAsBefore = isKnown && state.reign?.rank === rank;
-    const isNews = state.reign?.epoch !== epoch || state.reign.leader !== leader;
+  function follow(state: State, { epoch, leader, rank }: NonNullable<State["term"]>, ctx: Ctx): void {
+    const isKnown = leaderOf(state, ctx.self) === leader && state.term?.epoch === epoch;
+    const isAsBefore = isKnown && state.term?.rank === rank;
+    const isNews = state.term?.epoch !== epoch || state.term.leader !== leader;
     if (!isKnown) {
       leave(state, ctx); // Otherwise it may be about to displace the leader.
       state.patience = 0;
     }
     promise(state, { epoch, to: leader }, ctx);
     bind(state, ctx);
-    state.reign = { epoch, leader, rank };
+    state.term = { epoch, leader, rank };
     if (isNews) {
       state.insists = false;
       ctx.emit({ type: "elected", leader, epoch });
@@ -128,7 +128,7 @@ export function campaign(options: EpochBullyOptions) {
   }
 
   function expire(state: State, ctx: Ctx): void {
-    if (isCandidate(state)) wait(state, ctx, backOff);
+    if (mayLead(state)) wait(state, ctx, backOff);
   }
 
   return {

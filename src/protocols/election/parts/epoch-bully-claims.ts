@@ -52,8 +52,8 @@ const roles = {
   leading: "leader",
 } as const;
 
-function roleOf({ phase, isAside }: State): string {
-  if (isAside && phase.is !== "leading") return "aside";
+function roleOf({ phase, isCandidate }: State): string {
+  if (!isCandidate && phase.is !== "leading") return "not a candidate";
   return roles[phase.is];
 }
 
@@ -64,11 +64,11 @@ const oneLeaderPerEpoch: Property<EpochBully> = {
   holds({ alive, state }) {
     const leaders = new Map<number, NodeId>();
     return alive.every((node) => {
-      const { reign } = state(node);
-      if (reign === null) return true;
-      const known = leaders.get(reign.epoch) ?? reign.leader;
-      leaders.set(reign.epoch, known);
-      return known === reign.leader;
+      const { term } = state(node);
+      if (term === null) return true;
+      const known = leaders.get(term.epoch) ?? term.leader;
+      leaders.set(term.epoch, known);
+      return known === term.leader;
     });
   },
 };
@@ -77,7 +77,7 @@ const epochsGrow: Property<EpochBully> = {
   name: "epochs grow",
   claim: "nobody knows of a leader of an epoch above the one that it has promised last",
   when: "always",
-  holds: ({ alive, state }) => alive.every((node) => (state(node).reign?.epoch ?? 0) <= state(node).promised.epoch),
+  holds: ({ alive, state }) => alive.every((node) => (state(node).term?.epoch ?? 0) <= state(node).promised.epoch),
 };
 
 const oneLeaderAtATime: Property<EpochBully> = {
@@ -94,7 +94,7 @@ const agreement: Property<EpochBully> = {
   holds(world) {
     const { alive, state } = world;
     const mayLead = alive.length > 0 && alive.length >= state(alive[0] as NodeId).quorum;
-    if (!mayLead || alive.every((node) => state(node).isAside)) return true;
+    if (!mayLead || !alive.some((node) => state(node).isCandidate)) return true;
     const [leader] = leadersOf(world);
     return leader !== undefined && alive.every((node) => leaderOf(state(node), node) === leader);
   },
@@ -109,7 +109,7 @@ const preference: Property<EpochBully> = {
       const { rank } = world.state(leader);
       return world.alive.every((node) => {
         const other = world.state(node);
-        return other.isAside || other.rank < rank || (other.rank === rank && node <= leader);
+        return !other.isCandidate || other.rank < rank || (other.rank === rank && node <= leader);
       });
     }),
 };

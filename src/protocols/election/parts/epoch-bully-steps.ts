@@ -1,6 +1,6 @@
-/** What a node of epoch-bully does whatever its options: it promises, gives a reign up, leaves an election. */
+/** What a node of epoch-bully does whatever its options: it promises, gives a term up, leaves an election. */
 import type { Context, NodeId } from "../../../core/protocol.ts";
-import { type EpochBully, isCandidate, isConfirmed, isSame, type Pledge } from "./epoch-bully-words.ts";
+import { type EpochBully, isConfirmed, isSame, mayLead, type Pledge } from "./epoch-bully-words.ts";
 import { leaseTimer } from "./lease.ts";
 
 type State = EpochBully["state"];
@@ -41,7 +41,7 @@ export function giveUp(state: State, successor: NodeId | null, ctx: Ctx): void {
 
 /** Leaves the election that it is in, if it is in one. */
 export function leave(state: State, ctx: Ctx): void {
-  if (isCandidate(state)) return giveUp(state, null, ctx);
+  if (mayLead(state)) return giveUp(state, null, ctx);
   state.phase = { is: "following" };
   ctx.cancelTimer("answer");
 }
@@ -49,7 +49,7 @@ export function leave(state: State, ctx: Ctx): void {
 /** Leaves it to others, and calls an election itself if it has to, after so long. */
 export function wait(state: State, ctx: Ctx, duration: number | readonly [number, number]): void {
   leave(state, ctx);
-  if (!state.isAside) ctx.setTimer("call", state.isBound ? duration : stretched(duration, state.patience));
+  if (state.isCandidate) ctx.setTimer("call", state.isBound ? duration : stretched(duration, state.patience));
 }
 
 function stretched(duration: number | readonly [number, number], patience: number): number | readonly [number, number] {

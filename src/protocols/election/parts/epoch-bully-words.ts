@@ -18,11 +18,11 @@ export type EpochBully = {
     /** The last promise known to have been given back by whom it was made to. */
     released: Pledge | null;
     /** The last leader that this node has known. It follows that leader while it is bound to it. */
-    reign: { epoch: number; leader: NodeId; rank: number } | null;
+    term: { epoch: number; leader: NodeId; rank: number } | null;
     /** This node's own. */
     rank: number;
-    /** Whether it does not stand for election. */
-    isAside: boolean;
+    /** Whether it stands for election. */
+    isCandidate: boolean;
     /** Has let somebody higher go first, and in vain: the next time it does not. Spent by the vote that comes of it. */
     insists: boolean;
     /** How many pre-votes in a row have heard from less than a majority in time: each doubles all waits of the next election. */
@@ -57,7 +57,7 @@ export type EpochBully = {
     /** Nobody waits for the answer of a node that is held for crashed. */
     | { type: "suspect"; node: NodeId }
     | { type: "restore"; node: NodeId }
-    /** Steps down and stands aside; still follows and votes. */
+    /** Steps down and is no longer a candidate; still follows and votes. */
     | { type: "resign" }
     /** Takes a resignation back. */
     | { type: "stand" }
@@ -87,22 +87,22 @@ type State = EpochBully["state"];
 export const isSame = (a: Pledge | null, b: Pledge): boolean => a !== null && a.epoch === b.epoch && a.to === b.to;
 
 /** Who leads in this node's eyes: itself, or whom it is bound to. */
-export function leaderOf({ phase, isBound, promised, reign }: State, self: NodeId): NodeId | null {
+export function leaderOf({ phase, isBound, promised, term }: State, self: NodeId): NodeId | null {
   if (phase.is === "leading") return self;
-  if (!isBound || reign === null) return null;
-  return reign.epoch === promised.epoch && reign.leader === promised.to ? reign.leader : null;
+  if (!isBound || term === null) return null;
+  return term.epoch === promised.epoch && term.leader === promised.to ? term.leader : null;
 }
 
 /** Whether this node stands and outranks another. */
 export const isAbove = (state: State, self: NodeId, rank: number, node: NodeId): boolean =>
-  !state.isAside && (state.rank > rank || (state.rank === rank && self > node));
+  state.isCandidate && (state.rank > rank || (state.rank === rank && self > node));
 
 export const isAboveLeader = (state: State, self: NodeId): boolean =>
-  state.reign !== null &&
-  leaderOf(state, self) === state.reign.leader &&
-  isAbove(state, self, state.reign.rank, state.reign.leader);
+  state.term !== null &&
+  leaderOf(state, self) === state.term.leader &&
+  isAbove(state, self, state.term.rank, state.term.leader);
 
-export const isCandidate = ({ phase }: State): boolean => phase.is === "requestingVotes" || phase.is === "leading";
+export const mayLead = ({ phase }: State): boolean => phase.is === "requestingVotes" || phase.is === "leading";
 
 export const isConfirmed = ({ phase, quorum }: State): boolean =>
   phase.is === "leading" && phase.confirms.length + 1 >= quorum;
@@ -111,6 +111,6 @@ export const isConfirmed = ({ phase, quorum }: State): boolean =>
 export const isBoundAgainst = ({ phase, isBound, promised }: State, node: NodeId): boolean =>
   phase.is === "leading" || (isBound && promised.to !== node);
 
-/** Of a reign that has ended, as far as this node knows. Lower epochs are ignored. */
-export const isOver = ({ promised, released }: State, reign: Pledge): boolean =>
-  reign.epoch < promised.epoch || isSame(released, reign);
+/** Of a term that has ended, as far as this node knows. Lower epochs are ignored. */
+export const isOver = ({ promised, released }: State, term: Pledge): boolean =>
+  term.epoch < promised.epoch || isSame(released, term);

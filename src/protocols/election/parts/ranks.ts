@@ -28,8 +28,9 @@ export function settledRank(ranks: readonly Ranked[]): (node: NodeId) => number 
 const RESIGNED = -Number.MAX_VALUE;
 
 /** The rank with which a node takes part in the next election. */
-export const standingRank = ({ rank, aside }: { rank: number; aside: boolean }): number => (aside ? RESIGNED : rank);
+export const standingRank = ({ rank, resigned }: { rank: number; resigned: boolean }): number =>
+  resigned ? RESIGNED : rank;
 
 /** Whether it resigned, or took that back, after the election under way or the last had begun. */
-export const hasChangedSides = ({ stoodWith, aside }: { stoodWith: number; aside: boolean }): boolean =>
-  (stoodWith === RESIGNED) !== aside;
+export const hasChangedSides = ({ stoodWith, resigned }: { stoodWith: number; resigned: boolean }): boolean =>
+  (stoodWith === RESIGNED) !== resigned;
