@@ -2,7 +2,7 @@
 import type { NodeId } from "../../src/core/protocol.ts";
 import { electedServer } from "../../src/protocols/mutex/elected-server.ts";
 import { epochTokenRing } from "../../src/protocols/mutex/epoch-token-ring.ts";
-import type { Mutex } from "../../src/protocols/mutex/parts/user.ts";
+import type { Mutex } from "../../src/protocols/mutex/family/workload.ts";
 import type { Claim } from "./figure.ts";
 import { HARDLY, places } from "./measures.ts";
 import { type Section, section, usedSection } from "./sections.ts";
@@ -13,7 +13,7 @@ function electedServerClaims(): Claim[] {
   /** Inside for less than a renewal takes. */
   const stay = 150;
   function served(nodes: number) {
-    const used = electedServer({ user: { stayMs: stay, restMs: 1 } }) as never;
+    const used = electedServer({ workload: { stayMs: stay, restMs: 1 } }) as never;
     const counted = ["request", "grant", "release", "renew", "renewed", "withdraw", "recall", "empty"];
     // By then there is a leader, and what an earlier one might have granted has run out.
     const section: Section<Mutex> = usedSection<Mutex>(used, nodes, { mustStart: true, settle: 3_000, counted });

@@ -1,6 +1,6 @@
 /** How entry, hand-over and bandwidth of a mutual exclusion are measured, alike for all. */
 import type { NodeId, Protocol } from "../../src/core/protocol.ts";
-import type { Mutex } from "../../src/protocols/mutex/parts/user.ts";
+import type { Mutex } from "../../src/protocols/mutex/family/workload.ts";
 import type { Claim } from "./figure.ts";
 import { range, section } from "./sections.ts";
 
@@ -40,7 +40,7 @@ export function crowdedOf<M extends Mutex>(mutex: () => Protocol<M>, nodes: numb
   const wanting = Math.min(nodes, WANTING);
   const used = section(mutex(), nodes, { stay: 1, delay: [0.5, 1.5], seed: nodes });
   for (const node of range(0, wanting - 1))
-    used.sim.command(node, { type: "user", body: { type: "use", entries: ENTRIES } } as never);
+    used.sim.command(node, { type: "workload", body: { type: "use", entries: ENTRIES } } as never);
   used.sim.run();
   return used.sim.messages.total / (wanting * ENTRIES);
 }

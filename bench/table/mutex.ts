@@ -35,8 +35,8 @@ function tokenRingClaims(): Claim[] {
   function comeBack(nodes: number): number {
     const used = section(tokenRing({ idleMs: HARDLY }), nodes, { mustStart: true, stay: 1 });
     const before = used.enter(0).messages;
-    used.sim.command(0, { type: "user", body: { type: "use", entries: 1 } } as never);
-    while (used.sim.world.state(0).user.entries < 2) used.sim.step();
+    used.sim.command(0, { type: "workload", body: { type: "use", entries: 1 } } as never);
+    while (used.sim.world.state(0).workload.entries < 2) used.sim.step();
     return used.sim.messages.total - before;
   }
   function whileInside(nodes: number): number {

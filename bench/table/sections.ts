@@ -1,6 +1,6 @@
 /** Uses of a mutual exclusion in the simulator, where every message takes one unit of time. */
 import type { NodeId, Protocol } from "../../src/core/protocol.ts";
-import { type Mutex, type UsedMutex, usedMutex } from "../../src/protocols/mutex/parts/user.ts";
+import { type Mutex, type MutexWithWorkload, mutexWithWorkload } from "../../src/protocols/mutex/family/workload.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
 
 export const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
@@ -15,7 +15,7 @@ export interface Figures {
 }
 
 export interface Section<M extends Mutex> {
-  readonly sim: Simulation<UsedMutex<M>>;
+  readonly sim: Simulation<MutexWithWorkload<M>>;
   /** Messages so far, of the types that count. */
   readonly spent: number;
   /** From asking to being inside. */
@@ -40,25 +40,30 @@ export interface SectionOptions {
   readonly seed?: number;
 }
 
-/** Nodes 0 … N − 1, each with a user. */
+/** Nodes 0 … N − 1, each with a workload. */
 export function section<M extends Mutex>(mutex: Protocol<M>, nodes: number, options: SectionOptions = {}): Section<M> {
   const { stay = STAY } = options;
   return usedSection(
-    usedMutex(() => mutex, { user: { stayMs: stay, restMs: 1 } }),
+    mutexWithWorkload(() => mutex, { workload: { stayMs: stay, restMs: 1 } }),
     nodes,
     options,
   );
 }
 
-/** The same of an assembly that has its users already; `stay` is for whoever made it. */
+/** The same of an assembly that has its workload already; `stay` is for its maker. */
 export function usedSection<M extends Mutex>(
-  used: Protocol<UsedMutex<M>>,
+  used: Protocol<MutexWithWorkload<M>>,
   nodes: number,
   { mustStart = false, settle = 0, counted, delay = 1, seed = 1 }: SectionOptions = {},
 ): Section<M> {
   const ids = range(0, nodes - 1);
   // Properties look at every node after every step; here only messages and times count.
-  const sim = simulation<UsedMutex<M>>({ protocol: { ...used, properties: [] }, nodes: ids, seed, delayMs: delay });
+  const sim = simulation<MutexWithWorkload<M>>({
+    protocol: { ...used, properties: [] },
+    nodes: ids,
+    seed,
+    delayMs: delay,
+  });
   for (const node of ids) mustStart ? sim.start(node) : sim.wake(node);
   sim.run(settle);
 
@@ -66,12 +71,12 @@ export function usedSection<M extends Mutex>(
     counted === undefined
       ? sim.messages.total
       : counted.reduce((sum, type) => sum + (sim.messages.byType[type] ?? 0), 0);
-  const doing = (node: NodeId): string => sim.world.state(node).user.doing;
+  const doing = (node: NodeId): string => sim.world.state(node).workload.doing;
   function until(holds: () => boolean): void {
     while (!holds()) if (!sim.step()) throw new Error("expected the node to get in, but nothing happens any more");
   }
   function askNow(node: NodeId): void {
-    sim.command(node, { type: "user", body: { type: "use", entries: 1 } } as never);
+    sim.command(node, { type: "workload", body: { type: "use", entries: 1 } } as never);
   }
   /** Up to the step in which the holder leaves, which sends messages itself. */
   function untilLeaving(holder: NodeId): Figures {

@@ -1,8 +1,8 @@
 /** What the algorithms that vote cost: Maekawa's, and with Sanders' correction. K is the size of a voting set. */
 import type { NodeId, Protocol } from "../../src/core/protocol.ts";
+import type { Mutex } from "../../src/protocols/mutex/family/workload.ts";
 import { maekawa } from "../../src/protocols/mutex/maekawa.ts";
 import { maekawaSanders } from "../../src/protocols/mutex/maekawa-sanders.ts";
-import type { Mutex } from "../../src/protocols/mutex/parts/user.ts";
 import { electorates, voteCount } from "../../src/protocols/mutex/parts/voting-sets.ts";
 import type { Claim } from "./figure.ts";
 import { CROWD, claimsAtRest, crowdedOf, type Pair } from "./measures.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { bully } from "../protocols/election/bully.ts";
 import { changRoberts } from "../protocols/election/chang-roberts.ts";
-import { usedMutex } from "../protocols/mutex/parts/user.ts";
+import { mutexWithWorkload } from "../protocols/mutex/family/workload.ts";
 import { ricartAgrawala } from "../protocols/mutex/ricart-agrawala.ts";
 import { coverage, coverageTogether } from "./coverage.ts";
 import { explore } from "./explore.ts";
@@ -48,15 +48,15 @@ describe("coverage", () => {
   });
 
   it("looks into the parts of an assembly", () => {
-    const seen = coverage(usedMutex(ricartAgrawala));
-    const use = { type: "user" as const, body: { type: "use" as const, entries: 1 } };
+    const seen = coverage(mutexWithWorkload(ricartAgrawala));
+    const use = { type: "workload" as const, body: { type: "use" as const, entries: 1 } };
     const explored = explore({ ...ring, protocol: seen.protocol, asks: () => [use] });
     const { handlers, never } = seen.report();
     expect(explored.verdict).toBe("holds");
     expect(handlers.map(({ handler }) => handler)).toContain("receive mutex.reply");
-    expect(handlers.map(({ handler }) => handler)).toContain("command user.use");
+    expect(handlers.map(({ handler }) => handler)).toContain("command workload.use");
     // With one entry each nobody rests between two, and without restarts nobody says hello.
-    expect(never).toEqual(["receive mutex.hello", "receive mutex.welcome", "timeout user.rest"]);
+    expect(never).toEqual(["receive mutex.hello", "receive mutex.welcome", "timeout workload.rest"]);
   });
 
   it("of several searches is that of all: each counts, and what none reached stays out", () => {

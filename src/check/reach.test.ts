@@ -34,6 +34,8 @@ describe("what a search has reached", () => {
   it("names what parts do by the part", () => {
     const { reach } = explore({ ...server, timers: "never" });
     expect(Object.keys(reach.events)).toContain("mutex.entered");
-    expect(Object.keys(reach.handlers)).toEqual(expect.arrayContaining(["command user.use", "receive mutex.grant"]));
+    expect(Object.keys(reach.handlers)).toEqual(
+      expect.arrayContaining(["command workload.use", "receive mutex.grant"]),
+    );
   });
 });

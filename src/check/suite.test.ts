@@ -21,9 +21,9 @@ describe("systems from common words", () => {
   it("everybody is asked once, or who is named, as often as is said", () => {
     const { asks } = systemFor({ protocol: "ricart-agrawala", nodes: [0, 1, 2], initiators: [0, 2], times: 3 });
     expect([0, 1, 2].map((node) => asks?.(node))).toEqual([
-      [{ type: "user", body: { type: "use", entries: 3 } }],
+      [{ type: "workload", body: { type: "use", entries: 3 } }],
       [],
-      [{ type: "user", body: { type: "use", entries: 3 } }],
+      [{ type: "workload", body: { type: "use", entries: 3 } }],
     ]);
     expect(systemFor({ protocol: "chang-roberts", nodes: [0, 1] }).asks?.(1)).toEqual([{ type: "call" }]);
     expect(systemFor({ protocol: "heartbeat", nodes: [0, 1] }).asks?.(1)).toEqual([]);

@@ -14,7 +14,7 @@ export interface RegistryEntry {
   readonly model: Maker;
   /** What runs on real processes: the algorithm with the parts that it needs there. */
   readonly node: Maker;
-  /** What `join()` runs by name: the algorithm alone, without a user and without what a member has once for all. Null: it cannot. */
+  /** What `join()` runs by name: the algorithm alone, without a workload and without what a member has once for all. Null: it cannot. */
   readonly embedded: Maker | null;
   /** Other models, by name. */
   readonly variants: Readonly<Record<string, Variant>>;

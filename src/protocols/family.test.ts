@@ -18,11 +18,11 @@ describe("what comes out of", () => {
 
   it("a mutual exclusion: each use of the section, with its times and the token of its grant", () => {
     const events = [
-      says(1, 0, byPart("user", { type: "needed" })),
-      says(2, 1, byPart("user", { type: "needed" })),
+      says(1, 0, byPart("workload", { type: "needed" })),
+      says(2, 1, byPart("workload", { type: "needed" })),
       says(5, 0, byPart("mutex", { type: "entered", token: 7 })),
       says(9, 0, byPart("mutex", { type: "exited" })),
-      says(10, 0, byPart("user", { type: "needed" })),
+      says(10, 0, byPart("workload", { type: "needed" })),
       says(11, 1, byPart("mutex", { type: "entered" })),
     ];
     expect(outcome(mutualExclusion, events)).toEqual({
@@ -63,14 +63,16 @@ describe("the registry", () => {
   });
 
   it.each(protocolNames.flatMap((name) => Object.keys(protocolNamed(name).variants).map((variant) => [name, variant])))(
-    "%s, variant %s: refuses options that it does not know, and takes those of its users",
+    "%s, variant %s: refuses options that it does not know, and takes those of its workload",
     (name, variant) => {
       const { family } = protocolNamed(name);
       const { model } = variantNamed(name, variant);
       expect(() => model({ bogus: 1 })).toThrow("bogus");
       if (family.name !== "mutual exclusion") return;
       expect(() => model({ mutex: { bogus: 1 } })).toThrow("bogus");
-      expect(() => model({ user: { stayMs: 0 } })).toThrow("expected user.stayMs to be a finite number > 0, got 0");
+      expect(() => model({ workload: { stayMs: 0 } })).toThrow(
+        "expected workload.stayMs to be a finite number > 0, got 0",
+      );
     },
   );
 

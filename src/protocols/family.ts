@@ -68,7 +68,7 @@ export const mutualExclusion: Family = {
   verb: "request",
   count: "entries",
   initiators: "all",
-  ask: (_node, times) => toUser({ type: "use", entries: times }),
+  ask: (_node, times) => toWorkload({ type: "use", entries: times }),
   done: { event: "entered", none: "nobody entered" },
   outcome({ events }) {
     const entries: { -readonly [K in keyof Entry]: Entry[K] }[] = [];
@@ -93,7 +93,7 @@ export const multicast: Family = {
   verb: "send",
   count: "messages",
   initiators: "all",
-  ask: (_node, times) => toUser({ type: "send", messages: times }),
+  ask: (_node, times) => toWorkload({ type: "send", messages: times }),
   done: { event: "delivered", none: "nothing was delivered" },
   outcome({ alive, events }) {
     const delivered: Record<NodeId, string[]> = Object.fromEntries(alive.map((node) => [node, []]));
@@ -140,8 +140,8 @@ export const membership: Family = {
   },
 };
 
-/** The model of a mutual exclusion or multicast has a part `user` at every node. */
-const toUser = (command: object): Tagged => ({ type: "user", body: command }) as Tagged;
+/** The model of a mutual exclusion or multicast has a part `workload` at every node. */
+const toWorkload = (command: object): Tagged => ({ type: "workload", body: command }) as Tagged;
 
 /** An event, or what a part of an assembly emitted. */
 function bodyOf(event: Tagged & { body?: unknown }): Tagged & Record<string, unknown> {

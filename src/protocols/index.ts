@@ -16,12 +16,12 @@ import { multicasts } from "./multicasts.ts";
 import { centralServer } from "./mutex/central-server.ts";
 import { electedServer } from "./mutex/elected-server.ts";
 import { epochTokenRing } from "./mutex/epoch-token-ring.ts";
+import { type Mutex, type MutexWithWorkloadOptions, mutexWithWorkload } from "./mutex/family/workload.ts";
 import { maekawa } from "./mutex/maekawa.ts";
 import { type MaekawaSandersOptions, maekawaSanders } from "./mutex/maekawa-sanders.ts";
 import { desk } from "./mutex/parts/desk.ts";
 import { type MonitoredMutexOptions, monitoredMutex } from "./mutex/parts/monitored.ts";
 import { talkative } from "./mutex/parts/talkative.ts";
-import { type Mutex, type UsedMutexOptions, usedMutex } from "./mutex/parts/user.ts";
 import { type RicartAgrawalaOptions, ricartAgrawala } from "./mutex/ricart-agrawala.ts";
 import { tokenRing } from "./mutex/token-ring.ts";
 import { maekawaAsLectured } from "./mutex/variants/maekawa-as-lectured.ts";
@@ -47,7 +47,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   "central-server": entry(
     mutualExclusion,
     "a server hands out the permission, one request after the other",
-    (options) => usedMutex(centralServer, options),
+    (options) => mutexWithWorkload(centralServer, options),
     { embedded: centralServer, variants: { talkative: amongTalkers(centralServer) } },
   ),
   "chang-roberts": entry(election, "on a ring, the highest id comes back to its node and leads", changRoberts, {
@@ -82,7 +82,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   "epoch-token-ring": entry(
     mutualExclusion,
     "a token ring that makes a lost token anew, in a higher epoch; permissions are leases",
-    (options) => usedMutex(epochTokenRing, options),
+    (options) => mutexWithWorkload(epochTokenRing, options),
     {
       node: (options) => monitoredMutex(epochTokenRing, options),
       embedded: epochTokenRing,
@@ -104,13 +104,13 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   maekawa: entry(
     mutualExclusion,
     "who wants in asks its voting set for votes; deadlocks",
-    (options) => usedMutex(maekawa, options),
+    (options) => mutexWithWorkload(maekawa, options),
     {
       embedded: maekawa,
       variants: {
         lecture: {
           summary: "as a lecture has it: K − 1 votes and none of one's own; two nodes get in",
-          model: (options) => usedMutex(maekawaAsLectured, options),
+          model: (options) => mutexWithWorkload(maekawaAsLectured, options),
         },
         talkative: amongTalkers(maekawa),
       },
@@ -119,7 +119,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   "maekawa-sanders": entry(
     mutualExclusion,
     "votes can be taken back for an earlier request",
-    (options) => usedMutex(maekawaSanders, options),
+    (options) => mutexWithWorkload(maekawaSanders, options),
     {
       node: monitoredMaekawaSanders,
       embedded: maekawaSanders,
@@ -143,7 +143,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   "ricart-agrawala": entry(
     mutualExclusion,
     "who wants in asks everybody; the lowest stamp goes first",
-    (options) => usedMutex(ricartAgrawala, options),
+    (options) => mutexWithWorkload(ricartAgrawala, options),
     {
       node: monitoredRicartAgrawala,
       embedded: ricartAgrawala,
@@ -195,7 +195,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   "token-ring": entry(
     mutualExclusion,
     "a token goes round; whoever has it may be inside",
-    (options) => usedMutex(tokenRing, options),
+    (options) => mutexWithWorkload(tokenRing, options),
     {
       embedded: tokenRing,
       variants: { talkative: amongTalkers(tokenRing) },
@@ -236,14 +236,14 @@ export function hasToStart(protocol: string, variant: string | null = null): boo
 function amongTalkers<M extends Mutex, O extends object>(mutex: (options?: O) => Protocol<M>) {
   return {
     summary: "whoever asks tells everybody so, beside the algorithm: is entry granted in the order of happened-before?",
-    model: (options?: UsedMutexOptions<O>) => usedMutex(talkative(mutex), options),
+    model: (options?: MutexWithWorkloadOptions<O>) => mutexWithWorkload(talkative(mutex), options),
   };
 }
 
-/** A mutual exclusion with users, of which some options are settled. */
+/** A mutual exclusion with a workload, of which some options are settled. */
 function toggled<M extends Mutex, O extends object>(mutex: (options?: O) => Protocol<M>, settled: O): AnyMaker {
-  return (options: UsedMutexOptions<O> = {}) =>
-    usedMutex(mutex, { ...options, mutex: { ...options.mutex, ...settled } });
+  return (options: MutexWithWorkloadOptions<O> = {}) =>
+    mutexWithWorkload(mutex, { ...options, mutex: { ...options.mutex, ...settled } });
 }
 
 export { type Ballot, type Paxos, type PaxosOptions, type Proposal, paxos } from "./consensus/paxos.ts";
@@ -272,20 +272,20 @@ export {
 export { type CentralServer, type CentralServerOptions, centralServer } from "./mutex/central-server.ts";
 export { type ElectedServer, type ElectedServerOptions, electedServer } from "./mutex/elected-server.ts";
 export { type EpochTokenRing, type EpochTokenRingOptions, epochTokenRing } from "./mutex/epoch-token-ring.ts";
+export {
+  type Mutex,
+  type MutexWithWorkload,
+  type MutexWithWorkloadOptions,
+  type MutexWorkload,
+  type MutexWorkloadOptions,
+  mutexWithWorkload,
+  mutexWorkload,
+} from "./mutex/family/workload.ts";
 export { type Maekawa, maekawa } from "./mutex/maekawa.ts";
 export { type MaekawaSanders, type MaekawaSandersOptions, maekawaSanders } from "./mutex/maekawa-sanders.ts";
 export { desk } from "./mutex/parts/desk.ts";
 export type { Desk } from "./mutex/parts/desk-claims.ts";
 export type { DeskOptions } from "./mutex/parts/desk-options.ts";
-export {
-  type Mutex,
-  type MutexUser,
-  type MutexUserOptions,
-  mutexUser,
-  type UsedMutex,
-  type UsedMutexOptions,
-  usedMutex,
-} from "./mutex/parts/user.ts";
 export { type Construction, type VotingSets, votingSets, votingSetsProblem } from "./mutex/parts/voting-sets.ts";
 export { type RicartAgrawala, type RicartAgrawalaOptions, ricartAgrawala } from "./mutex/ricart-agrawala.ts";
 export { type TokenRing, type TokenRingOptions, tokenRing } from "./mutex/token-ring.ts";

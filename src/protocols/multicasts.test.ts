@@ -17,11 +17,11 @@ const askedForMore = Object.entries(multicasts).filter(([, { variants }]) => Obj
 describe.each(askedForMore)("%s, asked for every order", (_name, { model, variants }) => {
   const made = variants["every-order"]?.model();
 
-  it("sends the same messages, and only more is asked of its users", () => {
+  it("sends the same messages, and only more is asked of its workload", () => {
     expect(made?.shapes).toEqual(model().shapes);
     const asked = made?.properties.map(({ name }) => name) ?? [];
     expect(asked).toEqual(expect.arrayContaining(model().properties.map(({ name }) => name)));
     for (const order of ["C4 FIFO order", "C5 happened-before order", "C6 total order"])
-      expect(asked).toContain(`user: ${order}`);
+      expect(asked).toContain(`workload: ${order}`);
   });
 });

@@ -5,6 +5,7 @@ import { multicast } from "./family.ts";
 import { basicMulticast } from "./multicast/basic-multicast.ts";
 import { causal } from "./multicast/causal.ts";
 import { causalTotal } from "./multicast/causal-total.ts";
+import { multicastWithWorkload } from "./multicast/family/workload.ts";
 import { fifo } from "./multicast/fifo.ts";
 import { fifoTotal } from "./multicast/fifo-total.ts";
 import { ipMulticast } from "./multicast/ip-multicast.ts";
@@ -14,11 +15,10 @@ import { eachGroup } from "./multicast/overlapping/each-group.ts";
 import { ipMulticastInGroups } from "./multicast/overlapping/ip-multicast-in-groups.ts";
 import { isisInGroups } from "./multicast/overlapping/isis-in-groups.ts";
 import { flushCausal, flushCausalTotal, flushFifo, flushFifoTotal, flushIsis } from "./multicast/parts/flush.ts";
-import { evenly, usedIpMulticast } from "./multicast/parts/ip-user.ts";
+import { evenly, ipMulticastWithWorkload } from "./multicast/parts/ip-workload.ts";
 import { monitoredMulticast, watchedMulticast } from "./multicast/parts/monitored.ts";
 import { delivery, fifoOrder, happenedBeforeOrder, totalOrder } from "./multicast/parts/promises.ts";
-import { used, usedInGroups } from "./multicast/parts/used.ts";
-import { usedMulticast } from "./multicast/parts/user.ts";
+import { groupsWithWorkload, used } from "./multicast/parts/used.ts";
 import { reliableMulticast } from "./multicast/reliable-multicast.ts";
 import { acknowledgedMulticast, atLeastOnceMulticast } from "./multicast/variants/acknowledged-multicast.ts";
 import { fifoAsLectured } from "./multicast/variants/fifo-as-lectured.ts";
@@ -66,11 +66,11 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
         },
         overlapping: {
           summary: "in overlapping groups: happened-before goes across them, and so do the vectors",
-          model: usedInGroups(causalInGroups, [happenedBeforeOrder]),
+          model: groupsWithWorkload(causalInGroups, [happenedBeforeOrder]),
         },
         "overlapping-apart": {
           summary: "the same with the vector of each message's group alone: across groups the order breaks",
-          model: usedInGroups((options) => eachGroup(causal, options), [happenedBeforeOrder]),
+          model: groupsWithWorkload((options) => eachGroup(causal, options), [happenedBeforeOrder]),
         },
       },
     },
@@ -112,7 +112,7 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
       },
       overlapping: {
         summary: "in overlapping groups: numbers of their own in each",
-        model: usedInGroups((options) => eachGroup(fifo, options), [fifoOrder]),
+        model: groupsWithWorkload((options) => eachGroup(fifo, options), [fifoOrder]),
       },
     },
   }),
@@ -138,31 +138,34 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
   "ip-multicast": entry(
     multicast,
     "multicast in one datagram; who lacks a message asks for it, and whoever has it answers",
-    usedIpMulticast(),
+    ipMulticastWithWorkload(),
     {
       node: ipMulticast,
       variants: {
         "at-once": {
           summary:
             "delivers at once despite a gap, as a lecture's second case: once and everywhere, but not in FIFO order",
-          model: usedIpMulticast({ ...evenly, inOrder: false }),
+          model: ipMulticastWithWorkload({ ...evenly, inOrder: false }),
         },
-        even: { summary: "asks again at even intervals: runs repeat themselves", model: usedIpMulticast(evenly) },
+        even: {
+          summary: "asks again at even intervals: runs repeat themselves",
+          model: ipMulticastWithWorkload(evenly),
+        },
         "every-order": {
           summary: "asked for FIFO, happened-before and total order alike: which does it keep?",
-          model: usedIpMulticast({}, everyOrder),
+          model: ipMulticastWithWorkload({}, everyOrder),
         },
         lecture: {
           summary: "as a lecture has it: numbers begin at 0, and nobody delivers anybody's first message",
-          model: (options) => usedMulticast(ipMulticastAsLectured(), [fifoOrder, ...delivery], options),
+          model: (options) => multicastWithWorkload(ipMulticastAsLectured(), [fifoOrder, ...delivery], options),
         },
         overlapping: {
           summary: "in overlapping groups: S and R of their own in each",
-          model: usedInGroups(ipMulticastInGroups, [fifoOrder]),
+          model: groupsWithWorkload(ipMulticastInGroups, [fifoOrder]),
         },
         silent: {
           summary: "without session messages: the loss of the last message goes unnoticed",
-          model: usedIpMulticast({ sessions: false }),
+          model: ipMulticastWithWorkload({ sessions: false }),
         },
       },
       check: { variant: "even", maxInFlight: 2 },
@@ -186,7 +189,7 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
         },
         overlapping: {
           summary: "in overlapping groups: any two nodes deliver in the same order what both deliver",
-          model: usedInGroups(isisInGroups, [totalOrder]),
+          model: groupsWithWorkload(isisInGroups, [totalOrder]),
         },
       },
     },

@@ -2,6 +2,13 @@
 export { type BasicMulticast, type BasicMulticastOptions, basicMulticast } from "./multicast/basic-multicast.ts";
 export { type Causal, causal } from "./multicast/causal.ts";
 export { type CausalTotal, causalTotal } from "./multicast/causal-total.ts";
+export {
+  type MulticastWithWorkload,
+  type MulticastWorkload,
+  type MulticastWorkloadOptions,
+  multicastWithWorkload,
+  multicastWorkload,
+} from "./multicast/family/workload.ts";
 export { type Fifo, fifo } from "./multicast/fifo.ts";
 export { type FifoTotal, fifoTotal } from "./multicast/fifo-total.ts";
 export { type IpMulticast, type IpMulticastOptions, ipMulticast } from "./multicast/ip-multicast.ts";
@@ -16,13 +23,6 @@ export {
   totalOrder,
   validity,
 } from "./multicast/parts/promises.ts";
-export {
-  type MulticastUser,
-  type MulticastUserOptions,
-  multicastUser,
-  type UsedMulticast,
-  usedMulticast,
-} from "./multicast/parts/user.ts";
 export {
   type ReliableMulticast,
   type ReliableMulticastOptions,

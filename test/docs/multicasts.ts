@@ -17,12 +17,12 @@ import {
   happenedBeforeOrder,
   ipMulticast,
   isis,
-  type MulticastUser,
+  type MulticastWorkload,
+  multicastWithWorkload,
   reliableMulticast,
   totalOrder,
-  usedMulticast,
 } from "../../src/protocols/index.ts";
-import { evenly } from "../../src/protocols/multicast/parts/ip-user.ts";
+import { evenly } from "../../src/protocols/multicast/parts/ip-workload.ts";
 
 interface Row {
   readonly name: string;
@@ -64,9 +64,9 @@ function costOf(protocol: string, what: string, unit: Claim["unit"]): string {
 type Setting = Partial<ExploreOptions<Vocabulary>>;
 
 /** Three members over links without order; some are asked to send. */
-function verdictOf({ protocol, isEndless }: Row, property: Property<MulticastUser>, setting: Setting): string {
-  const used = usedMulticast(protocol, [property]) as unknown as Protocol<Vocabulary>;
-  const properties = used.properties.filter(({ name }) => name === `user: ${property.name}`);
+function verdictOf({ protocol, isEndless }: Row, property: Property<MulticastWorkload>, setting: Setting): string {
+  const used = multicastWithWorkload(protocol, [property]) as unknown as Protocol<Vocabulary>;
+  const properties = used.properties.filter(({ name }) => name === `workload: ${property.name}`);
   const bounds = isEndless === true ? { maxInFlight: 3 } : {};
   const system = { protocol: used, nodes: [0, 1, 2], network: "bag", timers: "free", begin: "idle" } as const;
   const found = explore<Vocabulary>({ ...system, ...bounds, ...setting, properties, maxStates: MAX_STATES });

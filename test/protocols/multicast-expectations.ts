@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { expect } from "vitest";
 import type { Protocol, Vocabulary } from "../../src/core/protocol.ts";
-import type { UsedMulticast } from "../../src/protocols/multicast/parts/user.ts";
+import type { MulticastWithWorkload } from "../../src/protocols/multicast/family/workload.ts";
 import type { Simulation } from "../../src/sim/simulation.ts";
 import { MESSAGE_MS, range, stage, use } from "./multicast-stage.ts";
 
@@ -16,7 +16,7 @@ export interface Demands {
 
 /** Whoever of five members sends, whenever: in the end everybody has delivered all, and no claim was violated. */
 export function expectAllDelivered<M extends Vocabulary>(
-  group: (seed: number) => Simulation<UsedMulticast<M>>,
+  group: (seed: number) => Simulation<MulticastWithWorkload<M>>,
   { withinMs = 100, most = 3, numRuns = 150 }: Demands = {},
 ): void {
   const demand = fc.record({ node: fc.nat(4), at: fc.nat(withinMs), messages: fc.integer({ min: 1, max: most }) });
@@ -30,7 +30,7 @@ export function expectAllDelivered<M extends Vocabulary>(
       sim.run();
       expect(sim.verdict()).toEqual([]);
       const count = demands.reduce((sum, { messages }) => sum + messages, 0);
-      for (const node of range(0, 4)) expect(sim.world.state(node).user.delivered).toHaveLength(count);
+      for (const node of range(0, 4)) expect(sim.world.state(node).workload.delivered).toHaveLength(count);
     }),
     { numRuns },
   );

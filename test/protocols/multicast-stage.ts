@@ -2,13 +2,13 @@
 import { type Exploration, type ExploreOptions, explore } from "../../src/check/explore.ts";
 import type { Move } from "../../src/check/model.ts";
 import type { NodeId, Property, Protocol, Vocabulary } from "../../src/core/protocol.ts";
-import { delivery } from "../../src/protocols/multicast/parts/promises.ts";
 import {
-  type MulticastUser,
-  type MulticastUserOptions,
-  type UsedMulticast,
-  usedMulticast,
-} from "../../src/protocols/multicast/parts/user.ts";
+  type MulticastWithWorkload,
+  type MulticastWorkload,
+  type MulticastWorkloadOptions,
+  multicastWithWorkload,
+} from "../../src/protocols/multicast/family/workload.ts";
+import { delivery } from "../../src/protocols/multicast/parts/promises.ts";
 import type { SimulationOptions } from "../../src/sim/options.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
 import type { TraceEntry } from "../../src/trace/entry.ts";
@@ -19,9 +19,9 @@ export const MESSAGE_MS = 10;
 export const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 
 export const send = (payload: string) => ({ type: "send" as const, payload });
-export const use = (messages: number) => ({ type: "user" as const, body: { type: "send" as const, messages } });
+export const use = (messages: number) => ({ type: "workload" as const, body: { type: "send" as const, messages } });
 
-/** Nodes that have been running idly, without users. */
+/** Nodes that have been running idly, without workloads. */
 export function stage<M extends Vocabulary>(
   protocol: Protocol<M>,
   nodes: number,
@@ -59,17 +59,17 @@ type Delivered = { payload: string; id: string };
 export interface Correspondence {
   readonly nodes: number;
   readonly seed: number;
-  readonly orders: readonly Property<MulticastUser>[];
-  readonly user?: Partial<MulticastUserOptions>;
+  readonly orders: readonly Property<MulticastWorkload>[];
+  readonly workload?: Partial<MulticastWorkloadOptions>;
 }
 
-/** A group with users over links that may take from 1 to 40 ms for each message, in any order. */
+/** A group with workloads over links that may take from 1 to 40 ms for each message, in any order. */
 export function correspondence<M extends Vocabulary>(
   protocol: Protocol<M>,
-  { nodes, seed, orders, user = {} }: Correspondence,
-): Simulation<UsedMulticast<M>> {
-  const sim = simulation<UsedMulticast<M>>({
-    protocol: usedMulticast(protocol, [...orders, ...delivery], user),
+  { nodes, seed, orders, workload = {} }: Correspondence,
+): Simulation<MulticastWithWorkload<M>> {
+  const sim = simulation<MulticastWithWorkload<M>>({
+    protocol: multicastWithWorkload(protocol, [...orders, ...delivery], workload),
     nodes: range(0, nodes - 1),
     seed,
     delayMs: [1, 40],
@@ -85,14 +85,14 @@ export function exploreSends<M extends Vocabulary>(
   messages: readonly number[],
   {
     orders,
-    user = {},
+    workload = {},
     ...options
-  }: { orders: readonly Property<MulticastUser>[]; user?: Partial<MulticastUserOptions> } & Partial<
-    ExploreOptions<UsedMulticast<M>>
+  }: { orders: readonly Property<MulticastWorkload>[]; workload?: Partial<MulticastWorkloadOptions> } & Partial<
+    ExploreOptions<MulticastWithWorkload<M>>
   >,
-): Exploration<UsedMulticast<M>> {
-  return explore<UsedMulticast<M>>({
-    protocol: usedMulticast(protocol, [...orders, ...delivery], user),
+): Exploration<MulticastWithWorkload<M>> {
+  return explore<MulticastWithWorkload<M>>({
+    protocol: multicastWithWorkload(protocol, [...orders, ...delivery], workload),
     nodes: range(0, messages.length - 1),
     network: "fifo",
     timers: "free",
@@ -106,7 +106,7 @@ export function exploreSends<M extends Vocabulary>(
 }
 
 /** A counterexample in few words: `1 receives multicast of 0`. */
-export const told = <M extends Vocabulary>({ path }: Exploration<UsedMulticast<M>>): string[] =>
+export const told = <M extends Vocabulary>({ path }: Exploration<MulticastWithWorkload<M>>): string[] =>
   path.map(({ move }) => inWords(move as never));
 
 function inWords(move: Move<{ state: object; message: Wrapped; timer: string; command: Wrapped }>): string {

@@ -1,8 +1,8 @@
-/** What tests of mutual exclusion share: nodes with users, when each of them asked and entered, and explorations. */
+/** What tests of mutual exclusion share: nodes with workloads, when each of them asked and entered, and explorations. */
 
 import { type Exploration, type ExploreOptions, explore } from "../../src/check/explore.ts";
 import type { NodeId, Protocol } from "../../src/core/protocol.ts";
-import { type Mutex, type UsedMutex, usedMutex } from "../../src/protocols/mutex/parts/user.ts";
+import { type Mutex, type MutexWithWorkload, mutexWithWorkload } from "../../src/protocols/mutex/family/workload.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
 import type { TraceEntry } from "../../src/trace/entry.ts";
 import { storyLine } from "../../src/trace/story.ts";
@@ -13,24 +13,24 @@ export const STAY_MS = 30;
 
 export const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 
-export const use = (entries: number) => ({ type: "user" as const, body: { type: "use" as const, entries } });
+export const use = (entries: number) => ({ type: "workload" as const, body: { type: "use" as const, entries } });
 
 export interface Stage<M extends Mutex> {
-  readonly sim: Simulation<UsedMutex<M>>;
+  readonly sim: Simulation<MutexWithWorkload<M>>;
   story(): string;
   /** Who did so, in the order of time. */
   moments(what: "needed" | "entered" | "exited"): { node: NodeId; at: number }[];
 }
 
-/** Nodes that have been running idly, each with a user. */
+/** Nodes that have been running idly, each with a workload. */
 export function stage<M extends Mutex>(
   mutex: Protocol<M>,
   nodes: readonly NodeId[],
   { delayMs = MESSAGE_MS, seed = 1 }: { delayMs?: number | readonly [number, number]; seed?: number } = {},
 ): Stage<M> {
   const entries: TraceEntry[] = [];
-  const sim = simulation<UsedMutex<M>>({
-    protocol: usedMutex(() => mutex, { user: { stayMs: STAY_MS } }),
+  const sim = simulation<MutexWithWorkload<M>>({
+    protocol: mutexWithWorkload(() => mutex, { workload: { stayMs: STAY_MS } }),
     nodes,
     seed,
     delayMs,
@@ -54,17 +54,17 @@ export function exploreUses<M extends Mutex>(
   mutex: Protocol<M>,
   nodes: number,
   entries: number | readonly number[],
-  options: Partial<ExploreOptions<UsedMutex<M>>> = {},
-): Exploration<UsedMutex<M>> {
+  options: Partial<ExploreOptions<MutexWithWorkload<M>>> = {},
+): Exploration<MutexWithWorkload<M>> {
   return reaching(
-    explore<UsedMutex<M>>({
-      protocol: usedMutex(() => mutex),
+    explore<MutexWithWorkload<M>>({
+      protocol: mutexWithWorkload(() => mutex),
       nodes: range(0, nodes - 1),
       network: "fifo",
       timers: "free",
       begin: "idle",
-      commands: ({ user }, node) =>
-        user.doing === "idle" && user.entries === 0
+      commands: ({ workload }, node) =>
+        workload.doing === "idle" && workload.entries === 0
           ? [use(typeof entries === "number" ? entries : (entries[node] ?? 0))]
           : [],
       ...options,

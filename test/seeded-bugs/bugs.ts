@@ -178,7 +178,7 @@ const causal: readonly SeededBug[] = [
     replace: `: true,`,
     by: "simulator",
     setting: "two messages each",
-    property: "user: C5 happened-before order",
+    property: "workload: C5 happened-before order",
   },
   {
     name: "gaps-allowed",
@@ -187,7 +187,7 @@ const causal: readonly SeededBug[] = [
     replace: `number(state, message) > deliveredOf(state, member)`,
     by: "bfs",
     setting: "two messages and one",
-    property: "user: C5 happened-before order",
+    property: "workload: C5 happened-before order",
   },
   {
     name: "duplicates-kept",

@@ -94,7 +94,7 @@ export const ordersOverViews: readonly Change[] = [
     replace: ``,
     by: "simulator",
     setting: "orders in adversity",
-    property: "user: validity",
+    property: "workload: validity",
   },
   {
     name: "sends-while-changing",
@@ -104,7 +104,7 @@ export const ordersOverViews: readonly Change[] = [
     replace: `state.membership !== "outside" && order.hasRoom`,
     by: "simulator",
     setting: "orders in adversity",
-    property: "user: C6 total order",
+    property: "workload: C6 total order",
   },
   {
     name: "numbers-go-on",
@@ -114,7 +114,7 @@ export const ordersOverViews: readonly Change[] = [
     replace: `      ctx.emit({ type: "installed", view, members });`,
     by: "simulator",
     setting: "orders in adversity",
-    property: "user: C6 total order",
+    property: "workload: C6 total order",
   },
   {
     name: "waiting-forgotten",
@@ -124,7 +124,7 @@ export const ordersOverViews: readonly Change[] = [
     replace: `      ctx.emit({ type: "installed", view, members });`,
     by: "simulator",
     setting: "orders in adversity",
-    property: "user: validity",
+    property: "workload: validity",
   },
 ];
 
@@ -137,7 +137,7 @@ export const ipMulticast: readonly Change[] = [
     replace: ``,
     by: "bfs",
     setting: "two messages, a loss",
-    property: "user: agreement",
+    property: "workload: agreement",
   },
   {
     name: "delivered-twice",
@@ -147,7 +147,7 @@ export const ipMulticast: readonly Change[] = [
     replace: `if (options.inOrder) tell(`,
     by: "bfs",
     setting: "two messages, a loss",
-    property: "user: integrity",
+    property: "workload: integrity",
   },
   {
     name: "last-message-unmentioned",
@@ -167,6 +167,6 @@ export const ipMulticast: readonly Change[] = [
     replace: `least = stream.acks.toSorted((a, b) => b - a)[1] ?? least;`,
     by: "bfs",
     setting: "one sends, a message is lost",
-    property: "user: agreement",
+    property: "workload: agreement",
   },
 ];

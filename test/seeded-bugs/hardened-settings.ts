@@ -1,9 +1,9 @@
 /** Where bugs of hardened protocols are looked for: all of it plain data. */
 import type { Setting } from "./settings.ts";
 
-const use = (entries: number): object[] => [{ type: "user", body: { type: "use", entries } }];
+const use = (entries: number): object[] => [{ type: "workload", body: { type: "use", entries } }];
 const entries = (times: number): object[] => Array.from({ length: times }, () => use(1)[0] as object);
-const send = (messages: number): object[] => [{ type: "user", body: { type: "send", messages } }];
+const send = (messages: number): object[] => [{ type: "workload", body: { type: "send", messages } }];
 const sendings = (times: number): object[] => Array.from({ length: times }, () => send(1)[0] as object);
 const suspect = (node: number): object[] => [{ type: "views", body: { type: "suspect", node } }];
 const call = [{ type: "call" }];

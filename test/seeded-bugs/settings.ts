@@ -24,7 +24,7 @@ export interface Setting {
   readonly begin?: "idle" | "together";
   /** For the checker: whether only what holds after every step is asked. */
   readonly safetyOnly?: boolean;
-  /** For the checker: whether users are told of crashes by a failure detector beside their mutual exclusion. */
+  /** For the checker: whether nodes are told of crashes by a failure detector beside their mutual exclusion. */
   readonly areSuspected?: boolean;
   readonly losses?: number;
   readonly maxInFlight?: number;
@@ -33,8 +33,8 @@ export interface Setting {
 }
 
 const call = [{ type: "call" }];
-const use = (entries: number): object[] => [{ type: "user", body: { type: "use", entries } }];
-const send = (messages: number): object[] => [{ type: "user", body: { type: "send", messages } }];
+const use = (entries: number): object[] => [{ type: "workload", body: { type: "use", entries } }];
+const send = (messages: number): object[] => [{ type: "workload", body: { type: "send", messages } }];
 const propose = (value: string): object[] => [{ type: "propose", value }];
 
 const calm = { network: "fifo", timers: "free", crashes: 0, recoveries: 0, duplications: 0 } as const;

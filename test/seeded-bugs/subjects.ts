@@ -4,12 +4,12 @@ import type { ExploreOptions } from "../../src/check/explore.ts";
 import { type Assembly, assemble } from "../../src/core/assemble.ts";
 import type { Protocol, Vocabulary } from "../../src/core/protocol.ts";
 import type { Views } from "../../src/protocols/membership/parts/views-words.ts";
-import { evenly } from "../../src/protocols/multicast/parts/ip-user.ts";
+import { multicastWithWorkload } from "../../src/protocols/multicast/family/workload.ts";
+import { evenly } from "../../src/protocols/multicast/parts/ip-workload.ts";
 import { monitoredMulticast } from "../../src/protocols/multicast/parts/monitored.ts";
 import { delivery, fifoOrder, happenedBeforeOrder, totalOrder } from "../../src/protocols/multicast/parts/promises.ts";
-import { usedMulticast } from "../../src/protocols/multicast/parts/user.ts";
+import { mutexWithWorkload } from "../../src/protocols/mutex/family/workload.ts";
 import type { Desk } from "../../src/protocols/mutex/parts/desk-claims.ts";
-import { usedMutex } from "../../src/protocols/mutex/parts/user.ts";
 import { type Nothing, nothing } from "../protocols/views-explored.ts";
 import type { SeededBug, Subject } from "./bugs.ts";
 
@@ -36,7 +36,7 @@ const madeOf: Readonly<Record<Subject, Making>> = {
   },
   causal: {
     file: "src/protocols/multicast/causal.ts",
-    make: ({ causal }) => usedMulticast(causal?.() as never, [happenedBeforeOrder]),
+    make: ({ causal }) => multicastWithWorkload(causal?.() as never, [happenedBeforeOrder]),
   },
   "chang-roberts": {
     file: "src/protocols/election/chang-roberts.ts",
@@ -45,7 +45,7 @@ const madeOf: Readonly<Record<Subject, Making>> = {
   "elected-server": {
     file: "src/protocols/mutex/elected-server.ts",
     // A long stay, so that leases are renewed and run out.
-    make: ({ electedServer }) => electedServer?.({ user: { stayMs: 2_500 } }),
+    make: ({ electedServer }) => electedServer?.({ workload: { stayMs: 2_500 } }),
   },
   "elected-server, told who serves": {
     file: "src/protocols/mutex/parts/desk.ts",
@@ -63,11 +63,11 @@ const madeOf: Readonly<Record<Subject, Making>> = {
   },
   "epoch-token-ring": {
     file: "src/protocols/mutex/epoch-token-ring.ts",
-    make: ({ epochTokenRing }) => usedMutex(epochTokenRing as never),
+    make: ({ epochTokenRing }) => mutexWithWorkload(epochTokenRing as never),
   },
   "epoch-token-ring, long stays": {
     file: "src/protocols/mutex/epoch-token-ring.ts",
-    make: ({ epochTokenRing }) => usedMutex(epochTokenRing as never, { user: { stayMs: 1_500 } }),
+    make: ({ epochTokenRing }) => mutexWithWorkload(epochTokenRing as never, { workload: { stayMs: 1_500 } }),
   },
   heartbeat: {
     file: "src/protocols/membership/heartbeat.ts",
@@ -75,7 +75,7 @@ const madeOf: Readonly<Record<Subject, Making>> = {
   },
   "ip-multicast": {
     file: "src/protocols/multicast/ip-multicast.ts",
-    make: ({ ipMulticast }) => usedMulticast(ipMulticast?.(evenly) as never, [fifoOrder, ...delivery]),
+    make: ({ ipMulticast }) => multicastWithWorkload(ipMulticast?.(evenly) as never, [fifoOrder, ...delivery]),
   },
   "isis over views": {
     file: "src/protocols/multicast/parts/flush.ts",
@@ -83,7 +83,7 @@ const madeOf: Readonly<Record<Subject, Making>> = {
   },
   "maekawa-sanders, rejoining": {
     file: "src/protocols/mutex/maekawa-sanders.ts",
-    make: ({ maekawaSanders }) => usedMutex(() => maekawaSanders?.({ rejoins: true }) as never),
+    make: ({ maekawaSanders }) => mutexWithWorkload(() => maekawaSanders?.({ rejoins: true }) as never),
   },
   paxos: {
     file: "src/protocols/consensus/paxos.ts",
@@ -91,11 +91,11 @@ const madeOf: Readonly<Record<Subject, Making>> = {
   },
   "ricart-agrawala": {
     file: "src/protocols/mutex/ricart-agrawala.ts",
-    make: ({ ricartAgrawala }) => usedMutex(ricartAgrawala as never),
+    make: ({ ricartAgrawala }) => mutexWithWorkload(ricartAgrawala as never),
   },
   "ricart-agrawala, rejoining": {
     file: "src/protocols/mutex/ricart-agrawala.ts",
-    make: ({ ricartAgrawala }) => usedMutex(() => ricartAgrawala?.({ rejoins: true }) as never),
+    make: ({ ricartAgrawala }) => mutexWithWorkload(() => ricartAgrawala?.({ rejoins: true }) as never),
   },
   "super-peer-dht": {
     file: "src/protocols/overlay/super-peer-dht/super-peer-dht.ts",

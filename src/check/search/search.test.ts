@@ -4,7 +4,7 @@ import type { Protocol, StateProperty } from "../../core/protocol.ts";
 import { natural } from "../../core/shape.ts";
 import { type Bully, bully } from "../../protocols/election/bully.ts";
 import { changRoberts } from "../../protocols/election/chang-roberts.ts";
-import { type UsedMutex, usedMutex } from "../../protocols/mutex/parts/user.ts";
+import { type MutexWithWorkload, mutexWithWorkload } from "../../protocols/mutex/family/workload.ts";
 import { type RicartAgrawala, ricartAgrawala } from "../../protocols/mutex/ricart-agrawala.ts";
 import { explore } from "../explore.ts";
 import { strategies } from "../known-options.ts";
@@ -25,10 +25,10 @@ const hasty: ModelOptions<Bully> = {
   begin: "down",
 };
 
-const use = { type: "user" as const, body: { type: "use" as const, entries: 1 } };
+const use = { type: "workload" as const, body: { type: "use" as const, entries: 1 } };
 /** A node that never comes back leaves the others waiting for its reply. */
-const bereft: ModelOptions<UsedMutex<RicartAgrawala>> = {
-  protocol: usedMutex(ricartAgrawala),
+const bereft: ModelOptions<MutexWithWorkload<RicartAgrawala>> = {
+  protocol: mutexWithWorkload(ricartAgrawala),
   nodes: [0, 1, 2],
   network: "fifo",
   timers: "free",

@@ -5,7 +5,7 @@ import type { NodeId, Protocol, StateProperty, Vocabulary } from "../../core/pro
 import { type Bully, bully } from "../../protocols/election/bully.ts";
 import { heartbeat } from "../../protocols/membership/heartbeat.ts";
 import { causal } from "../../protocols/multicast/causal.ts";
-import { usedMutex } from "../../protocols/mutex/parts/user.ts";
+import { mutexWithWorkload } from "../../protocols/mutex/family/workload.ts";
 import { ricartAgrawala } from "../../protocols/mutex/ricart-agrawala.ts";
 import { simulation } from "../../sim/simulation.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
@@ -54,14 +54,14 @@ describe("shrinking a run of a search", () => {
   });
 
   it("follows a message that says something else, once what it depends on is left out", () => {
-    const use = { type: "user" as const, body: { type: "use" as const, entries: 2 } };
-    const protocol = usedMutex(ricartAgrawala);
+    const use = { type: "workload" as const, body: { type: "use" as const, entries: 2 } };
+    const protocol = mutexWithWorkload(ricartAgrawala);
     const options = { protocol, nodes: [0, 1, 2], network: "fifo", timers: "free", begin: "idle" } as const;
     const inside: StateProperty<Vocabulary> = {
       name: "node 2 is outside",
       claim: "",
       when: "always",
-      holds: ({ state }) => (state(2) as { user: { doing: string } }).user.doing !== "inside",
+      holds: ({ state }) => (state(2) as { workload: { doing: string } }).workload.doing !== "inside",
     };
     // Two entries of another before it: the clocks are far on, and every stamp is another one without them.
     const model = { ...options, asks: () => [use], properties: [inside as never] };

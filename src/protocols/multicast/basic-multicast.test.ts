@@ -9,15 +9,15 @@ import { type Simulation, simulation } from "../../sim/simulation.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
 import { storyLine } from "../../trace/story.ts";
 import { type BasicMulticast, type BasicMulticastOptions, basicMulticast } from "./basic-multicast.ts";
+import { type MulticastWithWorkload, multicastWithWorkload } from "./family/workload.ts";
 import { delivery } from "./parts/promises.ts";
-import { type UsedMulticast, usedMulticast } from "./parts/user.ts";
 import { acknowledgedMulticast } from "./variants/acknowledged-multicast.ts";
 
-type Used = UsedMulticast<BasicMulticast>;
+type Used = MulticastWithWorkload<BasicMulticast>;
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const send = (payload: string): BasicMulticast["command"] => ({ type: "send", payload });
-const use = (messages: number): Used["command"] => ({ type: "user", body: { type: "send", messages } });
+const use = (messages: number): Used["command"] => ({ type: "workload", body: { type: "send", messages } });
 
 /** Node 0 crashes within its step as it has sent so many messages, if a number is given. */
 function stage(nodes: number, options: Partial<BasicMulticastOptions> = {}, crashAfter = 0) {
@@ -45,7 +45,7 @@ interface LinkConditions {
   readonly duplicateRate?: number;
 }
 
-const plain = usedMulticast(basicMulticast(), delivery);
+const plain = multicastWithWorkload(basicMulticast(), delivery);
 
 /** A group whose members send and remember, over links without order among senders. */
 function correspondence(protocol: Protocol<Used>, link: LinkConditions, seed: number) {
@@ -126,11 +126,11 @@ describe("basic multicast: what it promises", () => {
     const lost = correspondence(plain, { lossRate: 1 }, 1);
     lost.command(0, use(1));
     lost.run();
-    expect(lost.verdict().map(({ property }) => property)).toEqual(["user: agreement"]);
+    expect(lost.verdict().map(({ property }) => property)).toEqual(["workload: agreement"]);
     const copied = correspondence(plain, { duplicateRate: 1 }, 1);
     copied.command(0, use(1));
     copied.run();
-    expect(copied.violations.map(({ property }) => property)).toEqual(["user: integrity"]);
+    expect(copied.violations.map(({ property }) => property)).toEqual(["workload: integrity"]);
   });
 
   it.each(range(1, 6))("agreement fails if the sender crashes after %i of 7 messages", (sent) => {
@@ -200,7 +200,7 @@ describe("basic multicast: every run", () => {
     [[0, 1, 2, 3], 4],
   ])("with a crash in the middle of sending agreement fails: %o", (nodes) => {
     const { verdict, property, path } = exploring({ nodes, initiators: [0], crashes: 1, withinStep: true });
-    expect([verdict, property?.name]).toEqual(["violated", "user: agreement"]);
+    expect([verdict, property?.name]).toEqual(["violated", "workload: agreement"]);
     expect(
       path.map(({ move, sends }) => [move.node, move.kind, move.crashesWithinStep ?? false, sends.length]),
     ).toEqual([
@@ -214,8 +214,8 @@ describe("basic multicast: every run", () => {
   });
 
   it.each([
-    [{ losses: 1 }, "user: agreement"],
-    [{ duplications: 1 }, "user: integrity"],
+    [{ losses: 1 }, "workload: agreement"],
+    [{ duplications: 1 }, "workload: integrity"],
   ] as const)("with %o it breaks", (faults, broken) => {
     const { property, path } = exploring({ initiators: [0], ...faults });
     expect(property?.name).toBe(broken);

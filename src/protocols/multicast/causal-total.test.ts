@@ -9,8 +9,8 @@ import {
   told,
 } from "../../../test/protocols/multicast-stage.ts";
 import { causalTotal } from "./causal-total.ts";
+import { multicastWithWorkload } from "./family/workload.ts";
 import { fifoOrder, happenedBeforeOrder, totalOrder } from "./parts/promises.ts";
-import { usedMulticast } from "./parts/user.ts";
 
 const orders = [totalOrder, fifoOrder, happenedBeforeOrder];
 /** Explorations of hundreds of thousands of states, on a machine that has other work. */
@@ -44,7 +44,7 @@ describe("causal-total multicast: what it costs", () => {
 
 describe("causal-total multicast: what it promises", () => {
   it("C6, C5 and so C4: any senders, any delays", () => {
-    expectAllDelivered((seed) => correspondence(causalTotal(), { nodes: 5, seed, orders, user: { pauseMs: 1 } }), {
+    expectAllDelivered((seed) => correspondence(causalTotal(), { nodes: 5, seed, orders, workload: { pauseMs: 1 } }), {
       withinMs: 60,
     });
   });
@@ -72,12 +72,12 @@ describe("causal-total multicast: every run", () => {
 
   it("with one lost message nobody delivers, its sender neither", () => {
     const found = exploreSends(causalTotal(), [1, 0], { orders, losses: 1 });
-    expect(found.property?.name).toBe("user: validity");
+    expect(found.property?.name).toBe("workload: validity");
     expect(told(found)).toEqual(["0 is told to send", "1 lose"]);
   });
 
   it("with one crash of a sender, a message that is not agreed is held back for ever", () => {
-    const { properties } = usedMulticast(causalTotal(), []);
+    const { properties } = multicastWithWorkload(causalTotal(), []);
     const found = exploreSends(causalTotal(), [1, 0, 0], { orders, crashes: 1, properties });
     expect(found.property?.name).toBe("agreement");
   });

@@ -14,8 +14,8 @@ import { explore } from "../../check/explore.ts";
 import { systemFor } from "../../check/suite.ts";
 import type { Protocol } from "../../core/protocol.ts";
 import { type Causal, causal } from "./causal.ts";
+import { multicastWithWorkload } from "./family/workload.ts";
 import { happenedBeforeOrder } from "./parts/promises.ts";
-import { usedMulticast } from "./parts/user.ts";
 
 const orders = [happenedBeforeOrder];
 
@@ -64,7 +64,7 @@ describe("causal multicast: what it promises", () => {
       const sim = correspondence(impatient, { nodes: 5, seed, orders });
       for (const node of range(0, 4)) sim.command(node, use(3));
       sim.run();
-      return sim.violations.some(({ property }) => property === "user: C5 happened-before order");
+      return sim.violations.some(({ property }) => property === "workload: C5 happened-before order");
     });
     expect(broken.length).toBeGreaterThan(0);
   });
@@ -97,7 +97,10 @@ describe("causal multicast: what it promises", () => {
 
   it.each([
     [() => causal({ order: "fifo" } as never), "expected causal.order to be absent"],
-    [() => usedMulticast(causal(), [], { pauseMs: 0 }), "expected user.pauseMs to be a finite number > 0, got 0"],
+    [
+      () => multicastWithWorkload(causal(), [], { pauseMs: 0 }),
+      "expected workload.pauseMs to be a finite number > 0, got 0",
+    ],
   ])("refuses options that it does not know", (build, sentence) => {
     expect(build).toThrow(sentence);
   });
@@ -119,7 +122,7 @@ describe("causal multicast: every run", () => {
 
   it("without the rule C5 is violated: 2 delivers the answer of 1 before the question of 0", () => {
     const found = exploreSends(impatient, [1, 1, 0], { orders });
-    expect(found.property?.name).toBe("user: C5 happened-before order");
+    expect(found.property?.name).toBe("workload: C5 happened-before order");
     expect(told(found)).toEqual([
       "0 is told to send",
       "1 receives multicast of 0",
@@ -130,7 +133,7 @@ describe("causal multicast: every run", () => {
 
   it("with one lost message agreement is violated", () => {
     const found = exploreSends(causal(), [1, 0], { orders, losses: 1 });
-    expect(found.property?.name).toBe("user: agreement");
+    expect(found.property?.name).toBe("workload: agreement");
     expect(told(found)).toEqual(["0 is told to send", "1 lose"]);
   });
 });

@@ -8,9 +8,9 @@ import {
   stage,
   told,
 } from "../../../test/protocols/multicast-stage.ts";
+import { multicastWithWorkload } from "./family/workload.ts";
 import { fifoTotal } from "./fifo-total.ts";
 import { fifoOrder, happenedBeforeOrder, totalOrder } from "./parts/promises.ts";
-import { usedMulticast } from "./parts/user.ts";
 
 const orders = [totalOrder, fifoOrder, happenedBeforeOrder];
 /** Explorations of hundreds of thousands of states, on a machine that has other work. */
@@ -42,7 +42,7 @@ describe("FIFO-total multicast: what it costs", () => {
 
 describe("FIFO-total multicast: what it promises", () => {
   it("C6, C4 and, as its senders propose too, C5: any senders, any delays", () => {
-    expectAllDelivered((seed) => correspondence(fifoTotal(), { nodes: 5, seed, orders, user: { pauseMs: 1 } }), {
+    expectAllDelivered((seed) => correspondence(fifoTotal(), { nodes: 5, seed, orders, workload: { pauseMs: 1 } }), {
       withinMs: 60,
     });
   });
@@ -78,12 +78,12 @@ describe("FIFO-total multicast: every run", () => {
 
   it("with one lost message nobody delivers, its sender neither", () => {
     const found = exploreSends(fifoTotal(), [1, 0], { orders, losses: 1 });
-    expect(found.property?.name).toBe("user: validity");
+    expect(found.property?.name).toBe("workload: validity");
     expect(told(found)).toEqual(["0 is told to send", "1 lose"]);
   });
 
   it("with one crash of a sender, a message that is not agreed is held back for ever", () => {
-    const { properties } = usedMulticast(fifoTotal(), []);
+    const { properties } = multicastWithWorkload(fifoTotal(), []);
     const found = exploreSends(fifoTotal(), [1, 0, 0], { orders, crashes: 1, properties });
     expect(found.property?.name).toBe("agreement");
   });

@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 import { expectAllDelivered, expectCost } from "../../../test/protocols/multicast-expectations.ts";
 import { correspondence, exploreSends, range, send, stage, told } from "../../../test/protocols/multicast-stage.ts";
 import { basicMulticast } from "./basic-multicast.ts";
+import { multicastWithWorkload } from "./family/workload.ts";
 import { fifo } from "./fifo.ts";
 import { fifoOrder, integrity } from "./parts/promises.ts";
-import { usedMulticast } from "./parts/user.ts";
 import { fifoAsLectured } from "./variants/fifo-as-lectured.ts";
 
 describe("FIFO multicast: the worked example", () => {
@@ -40,7 +40,7 @@ describe("FIFO multicast: what it costs", () => {
 describe("FIFO multicast: what it promises", () => {
   it("C4, integrity, validity, agreement: any senders, any delays", () => {
     expectAllDelivered(
-      (seed) => correspondence(fifo(), { nodes: 5, seed, orders: [fifoOrder], user: { pauseMs: 1 } }),
+      (seed) => correspondence(fifo(), { nodes: 5, seed, orders: [fifoOrder], workload: { pauseMs: 1 } }),
       { most: 4 },
     );
   });
@@ -96,12 +96,14 @@ describe("FIFO multicast: every run", () => {
 
   it("without the rule, delivering what is received, C4 is violated", () => {
     const found = exploreSends(basicMulticast(), [2, 0], { orders: [fifoOrder], network: "bag" });
-    expect(found.property?.name).toBe("user: C4 FIFO order");
+    expect(found.property?.name).toBe("workload: C4 FIFO order");
     expect(told(found)).toEqual(["0 is told to send", "0 goes on", "1 receives multicast of 0"]);
   });
 
   it("with a sender that comes back and has forgotten what it sent, integrity is violated", () => {
-    const properties = usedMulticast(fifo(), [integrity]).properties.filter(({ name }) => name === "user: integrity");
+    const properties = multicastWithWorkload(fifo(), [integrity]).properties.filter(
+      ({ name }) => name === "workload: integrity",
+    );
     const found = exploreSends(fifo(), [1, 0], { orders: [], properties, crashes: 1, recoveries: 1 });
     expect(found.verdict).toBe("violated");
     expect(told(found)).toEqual(["0 is told to send", "0 crash", "0 start", "1 receives multicast of 0"]);
@@ -109,13 +111,13 @@ describe("FIFO multicast: every run", () => {
 
   it("with one lost message agreement is violated", () => {
     const found = exploreSends(fifo(), [1, 0], { orders: [fifoOrder], losses: 1 });
-    expect(found.property?.name).toBe("user: agreement");
+    expect(found.property?.name).toBe("workload: agreement");
     expect(told(found)).toEqual(["0 is told to send", "1 lose"]);
   });
 
   it("as a lecture has it, the first message of each sender is never delivered, by its sender neither", () => {
     const found = exploreSends(fifoAsLectured(), [1, 0], { orders: [fifoOrder] });
-    expect([found.verdict, found.property?.name]).toEqual(["violated", "user: validity"]);
+    expect([found.verdict, found.property?.name]).toEqual(["violated", "workload: validity"]);
     expect(told(found)).toEqual(["0 is told to send", "1 receives multicast of 0"]);
     const held = found.path.at(-1)?.states.map((state) => state?.multicast.heldBack.map(({ number }) => number));
     expect(held).toEqual([[0], [0]]);

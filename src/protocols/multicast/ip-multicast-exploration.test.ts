@@ -5,11 +5,11 @@ import { reaching } from "../../../test/protocols/reached.ts";
 import { type ExploreOptions, explore } from "../../check/explore.ts";
 import { systemFor } from "../../check/suite.ts";
 import type { Property } from "../../core/protocol.ts";
+import type { MulticastWithWorkload } from "./family/workload.ts";
 import { type IpMulticast, type IpMulticastOptions, ipMulticast } from "./ip-multicast.ts";
-import { evenly, usedIpMulticast } from "./parts/ip-user.ts";
-import type { UsedMulticast } from "./parts/user.ts";
+import { evenly, ipMulticastWithWorkload } from "./parts/ip-workload.ts";
 
-type Used = UsedMulticast<IpMulticast>;
+type Used = MulticastWithWorkload<IpMulticast>;
 type Bounds = Partial<ExploreOptions<Used>>;
 
 /** In the end, whoever knows of a message has delivered it: no run in which nodes talk for ever and get nowhere. */
@@ -31,7 +31,7 @@ const progress: Property<Used> = {
 function exploring(messages: readonly number[], options: Partial<IpMulticastOptions>, bounds: Bounds = {}) {
   return reaching(
     explore<Used>({
-      protocol: usedIpMulticast(options)(),
+      protocol: ipMulticastWithWorkload(options)(),
       nodes: range(0, messages.length - 1),
       network: "bag",
       timers: "quiet",
@@ -67,7 +67,7 @@ describe("reliable multicast over IP multicast: every run, with timers above the
 
   it("without session messages the last message is lost, and nobody knows", () => {
     const found = exploring([1, 0], { sessions: false }, { losses: 1 });
-    expect(found).toMatchObject({ verdict: "violated", property: { name: "user: agreement" } });
+    expect(found).toMatchObject({ verdict: "violated", property: { name: "workload: agreement" } });
     expect(told(found)).toEqual(["0 is told to send", "1 lose"]);
   });
 
@@ -78,12 +78,12 @@ describe("reliable multicast over IP multicast: every run, with timers above the
 
 describe("reliable multicast over IP multicast: every run, without bounds on delay", () => {
   const always = ipMulticast().properties.filter(({ when }) => when === "always");
-  const safety = usedIpMulticast()().properties.filter(({ when }) => when === "always");
+  const safety = ipMulticastWithWorkload()().properties.filter(({ when }) => when === "always");
 
   it("integrity, FIFO and bounded buffers do not rest on time", () => {
     expect(safety.map(({ name }) => name)).toEqual([
-      "user: C4 FIFO order",
-      "user: integrity",
+      "workload: C4 FIFO order",
+      "workload: integrity",
       ...always.map(({ name }) => name),
     ]);
     const within = (messages: readonly number[], maxRepeats: number, bounds: Bounds) =>
@@ -98,7 +98,7 @@ describe("reliable multicast over IP multicast as a lecture has it", () => {
   it("nobody delivers the first message, not even its sender", () => {
     const system = systemFor({ protocol: "ip-multicast", variant: "lecture", nodes: [0, 1], initiators: [0] });
     const found = explore(system);
-    expect(found).toMatchObject({ verdict: "violated", property: { name: "user: validity" } });
+    expect(found).toMatchObject({ verdict: "violated", property: { name: "workload: validity" } });
     expect(found.path.map(({ move }) => `${move.node} ${move.kind}`)).toEqual(["0 command", "1 receive"]);
   });
 });

@@ -6,10 +6,10 @@ import { explore } from "../../check/explore.ts";
 import type { Protocol } from "../../core/protocol.ts";
 import { simulation } from "../../sim/simulation.ts";
 import { contexts, withContext } from "../contexts.ts";
+import { multicastWithWorkload } from "./family/workload.ts";
 import { type IpMulticast, type IpMulticastOptions, ipMulticast } from "./ip-multicast.ts";
-import { evenly } from "./parts/ip-user.ts";
+import { evenly } from "./parts/ip-workload.ts";
 import { delivery } from "./parts/promises.ts";
-import { usedMulticast } from "./parts/user.ts";
 
 /** Who is asked for a message does not answer. */
 const withoutRepairs = (options: Partial<IpMulticastOptions>): Protocol<IpMulticast> =>
@@ -25,7 +25,12 @@ const withoutRepairs = (options: Partial<IpMulticastOptions>): Protocol<IpMultic
 describe("reliable multicast over IP multicast in which nobody repairs", () => {
   it("sim: whoever missed a message waits for it when the run is cut off", () => {
     const owed = (protocol: Protocol<IpMulticast>) => {
-      const sim = simulation({ protocol: usedMulticast(protocol, delivery), nodes: [0, 1, 2], seed: 1, delayMs: 10 });
+      const sim = simulation({
+        protocol: multicastWithWorkload(protocol, delivery),
+        nodes: [0, 1, 2],
+        seed: 1,
+        delayMs: 10,
+      });
       for (const node of [0, 1, 2]) sim.wake(node);
       sim.cut(0, 1);
       sim.command(0, use(1));
@@ -35,7 +40,7 @@ describe("reliable multicast over IP multicast in which nobody repairs", () => {
     };
     expect(owed(ipMulticast())).toEqual([]);
     expect(owed(withoutRepairs({}))).toEqual([
-      ["user: agreement", 1],
+      ["workload: agreement", 1],
       ["agreement", 1],
       ["stability", 0],
     ]);
@@ -43,7 +48,7 @@ describe("reliable multicast over IP multicast in which nobody repairs", () => {
 
   it("check: a run that asks again and again and never delivers", () => {
     const system = {
-      protocol: usedMulticast(withoutRepairs(evenly), delivery),
+      protocol: multicastWithWorkload(withoutRepairs(evenly), delivery),
       nodes: [0, 1],
       network: "bag",
       timers: "quiet",
@@ -52,10 +57,10 @@ describe("reliable multicast over IP multicast in which nobody repairs", () => {
       losses: 1,
     } as const;
     const found = explore(system);
-    expect(found).toMatchObject({ verdict: "violated", property: { name: "user: agreement" } });
+    expect(found).toMatchObject({ verdict: "violated", property: { name: "workload: agreement" } });
     const loop = found.path.slice(found.loop ?? 0).map(({ move }) => [move.kind, "timer" in move ? move.timer : ""]);
     expect(loop).toContainEqual(["timeout", "multicast.again"]);
-    const repaired = explore({ ...system, protocol: usedMulticast(ipMulticast(evenly), delivery) });
+    const repaired = explore({ ...system, protocol: multicastWithWorkload(ipMulticast(evenly), delivery) });
     expect(reaching(repaired, "delivered").verdict).toBe("holds");
   });
 });

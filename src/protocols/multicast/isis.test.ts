@@ -11,9 +11,9 @@ import {
 } from "../../../test/protocols/multicast-stage.ts";
 import type { Property } from "../../core/protocol.ts";
 import { causal } from "./causal.ts";
+import { type MulticastWorkload, multicastWithWorkload, senderOf } from "./family/workload.ts";
 import { isis } from "./isis.ts";
 import { fifoOrder, happenedBeforeOrder, totalOrder } from "./parts/promises.ts";
-import { type MulticastUser, senderOf, usedMulticast } from "./parts/user.ts";
 
 const orders = [totalOrder];
 /** Explorations of hundreds of thousands of states, on a machine that has other work. */
@@ -53,7 +53,7 @@ describe("total order by agreement: what it costs", () => {
 
 describe("total order by agreement: what it promises", () => {
   it("C6, integrity, validity, agreement: any senders, any delays", () => {
-    expectAllDelivered((seed) => correspondence(isis(), { nodes: 5, seed, orders, user: { pauseMs: 1 } }));
+    expectAllDelivered((seed) => correspondence(isis(), { nodes: 5, seed, orders, workload: { pauseMs: 1 } }));
   });
 
   it("every kind of message that arrives twice, at any time, is harmless", () => {
@@ -109,7 +109,7 @@ describe("total order by agreement: what it promises", () => {
 });
 
 /** Of what happened before a message, only what its sender had delivered, not what it had sent itself. */
-const throughDeliveries: Property<MulticastUser> = {
+const throughDeliveries: Property<MulticastWorkload> = {
   name: "happened-before through deliveries",
   claim:
     "whoever has delivered a message had delivered before it whatever others had sent that its sender had delivered",
@@ -147,7 +147,7 @@ describe("total order by agreement: every run", () => {
 
   it("without the agreement C6 is violated: two senders deliver their own first", () => {
     const found = exploreSends(causal(), [1, 1], { orders });
-    expect(found.property?.name).toBe("user: C6 total order");
+    expect(found.property?.name).toBe("workload: C6 total order");
     expect(told(found)).toEqual(["0 is told to send", "1 is told to send", "0 receives multicast of 1"]);
   });
 
@@ -180,7 +180,7 @@ describe("total order by agreement: every run", () => {
   });
 
   it("with one crash of a sender, a message that is not agreed is held back for ever", () => {
-    const properties = usedMulticast(isis(), []).properties.flatMap((property) =>
+    const properties = multicastWithWorkload(isis(), []).properties.flatMap((property) =>
       property.when !== "leadsTo"
         ? []
         : {
@@ -203,7 +203,7 @@ describe("total order by agreement: every run", () => {
 
   it("with one lost message nobody delivers, its sender neither", () => {
     const found = exploreSends(isis(), [1, 0], { orders, losses: 1 });
-    expect(found.property?.name).toBe("user: validity");
+    expect(found.property?.name).toBe("workload: validity");
     expect(told(found)).toEqual(["0 is told to send", "1 lose"]);
   });
 });

@@ -8,11 +8,11 @@ import { step } from "../../core/step.ts";
 import { type Simulation, simulation } from "../../sim/simulation.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
 import { storyLine } from "../../trace/story.ts";
+import { type MulticastWithWorkload, multicastWithWorkload } from "./family/workload.ts";
 import { delivery } from "./parts/promises.ts";
-import { type UsedMulticast, usedMulticast } from "./parts/user.ts";
 import { type ReliableMulticast, reliableMulticast } from "./reliable-multicast.ts";
 
-type Used = UsedMulticast<ReliableMulticast>;
+type Used = MulticastWithWorkload<ReliableMulticast>;
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const send = (payload: string): ReliableMulticast["command"] => ({ type: "send", payload });
@@ -128,7 +128,7 @@ describe("reliable multicast: what it promises", () => {
       fc.property(fc.nat(), demand, fc.array(crash, { maxLength: 4 }), (seed, demands, crashes) => {
         const left = new Map(crashes.map(({ node, sends }) => [node, sends]));
         const sim: Simulation<Used> = simulation<Used>({
-          protocol: usedMulticast(reliableMulticast(), delivery),
+          protocol: multicastWithWorkload(reliableMulticast(), delivery),
           nodes: range(0, 4),
           seed,
           delayMs: [1, 40],
@@ -143,7 +143,7 @@ describe("reliable multicast: what it promises", () => {
         for (const node of range(0, 4)) sim.wake(node);
         for (const { node, at, messages } of demands.sort((a, b) => a.at - b.at)) {
           sim.run(at);
-          if (sim.world.alive.includes(node)) sim.command(node, { type: "user", body: { type: "send", messages } });
+          if (sim.world.alive.includes(node)) sim.command(node, { type: "workload", body: { type: "send", messages } });
         }
         sim.run();
         expect(sim.verdict()).toEqual([]);
@@ -242,15 +242,15 @@ describe("reliable multicast: every run, with crashes within any step", () => {
 
   it("one lost message is made good by whoever passes it on; two are too many", () => {
     const { breaking, harmless, exploration } = fewestFaults(system({ initiators: [0], losses: 3, network: "bag" }));
-    expect([breaking, harmless, exploration.property?.name]).toEqual([2, 1, "user: agreement"]);
+    expect([breaking, harmless, exploration.property?.name]).toEqual([2, 1, "workload: agreement"]);
     expect(exploration.path.map(({ move }) => `${move.node} ${move.kind}`)).toEqual(["0 command", "1 lose", "2 lose"]);
   });
 
   it("whoever comes back after a crash knows nothing of what was delivered", () => {
     const { property, path } = explore(
-      system({ initiators: [0], crashes: 1, recoveries: 1, property: "user: agreement" }),
+      system({ initiators: [0], crashes: 1, recoveries: 1, property: "workload: agreement" }),
     );
-    expect(property?.name).toBe("user: agreement");
+    expect(property?.name).toBe("workload: agreement");
     expect(path.map(({ move }) => move.kind)).toContain("start");
   });
 });

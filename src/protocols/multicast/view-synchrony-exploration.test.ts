@@ -3,10 +3,10 @@ import { describe, expect, it } from "vitest";
 import { reaching } from "../../../test/protocols/reached.ts";
 import { type ExploreOptions, explore } from "../../check/explore.ts";
 import type { NodeId, Property, Protocol } from "../../core/protocol.ts";
+import { type MulticastWithWorkload, multicastWithWorkload } from "./family/workload.ts";
 import { type FlushIsis, flushIsis } from "./parts/flush.ts";
 import { stateIn } from "./parts/ip-streams.ts";
 import { totalOrder } from "./parts/promises.ts";
-import { type UsedMulticast, usedMulticast } from "./parts/user.ts";
 
 /** As if all had been in view 1 for long. */
 function settled(nodes: readonly NodeId[]): Protocol<FlushIsis> {
@@ -27,7 +27,7 @@ function settled(nodes: readonly NodeId[]): Protocol<FlushIsis> {
   };
 }
 
-type Used = UsedMulticast<FlushIsis>;
+type Used = MulticastWithWorkload<FlushIsis>;
 
 /** Of the views that both have left behind. */
 const virtuallySynchronous: Property<Used> = {
@@ -37,7 +37,7 @@ const virtuallySynchronous: Property<Used> = {
   holds: ({ alive, state }) => {
     const before = new Map<number, string>();
     return alive.every((node) => {
-      const { view, delivered } = state(node).user;
+      const { view, delivered } = state(node).workload;
       const said = delivered.filter((letter) => letter.view < view).map(({ name }) => name);
       if (!before.has(view)) before.set(view, said.join());
       return before.get(view) === said.join();
@@ -48,7 +48,7 @@ const virtuallySynchronous: Property<Used> = {
 const LONG_MS = 120_000;
 
 function exploring(nodes: readonly NodeId[], senders: readonly NodeId[], more: Partial<ExploreOptions<Used>>) {
-  const protocol = usedMulticast(settled(nodes), [totalOrder]);
+  const protocol = multicastWithWorkload(settled(nodes), [totalOrder]);
   return reaching(
     explore<Used>({
       protocol,
@@ -57,7 +57,7 @@ function exploring(nodes: readonly NodeId[], senders: readonly NodeId[], more: P
       timers: "quiet",
       begin: "idle",
       notices: (node) => ({ type: "multicast", body: { type: "suspect", node } }),
-      asks: (node) => (senders.includes(node) ? [{ type: "user", body: { type: "send", messages: 1 } }] : []),
+      asks: (node) => (senders.includes(node) ? [{ type: "workload", body: { type: "send", messages: 1 } }] : []),
       properties: [...protocol.properties, virtuallySynchronous],
       ...more,
     }),

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { exploreUses, MESSAGE_MS, range, STAY_MS, stage, use } from "../../../test/protocols/mutex-stage.ts";
 import { centralServer } from "./central-server.ts";
-import { usedMutex } from "./parts/user.ts";
+import { mutexWithWorkload } from "./family/workload.ts";
 
 describe("central server: the worked example of the catalogue", () => {
   it("p3 holds the token, p4 asks, waits, and gets it on release", async () => {
@@ -34,7 +34,7 @@ describe("central server: what it costs", () => {
 });
 
 describe("central server: what it promises", () => {
-  it("ME1, ME2: any users, any delays; the tokens of the entries grow", () => {
+  it("ME1, ME2: any workloads, any delays; the tokens of the entries grow", () => {
     const demand = fc.array(fc.record({ node: fc.nat(4), at: fc.nat(200), entries: fc.integer({ min: 1, max: 3 }) }));
     fc.assert(
       fc.property(fc.nat(), demand, (seed, wishes) => {
@@ -64,7 +64,7 @@ describe("central server: what it promises", () => {
   });
 
   it("tokens do not grow if the server forgets how many it has granted", () => {
-    const properties = usedMutex(centralServer).properties.filter(({ name }) => name === "tokens grow");
+    const properties = mutexWithWorkload(centralServer).properties.filter(({ name }) => name === "tokens grow");
     const { verdict, property } = exploreUses(centralServer(), 3, 1, { properties, crashes: 1, recoveries: 1 });
     expect([verdict, property?.name]).toEqual(["violated", "tokens grow"]);
   });

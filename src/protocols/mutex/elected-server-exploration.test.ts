@@ -5,13 +5,13 @@ import type { NodeId, Property, Protocol } from "../../core/protocol.ts";
 import { verdictsOf } from "../../sim/scenario/verdicts.ts";
 import { simulation } from "../../sim/simulation.ts";
 import { contexts, withContext } from "../contexts.ts";
+import { type Mutex, type MutexWithWorkload, mutexWithWorkload } from "./family/workload.ts";
 import { desk } from "./parts/desk.ts";
 import type { Desk } from "./parts/desk-claims.ts";
 import { ENTRIES, fence } from "./parts/epoch-token.ts";
-import { type Mutex, type UsedMutex, usedMutex } from "./parts/user.ts";
 
 /**
- * Desks without users and without an election: 0 serves in epoch 1, and when it crashes all are told that 1 does, in epoch
+ * Desks without workloads and without an election: 0 serves in epoch 1, and when it crashes all are told that 1 does, in epoch
  * 2. Each node asks once a run; it may leave whenever it likes, be it inside or waiting.
  */
 function exploreDesks(names: readonly string[], more: Partial<ExploreOptions<Desk>> = {}, plain = desk()) {
@@ -120,10 +120,10 @@ describe("elected server: every run", () => {
   });
 });
 
-/** Desks with users, of which 0 serves for ever. */
+/** Desks with workloads, of which 0 serves for ever. */
 function servedBy0(drops: (message: Extract<Desk["message"], { type: "request" }>) => boolean) {
   const plain = desk();
-  return usedMutex(
+  return mutexWithWorkload(
     () =>
       ({
         ...plain,
@@ -141,7 +141,10 @@ function servedBy0(drops: (message: Extract<Desk["message"], { type: "request" }
   );
 }
 
-const use = (entries: number): UsedMutex<Mutex>["command"] => ({ type: "user", body: { type: "use", entries } });
+const use = (entries: number): MutexWithWorkload<Mutex>["command"] => ({
+  type: "workload",
+  body: { type: "use", entries },
+});
 
 describe("elected server: ME2, though whoever waits asks again for ever", () => {
   const all = () => false;
@@ -157,7 +160,7 @@ describe("elected server: ME2, though whoever waits asks again for ever", () => 
     ],
   ] as const)("explored: %s", (_what, drops, verdict, name) => {
     const protocol = servedBy0(drops);
-    const found = explore<UsedMutex<Mutex>>({
+    const found = explore<MutexWithWorkload<Mutex>>({
       protocol,
       nodes: [0, 1],
       network: "fifo",

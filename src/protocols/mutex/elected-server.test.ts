@@ -24,7 +24,7 @@ function cluster(count: number, { options = {}, ...settings }: Settings = {}) {
   const nodes = range(0, count - 1);
   const entries: TraceEntry[] = [];
   const sim: Simulation<ElectedServer> = simulation<ElectedServer>({
-    protocol: electedServer({ ...options, user: { stayMs: STAY_MS, ...options.user } }),
+    protocol: electedServer({ ...options, workload: { stayMs: STAY_MS, ...options.workload } }),
     nodes,
     seed: 1,
     delayMs: MESSAGE_MS,
@@ -90,7 +90,7 @@ function settle(sim: Simulation<ElectedServer>, nodes: readonly number[]): void 
   for (const node of nodes) sim.command(node, use(1));
   sim.run(sim.now + 5_000); // For the election as well.
   const giveUpAt = sim.now + 100_000;
-  const isWaiting = () => sim.world.alive.some((node) => sim.world.state(node).user.doing !== "idle");
+  const isWaiting = () => sim.world.alive.some((node) => sim.world.state(node).workload.doing !== "idle");
   while (isWaiting() && sim.now < giveUpAt) sim.run(sim.now + 500);
 }
 
@@ -100,7 +100,7 @@ const isDeskTalk = (line: string): boolean => / mutex\.|crashes|reaches nobody/.
 describe("elected server: stories", () => {
   /** 4 leads, being the highest. */
   async function tell(name: string, script: (sim: Simulation<ElectedServer>) => void, stayMs: number) {
-    const { sim, entries, said } = cluster(5, { options: { user: { stayMs } } });
+    const { sim, entries, said } = cluster(5, { options: { workload: { stayMs } } });
     entries.length = 0;
     script(sim);
     const lines = entries.map((entry) => storyLine(entry)).filter(isDeskTalk);
@@ -188,7 +188,7 @@ describe("elected server: what it costs", () => {
   });
 
   it("a request more for each renewMs of waiting, a renewal and its answer for each renewMs inside", () => {
-    const { sim, said } = cluster(3, { options: { user: { stayMs: 2_000 } } });
+    const { sim, said } = cluster(3, { options: { workload: { stayMs: 2_000 } } });
     sim.run(2_000);
     sim.command(0, use(1));
     sim.run(2_050);
@@ -220,7 +220,7 @@ describe("elected server: what it promises", () => {
     (count) => {
       fc.assert(
         fc.property(fc.nat(), fc.constantFrom(5, 400, 1_500), scripts(count), (seed, stayMs, script) => {
-          const { sim, nodes, said } = cluster(count, { ...rough, seed, options: { user: { stayMs } } });
+          const { sim, nodes, said } = cluster(count, { ...rough, seed, options: { workload: { stayMs } } });
           for (const deed of script) carryOut(sim, deed);
           settle(sim, nodes);
           expect(sim.verdict()).toEqual([]);
@@ -235,7 +235,7 @@ describe("elected server: what it promises", () => {
 
 /** The holder is cut off while it is inside, and the others want in. Clocks: of the holder, and of the others. */
 function cutOff(holderRate: number, othersRate: number, seed: number, aloneAt: number): Simulation<ElectedServer> {
-  const { sim } = cluster(3, { seed, delayMs: [1, 30], options: { user: { stayMs: 4_000 } } });
+  const { sim } = cluster(3, { seed, delayMs: [1, 30], options: { workload: { stayMs: 4_000 } } });
   for (const node of [0, 1, 2]) sim.clockRate(node, node === 0 ? holderRate : othersRate);
   sim.command(0, use(1));
   sim.run(SETTLED_MS + 200 + aloneAt);
@@ -246,7 +246,7 @@ function cutOff(holderRate: number, othersRate: number, seed: number, aloneAt: n
 }
 
 const tokensOf = (sim: Simulation<ElectedServer>): number[] =>
-  sim.world.alive.map((node) => sim.world.state(node).user.token).filter((token) => token > 0);
+  sim.world.alive.map((node) => sim.world.state(node).workload.token).filter((token) => token > 0);
 
 describe("elected server: small things", () => {
   it("when the tokens of an epoch are used up the server is elected anew, and nobody waits for long", () => {
@@ -261,7 +261,7 @@ describe("elected server: small things", () => {
   });
 
   it("whoever waits and is suspected loses its place, and asks again if it is alive", () => {
-    const { sim, said } = cluster(4, { options: { user: { stayMs: 300 } } });
+    const { sim, said } = cluster(4, { options: { workload: { stayMs: 300 } } });
     for (const node of [0, 1, 2]) {
       sim.command(node, use(1));
       sim.run(sim.now + 20);
@@ -300,7 +300,7 @@ describe("elected server: ME1 rests on clocks", () => {
         const sim = cutOff(holderRate, othersRate, seed, aloneAt);
         expect(sim.violations).toEqual([]);
         expect(sim.events(0).map(({ body: { type } }) => type)).toContain("lost");
-        expect(sim.world.state(1).user.entries).toBe(1);
+        expect(sim.world.state(1).workload.entries).toBe(1);
       }),
       { numRuns: 100 },
     );
@@ -315,7 +315,7 @@ describe("elected server: ME1 rests on clocks", () => {
 
   it("a journal that is lost: nothing tells the runs of a node apart, and the same token is used twice", () => {
     const tokensAfter = (journal: "kept" | "lost"): (number | undefined)[] => {
-      const { sim, said } = cluster(3, { options: { user: { stayMs: 200 } } });
+      const { sim, said } = cluster(3, { options: { workload: { stayMs: 200 } } });
       sim.command(0, use(1));
       sim.run(600);
       sim.crash(0, { journal });
@@ -334,7 +334,7 @@ describe("elected server: ME1 rests on clocks", () => {
     const rate = fc.double({ min: 0.2, max: 5, noNaN: true });
     fc.assert(
       fc.property(fc.nat(), fc.array(rate, { minLength: 3, maxLength: 3 }), scripts(3), (seed, rates, script) => {
-        const { sim, said } = cluster(3, { seed, delayMs: [1, 60], options: { user: { stayMs: 1_200 } } });
+        const { sim, said } = cluster(3, { seed, delayMs: [1, 60], options: { workload: { stayMs: 1_200 } } });
         for (const [node, each] of rates.entries()) sim.clockRate(node, each);
         for (const deed of script) {
           carryOut(sim, deed);

@@ -22,32 +22,32 @@ import type { Protocol } from "../../core/protocol.ts";
 import { type EpochBully, epochBully } from "../election/epoch-bully.ts";
 import type { EpochBullyOptions } from "../election/parts/epoch-bully-options.ts";
 import { requireParts } from "../options.ts";
+import { type MutexWorkload, type MutexWorkloadOptions, mutexWorkload, tokensGrow } from "./family/workload.ts";
 import { desk } from "./parts/desk.ts";
 import type { Desk } from "./parts/desk-claims.ts";
 import type { DeskOptions } from "./parts/desk-options.ts";
-import { type MutexUser, type MutexUserOptions, mutexUser, tokensGrow } from "./parts/user.ts";
 
-export type ElectedServer = Assembly<{ user: MutexUser; mutex: Desk; election: EpochBully }>;
+export type ElectedServer = Assembly<{ workload: MutexWorkload; mutex: Desk; election: EpochBully }>;
 
 export interface ElectedServerOptions {
-  user?: Partial<MutexUserOptions>;
+  workload?: Partial<MutexWorkloadOptions>;
   mutex?: Partial<DeskOptions>;
   election?: Partial<EpochBullyOptions>;
 }
 
 export function electedServer(options: ElectedServerOptions = {}): Protocol<ElectedServer> {
-  requireParts("elected-server", options, ["user", "mutex", "election"]);
-  const assembly = assemble<{ user: MutexUser; mutex: Desk; election: EpochBully }>(
+  requireParts("elected-server", options, ["workload", "mutex", "election"]);
+  const assembly = assemble<{ workload: MutexWorkload; mutex: Desk; election: EpochBully }>(
     "elected-server",
-    { user: mutexUser(options.user), mutex: desk(options.mutex), election: epochBully(options.election) },
+    { workload: mutexWorkload(options.workload), mutex: desk(options.mutex), election: epochBully(options.election) },
     {
-      user: {
+      workload: {
         needed: (_event, give) => give("mutex", { type: "enter" }),
         finished: (_event, give) => give("mutex", { type: "exit" }),
       },
       mutex: {
-        entered: ({ token }, give) => give("user", { type: "entered", token }),
-        lost: (_event, give) => give("user", { type: "lost" }),
+        entered: ({ token }, give) => give("workload", { type: "entered", token }),
+        lost: (_event, give) => give("workload", { type: "lost" }),
         exhausted(_event, give) {
           give("election", { type: "resign" });
           give("election", { type: "stand" }); // The same node may lead again, in a higher epoch.

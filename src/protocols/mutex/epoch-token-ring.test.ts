@@ -12,10 +12,10 @@ import { storyLine } from "../../trace/story.ts";
 import { contexts, withContext } from "../contexts.ts";
 import { boundMs } from "../election/parts/lease.ts";
 import { type EpochTokenRing, type EpochTokenRingOptions, epochTokenRing } from "./epoch-token-ring.ts";
+import { type MutexWithWorkload, mutexWithWorkload } from "./family/workload.ts";
 import { ENTRIES, fence } from "./parts/epoch-token.ts";
-import { type UsedMutex, usedMutex } from "./parts/user.ts";
 
-type Used = UsedMutex<EpochTokenRing>;
+type Used = MutexWithWorkload<EpochTokenRing>;
 type Settings = Partial<Omit<SimulationOptions<Used>, "protocol" | "nodes">> & {
   options?: Partial<EpochTokenRingOptions>;
   stayMs?: number;
@@ -30,7 +30,7 @@ const SETTLE_MS = 200_000;
 function ring(nodes: readonly number[], { options = {}, stayMs = STAY_MS, ...settings }: Settings = {}) {
   const entries: TraceEntry[] = [];
   const sim: Simulation<Used> = simulation<Used>({
-    protocol: usedMutex(epochTokenRing, { user: { stayMs }, mutex: options }),
+    protocol: mutexWithWorkload(epochTokenRing, { workload: { stayMs }, mutex: options }),
     nodes,
     seed: 1,
     delayMs: MESSAGE_MS,
@@ -114,7 +114,7 @@ function mendAll(sim: Simulation<Used>, nodes: readonly number[], paused: Set<nu
 
 /** Until everybody has been served, or for ever as far as anybody cares to wait. */
 function untilServed(sim: Simulation<Used>): void {
-  const isWaiting = () => sim.world.alive.some((node) => sim.world.state(node).user.doing !== "idle");
+  const isWaiting = () => sim.world.alive.some((node) => sim.world.state(node).workload.doing !== "idle");
   const giveUpAt = sim.now + SETTLE_MS;
   while (isWaiting() && sim.now < giveUpAt) sim.run(sim.now + 500);
 }
@@ -283,7 +283,7 @@ describe("epoch token ring: what it promises", () => {
         const sim = cutOff(holderRate, othersRate, seed, aloneAt);
         expect(sim.violations).toEqual([]);
         expect(sim.events(0)).toContainEqual({ type: "mutex", body: { type: "lost", token: 2 ** 28 + 1 } });
-        expect([1, 2].map((node) => sim.world.state(node).user.entries)).not.toEqual([0, 0]);
+        expect([1, 2].map((node) => sim.world.state(node).workload.entries)).not.toEqual([0, 0]);
       }),
       { numRuns: 200 },
     );
@@ -292,8 +292,8 @@ describe("epoch token ring: what it promises", () => {
   it("with a holder whose clock goes at half the speed two are inside, and the newer one has the higher token", () => {
     const sim = cutOff(0.5, 1, 1, 0);
     expect(sim.violations.map(({ property }) => property)).toEqual(["ME1 safety", "tokens grow"]);
-    expect(sim.world.state(0).user.token).toBe(2 ** 28 + 1);
-    expect(sim.world.state(1).user.token).toBeGreaterThan(2 ** 29);
+    expect(sim.world.state(0).workload.token).toBe(2 ** 28 + 1);
+    expect(sim.world.state(1).workload.token).toBeGreaterThan(2 ** 29);
   });
 
   it("a process that stands still does not notice that it has lost its permission: two are inside, but never with the same token", () => {
@@ -340,7 +340,7 @@ describe("epoch token ring: what it promises", () => {
 
 /** All start together; a bound on time-outs cuts runs off, so what is not violated is unknown. */
 function exploring(more: Partial<ExploreOptions<Used>>, property = "one token an epoch", reached = "entered") {
-  const protocol = usedMutex(epochTokenRing);
+  const protocol = mutexWithWorkload(epochTokenRing);
   return reaching(
     explore<Used>({
       protocol,
@@ -394,16 +394,16 @@ describe("epoch token ring: every run of 3 nodes", () => {
         ctx.emit(said);
       },
     }));
-    const careless = usedMutex(() => withContext(epochTokenRing(), numbered) as Protocol<EpochTokenRing>);
+    const careless = mutexWithWorkload(() => withContext(epochTokenRing(), numbered) as Protocol<EpochTokenRing>);
     const sim = simulation<Used>({ protocol: careless, nodes: [0, 1, 2], seed: 1, delayMs: 1 });
     for (const node of [0, 1, 2]) sim.start(node);
     sim.run(100);
     sim.command(0, use(1));
-    while (sim.world.state(0).user.doing !== "inside") sim.step();
+    while (sim.world.state(0).workload.doing !== "inside") sim.step();
     sim.crash(0);
     sim.command(1, use(1));
     sim.run(5_000);
-    expect(sim.world.state(1).user.entries).toBe(1);
+    expect(sim.world.state(1).workload.entries).toBe(1);
     expect(sim.violations.map(({ property }) => property)).toContain("one token an epoch");
   });
 
@@ -432,7 +432,9 @@ describe("epoch token ring: every run of 3 nodes", () => {
 describe("epoch token ring: who restarts", () => {
   /** 0 is inside and cut off; 1 and 2, who made it certain, crash and come back at once, and 1 wants in. */
   function restarted(ring: Protocol<EpochTokenRing>) {
-    const protocol: Protocol<Used> = usedMutex<EpochTokenRing, object>(() => ring, { user: { stayMs: 500 } });
+    const protocol: Protocol<Used> = mutexWithWorkload<EpochTokenRing, object>(() => ring, {
+      workload: { stayMs: 500 },
+    });
     const sim = simulation<Used>({ protocol, nodes: [0, 1, 2], seed: 1, delayMs: 1 });
     for (const node of [0, 1, 2]) sim.start(node);
     sim.run(100);
@@ -446,7 +448,7 @@ describe("epoch token ring: who restarts", () => {
     }
     sim.command(1, use(1));
     sim.run(5_000);
-    expect(sim.world.state(1).user.entries).toBe(1);
+    expect(sim.world.state(1).workload.entries).toBe(1);
     return sim.violations.map(({ property }) => property);
   }
 

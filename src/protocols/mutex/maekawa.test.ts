@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { exploreUses, MESSAGE_MS, range, STAY_MS, stage, use } from "../../../test/protocols/mutex-stage.ts";
+import { mutexWithWorkload } from "./family/workload.ts";
 import { maekawa } from "./maekawa.ts";
-import { usedMutex } from "./parts/user.ts";
 import { maekawaAsLectured } from "./variants/maekawa-as-lectured.ts";
 
 describe("maekawa: the worked example of the catalogue", () => {
@@ -39,7 +39,7 @@ describe("maekawa: what it costs", () => {
 });
 
 describe("maekawa: what it promises", () => {
-  it("ME1: any users, any delays: one at a time", () => {
+  it("ME1: any workloads, any delays: one at a time", () => {
     const demand = fc.array(fc.record({ node: fc.nat(6), at: fc.nat(200) }));
     fc.assert(
       fc.property(fc.nat(), demand, (seed, wishes) => {
@@ -76,7 +76,7 @@ describe("maekawa: what it promises", () => {
   });
 
   it("tokens do not grow if a voter forgets what it has seen", () => {
-    const properties = usedMutex(maekawa).properties.filter(({ name }) => name === "tokens grow");
+    const properties = mutexWithWorkload(maekawa).properties.filter(({ name }) => name === "tokens grow");
     const { verdict, property } = exploreUses(maekawa(), 3, 1, { properties, crashes: 1, recoveries: 1 });
     expect([verdict, property?.name]).toEqual(["violated", "tokens grow"]);
   });

@@ -9,18 +9,18 @@ import { type Simulation, simulation } from "../../sim/simulation.ts";
 import { vectorClocks } from "../../trace/causality.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
 import { storyLine } from "../../trace/story.ts";
-import { type UsedMutex, type UsedMutexOptions, usedMutex } from "./parts/user.ts";
+import { type MutexWithWorkload, type MutexWithWorkloadOptions, mutexWithWorkload } from "./family/workload.ts";
 import { type RicartAgrawala, ricartAgrawala } from "./ricart-agrawala.ts";
 
-type Used = UsedMutex<RicartAgrawala>;
+type Used = MutexWithWorkload<RicartAgrawala>;
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 
-/** Nodes that have been running idly, each with a user. */
+/** Nodes that have been running idly, each with a workload. */
 function stage(nodes: readonly NodeId[], delayMs: number | readonly [number, number] = 10, seed = 1, options = {}) {
   const entries: TraceEntry<Used>[] = [];
   const sim: Simulation<Used> = simulation({
-    protocol: usedMutex(ricartAgrawala, { user: { stayMs: 30 }, ...options }),
+    protocol: mutexWithWorkload(ricartAgrawala, { workload: { stayMs: 30 }, ...options }),
     nodes,
     seed,
     delayMs,
@@ -31,7 +31,7 @@ function stage(nodes: readonly NodeId[], delayMs: number | readonly [number, num
   return { sim, entries };
 }
 
-const use = (entries: number): Used["command"] => ({ type: "user", body: { type: "use", entries } });
+const use = (entries: number): Used["command"] => ({ type: "workload", body: { type: "use", entries } });
 
 /** Requests and entries of each node in their order: the n-th request of a node is granted by its n-th entry. */
 function moments(entries: readonly TraceEntry<Used>[], what: "needed" | "entered") {
@@ -120,14 +120,14 @@ describe("ricart-agrawala: what it costs", () => {
 });
 
 describe("ricart-agrawala: what it promises", () => {
-  it("ME1, ME2, ME3: any users, any delays: one at a time, everybody, in the order of happened-before", () => {
+  it("ME1, ME2, ME3: any workloads, any delays: one at a time, everybody, in the order of happened-before", () => {
     const demand = fc.array(fc.record({ node: fc.nat(4), at: fc.nat(200), entries: fc.integer({ min: 1, max: 3 }) }), {
       minLength: 1,
       maxLength: 8,
     });
     fc.assert(
       fc.property(fc.nat(), demand, fc.integer({ min: 1, max: 40 }), (seed, demands, stayMs) => {
-        const { sim, entries } = stage(range(0, 4), [1, 50], seed, { user: { stayMs } });
+        const { sim, entries } = stage(range(0, 4), [1, 50], seed, { workload: { stayMs } });
         for (const { node, at, entries } of demands.sort((a, b) => a.at - b.at)) {
           sim.run(at);
           sim.command(node, use(entries));
@@ -157,30 +157,30 @@ describe("ricart-agrawala: what it promises", () => {
     expect(states()).toBe(before);
   });
 
-  it.each<[UsedMutexOptions<object>, string]>([
+  it.each<[MutexWithWorkloadOptions<object>, string]>([
     [{ mutex: { fair: true } }, "expected ricart-agrawala.fair to be absent, got true"],
-    [{ user: { stayMs: 0 } }, "expected user.stayMs to be a finite number > 0, got 0"],
-    [{ usr: {} } as never, 'expected the options of ricart-agrawala to be for user or mutex, got "usr"'],
+    [{ workload: { stayMs: 0 } }, "expected workload.stayMs to be a finite number > 0, got 0"],
+    [{ usr: {} } as never, 'expected the options of ricart-agrawala to be for workload or mutex, got "usr"'],
   ])("refuses the options %j", (options, sentence) => {
-    expect(() => usedMutex(ricartAgrawala, options)).toThrow(sentence);
+    expect(() => mutexWithWorkload(ricartAgrawala, options)).toThrow(sentence);
   });
 });
 
 /** Every run in which each node enters up to `entries` times. */
 function exploring(nodes: number, entries: number, more: Partial<ExploreOptions<Used>> = {}) {
   return explore<Used>({
-    protocol: usedMutex(ricartAgrawala),
+    protocol: mutexWithWorkload(ricartAgrawala),
     nodes: range(0, nodes - 1),
     network: "fifo",
     timers: "free",
     begin: "idle",
-    commands: ({ user }) => (user.doing === "idle" && user.entries === 0 ? [use(entries)] : []),
+    commands: ({ workload }) => (workload.doing === "idle" && workload.entries === 0 ? [use(entries)] : []),
     ...more,
   });
 }
 
 const about = (name: string): { properties: Property<Used>[] } => ({
-  properties: usedMutex(ricartAgrawala).properties.filter((property) => property.name === name),
+  properties: mutexWithWorkload(ricartAgrawala).properties.filter((property) => property.name === name),
 });
 
 /** A counterexample in words, a move each. */

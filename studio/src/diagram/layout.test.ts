@@ -172,7 +172,7 @@ describe("what is held back", () => {
 
 describe("deliveries", () => {
   test("are marked apart from other events, and say which message it is", () => {
-    const { marks } = pictureOf([event(100, 0, "user", { type: "said" }), delivered(300, 0, "1.1")]);
+    const { marks } = pictureOf([event(100, 0, "workload", { type: "said" }), delivered(300, 0, "1.1")]);
     expect(marks.map(({ shape, label }) => [shape, label])).toEqual([
       ["event", "said"],
       ["delivery", "1.1"],

@@ -41,7 +41,7 @@ export function eachGroup<M extends Vocabulary>(
       },
     },
     shapes: { ...whole.shapes, command: { send: { payload: text(MAX_PAYLOAD_BYTES), group: natural } } },
-    properties: [], // Those of its users: a run's own speak of all nodes.
+    properties: [], // Those of its workload: a run's own speak of all nodes.
   };
 }
 

@@ -5,7 +5,7 @@
  */
 import type { Protocol } from "../../../core/protocol.ts";
 import { ipMulticast } from "../ip-multicast.ts";
-import { evenly } from "../parts/ip-user.ts";
+import { evenly } from "../parts/ip-workload.ts";
 import { type EachGroup, eachGroup } from "./each-group.ts";
 import type { GroupsOptions } from "./groups.ts";
 

@@ -3,10 +3,10 @@ import { describe, expect, it } from "vitest";
 import { correspondence, exploreSends, range, stage, told, use } from "../../../../test/protocols/multicast-stage.ts";
 import type { NodeId, Property, Protocol } from "../../../core/protocol.ts";
 import { causal } from "../causal.ts";
+import { groupOf, type MulticastWorkload } from "../family/workload.ts";
 import { fifo } from "../fifo.ts";
 import { isis } from "../isis.ts";
 import { fifoOrder, happenedBeforeOrder, totalOrder } from "../parts/promises.ts";
-import { groupOf, type MulticastUser } from "../parts/user.ts";
 import { causalInGroups } from "./causal-in-groups.ts";
 import { eachGroup } from "./each-group.ts";
 import { type GroupMulticast, groupsGiven } from "./groups.ts";
@@ -16,7 +16,7 @@ import { isisInGroups } from "./isis-in-groups.ts";
 type AnyGroupMulticast = GroupMulticast & { state: object };
 type Made = (options: { groups: NodeId[][] }) => Protocol<AnyGroupMulticast>;
 
-const forms: readonly (readonly [string, Made, Property<MulticastUser>])[] = [
+const forms: readonly (readonly [string, Made, Property<MulticastWorkload>])[] = [
   ["C4", (options) => eachGroup(fifo, options), fifoOrder],
   ["C3 and C4, over IP multicast,", (options) => ipMulticastInGroups(options), fifoOrder],
   ["C5", (options) => causalInGroups(options), happenedBeforeOrder],
@@ -60,7 +60,7 @@ describe("overlapping groups", () => {
             nodes: NODES,
             seed,
             orders: [order],
-            user: { groups, pauseMs: 1 },
+            workload: { groups, pauseMs: 1 },
           });
           for (const { node, at, messages } of demands.toSorted((a, b) => a.at - b.at)) {
             sim.run(at);
@@ -69,7 +69,7 @@ describe("overlapping groups", () => {
           sim.run();
           expect(sim.verdict()).toEqual([]);
           const delivered = range(0, NODES - 1).map((node) =>
-            sim.world.state(node).user.delivered.map(({ name }) => name),
+            sim.world.state(node).workload.delivered.map(({ name }) => name),
           );
           if (order === totalOrder) expect(haveOneOrder(delivered)).toBe(true);
           for (const [node, names] of delivered.entries())
@@ -103,7 +103,7 @@ describe("overlapping groups", () => {
 
   it.each(explored)("%s every run of three groups of two, 0 sends twice, 1 and 2 once", (name, made, order) => {
     const groups = triangle;
-    const found = exploreSends(made({ groups }), [2, 1, 1], { orders: [order], user: { groups } });
+    const found = exploreSends(made({ groups }), [2, 1, 1], { orders: [order], workload: { groups } });
     expect(found).toMatchObject({ verdict: "holds", states: statesOf[name] });
   });
 
@@ -111,9 +111,9 @@ describe("overlapping groups", () => {
     const groups = triangle;
     const found = exploreSends(eachGroup(causal, { groups }), [2, 1, 0], {
       orders: [happenedBeforeOrder],
-      user: { groups },
+      workload: { groups },
     });
-    expect(found.property?.name).toBe("user: C5 happened-before order");
+    expect(found.property?.name).toBe("workload: C5 happened-before order");
     expect(told(found)).toEqual([
       "0 is told to send",
       "0 goes on",
@@ -128,8 +128,8 @@ describe("overlapping groups", () => {
       [0, 1],
       [0, 1, 2],
     ];
-    const found = exploreSends(eachGroup(isis, { groups }), [1, 0, 1], { orders: [totalOrder], user: { groups } });
-    expect(found.property?.name).toBe("user: C6 total order");
+    const found = exploreSends(eachGroup(isis, { groups }), [1, 0, 1], { orders: [totalOrder], workload: { groups } });
+    expect(found.property?.name).toBe("workload: C6 total order");
     expect(told(found)).toEqual([
       "0 is told to send",
       "1 receives multicast of 0",

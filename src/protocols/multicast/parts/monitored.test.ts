@@ -12,7 +12,7 @@ import { fifoOrder, happenedBeforeOrder, totalOrder } from "./promises.ts";
 
 const range = (nodes: number): number[] => Array.from({ length: nodes }, (_, i) => i);
 
-/** A group with users who see what is kept, told what to do as on other stages. */
+/** A group with workloads that see what is kept, told what to do as on other stages. */
 function stage(
   protocol: ReturnType<ReturnType<typeof monitoredMulticast<ViewSynchrony>>>,
   nodes: number,
@@ -30,12 +30,12 @@ function stage(
   return {
     sim,
     start: (node: number) => sim.start(node),
-    send: (node: number) => sim.command(node, { type: "user", body: { type: "send", messages: 1 } }),
+    send: (node: number) => sim.command(node, { type: "workload", body: { type: "send", messages: 1 } }),
     tell: (node: number, command: ViewSynchrony["command"]) => sim.command(node, { type: "multicast", body: command }),
   };
 }
 
-describe("users of a multicast with views: whatever happens", () => {
+describe("workloads of a multicast with views: whatever happens", () => {
   it.each([
     ["none", viewSynchrony, [fifoOrder]],
     ["fifo", flushFifo, [fifoOrder]],

@@ -1,28 +1,32 @@
 /**
  * A multicast with views and a failure detector, which says who is suspected and who is back. As simulator and checker run
- * it there is a user at every node, too. Whoever is ejected from a view does not count what it has delivered there: others may have
+ * it there is a workload at every node, too. Whoever is ejected from a view does not count what it has delivered there: others may have
  * delivered something else.
  */
 import { type Assembly, assemble, type Wires } from "../../../core/assemble.ts";
 import type { CommandOf, Property, Protocol, Vocabulary } from "../../../core/protocol.ts";
 import { type Heartbeat, type HeartbeatOptions, heartbeat } from "../../membership/heartbeat.ts";
 import { requireParts } from "../../options.ts";
+import { type MulticastWorkload, type MulticastWorkloadOptions, multicastWorkload } from "../family/workload.ts";
 import type { ViewSynchronyOptions } from "../view-synchrony.ts";
 import type { GroupEvent, Multicast } from "./layers.ts";
 import { delivery, virtualSynchrony } from "./promises.ts";
-import { type MulticastUser, type MulticastUserOptions, multicastUser } from "./user.ts";
 
-export interface GroupUser extends Vocabulary {
-  state: MulticastUser["state"];
-  timer: MulticastUser["timer"];
-  command: CommandOf<MulticastUser> | { type: "eject" };
-  event: MulticastUser["event"];
+export interface GroupWorkload extends Vocabulary {
+  state: MulticastWorkload["state"];
+  timer: MulticastWorkload["timer"];
+  command: CommandOf<MulticastWorkload> | { type: "eject" };
+  event: MulticastWorkload["event"];
 }
 
-type MonitoredMulticast<M extends Vocabulary> = Assembly<{ user: GroupUser; multicast: M; detector: Heartbeat }>;
+type MonitoredMulticast<M extends Vocabulary> = Assembly<{
+  workload: GroupWorkload;
+  multicast: M;
+  detector: Heartbeat;
+}>;
 
 interface MonitoredMulticastOptions {
-  user?: Partial<MulticastUserOptions>;
+  workload?: Partial<MulticastWorkloadOptions>;
   multicast?: ViewSynchronyOptions;
   detector?: Partial<HeartbeatOptions>;
 }
@@ -33,20 +37,20 @@ interface Watched extends Vocabulary {
   event: Multicast["event"] | GroupEvent;
 }
 
-type GroupWires = Wires<{ user: GroupUser; multicast: Watched; detector: Heartbeat }>;
+type GroupWires = Wires<{ workload: GroupWorkload; multicast: Watched; detector: Heartbeat }>;
 
 const detector: GroupWires["detector"] = {
   suspected: ({ node }, give) => give("multicast", { type: "suspect", node }),
   restored: ({ node }, give) => give("multicast", { type: "restore", node }),
 };
 
-/** Between a user and its multicast with views. */
-export const userWires: Pick<GroupWires, "user" | "multicast"> = {
-  user: { said: ({ payload }, give) => give("multicast", { type: "send", payload }) },
+/** Between a workload and its multicast with views. */
+export const workloadWires: Pick<GroupWires, "workload" | "multicast"> = {
+  workload: { said: ({ payload }, give) => give("multicast", { type: "send", payload }) },
   multicast: {
-    delivered: ({ payload }, give) => give("user", { type: "delivered", payload }),
-    installed: ({ view }, give) => give("user", { type: "install", view }),
-    ejected: (_event, give) => give("user", { type: "eject" }),
+    delivered: ({ payload }, give) => give("workload", { type: "delivered", payload }),
+    installed: ({ view }, give) => give("workload", { type: "install", view }),
+    ejected: (_event, give) => give("workload", { type: "eject" }),
   },
 };
 
@@ -54,20 +58,20 @@ export const userWires: Pick<GroupWires, "user" | "multicast"> = {
 export const monitoredMulticast =
   <M extends Vocabulary>(
     multicast: (options?: ViewSynchronyOptions) => Protocol<M>,
-    orders: readonly Property<MulticastUser>[],
+    orders: readonly Property<MulticastWorkload>[],
   ) =>
   (options: MonitoredMulticastOptions = {}): Protocol<MonitoredMulticast<M>> => {
     const made = multicast(options.multicast);
-    requireParts(made.name, options, ["user", "multicast", "detector"]);
+    requireParts(made.name, options, ["workload", "multicast", "detector"]);
     const parts = {
-      user: groupUser(options.user, orders),
+      workload: groupWorkload(options.workload, orders),
       multicast: made,
       detector: heartbeat(options.detector),
     };
-    return assemble<{ user: GroupUser; multicast: M; detector: Heartbeat }>(
+    return assemble<{ workload: GroupWorkload; multicast: M; detector: Heartbeat }>(
       made.name,
       parts,
-      { ...userWires, detector } as never,
+      { ...workloadWires, detector } as never,
       {
         face: "multicast",
       },
@@ -76,10 +80,10 @@ export const monitoredMulticast =
 
 export type WatchedMulticast<M extends Vocabulary> = Assembly<{ multicast: M; detector: Heartbeat }>;
 
-/** The same without a user, as real processes run it. */
+/** The same without a workload, as real processes run it. */
 export const watchedMulticast =
   <M extends Vocabulary>(multicast: (options?: ViewSynchronyOptions) => Protocol<M>) =>
-  (options: Omit<MonitoredMulticastOptions, "user"> = {}): Protocol<WatchedMulticast<M>> => {
+  (options: Omit<MonitoredMulticastOptions, "workload"> = {}): Protocol<WatchedMulticast<M>> => {
     const made = multicast(options.multicast);
     requireParts(made.name, options, ["multicast", "detector"]);
     const parts = { multicast: made, detector: heartbeat(options.detector) };
@@ -89,22 +93,22 @@ export const watchedMulticast =
   };
 
 /** @param orders what its multicast promises beside what all with views do. */
-export function groupUser(
-  options: Partial<MulticastUserOptions> | undefined,
-  orders: readonly Property<MulticastUser>[],
-): Protocol<GroupUser> {
-  const user = multicastUser(options);
+export function groupWorkload(
+  options: Partial<MulticastWorkloadOptions> | undefined,
+  orders: readonly Property<MulticastWorkload>[],
+): Protocol<GroupWorkload> {
+  const workload = multicastWorkload(options);
   return {
-    ...user,
+    ...workload,
     properties: [...orders, ...delivery, virtualSynchrony],
     command: {
-      ...user.command,
+      ...workload.command,
       eject(state) {
         state.delivered = state.delivered.filter(({ view }) => view !== state.view);
         state.since = 0;
         state.excused = state.sent.length;
       },
     },
-    shapes: { command: { ...user.shapes.command, eject: {} } },
+    shapes: { command: { ...workload.shapes.command, eject: {} } },
   };
 }

@@ -1,19 +1,26 @@
 import { describe, expect, it } from "vitest";
 import type { NodeId, Property } from "../../../core/protocol.ts";
+import {
+  groupOf,
+  type Letter,
+  type MulticastWorkload,
+  multicastWorkload,
+  senderOf,
+  viewOf,
+} from "../family/workload.ts";
 import { agreement, fifoOrder, happenedBeforeOrder, integrity, totalOrder, validity } from "./promises.ts";
-import { groupOf, type Letter, type MulticastUser, multicastUser, senderOf, viewOf } from "./user.ts";
 
-type State = MulticastUser["state"];
+type State = MulticastWorkload["state"];
 
 const letter = (name: string, past: readonly string[] = [], view = 0): Letter => ({ name, view, past: [...past] });
 
-/** Users by what they have delivered, and what else differs. */
+/** Workloads by what they have delivered, and what else differs. */
 function holds(
-  property: Property<MulticastUser>,
-  ...users: (Partial<Omit<State, "delivered">> & { delivered: Letter[] })[]
+  property: Property<MulticastWorkload>,
+  ...workloads: (Partial<Omit<State, "delivered">> & { delivered: Letter[] })[]
 ) {
-  const states = users.map(
-    (user): State => ({ left: 0, groups: [0], view: 0, since: 0, sent: [], excused: 0, ...user }),
+  const states = workloads.map(
+    (workload): State => ({ left: 0, groups: [0], view: 0, since: 0, sent: [], excused: 0, ...workload }),
   );
   const nodes = states.map((_, node) => node);
   const world = { alive: nodes, nodes, state: (node: NodeId) => states[node] as State, history: () => null as never };
@@ -31,16 +38,16 @@ describe("names of messages", () => {
     expect([senderOf(name), viewOf(name), groupOf(name)]).toEqual(parts);
   });
 
-  it("a user names what it sends, and says what happened before, its own earlier messages included", () => {
-    const user = multicastUser({ groups: [[0, 1], [1, 2], [1]] });
+  it("a workload names what it sends, and says what happened before, its own earlier messages included", () => {
+    const workload = multicastWorkload({ groups: [[0, 1], [1, 2], [1]] });
     const said: string[] = [];
     const ctx = { self: 1, emit: ({ payload }: { payload: string }) => said.push(payload), setTimer() {} } as never;
-    const state = user.init(1, [0, 2]);
-    user.command.install(state, { type: "install", view: 7 }, ctx);
-    user.command.send(state, { type: "send", messages: 3 }, ctx);
-    user.command.delivered(state, { type: "delivered", payload: "0.1 2.1@1" }, ctx);
-    user.timeout.pause(state, ctx);
-    user.timeout.pause(state, ctx);
+    const state = workload.init(1, [0, 2]);
+    workload.command.install(state, { type: "install", view: 7 }, ctx);
+    workload.command.send(state, { type: "send", messages: 3 }, ctx);
+    workload.command.delivered(state, { type: "delivered", payload: "0.1 2.1@1" }, ctx);
+    workload.timeout.pause(state, ctx);
+    workload.timeout.pause(state, ctx);
     expect(said).toEqual(["1.1/7", "1.2/7@1 0.1 1.1/7 2.1@1", "1.3/7@2 0.1 1.1/7 1.2/7@1 2.1@1"]);
   });
 });
@@ -58,8 +65,8 @@ describe("C4 and C5", () => {
     ["in one view with a gap", [letter("0.2/4", ["0.1/4"], 4)], false, false],
     ["in one view an answer without its question", [letter("1.1/4", ["0.1/4"], 4)], true, false],
   ])("%s", (_what, delivered, fifo, causal) => {
-    const user = { delivered, groups: [0, 1] };
-    expect([holds(fifoOrder, user), holds(happenedBeforeOrder, user)]).toEqual([fifo, causal]);
+    const workload = { delivered, groups: [0, 1] };
+    expect([holds(fifoOrder, workload), holds(happenedBeforeOrder, workload)]).toEqual([fifo, causal]);
   });
 });
 

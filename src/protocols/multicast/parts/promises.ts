@@ -1,26 +1,26 @@
-/** What multicasts promise, of their users: the orders, and that messages come once, of their senders, and to everybody. */
+/** What multicasts promise, as their workload sees it: the orders, and that messages come once, of their senders, and to everybody. */
 import type { Property, World } from "../../../core/protocol.ts";
+import { groupOf, type Letter, type MulticastWorkload, senderOf, viewOf } from "../family/workload.ts";
 import { eventually } from "./eventually.ts";
-import { groupOf, type Letter, type MulticastUser, senderOf, viewOf } from "./user.ts";
 
-type State = MulticastUser["state"];
+type State = MulticastWorkload["state"];
 
 /** What comes before each letter in the order that is promised must have been delivered before it. */
 const keeps =
   (comesBefore: (earlier: string, later: string) => boolean) =>
   ({ alive, state }: World<State>): boolean => {
-    const users = alive.map(state);
+    const workloads = alive.map(state);
     let found: Found | null = null;
-    return users.every((user) => {
-      const places = new Map(user.delivered.map(({ name }, place) => [name, place]));
-      return user.delivered.every((letter, place) =>
+    return workloads.every((workload) => {
+      const places = new Map(workload.delivered.map(({ name }, place) => [name, place]));
+      return workload.delivered.every((letter, place) =>
         letter.past.every((earlier) => {
-          if (!user.groups.includes(groupOf(earlier)) || !comesBefore(earlier, letter.name)) return true;
+          if (!workload.groups.includes(groupOf(earlier)) || !comesBefore(earlier, letter.name)) return true;
           const its = places.get(earlier);
           if (its !== undefined) return its < place;
           if (viewOf(earlier) >= letter.view) return false;
-          found ??= foundAt(users);
-          return !isOwed(found.get(earlier) ?? [], letter, user);
+          found ??= foundAt(workloads);
+          return !isOwed(found.get(earlier) ?? [], letter, workload);
         }),
       );
     });
@@ -29,28 +29,28 @@ const keeps =
 /** By name, in which views a letter has been delivered, and whether by somebody who went on from there. */
 type Found = ReadonlyMap<string, readonly { view: number; hasGoneOn: boolean }[]>;
 
-function foundAt(users: readonly State[]): Found {
+function foundAt(workloads: readonly State[]): Found {
   const found = new Map<string, { view: number; hasGoneOn: boolean }[]>();
-  for (const user of users)
-    for (const { name, view } of user.delivered) {
+  for (const workload of workloads)
+    for (const { name, view } of workload.delivered) {
       const places = found.get(name) ?? [];
       if (places.length === 0) found.set(name, places);
-      places.push({ view, hasGoneOn: wentOn(user, view) });
+      places.push({ view, hasGoneOn: wentOn(workload, view) });
     }
   return found;
 }
 
 /**
  * Whether a letter of an earlier view that is missing should have been delivered. It need not if its sender was ejected
- * before it could be, or if that was before this user came: all else its company has delivered.
+ * before it could be, or if that was before this node came: all else its company has delivered.
  */
 const isOwed = (found: readonly { view: number; hasGoneOn: boolean }[], letter: Letter, { since }: State): boolean =>
   found.some(({ view, hasGoneOn }) => view === letter.view || (hasGoneOn && since > 0 && view >= since));
 
-/** Whether a user has been in a view, and in the next. Of who has not, others know no more than that it is gone. */
+/** Whether a node has been in a view, and in the next. Of who has not, others know no more than that it is gone. */
 const wentOn = ({ since, view: last }: State, view: number): boolean => since > 0 && since <= view && view < last;
 
-export const fifoOrder: Property<MulticastUser> = {
+export const fifoOrder: Property<MulticastWorkload> = {
   name: "C4 FIFO order",
   claim:
     "whoever has delivered a message had delivered before it whatever its sender had sent to that group before; with views, since this node is in the group, and unless who knew of it was ejected",
@@ -58,7 +58,7 @@ export const fifoOrder: Property<MulticastUser> = {
   holds: keeps((earlier, later) => senderOf(earlier) === senderOf(later) && groupOf(earlier) === groupOf(later)),
 };
 
-export const happenedBeforeOrder: Property<MulticastUser> = {
+export const happenedBeforeOrder: Property<MulticastWorkload> = {
   name: "C5 happened-before order",
   claim:
     "whoever has delivered a message had delivered before it whatever its sender had sent or delivered before; with views, since this node is in the group, and unless who knew of it was ejected",
@@ -66,7 +66,7 @@ export const happenedBeforeOrder: Property<MulticastUser> = {
   holds: keeps(() => true),
 };
 
-export const totalOrder: Property<MulticastUser> = {
+export const totalOrder: Property<MulticastWorkload> = {
   name: "C6 total order",
   claim:
     "if anybody delivers one message before another, whoever delivers the other has delivered the one before; with views, in those that both are in or have gone through",
@@ -97,7 +97,7 @@ function isLeftOut(one: State, other: State, theirs: ReadonlySet<string>): boole
   return false;
 }
 
-export const integrity: Property<MulticastUser> = {
+export const integrity: Property<MulticastWorkload> = {
   name: "integrity",
   claim:
     "nobody delivers a message twice, or one that its sender has not sent, as far as it knows of its earlier lives",
@@ -117,7 +117,7 @@ export const integrity: Property<MulticastUser> = {
   },
 };
 
-export const validity: Property<MulticastUser> = eventually(
+export const validity: Property<MulticastWorkload> = eventually(
   "validity",
   "whoever has sent a message delivers it then or later; with views, unless it is ejected",
   ({ state }, node) => {
@@ -128,7 +128,7 @@ export const validity: Property<MulticastUser> = eventually(
   },
 );
 
-export const agreement: Property<MulticastUser> = eventually(
+export const agreement: Property<MulticastWorkload> = eventually(
   "agreement",
   "what anybody delivers who does not crash, everybody delivers then or later who is in the group; with views, who is in the same view",
   ({ alive, state }, node) => {
@@ -144,9 +144,9 @@ const hasAll = (one: State, names: ReadonlySet<string>, other: State): boolean =
     ({ name, view }) => view !== one.view || !one.groups.includes(groupOf(name)) || names.has(name),
   );
 
-type Passed = Extract<MulticastUser["event"], { type: "passed" }>;
+type Passed = Extract<MulticastWorkload["event"], { type: "passed" }>;
 
-export const virtualSynchrony: Property<MulticastUser> = {
+export const virtualSynchrony: Property<MulticastWorkload> = {
   name: "virtual synchrony",
   claim:
     "all who have gone from one view to the next, also those that have crashed since, have delivered the same messages in it",
@@ -168,4 +168,4 @@ export const virtualSynchrony: Property<MulticastUser> = {
 };
 
 /** What every multicast promises, whatever its order. */
-export const delivery: readonly Property<MulticastUser>[] = [integrity, validity, agreement];
+export const delivery: readonly Property<MulticastWorkload>[] = [integrity, validity, agreement];

@@ -1,12 +1,17 @@
-/** Multicasts as simulator and checker run them: with users, who see whether what is promised is kept. */
+/** Multicasts as simulator and checker run them: with a workload, which sees whether what is promised is kept. */
 import type { Property, Protocol, Vocabulary } from "../../../core/protocol.ts";
 import { requireParts } from "../../options.ts";
+import {
+  type MulticastWithWorkload,
+  type MulticastWorkload,
+  type MulticastWorkloadOptions,
+  multicastWithWorkload,
+} from "../family/workload.ts";
 import { type GroupsOptions, groupsGiven } from "../overlapping/groups.ts";
 import { delivery } from "./promises.ts";
-import { type MulticastUser, type MulticastUserOptions, type UsedMulticast, usedMulticast } from "./user.ts";
 
-export interface UsedMulticastOptions<O> {
-  user?: Partial<MulticastUserOptions>;
+export interface MulticastWithWorkloadOptions<O> {
+  workload?: Partial<MulticastWorkloadOptions>;
   multicast?: O;
 }
 
@@ -14,21 +19,21 @@ export interface UsedMulticastOptions<O> {
 export const used =
   <M extends Vocabulary, O extends object>(
     multicast: (options?: O) => Protocol<M>,
-    orders: readonly Property<MulticastUser>[],
+    orders: readonly Property<MulticastWorkload>[],
   ) =>
-  (options: UsedMulticastOptions<O> = {}): Protocol<UsedMulticast<M>> => {
+  (options: MulticastWithWorkloadOptions<O> = {}): Protocol<MulticastWithWorkload<M>> => {
     const made = multicast(options.multicast);
-    requireParts(made.name, options, ["user", "multicast"]);
-    return usedMulticast(made, [...orders, ...delivery], options.user);
+    requireParts(made.name, options, ["workload", "multicast"]);
+    return multicastWithWorkload(made, [...orders, ...delivery], options.workload);
   };
 
-/** The same for several groups: users send to one after the other of those that they are in. */
-export const usedInGroups =
+/** The same for several groups: a node sends to one after the other of those that it is in. */
+export const groupsWithWorkload =
   <M extends Vocabulary>(
     multicast: (options: GroupsOptions) => Protocol<M>,
-    orders: readonly Property<MulticastUser>[],
+    orders: readonly Property<MulticastWorkload>[],
   ) =>
-  (options: UsedMulticastOptions<Partial<GroupsOptions>> = {}): Protocol<UsedMulticast<M>> => {
+  (options: MulticastWithWorkloadOptions<Partial<GroupsOptions>> = {}): Protocol<MulticastWithWorkload<M>> => {
     const groups = groupsGiven(options.multicast, "multicast");
-    return used(() => multicast({ groups }), orders)({ ...options, user: { ...options.user, groups } });
+    return used(() => multicast({ groups }), orders)({ ...options, workload: { ...options.workload, groups } });
   };

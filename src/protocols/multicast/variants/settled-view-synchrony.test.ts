@@ -34,7 +34,7 @@ const seen = (what: string, holds: (state: SettledViewSynchrony["state"]) => boo
 
 const reached = [
   seen("somebody is suspected", ({ multicast }) => multicast.views.suspected.length > 0),
-  seen("a view follows", ({ user }) => user.since === 1 && user.view > 1),
+  seen("a view follows", ({ workload }) => workload.since === 1 && workload.view > 1),
 ];
 
 const crash: SystemSpec = {
@@ -57,7 +57,7 @@ describe("virtual synchrony as a property", () => {
     (_who, initiators, states) => {
       const system = systemFor({ ...crash, initiators });
       const properties = [...(system.properties ?? []), ...reached];
-      expect(properties.map(({ name }) => name)).toContain("user: virtual synchrony");
+      expect(properties.map(({ name }) => name)).toContain("workload: virtual synchrony");
       const found = explore({ ...system, properties });
       expect(found).toMatchObject({ verdict: "holds", states });
       expect(found.witnesses).toHaveLength(reached.length);
@@ -67,7 +67,7 @@ describe("virtual synchrony as a property", () => {
   it("check: a multicast that forgets what comes while the group changes breaks it", () => {
     const protocol = settledViewSynchrony({}, forgetful) as unknown as Protocol<Vocabulary>;
     const found = explore({ ...systemFor(crash), protocol, properties: protocol.properties });
-    expect(found).toMatchObject({ verdict: "violated", property: { name: "user: virtual synchrony" } });
+    expect(found).toMatchObject({ verdict: "violated", property: { name: "workload: virtual synchrony" } });
   });
 
   it("sim: the same, where last words reach one of two", () => {
@@ -80,11 +80,11 @@ describe("virtual synchrony as a property", () => {
       sim.crash(0);
       for (const node of [1, 2]) sim.command(node, { type: "multicast", body: { type: "suspect", node: 0 } });
       sim.run(5_000);
-      expect(sim.world.alive.map((node) => sim.world.state(node).user.view)).toEqual([2, 2]);
+      expect(sim.world.alive.map((node) => sim.world.state(node).workload.view)).toEqual([2, 2]);
       return sim.verdict().map(({ property }) => property);
     };
     expect(verdict(viewSynchrony)).toEqual([]);
-    expect(verdict(forgetful as typeof viewSynchrony)).toContain("user: virtual synchrony");
+    expect(verdict(forgetful as typeof viewSynchrony)).toContain("workload: virtual synchrony");
   });
 
   it("sim: the same, where the first to go on crashes before the other does", () => {
@@ -96,17 +96,17 @@ describe("virtual synchrony as a property", () => {
       sim.run(11);
       sim.crash(0);
       for (const node of [1, 2]) sim.command(node, { type: "multicast", body: { type: "suspect", node: 0 } });
-      const ahead = () => [1, 2].find((node) => sim.world.state(node).user.view === 2);
+      const ahead = () => [1, 2].find((node) => sim.world.state(node).workload.view === 2);
       while (ahead() === undefined) sim.step();
       const [first, second] = ahead() === 1 ? [1, 2] : [2, 1];
-      expect(sim.world.state(second).user.view).toBe(1);
+      expect(sim.world.state(second).workload.view).toBe(1);
       sim.crash(first);
       sim.command(second, { type: "multicast", body: { type: "suspect", node: first } });
       sim.run(5_000);
-      expect(sim.world.state(second).user).toMatchObject({ since: 1, view: 2 });
+      expect(sim.world.state(second).workload).toMatchObject({ since: 1, view: 2 });
       return sim.verdict().map(({ property }) => property);
     };
-    expect(verdict(viewSynchrony)).not.toContain("user: virtual synchrony"); // Alone it waits for a majority for ever.
-    expect(verdict(forgetful as typeof viewSynchrony)).toContain("user: virtual synchrony");
+    expect(verdict(viewSynchrony)).not.toContain("workload: virtual synchrony"); // Alone it waits for a majority for ever.
+    expect(verdict(forgetful as typeof viewSynchrony)).toContain("workload: virtual synchrony");
   });
 });

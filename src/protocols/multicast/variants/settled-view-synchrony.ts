@@ -5,17 +5,17 @@
 import { type Assembly, assemble } from "../../../core/assemble.ts";
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { requireParts } from "../../options.ts";
+import type { MulticastWorkloadOptions } from "../family/workload.ts";
 import { stateIn } from "../parts/ip-streams.ts";
-import { evenly } from "../parts/ip-user.ts";
-import { type GroupUser, groupUser, userWires } from "../parts/monitored.ts";
+import { evenly } from "../parts/ip-workload.ts";
+import { type GroupWorkload, groupWorkload, workloadWires } from "../parts/monitored.ts";
 import { fifoOrder } from "../parts/promises.ts";
-import type { MulticastUserOptions } from "../parts/user.ts";
 import { type ViewSynchrony, type ViewSynchronyOptions, viewSynchrony } from "../view-synchrony.ts";
 
-export type SettledViewSynchrony = Assembly<{ user: GroupUser; multicast: ViewSynchrony }>;
+export type SettledViewSynchrony = Assembly<{ workload: GroupWorkload; multicast: ViewSynchrony }>;
 
 export interface SettledOptions {
-  user?: Partial<MulticastUserOptions>;
+  workload?: Partial<MulticastWorkloadOptions>;
   multicast?: ViewSynchronyOptions;
 }
 
@@ -24,15 +24,20 @@ export function settledViewSynchrony(
   options: SettledOptions = {},
   made: (options: ViewSynchronyOptions) => Protocol<ViewSynchrony> = viewSynchrony,
 ): Protocol<SettledViewSynchrony> {
-  requireParts("view-synchrony", options, ["user", "multicast"]);
+  requireParts("view-synchrony", options, ["workload", "multicast"]);
   const { multicast, views } = options.multicast ?? {};
   const parts = {
-    user: groupUser(options.user, [fifoOrder]),
+    workload: groupWorkload(options.workload, [fifoOrder]),
     multicast: made({ multicast: { ...evenly, ...multicast }, views: { remindMs: 0, ...views } }),
   };
-  const whole = assemble<{ user: GroupUser; multicast: ViewSynchrony }>("view-synchrony", parts, userWires as never, {
-    face: "multicast",
-  });
+  const whole = assemble<{ workload: GroupWorkload; multicast: ViewSynchrony }>(
+    "view-synchrony",
+    parts,
+    workloadWires as never,
+    {
+      face: "multicast",
+    },
+  );
   type State = SettledViewSynchrony["state"];
 
   /** Who asks to be let in has crashed and is back. */
@@ -44,11 +49,11 @@ export function settledViewSynchrony(
   return {
     ...whole,
     init(self, peers) {
-      const { user, multicast: outside } = whole.init(self, peers);
+      const { workload, multicast: outside } = whole.init(self, peers);
       const nodes = [self, ...peers].sort((a, b) => a - b);
       const members = nodes.map((node) => ({ node, incarnation: 1 }));
       return {
-        user: { ...user, view: 1, since: 1 },
+        workload: { ...workload, view: 1, since: 1 },
         multicast: {
           multicast: stateIn(self, 1, nodes, []),
           views: { ...outside.views, incarnation: 1, view: { number: 1, members, cut: [] } },
@@ -57,7 +62,7 @@ export function settledViewSynchrony(
     },
     /** Who starts again has forgotten what was not journalled, and that it was in a view. */
     start(state, ctx) {
-      Object.assign(state.user, { view: 0, since: 0 });
+      Object.assign(state.workload, { view: 0, since: 0 });
       state.multicast.multicast = stateIn(ctx.self, 0, [], []);
       whole.start?.(state, ctx);
     },

@@ -12,14 +12,14 @@ describe("basic multicast, “at least once”", () => {
 
   it("without acknowledgements a loss is never made good, and nothing doubles", () => {
     const found = explore(systemFor({ ...lossy, losses: 1 }));
-    expect(found).toMatchObject({ verdict: "violated", property: { name: "user: agreement" } });
-    const integrity = systemFor({ ...lossy, losses: 1, property: "user: integrity" });
+    expect(found).toMatchObject({ verdict: "violated", property: { name: "workload: agreement" } });
+    const integrity = systemFor({ ...lossy, losses: 1, property: "workload: integrity" });
     expect(explore(integrity).verdict).toBe("holds");
   });
 
   it("sent again until it is acknowledged: a lost acknowledgement has the message delivered twice", () => {
     const found = explore(systemFor({ ...lossy, variant: "at-least-once", losses: 1 }));
-    expect(found).toMatchObject({ verdict: "violated", property: { name: "user: integrity" } });
+    expect(found).toMatchObject({ verdict: "violated", property: { name: "workload: integrity" } });
     expect(found.path.map(({ move: { node, kind } }) => `${node} ${kind}`)).toEqual([
       "0 command",
       "1 receive",
@@ -69,7 +69,7 @@ describe("reliable multicast over IP multicast: a number that is not the next (t
     } as const;
     const spec = { ...lossy, timers: "quiet" } as const;
     const verdictOf = (variant: string, property: string) =>
-      explore(systemFor({ ...spec, variant, property: `user: ${property}` })).verdict;
+      explore(systemFor({ ...spec, variant, property: `workload: ${property}` })).verdict;
     for (const property of ["integrity", "validity", "agreement"])
       expect([verdictOf("even", property), verdictOf("at-once", property)]).toEqual(["holds", "holds"]);
     expect([verdictOf("even", "C4 FIFO order"), verdictOf("at-once", "C4 FIFO order")]).toEqual(["holds", "violated"]);

@@ -6,10 +6,10 @@ import { walk } from "../../../check/search/walks.ts";
 import type { Protocol } from "../../../core/protocol.ts";
 import { type Simulation, simulation } from "../../../sim/simulation.ts";
 import { epochTokenRing } from "../epoch-token-ring.ts";
+import { type Mutex, type MutexWithWorkload, mutexWithWorkload } from "../family/workload.ts";
 import { maekawaSanders } from "../maekawa-sanders.ts";
 import { ricartAgrawala } from "../ricart-agrawala.ts";
 import { type MonitoredMutex, monitoredMutex } from "./monitored.ts";
-import { type Mutex, type UsedMutex, usedMutex } from "./user.ts";
 
 /** A crash is suspected within 400 ms, and a node that is back is heard of within 100. */
 const DETECTED_MS = 500;
@@ -55,10 +55,10 @@ function carryOut<M extends Mutex>(sim: Simulation<MonitoredMutex<M>>, script: r
 }
 
 const makers = [
-  ["ricart-agrawala", (user: object) => monitoredMutex(ricartAgrawala, { user, mutex: { rejoins: true } })],
-  ["maekawa-sanders", (user: object) => monitoredMutex(maekawaSanders, { user, mutex: { rejoins: true } })],
-  ["epoch-token-ring", (user: object) => monitoredMutex(epochTokenRing, { user })],
-] as unknown as [string, (user: object) => Protocol<MonitoredMutex<Mutex>>][];
+  ["ricart-agrawala", (workload: object) => monitoredMutex(ricartAgrawala, { workload, mutex: { rejoins: true } })],
+  ["maekawa-sanders", (workload: object) => monitoredMutex(maekawaSanders, { workload, mutex: { rejoins: true } })],
+  ["epoch-token-ring", (workload: object) => monitoredMutex(epochTokenRing, { workload })],
+] as unknown as [string, (workload: object) => Protocol<MonitoredMutex<Mutex>>][];
 
 describe.each(makers)("%s with a failure detector", (_name, maker) => {
   const title = "%i nodes: one crash after the other, each noticed, some inside: one inside, and everybody is served";
@@ -96,15 +96,15 @@ describe("what a wrong suspicion costs", () => {
   });
 
   it("epoch-token-ring: a turn. In a partition the majority's side is inside, and nobody else", () => {
-    const sim = partitioned(monitoredMutex(epochTokenRing, { user: { stayMs: 200 } }));
+    const sim = partitioned(monitoredMutex(epochTokenRing, { workload: { stayMs: 200 } }));
     sim.run(sim.now + 5_000);
     expect(sim.violations).toEqual([]);
-    expect([0, 1].map((node) => sim.world.state(node).user.entries)).toEqual([0, 1]);
+    expect([0, 1].map((node) => sim.world.state(node).workload.entries)).toEqual([0, 1]);
   });
 
   it("refuses options for a part that it does not have", () => {
     expect(() => monitoredMutex(ricartAgrawala, { detectr: {} } as never)).toThrow(
-      'expected the options of ricart-agrawala to be for user or mutex or detector, got "detectr"',
+      'expected the options of ricart-agrawala to be for workload or mutex or detector, got "detectr"',
     );
   });
 });
@@ -129,7 +129,7 @@ describe("every run with right suspicions", () => {
     tags: ["long"],
   }, () => {
     const protocol = ricartAgrawala({ rejoins: true });
-    const properties = usedMutex(() => protocol).properties.filter(({ when }) => when === "always");
+    const properties = mutexWithWorkload(() => protocol).properties.filter(({ when }) => when === "always");
     const found = exploreUses(protocol, 2, 2, { crashes: 2, recoveries: 1, notices: suspect, properties });
     expect(found).toMatchObject({ verdict: "holds", states: 46_714 });
   });
@@ -140,7 +140,7 @@ describe("every run with right suspicions", () => {
   ])(
     "ricart-agrawala: %i nodes in %i random runs, also one that crashes twice before its hello is heard: who is welcomed twice replies once",
     (count, runs) => {
-      const protocol = usedMutex(() => ricartAgrawala({ rejoins: true }));
+      const protocol = mutexWithWorkload(() => ricartAgrawala({ rejoins: true }));
       const found = walk({
         protocol,
         properties: protocol.properties.filter(({ when }) => when === "always"),
@@ -148,7 +148,7 @@ describe("every run with right suspicions", () => {
         network: "fifo",
         timers: "free",
         begin: "idle",
-        commands: ({ user }) => (user.doing === "idle" && user.entries === 0 ? [use(2)] : []),
+        commands: ({ workload }) => (workload.doing === "idle" && workload.entries === 0 ? [use(2)] : []),
         crashes: 2,
         recoveries: 2,
         notices: suspect,
@@ -210,9 +210,9 @@ describe("every run with right suspicions", () => {
 });
 
 function onlyME1(protocol: Protocol<Mutex>) {
-  return usedMutex(() => protocol).properties.filter(({ name }) => name === "ME1 safety");
+  return mutexWithWorkload(() => protocol).properties.filter(({ name }) => name === "ME1 safety");
 }
 
 /** How many are inside at the end of a counterexample. */
-const inside = ({ path }: Exploration<UsedMutex<Mutex>>): number =>
-  (path.at(-1)?.states ?? []).filter((state) => state?.user.doing === "inside").length;
+const inside = ({ path }: Exploration<MutexWithWorkload<Mutex>>): number =>
+  (path.at(-1)?.states ?? []).filter((state) => state?.workload.doing === "inside").length;

@@ -1,15 +1,22 @@
 /**
- * A mutual exclusion with a user at every node and a failure detector that tells it who is suspected and who is back.
+ * A mutual exclusion with a workload at every node and a failure detector that tells it who is suspected and who is back.
  */
 import { type Assembly, assemble } from "../../../core/assemble.ts";
 import type { Protocol } from "../../../core/protocol.ts";
 import { type Heartbeat, type HeartbeatOptions, heartbeat } from "../../membership/heartbeat.ts";
 import { requireParts } from "../../options.ts";
-import { type Mutex, type MutexUser, mutexUser, tokensGrow, type UsedMutexOptions, userWires } from "./user.ts";
+import {
+  type Mutex,
+  type MutexWithWorkloadOptions,
+  type MutexWorkload,
+  mutexWorkload,
+  tokensGrow,
+  workloadWires,
+} from "../family/workload.ts";
 
-export type MonitoredMutex<M extends Mutex> = Assembly<{ user: MutexUser; mutex: M; detector: Heartbeat }>;
+export type MonitoredMutex<M extends Mutex> = Assembly<{ workload: MutexWorkload; mutex: M; detector: Heartbeat }>;
 
-export interface MonitoredMutexOptions<O> extends UsedMutexOptions<O> {
+export interface MonitoredMutexOptions<O> extends MutexWithWorkloadOptions<O> {
   detector?: Partial<HeartbeatOptions>;
 }
 
@@ -19,14 +26,18 @@ export function monitoredMutex<M extends Mutex, O extends object>(
   mutex: (options?: O) => Protocol<M>,
   options: MonitoredMutexOptions<O> = {},
 ): Protocol<MonitoredMutex<M>> {
-  const parts = { user: mutexUser(options.user), mutex: mutex(options.mutex), detector: heartbeat(options.detector) };
+  const parts = {
+    workload: mutexWorkload(options.workload),
+    mutex: mutex(options.mutex),
+    detector: heartbeat(options.detector),
+  };
   const { name } = parts.mutex;
   requireParts(name, options, Object.keys(parts));
-  const assembly = assemble<{ user: MutexUser; mutex: Mutex; detector: Heartbeat }>(
+  const assembly = assemble<{ workload: MutexWorkload; mutex: Mutex; detector: Heartbeat }>(
     name,
     parts as typeof parts & { mutex: Protocol<Mutex> },
     {
-      ...userWires,
+      ...workloadWires,
       detector: {
         suspected: ({ node }, give) => give("mutex", { type: "suspect", node }),
         restored: ({ node }, give) => give("mutex", { type: "restore", node }),

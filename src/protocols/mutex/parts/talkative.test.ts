@@ -3,24 +3,24 @@ import { exploreUses } from "../../../../test/protocols/mutex-stage.ts";
 import type { Exploration, ExploreOptions } from "../../../check/explore.ts";
 import type { Protocol } from "../../../core/protocol.ts";
 import { centralServer } from "../central-server.ts";
+import { type Mutex, type MutexWithWorkload, mutexWithWorkload } from "../family/workload.ts";
 import { maekawa } from "../maekawa.ts";
 import { maekawaSanders } from "../maekawa-sanders.ts";
 import { ricartAgrawala } from "../ricart-agrawala.ts";
 import { tokenRing } from "../token-ring.ts";
 import { talkative } from "./talkative.ts";
-import { type Mutex, type UsedMutex, usedMutex } from "./user.ts";
 
 const ME3 = "ME3 happened-before";
 
-type Found = Exploration<UsedMutex<Mutex>>;
+type Found = Exploration<MutexWithWorkload<Mutex>>;
 type Uses = number | readonly number[];
 
 /** Nodes that tell each other that they have asked, and ME3 alone. */
 function exploring<M extends Mutex>(mutex: () => Protocol<M>, nodes: number, uses: Uses, more: object = {}): Found {
   const protocol = talkative(mutex)();
-  const { properties } = usedMutex(() => protocol);
+  const { properties } = mutexWithWorkload(() => protocol);
   const inOrder = properties.filter(({ name }) => name === ME3);
-  const options: Partial<ExploreOptions<UsedMutex<M>>> = { properties: inOrder, ...more };
+  const options: Partial<ExploreOptions<MutexWithWorkload<M>>> = { properties: inOrder, ...more };
   return exploreUses(protocol, nodes, uses, options);
 }
 

@@ -7,8 +7,8 @@
 import { tick } from "../../../core/clocks.ts";
 import type { NodeId, Property, Protocol, StateOf } from "../../../core/protocol.ts";
 import { list, natural, struct } from "../../../core/shape.ts";
+import type { Mutex } from "../family/workload.ts";
 import type { Section } from "./requirements.ts";
-import type { Mutex } from "./user.ts";
 
 /** How often each node is known to have asked. Ascending by node; nodes that have not asked are left out. */
 type Requests = { node: NodeId; count: number }[];

@@ -1,13 +1,13 @@
 /**
- * Who uses a mutual exclusion: asks to enter so many times, stays inside for a while, leaves, rests. A part like any
- * other, so every driver runs every mutual exclusion with the same users.
+ * The workload of a mutual exclusion: a node asks to enter a number of times, stays inside for a while, leaves, rests. A part
+ * like any other, so every driver runs every mutual exclusion with the same workload.
  */
 import { type Assembly, assemble, type Wires } from "../../../core/assemble.ts";
 import type { Context, NodeId, Protocol, Vocabulary, World } from "../../../core/protocol.ts";
 import { natural, real, struct } from "../../../core/shape.ts";
 import { requireParts, requirePositive, settle } from "../../options.ts";
 
-export type MutexUser = {
+export type MutexWorkload = {
   state: {
     doing: "idle" | "waiting" | "inside" | "resting";
     /** How many entries it still wants, the one that it waits for or is in included. */
@@ -27,16 +27,16 @@ export type MutexUser = {
   event: { type: "needed" } | { type: "finished" };
 };
 
-export interface MutexUserOptions {
+export interface MutexWorkloadOptions {
   /** How long it stays inside. */
   stayMs: number;
   /** How long it rests between two entries. */
   restMs: number;
 }
 
-const defaults: MutexUserOptions = { stayMs: 5, restMs: 5 };
+const defaults: MutexWorkloadOptions = { stayMs: 5, restMs: 5 };
 
-const optionShape = struct<MutexUserOptions>({ stayMs: real, restMs: real });
+const optionShape = struct<MutexWorkloadOptions>({ stayMs: real, restMs: real });
 
 /**
  * What every mutual exclusion offers to whoever uses it. The token grows from one entry to the next, whoever enters: a
@@ -57,13 +57,13 @@ export interface Mutex extends Vocabulary {
     | { type: "lost"; token: number };
 }
 
-type State = MutexUser["state"];
-type Ctx = Context<MutexUser>;
+type State = MutexWorkload["state"];
+type Ctx = Context<MutexWorkload>;
 
-export function mutexUser(given?: Partial<MutexUserOptions>): Protocol<MutexUser> {
-  const { stayMs, restMs } = settle(defaults, optionShape, given, "user");
-  requirePositive("user.stayMs", stayMs);
-  requirePositive("user.restMs", restMs);
+export function mutexWorkload(given?: Partial<MutexWorkloadOptions>): Protocol<MutexWorkload> {
+  const { stayMs, restMs } = settle(defaults, optionShape, given, "workload");
+  requirePositive("workload.stayMs", stayMs);
+  requirePositive("workload.restMs", restMs);
 
   function ask(state: State, ctx: Ctx): void {
     state.doing = "waiting";
@@ -77,7 +77,7 @@ export function mutexUser(given?: Partial<MutexUserOptions>): Protocol<MutexUser
   }
 
   return {
-    name: "user",
+    name: "workload",
     init: () => ({ doing: "idle", left: 0, entries: 0, token: 0 }),
     timeout: {
       stay(state, ctx) {
@@ -113,34 +113,34 @@ export function mutexUser(given?: Partial<MutexUserOptions>): Protocol<MutexUser
   };
 }
 
-export type UsedMutex<M extends Mutex> = Assembly<{ user: MutexUser; mutex: M }>;
+export type MutexWithWorkload<M extends Mutex> = Assembly<{ workload: MutexWorkload; mutex: M }>;
 
-export interface UsedMutexOptions<O> {
-  user?: Partial<MutexUserOptions>;
+export interface MutexWithWorkloadOptions<O> {
+  workload?: Partial<MutexWorkloadOptions>;
   mutex?: O;
 }
 
-/** What a user and its mutual exclusion tell each other. */
-export const userWires: Wires<{ user: MutexUser; mutex: Mutex }> = {
-  user: {
+/** Between a workload and its mutual exclusion. */
+export const workloadWires: Wires<{ workload: MutexWorkload; mutex: Mutex }> = {
+  workload: {
     needed: (_event, give) => give("mutex", { type: "enter" }),
     finished: (_event, give) => give("mutex", { type: "exit" }),
   },
   mutex: {
-    entered: ({ token }, give) => give("user", { type: "entered", token }),
-    lost: (_event, give) => give("user", { type: "lost" }),
+    entered: ({ token }, give) => give("workload", { type: "entered", token }),
+    lost: (_event, give) => give("workload", { type: "lost" }),
   },
 };
 
-/** A mutual exclusion with a user at every node. */
-export function usedMutex<M extends Mutex, O extends object>(
+/** A mutual exclusion with a workload at every node. */
+export function mutexWithWorkload<M extends Mutex, O extends object>(
   mutex: (options?: O) => Protocol<M>,
-  options: UsedMutexOptions<O> = {},
-): Protocol<UsedMutex<M>> {
-  const parts = { user: mutexUser(options.user), mutex: mutex(options.mutex) };
+  options: MutexWithWorkloadOptions<O> = {},
+): Protocol<MutexWithWorkload<M>> {
+  const parts = { workload: mutexWorkload(options.workload), mutex: mutex(options.mutex) };
   const { name } = parts.mutex;
   requireParts(name, options, Object.keys(parts));
-  const assembly = assemble<{ user: MutexUser; mutex: M }>(name, parts, userWires, { face: "mutex" });
+  const assembly = assemble<{ workload: MutexWorkload; mutex: M }>(name, parts, workloadWires, { face: "mutex" });
   return { ...assembly, properties: [...assembly.properties, tokensGrow] };
 }
 
@@ -151,7 +151,7 @@ interface Entries {
   grow: boolean;
 }
 
-/** Of the users, since a token is only worth what those see of it who use it. */
+/** Of the workload, since a token is only worth what its users see of it. */
 export const tokensGrow = {
   name: "tokens grow",
   claim: "whoever is inside has a token above those of all other entries so far, also of nodes that have crashed since",
@@ -164,13 +164,13 @@ export const tokensGrow = {
       return { highest: Math.max(before.highest, token), grow: before.grow && token > before.highest };
     },
   },
-  holds({ alive, nodes, state, history }: World<{ user: State }>): boolean {
+  holds({ alive, nodes, state, history }: World<{ workload: State }>): boolean {
     const highest = (node: NodeId): number => history<Entries>(node).highest;
     const isHighest = (inside: NodeId): boolean =>
       nodes.every((node) => node === inside || highest(node) < highest(inside));
     return (
       nodes.every((node) => history<Entries>(node).grow) &&
-      alive.every((node) => state(node).user.doing !== "inside" || isHighest(node))
+      alive.every((node) => state(node).workload.doing !== "inside" || isHighest(node))
     );
   },
 } as const;

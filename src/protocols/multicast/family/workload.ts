@@ -1,5 +1,5 @@
 /**
- * Who uses a multicast: sends so many messages, one after the other, and remembers what it has delivered. Each message
+ * The workload of a multicast: a node sends a number of messages, one after the other, and remembers what it has delivered. Each message
  * says what happened before it, so whether an order is kept (`promises.ts`) can be seen without a look at the protocol's own
  * numbers. For simulator and checker: what it remembers is never forgotten.
  */
@@ -7,9 +7,9 @@ import { type Assembly, assemble, type Wires } from "../../../core/assemble.ts";
 import type { CommandOf, Context, EventOf, NodeId, Property, Protocol, Vocabulary } from "../../../core/protocol.ts";
 import { list, natural, real, struct, text } from "../../../core/shape.ts";
 import { requirePositive, settle } from "../../options.ts";
-import { type GroupEvent, MAX_MEMBERS, type Multicast } from "./layers.ts";
+import { type GroupEvent, MAX_MEMBERS, type Multicast } from "../parts/layers.ts";
 
-export type MulticastUser = {
+export type MulticastWorkload = {
   state: {
     /** How many messages it is still to send. */
     left: number;
@@ -42,7 +42,7 @@ export type MulticastUser = {
 /** `past`: the names of what happened before it was sent, its sender's earlier ones included. */
 export type Letter = { name: string; view: number; past: string[] };
 
-export interface MulticastUserOptions {
+export interface MulticastWorkloadOptions {
   /** Between two messages of one sender. */
   pauseMs: number;
   /** The members of each group, where there are several: whoever is in several sends to one after the other. */
@@ -51,19 +51,19 @@ export interface MulticastUserOptions {
 
 const MAX_GROUPS = 1_000;
 
-const defaults: MulticastUserOptions = { pauseMs: 5, groups: [] };
+const defaults: MulticastWorkloadOptions = { pauseMs: 5, groups: [] };
 
-const optionShape = struct<MulticastUserOptions>({
+const optionShape = struct<MulticastWorkloadOptions>({
   pauseMs: real,
   groups: list(list(natural, MAX_MEMBERS), MAX_GROUPS),
 });
 
-type State = MulticastUser["state"];
-type Ctx = Context<MulticastUser>;
+type State = MulticastWorkload["state"];
+type Ctx = Context<MulticastWorkload>;
 
-export function multicastUser(given?: Partial<MulticastUserOptions>): Protocol<MulticastUser> {
-  const { pauseMs, groups } = settle(defaults, optionShape, given, "user");
-  requirePositive("user.pauseMs", pauseMs);
+export function multicastWorkload(given?: Partial<MulticastWorkloadOptions>): Protocol<MulticastWorkload> {
+  const { pauseMs, groups } = settle(defaults, optionShape, given, "workload");
+  requirePositive("workload.pauseMs", pauseMs);
 
   const groupsOf = (self: NodeId): number[] =>
     groups.length === 0 ? [0] : groups.flatMap((members, group) => (members.includes(self) ? [group] : []));
@@ -84,7 +84,7 @@ export function multicastUser(given?: Partial<MulticastUserOptions>): Protocol<M
   }
 
   return {
-    name: "user",
+    name: "workload",
     init: (self) => ({
       left: 0,
       groups: groupsOf(self),
@@ -141,36 +141,36 @@ function after(mark: string, name: string): number {
   return at < 0 ? 0 : Number.parseInt(name.slice(at + 1), 10);
 }
 
-export type UsedMulticast<M extends Vocabulary> = Assembly<{ user: MulticastUser; multicast: M }>;
+export type MulticastWithWorkload<M extends Vocabulary> = Assembly<{ workload: MulticastWorkload; multicast: M }>;
 
-/** What a user hears of a multicast, with views or without. */
+/** What a workload hears of a multicast, with views or without. */
 interface Heard extends Vocabulary {
   command: CommandOf<Multicast>;
   event: EventOf<Multicast> | GroupEvent;
 }
 
-/** A multicast with a user at every node, and orders that the users' deliveries should keep. */
-export function usedMulticast<M extends Vocabulary>(
+/** A multicast with a workload at every node, and orders that the deliveries should keep. */
+export function multicastWithWorkload<M extends Vocabulary>(
   multicast: Protocol<M>,
-  orders: readonly Property<MulticastUser>[],
-  options?: Partial<MulticastUserOptions>,
-): Protocol<UsedMulticast<M>> {
+  orders: readonly Property<MulticastWorkload>[],
+  options?: Partial<MulticastWorkloadOptions>,
+): Protocol<MulticastWithWorkload<M>> {
   const shapes = multicast.shapes as { readonly command?: { readonly send?: object } };
   const takesGroup = Object.hasOwn(shapes.command?.send ?? {}, "group");
   const send = (payload: string, group: number) =>
     (takesGroup ? { type: "send", payload, group } : { type: "send", payload }) as CommandOf<Multicast>;
-  const wires: Wires<{ user: MulticastUser; multicast: Heard }> = {
-    user: { said: ({ payload, group }, give) => give("multicast", send(payload, group)) },
+  const wires: Wires<{ workload: MulticastWorkload; multicast: Heard }> = {
+    workload: { said: ({ payload, group }, give) => give("multicast", send(payload, group)) },
     multicast: {
-      delivered: ({ payload }, give) => give("user", { type: "delivered", payload }),
-      installed: ({ view }, give) => give("user", { type: "install", view }),
+      delivered: ({ payload }, give) => give("workload", { type: "delivered", payload }),
+      installed: ({ view }, give) => give("workload", { type: "install", view }),
     },
   };
-  const user = multicastUser(options);
-  return assemble<{ user: MulticastUser; multicast: M }>(
+  const workload = multicastWorkload(options);
+  return assemble<{ workload: MulticastWorkload; multicast: M }>(
     multicast.name,
-    { user: { ...user, properties: orders }, multicast },
-    wires as unknown as Wires<{ user: MulticastUser; multicast: M }>,
+    { workload: { ...workload, properties: orders }, multicast },
+    wires as unknown as Wires<{ workload: MulticastWorkload; multicast: M }>,
     { face: "multicast" },
   );
 }

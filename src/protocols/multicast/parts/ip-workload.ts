@@ -1,15 +1,15 @@
-/** The model of ip-multicast: with a user at every node, which sees whether it keeps what it promises. */
+/** The model of ip-multicast: with a workload at every node, which sees whether it keeps what it promises. */
 import type { Property } from "../../../core/protocol.ts";
+import type { MulticastWorkload } from "../family/workload.ts";
 import { ipMulticast } from "../ip-multicast.ts";
 import type { IpMulticastOptions } from "./ip-options.ts";
 import { fifoOrder } from "./promises.ts";
 import { used } from "./used.ts";
-import type { MulticastUser } from "./user.ts";
 
 /** @param settled what nobody else may say. */
-export function usedIpMulticast(
+export function ipMulticastWithWorkload(
   settled: Partial<IpMulticastOptions> = {},
-  orders: readonly Property<MulticastUser>[] = [fifoOrder],
+  orders: readonly Property<MulticastWorkload>[] = [fifoOrder],
 ) {
   return used((given?: Partial<IpMulticastOptions>) => ipMulticast({ ...given, ...settled }), orders);
 }
