@@ -27,7 +27,8 @@ const MANY = 1_000_000_000;
 const MAX_WORKERS = 64;
 const LOG_EVERY_MS = 5_000;
 
-interface CheckOptions extends CheckWords {
+interface CheckOptions extends Omit<CheckWords, "notices"> {
+  readonly failureDetector?: CheckWords["notices"];
   readonly trace?: string;
   readonly svg?: string;
   readonly json?: true;
@@ -101,8 +102,8 @@ function addFaults(command: Command): Command {
     .option("--fewest-faults", "try none, then one, then two of these faults, until something breaks")
     .addOption(
       new Option(
-        "--notices [when]",
-        "everybody is told of a crash, where the protocol can be: at any time, or last, after all that the crashed node sent to it (default without a word: any)",
+        "--failure-detector [when]",
+        "every alive node is notified of a crash, if the protocol handles that: at any time, or last, after all messages of the crashed node have arrived (default without a word: any)",
       )
         .choices(["any", "last"])
         .preset("any"),
@@ -170,7 +171,8 @@ Exit codes: 0 holds; 1 violated, or unknown, which is never a pass; 2 wrong argu
 
 async function check(protocol: string, options: CheckOptions, invocation: Invocation): Promise<void> {
   const { stdout } = invocation;
-  const request = requestFrom(protocol, options);
+  const { failureDetector: notices, ...words } = options;
+  const request = requestFrom(protocol, notices === undefined ? words : { ...words, notices });
   const outcome = await searched(request, invocation);
   const run = traceOf(outcome);
   if (options.trace !== undefined && run !== null) write("--trace", options.trace, writeTrace(run.header, run.entries));

@@ -37,6 +37,15 @@ describe("how it ends", () => {
 
   it.each([
     [["upp"], "coterie: unknown command 'upp' (Did you mean up?)\n"],
+    [["sim", "bully", "--story"], "coterie: unknown option '--story': it is called --log now\n"],
+    [
+      ["check", "bully", "--notices=last"],
+      "coterie: unknown option '--notices': it is called --failure-detector now\n",
+    ],
+    [
+      ["sim", "bully", "--without-lost"],
+      "coterie: unknown option '--without-lost': it is called --delivered-only now\n",
+    ],
     [["member", "replace"], "coterie: required option '--data <dir>' not specified\n"],
     [["voting-sets", "0"], 'coterie: expected the number of nodes to be a whole number from 1 to 1000, got "0"\n'],
   ])("with 2 and one sentence for %j", async (words, stderr) => {

@@ -12,6 +12,14 @@ Example:
   $ coterie up             five processes, a leader, and a page to watch them
   $ coterie up --help      what it does, in full`;
 
+/** Options that have another name now. */
+const renamed: Readonly<Record<string, string>> = {
+  "--story": "--log",
+  "--notices": "--failure-detector",
+  "--without-lost": "--delivered-only",
+  "--mid-step": "--within-step",
+};
+
 /** Of help that no terminal shows. */
 const COLUMNS = 80;
 
@@ -30,10 +38,17 @@ export async function runCommand(invocation: Invocation): Promise<number> {
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return 0; // --help and --version
     if (error instanceof ExitWith && error.message === "") return error.exitCode;
-    stderr.write(`coterie: ${errorLine(error instanceof Error ? error.message : String(error))}\n`);
+    stderr.write(`coterie: ${errorLine(messageOf(error))}\n`);
     if (error instanceof ExitWith) return error.exitCode;
     return error instanceof UsageError || error instanceof CommanderError ? 2 : 1;
   }
+}
+
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const isUnknown = error instanceof CommanderError && error.code === "commander.unknownOption";
+  const [word = ""] = isUnknown ? (/--[a-z-]+/.exec(error.message) ?? []) : [];
+  return Object.hasOwn(renamed, word) ? `unknown option '${word}': it is called ${renamed[word]} now` : error.message;
 }
 
 function program(invocation: Invocation): Command {

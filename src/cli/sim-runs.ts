@@ -17,7 +17,7 @@ const WATCHED_NODES = 1_000;
 export interface Play {
   readonly see?: (entry: TraceEntry) => void;
   /** Leaves messages out of the count that never arrived. */
-  readonly withoutLost: boolean;
+  readonly deliveredOnly: boolean;
 }
 
 /** A scenario, and who plays in it. */
@@ -46,11 +46,11 @@ const stopped = (): EnvironmentError => new EnvironmentError("stopped", "stopped
 /** Null if Ctrl-C was pressed. */
 async function playOn(
   { scenario, place, cast, from }: Staged,
-  { see, withoutLost }: Play,
+  { see, deliveredOnly }: Play,
   ctrlC: CtrlC,
   progress: ProgressLine | null,
 ): Promise<Result | null> {
-  const lost = withoutLost ? new LostMessages() : null;
+  const lost = deliveredOnly ? new LostMessages() : null;
   const trace = (entry: TraceEntry): void => {
     see?.(entry);
     lost?.see(entry);
@@ -93,7 +93,7 @@ function stopOnCtrlC(): CtrlC {
 export async function severalRuns(
   staged: Staged,
   runs: number,
-  { withoutLost }: Play,
+  { deliveredOnly }: Play,
   words: readonly string[],
   stderr: Output,
 ): Promise<Summary> {
@@ -106,7 +106,7 @@ export async function severalRuns(
   try {
     for (let done = 0; done < runs && !ctrlC.isPressed; done++) {
       const scenario = { ...staged.scenario, seed: seed + done };
-      const result = await playOn({ ...staged, scenario }, { withoutLost }, ctrlC, null);
+      const result = await playOn({ ...staged, scenario }, { deliveredOnly }, ctrlC, null);
       if (result === null) break;
       messages.push(result.messages.total);
       times.push(result.timeMs);
@@ -158,7 +158,7 @@ function replayOf(words: readonly string[], seed: number): string {
     const isValue = words[i - 1] === "--runs" || words[i - 1] === "--seed";
     return !isValue && !/^--(?:runs|seed|json)(?:=|$)/.test(word);
   });
-  return ["coterie", ...kept, "--seed", String(seed), "--story"].map(quoted).join(" ");
+  return ["coterie", ...kept, "--seed", String(seed), "--log"].map(quoted).join(" ");
 }
 
 const quoted = (word: string): string => (/^[\w./:,=@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);

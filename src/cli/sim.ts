@@ -36,10 +36,10 @@ interface SimOptions extends Omit<SimWords, "until"> {
   readonly until?: Point;
   readonly protocol?: string;
   readonly runs?: number;
-  readonly withoutLost?: boolean;
+  readonly deliveredOnly?: boolean;
   readonly trace?: string;
   readonly svg?: string;
-  readonly story?: true;
+  readonly log?: true;
   readonly json?: true;
 }
 
@@ -94,8 +94,8 @@ function addRecording(command: Command): Command {
 
 function addOutput(command: Command): Command {
   return command
-    .option("--without-lost", "leave messages out that never arrived, such as those to crashed nodes")
-    .option("--story", "print what happens, line by line")
+    .option("--delivered-only", "leave messages out that never arrived, such as those to crashed nodes")
+    .option("--log", "print what happens, line by line")
     .option("--trace <file>", "write the trace, as JSON lines")
     .option("--svg <file>", "draw it as a space-time diagram")
     .option("--json", "print the result as JSON");
@@ -104,7 +104,7 @@ function addOutput(command: Command): Command {
 const EXPLANATION = `
 Example:
   $ coterie sim bully --nodes 8 --crash 7 --call 4
-  $ coterie sim chang-roberts --ring 1,15,9,4,3,17,24 --call 1 --story
+  $ coterie sim chang-roberts --ring 1,15,9,4,3,17,24 --call 1 --log
   $ coterie sim paxos --propose all --delay 1..40 --runs 1000
   $ coterie sim scenarios/bully-a-highest-crashed.yaml
   $ coterie sim scenarios/order-demonstration.yaml --protocol isis
@@ -167,12 +167,12 @@ function continued(file: string, subject: string | undefined, { until, ...words 
   return { scenario, place: () => file, cast: { ...cast({ ...scenario, options: {} }, protocol), options }, from };
 }
 
-function requireOneOutput({ json, story, runs, trace, svg }: SimOptions): void {
+function requireOneOutput({ json, log, runs, trace, svg }: SimOptions): void {
   const refuse = (a: string, b: string): never => {
     throw new UsageError("bad-argument", `expected --${a} or --${b}, got both`);
   };
-  if (json === true && story === true) refuse("json", "story");
-  if (runs !== undefined && story === true) refuse("runs", "story");
+  if (json === true && log === true) refuse("json", "log");
+  if (runs !== undefined && log === true) refuse("runs", "log");
   if (runs !== undefined && trace !== undefined) refuse("runs", "trace");
   if (runs !== undefined && svg !== undefined) refuse("runs", "svg");
 }
@@ -187,7 +187,7 @@ async function scenarioFor(subject: string, { until, protocol, ...options }: Sim
     const known = `one of ${protocolNames.join(", ")}, or a scenario file such as x.yaml`;
     throw new UsageError("unknown-protocol", unexpected("the protocol", known, subject));
   }
-  const besides = ["seed", "runs", "withoutLost", "story", "trace", "svg", "json"];
+  const besides = ["seed", "runs", "deliveredOnly", "log", "trace", "svg", "json"];
   const stray = Object.keys({ ...options, ...endOf(until) }).find((word) => !besides.includes(word));
   if (stray !== undefined)
     throw new UsageError("bad-argument", `expected --${stray} to be absent: what happens stands in ${subject}`);
@@ -216,15 +216,15 @@ function textOf(file: string): string {
 
 async function oneRun(staged: Staged, options: SimOptions, { stdout, stderr }: Invocation): Promise<void> {
   const { scenario, cast: made, from } = staged;
-  const { json = false, story = false, trace, svg, withoutLost = false } = options;
+  const { json = false, log = false, trace, svg, deliveredOnly = false } = options;
   const keeps = trace !== undefined || svg !== undefined;
   const entries: TraceEntry[] = [];
   const tell = storyTeller();
   const see = (entry: TraceEntry): void => {
-    if (story) stdout.write(`${tell(entry)}\n`);
+    if (log) stdout.write(`${tell(entry)}\n`);
     if (keeps) entries.push(entry);
   };
-  const result = await play(staged, { withoutLost, ...(story || keeps ? { see } : {}) }, stderr);
+  const result = await play(staged, { deliveredOnly, ...(log || keeps ? { see } : {}) }, stderr);
   const { ids, protocol } = made;
   const form = from?.header.form ?? "model";
   const simulated = { scenario, options: made.options, nodes: ids, form, properties: result.properties };
@@ -233,15 +233,15 @@ async function oneRun(staged: Staged, options: SimOptions, { stdout, stderr }: I
   if (json) stdout.write(`${JSON.stringify(machineReadable(staged, ids.length, result))}\n`);
   else {
     const text = reportText({ scenario, nodes: ids.length, result, costs: protocol.costs }, paintFor(stdout));
-    stdout.write(`${story ? "\n" : ""}${text}${hint(options, stdout)}`);
+    stdout.write(`${log ? "\n" : ""}${text}${hint(options, stdout)}`);
   }
   requireSound(result);
 }
 
 /** What a newcomer might want next; not for a file or a pipe. */
-function hint({ story, trace, svg }: SimOptions, stdout: Output): string {
-  if (!stdout.isTTY || story === true || trace !== undefined || svg !== undefined) return "";
-  return "\n--story shows what happened line by line, --svg FILE draws it, --trace FILE keeps it\n";
+function hint({ log, trace, svg }: SimOptions, stdout: Output): string {
+  if (!stdout.isTTY || log === true || trace !== undefined || svg !== undefined) return "";
+  return "\n--log shows what happened line by line, --svg FILE draws it, --trace FILE keeps it\n";
 }
 
 function machineReadable({ scenario }: ParsedScenario, nodes: number, result: Result): object {
@@ -273,7 +273,7 @@ function requireSound({ expectations }: Result): void {
 async function manyRuns(
   staged: Staged,
   runs: number,
-  { json, withoutLost = false }: SimOptions,
+  { json, deliveredOnly = false }: SimOptions,
   { words, stdout, stderr }: Invocation,
 ): Promise<void> {
   const most = MAX_SEED - runs + 1;
@@ -282,7 +282,7 @@ async function manyRuns(
       "bad-argument",
       unexpected("the seed", `at most ${most}, as each of the ${runs} runs has the next`, staged.scenario.seed),
     );
-  const summary = await severalRuns(staged, runs, { withoutLost }, words, stderr);
+  const summary = await severalRuns(staged, runs, { deliveredOnly }, words, stderr);
   stdout.write(json === true ? `${JSON.stringify(summary)}\n` : summaryText(summary, paintFor(stdout)));
   const names = summary.violations.map(({ what }) => what).join(", ");
   if (names !== "") throw new InvariantViolation("not-as-expected", `not as expected: ${names}`);

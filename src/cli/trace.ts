@@ -29,7 +29,7 @@ export interface TraceOptions {
   readonly shiviz?: true;
   readonly mermaid?: true;
   readonly stats?: true;
-  readonly story?: true;
+  readonly log?: true;
   readonly json?: true;
   readonly out?: string;
   readonly from?: number;
@@ -41,7 +41,7 @@ export interface TraceOptions {
   readonly until?: Point;
 }
 
-const FORMS = ["svg", "png", "shiviz", "mermaid", "stats", "story", "check"] as const;
+const FORMS = ["svg", "png", "shiviz", "mermaid", "stats", "log", "check"] as const;
 
 export function declare(command: Command, invocation: Invocation): void {
   command
@@ -54,7 +54,7 @@ export function declare(command: Command, invocation: Invocation): void {
     .option("--shiviz", "a log for ShiViz")
     .option("--mermaid", "a Mermaid sequence diagram")
     .option("--stats", "figures: messages, delays, losses, time-outs, causal depth")
-    .option("--story", "one line per entry")
+    .option("--log", "one line per entry")
     .option("--check", "follow the run with the protocol's own handlers, and hold it against its properties")
     .option(
       "--until <ms>",
@@ -118,7 +118,7 @@ function textOf(excerpt: Excerpt, options: TraceOptions, stdout: Output): string
   }
   if (options.json === true) return writeTrace(excerpt.header, excerpt.entries, excerpt.clocks);
   const lanes =
-    options.story === true ? null : drawLanes(excerpt, { columns: columns(options, stdout), paint: laneStyles(paint) });
+    options.log === true ? null : drawLanes(excerpt, { columns: columns(options, stdout), paint: laneStyles(paint) });
   if (lanes !== null) return `${lanes.join("\n")}\n`;
   const tell = storyTeller();
   return excerpt.entries.map((entry) => `${tell({ ...entry, at: entry.at - excerpt.origin })}\n`).join("");

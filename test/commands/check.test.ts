@@ -48,7 +48,7 @@ describe("what the checker says of the protocols", () => {
 
   test.each([
     "bully --nodes 3 --timers quiet",
-    "bully --nodes 3 --timers quiet --crashes 1 --notices last",
+    "bully --nodes 3 --timers quiet --crashes 1 --failure-detector last",
     "bully --nodes 4 --timers quiet --begin idle --call 0",
     "ricart-agrawala --nodes 3",
     "chang-roberts --ring 3,1,2 --call 1,2",

@@ -43,7 +43,7 @@ describe("coterie sim PROTOCOL", () => {
     const words = ["--nodes", String(nodes), "--crash", String(nodes - 1), "--call", "0"];
     const { value } = await json("bully", ...words);
     expect(value.messages).toMatchObject({ total: nodes * nodes - nodes - 1 });
-    const { value: arrived } = await json("bully", ...words, "--without-lost");
+    const { value: arrived } = await json("bully", ...words, "--delivered-only");
     expect(arrived.messages).toMatchObject({ total: nodes * nodes - nodes - 1 - (nodes - 1) });
   });
 
@@ -68,7 +68,7 @@ describe("coterie sim PROTOCOL", () => {
       ...["--options", '{"maxDelayMs":10,"processMs":5}', "--runs", "40"],
     );
     expect(code).toBe(1);
-    const [, replay = ""] = /^ {2}coterie (sim .*--story)$/m.exec(stdout) ?? [];
+    const [, replay = ""] = /^ {2}coterie (sim .*--log)$/m.exec(stdout) ?? [];
     const words = replay.split(" ").map((word) => word.replaceAll("'", ""));
     const again = await coterie(...words);
     expect([again.code, again.stdout]).toEqual([1, expect.stringContaining("✗ E1 safety") as string]);
@@ -100,7 +100,7 @@ describe("coterie sim PROTOCOL", () => {
       "bully --delay fast",
       'expected --delay to be such as 10, 1..10, normal:10,2 or lognormal:10,0.5, in milliseconds, got "fast"',
     ],
-    ["bully --json --story", "expected --json or --story, got both"],
+    ["bully --json --log", "expected --json or --log, got both"],
     ["bully --until #5", 'expected --until to be milliseconds: a number of entries goes with --from, got "#5"'],
     [
       "bully --seed 4294967295 --runs 2",

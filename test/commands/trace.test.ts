@@ -30,7 +30,7 @@ test("the view for the terminal has a column per node", async () => {
 
 test("stories, pictures, figures, and the words of other tools", async () => {
   const forms: readonly (readonly [string, RegExp])[] = [
-    ["--story", /^ +0\.0 {2}node 0 {2}starts\n/],
+    ["--log", /^ +0\.0 {2}node 0 {2}starts\n/],
     ["--svg", /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" .*<\/svg>\n$/s],
     ["--shiviz", /^\(\?<event>\.\*\)\\n\(\?<host>\\S\*\) \(\?<clock>\{\.\*\}\)\n\n/],
     ["--mermaid", /^---\ntitle: "bully"\n---\nsequenceDiagram\n {2}participant n0 as node 0\n/],

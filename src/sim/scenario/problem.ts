@@ -25,6 +25,7 @@ const renamed = new Map([
   ["says", "emits"],
   ["nth", "occurrence"],
   ["under", "variants"],
+  ["midStep", "withinStep"],
 ]);
 
 /** ` (did you mean crash?)` where one of the words is close to this one. */
