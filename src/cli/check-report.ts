@@ -163,8 +163,7 @@ export function missing({ spec }: CheckRequest, { reach, verdict }: CheckAnswer)
   const { done } = protocolNamed(spec.protocol).family;
   const isToSuspect = (spec.crashes ?? 0) > 0 && hears(spec);
   const suspects =
-    ["suspected", "presumed"].some((event) => isReached(reach, event)) ||
-    Object.keys(reach.handlers).some((name) => name.endsWith("suspect"));
+    isReached(reach, "suspected") || Object.keys(reach.handlers).some((name) => name.endsWith("suspect"));
   return [
     ...(isReached(reach, done.event) ? [] : [done.none]),
     ...(isToSuspect && !suspects && done.event !== "suspected" ? ["nobody was suspected of a crash"] : []),

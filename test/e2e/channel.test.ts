@@ -29,7 +29,7 @@ const send = (member: ChannelMember, prefix: string, count: number): void =>
 
 const sentBy = (member: ChannelMember, prefix: string) => member.said("sent", (report) => report.prefix === prefix);
 
-/** A member that is taken for crashed is left out, and what it sent may be lost: then its views say so. */
+/** A member that is suspected is left out, and what it sent may be lost: then its views say so. */
 async function has(member: ChannelMember, count: number): Promise<void> {
   try {
     await until(`member ${member.id} has ${count}`, () => member.payloads("room").length >= count);
@@ -39,7 +39,7 @@ async function has(member: ChannelMember, count: number): Promise<void> {
   }
 }
 
-/** A machine that gives a member no time lets it be taken for crashed: then it need not have all. The rest holds all the same. */
+/** A machine that gives a member no time lets it be suspected: then it need not have all. The rest holds all the same. */
 async function allInOrder(members: ChannelMembers, count: number): Promise<void> {
   await members.lastRound("room");
   expect(broken(members.runs, "total")).toEqual([]);

@@ -28,13 +28,13 @@ async function leadersAt(file: string, point: string): Promise<(number | null | 
   return nodes.map(({ state }) => (state === null ? "down" : state.election.leader));
 }
 
-/** Whether node 1, or node 2 before it was killed, was held for crashed. */
+/** Whether node 1, or node 2 before it was killed, was suspected. */
 function isLateAnywhere(entries: readonly TraceEntry[]): boolean {
   const end = entries.findIndex(({ kind }) => kind === "crash");
   return entries.some((entry, index) => {
     if (entry.kind !== "event") return false;
     const { type = "", node } = (entry.event as { body?: { type: string; node?: number } }).body ?? {};
-    return ["suspected", "presumed"].includes(type) && (node === 1 || (node === 2 && index < end));
+    return type === "suspected" && (node === 1 || (node === 2 && index < end));
   });
 }
 

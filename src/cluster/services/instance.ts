@@ -55,8 +55,8 @@ export class Instance {
   /** Whether it is served by whoever leads the member's epoch. */
   readonly heedsEpochs: boolean;
   readonly agreement: SettingAgreement;
-  /** Held for crashed by the algorithm itself; the next sign of life says that they are not. */
-  readonly #presumed = new Set<NodeId>();
+  /** Suspected by the algorithm itself; the next sign of life says that they are not. */
+  readonly #suspectedItself = new Set<NodeId>();
   readonly #host: Host<Vocabulary>;
   readonly #slot: Slot<never> | null;
   /** In the journal; null where it has no slot of its own there. */
@@ -195,7 +195,7 @@ export class Instance {
 
   /** A sign of life, from a node that nobody suspects. */
   heard(node: NodeId): void {
-    if (this.#presumed.delete(node)) this.tell({ type: "restore", node } as Tagged);
+    if (this.#suspectedItself.delete(node)) this.tell({ type: "restore", node } as Tagged);
   }
 
   /** Whether its messages may come by datagram. */
@@ -270,8 +270,8 @@ export class Instance {
   #note(event: AlgorithmEvent, until: number | null): void {
     this.#noteToken(event);
     if (event.type === "delivered") this.activity += 1;
-    if (event.type === "presumed") this.#presumed.add(event.node as NodeId);
-    else if (event.type === "heard") this.#presumed.delete(event.node as NodeId);
+    if (event.type === "suspected") this.#suspectedItself.add(event.node as NodeId);
+    else if (event.type === "heard") this.#suspectedItself.delete(event.node as NodeId);
     else if (event.type === "exhausted") this.#surroundings.onExhausted();
     else this.local.onEvent(event, until);
   }

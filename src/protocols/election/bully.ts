@@ -10,8 +10,8 @@
  * Cost      N − 2 messages at best (the second-highest notices and just announces itself);
  *           N² − N − 1 when the lowest calls the election and the highest has crashed.
  *
- * Beyond the textbook, and without a message more: whoever follows j holds every node above j for crashed and says so
- * (`presumed`). Fed to a failure detector, this mends what a missed bound T broke: the node above j is heard of again,
+ * Beyond the textbook, and without a message more: whoever follows j suspects every node above j and says so
+ * (`suspected`). Fed to a failure detector, this mends what a missed bound T broke: the node above j is heard of again,
  * `restored`, and bullies j away. Where links are not reliable it may go on: over a link that works one way only, an
  * election is called again at every beat for as long as that lasts.
  */
@@ -27,7 +27,7 @@ export type Bully = {
     /** `new`: has not taken part in an election yet. */
     phase: "new" | "idle" | "campaigning" | "deferring";
     leader: NodeId | null;
-    /** Held for crashed. Ascending. */
+    /** Ascending. */
     suspected: NodeId[];
     /** Who has resigned and is no candidate; may hold the node itself. Ascending. */
     resigned: NodeId[];
@@ -60,9 +60,9 @@ export type Bully = {
     | { type: "rank"; rank: number };
   event:
     | { type: "elected"; leader: NodeId }
-    /** Held for crashed, as it did not answer or another was announced below it. */
-    | { type: "presumed"; node: NodeId }
-    /** Held for crashed before, and it has just sent a message. */
+    /** Suspected, as it did not answer or another was announced below it. */
+    | { type: "suspected"; node: NodeId }
+    /** Suspected before, and it has just sent a message. */
     | { type: "heard"; node: NodeId };
 };
 
@@ -147,7 +147,7 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
     for (const silent of higher(state, ctx, leader)) {
       if (isOut(state, silent)) continue;
       include(state.suspected, silent);
-      ctx.emit({ type: "presumed", node: silent });
+      ctx.emit({ type: "suspected", node: silent });
     }
   }
 

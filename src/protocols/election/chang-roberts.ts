@@ -11,7 +11,7 @@
  *
  * Beyond the textbook, and without a message more: elections are numbered in rounds, so that what is left of an earlier
  * one is known by its number, links need not be FIFO, and copies are harmless; each message carries the rank that is compared. A node that is told of crashes
- * (`suspect`) skips whom it holds for crashed and calls the next round where the ring is mended, since the crash may have
+ * (`suspect`) skips whom it suspects and calls the next round where the ring is mended, since the crash may have
  * taken a message of this one with it.
  */
 import type { Context, NodeId, Property, Protocol, World } from "../../core/protocol.ts";
@@ -26,7 +26,7 @@ export type ChangRoberts = {
     part: "participant" | "non-participant";
     /** ⊥ is null. */
     elected: NodeId | null;
-    /** The next one clockwise that is not held for crashed. */
+    /** The next one clockwise that is not suspected. */
     next: NodeId;
     /** The latest election that it knows of; 0 before the first. */
     round: number;
@@ -35,7 +35,7 @@ export type ChangRoberts = {
     stoodWith: number;
     /** Has resigned: it takes part with the lowest rank there is. */
     resigned: boolean;
-    /** Held for crashed. Ascending. */
+    /** Ascending. */
     suspected: NodeId[];
   };
   message:
@@ -73,7 +73,7 @@ export function changRoberts(given?: Partial<ChangRobertsOptions>): Protocol<Cha
   const neighbour = ringOrder("chang-roberts.ring", options.ring);
   const rankAtFirst = settledRank(options.ranks);
 
-  /** The node itself, if it holds all others for crashed. */
+  /** The node itself, if it suspects all others. */
   function nextAlive(state: State, ctx: Ctx): NodeId {
     for (let steps = 1; steps <= ctx.peers.length; steps++) {
       const node = neighbour(ctx.self, ctx.peers, steps);

@@ -121,7 +121,7 @@ describe("bully with a failure detector", () => {
     const coordinator = (from: NodeId) =>
       ({ kind: "receive", from, message: { type: "election", body: { type: "coordinator" } } }) as const;
     const following3 = step(protocol, node, protocol.init(2, node.peers), coordinator(3)).state;
-    expect(following3.detector.peers[4]?.status).toBe("suspected"); // Presumed, as 3 announced itself.
+    expect(following3.detector.peers[4]?.status).toBe("suspected"); // As 3 announced itself.
     const following4 = step(protocol, node, following3, coordinator(4)).state;
     expect(following4.detector.peers[4]?.status).toBe("trusted");
     expect(following4.election.leader).toBe(4);

@@ -1,6 +1,6 @@
 /**
  * An election that watches its leader: a failure detector tells the election who is suspected and who is back, and the
- * election tells the detector whom it holds for crashed, if it finds out by itself.
+ * election tells the detector whom it suspects, if it finds out by itself.
  */
 import { type Assembly, assemble, type Wires } from "../../core/assemble.ts";
 import type { NodeId, Protocol, Tagged } from "../../core/protocol.ts";
@@ -16,7 +16,7 @@ interface Watching {
   message: Tagged;
   timer?: string;
   command: { type: "suspect"; node: NodeId } | { type: "restore"; node: NodeId } | Tagged;
-  event: { type: "elected"; leader: NodeId } | { type: "presumed"; node: NodeId } | { type: "heard"; node: NodeId };
+  event: { type: "elected"; leader: NodeId } | { type: "suspected"; node: NodeId } | { type: "heard"; node: NodeId };
 }
 
 type Monitored<E extends Watching> = Assembly<{ detector: Heartbeat; election: E }>;
@@ -36,7 +36,7 @@ function monitored<E extends Watching, O>(
       restored: ({ node }, give) => give("election", { type: "restore", node }),
     },
     election: {
-      presumed: ({ node }, give) => give("detector", { type: "presume", node }),
+      suspected: ({ node }, give) => give("detector", { type: "suspect", node }),
       heard: ({ node }, give) => give("detector", { type: "hear", node }),
     },
   };

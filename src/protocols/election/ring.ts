@@ -54,7 +54,7 @@ export type Ring = {
     stoodWith: number;
     /** Has resigned: it takes part with the lowest rank there is. */
     resigned: boolean;
-    /** Held for crashed. Ascending. */
+    /** Ascending. */
     suspected: NodeId[];
     /** Handed on, and no receipt yet. */
     handed: { to: NodeId; lap: Election | Coordinator }[];
@@ -77,9 +77,9 @@ export type Ring = {
     | { type: "stand" };
   event:
     | { type: "elected"; leader: NodeId }
-    /** Held for crashed: no receipt has come. */
-    | { type: "presumed"; node: NodeId }
-    /** Held for crashed before, and it has just sent a message. */
+    /** Suspected: no receipt has come. */
+    | { type: "suspected"; node: NodeId }
+    /** Suspected before, and it has just sent a message. */
     | { type: "heard"; node: NodeId };
 };
 
@@ -128,7 +128,7 @@ export function ring(given?: Partial<RingOptions>): Protocol<Ring> {
     ctx.setTimer("lap", state.phase === "calling" ? lapMs(ctx) : 3 * lapMs(ctx));
   }
 
-  /** To the next one that is not held for crashed, but not beyond the place of the caller. */
+  /** To the next one that is not suspected, but not beyond the place of the caller. */
   function handOn(state: State, lap: Election | Coordinator, ctx: Ctx): void {
     for (let steps = 1; steps <= ctx.peers.length; steps++) {
       const to = neighbour(ctx.self, ctx.peers, steps);
@@ -164,7 +164,7 @@ export function ring(given?: Partial<RingOptions>): Protocol<Ring> {
     ctx.emit({ type: "elected", leader });
   }
 
-  /** Holds `node` for crashed: what it was handed goes to the next one, and a leader needs a successor. */
+  /** Suspects `node`: what it was handed goes to the next one, and a leader needs a successor. */
   function giveUp(state: State, node: NodeId, ctx: Ctx): void {
     include(state.suspected, node);
     const lost = state.handed.filter(({ to }) => to === node);
@@ -228,7 +228,7 @@ export function ring(given?: Partial<RingOptions>): Protocol<Ring> {
       receipt(state, ctx) {
         const silent = state.handed[0]?.to;
         if (silent === undefined) return;
-        ctx.emit({ type: "presumed", node: silent });
+        ctx.emit({ type: "suspected", node: silent });
         giveUp(state, silent, ctx);
         if (state.handed.length > 0) ctx.setTimer("receipt", receiptMs);
       },

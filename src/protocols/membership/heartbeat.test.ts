@@ -113,7 +113,7 @@ describe("heartbeat", () => {
   it("takes another part's word for a crash, and the node's own beat against it", () => {
     const { sim } = stage(2);
     sim.run(450);
-    sim.command(0, { type: "presume", node: 1 });
+    sim.command(0, { type: "suspect", node: 1 });
     expect(suspects(sim, 0)).toEqual([1]);
     sim.run(600);
     expect(suspects(sim, 0)).toEqual([]);

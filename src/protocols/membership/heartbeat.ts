@@ -23,7 +23,7 @@ export type Heartbeat = {
     | /** The sender ends, as it was meant to: nobody need wait for its beats. */ { type: "farewell" };
   timer: "beat";
   command: /** Evidence from elsewhere that a node has crashed. If it is heard of again, it is restored like any other. */
-    | { type: "presume"; node: NodeId }
+    | { type: "suspect"; node: NodeId }
     /** Evidence from elsewhere that it has not: as good as a beat. */
     | { type: "hear"; node: NodeId }
     /** This node is about to end. */
@@ -118,7 +118,7 @@ export function heartbeat(given?: Partial<HeartbeatOptions>): Protocol<Heartbeat
       },
     },
     command: {
-      presume(state, { node }, ctx) {
+      suspect(state, { node }, ctx) {
         const peer = state.peers[node];
         if (peer !== undefined) suspect(peer, node, ctx);
       },
@@ -137,7 +137,7 @@ export function heartbeat(given?: Partial<HeartbeatOptions>): Protocol<Heartbeat
     },
     shapes: {
       message: { alive: { beat: natural }, farewell: {} },
-      command: { presume: { node: natural }, hear: { node: natural }, leave: {} },
+      command: { suspect: { node: natural }, hear: { node: natural }, leave: {} },
     },
     source: "Chandra & Toueg, JACM 1996, §5",
     assumes: ["crash-recovery nodes", "partial synchrony: delays are bounded in the end"],

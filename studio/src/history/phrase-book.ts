@@ -43,12 +43,6 @@ const events: Record<string, Tell> = {
     many: `get word from node ${whom}`,
     whom: Number(whom),
   }),
-  presumed: ({ node: whom }) => ({
-    topic: "suspicion",
-    one: `takes node ${whom} for crashed`,
-    many: `take node ${whom} for crashed`,
-    whom: Number(whom),
-  }),
   entered: () => ({ topic: "protocol", one: "enters the critical section", many: "enter the critical section" }),
   exited: () => ({ topic: "protocol", one: "leaves the critical section", many: "leave the critical section" }),
   delivered: ({ id, payload }) => {

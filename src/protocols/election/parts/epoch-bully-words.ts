@@ -27,7 +27,7 @@ export type EpochBully = {
     insists: boolean;
     /** How many pre-votes in a row have heard from less than a majority in time: each doubles all waits of the next election. */
     patience: number;
-    /** Held for crashed. Ascending. */
+    /** Ascending. */
     suspected: NodeId[];
     /** How many nodes, this one included, make a majority. */
     quorum: number;
@@ -54,7 +54,7 @@ export type EpochBully = {
     | LeaseTimer;
   command: /** Calls an election, unless this node leads, or is bound to somebody higher. */
     | { type: "call" }
-    /** Nobody waits for the answer of a node that is held for crashed. */
+    /** Nobody waits for the answer of a node that is suspected. */
     | { type: "suspect"; node: NodeId }
     | { type: "restore"; node: NodeId }
     /** Steps down and is no longer a candidate; still follows and votes. */

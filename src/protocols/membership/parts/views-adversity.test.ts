@@ -142,7 +142,7 @@ describe("views: a message that gets lost", () => {
     expect((sim.messages.byType.prepare ?? 0) - prepared).toBe(repeated);
   });
 
-  it("to whoever is held for crashed nothing is said again", () => {
+  it("to whoever is suspected nothing is said again", () => {
     const sim = crashOf4();
     for (const node of [1, 2, 3]) sim.crash(node);
     for (const node of [1, 2]) sim.command(0, suspect(node));

@@ -33,7 +33,7 @@ const exploring = (nodes: readonly NodeId[], more: Partial<ExploreOptions<Group>
     "installed",
   );
 
-/** 0 and 2 take each other for crashed. */
+/** 0 and 2 suspect each other. */
 const disputed = (node: NodeId): CommandOf<Group>[] => (node === 1 ? [] : [suspect(2 - node)]);
 
 const allStay: Property<Group> = {
@@ -55,7 +55,7 @@ describe("views: every run", () => {
   it.each([
     ["one crash, six time-outs", { crashes: 1, maxTimeouts: 6 }, 57_061],
     ["one crash and recovery, one time-out", { crashes: 1, recoveries: 1, maxTimeouts: 1 }, 9_529],
-    ["two that take each other for crashed, two time-outs", { asks: disputed, maxTimeouts: 2 }, 24_664],
+    ["two that suspect each other, two time-outs", { asks: disputed, maxTimeouts: 2 }, 24_664],
   ] as const)("with timers that may run out at any time, %s: no violation within", (_what, more, states) => {
     const found = exploring([0, 1, 2], { ...more, ...safety });
     expect(found).toMatchObject({ verdict: "unknown", property: null, states });
@@ -125,7 +125,7 @@ describe("views: what has been promised outlives a crash", () => {
     timeout: { ...plain.timeout, change: (state, ctx) => change(state, unkept(ctx)) },
   };
 
-  /** Whoever takes another for crashed calls a round at once. */
+  /** Whoever suspects another calls a round at once. */
   function hasty(agreement: Protocol<Views>): Protocol<Views> {
     const { command, timeout } = agreement;
     return {

@@ -30,7 +30,7 @@ const MOST_DOUBLINGS = 10;
 const everybody = (ctx: Ctx): NodeId[] => [...ctx.peers, ctx.self].sort((a, b) => a - b);
 const quorum = (ctx: Ctx): number => majority(ctx.peers.length + 1);
 
-/** Whether those that are not held for crashed are a majority. */
+/** Whether those that are not suspected are a majority. */
 export const trusts = ({ suspected }: State, ctx: Ctx): boolean =>
   ctx.peers.length + 1 - suspected.length >= quorum(ctx);
 const hasQuorum = (promises: object, ctx: Ctx): boolean => Object.keys(promises).length >= quorum(ctx);
@@ -65,11 +65,11 @@ function question({ view }: State, phase: Round): { message: Views["message"]; i
   }
 }
 
-/** How often in a row a node waits for what it takes for crashed and what answers all the same to become one. */
+/** How often in a row a node waits for what it suspects and what answers all the same to become one. */
 const MOST_DOUBTS = 4;
 
 /**
- * Who answers although it is held for crashed has crashed since, or will be restored soon, as when a partition heals: the
+ * Who answers although it is suspected has crashed since, or will be restored soon, as when a partition heals: the
  * next round will tell. Otherwise the few that come back would leave out the many.
  */
 function isInDoubt(state: State, promises: object, ctx: Ctx): boolean {
@@ -303,7 +303,7 @@ function firstView(state: State, ctx: Ctx): GroupView | null {
  *
  * Whatever a node that goes on has delivered it has counted in its promise, and delivers no more until the next view: so
  * the cut, which is no less than what any of them has counted, leaves out nothing that one of them has delivered. Who
- * leaves counts too, so that its last messages belong to its last view. Who was late, or is held for crashed for good
+ * leaves counts too, so that its last messages belong to its last view. Who was late, or is suspected for good
  * although it has answered, is left out and does not count: if the cut took what only such a node has, all would wait for
  * it, and if the view had it, there would be a reason for another at once. What it has delivered by itself goes with it.
  */

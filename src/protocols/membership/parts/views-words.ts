@@ -55,7 +55,7 @@ export type Views = {
     /** In the view, and silent since somebody has begun to prepare the next one. */
     isBlocked: boolean;
     phase: Phase;
-    /** Held for crashed. Ascending. */
+    /** Ascending. */
     suspected: NodeId[];
     /** What others wish, as far as the present view does not give it to them. */
     wishes: Record<NodeId, Wish>;
@@ -149,7 +149,7 @@ export function isChangeDue(state: State, self: NodeId): boolean {
   });
 }
 
-/** Whoever has been heard of in the present view and is not held for crashed, this node included. Ascending. */
+/** Whoever has been heard of in the present view and is not suspected, this node included. Ascending. */
 export function present({ view, wishes, suspected }: State, self: NodeId): NodeId[] {
   const known = new Set([self, ...nodesOf(view), ...Object.keys(wishes).map(Number)]);
   return [...known].filter((node) => node === self || !suspected.includes(node)).sort((a, b) => a - b);

@@ -126,7 +126,7 @@ describe("views", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("who still takes the others for crashed when they can be heard of again does not leave them out", () => {
+  it("who still suspects the others when they can be heard of again does not leave them out", () => {
     const sim = stage(3);
     sim.run(1_000);
     for (const node of [0, 1]) sim.command(2, suspect(node));

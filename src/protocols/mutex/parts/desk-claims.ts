@@ -50,7 +50,7 @@ export type Desk = {
     | { type: "exit" }
     | { type: "elected"; leader: NodeId; epoch: number }
     | { type: "deposed"; epoch: number }
-    /** Whoever waits and is held for crashed loses its place in the queue. If it is alive, it asks again. */
+    /** Whoever waits and is suspected loses its place in the queue. If it is alive, it asks again. */
     | { type: "suspect"; node: NodeId }
     /**
      * Right after `elected`, where this node has served in that epoch for so long already: this lock it had put away, or never had.

@@ -14,7 +14,7 @@ export interface Upkeep {
   release(state: State, from: NodeId, predecessor: NodeId | null, beyond: readonly NodeId[], ctx: Ctx): void;
 }
 
-/** A neighbour that is silent for so many rounds is held for crashed. */
+/** A neighbour that is silent for so many rounds is suspected. */
 const MAX_MISSES = 2;
 
 export function upkeep(ring: IdentifierRing, successorCount: number): Upkeep {
@@ -58,7 +58,7 @@ export function upkeep(ring: IdentifierRing, successorCount: number): Upkeep {
     return true;
   }
 
-  /** It is asked before it is held for crashed: its rounds may be longer than ours. */
+  /** It is asked before it is suspected: its rounds may be longer than ours. */
   function checkPredecessor(state: State, ctx: Ctx): void {
     if (state.predecessor === null || ++state.silence <= MAX_MISSES) return;
     if (state.silence === MAX_MISSES + 1) return ctx.send(state.predecessor, { type: "check" });

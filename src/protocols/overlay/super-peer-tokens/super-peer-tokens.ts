@@ -211,7 +211,7 @@ export function superPeerTokens(given?: Partial<SuperPeerTokensOptions>): Protoc
     if (elsewhere !== undefined && isLater(elsewhere, legacy)) return null; // It lives on.
     const silence = legacy.silence + 1;
     const { id, epoch, moves, holder } = legacy;
-    // The holder is asked before it is held for crashed: its rounds may be longer than ours.
+    // The holder is asked before it is suspected: its rounds may be longer than ours.
     if (silence === lostRounds) ctx.send(holder, { type: "check", token: { id, epoch, moves } });
     if (silence <= lostRounds) return { ...legacy, silence };
     const renewed = { id, epoch: epoch + 1, moves: 0 };
