@@ -26,7 +26,7 @@ export default defineConfig({
         plugins: [seededBugs()],
         test: {
           name: "unit",
-          include: ["{src,studio}/**/*.test.ts", "test/{tidy,seeded-bugs,drivers}/**/*.test.ts"],
+          include: ["{src,skeletons,studio}/**/*.test.ts", "test/{tidy,seeded-bugs,drivers}/**/*.test.ts"],
           testTimeout: 120 * seconds, // Some work through all cases, on a machine that others use, too.
           execArgv: ["--expose-gc"],
           setupFiles: ["test/random-replay.ts"],

@@ -70,6 +70,11 @@ export const commands: Readonly<Record<string, Listed>> = {
     summary: "the algorithms, what they guarantee and what they cost",
     load: () => import("./protocols.ts"),
   },
+  new: {
+    usage: "[options] <family> <name>",
+    summary: "write the files of a new algorithm, to fill in",
+    load: () => import("./new-algorithm.ts"),
+  },
   "voting-sets": {
     usage: "[options] [nodes]",
     summary: "voting sets for Maekawa's mutual exclusion, made or checked",

@@ -204,6 +204,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     },
   ),
   ...multicasts,
+  // coterie new: election, mutex, consensus, membership
 };
 
 export const protocolNames = Object.keys(registry);
@@ -286,10 +287,12 @@ export { type MaekawaSanders, type MaekawaSandersOptions, maekawaSanders } from 
 export { desk } from "./mutex/parts/desk.ts";
 export type { Desk } from "./mutex/parts/desk-claims.ts";
 export type { DeskOptions } from "./mutex/parts/desk-options.ts";
+export { requirements, type Section } from "./mutex/parts/requirements.ts";
 export { type Construction, type VotingSets, votingSets, votingSetsProblem } from "./mutex/parts/voting-sets.ts";
 export { type RicartAgrawala, type RicartAgrawalaOptions, ricartAgrawala } from "./mutex/ricart-agrawala.ts";
 export { type TokenRing, type TokenRingOptions, tokenRing } from "./mutex/token-ring.ts";
 export * from "./offered-multicasts.ts";
+export { requirePositive, settle } from "./options.ts";
 export {
   type SuperPeerDht,
   type SuperPeerDhtOptions,

@@ -222,4 +222,5 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
       },
     },
   ),
+  // coterie new: multicast
 };

@@ -2,6 +2,7 @@
 export type { ByzantineBehaviour } from "../protocols/byzantine.ts";
 export type { TraceEntry } from "../trace/entry.ts";
 export type { Snapshot } from "../trace/snapshot.ts";
+export { storyLine } from "../trace/story.ts";
 export type { Delay } from "./delay.ts";
 export type { CrashFate, JournalFate } from "./journal.ts";
 export type { LinkModel } from "./links.ts";

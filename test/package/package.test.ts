@@ -64,14 +64,17 @@ function isAlive(pid: number): boolean {
 }
 
 describe("the packed tarball", () => {
-  it("holds the built code, the page and the papers, and nothing else", () => {
-    const top = packed.filter((path) => !/^package\/(dist|scenarios)\//.test(path));
+  it("holds the built code, the page, the papers and the skeletons, and nothing else", () => {
+    const top = packed.filter((path) => !/^package\/(dist|scenarios|skeletons)\//.test(path));
     expect(top.sort()).toEqual(["package/LICENSE", "package/README.md", "package/package.json"]);
     expect(packed).toContain("package/dist/cli/coterie.js");
     expect(packed).toContain("package/scenarios/scenario.schema.json");
     expect(packed).toContain("package/dist/studio/index.html");
-    expect(packed.filter((path) => /\.test|\.map$|\.tsbuildinfo$/.test(path))).toEqual([]);
-    expect(packed.filter((path) => path.endsWith(".ts") && !path.endsWith(".d.ts"))).toEqual([]);
+    // What `coterie new` makes files of is packed as it is written.
+    expect(packed).toContain("package/skeletons/mutex/skeleton-algorithm.test.ts");
+    const built = packed.filter((path) => !path.startsWith("package/skeletons/"));
+    expect(built.filter((path) => /\.test|\.map$|\.tsbuildinfo$/.test(path))).toEqual([]);
+    expect(built.filter((path) => path.endsWith(".ts") && !path.endsWith(".d.ts"))).toEqual([]);
   });
 
   it("pleases publint", async () => {

@@ -1,0 +1,91 @@
+/**
+ * Skeleton algorithm: in one sentence, what is decided and why.
+ * The paper, with year and section.
+ *
+ * Assumes   no crashes; reliable links.
+ * Safety    agreement: no two nodes decide differently. Validity: what is decided was proposed.
+ * Liveness  termination: a node that has proposed decides.
+ * Cost      at most N messages: one to the lowest node, and N − 1 from it.
+ *
+ * What runs here until the algorithm stands in its place: the lowest node decides for the first that it hears of.
+ */
+import type { Context, Protocol } from "../../src/core/protocol.ts";
+import { struct, text } from "../../src/core/shape.ts";
+import { settle } from "../../src/protocols/options.ts";
+
+export type SkeletonAlgorithm = {
+  state: { proposed: string | null; decided: string | null };
+  message: { type: "propose"; value: string } | { type: "decided"; value: string };
+  command: { type: "propose"; value: string };
+  event: { type: "decided"; value: string };
+};
+
+export type SkeletonAlgorithmOptions = Record<never, never>;
+
+const optionShape = struct<SkeletonAlgorithmOptions>({});
+const valueShape = text(65_536);
+
+type State = SkeletonAlgorithm["state"];
+type Ctx = Context<SkeletonAlgorithm>;
+
+export function skeletonAlgorithm(given?: Partial<SkeletonAlgorithmOptions>): Protocol<SkeletonAlgorithm> {
+  settle({}, optionShape, given, "skeleton-algorithm");
+
+  function decide(state: State, value: string, ctx: Ctx): void {
+    state.decided = value;
+    ctx.emit({ type: "decided", value });
+  }
+
+  /** At the lowest node. */
+  function choose(state: State, value: string, ctx: Ctx): void {
+    if (state.decided !== null) return; // Another proposal was first.
+    decide(state, value, ctx);
+    ctx.broadcast({ type: "decided", value });
+  }
+
+  return {
+    name: "skeleton-algorithm",
+    init: () => ({ proposed: null, decided: null }),
+    receive: {
+      propose: (state, _from, { value }, ctx) => choose(state, value, ctx),
+      decided(state, _from, { value }, ctx) {
+        if (state.decided === null) decide(state, value, ctx);
+      },
+    },
+    command: {
+      propose(state, { value }, ctx) {
+        if (state.decided !== null || state.proposed !== null) return; // Too late, or its first proposal stands.
+        state.proposed = value;
+        const lowest = Math.min(ctx.self, ...ctx.peers);
+        if (lowest === ctx.self) choose(state, value, ctx);
+        else ctx.send(lowest, { type: "propose", value });
+      },
+    },
+    shapes: {
+      message: { propose: { value: valueShape }, decided: { value: valueShape } },
+      command: { propose: { value: valueShape } },
+    },
+    source: "the paper, with year and section",
+    assumes: ["no crashes", "reliable links"],
+    properties: [
+      {
+        name: "agreement",
+        claim: "no two nodes decide differently",
+        when: "always",
+        holds: ({ alive, state }) =>
+          new Set(alive.map((node) => state(node).decided).filter((value) => value !== null)).size <= 1,
+      },
+      {
+        name: "termination",
+        claim: "a node that has proposed decides",
+        when: "leadsTo",
+        given: ({ state }, node) => state(node).proposed !== null,
+        holds: ({ state }, node) => state(node).decided !== null,
+      },
+    ],
+    costs: [{ when: "one proposal of a node that is not the lowest", messages: (nodes) => nodes }],
+    view: ({ proposed, decided }) => ({
+      role: decided !== null ? "decided" : proposed !== null ? "proposing" : "idle",
+    }),
+  };
+}

@@ -1,0 +1,93 @@
+/**
+ * Skeleton algorithm: in one sentence, which nodes are suspected and why.
+ * The paper, with year and section.
+ *
+ * Assumes   crash-recovery nodes; bounded delay: a beat takes less than `maxMisses` intervals.
+ * Safety    eventual strong accuracy: an alive node is not suspected for ever.
+ * Liveness  strong completeness: a crashed node is suspected by every alive node.
+ * Cost      N(N − 1) messages per beat.
+ *
+ * What runs here until the algorithm stands in its place: heartbeats with a fixed timeout.
+ */
+import type { Context, NodeId, Protocol } from "../../src/core/protocol.ts";
+import { natural, struct } from "../../src/core/shape.ts";
+import { requirePositive, settle } from "../../src/protocols/options.ts";
+
+export type SkeletonAlgorithm = {
+  /** How many beats of each peer have been missed in a row. */
+  state: { missed: Record<NodeId, number> };
+  message: { type: "alive" };
+  timer: "beat";
+  event: { type: "suspected"; node: NodeId } | { type: "restored"; node: NodeId };
+};
+
+export interface SkeletonAlgorithmOptions {
+  /** Time between two beats. */
+  intervalMs: number;
+  /** A node of which more beats in a row were missed is suspected. */
+  maxMisses: number;
+}
+
+const defaults: SkeletonAlgorithmOptions = { intervalMs: 100, maxMisses: 3 };
+
+const optionShape = struct<SkeletonAlgorithmOptions>({ intervalMs: natural, maxMisses: natural });
+
+type State = SkeletonAlgorithm["state"];
+type Ctx = Context<SkeletonAlgorithm>;
+
+export function skeletonAlgorithm(given?: Partial<SkeletonAlgorithmOptions>): Protocol<SkeletonAlgorithm> {
+  const options = settle(defaults, optionShape, given, "skeleton-algorithm");
+  for (const [name, value] of Object.entries(options)) requirePositive(`skeleton-algorithm.${name}`, value);
+  const { intervalMs, maxMisses } = options;
+
+  const isSuspected = (state: State, node: NodeId): boolean => (state.missed[node] ?? 0) > maxMisses;
+
+  function beat(_state: State, ctx: Ctx): void {
+    ctx.broadcast({ type: "alive" });
+    ctx.setTimer("beat", intervalMs);
+  }
+
+  return {
+    name: "skeleton-algorithm",
+    init: (_self, peers) => ({ missed: Object.fromEntries(peers.map((node) => [node, 0])) }),
+    start: beat,
+    receive: {
+      alive(state, from, _message, ctx) {
+        if (isSuspected(state, from)) ctx.emit({ type: "restored", node: from });
+        state.missed[from] = 0;
+      },
+    },
+    timeout: {
+      beat(state, ctx) {
+        beat(state, ctx);
+        for (const node of ctx.peers) {
+          if (isSuspected(state, node)) continue;
+          state.missed[node] = (state.missed[node] ?? 0) + 1;
+          if (isSuspected(state, node)) ctx.emit({ type: "suspected", node });
+        }
+      },
+    },
+    shapes: { message: { alive: {} } },
+    source: "the paper, with year and section",
+    assumes: ["crash-recovery nodes", "bounded delay"],
+    properties: [
+      {
+        name: "strong completeness",
+        claim: "in the end, every alive node suspects every crashed one",
+        when: "eventually",
+        holds: ({ nodes, alive, state }) =>
+          alive.every((node) =>
+            nodes.every((peer) => peer === node || alive.includes(peer) || isSuspected(state(node), peer)),
+          ),
+      },
+      {
+        name: "eventual strong accuracy",
+        claim: "in the end, no alive node suspects another alive one",
+        when: "eventually",
+        holds: ({ alive, state }) => alive.every((node) => alive.every((peer) => !isSuspected(state(node), peer))),
+      },
+    ],
+    costs: [{ when: "one beat of every node", messages: (nodes) => nodes * (nodes - 1) }],
+    view: ({ missed }) => ({ role: Object.values(missed).some((count) => count > maxMisses) ? "suspecting" : "calm" }),
+  };
+}

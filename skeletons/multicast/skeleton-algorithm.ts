@@ -1,0 +1,63 @@
+/**
+ * Skeleton algorithm: in one sentence, what it guarantees of deliveries.
+ * The paper, with year and section, or Coulouris et al. §15.4.
+ *
+ * Assumes   the sender does not crash while it sends; reliable links; one closed group.
+ * Safety    integrity: every message at most once, and only what was sent.
+ * Liveness  validity: a sender delivers what it sends. Agreement: what one delivers all do.
+ * Cost      N − 1 messages per multicast.
+ *
+ * What runs here until the algorithm stands in its place: a message to each, delivered as it comes.
+ */
+import type { Context, NodeId, Protocol } from "../../src/core/protocol.ts";
+import { natural, type Shape, struct, text } from "../../src/core/shape.ts";
+import type { Multicast } from "../../src/protocols/multicast/parts/layers.ts";
+import { settle } from "../../src/protocols/options.ts";
+
+export type SkeletonAlgorithm<P = string> = {
+  /** How many messages this node has sent. */
+  state: { sent: number };
+  /** `number`: which of its sender's messages it is, from 1. */
+  message: { type: "multicast"; number: number; payload: P };
+  command: Multicast<P>["command"];
+  event: Multicast<P>["event"];
+};
+
+export type SkeletonAlgorithmOptions = Record<never, never>;
+
+const optionShape = struct<SkeletonAlgorithmOptions>({});
+
+const MAX_PAYLOAD_BYTES = 65_536;
+
+export function skeletonAlgorithm<P = string>(
+  given?: Partial<SkeletonAlgorithmOptions>,
+  payload: Shape<P> = text(MAX_PAYLOAD_BYTES) as Shape<never>,
+): Protocol<SkeletonAlgorithm<P>> {
+  settle({}, optionShape, given, "skeleton-algorithm");
+
+  function deliver(ctx: Context<SkeletonAlgorithm<P>>, from: NodeId, number: number, body: P): void {
+    ctx.emit({ type: "delivered", from, payload: body, id: `${from}.${number}` });
+  }
+
+  return {
+    name: "skeleton-algorithm",
+    init: () => ({ sent: 0 }),
+    receive: {
+      multicast: (_state, from, message, ctx) => deliver(ctx, from, message.number, message.payload),
+    },
+    command: {
+      send(state, command, ctx) {
+        state.sent += 1;
+        ctx.broadcast({ type: "multicast", number: state.sent, payload: command.payload });
+        deliver(ctx, ctx.self, state.sent, command.payload);
+      },
+    },
+    shapes: { message: { multicast: { number: natural, payload } }, command: { send: { payload } } },
+    source: "the paper, with year and section",
+    assumes: ["the sender does not crash while it sends", "reliable links", "one closed group"],
+    // What it guarantees of deliveries is in the registry's line: the workload looks at it.
+    properties: [],
+    costs: [{ when: "one multicast", messages: (nodes) => nodes - 1 }],
+    view: () => ({ role: "listening" }),
+  };
+}

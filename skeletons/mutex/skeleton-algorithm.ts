@@ -1,0 +1,102 @@
+/**
+ * Skeleton algorithm: in one sentence, who may enter and why.
+ * The paper, with year and section, or Coulouris et al. §15.2.
+ *
+ * Assumes   no crashes; reliable links, in any order; a node that is inside leaves.
+ * Safety    ME1: at most one node is inside.
+ * Liveness  ME2: every request is granted.
+ * Cost      3 messages per entry: request, grant, release; none for the coordinator itself.
+ *
+ * What runs here until the algorithm stands in its place: the lowest node keeps a queue.
+ */
+import type { Context, NodeId, Protocol } from "../../src/core/protocol.ts";
+import { natural, struct } from "../../src/core/shape.ts";
+import { requirements, type Section } from "../../src/protocols/mutex/parts/requirements.ts";
+import { settle } from "../../src/protocols/options.ts";
+
+export type SkeletonAlgorithm = {
+  state: {
+    section: Section;
+    /** At the coordinator: who is inside or waits, the first one inside. */
+    queue: NodeId[];
+    /** At the coordinator: how many grants it has given. */
+    grants: number;
+  };
+  message: { type: "request" } | { type: "grant"; token: number } | { type: "release" };
+  /** `enter` counts when released, `exit` when held. */
+  command: { type: "enter" } | { type: "exit" };
+  /** The token grows with every entry. */
+  event: { type: "entered"; token: number } | { type: "exited" };
+};
+
+export type SkeletonAlgorithmOptions = Record<never, never>;
+
+const optionShape = struct<SkeletonAlgorithmOptions>({});
+
+type State = SkeletonAlgorithm["state"];
+type Ctx = Context<SkeletonAlgorithm>;
+
+export function skeletonAlgorithm(given?: Partial<SkeletonAlgorithmOptions>): Protocol<SkeletonAlgorithm> {
+  settle({}, optionShape, given, "skeleton-algorithm");
+
+  const coordinator = (ctx: Ctx): NodeId => Math.min(ctx.self, ...ctx.peers);
+
+  function request(state: State, from: NodeId, ctx: Ctx): void {
+    if (state.queue.includes(from)) return; // A duplicate.
+    state.queue.push(from);
+    if (state.queue.length === 1) grant(state, from, ctx);
+  }
+
+  function release(state: State, from: NodeId, ctx: Ctx): void {
+    if (state.queue[0] !== from) return; // A duplicate.
+    state.queue.shift();
+    const [next] = state.queue;
+    if (next !== undefined) grant(state, next, ctx);
+  }
+
+  function grant(state: State, to: NodeId, ctx: Ctx): void {
+    state.grants += 1;
+    if (to === ctx.self) enter(state, state.grants, ctx);
+    else ctx.send(to, { type: "grant", token: state.grants });
+  }
+
+  function enter(state: State, token: number, ctx: Ctx): void {
+    if (state.section !== "wanted") return; // A duplicate.
+    state.section = "held";
+    ctx.emit({ type: "entered", token });
+  }
+
+  return {
+    name: "skeleton-algorithm",
+    init: () => ({ section: "released", queue: [], grants: 0 }),
+    receive: {
+      request: (state, from, _message, ctx) => request(state, from, ctx),
+      grant: (state, _from, { token }, ctx) => enter(state, token, ctx),
+      release: (state, from, _message, ctx) => release(state, from, ctx),
+    },
+    command: {
+      enter(state, _command, ctx) {
+        if (state.section !== "released") return; // It asks already, or is inside.
+        state.section = "wanted";
+        if (coordinator(ctx) === ctx.self) request(state, ctx.self, ctx);
+        else ctx.send(coordinator(ctx), { type: "request" });
+      },
+      exit(state, _command, ctx) {
+        if (state.section !== "held") return; // It is not inside.
+        state.section = "released";
+        ctx.emit({ type: "exited" });
+        if (coordinator(ctx) === ctx.self) release(state, ctx.self, ctx);
+        else ctx.send(coordinator(ctx), { type: "release" });
+      },
+    },
+    shapes: {
+      message: { request: {}, grant: { token: natural }, release: {} },
+      command: { enter: {}, exit: {} },
+    },
+    source: "the paper, with year and section",
+    assumes: ["no crashes", "reliable links", "a node that is inside leaves"],
+    properties: requirements(({ section }) => section),
+    costs: [{ when: "one entry and exit of a node that does not coordinate", messages: () => 3 }],
+    view: ({ section }) => ({ role: section }),
+  };
+}

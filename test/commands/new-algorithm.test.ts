@@ -1,0 +1,152 @@
+/** `coterie new`: what it writes runs, passes its own tests and fits into the repository; what it cannot write it refuses. */
+import { execFile } from "node:child_process";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, describe, expect, test } from "vitest";
+import { families } from "../../src/cli/skeleton.ts";
+import { CLI } from "../e2e/cluster-under-test.ts";
+import { coterie } from "./run-here.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const elsewhere = mkdtempSync(join(tmpdir(), "coterie-new-"));
+const copy = join(elsewhere, "copy");
+/** Inside the package, so that `import "coterie"` means this one. */
+const own = join(ROOT, "build", "own-project");
+afterAll(() => {
+  rmSync(elsewhere, { recursive: true, force: true });
+  rmSync(own, { recursive: true, force: true });
+});
+
+/** What a command printed; what it said is in the error if it fails. */
+async function run(cwd: string, ...words: string[]): Promise<string> {
+  const [program = "", ...args] = words;
+  const env = { ...process.env, CI: "1", VITEST: "", NO_COLOR: "1" };
+  const { stdout } = await promisify(execFile)(program, args, { cwd, env, maxBuffer: 1e8 }).catch((error: unknown) => {
+    const { message, stdout, stderr } = error as Error & { stdout: string; stderr: string };
+    throw new Error(`${message}\n${stdout}\n${stderr}`);
+  });
+  return stdout;
+}
+
+const tool = (name: string): string => join(ROOT, "node_modules", ".bin", name);
+
+/** A name that no algorithm has. */
+const nameOf = (family: string): string => `fresh-${family}`;
+
+describe("coterie new", () => {
+  test("in a checkout: all families compile, pass their tests and tidy, and run in simulator and checker", {
+    tags: ["long"],
+    timeout: 600_000,
+  }, async () => {
+    const left = new Set(["node_modules", "dist", "build", "coverage", ".git"]);
+    cpSync(ROOT, copy, { recursive: true, filter: (source) => !left.has(basename(source)) });
+    symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
+    for (const family of families) {
+      const printed = await run(copy, process.execPath, CLI, "new", family, nameOf(family));
+      expect(printed).toContain(`new      src/protocols/${family}/${nameOf(family)}.ts\n`);
+      expect(printed).toContain("changed  src/protocols/index.ts\n");
+    }
+    await run(copy, tool("tsc"), "-p", ".");
+    await run(copy, tool("tsc"), "-p", "tsconfig.build.json");
+    await run(copy, tool("biome"), "check", "--error-on-warnings", "src", "scenarios", "skeletons");
+    const ownTests = families.map((family) => `src/protocols/${family}/${nameOf(family)}.test.ts`);
+    const around = ["test/tidy", "test/drivers/registry", "src/protocols/family", "src/check/suite"];
+    await run(copy, tool("vitest"), "run", "--project", "unit", ...ownTests, ...around);
+    for (const family of families) {
+      if (family !== "membership") {
+        // Failure detectors have no end: of them the checker says `unknown`.
+        const check = await run(
+          copy,
+          process.execPath,
+          "dist/cli/coterie.js",
+          "check",
+          nameOf(family),
+          "--nodes",
+          "2",
+          "--json",
+        );
+        expect([family, (JSON.parse(check) as { verdict: string }).verdict]).toEqual([family, "holds"]);
+      }
+      const scenario = readdirSync(join(copy, "scenarios")).find((file) => file.startsWith(nameOf(family)));
+      await run(copy, process.execPath, "dist/cli/coterie.js", "sim", `scenarios/${scenario}`);
+    }
+    await expect(run(copy, process.execPath, CLI, "new", "mutex", nameOf("mutex"))).rejects.toThrow(
+      "expected src/protocols/mutex/fresh-mutex.ts not to exist yet",
+    );
+  });
+
+  test("in a project of one's own: all families compile against the package, and pass their tests", {
+    tags: ["long"],
+    timeout: 600_000,
+  }, async () => {
+    mkdirSync(own, { recursive: true });
+    for (const family of families)
+      await run(own, process.execPath, CLI, "new", family, nameOf(family), "--out", "algorithms");
+    const files = readdirSync(join(own, "algorithms")).filter((file) => file.endsWith(".ts"));
+    expect(files).toHaveLength(2 * families.length);
+    for (const file of files) expect(readFileSync(join(own, "algorithms", file), "utf8")).not.toContain("../");
+    const options = ["--noEmit", "--strict", "--module", "nodenext", "--skipLibCheck", "--allowImportingTsExtensions"];
+    await run(own, tool("tsc"), ...options, "--ignoreConfig", ...files.map((file) => join("algorithms", file)));
+    writeFileSync(join(own, "vitest.config.mjs"), "export default {};\n");
+    await run(own, tool("vitest"), "run", "--root", own);
+  });
+
+  test("--out writes the algorithm, its test and its log, and refuses to write them again", async () => {
+    const out = join(elsewhere, "here");
+    const { code, stdout } = await coterie("new", "election", "my-election", "--out", out);
+    expect(code).toBe(0);
+    expect(stdout).toContain("It runs already. Next:");
+    expect(readdirSync(out, { recursive: true }).sort()).toEqual([
+      "my-election.test.ts",
+      "my-election.ts",
+      "stories",
+      "stories/my-election-undisturbed.txt",
+    ]);
+    const text = readFileSync(join(out, "my-election.ts"), "utf8");
+    expect(text).toContain("export function myElection(given?: Partial<MyElectionOptions>): Protocol<MyElection> {");
+    expect(text).toContain('from "coterie/core";');
+    expect(text.toLowerCase()).not.toContain("skeleton");
+    const again = await coterie("new", "election", "my-election", "--out", out);
+    expect(again.code).toBe(2);
+    expect(again.stderr).toContain("expected my-election.test.ts not to exist yet");
+  });
+
+  test.each([
+    [
+      ["mutexes", "x"],
+      'expected the family to be one of election, mutex, multicast, consensus, membership, got "mutexes"',
+    ],
+    [["mutex", "Suzuki"], "expected the name to be lower-case words with hyphens"],
+    [["mutex", "../x"], "expected the name to be lower-case words with hyphens"],
+    [["mutex", "new"], "expected the name to be lower-case words with hyphens"],
+    [["election", "bully"], "expected no algorithm named bully: choose another name"],
+    [["mutex", "bully"], "expected no algorithm named bully: choose another name"],
+    [["mutex"], "missing required argument 'name'"],
+  ])("%j is refused, and nothing is written", async (words, sentence) => {
+    const { code, stderr } = await coterie("new", ...words);
+    expect(code).toBe(2);
+    expect(stderr.replaceAll(/\s+/g, " ")).toContain(sentence);
+    expect(existsSync(join(ROOT, "src/protocols/mutex/bully.ts"))).toBe(false);
+  });
+
+  test("outside of a checkout it says where else it can write", async () => {
+    const { code, stderr } = (await promisify(execFile)(process.execPath, [CLI, "new", "mutex", "x"], {
+      cwd: elsewhere,
+    }).catch((error: unknown) => error)) as { code: number; stderr: string };
+    expect(code).toBe(2);
+    expect(stderr.replaceAll(/\s+/g, " ")).toContain("to write into a project of your own, add --out DIR");
+  });
+});
