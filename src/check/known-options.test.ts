@@ -59,7 +59,7 @@ it.each<[object, string]>([
 it.each<[object, string]>([
   [{ nodes: 3 }, "expected nodes of systemFor() to be different whole numbers of 0 or more, at least one, got 3"],
   [{ times: 1.5 }, "expected times of systemFor() to be a whole number of 0 or more, got 1.5"],
-  [{ notices: true }, "expected notices of systemFor() to be one of any, last, got true"],
+  [{ crashNotifications: true }, "expected crashNotifications of systemFor() to be one of any, last, got true"],
 ])("systemFor() refuses %j", (given, sentence) => {
   expect(() => systemFor({ protocol: "bully", nodes: [0, 1], ...given })).toThrow(sentence);
 });

@@ -41,7 +41,7 @@ export const words = {
   network: oneOf("fifo", "inbox", "bag"),
   timers: oneOf("free", "quiet", "never"),
   begin: oneOf("idle", "down", "together"),
-  notices: oneOf("any", "last"),
+  crashNotifications: oneOf("any", "last"),
   journal: oneOf("kept", "lost"),
 };
 
@@ -67,8 +67,8 @@ export const modelRules: Rules<ModelOptions<Vocabulary>> = {
   asks: callback,
   commands: callback,
   accepts: callback,
-  notices: callback,
-  noticeTime: words.notices,
+  crashNotification: callback,
+  crashNotifications: words.crashNotifications,
   ...modelLimits,
   counters: names,
   rounds: names,

@@ -39,7 +39,7 @@ export interface Local<V extends Vocabulary> {
   /** How many commands of its script it has been given. */
   readonly told: number;
   /** Who has crashed without its having been told yet, ascending. */
-  readonly notices: readonly NodeId[];
+  readonly notifications: readonly NodeId[];
   /** What properties remember of the node. Empty where none does. */
   readonly history: Remembered;
 }
@@ -57,7 +57,7 @@ export interface Outcome<V extends Vocabulary> {
   readonly crashedWithin: readonly Outcome<V>[];
 }
 
-/** Who gives a command: the node's script, the application as it likes, or whoever notices crashes. */
+/** Who gives a command: the node's script, the application as it likes, or a failure detector. */
 export type CommandSource = "script" | "application" | "detector";
 
 /** A step that a node can take of its own. */
@@ -82,14 +82,14 @@ export interface LocalStepsOptions<V extends Vocabulary> {
   /** The commands that the application may give in a state. */
   readonly commands: (state: StateOf<V>, self: NodeId) => readonly CommandOf<V>[];
   /** Given to whoever is to be told of a crash. */
-  readonly notices: (crashed: NodeId) => CommandOf<V> | null;
+  readonly crashNotification: (crashed: NodeId) => CommandOf<V> | null;
   readonly histories: Histories<V>;
 }
 
 export class LocalSteps<V extends Vocabulary> {
   readonly locals: Interner<Local<V>> = interner(
-    ({ self, status, told, state, timers, journal, notices, history }) =>
-      `${self} ${status} ${told} ${verbatim([state, timers, journal, notices, history])}`,
+    ({ self, status, told, state, timers, journal, notifications, history }) =>
+      `${self} ${status} ${told} ${verbatim([state, timers, journal, notifications, history])}`,
   );
   readonly messages: Interner<MessageOf<V>> = interner();
   readonly reaching: Reaching<V>;
@@ -125,17 +125,17 @@ export class LocalSteps<V extends Vocabulary> {
   }
 
   /** The node is to be told of a crash. */
-  noticed(local: number, crashed: NodeId): number {
-    if (this.options.notices(crashed) === null) return local;
+  notified(local: number, crashed: NodeId): number {
+    if (this.options.crashNotification(crashed) === null) return local;
     const before = this.locals.valueOf(local);
-    return this.locals.idOf({ ...before, notices: [...before.notices, crashed].sort((a, b) => a - b) });
+    return this.locals.idOf({ ...before, notifications: [...before.notifications, crashed].sort((a, b) => a - b) });
   }
 
   /** The node is not to be told of that crash any more. */
   withdrawn(local: number, crashed: NodeId): number {
     const before = this.locals.valueOf(local);
-    if (!before.notices.includes(crashed)) return local;
-    return this.locals.idOf({ ...before, notices: before.notices.filter((node) => node !== crashed) });
+    if (!before.notifications.includes(crashed)) return local;
+    return this.locals.idOf({ ...before, notifications: before.notifications.filter((node) => node !== crashed) });
   }
 
   /** What receiving an envelope leads to. */
@@ -161,7 +161,7 @@ export class LocalSteps<V extends Vocabulary> {
   }
 
   #commands(before: Local<V>): OwnStep<V>[] {
-    const { state, self, told, notices } = before;
+    const { state, self, told, notifications } = before;
     const step = (
       command: CommandOf<V>,
       by: CommandSource,
@@ -173,9 +173,14 @@ export class LocalSteps<V extends Vocabulary> {
     return [
       ...(next === undefined ? [] : [step(next, "script", { ...before, told: told + 1 })]),
       ...this.options.commands(state as StateOf<V>, self).map((command) => step(command, "application", before)),
-      ...notices.map((crashed) => {
-        const rest = notices.filter((node) => node !== crashed);
-        return step(this.options.notices(crashed) as CommandOf<V>, "detector", { ...before, notices: rest }, crashed);
+      ...notifications.map((crashed) => {
+        const rest = notifications.filter((node) => node !== crashed);
+        return step(
+          this.options.crashNotification(crashed) as CommandOf<V>,
+          "detector",
+          { ...before, notifications: rest },
+          crashed,
+        );
       }),
     ];
   }
@@ -238,7 +243,7 @@ export class LocalSteps<V extends Vocabulary> {
 
   #down(self: NodeId, status: "new" | "crashed"): Local<V> {
     const history = this.options.histories.empty;
-    return { self, status, state: null, timers: [], journal: [], told: 0, notices: [], history };
+    return { self, status, state: null, timers: [], journal: [], told: 0, notifications: [], history };
   }
 
   #init(self: NodeId): StateOf<V> {

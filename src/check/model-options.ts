@@ -9,7 +9,7 @@ export type TimerMode = "free" | "quiet" | "never";
  * When a node is told of a crash. `any`: at any time, even before a message that the crashed node sent. `last`: when
  * nothing from the crashed node is on its way to it any more, as where delay is bounded and the detector waits longer.
  */
-export type NoticeTime = "any" | "last";
+export type CrashNotificationTime = "any" | "last";
 
 export interface ModelOptions<V extends Vocabulary> {
   readonly protocol: Protocol<V>;
@@ -40,11 +40,11 @@ export interface ModelOptions<V extends Vocabulary> {
   readonly accepts?: (state: StateOf<V>, self: NodeId) => boolean;
   /**
    * What every node that is up is told, some time after a node has crashed: a detector that suspects nobody else and
-   * misses nobody. A notice counts as a message on its way. It is withdrawn when the node starts again. Null: nothing.
+   * misses nobody. A notification counts as a message on its way. It is withdrawn when the node starts again. Null: nothing.
    */
-  readonly notices?: (crashed: NodeId) => CommandOf<V> | null;
+  readonly crashNotification?: (crashed: NodeId) => CommandOf<V> | null;
   /** `any` by default. */
-  readonly noticeTime?: NoticeTime;
+  readonly crashNotifications?: CrashNotificationTime;
   /** How many crashes, recoveries, losses and duplications of messages there may be. None by default. */
   readonly crashes?: number;
   readonly recoveries?: number;

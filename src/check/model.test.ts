@@ -114,11 +114,11 @@ describe("what nodes are asked", () => {
   });
 });
 
-describe("notices", () => {
-  const notices = (node: number) => ({ type: "mourn" as const, node });
+describe("crash notifications", () => {
+  const crashNotification = (node: number) => ({ type: "mourn" as const, node });
 
   it("whoever is up is told of every crash, once, and of nothing else", () => {
-    const { seen: all } = seen({ protocol: silent, nodes: [0, 1, 2], crashes: 1, notices });
+    const { seen: all } = seen({ protocol: silent, nodes: [0, 1, 2], crashes: 1, crashNotification });
     expect(all).toContain("0: 0 2; 1: 0 2");
     expect(all.every((state) => !/2: 0 2|0: 0 0|1: 0 1/.test(state) && !/,/.test(state))).toBe(true);
     expect(all.filter((state) => state.includes("2: 0") && /0: 0 2/.test(state))).toEqual([]);
@@ -129,11 +129,11 @@ describe("notices", () => {
       protocol: { ...silent, replay: { started: () => undefined } },
       crashes: 1,
       recoveries: 1,
-      notices,
+      crashNotification,
     });
     // Told before it came back, or never.
     expect(all).toContain("0: 0 1; 1: 0");
-    expect(seen({ protocol: silent, crashes: 1, notices }).states).toBe(5);
+    expect(seen({ protocol: silent, crashes: 1, crashNotification }).states).toBe(5);
   });
 
   it("counts as something on its way: no timer runs out and nothing is at rest before it", () => {
@@ -145,7 +145,7 @@ describe("notices", () => {
       timers: "quiet",
       begin: "together",
       crashes: 1,
-      notices,
+      crashNotification,
       properties: [
         {
           name: "mourned",

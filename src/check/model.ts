@@ -7,7 +7,7 @@ import type { ModelOptions } from "./model-options.ts";
 import { type Network, network } from "./network.ts";
 import { Representatives } from "./representative.ts";
 
-export type { ModelOptions, NoticeTime, TimerMode } from "./model-options.ts";
+export type { CrashNotificationTime, ModelOptions, TimerMode } from "./model-options.ts";
 
 /**
  * One transition, in words that a trace can be made of. `duplicate`: the message is received, and stays on its way.
@@ -53,17 +53,24 @@ export class Model<V extends Vocabulary> {
   readonly #accepting: boolean[] = [];
 
   constructor(readonly options: ModelOptions<V>) {
-    const { protocol, nodes, maxInFlight, asks = () => [], commands = () => [], notices = () => null } = options;
+    const {
+      protocol,
+      nodes,
+      maxInFlight,
+      asks = () => [],
+      commands = () => [],
+      crashNotification = () => null,
+    } = options;
     this.#count = nodes.length;
     this.#budgets = new Budgets(options, 2 * this.#count);
     this.#maxInFlight = maxInFlight ?? Number.POSITIVE_INFINITY;
     this.width = 2 * this.#count + this.#budgets.width;
     this.next = new Int32Array(this.width);
     this.network = network(options.network);
-    this.#tells = options.notices !== undefined && this.#budgets.has("crashes");
+    this.#tells = options.crashNotification !== undefined && this.#budgets.has("crashes");
     const keepsJournal = this.#budgets.has("recoveries") && options.journal !== "lost";
     this.#crashesWithinSteps = options.withinStep === true && this.#budgets.has("crashes");
-    const told = { asks, commands, notices };
+    const told = { asks, commands, crashNotification };
     const kept = { keepsJournal, crashesWithinSteps: this.#crashesWithinSteps };
     this.histories = new Histories(options.properties ?? protocol.properties);
     const { histories } = this;
@@ -93,10 +100,10 @@ export class Model<V extends Vocabulary> {
     return tuple;
   }
 
-  /** Whether all have begun, no message is on its way and no notice is due. */
+  /** Whether all have begun, no message is on its way and no crash notification is due. */
   isQuiet(tuple: Int32Array): boolean {
     for (let i = this.#count; i < 2 * this.#count; i++) if (tuple[i] !== 0) return false;
-    return !this.#isBeginning(tuple) && !this.#hasNotices(tuple);
+    return !this.#isBeginning(tuple) && !this.#hasNotifications(tuple);
   }
 
   /**
@@ -116,7 +123,7 @@ export class Model<V extends Vocabulary> {
 
   /** Whether nothing is on its way to a node, be it a message or what it is to be told of a crash. */
   isUndisturbed(local: number, content: number): boolean {
-    return content === 0 && (!this.#tells || this.steps.locals.valueOf(local).notices.length === 0);
+    return content === 0 && (!this.#tells || this.steps.locals.valueOf(local).notifications.length === 0);
   }
 
   /** The content of the way to a node in a local state, after an envelope has been sent to it. */
@@ -201,10 +208,10 @@ export class Model<V extends Vocabulary> {
     return this.steps.locals.valueOf(local).status;
   }
 
-  #hasNotices(tuple: Int32Array): boolean {
+  #hasNotifications(tuple: Int32Array): boolean {
     if (!this.#tells) return false;
     for (let i = 0; i < this.#count; i++)
-      if (this.steps.locals.valueOf(tuple[i] as number).notices.length > 0) return true;
+      if (this.steps.locals.valueOf(tuple[i] as number).notifications.length > 0) return true;
     return false;
   }
 
@@ -222,7 +229,10 @@ export class Model<V extends Vocabulary> {
 
   /** Whether a node with that content on its way may be told of a crash. */
   #mayBeTold(crashed: NodeId, content: number): boolean {
-    return this.options.noticeTime !== "last" || !this.network.envelopes(content).some(({ from }) => from === crashed);
+    return (
+      this.options.crashNotifications !== "last" ||
+      !this.network.envelopes(content).some(({ from }) => from === crashed)
+    );
   }
 
   #mayTimeOut(tuple: Int32Array): boolean {
@@ -256,7 +266,7 @@ export class Model<V extends Vocabulary> {
     const content = tuple[this.#count + i] as number;
     const outcomes = (): readonly Outcome<V>[] => this.steps.start(local);
     if (isFirst) return this.#step(tuple, i, content, outcomes, move, visit);
-    return this.#step(this.#withoutNotices(tuple, i), i, content, outcomes, move, visit, "recoveries");
+    return this.#step(this.#withoutNotifications(tuple, i), i, content, outcomes, move, visit, "recoveries");
   }
 
   /** A crash takes what is on its way to the node with it. */
@@ -275,13 +285,13 @@ export class Model<V extends Vocabulary> {
     next[this.#count + i] = 0;
     if (this.#tells) {
       for (let k = 0; k < this.#count; k++)
-        if (this.isAlive(next[k] as number)) next[k] = this.steps.noticed(next[k] as number, this.#node(i));
+        if (this.isAlive(next[k] as number)) next[k] = this.steps.notified(next[k] as number, this.#node(i));
     }
     this.#budgets.spend(next, "crashes");
   }
 
   /** The state when node `i` is back: whoever has not been told of its crash will not be. */
-  #withoutNotices(tuple: Int32Array, i: number): Int32Array {
+  #withoutNotifications(tuple: Int32Array, i: number): Int32Array {
     if (!this.#tells) return tuple;
     const forgotten = tuple.slice();
     for (let k = 0; k < this.#count; k++) forgotten[k] = this.steps.withdrawn(tuple[k] as number, this.#node(i));

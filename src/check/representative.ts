@@ -194,7 +194,7 @@ class Rewritten<V extends Vocabulary> {
       self: node(local.self),
       state: local.state === null ? null : value(local.state),
       journal: local.journal.map((record) => value(record)),
-      notices: local.notices.map(node).sort((a, b) => a - b),
+      notifications: local.notifications.map(node).sort((a, b) => a - b),
       history: history(local.history),
     });
   }

@@ -41,9 +41,14 @@ describe("systems from common words", () => {
 
   it("an election is told of crashes, unless that is not wanted; a variant that finds out by itself is not", () => {
     const nodes = [0, 1];
-    expect(systemFor({ protocol: "bully", nodes, notices: "any" }).notices?.(1)).toEqual({ type: "suspect", node: 1 });
-    expect(systemFor({ protocol: "bully", nodes }).notices).toBeUndefined();
-    expect(systemFor({ protocol: "bully", nodes, notices: "any", variant: "monitored" }).notices).toBeUndefined();
+    expect(systemFor({ protocol: "bully", nodes, crashNotifications: "any" }).crashNotification?.(1)).toEqual({
+      type: "suspect",
+      node: 1,
+    });
+    expect(systemFor({ protocol: "bully", nodes }).crashNotification).toBeUndefined();
+    expect(
+      systemFor({ protocol: "bully", nodes, crashNotifications: "any", variant: "monitored" }).crashNotification,
+    ).toBeUndefined();
   });
 
   it.each<[Partial<SystemSpec>, string]>([

@@ -11,7 +11,7 @@ import { fields, natural, needed, type Rules, requireOptions } from "../protocol
 import type { FaultKind } from "./budgets.ts";
 import type { ExploreOptions } from "./explore.ts";
 import { ids, modelLimits, name, nodes, orNull, words } from "./known-options.ts";
-import type { NoticeTime, TimerMode } from "./model.ts";
+import type { CrashNotificationTime, TimerMode } from "./model.ts";
 import type { NetworkKind } from "./network.ts";
 
 /** Plain data. */
@@ -37,7 +37,7 @@ export interface SystemSpec extends Readonly<Partial<Record<FaultKind, number>>>
   /** Whether crashes may strike within a step. */
   readonly withinStep?: boolean;
   /** Everybody is told of crashes, where the protocol can be, and when. Nobody is by default. */
-  readonly notices?: NoticeTime;
+  readonly crashNotifications?: CrashNotificationTime;
   /** How many faults of all kinds together. */
   readonly faults?: number;
   /** The name of the only property to check. All of them by default. */
@@ -59,7 +59,7 @@ const rules: Rules<SystemSpec> = {
   network: words.network,
   timers: words.timers,
   begin: words.begin,
-  notices: words.notices,
+  crashNotifications: words.crashNotifications,
   property: orNull(name),
   maxDepth: natural,
   maxStates: natural,
@@ -76,7 +76,7 @@ export function systemFor(spec: SystemSpec): ExploreOptions<Vocabulary> {
   const entry = protocolNamed(spec.protocol);
   const protocol = protocolOf(spec);
   const isChecked = [null, entry.check.variant].includes(spec.variant ?? null);
-  const { notice = null, counters = [] } = isChecked ? entry.check : {};
+  const { crashNotification = null, counters = [] } = isChecked ? entry.check : {};
   const { network = "fifo", timers = "free", begin = beginOf(spec) } = spec;
   const { initiators = isWorkEnough(spec) ? [] : spec.nodes } = spec;
   return {
@@ -87,8 +87,11 @@ export function systemFor(spec: SystemSpec): ExploreOptions<Vocabulary> {
     begin,
     asks: asksOf(entry.family, initiators, spec),
     properties: propertiesOf(protocol, spec.property ?? null),
-    ...(notice !== null && spec.notices !== undefined
-      ? { notices: notice as (crashed: NodeId) => CommandOf<Vocabulary>, noticeTime: spec.notices }
+    ...(crashNotification !== null && spec.crashNotifications !== undefined
+      ? {
+          crashNotification: crashNotification as (crashed: NodeId) => CommandOf<Vocabulary>,
+          crashNotifications: spec.crashNotifications,
+        }
       : {}),
     ...(counters.length === 0 ? {} : { counters }),
     ...given(spec, limits),

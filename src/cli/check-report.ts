@@ -1,7 +1,7 @@
 /** What a check came to, for people. */
 
 import { handlerNames } from "../check/coverage.ts";
-import type { NoticeTime } from "../check/model.ts";
+import type { CrashNotificationTime } from "../check/model.ts";
 import { isReached } from "../check/reach.ts";
 import { systemFor } from "../check/suite.ts";
 import { protocolNamed } from "../protocols/index.ts";
@@ -94,12 +94,12 @@ function workOf({ spec: { protocol, initiators, nodes, times = 1 } }: CheckReque
   return `; ${who} may be asked to ${verb} ${many}`;
 }
 
-const toldOfCrashes: Readonly<Record<NoticeTime, string>> = {
+const toldOfCrashes: Readonly<Record<CrashNotificationTime, string>> = {
   any: "; everybody is told of a crash, at any time after it",
   last: "; everybody is told of a crash, after all that the crashed node sent to it",
 };
 
-function faults(spec: CheckRequest["spec"], { noticeTime }: CheckAnswer["system"]): string {
+function faults(spec: CheckRequest["spec"], { crashNotifications }: CheckAnswer["system"]): string {
   const budgets = [
     counted(spec.crashes ?? 0, { one: "crash", more: "crashes" }),
     counted(spec.recoveries ?? 0, { one: "recovery", more: "recoveries" }),
@@ -107,10 +107,10 @@ function faults(spec: CheckRequest["spec"], { noticeTime }: CheckAnswer["system"
     counted(spec.duplications ?? 0, { one: "duplicated message", more: "duplicated messages" }),
   ].filter((words) => !words.startsWith("0 "));
   if (budgets.length === 0) return "no faults";
-  const notice = (spec.crashes ?? 0) > 0 && noticeTime !== null ? toldOfCrashes[noticeTime] : "";
+  const notified = (spec.crashes ?? 0) > 0 && crashNotifications !== null ? toldOfCrashes[crashNotifications] : "";
   const withinStep = (spec.crashes ?? 0) > 0 && spec.withinStep === true ? ", within a step, too" : "";
   const journal = spec.journal === "lost" ? "; a crash takes the journal with it" : "";
-  return `at most ${budgets.join(", ")}${withinStep}${notice}${journal}`;
+  return `at most ${budgets.join(", ")}${withinStep}${notified}${journal}`;
 }
 
 const counted = (count: number, { one, more }: { one: string; more: string }): string =>
@@ -170,10 +170,10 @@ export function missing({ spec }: CheckRequest, { reach, verdict }: CheckAnswer)
   ];
 }
 
-/** Whether nodes could be told of a crash here: by a failure detector among their parts, or by notices. */
+/** Whether nodes could be told of a crash here: by a failure detector among their parts, or by crash notifications. */
 function hears(spec: CheckRequest["spec"]): boolean {
   const hasDetector = handlerNames(systemFor(spec).protocol).some((each) => /\bdetector\b/.test(each));
-  return hasDetector || protocolNamed(spec.protocol).check.notice !== undefined;
+  return hasDetector || protocolNamed(spec.protocol).check.crashNotification !== undefined;
 }
 
 function reachLines(request: CheckRequest, answer: CheckAnswer, paint: Paint): string[] {

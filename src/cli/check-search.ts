@@ -4,7 +4,7 @@ import { type Counterexample, counterexample } from "../check/counterexample.ts"
 import { type CoverageReport, coverage } from "../check/coverage.ts";
 import { fewestFaults } from "../check/fewest-faults.ts";
 import { type Exploration, type ExploreOptions, explore, type Progress, systemFor } from "../check/index.ts";
-import type { NoticeTime } from "../check/model.ts";
+import type { CrashNotificationTime } from "../check/model.ts";
 import type { Reach } from "../check/reach.ts";
 import { exploreDepthFirst } from "../check/search/dfs.ts";
 import { walk } from "../check/search/walks.ts";
@@ -46,7 +46,7 @@ export interface CheckAnswer {
   readonly coverage: CoverageReport | null;
   readonly reach: Reach;
   readonly system: Pick<ExploreOptions<Vocabulary>, "network" | "timers" | "begin"> & {
-    readonly noticeTime: NoticeTime | null;
+    readonly crashNotifications: CrashNotificationTime | null;
   };
 }
 
@@ -112,7 +112,7 @@ export function answerTo({ request, shared }: CheckTask, mayGoOn: (progress: Che
       network: system.network,
       timers: system.timers,
       begin: system.begin,
-      noticeTime: system.notices === undefined ? null : (system.noticeTime ?? "any"),
+      crashNotifications: system.crashNotification === undefined ? null : (system.crashNotifications ?? "any"),
     },
   };
 }

@@ -37,7 +37,10 @@ describe("the words of `coterie check`", () => {
       withinStep: true,
       maxDepth: 9,
     } as const;
-    expect(requestFrom("paxos", { ...words, notices: "last" }).spec).toMatchObject({ ...words, notices: "last" });
+    expect(requestFrom("paxos", { ...words, notices: "last" }).spec).toMatchObject({
+      ...words,
+      crashNotifications: "last",
+    });
     expect(requestFrom("bully", { maxMemory: 2 }).maxMemoryBytes).toBe(2 * 1024 * 1024);
     expect(requestFrom("bully", { strategy: "swarm", seed: 5, runs: 6, steps: 7 })).toMatchObject({
       strategy: "swarm",

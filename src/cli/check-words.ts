@@ -1,6 +1,6 @@
 /** The words of `coterie check`, and the search that they spell. */
 import { availableParallelism } from "node:os";
-import type { NoticeTime, TimerMode } from "../check/model.ts";
+import type { CrashNotificationTime, TimerMode } from "../check/model.ts";
 import { isWorkEnough, type SystemSpec, systemFor } from "../check/suite.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
@@ -43,7 +43,7 @@ export interface CheckWords {
   /** Crashes may strike in the middle of a step. */
   readonly withinStep?: boolean;
   /** Left out: nobody is told of crashes. */
-  readonly notices?: NoticeTime;
+  readonly notices?: CrashNotificationTime;
   readonly property?: string;
   readonly strategy?: StrategyName;
   readonly seed?: number;
@@ -95,6 +95,7 @@ export function requestFrom(protocol: string, words: CheckWords): CheckRequest {
     ...(times === undefined ? {} : { times }),
     property: words.property ?? null,
     ...given(words, passedOn),
+    ...(words.notices === undefined ? {} : { crashNotifications: words.notices }),
   };
   const spec = { ...defaultBounds(entry, system), ...system, initiators: initiatorsFor(entry.family, words, system) };
   systemFor(spec); // Which refuses what makes no sense, here rather than on a thread.
@@ -110,7 +111,7 @@ function defaultBounds(
   { timers: said, variant = null }: SystemSpec,
 ): Partial<SystemSpec> {
   const { maxInFlight, maxTimeouts } = check;
-  const own = variant === (check.variant ?? null) ? given(check, ["timers", "notices"]) : {};
+  const own = variant === (check.variant ?? null) ? given(check, ["timers", "crashNotifications"]) : {};
   const timers = said ?? own.timers ?? "free";
   if (timers === "never" || (variant !== null && variants[variant]?.ends === true)) return own;
   return {
@@ -150,7 +151,6 @@ const passedOn = [
   "duplications",
   "journal",
   "withinStep",
-  "notices",
   "maxStates",
   "maxDepth",
   "maxInFlight",

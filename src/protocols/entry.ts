@@ -28,7 +28,7 @@ export interface RegistryEntry {
 
 export interface CheckHints {
   /** The command that tells a node of another's crash. */
-  readonly notice?: (crashed: NodeId) => Tagged;
+  readonly crashNotification?: (crashed: NodeId) => Tagged;
   /** Fields that hold numbers which are only compared with each other and counted up, so that states repeat up to a shift. */
   readonly counters?: readonly string[];
   /** So many messages on their way (with free timers) or time-outs at most, unless somebody says otherwise: there is no end to them. */
@@ -36,7 +36,7 @@ export interface CheckHints {
   readonly maxTimeouts?: number;
   /** What timers may do, and whether crashes are noticed, unless somebody says otherwise. */
   readonly timers?: "quiet";
-  readonly notices?: "any" | "last";
+  readonly crashNotifications?: "any" | "last";
   /** The form that is explored unless somebody names another, where the plain one has too many runs. */
   readonly variant?: string;
 }

@@ -42,7 +42,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     node: monitoredBully,
     embedded: bully,
     variants: { monitored: { summary: "with the failure detector that real processes have", model: monitoredBully } },
-    check: { notice: (node) => ({ type: "suspect", node }) },
+    check: { crashNotification: (node) => ({ type: "suspect", node }) },
   }),
   "central-server": entry(
     mutualExclusion,
@@ -57,7 +57,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       monitored: { summary: "with the failure detector that real processes have", model: monitoredChangRoberts },
     },
     onRing: (ring) => ({ ring }),
-    check: { notice: (node) => ({ type: "suspect", node }) },
+    check: { crashNotification: (node) => ({ type: "suspect", node }) },
   }),
   "elected-server": entry(
     mutualExclusion,
@@ -134,7 +134,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
         },
         talkative: amongTalkers(maekawaSanders),
       },
-      check: { notice: suspicion },
+      check: { crashNotification: suspicion },
     },
   ),
   paxos: entry(consensus, "a majority promises, a majority accepts, and one value is decided", paxos, {
@@ -162,7 +162,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
         },
         talkative: amongTalkers(ricartAgrawala),
       },
-      check: { notice: suspicion },
+      check: { crashNotification: suspicion },
     },
   ),
   "super-peer-dht": entry(
@@ -190,7 +190,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     embedded: ring,
     variants: { monitored: { summary: "with the failure detector that real processes have", model: monitoredRing } },
     onRing: (ring) => ({ ring }),
-    check: { notice: (node) => ({ type: "suspect", node }) },
+    check: { crashNotification: (node) => ({ type: "suspect", node }) },
   }),
   "token-ring": entry(
     mutualExclusion,

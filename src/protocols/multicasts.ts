@@ -216,9 +216,9 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
       },
       check: {
         variant: "settled",
-        notice: (node) => ({ type: "multicast", body: { type: "suspect", node } }) as Tagged,
+        crashNotification: (node) => ({ type: "multicast", body: { type: "suspect", node } }) as Tagged,
         timers: "quiet",
-        notices: "any",
+        crashNotifications: "any",
       },
     },
   ),

@@ -125,7 +125,7 @@ interface Election {
   readonly knows: string;
 }
 
-const noticed: Partial<SystemSpec> = { timers: "quiet", notices: "last" };
+const noticed: Partial<SystemSpec> = { timers: "quiet", crashNotifications: "last" };
 
 const elections: readonly Election[] = [
   {

@@ -146,10 +146,10 @@ function ran(setting: Setting, seed: number): { broken: string[]; hasReached: bo
     const crashed = chance.pick(nodes);
     const time = at(0, 500);
     plan.push({ at: time, act: () => sim.crash(crashed) });
-    const notice = entry.check.notice?.(crashed) ?? null;
+    const notification = entry.check.crashNotification?.(crashed) ?? null;
     // Whoever is told is told when nothing of the crashed one's is on its way any more.
     for (const node of nodes)
-      plan.push({ at: time + at(maxDelayMs + 1, 3 * maxDelayMs), act: () => tell(node, notice) });
+      plan.push({ at: time + at(maxDelayMs + 1, 3 * maxDelayMs), act: () => tell(node, notification) });
     if (setting.recoveries === 1) plan.push({ at: time + at(3 * maxDelayMs + 1, 600), act: () => sim.start(crashed) });
   }
   for (const { at: time, act } of plan.sort((a, b) => a.at - b.at)) {

@@ -36,7 +36,7 @@ const forms = protocolNames.flatMap((protocol) => [
 ]);
 
 it.each(forms)("$protocol, $variant", ({ protocol, variant }) => {
-  const faults = { crashes: 1, recoveries: 1, losses: 1, duplications: 1, notices: "any" } as const;
+  const faults = { crashes: 1, recoveries: 1, losses: 1, duplications: 1, crashNotifications: "any" } as const;
   const system = systemFor({
     protocol,
     variant,

@@ -76,7 +76,7 @@ function modelOf(protocol: AnyProtocol, subject: Subject, setting: Setting): Mod
     protocol,
     nodes: range(nodes),
     ...(areSuspected === true
-      ? { notices: (node) => ({ type: "mutex", body: { type: "suspect", node } }) as never }
+      ? { crashNotification: (node) => ({ type: "mutex", body: { type: "suspect", node } }) as never }
       : {}),
     ...(safetyOnly === true ? { properties: protocol.properties.filter(({ when }) => when === "always") } : {}),
     asks: (node) => (asks[node] ?? []) as never[],

@@ -30,7 +30,7 @@ const madeOf: Readonly<Record<Subject, Making>> = {
     make: ({ bully }) => bully?.(),
     // Of crashes it is told even before the last messages of the crashed node: E1 eventually does not hold there, with a bug or without.
     explored: ({ properties }) => ({
-      notices: (node) => ({ type: "suspect", node }) as never,
+      crashNotification: (node) => ({ type: "suspect", node }) as never,
       properties: properties.filter(({ name }) => name !== "E1 eventually"),
     }),
   },
@@ -108,7 +108,7 @@ const madeOf: Readonly<Record<Subject, Making>> = {
   "view-synchrony, the agreement on views": {
     file: "src/protocols/membership/parts/views.ts",
     make: ({ views }) => settledViews(views?.({ remindMs: 0 }) as unknown as Protocol<Views>),
-    explored: () => ({ notices: (node) => ({ type: "views", body: { type: "suspect", node } }) as never }),
+    explored: () => ({ crashNotification: (node) => ({ type: "views", body: { type: "suspect", node } }) as never }),
   },
   "view-synchrony": {
     file: "src/protocols/multicast/view-synchrony.ts",
@@ -153,7 +153,7 @@ const elected = (leader: number, epoch: number): Desk["command"] => ({ type: "el
 
 /** Who serves is told; each node enters once a run, and leaves whenever it likes, be it inside or waiting. */
 const deskWords: Partial<ExploreOptions<Desk>> = {
-  notices: (crashed) => (crashed === 0 ? elected(1, 2) : elected(0, 1)),
+  crashNotification: (crashed) => (crashed === 0 ? elected(1, 2) : elected(0, 1)),
   commands({ epoch, section, ticket }, node) {
     if (epoch === 0) return [node === 0 ? elected(1, 2) : elected(0, 1)];
     if (section !== "released") return [{ type: "exit" }];

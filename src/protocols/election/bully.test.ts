@@ -343,7 +343,15 @@ describe("bully: resignation and rank", () => {
 /** Every run. Everybody is told of a crash, after all that the crashed node sent to it. */
 const exploring = (nodes: number, words: Partial<SystemSpec>) =>
   reaching(
-    explore(systemFor({ protocol: "bully", nodes: range(0, nodes - 1), timers: "quiet", notices: "last", ...words })),
+    explore(
+      systemFor({
+        protocol: "bully",
+        nodes: range(0, nodes - 1),
+        timers: "quiet",
+        crashNotifications: "last",
+        ...words,
+      }),
+    ),
     "elected",
   );
 
@@ -371,7 +379,13 @@ describe("bully: every run", () => {
 
   // Notes 002 have it that "there can only be more than one leader at a time". At most one is meant, and at rest it is so.
   it("002 slips: never do two lead at rest, whoever crashes", () => {
-    const system = systemFor({ protocol: "bully", nodes: range(0, 2), timers: "quiet", notices: "last", crashes: 1 });
+    const system = systemFor({
+      protocol: "bully",
+      nodes: range(0, 2),
+      timers: "quiet",
+      crashNotifications: "last",
+      crashes: 1,
+    });
     const leading = (name: string, isRight: (leaders: number) => boolean): Property<Vocabulary> => ({
       name,
       claim: "at rest so many of those that are alive lead",
@@ -387,7 +401,7 @@ describe("bully: every run", () => {
   });
 
   it("is violated when a crash is told before the last message of the crashed node: one follows it for ever", () => {
-    const { property, path } = exploring(3, { begin: "idle", initiators: [2], crashes: 1, notices: "any" });
+    const { property, path } = exploring(3, { begin: "idle", initiators: [2], crashes: 1, crashNotifications: "any" });
     expect(property?.name).toBe("E1 eventually");
     expect(path.map(({ move }) => `${move.node} ${"from" in move ? `hears ${move.from}` : move.kind}`)).toEqual([
       "2 command",

@@ -336,7 +336,7 @@ describe("chang-roberts: every run", () => {
       protocol: "chang-roberts",
       nodes: range(0, nodes - 1),
       crashes,
-      notices: "any",
+      crashNotifications: "any",
       initiators: [0],
     } as const;
     expect(reaching(explore(systemFor(told)), "elected")).toMatchObject({ verdict: "holds", states });

@@ -311,8 +311,8 @@ const exploring = (nodes: number, callers: readonly NodeId[], more: Partial<Expl
       timers: "quiet",
       begin: "idle",
       asks: (node) => (callers.includes(node) ? [call] : []),
-      notices: (node) => ({ type: "suspect", node }),
-      noticeTime: "last",
+      crashNotification: (node) => ({ type: "suspect", node }),
+      crashNotifications: "last",
       ...more,
     }),
     "elected",
@@ -326,7 +326,7 @@ describe("ring: every run", () => {
     [3, [0], { crashes: 2 }, 948],
     [3, [1], { crashes: 2 }, 1_076], // A caller that is left alone with a list that names the dead.
     [3, [1, 2], { crashes: 1 }, 12_587],
-    [3, [1], { crashes: 1, noticeTime: "any" }, 6_309],
+    [3, [1], { crashes: 1, crashNotifications: "any" }, 6_309],
     [4, [0, 2], {}, 16_092],
     [4, [0], { crashes: 1 }, 55_667],
   ])("of %i nodes, where %j call, keeps E1, E2 and ends within bounds on time: %j", (nodes, callers, more, states) => {
@@ -334,7 +334,7 @@ describe("ring: every run", () => {
   });
 
   it("is violated when two crashes are told before the last messages of the crashed nodes", () => {
-    const { property, path } = exploring(3, [1], { crashes: 2, noticeTime: "any" });
+    const { property, path } = exploring(3, [1], { crashes: 2, crashNotifications: "any" });
     expect([property?.name, path.length]).toEqual(["E1 eventually", 11]);
   });
 

@@ -56,7 +56,7 @@ function exploring(nodes: readonly NodeId[], senders: readonly NodeId[], more: P
       network: "fifo",
       timers: "quiet",
       begin: "idle",
-      notices: (node) => ({ type: "multicast", body: { type: "suspect", node } }),
+      crashNotification: (node) => ({ type: "multicast", body: { type: "suspect", node } }),
       asks: (node) => (senders.includes(node) ? [{ type: "workload", body: { type: "send", messages: 1 } }] : []),
       properties: [...protocol.properties, virtuallySynchronous],
       ...more,
@@ -89,7 +89,7 @@ describe("total order over view synchrony: every run of three nodes", () => {
   it(
     "who is not told of the crash holds the message back for ever",
     () => {
-      const found = exploring([0, 1, 2], [0], { crashes: 1, notices: () => null });
+      const found = exploring([0, 1, 2], [0], { crashes: 1, crashNotification: () => null });
       expect(found.property?.name).toBe("agreement");
       const held = found.path.at(-1)?.states.map((state) => state?.multicast.upper.heldBack.length);
       expect(held?.toSorted()).toEqual([1, 1, undefined]);

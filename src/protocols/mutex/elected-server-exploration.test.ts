@@ -31,7 +31,7 @@ function exploreDesks(names: readonly string[], more: Partial<ExploreOptions<Des
       timers: "free",
       begin: "idle",
       properties: [...protocol.properties, tokensGrow].filter(({ name }) => names.includes(name)),
-      notices: (crashed) => (crashed === 0 ? elected(1, 2) : elected(0, 1)),
+      crashNotification: (crashed) => (crashed === 0 ? elected(1, 2) : elected(0, 1)),
       commands({ epoch, section, ticket }, node) {
         if (epoch === 0) return [node === 0 ? elected(1, 2) : elected(0, 1)];
         if (section !== "released") return [{ type: "exit" }];

@@ -11,7 +11,7 @@ const beginning = (more: Partial<ExploreOptions<Group>>): ExploreOptions<Group> 
   network: "fifo",
   timers: "quiet",
   begin: "together",
-  notices: suspect,
+  crashNotification: suspect,
   ...more,
 });
 

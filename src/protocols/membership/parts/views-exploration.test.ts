@@ -27,7 +27,7 @@ const exploring = (nodes: readonly NodeId[], more: Partial<ExploreOptions<Group>
       network: "fifo",
       timers: "free",
       begin: "idle",
-      notices: suspect,
+      crashNotification: suspect,
       ...more,
     }),
     "installed",
@@ -77,7 +77,7 @@ describe("views: every run", () => {
     const found = exploring([0, 1, 2], {
       ...safety,
       asks: disputed,
-      notices: () => null,
+      crashNotification: () => null,
       crashes: 1,
       recoveries: 1,
       journal: "lost",

@@ -43,7 +43,7 @@ const crash: SystemSpec = {
   nodes: [0, 1, 2],
   initiators: [0],
   crashes: 1,
-  notices: "any",
+  crashNotifications: "any",
   timers: "quiet",
 };
 

@@ -113,7 +113,7 @@ const suspect = (node: number) => ({ type: "mutex" as const, body: { type: "susp
 
 describe("every run with right suspicions", () => {
   it("ricart-agrawala: of 3 nodes, one of which crashes, keeps ME1, ME2 and ME3, and tokens grow", () => {
-    const found = exploreUses(ricartAgrawala(), 3, [1, 1, 0], { crashes: 1, notices: suspect });
+    const found = exploreUses(ricartAgrawala(), 3, [1, 1, 0], { crashes: 1, crashNotification: suspect });
     expect(found).toMatchObject({ verdict: "holds", states: 3_299 });
   });
 
@@ -121,7 +121,7 @@ describe("every run with right suspicions", () => {
     tags: ["long"],
   }, () => {
     const protocol = ricartAgrawala({ rejoins: true });
-    const found = exploreUses(protocol, 3, [1, 1, 0], { crashes: 1, recoveries: 1, notices: suspect });
+    const found = exploreUses(protocol, 3, [1, 1, 0], { crashes: 1, recoveries: 1, crashNotification: suspect });
     expect(found).toMatchObject({ verdict: "holds", states: 60_763 });
   });
 
@@ -130,7 +130,7 @@ describe("every run with right suspicions", () => {
   }, () => {
     const protocol = ricartAgrawala({ rejoins: true });
     const properties = mutexWithWorkload(() => protocol).properties.filter(({ when }) => when === "always");
-    const found = exploreUses(protocol, 2, 2, { crashes: 2, recoveries: 1, notices: suspect, properties });
+    const found = exploreUses(protocol, 2, 2, { crashes: 2, recoveries: 1, crashNotification: suspect, properties });
     expect(found).toMatchObject({ verdict: "holds", states: 46_714 });
   });
 
@@ -151,7 +151,7 @@ describe("every run with right suspicions", () => {
         commands: ({ workload }) => (workload.doing === "idle" && workload.entries === 0 ? [use(2)] : []),
         crashes: 2,
         recoveries: 2,
-        notices: suspect,
+        crashNotification: suspect,
         strategy: "swarm",
         seed: 7,
         runs,
@@ -166,7 +166,7 @@ describe("every run with right suspicions", () => {
   it("maekawa-sanders: of 3 nodes, one of which crashes, keeps ME1 and ME2, and tokens grow", {
     tags: ["long"],
   }, () => {
-    expect(exploreUses(maekawaSanders(), 3, 1, { crashes: 1, notices: suspect })).toMatchObject({
+    expect(exploreUses(maekawaSanders(), 3, 1, { crashes: 1, crashNotification: suspect })).toMatchObject({
       verdict: "holds",
       states: 44_857,
     });
@@ -176,7 +176,7 @@ describe("every run with right suspicions", () => {
     tags: ["long"],
   }, () => {
     const protocol = maekawaSanders({ rejoins: true });
-    const found = exploreUses(protocol, 3, [1, 1, 0], { crashes: 1, recoveries: 1, notices: suspect });
+    const found = exploreUses(protocol, 3, [1, 1, 0], { crashes: 1, recoveries: 1, crashNotification: suspect });
     expect(found).toMatchObject({ verdict: "holds", states: 64_810 });
   });
 
@@ -189,7 +189,7 @@ describe("every run with right suspicions", () => {
       const found = exploreUses(protocol, 3, 1, {
         crashes: 1,
         recoveries: 1,
-        notices: suspect,
+        crashNotification: suspect,
         properties: onlyME1(protocol),
       });
       expect([found.verdict, inside(found), found.path.length]).toEqual(["violated", 2, steps]);
