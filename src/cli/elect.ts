@@ -5,10 +5,10 @@ import { CoordinationError } from "../cluster/services/coordination-error.ts";
 import type { Access } from "./access.ts";
 import { type AccessOptions, accessFor, withAccessOptions } from "./access-options.ts";
 import { codeAfter, ExitWith } from "./exit-with.ts";
-import { Interruption } from "./keeper/interruption.ts";
-import { Keeper } from "./keeper/keeper.ts";
-import { type KeptCommand, LOST, runKept } from "./keeper/kept-command.ts";
 import { say } from "./say.ts";
+import { Interruption } from "./supervisor/interruption.ts";
+import { LOST, runSupervised, type SupervisedCommand } from "./supervisor/supervised-command.ts";
+import { Supervisor } from "./supervisor/supervisor.ts";
 
 interface ElectOptions extends AccessOptions {
   readonly algorithm?: string;
@@ -71,34 +71,34 @@ class Over extends Error {
 /** Campaigns, and runs the command as often as this member is elected. Resolves with the exit code. */
 async function campaign(
   access: Access,
-  kept: KeptCommand,
+  supervised: SupervisedCommand,
   { once, verbose, algorithm }: ElectOptions,
   interruption: Interruption,
 ): Promise<number> {
-  const { name } = kept;
+  const { name } = supervised;
   const election = access.election(name, algorithm === undefined ? {} : { algorithm });
-  let keeper = new Keeper(); // It starts while we wait.
+  let supervisor = new Supervisor(); // It starts while we wait.
   const done = access.explainWaiting(`leadership of ${name}`);
   const work = async (leadership: Leadership<number | null>): Promise<void> => {
     done();
     if (verbose === true) say(`leads ${name}, token ${leadership.token ?? "none"}`);
-    const { exitCode, isLost } = await runKept(kept, leadership, keeper, interruption);
-    if (interruption.asked !== null || !isLost) throw new Over(exitCode);
+    const { exitCode, isLost } = await runSupervised(supervised, leadership, supervisor, interruption);
+    if (interruption.received !== null || !isLost) throw new Over(exitCode);
     say(`leadership of ${name} was lost, and the command stopped`);
     if (once === true) throw new Over(LOST);
-    await keeper.dismiss();
-    keeper = new Keeper();
+    await supervisor.dismiss();
+    supervisor = new Supervisor();
   };
   try {
-    await keeper.ready; // Until then no leader makes way for this member, which could not begin yet.
+    await supervisor.ready; // Until then no leader makes way for this member, which could not begin yet.
     // It returns if the command was stopped in time and leadership was confirmed after all.
     for (;;) await election.lead(work, { signal: interruption.signal });
   } catch (error) {
     if (error instanceof Over) return error.exitCode;
-    if (interruption.asked !== null && error instanceof CoordinationError) return codeAfter(interruption.asked);
+    if (interruption.received !== null && error instanceof CoordinationError) return codeAfter(interruption.received);
     throw error;
   } finally {
     done();
-    await keeper.dismiss();
+    await supervisor.dismiss();
   }
 }

@@ -6,10 +6,10 @@ import type { Access } from "./access.ts";
 import { type AccessOptions, accessFor, withAccessOptions } from "./access-options.ts";
 import { duration } from "./duration.ts";
 import { codeAfter, ExitWith } from "./exit-with.ts";
-import { Interruption } from "./keeper/interruption.ts";
-import { Keeper } from "./keeper/keeper.ts";
-import { LOST, NOT_ACQUIRED, type Outcome, runKept } from "./keeper/kept-command.ts";
 import { say } from "./say.ts";
+import { Interruption } from "./supervisor/interruption.ts";
+import { LOST, NOT_ACQUIRED, type Outcome, runSupervised } from "./supervisor/supervised-command.ts";
+import { Supervisor } from "./supervisor/supervisor.ts";
 
 interface LockOptions extends AccessOptions {
   readonly algorithm?: string;
@@ -55,23 +55,23 @@ does not answer, 2 wrong arguments, bad config, an address or a file it cannot u
 async function lock(name: string, command: readonly string[], options: LockOptions): Promise<void> {
   const interruption = new Interruption();
   const access = await accessFor(options);
-  let keeper: Keeper | null = null;
+  let supervisor: Supervisor | null = null;
   try {
     const mutex = access.mutex(name, options.algorithm === undefined ? {} : { algorithm: options.algorithm });
-    keeper = new Keeper(); // It starts while we wait.
+    supervisor = new Supervisor(); // It starts while we wait.
     const done = access.explainWaiting(`the lock ${name}`);
     const grant = await acquired(mutex, options, interruption).finally(done);
     if (options.verbose === true) say(`holds ${name}, token ${grant.token}`);
     let outcome: Outcome;
     try {
-      outcome = await runKept({ name, command, graceMs: options.grace }, grant, keeper, interruption);
+      outcome = await runSupervised({ name, command, graceMs: options.grace }, grant, supervisor, interruption);
     } finally {
       await grant.release();
     }
     if (outcome.isLost) throw new ExitWith(LOST, `the lock ${name} was lost, and the command stopped`);
     throw new ExitWith(outcome.exitCode);
   } finally {
-    await Promise.all([keeper?.dismiss(), access.leave()]);
+    await Promise.all([supervisor?.dismiss(), access.leave()]);
   }
 }
 
@@ -85,7 +85,7 @@ async function acquired(
   try {
     return await mutex.acquire(timeout === undefined ? { signal } : { signal, timeoutMs: timeout });
   } catch (error) {
-    if (interruption.asked !== null) throw new ExitWith(codeAfter(interruption.asked));
+    if (interruption.received !== null) throw new ExitWith(codeAfter(interruption.received));
     if (!(error instanceof CoordinationError)) throw error;
     if (error.phase === "lost") throw new ExitWith(LOST, error.message); // Before there was time to begin.
     if (error.code === "acquire-timeout") throw new ExitWith(NOT_ACQUIRED, error.message);

@@ -13,7 +13,7 @@ import { OwnTenure } from "../cluster/services/tenure.ts";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
 import { MAX_WAIT_MS } from "../runtime/longest-wait.ts";
 import { type Access, explainWaiting } from "./access.ts";
-import { monotonicMs } from "./keeper/keeper-lines.ts";
+import { monotonicMs } from "./supervisor/supervisor-lines.ts";
 
 /** A member that runs says at once that it has heard. */
 const FIRST_WORD_MS = 5_000;

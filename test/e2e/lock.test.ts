@@ -126,9 +126,9 @@ describe("nothing outlives it", () => {
   test("a command whose `coterie` was killed", async () => {
     await alone();
     const { run, pid } = await runningScript("lock x", STUBBORN);
-    const keeper = parentOf(pid);
+    const supervisor = parentOf(pid);
     run.signal("SIGKILL");
-    await until("both are dead", () => !isAlive(pid) && !isAlive(keeper));
+    await until("both are dead", () => !isAlive(pid) && !isAlive(supervisor));
   });
 
   test("what the command left in the background", async () => {

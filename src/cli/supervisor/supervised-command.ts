@@ -2,8 +2,8 @@
 import type { Tenure } from "../../cluster/services/api.ts";
 import { codeAfter, ExitWith } from "../exit-with.ts";
 import type { Interruption } from "./interruption.ts";
-import type { Keeper } from "./keeper.ts";
-import { type Ended, monotonicMs } from "./keeper-lines.ts";
+import type { Supervisor } from "./supervisor.ts";
+import { type Ended, monotonicMs } from "./supervisor-lines.ts";
 
 /** Exit codes of `coterie lock` and `coterie elect` that are not the command's own. */
 export const NOT_ACQUIRED = 75;
@@ -11,7 +11,7 @@ export const LOST = 76;
 const NOT_EXECUTABLE = 126;
 const NOT_FOUND = 127;
 
-export interface KeptCommand {
+export interface SupervisedCommand {
   readonly name: string;
   readonly command: readonly string[];
   readonly graceMs: number;
@@ -25,29 +25,31 @@ export interface Outcome {
 
 /**
  * Runs the command. When this resolves nothing of the command's process group runs any more.
- * @throws ExitWith where the command could not be started, EnvironmentError where its keeper has failed.
+ * @throws ExitWith where the command could not be started, EnvironmentError where its supervisor has failed.
  */
-export async function runKept(
-  { name, command, graceMs }: KeptCommand,
+export async function runSupervised(
+  { name, command, graceMs }: SupervisedCommand,
   tenure: Tenure<number | null>,
-  keeper: Keeper,
+  supervisor: Supervisor,
   interruption: Interruption,
 ): Promise<Outcome> {
-  await keeper.ready;
-  if (interruption.asked !== null) return { exitCode: codeAfter(interruption.asked), isLost: false };
+  await supervisor.ready;
+  if (interruption.received !== null) return { exitCode: codeAfter(interruption.received), isLost: false };
   if (tenure.signal.aborted) return { exitCode: LOST, isLost: true };
-  const stopFollowing = tenure.onDeadline((deadline) => keeper.certain(monotonicMs() + deadline - performance.now()));
+  const stopFollowing = tenure.onDeadline((deadline) =>
+    supervisor.certain(monotonicMs() + deadline - performance.now()),
+  );
   let isLost = false;
   const lose = (): void => {
     isLost = true;
-    keeper.stop();
+    supervisor.stop();
   };
-  interruption.handTo(keeper);
-  const running = keeper.run({ command, env: environment(name, tenure), graceMs });
+  interruption.handTo(supervisor);
+  const running = supervisor.run({ command, env: environment(name, tenure), graceMs });
   tenure.signal.addEventListener("abort", lose);
   try {
     const ended = await running;
-    return { exitCode: exitCode(ended, command), isLost: isLost || keeper.isOverdue };
+    return { exitCode: exitCode(ended, command), isLost: isLost || supervisor.isOverdue };
   } finally {
     interruption.handTo(null);
     tenure.signal.removeEventListener("abort", lose);

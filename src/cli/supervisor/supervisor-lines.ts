@@ -1,6 +1,6 @@
-/** What `coterie` and the keeper of its command say to each other: one JSON object a line, over a pipe of their own. */
+/** What `coterie` and the supervisor of its command say to each other: one JSON object a line, over a pipe of their own. */
 
-export type ToKeeper =
+export type ToSupervisor =
   | ({ readonly type: "run" } & Order)
   /** The grant has been confirmed: it is certain until then. */
   | { readonly type: "certain"; readonly until: number }
@@ -20,7 +20,7 @@ export interface Order {
   readonly graceMs: number;
 }
 
-export type FromKeeper =
+export type FromSupervisor =
   | { readonly type: "ready"; readonly at: number }
   | { readonly type: "started"; readonly pid: number }
   /** The grant was not confirmed in time: the command has been told to end. */
@@ -32,7 +32,7 @@ export type Ended =
   /** The system would not start it; `code` says why, such as ENOENT. */
   | { readonly type: "not-started"; readonly code: string };
 
-/** Where the keeper finds its end of the pipe. */
+/** Where the supervisor finds its end of the pipe. */
 export const PIPE = 3;
 
 /** Timers of Node hold no longer than 2^31 ms. */
@@ -43,6 +43,6 @@ export const MAX_LINE_LENGTH = 16 * 1024 * 1024;
 
 /**
  * Milliseconds that only go forwards. Node's `hrtime` is the system's monotonic clock, which counts from when the machine
- * started: all processes read the same one, and the keeper's first word is checked for that.
+ * started: all processes read the same one, and the supervisor's first word is checked for that.
  */
 export const monotonicMs = (): number => Number(process.hrtime.bigint()) / 1e6;

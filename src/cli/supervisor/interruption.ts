@@ -1,16 +1,16 @@
 /** Signals that ask for an end: while a command runs they are the command's, and otherwise they end the waiting. */
 import { codeAfter } from "../exit-with.ts";
-import type { Keeper } from "./keeper.ts";
+import type { Supervisor } from "./supervisor.ts";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 export class Interruption {
-  /** Which came first, if one has. */
-  asked: NodeJS.Signals | null = null;
+  /** The first that came, if one has. */
+  received: NodeJS.Signals | null = null;
   /** Whether Ctrl-C has been pressed. Of signals that come at once the system delivers them in its own order. */
   private isInterrupted = false;
   private readonly controller = new AbortController();
-  private keeper: Keeper | null = null;
+  private supervisor: Supervisor | null = null;
 
   constructor() {
     for (const name of SIGNALS) process.on(name, () => this.take(name));
@@ -21,17 +21,17 @@ export class Interruption {
     return this.controller.signal;
   }
 
-  /** The keeper whose command signals go to; null: none runs. */
-  handTo(keeper: Keeper | null): void {
-    this.keeper = keeper;
+  /** The supervisor whose command signals go to; null: none runs. */
+  handTo(supervisor: Supervisor | null): void {
+    this.supervisor = supervisor;
   }
 
   private take(name: NodeJS.Signals): void {
-    const isAgain = this.asked !== null;
-    this.asked ??= name;
-    if (this.keeper !== null) {
-      if (this.isInterrupted && name === "SIGINT") this.keeper.kill();
-      else this.keeper.signal(name);
+    const isAgain = this.received !== null;
+    this.received ??= name;
+    if (this.supervisor !== null) {
+      if (this.isInterrupted && name === "SIGINT") this.supervisor.kill();
+      else this.supervisor.signal(name);
       this.isInterrupted ||= name === "SIGINT";
     } else if (isAgain) process.exit(codeAfter(name));
     else this.controller.abort();

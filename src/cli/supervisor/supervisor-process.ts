@@ -1,6 +1,6 @@
 /**
- * The keeper: a small process between `coterie` and the command that runs under its grant. `coterie` may be killed,
- * paused or stuck, and the command must not run on without a grant. So the keeper holds a pipe whose other end is in
+ * The supervisor: a small process between `coterie` and the command that runs under its grant. `coterie` may be killed,
+ * paused or stuck, and the command must not run on without a grant. So the supervisor holds a pipe whose other end is in
  * `coterie`, and knows until when the grant is certain:
  *
  *   the pipe ends             SIGKILL at once
@@ -18,16 +18,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { eachLine } from "../../cluster/local/lines.ts";
 import {
   type Ended,
-  type FromKeeper,
+  type FromSupervisor,
   LONGEST_TIMER_MS,
   MAX_LINE_LENGTH,
   monotonicMs,
   type Order,
   PIPE,
-  type ToKeeper,
-} from "./keeper-lines.ts";
+  type ToSupervisor,
+} from "./supervisor-lines.ts";
 
-/** SIGKILL leaves so long before the grant's end: a busy machine wakes the keeper late. */
+/** SIGKILL leaves so long before the grant's end: a busy machine wakes the supervisor late. */
 const KILL_EARLY_MS = 25;
 /** What has been killed is gone within this, unless the disk holds it up. */
 const GONE_WITHIN_MS = 1_000;
@@ -42,10 +42,10 @@ let latest = Number.POSITIVE_INFINITY;
 let terminatedAt: number | null = null;
 let timer: NodeJS.Timeout | undefined;
 
-// Whoever stops all processes of a service at once means the command; the keeper sees to its end.
+// Whoever stops all processes of a service at once means the command; the supervisor sees to its end.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
 
-eachLine(pipe, MAX_LINE_LENGTH, (line) => take(JSON.parse(line) as ToKeeper));
+eachLine(pipe, MAX_LINE_LENGTH, (line) => take(JSON.parse(line) as ToSupervisor));
 pipe.on("error", () => {}); // `close` follows.
 pipe.on("close", () => {
   if (child === null) process.exit();
@@ -53,7 +53,7 @@ pipe.on("close", () => {
 });
 tell({ type: "ready", at: monotonicMs() });
 
-function take(word: ToKeeper): void {
+function take(word: ToSupervisor): void {
   switch (word.type) {
     case "run":
       return run(word);
@@ -159,12 +159,12 @@ function hasLiving(): boolean {
   });
 }
 
-function tell(word: FromKeeper): void {
+function tell(word: FromSupervisor): void {
   if (!pipe.destroyed) pipe.write(`${JSON.stringify(word)}\n`);
 }
 
 /**
- * The last word. Who hears it closes the pipe, and the keeper ends; if it closed first, a write of the other side would
+ * The last word. Who hears it closes the pipe, and the supervisor ends; if it closed first, a write of the other side would
  * fail, and take along what that side has not read yet because it was paused.
  */
 function end(word: Ended): void {

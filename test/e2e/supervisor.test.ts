@@ -1,24 +1,24 @@
-/** The keeper: whatever becomes of it or of whoever started it, the command does not outlive its grant. */
+/** The supervisor: whatever becomes of it or of whoever started it, the command does not outlive its grant. */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
-import { Keeper } from "../../src/cli/keeper/keeper.ts";
-import { monotonicMs } from "../../src/cli/keeper/keeper-lines.ts";
+import { Supervisor } from "../../src/cli/supervisor/supervisor.ts";
+import { monotonicMs } from "../../src/cli/supervisor/supervisor-lines.ts";
 import { CLI, isAlive, PATIENCE_MS, parentOf, until } from "./cluster-under-test.ts";
 
-const SCRIPT = join(dirname(CLI), "keeper", "keeper-process.js");
+const SCRIPT = join(dirname(CLI), "supervisor", "supervisor-process.js");
 const folder = mkdtempSync(join(tmpdir(), "coterie-test-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const started: Keeper[] = [];
+const started: Supervisor[] = [];
 afterEach(async () => {
-  await Promise.all(started.splice(0).map((keeper) => keeper.dismiss()));
+  await Promise.all(started.splice(0).map((supervisor) => supervisor.dismiss()));
 });
 
-function keeper(): Keeper {
-  const one = new Keeper(SCRIPT);
+function supervisor(): Supervisor {
+  const one = new Supervisor(SCRIPT);
   started.push(one);
   return one;
 }
@@ -26,7 +26,7 @@ function keeper(): Keeper {
 let runs = 0;
 
 /** Runs a script of the shell, which says that it runs where `READY` stands; `pid` waits for that. */
-function run(one: Keeper, script: string, graceMs = 100) {
+function run(one: Supervisor, script: string, graceMs = 100) {
   runs += 1;
   const file = join(folder, `pid-${runs}`);
   const ended = one.run({
@@ -55,7 +55,7 @@ describe("how a command ends", () => {
     ["kill -9 $$", { type: "ended", code: null, signal: "SIGKILL" }],
     ['exit "$COTERIE_TOKEN"', { type: "ended", code: 7, signal: null }],
   ])("%s", async (script, how) => {
-    expect(await run(keeper(), script).ended).toEqual(how);
+    expect(await run(supervisor(), script).ended).toEqual(how);
   });
 
   test.each([
@@ -63,19 +63,19 @@ describe("how a command ends", () => {
     ["cannot be executed", [tmpdir()], "EACCES"],
     ["has too long an argument", ["true", "x".repeat(3_000_000)], "E2BIG"],
   ])("what %s is not started", async (_what, command, code) => {
-    expect(await keeper().run({ command, env: {}, graceMs: 100 })).toEqual({ type: "not-started", code });
+    expect(await supervisor().run({ command, env: {}, graceMs: 100 })).toEqual({ type: "not-started", code });
   });
 
-  test.runIf(process.platform === "linux")("a command does not see the keeper's pipe", async () => {
+  test.runIf(process.platform === "linux")("a command does not see the supervisor's pipe", async () => {
     const file = join(folder, "files");
-    await run(keeper(), `for each in 3 4 5 6 7 8 9; do readlink /proc/$$/fd/$each; done > ${file}; true`).ended;
+    await run(supervisor(), `for each in 3 4 5 6 7 8 9; do readlink /proc/$$/fd/$each; done > ${file}; true`).ended;
     expect(read(file)).not.toContain("socket:");
   });
 });
 
 describe("signals", () => {
   test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("%s is passed on", async (name) => {
-    const one = keeper();
+    const one = supervisor();
     const file = join(folder, `ready-${name}`);
     const script = `fs.writeFileSync("${file}", "yes"); setInterval(() => {}, 1_000);`; // A shell may hold a signal back.
     const ended = one.run({ command: [process.execPath, "-e", script], env: {}, graceMs: 100 });
@@ -85,7 +85,7 @@ describe("signals", () => {
   });
 
   test("what to stop means: SIGTERM, and SIGKILL for what does not listen", async () => {
-    const one = keeper();
+    const one = supervisor();
     const { ended, pid } = run(one, STUBBORN);
     await pid();
     one.stop();
@@ -93,25 +93,25 @@ describe("signals", () => {
   });
 
   test("a command that is paused is stopped as well", async () => {
-    const one = keeper();
+    const one = supervisor();
     const { ended, pid } = run(one, "READY; kill -STOP $$", 60_000);
     await pid();
     one.stop();
     expect(await ended).toMatchObject({ signal: "SIGTERM" });
   });
 
-  test("the keeper itself is not ended by what ends a whole service", async () => {
-    const one = keeper();
+  test("the supervisor itself is not ended by what ends a whole service", async () => {
+    const one = supervisor();
     const { ended, pid } = run(one, "READY; sleep 0.5; exit 3");
-    const keepers = parentOf(await pid());
-    for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.kill(keepers, name);
+    const supervisors = parentOf(await pid());
+    for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.kill(supervisors, name);
     expect(await ended).toMatchObject({ code: 3 });
   });
 });
 
 describe("the grant's end", () => {
   test("without a confirmation the command is told to end before it, and is dead by then", async () => {
-    const one = keeper();
+    const one = supervisor();
     const end = monotonicMs() + 1_000;
     one.certain(end);
     const { ended } = run(one, STUBBORN);
@@ -120,7 +120,7 @@ describe("the grant's end", () => {
   });
 
   test("each confirmation puts it off", async () => {
-    const one = keeper();
+    const one = supervisor();
     one.certain(monotonicMs() + 500);
     const { ended } = run(one, "sleep 1.5; exit 5");
     for (let round = 0; round < 20; round += 1) {
@@ -132,7 +132,7 @@ describe("the grant's end", () => {
   });
 
   test("a command whose grant is over is not begun", async () => {
-    const one = keeper();
+    const one = supervisor();
     one.certain(monotonicMs() - 1);
     expect(await run(one, "READY").ended).toMatchObject({ signal: "SIGTERM" });
     expect(one.isOverdue).toBe(true);
@@ -140,7 +140,7 @@ describe("the grant's end", () => {
   });
 
   test("who was paused meanwhile hears of it, even if a confirmation is the first thing to come to mind", async () => {
-    const one = keeper();
+    const one = supervisor();
     one.certain(monotonicMs() + 1_000);
     const { ended, pid } = run(one, "READY; exec sleep 60");
     const command = await pid();
@@ -151,47 +151,47 @@ describe("the grant's end", () => {
     expect(await ended).toMatchObject({ signal: "SIGTERM" });
   });
 
-  test("a keeper that is paused is not needed for it", async () => {
-    const one = keeper();
+  test("a supervisor that is paused is not needed for it", async () => {
+    const one = supervisor();
     one.certain(monotonicMs() + 1_500);
     const { ended, pid } = run(one, STUBBORN);
     const command = await pid();
     await until("both sides know which process it is", () => one.group);
     process.kill(parentOf(command), "SIGSTOP");
     await until("the command is dead", () => !isAlive(command));
-    await expect(ended).rejects.toMatchObject({ code: "keeper-ended" });
+    await expect(ended).rejects.toMatchObject({ code: "supervisor-ended" });
   });
 });
 
 describe("nothing is left", () => {
   test("of what a command started and left behind", async () => {
     const file = join(folder, "child");
-    const { ended } = run(keeper(), `while :; do sleep 0.05; done & echo $! > ${file}; exit 4`);
+    const { ended } = run(supervisor(), `while :; do sleep 0.05; done & echo $! > ${file}; exit 4`);
     expect(await ended).toMatchObject({ code: 4 });
     expect(isAlive(Number(read(file)))).toBe(false);
   });
 
-  test("when the keeper is killed", async () => {
-    const one = keeper();
+  test("when the supervisor is killed", async () => {
+    const one = supervisor();
     const { ended, pid } = run(one, STUBBORN);
     const command = await pid();
     await until("both sides know which process it is", () => one.group);
     process.kill(parentOf(command), "SIGKILL");
-    await expect(ended).rejects.toMatchObject({ code: "keeper-ended" });
+    await expect(ended).rejects.toMatchObject({ code: "supervisor-ended" });
     await until("the command is dead", () => !isAlive(command));
   });
 
-  test("when the pipe to the keeper ends", async () => {
-    const one = keeper();
+  test("when the pipe to the supervisor ends", async () => {
+    const one = supervisor();
     const { pid } = run(one, STUBBORN);
     const command = await pid();
-    const keepers = parentOf(command);
+    const supervisors = parentOf(command);
     await one.dismiss();
-    expect([command, keepers].filter(isAlive)).toEqual([]);
+    expect([command, supervisors].filter(isAlive)).toEqual([]);
   });
 
-  test("of a keeper that had nothing to do", async () => {
-    const one = keeper();
+  test("of a supervisor that had nothing to do", async () => {
+    const one = supervisor();
     await one.ready;
     await one.dismiss();
   });

@@ -1,4 +1,4 @@
-/** The side of `coterie`: starts a keeper, gives it one command to run, and hears how that ended. */
+/** The side of `coterie`: starts a supervisor, gives it one command to run, and hears how that ended. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { EventEmitter, once } from "node:events";
 import type { Duplex } from "node:stream";
@@ -7,25 +7,25 @@ import { eachLine } from "../../cluster/local/lines.ts";
 import { EnvironmentError } from "../../core/errors.ts";
 import {
   type Ended,
-  type FromKeeper,
+  type FromSupervisor,
   LONGEST_TIMER_MS,
   MAX_LINE_LENGTH,
   monotonicMs,
   type Order,
   PIPE,
-  type ToKeeper,
-} from "./keeper-lines.ts";
+  type ToSupervisor,
+} from "./supervisor-lines.ts";
 
-/** A keeper that has not killed by then is paused itself, or stuck: this side does. Later than the keeper would. */
+/** A supervisor that has not killed by then is paused itself, or stuck: this side does. Later than the supervisor would. */
 const KILL_EARLY_MS = 10;
-/** After that the keeper has so long to say that the command has ended. */
+/** After that the supervisor has so long to say that the command has ended. */
 const LAST_WORD_MS = 1_000;
 
-const SCRIPT = fileURLToPath(new URL("./keeper-process.js", import.meta.url));
+const SCRIPT = fileURLToPath(new URL("./supervisor-process.js", import.meta.url));
 
-/** One keeper runs one command. It may be started long before: then the command starts as soon as there is a grant. */
-export class Keeper {
-  /** The grant was not confirmed in time, and the keeper has told the command to end. */
+/** One supervisor runs one command. It may be started long before: then the command starts as soon as there is a grant. */
+export class Supervisor {
+  /** The grant was not confirmed in time, and the supervisor has told the command to end. */
   isOverdue = false;
   /** The command's process group, from when this side knows it until the command has ended. */
   group: number | null = null;
@@ -51,24 +51,24 @@ export class Keeper {
     });
     this.gone = new Promise((resolve) => {
       this.process.on("error", (error) => {
-        this.fail(new EnvironmentError("no-keeper", `cannot start a process: ${error.message}`, { cause: error }));
+        this.fail(new EnvironmentError("no-supervisor", `cannot start a process: ${error.message}`, { cause: error }));
         if (this.process.pid === undefined) resolve();
       });
       // When all that it said has been read, too.
       this.process.on("close", (code, signal) => {
         this.killGroup();
         const how = signal === null ? `ended with code ${code}` : `was ended by ${signal}`;
-        this.fail(new EnvironmentError("keeper-ended", `the process that watched over the command ${how}`));
+        this.fail(new EnvironmentError("supervisor-ended", `the process that watched over the command ${how}`));
         resolve();
       });
     });
     this.pipe = this.process.stdio?.[PIPE] as Duplex | undefined; // None if no file was left to open: `error` follows.
     this.pipe?.on("error", () => {}); // `close` follows.
     if (this.pipe !== undefined)
-      eachLine(this.pipe, MAX_LINE_LENGTH, (line) => this.take(JSON.parse(line) as FromKeeper, startedAt));
+      eachLine(this.pipe, MAX_LINE_LENGTH, (line) => this.take(JSON.parse(line) as FromSupervisor, startedAt));
   }
 
-  /** Runs the command. Call it once. @throws EnvironmentError if the keeper cannot be started, or is killed */
+  /** Runs the command. Call it once. @throws EnvironmentError if the supervisor cannot be started, or is killed */
   async run(order: Omit<Order, "until">): Promise<Ended> {
     await this.ready;
     this.isRunning = true;
@@ -103,7 +103,7 @@ export class Keeper {
     this.tell({ type: "kill" });
   }
 
-  /** Ends the keeper, and the command if it still runs. Resolves when the keeper is gone. */
+  /** Ends the supervisor, and the command if it still runs. Resolves when the supervisor is gone. */
   async dismiss(): Promise<void> {
     this.pipe?.destroy();
     const last = setTimeout(() => this.process.kill("SIGKILL"), LAST_WORD_MS);
@@ -111,7 +111,7 @@ export class Keeper {
     clearTimeout(last);
   }
 
-  private take(word: FromKeeper, startedAt: number): void {
+  private take(word: FromSupervisor, startedAt: number): void {
     switch (word.type) {
       case "ready": {
         const problem = clockProblem(startedAt, word.at, monotonicMs());
@@ -137,11 +137,11 @@ export class Keeper {
     if (this.words.listenerCount("error") > 0) this.words.emit("error", error);
   }
 
-  private tell(word: ToKeeper): void {
+  private tell(word: ToSupervisor): void {
     if (this.pipe?.writable === true) this.pipe.write(`${JSON.stringify(word)}\n`);
   }
 
-  /** Kills from this side what runs past the grant's end, and the keeper if it then says nothing. */
+  /** Kills from this side what runs past the grant's end, and the supervisor if it then says nothing. */
   private guard(): void {
     clearTimeout(this.timer);
     if (this.until === null) return;
@@ -162,8 +162,8 @@ export class Keeper {
   }
 }
 
-/** The keeper's first reading lies between two of ours, if both read one clock. */
-function clockProblem(before: number, keepers: number, after: number): string | null {
-  if (before <= keepers && keepers <= after) return null;
-  return `expected all processes to read one monotonic clock, but it said ${before} here, then ${keepers} in another process, then ${after} here`;
+/** The supervisor's first reading lies between two of ours, if both read one clock. */
+function clockProblem(before: number, supervisors: number, after: number): string | null {
+  if (before <= supervisors && supervisors <= after) return null;
+  return `expected all processes to read one monotonic clock, but it said ${before} here, then ${supervisors} in another process, then ${after} here`;
 }
