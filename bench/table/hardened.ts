@@ -7,7 +7,7 @@ import type { Claim } from "./figure.ts";
 import { HARDLY, places } from "./measures.ts";
 import { type Section, section, usedSection } from "./sections.ts";
 
-/** The hardened central server: the desk's own messages; what its election costs stands in the other table. */
+/** The hardened central server: the messages of the lock service; what its election costs stands in the other table. */
 function electedServerClaims(): Claim[] {
   const protocol = "elected-server";
   /** Inside for less than a renewal takes. */

@@ -28,7 +28,9 @@ it("lowers them, and nothing else", () => {
 
 describe("rounds", () => {
   it("are found by the names of their fields", () => {
-    expect(countsIn({ round: 7, ticket: { round: 5 }, queue: [{ round: 6, run: 1 }] }, ["round"])).toEqual([7, 5, 6]);
+    expect(countsIn({ round: 7, requestId: { round: 5 }, queue: [{ round: 6, run: 1 }] }, ["round"])).toEqual([
+      7, 5, 6,
+    ]);
   });
 
   it("are closed up where more than three are missing, by twos", () => {

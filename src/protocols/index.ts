@@ -19,7 +19,7 @@ import { epochTokenRing } from "./mutex/epoch-token-ring.ts";
 import { type Mutex, type MutexWithWorkloadOptions, mutexWithWorkload } from "./mutex/family/workload.ts";
 import { maekawa } from "./mutex/maekawa.ts";
 import { type MaekawaSandersOptions, maekawaSanders } from "./mutex/maekawa-sanders.ts";
-import { desk } from "./mutex/parts/desk.ts";
+import { lockService } from "./mutex/parts/lock-service.ts";
 import { type MonitoredMutexOptions, monitoredMutex } from "./mutex/parts/monitored.ts";
 import { talkative } from "./mutex/parts/talkative.ts";
 import { type RicartAgrawalaOptions, ricartAgrawala } from "./mutex/ricart-agrawala.ts";
@@ -63,7 +63,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     mutualExclusion,
     "a central server that is elected; permissions are leases with growing tokens",
     electedServer,
-    { embedded: desk, mustStart: true, check: { maxTimeouts: 2 } },
+    { embedded: lockService, mustStart: true, check: { maxTimeouts: 2 } },
   ),
   "epoch-bully": entry(election, "bully with a majority's votes: one leader per epoch", epochBully, {
     // Whoever leads has work under way: a higher member that comes back does not end it, unless that is asked for.
@@ -284,9 +284,9 @@ export {
 } from "./mutex/family/workload.ts";
 export { type Maekawa, maekawa } from "./mutex/maekawa.ts";
 export { type MaekawaSanders, type MaekawaSandersOptions, maekawaSanders } from "./mutex/maekawa-sanders.ts";
-export { desk } from "./mutex/parts/desk.ts";
-export type { Desk } from "./mutex/parts/desk-claims.ts";
-export type { DeskOptions } from "./mutex/parts/desk-options.ts";
+export { lockService } from "./mutex/parts/lock-service.ts";
+export type { LockServiceOptions } from "./mutex/parts/lock-service-options.ts";
+export type { LockService } from "./mutex/parts/lock-service-vocabulary.ts";
 export { requirements, type Section } from "./mutex/parts/requirements.ts";
 export { type Construction, type VotingSets, votingSets, votingSetsProblem } from "./mutex/parts/voting-sets.ts";
 export { type RicartAgrawala, type RicartAgrawalaOptions, ricartAgrawala } from "./mutex/ricart-agrawala.ts";

@@ -7,7 +7,7 @@ import type { TraceEntry } from "../trace/entry.ts";
 import { Host } from "./host.ts";
 import type { Slot } from "./journal/journal.ts";
 
-type Clerk = {
+type Filing = {
   state: { files: string[]; started: number };
   message: { type: "files"; names: string[] };
   timer: "noon";
@@ -22,8 +22,8 @@ type Clerk = {
 };
 
 /** Files what it is told, then says so to node 2 and to the application. What it says is its own state, which goes on changing. */
-const clerk: Protocol<Clerk> = {
-  name: "clerk",
+const filing: Protocol<Filing> = {
+  name: "filing",
   init: () => ({ files: [], started: 0 }),
   start: (state, ctx) => {
     state.started += 1;
@@ -75,10 +75,10 @@ const clerk: Protocol<Clerk> = {
 };
 
 /** A slot whose disk is done when the test says so. */
-function slotOf(records: Clerk["record"][] = []) {
+function slotOf(records: Filing["record"][] = []) {
   const waiting: (() => void)[] = [];
   const written: string[] = [];
-  const slot: Slot<Clerk["record"]> = {
+  const slot: Slot<Filing["record"]> = {
     records,
     append: (record) => void written.push(JSON.stringify(record)),
     compact: (left) => void written.push(`only ${left.map((record) => JSON.stringify(record)).join()}`),
@@ -92,14 +92,14 @@ function slotOf(records: Clerk["record"][] = []) {
   return { slot, sync, written, waiting };
 }
 
-function hosting(records: Clerk["record"][] = [], protocol = clerk) {
+function hosting(records: Filing["record"][] = [], protocol = filing) {
   const disk = slotOf(records);
   const sent: string[] = [];
   const told: string[] = [];
   const fatal: Error[] = [];
-  const entries: TraceEntry<Clerk>[] = [];
-  const trace = { wanted: false, record: (entry: TraceEntry<Clerk>) => void entries.push(entry) };
-  const host: Host<Clerk> = new Host<Clerk>({
+  const entries: TraceEntry<Filing>[] = [];
+  const trace = { wanted: false, record: (entry: TraceEntry<Filing>) => void entries.push(entry) };
+  const host: Host<Filing> = new Host<Filing>({
     protocol,
     slot: disk.slot,
     self: 1,
@@ -227,10 +227,10 @@ test("the trace says things in the order of steps, when they have left, with the
 });
 
 test("a protocol that persists what it cannot replay is wrong", () => {
-  const { replay: _replay, ...forgetful } = clerk;
+  const { replay: _replay, ...forgetful } = filing;
   const fatal: Error[] = [];
-  const host = new Host<Clerk>({
-    protocol: forgetful as Protocol<Clerk>,
+  const host = new Host<Filing>({
+    protocol: forgetful as Protocol<Filing>,
     self: 1,
     peers: [2],
     send: () => ({ id: () => "", lost: null }),
@@ -240,5 +240,5 @@ test("a protocol that persists what it cannot replay is wrong", () => {
   host.start();
   host.command({ type: "file", name: "a" });
   expect(fatal).toEqual([expect.any(InvariantViolation)]);
-  expect(fatal[0]?.message).toBe("clerk journals “file” and has no handler that replays it");
+  expect(fatal[0]?.message).toBe("filing journals “file” and has no handler that replays it");
 });

@@ -36,7 +36,7 @@ const post: Protocol<Post> = {
   assumes: [],
   properties: [],
   costs: [],
-  view: () => ({ role: "clerk" }),
+  view: () => ({ role: "server" }),
 };
 
 type Options = Partial<SimulationOptions<Post>>;

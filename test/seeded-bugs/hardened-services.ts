@@ -1,8 +1,8 @@
 /** Bugs in what leads and serves by leases: the elected server of locks, and its election. */
 import type { Change } from "./bugs.ts";
 
-const DESK = "src/protocols/mutex/parts/desk.ts";
-const CLERK = "src/protocols/mutex/parts/desk-clerk.ts";
+const LOCK_SERVICE = "src/protocols/mutex/parts/lock-service.ts";
+const SERVER = "src/protocols/mutex/parts/server.ts";
 const BULLY = "src/protocols/election/epoch-bully.ts";
 const CAMPAIGN = "src/protocols/election/parts/epoch-bully-campaign.ts";
 const STEPS = "src/protocols/election/parts/epoch-bully-steps.ts";
@@ -11,7 +11,7 @@ export const electedServerTold: readonly Change[] = [
   {
     name: "grants-without-asking",
     says: "whoever comes to serve grants without having asked who holds what its predecessor granted",
-    file: DESK,
+    file: LOCK_SERVICE,
     find: `awaited: [...ctx.peers], isRecalling`,
     replace: `awaited: [], isRecalling`,
     by: "bfs",
@@ -21,7 +21,7 @@ export const electedServerTold: readonly Change[] = [
   {
     name: "any-release-counts",
     says: "the server takes any release for that of whoever is inside now",
-    file: CLERK,
+    file: SERVER,
     find: `if (service.holder?.token === token) service.holder = null;`,
     replace: `service.holder = null;`,
     by: "bfs",
@@ -31,7 +31,7 @@ export const electedServerTold: readonly Change[] = [
   {
     name: "grants-not-counted",
     says: "the server does not count what it grants: the token of each is the same",
-    file: CLERK,
+    file: SERVER,
     find: `    service.grants += 1;\n`,
     replace: ``,
     by: "bfs",
@@ -44,7 +44,7 @@ export const electedServer: readonly Change[] = [
   {
     name: "lease-from-the-answer",
     says: "a lease is counted from when its confirmation arrives, not from when it was asked for",
-    file: DESK,
+    file: LOCK_SERVICE,
     find: `  state.confirmed = round;\n  if (round`,
     replace: `  state.confirmed = round;\n  ctx.setTimer(leaseTimer(round), 1_000);\n  if (round`,
     by: "simulator",
@@ -54,7 +54,7 @@ export const electedServer: readonly Change[] = [
   {
     name: "no-margin-for-clocks",
     says: "the server takes back after a lease, without what clocks may be wrong",
-    file: DESK,
+    file: LOCK_SERVICE,
     find: `const reclaimMs = boundMs(leaseMs, drift);`,
     replace: `const reclaimMs = leaseMs;`,
     by: "simulator",
@@ -64,8 +64,8 @@ export const electedServer: readonly Change[] = [
   {
     name: "run-not-journalled",
     says: "the number of a run is not journalled: the next one asks under the numbers of the last",
-    file: DESK,
-    find: `          ctx.compact([{ type: "run", run: state.ticket.run }]);\n`,
+    file: LOCK_SERVICE,
+    find: `          ctx.compact([{ type: "run", run: state.requestId.run }]);\n`,
     replace: ``,
     by: "simulator",
     setting: "locks, a restart",
@@ -74,7 +74,7 @@ export const electedServer: readonly Change[] = [
   {
     name: "asks-once",
     says: "whoever waits does not ask again",
-    file: DESK,
+    file: LOCK_SERVICE,
     find: `    const { server, epoch } = state;\n    ctx.setTimer("renew", renewMs);`,
     replace: `    const { server, epoch } = state;`,
     by: "simulator",
@@ -84,7 +84,7 @@ export const electedServer: readonly Change[] = [
   {
     name: "lease-runs-out-unseen",
     says: "whoever is inside stays when its lease has run out",
-    file: DESK,
+    file: LOCK_SERVICE,
     find: `  leave(state, ctx);\n  ctx.emit({ type: "lost", token: state.token });`,
     replace: ``,
     by: "simulator",

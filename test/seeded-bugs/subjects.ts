@@ -9,7 +9,7 @@ import { evenly } from "../../src/protocols/multicast/parts/ip-workload.ts";
 import { monitoredMulticast } from "../../src/protocols/multicast/parts/monitored.ts";
 import { delivery, fifoOrder, happenedBeforeOrder, totalOrder } from "../../src/protocols/multicast/parts/promises.ts";
 import { mutexWithWorkload } from "../../src/protocols/mutex/family/workload.ts";
-import type { Desk } from "../../src/protocols/mutex/parts/desk-claims.ts";
+import type { LockService } from "../../src/protocols/mutex/parts/lock-service-vocabulary.ts";
 import { type Nothing, nothing } from "../protocols/views-explored.ts";
 import type { SeededBug, Subject } from "./bugs.ts";
 
@@ -48,9 +48,9 @@ const madeOf: Readonly<Record<Subject, Making>> = {
     make: ({ electedServer }) => electedServer?.({ workload: { stayMs: 2_500 } }),
   },
   "elected-server, told who serves": {
-    file: "src/protocols/mutex/parts/desk.ts",
-    make: ({ desk }) => servedBy0(desk?.() as unknown as Protocol<Desk>),
-    explored: () => ({ ...deskWords }) as never,
+    file: "src/protocols/mutex/parts/lock-service.ts",
+    make: ({ lockService }) => servedBy0(lockService?.() as unknown as Protocol<LockService>),
+    explored: () => ({ ...lockServiceCommands }) as never,
   },
   "epoch-bully": {
     file: "src/protocols/election/epoch-bully.ts",
@@ -117,12 +117,12 @@ const madeOf: Readonly<Record<Subject, Making>> = {
 };
 
 /** A server without an election: 0 serves in epoch 1, and if it crashes all are told that 1 does, in epoch 2. */
-function servedBy0(desk: Protocol<Desk>): Protocol<Desk> {
+function servedBy0(lockService: Protocol<LockService>): Protocol<LockService> {
   return {
-    ...desk,
+    ...lockService,
     init(self, peers) {
       const service = { grants: 0, awaited: [], isRecalling: false, holder: null, queue: [] };
-      return { ...desk.init(self, peers), epoch: 1, server: 0, service: self === 0 ? service : null };
+      return { ...lockService.init(self, peers), epoch: 1, server: 0, service: self === 0 ? service : null };
     },
     start: (state) => void Object.assign(state, { epoch: 0, server: null, service: null }), // Only restarts come here.
   };
@@ -149,15 +149,15 @@ function settledViews(agreement: Protocol<Views>): Protocol<Assembly<{ nothing: 
   };
 }
 
-const elected = (leader: number, epoch: number): Desk["command"] => ({ type: "elected", leader, epoch });
+const elected = (leader: number, epoch: number): LockService["command"] => ({ type: "elected", leader, epoch });
 
 /** Who serves is told; each node enters once a run, and leaves whenever it likes, be it inside or waiting. */
-const deskWords: Partial<ExploreOptions<Desk>> = {
+const lockServiceCommands: Partial<ExploreOptions<LockService>> = {
   crashNotification: (crashed) => (crashed === 0 ? elected(1, 2) : elected(0, 1)),
-  commands({ epoch, section, ticket }, node) {
+  commands({ epoch, section, requestId }, node) {
     if (epoch === 0) return [node === 0 ? elected(1, 2) : elected(0, 1)];
     if (section !== "released") return [{ type: "exit" }];
-    return ticket.request === 0 ? [{ type: "enter" }] : [];
+    return requestId.request === 0 ? [{ type: "enter" }] : [];
   },
 };
 

@@ -140,7 +140,7 @@ describe("a lock that another member runs otherwise", () => {
   test("grants that member nothing: leases of different lengths do not keep anybody out", async () => {
     const { instances, sent, hear, lock } = serving();
     await lock().use(() => {});
-    const request = { type: "request", epoch: 1, ticket: { run: 1, request: 1, round: 1 } };
+    const request = { type: "request", epoch: 1, requestId: { run: 1, request: 1, round: 1 } };
     instances.receive(OTHER, announcement(otherwise));
     sent.length = 0;
     hear(request);

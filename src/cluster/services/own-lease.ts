@@ -5,8 +5,8 @@
  */
 import { boundMs } from "../../protocols/election/parts/lease.ts";
 import { ringLease } from "../../protocols/mutex/epoch-token-ring.ts";
-import { settled } from "../../protocols/mutex/parts/desk-options.ts";
 import type { LeaseOptions } from "../../protocols/mutex/parts/lease-options.ts";
+import { settled } from "../../protocols/mutex/parts/lock-service-options.ts";
 import type { Setting } from "./algorithms.ts";
 import { leaseOptions, type Timing } from "./timing.ts";
 

@@ -93,7 +93,7 @@ describe("central server: what it promises", () => {
     const { sim, moments } = stage(centralServer(), [0, 1, 2]);
     sim.command(1, use(1));
     sim.run(25);
-    sim.world.state(0).mutex.desk?.queue.push(1, 2);
+    sim.world.state(0).mutex.service?.queue.push(1, 2);
     sim.world.state(2).mutex.section = "wanted";
     sim.run();
     expect(moments("entered").map(({ node }) => node)).toEqual([1, 2]);

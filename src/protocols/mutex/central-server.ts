@@ -21,7 +21,7 @@ export type CentralServer = {
     token: number;
     server: NodeId;
     /** What the server keeps; null at every other node. */
-    desk: Desk | null;
+    service: Service | null;
   };
   message: { type: "request" } | { type: "grant"; token: number } | { type: "release"; token: number };
   /** `enter` counts when released, `exit` when held. */
@@ -30,7 +30,7 @@ export type CentralServer = {
   event: { type: "entered"; token: number } | { type: "exited" };
 };
 
-interface Desk {
+interface Service {
   holder: NodeId | null;
   /** Who waits, first come first. */
   queue: NodeId[];
@@ -51,28 +51,28 @@ type Ctx = Context<CentralServer>;
 export function centralServer(given?: Partial<CentralServerOptions>): Protocol<CentralServer> {
   const { server } = settle({ server: null }, optionShape, given, "central-server");
 
-  function serve(desk: Desk, state: State, ctx: Ctx): void {
-    if (desk.holder !== null) return;
-    const next = desk.queue.shift();
+  function serve(service: Service, state: State, ctx: Ctx): void {
+    if (service.holder !== null) return;
+    const next = service.queue.shift();
     if (next === undefined) return;
-    desk.holder = next;
-    desk.grants += 1;
-    if (next === ctx.self) enter(state, desk.grants, ctx);
-    else ctx.send(next, { type: "grant", token: desk.grants });
+    service.holder = next;
+    service.grants += 1;
+    if (next === ctx.self) enter(state, service.grants, ctx);
+    else ctx.send(next, { type: "grant", token: service.grants });
   }
 
   function request(from: NodeId, state: State, ctx: Ctx): void {
-    const { desk } = state;
-    if (desk === null || desk.queue.includes(from)) return; // Not for this node, or a duplicate.
-    desk.queue.push(from);
-    serve(desk, state, ctx);
+    const { service } = state;
+    if (service === null || service.queue.includes(from)) return; // Not for this node, or a duplicate.
+    service.queue.push(from);
+    serve(service, state, ctx);
   }
 
   function release(from: NodeId, token: number, state: State, ctx: Ctx): void {
-    const { desk } = state;
-    if (desk === null || desk.holder !== from || desk.grants !== token) return; // Not for this node, or a duplicate.
-    desk.holder = null;
-    serve(desk, state, ctx);
+    const { service } = state;
+    if (service === null || service.holder !== from || service.grants !== token) return; // Not for this node, or a duplicate.
+    service.holder = null;
+    serve(service, state, ctx);
   }
 
   function enter(state: State, token: number, ctx: Ctx): void {
@@ -89,7 +89,7 @@ export function centralServer(given?: Partial<CentralServerOptions>): Protocol<C
         section: "released",
         token: 0,
         server: serving,
-        desk: serving === self ? { holder: null, queue: [], grants: 0 } : null,
+        service: serving === self ? { holder: null, queue: [], grants: 0 } : null,
       };
     },
     receive: {
@@ -125,6 +125,6 @@ export function centralServer(given?: Partial<CentralServerOptions>): Protocol<C
     assumes: ["no crashes", "reliable links", "whoever is inside leaves"],
     properties: requirements(({ section }) => section),
     costs: [{ when: "one entry and exit of a node that does not serve", messages: () => 3 }],
-    view: ({ section, desk }) => ({ role: desk === null ? section : `${section}, serving` }),
+    view: ({ section, service }) => ({ role: service === null ? section : `${section}, serving` }),
   };
 }

@@ -6,16 +6,20 @@ import { verdictsOf } from "../../sim/scenario/verdicts.ts";
 import { simulation } from "../../sim/simulation.ts";
 import { contexts, withContext } from "../contexts.ts";
 import { type Mutex, type MutexWithWorkload, mutexWithWorkload } from "./family/workload.ts";
-import { desk } from "./parts/desk.ts";
-import type { Desk } from "./parts/desk-claims.ts";
 import { ENTRIES, fence } from "./parts/epoch-token.ts";
+import { lockService } from "./parts/lock-service.ts";
+import type { LockService } from "./parts/lock-service-vocabulary.ts";
 
 /**
- * Desks without workloads and without an election: 0 serves in epoch 1, and when it crashes all are told that 1 does, in epoch
+ * Lock services without workloads and without an election: 0 serves in epoch 1, and when it crashes all are told that 1 does, in epoch
  * 2. Each node asks once a run; it may leave whenever it likes, be it inside or waiting.
  */
-function exploreDesks(names: readonly string[], more: Partial<ExploreOptions<Desk>> = {}, plain = desk()) {
-  const protocol: Protocol<Desk> = {
+function exploreServices(
+  names: readonly string[],
+  more: Partial<ExploreOptions<LockService>> = {},
+  plain = lockService(),
+) {
+  const protocol: Protocol<LockService> = {
     ...plain,
     init(self, peers) {
       const service = { grants: 0, awaited: [], isRecalling: false, holder: null, queue: [] };
@@ -24,7 +28,7 @@ function exploreDesks(names: readonly string[], more: Partial<ExploreOptions<Des
     start: (state) => void Object.assign(state, { epoch: 0, server: null, service: null }), // Only restarts come here.
   };
   return reaching(
-    explore<Desk>({
+    explore<LockService>({
       protocol,
       nodes: [0, 1, 2],
       network: "fifo",
@@ -32,10 +36,10 @@ function exploreDesks(names: readonly string[], more: Partial<ExploreOptions<Des
       begin: "idle",
       properties: [...protocol.properties, tokensGrow].filter(({ name }) => names.includes(name)),
       crashNotification: (crashed) => (crashed === 0 ? elected(1, 2) : elected(0, 1)),
-      commands({ epoch, section, ticket }, node) {
+      commands({ epoch, section, requestId }, node) {
         if (epoch === 0) return [node === 0 ? elected(1, 2) : elected(0, 1)];
         if (section !== "released") return [{ type: "exit" }];
-        return ticket.request === 0 ? [{ type: "enter" }] : [];
+        return requestId.request === 0 ? [{ type: "enter" }] : [];
       },
       ...more,
     }),
@@ -43,10 +47,10 @@ function exploreDesks(names: readonly string[], more: Partial<ExploreOptions<Des
   );
 }
 
-const elected = (leader: number, epoch: number): Desk["command"] => ({ type: "elected", leader, epoch });
+const elected = (leader: number, epoch: number): LockService["command"] => ({ type: "elected", leader, epoch });
 
 /** Of the last entry of each node. */
-const tokensGrow: Property<Desk> = {
+const tokensGrow: Property<LockService> = {
   name: "tokens grow",
   claim: "whoever is inside has the highest token",
   when: "always",
@@ -59,7 +63,7 @@ const tokensGrow: Property<Desk> = {
 };
 
 describe("elected server: every run", () => {
-  type More = Partial<ExploreOptions<Desk>>;
+  type More = Partial<ExploreOptions<LockService>>;
   const safe = ["ME1 safety", "tokens are unique", "tokens grow"];
 
   it.each<[string, More, number]>([
@@ -73,7 +77,7 @@ describe("elected server: every run", () => {
   ])(
     "of 3 nodes that enter, leave or take their requests back, %s: ME1, tokens are unique and grow",
     (_what, more, states) => {
-      const found = exploreDesks(safe, { timers: "never", ...more });
+      const found = exploreServices(safe, { timers: "never", ...more });
       expect([found.verdict, found.states]).toEqual(["holds", states]);
     },
   );
@@ -83,28 +87,28 @@ describe("elected server: every run", () => {
     ["a time-out and a crash", { maxTimeouts: 1, crashes: 1 }, 94_802],
     ["a time-out and a loss", { maxTimeouts: 1, losses: 1 }, 20_674],
   ])("of 3 nodes, with up to %s at any time: tokens are unique", (_what, more, states) => {
-    const found = exploreDesks(["tokens are unique"], more);
+    const found = exploreServices(["tokens are unique"], more);
     expect([found.verdict, found.path.length, found.states]).toEqual(["unknown", 0, states]); // More time-outs are cut off.
   });
 
   it("a server that counts on from epoch 1 gives the token of a dead node again: tokens are unique sees that", () => {
     const inEpoch1 = contexts((ctx) => ({
       send(to, message) {
-        const said = message as Desk["message"];
+        const said = message as LockService["message"];
         if (said.type === "grant") said.token = fence(1, said.token % ENTRIES);
         ctx.send(to, said);
       },
     }));
-    const forgetful: Protocol<Desk> = withContext(desk(), inEpoch1);
-    const { verdict, property, path } = exploreDesks(
+    const forgetful: Protocol<LockService> = withContext(lockService(), inEpoch1);
+    const { verdict, property, path } = exploreServices(
       ["tokens are unique"],
       {
         timers: "never",
         crashes: 1,
         recoveries: 1,
-        commands({ epoch, ticket }, node) {
+        commands({ epoch, requestId }, node) {
           if (epoch === 0) return [elected(1, 2)];
-          return node !== 1 && ticket.request === 0 ? [{ type: "enter" }] : [];
+          return node !== 1 && requestId.request === 0 ? [{ type: "enter" }] : [];
         },
       },
       forgetful,
@@ -115,14 +119,14 @@ describe("elected server: every run", () => {
   });
 
   it("timers that run out whenever they like: a lease outlasts the server's patience, and two are inside", () => {
-    const { verdict, property } = exploreDesks(["ME1 safety"], { maxTimeouts: 1 });
+    const { verdict, property } = exploreServices(["ME1 safety"], { maxTimeouts: 1 });
     expect([verdict, property?.name]).toEqual(["violated", "ME1 safety"]);
   });
 });
 
-/** Desks with workloads, of which 0 serves for ever. */
-function servedBy0(drops: (message: Extract<Desk["message"], { type: "request" }>) => boolean) {
-  const plain = desk();
+/** Lock services with workloads, of which 0 serves for ever. */
+function servedBy0(drops: (message: Extract<LockService["message"], { type: "request" }>) => boolean) {
+  const plain = lockService();
   return mutexWithWorkload(
     () =>
       ({
@@ -137,7 +141,7 @@ function servedBy0(drops: (message: Extract<Desk["message"], { type: "request" }
             if (!drops(message)) plain.receive.request(state, from, message, ctx);
           },
         },
-      }) satisfies Protocol<Desk> as unknown as Protocol<Mutex>,
+      }) satisfies Protocol<LockService> as unknown as Protocol<Mutex>,
   );
 }
 
@@ -148,7 +152,7 @@ const use = (entries: number): MutexWithWorkload<Mutex>["command"] => ({
 
 describe("elected server: ME2, though whoever waits asks again for ever", () => {
   const all = () => false;
-  const everySecond = ({ ticket }: { ticket: { request: number } }) => ticket.request % 2 === 0;
+  const everySecond = ({ requestId }: { requestId: { request: number } }) => requestId.request % 2 === 0;
 
   it.each([
     ["a server that hears of every request: all enter", all, "holds", null],

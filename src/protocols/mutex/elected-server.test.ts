@@ -7,7 +7,7 @@ import type { TraceEntry } from "../../trace/entry.ts";
 import { storyLine } from "../../trace/story.ts";
 import { boundMs } from "../election/parts/lease.ts";
 import { type ElectedServer, type ElectedServerOptions, electedServer } from "./elected-server.ts";
-import { desk } from "./parts/desk.ts";
+import { lockService } from "./parts/lock-service.ts";
 
 type Settings = Partial<Omit<SimulationOptions<ElectedServer>, "protocol" | "nodes">> & {
   options?: ElectedServerOptions;
@@ -94,8 +94,8 @@ function settle(sim: Simulation<ElectedServer>, nodes: readonly number[]): void 
   while (isWaiting() && sim.now < giveUpAt) sim.run(sim.now + 500);
 }
 
-/** What the desks do until somebody else is inside; the election has its own stories. */
-const isDeskTalk = (line: string): boolean => / mutex\.|crashes|reaches nobody/.test(line);
+/** What the lock services do until somebody else is inside; the election has its own stories. */
+const isOfLockService = (line: string): boolean => / mutex\.|crashes|reaches nobody/.test(line);
 
 describe("elected server: stories", () => {
   /** 4 leads, being the highest. */
@@ -103,7 +103,7 @@ describe("elected server: stories", () => {
     const { sim, entries, said } = cluster(5, { options: { workload: { stayMs } } });
     entries.length = 0;
     script(sim);
-    const lines = entries.map((entry) => storyLine(entry)).filter(isDeskTalk);
+    const lines = entries.map((entry) => storyLine(entry)).filter(isOfLockService);
     const story = lines.slice(0, lines.findLastIndex((line) => line.includes("mutex.entered")) + 1);
     await expect(story.map((line) => `${line}\n`).join("")).toMatchFileSnapshot(`stories/elected-server-${name}.txt`);
     expect(sim.verdict()).toEqual([]);
@@ -170,7 +170,7 @@ describe("elected server: stories", () => {
 });
 
 describe("elected server: what it costs", () => {
-  /** Messages of the desk: the election's own are counted apart. */
+  /** Messages of the lock service: the election's own are counted apart. */
   const spent = ({ messages: { byType } }: Simulation<ElectedServer>) =>
     Object.fromEntries(words.flatMap((word) => ((byType[word] ?? 0) === 0 ? [] : [[word, byType[word]]])));
   const words = ["request", "grant", "renew", "renewed", "release", "withdraw", "recall", "empty"];
@@ -181,7 +181,7 @@ describe("elected server: what it costs", () => {
     sim.command(0, use(1));
     sim.run(2_150);
     expect(spent(sim)).toEqual({ request: 1, grant: 1, release: 1 });
-    expect(desk().costs[0]?.messages(count)).toBe(3);
+    expect(lockService().costs[0]?.messages(count)).toBe(3);
     sim.command(serving(sim), use(1));
     sim.run(2_300);
     expect(spent(sim)).toEqual({ request: 1, grant: 1, release: 1 });

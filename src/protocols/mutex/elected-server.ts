@@ -15,7 +15,7 @@
  *           of waiting, 2 for each `renewMs` inside. For a change of server at most 2(N − 1), when somebody wants in, and
  *           what `epoch-bully` costs.
  *
- * A node is told that its permission is lost before anybody else can get it: see `parts/desk.ts`.
+ * A node is told that its permission is lost before anybody else can get it: see `parts/lock-service.ts`.
  */
 import { type Assembly, assemble } from "../../core/assemble.ts";
 import type { Protocol } from "../../core/protocol.ts";
@@ -23,23 +23,27 @@ import { type EpochBully, epochBully } from "../election/epoch-bully.ts";
 import type { EpochBullyOptions } from "../election/parts/epoch-bully-options.ts";
 import { requireParts } from "../options.ts";
 import { type MutexWorkload, type MutexWorkloadOptions, mutexWorkload, tokensGrow } from "./family/workload.ts";
-import { desk } from "./parts/desk.ts";
-import type { Desk } from "./parts/desk-claims.ts";
-import type { DeskOptions } from "./parts/desk-options.ts";
+import { lockService } from "./parts/lock-service.ts";
+import type { LockServiceOptions } from "./parts/lock-service-options.ts";
+import type { LockService } from "./parts/lock-service-vocabulary.ts";
 
-export type ElectedServer = Assembly<{ workload: MutexWorkload; mutex: Desk; election: EpochBully }>;
+export type ElectedServer = Assembly<{ workload: MutexWorkload; mutex: LockService; election: EpochBully }>;
 
 export interface ElectedServerOptions {
   workload?: Partial<MutexWorkloadOptions>;
-  mutex?: Partial<DeskOptions>;
+  mutex?: Partial<LockServiceOptions>;
   election?: Partial<EpochBullyOptions>;
 }
 
 export function electedServer(options: ElectedServerOptions = {}): Protocol<ElectedServer> {
   requireParts("elected-server", options, ["workload", "mutex", "election"]);
-  const assembly = assemble<{ workload: MutexWorkload; mutex: Desk; election: EpochBully }>(
+  const assembly = assemble<{ workload: MutexWorkload; mutex: LockService; election: EpochBully }>(
     "elected-server",
-    { workload: mutexWorkload(options.workload), mutex: desk(options.mutex), election: epochBully(options.election) },
+    {
+      workload: mutexWorkload(options.workload),
+      mutex: lockService(options.mutex),
+      election: epochBully(options.election),
+    },
     {
       workload: {
         needed: (_event, give) => give("mutex", { type: "enter" }),

@@ -1,9 +1,9 @@
-/** What a desk can be told, and what makes sense. */
+/** What a lock service can be told, and what makes sense. */
 import { real, struct } from "../../../core/shape.ts";
 import { settle } from "../../options.ts";
 import { type LeaseOptions, requireLease } from "./lease-options.ts";
 
-export interface DeskOptions extends LeaseOptions {
+export interface LockServiceOptions extends LeaseOptions {
   /** So long after a request or renewal has been sent its sender is certain to be the only one inside. */
   leaseMs: number;
   /** After so long whoever waits asks again, and whoever is inside renews. A round trip should be done by then. */
@@ -11,12 +11,12 @@ export interface DeskOptions extends LeaseOptions {
 }
 
 /** A lease outlasts a change of server, which takes an epoch-bully 0.7 s at worst. */
-const defaults: DeskOptions = { leaseMs: 1_000, renewMs: 200, drift: 0.05 };
+const defaults: LockServiceOptions = { leaseMs: 1_000, renewMs: 200, drift: 0.05 };
 
-const optionShape = struct<DeskOptions>({ leaseMs: real, renewMs: real, drift: real });
+const optionShape = struct<LockServiceOptions>({ leaseMs: real, renewMs: real, drift: real });
 
 /** @throws UsageError */
-export function settled(given: Partial<DeskOptions> | undefined): DeskOptions {
+export function settled(given: Partial<LockServiceOptions> | undefined): LockServiceOptions {
   const options = settle(defaults, optionShape, given, "elected-server");
   requireLease("elected-server", options);
   return options;

@@ -1,6 +1,6 @@
 /**
  * A central server that others elect: every node can serve, and a change of server interrupts nobody who is inside. This
- * is all of `../elected-server.ts` but the election, of which commands tell: whoever has one may drive any number of desks.
+ * is all of `../elected-server.ts` but the election, of which commands tell: whoever has one may drive any number of locks.
  *
  * A permission is a lease. Whoever asks or renews arms a timer as it *sends*, and is certain until that timer runs out
  * once the answer names that very sending; the server takes the permission back only when it has not heard of the holder
@@ -12,19 +12,19 @@
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { boundMs, type LeaseTimer, leaseTimer } from "../../election/parts/lease.ts";
 import { include } from "../../node-set.ts";
-import { type Desk, declarations, type Ticket } from "./desk-claims.ts";
-import { clerk } from "./desk-clerk.ts";
-import { type DeskOptions, settled } from "./desk-options.ts";
+import { type LockServiceOptions, settled } from "./lock-service-options.ts";
+import { declarations, type LockService, type RequestId } from "./lock-service-vocabulary.ts";
+import { serverHandlers } from "./server.ts";
 
-type State = Desk["state"];
-type Ctx = Context<Desk>;
-type Message = Desk["message"];
+type State = LockService["state"];
+type Ctx = Context<LockService>;
+type Message = LockService["message"];
 type Said<T extends Message["type"]> = Extract<Message, { type: T }>;
 
-export function desk(given?: Partial<DeskOptions>): Protocol<Desk> {
+export function lockService(given?: Partial<LockServiceOptions>): Protocol<LockService> {
   const { leaseMs, renewMs, drift } = settled(given);
   const reclaimMs = boundMs(leaseMs, drift);
-  const serving = clerk({ renewMs, reclaimMs, tell });
+  const serving = serverHandlers({ renewMs, reclaimMs, tell });
 
   /** What a node tells itself is no message. */
   function tell(to: NodeId, message: Message, state: State, ctx: Ctx): void {
@@ -41,8 +41,8 @@ export function desk(given?: Partial<DeskOptions>): Protocol<Desk> {
 
   /** Certain from now on, if a server answers this very sending. */
   function nextRound(state: State, ctx: Ctx): void {
-    state.ticket.round += 1;
-    const timer = leaseTimer(state.ticket.round);
+    state.requestId.round += 1;
+    const timer = leaseTimer(state.requestId.round);
     ctx.setTimer(timer, leaseMs);
     if (!state.running.includes(timer)) state.running.push(timer);
     state.running.sort();
@@ -53,7 +53,7 @@ export function desk(given?: Partial<DeskOptions>): Protocol<Desk> {
     ctx.setTimer("renew", renewMs);
     if (server === null) return; // It asks as soon as there is one.
     nextRound(state, ctx);
-    tell(server, { type: "request", epoch, ticket: { ...state.ticket } }, state, ctx);
+    tell(server, { type: "request", epoch, requestId: { ...state.requestId } }, state, ctx);
   }
 
   /** A round that is not confirmed is sent again: what it will be worth still counts from the first time. */
@@ -61,8 +61,8 @@ export function desk(given?: Partial<DeskOptions>): Protocol<Desk> {
     const { server, epoch, token } = state;
     ctx.setTimer("renew", renewMs);
     if (server === null) return;
-    if (state.confirmed === state.ticket.round) nextRound(state, ctx);
-    tell(server, { type: "renew", epoch, token, ticket: { ...state.ticket } }, state, ctx);
+    if (state.confirmed === state.requestId.round) nextRound(state, ctx);
+    tell(server, { type: "renew", epoch, token, requestId: { ...state.requestId } }, state, ctx);
   }
 
   function askOrRenew(state: State, ctx: Ctx): void {
@@ -70,17 +70,17 @@ export function desk(given?: Partial<DeskOptions>): Protocol<Desk> {
     else if (state.section === "held") renew(state, ctx);
   }
 
-  function granted({ epoch, token, ticket }: Said<"grant">, state: State, ctx: Ctx): void {
+  function granted({ epoch, token, requestId }: Said<"grant">, state: State, ctx: Ctx): void {
     if (epoch !== state.epoch || state.server === null) return; // Whoever serves now has been told that there was none.
-    const isMine = ticket.run === state.ticket.run && ticket.request === state.ticket.request;
-    if (isMine && state.section === "held") return renewed({ type: "renewed", token, ticket }, state, ctx);
+    const isMine = requestId.run === state.requestId.run && requestId.request === state.requestId.request;
+    if (isMine && state.section === "held") return renewed({ type: "renewed", token, requestId }, state, ctx);
     if (!isMine || state.section === "released")
       return tell(state.server, { type: "release", epoch, token }, state, ctx); // Nobody waits for it any more.
-    if (!isInTime(state, ticket)) return; // It asks again soon.
+    if (!isInTime(state, requestId)) return; // It asks again soon.
     state.section = "held";
     state.token = token;
     ctx.emit({ type: "entered", token });
-    confirm(ticket.round, state, ctx);
+    confirm(requestId.round, state, ctx);
   }
 
   function recalled(from: NodeId, { epoch }: Said<"recall">, state: State, ctx: Ctx): void {
@@ -126,12 +126,12 @@ export function desk(given?: Partial<DeskOptions>): Protocol<Desk> {
       enter(state, _command, ctx) {
         if (state.section !== "released" || state.isDeparting) return; // It asks already, is inside, or about to end.
         if (!state.isNumbered) {
-          state.ticket.run += 1;
+          state.requestId.run += 1;
           state.isNumbered = true;
-          ctx.compact([{ type: "run", run: state.ticket.run }]);
+          ctx.compact([{ type: "run", run: state.requestId.run }]);
         }
         state.section = "wanted";
-        state.ticket.request += 1;
+        state.requestId.request += 1;
         ask(state, ctx);
       },
       exit(state, _command, ctx) {
@@ -141,7 +141,7 @@ export function desk(given?: Partial<DeskOptions>): Protocol<Desk> {
         if (section === "held") ctx.emit({ type: "exited" });
         if (server === null) return; // Whoever serves next is told when it asks.
         if (section === "held") tell(server, { type: "release", epoch, token }, state, ctx);
-        else tell(server, { type: "withdraw", epoch, ticket: { ...state.ticket } }, state, ctx);
+        else tell(server, { type: "withdraw", epoch, requestId: { ...state.requestId } }, state, ctx);
       },
       elected(state, { leader, epoch }, ctx) {
         if (epoch > state.epoch) learn(epoch, leader, state, ctx);
@@ -160,7 +160,7 @@ export function desk(given?: Partial<DeskOptions>): Protocol<Desk> {
     },
     replay: {
       run(state, { run }) {
-        state.ticket.run = run;
+        state.requestId.run = run;
       },
     },
     ...declarations,
@@ -171,7 +171,7 @@ const initial = (): State => ({
   section: "released",
   epoch: 0,
   server: null,
-  ticket: { run: 0, request: 0, round: 0 },
+  requestId: { run: 0, request: 0, round: 0 },
   isNumbered: false,
   isDeparting: false,
   running: [],
@@ -181,18 +181,18 @@ const initial = (): State => ({
 });
 
 /** Whether the answer to that sending still makes anybody certain. */
-const isInTime = ({ ticket, running }: State, { run, round }: Ticket): boolean =>
-  run === ticket.run && round > ticket.round - 2 && running.includes(leaseTimer(round));
+const isInTime = ({ requestId, running }: State, { run, round }: RequestId): boolean =>
+  run === requestId.run && round > requestId.round - 2 && running.includes(leaseTimer(round));
 
-function renewed({ token, ticket }: Said<"renewed">, state: State, ctx: Ctx): void {
-  if (state.section !== "held" || token !== state.token || !isInTime(state, ticket)) return; // Late.
-  if (ticket.round > state.confirmed) confirm(ticket.round, state, ctx);
+function renewed({ token, requestId }: Said<"renewed">, state: State, ctx: Ctx): void {
+  if (state.section !== "held" || token !== state.token || !isInTime(state, requestId)) return; // Late.
+  if (requestId.round > state.confirmed) confirm(requestId.round, state, ctx);
 }
 
 /** The certainty of this round takes the place of that of the round before. */
 function confirm(round: number, state: State, ctx: Ctx): void {
   state.confirmed = round;
-  if (round === state.ticket.round) stop(leaseTimer(round - 1), state, ctx);
+  if (round === state.requestId.round) stop(leaseTimer(round - 1), state, ctx);
   ctx.emit({ type: "confirmed", token: state.token }, leaseTimer(round));
 }
 

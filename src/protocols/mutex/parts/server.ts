@@ -1,18 +1,18 @@
-/** The half of a desk that serves: grants, renews, takes back, and asks a new server's question first. */
+/** The half of the lock service that serves: grants, renews, takes back, and asks a new server's question first. */
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { exclude } from "../../node-set.ts";
-import type { Desk, Service, Ticket } from "./desk-claims.ts";
 import { ENTRIES, EPOCHS, epochOf, fence } from "./epoch-token.ts";
+import type { LockService, RequestId, Service } from "./lock-service-vocabulary.ts";
 
-type State = Desk["state"];
-type Ctx = Context<Desk>;
-type Message = Desk["message"];
+type State = LockService["state"];
+type Ctx = Context<LockService>;
+type Message = LockService["message"];
 type Renewal = Extract<Message, { type: "renew" }>;
-/** What a server is told. */
-type Plea = Extract<Message, { type: "request" | "renew" | "release" | "withdraw" | "empty" }>;
+/** What nodes send to the server. */
+type ToServer = Extract<Message, { type: "request" | "renew" | "release" | "withdraw" | "empty" }>;
 
-export interface Clerk {
-  hear(from: NodeId, plea: Plea, state: State, ctx: Ctx): void;
+export interface Server {
+  hear(from: NodeId, request: ToServer, state: State, ctx: Ctx): void;
   /** Asks those again who have not answered. */
   recall(state: State, ctx: Ctx): void;
   /** Takes back what the holder has not renewed, or what earlier servers have granted: nobody is certain of it any more. */
@@ -21,37 +21,37 @@ export interface Clerk {
   resume(state: State, before: { token: number; servedMs: number }, ctx: Ctx): void;
 }
 
-export interface ClerkOptions {
+export interface ServerOptions {
   renewMs: number;
   reclaimMs: number;
   tell(to: NodeId, message: Message, state: State, ctx: Ctx): void;
 }
 
-export function clerk({ renewMs, reclaimMs, tell }: ClerkOptions): Clerk {
-  function request(node: NodeId, ticket: Ticket, service: Service, state: State, ctx: Ctx): void {
+export function serverHandlers({ renewMs, reclaimMs, tell }: ServerOptions): Server {
+  function enqueue(node: NodeId, requestId: RequestId, service: Service, state: State, ctx: Ctx): void {
     const { holder, queue } = service;
     if (holder?.node === node) {
-      if (isSameRequest(ticket, holder.ticket)) return repeat(ticket, service, state, ctx);
-      if (isOlder(ticket, holder.ticket)) return; // It arrives late.
+      if (isSameRequest(requestId, holder.requestId)) return repeat(requestId, service, state, ctx);
+      if (isOlder(requestId, holder.requestId)) return; // It arrives late.
       service.holder = null; // Whoever asks anew has left: its release is late, or lost with its run.
     }
     const waiting = queue.find((other) => other.node === node);
-    if (waiting === undefined) queue.push({ node, ticket });
-    else if (isOlder(waiting.ticket, ticket)) waiting.ticket = ticket;
+    if (waiting === undefined) queue.push({ node, requestId });
+    else if (isOlder(waiting.requestId, requestId)) waiting.requestId = requestId;
   }
 
   /** The grant may have been lost. */
-  function repeat(ticket: Ticket, service: Service, state: State, ctx: Ctx): void {
+  function repeat(requestId: RequestId, service: Service, state: State, ctx: Ctx): void {
     const { holder } = service;
-    if (holder === null || isOlder(ticket, holder.ticket)) return;
-    grant({ ...holder, ticket }, service, state, ctx);
+    if (holder === null || isOlder(requestId, holder.requestId)) return;
+    grant({ ...holder, requestId }, service, state, ctx);
   }
 
   function grant(holder: NonNullable<Service["holder"]>, service: Service, state: State, ctx: Ctx): void {
     service.holder = holder;
     ctx.setTimer("reclaim", reclaimMs);
-    const { node, token, ticket } = holder;
-    tell(node, { type: "grant", epoch: state.epoch, token, ticket }, state, ctx);
+    const { node, token, requestId } = holder;
+    tell(node, { type: "grant", epoch: state.epoch, token, requestId }, state, ctx);
   }
 
   function serve(service: Service, state: State, ctx: Ctx): void {
@@ -66,23 +66,23 @@ export function clerk({ renewMs, reclaimMs, tell }: ClerkOptions): Clerk {
     grant({ ...next, token: fence(state.epoch, service.grants) }, service, state, ctx);
   }
 
-  function renewal(node: NodeId, { token, ticket }: Renewal, service: Service, state: State, ctx: Ctx): void {
+  function renewal(node: NodeId, { token, requestId }: Renewal, service: Service, state: State, ctx: Ctx): void {
     // While a holder of earlier servers is certain nobody else is: there is nobody else to wait for.
-    if (service.awaited.includes(node)) Object.assign(service, { holder: { node, token, ticket }, awaited: [] });
+    if (service.awaited.includes(node)) Object.assign(service, { holder: { node, token, requestId }, awaited: [] });
     if (service.holder?.token !== token) return; // It has been taken back.
-    if (isOlder(service.holder.ticket, ticket)) service.holder.ticket = ticket;
+    if (isOlder(service.holder.requestId, requestId)) service.holder.requestId = requestId;
     ctx.cancelTimer("recall");
     ctx.setTimer("reclaim", reclaimMs);
-    tell(node, { type: "renewed", token, ticket }, state, ctx);
+    tell(node, { type: "renewed", token, requestId }, state, ctx);
   }
 
   function release(token: number, service: Service): void {
     if (service.holder?.token === token) service.holder = null;
   }
 
-  function withdraw(node: NodeId, ticket: Ticket, service: Service): void {
-    const isOver = (other: { node: NodeId; ticket: Ticket }): boolean =>
-      other.node === node && isSameRequest(other.ticket, ticket);
+  function withdraw(node: NodeId, requestId: RequestId, service: Service): void {
+    const isOver = (other: { node: NodeId; requestId: RequestId }): boolean =>
+      other.node === node && isSameRequest(other.requestId, requestId);
     service.queue = service.queue.filter((waiting) => !isOver(waiting));
     if (service.holder !== null && isOver(service.holder)) service.holder = null;
   }
@@ -95,13 +95,13 @@ export function clerk({ renewMs, reclaimMs, tell }: ClerkOptions): Clerk {
   }
 
   return {
-    hear(from, plea, state, ctx) {
+    hear(from, request, state, ctx) {
       const { service, epoch } = state;
-      if (service === null || plea.epoch !== epoch) return; // For an earlier server, or another.
-      if (plea.type === "renew") return renewal(from, plea, service, state, ctx);
-      if (plea.type === "request") request(from, plea.ticket, service, state, ctx);
-      else if (plea.type === "release") release(plea.token, service);
-      else if (plea.type === "withdraw") withdraw(from, plea.ticket, service);
+      if (service === null || request.epoch !== epoch) return; // For an earlier server, or another.
+      if (request.type === "renew") return renewal(from, request, service, state, ctx);
+      if (request.type === "request") enqueue(from, request.requestId, service, state, ctx);
+      else if (request.type === "release") release(request.token, service);
+      else if (request.type === "withdraw") withdraw(from, request.requestId, service);
       exclude(service.awaited, from); // Whatever else it says, it holds nothing of earlier servers.
       if (service.awaited.length === 0) serve(service, state, ctx);
       else if (service.queue.length > 0 && !service.isRecalling) recall(service, state, ctx);
@@ -127,7 +127,7 @@ export function clerk({ renewMs, reclaimMs, tell }: ClerkOptions): Clerk {
   };
 }
 
-const isSameRequest = (a: Ticket, b: Ticket): boolean => a.run === b.run && a.request === b.request;
+const isSameRequest = (a: RequestId, b: RequestId): boolean => a.run === b.run && a.request === b.request;
 
-const isOlder = (a: Ticket, b: Ticket): boolean =>
+const isOlder = (a: RequestId, b: RequestId): boolean =>
   a.run < b.run || (a.run === b.run && (a.request < b.request || (a.request === b.request && a.round < b.round)));

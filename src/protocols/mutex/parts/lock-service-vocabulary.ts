@@ -1,11 +1,11 @@
-/** What the nodes of an elected server know, say and promise; what they do is in `desk.ts` and `desk-clerk.ts`. */
+/** What the nodes of an elected server know, say and promise; what they do is in `lock-service.ts` and `server.ts`. */
 import type { NodeId, Property, Protocol } from "../../../core/protocol.ts";
 import { natural, real, struct } from "../../../core/shape.ts";
 import type { LeaseTimer } from "../../election/parts/lease.ts";
 import { eachOnce, grantedTokens } from "./granted-tokens.ts";
 import { requirements, type Section } from "./requirements.ts";
 
-export type Desk = {
+export type LockService = {
   state: {
     section: Section;
     /** The highest that this node has heard of. */
@@ -13,7 +13,7 @@ export type Desk = {
     /** Who serves in it; null while nobody is known to. */
     server: NodeId | null;
     /** The last sending of this node, of a request or a renewal. Its run is journalled. */
-    ticket: Ticket;
+    requestId: RequestId;
     /** Whether this run has its number yet. */
     isNumbered: boolean;
     /** Whether it is about to end: it asks for nothing more, and tells each server so without being asked. */
@@ -28,13 +28,13 @@ export type Desk = {
     service: Service | null;
   };
   message:
-    | { type: "request"; epoch: number; ticket: Ticket }
-    | { type: "grant"; epoch: number; token: number; ticket: Ticket }
-    | { type: "renew"; epoch: number; token: number; ticket: Ticket }
-    | { type: "renewed"; token: number; ticket: Ticket }
+    | { type: "request"; epoch: number; requestId: RequestId }
+    | { type: "grant"; epoch: number; token: number; requestId: RequestId }
+    | { type: "renew"; epoch: number; token: number; requestId: RequestId }
+    | { type: "renewed"; token: number; requestId: RequestId }
     | { type: "release"; epoch: number; token: number }
     /** Takes a request back. */
-    | { type: "withdraw"; epoch: number; ticket: Ticket }
+    | { type: "withdraw"; epoch: number; requestId: RequestId }
     /** Who holds a permission that an earlier server has granted? Answered by a renewal, a request, or `empty`. */
     | { type: "recall"; epoch: number }
     | { type: "empty"; epoch: number };
@@ -72,7 +72,7 @@ export type Desk = {
 };
 
 /** Names one sending: the node's runs are counted, in a run its requests, and all that it sends for them. */
-export interface Ticket {
+export interface RequestId {
   run: number;
   request: number;
   round: number;
@@ -86,15 +86,15 @@ export interface Service {
   awaited: NodeId[];
   /** Whether they have been asked. */
   isRecalling: boolean;
-  holder: { node: NodeId; token: number; ticket: Ticket } | null;
+  holder: { node: NodeId; token: number; requestId: RequestId } | null;
   /** Who waits, first come first. */
-  queue: { node: NodeId; ticket: Ticket }[];
+  queue: { node: NodeId; requestId: RequestId }[];
 }
 
-const ticket = struct<Ticket>({ run: natural, request: natural, round: natural });
+const requestId = struct<RequestId>({ run: natural, request: natural, round: natural });
 
-const properties: readonly Property<Desk>[] = [
-  ...requirements<Desk>(({ section }) => section, ["renew", "reclaim", "recall"]),
+const properties: readonly Property<LockService>[] = [
+  ...requirements<LockService>(({ section }) => section, ["renew", "reclaim", "recall"]),
   {
     name: "tokens are unique",
     claim: "no two entries have had the same token, those of nodes that have crashed since among them",
@@ -104,15 +104,18 @@ const properties: readonly Property<Desk>[] = [
   },
 ];
 
-export const declarations: Pick<Protocol<Desk>, "shapes" | "source" | "assumes" | "properties" | "costs" | "view"> = {
+export const declarations: Pick<
+  Protocol<LockService>,
+  "shapes" | "source" | "assumes" | "properties" | "costs" | "view"
+> = {
   shapes: {
     message: {
-      request: { epoch: natural, ticket },
-      grant: { epoch: natural, token: natural, ticket },
-      renew: { epoch: natural, token: natural, ticket },
-      renewed: { token: natural, ticket },
+      request: { epoch: natural, requestId },
+      grant: { epoch: natural, token: natural, requestId },
+      renew: { epoch: natural, token: natural, requestId },
+      renewed: { token: natural, requestId },
       release: { epoch: natural, token: natural },
-      withdraw: { epoch: natural, ticket },
+      withdraw: { epoch: natural, requestId },
       recall: { epoch: natural },
       empty: { epoch: natural },
     },
