@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { explore } from "../../src/check/explore.ts";
 import { simulation } from "../../src/sim/simulation.ts";
-import { storyLine } from "../../src/trace/story.ts";
+import { logLine } from "../../src/trace/log.ts";
 import { skeletonAlgorithm } from "./skeleton-algorithm.ts";
 
 const protocol = skeletonAlgorithm({ intervalMs: 100, maxMisses: 3 });
@@ -15,7 +15,7 @@ function stage(nodes: number, delayMs: number | readonly [number, number] = 10, 
     nodes: range(nodes),
     seed,
     delayMs,
-    trace: (entry) => entry.kind === "event" && log.push(storyLine(entry)),
+    trace: (entry) => entry.kind === "event" && log.push(logLine(entry)),
   });
   for (const node of range(nodes)) sim.start(node);
   return { sim, log };

@@ -3,7 +3,7 @@ import { explore } from "../../src/check/explore.ts";
 import { multicastWithWorkload } from "../../src/protocols/multicast/family/workload.ts";
 import { agreement, integrity, validity } from "../../src/protocols/multicast/parts/promises.ts";
 import { simulation } from "../../src/sim/simulation.ts";
-import { storyLine } from "../../src/trace/story.ts";
+import { logLine } from "../../src/trace/log.ts";
 import { skeletonAlgorithm } from "./skeleton-algorithm.ts";
 
 const protocol = multicastWithWorkload(skeletonAlgorithm(), [integrity, validity, agreement]);
@@ -18,7 +18,7 @@ function stage(nodes: number, delayMs: number | readonly [number, number] = 10, 
     nodes: range(nodes),
     seed,
     delayMs,
-    trace: (entry) => log.push(storyLine(entry)),
+    trace: (entry) => log.push(logLine(entry)),
   });
   for (const node of range(nodes)) sim.wake(node);
   log.length = 0;

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { explore } from "../../src/check/explore.ts";
 import { mutexWithWorkload } from "../../src/protocols/mutex/family/workload.ts";
 import { simulation } from "../../src/sim/simulation.ts";
-import { storyLine } from "../../src/trace/story.ts";
+import { logLine } from "../../src/trace/log.ts";
 import { skeletonAlgorithm } from "./skeleton-algorithm.ts";
 
 const protocol = mutexWithWorkload(skeletonAlgorithm, { workload: { stayMs: 30 } });
@@ -17,7 +17,7 @@ function stage(nodes: number, delayMs: number | readonly [number, number] = 10, 
     nodes: range(nodes),
     seed,
     delayMs,
-    trace: (entry) => log.push(storyLine(entry)),
+    trace: (entry) => log.push(logLine(entry)),
   });
   for (const node of range(nodes)) sim.wake(node);
   log.length = 0;

@@ -7,8 +7,8 @@ it("a crash within a step says what the step has led to before", () => {
   const words = { protocol: "basic-multicast", nodes: [0, 1, 2], crashes: 1, withinStep: true, initiators: [0] };
   const system = systemFor(words);
   expect(storyOf(system.protocol, system.nodes, explore(system).path).steps[0]).toEqual({
-    deed: "node 0 is told: workload.send messages 1, and crashes within this step",
-    consequences: ["sends multicast.multicast number 1 payload 0.1 to 1", "says workload.said payload 0.1 group 0"],
+    deed: "node 0 receives command workload.send messages 1, and crashes within this step",
+    consequences: ["sends multicast.multicast number 1 payload 0.1 to 1", "emits workload.said payload 0.1 group 0"],
   });
 });
 
@@ -19,8 +19,8 @@ it("a counterexample in words: what happens, what it leads to, and how all stand
   expect(storyOf(system.protocol, system.nodes, path)).toEqual({
     steps: [
       {
-        deed: "node 0 is told: workload.use entries 1",
-        consequences: ["sends mutex.request time 1 to 1", "says workload.needed", "is now wanted"],
+        deed: "node 0 receives command workload.use entries 1",
+        consequences: ["sends mutex.request time 1 to 1", "emits workload.needed", "is now wanted"],
       },
       { deed: "node 1 crashes", consequences: [] },
     ],

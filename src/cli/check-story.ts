@@ -1,7 +1,7 @@
 /** A counterexample in words: one line per move, with what it changed, and the states that it ends in. */
 import type { Taken } from "../check/index.ts";
 import type { NodeId, Protocol, Vocabulary } from "../core/protocol.ts";
-import { phrase } from "../trace/story.ts";
+import { phrase } from "../trace/log.ts";
 
 export interface StoryStep {
   /** `node 1 receives election from 0`. */
@@ -57,9 +57,9 @@ function wholeDeedOf<V extends Vocabulary>(move: Taken<V>["move"]): string {
     case "lose":
       return `${phrase(move.message)} from ${move.from} to ${move.node} is lost`;
     case "command":
-      return `node ${move.node} is told: ${phrase(move.command)}`;
+      return `node ${move.node} receives command ${phrase(move.command)}`;
     case "timeout":
-      return `node ${move.node} waits no longer: ${move.timer}`;
+      return `node ${move.node} times out: ${move.timer}`;
     case "start":
       return `node ${move.node} starts`;
     case "crash":
@@ -77,7 +77,7 @@ function saidIn<V extends Vocabulary>({ sends, events, choices }: Taken<V>): str
   return [
     ...choices.map(({ label, option }) => `chooses ${label}: ${JSON.stringify(option)}`),
     ...[...receivers].map(([words, to]) => `sends ${words} to ${to.join(", ")}`),
-    ...events.map((event) => `says ${phrase(event)}`),
+    ...events.map((event) => `emits ${phrase(event)}`),
   ];
 }
 

@@ -7,7 +7,7 @@ import type { ParsedScenario, Result } from "../sim/scenario/index.ts";
 import { cast } from "../sim/scenario/soundness.ts";
 import { asVariant } from "../sim/scenario/variants.ts";
 import type { TraceEntry } from "../trace/entry.ts";
-import { storyTeller } from "../trace/story.ts";
+import { runLogger } from "../trace/log.ts";
 import { wholeNumber } from "./arguments.ts";
 import type { Invocation, Output } from "./invocation.ts";
 import { type Point, point, snapshotFrom } from "./recording.ts";
@@ -219,7 +219,7 @@ async function oneRun(staged: Staged, options: SimOptions, { stdout, stderr }: I
   const { json = false, log = false, trace, svg, deliveredOnly = false } = options;
   const keeps = trace !== undefined || svg !== undefined;
   const entries: TraceEntry[] = [];
-  const tell = storyTeller();
+  const tell = runLogger();
   const see = (entry: TraceEntry): void => {
     if (log) stdout.write(`${tell(entry)}\n`);
     if (keeps) entries.push(entry);

@@ -3,9 +3,9 @@ import { InvariantViolation } from "../core/errors.ts";
 import type { Vocabulary } from "../core/protocol.ts";
 import { originOf } from "../trace/excerpt.ts";
 import type { Trace } from "../trace/file.ts";
+import { logLine, phrase } from "../trace/log.ts";
 import type { Replay } from "../trace/replay.ts";
 import type { ReplayFinding } from "../trace/replay-findings.ts";
-import { phrase, storyLine } from "../trace/story.ts";
 import { figure, wrapped } from "./paragraph.ts";
 import { type Point, protocolOf, replayed } from "./recording.ts";
 import { list, type Paint, table } from "./terminal.ts";
@@ -71,7 +71,7 @@ function findingLines(
 
 function lineOf({ header, entries }: Trace, index: number): string {
   const entry = entries[index];
-  return entry === undefined ? "" : storyLine({ ...entry, at: entry.at - originOf(header, entries) }).trim();
+  return entry === undefined ? "" : logLine({ ...entry, at: entry.at - originOf(header, entries) }).trim();
 }
 
 /** Entries are handed over a few times a second, so what a process does just before it is killed stays with it. */

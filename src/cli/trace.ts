@@ -8,9 +8,9 @@ import { mermaid } from "../trace/export/mermaid.ts";
 import { shiviz } from "../trace/export/shiviz.ts";
 import { statisticsOf } from "../trace/export/statistics.ts";
 import { writeTrace } from "../trace/file.ts";
+import { runLogger } from "../trace/log.ts";
 import { drawLanes, type LaneStyle } from "../trace/picture/lanes.ts";
 import { drawSvg } from "../trace/picture/svg.ts";
-import { storyTeller } from "../trace/story.ts";
 import { wholeNumber } from "./arguments.ts";
 import type { Invocation, Output } from "./invocation.ts";
 import { pngOf } from "./picture-png.ts";
@@ -120,7 +120,7 @@ function textOf(excerpt: Excerpt, options: TraceOptions, stdout: Output): string
   const lanes =
     options.log === true ? null : drawLanes(excerpt, { columns: columns(options, stdout), paint: laneStyles(paint) });
   if (lanes !== null) return `${lanes.join("\n")}\n`;
-  const tell = storyTeller();
+  const tell = runLogger();
   return excerpt.entries.map((entry) => `${tell({ ...entry, at: entry.at - excerpt.origin })}\n`).join("");
 }
 

@@ -12,7 +12,7 @@ import { delivery } from "../../src/protocols/multicast/parts/promises.ts";
 import type { SimulationOptions } from "../../src/sim/options.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
 import type { TraceEntry } from "../../src/trace/entry.ts";
-import { storyLine } from "../../src/trace/story.ts";
+import { logLine } from "../../src/trace/log.ts";
 
 export const MESSAGE_MS = 10;
 
@@ -50,7 +50,7 @@ export function stage<M extends Vocabulary>(
     /** When whatever has that payload was delivered, ascending. */
     times: (of: string) => delivered.filter(({ payload }) => payload === of).map(({ at }) => at),
     ids: (node: NodeId) => delivered.filter((each) => each.node === node).map(({ id }) => id),
-    story: () => entries.map((entry) => `${storyLine(entry)}\n`).join(""),
+    story: () => entries.map((entry) => `${logLine(entry)}\n`).join(""),
   };
 }
 

@@ -5,7 +5,7 @@ import type { NodeId, Protocol } from "../../src/core/protocol.ts";
 import { type Mutex, type MutexWithWorkload, mutexWithWorkload } from "../../src/protocols/mutex/family/workload.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
 import type { TraceEntry } from "../../src/trace/entry.ts";
-import { storyLine } from "../../src/trace/story.ts";
+import { logLine } from "../../src/trace/log.ts";
 import { reaching } from "./reached.ts";
 
 export const MESSAGE_MS = 10;
@@ -40,7 +40,7 @@ export function stage<M extends Mutex>(
   entries.length = 0;
   return {
     sim,
-    story: () => entries.map((entry) => `${storyLine(entry)}\n`).join(""),
+    story: () => entries.map((entry) => `${logLine(entry)}\n`).join(""),
     moments: (what) =>
       entries.flatMap((entry) => {
         const said = entry.kind === "event" ? (entry.event as { body?: { type: string } }).body?.type : undefined;

@@ -5,7 +5,7 @@ import { list, natural } from "../../src/core/shape.ts";
 import { type Heartbeat, type HeartbeatOptions, heartbeat } from "../../src/protocols/membership/heartbeat.ts";
 import { type Views, type ViewsOptions, views } from "../../src/protocols/membership/parts/views.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
-import { storyLine } from "../../src/trace/story.ts";
+import { logLine } from "../../src/trace/log.ts";
 
 /** Stands in for what carries the messages: counts what it has of each member, from the first on, and delivers nothing. */
 type Store = {
@@ -167,7 +167,7 @@ export function stage(
     seed,
     delayMs: [1, 10],
     trace(entry) {
-      const line = storyLine(entry);
+      const line = logLine(entry);
       if (!/alive|beat|suspected|restored/.test(line)) story.push(line);
     },
   });

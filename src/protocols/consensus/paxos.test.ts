@@ -6,7 +6,7 @@ import { systemFor } from "../../check/suite.ts";
 import type { NodeId, Property, Protocol } from "../../core/protocol.ts";
 import { type Stimulus, step } from "../../core/step.ts";
 import { simulation } from "../../sim/simulation.ts";
-import { storyLine } from "../../trace/story.ts";
+import { logLine } from "../../trace/log.ts";
 import { type Paxos, type PaxosOptions, paxos } from "./paxos.ts";
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
@@ -19,7 +19,7 @@ function stage(nodes: number, delayMs: number | readonly [number, number] = 10, 
     nodes: range(0, nodes - 1),
     seed,
     delayMs,
-    trace: (entry) => story.push(storyLine(entry)),
+    trace: (entry) => story.push(logLine(entry)),
   });
   for (const node of range(0, nodes - 1)) sim.wake(node);
   story.length = 0;
@@ -57,7 +57,7 @@ describe("paxos: stories", () => {
     sim.command(0, propose("x"));
     sim.run();
     expect(decided()).toEqual(new Set(["x"]));
-    expect(story).toContain("    40.0  node 0  says: decided value x");
+    expect(story).toContain("    40.0  node 0  emits decided value x");
     await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("stories/paxos-undisturbed.txt");
   });
 

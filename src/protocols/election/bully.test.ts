@@ -7,7 +7,7 @@ import { type SystemSpec, systemFor } from "../../check/suite.ts";
 import type { NodeId, Property, Vocabulary } from "../../core/protocol.ts";
 import { type Simulation, simulation } from "../../sim/simulation.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
-import { storyLine } from "../../trace/story.ts";
+import { logLine } from "../../trace/log.ts";
 import { type Bully, type BullyOptions, bully } from "./bully.ts";
 
 /** T = 2·10 + 5 = 25 ms, and messages that travel 10 ms. */
@@ -35,7 +35,7 @@ function stage({ nodes, crashed = [], delayMs = 10, seed = 1, options = {} }: Se
     nodes: Array.from({ length: nodes }, (_, i) => i),
     seed,
     delayMs,
-    trace: (entry) => story.push(storyLine(entry)),
+    trace: (entry) => story.push(logLine(entry)),
   });
   for (let node = 0; node < nodes; node++) if (!crashed.includes(node)) sim.wake(node);
   story.length = 0;
@@ -360,7 +360,7 @@ describe("bully: every run", () => {
     const free = systemFor({ protocol: "bully", nodes: [0, 1, 2] });
     const found = explore(free);
     expect([found.verdict, found.property?.name, found.path.length]).toEqual(["violated", "E1 safety", 7]);
-    const story = counterexample(free, found).entries.map((entry) => `${storyLine(entry as TraceEntry)}\n`);
+    const story = counterexample(free, found).entries.map((entry) => `${logLine(entry as TraceEntry)}\n`);
     await expect(story.join("")).toMatchFileSnapshot("stories/bully-two-leaders.txt");
   });
 

@@ -6,7 +6,7 @@ import { systemFor } from "../../check/suite.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { random } from "../../core/random.ts";
 import { type Simulation, simulation } from "../../sim/simulation.ts";
-import { storyLine } from "../../trace/story.ts";
+import { logLine } from "../../trace/log.ts";
 import { type ChangRoberts, type ChangRobertsOptions, changRoberts } from "./chang-roberts.ts";
 
 interface Setting {
@@ -23,7 +23,7 @@ function stage({ ring, delayMs = 10, seed = 1, trace }: Setting): Simulation<Cha
     nodes: ring,
     seed,
     delayMs,
-    ...(trace === undefined ? {} : { trace: (entry) => trace.push(storyLine(entry)) }),
+    ...(trace === undefined ? {} : { trace: (entry) => trace.push(logLine(entry)) }),
   });
   for (const node of ring) sim.wake(node);
   if (trace !== undefined) trace.length = 0;

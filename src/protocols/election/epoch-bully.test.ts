@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { NodeId } from "../../core/protocol.ts";
 import { step } from "../../core/step.ts";
 import { type Simulation, simulation } from "../../sim/simulation.ts";
-import { storyLine } from "../../trace/story.ts";
+import { logLine } from "../../trace/log.ts";
 import { type EpochBully, epochBully } from "./epoch-bully.ts";
 import type { EpochBullyOptions } from "./parts/epoch-bully-options.ts";
 import { leaderOf } from "./parts/epoch-bully-words.ts";
@@ -31,7 +31,7 @@ function stage({ nodes, delayMs = 5, seed = 1, options = {}, started = true }: S
     nodes: range(0, nodes - 1),
     seed,
     delayMs,
-    trace: (entry) => story.push(storyLine(entry)),
+    trace: (entry) => story.push(logLine(entry)),
   });
   for (const node of range(0, nodes - 1)) started ? sim.start(node) : sim.wake(node);
   const ofAll = <T>(what: (node: NodeId) => T): Record<NodeId, T> =>
@@ -95,7 +95,7 @@ describe("epoch-bully: stories", () => {
     expect(leaders()).toEqual({ 0: 1, 1: 1, 2: null });
     expect(sim.events(2).at(-1)).toEqual({ type: "deposed", epoch: 1 });
     const at = (line: RegExp): number => Number.parseFloat(story.find((each) => line.test(each)) as string);
-    expect(at(/node 2 {2}says: deposed epoch 1/)).toBeLessThan(at(/node 1 {2}says: elected leader 1 epoch 2/));
+    expect(at(/node 2 {2}emits deposed epoch 1/)).toBeLessThan(at(/node 1 {2}emits elected leader 1 epoch 2/));
     sim.heal();
     sim.run(2_000);
     expect(leaders()).toEqual(following(2, [0, 1, 2]));

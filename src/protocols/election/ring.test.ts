@@ -4,7 +4,7 @@ import { reaching } from "../../../test/protocols/reached.ts";
 import { type ExploreOptions, explore } from "../../check/explore.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { type Simulation, simulation } from "../../sim/simulation.ts";
-import { storyLine } from "../../trace/story.ts";
+import { logLine } from "../../trace/log.ts";
 import { type Ring, type RingOptions, ring } from "./ring.ts";
 
 /** T = 2·10 + 5 = 25 ms, and messages that travel 10 ms. */
@@ -26,7 +26,7 @@ function stage({ nodes, crashed = [], delayMs = 10, seed = 1, options = {} }: Se
     nodes: range(0, nodes - 1),
     seed,
     delayMs,
-    trace: (entry) => story.push(storyLine(entry)),
+    trace: (entry) => story.push(logLine(entry)),
   });
   for (let node = 0; node < nodes; node++) if (!crashed.includes(node)) sim.wake(node);
   story.length = 0;
@@ -39,7 +39,7 @@ const leaders = ({ world }: Simulation<Ring>) => world.alive.map((node) => world
 const allFollow = (sim: Simulation<Ring>, leader: NodeId | null) =>
   expect(leaders(sim)).toEqual(sim.world.alive.map(() => leader));
 const announcements = (told: string): Set<string> =>
-  new Set([...told.matchAll(/says: elected leader (\d+)/g)].map(([, leader]) => leader as string));
+  new Set([...told.matchAll(/emits elected leader (\d+)/g)].map(([, leader]) => leader as string));
 
 /** The convention of the books: receipts are not counted. */
 function withLists({ messages: { total, byType } }: Simulation<Ring>): number {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { NodeId } from "../../core/protocol.ts";
 import { type Simulation, simulation } from "../../sim/simulation.ts";
-import { storyLine } from "../../trace/story.ts";
+import { logLine } from "../../trace/log.ts";
 import { type Heartbeat, type HeartbeatOptions, heartbeat } from "./heartbeat.ts";
 
 const options: HeartbeatOptions = { intervalMs: 100, minMisses: 3, maxMisses: 6, calmBeats: 20 };
@@ -14,7 +14,7 @@ function stage(nodes: number, delayMs: number | readonly [number, number] = 5, s
     nodes: Array.from({ length: nodes }, (_, i) => i),
     seed,
     delayMs,
-    trace: (entry) => entry.kind === "event" && story.push(storyLine(entry)),
+    trace: (entry) => entry.kind === "event" && story.push(logLine(entry)),
   });
   for (let node = 0; node < nodes; node++) sim.start(node);
   return { sim, story };

@@ -7,7 +7,7 @@ import type { Protocol } from "../../core/protocol.ts";
 import { step } from "../../core/step.ts";
 import { type Simulation, simulation } from "../../sim/simulation.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
-import { storyLine } from "../../trace/story.ts";
+import { logLine } from "../../trace/log.ts";
 import { type BasicMulticast, type BasicMulticastOptions, basicMulticast } from "./basic-multicast.ts";
 import { type MulticastWithWorkload, multicastWithWorkload } from "./family/workload.ts";
 import { delivery } from "./parts/promises.ts";
@@ -35,7 +35,7 @@ function stage(nodes: number, options: Partial<BasicMulticastOptions> = {}, cras
   });
   for (const node of range(0, nodes - 1)) sim.wake(node);
   entries.length = 0;
-  return { sim, entries, story: () => entries.map((entry) => `${storyLine(entry as TraceEntry)}\n`).join("") };
+  return { sim, entries, story: () => entries.map((entry) => `${logLine(entry as TraceEntry)}\n`).join("") };
 }
 
 const idsAt = (sim: Simulation<BasicMulticast>, node: number): string[] => sim.events(node).map(({ id }) => id);

@@ -6,7 +6,7 @@ import { happenedBefore } from "../../../test/protocols/happened-before.ts";
 import { type GroupOrders, virtualSynchrony } from "../../check/virtual-synchrony.ts";
 import type { NodeId, Protocol, Vocabulary } from "../../core/protocol.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
-import { storyLine } from "../../trace/story.ts";
+import { logLine } from "../../trace/log.ts";
 import { flushCausal, flushCausalTotal, flushFifo, flushFifoTotal, flushIsis } from "./parts/flush.ts";
 import { type ViewSynchrony, viewSynchrony } from "./view-synchrony.ts";
 
@@ -17,7 +17,7 @@ function stage<M extends Vocabulary>(channel: Protocol<M>, nodes: number, story:
     nodes: range(nodes),
     seed: 1,
     delayMs: 10,
-    trace: (entry) => story.push(storyLine(entry as TraceEntry)),
+    trace: (entry) => story.push(logLine(entry as TraceEntry)),
   });
   for (const node of range(nodes)) group.start(node);
   group.sim.run(1_000);

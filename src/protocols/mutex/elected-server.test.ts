@@ -4,7 +4,7 @@ import { MESSAGE_MS, range, STAY_MS, use } from "../../../test/protocols/mutex-s
 import type { SimulationOptions } from "../../sim/options.ts";
 import { type Simulation, simulation } from "../../sim/simulation.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
-import { storyLine } from "../../trace/story.ts";
+import { logLine } from "../../trace/log.ts";
 import { boundMs } from "../election/parts/lease.ts";
 import { type ElectedServer, type ElectedServerOptions, electedServer } from "./elected-server.ts";
 import { lockService } from "./parts/lock-service.ts";
@@ -103,7 +103,7 @@ describe("elected server: stories", () => {
     const { sim, entries, said } = cluster(5, { options: { workload: { stayMs } } });
     entries.length = 0;
     script(sim);
-    const lines = entries.map((entry) => storyLine(entry)).filter(isOfLockService);
+    const lines = entries.map((entry) => logLine(entry)).filter(isOfLockService);
     const story = lines.slice(0, lines.findLastIndex((line) => line.includes("mutex.entered")) + 1);
     await expect(story.map((line) => `${line}\n`).join("")).toMatchFileSnapshot(`stories/elected-server-${name}.txt`);
     expect(sim.verdict()).toEqual([]);

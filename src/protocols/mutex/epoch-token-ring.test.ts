@@ -8,7 +8,7 @@ import { step } from "../../core/step.ts";
 import type { SimulationOptions } from "../../sim/options.ts";
 import { type Simulation, simulation } from "../../sim/simulation.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
-import { storyLine } from "../../trace/story.ts";
+import { logLine } from "../../trace/log.ts";
 import { contexts, withContext } from "../contexts.ts";
 import { boundMs } from "../election/parts/lease.ts";
 import { type EpochTokenRing, type EpochTokenRingOptions, epochTokenRing } from "./epoch-token-ring.ts";
@@ -54,7 +54,7 @@ const tokensOf = (grants: readonly { token?: number | undefined }[]) =>
 /** Without the rounds of the token, of which there are many. */
 const storyOf = (entries: readonly TraceEntry[]) =>
   entries
-    .map(storyLine)
+    .map(logLine)
     .filter((line) => !/mutex\.token|mutex\.pass|is now/.test(line))
     .map((line) => `${line}\n`)
     .join("");

@@ -8,7 +8,7 @@ import type { NodeId, Property } from "../../core/protocol.ts";
 import { type Simulation, simulation } from "../../sim/simulation.ts";
 import { vectorClocks } from "../../trace/causality.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
-import { storyLine } from "../../trace/story.ts";
+import { logLine } from "../../trace/log.ts";
 import { type MutexWithWorkload, type MutexWithWorkloadOptions, mutexWithWorkload } from "./family/workload.ts";
 import { type RicartAgrawala, ricartAgrawala } from "./ricart-agrawala.ts";
 
@@ -79,7 +79,7 @@ describe("ricart-agrawala: the worked example of the catalogue", () => {
     ]);
     expect(sim.messages.byType).toEqual({ request: 4, reply: 4 });
     expect(sim.violations).toEqual([]);
-    const story = entries.map((entry) => `${storyLine(entry as TraceEntry)}\n`).join("");
+    const story = entries.map((entry) => `${logLine(entry as TraceEntry)}\n`).join("");
     await expect(story).toMatchFileSnapshot("stories/ricart-agrawala-two-at-once.txt");
   });
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { storyLine } from "../../trace/story.ts";
+import { logLine } from "../../trace/log.ts";
 import { runScenario, type ScenarioSource, scenarioSchema } from "./index.ts";
 
 const bounds = { maxDelayMs: 10, processMs: 5 };
@@ -9,8 +9,8 @@ const bounds = { maxDelayMs: 10, processMs: 5 };
 function played(more: Partial<ScenarioSource>) {
   const scenario = scenarioSchema.parse({ name: "x", protocol: "bully", options: bounds, nodes: 4, ...more });
   const story: string[] = [];
-  const result = runScenario(scenario, { trace: (entry) => story.push(storyLine(entry).trim()) });
-  const told = story.filter((line) => /is told|crashes|starts|pauses|goes on|suffers/.test(line));
+  const result = runScenario(scenario, { trace: (entry) => story.push(logLine(entry).trim()) });
+  const told = story.filter((line) => /receives command|crashes|starts|pauses|resumes|fault:/.test(line));
   return { result, story, told: told.filter((line) => !/^0\.0 .*starts/.test(line)) };
 }
 
@@ -25,10 +25,10 @@ describe("the steps of a scenario", () => {
       steps: [{ call: 0 }, { at: 12, call: 1 }, { after: 5, call: 2 }, { call: 3 }, { at: 17, crash: 3 }],
     });
     expect(told).toEqual([
-      "0.0  node 0  is told: call",
-      "12.0  node 1  is told: call",
-      "17.0  node 2  is told: call",
-      "17.0  node 3  is told: call",
+      "0.0  node 0  receives command call",
+      "12.0  node 1  receives command call",
+      "17.0  node 2  receives command call",
+      "17.0  node 3  receives command call",
       "17.0  node 3  crashes",
     ]);
   });
@@ -98,7 +98,7 @@ describe("the steps of a scenario", () => {
       until: 300,
     });
     expect(told.filter((line) => line.includes("crashes"))).toHaveLength(4);
-    expect(told.slice(-3)).toEqual(["20.0  node 0  pauses", "20.0  node 1  pauses", "25.0  node 0  goes on"]);
+    expect(told.slice(-3)).toEqual(["20.0  node 0  pauses", "20.0  node 1  pauses", "25.0  node 0  resumes"]);
   });
 
   it("crash a node in the middle of its step: what it was still to send is never sent", () => {
@@ -106,7 +106,7 @@ describe("the steps of a scenario", () => {
     const { story, result } = played({ steps: [{ call: 0 }, struck, { at: 1, call: 1 }] });
     const own = story.filter((line) => line.startsWith("0.0  node 0") && !line.includes("is now"));
     expect(own.filter((line) => !line.endsWith("starts"))).toEqual([
-      "0.0  node 0  is told: call",
+      "0.0  node 0  receives command call",
       "0.0  node 0  sends election to 1",
       "0.0  node 0  sends election to 2",
       "0.0  node 0  crashes within this step",
@@ -185,7 +185,7 @@ describe("the network of a scenario", () => {
     expect(received({ links: [{ from: 0, to: 3, delayMs: 7 }] }, /^7\.0 {2}node 3 {2}receives election/)).toHaveLength(
       1,
     );
-    expect(received({ lossRate: 1 }, /receives/)).toHaveLength(0);
+    expect(received({ lossRate: 1 }, /receives election/)).toHaveLength(0);
     const { messages, lost } = played({ ...calls, network: { lossRate: 1 } }).result;
     expect([messages.total, lost]).toEqual([expect.any(Number), messages.total]);
     expect(played({ ...calls, begin: { down: [1, 2, 3] } }).result.lost).toBe(3);

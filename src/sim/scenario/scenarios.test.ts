@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { equal } from "../../core/plain.ts";
 import { protocolNames } from "../../protocols/index.ts";
-import { storyLine } from "../../trace/story.ts";
+import { logLine } from "../../trace/log.ts";
 import { asVariant, jsonSchema, parseScenario, runScenario } from "./index.ts";
 
 const folder = fileURLToPath(new URL("../../../scenarios/", import.meta.url));
@@ -14,7 +14,7 @@ const read = (file: string): string => readFileSync(`${folder}${file}`, "utf8");
 function played(file: string) {
   const { scenario, place } = parseScenario(read(file), file);
   const story: string[] = [];
-  const result = runScenario(scenario, { place, trace: (entry) => story.push(storyLine(entry)) });
+  const result = runScenario(scenario, { place, trace: (entry) => story.push(logLine(entry)) });
   return { scenario, result, story };
 }
 

@@ -6,9 +6,9 @@ import type { NodeId } from "../../core/protocol.ts";
 import type { LossReason, TraceEntry } from "../entry.ts";
 import type { Excerpt } from "../excerpt.ts";
 import { type Flight, flightsOf } from "../flights.ts";
+import { actionText } from "../log.ts";
 import { deliveredId, labelOf } from "../naming.ts";
 import { type Standing, standingAfter } from "../standing.ts";
-import { deed } from "../story.ts";
 
 export function mermaid({ header, entries, before }: Excerpt): string {
   const arrivals = new Map<number, Flight>();
@@ -60,7 +60,7 @@ function statementsOf(entry: TraceEntry, arrived: Flight | undefined, departed: 
       return [note(entry.node, delivered === null ? labelOf(entry.event, 60) : `delivers ${delivered}`)];
     }
     default:
-      return [note(entry.node, deed(entry))];
+      return [note(entry.node, actionText(entry))];
   }
 }
 

@@ -7,7 +7,7 @@ import type { VectorClock } from "../../core/clocks.ts";
 import { vectorClocks } from "../causality.ts";
 import type { TraceEntry } from "../entry.ts";
 import type { Excerpt } from "../excerpt.ts";
-import { deed } from "../story.ts";
+import { actionText } from "../log.ts";
 
 export const SHIVIZ_PARSER = "(?<event>.*)\\n(?<host>\\S*) (?<clock>{.*})";
 
@@ -24,7 +24,7 @@ export function shiviz({ entries }: Pick<Excerpt, "entries">): string {
   const lines = [...events.values()].map(({ clock, told }) => {
     const [first] = told as [TraceEntry];
     const names = Object.entries(clock).map(([node, count]) => [`node${node}`, count]);
-    return `${oneLine(told.map(deed).join("; "))}\nnode${first.node} ${JSON.stringify(Object.fromEntries(names))}\n`;
+    return `${oneLine(told.map(actionText).join("; "))}\nnode${first.node} ${JSON.stringify(Object.fromEntries(names))}\n`;
   });
   return `${SHIVIZ_PARSER}\n\n${lines.join("")}`;
 }

@@ -47,8 +47,8 @@ interface Causes {
   readonly lives: ReadonlyMap<unknown, Life>;
 }
 
-/** Where the story of a burst begins: with the crash, pause, start or suspicion shortly before it, if there is one. */
-export function storyBegin({ from }: Burst, { marks, lives }: Causes): number {
+/** The moment from which a burst can be understood: the crash, pause, start or suspicion shortly before it, if there is one. */
+export function causeOf({ from }: Burst, { marks, lives }: Causes): number {
   const turns = [...lives.values()].flatMap((life) => {
     const stretches = life.stretches();
     return stretches.filter((each, index) => index > 0 && each.condition !== stretches[index - 1]?.condition);

@@ -6,7 +6,7 @@ import { type SystemSpec, systemFor } from "../../../check/suite.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { random } from "../../../core/random.ts";
 import { type Simulation, simulation } from "../../../sim/simulation.ts";
-import { storyLine } from "../../../trace/story.ts";
+import { logLine } from "../../../trace/log.ts";
 import { convergedRing } from "./converged.ts";
 import { identifierRing } from "./identifiers.ts";
 import { isSuperPeer } from "./requirements.ts";
@@ -34,7 +34,7 @@ function stage({ nodes, options = {}, delayMs = 10, seed = 1, story, found }: Se
     seed,
     delayMs,
     properties: "at the end",
-    ...(story === undefined ? {} : { trace: (entry) => story.push(storyLine(entry)) }),
+    ...(story === undefined ? {} : { trace: (entry) => story.push(logLine(entry)) }),
     onEvent: (_at, _node, event) => event.type === "found" && found?.push(event),
   });
 }

@@ -6,7 +6,7 @@ import { type SystemSpec, systemFor } from "../../../check/suite.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { random } from "../../../core/random.ts";
 import { type Simulation, simulation } from "../../../sim/simulation.ts";
-import { storyLine } from "../../../trace/story.ts";
+import { logLine } from "../../../trace/log.ts";
 import { neighbourhood } from "./neighbourhood.ts";
 import { space } from "./space.ts";
 import { type SuperPeerTokens, type SuperPeerTokensOptions, superPeerTokens } from "./super-peer-tokens.ts";
@@ -34,7 +34,7 @@ function stage(
     seed,
     delayMs,
     properties,
-    ...(story === undefined ? {} : { trace: (entry) => story.push(storyLine(entry)) }),
+    ...(story === undefined ? {} : { trace: (entry) => story.push(logLine(entry)) }),
   });
   for (const node of range(0, nodes - 1)) sim.start(node);
   return sim;

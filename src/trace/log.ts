@@ -5,21 +5,21 @@ import type { MessageId, TraceEntry } from "./entry.ts";
 import { lossWords } from "./naming.ts";
 
 /** One entry as a line such as `   180.0  node 4  sends election to 7`. Times are in milliseconds. */
-export function storyLine(entry: TraceEntry): string {
-  return line(entry, deed(entry));
+export function logLine(entry: TraceEntry): string {
+  return line(entry, actionText(entry));
 }
 
 const line = ({ at, node }: TraceEntry, words: string): string =>
   `${at.toFixed(1).padStart(8)}  node ${node}  ${words}`;
 
-/** The same for the lines of one run, in order: who loses a message then says which, and whose. */
-export function storyTeller(): (entry: TraceEntry) => string {
+/** The same for the entries of one run, in order: the loss of a message then names it and its other end. */
+export function runLogger(): (entry: TraceEntry) => string {
   const underWay = new Map<MessageId, Extract<TraceEntry, { kind: "send" }>>();
   return (entry) => {
     if (entry.kind === "send") underWay.set(entry.id, entry);
     const sent = entry.kind === "lost" ? underWay.get(entry.id) : undefined;
     if (entry.kind === "receive" || entry.kind === "lost") underWay.delete(entry.id);
-    return entry.kind === "lost" && sent !== undefined ? line(entry, loss(entry, sent)) : storyLine(entry);
+    return entry.kind === "lost" && sent !== undefined ? line(entry, loss(entry, sent)) : logLine(entry);
   };
 }
 
@@ -31,8 +31,8 @@ function loss(
   return `loses ${phrase(sent.message)} ${end} (${lossWords(why)})`;
 }
 
-/** What a node does or suffers, without saying which: `sends election to 7`. */
-export function deed(entry: TraceEntry): string {
+/** What happens at a node, without its id: `sends election to 7`. */
+export function actionText(entry: TraceEntry): string {
   switch (entry.kind) {
     case "start":
       return "starts";
@@ -47,17 +47,17 @@ export function deed(entry: TraceEntry): string {
     case "timeout":
       return `times out: ${entry.timer}`;
     case "command":
-      return `is told: ${phrase(entry.command)}`;
+      return `receives command ${phrase(entry.command)}`;
     case "event":
-      return `says: ${phrase(entry.event)}${entry.until === undefined ? "" : ` until ${entry.until} runs out`}`;
+      return `emits ${phrase(entry.event)}${entry.until === undefined ? "" : `, valid until ${entry.until} runs out`}`;
     case "choice":
       return `chooses ${entry.label}: ${plain(entry.option)}`;
     case "pause":
       return "pauses";
     case "resume":
-      return "goes on";
+      return "resumes";
     case "fault":
-      return `suffers: ${entry.what}`;
+      return `fault: ${entry.what}`;
     case "gap":
       return `(${entry.dropped} entries are missing)`;
     case "view":
@@ -67,10 +67,10 @@ export function deed(entry: TraceEntry): string {
 
 function standing({ leader, held = [] }: View): string {
   const led = leader === undefined ? "" : `, leader ${leader ?? "unknown"}`;
-  return held.length === 0 ? led : `${led}, ${held.join(" ")} held`;
+  return held.length === 0 ? led : `${led}, ${held.join(" ")} held back`;
 }
 
-/** `election`, `alive beat 3`, `election.coordinator`: type and fields; what a part of an assembly says carries its name. */
+/** `election`, `alive beat 3`, `election.coordinator`: type and fields; those of a part of an assembly carry its name. */
 export function phrase({ type, ...fields }: { type: string; body?: unknown }): string {
   if (fields.body !== undefined) return `${type}.${phrase(fields.body as { type: string })}`;
   return [type, ...Object.entries(fields).map(([name, value]) => `${name} ${plain(value)}`)].join(" ");

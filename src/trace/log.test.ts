@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { TraceEntry } from "./entry.ts";
-import { storyTeller } from "./story.ts";
+import { runLogger } from "./log.ts";
 
 it("says what was lost, and from whom or to whom", () => {
   const send = (id: string, to: number): TraceEntry => ({
@@ -19,7 +19,7 @@ it("says what was lost, and from whom or to whom", () => {
     to: 7,
     why,
   });
-  const tell = storyTeller();
+  const tell = runLogger();
   const entries = [
     send("4-1", 7),
     send("4-2", 7),
