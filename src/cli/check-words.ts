@@ -4,8 +4,8 @@ import type { CrashNotificationTime, TimerMode } from "../check/model.ts";
 import { isWorkEnough, type SystemSpec, systemFor } from "../check/suite.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
+import type { Nodes } from "../experiment/scenario/index.ts";
 import { type Family, protocolNamed, type RegistryEntry, variantNamed } from "../protocols/index.ts";
-import type { Nodes } from "../sim/scenario/index.ts";
 import { idsOf, requireFamilyWords, requireKnown } from "./sim-words.ts";
 
 const DEFAULT_NODES = 3;

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { runScenario } from "../sim/scenario/index.ts";
-import { cast } from "../sim/scenario/soundness.ts";
+import { runScenario } from "../experiment/scenario/index.ts";
+import { cast } from "../experiment/scenario/soundness.ts";
 import { reportText } from "./sim-report.ts";
 import { type SimWords, scenarioOf } from "./sim-words.ts";
 

@@ -1,8 +1,8 @@
 /** What a simulated run came to, for people. */
 import type { Cost, NodeId } from "../core/protocol.ts";
+import type { Judged, Result, Scenario } from "../experiment/scenario/index.ts";
+import { askWords } from "../experiment/scenario/schema.ts";
 import type { Entry, Outcome } from "../protocols/index.ts";
-import type { Judged, Result, Scenario } from "../sim/scenario/index.ts";
-import { askWords } from "../sim/scenario/schema.ts";
 import { figure, spans, wrapped } from "./paragraph.ts";
 import { type Paint, table } from "./terminal.ts";
 

@@ -1,8 +1,8 @@
 /** Plays scenarios so that they can be watched and stopped. */
 import { setImmediate as otherWork } from "node:timers/promises";
 import { EnvironmentError } from "../core/errors.ts";
-import type { Cast, ParsedScenario } from "../sim/scenario/index.ts";
-import { playScenario, type Result } from "../sim/scenario/run.ts";
+import type { Cast, ParsedScenario } from "../experiment/scenario/index.ts";
+import { playScenario, type Result } from "../experiment/scenario/run.ts";
 import { LostMessages } from "../sim/tally.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import type { Output } from "./invocation.ts";

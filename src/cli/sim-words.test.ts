@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { runScenario } from "../experiment/scenario/index.ts";
 import type { Delay } from "../sim/delay.ts";
-import { runScenario } from "../sim/scenario/index.ts";
 import { delay, jsonObject, nodeList, nodesOrAll, rate, type SimWords, scenarioOf } from "./sim-words.ts";
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);

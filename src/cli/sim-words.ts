@@ -1,10 +1,10 @@
 /** The words of `coterie sim`, and the scenario that they spell. */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
+import { type Nodes, type Scenario, type ScenarioSource, scenarioSchema } from "../experiment/scenario/schema.ts";
+import { cast } from "../experiment/scenario/soundness.ts";
 import { type Family, hasToStart, protocolNamed, type RegistryEntry, variantNamed } from "../protocols/index.ts";
 import { type Delay, requireDelay } from "../sim/delay.ts";
-import { type Nodes, type Scenario, type ScenarioSource, scenarioSchema } from "../sim/scenario/schema.ts";
-import { cast } from "../sim/scenario/soundness.ts";
 import type { RecordedPoint } from "./recording.ts";
 
 const DEFAULT_NODES = 5;

@@ -2,10 +2,10 @@
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import { EnvironmentError, InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
+import type { ParsedScenario, Result } from "../experiment/scenario/index.ts";
+import { cast } from "../experiment/scenario/soundness.ts";
+import { asVariant } from "../experiment/scenario/variants.ts";
 import { protocolNames } from "../protocols/index.ts";
-import type { ParsedScenario, Result } from "../sim/scenario/index.ts";
-import { cast } from "../sim/scenario/soundness.ts";
-import { asVariant } from "../sim/scenario/variants.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { runLogger } from "../trace/log.ts";
 import { wholeNumber } from "./arguments.ts";
@@ -191,7 +191,7 @@ async function scenarioFor(subject: string, { until, protocol, ...options }: Sim
   const stray = Object.keys({ ...options, ...endOf(until) }).find((word) => !besides.includes(word));
   if (stray !== undefined)
     throw new UsageError("bad-argument", `expected --${stray} to be absent: what happens stands in ${subject}`);
-  const { parseScenario } = await import("../sim/scenario/parse.ts"); // It loads a parser of YAML.
+  const { parseScenario } = await import("../experiment/scenario/parse.ts"); // It loads a parser of YAML.
   const { scenario: written, place } = parseScenario(textOf(subject), subject);
   const scenario = protocol === undefined ? written : asVariant(written, protocol);
   return { scenario: { ...scenario, seed: options.seed ?? scenario.seed }, place };

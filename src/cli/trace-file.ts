@@ -2,8 +2,9 @@
 import { closeSync, openSync, writeSync } from "node:fs";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
-import type { PropertyVerdict, Scenario } from "../sim/scenario/index.ts";
-import { labelled } from "../sim/scenario/labels.ts";
+import type { Scenario } from "../experiment/scenario/index.ts";
+import { labelled } from "../experiment/scenario/labels.ts";
+import type { PropertyVerdict } from "../experiment/verdicts.ts";
 import { vectorClocks } from "../trace/causality.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { excerptOf } from "../trace/excerpt.ts";

@@ -8,6 +8,5 @@ export type { CrashFate, JournalFate } from "./journal.ts";
 export type { LinkModel } from "./links.ts";
 export type { SimulationOptions } from "./options.ts";
 export type { PartitionShape } from "./partitions.ts";
-export * from "./scenario/index.ts";
 export { type Simulation, simulation } from "./simulation.ts";
 export type { Violation } from "./watcher.ts";

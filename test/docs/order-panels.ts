@@ -1,6 +1,6 @@
 /** One scenario under several orders of delivery, side by side in one picture: a panel for each, with a common axis of time. */
 import type { NodeId } from "../../src/core/protocol.ts";
-import type { Scenario } from "../../src/sim/scenario/index.ts";
+import type { Scenario } from "../../src/experiment/scenario/index.ts";
 import { markPaths } from "../../src/trace/picture/marks.ts";
 import { escaped, round } from "../../src/trace/picture/svg-shapes.ts";
 import { textWidth } from "../../src/trace/picture/text-width.ts";

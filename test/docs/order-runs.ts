@@ -1,6 +1,6 @@
 /** One scenario under several orders of delivery: who sent, received and delivered what when, and which order was kept. */
 import type { NodeId } from "../../src/core/protocol.ts";
-import { asVariant, runScenario, type Scenario } from "../../src/sim/scenario/index.ts";
+import { asVariant, runScenario, type Scenario } from "../../src/experiment/scenario/index.ts";
 import type { TraceEntry } from "../../src/trace/entry.ts";
 import { deliveredId, nameOf } from "../../src/trace/naming.ts";
 import { stepsOf } from "../../src/trace/steps.ts";

@@ -5,7 +5,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { parseScenario } from "../../src/sim/scenario/index.ts";
+import { parseScenario } from "../../src/experiment/scenario/index.ts";
 import { drawOrderPanels } from "./order-panels.ts";
 import { orderRuns } from "./order-runs.ts";
 

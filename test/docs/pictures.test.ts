@@ -6,8 +6,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import { cast, labelled, parseScenario, runScenario } from "../../src/experiment/scenario/index.ts";
 import { protocolNames } from "../../src/protocols/index.ts";
-import { cast, labelled, parseScenario, runScenario } from "../../src/sim/scenario/index.ts";
 import { vectorClocks } from "../../src/trace/causality.ts";
 import type { TraceEntry } from "../../src/trace/entry.ts";
 import { excerptOf, type Selection } from "../../src/trace/excerpt.ts";

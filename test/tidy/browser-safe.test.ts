@@ -4,7 +4,7 @@ import { type ESTree, Visitor } from "vite";
 import { describe, expect, it } from "vitest";
 import { code, type HouseFile, importsOf, isTest, lineAt, parsed } from "./house.ts";
 
-const BROWSER_SAFE = /^src\/(core|protocols|trace|sim|check)\//;
+const BROWSER_SAFE = /^src\/(core|protocols|trace|sim|check|experiment)\//;
 
 const FORBIDDEN = new Set([
   ..."Date performance setTimeout setInterval setImmediate queueMicrotask requestAnimationFrame".split(" "),

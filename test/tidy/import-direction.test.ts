@@ -1,4 +1,4 @@
-/** `core ← {protocols, trace} ← {sim, check, runtime} ← cluster ← {testing, cli, studio, bench}`: arrows point one way. */
+/** `core ← {protocols, trace} ← {sim, check, runtime} ← {experiment, cluster} ← {testing, cli, studio, bench}`, where `experiment` knows `sim` and `check` alone: arrows point one way. */
 import { describe, expect, it } from "vitest";
 import { code, type HouseFile, importsOf, isTest, targetOf } from "./house.ts";
 
@@ -10,11 +10,12 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   sim: ["core", "protocols", "trace"],
   check: ["core", "protocols", "trace"],
   runtime: ["core", "protocols", "trace"],
-  cluster: ["core", "protocols", "trace", "sim", "check", "runtime"],
+  experiment: ["core", "protocols", "trace", "sim", "check"],
+  cluster: ["core", "protocols", "trace", "sim", "check", "experiment", "runtime"],
   testing: ["core", "sim", "runtime", "cluster"],
-  cli: ["core", "protocols", "trace", "sim", "check", "runtime", "cluster"],
-  studio: ["core", "protocols", "trace", "sim", "check"],
-  bench: ["core", "protocols", "trace", "sim", "check", "runtime", "cluster"],
+  cli: ["core", "protocols", "trace", "sim", "check", "experiment", "runtime", "cluster"],
+  studio: ["core", "protocols", "trace", "sim", "check", "experiment"],
+  bench: ["core", "protocols", "trace", "sim", "check", "experiment", "runtime", "cluster"],
   // The public entry point, src/index.ts.
   entry: ["core", "protocols", "trace", "sim", "check", "runtime", "cluster"],
 };
@@ -88,6 +89,8 @@ describe("imports", () => {
     ["src/core/a.ts", 'export type B = import("../runtime/b.ts").B;'],
     ["src/sim/a.ts", 'import "../runtime/b.ts";'],
     ["src/runtime/a.ts", 'import { b } from "../sim/b.ts";'],
+    ["src/sim/a.ts", 'import { b } from "../experiment/b.ts";'],
+    ["src/experiment/a.ts", 'import { b } from "../runtime/b.ts";'],
     ["src/cluster/a.ts", 'import { b } from "../cli/b.ts";'],
     ["studio/src/a.ts", 'import { b } from "../../src/cluster/b.ts";'],
     ["studio/src/a.ts", 'import { type B } from "../../src/cluster/b.ts";'],

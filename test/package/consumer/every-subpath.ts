@@ -10,6 +10,7 @@ import {
   runMember,
 } from "coterie";
 import { assemble, type NodeId, type Protocol, UsageError, type Vocabulary } from "coterie/core";
+import { runScenario, scenarioSchema } from "coterie/experiment";
 import { type Bully, bully, heartbeat, protocolNames } from "coterie/protocols";
 import { type Simulation, simulation } from "coterie/sim";
 
@@ -49,5 +50,15 @@ sim.start(1);
 export const leader: NodeId | null = sim.world.state(1).leader;
 // @ts-expect-error a state holds what its type bag says, and nothing else
 export const stranger = sim.world.state(1).follower;
+
+export const outcome: object = runScenario(
+  scenarioSchema.parse({
+    name: "highest crashed",
+    protocol: "bully",
+    nodes: 3,
+    begin: { down: [2] },
+    steps: [{ call: 0 }],
+  }),
+).outcome;
 
 export const facts = [pair.name, ...protocolNames, new UsageError("code", "message").code];

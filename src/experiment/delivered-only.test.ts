@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { protocolNamed, protocolNames } from "../protocols/index.ts";
+import { LostMessages } from "../sim/tally.ts";
 import { runScenario, scenarioSchema } from "./scenario/index.ts";
-import { LostMessages } from "./tally.ts";
 
 const forms = protocolNames.flatMap((protocol) => [
   { protocol, form: protocol },

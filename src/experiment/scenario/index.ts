@@ -13,4 +13,3 @@ export {
 export { jsonSchema, type Nodes, type Scenario, type ScenarioSource, scenarioSchema } from "./schema.ts";
 export { type Cast, cast } from "./soundness.ts";
 export { asVariant } from "./variants.ts";
-export type { PropertyVerdict } from "./verdicts.ts";

@@ -1,7 +1,7 @@
 /** What one run says of each property. */
-import type { Property, Vocabulary } from "../../core/protocol.ts";
-import type { Simulation } from "../simulation.ts";
-import type { Violation } from "../watcher.ts";
+import type { Property, Vocabulary } from "../core/protocol.ts";
+import type { Simulation } from "../sim/simulation.ts";
+import type { Violation } from "../sim/watcher.ts";
 
 export interface PropertyVerdict {
   readonly name: string;

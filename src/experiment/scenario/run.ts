@@ -4,16 +4,16 @@ import { clone } from "../../core/plain.ts";
 import type { NodeId, Tagged, Vocabulary } from "../../core/protocol.ts";
 import type { ByzantineBehaviour } from "../../protocols/byzantine.ts";
 import type { AnyProtocol, Emitted, Outcome } from "../../protocols/index.ts";
+import { patience } from "../../sim/rest.ts";
+import { type Simulation, simulation } from "../../sim/simulation.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
 import type { Snapshot } from "../../trace/snapshot.ts";
-import { patience } from "../rest.ts";
-import { type Simulation, simulation } from "../simulation.ts";
+import { type PropertyVerdict, verdictsOf } from "../verdicts.ts";
 import { conditionText, type Watch, watch } from "./conditions.ts";
 import { type Judged, judge } from "./expectations.ts";
 import { fieldName, type Path } from "./problem.ts";
 import { askWords, type Nodes, type Scenario, type Step } from "./schema.ts";
 import { type Cast, cast } from "./soundness.ts";
-import { type PropertyVerdict, verdictsOf } from "./verdicts.ts";
 import { addressed } from "./words.ts";
 
 export interface Result {
