@@ -4,7 +4,7 @@
  */
 import type { NodeId, Protocol, Vocabulary } from "../../src/core/protocol.ts";
 import { basicMulticast } from "../../src/protocols/multicast/basic-multicast.ts";
-import { ipMulticast } from "../../src/protocols/multicast/ip-multicast.ts";
+import { ipMulticast } from "../../src/protocols/multicast/ip-multicast/ip-multicast.ts";
 import { reliableMulticast } from "../../src/protocols/multicast/reliable-multicast.ts";
 import { simulation } from "../../src/sim/simulation.ts";
 import type { TraceEntry } from "../../src/trace/entry.ts";

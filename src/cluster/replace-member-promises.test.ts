@@ -8,7 +8,7 @@ import { natural, type Shape, type ShapeNode, struct, variants } from "../core/s
 import { epochBully } from "../protocols/election/epoch-bully.ts";
 import type { EpochBully } from "../protocols/election/parts/epoch-bully-words.ts";
 import { type AnyProtocol, viewSynchrony } from "../protocols/index.ts";
-import { type Views, views } from "../protocols/membership/parts/views.ts";
+import { type Views, views } from "../protocols/membership/views/agreement.ts";
 import { openJournal } from "../runtime/journal/disk-journal.ts";
 import { type GroupRecord, groupShape } from "../runtime/journal/group-memory.ts";
 import { protocolSlot } from "../runtime/journal/protocol-slot.ts";

@@ -16,12 +16,12 @@ import { multicasts } from "./multicasts.ts";
 import { centralServer } from "./mutex/central-server.ts";
 import { electedServer } from "./mutex/elected-server.ts";
 import { epochTokenRing } from "./mutex/epoch-token-ring.ts";
+import { causalityProbe } from "./mutex/family/causality-probe.ts";
 import { type Mutex, type MutexWithWorkloadOptions, mutexWithWorkload } from "./mutex/family/workload.ts";
 import { maekawa } from "./mutex/maekawa.ts";
 import { type MaekawaSandersOptions, maekawaSanders } from "./mutex/maekawa-sanders.ts";
 import { lockService } from "./mutex/parts/lock-service.ts";
 import { type MonitoredMutexOptions, monitoredMutex } from "./mutex/parts/monitored.ts";
-import { talkative } from "./mutex/parts/talkative.ts";
 import { type RicartAgrawalaOptions, ricartAgrawala } from "./mutex/ricart-agrawala.ts";
 import { tokenRing } from "./mutex/token-ring.ts";
 import { maekawaAsLectured } from "./mutex/variants/maekawa-as-lectured.ts";
@@ -48,7 +48,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     mutualExclusion,
     "a server hands out the permission, one request after the other",
     (options) => mutexWithWorkload(centralServer, options),
-    { embedded: centralServer, variants: { talkative: amongTalkers(centralServer) } },
+    { embedded: centralServer, variants: { "causality-probe": withCausalityProbe(centralServer) } },
   ),
   "chang-roberts": entry(election, "on a ring, the highest id comes back to its node and leads", changRoberts, {
     node: monitoredChangRoberts,
@@ -112,7 +112,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
           summary: "as a lecture has it: K − 1 votes and none of one's own; two nodes get in",
           model: (options) => mutexWithWorkload(maekawaAsLectured, options),
         },
-        talkative: amongTalkers(maekawa),
+        "causality-probe": withCausalityProbe(maekawa),
       },
     },
   ),
@@ -132,7 +132,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
           summary: "as published in 1985: who is displaced from the head of a queue is not told; four nodes deadlock",
           model: toggled(maekawaSanders, { tellsDisplaced: false }),
         },
-        talkative: amongTalkers(maekawaSanders),
+        "causality-probe": withCausalityProbe(maekawaSanders),
       },
       check: { crashNotification: suspicion },
     },
@@ -160,7 +160,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
           summary: "the same without asking again whoever gets its permission back; two nodes get in",
           model: toggled(ricartAgrawala, { keepsPermissions: true, asksAgain: false }),
         },
-        talkative: amongTalkers(ricartAgrawala),
+        "causality-probe": withCausalityProbe(ricartAgrawala),
       },
       check: { crashNotification: suspicion },
     },
@@ -198,7 +198,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     (options) => mutexWithWorkload(tokenRing, options),
     {
       embedded: tokenRing,
-      variants: { talkative: amongTalkers(tokenRing) },
+      variants: { "causality-probe": withCausalityProbe(tokenRing) },
       mustStart: true,
       onRing: (ring) => ({ mutex: { ring } }),
     },
@@ -234,10 +234,10 @@ export function hasToStart(protocol: string, variant: string | null = null): boo
 }
 
 /** A mutual exclusion at nodes that tell each other that they have asked. */
-function amongTalkers<M extends Mutex, O extends object>(mutex: (options?: O) => Protocol<M>) {
+function withCausalityProbe<M extends Mutex, O extends object>(mutex: (options?: O) => Protocol<M>) {
   return {
-    summary: "whoever asks tells everybody so, beside the algorithm: is entry granted in the order of happened-before?",
-    model: (options?: MutexWithWorkloadOptions<O>) => mutexWithWorkload(talkative(mutex), options),
+    summary: "a node that asks tells all others so, beside the algorithm: is entry granted in the order of happened-before?",
+    model: (options?: MutexWithWorkloadOptions<O>) => mutexWithWorkload(causalityProbe(mutex), options),
   };
 }
 

@@ -3,6 +3,14 @@ export { type BasicMulticast, type BasicMulticastOptions, basicMulticast } from 
 export { type Causal, causal } from "./multicast/causal.ts";
 export { type CausalTotal, causalTotal } from "./multicast/causal-total.ts";
 export {
+  agreement,
+  fifoOrder,
+  happenedBeforeOrder,
+  integrity,
+  totalOrder,
+  validity,
+} from "./multicast/family/properties.ts";
+export {
   type MulticastWithWorkload,
   type MulticastWorkload,
   type MulticastWorkloadOptions,
@@ -11,18 +19,10 @@ export {
 } from "./multicast/family/workload.ts";
 export { type Fifo, fifo } from "./multicast/fifo.ts";
 export { type FifoTotal, fifoTotal } from "./multicast/fifo-total.ts";
-export { type IpMulticast, type IpMulticastOptions, ipMulticast } from "./multicast/ip-multicast.ts";
+export { type IpMulticast, type IpMulticastOptions, ipMulticast } from "./multicast/ip-multicast/ip-multicast.ts";
 export { type Isis, isis } from "./multicast/isis.ts";
 export type { OrderOptions } from "./multicast/parts/group.ts";
 export type { GroupCommand, GroupEvent, Multicast } from "./multicast/parts/layers.ts";
-export {
-  agreement,
-  fifoOrder,
-  happenedBeforeOrder,
-  integrity,
-  totalOrder,
-  validity,
-} from "./multicast/parts/promises.ts";
 export {
   type ReliableMulticast,
   type ReliableMulticastOptions,

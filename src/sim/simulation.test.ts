@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Protocol } from "../core/protocol.ts";
 import { list, natural } from "../core/shape.ts";
 import { changRoberts } from "../protocols/election/chang-roberts.ts";
-import { ipMulticast } from "../protocols/multicast/ip-multicast.ts";
+import { ipMulticast } from "../protocols/multicast/ip-multicast/ip-multicast.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { simulation } from "./simulation.ts";
 

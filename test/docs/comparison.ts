@@ -85,7 +85,7 @@ const costsOf = (name: string): string[] => [
 const mutexRow = ({ name, order }: Exclusion): string[] => [
   ...costsOf(name),
   ...verdictsOf({ protocol: name }, "ME1", "ME2"),
-  verdictOf({ protocol: name, variant: "talkative", ...order }, "ME3 happened-before"),
+  verdictOf({ protocol: name, variant: "causality-probe", ...order }, "ME3 happened-before"),
   ...verdictsOf({ protocol: name, crashes: 1 }, "ME1", "ME2"),
 ];
 
@@ -196,7 +196,7 @@ ${table(["N", "K", "Maekawa, 3(K − 1)", "Ricart–Agrawala, 2(N − 1)"], rows
 const exclusions = (): string => `## Mutual exclusion
 
 Every node enters once. ME1 safety: one at a time. ME2 liveness: whoever waits gets in. ME3 ordering: who asked before, in the sense of happened-before, gets in before; here nodes also tell
-each other that they have asked (\`--variant talkative\`), and two of them do. On the right the same as at first with one crash at any moment.
+each other that they have asked (\`--variant causality-probe\`), and two of them do. On the right the same as at first with one crash at any moment.
 
 ${table(
   [

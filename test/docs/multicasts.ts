@@ -22,7 +22,7 @@ import {
   reliableMulticast,
   totalOrder,
 } from "../../src/protocols/index.ts";
-import { evenly } from "../../src/protocols/multicast/parts/ip-workload.ts";
+import { evenly } from "../../src/protocols/multicast/ip-multicast/workload.ts";
 
 interface Row {
   readonly name: string;

@@ -5,7 +5,7 @@
  */
 import { createInterface } from "node:readline";
 import type { MessageOf } from "../../src/core/protocol.ts";
-import type { IpMulticast } from "../../src/protocols/multicast/ip-multicast.ts";
+import type { IpMulticast } from "../../src/protocols/multicast/ip-multicast/ip-multicast.ts";
 import type { Faults } from "../../src/runtime/fault-injector.ts";
 import type { UdpPlace } from "../../src/runtime/transport/udp-place.ts";
 
@@ -43,8 +43,8 @@ export interface Told {
 
 const [folder = "", being = "{}"] = process.argv.slice(2);
 const { self, members, place, window }: Being = JSON.parse(being);
-const { ipMulticast }: typeof import("../../src/protocols/multicast/ip-multicast.ts") = await import(
-  `${folder}/protocols/multicast/ip-multicast.js`
+const { ipMulticast }: typeof import("../../src/protocols/multicast/ip-multicast/ip-multicast.ts") = await import(
+  `${folder}/protocols/multicast/ip-multicast/ip-multicast.js`
 );
 const { variants }: typeof import("../../src/core/shape.ts") = await import(`${folder}/core/shape.js`);
 const { faultInjector }: typeof import("../../src/runtime/fault-injector.ts") = await import(

@@ -2,13 +2,13 @@
 import { type Exploration, type ExploreOptions, explore } from "../../src/check/explore.ts";
 import type { Move } from "../../src/check/model.ts";
 import type { NodeId, Property, Protocol, Vocabulary } from "../../src/core/protocol.ts";
+import { delivery } from "../../src/protocols/multicast/family/properties.ts";
 import {
   type MulticastWithWorkload,
   type MulticastWorkload,
   type MulticastWorkloadOptions,
   multicastWithWorkload,
 } from "../../src/protocols/multicast/family/workload.ts";
-import { delivery } from "../../src/protocols/multicast/parts/promises.ts";
 import type { SimulationOptions } from "../../src/sim/options.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
 import type { TraceEntry } from "../../src/trace/entry.ts";

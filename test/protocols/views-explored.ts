@@ -5,7 +5,7 @@ import { Model, type Move } from "../../src/check/model.ts";
 import { type Assembly, assemble } from "../../src/core/assemble.ts";
 import type { CommandOf, NodeId, Property, Protocol } from "../../src/core/protocol.ts";
 import { natural } from "../../src/core/shape.ts";
-import { type Views, views } from "../../src/protocols/membership/parts/views.ts";
+import { type Views, views } from "../../src/protocols/membership/views/agreement.ts";
 
 /** Says that it holds nothing whenever it is asked: what is explored is how views are agreed upon. */
 export type Nothing = {

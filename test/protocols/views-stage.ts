@@ -3,7 +3,7 @@ import { type Assembly, assemble } from "../../src/core/assemble.ts";
 import type { Context, NodeId, Protocol } from "../../src/core/protocol.ts";
 import { list, natural } from "../../src/core/shape.ts";
 import { type Heartbeat, type HeartbeatOptions, heartbeat } from "../../src/protocols/membership/heartbeat.ts";
-import { type Views, type ViewsOptions, views } from "../../src/protocols/membership/parts/views.ts";
+import { type Views, type ViewsOptions, views } from "../../src/protocols/membership/views/agreement.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
 import { logLine } from "../../src/trace/log.ts";
 

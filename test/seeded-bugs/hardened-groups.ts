@@ -1,12 +1,12 @@
 /** Bugs in groups whose members come and go, and in what carries their messages. */
 import type { Change } from "./bugs.ts";
 
-const VIEWS = "src/protocols/membership/parts/views.ts";
-const ROUNDS = "src/protocols/membership/parts/views-rounds.ts";
-const IP = "src/protocols/multicast/ip-multicast.ts";
-const LOSSES = "src/protocols/multicast/parts/ip-losses.ts";
-const STREAMS = "src/protocols/multicast/parts/ip-streams.ts";
-const SESSIONS = "src/protocols/multicast/parts/ip-sessions.ts";
+const VIEWS = "src/protocols/membership/views/agreement.ts";
+const ROUNDS = "src/protocols/membership/views/rounds.ts";
+const IP = "src/protocols/multicast/ip-multicast/ip-multicast.ts";
+const LOSSES = "src/protocols/multicast/ip-multicast/repairs.ts";
+const STREAMS = "src/protocols/multicast/ip-multicast/streams.ts";
+const SESSIONS = "src/protocols/multicast/ip-multicast/sessions.ts";
 const GROUP = "src/protocols/multicast/parts/group.ts";
 
 export const agreementOnViews: readonly Change[] = [

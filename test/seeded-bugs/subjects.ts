@@ -3,11 +3,16 @@
 import type { ExploreOptions } from "../../src/check/explore.ts";
 import { type Assembly, assemble } from "../../src/core/assemble.ts";
 import type { Protocol, Vocabulary } from "../../src/core/protocol.ts";
-import type { Views } from "../../src/protocols/membership/parts/views-words.ts";
+import type { Views } from "../../src/protocols/membership/views/vocabulary.ts";
+import {
+  delivery,
+  fifoOrder,
+  happenedBeforeOrder,
+  totalOrder,
+} from "../../src/protocols/multicast/family/properties.ts";
 import { multicastWithWorkload } from "../../src/protocols/multicast/family/workload.ts";
-import { evenly } from "../../src/protocols/multicast/parts/ip-workload.ts";
+import { evenly } from "../../src/protocols/multicast/ip-multicast/workload.ts";
 import { monitoredMulticast } from "../../src/protocols/multicast/parts/monitored.ts";
-import { delivery, fifoOrder, happenedBeforeOrder, totalOrder } from "../../src/protocols/multicast/parts/promises.ts";
 import { mutexWithWorkload } from "../../src/protocols/mutex/family/workload.ts";
 import type { LockService } from "../../src/protocols/mutex/parts/lock-service-vocabulary.ts";
 import { type Nothing, nothing } from "../protocols/views-explored.ts";
@@ -74,7 +79,7 @@ const madeOf: Readonly<Record<Subject, Making>> = {
     make: ({ heartbeat }) => heartbeat?.(),
   },
   "ip-multicast": {
-    file: "src/protocols/multicast/ip-multicast.ts",
+    file: "src/protocols/multicast/ip-multicast/ip-multicast.ts",
     make: ({ ipMulticast }) => multicastWithWorkload(ipMulticast?.(evenly) as never, [fifoOrder, ...delivery]),
   },
   "isis over views": {
@@ -106,7 +111,7 @@ const madeOf: Readonly<Record<Subject, Making>> = {
     make: ({ superPeerTokens }) => superPeerTokens?.({ share: 0.3 }),
   },
   "view-synchrony, the agreement on views": {
-    file: "src/protocols/membership/parts/views.ts",
+    file: "src/protocols/membership/views/agreement.ts",
     make: ({ views }) => settledViews(views?.({ remindMs: 0 }) as unknown as Protocol<Views>),
     explored: () => ({ crashNotification: (node) => ({ type: "views", body: { type: "suspect", node } }) as never }),
   },

@@ -4,7 +4,7 @@
  * docs/timing.md says what each survives, measured.
  */
 import type { HeartbeatOptions } from "../../protocols/membership/heartbeat.ts";
-import type { ViewsOptions } from "../../protocols/membership/parts/views-options.ts";
+import type { ViewsOptions } from "../../protocols/membership/views/options.ts";
 
 export const timings = ["fast", "default", "patient"] as const;
 export type Timing = (typeof timings)[number];

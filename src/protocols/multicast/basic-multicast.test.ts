@@ -9,8 +9,8 @@ import { type Simulation, simulation } from "../../sim/simulation.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
 import { logLine } from "../../trace/log.ts";
 import { type BasicMulticast, type BasicMulticastOptions, basicMulticast } from "./basic-multicast.ts";
+import { delivery } from "./family/properties.ts";
 import { type MulticastWithWorkload, multicastWithWorkload } from "./family/workload.ts";
-import { delivery } from "./parts/promises.ts";
 import { acknowledgedMulticast } from "./variants/acknowledged-multicast.ts";
 
 type Used = MulticastWithWorkload<BasicMulticast>;

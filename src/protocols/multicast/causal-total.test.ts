@@ -9,8 +9,8 @@ import {
   told,
 } from "../../../test/protocols/multicast-stage.ts";
 import { causalTotal } from "./causal-total.ts";
+import { fifoOrder, happenedBeforeOrder, totalOrder } from "./family/properties.ts";
 import { multicastWithWorkload } from "./family/workload.ts";
-import { fifoOrder, happenedBeforeOrder, totalOrder } from "./parts/promises.ts";
 
 const orders = [totalOrder, fifoOrder, happenedBeforeOrder];
 /** Explorations of hundreds of thousands of states, on a machine that has other work. */

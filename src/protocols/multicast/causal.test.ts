@@ -14,8 +14,8 @@ import { explore } from "../../check/explore.ts";
 import { systemFor } from "../../check/suite.ts";
 import type { Protocol } from "../../core/protocol.ts";
 import { type Causal, causal } from "./causal.ts";
+import { happenedBeforeOrder } from "./family/properties.ts";
 import { multicastWithWorkload } from "./family/workload.ts";
-import { happenedBeforeOrder } from "./parts/promises.ts";
 
 const orders = [happenedBeforeOrder];
 

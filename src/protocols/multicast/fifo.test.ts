@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 import { expectAllDelivered, expectCost } from "../../../test/protocols/multicast-expectations.ts";
 import { correspondence, exploreSends, range, send, stage, told } from "../../../test/protocols/multicast-stage.ts";
 import { basicMulticast } from "./basic-multicast.ts";
+import { fifoOrder, integrity } from "./family/properties.ts";
 import { multicastWithWorkload } from "./family/workload.ts";
 import { fifo } from "./fifo.ts";
-import { fifoOrder, integrity } from "./parts/promises.ts";
 import { fifoAsLectured } from "./variants/fifo-as-lectured.ts";
 
 describe("FIFO multicast: the worked example", () => {

@@ -11,9 +11,9 @@ import {
 } from "../../../test/protocols/multicast-stage.ts";
 import type { Property } from "../../core/protocol.ts";
 import { causal } from "./causal.ts";
+import { fifoOrder, happenedBeforeOrder, totalOrder } from "./family/properties.ts";
 import { type MulticastWorkload, multicastWithWorkload, senderOf } from "./family/workload.ts";
 import { isis } from "./isis.ts";
-import { fifoOrder, happenedBeforeOrder, totalOrder } from "./parts/promises.ts";
 
 const orders = [totalOrder];
 /** Explorations of hundreds of thousands of states, on a machine that has other work. */

@@ -9,7 +9,7 @@ import { type Simulation, simulation } from "../../sim/simulation.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
 import { logLine } from "../../trace/log.ts";
 import { type MulticastWithWorkload, multicastWithWorkload } from "./family/workload.ts";
-import { delivery } from "./parts/promises.ts";
+import { delivery } from "./family/properties.ts";
 import { type ReliableMulticast, reliableMulticast } from "./reliable-multicast.ts";
 
 type Used = MulticastWithWorkload<ReliableMulticast>;

@@ -3,10 +3,10 @@ import { describe, expect, it } from "vitest";
 import { reaching } from "../../../test/protocols/reached.ts";
 import { type ExploreOptions, explore } from "../../check/explore.ts";
 import type { NodeId, Property, Protocol } from "../../core/protocol.ts";
+import { totalOrder } from "./family/properties.ts";
 import { type MulticastWithWorkload, multicastWithWorkload } from "./family/workload.ts";
+import { stateIn } from "./ip-multicast/streams.ts";
 import { type FlushIsis, flushIsis } from "./parts/flush.ts";
-import { stateIn } from "./parts/ip-streams.ts";
-import { totalOrder } from "./parts/promises.ts";
 
 /** As if all had been in view 1 for long. */
 function settled(nodes: readonly NodeId[]): Protocol<FlushIsis> {

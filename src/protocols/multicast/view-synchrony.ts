@@ -20,11 +20,11 @@
 import { type Assembly, assemble, type Wires } from "../../core/assemble.ts";
 import type { NodeId, Property, Protocol, World } from "../../core/protocol.ts";
 import { type Shape, text } from "../../core/shape.ts";
-import { type Views, type ViewsOptions, views } from "../membership/parts/views.ts";
+import { type Views, type ViewsOptions, views } from "../membership/views/agreement.ts";
 import { requireParts } from "../options.ts";
-import { type IpMulticast, type IpMulticastOptions, ipMulticast } from "./ip-multicast.ts";
+import { type IpMulticast, type IpMulticastOptions, ipMulticast } from "./ip-multicast/ip-multicast.ts";
+import { isCutOf } from "./ip-multicast/validation.ts";
 import { flattened } from "./parts/flattened.ts";
-import { isCutOf } from "./parts/ip-validation.ts";
 
 type Parts<P> = { multicast: IpMulticast<P>; views: Views };
 type Whole<P> = Assembly<Parts<P>>;

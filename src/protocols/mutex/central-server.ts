@@ -12,7 +12,7 @@
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
 import { natural, nullable, struct } from "../../core/shape.ts";
 import { settle } from "../options.ts";
-import { requirements, type Section } from "./parts/requirements.ts";
+import { mutexProperties, type Section } from "./family/properties.ts";
 
 export type CentralServer = {
   state: {
@@ -123,7 +123,7 @@ export function centralServer(given?: Partial<CentralServerOptions>): Protocol<C
     },
     source: "Coulouris et al. §15.2",
     assumes: ["no crashes", "reliable links", "whoever is inside leaves"],
-    properties: requirements(({ section }) => section),
+    properties: mutexProperties(({ section }) => section),
     costs: [{ when: "one entry and exit of a node that does not serve", messages: () => 3 }],
     view: ({ section, service }) => ({ role: service === null ? section : `${section}, serving` }),
   };

@@ -23,7 +23,7 @@ import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
 import { boolean, natural, nullable, struct } from "../../core/shape.ts";
 import { exclude, include } from "../node-set.ts";
 import { settle } from "../options.ts";
-import { requirements, type Section } from "./parts/requirements.ts";
+import { mutexProperties, type Section } from "./family/properties.ts";
 import { electorates, voteCount } from "./parts/voting-sets.ts";
 
 export type MaekawaSanders = {
@@ -354,7 +354,7 @@ const declarations: Pick<
   },
   source: "Maekawa, ACM TOCS 1985; Sanders, ACM TOCS 1987",
   assumes: ["no crashes", "reliable FIFO links", "whoever is inside leaves"],
-  properties: requirements(({ section, wishes }) => (wishes ? "wanted" : section)),
+  properties: mutexProperties(({ section, wishes }) => (wishes ? "wanted" : section)),
   costs: [{ when: "one entry and exit without rivals", messages: (nodes) => 3 * (voteCount(nodes) - 1) }],
   view: ({ section, ballot: { candidate } }) => ({
     role: candidate === null ? section : `${section}, voted for ${candidate.node}`,

@@ -14,7 +14,7 @@ import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
 import { natural, struct } from "../../core/shape.ts";
 import { include } from "../node-set.ts";
 import { settle } from "../options.ts";
-import { requirements, type Section } from "./parts/requirements.ts";
+import { mutexProperties, type Section } from "./family/properties.ts";
 import { electorates, voteCount } from "./parts/voting-sets.ts";
 
 export type Maekawa = {
@@ -112,7 +112,7 @@ export function maekawa(given?: Record<never, never>): Protocol<Maekawa> {
     },
     source: "Maekawa, ACM TOCS 1985; Coulouris et al. §15.2",
     assumes: ["no crashes", "reliable links", "whoever is inside leaves"],
-    properties: requirements(({ section }) => section),
+    properties: mutexProperties(({ section }) => section),
     costs: [{ when: "one entry and exit", messages: (nodes) => 3 * (voteCount(nodes) - 1) }],
     view: ({ section, votedFor }) => ({ role: votedFor === null ? section : `${section}, voted for ${votedFor}` }),
   };

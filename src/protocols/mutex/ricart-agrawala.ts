@@ -23,7 +23,7 @@ import type { Context, NodeId, Property, Protocol } from "../../core/protocol.ts
 import { boolean, natural, nullable, struct } from "../../core/shape.ts";
 import { exclude, include } from "../node-set.ts";
 import { settle } from "../options.ts";
-import { requirements } from "./parts/requirements.ts";
+import { mutexProperties } from "./family/properties.ts";
 
 export type RicartAgrawala = {
   state: {
@@ -234,7 +234,7 @@ export function ricartAgrawala(given?: Partial<RicartAgrawalaOptions>): Protocol
 const ME3 = "ME3 ordering";
 
 const properties: readonly Property<RicartAgrawala>[] = [
-  ...requirements<RicartAgrawala>(({ section, wishes }) => (wishes ? "wanted" : section.is)),
+  ...mutexProperties<RicartAgrawala>(({ section, wishes }) => (wishes ? "wanted" : section.is)),
   {
     name: ME3,
     // Lamport's clocks make the stamp of a request lower than that of every request which it happened before.

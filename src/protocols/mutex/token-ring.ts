@@ -12,7 +12,7 @@ import { UsageError, unexpected } from "../../core/errors.ts";
 import type { Context, NodeId, Property, Protocol } from "../../core/protocol.ts";
 import { list, natural, real, struct } from "../../core/shape.ts";
 import { requirePositive, settle } from "../options.ts";
-import { requirements, type Section } from "./parts/requirements.ts";
+import { mutexProperties, type Section } from "./family/properties.ts";
 
 export type TokenRing = {
   state: {
@@ -111,7 +111,7 @@ export function tokenRing(given?: Partial<TokenRingOptions>): Protocol<TokenRing
 }
 
 const properties: readonly Property<TokenRing>[] = [
-  ...requirements<TokenRing>(({ section }) => section, ["pass"]),
+  ...mutexProperties<TokenRing>(({ section }) => section, ["pass"]),
   {
     name: "one token",
     claim: "at most one node has the token",

@@ -1,6 +1,6 @@
 /**
  * The workload of a multicast: a node sends a number of messages, one after the other, and remembers what it has delivered. Each message
- * says what happened before it, so whether an order is kept (`promises.ts`) can be seen without a look at the protocol's own
+ * says what happened before it, so whether an order is kept (`properties.ts`) can be seen without a look at the protocol's own
  * numbers. For simulator and checker: what it remembers is never forgotten.
  */
 import { type Assembly, assemble, type Wires } from "../../../core/assemble.ts";

@@ -4,8 +4,8 @@
  * losses are repaired, and its messages freed, whatever becomes of the others; FIFO order asks for no more.
  */
 import type { Protocol } from "../../../core/protocol.ts";
-import { ipMulticast } from "../ip-multicast.ts";
-import { evenly } from "../parts/ip-workload.ts";
+import { ipMulticast } from "../ip-multicast/ip-multicast.ts";
+import { evenly } from "../ip-multicast/workload.ts";
 import { type EachGroup, eachGroup } from "./each-group.ts";
 import type { GroupsOptions } from "./groups.ts";
 

@@ -7,10 +7,10 @@ import type { MessageOf, Protocol } from "../../../core/protocol.ts";
 import { type Shape, text } from "../../../core/shape.ts";
 import { type Causal, causal } from "../causal.ts";
 import { type Fifo, fifo } from "../fifo.ts";
+import { sureRoom } from "../ip-multicast/options.ts";
 import { type Isis, isis } from "../isis.ts";
 import { type ViewSynchrony, type ViewSynchronyOptions, viewSynchrony } from "../view-synchrony.ts";
 import { MAX_PAYLOAD_BYTES } from "./group.ts";
-import { sureRoom } from "./ip-options.ts";
 import { type Over, over } from "./over.ts";
 
 type Carried<U extends { state: object; message: { type: string } }> = Over<U, ViewSynchrony<MessageOf<U>>>;

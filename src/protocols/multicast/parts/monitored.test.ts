@@ -4,11 +4,11 @@ import { adversity, befall, recover } from "../../../../test/protocols/group-adv
 import type { GroupStage } from "../../../../test/protocols/group-stage.ts";
 import type { Protocol } from "../../../core/protocol.ts";
 import { simulation } from "../../../sim/simulation.ts";
+import { fifoOrder, happenedBeforeOrder, totalOrder } from "../family/properties.ts";
 import type { ViewSynchrony } from "../view-synchrony.ts";
 import { viewSynchrony } from "../view-synchrony.ts";
 import { flushCausal, flushCausalTotal, flushFifo, flushFifoTotal, flushIsis } from "./flush.ts";
 import { monitoredMulticast } from "./monitored.ts";
-import { fifoOrder, happenedBeforeOrder, totalOrder } from "./promises.ts";
 
 const range = (nodes: number): number[] => Array.from({ length: nodes }, (_, i) => i);
 

@@ -7,10 +7,10 @@ import { type Assembly, assemble, type Wires } from "../../../core/assemble.ts";
 import type { CommandOf, Property, Protocol, Vocabulary } from "../../../core/protocol.ts";
 import { type Heartbeat, type HeartbeatOptions, heartbeat } from "../../membership/heartbeat.ts";
 import { requireParts } from "../../options.ts";
+import { delivery, virtualSynchrony } from "../family/properties.ts";
 import { type MulticastWorkload, type MulticastWorkloadOptions, multicastWorkload } from "../family/workload.ts";
 import type { ViewSynchronyOptions } from "../view-synchrony.ts";
 import type { GroupEvent, Multicast } from "./layers.ts";
-import { delivery, virtualSynchrony } from "./promises.ts";
 
 export interface GroupWorkload extends Vocabulary {
   state: MulticastWorkload["state"];

@@ -1,6 +1,7 @@
 /** Multicasts as simulator and checker run them: with a workload, which sees whether what is promised is kept. */
 import type { Property, Protocol, Vocabulary } from "../../../core/protocol.ts";
 import { requireParts } from "../../options.ts";
+import { delivery } from "../family/properties.ts";
 import {
   type MulticastWithWorkload,
   type MulticastWorkload,
@@ -8,7 +9,6 @@ import {
   multicastWithWorkload,
 } from "../family/workload.ts";
 import { type GroupsOptions, groupsGiven } from "../overlapping/groups.ts";
-import { delivery } from "./promises.ts";
 
 export interface MulticastWithWorkloadOptions<O> {
   workload?: Partial<MulticastWorkloadOptions>;

@@ -1,7 +1,7 @@
 /**
  * Reliable multicast over IP multicast as a lecture has it: S and R both begin at 0, a message carries S before it is raised,
  * and whoever has delivered R delivers R + 1. So the first message of each sender, which carries 0, is a duplicate to
- * everybody, its sender included: kept because the checker refutes it. The right form is `../ip-multicast.ts`.
+ * everybody, its sender included: kept because the checker refutes it. The right form is `../ip-multicast/ip-multicast.ts`.
  */
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { list, natural, struct, text } from "../../../core/shape.ts";

@@ -5,11 +5,11 @@
 import { type Assembly, assemble } from "../../../core/assemble.ts";
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { requireParts } from "../../options.ts";
+import { fifoOrder } from "../family/properties.ts";
 import type { MulticastWorkloadOptions } from "../family/workload.ts";
-import { stateIn } from "../parts/ip-streams.ts";
-import { evenly } from "../parts/ip-workload.ts";
+import { stateIn } from "../ip-multicast/streams.ts";
+import { evenly } from "../ip-multicast/workload.ts";
 import { type GroupWorkload, groupWorkload, workloadWires } from "../parts/monitored.ts";
-import { fifoOrder } from "../parts/promises.ts";
 import { type ViewSynchrony, type ViewSynchronyOptions, viewSynchrony } from "../view-synchrony.ts";
 
 export type SettledViewSynchrony = Assembly<{ workload: GroupWorkload; multicast: ViewSynchrony }>;

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { range, send, stage } from "../../../../test/protocols/multicast-stage.ts";
 import { explore } from "../../../check/explore.ts";
 import { systemFor } from "../../../check/suite.ts";
-import { ipMulticast } from "../ip-multicast.ts";
+import { ipMulticast } from "../ip-multicast/ip-multicast.ts";
 
 const [P, Q] = [0, 1];
 

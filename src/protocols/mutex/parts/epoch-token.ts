@@ -4,8 +4,8 @@
 import type { NodeId, Property, Protocol } from "../../../core/protocol.ts";
 import { list, natural, nullable } from "../../../core/shape.ts";
 import type { LeaseTimer } from "../../election/parts/lease.ts";
+import { mutexProperties, type Section } from "../family/properties.ts";
 import { eachOnce, grantedTokens } from "./granted-tokens.ts";
-import { requirements, type Section } from "./requirements.ts";
 
 export type EpochTokenRing = {
   state: {
@@ -84,7 +84,7 @@ export const epochOf = (token: number): number => Math.floor(token / ENTRIES);
 const isEachOnce = eachOnce();
 
 const properties: readonly Property<EpochTokenRing>[] = [
-  ...requirements<EpochTokenRing>(({ section }) => section, ["pass", "watch", "renew"]),
+  ...mutexProperties<EpochTokenRing>(({ section }) => section, ["pass", "watch", "renew"]),
   {
     name: "one token an epoch",
     claim:

@@ -2,8 +2,8 @@
 import type { NodeId, Property, Protocol } from "../../../core/protocol.ts";
 import { natural, real, struct } from "../../../core/shape.ts";
 import type { LeaseTimer } from "../../election/parts/lease.ts";
+import { mutexProperties, type Section } from "../family/properties.ts";
 import { eachOnce, grantedTokens } from "./granted-tokens.ts";
-import { requirements, type Section } from "./requirements.ts";
 
 export type LockService = {
   state: {
@@ -94,7 +94,7 @@ export interface Service {
 const requestId = struct<RequestId>({ run: natural, request: natural, round: natural });
 
 const properties: readonly Property<LockService>[] = [
-  ...requirements<LockService>(({ section }) => section, ["renew", "reclaim", "recall"]),
+  ...mutexProperties<LockService>(({ section }) => section, ["renew", "reclaim", "recall"]),
   {
     name: "tokens are unique",
     claim: "no two entries have had the same token, those of nodes that have crashed since among them",

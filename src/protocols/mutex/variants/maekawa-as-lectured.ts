@@ -8,7 +8,7 @@ import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { natural, struct } from "../../../core/shape.ts";
 import { include } from "../../node-set.ts";
 import { settle } from "../../options.ts";
-import { requirements, type Section } from "../parts/requirements.ts";
+import { mutexProperties, type Section } from "../family/properties.ts";
 import { electorates } from "../parts/voting-sets.ts";
 
 export type MaekawaAsLectured = {
@@ -101,7 +101,7 @@ export function maekawaAsLectured(given?: Record<never, never>): Protocol<Maekaw
     },
     source: "a lecture on Coulouris et al. §15.2",
     assumes: ["no crashes", "reliable links"],
-    properties: requirements(({ section }) => section),
+    properties: mutexProperties(({ section }) => section),
     costs: [],
     view: ({ section, voted }) => ({ role: voted ? `${section}, voted` : section }),
   };

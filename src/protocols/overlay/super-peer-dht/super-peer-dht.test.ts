@@ -9,7 +9,7 @@ import { type Simulation, simulation } from "../../../sim/simulation.ts";
 import { logLine } from "../../../trace/log.ts";
 import { convergedRing } from "./converged.ts";
 import { identifierRing } from "./identifiers.ts";
-import { isSuperPeer } from "./requirements.ts";
+import { isSuperPeer } from "./properties.ts";
 import { type SuperPeerDht, type SuperPeerDhtOptions, superPeerDht } from "./super-peer-dht.ts";
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);

@@ -21,7 +21,7 @@ import { requirePositive, settle } from "../../options.ts";
 import { convergedRing } from "./converged.ts";
 import { type IdentifierOptions, identifierRing } from "./identifiers.ts";
 import { lookups } from "./lookups.ts";
-import { isSuperPeer, requirements } from "./requirements.ts";
+import { isSuperPeer, superPeerProperties } from "./properties.ts";
 import { upkeep } from "./upkeep.ts";
 import { type Ctx, MAX_SUCCESSORS, type State, type SuperPeerDht, shapes, type Task } from "./vocabulary.ts";
 
@@ -233,7 +233,7 @@ export function superPeerDht(given?: Partial<SuperPeerDhtOptions>): Protocol<Sup
     },
     shapes,
     ...claims,
-    properties: requirements(ring),
+    properties: superPeerProperties(ring),
     view: (state, self) => ({
       role: state.membership !== "member" ? state.membership : isSuperPeer(ring, state, self) ? "super-peer" : "node",
       leader: state.superPeer,

@@ -20,7 +20,7 @@ import { requirePositive, settle } from "../../options.ts";
 import { length, netForce } from "./forces.ts";
 import { age, learn, told } from "./gossip.ts";
 import { type Neighbourhood, neighbourhood } from "./neighbourhood.ts";
-import { requirements } from "./requirements.ts";
+import { superPeerProperties } from "./properties.ts";
 import { type Point, type SpaceOptions, space } from "./space.ts";
 import {
   type Ctx,
@@ -302,7 +302,7 @@ export function superPeerTokens(given?: Partial<SuperPeerTokensOptions>): Protoc
     command: { call: (state, _command, ctx) => round(state, ctx) },
     shapes,
     ...claims,
-    properties: requirements(isSettled, () => around?.made.tokens ?? 0),
+    properties: superPeerProperties(isSettled, () => around?.made.tokens ?? 0),
     view: (state) => ({ role: roleOf(state, isSettled(state)), leader: state.superPeer }),
   };
 }

@@ -1,0 +1,251 @@
+import { describe, expect, it } from "vitest";
+import {
+  join,
+  leave,
+  range,
+  restore,
+  said,
+  say,
+  stage,
+  story,
+  suspect,
+  undetected,
+  viewOf,
+  viewsOf,
+} from "../../../../test/protocols/views-stage.ts";
+import type { NodeId } from "../../../core/protocol.ts";
+import { type ViewsOptions, views } from "./agreement.ts";
+
+describe("views", () => {
+  it("all who start come into the first view together", () => {
+    const sim = stage(5);
+    sim.run(1_000);
+    expect(viewsOf(sim)).toEqual(["1: 0.1 1.1 2.1 3.1 4.1"]);
+    expect(sim.verdict()).toEqual([]);
+  });
+
+  it("a majority is enough for the first view, and those who start together later come in together", () => {
+    const sim = stage(5, {}, 1, [0, 1, 2]);
+    sim.run(2_000);
+    expect(viewsOf(sim)).toEqual(["1: 0.1 1.1 2.1"]);
+    for (const node of [4, 3]) sim.start(node);
+    sim.run(4_000);
+    expect(viewsOf(sim)).toEqual(["2: 0.1 1.1 2.1 3.1 4.1"]);
+    expect(sim.verdict()).toEqual([]);
+  });
+
+  it("less than a majority makes no view, and says so", () => {
+    const sim = stage(5, {}, 1, [0, 1]);
+    sim.run(5_000);
+    expect(viewsOf(sim)).toEqual(["0: "]);
+    for (const node of [0, 1]) expect(said(sim, node)).toEqual(["stalled"]);
+    expect(sim.verdict().map(({ property }) => property)).toEqual(["the group is whoever would be in it"]);
+    sim.start(2);
+    sim.run(8_000);
+    expect(viewsOf(sim)).toEqual(["1: 0.1 1.1 2.1"]);
+    for (const node of [0, 1]) expect(said(sim, node)).toEqual(["stalled", "resumed"]);
+  });
+
+  it("a crash is followed by a view without the crashed one; its restart by one with its next life", async () => {
+    const sim = stage(3);
+    sim.run(1_000);
+    story.length = 0;
+    sim.command(2, say);
+    sim.crash(2);
+    sim.run(2_000);
+    expect(viewsOf(sim)).toEqual(["2: 0.1 1.1"]);
+    expect(sim.world.state(0).views.view.cut).toEqual([0, 0, 1]);
+    sim.start(2);
+    sim.run(3_000);
+    expect(viewsOf(sim)).toEqual(["3: 0.1 1.1 2.2"]);
+    expect(sim.verdict()).toEqual([]);
+    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("stories/crash-and-restart.txt");
+  });
+
+  it("a restart quicker than any suspicion is noticed: it is another life", () => {
+    const sim = stage(3);
+    sim.run(1_000);
+    sim.crash(1);
+    sim.start(1);
+    sim.run(2_000);
+    expect(viewsOf(sim)).toEqual(["2: 0.1 1.2 2.1"]);
+    expect(sim.verdict()).toEqual([]);
+  });
+
+  it("whoever leaves goes with its last message in its last view, and comes back as somebody new", () => {
+    const sim = stage(3);
+    sim.run(1_000);
+    sim.cut(0, 1);
+    sim.command(0, say);
+    sim.mend(0, 1);
+    sim.command(0, leave);
+    sim.run(1_500);
+    expect(viewsOf(sim)).toEqual(["2: 1.1 2.1"]);
+    for (const node of [1, 2]) expect(sim.world.state(node).store.went).toEqual({ 2: [1, 0, 0] });
+    expect(said(sim, 0)).toEqual(["ejected", "left"]);
+    sim.command(0, join);
+    sim.run(2_500);
+    expect(viewsOf(sim)).toEqual(["3: 0.2 1.1 2.1"]);
+    expect(sim.verdict()).toEqual([]);
+  });
+
+  it("coming and going as often as one likes ends in what was wanted last", () => {
+    const sim = stage(4);
+    for (let at = 1_000; at < 1_300; at += 7) {
+      sim.run(at);
+      sim.command(at % 4, Math.floor(at / 7) % 2 === 0 ? leave : join);
+    }
+    for (const node of [0, 1]) sim.command(node, join);
+    for (const node of [2, 3]) sim.command(node, leave);
+    sim.run(5_000);
+    expect(sim.world.state(0).views.view.members.map(({ node }) => node)).toEqual([0, 1]);
+    expect(sim.verdict()).toEqual([]);
+    for (const node of [0, 1]) sim.command(node, leave);
+    sim.run(7_000);
+    expect(sim.world.state(0).views.view.members).toEqual([]);
+    expect(sim.verdict()).toEqual([]);
+  });
+
+  it("a minority installs nothing and says that it is stalled; it is told of its ejection and comes back", () => {
+    const sim = stage(5);
+    sim.run(1_000);
+    sim.partition([
+      [0, 1],
+      [2, 3, 4],
+    ]);
+    sim.run(3_000);
+    for (const node of [0, 1]) {
+      expect(viewOf(sim, node)).toBe("1: 0.1 1.1 2.1 3.1 4.1");
+      expect(said(sim, node)).toEqual(["stalled"]);
+    }
+    for (const node of [2, 3, 4]) expect(viewOf(sim, node)).toBe("2: 2.1 3.1 4.1");
+    sim.heal();
+    sim.run(6_000);
+    for (const node of [0, 1]) expect(said(sim, node)).toEqual(["stalled", "resumed", "ejected"]);
+    expect(viewsOf(sim).map((view) => view.replace(/^\d+/, ""))).toEqual([": 0.2 1.2 2.1 3.1 4.1"]);
+    expect(sim.verdict()).toEqual([]);
+  });
+
+  it("who still suspects the others when they can be heard of again does not leave them out", () => {
+    const sim = stage(3);
+    sim.run(1_000);
+    for (const node of [0, 1]) sim.command(2, suspect(node));
+    sim.run(3_000);
+    for (const node of [0, 1]) sim.command(2, restore(node));
+    sim.run(8_000);
+    for (const node of [0, 1]) expect(said(sim, node)).not.toContain("ejected");
+    expect(sim.world.state(0).views.view.members.map(({ node }) => node)).toEqual([0, 1, 2]);
+    expect(sim.verdict()).toEqual([]);
+  });
+
+  it("whoever is suspected for a moment leaves no wait behind, at the end of which nobody would be there", () => {
+    const sim = undetected(3);
+    sim.command(0, suspect(1));
+    sim.command(0, restore(1));
+    sim.run(sim.now + 5_000);
+    expect(said(sim, 0)).toEqual([]);
+    expect(sim.world.state(0).views).toMatchObject({ phase: { is: "idle" }, isStalled: false, attempts: 0 });
+    for (const node of [1, 2]) sim.command(0, suspect(node));
+    for (const node of [1, 2]) sim.command(0, restore(node));
+    sim.run(sim.now + 5_000);
+    expect(said(sim, 0)).toEqual(["stalled", "resumed"]);
+    expect(viewsOf(sim)).toEqual(["1: 0.1 1.1 2.1"]);
+  });
+
+  it("where no part has a majority, all stand still until they meet again, and nobody is ejected", () => {
+    const sim = stage(4);
+    sim.run(1_000);
+    sim.partition([
+      [0, 1],
+      [2, 3],
+    ]);
+    sim.run(3_000);
+    for (const node of range(4))
+      expect(sim.world.state(node).views).toMatchObject({ isBlocked: true, isStalled: true });
+    sim.heal();
+    sim.run(6_000);
+    expect(viewsOf(sim)).toEqual(["2: 0.1 1.1 2.1 3.1"]);
+    for (const node of range(4)) expect(said(sim, node)).toEqual(["stalled", "resumed"]);
+    expect(sim.verdict()).toEqual([]);
+  });
+
+  it("when all have crashed and come back the numbers go on, and nobody holds anything of the view before", () => {
+    const sim = stage(3);
+    sim.run(1_000);
+    sim.command(0, say);
+    for (const node of range(3)) sim.crash(node);
+    for (const node of range(3)) sim.start(node);
+    sim.run(2_000);
+    expect(viewsOf(sim)).toEqual(["2: 0.2 1.2 2.2"]);
+    expect(sim.world.state(0).views.view.cut).toEqual([0, 0, 0]);
+    expect(sim.verdict()).toEqual([]);
+  });
+
+  it("a coordinator that crashes when one has accepted: who goes on proposes the same view", () => {
+    const sim = stage(5);
+    sim.run(1_000);
+    sim.crash(4);
+    while (sim.messages.byType.accept === undefined || sim.messages.byType.accept < 5) sim.run(sim.now + 1);
+    sim.crash(0);
+    const accepted = [1, 2, 3].find((node) => sim.world.state(node).views.accepted !== null) as NodeId;
+    const promisedView = sim.world.state(accepted).views.accepted?.view;
+    while (sim.world.state(1).views.view.number < 2) sim.run(sim.now + 1);
+    expect(sim.world.state(1).views.view).toEqual(promisedView);
+    sim.run(sim.now + 2_000);
+    expect(viewsOf(sim)).toEqual(["3: 1.1 2.1 3.1"]);
+    expect(sim.verdict()).toEqual([]);
+  });
+
+  it("a member that does not get what it lacks in time is left out, and comes back", () => {
+    const sim = undetected(5);
+    for (const deaf of [0, 1, 2]) sim.cut(4, deaf);
+    sim.command(4, say); // Only 3 has it,
+    sim.crash(4);
+    sim.cut(1, 3); // and 1 cannot ask for it.
+    sim.command(0, suspect(4));
+    sim.run(sim.now + 1_000);
+    expect(viewsOf(sim)).toEqual(["1: 0.1 1.1 2.1 3.1 4.1"]);
+    const until = sim.now + 300; // A back-off of 100 to 200 ms, and a round.
+    while (sim.now < until && viewsOf(sim).some((view) => view.startsWith("1:"))) sim.run(sim.now + 1);
+    expect(viewsOf(sim)).toEqual(["2: 0.1 2.1 3.1"]);
+    expect(sim.world.state(0).store.went).toEqual({ 2: [0, 0, 0, 0, 1] });
+    sim.heal();
+    sim.run(sim.now + 1_000);
+    expect(viewsOf(sim)).toEqual(["3: 0.1 1.2 2.1 3.1"]);
+  });
+
+  it("nobody waits for more once all are there that are not suspected", () => {
+    const sim = stage(3);
+    sim.run(50);
+    expect(viewsOf(sim)).toEqual(["1: 0.1 1.1 2.1"]);
+    const without = stage(3);
+    without.crash(2);
+    for (const node of [0, 1]) without.command(node, suspect(2));
+    without.run(50);
+    expect(viewsOf(without)).toEqual(["1: 0.1 1.1"]);
+  });
+
+  it("a minority that stays one tries again and again, ever less often", () => {
+    const sim = stage(3);
+    sim.run(1_000);
+    for (const node of [1, 2]) sim.crash(node);
+    sim.run(31_000);
+    const prepared = sim.messages.byType.prepare ?? 0;
+    sim.run(61_000);
+    // Two messages each; a wait and a vain round take at least as long as these two.
+    expect((sim.messages.byType.prepare ?? 0) - prepared).toBeLessThanOrEqual(2 * (30_000 / (2_000 + 1_000) + 1));
+  });
+
+  it.each([
+    ["gatherMs", { gatherMs: 0 }, "expected views.gatherMs to be a finite number > 0, got 0"],
+    ["remindMs", { remindMs: -1 }, "expected views.remindMs to be a number >= 0, got -1"],
+    [
+      "maxBackOffMs",
+      { maxBackOffMs: 1 },
+      "expected views.maxBackOffMs to be a number >= backOffMs, which is 50, got 1",
+    ],
+    ["an unknown one", { patience: 1 }, "expected views.patience to be absent"],
+  ])("refuses %s that makes no sense", (_name, options, sentence) => {
+    expect(() => views(options as Partial<ViewsOptions>)).toThrow(sentence);
+  });
+});

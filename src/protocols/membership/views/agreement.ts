@@ -1,0 +1,227 @@
+/**
+ * Views: the members of a group agree on one sequence of views, who is in the group from when on, and on what had been said
+ * before each. Birman & Joseph, "Exploiting Virtual Synchrony in Distributed Systems", SOSP 1987, for what a view is; each
+ * view is decided by Paxos (Lamport, "Paxos Made Simple", 2001) among all nodes, so that there is one sequence, whatever
+ * the failure detector believes.
+ *
+ * Assumes   crash-recovery nodes with a journal. For liveness: a majority alive that can reach each other; in the end a
+ *           round trip, with what it takes to fill, takes less than `roundMs`.
+ * Safety    agreement: no two nodes know different views by one number; whoever is in a view has asked for it. Whoever goes
+ *           from a view to the next holds the whole cut of it, and has delivered nothing beyond.
+ * Liveness  in the end all alive nodes that want to be in the group are in the same view, and nobody else is. Whoever has
+ *           been silenced for a change speaks again. A minority installs nothing and says that it is stalled.
+ * Cost      5(N − 1) messages for a change in which all answer: prepare, promise, propose, accept and decided, N − 1 each;
+ *           3(N − 1) for the first view if all are there, since it is proposed at once;
+ *           2 more, fill and filled, for each member that lacks messages of the view before; N − 1 more, wish, where somebody
+ *           asks to come or to go. One for each answer that is not there after half of `roundMs`.
+ *
+ * A member is a node in one of its lives, so that a restart is noticed however quick it is. A round for view k + 1:
+ *
+ *     prepare ──▶ whoever is in view k falls silent and counts what it holds (flush, flushed)
+ *     promise ◀── … and says so. The cut: of each member of k, the most that one of them holds
+ *     fill    ──▶ to those that lack some of it; they get it from those that hold it
+ *     filled  ◀── nothing is proposed before every member to be holds the cut
+ *     propose ──▶ accept ◀── from a majority: decided
+ *
+ * So when a value is accepted, all its members hold its cut, whoever proposes it again later. After half of `roundMs` a
+ * step is said once more to whoever has not answered, so that one lost message costs nobody its membership. Who starts
+ * again meanwhile is asked anew: what its last life promised, and held, is gone.
+ */
+import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
+import { exclude, include } from "../../node-set.ts";
+import { accept, adopt, beginLife, keep, resume, sayLeft, stall, tellAll, wish, wishOf } from "./installing.ts";
+import { settledViews, type ViewsOptions } from "./options.ts";
+import { declarations } from "./properties.ts";
+import { invite, rounds, trusts } from "./rounds.ts";
+import { isAbsurdRound, isAbsurdValue, isAbsurdView } from "./validation.ts";
+import {
+  isChangeDue,
+  isEmpty,
+  isEverybodyHeard,
+  isGranted,
+  isInside,
+  nodesOf,
+  present,
+  type Views,
+} from "./vocabulary.ts";
+
+export type { ViewsOptions } from "./options.ts";
+export type { Views } from "./vocabulary.ts";
+
+type State = Views["state"];
+type Ctx = Context<Views>;
+
+export function views(given?: Partial<ViewsOptions>): Protocol<Views> {
+  const options = settledViews(given);
+  const steps = rounds(options);
+  const { consider, hasten, yieldTo, renew, begin, prepare, fallSilent, promise, notePromise } = steps;
+  const { confirm, noteFilled, noteAccept, takeTooLong, doWithout } = steps;
+
+  /** Whether the sender is behind: then it is told the present view, and what it said is of no account. */
+  function isBehind(state: State, from: NodeId, base: number, ctx: Ctx): boolean {
+    if (base >= state.view.number) return false;
+    ctx.send(from, { type: "decided", view: state.view });
+    return true;
+  }
+
+  /** Whether this node has promised to ignore the round. */
+  function isRefused(state: State, from: NodeId, round: number, ctx: Ctx): boolean {
+    if (round >= state.promised) return false;
+    ctx.send(from, { type: "refuse", base: state.view.number, promised: state.promised });
+    return true;
+  }
+
+  /** Says what it would have, as long as the view does not give it that. */
+  function insist(state: State, ctx: Ctx): void {
+    if (!isGranted(state.view, ctx.self, state)) wish(state, ctx);
+    hasten(state, ctx);
+  }
+
+  return {
+    name: "views",
+    init: () => ({
+      incarnation: 0,
+      wants: options.joins,
+      view: { number: 0, members: [], cut: [] },
+      promised: 0,
+      accepted: null,
+      isBlocked: false,
+      phase: { is: "idle" },
+      suspected: [],
+      wishes: {},
+      late: [],
+      attempts: 0,
+      isStalled: false,
+    }),
+    start(state, ctx) {
+      beginLife(state, ctx);
+      if (options.remindMs > 0) ctx.setTimer("remind", options.remindMs);
+      // An earlier life may be in a view that it has not journalled.
+      const isNew = state.incarnation === 1 && isGranted(state.view, ctx.self, state);
+      if (!isNew) wish(state, ctx);
+      consider(state, ctx);
+    },
+    receive: {
+      prepare(state, from, { view, round }, ctx) {
+        if (isAbsurdRound(state, round, ctx) || isAbsurdView(state, view, ctx)) return;
+        if (view.number > state.view.number) {
+          adopt(state, view, ctx);
+          // The layers above go on in that view first; then the coordinator, hearing of this node, asks it again.
+          if (isInside(state, ctx.self)) return ctx.send(from, wishOf(state));
+        }
+        if (isBehind(state, from, view.number, ctx) || isRefused(state, from, round, ctx)) return;
+        state.promised = round;
+        keep(state, ctx);
+        yieldTo(state, ctx);
+        fallSilent(state, ctx);
+      },
+      promise(state, from, { base, round, accepted, incarnation, wants, received }, ctx) {
+        if (base !== state.view.number || isAbsurdValue(state, accepted, ctx)) return;
+        notePromise(state, from, round, { accepted, incarnation, wants, received }, ctx);
+      },
+      refuse(state, _from, { base, promised }, ctx) {
+        const { phase } = state;
+        if (base !== state.view.number || phase.is === "idle" || phase.is === "due") return; // That round is over.
+        if (promised <= state.promised || isAbsurdRound(state, promised, ctx)) return; // Of an earlier attempt, or of none.
+        state.promised = promised;
+        keep(state, ctx);
+        state.attempts += 1;
+        yieldTo(state, ctx);
+      },
+      fill(state, from, { base, round, cut, holders }, ctx) {
+        if (isBehind(state, from, base, ctx)) return;
+        if (base === state.view.number && round === state.promised) ctx.emit({ type: "fill", round, cut, holders });
+      },
+      filled(state, from, { base, round }, ctx) {
+        if (base === state.view.number) noteFilled(state, from, round, ctx);
+      },
+      propose(state, from, { round, view }, ctx) {
+        if (isAbsurdRound(state, round, ctx) || isAbsurdView(state, view, ctx)) return;
+        if (isBehind(state, from, view.number - 1, ctx) || isRefused(state, from, round, ctx)) return;
+        if (view.number - 1 > state.view.number) return; // It has missed a view, and is told of it by a reminder.
+        accept(state, round, view, ctx);
+        yieldTo(state, ctx);
+        ctx.send(from, { type: "accept", base: state.view.number, round });
+      },
+      accept(state, from, { base, round }, ctx) {
+        if (base === state.view.number) noteAccept(state, from, round, ctx);
+      },
+      decided(state, from, { view }, ctx) {
+        if (isAbsurdView(state, view, ctx)) return;
+        if (isBehind(state, from, view.number, ctx) || view.number === state.view.number) return;
+        adopt(state, view, ctx);
+        consider(state, ctx);
+      },
+      wish(state, from, { base, incarnation, wants }, ctx) {
+        isBehind(state, from, base, ctx); // What it would have is known all the same.
+        state.wishes[from] = { base, incarnation, wants };
+        renew(state, from, incarnation, ctx);
+        begin(state, ctx);
+        const isComplete = isEmpty(state.view) && isEverybodyHeard(state, ctx);
+        if (from < ctx.self || isComplete)
+          hasten(state, ctx); // It goes first, or nobody is waited for any more.
+        else consider(state, ctx);
+      },
+    },
+    timeout: {
+      change(state, ctx) {
+        if (state.phase.is !== "due") return takeTooLong(state, ctx);
+        state.phase = { is: "idle" };
+        if (isChangeDue(state, ctx.self)) prepare(state, ctx);
+      },
+      remind(state, ctx) {
+        ctx.setTimer("remind", options.remindMs);
+        const members = nodesOf(state.view);
+        const lowest = present(state, ctx.self).find((node) => members.includes(node));
+        if (lowest === ctx.self) tellAll({ type: "decided", view: state.view }, ctx);
+      },
+      left: (_state, ctx) => ctx.emit({ type: "left" }),
+    },
+    command: {
+      suspect(state, { node }, ctx) {
+        if (!ctx.peers.includes(node)) return; // Not one of the nodes.
+        include(state.suspected, node);
+        if (!trusts(state, ctx)) stall(state, ctx);
+        doWithout(state, node, ctx);
+        hasten(state, ctx);
+      },
+      restore(state, { node }, ctx) {
+        if (!ctx.peers.includes(node)) return;
+        exclude(state.suspected, node);
+        // It may have been left out without hearing of it.
+        if (isInside(state, ctx.self)) ctx.send(node, { type: "decided", view: state.view });
+        state.attempts = 0;
+        if (trusts(state, ctx) && !isChangeDue(state, ctx.self)) resume(state, ctx);
+        invite(state, node, ctx);
+        hasten(state, ctx);
+      },
+      join(state, _command, ctx) {
+        state.wants = true;
+        ctx.cancelTimer("left");
+        insist(state, ctx);
+      },
+      leave(state, _command, ctx) {
+        const wasToCome = state.wants && !isInside(state, ctx.self);
+        state.wants = false;
+        if (wasToCome) {
+          beginLife(state, ctx); // A round may be about to take the last one in.
+          wish(state, ctx);
+        }
+        if (!isInside(state, ctx.self)) sayLeft(ctx);
+        insist(state, ctx);
+      },
+      flushed(state, { round, received }, ctx) {
+        if (state.isBlocked && round === state.promised) promise(state, received, ctx);
+      },
+      filled(state, { round }, ctx) {
+        if (state.isBlocked && round === state.promised) confirm(state, round, ctx);
+      },
+    },
+    replay: {
+      register(state, { incarnation, promised, accepted, view }) {
+        Object.assign(state, { incarnation, promised, accepted, view });
+      },
+    },
+    ...declarations,
+  };
+}

@@ -1,0 +1,212 @@
+import { describe, expect, it } from "vitest";
+import { reaching } from "../../../../test/protocols/reached.ts";
+import { follow, type Group, group, plain, safety, suspect, told } from "../../../../test/protocols/views-explored.ts";
+import { type ExploreOptions, explore } from "../../../check/explore.ts";
+import type { CommandOf, Context, NodeId, Property, Protocol } from "../../../core/protocol.ts";
+import { changedContext } from "../../contexts.ts";
+import type { Views } from "./agreement.ts";
+
+/** As if all had been in view 1 for long. */
+function settled(nodes: readonly NodeId[], agreement = plain): Protocol<Group> {
+  const whole = group(agreement);
+  const members = nodes.map((node) => ({ node, incarnation: 1 }));
+  return {
+    ...whole,
+    init(self, peers) {
+      const state = whole.init(self, peers);
+      return { ...state, views: { ...state.views, incarnation: 1, view: { number: 1, members, cut: [] } } };
+    },
+  };
+}
+
+const exploring = (nodes: readonly NodeId[], more: Partial<ExploreOptions<Group>>) =>
+  reaching(
+    explore<Group>({
+      protocol: settled(nodes),
+      nodes,
+      network: "fifo",
+      timers: "free",
+      begin: "idle",
+      crashNotification: suspect,
+      ...more,
+    }),
+    "installed",
+  );
+
+/** 0 and 2 suspect each other. */
+const disputed = (node: NodeId): CommandOf<Group>[] => (node === 1 ? [] : [suspect(2 - node)]);
+
+const allStay: Property<Group> = {
+  name: "all stay",
+  claim: "whoever has not crashed is in every view",
+  when: "always",
+  holds: ({ alive, state }) =>
+    alive.every((node) => {
+      const { view } = state(node).views;
+      return alive.every((other) => view.members.some((member) => member.node === other));
+    }),
+};
+
+describe("views: every run", () => {
+  it("with one crash, and timers above all delays: one sequence of views, and nobody stays silent", () => {
+    expect(exploring([0, 1, 2], { crashes: 1, timers: "quiet" })).toMatchObject({ verdict: "holds", states: 49 });
+  });
+
+  it.each([
+    ["one crash, six time-outs", { crashes: 1, maxTimeouts: 6 }, 57_061],
+    ["one crash and recovery, one time-out", { crashes: 1, recoveries: 1, maxTimeouts: 1 }, 9_529],
+    ["two that suspect each other, two time-outs", { asks: disputed, maxTimeouts: 2 }, 24_664],
+  ] as const)("with timers that may run out at any time, %s: no violation within", (_what, more, states) => {
+    const found = exploring([0, 1, 2], { ...more, ...safety });
+    expect(found).toMatchObject({ verdict: "unknown", property: null, states });
+  });
+
+  it("with one crash and one lost message, and timers above all delays: likewise", () => {
+    const found = exploring([0, 1, 2], { crashes: 1, losses: 1, timers: "quiet" });
+    expect(found).toMatchObject({ verdict: "holds", states: 265 });
+  });
+
+  it("among five with one crash one lost message costs nobody its membership; two may", () => {
+    const losing = (losses: number) =>
+      exploring([0, 1, 2, 3, 4], { crashes: 1, losses, timers: "quiet", properties: [allStay] });
+    expect(losing(1)).toMatchObject({ verdict: "holds", states: 19_941 });
+    expect(losing(2).property).toBe(allStay);
+  });
+
+  it("without its journal a node accepts another view by the same number", { tags: ["long"] }, () => {
+    const found = exploring([0, 1, 2], {
+      ...safety,
+      asks: disputed,
+      crashNotification: () => null,
+      crashes: 1,
+      recoveries: 1,
+      journal: "lost",
+      maxTimeouts: 2,
+    });
+    expect(found.property?.name).toBe("agreement on views");
+    expect(found.path.map(({ move }) => told(move))).toEqual([
+      "0 command",
+      "0 timeout",
+      "1 receives prepare of 0",
+      "0 receives promise of 1",
+      "1 receives propose of 0",
+      "0 receives accept of 1",
+      "1 crash",
+      "1 start",
+      "2 command",
+      "2 receives wish of 1",
+      "2 timeout",
+      "1 receives prepare of 2",
+      "2 receives promise of 1",
+      "1 receives propose of 2",
+      "2 receives accept of 1",
+    ]);
+    const members = found.path.at(-1)?.states.map((state) => state?.views.view.members.map(({ node }) => node));
+    expect(members).toEqual([
+      [0, 1],
+      [0, 1, 2],
+      [1, 2],
+    ]);
+  });
+});
+
+describe("views: what has been promised outlives a crash", () => {
+  const unkept = (ctx: Context<Views>): Context<Views> => changedContext(ctx, { compact: () => {} });
+  const { prepare } = plain.receive;
+  const { change } = plain.timeout;
+  /** What it promises others is not in its journal. */
+  const forgetful: Protocol<Views> = {
+    ...plain,
+    receive: { ...plain.receive, prepare: (state, from, said, ctx) => prepare(state, from, said, unkept(ctx)) },
+  };
+  /** The rounds that it calls are not in its journal. */
+  const heedless: Protocol<Views> = {
+    ...plain,
+    timeout: { ...plain.timeout, change: (state, ctx) => change(state, unkept(ctx)) },
+  };
+
+  /** Whoever suspects another calls a round at once. */
+  function hasty(agreement: Protocol<Views>): Protocol<Views> {
+    const { command, timeout } = agreement;
+    return {
+      ...agreement,
+      command: {
+        ...command,
+        suspect(state, said, ctx) {
+          command.suspect(state, said, ctx);
+          if (state.phase.is === "due") timeout.change(state, ctx);
+        },
+      },
+    };
+  }
+
+  const calling = (agreement: Protocol<Views>) => ({
+    ...safety,
+    protocol: settled([0, 1, 2], hasty(agreement)),
+    nodes: [0, 1, 2],
+    network: "fifo" as const,
+    timers: "never" as const,
+    begin: "idle" as const,
+    asks: disputed,
+    crashes: 1,
+    recoveries: 1,
+  });
+
+  it("two call rounds, one crashes and recovers: no violation within six messages on their way", {
+    tags: ["long"],
+  }, () => {
+    const found = explore<Group>({ ...calling(plain), maxInFlight: 6 });
+    expect(found).toMatchObject({ verdict: "unknown", property: null, states: 252_619 });
+  });
+
+  it("whoever forgets what it has promised others accepts an earlier round: two views by one number", () => {
+    const found = explore<Group>(calling(forgetful));
+    expect(found.property?.name).toBe("agreement on views");
+    expect(found.path.map(({ move }) => told(move))).toEqual([
+      "0 command",
+      "1 receives prepare of 0",
+      "2 command",
+      "1 receives prepare of 2",
+      "1 crash",
+      "1 start",
+      "0 receives promise of 1",
+      "0 receives wish of 1",
+      "1 receives propose of 0",
+      "0 receives accept of 1",
+      "2 receives promise of 1",
+      "1 receives propose of 2",
+      "2 receives wish of 1",
+      "2 receives accept of 1",
+    ]);
+  });
+
+  /** Found by exploration of the heedless: the accept of what 0 proposed before the crash counts for what it proposes now. */
+  const reused = [
+    "0 command",
+    "1 receives prepare of 0",
+    "0 receives promise of 1, and crashes before its second send",
+    "0 start",
+    "0 command",
+    "1 receives propose of 0",
+    "2 receives prepare of 0",
+    "0 receives promise of 2",
+    "0 receives accept of 1",
+    "2 command",
+    "1 receives prepare of 2",
+    "2 receives promise of 1",
+    "1 receives propose of 2",
+    "2 receives accept of 1",
+  ];
+
+  it.each([
+    ["whoever remembers the rounds that it has called calls another", plain, [1, 1, 2], true],
+    ["whoever forgets them calls one twice: two views by one number", heedless, [2, 1, 2], false],
+  ] as const)("a crash in the middle of a proposal: %s", (_what, agreement, numbers, agrees) => {
+    const asks = (node: NodeId): CommandOf<Group>[] => [[suspect(2), suspect(1)], [], [suspect(0)]][node] ?? [];
+    const states = follow({ ...calling(agreement), asks, withinStep: true }, reused);
+    expect(states.map(({ views: { view } }) => view.number)).toEqual(numbers);
+    const world = { nodes: [0, 1, 2], alive: [0, 1, 2], state: (node: NodeId) => states[node] as Group["state"] };
+    const promise = safety.properties.find(({ name }) => name === "agreement on views");
+    expect(promise?.holds(world as never, 0)).toBe(agrees);
+  });
+});

@@ -1,0 +1,330 @@
+/** How a node of views prepares, fills and proposes the next view. */
+import type { Context, NodeId } from "../../../core/protocol.ts";
+import { majority } from "../../../core/quorums.ts";
+import { exclude, include } from "../../node-set.ts";
+import { accept, adopt, keep, resume, stall, tellAll } from "./installing.ts";
+import type { ViewsOptions } from "./options.ts";
+import {
+  FIRST_ROUND,
+  type GroupView,
+  isChangeDue,
+  isEmpty,
+  isEverybodyHeard,
+  isInside,
+  memberOf,
+  nextRound,
+  type Promised,
+  present,
+  type Views,
+  whoseRound,
+} from "./vocabulary.ts";
+
+type State = Views["state"];
+type Ctx = Context<Views>;
+/** One that this node has called. */
+type Round = Extract<State["phase"], { round: number }>;
+
+/** Waits grow to this power of two at most. */
+const MOST_DOUBLINGS = 10;
+
+const everybody = (ctx: Ctx): NodeId[] => [...ctx.peers, ctx.self].sort((a, b) => a - b);
+const quorum = (ctx: Ctx): number => majority(ctx.peers.length + 1);
+
+/** Whether those that are not suspected are a majority. */
+export const trusts = ({ suspected }: State, ctx: Ctx): boolean =>
+  ctx.peers.length + 1 - suspected.length >= quorum(ctx);
+const hasQuorum = (promises: object, ctx: Ctx): boolean => Object.keys(promises).length >= quorum(ctx);
+
+/** Whoever does not get what it lacks; where that is this node alone, those that should have given it. */
+function blamed({ awaited, holders }: { awaited: NodeId[]; holders: NodeId[] }, ctx: Ctx): NodeId[] {
+  const others = (nodes: NodeId[]): NodeId[] => nodes.filter((node) => node !== ctx.self);
+  return others(awaited).length > 0 ? others(awaited) : [...new Set(others(holders))].sort((a, b) => a - b);
+}
+
+/** Whether others wait for the node to fill up, or to give them what they lack. */
+const countsOn = ({ awaited, holders }: { awaited: NodeId[]; holders: NodeId[] }, node: NodeId): boolean =>
+  awaited.includes(node) || holders.includes(node);
+
+/** What the present step of a round asks of others, and who has answered. */
+function question({ view }: State, phase: Round): { message: Views["message"]; isAnswered: (node: NodeId) => boolean } {
+  const { round } = phase;
+  switch (phase.is) {
+    case "preparing": {
+      const { promises } = phase;
+      return { message: { type: "prepare", view, round }, isAnswered: (node) => promises[node] !== undefined };
+    }
+    case "filling": {
+      const { awaited, holders } = phase;
+      const message = { type: "fill", round, cut: phase.view.cut, holders, base: view.number } as const;
+      return { message, isAnswered: (node) => !awaited.includes(node) };
+    }
+    case "proposing": {
+      const { acceptors } = phase;
+      return { message: { type: "propose", round, view: phase.view }, isAnswered: (node) => acceptors.includes(node) };
+    }
+  }
+}
+
+/** How often in a row a node waits for what it suspects and what answers all the same to become one. */
+const MOST_DOUBTS = 4;
+
+/**
+ * Who answers although it is suspected has crashed since, or will be restored soon, as when a partition heals: the
+ * next round will tell. Otherwise the few that come back would leave out the many.
+ */
+function isInDoubt(state: State, promises: object, ctx: Ctx): boolean {
+  const answers = (node: NodeId): boolean => Object.hasOwn(promises, node);
+  return !trusts(state, ctx) || (state.attempts < MOST_DOUBTS && state.suspected.some(answers));
+}
+
+/** A node has turned up while a round is being prepared: it is waited for, so it is asked. */
+export function invite(state: State, node: NodeId, ctx: Ctx): void {
+  const { phase } = state;
+  if (phase.is !== "preparing") return;
+  const { message, isAnswered } = question(state, phase);
+  if (!isAnswered(node)) ctx.send(node, message);
+}
+
+function rest(state: State, ctx: Ctx): void {
+  state.phase = { is: "idle" };
+  state.attempts = 0;
+  ctx.cancelTimer("change");
+  if (trusts(state, ctx)) resume(state, ctx);
+}
+
+export function rounds(options: ViewsOptions) {
+  const { gatherMs, firstGatherMs, roundMs, backOffMs, maxBackOffMs } = options;
+
+  /** Sees to it that a change that is due comes about: the lowest node goes first, the others give it time. */
+  function consider(state: State, ctx: Ctx): void {
+    if (state.phase.is === "idle" && isChangeDue(state, ctx.self)) wait(state, ctx);
+    else if (state.phase.is === "due" && !isChangeDue(state, ctx.self)) rest(state, ctx);
+  }
+
+  /** Something has happened that may make this node the one that goes first. */
+  function hasten(state: State, ctx: Ctx): void {
+    if (state.phase.is === "due" && isChangeDue(state, ctx.self)) state.phase = { is: "idle" };
+    consider(state, ctx);
+  }
+
+  function wait(state: State, ctx: Ctx): void {
+    state.phase = { is: "due" };
+    const { attempts, view } = state;
+    const turn = present(state, ctx.self).indexOf(ctx.self);
+    const first = !isEmpty(view) ? gatherMs : isEverybodyHeard(state, ctx) ? 0 : firstGatherMs;
+    const atLeast =
+      attempts === 0 ? first : Math.min(maxBackOffMs, backOffMs * 2 ** Math.min(attempts, MOST_DOUBLINGS));
+    const atMost = turn === 0 && attempts === 0 ? atLeast : 2 * atLeast;
+    ctx.setTimer("change", [turn * roundMs + atLeast, turn * roundMs + atMost]);
+  }
+
+  /** Somebody else's round goes on: this node's own is over, and it gives that one time. */
+  function yieldTo(state: State, ctx: Ctx): void {
+    state.phase = { is: "due" };
+    ctx.setTimer("change", [2 * roundMs, 3 * roundMs]);
+  }
+
+  /** A node has turned up, maybe with another life: what an earlier one has promised is gone with it, and what it held. */
+  function renew(state: State, node: NodeId, incarnation: number, ctx: Ctx): void {
+    const { phase, view } = state;
+    const isOfAnEarlier = (life: { incarnation: number } | undefined) =>
+      life !== undefined && life.incarnation < incarnation;
+    if (phase.is === "filling" && countsOn(phase, node) && isOfAnEarlier(memberOf(view, node)))
+      return prepare(state, ctx);
+    if (phase.is === "preparing" && isOfAnEarlier(phase.promises[node])) delete phase.promises[node];
+    invite(state, node, ctx);
+  }
+
+  function fail(state: State, ctx: Ctx): void {
+    state.attempts += 1;
+    state.phase = { is: "idle" };
+    consider(state, ctx);
+  }
+
+  /** The next step of this node's round begins. Gives what it asks of others. */
+  function step(state: State, phase: Round, ctx: Ctx): Views["message"] {
+    state.phase = phase;
+    ctx.setTimer("change", roundMs / 2);
+    return question(state, phase).message;
+  }
+
+  /** Phase 1a. The node is an acceptor too: it promises first, so that its journal keeps the round from being used again. */
+  function prepare(state: State, ctx: Ctx): void {
+    const everyone = everybody(ctx);
+    const round = nextRound(state.promised, everyone.indexOf(ctx.self), everyone.length);
+    const message = step(state, { is: "preparing", round, isRepeated: false, promises: {} }, ctx);
+    state.promised = round;
+    keep(state, ctx);
+    tellAll(message, ctx);
+    fallSilent(state, ctx);
+  }
+
+  /** Without phase 1. */
+  function begin(state: State, ctx: Ctx): void {
+    const view = firstView(state, ctx);
+    if (view !== null) propose(state, FIRST_ROUND, view, ctx);
+  }
+
+  /** Phase 1b, once it is known what this node holds of the present view. */
+  function fallSilent(state: State, ctx: Ctx): void {
+    if (!isInside(state, ctx.self)) return promise(state, null, ctx);
+    state.isBlocked = true;
+    ctx.emit({ type: "flush", round: state.promised });
+  }
+
+  function promise(state: State, received: number[] | null, ctx: Ctx): void {
+    const { promised: round, accepted, incarnation, wants, view } = state;
+    const answer = { accepted, incarnation, wants, received };
+    const coordinator = whoseRound(round, everybody(ctx));
+    if (coordinator === ctx.self) notePromise(state, ctx.self, round, answer, ctx);
+    else ctx.send(coordinator, { type: "promise", base: view.number, round, ...answer });
+  }
+
+  function notePromise(state: State, from: NodeId, round: number, promised: Promised, ctx: Ctx): void {
+    const { phase } = state;
+    if (phase.is !== "preparing" || phase.round !== round) return; // Of an earlier attempt, or one too many.
+    if (promised.incarnation < (state.wishes[from]?.incarnation ?? 0)) return; // Of an earlier life.
+    phase.promises[from] = promised;
+    if (hasQuorum(phase.promises, ctx)) resume(state, ctx);
+    concludeIfAnswered(state, ctx);
+  }
+
+  /** Whoever is known to be there is waited for, unless it was late before. */
+  function concludeIfAnswered(state: State, ctx: Ctx): void {
+    const { phase, late } = state;
+    if (phase.is !== "preparing" || !hasQuorum(phase.promises, ctx)) return;
+    const isAwaited = (node: NodeId): boolean => phase.promises[node] === undefined && !late.includes(node);
+    if (!present(state, ctx.self).some(isAwaited)) conclude(state, ctx);
+  }
+
+  /** Phase 2a: a value that has been accepted is proposed again; its members hold what it takes already. */
+  function conclude(state: State, ctx: Ctx): void {
+    const { phase } = state;
+    if (phase.is !== "preparing") return;
+    const { round, promises } = phase;
+    const accepted = Object.values(promises).flatMap((promised) => promised.accepted ?? []);
+    const highest = accepted.sort((a, b) => b.round - a.round)[0];
+    if (highest !== undefined) return propose(state, round, highest.view, ctx);
+    if (isInDoubt(state, promises, ctx)) return fail(state, ctx);
+    const { view, holders, lacking } = nextView(state, promises);
+    if (lacking.length === 0) return propose(state, round, view, ctx);
+    const message = step(state, { is: "filling", round, isRepeated: false, view, awaited: lacking, holders }, ctx);
+    for (const node of lacking)
+      if (node === ctx.self) ctx.emit({ type: "fill", round, cut: view.cut, holders });
+      else ctx.send(node, message);
+  }
+
+  /** This node lacks nothing of the cut any more. */
+  function confirm(state: State, round: number, ctx: Ctx): void {
+    const coordinator = whoseRound(round, everybody(ctx));
+    if (coordinator === ctx.self) noteFilled(state, ctx.self, round, ctx);
+    else ctx.send(coordinator, { type: "filled", base: state.view.number, round });
+  }
+
+  function noteFilled(state: State, from: NodeId, round: number, ctx: Ctx): void {
+    const { phase } = state;
+    if (phase.is !== "filling" || phase.round !== round) return; // Of an earlier attempt.
+    exclude(phase.awaited, from);
+    if (phase.awaited.length === 0) propose(state, round, phase.view, ctx);
+  }
+
+  function propose(state: State, round: number, view: GroupView, ctx: Ctx): void {
+    tellAll(step(state, { is: "proposing", round, isRepeated: false, view, acceptors: [] }, ctx), ctx);
+    accept(state, round, view, ctx);
+    noteAccept(state, ctx.self, round, ctx);
+  }
+
+  function noteAccept(state: State, from: NodeId, round: number, ctx: Ctx): void {
+    const { phase } = state;
+    if (phase.is !== "proposing" || phase.round !== round) return; // Of an earlier attempt, or one too many.
+    include(phase.acceptors, from);
+    if (phase.acceptors.length < quorum(ctx)) return;
+    tellAll({ type: "decided", view: phase.view }, ctx);
+    adopt(state, phase.view, ctx);
+    consider(state, ctx);
+  }
+
+  /** Half of the time for a step of this node's round has gone by: what got lost is said once more. Or all of it. */
+  function takeTooLong(state: State, ctx: Ctx): void {
+    const { phase, suspected } = state;
+    if (phase.is === "idle" || phase.is === "due" || phase.isRepeated) return giveUp(state, ctx);
+    phase.isRepeated = true;
+    ctx.setTimer("change", roundMs / 2);
+    const { message, isAnswered } = question(state, phase);
+    for (const peer of ctx.peers) if (!suspected.includes(peer) && !isAnswered(peer)) ctx.send(peer, message);
+  }
+
+  /** The step of this node's round has taken too long: whoever is to blame is left out of the next one. */
+  function giveUp(state: State, ctx: Ctx): void {
+    const { phase } = state;
+    state.late = [];
+    if (phase.is === "preparing" && hasQuorum(phase.promises, ctx)) {
+      state.late = present(state, ctx.self).filter((node) => phase.promises[node] === undefined);
+      return conclude(state, ctx);
+    }
+    if (phase.is === "filling") state.late = blamed(phase, ctx);
+    else stall(state, ctx);
+    fail(state, ctx);
+  }
+
+  /** The crash of a node that a round counts on: nobody waits for its answer. */
+  function doWithout(state: State, node: NodeId, ctx: Ctx): void {
+    const { phase } = state;
+    if (phase.is === "preparing") concludeIfAnswered(state, ctx);
+    if (phase.is !== "filling" || !countsOn(phase, node)) return;
+    include(state.late, node);
+    prepare(state, ctx);
+  }
+
+  return {
+    ...{ consider, hasten, yieldTo, renew, begin, prepare, fallSilent, promise, notePromise },
+    ...{ confirm, noteFilled, noteAccept, takeTooLong, doWithout },
+  };
+}
+
+/**
+ * The first view, if this node may propose it at once. It needs no promises: below the first round there is none in which anybody
+ * could have accepted anything. Everybody has said what it would have, and nobody holds anything. The lowest node does this at
+ * most once for a view, and never after a restart.
+ */
+function firstView(state: State, ctx: Ctx): GroupView | null {
+  const { view, promised, accepted, suspected, wishes, incarnation, wants } = state;
+  const isUnused = promised === FIRST_ROUND && accepted === null;
+  const isMine = whoseRound(FIRST_ROUND, everybody(ctx)) === ctx.self;
+  const isComplete = suspected.length === 0 && ctx.peers.every((peer) => wishes[peer]?.base === view.number);
+  if (!isEmpty(view) || !isUnused || !isMine || !isComplete || !isChangeDue(state, ctx.self)) return null;
+  const lives = Object.entries({ ...wishes, [ctx.self]: { incarnation, wants } });
+  const promises = lives.map(([node, life]) => [node, { ...life, accepted: null, received: null }]);
+  return nextView(state, Object.fromEntries(promises)).view;
+}
+
+/**
+ * Who goes on, what belongs to the present view, who has all of each member's part of it, and who lacks some.
+ *
+ * Whatever a node that goes on has delivered it has counted in its promise, and delivers no more until the next view: so
+ * the cut, which is no less than what any of them has counted, leaves out nothing that one of them has delivered. Who
+ * leaves counts too, so that its last messages belong to its last view. Who was late, or is suspected for good
+ * although it has answered, is left out and does not count: if the cut took what only such a node has, all would wait for
+ * it, and if the view had it, there would be a reason for another at once. What it has delivered by itself goes with it.
+ */
+function nextView(
+  { view: { number, members }, late, suspected }: State,
+  promises: Readonly<Record<NodeId, Promised>>,
+): { view: GroupView; holders: NodeId[]; lacking: NodeId[] } {
+  const answered = Object.entries(promises)
+    .map(([node, promised]) => ({ node: Number(node), ...promised }))
+    .filter(({ node }) => !late.includes(node) && !suspected.includes(node));
+  const going = answered.filter(({ wants }) => wants);
+  const counted = answered.flatMap(({ node, received }) => (received === null ? [] : [{ node, received }]));
+  const cut = members.map((_, k) => Math.max(0, ...counted.map(({ received }) => received[k] ?? 0)));
+  const holders = members.map(({ node }, k) => {
+    const having = counted.filter(({ received }) => received[k] === cut[k]).map((each) => each.node);
+    return having.includes(node) ? node : (having[0] ?? node);
+  });
+  const lacking = going.filter(({ received }) => received?.some((count, k) => count < (cut[k] ?? 0)) === true);
+  return {
+    view: { number: number + 1, members: going.map(({ node, incarnation }) => ({ node, incarnation })), cut },
+    holders,
+    lacking: lacking.map(({ node }) => node),
+  };
+}

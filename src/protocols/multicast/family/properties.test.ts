@@ -1,0 +1,170 @@
+import { describe, expect, it } from "vitest";
+import type { NodeId, Property } from "../../../core/protocol.ts";
+import { agreement, fifoOrder, happenedBeforeOrder, integrity, totalOrder, validity } from "./properties.ts";
+import { groupOf, type Letter, type MulticastWorkload, multicastWorkload, senderOf, viewOf } from "./workload.ts";
+
+type State = MulticastWorkload["state"];
+
+const letter = (name: string, past: readonly string[] = [], view = 0): Letter => ({ name, view, past: [...past] });
+
+/** Workloads by what they have delivered, and what else differs. */
+function holds(
+  property: Property<MulticastWorkload>,
+  ...workloads: (Partial<Omit<State, "delivered">> & { delivered: Letter[] })[]
+) {
+  const states = workloads.map(
+    (workload): State => ({ left: 0, groups: [0], view: 0, since: 0, sent: [], excused: 0, ...workload }),
+  );
+  const nodes = states.map((_, node) => node);
+  const world = { alive: nodes, nodes, state: (node: NodeId) => states[node] as State, history: () => null as never };
+  if (property.when !== "leadsTo") return property.holds(world);
+  return world.alive.every((node) => property.holds(world, node));
+}
+
+describe("names of messages", () => {
+  it.each([
+    ["3.12", [3, 0, 0]],
+    ["3.12/4", [3, 4, 0]],
+    ["3.12@5", [3, 0, 5]],
+    ["3.12/4@5", [3, 4, 5]],
+  ] as const)("%s", (name, parts) => {
+    expect([senderOf(name), viewOf(name), groupOf(name)]).toEqual(parts);
+  });
+
+  it("a workload names what it sends, and says what happened before, its own earlier messages included", () => {
+    const workload = multicastWorkload({ groups: [[0, 1], [1, 2], [1]] });
+    const said: string[] = [];
+    const ctx = { self: 1, emit: ({ payload }: { payload: string }) => said.push(payload), setTimer() {} } as never;
+    const state = workload.init(1, [0, 2]);
+    workload.command.install(state, { type: "install", view: 7 }, ctx);
+    workload.command.send(state, { type: "send", messages: 3 }, ctx);
+    workload.command.delivered(state, { type: "delivered", payload: "0.1 2.1@1" }, ctx);
+    workload.timeout.pause(state, ctx);
+    workload.timeout.pause(state, ctx);
+    expect(said).toEqual(["1.1/7", "1.2/7@1 0.1 1.1/7 2.1@1", "1.3/7@2 0.1 1.1/7 1.2/7@1 2.1@1"]);
+  });
+});
+
+describe("C4 and C5", () => {
+  it.each([
+    ["in order", [letter("0.1"), letter("0.2", ["0.1"])], true, true],
+    ["one sender's out of order", [letter("0.2", ["0.1"]), letter("0.1")], false, false],
+    ["one sender's with a gap", [letter("0.2", ["0.1"])], false, false],
+    ["an answer before its question", [letter("1.1", ["0.1"]), letter("0.1")], true, false],
+    ["of a group that the node is not in", [letter("1.1", ["0.1@3"])], true, true],
+    ["to another group of the same sender", [letter("0.2", ["0.1@1"]), letter("0.1@1")], true, false],
+    ["what was before it joined is not missing", [letter("0.2/4", ["0.1/3"], 4)], true, true],
+    ["in views out of order", [letter("0.2/4", ["0.1/4"], 4), letter("0.1/4", [], 4)], false, false],
+    ["in one view with a gap", [letter("0.2/4", ["0.1/4"], 4)], false, false],
+    ["in one view an answer without its question", [letter("1.1/4", ["0.1/4"], 4)], true, false],
+  ])("%s", (_what, delivered, fifo, causal) => {
+    const workload = { delivered, groups: [0, 1] };
+    expect([holds(fifoOrder, workload), holds(happenedBeforeOrder, workload)]).toEqual([fifo, causal]);
+  });
+});
+
+describe("C4 and C5 with views: what of an earlier view is missing", () => {
+  const later = { view: 4, since: 3, delivered: [letter("0.2/4", ["0.1/3"], 4)] };
+  const had = (more: object) => ({ view: 4, since: 2, delivered: [letter("0.1/3", [], 3)], ...more });
+
+  it.each([
+    ["nobody has: its sender was ejected before it could be delivered", { view: 4, since: 3, delivered: [] }, true],
+    ["another has who went on with this node", had({}), false],
+    ["another has who went on before this node came", had({ delivered: [letter("0.1/3", [], 2)] }), true],
+    ["another has who is still in that view, and alone there", had({ view: 3 }), true],
+    ["another has, in the view of the later one", had({ delivered: [letter("0.1/3", [], 4)] }), false],
+    ["another has who was ejected since", had({ since: 0 }), true],
+  ])("%s", (_what, other, isKept) => {
+    for (const order of [fifoOrder, happenedBeforeOrder]) expect(holds(order, later, other)).toBe(isKept);
+  });
+});
+
+describe("C6", () => {
+  const of = (...names: string[]) => ({ delivered: names.map((name) => letter(name)) });
+
+  it.each([
+    ["the same so far", of("0.1", "1.1"), of("0.1"), true],
+    ["nothing in common yet", of("0.1"), of("1.1"), true],
+    ["in another order", of("0.1", "1.1"), of("1.1", "0.1"), false],
+    ["one left out before what both have", of("0.1", "1.1"), of("1.1"), false],
+    [
+      "of groups that both are in",
+      { ...of("0.1@1", "1.1@1", "0.2@2"), groups: [1, 2] },
+      { ...of("1.1@1"), groups: [1] },
+      false,
+    ],
+    [
+      "what is of no concern to the other",
+      { ...of("0.1@2", "1.1@1"), groups: [1, 2] },
+      { ...of("1.1@1"), groups: [1] },
+      true,
+    ],
+  ])("%s", (_what, one, other, isKept) => {
+    expect([holds(totalOrder, one, other), holds(totalOrder, other, one)]).toEqual([isKept, isKept]);
+  });
+
+  it("with views, of what both have delivered", () => {
+    const newcomer = { view: 2, delivered: [letter("1.1/2", [], 2), letter("0.2/2", [], 2)] };
+    const old = { view: 2, delivered: [letter("0.1/1", [], 1), ...newcomer.delivered] };
+    expect(holds(totalOrder, old, newcomer)).toBe(true);
+    expect(holds(totalOrder, { ...old, delivered: old.delivered.toReversed() }, newcomer)).toBe(false);
+  });
+
+  const inView = (view: number, names: readonly string[], more: object = {}) => ({
+    view,
+    since: 1,
+    delivered: names.map((name) => letter(name, [], 3)),
+    ...more,
+  });
+
+  it.each([
+    ["in the same view, one left out before what both have", inView(3, ["0.1", "1.1"]), inView(3, ["1.1"]), false],
+    ["in the same view, one is behind", inView(3, ["0.1", "1.1"]), inView(3, ["0.1"]), true],
+    ["both went on, and one has left out the last", inView(4, ["0.1", "1.1"]), inView(4, ["0.1"]), false],
+    ["both went on with the same", inView(4, ["0.1", "1.1"]), inView(5, ["0.1", "1.1"]), true],
+    ["one did not go on", inView(4, ["0.1", "1.1"]), inView(3, ["1.1"]), true],
+    [
+      "one did not go on, and has what both have in another order",
+      inView(4, ["0.1", "1.1"]),
+      inView(3, ["1.1", "0.1"]),
+      false,
+    ],
+    ["one came later", inView(5, ["0.1"]), inView(5, [], { since: 4 }), true],
+  ])("with views: %s", (_what, one, other, isKept) => {
+    expect([holds(totalOrder, one, other), holds(totalOrder, other, one)]).toEqual([isKept, isKept]);
+  });
+});
+
+describe("what every multicast promises", () => {
+  it("integrity: once, and only what was sent", () => {
+    expect(holds(integrity, { sent: ["0.1"], delivered: [letter("0.1")] })).toBe(true);
+    expect(holds(integrity, { sent: ["0.1"], delivered: [letter("0.1"), letter("0.1")] })).toBe(false);
+    expect(holds(integrity, { sent: [], delivered: [letter("0.1")] })).toBe(false);
+    expect(holds(integrity, { sent: [], delivered: [letter("9.1")] })).toBe(true); // Its sender has crashed.
+  });
+
+  it("integrity with views: what its sender does not know of it may have sent in an earlier life, not in this one", () => {
+    const delivered = (name: string) => holds(integrity, { view: 5, since: 4, delivered: [letter(name, [], 5)] });
+    expect(["0.7/3", "0.7", "0.7/4", "0.7/5"].map(delivered)).toEqual([true, true, false, false]);
+    expect(holds(integrity, { view: 5, since: 0, delivered: [letter("0.7/5", [], 5)] })).toBe(true);
+  });
+
+  it("validity: its own, but for what it had sent when it was ejected, and as long as it is outside", () => {
+    expect(holds(validity, { sent: ["0.1"], delivered: [] })).toBe(false);
+    expect(holds(validity, { sent: ["0.1"], delivered: [letter("0.1")] })).toBe(true);
+    const inGroup = { sent: ["0.1/1", "0.2/2"], view: 2, since: 1 };
+    expect(holds(validity, { ...inGroup, delivered: [letter("0.2/2")] })).toBe(false);
+    expect(holds(validity, { ...inGroup, excused: 1, delivered: [letter("0.2/2")] })).toBe(true);
+    expect(holds(validity, { ...inGroup, since: 0, delivered: [] })).toBe(true);
+  });
+
+  it("agreement: between those who are in the group, in the same view", () => {
+    const [one, none] = [
+      { delivered: [letter("0.1@1")], groups: [1] },
+      { delivered: [], groups: [1] },
+    ];
+    expect(holds(agreement, one, none)).toBe(false);
+    expect(holds(agreement, one, { ...none, groups: [2] })).toBe(true);
+    expect(holds(agreement, one, { ...none, view: 3 })).toBe(true);
+  });
+});

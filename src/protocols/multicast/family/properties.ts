@@ -1,0 +1,171 @@
+/** What multicasts promise, as their workload sees it: the orders, and that messages come once, of their senders, and to everybody. */
+import type { Property, World } from "../../../core/protocol.ts";
+import { eventually } from "../parts/eventually.ts";
+import { groupOf, type Letter, type MulticastWorkload, senderOf, viewOf } from "./workload.ts";
+
+type State = MulticastWorkload["state"];
+
+/** What comes before each letter in the order that is promised must have been delivered before it. */
+const keeps =
+  (comesBefore: (earlier: string, later: string) => boolean) =>
+  ({ alive, state }: World<State>): boolean => {
+    const workloads = alive.map(state);
+    let found: Found | null = null;
+    return workloads.every((workload) => {
+      const places = new Map(workload.delivered.map(({ name }, place) => [name, place]));
+      return workload.delivered.every((letter, place) =>
+        letter.past.every((earlier) => {
+          if (!workload.groups.includes(groupOf(earlier)) || !comesBefore(earlier, letter.name)) return true;
+          const its = places.get(earlier);
+          if (its !== undefined) return its < place;
+          if (viewOf(earlier) >= letter.view) return false;
+          found ??= foundAt(workloads);
+          return !isOwed(found.get(earlier) ?? [], letter, workload);
+        }),
+      );
+    });
+  };
+
+/** By name, in which views a letter has been delivered, and whether by somebody who went on from there. */
+type Found = ReadonlyMap<string, readonly { view: number; hasGoneOn: boolean }[]>;
+
+function foundAt(workloads: readonly State[]): Found {
+  const found = new Map<string, { view: number; hasGoneOn: boolean }[]>();
+  for (const workload of workloads)
+    for (const { name, view } of workload.delivered) {
+      const places = found.get(name) ?? [];
+      if (places.length === 0) found.set(name, places);
+      places.push({ view, hasGoneOn: wentOn(workload, view) });
+    }
+  return found;
+}
+
+/**
+ * Whether a letter of an earlier view that is missing should have been delivered. It need not if its sender was ejected
+ * before it could be, or if that was before this node came: all else its company has delivered.
+ */
+const isOwed = (found: readonly { view: number; hasGoneOn: boolean }[], letter: Letter, { since }: State): boolean =>
+  found.some(({ view, hasGoneOn }) => view === letter.view || (hasGoneOn && since > 0 && view >= since));
+
+/** Whether a node has been in a view, and in the next. Of who has not, others know no more than that it is gone. */
+const wentOn = ({ since, view: last }: State, view: number): boolean => since > 0 && since <= view && view < last;
+
+export const fifoOrder: Property<MulticastWorkload> = {
+  name: "C4 FIFO order",
+  claim:
+    "whoever has delivered a message had delivered before it whatever its sender had sent to that group before; with views, since this node is in the group, and unless who knew of it was ejected",
+  when: "always",
+  holds: keeps((earlier, later) => senderOf(earlier) === senderOf(later) && groupOf(earlier) === groupOf(later)),
+};
+
+export const happenedBeforeOrder: Property<MulticastWorkload> = {
+  name: "C5 happened-before order",
+  claim:
+    "whoever has delivered a message had delivered before it whatever its sender had sent or delivered before; with views, since this node is in the group, and unless who knew of it was ejected",
+  when: "always",
+  holds: keeps(() => true),
+};
+
+export const totalOrder: Property<MulticastWorkload> = {
+  name: "C6 total order",
+  claim:
+    "if anybody delivers one message before another, whoever delivers the other has delivered the one before; with views, in those that both are in or have gone through",
+  when: "always",
+  holds: ({ alive, state }) =>
+    alive.every((node, i) => alive.slice(i + 1).every((other) => isSameOrder(state(node), state(other)))),
+};
+
+/** What both have delivered they have delivered in the same order, and neither has left out anything before it. */
+function isSameOrder(one: State, other: State): boolean {
+  const [ours, theirs] = [namesOf(one), namesOf(other)];
+  const inCommon = ({ delivered }: State): string =>
+    delivered.flatMap(({ name }) => (ours.has(name) && theirs.has(name) ? [name] : [])).join();
+  return inCommon(one) === inCommon(other) && !isLeftOut(one, other, theirs) && !isLeftOut(other, one, ours);
+}
+
+const namesOf = ({ delivered }: State): Set<string> => new Set(delivered.map(({ name }) => name));
+
+/** Of the view that both are in, what is before something that both have; of views that both have gone through, anything. */
+function isLeftOut(one: State, other: State, theirs: ReadonlySet<string>): boolean {
+  let isBeforeCommon = false;
+  for (const { name, view } of one.delivered.toReversed()) {
+    if (!other.groups.includes(groupOf(name))) continue;
+    if (theirs.has(name)) isBeforeCommon ||= view === one.view;
+    else if (view === one.view && view === other.view ? isBeforeCommon : wentOn(one, view) && wentOn(other, view))
+      return true;
+  }
+  return false;
+}
+
+export const integrity: Property<MulticastWorkload> = {
+  name: "integrity",
+  claim:
+    "nobody delivers a message twice, or one that its sender has not sent, as far as it knows of its earlier lives",
+  when: "always",
+  holds: ({ alive, state }) => {
+    const isSent = ({ name, view }: Letter): boolean => {
+      const from = senderOf(name);
+      if (!alive.includes(from)) return true;
+      const { sent, since } = state(from);
+      // With views it may have been sent in an earlier life, of which the sender knows nothing.
+      return sent.includes(name) || (view > 0 && (since === 0 || viewOf(name) < since));
+    };
+    return alive.every((node) => {
+      const { delivered } = state(node);
+      return new Set(delivered.map(({ name }) => name)).size === delivered.length && delivered.every(isSent);
+    });
+  },
+};
+
+export const validity: Property<MulticastWorkload> = eventually(
+  "validity",
+  "whoever has sent a message delivers it then or later; with views, unless it is ejected",
+  ({ state }, node) => {
+    const { sent, excused, delivered, view, since } = state(node);
+    if (view > 0 && since === 0) return true; // Outside: what it sends there waits until it is let in.
+    const names = new Set(delivered.map(({ name }) => name));
+    return sent.slice(excused).every((name) => names.has(name));
+  },
+);
+
+export const agreement: Property<MulticastWorkload> = eventually(
+  "agreement",
+  "what anybody delivers who does not crash, everybody delivers then or later who is in the group; with views, who is in the same view",
+  ({ alive, state }, node) => {
+    const one = state(node);
+    const names = namesOf(one);
+    return alive.every((other) => other === node || hasAll(one, names, state(other)));
+  },
+);
+
+const hasAll = (one: State, names: ReadonlySet<string>, other: State): boolean =>
+  one.view !== other.view ||
+  other.delivered.every(
+    ({ name, view }) => view !== one.view || !one.groups.includes(groupOf(name)) || names.has(name),
+  );
+
+type Passed = Extract<MulticastWorkload["event"], { type: "passed" }>;
+
+export const virtualSynchrony: Property<MulticastWorkload> = {
+  name: "virtual synchrony",
+  claim:
+    "all who have gone from one view to the next, also those that have crashed since, have delivered the same messages in it",
+  when: "always",
+  history: {
+    empty: [] as readonly Passed[],
+    after: (before, event) => (event.type === "passed" ? [...(before as readonly Passed[]), event] : before),
+  },
+  holds: ({ nodes, history }) => {
+    const inView = new Map<number, string>();
+    return nodes.every((node) =>
+      history<readonly Passed[]>(node).every(({ view, delivered }) => {
+        const said = delivered.join();
+        if (!inView.has(view)) inView.set(view, said);
+        return inView.get(view) === said;
+      }),
+    );
+  },
+};
+
+/** What every multicast promises, whatever its order. */
+export const delivery: readonly Property<MulticastWorkload>[] = [integrity, validity, agreement];

@@ -1,0 +1,104 @@
+// @module-tag long
+import { describe, expect, it } from "vitest";
+import { range, told, use } from "../../../../test/protocols/multicast-stage.ts";
+import { reaching } from "../../../../test/protocols/reached.ts";
+import { type ExploreOptions, explore } from "../../../check/explore.ts";
+import { systemFor } from "../../../check/suite.ts";
+import type { Property } from "../../../core/protocol.ts";
+import type { MulticastWithWorkload } from "../family/workload.ts";
+import { type IpMulticast, type IpMulticastOptions, ipMulticast } from "./ip-multicast.ts";
+import { evenly, ipMulticastWithWorkload } from "./workload.ts";
+
+type Used = MulticastWithWorkload<IpMulticast>;
+type Bounds = Partial<ExploreOptions<Used>>;
+
+/** In the end, whoever knows of a message has delivered it: no run in which nodes talk for ever and get nowhere. */
+const progress: Property<Used> = {
+  name: "progress",
+  claim: "in the end everybody has delivered all that anybody has",
+  when: "eventually",
+  holds: ({ alive, state }) =>
+    new Set(
+      alive.map((node) =>
+        state(node)
+          .multicast.streams.map(({ delivered }) => delivered)
+          .join(),
+      ),
+    ).size === 1,
+};
+
+/** Every run in which each node sends so many messages, over links without order. */
+function exploring(messages: readonly number[], options: Partial<IpMulticastOptions>, bounds: Bounds = {}) {
+  return reaching(
+    explore<Used>({
+      protocol: ipMulticastWithWorkload(options)(),
+      nodes: range(0, messages.length - 1),
+      network: "bag",
+      timers: "quiet",
+      begin: "idle",
+      asks: (node) => (messages[node] === 0 ? [] : [use(messages[node] as number)]),
+      ...bounds,
+    }),
+    "delivered",
+  );
+}
+
+describe("reliable multicast over IP multicast: every run, with timers above the bound on delay", () => {
+  it.each([
+    ["2 nodes, 2 messages, 2 losses", [2, 0], { losses: 2 }, 1_360],
+    ["2 nodes, 1 message each, a loss and a duplicate", [1, 1], { losses: 1, duplications: 1 }, 2_461],
+    ["3 nodes, 1 message, a loss", [1, 0, 0], { losses: 1 }, 2_661],
+    ["3 nodes, 2 messages, a loss", [2, 0, 0], { losses: 1 }, 20_932],
+    ["3 nodes, 1 message, 2 losses", [1, 0, 0], { losses: 2 }, 19_370],
+  ] as const)(
+    "%s: integrity, FIFO, validity, agreement, stability, bounded buffers",
+    (_what, messages, bounds, states) => {
+      expect(exploring(messages, evenly, bounds)).toMatchObject({ verdict: "holds", states });
+    },
+  );
+
+  it.each([
+    ["2 nodes, 2 messages, a loss", [2, 0], 339],
+    ["3 nodes, 1 message, a loss", [1, 0, 0], 2_661],
+  ] as const)("%s: nobody talks for ever without getting anywhere", (_what, messages, states) => {
+    const found = exploring(messages, evenly, { losses: 1, properties: [progress] });
+    expect(found).toMatchObject({ verdict: "holds", states });
+  });
+
+  it("without session messages the last message is lost, and nobody knows", () => {
+    const found = exploring([1, 0], { sessions: false }, { losses: 1 });
+    expect(found).toMatchObject({ verdict: "violated", property: { name: "workload: agreement" } });
+    expect(told(found)).toEqual(["0 is told to send", "1 lose"]);
+  });
+
+  it("without them and without losses it holds", () => {
+    expect(exploring([1, 1, 1], { sessions: false })).toMatchObject({ verdict: "holds", states: 1_008 });
+  });
+});
+
+describe("reliable multicast over IP multicast: every run, without bounds on delay", () => {
+  const always = ipMulticast().properties.filter(({ when }) => when === "always");
+  const safety = ipMulticastWithWorkload()().properties.filter(({ when }) => when === "always");
+
+  it("integrity, FIFO and bounded buffers do not rest on time", () => {
+    expect(safety.map(({ name }) => name)).toEqual([
+      "workload: C4 FIFO order",
+      "workload: integrity",
+      ...always.map(({ name }) => name),
+    ]);
+    const within = (messages: readonly number[], maxRepeats: number, bounds: Bounds) =>
+      exploring(messages, { ...evenly, maxRepeats }, { timers: "free", properties: safety, ...bounds });
+    expect(within([1, 0], 1, { losses: 1 })).toMatchObject({ verdict: "holds", states: 814 });
+    expect(within([2, 0], 0, { losses: 1, duplications: 1 })).toMatchObject({ verdict: "holds", states: 791 });
+    expect(within([1, 0, 0], 0, { losses: 1 })).toMatchObject({ verdict: "holds", states: 12_991 });
+  });
+});
+
+describe("reliable multicast over IP multicast as a lecture has it", () => {
+  it("nobody delivers the first message, not even its sender", () => {
+    const system = systemFor({ protocol: "ip-multicast", variant: "lecture", nodes: [0, 1], initiators: [0] });
+    const found = explore(system);
+    expect(found).toMatchObject({ verdict: "violated", property: { name: "workload: validity" } });
+    expect(found.path.map(({ move }) => `${move.node} ${move.kind}`)).toEqual(["0 command", "1 receive"]);
+  });
+});

@@ -1,0 +1,393 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { range, send, stage } from "../../../../test/protocols/multicast-stage.ts";
+import { step } from "../../../core/step.ts";
+import { simulation } from "../../../sim/simulation.ts";
+import { type IpMulticast, type IpMulticastOptions, ipMulticast } from "./ip-multicast.ts";
+
+/** p, q and r of the worked cases. */
+const [P, Q, R] = [0, 1, 2] as const;
+
+/** Loses what `from` sends to `to` meanwhile. */
+function losing(stage: ReturnType<typeof group>, from: number, to: number | number[], meanwhile: () => void): void {
+  for (const each of [to].flat()) stage.sim.cut(from, each);
+  meanwhile();
+  for (const each of [to].flat()) stage.sim.mend(from, each);
+}
+
+const group = (nodes: number, options: Partial<IpMulticastOptions> = {}, more: object = {}) =>
+  stage<IpMulticast>(ipMulticast(options), nodes, more);
+
+/** So many messages of p, q and r, until nobody has anything to say of them any more. */
+function settled(counts: readonly number[]) {
+  const entries: string[] = [];
+  const staged = group(3);
+  for (const [node, count] of counts.entries())
+    for (const i of range(1, count)) staged.send(node, `${"pqr"[node]}${i}`);
+  staged.sim.run();
+  return { ...staged, entries, since: staged.story().length };
+}
+
+describe("reliable multicast over IP multicast: the worked cases", () => {
+  it("r sees a number that is not the next: it has lost messages of p", async () => {
+    const staged = settled([0, 6, 1]);
+    losing(staged, P, R, () => {
+      staged.send(P, "p1");
+      staged.send(P, "p2");
+    });
+    staged.send(P, "m");
+    staged.sim.run();
+    expect(staged.at(R).slice(7)).toEqual(["p1", "p2", "m"]); // m is held back until the others have come.
+    expect(staged.sim.messages.byType).toMatchObject({ nack: 2, repair: 4 });
+    expect(staged.sim.verdict()).toEqual([]);
+    await expect(staged.story().slice(staged.since)).toMatchFileSnapshot("stories/gap-in-the-next.txt");
+  });
+
+  it("r sees that q has received more of p than it has itself: <3,6,1> against <2,6,1>", async () => {
+    const staged = settled([2, 6, 1]);
+    losing(staged, P, R, () => staged.send(P, "m"));
+    while (staged.at(Q).length < 10) staged.sim.step();
+    staged.send(Q, "n");
+    staged.sim.run();
+    expect(staged.at(R).slice(9)).toEqual(["n", "m"]); // Nothing of q is missing.
+    expect(staged.sim.messages.byType).toMatchObject({ nack: 2, repair: 2 });
+    const story = staged.story().slice(staged.since);
+    expect(story).toContain("node 1  sends data view 0 number 7 stable 6 acks [3,7,1] payload n to 2");
+    expect(staged.sim.verdict()).toEqual([]);
+    await expect(story).toMatchFileSnapshot("stories/gap-in-an-acknowledgement.txt");
+  });
+
+  it("the loss of the last message shows when somebody else acknowledges it", async () => {
+    const staged = group(3);
+    losing(staged, P, R, () => staged.send(P, "last"));
+    staged.sim.run();
+    expect(staged.at(R)).toEqual(["last"]);
+    expect(staged.sim.verdict()).toEqual([]);
+    await expect(staged.story()).toMatchFileSnapshot("stories/last-message.txt");
+  });
+
+  it("and where all have lost it, when its sender speaks of it", () => {
+    const staged = group(3, { sessionMs: 100 });
+    losing(staged, P, [Q, R], () => staged.send(P, "last"));
+    staged.sim.run();
+    expect(staged.times("last")[2]).toBeGreaterThan(100);
+    expect([staged.at(Q), staged.at(R)]).toEqual([["last"], ["last"]]);
+  });
+
+  it("without session messages it does not", () => {
+    const staged = group(3, { sessions: false });
+    losing(staged, P, R, () => staged.send(P, "last"));
+    staged.sim.run();
+    expect(staged.at(R)).toEqual([]);
+    expect(staged.sim.verdict().map(({ property }) => property)).toEqual(["agreement"]);
+  });
+
+  it("another member repairs what its sender cannot", () => {
+    const staged = group(4, { maxRepeats: 4, repairMs: 1_000, repeatMs: 3_000, maxRepeatMs: 3_000 });
+    losing(staged, P, R, () => staged.send(P, "m"));
+    while (staged.at(Q).length === 0) staged.sim.step();
+    staged.sim.crash(P);
+    staged.sim.run();
+    expect(staged.at(R)).toEqual(["m"]);
+    expect(staged.sim.messages.byType.repair).toBe(3); // One datagram: the other two who could did not.
+  });
+});
+
+describe("reliable multicast over IP multicast: what it costs", () => {
+  const sizes = range(3, 64);
+  const quick = { properties: "at the end", trace: undefined } as const;
+
+  it.each(sizes)("N = %i: one datagram; after a pause each of the others acknowledges", (nodes) => {
+    const { sim, send: multicast } = group(nodes, {}, quick);
+    multicast(0, "m");
+    sim.run(12);
+    expect(sim.datagrams).toBe(1);
+    expect(sim.messages.total).toBe(nodes - 1);
+    sim.run();
+    expect(sim.messages.byType).toEqual({ data: nodes - 1, session: (nodes - 1) ** 2 });
+    expect(sim.datagrams).toBe(nodes);
+    expect(ipMulticast().costs.map(({ messages }) => messages(nodes))).toEqual([nodes - 1, (nodes - 1) ** 2]);
+  });
+
+  it.each(sizes)("N = %i: a message that is alone on its way is acknowledged at once, if that is wanted", (nodes) => {
+    const { sim, send: multicast } = group(nodes, { promptAcks: true }, { ...quick, delayMs: 1 });
+    multicast(0, "m");
+    sim.run(2);
+    expect(sim.messages.byType).toEqual({ data: nodes - 1, session: (nodes - 1) ** 2 });
+    expect(sim.world.state(0).streams[0]?.stable).toBe(1);
+    multicast(0, "n");
+    multicast(0, "o"); // Not alone.
+    sim.run(4);
+    expect(sim.world.state(0).streams[0]?.stable).toBe(2);
+    sim.run();
+    expect(sim.datagrams).toBe(3 + 3 * (nodes - 1));
+  });
+
+  it.each([3, 4, 7, 16, 32, 64])("N = %i: where all speak, acknowledgements ride", (nodes) => {
+    const { sim, send: multicast } = group(nodes, { ackEvery: 1_000 }, quick);
+    const rounds = 10;
+    for (const round of range(1, rounds)) {
+      for (const node of range(0, nodes - 1)) multicast(node, `${round}`);
+      sim.run(round * 4);
+    }
+    expect(sim.datagrams).toBe(rounds * nodes);
+    sim.run();
+    // When they have fallen silent, each acknowledges the last, and may have acknowledged the one before.
+    expect(sim.datagrams).toBeGreaterThanOrEqual(rounds * nodes + nodes);
+    expect(sim.datagrams).toBeLessThanOrEqual(rounds * nodes + 2 * nodes);
+  });
+
+  it.each(sizes)("N = %i: a loss costs one negative acknowledgement and one repair", (nodes) => {
+    const staged = group(nodes, {}, quick);
+    losing(staged, 0, nodes - 1, () => staged.send(0, "m"));
+    staged.sim.run();
+    expect(staged.at(nodes - 1)).toEqual(["m"]);
+    const { data, nack, repair, session } = staged.sim.messages.byType;
+    expect([data, nack, repair]).toEqual([nodes - 1, nodes - 1, nodes - 1]);
+    expect(staged.sim.datagrams).toBe(1 + 1 + 1 + (session as number) / (nodes - 1));
+    expect(session).toBe((nodes - 1) ** 2);
+  });
+
+  it.each(sizes)("N = %i: where all others lose it, one asks for all", (nodes) => {
+    const patient = {
+      nackMs: 10_000,
+      maxSessionMs: 100_000,
+      sessionMs: 50_000,
+      repeatMs: 100_000,
+      maxRepeatMs: 100_000,
+    };
+    const staged = group(nodes, patient, { ...quick, delayMs: 1 });
+    losing(staged, 0, range(1, nodes - 1), () => staged.send(0, "m"));
+    staged.sim.run();
+    for (const node of range(1, nodes - 1)) expect(staged.at(node)).toEqual(["m"]);
+    const { nack, repair } = staged.sim.messages.byType;
+    expect([nack, repair]).toEqual([nodes - 1, nodes - 1]);
+  });
+});
+
+describe("reliable multicast over IP multicast: what is lost again", () => {
+  it.each([3, 8, 32])("N = %i: when a repair is lost to all, few ask again, and one repairs", (nodes) => {
+    const slow = {
+      sessionMs: 10_000,
+      maxSessionMs: 10_000,
+      nackMs: 500,
+      repairMs: 50,
+      repeatMs: 5_000,
+      maxRepeatMs: 5_000,
+    };
+    const staged = group(nodes, slow, { delayMs: 1, properties: "at the end" });
+    const others = range(1, nodes - 1);
+    losing(staged, 0, others, () => {
+      staged.send(0, "m");
+    });
+    losing(staged, 0, others, () => {
+      staged.send(0, "n");
+    });
+    staged.send(0, "o");
+    while ((staged.sim.messages.byType.nack ?? 0) === 0) staged.sim.step();
+    losing(staged, 0, others, () => staged.sim.run(staged.sim.now + 2));
+    staged.sim.run();
+    for (const node of others) expect(staged.at(node)).toEqual(["m", "n", "o"]);
+    const { nack, repair } = staged.sim.messages.byType;
+    expect([(nack as number) / (nodes - 1), (repair as number) / (nodes - 1)]).toEqual([2, 4]);
+  });
+});
+
+describe("reliable multicast over IP multicast: how much is sent twice", () => {
+  const RECEIVERS = 2;
+  /** How often a datagram has to be sent until both receivers have it, if nobody ever sends it in vain. */
+  const least = (lossRate: number): number => 2 / (1 - lossRate) - 1 / (1 - lossRate ** RECEIVERS);
+
+  it.each([
+    [0, 3, 1, 1],
+    [0.01, 3, 1.02, 1.03],
+    [0.1, 3, 1.2, 1.26],
+    [0.3, 3, 1.73, 1.9],
+  ])("%d of all messages lost", (lossRate, nodes, atLeast, atMost) => {
+    const sim = simulation<IpMulticast>({
+      protocol: ipMulticast(),
+      nodes: range(0, nodes - 1),
+      seed: 1,
+      delayMs: [1, 3],
+      link: { lossRate, order: "none" },
+      properties: "at the end",
+    });
+    for (const node of range(0, nodes - 1)) sim.wake(node);
+    const messages = 1_000;
+    for (const _message of range(1, messages)) for (const node of range(0, nodes - 1)) sim.command(node, send("m"));
+    sim.run();
+    const { data = 0, repair = 0 } = sim.messages.byType;
+    const each = (data + repair) / (nodes - 1) / (messages * nodes);
+    expect(least(lossRate)).toBeGreaterThan(atLeast - 0.02);
+    expect(each).toBeGreaterThanOrEqual(atLeast);
+    expect(each).toBeLessThanOrEqual(atMost);
+    expect(sim.verdict()).toEqual([]);
+  });
+});
+
+describe("reliable multicast over IP multicast: room", () => {
+  const told = (staged: ReturnType<typeof group>, node: number) =>
+    staged.sim.events(node).flatMap((event) => (event.type === "delivered" ? [] : [event]));
+
+  it("so many unstable messages at a time; the others wait, and are not lost", () => {
+    const staged = group(3, { windowMessages: 4, maxWaiting: 6 });
+    for (const i of range(1, 10)) staged.send(0, `${i}`);
+    expect(staged.at(0)).toEqual(["1", "2", "3", "4"]);
+    expect(staged.sim.world.state(0).waiting).toHaveLength(6);
+    staged.send(0, "11");
+    expect(told(staged, 0)).toEqual([{ type: "refused", payload: "11" }]);
+    staged.sim.run();
+    for (const node of [0, 1, 2]) expect(staged.at(node)).toEqual(range(1, 10).map(String));
+    expect(told(staged, 0).at(-1)).toEqual({ type: "stable", count: 10 });
+    expect(staged.sim.verdict()).toEqual([]);
+  });
+
+  it("so much text, but one message of any length", () => {
+    const staged = group(2, { windowBytes: 10 });
+    for (const payload of ["x".repeat(20), "1234567", "890", "1"]) staged.send(0, payload);
+    expect(staged.at(0)).toEqual(["x".repeat(20)]);
+    staged.sim.run(31);
+    expect(staged.at(0)).toEqual(["x".repeat(20), "1234567", "890"]);
+    staged.sim.run();
+    expect(staged.at(1)).toEqual(["x".repeat(20), "1234567", "890", "1"]);
+    expect(staged.sim.world.state(0).unstableBytes).toBe(0);
+  });
+
+  it("a member that stands still stops the others when their windows are full, and catches up", () => {
+    const staged = group(3, { windowMessages: 8, maxWaiting: 100 });
+    staged.sim.pause(2);
+    for (const i of range(1, 50)) {
+      staged.send(0, `${i}`);
+      staged.sim.run(i * 10);
+    }
+    expect(staged.at(1)).toHaveLength(8);
+    staged.sim.resume(2);
+    staged.sim.run();
+    for (const node of [0, 1, 2]) expect(staged.at(node)).toEqual(range(1, 50).map(String));
+    expect(staged.sim.verdict()).toEqual([]);
+  });
+
+  it("messages of a layer above count by what is in them", () => {
+    const payload = { kind: "struct" as const, fields: {} };
+    const { state } = step(
+      ipMulticast<{ text: string; numbers: number[]; none: null }>({}, payload),
+      { self: 0, peers: [1] },
+      ipMulticast<{ text: string; numbers: number[]; none: null }>({}, payload).init(0, [1]),
+      { kind: "command", command: { type: "send", payload: { text: "four", numbers: [1, 2], none: null } } },
+    );
+    expect(state.unstableBytes).toBe(4 + 8 + 8 + 8);
+  });
+});
+
+describe("reliable multicast over IP multicast: what it drops", () => {
+  const node = { self: 0, peers: [1, 2] };
+  const data = { type: "data", view: 0, number: 1, stable: 0, acks: [0, 1, 0], payload: "m" } as const;
+  const nack = { type: "nack", view: 0, acks: [0, 0, 0], wanted: [{ sender: 0, from: 1, to: 1, at: 0 }] } as const;
+  const session = { type: "session", view: 0, acks: [0, 0, 0], stable: [0, 0, 0], asks: false } as const;
+  const wanting = (wish: object) => ({ ...nack, wanted: [{ sender: 0, from: 1, to: 1, at: 0, ...wish }] });
+
+  it.each([
+    ["of another view", 1, { ...data, view: 1 }],
+    ["of nobody in the group", 7, data],
+    ["without a number", 1, { ...data, number: 0 }],
+    ["that nobody can have sent yet", 1, { ...data, number: 1_281 }],
+    ["stable though this node lacks it", 1, { ...data, stable: 1 }],
+    ["with too few acknowledgements", 1, { ...data, acks: [0, 1] }],
+    ["that acknowledges what this node has not sent", 1, { ...data, acks: [1, 1, 0] }],
+    ["that acknowledges what cannot be", 1, { ...data, acks: [0, 1, 1_281] }],
+    ["that repairs a stranger's", 1, { ...data, type: "repair", sender: 7 }],
+    ["that asks for a stranger's", 1, wanting({ sender: 7 })],
+    ["that asks for number 0", 1, wanting({ from: 0 })],
+    ["that asks backwards", 1, wanting({ from: 2 })],
+    ["that asks for what was not sent", 1, wanting({ to: 1 })],
+    ["that asks for too much", 1, wanting({ sender: 2, to: 65 })],
+    ["that says too little of what is stable", 1, { ...session, stable: [] }],
+    ["that calls stable what this node lacks", 1, { ...session, stable: [0, 0, 1] }],
+  ])("a message %s", (_what, from, message) => {
+    const protocol = ipMulticast();
+    const before = protocol.init(node.self, node.peers);
+    const { state, effects } = step(protocol, node, before, { kind: "receive", from, message: message as never });
+    expect(effects).toEqual([]);
+    expect(state).toEqual(before);
+  });
+
+  it("a message that has come before", () => {
+    const protocol = ipMulticast();
+    const receive = (state: IpMulticast["state"]) =>
+      step(protocol, node, state, { kind: "receive", from: 1, message: { ...data, acks: [...data.acks] } });
+    const once = receive(protocol.init(node.self, node.peers));
+    const twice = receive(once.state);
+    expect(once.effects).toContainEqual({
+      kind: "emit",
+      event: { type: "delivered", from: 1, payload: "m", id: "1.1" },
+    });
+    expect(twice).toEqual({ state: once.state, effects: [] });
+  });
+
+  it.each([
+    [{ windowMessages: 0 }, "expected ip-multicast.windowMessages to be a finite number > 0, got 0"],
+    [{ nackMs: -1 }, "expected ip-multicast.nackMs to be a finite number > 0, got -1"],
+    [{ begin: "somewhere" as never }, "expected ip-multicast.begin to be one of inside, outside"],
+    [{ window: 3 } as never, "expected ip-multicast.window to be absent"],
+  ])("refuses options that make no sense: %j", (options: Partial<IpMulticastOptions>, sentence) => {
+    expect(() => ipMulticast(options)).toThrow(sentence);
+  });
+});
+
+describe("reliable multicast over IP multicast: whatever the network does", () => {
+  const conditions = fc.record({
+    seed: fc.nat(),
+    nodes: fc.integer({ min: 2, max: 7 }),
+    lossRate: fc.constantFrom(0, 0.01, 0.1, 0.3),
+    duplicateRate: fc.constantFrom(0, 0.2),
+    windowMessages: fc.constantFrom(2, 8, 256),
+  });
+  const sends = fc.array(fc.record({ from: fc.nat(6), at: fc.nat(300) }), { minLength: 1, maxLength: 60 });
+
+  it("all is delivered once, in the order of each sender, and nothing is kept", () => {
+    fc.assert(
+      fc.property(conditions, sends, ({ seed, nodes, windowMessages, ...link }, planned) => {
+        const sim = simulation<IpMulticast>({
+          protocol: ipMulticast({ windowMessages }),
+          nodes: range(0, nodes - 1),
+          seed,
+          delayMs: [1, 30],
+          link: { ...link, order: "none" },
+        });
+        for (const node of range(0, nodes - 1)) sim.wake(node);
+        const sent = range(0, nodes - 1).map(() => [] as string[]);
+        for (const { from, at } of planned.toSorted((a, b) => a.at - b.at)) {
+          sim.run(at);
+          const payload = `${sent[from % nodes]?.length}`;
+          sim.command(from % nodes, send(payload));
+          sent[from % nodes]?.push(payload);
+        }
+        sim.run();
+        expect(sim.verdict()).toEqual([]);
+        for (const node of range(0, nodes - 1)) {
+          const came = sim.events(node).filter((event) => event.type === "delivered");
+          expect(
+            sent.map((_, sender) => came.filter(({ from }) => from === sender).map(({ payload }) => payload)),
+          ).toEqual(sent);
+          const { streams, waiting, repairs, talk } = sim.world.state(node);
+          expect(streams.flatMap(({ kept }) => kept)).toEqual([]);
+          expect({ waiting, repairs, talk }).toEqual({ waiting: [], repairs: [], talk: "none" });
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it("a node that has forgotten all is not understood any more: crashes need views", () => {
+    const staged = group(2, { maxRepeats: 2 });
+    staged.send(0, "before");
+    staged.sim.run();
+    staged.sim.crash(0);
+    staged.sim.start(0);
+    staged.sim.run();
+    expect(staged.sim.verdict().map(({ property }) => property)).toContain("agreement");
+    staged.send(0, "after");
+    staged.sim.run();
+    expect(staged.at(1)).toEqual(["before"]);
+  });
+});

@@ -1,0 +1,213 @@
+/**
+ * What is missing and how it is made good. A gap is asked for after a random wait, unless somebody else asks meanwhile; its
+ * sender answers at once, or when it is asked for again another in turn, since whoever asks may not hear the sender; and
+ * everybody else who has the message answers after a random wait, unless somebody else does meanwhile.
+ */
+import type { NodeId } from "../../../core/protocol.ts";
+import { type IpMulticastOptions, patience } from "./options.ts";
+import { haveSpoken, isMissing, keptAt } from "./streams.ts";
+import {
+  acknowledged,
+  type Ctx,
+  type Kept,
+  MAX_WANTED,
+  receivedOf,
+  type State,
+  type Stream,
+  type Wanted,
+} from "./vocabulary.ts";
+
+export type Repairs<P> = ReturnType<typeof repairing<P>>;
+
+export function repairing<P>(options: IpMulticastOptions) {
+  const { nackMs, repairMs } = options;
+  const asking = patience(options.repeatMs, options.maxRepeatMs, options.maxRepeats);
+
+  /** Whether something is missing that nobody has asked for. What is not missing is not looked at again. */
+  function hasNewGap(state: State<P>, sender: number): boolean {
+    const stream = state.streams[sender] as Stream<P>;
+    stream.asked = Math.max(stream.asked, receivedOf(state, sender));
+    while (stream.asked < stream.known && !isMissing(stream, stream.asked + 1)) stream.asked += 1;
+    return stream.asked < stream.known;
+  }
+
+  const isWhole = (state: State<P>): boolean =>
+    state.streams.every(({ acks, known }) => (acks[state.me] as number) >= known);
+
+  /** After anything that may have shown a gap, or closed one. */
+  function look(state: State<P>, ctx: Ctx<P>): void {
+    if (isWhole(state)) return beAtEase(state, ctx);
+    if (!state.isNacking && state.streams.some((_stream, sender) => hasNewGap(state, sender))) {
+      state.isNacking = true;
+      for (const stream of state.streams) stream.noticed = stream.known;
+      ctx.setTimer("nack", [nackMs, 2 * nackMs]);
+    }
+  }
+
+  function beAtEase(state: State<P>, ctx: Ctx<P>): void {
+    forgetNack(state, ctx);
+    if (state.isAskingAgain) ctx.cancelTimer("again");
+    state.isAskingAgain = false;
+    state.attempts = 0;
+  }
+
+  function forgetNack(state: State<P>, ctx: Ctx<P>): void {
+    if (!state.isNacking) return;
+    ctx.cancelTimer("nack");
+    state.isNacking = false;
+    for (const stream of state.streams) stream.noticed = 0;
+  }
+
+  /** The timer `nack`: asks for what nobody has asked for. */
+  function ask(state: State<P>, ctx: Ctx<P>): void {
+    state.isNacking = false;
+    const wanted: Wanted[] = [];
+    for (const [sender, stream] of state.streams.entries()) {
+      const from = Math.max(stream.asked, receivedOf(state, sender)) + 1;
+      stream.asked = Math.max(stream.asked, addWanted(state, wanted, sender, from, stream.noticed));
+      stream.noticed = 0;
+    }
+    sendNack(state, wanted, ctx);
+    askAgainLater(state, ctx);
+    look(state, ctx); // There may be more than one message takes, or newer ones.
+  }
+
+  /** The timer `again`. */
+  function askAgain(state: State<P>, ctx: Ctx<P>): void {
+    state.isAskingAgain = false;
+    state.attempts = asking.next(state.attempts);
+    const wanted: Wanted[] = [];
+    for (const [sender, { overdue }] of state.streams.entries())
+      addWanted(state, wanted, sender, receivedOf(state, sender) + 1, overdue);
+    sendNack(state, wanted, ctx);
+    askAgainLater(state, ctx);
+  }
+
+  function askAgainLater(state: State<P>, ctx: Ctx<P>): void {
+    if (state.isAskingAgain || isWhole(state) || asking.isOver(state.attempts)) return;
+    for (const stream of state.streams) stream.overdue = stream.asked;
+    state.isAskingAgain = true;
+    const waitMs = asking.waitMs(state.attempts);
+    ctx.setTimer("again", [waitMs, 1.5 * waitMs]);
+  }
+
+  /** Puts what is missing from `from` to `last` on the list, as much as is the sender's share of it. Up to where it got. */
+  function addWanted(state: State<P>, wanted: Wanted[], sender: number, from: number, last: number): number {
+    const stream = state.streams[sender] as Stream<P>;
+    // Nobody's messages wait until all of another's have come. Where more senders lack something than fit, the rest come later.
+    const behind = state.streams.filter(({ acks, known }) => (acks[state.me] as number) < known).length;
+    let room = Math.max(1, Math.floor(MAX_WANTED / behind));
+    for (let number = from; number <= last; number++) {
+      if (!isMissing(stream, number)) continue;
+      if (room === 0 || wanted.length === MAX_WANTED) return number - 1;
+      room -= 1;
+      const latest = wanted.at(-1);
+      const of = state.members[sender] as NodeId;
+      if (latest?.sender === of && latest.to === number - 1) latest.to = number;
+      else wanted.push({ sender: of, from: number, to: number, at: askedFirst(state, sender) });
+    }
+    return last;
+  }
+
+  /**
+   * The sender has it for sure, but may not be heard here: whoever asks again asks the others in turn. If the group changes
+   * because the sender has crashed, those who have it take turns.
+   */
+  function askedFirst({ members, me, fill, attempts }: State<P>, sender: number): NodeId {
+    if (fill !== null && fill.holders.length > 0)
+      return fill.holders[(sender + attempts) % fill.holders.length] as NodeId;
+    const others = members.filter((_, place) => place !== me);
+    return others[(others.indexOf(members[sender] as NodeId) + attempts) % others.length] as NodeId;
+  }
+
+  function sendNack(state: State<P>, wanted: Wanted[], ctx: Ctx<P>): void {
+    if (wanted.length === 0) return;
+    ctx.broadcast({ type: "nack", view: state.view, acks: acknowledged(state), wanted });
+    haveSpoken(state);
+  }
+
+  /** Somebody asks: this node answers, and does not ask for the same itself. */
+  function heed(state: State<P>, wanted: readonly Wanted[], ctx: Ctx<P>): void {
+    for (const { sender: of, from, to, at } of wanted) {
+      const sender = state.members.indexOf(of);
+      const stream = state.streams[sender] as Stream<P>;
+      for (let number = from; number <= to; number++) owe(state, sender, number, at === ctx.self, ctx);
+      let asked = Math.max(stream.asked, receivedOf(state, sender));
+      while (asked < stream.known && (!isMissing(stream, asked + 1) || (asked + 1 >= from && asked + 1 <= to)))
+        asked += 1;
+      stream.asked = asked;
+    }
+    if (!state.streams.some((_stream, sender) => hasNewGap(state, sender))) forgetNack(state, ctx);
+    if (isAskedAgain(state, wanted)) state.isAskingAgain = false; // By somebody else: the wait begins anew.
+    askAgainLater(state, ctx);
+  }
+
+  /** Whether this node would ask again for something, and all of it has just been asked for. */
+  function isAskedAgain(state: State<P>, wanted: readonly Wanted[]): boolean {
+    let isAnything = false;
+    for (const [sender, stream] of state.streams.entries()) {
+      const ranges = wanted.filter((range) => range.sender === state.members[sender]);
+      for (let number = receivedOf(state, sender) + 1; number <= stream.overdue; number++) {
+        if (!isMissing(stream, number)) continue;
+        if (!ranges.some(({ from, to }) => from <= number && number <= to)) return false;
+        isAnything = true;
+      }
+    }
+    return isAnything;
+  }
+
+  function owe(state: State<P>, sender: number, number: number, isAskedFirst: boolean, ctx: Ctx<P>): void {
+    const kept = keptAt(state.streams[sender] as Stream<P>, number);
+    if (kept === null || kept.repair === "recent") return;
+    if (kept.repair === "none") state.repairs.push({ sender, number });
+    kept.repair = "owed";
+    if (isAskedFirst) sendRepair(state, sender, number, kept, ctx);
+    restBetweenRepairs(state, ctx);
+  }
+
+  function restBetweenRepairs(state: State<P>, ctx: Ctx<P>): void {
+    if (state.isRepairing || state.repairs.length === 0) return;
+    state.isRepairing = true;
+    ctx.setTimer("repair", [repairMs, 2 * repairMs]);
+  }
+
+  function sendRepair(state: State<P>, sender: number, number: number, kept: Kept<P>, ctx: Ctx<P>): void {
+    const { stable } = state.streams[sender] as Stream<P>;
+    const of = state.members[sender] as NodeId;
+    const acks = acknowledged(state);
+    ctx.broadcast({ type: "repair", view: state.view, sender: of, number, stable, acks, payload: kept.payload });
+    kept.repair = "recent";
+    haveSpoken(state);
+  }
+
+  /** The timer `repair`: sends what nobody else has sent; what was sent before this wait may be asked for again. */
+  function repair(state: State<P>, ctx: Ctx<P>): void {
+    const before = state.repairs;
+    state.isRepairing = false;
+    state.repairs = [];
+    for (const { sender, number } of before) {
+      const kept = keptAt(state.streams[sender] as Stream<P>, number);
+      if (kept === null) continue; // All have it.
+      if (kept.repair === "owed") {
+        sendRepair(state, sender, number, kept, ctx);
+        state.repairs.push({ sender, number });
+      } else kept.repair = "none";
+    }
+    restBetweenRepairs(state, ctx);
+  }
+
+  /** Somebody else has repaired it. */
+  function spare(stream: Stream<P>, number: number): void {
+    const kept = keptAt(stream, number);
+    if (kept?.repair === "owed") kept.repair = "recent";
+  }
+
+  /** Something that was missing has come: what still is need not wait as long any more. */
+  function takeHeart(state: State<P>, ctx: Ctx<P>): void {
+    state.attempts = 0;
+    if (state.streams.some(({ asked, known }, sender) => asked > receivedOf(state, sender) && asked <= known))
+      askAgainLater(state, ctx);
+  }
+
+  return { look, takeHeart, ask, askAgain, heed, repair, spare, beAtEase };
+}

@@ -1,0 +1,85 @@
+/**
+ * How the group changes. First everybody stands still, says what it has received and acknowledges nothing more; then each
+ * gets what others have, up to a cut that all agree on; then all deliver up to there, forget the rest, and begin anew with
+ * the next view.
+ */
+import { InvariantViolation } from "../../../core/errors.ts";
+import type { NodeId } from "../../../core/protocol.ts";
+import type { Repairs } from "./repairs.ts";
+import type { Sessions } from "./sessions.ts";
+import { deliverUpTo, stateIn } from "./streams.ts";
+import { isCutOf } from "./validation.ts";
+import { type Ctx, type IpMulticast, receivedOf, receivedVector, type State } from "./vocabulary.ts";
+
+type Command<P, T extends string> = Extract<IpMulticast<P>["command"], { type: T }>;
+
+export function viewChanges<P>(sessions: Sessions<P>, repairs: Repairs<P>) {
+  function flush(state: State<P>, { round }: Command<P, "flush">, ctx: Ctx<P>): void {
+    if (state.phase === "open") {
+      sessions.sayAll(state, ctx);
+      state.phase = "blocked";
+      state.promised = receivedVector(state);
+      ctx.emit({ type: "blocked" });
+    }
+    state.fill = null; // Of an earlier round.
+    ctx.emit({ type: "flushed", round, received: receivedVector(state) });
+  }
+
+  /** Who is outside has nothing to get: its first view begins empty. */
+  function fill(state: State<P>, { round, cut, holders }: Command<P, "fill">, ctx: Ctx<P>): void {
+    if (state.phase === "outside") return ctx.emit({ type: "filled", round });
+    if (isOfAnotherGroup(state, cut)) return;
+    state.fill = { round, cut, holders };
+    repairs.beAtEase(state, ctx); // Whoever was asked before may have left: this asks anew, and at once.
+    for (const [sender, stream] of state.streams.entries()) {
+      stream.known = Math.max(stream.known, cut[sender] as number);
+      stream.noticed = stream.known;
+      stream.asked = receivedOf(state, sender);
+    }
+    repairs.ask(state, ctx);
+    sayIfFilled(state, ctx);
+  }
+
+  function sayIfFilled(state: State<P>, ctx: Ctx<P>): void {
+    if (state.fill === null || !holds(state, state.fill.cut)) return;
+    ctx.emit({ type: "filled", round: state.fill.round });
+    state.fill = null;
+  }
+
+  const holds = (state: State<P>, cut: readonly number[]): boolean =>
+    cut.every((last, sender) => receivedOf(state, sender) >= last);
+
+  const isOfAnotherGroup = ({ members }: State<P>, cut: readonly number[]): boolean => cut.length !== members.length;
+
+  /** @throws InvariantViolation if this node does not hold the cut, or has delivered more: others would have delivered otherwise. */
+  function change(state: State<P>, { view, members, cut }: Command<P, "change">, ctx: Ctx<P>): void {
+    if (state.phase !== "outside") {
+      if (!isCutOf(state, cut))
+        throw new InvariantViolation(
+          "not-the-cut",
+          `expected to have received ${cut.join()} of ${state.members.join()} and to have delivered no more before view ${view}, got ${receivedVector(state).join()}`,
+        );
+      for (const [sender, last] of cut.entries()) deliverUpTo(state, sender, last, ctx);
+    }
+    begin(state, view, members, ctx);
+    ctx.emit({ type: "installed", view, members });
+    sessions.sendWaiting(state, ctx);
+  }
+
+  /**
+   * What was not delivered is forgotten, with what waited for room in that view: an order above counts it there. What has
+   * been sent since the group began to change, or outside, waits for the next view.
+   */
+  function eject(state: State<P>, ctx: Ctx<P>): void {
+    if (state.phase === "open") state.waiting = [];
+    begin(state, state.view, [], ctx);
+    ctx.emit({ type: "ejected" });
+  }
+
+  function begin(state: State<P>, view: number, members: NodeId[], ctx: Ctx<P>): void {
+    for (const timer of ["nack", "again", "repair", "session"] as const) ctx.cancelTimer(timer);
+    Object.assign(state, stateIn(ctx.self, view, [...members], state.waiting));
+  }
+
+  return { flush, fill, sayIfFilled, change, eject };
+}

@@ -1,0 +1,89 @@
+/**
+ * The causality probe: a node that asks to enter tells everybody so, beside the algorithm. Then one request can have happened
+ * before another though none of the algorithm's own messages connects them, which is what ME3 is about.
+ * Coulouris et al. §15.2: "if one request to enter the critical section happened-before another, then entry to the
+ * critical section is granted in that order".
+ */
+import { tick } from "../../../core/clocks.ts";
+import type { NodeId, Property, Protocol, StateOf } from "../../../core/protocol.ts";
+import { list, natural, struct } from "../../../core/shape.ts";
+import type { Section } from "./properties.ts";
+import type { Mutex } from "./workload.ts";
+
+/** How often each node is known to have asked. Ascending by node; nodes that have not asked are left out. */
+type Requests = { node: NodeId; count: number }[];
+
+interface Heard {
+  /** What this node has been told, and its own. */
+  heard: Requests;
+  /** What it knew of when it asked last. */
+  known: Requests;
+}
+
+type Told = { type: "told"; time: number; heard: Requests };
+
+const countOf = (requests: Requests, of: NodeId): number => requests.find(({ node }) => node === of)?.count ?? 0;
+
+/** Each request that either knows of. */
+function merged(a: Requests, b: Requests): Requests {
+  const nodes = [...new Set([...a, ...b].map(({ node }) => node))].sort((p, q) => p - q);
+  return nodes.map((node) => ({ node, count: Math.max(countOf(a, node), countOf(b, node)) }));
+}
+
+/** The same algorithm with the probe. Lamport's clock, where it has one, counts the probe's messages as well. */
+export function causalityProbe<M extends Mutex, O extends object>(
+  mutex: (options?: O) => Protocol<M>,
+): (options?: O) => Protocol<M> {
+  return (options) => {
+    const plain = mutex(options) as unknown as Protocol<Plain>;
+    const { enter } = plain.command;
+    const probing: Protocol<Probing> = {
+      ...plain,
+      init: (self, peers) => ({ ...plain.init(self, peers), heard: [], known: [] }),
+      receive: {
+        ...plain.receive,
+        told(state, _from, { time, heard }) {
+          if (state.clock !== undefined) state.clock = tick(state.clock, time);
+          state.heard = merged(state.heard, heard);
+        },
+      },
+      command: {
+        ...plain.command,
+        enter(state, command, ctx) {
+          if (sectionOf(state) === "released") {
+            state.known = state.heard;
+            const own = { node: ctx.self, count: countOf(state.heard, ctx.self) + 1 };
+            state.heard = merged(state.heard, [own]);
+          }
+          enter(state, command, ctx);
+          ctx.broadcast({ type: "told", time: state.clock ?? 0, heard: state.heard });
+        },
+      },
+      shapes: { ...plain.shapes, message: { ...plain.shapes.message, told: { time: natural, heard: requests } } },
+      properties: [...(plain.properties as readonly Property<Probing>[]), inOrder],
+    };
+    return probing as unknown as Protocol<M>;
+  };
+}
+
+const requests = list(struct<Requests[number]>({ node: natural, count: natural }), 10_000);
+
+/** What there is to know of any of them. */
+type Plain = { state: { section: Section | { is: Section }; clock?: number }; command: { type: "enter" } };
+type Probing = { state: StateOf<Plain> & Heard; message: Told; command: { type: "enter" } };
+
+const sectionOf = ({ section }: StateOf<Plain>): Section => (typeof section === "string" ? section : section.is);
+
+const inOrder: Property<Probing> = {
+  name: "ME3 happened-before",
+  claim: "nobody is inside who asked when it knew of a request that still waits",
+  when: "always",
+  holds({ alive, state }) {
+    const isWaiting = (node: NodeId): boolean => sectionOf(state(node)) === "wanted";
+    const knewOf = (inside: NodeId, waiting: NodeId): boolean =>
+      countOf(state(inside).known, waiting) >= countOf(state(waiting).heard, waiting);
+    return alive.every(
+      (inside) => sectionOf(state(inside)) !== "held" || !alive.some((node) => isWaiting(node) && knewOf(inside, node)),
+    );
+  },
+};
