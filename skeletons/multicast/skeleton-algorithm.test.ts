@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { explore } from "../../src/check/explore.ts";
+import { agreement, integrity, validity } from "../../src/protocols/multicast/family/properties.ts";
 import { multicastWithWorkload } from "../../src/protocols/multicast/family/workload.ts";
-import { agreement, integrity, validity } from "../../src/protocols/multicast/parts/promises.ts";
 import { simulation } from "../../src/sim/simulation.ts";
 import { logLine } from "../../src/trace/log.ts";
 import { skeletonAlgorithm } from "./skeleton-algorithm.ts";

@@ -11,7 +11,7 @@
  */
 import type { Context, NodeId, Protocol } from "../../src/core/protocol.ts";
 import { natural, struct } from "../../src/core/shape.ts";
-import { requirements, type Section } from "../../src/protocols/mutex/parts/requirements.ts";
+import { mutexProperties, type Section } from "../../src/protocols/mutex/family/properties.ts";
 import { settle } from "../../src/protocols/options.ts";
 
 export type SkeletonAlgorithm = {
@@ -95,7 +95,7 @@ export function skeletonAlgorithm(given?: Partial<SkeletonAlgorithmOptions>): Pr
     },
     source: "the paper, with year and section",
     assumes: ["no crashes", "reliable links", "a node that is inside leaves"],
-    properties: requirements(({ section }) => section),
+    properties: mutexProperties(({ section }) => section),
     costs: [{ when: "one entry and exit of a node that does not coordinate", messages: () => 3 }],
     view: ({ section }) => ({ role: section }),
   };

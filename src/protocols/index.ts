@@ -236,7 +236,8 @@ export function hasToStart(protocol: string, variant: string | null = null): boo
 /** A mutual exclusion at nodes that tell each other that they have asked. */
 function withCausalityProbe<M extends Mutex, O extends object>(mutex: (options?: O) => Protocol<M>) {
   return {
-    summary: "a node that asks tells all others so, beside the algorithm: is entry granted in the order of happened-before?",
+    summary:
+      "a node that asks tells all others so, beside the algorithm: is entry granted in the order of happened-before?",
     model: (options?: MutexWithWorkloadOptions<O>) => mutexWithWorkload(causalityProbe(mutex), options),
   };
 }
@@ -273,6 +274,7 @@ export {
 export { type CentralServer, type CentralServerOptions, centralServer } from "./mutex/central-server.ts";
 export { type ElectedServer, type ElectedServerOptions, electedServer } from "./mutex/elected-server.ts";
 export { type EpochTokenRing, type EpochTokenRingOptions, epochTokenRing } from "./mutex/epoch-token-ring.ts";
+export { mutexProperties, mutexProperties, type Section, type Section } from "./mutex/family/properties.ts";
 export {
   type Mutex,
   type MutexWithWorkload,
@@ -287,7 +289,6 @@ export { type MaekawaSanders, type MaekawaSandersOptions, maekawaSanders } from 
 export { lockService } from "./mutex/parts/lock-service.ts";
 export type { LockServiceOptions } from "./mutex/parts/lock-service-options.ts";
 export type { LockService } from "./mutex/parts/lock-service-vocabulary.ts";
-export { requirements, type Section } from "./mutex/parts/requirements.ts";
 export { type Construction, type VotingSets, votingSets, votingSetsProblem } from "./mutex/parts/voting-sets.ts";
 export { type RicartAgrawala, type RicartAgrawalaOptions, ricartAgrawala } from "./mutex/ricart-agrawala.ts";
 export { type TokenRing, type TokenRingOptions, tokenRing } from "./mutex/token-ring.ts";
