@@ -274,7 +274,7 @@ export {
 export { type CentralServer, type CentralServerOptions, centralServer } from "./mutex/central-server.ts";
 export { type ElectedServer, type ElectedServerOptions, electedServer } from "./mutex/elected-server.ts";
 export { type EpochTokenRing, type EpochTokenRingOptions, epochTokenRing } from "./mutex/epoch-token-ring.ts";
-export { mutexProperties, mutexProperties, type Section, type Section } from "./mutex/family/properties.ts";
+export { mutexProperties, type Section } from "./mutex/family/properties.ts";
 export {
   type Mutex,
   type MutexWithWorkload,

@@ -8,8 +8,8 @@ import { step } from "../../core/step.ts";
 import { type Simulation, simulation } from "../../sim/simulation.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
 import { logLine } from "../../trace/log.ts";
-import { type MulticastWithWorkload, multicastWithWorkload } from "./family/workload.ts";
 import { delivery } from "./family/properties.ts";
+import { type MulticastWithWorkload, multicastWithWorkload } from "./family/workload.ts";
 import { type ReliableMulticast, reliableMulticast } from "./reliable-multicast.ts";
 
 type Used = MulticastWithWorkload<ReliableMulticast>;
