@@ -10,6 +10,7 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { natural, struct, text } from "../src/core/shape.ts";
 import { openJournal } from "../src/runtime/journal/disk-journal.ts";
+import { realPlatform } from "../src/runtime/platform/real.ts";
 import { spread } from "./figures.ts";
 import { helpIfAsked } from "./usage.ts";
 
@@ -51,7 +52,12 @@ const journalled: Measure = async (directory, group) => {
   const onFailure = (error: Error): never => {
     throw error;
   };
-  const journal = await openJournal(join(directory, "journal"), { owner: "bench", log: console, onFailure });
+  const journal = await openJournal(join(directory, "journal"), {
+    platform: realPlatform,
+    owner: "bench",
+    log: console,
+    onFailure,
+  });
   const slot = journal.slot("records", shape);
   const figure = await perSecond(group, () => {
     for (let i = 0; i < group; i++) slot.append(record);

@@ -5,6 +5,7 @@ import { faultInjector } from "../src/runtime/fault-injector.ts";
 import { Host } from "../src/runtime/host.ts";
 import { createLog } from "../src/runtime/log.ts";
 import { newCounts } from "../src/runtime/metrics.ts";
+import { realPlatform } from "../src/runtime/platform/real.ts";
 import { GroupIdentity } from "../src/runtime/transport/identity.ts";
 import { tcpTransport } from "../src/runtime/transport/tcp.ts";
 
@@ -66,6 +67,7 @@ export function pingPongHost(options: {
     throw error;
   };
   const host = new Host<PingPong>({
+    platform: realPlatform,
     protocol,
     self,
     peers: [1 - self],
@@ -75,6 +77,7 @@ export function pingPongHost(options: {
   });
   const log = createLog((_level, line) => process.stderr.write(`${line}\n`));
   const transport = tcpTransport<Message>({
+    platform: realPlatform,
     cluster: "bench",
     self,
     members: {
@@ -84,7 +87,7 @@ export function pingPongHost(options: {
     protocol: protocol.name,
     shape: variants<Message>(protocol.shapes.message),
     identity: new GroupIdentity({ self, members: [0, 1], log }),
-    injector: faultInjector(),
+    injector: faultInjector(realPlatform.random),
     counts: newCounts(),
     log,
     deliver: (from, message, id) => host.receive(from, message, id),

@@ -12,6 +12,7 @@ import { type SessionWord, wordSchema } from "../cluster/services/session-words.
 import { OwnTenure } from "../cluster/services/tenure.ts";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
 import { MAX_WAIT_MS } from "../runtime/longest-wait.ts";
+import { realPlatform } from "../runtime/platform/real.ts";
 import { type Access, explainWaiting } from "./access.ts";
 import { monotonicMs } from "./supervisor/supervisor-lines.ts";
 
@@ -229,7 +230,7 @@ class LentGrant extends OwnTenure<Token> {
     private readonly what: string,
     private readonly giveBack: () => Promise<void>,
   ) {
-    super({ token, what, onOverdue() {} });
+    super({ platform: realPlatform, token, what, onOverdue() {} });
   }
 
   release(): Promise<void> {

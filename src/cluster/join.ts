@@ -3,6 +3,8 @@ import type { EnvironmentError } from "../core/errors.ts";
 import { openJournal } from "../runtime/journal/disk-journal.ts";
 import { groupMemory } from "../runtime/journal/group-memory.ts";
 import type { Journal } from "../runtime/journal/journal.ts";
+import type { Platform } from "../runtime/platform/platform.ts";
+import { realPlatform } from "../runtime/platform/real.ts";
 import { GroupIdentity } from "../runtime/transport/identity.ts";
 import type { JoinOptions, Member } from "./services/api.ts";
 import { JoinedMember } from "./services/joined-member.ts";
@@ -22,11 +24,16 @@ import { type Membership, membershipOf, OWN_SLOTS, requireJoinOptions } from "./
  * certificate or the journal cannot be read, or `wrong-members` if the journal knows another list of members; the reason of
  * `signal` if it is aborted before this process is a member. Then nothing is left open.
  */
-export async function join(options: JoinOptions): Promise<Member> {
+export function join(options: JoinOptions): Promise<Member> {
+  return joinOn(realPlatform, options);
+}
+
+/** The same, on a platform of one's choice. */
+export async function joinOn(platform: Platform, options: JoinOptions): Promise<Member> {
   requireJoinOptions(options);
   const { signal } = options;
   signal?.throwIfAborted();
-  const membership = await membershipOf(options);
+  const membership = await membershipOf(platform, options);
   signal?.throwIfAborted();
   const failure = new AbortController(); // The journal may fail before there is a member.
   const journal = await journalOf(options.dataDir, membership, (error) => failure.abort(error));
@@ -43,10 +50,11 @@ async function opened(
   membership: Omit<Membership, "identity">,
   { dataDir: folder = "", signal }: JoinOptions,
 ): Promise<JoinedMember> {
-  const { id, config, log, journal } = membership;
+  const { platform, id, config, log, journal } = membership;
   try {
     const members = Object.keys(config.members).map(Number);
-    const memory = journal && (await groupMemory(journal, members, folder.replaceAll("{id}", String(id))));
+    const place = folder.replaceAll("{id}", String(id));
+    const memory = journal && (await groupMemory(journal, members, place, platform.random));
     signal?.throwIfAborted();
     const member = new JoinedMember({ ...membership, identity: new GroupIdentity({ self: id, members, log, memory }) });
     await member.open(signal);
@@ -59,12 +67,13 @@ async function opened(
 
 function journalOf(
   dataDir: string | undefined,
-  { id, config, log, limits, counts }: Omit<Membership, "journal" | "identity">,
+  { platform, id, config, log, limits, counts }: Omit<Membership, "journal" | "identity">,
   onFailure: (error: EnvironmentError) => void,
 ): Promise<Journal> | null {
   if (dataDir === undefined) return null;
   const owner = `member ${id} of ${config.cluster}`;
   return openJournal(dataDir.replaceAll("{id}", String(id)), {
+    platform,
     owner,
     log,
     onFailure,

@@ -18,9 +18,10 @@ import { protocolSlot } from "../runtime/journal/protocol-slot.ts";
 import type { Log } from "../runtime/log.ts";
 import { linksOf, networkMetrics, traceListeners } from "../runtime/metric-table.ts";
 import { type Counts, count, newCounts } from "../runtime/metrics.ts";
+import type { TlsMaterial } from "../runtime/platform/platform.ts";
+import { realPlatform } from "../runtime/platform/real.ts";
 import { GroupIdentity, standingOf } from "../runtime/transport/identity.ts";
-import { type TlsMaterial, tcpTransport } from "../runtime/transport/tcp.ts";
-import { wallClock } from "../runtime/wall-clock.ts";
+import { tcpTransport } from "../runtime/transport/tcp.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import type { ClusterConfig } from "./config.ts";
 
@@ -59,7 +60,7 @@ export async function runMember(config: ClusterConfig, id: NodeId, options: Memb
   try {
     const slot = journal && protocolSlot<Vocabulary>(journal, config.protocol, protocol);
     const members = Object.keys(config.members).map(Number);
-    const memory = journal && (await groupMemory(journal, members, folderOf(config, id)));
+    const memory = journal && (await groupMemory(journal, members, folderOf(config, id), realPlatform.random));
     const identity = new GroupIdentity({ self: id, members, log: options.log, memory });
     const member = await runHost({ config, id, options, protocol, slot, identity });
     return {
@@ -91,6 +92,7 @@ interface Inside {
 /** The protocol, and the transport that carries what it says. */
 async function wired({ config, id, options, protocol, slot, identity, counts, trace, injector }: Inside) {
   const host = new Host<Vocabulary>({
+    platform: realPlatform,
     protocol,
     slot,
     self: id,
@@ -110,6 +112,7 @@ async function wired({ config, id, options, protocol, slot, identity, counts, tr
     onFatal: options.onFatal,
   });
   const transport = tcpTransport<never>({
+    platform: realPlatform,
     cluster: config.cluster,
     self: id,
     members: Object.fromEntries(Object.entries(config.members).map(([member, { address }]) => [member, address])),
@@ -127,7 +130,7 @@ async function wired({ config, id, options, protocol, slot, identity, counts, tr
     },
     onLost(to, ids, why) {
       if (!trace.wanted) return;
-      const at = wallClock();
+      const at = realPlatform.clock.stamp();
       for (const lost of ids()) trace.publish({ at, node: id, kind: "lost", id: lost, to, why });
     },
     onFatal: options.onFatal,
@@ -138,9 +141,13 @@ async function wired({ config, id, options, protocol, slot, identity, counts, tr
 async function runHost(parts: Omit<Inside, "counts" | "trace" | "injector">): Promise<Member> {
   const { config, id, options, protocol, identity } = parts;
   const place = placeOf(id, config);
-  const [counts, trace, injector] = [newCounts(), broadcast<TraceEntry>(TRACE_CAPACITY), faultInjector()];
+  const [counts, trace, injector] = [
+    newCounts(),
+    broadcast<TraceEntry>(TRACE_CAPACITY),
+    faultInjector(realPlatform.random),
+  ];
   const { host, transport } = await wired({ ...parts, counts, trace, injector });
-  const began = performance.now();
+  const began = realPlatform.clock.now();
   const address = formatHostPort(place.address);
   const commands = commandNames(protocol.shapes.command ?? {});
   function status(): NodeStatus {
@@ -154,7 +161,7 @@ async function runHost(parts: Omit<Inside, "counts" | "trace" | "injector">): Pr
       term: view.term ?? null,
       role: view.role,
       view,
-      uptimeMs: Math.round(performance.now() - began),
+      uptimeMs: Math.round(realPlatform.clock.now() - began),
       address,
       peers: transport.peers,
       ...standingOf(identity),
@@ -209,7 +216,12 @@ function journalOf(config: ClusterConfig, id: NodeId, { log, onFatal }: MemberOp
       "no-data-directory",
       `expected a directory for the journal of ${protocol}, which must outlive its process: name one with --data DIR, or as "dataDir" in the config file`,
     );
-  return openJournal(folderOf(config, id), { owner: `member ${id} of ${cluster}`, log, onFailure: onFatal });
+  return openJournal(folderOf(config, id), {
+    platform: realPlatform,
+    owner: `member ${id} of ${cluster}`,
+    log,
+    onFailure: onFatal,
+  });
 }
 
 const folderOf = ({ dataDir }: ClusterConfig, id: NodeId): string => (dataDir ?? "").replaceAll("{id}", String(id));

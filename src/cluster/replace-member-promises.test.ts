@@ -12,6 +12,7 @@ import { type Views, views } from "../protocols/membership/views/agreement.ts";
 import { openJournal } from "../runtime/journal/disk-journal.ts";
 import { type GroupRecord, groupShape } from "../runtime/journal/group-memory.ts";
 import { protocolSlot } from "../runtime/journal/protocol-slot.ts";
+import { realPlatform } from "../runtime/platform/real.ts";
 import { replaceMember } from "./replace-member.ts";
 import { settingShape } from "./services/algorithms.ts";
 import { ViewFloors } from "./services/view-floors.ts";
@@ -37,7 +38,12 @@ afterEach(() => {
 const folderOf = (id: number): string => path(root, String(id));
 
 const open = (id: number) =>
-  openJournal(folderOf(id), { owner: `member ${id} of tests`, log: { warn() {} }, onFailure() {} });
+  openJournal(folderOf(id), {
+    platform: realPlatform,
+    owner: `member ${id} of tests`,
+    log: { warn() {} },
+    onFailure() {},
+  });
 
 async function keep(id: number, slots: Slots, others = [0, 1, 2].filter((node) => node !== id)): Promise<void> {
   const journal = await open(id);

@@ -17,6 +17,7 @@ import { openJournal } from "../runtime/journal/disk-journal.ts";
 import { type GroupRecord, groupShape } from "../runtime/journal/group-memory.ts";
 import type { Journal } from "../runtime/journal/journal.ts";
 import type { Log } from "../runtime/log.ts";
+import { realPlatform } from "../runtime/platform/real.ts";
 import { codecOf, Reader } from "../runtime/wire.ts";
 
 /** One journal as it stands in its file: which may be in use, as each record in it was durable before it counted. */
@@ -59,6 +60,7 @@ export async function replaceMember({ id, folder, from, log }: Replacement): Pro
     );
   const failures: EnvironmentError[] = [];
   const journal = await openJournal(folder, {
+    platform: realPlatform,
     owner: `member ${id} of ${cluster}`,
     log,
     onFailure: (error) => void failures.push(error),

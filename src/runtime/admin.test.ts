@@ -12,6 +12,7 @@ import { type FaultInjector, faultInjector, noFaults } from "./fault-injector.ts
 import { networkMetrics, traceListeners } from "./metric-table.ts";
 import { type Counts, newCounts } from "./metrics.ts";
 import { metricsPage } from "./metrics-page.ts";
+import { realPlatform } from "./platform/real.ts";
 
 const closing = closedAfterEach();
 const PATIENCE = { timeout: 10_000, interval: 5 };
@@ -50,7 +51,7 @@ function options() {
 beforeEach(async () => {
   trace = broadcast<TraceEntry>(20_000);
   counts = newCounts();
-  injector = faultInjector();
+  injector = faultInjector(realPlatform.random);
   commands = [];
   missing = null;
   admin = closing(await serveAdmin(options()));

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../core/errors.ts";
 import { faultInjector, noFaults, readFaults } from "./fault-injector.ts";
+import { realPlatform } from "./platform/real.ts";
 
 const faults = (change: object): object => ({ ...noFaults, ...change });
 const verdicts = (injector: ReturnType<typeof faultInjector>, to: number) =>
@@ -8,14 +9,14 @@ const verdicts = (injector: ReturnType<typeof faultInjector>, to: number) =>
 
 describe("the fault injector", () => {
   test("lets everything through at first, and again without faults", () => {
-    const injector = faultInjector();
+    const injector = faultInjector(realPlatform.random);
     expect(new Set(verdicts(injector, 1))).toEqual(new Set([0]));
     injector.faults = { cutTo: [], dropRate: 0, delayMs: { min: 0, max: 0 } };
     expect(new Set(verdicts(injector, 1))).toEqual(new Set([0]));
   });
 
   test("does not look at the faults for each message once they are healed", () => {
-    const injector = faultInjector();
+    const injector = faultInjector(realPlatform.random);
     let looks = 0;
     injector.faults = { ...noFaults, dropRate: 1 };
     injector.faults = {
@@ -31,13 +32,13 @@ describe("the fault injector", () => {
   });
 
   test("cuts the links that it is told to cut, and no others", () => {
-    const injector = faultInjector();
+    const injector = faultInjector(realPlatform.random);
     injector.faults = { ...noFaults, cutTo: [2, 3] };
     expect([1, 2, 3].map((to) => injector.verdict(to))).toEqual([0, "cut", "cut"]);
   });
 
   test("drops all, some or none", () => {
-    const injector = faultInjector();
+    const injector = faultInjector(realPlatform.random);
     injector.faults = { ...noFaults, dropRate: 1 };
     expect(new Set(verdicts(injector, 1))).toEqual(new Set(["dropped"]));
     injector.faults = { ...noFaults, dropRate: 0.5 };
@@ -45,7 +46,7 @@ describe("the fault injector", () => {
   });
 
   test("draws delays between the two bounds", () => {
-    const injector = faultInjector();
+    const injector = faultInjector(realPlatform.random);
     injector.faults = { ...noFaults, delayMs: { min: 10, max: 20 } };
     for (const verdict of verdicts(injector, 1)) {
       expect(verdict).toBeGreaterThanOrEqual(10);
@@ -61,7 +62,7 @@ describe("datagrams at the fault injector", () => {
     Array.from({ length: 200 }, () => injector.datagramVerdict(1));
 
   test("arrive once and at once, unless somebody says otherwise", () => {
-    const injector = faultInjector();
+    const injector = faultInjector(realPlatform.random);
     expect(injector.isCalm).toBe(true);
     expect(fates(injector)).toEqual(fates(injector).map(() => [0]));
     injector.faults = datagrams({});
@@ -71,7 +72,7 @@ describe("datagrams at the fault injector", () => {
   });
 
   test("are cut off, dropped and delayed as messages are", () => {
-    const injector = faultInjector();
+    const injector = faultInjector(realPlatform.random);
     injector.faults = { ...noFaults, cutTo: [1] };
     expect(new Set(fates(injector))).toEqual(new Set(["cut"]));
     injector.faults = { ...noFaults, dropRate: 1 };
@@ -81,14 +82,14 @@ describe("datagrams at the fault injector", () => {
   });
 
   test("may be dropped where messages are not", () => {
-    const injector = faultInjector();
+    const injector = faultInjector(realPlatform.random);
     injector.faults = datagrams({ dropRate: 1 });
     expect(new Set(fates(injector))).toEqual(new Set(["dropped"]));
     expect(new Set(verdicts(injector, 1))).toEqual(new Set([0]));
   });
 
   test("come again later, and later than others", () => {
-    const injector = faultInjector();
+    const injector = faultInjector(realPlatform.random);
     injector.faults = datagrams({ duplicateRate: 1 });
     for (const fate of fates(injector)) {
       expect(fate[0]).toBe(0);

@@ -6,6 +6,7 @@
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { list, natural, problem, real, struct } from "../core/shape.ts";
+import type { Random } from "./platform/platform.ts";
 
 export interface Faults {
   /** Messages to these nodes are dropped. */
@@ -99,7 +100,10 @@ export interface FaultInjector {
 /** Far more than datagrams that leave one after the other are apart. */
 const OVERTAKEN_MS = { min: 1, max: 20 };
 
-export function faultInjector(): FaultInjector {
+export function faultInjector({ fraction }: Pick<Random, "fraction">): FaultInjector {
+  const happens = (rate: number): boolean => rate > 0 && fraction() < rate;
+  const between = ({ min, max }: { min: number; max: number }): number =>
+    max > 0 ? min + fraction() * (max - min) : 0;
   let faults = noFaults;
   let isCalm = true;
   const verdict = (to: NodeId): Verdict => {
@@ -131,7 +135,3 @@ export function faultInjector(): FaultInjector {
     },
   };
 }
-
-const happens = (rate: number): boolean => rate > 0 && Math.random() < rate;
-const between = ({ min, max }: { min: number; max: number }): number =>
-  max > 0 ? min + Math.random() * (max - min) : 0;

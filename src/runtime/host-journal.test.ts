@@ -6,6 +6,7 @@ import { list, natural, text } from "../core/shape.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { Host } from "./host.ts";
 import type { Slot } from "./journal/journal.ts";
+import { realPlatform } from "./platform/real.ts";
 
 type Filing = {
   state: { files: string[]; started: number };
@@ -100,6 +101,7 @@ function hosting(records: Filing["record"][] = [], protocol = filing) {
   const entries: TraceEntry<Filing>[] = [];
   const trace = { wanted: false, record: (entry: TraceEntry<Filing>) => void entries.push(entry) };
   const host: Host<Filing> = new Host<Filing>({
+    platform: realPlatform,
     protocol,
     slot: disk.slot,
     self: 1,
@@ -230,6 +232,7 @@ test("a protocol that persists what it cannot replay is wrong", () => {
   const { replay: _replay, ...forgetful } = filing;
   const fatal: Error[] = [];
   const host = new Host<Filing>({
+    platform: realPlatform,
     protocol: forgetful as Protocol<Filing>,
     self: 1,
     peers: [2],

@@ -4,6 +4,7 @@ import { natural, text } from "../core/shape.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { Host } from "./host.ts";
 import type { Slot } from "./journal/journal.ts";
+import { realPlatform } from "./platform/real.ts";
 
 type Crier = {
   state: { cries: string[] };
@@ -54,6 +55,7 @@ function hosting() {
     release: () => undefined,
   };
   const host = new Host<Crier>({
+    platform: realPlatform,
     protocol: crier,
     self: 0,
     peers: [2, 1],

@@ -8,6 +8,7 @@ import type { Duration, Protocol } from "../core/protocol.ts";
 import { natural, real, text } from "../core/shape.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { Host } from "./host.ts";
+import { realPlatform } from "./platform/real.ts";
 
 type Diary = {
   state: { pages: string[]; drafts: string[] };
@@ -64,6 +65,7 @@ function hosting(protocol: Protocol<Diary> = diary(), onEvent?: (host: Host<Diar
   const trace = { wanted: false, record: (entry: TraceEntry<Diary>) => void entries.push(entry) };
   const id = vi.fn(() => "a name");
   const host: Host<Diary> = new Host<Diary>({
+    platform: realPlatform,
     protocol,
     self: 1,
     peers: [3, 2],

@@ -31,10 +31,11 @@ import { differenceOf } from "../trace/standing.ts";
 import type { Slot } from "./journal/journal.ts";
 import { MAX_WAIT_MS } from "./longest-wait.ts";
 import { Outbox } from "./outbox.ts";
+import type { Platform, Timer } from "./platform/platform.ts";
 import type { SendResult } from "./transport/tcp.ts";
-import { wallClock } from "./wall-clock.ts";
 
 export interface HostOptions<V extends Vocabulary> {
+  readonly platform: Pick<Platform, "clock" | "timers" | "random">;
   readonly protocol: Protocol<V>;
   readonly self: NodeId;
   readonly peers: readonly NodeId[];
@@ -83,7 +84,7 @@ interface ArmedTimer {
   readonly due: number;
   /** The same on the scale of the system's clock, which goes on while the machine sleeps, and may be set. */
   readonly wallDue: number;
-  readonly handle: NodeJS.Timeout | NodeJS.Immediate;
+  readonly handle: Timer;
 }
 
 export class Host<V extends Vocabulary> {
@@ -95,7 +96,8 @@ export class Host<V extends Vocabulary> {
   readonly #commands;
   readonly #copies: Copies<V>;
   readonly #slotOf: (record: RecordOf<V>) => unknown;
-  readonly #startedAt = wallClock();
+  readonly #platform: HostOptions<V>["platform"];
+  readonly #startedAt: number;
   /** How many messages it has sent to itself. */
   #toSelf = 0;
   #phase: "new" | "running" | "stopped" = "new";
@@ -107,7 +109,9 @@ export class Host<V extends Vocabulary> {
   #events: { event: EventOf<V>; until: number | null }[] = [];
 
   constructor(options: HostOptions<V>) {
-    const { protocol, self } = options;
+    const { protocol, self, platform } = options;
+    this.#platform = platform;
+    this.#startedAt = platform.clock.stamp();
     const slot = options.slot ?? null;
     if (slot === null && keepsJournal(protocol))
       throw new UsageError("no-journal", `expected a journal for ${protocol.name}, which keeps one, and got none`);
@@ -171,13 +175,14 @@ export class Host<V extends Vocabulary> {
   }
 
   /**
-   * When the timer runs out, as `performance.now()` counts; null if it is not set. That clock stands still while the
+   * When the timer runs out, on the platform's clock; null if it is not set. That clock stands still while the
    * machine sleeps, and so does the timer: for how long that was, by the system's clock, is taken off.
    */
   dueAt(timer: TimerOf<V>): number | null {
     const armed = this.#timers.get(timer);
     if (armed === undefined) return null;
-    const sleptMs = armed.due - performance.now() - (armed.wallDue - Date.now());
+    const { clock } = this.#platform;
+    const sleptMs = armed.due - clock.now() - (armed.wallDue - clock.wall());
     return sleptMs > WHOLE_MS ? armed.due - sleptMs : armed.due;
   }
 
@@ -264,7 +269,9 @@ export class Host<V extends Vocabulary> {
       emit: (event, until) => this.#emit(event, until),
       choose: (label, options) => {
         requireChoice(label, options);
-        const option = options[Math.floor(Math.random() * options.length)] as (typeof options)[number];
+        const option = options[
+          Math.floor(this.#platform.random.fraction() * options.length)
+        ] as (typeof options)[number];
         this.#record({ kind: "choice", label, option });
         return option;
       },
@@ -289,7 +296,7 @@ export class Host<V extends Vocabulary> {
 
   #holdMessage(message: MessageOf<V>, leave: (held: MessageOf<V>, at: number) => void): void {
     const held = clone(message); // It may be a part of the state, which goes on changing.
-    const at = wallClock();
+    const at = this.#platform.clock.stamp();
     this.#outbox.hold(() => leave(held, at));
   }
 
@@ -306,7 +313,7 @@ export class Host<V extends Vocabulary> {
     this.#toSelf += 1;
     const number = this.#toSelf;
     const id = (): MessageId => `${this.#options.self}-${this.#options.self}@${this.#startedAt}-${number}`;
-    setImmediate(() => this.receive(this.#options.self, own, id));
+    this.#platform.timers.soon(() => this.receive(this.#options.self, own, id));
     return { id, lost: null };
   }
 
@@ -331,18 +338,20 @@ export class Host<V extends Vocabulary> {
     requireDuration(timer, duration);
     this.#cancel(timer);
     const [min, max] = typeof duration === "number" ? [duration, duration] : duration;
-    const waitMs = min + Math.random() * (max - min);
-    this.#await(timer, performance.now() + waitMs, Date.now() + waitMs);
+    const { clock, random } = this.#platform;
+    const waitMs = min + random.fraction() * (max - min);
+    this.#await(timer, clock.now() + waitMs, clock.wall() + waitMs);
   }
 
   #await(timer: TimerOf<V>, due: number, wallDue: number): void {
+    const { clock, timers } = this.#platform;
     const ready = (): void => {
-      const lateMs = performance.now() - due;
+      const lateMs = clock.now() - due;
       if (lateMs < -LATE_MS) this.#await(timer, due, wallDue);
       else if (lateMs < LATE_MS) this.#fire(timer);
-      else this.#timers.set(timer, { due, wallDue, handle: setImmediate(() => this.#fire(timer)) });
+      else this.#timers.set(timer, { due, wallDue, handle: timers.soon(() => this.#fire(timer)) });
     };
-    const handle = setTimeout(ready, Math.min(due - performance.now(), MAX_WAIT_MS));
+    const handle = timers.after(Math.min(due - clock.now(), MAX_WAIT_MS), ready);
     this.#timers.set(timer, { due, wallDue, handle });
   }
 
@@ -355,11 +364,8 @@ export class Host<V extends Vocabulary> {
   #cancel(timer: TimerOf<V>): void {
     const armed = this.#timers.get(timer);
     if (armed === undefined) return;
-    const { handle } = armed;
     this.#timers.delete(timer);
-    // Whichever of the two it is: clearing the other kind does nothing.
-    clearTimeout(handle as NodeJS.Timeout);
-    clearImmediate(handle as NodeJS.Immediate);
+    this.#platform.timers.cancel(armed.handle);
   }
 
   #recordView(): void {
@@ -379,7 +385,7 @@ export class Host<V extends Vocabulary> {
     this.#outbox.hold(() => this.#options.trace.record(held));
   }
 
-  #entry(action: object, at = wallClock()): TraceEntry<V> {
+  #entry(action: object, at = this.#platform.clock.stamp()): TraceEntry<V> {
     return { at, node: this.#options.self, ...action } as TraceEntry<V>;
   }
 }

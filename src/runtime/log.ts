@@ -29,8 +29,14 @@ const REPEAT_AFTER_MS = 60_000;
 /** More different keys than this share one. */
 const MAX_KEYS = 1_000;
 
-/** @param write takes every line; `fields` says the same to programs, where there is something to say. */
-export function createLog(write: (level: LogLevel, text: string, fields?: LogFields) => unknown): Log {
+/**
+ * @param write takes every line; `fields` says the same to programs, where there is something to say.
+ * @param now milliseconds, by which it is known what has been said lately.
+ */
+export function createLog(
+  write: (level: LogLevel, text: string, fields?: LogFields) => unknown,
+  now: () => number = Date.now,
+): Log {
   if (typeof write !== "function")
     throw new UsageError("bad-option", unexpected("write of createLog()", "a function", write));
   const said = new Map<string, { at: number; since: number }>();
@@ -39,16 +45,16 @@ export function createLog(write: (level: LogLevel, text: string, fields?: LogFie
     const fields = rawFields && harmlessFields(rawFields);
     const key = said.has(given) || said.size < MAX_KEYS ? given : "";
     const known = said.get(key);
-    const now = Date.now();
+    const at = now();
     if (known === undefined) {
-      said.set(key, { at: now, since: 0 });
+      said.set(key, { at, since: 0 });
       return void write("warn", text, fields);
     }
     known.since += 1;
-    if (now - known.at < REPEAT_AFTER_MS) return;
-    const span = `${known.since} times more in the last ${Math.round((now - known.at) / 1000)} s`;
+    if (at - known.at < REPEAT_AFTER_MS) return;
+    const span = `${known.since} times more in the last ${Math.round((at - known.at) / 1000)} s`;
     write("warn", `${text} (${span})`, fields && { ...fields, times: known.since });
-    said.set(key, { at: now, since: 0 });
+    said.set(key, { at, since: 0 });
   };
   return {
     info: (text, fields) => write("info", text, fields),
@@ -59,9 +65,11 @@ export function createLog(write: (level: LogLevel, text: string, fields?: LogFie
 }
 
 /** A log that a caller brings may know the three levels alone: then what repeats is counted here. */
-export function logThrough(given: Logger & Partial<Log>): Log {
+export function logThrough(given: Logger & Partial<Log>, now: () => number): Log {
   if (typeof given.once === "function") return given as Log;
-  return createLog((level, text, fields) => (fields === undefined ? given[level](text) : given[level](text, fields)));
+  const write = (level: LogLevel, text: string, fields?: LogFields): unknown =>
+    fields === undefined ? given[level](text) : given[level](text, fields);
+  return createLog(write, now);
 }
 
 const harmless = (text: string): string => text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "\u{FFFD}");

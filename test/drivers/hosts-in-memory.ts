@@ -9,6 +9,7 @@ import {
 } from "../../src/core/index.ts";
 import { Host, keepsJournal } from "../../src/runtime/host.ts";
 import { protocolSlot } from "../../src/runtime/journal/protocol-slot.ts";
+import { realPlatform } from "../../src/runtime/platform/real.ts";
 import { codecOf, Reader, Writer } from "../../src/runtime/wire.ts";
 import { memoryJournal } from "../journal/memory-journal.ts";
 
@@ -32,6 +33,7 @@ export function hostsInMemory<V extends Vocabulary>(protocol: Protocol<V>, nodes
   const begin = (self: NodeId): Host<V> => {
     const slot = keepsJournal(protocol) ? protocolSlot(memoryJournal(journals.get(self)), "own", protocol) : null;
     const host = new Host<V>({
+      platform: realPlatform,
       protocol,
       self,
       peers: nodes.filter((node) => node !== self),

@@ -52,6 +52,9 @@ const { faultInjector }: typeof import("../../src/runtime/fault-injector.ts") = 
 );
 const { Host }: typeof import("../../src/runtime/host.ts") = await import(`${folder}/runtime/host.js`);
 const { createLog }: typeof import("../../src/runtime/log.ts") = await import(`${folder}/runtime/log.js`);
+const { realPlatform }: typeof import("../../src/runtime/platform/real.ts") = await import(
+  `${folder}/runtime/platform/real.js`
+);
 const { newCounts }: typeof import("../../src/runtime/metrics.ts") = await import(`${folder}/runtime/metrics.js`);
 const { GroupIdentity }: typeof import("../../src/runtime/transport/identity.ts") = await import(
   `${folder}/runtime/transport/identity.js`
@@ -69,7 +72,7 @@ const fail = (error: Error): never => {
 };
 
 const protocol = ipMulticast({ windowMessages: window });
-const [counts, injector] = [newCounts(), faultInjector()];
+const [counts, injector] = [newCounts(), faultInjector(realPlatform.random)];
 const delivered: Record<number, number> = {};
 let outOfOrder = 0;
 /** Own messages: sent, and received by all. */
@@ -78,6 +81,7 @@ let [left, batchSize, next] = [0, 1, 1];
 let [mostHeapBytes, mostRssBytes] = [0, 0];
 
 const host = new Host<IpMulticast>({
+  platform: realPlatform,
   protocol,
   self,
   peers: Object.keys(members)
@@ -109,11 +113,13 @@ const ways = {
   onFatal: fail,
 };
 const tcp = tcpTransport<MessageOf<IpMulticast>>({
+  platform: realPlatform,
   ...ways,
   members,
   identity: new GroupIdentity({ self, members: Object.keys(members).map(Number), log }),
 });
 const udp = udpMulticast<MessageOf<IpMulticast>>({
+  platform: realPlatform,
   ...ways,
   members: Object.keys(members).map(Number),
   place,

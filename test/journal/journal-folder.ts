@@ -7,6 +7,7 @@ import type { EnvironmentError } from "../../src/core/errors.ts";
 import { natural, type Shape, text, variants } from "../../src/core/shape.ts";
 import { type JournalOptions, openJournal } from "../../src/runtime/journal/disk-journal.ts";
 import type { Journal, Slot } from "../../src/runtime/journal/journal.ts";
+import { realPlatform } from "../../src/runtime/platform/real.ts";
 import { closedAfterEach } from "../network/closing.ts";
 
 export type Note = { type: "note"; number: number; words: string };
@@ -28,7 +29,7 @@ export class JournalFolder {
   async open(options: Partial<JournalOptions> = {}, at = this.path): Promise<Journal> {
     const log = { warn: (line: string) => void this.warnings.push(line) };
     const onFailure = (error: EnvironmentError): void => void this.failures.push(error);
-    return this.#closing(await openJournal(at, { owner: "me", log, onFailure, ...options }));
+    return this.#closing(await openJournal(at, { platform: realPlatform, owner: "me", log, onFailure, ...options }));
   }
 
   /** Opens, takes a slot, does something and closes. Returns what the slot holds in the end. */

@@ -1,6 +1,6 @@
 /** Certificates made on the spot: an authority, and members' certificates that it signs. */
 import { generate } from "selfsigned";
-import type { TlsMaterial } from "../../src/runtime/transport/tcp.ts";
+import type { TlsMaterial } from "../../src/runtime/platform/platform.ts";
 
 export interface Authority {
   readonly cert: string;

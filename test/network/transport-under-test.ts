@@ -5,9 +5,11 @@ import { list, natural, type Shape, text, variants } from "../../src/core/shape.
 import { type FaultInjector, faultInjector } from "../../src/runtime/fault-injector.ts";
 import { createLog } from "../../src/runtime/log.ts";
 import { type Counts, newCounts } from "../../src/runtime/metrics.ts";
+import type { TlsMaterial } from "../../src/runtime/platform/platform.ts";
+import { realPlatform } from "../../src/runtime/platform/real.ts";
 import { type Disagreement, GroupIdentity, type Memory } from "../../src/runtime/transport/identity.ts";
 import type { Limits } from "../../src/runtime/transport/limits.ts";
-import { type TcpTransport, type TlsMaterial, tcpTransport } from "../../src/runtime/transport/tcp.ts";
+import { type TcpTransport, tcpTransport } from "../../src/runtime/transport/tcp.ts";
 import type { LossReason } from "../../src/trace/entry.ts";
 
 export interface Numbered {
@@ -72,7 +74,7 @@ export function transportUnderTest({
   const lines: string[] = [];
   const fatal: Error[] = [];
   const counts = newCounts();
-  const injector = faultInjector();
+  const injector = faultInjector(realPlatform.random);
   const from = (node: NodeId): number[] => {
     const values = received.get(node) ?? [];
     received.set(node, values);
@@ -87,6 +89,7 @@ export function transportUnderTest({
   });
   identity.onDisagreement = (node, disagreement) => disagreements.push([node, disagreement]);
   const transport = tcpTransport<Numbered>({
+    platform: realPlatform,
     cluster,
     self,
     members: Object.fromEntries(Object.entries(ports).map(([id, port]) => [id, { host: "127.0.0.1", port }])),

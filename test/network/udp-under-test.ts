@@ -4,6 +4,7 @@ import type { NodeId } from "../../src/core/protocol.ts";
 import { type FaultInjector, faultInjector } from "../../src/runtime/fault-injector.ts";
 import { createLog } from "../../src/runtime/log.ts";
 import { type Counts, newCounts } from "../../src/runtime/metrics.ts";
+import { realPlatform } from "../../src/runtime/platform/real.ts";
 import { DATAGRAM, heardCodec } from "../../src/runtime/transport/udp-datagram.ts";
 import { type UdpMulticast, udpMulticast } from "../../src/runtime/transport/udp-multicast.ts";
 import type { UdpPlace } from "../../src/runtime/transport/udp-place.ts";
@@ -47,13 +48,14 @@ export function udpUnderTest(around: AroundUdp): UdpUnderTest {
   const [received, receivedIds] = [new Map<NodeId, number[]>(), [] as string[]];
   const [lost, detours]: [UdpUnderTest["lost"], UdpUnderTest["detours"]] = [[], []];
   const [lines, fatal]: [string[], Error[]] = [[], []];
-  const [counts, injector] = [newCounts(), faultInjector()];
+  const [counts, injector] = [newCounts(), faultInjector(realPlatform.random)];
   const from = (node: NodeId): number[] => {
     const values = received.get(node) ?? [];
     received.set(node, values);
     return values;
   };
   const transport = udpMulticast<Numbered>({
+    platform: realPlatform,
     ...around,
     cluster,
     protocol,

@@ -11,6 +11,7 @@ import type { LocalMutex } from "../../src/cluster/services/local-mutex.ts";
 import type { NodeId, Tagged } from "../../src/core/protocol.ts";
 import { type Random, random } from "../../src/core/random.ts";
 import { newCounts } from "../../src/runtime/metrics.ts";
+import { realPlatform } from "../../src/runtime/platform/real.ts";
 import { memoryJournal } from "../journal/memory-journal.ts";
 
 export const IDS: readonly NodeId[] = [1, 2, 3];
@@ -164,6 +165,7 @@ export class Cluster {
       return RECEIPT;
     };
     return new Instances({
+      platform: realPlatform,
       self,
       peers: IDS.filter((id) => id !== self),
       maxWaiters: 10,

@@ -4,7 +4,7 @@ import { UsageError } from "../../core/errors.ts";
 import type { NodeId, View } from "../../core/protocol.ts";
 import { groupCommandShapes } from "../../protocols/multicast/parts/layers.ts";
 import { type Faults, noFaults } from "../../runtime/fault-injector.ts";
-import { wallClock } from "../../runtime/wall-clock.ts";
+import { wallClock } from "../../runtime/platform/wall-clock.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
 import { differenceOf } from "../../trace/standing.ts";
 import { askStatus, putFaults } from "../admin-client.ts";

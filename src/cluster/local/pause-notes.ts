@@ -2,7 +2,7 @@
  * When a process stood still, in its trace. The supervisor sees that a little later than it is so; the first that the process
  * does after its pause shows that it ran already, and nothing that follows from that may be stamped earlier.
  */
-import { wallClock } from "../../runtime/wall-clock.ts";
+import { wallClock } from "../../runtime/platform/wall-clock.ts";
 
 /** What comes before or after something else is stamped apart by this. */
 const BEFORE_MS = 0.001;

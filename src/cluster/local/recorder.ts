@@ -5,7 +5,7 @@
 import { createWriteStream, openSync } from "node:fs";
 import { EnvironmentError, UsageError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
-import { wallClock } from "../../runtime/wall-clock.ts";
+import { wallClock } from "../../runtime/platform/wall-clock.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
 import type { TraceHeader } from "../../trace/header.ts";
 

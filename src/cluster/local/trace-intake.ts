@@ -1,7 +1,7 @@
 /** Listens to one member's trace for as long as its process lives, and comes back when the connection breaks. */
 import { get } from "node:http";
 import type { NodeId } from "../../core/protocol.ts";
-import { wallClock } from "../../runtime/wall-clock.ts";
+import { wallClock } from "../../runtime/platform/wall-clock.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
 import { eachLine } from "./lines.ts";
 

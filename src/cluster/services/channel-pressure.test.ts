@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { realPlatform } from "../../runtime/platform/real.ts";
 import { Pressure } from "./channel-pressure.ts";
 
 beforeEach(
@@ -11,6 +12,7 @@ function played(): { pressure: Pressure; said: boolean[]; reliefs: () => number 
   const said: boolean[] = [];
   let reliefs = 0;
   const pressure = new Pressure(
+    realPlatform,
     (isFull) => void said.push(isFull),
     () => {
       reliefs += 1;

@@ -3,17 +3,19 @@
  * and is said again and again, so nobody waits for a member that has crashed or cannot be heard of.
  */
 import type { NodeId } from "../../core/protocol.ts";
+import type { Platform, Timer } from "../../runtime/platform/platform.ts";
 
 const SAY_EVERY_MS = 250;
 const GOOD_FOR_MS = 4 * SAY_EVERY_MS;
 
 export class Pressure {
-  /** Until when each is waited for, on the scale of `performance.now()`. */
+  /** Until when each is waited for, on the platform's clock. */
   readonly #until = new Map<NodeId, number>();
-  #saying: NodeJS.Timeout | null = null;
-  #waking: NodeJS.Timeout | null = null;
+  #saying: Timer | null = null;
+  #waking: Timer | null = null;
 
   constructor(
+    private readonly platform: Platform,
     /** To all other members. */
     private readonly say: (isFull: boolean) => void,
     /** Somebody may have been waited for that is not any more. */
@@ -27,8 +29,9 @@ export class Pressure {
 
   set own(isFull: boolean) {
     if (isFull === this.own) return;
-    if (this.#saying !== null) clearInterval(this.#saying);
-    this.#saying = isFull ? setInterval(() => this.say(true), SAY_EVERY_MS).unref() : null;
+    const { timers } = this.platform;
+    timers.cancel(this.#saying);
+    this.#saying = isFull ? timers.every(SAY_EVERY_MS, () => this.say(true)).unref() : null;
     this.say(isFull);
     if (!isFull) this.onRelief();
   }
@@ -38,27 +41,27 @@ export class Pressure {
       if (this.#until.delete(from)) this.onRelief();
       return;
     }
-    this.#until.set(from, performance.now() + GOOD_FOR_MS);
-    this.#waking ??= setTimeout(() => this.#wake(), GOOD_FOR_MS).unref();
+    this.#until.set(from, this.platform.clock.now() + GOOD_FOR_MS);
+    this.#waking ??= this.platform.timers.after(GOOD_FOR_MS, () => this.#wake()).unref();
   }
 
   /** Those of `members` that are waited for. */
   slowAmong(members: readonly NodeId[]): readonly NodeId[] {
     if (this.#until.size === 0) return NOBODY;
-    const now = performance.now();
+    const now = this.platform.clock.now();
     return members.filter((member) => (this.#until.get(member) ?? 0) > now);
   }
 
   close(): void {
-    if (this.#saying !== null) clearInterval(this.#saying);
-    if (this.#waking !== null) clearTimeout(this.#waking);
+    this.platform.timers.cancel(this.#saying);
+    this.platform.timers.cancel(this.#waking);
   }
 
   #wake(): void {
     this.#waking = null;
-    const now = performance.now();
+    const now = this.platform.clock.now();
     for (const [member, until] of this.#until) if (until <= now) this.#until.delete(member);
-    if (this.#until.size > 0) this.#waking = setTimeout(() => this.#wake(), SAY_EVERY_MS).unref();
+    if (this.#until.size > 0) this.#waking = this.platform.timers.after(SAY_EVERY_MS, () => this.#wake()).unref();
     this.onRelief();
   }
 }

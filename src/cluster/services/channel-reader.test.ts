@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import { realPlatform } from "../../runtime/platform/real.ts";
 import type { ChannelMessage } from "./channel-api.ts";
 import { ChannelReader, type Delivery } from "./channel-reader.ts";
 
@@ -22,7 +23,13 @@ interface Played {
 function played(patienceMs = 60_000): Played {
   const pressure: boolean[] = [];
   const onPressure = (): void => void pressure.push(reader.isFull);
-  const reader: ChannelReader = new ChannelReader({ what: 'the channel "room"', patienceMs, onPressure, onEnd() {} });
+  const reader: ChannelReader = new ChannelReader({
+    platform: realPlatform,
+    what: 'the channel "room"',
+    patienceMs,
+    onPressure,
+    onEnd() {},
+  });
   return { reader, pressure };
 }
 

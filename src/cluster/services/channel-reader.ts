@@ -3,6 +3,7 @@
  * senders wait, and one that takes nothing all the same is told how many messages it has missed.
  */
 import type { NodeId } from "../../core/protocol.ts";
+import type { Platform, Timer } from "../../runtime/platform/platform.ts";
 import type { ChannelMessage } from "./channel-api.ts";
 import { valuesOf } from "./channel-text.ts";
 import { CoordinationError } from "./coordination-error.ts";
@@ -30,6 +31,7 @@ const DELIVERY_COST_BYTES = 200;
 const sizeOf = ({ json }: Delivery): number => json.length + DELIVERY_COST_BYTES;
 
 export interface ReaderOptions {
+  readonly platform: Platform;
   readonly what: string;
   /** How long senders wait for a reader that takes nothing. */
   readonly patienceMs: number;
@@ -52,7 +54,9 @@ export class ChannelReader implements AsyncIterableIterator<ChannelMessage> {
   #callers: Caller[] = [];
   #forget: () => void = () => {};
   #ended: () => void = () => {};
-  #patience: NodeJS.Timeout | null = null;
+  #patience: Timer | null = null;
+  /** While senders are to wait: when somebody has asked for a message last. */
+  #askedAt = 0;
   #isGivenUp = false;
   /** Senders are to wait for it. */
   isFull = false;
@@ -89,7 +93,7 @@ export class ChannelReader implements AsyncIterableIterator<ChannelMessage> {
   }
 
   next(): Promise<IteratorResult<ChannelMessage>> {
-    this.#patience?.refresh();
+    if (this.isFull) this.#askedAt = this.#options.platform.clock.now();
     if (this.#hasNext()) return Promise.resolve(this.#take());
     if (this.#missed > 0) return this.#refuse();
     if (this.#phase === "ended") return Promise.resolve(DONE);
@@ -164,13 +168,22 @@ export class ChannelReader implements AsyncIterableIterator<ChannelMessage> {
   #press(isFull: boolean): void {
     if (this.isFull === isFull) return;
     this.isFull = isFull;
-    if (this.#patience !== null) clearTimeout(this.#patience);
-    this.#patience = isFull ? setTimeout(() => this.#giveUp(), this.#options.patienceMs).unref() : null;
+    const { platform, patienceMs } = this.#options;
+    platform.timers.cancel(this.#patience);
+    this.#askedAt = platform.clock.now();
+    if (isFull) this.#beginPatience(patienceMs);
     this.#options.onPressure();
   }
 
-  /** It has taken nothing for too long: nobody waits for it any more, until it has caught up. */
-  #giveUp(): void {
+  #beginPatience(forMs: number): void {
+    this.#patience = this.#options.platform.timers.after(forMs, () => this.#giveUpIfIdle()).unref();
+  }
+
+  /** If it has taken nothing for too long, nobody waits for it any more, until it has caught up. */
+  #giveUpIfIdle(): void {
+    const { platform, patienceMs } = this.#options;
+    const leftMs = this.#askedAt + patienceMs - platform.clock.now();
+    if (leftMs > 0) return this.#beginPatience(leftMs);
     this.#isGivenUp = true;
     this.#press(false);
   }

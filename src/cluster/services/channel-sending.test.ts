@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import { realPlatform } from "../../runtime/platform/real.ts";
 import type { Sent } from "./channel-api.ts";
 import { Sending, type SendingOptions } from "./channel-sending.ts";
 import { MAX_PAYLOAD_BYTES, readBatch } from "./channel-text.ts";
@@ -19,6 +20,7 @@ interface Played {
 function played(options: Partial<SendingOptions> = {}): Played {
   const handed: Played["handed"] = [];
   const sending: Sending = new Sending({
+    platform: realPlatform,
     what: 'the channel "room"',
     maxWaiting: 10_000,
     bounds: { payloadBytes: MAX_PAYLOAD_BYTES, batchBytes: MAX_PAYLOAD_BYTES },

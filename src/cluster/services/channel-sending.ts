@@ -3,6 +3,7 @@
  * multicast carries many: the more there is to send, the fewer the multicasts for each message.
  */
 import { MAX_WAIT_MS } from "../../runtime/longest-wait.ts";
+import type { Platform } from "../../runtime/platform/platform.ts";
 import type { SendOptions, Sent } from "./channel-api.ts";
 import { type Bounds, batchText, payloadOf } from "./channel-text.ts";
 import { type CoordinationCode, CoordinationError, type Phase } from "./coordination-error.ts";
@@ -10,6 +11,7 @@ import { duration, type Rules, requireOptions, signal } from "./known-options.ts
 import { onAbort } from "./on-abort.ts";
 
 export interface SendingOptions {
+  readonly platform: Platform;
   /** In an error's words, such as `the channel "room"`. */
   readonly what: string;
   readonly maxWaiting: number;
@@ -114,7 +116,7 @@ export class Sending {
     const hand = (): void => this.#handAll();
     // Alone, it need not wait for others to gather.
     if (this.#flights.size === 0) queueMicrotask(hand);
-    else setImmediate(hand);
+    else this.#options.platform.timers.soon(hand);
   }
 
   /** One of this process's own has been delivered here. */
@@ -198,11 +200,12 @@ export class Sending {
       this.#refuse(message, this.#error("send-timeout", phase(), text));
     };
     const isTimed = timeoutMs !== undefined && timeoutMs <= MAX_WAIT_MS;
-    const timer = isTimed ? setTimeout(late, timeoutMs) : undefined;
+    const { timers } = this.#options.platform;
+    const timer = isTimed ? timers.after(timeoutMs, late) : null;
     const abort = (): void => this.#refuse(message, this.#aborted(signal as AbortSignal, phase()));
     const forget = onAbort(signal, abort);
     message.forget = () => {
-      clearTimeout(timer);
+      timers.cancel(timer);
       forget();
     };
   }

@@ -9,6 +9,7 @@ import { epochBully } from "../../protocols/election/epoch-bully.ts";
 import { type AnyProtocol, heartbeat } from "../../protocols/index.ts";
 import { faultInjector } from "../../runtime/fault-injector.ts";
 import { newCounts } from "../../runtime/metrics.ts";
+import { realPlatform } from "../../runtime/platform/real.ts";
 import { type UdpMulticast, udpMulticast } from "../../runtime/transport/udp-multicast.ts";
 import type { UdpPlace } from "../../runtime/transport/udp-place.ts";
 import { announcement, type Envelope, envelopeShape, type Setting } from "./algorithms.ts";
@@ -23,10 +24,15 @@ const protocol = (made: unknown): AnyProtocol => made as AnyProtocol;
 function impostor(place: UdpPlace): UdpMulticast<Envelope> {
   return closing(
     udpMulticast<Envelope>({
+      platform: realPlatform,
       ...{ cluster: "coterie", self: 3, members: [1, 2, 3], place },
       protocol: canonical(["services", true]),
       shape: envelopeShape(protocol(heartbeat()), protocol(epochBully())),
-      ...{ injector: faultInjector(), counts: newCounts(), log: { info() {}, warn() {}, error() {}, once() {} } },
+      ...{
+        injector: faultInjector(realPlatform.random),
+        counts: newCounts(),
+        log: { info() {}, warn() {}, error() {}, once() {} },
+      },
       deliver() {},
       onLost() {},
       fallback: () => ({ id: () => "", lost: null }),

@@ -4,6 +4,7 @@
  */
 import type { NodeId } from "../../core/protocol.ts";
 import type { Log } from "../../runtime/log.ts";
+import type { Platform } from "../../runtime/platform/platform.ts";
 import type { InstanceEnvelope } from "./algorithms.ts";
 import type { Transport } from "./channel-api.ts";
 
@@ -29,6 +30,7 @@ export class EarlyMessages {
   #bytes = 0;
 
   constructor(
+    private readonly platform: Platform,
     private readonly log: Log,
     private readonly ask: (arrived: Arrived) => void,
   ) {}
@@ -43,7 +45,7 @@ export class EarlyMessages {
     }
     if (held.length === 0) {
       this.#held.set(key, held);
-      setTimeout(() => this.#giveUp(held, key), EARLY_MS).unref();
+      this.platform.timers.after(EARLY_MS, () => this.#giveUp(held, key)).unref();
     }
     if (!held.some((other) => other.from === from)) this.ask(arrived);
     held.push({ ...arrived, bytes });

@@ -1,6 +1,7 @@
 /** Between an instance and the side of it that this process uses: what either may ask of the other. */
 import type { NodeId, Tagged } from "../../core/protocol.ts";
 import type { Counts } from "../../runtime/metrics.ts";
+import type { Platform } from "../../runtime/platform/platform.ts";
 import type { Setting } from "./algorithms.ts";
 import type { InstanceStatus, LeaderChange } from "./api.ts";
 import type { Transport } from "./channel-api.ts";
@@ -9,6 +10,7 @@ import type { CoordinationError } from "./coordination-error.ts";
 
 /** What a local side may ask of the instance that it belongs to. */
 export interface Engine {
+  readonly platform: Platform;
   readonly setting: Setting;
   readonly self: NodeId;
   readonly peers: readonly NodeId[];
@@ -35,7 +37,7 @@ export type AlgorithmEvent = Tagged & Readonly<Record<string, unknown>>;
 
 /** The side of an instance that this process uses. */
 export interface LocalSide {
-  /** `until`: how long a confirmation lasts, on the scale of `performance.now()`; null if it has run out. */
+  /** `until`: how long a confirmation lasts, on the platform's clock; null if it has run out. */
   onEvent(event: AlgorithmEvent, until: number | null): void;
   readonly held: Pick<InstanceStatus, "token" | "isHeld" | "waiting">;
   /** Whether anybody in this process waits for it, has it, or reads it. */

@@ -4,6 +4,7 @@ import { memoryJournal } from "../../../test/journal/memory-journal.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import type { Journal } from "../../runtime/journal/journal.ts";
 import { newCounts } from "../../runtime/metrics.ts";
+import { realPlatform } from "../../runtime/platform/real.ts";
 import { channelOptions, type Envelope, optionsText } from "./algorithms.ts";
 import { orders, stackOf } from "./channel-stacks.ts";
 import { Instances } from "./instances.ts";
@@ -33,6 +34,7 @@ function members(floor: readonly object[]) {
       return { id: () => "", lost: null };
     };
     return new Instances({
+      platform: realPlatform,
       self,
       peers: ids.filter((id) => id !== self),
       maxWaiters: 10,

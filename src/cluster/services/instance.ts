@@ -6,6 +6,7 @@ import { Host, keepsJournal } from "../../runtime/host.ts";
 import type { Journal, Slot } from "../../runtime/journal/journal.ts";
 import { forgetProtocolSlot, protocolSlot } from "../../runtime/journal/protocol-slot.ts";
 import type { Counts } from "../../runtime/metrics.ts";
+import type { Platform } from "../../runtime/platform/platform.ts";
 import type { SendResult } from "../../runtime/transport/tcp.ts";
 import { hearsSuspicions, protocolOf, type Setting, takes } from "./algorithms.ts";
 import type { InstanceStatus, MemberEvent } from "./api.ts";
@@ -20,6 +21,7 @@ import type { ViewFloors } from "./view-floors.ts";
 
 /** What the member is to an instance. */
 export interface Surroundings {
+  readonly platform: Platform;
   readonly self: NodeId;
   readonly peers: readonly NodeId[];
   readonly maxWaiters: number;
@@ -74,7 +76,7 @@ export class Instance {
     surroundings: Surroundings,
     before: LocalChannel | null = null,
   ) {
-    const { self, peers, maxWaiters, counts, onFatal } = surroundings;
+    const { platform, self, peers, maxWaiters, counts, onFatal } = surroundings;
     this.#surroundings = surroundings;
     this.agreement = new SettingAgreement(self, peers);
     const { kind } = setting;
@@ -83,6 +85,7 @@ export class Instance {
     this.#slot = this.#slotFor(protocol);
     this.#slotName = this.#slot === null || this.heedsEpochs ? null : slotNameOf(setting);
     this.#host = new Host<Vocabulary>({
+      platform,
       protocol,
       self,
       peers,
@@ -108,6 +111,7 @@ export class Instance {
       else host.command(command);
     };
     const engine: Engine = {
+      platform,
       setting,
       self,
       peers,

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { memoryJournal } from "../../../test/journal/memory-journal.ts";
 import type { NodeId, Tagged } from "../../core/protocol.ts";
 import { newCounts } from "../../runtime/metrics.ts";
+import { realPlatform } from "../../runtime/platform/real.ts";
 import { announcement, type Envelope, type Setting } from "./algorithms.ts";
 import { MutexHandle } from "./handles.ts";
 import { Instances } from "./instances.ts";
@@ -39,6 +40,7 @@ function serving({ kept = new Map<string, unknown[]>(), maxInstances = 10, stall
       content: { type: "elected-server", body: body as Tagged },
     });
   const instances: Instances = new Instances({
+    platform: realPlatform,
     self: 1,
     peers: [OTHER],
     maxWaiters: 10,

@@ -6,6 +6,7 @@ import { EnvironmentError, UsageError, unexpected } from "../../core/errors.ts";
 import { equal } from "../../core/plain.ts";
 import type { NodeId, Tagged } from "../../core/protocol.ts";
 import type { Log } from "../../runtime/log.ts";
+import type { Timer } from "../../runtime/platform/platform.ts";
 import {
   announcement,
   type Envelope,
@@ -77,25 +78,26 @@ export class Instances {
   readonly #together: JointRetirement;
   /** Since when each has been as it is: how much it had been told by then. */
   readonly #idle = new WeakMap<Instance, { since: number; activity: number }>();
-  #sweeping: NodeJS.Timeout | null = null;
+  #sweeping: Timer | null = null;
 
   constructor(private readonly options: InstancesOptions) {
-    const { self, peers, journal, log, send } = options;
+    const { platform, self, peers, journal, log, send } = options;
     this.#known = new KnownSettings(journal);
     this.#outliving = journal && {
       runs: new RequestRuns(journal),
       floors: new EpochFloors(journal),
       views: new ViewFloors(journal),
     };
-    this.#served = new ServedLocks(self);
+    this.#served = new ServedLocks(self, platform);
     this.#together = new JointRetirement({
+      platform,
       self,
       peers,
       send: (to, key, message) => void options.insist(to, envelopeOf(key, RETIREMENT, message)),
       isIdle: (key) => this.#hasBeenIdle(key),
       retire: (key) => this.#retireTogether(key),
     });
-    this.#early = new EarlyMessages(log, ({ from, envelope: { type: kind, name } }) => {
+    this.#early = new EarlyMessages(platform, log, ({ from, envelope: { type: kind, name } }) => {
       send(from, { type: "ask", kind, name });
     });
   }
@@ -198,7 +200,7 @@ export class Instances {
   }
 
   stop(): void {
-    if (this.#sweeping !== null) clearInterval(this.#sweeping);
+    this.options.platform.timers.cancel(this.#sweeping);
     for (const instance of this.#open.values()) instance.stop();
     this.#open.clear();
     this.#early.clear();
@@ -245,7 +247,7 @@ export class Instances {
   #hasBeenIdle(key: string): boolean {
     const instance = this.#open.get(key);
     if (instance === undefined) return true;
-    return this.#mayForgetTogether(instance) && this.#idleMs(instance, performance.now()) >= IDLE_MS;
+    return this.#mayForgetTogether(instance) && this.#idleMs(instance, this.options.platform.clock.now()) >= IDLE_MS;
   }
 
   /** All are agreed. If it has been used since this member was asked, it begins anew, as it does at the others. */
@@ -278,7 +280,7 @@ export class Instances {
   }
 
   #begin(setting: Setting, before: LocalChannel | null = null): Instance {
-    const { maxInstances, peers, news, send, insist, multicast } = this.options;
+    const { platform, maxInstances, peers, news, send, insist, multicast } = this.options;
     if (!this.#makeRoom()) {
       const text = `this member has ${maxInstances} elections, locks and channels in use, and takes no more: raise limits.maxInstances or use fewer names at a time`;
       this.options.log.once("too-many-instances", text, { event: "too-many-instances", maxInstances });
@@ -307,7 +309,7 @@ export class Instances {
     this.#open.set(keyOf(setting), instance);
     this.#declined.delete(keyOf(setting));
     if (this.#staysKnown(instance)) this.#known.note(setting, false);
-    this.#sweeping ??= setInterval(() => this.sweep(performance.now()), SWEEP_MS).unref();
+    this.#sweeping ??= platform.timers.every(SWEEP_MS, () => this.sweep(platform.clock.now())).unref();
     for (const peer of peers) this.#announce(setting, peer); // Before its first message.
     instance.start();
     const told = news();

@@ -1,14 +1,16 @@
 /** A member that `join()` has made: one transport, one journal, one failure detector, and any number of instances. */
-import { setTimeout as sleep } from "node:timers/promises";
 import { canonical } from "../../core/plain.ts";
 import type { NodeId } from "../../core/protocol.ts";
+import type { Shape } from "../../core/shape.ts";
 import { epochBully } from "../../protocols/election/epoch-bully.ts";
 import { type AnyProtocol, heartbeat } from "../../protocols/index.ts";
 import type { AdminServer } from "../../runtime/admin.ts";
-import { faultInjector } from "../../runtime/fault-injector.ts";
+import { type FaultInjector, faultInjector } from "../../runtime/fault-injector.ts";
 import { formatHostPort } from "../../runtime/host-port.ts";
 import { linksOf, type Metric, networkMetrics, register, serviceMetrics } from "../../runtime/metric-table.ts";
 import { type Counts, count } from "../../runtime/metrics.ts";
+import type { Platform } from "../../runtime/platform/platform.ts";
+import { sleep } from "../../runtime/platform/sleep.ts";
 import { standingOf } from "../../runtime/transport/identity.ts";
 import { limitsWith } from "../../runtime/transport/limits.ts";
 import { type SendResult, type TcpTransport, tcpTransport } from "../../runtime/transport/tcp.ts";
@@ -61,10 +63,10 @@ const FULL_LINK_BYTES = 1024 * 1024;
 
 export class JoinedMember implements Member {
   readonly #membership: Membership;
-  readonly #injector = faultInjector();
+  readonly #injector: FaultInjector;
   readonly #controller = controllerForMany();
   readonly #events: Feed<MemberEvent> = feed(latestEvents);
-  readonly #began = performance.now();
+  readonly #began: number;
   readonly #transport: TcpTransport<Envelope>;
   /** Null where this member does not multicast. */
   readonly #udp: UdpMulticast<Envelope> | null;
@@ -80,11 +82,14 @@ export class JoinedMember implements Member {
 
   constructor(membership: Membership) {
     this.#membership = membership;
-    const { id, config, log, limits, journal, timing } = membership;
+    const { platform, id, config, log, limits, journal, timing } = membership;
+    this.#injector = faultInjector(platform.random);
+    this.#began = platform.clock.now();
     const protocols = sharedProtocols(membership);
     const members = Object.keys(config.members).map(Number);
     const peers = members.filter((member) => member !== id);
     const around = {
+      platform,
       self: id,
       peers,
       journal,
@@ -95,7 +100,7 @@ export class JoinedMember implements Member {
       onFatal: (error: Error) => this.fail(error),
     };
     const onOverflow = (to: NodeId): void => this.#noteOverflow(to);
-    this.#resending = new Resending({ send: around.send, bytesOf: roughBytes, onOverflow });
+    this.#resending = new Resending({ platform, send: around.send, bytesOf: roughBytes, onOverflow });
     this.#shared = new SharedParts({
       ...around,
       ...protocols,
@@ -117,17 +122,7 @@ export class JoinedMember implements Member {
       onFull: (kind, name, by) => this.#noteFull(kind, name, by),
       onStray: (from, envelope) => this.#refuseDatagram(from, envelope),
     });
-    const ways = {
-      cluster: config.cluster,
-      self: id,
-      protocol: canonical(["services", journal !== null, ...(timing === "default" ? [] : [timing])]),
-      shape: envelopeShape(protocols.detector, protocols.leadership),
-      injector: this.#injector,
-      counts: this.#counts,
-      log,
-      onLost() {},
-      onFatal: around.onFatal,
-    };
+    const ways = this.#ways(envelopeShape(protocols.detector, protocols.leadership));
     this.#transport = tcpTransport<Envelope>({
       ...ways,
       deliver: (from, envelope) => this.#deliver(from, envelope, "tcp"),
@@ -137,6 +132,23 @@ export class JoinedMember implements Member {
       tls: membership.tls,
     });
     this.#udp = membership.multicast && this.#multicasting(ways, members, membership.multicast);
+  }
+
+  /** What both transports are told alike. */
+  #ways(shape: Shape<Envelope>) {
+    const { platform, id, config, journal, timing, log } = this.#membership;
+    return {
+      platform,
+      cluster: config.cluster,
+      self: id,
+      protocol: canonical(["services", journal !== null, ...(timing === "default" ? [] : [timing])]),
+      shape,
+      injector: this.#injector,
+      counts: this.#counts,
+      log,
+      onLost() {},
+      onFatal: (error: Error) => this.fail(error),
+    };
   }
 
   /** @throws EnvironmentError if an address is taken; the reason of `signal` if it is aborted meanwhile. Then all is closed again. */
@@ -159,13 +171,17 @@ export class JoinedMember implements Member {
     this.#shared.start();
     this.#instances.restore();
     for (const { id } of this.#transport.peers) this.#send(id, { type: "hello" });
-    this.#unwatch = watchStalls((forMs) => this.#events.publish({ type: "stalled", forMs }));
+    this.#unwatch = watchStalls(this.#platform, (forMs) => this.#events.publish({ type: "stalled", forMs }));
   }
 
   /** Peers that run are connected before the first message is sent; those that are paused are not waited for. */
   async #firstContact(signal: AbortSignal | undefined): Promise<void> {
-    const waiting = signal === undefined ? { ref: false } : { ref: false, signal };
-    await Promise.race([this.#transport.tried(), sleep(FIRST_CONTACT_MS, undefined, waiting).catch(() => {})]);
+    const { timers } = this.#platform;
+    await Promise.race([this.#transport.tried(), sleep(timers, FIRST_CONTACT_MS, { ref: false, signal })]);
+  }
+
+  get #platform(): Platform {
+    return this.#membership.platform;
   }
 
   get #counts(): Counts {
@@ -219,7 +235,10 @@ export class JoinedMember implements Member {
 
   ready(options: ReadyOptions = {}): Promise<void> {
     requireOptions("ready", options, readyRules);
-    return whenReady({ events: this.#events, signal: this.signal, missing: () => this.missing }, options);
+    return whenReady(
+      { platform: this.#platform, events: this.#events, signal: this.signal, missing: () => this.missing },
+      options,
+    );
   }
 
   /** What this member lacks to be ready; null if it is. */
@@ -246,7 +265,7 @@ export class JoinedMember implements Member {
       ...standingOf(this.#membership.identity),
       lockServer: this.#shared.server,
       instances: this.#instances.all.map(({ status }) => status),
-      uptimeMs: Math.round(performance.now() - this.#began),
+      uptimeMs: Math.round(this.#platform.clock.now() - this.#began),
     };
   }
 
@@ -355,17 +374,18 @@ export class JoinedMember implements Member {
     if (this.#state === "failed") return;
     this.#state = "left";
     const { id, config } = this.#membership;
+    const { timers } = this.#platform;
     const reason = new CoordinationError("member-left", "lost", `member ${id} of ${config.cluster} has left`);
     this.#controller.abort(reason);
     try {
       const elections = this.#instances.all.flatMap(({ local }) => (local instanceof LocalElection ? [local] : []));
       const lent = this.#sessions.close();
       const worked = Promise.all(elections.map((election) => election.stopWorking(reason)));
-      await Promise.race([worked, sleep(LAST_WORK_MS, undefined, { ref: false })]);
+      await Promise.race([worked, sleep(timers, LAST_WORK_MS, { ref: false })]);
       await lent; // Other processes rely on it.
       const channels = this.#instances.all.flatMap(({ local }) => (local instanceof LocalChannel ? [local] : []));
       const gone = Promise.all(channels.map((channel) => channel.leave(reason)));
-      await Promise.race([gone, sleep(LAST_WORDS_MS, undefined, { ref: false })]);
+      await Promise.race([gone, sleep(timers, LAST_WORDS_MS, { ref: false })]);
       this.#instances.close(reason); // While there is a server that it can be given back to.
       this.#instances.tell({ type: "depart" }); // Each server to come is told that nothing is held here.
       await this.#shared.handOver();
@@ -379,11 +399,12 @@ export class JoinedMember implements Member {
 
   /** What was said last is on its way to whoever can be reached. */
   async #drain(): Promise<void> {
-    const until = performance.now() + LAST_WORDS_MS;
+    const { clock, timers } = this.#platform;
+    const until = clock.now() + LAST_WORDS_MS;
     const isWaiting = (): boolean =>
       !this.#instances.isSettled ||
       this.#transport.peers.some(({ link, queuedBytes }) => link === "open" && queuedBytes > 0);
-    while (isWaiting() && performance.now() < until) await sleep(DRAIN_EVERY_MS);
+    while (isWaiting() && clock.now() < until) await sleep(timers, DRAIN_EVERY_MS);
   }
 
   /** Nothing may go on from here: an algorithm has violated its own invariants, or the disk has failed. */

@@ -8,10 +8,12 @@
  * last beat, and nothing of a name that it has not used for a while; what a timer still sends is dropped for a moment.
  */
 import type { NodeId } from "../../core/protocol.ts";
+import type { Platform } from "../../runtime/platform/platform.ts";
 
 export type RetirementMessage = { type: "ask"; round: number } | { type: "idle"; round: number } | { type: "over" };
 
 export interface JointRetirementOptions {
+  readonly platform: Platform;
   readonly self: NodeId;
   readonly peers: readonly NodeId[];
   send(to: NodeId, key: string, message: RetirementMessage): void;
@@ -99,7 +101,7 @@ export class JointRetirement {
   }
 
   #end(key: string): void {
-    this.#over.set(key, performance.now());
+    this.#over.set(key, this.#options.platform.clock.now());
     this.#options.retire(key);
   }
 }

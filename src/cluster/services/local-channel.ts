@@ -2,9 +2,10 @@
  * The channel as this process uses it: what it sends and reads, and what the group does meanwhile. Nothing is handed to the
  * algorithm while the group changes, so what waits here is sure not to have been sent.
  */
-import { setTimeout as sleep } from "node:timers/promises";
 import { InvariantViolation } from "../../core/errors.ts";
 import type { NodeId, Tagged } from "../../core/protocol.ts";
+import type { Timer } from "../../runtime/platform/platform.ts";
+import { sleep } from "../../runtime/platform/sleep.ts";
 import type {
   Channel,
   ChannelState,
@@ -60,14 +61,14 @@ export class LocalChannel implements LocalSide, UsedChannel {
   #unread = 0;
   #closed: CoordinationError | null = null;
   /** Looks again whether the links have room. */
-  #retry: NodeJS.Timeout | null = null;
+  #retry: Timer | null = null;
   #onLeft: (() => void) | null = null;
 
   constructor(engine: Engine) {
     const { setting, self, peers, maxWaiters } = engine;
     const { order, carrier } = stackNamed(setting.algorithm);
     this.#engine = engine;
-    setTimeout(() => this.#dropUnused(), EARLY_MS).unref();
+    engine.platform.timers.after(EARLY_MS, () => this.#dropUnused()).unref();
     this.name = setting.name;
     this.#backlog = this.#reader();
     this.algorithm = setting.algorithm;
@@ -81,6 +82,7 @@ export class LocalChannel implements LocalSide, UsedChannel {
     }
     const isOrdered = order === "total" || order === "causal-total";
     this.#sending = new Sending({
+      platform: engine.platform,
       what: this.what,
       maxWaiting: maxWaiters,
       bounds: engine.bounds(this.transport),
@@ -91,6 +93,7 @@ export class LocalChannel implements LocalSide, UsedChannel {
       hand: (payload) => this.#engine.command({ type: "send", payload } as Tagged),
     });
     this.#pressure = new Pressure(
+      engine.platform,
       (isFull) => this.#engine.sayPressure(isFull),
       () => this.#sending.wake(),
     );
@@ -117,7 +120,7 @@ export class LocalChannel implements LocalSide, UsedChannel {
 
   /** Whoever has opened it goes on with another instance. */
   retire(): void {
-    if (this.#retry !== null) clearTimeout(this.#retry);
+    this.#engine.platform.timers.cancel(this.#retry);
     this.#retry = null;
   }
 
@@ -184,7 +187,7 @@ export class LocalChannel implements LocalSide, UsedChannel {
   /** Settles what was sent and tells the others that this member leaves; whoever waits for it may give up. */
   async leave(reason: CoordinationError): Promise<void> {
     this.#sending.stop(reason);
-    await Promise.race([this.#sending.idle(), sleep(LAST_SENDS_MS, undefined, { ref: false })]);
+    await Promise.race([this.#sending.idle(), sleep(this.#engine.platform.timers, LAST_SENDS_MS, { ref: false })]);
     if (this.#closed !== null || !this.#engine.takes("leave")) return;
     const left = new Promise<void>((resolve) => {
       this.#onLeft = resolve;
@@ -197,7 +200,7 @@ export class LocalChannel implements LocalSide, UsedChannel {
     this.#closed = reason;
     this.#sending.close(reason);
     this.#pressure.close();
-    if (this.#retry !== null) clearTimeout(this.#retry);
+    this.#engine.platform.timers.cancel(this.#retry);
     this.#stand("left");
     this.#views.close();
     for (const reader of this.#readers) reader.end();
@@ -234,10 +237,10 @@ export class LocalChannel implements LocalSide, UsedChannel {
   #mayHand(): boolean {
     if (this.#state !== "member" || this.#slow.length > 0) return false;
     if (this.#engine.hasRoom(this.#members)) return true;
-    this.#retry ??= setTimeout(() => {
+    this.#retry ??= this.#engine.platform.timers.after(RETRY_MS, () => {
       this.#retry = null;
       this.#sending.wake();
-    }, RETRY_MS);
+    });
     return false;
   }
 
@@ -265,6 +268,7 @@ export class LocalChannel implements LocalSide, UsedChannel {
 
   #reader(): ChannelReader {
     const reader = new ChannelReader({
+      platform: this.#engine.platform,
       what: this.what,
       patienceMs: PATIENCE_MS,
       onPressure: () => this.#lookAtReaders(),

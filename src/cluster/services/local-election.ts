@@ -1,6 +1,7 @@
 /** The election as this process uses it: whether it campaigns, what it does while it leads, and who watches. */
 import { UsageError } from "../../core/errors.ts";
 import type { NodeId, Tagged } from "../../core/protocol.ts";
+import type { Platform } from "../../runtime/platform/platform.ts";
 import type { LeaderChange, Leadership, LeadOptions } from "./api.ts";
 import { CoordinationError } from "./coordination-error.ts";
 import type { AlgorithmEvent, Engine, LocalSide } from "./engine.ts";
@@ -195,7 +196,9 @@ export class LocalElection implements LocalSide {
   }
 
   #beginTenure(token: Token): void {
-    const tenure: OwnLeadership = new OwnLeadership(token, this.name, () => this.#overdue(tenure));
+    const tenure: OwnLeadership = new OwnLeadership(this.#engine.platform, token, this.name, () =>
+      this.#overdue(tenure),
+    );
     this.#tenure = tenure;
     this.#campaign?.elected(tenure);
   }
@@ -246,11 +249,12 @@ class OwnLeadership extends OwnTenure<Token> implements Leadership<Token> {
   onEnd: (reason: CoordinationError) => void = () => {};
 
   constructor(
+    platform: Platform,
     token: Token,
     readonly name: string,
     onOverdue: () => void,
   ) {
-    super({ token, what: `the leadership of "${name}"`, onOverdue, onEnd: (reason) => this.onEnd(reason) });
+    super({ platform, token, what: `the leadership of "${name}"`, onOverdue, onEnd: (reason) => this.onEnd(reason) });
   }
 }
 

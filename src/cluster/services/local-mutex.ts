@@ -4,6 +4,7 @@
  */
 import { MAX_WAIT_MS } from "../../runtime/longest-wait.ts";
 import { measure } from "../../runtime/metrics.ts";
+import type { Platform } from "../../runtime/platform/platform.ts";
 import type { AcquireOptions, Grant } from "./api.ts";
 import { type CoordinationCode, CoordinationError } from "./coordination-error.ts";
 import type { AlgorithmEvent, Engine, LocalSide } from "./engine.ts";
@@ -84,17 +85,18 @@ export class LocalMutex implements LocalSide {
   }
 
   #wait(timeoutMs: number | undefined, signal: AbortSignal | undefined): Promise<HeldGrant> {
+    const { clock, timers } = this.#engine.platform;
     return new Promise((resolve, reject) => {
       const done = (): void => {
-        clearTimeout(timer);
+        timers.cancel(timer);
         forget();
         this.#waiting.delete(waiter);
       };
-      const began = performance.now();
+      const began = clock.now();
       const waiter: Waiter = {
         granted: (grant) => {
           done();
-          measure(this.#engine.counts.locks.acquiring, performance.now() - began);
+          measure(this.#engine.counts.locks.acquiring, clock.now() - began);
           resolve(grant);
         },
         refused(error) {
@@ -111,11 +113,11 @@ export class LocalMutex implements LocalSide {
       const forget = onAbort(signal, abort);
       const timer =
         timeoutMs === undefined || timeoutMs > MAX_WAIT_MS
-          ? undefined
-          : setTimeout(() => {
+          ? null
+          : timers.after(timeoutMs, () => {
               this.#engine.counts.locks.timedOut += 1;
               abandon(this.#never("acquire-timeout", late));
-            }, timeoutMs);
+            });
       this.#waiting.add(waiter);
       this.#ask();
     });
@@ -126,6 +128,7 @@ export class LocalMutex implements LocalSide {
     if (first === undefined) return this.#engine.command({ type: "exit" }); // Too late: nobody waits any more.
     this.#held?.lose();
     const held: HeldGrant = new HeldGrant({
+      platform: this.#engine.platform,
       token,
       name: this.name,
       what: this.#what,
@@ -183,6 +186,7 @@ const acquireRules: Rules<AcquireOptions> = {
 };
 
 interface HeldOptions {
+  readonly platform: Platform;
   readonly token: number;
   readonly name: string;
   readonly what: string;
@@ -196,7 +200,7 @@ class HeldGrant extends OwnTenure<number> implements Grant {
   readonly #options: HeldOptions;
 
   constructor(options: HeldOptions) {
-    super({ token: options.token, what: options.what, onOverdue: options.over, onEnd: options.onEnd });
+    super({ ...options, onOverdue: options.over });
     this.name = options.name;
     this.#options = options;
   }

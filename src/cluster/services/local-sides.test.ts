@@ -3,6 +3,7 @@ import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import type { Tagged } from "../../core/protocol.ts";
 import { newCounts } from "../../runtime/metrics.ts";
+import { realPlatform } from "../../runtime/platform/real.ts";
 import type { LeaderChange } from "./api.ts";
 import { CoordinationError } from "./coordination-error.ts";
 import type { Engine } from "./engine.ts";
@@ -19,6 +20,7 @@ interface Played extends Engine {
 function played(kind: "mutex" | "election"): Played {
   const commands: string[] = [];
   return {
+    platform: realPlatform,
     setting: { kind, name: "report", algorithm: "played", options: "{}" },
     self: 1,
     peers: [2, 3],

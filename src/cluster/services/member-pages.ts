@@ -7,7 +7,7 @@ import type { FaultInjector } from "../../runtime/fault-injector.ts";
 import type { HostPort } from "../../runtime/host-port.ts";
 import { type Metric, traceListeners } from "../../runtime/metric-table.ts";
 import type { Counts } from "../../runtime/metrics.ts";
-import { wallClock } from "../../runtime/wall-clock.ts";
+import { wallClock } from "../../runtime/platform/wall-clock.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
 import type { MemberStatus } from "./api.ts";
 import type { Sessions } from "./sessions.ts";

@@ -10,6 +10,7 @@ import { closedAfterEach } from "../../../test/network/closing.ts";
 import { freePorts } from "../../../test/network/free-ports.ts";
 import { cluster, startAll } from "../../../test/network/joined.ts";
 import type { Log } from "../../runtime/log.ts";
+import { realPlatform } from "../../runtime/platform/real.ts";
 import { GroupIdentity } from "../../runtime/transport/identity.ts";
 import { join } from "../join.ts";
 import type { JoinOptions, Member, MemberEvent } from "./api.ts";
@@ -236,7 +237,7 @@ describe("a member", () => {
 
   test("that fails loses what it holds and ends every wait", async () => {
     const [port] = (await freePorts(1)) as [number];
-    const membership = await membershipOf({ id: 1, members: { 1: `127.0.0.1:${port}` }, log: silent });
+    const membership = await membershipOf(realPlatform, { id: 1, members: { 1: `127.0.0.1:${port}` }, log: silent });
     const identity = new GroupIdentity({ self: 1, members: [1], log: silent });
     const member = new JoinedMember({ ...membership, journal: memoryJournal(), identity });
     await member.open();

@@ -4,12 +4,12 @@ import type { NodeId } from "../../core/protocol.ts";
 import { formatHostPort, isLoopback, parseHostPort } from "../../runtime/host-port.ts";
 import { MAX_SLOT } from "../../runtime/journal/batches.ts";
 import type { Journal } from "../../runtime/journal/journal.ts";
-import { createLog, type Log, logThrough } from "../../runtime/log.ts";
+import { createLog, type Log, type LogLevel, logThrough } from "../../runtime/log.ts";
 import type { MetricRegistry } from "../../runtime/metric-table.ts";
 import { type Counts, newCounts } from "../../runtime/metrics.ts";
+import type { Platform, TlsMaterial } from "../../runtime/platform/platform.ts";
 import type { GroupIdentity } from "../../runtime/transport/identity.ts";
 import type { Limits } from "../../runtime/transport/limits.ts";
-import type { TlsMaterial } from "../../runtime/transport/tcp.ts";
 import { settlePlace, type UdpPlace } from "../../runtime/transport/udp-place.ts";
 import { type ClusterConfig, parseConfig } from "../config.ts";
 import { readPem, readTls } from "../member.ts";
@@ -20,6 +20,7 @@ import type { AdminPlace } from "./member-pages.ts";
 import { type Timing, timings } from "./timing.ts";
 
 export interface Membership {
+  readonly platform: Platform;
   readonly id: NodeId;
   readonly config: ClusterConfig;
   readonly limits: ServiceLimits;
@@ -44,9 +45,9 @@ const defaultLimits: ServiceLimits = { maxInstances: 10_000, maxWaiters: 10_000 
 export const OWN_SLOTS = 8;
 const MAX_INSTANCES = MAX_SLOT + 1 - OWN_SLOTS;
 
-const stderrLog = createLog((level, text) => {
+function toStderr(level: LogLevel, text: string): void {
   if (level !== "info") process.stderr.write(`coterie: ${text}\n`);
-});
+}
 
 const CALL = "join";
 const path = may.text;
@@ -121,16 +122,21 @@ function areMembers(value: unknown): boolean {
 }
 
 /** @throws UsageError that names the field; EnvironmentError if a certificate cannot be read. */
-export async function membershipOf(options: JoinOptions): Promise<Omit<Membership, "journal" | "identity">> {
+export async function membershipOf(
+  platform: Platform,
+  options: JoinOptions,
+): Promise<Omit<Membership, "journal" | "identity">> {
   requireJoinOptions(options);
   const { id, faultInjector = false, timing = "default" } = options;
-  const { config, limits, multicast, admin } = checked(options);
+  const { config, limits, multicast, admin } = checked(platform, options);
+  const { wall } = platform.clock;
   return {
+    platform,
     id,
     config,
     limits,
     tls: await readTls(config.tls, id),
-    log: options.log === undefined ? stderrLog : logThrough(options.log),
+    log: options.log === undefined ? createLog(toStderr, wall) : logThrough(options.log, wall),
     admin: admin && { ...admin, tls: await readAdminTls(options.admin, id) },
     faultInjector,
     counts: newCounts(),
@@ -141,7 +147,10 @@ export async function membershipOf(options: JoinOptions): Promise<Omit<Membershi
 }
 
 /** @throws UsageError in the words of `join()`. */
-function checked(options: JoinOptions): Pick<Membership, "config" | "limits" | "multicast" | "admin"> {
+function checked(
+  platform: Platform,
+  options: JoinOptions,
+): Pick<Membership, "config" | "limits" | "multicast" | "admin"> {
   const { id, members, cluster = DEFAULT_CLUSTER, tls, dataDir } = options;
   const { maxInstances, maxWaiters, ...transport } = { ...defaultLimits, ...options.limits };
   const most = dataDir === undefined ? Number.MAX_SAFE_INTEGER : MAX_INSTANCES;
@@ -154,17 +163,17 @@ function checked(options: JoinOptions): Pick<Membership, "config" | "limits" | "
     if (!Object.hasOwn(config.members, id))
       throw refusal(unexpected("id", `one of ${Object.keys(config.members).join(", ")}`, id));
     const limits = { maxInstances, maxWaiters };
-    return { config, limits, multicast: placeOf(options), admin: adminPlace(options.admin) };
+    return { config, limits, multicast: placeOf(options, platform), admin: adminPlace(options.admin) };
   } catch (error) {
     throw refusedIn(CALL, error);
   }
 }
 
 /** @throws UsageError that names the field. */
-function placeOf({ multicast, tls }: JoinOptions): UdpPlace | null {
+function placeOf({ multicast, tls }: JoinOptions, { datagrams }: Platform): UdpPlace | null {
   if (multicast === undefined) return null;
   const place = { ...multicast, tls: typeof tls === "object" ? "on" : (tls ?? null) } as const;
-  settlePlace(place);
+  settlePlace(place, datagrams);
   return place;
 }
 

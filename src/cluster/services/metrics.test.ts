@@ -6,6 +6,7 @@ import { memoryJournal } from "../../../test/journal/memory-journal.ts";
 import { closedAfterEach } from "../../../test/network/closing.ts";
 import { freePorts } from "../../../test/network/free-ports.ts";
 import { cluster, startAll } from "../../../test/network/joined.ts";
+import { realPlatform } from "../../runtime/platform/real.ts";
 import { GroupIdentity } from "../../runtime/transport/identity.ts";
 import type { Leadership, Member } from "./api.ts";
 import type { CoordinationError } from "./coordination-error.ts";
@@ -162,7 +163,7 @@ test("a member that has failed stays in the registry, without a quorum, until it
   const [port] = (await freePorts(1)) as [number];
   const registry = new Registry();
   const log = { info() {}, warn() {}, error() {} };
-  const membership = await membershipOf({ id: 1, members: { 1: `127.0.0.1:${port}` }, log, registry });
+  const membership = await membershipOf(realPlatform, { id: 1, members: { 1: `127.0.0.1:${port}` }, log, registry });
   const identity = new GroupIdentity({ self: 1, members: [1], log: membership.log });
   const member = new JoinedMember({ ...membership, journal: memoryJournal(), identity });
   await member.open();

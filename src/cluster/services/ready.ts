@@ -1,7 +1,7 @@
 /** Waits until a member could have a lock or lead: it hears a majority, and knows who serves. */
 
-import { setTimeout as sleep } from "node:timers/promises";
 import { MAX_WAIT_MS } from "../../runtime/longest-wait.ts";
+import type { Platform } from "../../runtime/platform/platform.ts";
 import type { MemberEvent, ReadyOptions } from "./api.ts";
 import { CoordinationError, type Missing } from "./coordination-error.ts";
 import { duration, type Rules, signal } from "./known-options.ts";
@@ -11,6 +11,7 @@ import type { Feed } from "./reading.ts";
 export const readyRules: Rules<ReadyOptions> = { timeoutMs: duration, signal };
 
 export interface Waited {
+  readonly platform: Platform;
   readonly events: Feed<MemberEvent>;
   /** Of the member: aborted as it leaves or fails. */
   readonly signal: AbortSignal;
@@ -28,8 +29,9 @@ export async function whenReady(member: Waited, { timeoutMs, signal: abort }: Re
   const over = new AbortController();
   const end = (): void => over.abort();
   const forgets = [onAbort(abort, end), onAbort(member.signal, end)];
-  if (timeoutMs !== undefined && timeoutMs <= MAX_WAIT_MS)
-    sleep(timeoutMs, undefined, { signal: over.signal }).then(end, () => {});
+  const { timers } = member.platform;
+  const isTimed = timeoutMs !== undefined && timeoutMs <= MAX_WAIT_MS;
+  const timer = isTimed ? timers.after(timeoutMs, end) : null;
   const changes = member.events.read(over.signal);
   try {
     for (let isOver = false; ; isOver = (await changes.next()).done === true) {
@@ -39,6 +41,7 @@ export async function whenReady(member: Waited, { timeoutMs, signal: abort }: Re
       if (isOver) throw refusal("ready-timeout", member, `not within ${timeoutMs} ms`);
     }
   } finally {
+    timers.cancel(timer);
     end();
     for (const forget of forgets) forget();
   }

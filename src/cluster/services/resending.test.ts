@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { realPlatform } from "../../runtime/platform/real.ts";
 import { Resending } from "./resending.ts";
 
 beforeEach(() => void vi.useFakeTimers());
@@ -9,6 +10,7 @@ function played(bytes = 1) {
   const cut = new Set<number>();
   const overflows: number[] = [];
   const resending = new Resending<number>({
+    platform: realPlatform,
     send(to, message) {
       if (cut.has(to)) return { id: () => "", lost: "cut" };
       taken.push(`${message} to ${to}`);

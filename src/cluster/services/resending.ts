@@ -3,6 +3,7 @@
  * again until their link takes them; from there on links see to it that they arrive. Those to one member stay in order.
  */
 import type { NodeId } from "../../core/protocol.ts";
+import type { Platform, Timer } from "../../runtime/platform/platform.ts";
 import type { SendResult } from "../../runtime/transport/tcp.ts";
 
 const AGAIN_MS = 20;
@@ -11,6 +12,7 @@ const MAX_WAITING = 10_000;
 const MAX_BYTES = 16 * 1024 * 1024;
 
 export interface ResendingOptions<M> {
+  readonly platform: Platform;
   send(to: NodeId, message: M): SendResult;
   /** About how much it takes to keep one. */
   bytesOf(message: M): number;
@@ -26,7 +28,7 @@ interface Waiting<M> {
 
 export class Resending<M> {
   readonly #waiting = new Map<NodeId, Waiting<M>>();
-  #timer: NodeJS.Timeout | null = null;
+  #timer: Timer | null = null;
 
   constructor(private readonly options: ResendingOptions<M>) {}
 
@@ -52,7 +54,7 @@ export class Resending<M> {
   }
 
   close(): void {
-    if (this.#timer !== null) clearInterval(this.#timer);
+    this.options.platform.timers.cancel(this.#timer);
     this.#waiting.clear();
   }
 
@@ -60,7 +62,7 @@ export class Resending<M> {
     const waiting: Waiting<M> = { messages: [], bytes: 0 };
     this.#keep(waiting, message);
     this.#waiting.set(to, waiting);
-    this.#timer ??= setInterval(() => this.#again(), AGAIN_MS).unref();
+    this.#timer ??= this.options.platform.timers.every(AGAIN_MS, () => this.#again()).unref();
   }
 
   #keep(waiting: Waiting<M>, message: M): void {
@@ -77,7 +79,7 @@ export class Resending<M> {
       if (messages.length === 0) this.#waiting.delete(to);
     }
     if (this.#waiting.size > 0 || this.#timer === null) return;
-    clearInterval(this.#timer);
+    this.options.platform.timers.cancel(this.#timer);
     this.#timer = null;
   }
 }

@@ -3,6 +3,7 @@
  * A lock that is opened goes on from there, so no token comes twice, and nobody has to be asked who may hold it.
  */
 import type { NodeId, Tagged } from "../../core/protocol.ts";
+import type { Platform } from "../../runtime/platform/platform.ts";
 
 export class ServedLocks {
   #since: number | null = null;
@@ -12,12 +13,15 @@ export class ServedLocks {
   /** The highest epoch that this member has heard of. */
   epoch = 0;
 
-  constructor(private readonly self: NodeId) {}
+  constructor(
+    private readonly self: NodeId,
+    private readonly platform: Platform,
+  ) {}
 
   /** A command to all instances may say that this member begins to serve, or ends. */
   note(command: Tagged & { readonly leader?: NodeId; readonly epoch?: number }): void {
     this.epoch = Math.max(this.epoch, command.epoch ?? 0);
-    if (command.type === "elected") this.#since = command.leader === this.self ? performance.now() : null;
+    if (command.type === "elected") this.#since = command.leader === this.self ? this.platform.clock.now() : null;
     else if (command.type === "deposed") this.#since = null;
   }
 
@@ -31,7 +35,7 @@ export class ServedLocks {
    */
   resume(shortfallMs: number): Tagged | null {
     if (this.#since === null) return null;
-    const servedMs = performance.now() - this.#since - shortfallMs;
+    const servedMs = this.platform.clock.now() - this.#since - shortfallMs;
     return { type: "resume", token: this.#token, servedMs } as Tagged;
   }
 }

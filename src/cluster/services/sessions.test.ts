@@ -2,6 +2,7 @@ import { getEventListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
 import { EnvironmentError, UsageError } from "../../core/errors.ts";
+import { realPlatform } from "../../runtime/platform/real.ts";
 import type { AcquireOptions, Grant, Leadership, Member } from "./api.ts";
 import { CoordinationError } from "./coordination-error.ts";
 import { fromMonotonicNs, toMonotonicNs } from "./session-clock.ts";
@@ -17,7 +18,7 @@ class FakeGrant extends OwnTenure<number> {
   releasedAt: number | null = null;
 
   constructor(token: number) {
-    super({ token, what: 'the lock "x"', onOverdue() {} });
+    super({ platform: realPlatform, token, what: 'the lock "x"', onOverdue() {} });
   }
 
   release(): Promise<void> {
@@ -218,7 +219,7 @@ describe("a campaign for others", () => {
   test("ends with its leadership, and the member steps down", async () => {
     const it = lending();
     const { last, idOf, ended, events } = opened(it, {}, "election");
-    const tenure = new OwnTenure({ token: 4, what: "leadership", onOverdue() {} });
+    const tenure = new OwnTenure({ platform: realPlatform, token: 4, what: "leadership", onOverdue() {} });
     const worked = it.campaigns[0]?.elect(tenure);
     await last("granted");
     await it.sessions.release(await idOf());
@@ -253,7 +254,12 @@ test("sessions that are over leave nothing that listens", async () => {
       await lock.last("granted");
       const first = opened(it, {}, "election");
       const second = opened(it, {}, "election"); // Waits for its turn.
-      const tenure = new OwnTenure<number>({ token: turn, what: "the leadership", onOverdue() {} });
+      const tenure = new OwnTenure<number>({
+        platform: realPlatform,
+        token: turn,
+        what: "the leadership",
+        onOverdue() {},
+      });
       await vi.waitUntil(() => it.campaigns.length > turn, PATIENCE);
       void it.campaigns[turn]?.elect(tenure);
       await first.last("granted");

@@ -9,6 +9,7 @@ import type { NodeId } from "../../core/protocol.ts";
 import { majority } from "../../core/quorums.ts";
 import { type Random, random } from "../../core/random.ts";
 import { newCounts } from "../../runtime/metrics.ts";
+import { realPlatform } from "../../runtime/platform/real.ts";
 import { announcement, type Envelope, type Setting } from "./algorithms.ts";
 import { Instances } from "./instances.ts";
 import { LocalMutex } from "./local-mutex.ts";
@@ -117,6 +118,7 @@ class Members {
       return { id: () => "", lost: null };
     };
     return new Instances({
+      platform: realPlatform,
       self,
       peers: this.#ids.filter((id) => id !== self),
       maxWaiters: 10,

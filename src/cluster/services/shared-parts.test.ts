@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { memoryJournal } from "../../../test/journal/memory-journal.ts";
 import { epochBully, heartbeat } from "../../protocols/index.ts";
+import { realPlatform } from "../../runtime/platform/real.ts";
 import type { MemberEvent } from "./api.ts";
 import { SharedParts, type SharedPartsOptions } from "./shared-parts.ts";
 
@@ -10,6 +11,7 @@ afterEach(() => void vi.useRealTimers());
 function played(leadership: SharedPartsOptions["leadership"] = null) {
   const events: MemberEvent[] = [];
   const parts = new SharedParts({
+    platform: realPlatform,
     self: 1,
     peers: [2],
     detector: heartbeat(),

@@ -2,11 +2,12 @@
  * What a member has once for all its elections and locks: a failure detector, and an election of who serves. What they
  * find out is given to the instances as commands, as wires do in an assembly.
  */
-import { setTimeout as sleep } from "node:timers/promises";
 import type { NodeId, Tagged, Vocabulary } from "../../core/protocol.ts";
 import type { AnyProtocol } from "../../protocols/index.ts";
 import { Host } from "../../runtime/host.ts";
 import type { Journal } from "../../runtime/journal/journal.ts";
+import type { Platform } from "../../runtime/platform/platform.ts";
+import { sleep } from "../../runtime/platform/sleep.ts";
 import type { SendResult } from "../../runtime/transport/tcp.ts";
 import type { Envelope } from "./algorithms.ts";
 import type { MemberEvent } from "./api.ts";
@@ -16,6 +17,7 @@ import { slotOf, UNNAMED, UNTRACED } from "./instance.ts";
 import { OwnTenure } from "./tenure.ts";
 
 export interface SharedPartsOptions {
+  readonly platform: Platform;
   readonly self: NodeId;
   readonly peers: readonly NodeId[];
   readonly detector: AnyProtocol;
@@ -103,7 +105,7 @@ export class SharedParts {
   /** Whoever sends anything lives, though its beats may wait behind that. */
   hear(node: NodeId): void {
     this.#meet(node);
-    const now = performance.now();
+    const now = this.#options.platform.clock.now();
     if (!this.#runs || this.#suspected.has(node) || now - (this.#heardAt.get(node) ?? 0) < HEAR_EVERY_MS) return;
     this.#heardAt.set(node, now);
     this.#detector.command({ type: "hear", node });
@@ -116,9 +118,10 @@ export class SharedParts {
     this.#leadership?.command({ type: "resign" });
     const canBeSucceeded = 2 * (this.reachable - 1) > this.#members;
     if (!served || !canBeSucceeded) return;
-    const until = performance.now() + HAND_OVER_MS;
+    const { clock, timers } = this.#options.platform;
+    const until = clock.now() + HAND_OVER_MS;
     const isSucceeded = (): boolean => this.leader !== null && this.leader !== self;
-    while (!isSucceeded() && this.#runs && performance.now() < until) await sleep(LOOK_EVERY_MS);
+    while (!isSucceeded() && this.#runs && clock.now() < until) await sleep(timers, LOOK_EVERY_MS);
   }
 
   /** The others need not wait for this member's beats. */
@@ -170,8 +173,9 @@ export class SharedParts {
     protocol: AnyProtocol,
     onEvent: (event: AlgorithmEvent, until: number | null) => void,
   ): Host<Vocabulary> {
-    const { self, peers, send, journal, onFatal } = this.#options;
+    const { platform, self, peers, send, journal, onFatal } = this.#options;
     return new Host<Vocabulary>({
+      platform,
       protocol,
       self,
       peers,
@@ -206,12 +210,12 @@ export class SharedParts {
   }
 
   #elected(event: AlgorithmEvent): void {
-    const { self, tell } = this.#options;
+    const { platform, self, tell } = this.#options;
     const leader = event.leader as NodeId;
     const token = event.epoch as number;
     this.#service?.lose();
     this.#service =
-      leader === self ? new OwnTenure({ token, what: "serving", onOverdue: () => this.beginEpoch() }) : null;
+      leader === self ? new OwnTenure({ platform, token, what: "serving", onOverdue: () => this.beginEpoch() }) : null;
     this.#leader = event;
     tell(event);
     if (leader === self || this.leader !== null) this.#say(leader, token); // Otherwise it has been lost since.

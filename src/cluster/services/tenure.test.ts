@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { realPlatform } from "../../runtime/platform/real.ts";
 import { CoordinationError } from "./coordination-error.ts";
 import { OwnTenure } from "./tenure.ts";
 
@@ -8,7 +9,7 @@ afterEach(() => void vi.restoreAllMocks());
 const lost = { code: "grant-lost", phase: "lost" };
 
 function tenure(onOverdue: () => void = () => {}): OwnTenure<number> {
-  return new OwnTenure({ token: 7, what: "the lock", onOverdue });
+  return new OwnTenure({ platform: realPlatform, token: 7, what: "the lock", onOverdue });
 }
 
 /** The process stands still. */

@@ -4,12 +4,14 @@
  * tenure still holds, before anything else that waited for the process to go on.
  */
 import { MAX_WAIT_MS } from "../../runtime/longest-wait.ts";
+import type { Platform, Timer } from "../../runtime/platform/platform.ts";
 import type { Tenure } from "./api.ts";
 import { CoordinationError } from "./coordination-error.ts";
 import { requireRule, work } from "./known-options.ts";
 import { controllerForMany } from "./on-abort.ts";
 
 export interface TenureOptions<T extends number | null> {
+  readonly platform: Platform;
   readonly token: T;
   /** In an error's words, such as `the lock "invoice-42"`. */
   readonly what: string;
@@ -27,7 +29,7 @@ export class OwnTenure<T extends number | null> implements Tenure<T> {
   #deadline: number | null = null;
   /** The same on the scale of the system's clock, which goes on while a machine sleeps. */
   #wallDeadline = 0;
-  #timer: NodeJS.Timeout | null = null;
+  #timer: Timer | null = null;
 
   constructor(options: TenureOptions<T>) {
     this.token = options.token;
@@ -61,7 +63,8 @@ export class OwnTenure<T extends number | null> implements Tenure<T> {
     if (deadline === null) return this.#overdue();
     if (this.#deadline !== null && deadline <= this.#deadline) return;
     this.#deadline = deadline;
-    this.#wallDeadline = Date.now() + (deadline - performance.now());
+    const { clock } = this.#options.platform;
+    this.#wallDeadline = clock.wall() + (deadline - clock.now());
     if (this.#timer === null) this.#watch();
     this.#loseIfOverdue();
     for (const listener of this.#listeners) listener(deadline);
@@ -69,7 +72,7 @@ export class OwnTenure<T extends number | null> implements Tenure<T> {
 
   /** Ends it, for the reason given. Later ends change nothing. */
   end(reason: CoordinationError): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#options.platform.timers.cancel(this.#timer);
     this.#timer = null;
     this.#listeners.clear();
     if (hasAborted(this.#controller.signal)) return;
@@ -83,20 +86,19 @@ export class OwnTenure<T extends number | null> implements Tenure<T> {
   }
 
   #watch(): void {
-    const waitMs = Math.max(0, (this.#deadline ?? 0) - performance.now());
-    this.#timer = setTimeout(
-      () => {
-        this.#timer = null;
-        this.#loseIfOverdue();
-        if (!this.#controller.signal.aborted) this.#watch(); // It has been confirmed further meanwhile.
-      },
-      Math.min(waitMs, MAX_WAIT_MS),
-    );
+    const { clock, timers } = this.#options.platform;
+    const waitMs = Math.max(0, (this.#deadline ?? 0) - clock.now());
+    this.#timer = timers.after(Math.min(waitMs, MAX_WAIT_MS), () => {
+      this.#timer = null;
+      this.#loseIfOverdue();
+      if (!this.#controller.signal.aborted) this.#watch(); // It has been confirmed further meanwhile.
+    });
   }
 
   #loseIfOverdue(): void {
     if (this.#deadline === null || hasAborted(this.#controller.signal)) return;
-    if (performance.now() >= this.#deadline || Date.now() >= this.#wallDeadline) this.#overdue();
+    const { clock } = this.#options.platform;
+    if (clock.now() >= this.#deadline || clock.wall() >= this.#wallDeadline) this.#overdue();
   }
 
   #overdue(): void {

@@ -5,13 +5,12 @@
  * If a write or a sync fails once, nothing is ever reported durable again: after a failed sync nobody knows what the disk
  * holds, and a second one that succeeds says nothing about the first (Rebello et al., USENIX ATC 2020).
  */
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { EnvironmentError, InvariantViolation, UsageError, unexpected } from "../../core/errors.ts";
 import { slotReplacedBy } from "../../core/journal-slots.ts";
 import { problem, type Shape, type ShapeNode, struct, text } from "../../core/shape.ts";
 import type { Log } from "../log.ts";
 import { type JournalCounts, measure } from "../metrics.ts";
-import { type Claim, claim } from "../platform/claim.ts";
+import type { Platform } from "../platform/platform.ts";
 import { codecOf, Reader, type Writer } from "../wire.ts";
 import {
   Batch,
@@ -25,10 +24,11 @@ import {
   writeDeclaration,
 } from "./batches.ts";
 import type { Journal, Slot } from "./journal.ts";
-import { cannot, full, isOfSystem, JournalFile, makeDirectory } from "./journal-file.ts";
+import { cannot, full, isOfSystem, JournalFile, type Place } from "./journal-file.ts";
 import { defaultLimits, type JournalLimits } from "./journal-limits.ts";
 
 export interface JournalOptions {
+  readonly platform: Pick<Platform, "clock" | "timers" | "random" | "disk">;
   /** Whose journal it is, in any words: a directory that has another's is refused, for nobody may keep another's word. */
   readonly owner: string;
   readonly log: Pick<Log, "warn">;
@@ -45,12 +45,16 @@ export interface JournalOptions {
  */
 export async function openJournal(directory: string, options: JournalOptions): Promise<Journal> {
   const limits = { ...defaultLimits, ...options.limits };
-  await makeDirectory(directory);
-  const held = await claim(directory).catch((error: unknown) => {
+  const { disk, random } = options.platform;
+  await disk.makeFolder(directory).catch((error: unknown) => {
+    throw cannot("make", directory, error);
+  });
+  const folder = await disk.claim(directory).catch((error: unknown) => {
     throw error instanceof EnvironmentError ? error : cannot("open", directory, error);
   });
+  const place: Place = { path: directory, folder, random };
   try {
-    const { file, held: scan, cutBytes } = await JournalFile.open(directory, limits.maxFileBytes);
+    const { file, held: scan, cutBytes } = await JournalFile.open(place, limits.maxFileBytes);
     if (cutBytes > 0)
       options.log.warn(
         `the journal ${file.path} ended in a write that was never confirmed: ${cutBytes} bytes cut off`,
@@ -60,7 +64,7 @@ export async function openJournal(directory: string, options: JournalOptions): P
         },
       );
     try {
-      const journal = new DiskJournal(directory, file, scan, held, { ...options, limits });
+      const journal = new DiskJournal(place, file, scan, { ...options, limits });
       if (!scan.isMarked) await journal.mark();
       requireOwner(journal, directory, options.owner);
       return journal;
@@ -69,7 +73,7 @@ export async function openJournal(directory: string, options: JournalOptions): P
       throw isOfSystem(error) ? cannot("write", file.path, error) : error;
     }
   } catch (error) {
-    await held.release();
+    await folder.release();
     throw error;
   }
 }
@@ -124,10 +128,9 @@ class DiskJournal implements Journal {
   #closed: Promise<void> | null = null;
 
   constructor(
-    private readonly directory: string,
+    private readonly place: Place,
     file: JournalFile,
     scan: Scan,
-    private readonly held: Claim,
     private readonly options: JournalOptions & { readonly limits: JournalLimits },
   ) {
     this.#file = file;
@@ -202,7 +205,7 @@ class DiskJournal implements Journal {
 
   #requireOpen(): void {
     if (this.#phase === "closed")
-      throw new UsageError("journal-closed", `expected the journal in ${this.directory} to be open, but it is closed`);
+      throw new UsageError("journal-closed", `expected the journal in ${this.place.path} to be open, but it is closed`);
   }
 
   #newSlot(name: string, shape: ShapeNode): Kept {
@@ -257,7 +260,7 @@ class DiskJournal implements Journal {
 
   /** Writes until nothing is left. Whatever is added in this turn of the loop goes first, together. */
   async #work(): Promise<void> {
-    await nextTurn();
+    await new Promise<void>((resolve) => this.options.platform.timers.soon(resolve));
     while (!this.#pending.isEmpty && this.#phase !== "failed") {
       const batch = this.#pending;
       this.#pending = new Batch();
@@ -278,14 +281,14 @@ class DiskJournal implements Journal {
   }
 
   async #write(batch: Batch): Promise<void> {
-    const { counts, limits } = this.options;
+    const { counts, limits, platform } = this.options;
     const { maxFileBytes } = limits;
     if (this.#file.end + batch.bytes > maxFileBytes) throw full(this.#file.path, maxFileBytes);
     await this.#file.write(batch.sealed(this.#number + 1, this.#file.salt));
-    const began = performance.now();
+    const began = platform.clock.now();
     await this.#file.sync();
     if (counts !== undefined) {
-      measure(counts.syncing, performance.now() - began);
+      measure(counts.syncing, platform.clock.now() - began);
       counts.bytes += batch.bytes;
       counts.records += batch.entries.length;
     }
@@ -352,7 +355,7 @@ class DiskJournal implements Journal {
 
   /** Copies what is left into a new file, which takes the place of the old one once it is durable. */
   async #rewrite(): Promise<void> {
-    const next = await JournalFile.begin(this.directory);
+    const next = await JournalFile.begin(this.place);
     const places = new Map<Kept, number[]>();
     let [batch, number] = [new Batch(), 0];
     const flush = async (): Promise<void> => {
@@ -373,7 +376,7 @@ class DiskJournal implements Journal {
       }
     }
     await flush();
-    await next.install(this.directory);
+    await next.install(this.place);
     const old = this.#file;
     this.#file = next;
     this.#rewrittenTo = next.end;
@@ -396,7 +399,7 @@ class DiskJournal implements Journal {
     while (this.#working !== null) await this.#working;
     if (this.#phase === "closed" && !this.#isMarked) await this.mark().catch((error: unknown) => this.#fail(error));
     await this.#file.close();
-    await this.held.release();
+    await this.place.folder.release();
   }
 }
 

@@ -1,8 +1,8 @@
 /** What a journal remembers of the group that its member is in: its own name, the list of members, the others' journals. */
-import { randomUUID } from "node:crypto";
 import { EnvironmentError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { list, natural, struct, text } from "../../core/shape.ts";
+import type { Random } from "../platform/platform.ts";
 import { groupText, MAX_JOURNAL_BYTES, type Memory } from "../transport/identity.ts";
 import type { Journal, Slot } from "./journal.ts";
 
@@ -25,10 +25,15 @@ export const groupShape = struct<GroupRecord>({
  * this list of members. Resolves when that is durable: only then may anybody hear of it.
  * @throws EnvironmentError `wrong-members` if the journal was begun with another list.
  */
-export async function groupMemory(journal: Journal, members: readonly NodeId[], folder: string): Promise<Memory> {
+export async function groupMemory(
+  journal: Journal,
+  members: readonly NodeId[],
+  folder: string,
+  random: Random,
+): Promise<Memory> {
   const slot = journal.slot<GroupRecord>("group", groupShape);
   const ids = [...members].sort((a, b) => a - b);
-  const known = slot.records[0] ?? begun(slot, ids);
+  const known = slot.records[0] ?? begun(slot, ids, random.name());
   if (groupText(known.members) !== groupText(ids))
     throw new EnvironmentError(
       "wrong-members",
@@ -46,8 +51,8 @@ export async function groupMemory(journal: Journal, members: readonly NodeId[], 
   };
 }
 
-function begun(slot: Slot<GroupRecord>, members: readonly NodeId[]): GroupRecord {
-  const record = { journal: randomUUID(), members, others: [] };
+function begun(slot: Slot<GroupRecord>, members: readonly NodeId[], journal: string): GroupRecord {
+  const record = { journal, members, others: [] };
   slot.append(record);
   return record;
 }

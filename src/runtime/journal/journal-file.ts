@@ -1,125 +1,95 @@
 /** The journal's file: written at its end, made durable, replaced as a whole. Whatever the disk refuses is said in words. */
-import { randomInt } from "node:crypto";
-import { readSync } from "node:fs";
-import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { join } from "node:path";
 import { EnvironmentError } from "../../core/errors.ts";
+import type { DiskFile, Folder, Platform } from "../platform/platform.ts";
 import { header, type Scan, scan } from "./batches.ts";
 
 const FILE = "journal";
 /** A journal that is being rewritten, or was when its process ended. */
 const REWRITTEN = "journal.rewritten";
 
+/** Where a journal is. */
+export interface Place {
+  readonly path: string;
+  readonly folder: Folder;
+  readonly random: Platform["random"];
+}
+
 export class JournalFile {
   private constructor(
     readonly path: string,
     readonly salt: number,
-    private readonly handle: FileHandle,
+    private readonly content: DiskFile,
     /** Where the next bytes go. */
     public end: number,
   ) {}
 
   /** Opens the journal in `directory`, or begins one there, and tells what it holds. A torn end is cut off. */
-  static async open(directory: string, maxBytes: number): Promise<{ file: JournalFile; held: Scan; cutBytes: number }> {
-    const path = join(directory, FILE);
+  static async open(place: Place, maxBytes: number): Promise<{ file: JournalFile; held: Scan; cutBytes: number }> {
+    const path = join(place.path, FILE);
     try {
-      await rm(join(directory, REWRITTEN), { force: true });
-      const handle = await open(path, "r+").catch((error: unknown) => {
-        if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
-        throw error;
-      });
-      if (handle === null) {
-        const file = await JournalFile.begin(directory);
-        await file.install(directory);
+      await place.folder.remove(REWRITTEN);
+      const content = await place.folder.open(FILE);
+      if (content === null) {
+        const file = await JournalFile.begin(place);
+        await file.install(place);
         return { file, held: { salt: file.salt, number: 0, isMarked: true, entries: [], end: file.end }, cutBytes: 0 };
       }
-      return await JournalFile.read(path, handle, maxBytes);
+      return await JournalFile.read(path, content, maxBytes);
     } catch (error) {
       throw isOfSystem(error) ? cannot("open", path, error) : error;
     }
   }
 
   /** A new file beside the journal, which `install` puts into its place. */
-  static async begin(directory: string): Promise<JournalFile> {
-    const path = join(directory, REWRITTEN);
-    const salt = randomInt(2 ** 32);
-    const handle = await open(path, "w+");
-    const file = new JournalFile(join(directory, FILE), salt, handle, 0);
+  static async begin({ path, folder, random }: Place): Promise<JournalFile> {
+    const salt = random.natural(2 ** 32);
+    const file = new JournalFile(join(path, FILE), salt, await folder.create(REWRITTEN), 0);
     await file.write(header(salt));
     return file;
   }
 
-  private static async read(path: string, handle: FileHandle, maxBytes: number) {
+  private static async read(path: string, content: DiskFile, maxBytes: number) {
     try {
-      const { size } = await handle.stat();
+      const size = await content.size();
       if (size > maxBytes) throw full(path, maxBytes);
-      const held = scan(await handle.readFile(), path);
+      const held = scan(await content.readAll(), path);
       if (held.end < size) {
-        await handle.truncate(held.end);
-        await handle.datasync();
+        await content.truncate(held.end);
+        await content.datasync();
       }
-      return { file: new JournalFile(path, held.salt, handle, held.end), held, cutBytes: size - held.end };
+      return { file: new JournalFile(path, held.salt, content, held.end), held, cutBytes: size - held.end };
     } catch (error) {
-      await handle.close();
+      await content.close();
       throw error;
     }
   }
 
   /** Appends. The bytes may be torn by a crash until `sync` has returned. */
   async write(bytes: Buffer): Promise<void> {
-    for (let written = 0; written < bytes.length; ) {
-      const { bytesWritten } = await this.handle.write(bytes, written, bytes.length - written, this.end + written);
-      written += bytesWritten;
-    }
+    await this.content.write(bytes, this.end);
     this.end += bytes.length;
   }
 
   sync(): Promise<void> {
-    return this.handle.datasync();
+    return this.content.datasync();
   }
 
   /** Makes this file the journal, also for whoever opens it after a power cut. */
-  async install(directory: string): Promise<void> {
-    await this.handle.sync();
-    await rename(join(directory, REWRITTEN), this.path);
-    await syncDirectory(directory);
+  async install({ folder }: Place): Promise<void> {
+    await this.content.sync();
+    await folder.rename(REWRITTEN, FILE);
   }
 
   read(at: number, length: number): Buffer {
     const bytes = Buffer.allocUnsafe(length);
-    let got = 0;
-    while (got < length) {
-      const count = readSync(this.handle.fd, bytes, got, length - got, at + got);
-      if (count === 0) throw new EnvironmentError("cannot-read-journal", `the journal ${this.path} became shorter`);
-      got += count;
-    }
+    if (this.content.read(bytes, at) < length)
+      throw new EnvironmentError("cannot-read-journal", `the journal ${this.path} became shorter`);
     return bytes;
   }
 
   close(): Promise<void> {
-    return this.handle.close();
-  }
-}
-
-/** @throws EnvironmentError where there can be no such directory. */
-export async function makeDirectory(directory: string): Promise<void> {
-  try {
-    const path = resolve(directory);
-    const first = await mkdir(path, { recursive: true });
-    if (first === undefined) return; // It was there.
-    // A new directory is there after a power cut once the one around it is durable.
-    for (let made = path; made.length >= first.length; made = dirname(made)) await syncDirectory(dirname(made));
-  } catch (error) {
-    throw cannot("make", directory, error);
-  }
-}
-
-async function syncDirectory(directory: string): Promise<void> {
-  const handle = await open(directory, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
+    return this.content.close();
   }
 }
 

@@ -6,6 +6,7 @@ import { memoryJournal } from "../../../test/journal/memory-journal.ts";
 import { closedAfterEach } from "../../../test/network/closing.ts";
 import { InvariantViolation, UsageError } from "../../core/errors.ts";
 import { natural, type Shape, text, variants } from "../../core/shape.ts";
+import { realPlatform } from "../platform/real.ts";
 import { openJournal } from "./disk-journal.ts";
 import type { Journal, Slot } from "./journal.ts";
 
@@ -22,7 +23,9 @@ function inMemory(): Kept {
 }
 function onDisk(directory: string): Kept {
   const onFailure = (error: Error): void => expect.fail(error.message);
-  return { open: () => openJournal(directory, { owner: "me", log: { warn: () => {} }, onFailure }) };
+  return {
+    open: () => openJournal(directory, { platform: realPlatform, owner: "me", log: { warn: () => {} }, onFailure }),
+  };
 }
 
 const durable = (slot: Slot<Note>): Promise<void> => new Promise((resolve) => slot.whenDurable(resolve));

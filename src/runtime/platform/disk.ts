@@ -38,7 +38,12 @@ function nullIfMissing(error: NodeJS.ErrnoException): null {
 const fileOn = (handle: FileHandle): DiskFile => ({
   size: async () => (await handle.stat()).size,
   readAll: () => handle.readFile(),
-  read: (into, at) => readSync(handle.fd, into, 0, into.length, at),
+  read(into, at) {
+    let got = 0;
+    for (let count = -1; got < into.length && count !== 0; got += count)
+      count = readSync(handle.fd, into, got, into.length - got, at + got);
+    return got;
+  },
   async write(bytes, at) {
     for (let written = 0; written < bytes.length; ) {
       const { bytesWritten } = await handle.write(bytes, written, bytes.length - written, at + written);

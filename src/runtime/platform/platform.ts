@@ -146,7 +146,7 @@ export interface Folder {
 export interface DiskFile {
   size(): Promise<number>;
   readAll(): Promise<Buffer>;
-  /** Fills `into` from this place of the file on, at once; returns how many bytes there were. */
+  /** Fills `into` from this place of the file on, at once; returns how many bytes there were: fewer only at its end. */
   read(into: Buffer, at: number): number;
   /** Writes all bytes. Until the next sync a crash may leave any part of them, or none. */
   write(bytes: Buffer, at: number): Promise<void>;

@@ -1,10 +1,10 @@
 /** The platform of a process: its clocks, its sockets, its disk. */
 import { randomInt, randomUUID } from "node:crypto";
-import { wallClock } from "../wall-clock.ts";
 import { datagrams } from "./datagrams.ts";
 import { disk } from "./disk.ts";
 import { network } from "./network.ts";
 import type { Platform } from "./platform.ts";
+import { wallClock } from "./wall-clock.ts";
 
 export const realPlatform: Platform = {
   clock: {

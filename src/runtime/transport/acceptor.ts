@@ -3,11 +3,10 @@
  * it is, whom it wants, and with TLS that its certificate says the same. Strangers are few, small and short-lived. After
  * that, every message is decoded, which is also its validation, before a handler sees it.
  */
-import type { Socket } from "node:net";
-import { TLSSocket } from "node:tls";
 import type { NodeId } from "../../core/protocol.ts";
 import type { Log } from "../log.ts";
 import { type Counts, count, type RefusedReason } from "../metrics.ts";
+import type { Platform, Stream, Timer } from "../platform/platform.ts";
 import { type Codec, MalformedBytes, type Reader } from "../wire.ts";
 import {
   ackCodec,
@@ -26,6 +25,7 @@ import type { GroupIdentity } from "./identity.ts";
 import type { Limits } from "./limits.ts";
 
 export interface AcceptorOptions<M> {
+  readonly platform: Platform;
   /** What this node says of itself; `to` is not looked at. */
   readonly self: Omit<Hello, "identity">;
   readonly identity: GroupIdentity;
@@ -57,7 +57,9 @@ interface Run {
 }
 
 interface Connection {
-  readonly socket: Socket;
+  readonly stream: Stream;
+  /** The DNS names of its certificate; null without TLS. */
+  readonly names: readonly string[] | null;
   readonly remote: string;
   /** When bytes last came in. */
   heard: number;
@@ -65,8 +67,8 @@ interface Connection {
 
 /** A connection as it was made, and what is spoken on: the same, or TLS on top of it. */
 interface Stranger {
-  readonly made: Socket;
-  spoken: Socket;
+  readonly made: Stream;
+  spoken: Stream;
 }
 
 type Receive = (kind: number, body: Reader) => void;
@@ -88,45 +90,44 @@ export class Acceptor<M> {
   readonly #incoming: ReadonlyMap<NodeId, Incoming>;
   /** By where they come from, the longest here first. */
   readonly #strangers = new Map<string, Stranger>();
-  readonly #sockets = new Set<Socket>();
+  readonly #streams = new Set<Stream>();
 
   constructor(private readonly options: AcceptorOptions<M>) {
     this.#incoming = new Map(options.peers.map((peer) => [peer, { connection: null, runs: [] }]));
   }
 
   close(): void {
-    for (const socket of this.#sockets) socket.destroy();
+    for (const stream of this.#streams) stream.destroy();
   }
 
   /** Notes a connection that has just been made, before any TLS on it: from now on its silence counts. */
-  meet(socket: Socket): void {
-    this.#sockets.add(socket);
+  meet(stream: Stream): void {
+    this.#streams.add(stream);
     if (this.#strangers.size >= this.options.limits.maxStrangers) this.#turnOutOldest();
-    const origin = originOf(socket);
-    const stranger: Stranger = { made: socket, spoken: socket };
+    const origin = originOf(stream);
+    const stranger: Stranger = { made: stream, spoken: stream };
     this.#strangers.delete(origin); // One from there has gone, and its end has not been heard of.
     this.#strangers.set(origin, stranger);
-    socket.once("close", () => {
-      this.#sockets.delete(socket);
+    stream.once("close", () => {
+      this.#streams.delete(stream);
       if (this.#strangers.get(origin) === stranger) this.#strangers.delete(origin);
     });
   }
 
   /** Hears what a connection that was met has to say; with TLS, once that has been agreed on. */
-  accept(socket: Socket): void {
-    const { limits } = this.options;
-    const stranger = this.#strangers.get(originOf(socket));
-    if (stranger !== undefined) stranger.spoken = socket;
-    const connection: Connection = { socket, remote: remoteOf(socket), heard: performance.now() };
-    socket.on("error", () => socket.destroy()); // A broken connection is the dialer's to repair.
-    socket.setNoDelay(true);
-    const deadline = setTimeout(() => {
-      if (isOver(socket)) return;
+  accept(stream: Stream, names: readonly string[] | null): void {
+    const { limits, platform } = this.options;
+    const stranger = this.#strangers.get(originOf(stream));
+    if (stranger !== undefined) stranger.spoken = stream;
+    const connection: Connection = { stream, names, remote: remoteOf(stream), heard: platform.clock.now() };
+    stream.on("error", () => stream.destroy()); // A broken connection is the dialer's to repair.
+    const deadline = platform.timers.after(limits.handshakeTimeoutMs, () => {
+      if (isOver(stream)) return;
       this.note("handshake-timeout", connection.remote, "a connection did not say who it is");
-      socket.destroy();
-    }, limits.handshakeTimeoutMs);
-    socket.once("close", () => clearTimeout(deadline));
-    this.#read(connection, () => clearTimeout(deadline));
+      stream.destroy();
+    });
+    stream.once("close", () => platform.timers.cancel(deadline));
+    this.#read(connection, () => platform.timers.cancel(deadline));
   }
 
   /** Counts what was turned away, and says so once for each reason and address. */
@@ -148,7 +149,7 @@ export class Acceptor<M> {
 
   /** Reads a connection: first its `hello`, then its messages. */
   #read(connection: Connection, welcomed: () => void): void {
-    const { socket } = connection;
+    const { stream } = connection;
     let receive: Receive | null = null;
     let hasGreeted = false;
     const feed = frameSplitter(
@@ -164,13 +165,13 @@ export class Acceptor<M> {
             welcomed();
           });
         }
-        return !isOver(socket);
+        return !isOver(stream);
       },
     );
-    socket.on("data", (chunk: Buffer) => {
-      connection.heard = performance.now();
+    stream.on("data", (chunk: Buffer) => {
+      connection.heard = this.options.platform.clock.now();
       this.options.counts.bytesReceived += chunk.length;
-      if (isOver(socket)) return; // Read to its end, so that the refusal is not lost in a reset.
+      if (isOver(stream)) return; // Read to its end, so that the refusal is not lost in a reset.
       try {
         feed(chunk);
       } catch (error) {
@@ -181,39 +182,39 @@ export class Acceptor<M> {
   }
 
   #greet(connection: Connection, hello: Hello, welcome: (receive: Receive) => void): void {
-    const objection = this.#objection(hello, connection.socket);
+    const objection = this.#objection(hello, connection.names);
     if (objection === null) this.#admit(connection, hello, welcome);
     else this.#refuse(connection, objection, hello.from);
   }
 
   /** Lets a peer in. Where another run of its process is connected already, that one has to be dead. */
   #admit(connection: Connection, hello: Hello, welcome: (receive: Receive) => void): void {
-    const { socket } = connection;
-    if (isOver(socket)) return;
+    const { stream } = connection;
+    if (isOver(stream)) return;
     const incoming = this.#incoming.get(hello.from) as Incoming;
     const incumbent = incoming.connection;
     if (incumbent !== null && incoming.runs[0]?.incarnation !== hello.incarnation)
       return this.#challenge(incumbent, (isAlive) => {
         if (isAlive)
           return this.#refuse(connection, ["duplicate-id", `another process is node ${hello.from}, and it is alive`]);
-        incumbent.socket.destroy();
+        incumbent.stream.destroy();
         if (incoming.connection === incumbent) incoming.connection = null;
         this.#admit(connection, hello, welcome); // A third one may have come in meanwhile.
       });
-    incumbent?.socket.destroy();
+    incumbent?.stream.destroy();
     incoming.connection = connection;
-    socket.once("close", () => {
+    stream.once("close", () => {
       if (incoming.connection === connection) incoming.connection = null;
     });
-    this.#strangers.delete(originOf(socket));
+    this.#strangers.delete(originOf(stream));
     const run = presentRun(incoming, hello.incarnation);
-    welcome(this.#receiver(socket, hello.from, run));
-    socket.write(welcomeCodec.frame({ incarnation: this.options.self.incarnation, received: run.received }));
+    welcome(this.#receiver(stream, hello.from, run));
+    stream.write(welcomeCodec.frame({ incarnation: this.options.self.incarnation, received: run.received }));
     this.options.onIncarnation(hello.from, hello.incarnation);
   }
 
   /** Why this `hello` is turned away, or null. */
-  #objection(hello: Hello, socket: Socket): [Refusal, string] | null {
+  #objection(hello: Hello, names: readonly string[] | null): [Refusal, string] | null {
     const { self, peers, identity } = this.options;
     const otherVersion = versionObjection(self, hello);
     if (otherVersion !== null) return ["wrong-version", otherVersion];
@@ -224,7 +225,7 @@ export class Acceptor<M> {
     if (hello.to !== self.from) return ["wrong-node", `this is node ${self.from}, and node ${hello.to} was called`];
     if (hello.from === self.from || (hello.identity.group === identity.group && !peers.includes(hello.from)))
       return ["unknown-node", `expected one of the nodes ${peers.join(", ")}, got ${hello.from}`];
-    if (socket instanceof TLSSocket && !certifies(socket, hello.from))
+    if (names !== null && !names.includes(certificateName(hello.from)))
       return ["wrong-certificate", `expected a certificate for the name ${certificateName(hello.from)}`];
     const disagreement = identity.judge(hello.from, hello.identity); // Once it has proved who it is.
     return disagreement && [disagreement.reason, disagreement.detail];
@@ -232,41 +233,40 @@ export class Acceptor<M> {
 
   /** Asks the connection that holds an id whether it is alive. */
   #challenge(incumbent: Connection, decide: (isAlive: boolean) => void): void {
-    const asked = performance.now();
+    const { clock, timers } = this.options.platform;
+    const asked = clock.now();
     const patienceMs = Math.min(PROBE_MS, this.options.limits.handshakeTimeoutMs / 2);
-    incumbent.socket.write(emptyFrame(FRAME.probe));
-    const check = setInterval(() => {
-      const isAlive = incumbent.heard > asked && !isOver(incumbent.socket);
-      if (!isAlive && !isOver(incumbent.socket) && performance.now() - asked <= patienceMs) return;
-      clearInterval(check);
+    incumbent.stream.write(emptyFrame(FRAME.probe));
+    const check = timers.every(PROBE_CHECK_MS, () => {
+      const isAlive = incumbent.heard > asked && !isOver(incumbent.stream);
+      if (!isAlive && !isOver(incumbent.stream) && clock.now() - asked <= patienceMs) return;
+      timers.cancel(check);
       decide(isAlive);
-    }, PROBE_CHECK_MS);
+    });
   }
 
   /** Takes the messages of a welcomed connection. */
-  #receiver(socket: Socket, from: NodeId, run: Run): Receive {
-    const { codec, counts, deliver } = this.options;
+  #receiver(stream: Stream, from: NodeId, run: Run): Receive {
+    const { codec, counts, deliver, platform } = this.options;
     const { incarnation } = run;
     let unacknowledged = 0;
-    let ackTimer: NodeJS.Timeout | null = null;
+    let ackTimer: Timer | null = null;
     const acknowledge = (): void => {
-      if (ackTimer !== null) clearTimeout(ackTimer);
+      platform.timers.cancel(ackTimer);
       ackTimer = null;
       unacknowledged = 0;
       // Acknowledgements are cumulative: a peer that does not read them gets fewer, and the last one when it does.
-      if (!isOver(socket) && !socket.writableNeedDrain) socket.write(ackCodec.frame({ received: run.received }));
+      if (!isOver(stream) && !stream.writableNeedDrain) stream.write(ackCodec.frame({ received: run.received }));
     };
-    socket.on("drain", acknowledge);
-    socket.once("close", () => {
-      if (ackTimer !== null) clearTimeout(ackTimer);
-    });
+    stream.on("drain", acknowledge);
+    stream.once("close", () => platform.timers.cancel(ackTimer));
     return (kind, body) => {
       if (kind === FRAME.alive) return; // `heard` has been noted.
       if (kind !== FRAME.messages) throw new MalformedBytes(`a frame of kind ${kind} has no place here`);
       unacknowledged += body.end - body.position;
       let number = body.natural();
       if (number < 1 || number > MAX_NUMBER) throw new MalformedBytes(`a message has the number ${number}`);
-      for (; body.position < body.end && !socket.destroyed; number++) {
+      for (; body.position < body.end && !stream.destroyed; number++) {
         const message = codec.read(body);
         if (number <= run.received) {
           counts.duplicates += 1;
@@ -276,30 +276,31 @@ export class Acceptor<M> {
         deliver(from, message, number, incarnation);
       }
       if (unacknowledged > ACK_BYTES) acknowledge();
-      else ackTimer ??= setTimeout(acknowledge, ACK_MS);
+      else ackTimer ??= platform.timers.after(ACK_MS, acknowledge);
     };
   }
 
   /** @param to who is refused, if that is known. */
-  #refuse({ socket, remote }: Connection, [reason, detail]: [Refusal, string], to: NodeId | null = null): void {
+  #refuse({ stream, remote }: Connection, [reason, detail]: [Refusal, string], to: NodeId | null = null): void {
     const isSaid = to !== null && this.options.identity.disagreements.get(to)?.detail === detail;
     if (isSaid) count(this.options.counts.refused, reason);
     else if (reason !== "not-founded") this.note(reason, remote, detail); // Which every group goes through.
-    if (isOver(socket)) return;
+    if (isOver(stream)) return;
     const identity = this.options.identity.toward(to ?? this.options.self.from);
-    socket.end(refuseCodec.frame({ reason, detail: detail.slice(0, 200), identity }));
-    const farewell = setTimeout(() => socket.destroy(), FAREWELL_MS);
-    socket.once("close", () => clearTimeout(farewell));
+    stream.end(refuseCodec.frame({ reason, detail: detail.slice(0, 200), identity }));
+    const { timers } = this.options.platform;
+    const farewell = timers.after(FAREWELL_MS, () => stream.destroy());
+    stream.once("close", () => timers.cancel(farewell));
   }
 }
 
 /** Nothing can be written any more: refused, replaced or broken. */
-const isOver = (socket: Socket): boolean => !socket.writable;
+const isOver = (stream: Stream): boolean => !stream.writable;
 
-export const remoteOf = (socket: Socket): string => socket.remoteAddress ?? "an address that has gone";
+export const remoteOf = (stream: Stream): string => stream.remoteAddress ?? "an address that has gone";
 
 /** The same for a connection and the TLS on it, which do not know each other otherwise. */
-const originOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
+const originOf = ({ remoteAddress, remotePort }: Stream): string => `${remoteAddress} ${remotePort}`;
 
 function presentRun({ runs }: Incoming, incarnation: number): Run {
   const at = runs.findIndex((run) => run.incarnation === incarnation);
@@ -311,8 +312,3 @@ function presentRun({ runs }: Incoming, incarnation: number): Run {
 
 /** The DNS name that a member's certificate must carry. */
 export const certificateName = (node: NodeId): string => `node-${node}`;
-
-function certifies(socket: TLSSocket, node: NodeId): boolean {
-  const names = socket.getPeerCertificate().subjectaltname?.split(", ") ?? [];
-  return names.includes(`DNS:${certificateName(node)}`);
-}

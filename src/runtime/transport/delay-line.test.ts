@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { realPlatform } from "../platform/real.ts";
 import { DelayLine } from "./delay-line.ts";
 
 beforeEach(() => void vi.useFakeTimers());
@@ -6,7 +7,7 @@ afterEach(() => void vi.useRealTimers());
 
 function delayed() {
   const released: string[] = [];
-  const line = new DelayLine((message) => released.push(message.toString()));
+  const line = new DelayLine(realPlatform, (message) => released.push(message.toString()));
   return { released, line, hold: (text: string, delayMs: number) => line.hold(Buffer.from(text), delayMs) };
 }
 

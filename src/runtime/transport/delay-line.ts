@@ -2,13 +2,18 @@
  * What the fault injector holds back from one peer, in order. Messages wait as bytes, since a handler may change later what
  * a message refers to.
  */
+import type { Platform, Timer } from "../platform/platform.ts";
+
 export class DelayLine {
   /** Bytes that wait. */
   bytes = 0;
   #held: { readonly due: number; readonly message: Buffer }[] = [];
-  #timer: NodeJS.Timeout | null = null;
+  #timer: Timer | null = null;
 
-  constructor(private readonly release: (message: Buffer) => void) {}
+  constructor(
+    private readonly platform: Pick<Platform, "clock" | "timers">,
+    private readonly release: (message: Buffer) => void,
+  ) {}
 
   get length(): number {
     return this.#held.length;
@@ -16,29 +21,29 @@ export class DelayLine {
 
   /** Releases the message `delayMs` from now, and not before those that wait already. */
   hold(message: Buffer, delayMs: number): void {
-    const now = performance.now();
+    const now = this.platform.clock.now();
     const due = Math.max(now + delayMs, this.#held.at(-1)?.due ?? 0);
     this.#held.push({ due, message });
     this.bytes += message.length;
-    this.#timer ??= setTimeout(() => this.#releaseDue(), due - now);
+    this.#timer ??= this.platform.timers.after(due - now, () => this.#releaseDue());
   }
 
   clear(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.platform.timers.cancel(this.#timer);
     this.#timer = null;
     this.#held = [];
     this.bytes = 0;
   }
 
   #releaseDue(): void {
-    const now = performance.now();
+    const now = this.platform.clock.now();
     const firstToStay = this.#held.findIndex(({ due }) => due > now + CLOCK_GRAIN_MS);
     for (const { message } of this.#held.splice(0, firstToStay < 0 ? this.#held.length : firstToStay)) {
       this.bytes -= message.length;
       this.release(message);
     }
     const next = this.#held[0];
-    this.#timer = next === undefined ? null : setTimeout(() => this.#releaseDue(), next.due - now);
+    this.#timer = next === undefined ? null : this.platform.timers.after(next.due - now, () => this.#releaseDue());
   }
 }
 

@@ -4,6 +4,7 @@ import { memoryJournal } from "../../../test/journal/memory-journal.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { groupMemory } from "../journal/group-memory.ts";
 import { createLog } from "../log.ts";
+import { realPlatform } from "../platform/real.ts";
 import { GroupIdentity } from "./identity.ts";
 
 type Kept = Map<string, unknown[]>;
@@ -11,7 +12,7 @@ type Kept = Map<string, unknown[]>;
 /** A member as it comes up with this folder. */
 async function member(self: NodeId, members: readonly NodeId[], folder: Kept | null) {
   const lines: string[] = [];
-  const memory = folder && (await groupMemory(memoryJournal(folder), members, `journal-${self}`));
+  const memory = folder && (await groupMemory(memoryJournal(folder), members, `journal-${self}`, realPlatform.random));
   const identity = new GroupIdentity({ self, members, log: createLog((_level, line) => lines.push(line)), memory });
   return { self, identity, lines };
 }

@@ -1,5 +1,5 @@
 /** Both ends of a connection on sockets that do exactly what the test says, for what real ones do too seldom. */
-import type { Socket } from "node:net";
+
 import { Duplex } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
@@ -8,6 +8,8 @@ import { type Numbered, numbered, numberedShape } from "../../../test/network/tr
 import { faultInjector } from "../fault-injector.ts";
 import { createLog } from "../log.ts";
 import { newCounts } from "../metrics.ts";
+import type { Stream } from "../platform/platform.ts";
+import { realPlatform } from "../platform/real.ts";
 import { codecOf, Reader } from "../wire.ts";
 import { Acceptor } from "./acceptor.ts";
 import { ackCodec, emptyFrame, FRAME, frameSplitter, helloCodec, welcomeCodec } from "./frames.ts";
@@ -57,7 +59,7 @@ class ScriptedSocket extends Duplex {
   }
 }
 
-const asSocket = (socket: ScriptedSocket): Socket => socket as unknown as Socket;
+const asStream = (socket: ScriptedSocket): Stream => socket as unknown as Stream;
 
 const groupIdentity = (): GroupIdentity => new GroupIdentity({ self: 0, members: [0, 1, 2], log: createLog(() => {}) });
 
@@ -67,6 +69,7 @@ function accepting() {
   const fatal: Error[] = [];
   const lines: string[] = [];
   const acceptor = new Acceptor<Numbered>({
+    platform: realPlatform,
     self: helloOf(0, 0),
     identity: groupIdentity(),
     peers: [1],
@@ -82,7 +85,7 @@ function accepting() {
     onFatal: (error) => fatal.push(error),
   });
   const socket = new ScriptedSocket();
-  acceptor.accept(asSocket(socket));
+  acceptor.accept(asStream(socket), null);
   socket.say(helloCodec.frame(helloOf(1, 0)));
   return { acceptor, socket, counts, received, fatal, lines };
 }
@@ -107,7 +110,7 @@ describe("the accepting end", () => {
     socket.say(messagesFrame(1));
     await vi.waitFor(() => expect(received).toEqual([1]));
     const next = new ScriptedSocket();
-    acceptor.accept(asSocket(next));
+    acceptor.accept(asStream(next), null);
     next.say(helloCodec.frame(helloOf(1, 0)));
     await vi.waitFor(() => expect(next.kinds()).toEqual([FRAME.welcome]));
     socket.emit("data", messagesFrame(2));
@@ -132,18 +135,20 @@ function dialling() {
   const counts = newCounts();
   const lines: string[] = [];
   const link = new OutgoingLink<Numbered>({
+    platform: realPlatform,
     peer: 1,
     hello: helloOf(0, 1),
     identity: groupIdentity(),
     codec: codecOf(numberedShape),
     limits: defaultLimits,
-    injector: faultInjector(),
+    injector: faultInjector(realPlatform.random),
     counts,
     log: createLog((_level, line) => lines.push(line)),
-    connect() {
+    connect(onReady) {
       const socket = new ScriptedSocket();
       sockets.push(socket);
-      return { socket: asSocket(socket), ready: "connect" };
+      socket.once("connect", onReady);
+      return asStream(socket);
     },
     onLost: (first, last, why) => lost.push({ first, last, why }),
     onFatal: (error) => fatal.push(error),

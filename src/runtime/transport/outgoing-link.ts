@@ -3,13 +3,13 @@
  * a connection breaks and is dialled again, what did not arrive is sent again, so two processes that both live on lose
  * nothing and see nothing twice. What was meant for a process that has crashed is lost with it, and said to be lost.
  */
-import type { Socket } from "node:net";
 import { InvariantViolation } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import type { LossReason } from "../../trace/entry.ts";
 import type { FaultInjector } from "../fault-injector.ts";
 import type { Log } from "../log.ts";
 import { type Counts, count } from "../metrics.ts";
+import type { Platform, Stream, Timer } from "../platform/platform.ts";
 import { type Codec, MalformedBytes, type Reader, Writer } from "../wire.ts";
 import { DelayLine } from "./delay-line.ts";
 import {
@@ -29,6 +29,7 @@ import { differences, type GroupIdentity } from "./identity.ts";
 import type { Limits } from "./limits.ts";
 
 export interface OutgoingOptions<M> {
+  readonly platform: Platform;
   readonly peer: NodeId;
   readonly hello: Omit<Hello, "identity">;
   readonly identity: GroupIdentity;
@@ -37,8 +38,8 @@ export interface OutgoingOptions<M> {
   readonly injector: FaultInjector;
   readonly counts: Counts;
   readonly log: Log;
-  /** Opens a socket to the peer; `ready` is the event after which it may be written to. */
-  readonly connect: () => { socket: Socket; ready: "connect" | "secureConnect" };
+  /** Begins to connect to the peer. `onReady`: it may be written to now. */
+  readonly connect: (onReady: () => void) => Stream;
   /** Messages `first` to `last` will never arrive; those sent just before a crash may have, unacknowledged. */
   readonly onLost: (first: number, last: number, why: LossReason) => void;
   /** Something failed that only a mistake in our own code can explain. */
@@ -71,35 +72,37 @@ interface SealedFrame {
 
 export class OutgoingLink<M> {
   status: "open" | "dialing" | "waiting" = "waiting";
-  #socket: Socket | null = null;
+  #stream: Stream | null = null;
   #closed = false;
   #backoffMs = MIN_BACKOFF_MS;
-  #redial: NodeJS.Timeout | null = null;
+  #redial: Timer | null = null;
   #incarnation: number | null = null;
   #lastProgress = 0;
-  #watchdog: NodeJS.Timeout | null = null;
+  #watchdog: Timer | null = null;
 
   /** Numbers of the last message that was taken, and of the last that is in a frame. */
   #taken = 0;
   #framed = 0;
-  readonly #held = new DelayLine((message) => {
-    this.#begin();
-    const start = this.#writer.position;
-    this.#writer.append(message);
-    this.#written(start);
-  });
+  readonly #held: DelayLine;
   /** The frame that is being written; its first message, or 0 if there is none. */
   readonly #writer = new Writer();
   #first = 0;
   #flushScheduled = false;
-  /** Sealed frames up to the last acknowledged; the first `#handed` are with the socket. */
+  /** Sealed frames up to the last acknowledged; the first `#handed` are with the stream. */
   #frames: SealedFrame[] = [];
   #handed = 0;
   #frameBytes = 0;
   #confirmed = 0;
   #blocked = false;
 
-  constructor(private readonly options: OutgoingOptions<M>) {}
+  constructor(private readonly options: OutgoingOptions<M>) {
+    this.#held = new DelayLine(options.platform, (message) => {
+      this.#begin();
+      const start = this.#writer.position;
+      this.#writer.append(message);
+      this.#written(start);
+    });
+  }
 
   get queuedBytes(): number {
     return this.#frameBytes + this.#held.bytes + (this.#first > 0 ? this.#writer.position : 0);
@@ -109,7 +112,7 @@ export class OutgoingLink<M> {
   tried: Promise<void> = Promise.resolve();
 
   open(): void {
-    this.#watchdog = setInterval(() => this.#checkSilence(), SILENCE_MS / 4).unref();
+    this.#watchdog = this.options.platform.timers.every(SILENCE_MS / 4, () => this.#checkSilence()).unref();
     this.tried = new Promise((resolve) => this.#dial(resolve));
   }
 
@@ -146,10 +149,11 @@ export class OutgoingLink<M> {
 
   close(): void {
     this.#closed = true;
-    if (this.#watchdog !== null) clearInterval(this.#watchdog);
-    if (this.#redial !== null) clearTimeout(this.#redial);
+    const { timers } = this.options.platform;
+    timers.cancel(this.#watchdog);
+    timers.cancel(this.#redial);
     this.#held.clear();
-    this.#socket?.destroy();
+    this.#stream?.destroy();
   }
 
   #refuse(lost: LossReason): Sent {
@@ -232,14 +236,14 @@ export class OutgoingLink<M> {
   }
 
   #transmit(): void {
-    const socket = this.#socket;
-    if (this.status !== "open" || socket === null) return;
+    const stream = this.#stream;
+    if (this.status !== "open" || stream === null) return;
     while (!this.#blocked && this.#handed < this.#frames.length) {
       const { bytes } = this.#frames[this.#handed] as SealedFrame;
-      if (this.#handed === 0) this.#lastProgress = performance.now();
+      if (this.#handed === 0) this.#lastProgress = this.options.platform.clock.now();
       this.#handed += 1;
       this.options.counts.bytesSent += bytes.length;
-      this.#blocked = !socket.write(bytes);
+      this.#blocked = !stream.write(bytes);
     }
   }
 
@@ -255,7 +259,7 @@ export class OutgoingLink<M> {
     }
     this.#frames.splice(0, done);
     this.#handed = Math.max(0, this.#handed - done);
-    this.#lastProgress = performance.now();
+    this.#lastProgress = this.options.platform.clock.now();
   }
 
   /** Everything that waits is lost. */
@@ -276,48 +280,47 @@ export class OutgoingLink<M> {
   // The connection.
 
   #dial(tried?: () => void): void {
-    if (this.#redial !== null) clearTimeout(this.#redial);
+    const { platform, limits } = this.options;
+    platform.timers.cancel(this.#redial);
     this.#redial = null;
     this.status = "dialing";
     const known = this.#incarnation;
-    const { socket, ready } = this.options.connect();
-    this.#socket = socket;
-    socket.setNoDelay(true);
-    const deadline = setTimeout(() => socket.destroy(), this.options.limits.handshakeTimeoutMs);
-    socket.once(ready, () => {
+    const stream = this.options.connect(() => {
       const { hello, identity, peer } = this.options;
-      socket.write(helloCodec.frame({ ...hello, identity: identity.toward(peer) }));
+      stream.write(helloCodec.frame({ ...hello, identity: identity.toward(peer) }));
     });
-    socket.on(
+    this.#stream = stream;
+    const deadline = platform.timers.after(limits.handshakeTimeoutMs, () => stream.destroy());
+    stream.on(
       "data",
-      this.#feeder(socket, () => clearTimeout(deadline), tried),
+      this.#feeder(stream, () => platform.timers.cancel(deadline), tried),
     );
-    socket.on("drain", () => {
-      if (this.#socket !== socket) return;
+    stream.on("drain", () => {
+      if (this.#stream !== stream) return;
       this.#blocked = false;
       this.#flush();
     });
-    socket.on("error", (error: NodeJS.ErrnoException) => {
-      if (this.#socket === socket) this.#failed(error, known);
+    stream.on("error", (error: NodeJS.ErrnoException) => {
+      if (this.#stream === stream) this.#failed(error, known);
     });
-    socket.once("close", () => {
-      clearTimeout(deadline);
+    stream.once("close", () => {
+      platform.timers.cancel(deadline);
       tried?.();
-      if (this.#socket === socket) this.#disconnected();
+      if (this.#stream === stream) this.#disconnected();
     });
   }
 
-  #feeder(socket: Socket, welcomed: () => void, tried?: () => void): (chunk: Buffer) => void {
+  #feeder(stream: Stream, welcomed: () => void, tried?: () => void): (chunk: Buffer) => void {
     const feed = frameSplitter(
       () => MAX_REPLY_BYTES,
       (kind, body) => {
-        if (this.#socket !== socket) return false;
+        if (this.#stream !== stream) return false;
         if (kind === FRAME.welcome && this.status === "dialing") {
           welcomed();
           this.#welcomed(body);
           tried?.();
         } else if (kind === FRAME.ack && this.status === "open") this.#acknowledged(ackCodec.read(body).received);
-        else if (kind === FRAME.probe) this.#proveAlive(socket);
+        else if (kind === FRAME.probe) this.#proveAlive(stream);
         else if (kind === FRAME.refuse) return this.#refused(body);
         else throw new MalformedBytes(`a frame of kind ${kind} has no place here`);
         return true;
@@ -332,13 +335,13 @@ export class OutgoingLink<M> {
         const { peer } = this.options;
         count(this.options.counts.refused, "malformed");
         this.options.log.once(`reply ${peer}`, `node ${peer} sent an invalid reply: ${error.message}`);
-        socket.destroy();
+        stream.destroy();
       }
     };
   }
 
-  #proveAlive(socket: Socket): void {
-    if (!socket.writableNeedDrain) socket.write(emptyFrame(FRAME.alive)); // What waits to be sent proves it, too.
+  #proveAlive(stream: Stream): void {
+    if (!stream.writableNeedDrain) stream.write(emptyFrame(FRAME.alive)); // What waits to be sent proves it, too.
   }
 
   #welcomed(body: Reader): void {
@@ -364,7 +367,7 @@ export class OutgoingLink<M> {
     else this.options.log.once(`refused ${peer} ${reason}`, text, { event: "refused-by-peer", peer, reason });
     if (reason === "malformed") this.#lose("dropped"); // Sending the same bytes again would go on for ever.
     if (reason !== "not-founded") this.#backoffMs = MAX_BACKOFF_MS;
-    this.#socket?.destroy();
+    this.#stream?.destroy();
     return false;
   }
 
@@ -379,23 +382,24 @@ export class OutgoingLink<M> {
   }
 
   #abandon(): void {
-    const socket = this.#socket;
-    this.#socket = null;
+    const stream = this.#stream;
+    this.#stream = null;
     this.status = "waiting";
-    socket?.destroy();
+    stream?.destroy();
   }
 
   #disconnected(): void {
-    this.#socket = null;
+    this.#stream = null;
     this.status = "waiting";
     this.#handed = 0;
     if (this.#closed) return;
-    this.#redial = setTimeout(() => this.#dial(), this.#backoffMs * (0.5 + Math.random() / 2));
+    const { timers, random } = this.options.platform;
+    this.#redial = timers.after(this.#backoffMs * (0.5 + random.fraction() / 2), () => this.#dial());
     this.#backoffMs = Math.min(this.#backoffMs * 2, MAX_BACKOFF_MS);
   }
 
   #checkSilence(): void {
     const waiting = this.status === "open" && this.#handed > 0;
-    if (waiting && performance.now() - this.#lastProgress > SILENCE_MS) this.#socket?.destroy();
+    if (waiting && this.options.platform.clock.now() - this.#lastProgress > SILENCE_MS) this.#stream?.destroy();
   }
 }

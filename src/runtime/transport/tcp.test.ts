@@ -16,6 +16,7 @@ import type { Random } from "../../core/random.ts";
 import { faultInjector } from "../fault-injector.ts";
 import { createLog } from "../log.ts";
 import { newCounts } from "../metrics.ts";
+import { realPlatform } from "../platform/real.ts";
 import { GroupIdentity } from "./identity.ts";
 import { tcpTransport } from "./tcp.ts";
 
@@ -280,7 +281,7 @@ describe("opening and closing", () => {
       members,
       protocol: "numbers",
       shape: numberedShape,
-      injector: faultInjector(),
+      injector: faultInjector(realPlatform.random),
       counts: newCounts(),
       log,
       onLost: () => {},
@@ -289,10 +290,22 @@ describe("opening and closing", () => {
     const identityOf = (self: number) => new GroupIdentity({ self, members: [0, 1], log });
     const deliver = (_from: number, { value }: { value: number }) => void arrived.push(value);
     const sender = closing(
-      tcpTransport<ReturnType<typeof numbered>>({ ...quiet, self: 0, deliver, identity: identityOf(0) }),
+      tcpTransport<ReturnType<typeof numbered>>({
+        platform: realPlatform,
+        ...quiet,
+        self: 0,
+        deliver,
+        identity: identityOf(0),
+      }),
     );
     const receiver = closing(
-      tcpTransport<ReturnType<typeof numbered>>({ ...quiet, self: 1, deliver, identity: identityOf(1) }),
+      tcpTransport<ReturnType<typeof numbered>>({
+        platform: realPlatform,
+        ...quiet,
+        self: 1,
+        deliver,
+        identity: identityOf(1),
+      }),
     );
     try {
       await receiver.open();

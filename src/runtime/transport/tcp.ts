@@ -2,8 +2,6 @@
  * The TCP transport: to every peer one connection that this node dials and sends on, and one that the peer dials. With
  * TLS both ends prove with a certificate which node they are.
  */
-import { createServer, connect as dialTcp, type Server, type Socket } from "node:net";
-import { createServer as createTlsServer, connect as dialTls, type TLSSocket } from "node:tls";
 import { EnvironmentError, UsageError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import type { ShapeNode } from "../../core/shape.ts";
@@ -13,6 +11,7 @@ import type { FaultInjector } from "../fault-injector.ts";
 import { formatHostPort, type HostPort } from "../host-port.ts";
 import type { Log } from "../log.ts";
 import type { Counts } from "../metrics.ts";
+import type { Listener, Platform, TlsMaterial } from "../platform/platform.ts";
 import { type Codec, codecOf } from "../wire.ts";
 import { Acceptor, certificateName, remoteOf } from "./acceptor.ts";
 import { type Hello, OLDEST_WIRE_VERSION, protocolHash, WIRE_VERSION } from "./frames.ts";
@@ -20,14 +19,8 @@ import type { GroupIdentity } from "./identity.ts";
 import { type Limits, limitsWith } from "./limits.ts";
 import { OutgoingLink } from "./outgoing-link.ts";
 
-/** PEM texts. The certificate must carry the DNS name `node-<id>` and be signed by `ca`. */
-export interface TlsMaterial {
-  readonly ca: string;
-  readonly cert: string;
-  readonly key: string;
-}
-
 export interface TcpOptions<M> {
+  readonly platform: Platform;
   readonly cluster: string;
   readonly self: NodeId;
   readonly members: Readonly<Record<NodeId, HostPort>>;
@@ -70,7 +63,7 @@ const MAX_LOST_IDS = 1_000;
 const SAY_AWAITED_MS = 2_000;
 
 export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
-  const { self, members, counts, log, injector, identity } = options;
+  const { platform, self, members, counts, log, injector, identity, tls = null } = options;
   const own = members[self];
   if (own === undefined)
     throw new UsageError("unknown-node", `expected node ${self} to be among the members, and it is not`);
@@ -83,7 +76,7 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
     protocol: protocolHash(options.protocol, options.shape),
     from: self,
     to: self,
-    incarnation: Date.now() * 1_000 + Math.floor(Math.random() * 1_000),
+    incarnation: platform.clock.wall() * 1_000 + Math.floor(platform.random.fraction() * 1_000),
   };
   const name = (from: NodeId, to: NodeId, incarnation: number, number: number | string): MessageId =>
     `${from}-${to}-${incarnation.toString(36)}-${number}`;
@@ -92,6 +85,7 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
     .map(Number)
     .filter((id) => id !== self);
   const acceptor = new Acceptor<M>({
+    platform,
     self: hello,
     identity,
     peers: peerIds,
@@ -108,6 +102,7 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
 
   function linkTo(peer: NodeId): OutgoingLink<M> {
     return new OutgoingLink<M>({
+      platform,
       peer,
       hello: { ...hello, to: peer },
       identity,
@@ -116,7 +111,10 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
       injector,
       counts,
       log,
-      connect: () => dial(members[peer] as HostPort, peer, options.tls ?? null),
+      connect: (onReady) => {
+        const proof = tls && { ...tls, name: certificateName(peer) };
+        return platform.network.dial(members[peer] as HostPort, proof, onReady);
+      },
       onLost: (first, last, why) => options.onLost(peer, () => lostIds(peer, first, last), why),
       onFatal: options.onFatal,
     });
@@ -132,21 +130,14 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
   identity.onFounded = () => {
     for (const link of links.values()) link.retry();
   };
-  const explaining = setTimeout(() => identity.sayAwaited(), SAY_AWAITED_MS).unref();
-  const server = listener(options.tls ?? null, limits, acceptor);
+  const explaining = platform.timers.after(SAY_AWAITED_MS, () => identity.sayAwaited()).unref();
   // A peer that reconnects may hold two connections for a moment.
-  server.maxConnections = 2 * peerIds.length + limits.maxStrangers;
-  server.on("drop", (from) => {
-    const detail = `${server.maxConnections} connections are open already`;
-    acceptor.note("too-many-strangers", from?.remoteAddress ?? "somewhere", detail);
-  });
+  const maxStreams = 2 * peerIds.length + limits.maxStrangers;
+  const listener = listenerFor(options, limits, maxStreams, acceptor);
 
   return {
     async open() {
-      await listen(server, own);
-      server.on("error", ({ message }) =>
-        log.once("accept", `a connection could not be taken: ${message}`, { event: "accept-failed" }),
-      );
+      await listen(listener, own);
       for (const link of links.values()) link.open();
     },
     async tried() {
@@ -169,65 +160,39 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
       });
     },
     async close() {
-      clearTimeout(explaining);
+      platform.timers.cancel(explaining);
       for (const link of links.values()) link.close();
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      const closed = listener.close();
       acceptor.close();
       await closed;
     },
   };
 }
 
-function dial({ host, port }: HostPort, peer: NodeId, tls: TlsMaterial | null) {
-  if (tls === null) return { socket: dialTcp({ host, port }), ready: "connect" as const };
-  const socket: TLSSocket = dialTls({
-    host,
-    port,
-    ...tls,
-    servername: certificateName(peer),
-    minVersion: "TLSv1.3",
-    rejectUnauthorized: true, // Whatever NODE_TLS_REJECT_UNAUTHORIZED says.
+function listenerFor<M>(
+  { platform, tls = null, log }: TcpOptions<M>,
+  { handshakeTimeoutMs }: Limits,
+  maxStreams: number,
+  acceptor: Acceptor<M>,
+): Listener {
+  return platform.network.listener({
+    tls,
+    maxStreams,
+    handshakeTimeoutMs,
+    onMade: (stream) => acceptor.meet(stream),
+    onReady: (stream, names) => acceptor.accept(stream, names),
+    onDropped: (from) =>
+      acceptor.note("too-many-strangers", from ?? "somewhere", `${maxStreams} connections are open already`),
+    onTlsRefused: (stream, why) => acceptor.note("tls", remoteOf(stream), why),
+    onError: ({ message }) =>
+      log.once("accept", `a connection could not be taken: ${message}`, { event: "accept-failed" }),
   });
-  return { socket, ready: "secureConnect" as const };
 }
 
-function listener<M>(tls: TlsMaterial | null, { handshakeTimeoutMs }: Limits, acceptor: Acceptor<M>): Server {
-  if (tls === null)
-    return createServer((socket) => {
-      acceptor.meet(socket);
-      acceptor.accept(socket);
-    });
-  const mutual = { requestCert: true, rejectUnauthorized: true, minVersion: "TLSv1.3" } as const;
-  try {
-    const server = createTlsServer({ ...tls, ...mutual, handshakeTimeout: handshakeTimeoutMs });
-    server.on("connection", (socket: Socket) => acceptor.meet(socket));
-    server.on("secureConnection", (socket) => acceptor.accept(socket));
-    server.on("tlsClientError", (error: NodeJS.ErrnoException, socket) => {
-      const { authorizationError } = socket;
-      // Who has hung up was not refused; whom we turned out ourselves has been counted.
-      const isGone = error.code === "ECONNRESET" && !authorizationError;
-      if (!isGone) acceptor.note("tls", remoteOf(socket), String(authorizationError ?? error.message));
-      socket.destroy(); // Node leaves one open that has only been too slow.
-    });
-    return server;
-  } catch (error) {
-    const expected = "expected the certificate, its key and the authority's certificate to be PEM that fits together";
-    throw new UsageError("bad-certificate", `${expected}: ${(error as Error).message}`);
-  }
-}
-
-async function listen(server: Server, address: HostPort): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    const fail = (error: NodeJS.ErrnoException): void => {
-      const why =
-        error.code === "EADDRINUSE" ? "it is taken: stop what listens there or choose another" : error.message;
-      const text = `cannot listen on ${formatHostPort(address)}: ${why}`;
-      reject(new EnvironmentError("cannot-listen", text, { cause: error }));
-    };
-    server.once("error", fail);
-    server.listen({ host: address.host, port: address.port, backlog: 511 }, () => {
-      server.off("error", fail);
-      resolve();
-    });
+async function listen(listener: Listener, address: HostPort): Promise<void> {
+  await listener.open(address).catch((error: NodeJS.ErrnoException) => {
+    const why = error.code === "EADDRINUSE" ? "it is taken: stop what listens there or choose another" : error.message;
+    const text = `cannot listen on ${formatHostPort(address)}: ${why}`;
+    throw new EnvironmentError("cannot-listen", text, { cause: error });
   });
 }

@@ -9,8 +9,8 @@ import { closedAfterEach } from "../../../test/network/closing.ts";
 import { freePorts } from "../../../test/network/free-ports.ts";
 import { expectNothingLeft, handlesAtRest } from "../../../test/network/open-handles.ts";
 import { numbered, type TransportUnderTest, transportUnderTest } from "../../../test/network/transport-under-test.ts";
+import type { TlsMaterial } from "../platform/platform.ts";
 import { helloCodec } from "./frames.ts";
-import type { TlsMaterial } from "./tcp.ts";
 
 let atRest: string[] = [];
 afterEach(() => expectNothingLeft(atRest));

@@ -4,7 +4,6 @@
  * `hello`s say whom a member hears. To whom nothing gets through, what is multicast goes by another way, which is said in
  * the log; when the peer hears again, so is that.
  */
-import { randomBytes } from "node:crypto";
 import { InvariantViolation, UsageError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import type { ShapeNode } from "../../core/shape.ts";
@@ -12,8 +11,7 @@ import type { LossReason, MessageId } from "../../trace/entry.ts";
 import type { FaultInjector } from "../fault-injector.ts";
 import type { Log } from "../log.ts";
 import { type Counts, count, type RefusedReason } from "../metrics.ts";
-import { datagrams } from "../platform/datagrams.ts";
-import type { DatagramSockets } from "../platform/platform.ts";
+import type { DatagramSockets, Datagrams, Platform, Timer } from "../platform/platform.ts";
 import { type Codec, codecOf, MalformedBytes, Reader, Writer } from "../wire.ts";
 import { protocolHash } from "./frames.ts";
 import { defaultLimits } from "./limits.ts";
@@ -33,6 +31,7 @@ import { UdpPeer } from "./udp-peer.ts";
 import { type SettledPlace, settlePlace, type UdpPlace } from "./udp-place.ts";
 
 export interface UdpOptions<M> {
+  readonly platform: Platform;
   readonly cluster: string;
   readonly self: NodeId;
   readonly members: readonly NodeId[];
@@ -77,11 +76,12 @@ const ANSWER_MS = 5;
 const PATIENCE = 4;
 /** A datagram leaves when it has grown to this, or when all is done that has arrived together. */
 const FULL_BODY_BYTES = 16 * 1024;
-const RUN_BYTES = 6;
+/** A run of a process is told from others by a number below this. */
+const RUNS = 2 ** 48 - 1;
 
 /** @throws UsageError for a place that cannot be used. */
 export function udpMulticast<M>(options: UdpOptions<M>): UdpMulticast<M> {
-  return new Multicasting(options, settlePlace(options.place));
+  return new Multicasting(options, settlePlace(options.place, options.platform.datagrams));
 }
 
 class Multicasting<M> implements UdpMulticast<M> {
@@ -89,14 +89,14 @@ class Multicasting<M> implements UdpMulticast<M> {
   readonly #place: SettledPlace;
   readonly #codec: Codec<M>;
   readonly #format: DatagramFormat;
-  readonly #run = randomBytes(RUN_BYTES).readUIntBE(0, RUN_BYTES);
+  readonly #run: number;
   readonly #peers: ReadonlyMap<NodeId, UdpPeer>;
   readonly #maxMessageBytes: number;
   readonly payloadBytes: number;
   #sockets: DatagramSockets | null = null;
   #isClosed = false;
-  #beat: NodeJS.Timeout | null = null;
-  #answer: NodeJS.Timeout | null = null;
+  #beat: Timer | null = null;
+  #answer: Timer | null = null;
   readonly #outlet: UdpOutlet;
 
   /** The last message that was written. */
@@ -105,13 +105,14 @@ class Multicasting<M> implements UdpMulticast<M> {
   readonly #writer = new Writer();
   readonly #scratch = new Writer();
   #first = 0;
-  #flushing: NodeJS.Immediate | null = null;
+  #flushing: Timer | null = null;
 
   constructor(options: UdpOptions<M>, place: SettledPlace) {
     const { cluster, self, members, protocol, shape, maxMessageBytes = defaultLimits.maxFrameBytes } = options;
     if (!members.includes(self))
       throw new UsageError("unknown-node", `expected node ${self} to be among the members, and it is not`);
     this.#options = options;
+    this.#run = options.platform.random.natural(RUNS);
     this.#place = place;
     this.#codec = codecOf<M>(shape);
     this.#format = new DatagramFormat({ cluster, protocol: protocolHash(protocol, shape), key: place.key });
@@ -123,6 +124,7 @@ class Multicasting<M> implements UdpMulticast<M> {
     this.#outlet = new UdpOutlet({
       ...{ self, peers, run: this.#run, format: this.#format },
       ...{ injector: options.injector, counts: options.counts, log: options.log },
+      timers: options.platform.timers,
       put: (datagram) => this.#sockets?.send(datagram),
     });
   }
@@ -133,8 +135,9 @@ class Multicasting<M> implements UdpMulticast<M> {
 
   async open(): Promise<void> {
     const { group, port, interface: through } = this.#place;
+    const { datagrams, timers } = this.#options.platform;
     try {
-      this.#sockets = await datagrams.open(this.#place, {
+      this.#sockets = await (datagrams as Datagrams).open(this.#place, {
         onDatagram: (datagram, address) => this.#receive(datagram, address),
         onUnsent: (error) => this.#outlet.noteUnsent(error),
         onBroken: ({ message }) =>
@@ -149,7 +152,7 @@ class Multicasting<M> implements UdpMulticast<M> {
     }
     if (this.#isClosed) return this.#sockets.close();
     this.#hello();
-    this.#beat = setInterval(() => this.#look(), HELLO_MS);
+    this.#beat = timers.every(HELLO_MS, () => this.#look());
   }
 
   send(message: M, to: readonly NodeId[] = [...this.#peers.keys()]): (to: NodeId) => SendResult {
@@ -164,9 +167,7 @@ class Multicasting<M> implements UdpMulticast<M> {
 
   close(): void {
     this.#isClosed = true;
-    if (this.#beat !== null) clearInterval(this.#beat);
-    if (this.#answer !== null) clearTimeout(this.#answer);
-    if (this.#flushing !== null) clearImmediate(this.#flushing);
+    for (const timer of [this.#beat, this.#answer, this.#flushing]) this.#options.platform.timers.cancel(timer);
     this.#outlet.close();
     this.#sockets?.close();
     this.#sockets = null;
@@ -193,7 +194,7 @@ class Multicasting<M> implements UdpMulticast<M> {
     }
     this.#writer.append(bytes);
     if (this.#writer.position >= FULL_BODY_BYTES) this.#flush();
-    else this.#flushing ??= setImmediate(() => this.#flush());
+    else this.#flushing ??= this.#options.platform.timers.soon(() => this.#flush());
   }
 
   /** Begins a body unless one is begun. Returns how long it is. */
@@ -206,7 +207,7 @@ class Multicasting<M> implements UdpMulticast<M> {
   }
 
   #flush(): void {
-    if (this.#flushing !== null) clearImmediate(this.#flushing);
+    this.#options.platform.timers.cancel(this.#flushing);
     this.#flushing = null;
     if (this.#first === 0) return;
     const [first, last] = [this.#first, this.#last];
@@ -318,10 +319,10 @@ class Multicasting<M> implements UdpMulticast<M> {
     if (body.position < body.end) throw new MalformedBytes("a hello is longer than its content");
     const hasNews = peer.greet(run, number, heard, this.#options.self);
     if (hasNews)
-      this.#answer ??= setTimeout(() => {
+      this.#answer ??= this.#options.platform.timers.after(ANSWER_MS, () => {
         this.#answer = null;
         this.#hello();
-      }, ANSWER_MS);
+      });
     if (!peer.isReached) return;
     const wasDeaf = peer.deafLooks >= PATIENCE;
     peer.deafLooks = 0;

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { type FaultInjector, type Faults, faultInjector, noFaults } from "../fault-injector.ts";
 import { createLog } from "../log.ts";
 import { type Counts, newCounts } from "../metrics.ts";
+import { realPlatform } from "../platform/real.ts";
 import { DatagramFormat } from "./udp-datagram.ts";
 import { UdpOutlet } from "./udp-outlet.ts";
 
@@ -18,11 +19,21 @@ afterEach(() => outlet.close());
 
 /** Of node 0, to nodes 1 and 2. */
 function begin(faults: Faults): void {
-  [injector, counts, lines] = [faultInjector(), newCounts(), []];
+  [injector, counts, lines] = [faultInjector(realPlatform.random), newCounts(), []];
   injector.faults = faults;
   const format = new DatagramFormat({ cluster: "test", protocol: 1, key: null });
   const log = createLog((_level, line) => lines.push(line));
-  outlet = new UdpOutlet({ self: 0, peers: [1, 2], run: 1, format, injector, counts, log, put: () => undefined });
+  outlet = new UdpOutlet({
+    timers: realPlatform.timers,
+    self: 0,
+    peers: [1, 2],
+    run: 1,
+    format,
+    injector,
+    counts,
+    log,
+    put: () => undefined,
+  });
 }
 
 describe("what the fault injector holds back", () => {

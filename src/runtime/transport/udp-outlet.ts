@@ -4,9 +4,11 @@ import type { LossReason } from "../../trace/entry.ts";
 import type { FaultInjector } from "../fault-injector.ts";
 import type { Log } from "../log.ts";
 import type { Counts } from "../metrics.ts";
+import type { Timer, Timers } from "../platform/platform.ts";
 import type { DatagramFormat, DatagramKind, RunKey } from "./udp-datagram.ts";
 
 export interface OutletOptions {
+  readonly timers: Timers;
   readonly self: NodeId;
   readonly peers: readonly NodeId[];
   readonly run: number;
@@ -23,7 +25,7 @@ const MAX_HELD = 10_000;
 export class UdpOutlet {
   readonly #options: OutletOptions;
   readonly #key: RunKey | null;
-  readonly #held = new Set<NodeJS.Timeout>();
+  readonly #held = new Set<Timer>();
   #datagrams = 0;
   #isClosed = false;
 
@@ -64,11 +66,11 @@ export class UdpOutlet {
       this.#options.log.once("held", text, { event: "fault-injector-full" });
       return false;
     }
-    const timer = setTimeout(() => {
+    const timer = this.#options.timers.after(delayMs, () => {
       this.#held.delete(timer);
       const others = this.#options.peers.filter((peer) => peer !== to);
       this.#emit(kind, body, others);
-    }, delayMs);
+    });
     this.#held.add(timer);
     return true;
   }
@@ -92,6 +94,6 @@ export class UdpOutlet {
 
   close(): void {
     this.#isClosed = true;
-    for (const timer of this.#held) clearTimeout(timer);
+    for (const timer of this.#held) this.#options.timers.cancel(timer);
   }
 }

@@ -1,8 +1,10 @@
 import { networkInterfaces } from "node:os";
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../../core/errors.ts";
-import { settlePlace, type UdpPlace } from "./udp-place.ts";
+import { realPlatform } from "../platform/real.ts";
+import { settlePlace as settle, type UdpPlace } from "./udp-place.ts";
 
+const settlePlace = (place: UdpPlace) => settle(place, realPlatform.datagrams);
 const place: UdpPlace = { group: "239.1.2.3", port: 7_000, interface: "127.0.0.1" };
 const key = "0123456789abcdef";
 /** An address of this machine that others can reach, if it has one. */

@@ -1,8 +1,8 @@
 /** Where a group's datagrams go: group address, port, interface. What cannot work is refused before anything is opened. */
 import { isIPv4 } from "node:net";
-import { networkInterfaces } from "node:os";
 import { UsageError, unexpected } from "../../core/errors.ts";
 import { isLoopback, MAX_PORT } from "../host-port.ts";
+import type { DatagramGroup, Datagrams } from "../platform/platform.ts";
 
 export interface UdpPlace {
   /** The multicast address that the members share. */
@@ -23,12 +23,7 @@ export interface UdpPlace {
   readonly maxDatagramBytes?: number;
 }
 
-export interface SettledPlace {
-  readonly group: string;
-  readonly port: number;
-  /** Its IPv4 address. */
-  readonly interface: string;
-  readonly ttl: number;
+export interface SettledPlace extends DatagramGroup {
   readonly key: string | null;
   readonly maxDatagramBytes: number;
 }
@@ -41,13 +36,17 @@ export const MIN_DATAGRAM_BYTES = 512;
 const MIN_KEY_LENGTH = 16;
 const MAX_TTL = 255;
 
-/** @throws UsageError that names the field. */
-export function settlePlace(place: UdpPlace): SettledPlace {
+/**
+ * @param datagrams null where there are none.
+ * @throws UsageError that names the field.
+ */
+export function settlePlace(place: UdpPlace, datagrams: Datagrams | null): SettledPlace {
+  if (datagrams === null) throw refusal("expected no multicast, since this platform has no datagrams");
   const { group, port, ttl = 1, key = null, tls = null } = place;
   requireGroup(group);
   requireWhole("port", port, 1, MAX_PORT);
   requireWhole("ttl", ttl, 0, MAX_TTL);
-  const address = addressOf(place.interface);
+  const address = addressOf(place.interface, datagrams.interfaces());
   const isLocal = isLoopback(address);
   if (key === null && tls !== "off") requireAlone(address, tls);
   if (key !== null) requireKey(key);
@@ -96,10 +95,7 @@ function requireWhole(field: string, value: number, least: number, most: number)
   throw refusal(unexpected(`multicast.${field}`, `a whole number from ${least} to ${most}`, value));
 }
 
-function addressOf(wanted: string): string {
-  const known = Object.entries(networkInterfaces()).flatMap(([name, addresses = []]) =>
-    addresses.filter(({ family }) => family === "IPv4").map(({ address }) => ({ name, address })),
-  );
+function addressOf(wanted: string, known: ReturnType<Datagrams["interfaces"]>): string {
   const found = known.find(({ name, address }) => name === wanted || address === wanted);
   // All of 127.0.0.0/8 leads to the loopback interface, whether it is configured or not.
   if (found === undefined && isIPv4(wanted) && isLoopback(wanted)) return wanted;
