@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { countsReporter } from "./test/counts-reporter.ts";
 import { seededBugs } from "./test/seeded-bugs/patch.ts";
@@ -16,6 +17,12 @@ const alone = [
 /** Real processes, ports and browsers. */
 const endToEnd = { testTimeout: 120 * seconds, hookTimeout: 120 * seconds, globalSetup: ["test/fresh-build.ts"] };
 
+/** What users import, for examples that are tests. */
+const ownSources = [
+  { find: /^coterie$/, replacement: fileURLToPath(new URL("src/index.ts", import.meta.url)) },
+  { find: /^coterie\/testing$/, replacement: fileURLToPath(new URL("src/testing/index.ts", import.meta.url)) },
+];
+
 export default defineConfig({
   test: {
     allowOnly: false,
@@ -24,9 +31,13 @@ export default defineConfig({
     projects: [
       {
         plugins: [seededBugs()],
+        resolve: { alias: ownSources },
         test: {
           name: "unit",
-          include: ["{src,skeletons,studio}/**/*.test.ts", "test/{tidy,seeded-bugs,drivers}/**/*.test.ts"],
+          include: [
+            "{src,skeletons,studio,examples}/**/*.test.ts",
+            "test/{tidy,seeded-bugs,drivers,testing}/**/*.test.ts",
+          ],
           testTimeout: 120 * seconds, // Some work through all cases, on a machine that others use, too.
           execArgv: ["--expose-gc"],
           setupFiles: ["test/random-replay.ts"],

@@ -171,6 +171,9 @@ export class Reader {
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
+/** Of the large shapes, which several members of a process may have in common. */
+const evolvingCodecs = new WeakMap<ShapeNode, AnyCodec>();
+
 /** The codec of a shape. */
 export function codecOf<T>(shape: ShapeNode): Codec<T> {
   return compile(shape) as Codec<T>;
@@ -201,8 +204,11 @@ function compile(shape: ShapeNode): AnyCodec {
       return structCodec(shape.fields);
     case "variants":
       return variantsCodec(shape.variants);
-    case "evolving":
-      return evolvingCodec(shape.variants);
+    case "evolving": {
+      const codec = evolvingCodecs.get(shape) ?? evolvingCodec(shape.variants);
+      evolvingCodecs.set(shape, codec);
+      return codec;
+    }
   }
 }
 

@@ -32,8 +32,8 @@ export interface Fault {
 const DEFAULT_FOR_MS = 5_000;
 /** Between two faults, on average, is something between these. */
 const EVERY_MS = [150, 2_000] as const;
-/** How long one lasts. Most are short. */
-const LASTS_MS = [5, 3_000] as const;
+/** How long one lasts. */
+const LASTS_MS = [10, 3_000] as const;
 
 export function faultPlan(
   { kinds = faultKinds, forMs = DEFAULT_FOR_MS }: FaultOptions,
@@ -53,9 +53,8 @@ export function faultPlan(
 
 /** Each order of magnitude is as likely as any other. */
 function spread([least, most]: readonly [number, number], chance: Random): number {
-  let value = least;
-  for (; value < most && chance.below(3) > 0; value *= 2) {}
-  return Math.min(most, value * chance.between(1, 2));
+  const doublings = Math.floor(Math.log2(most / least));
+  return Math.min(most, least * 2 ** chance.below(doublings + 1) * chance.between(1, 2));
 }
 
 function nodesOf(kind: FaultKind, nodes: readonly NodeId[], chance: Random): readonly NodeId[] {

@@ -158,8 +158,15 @@ export function envelopeShape(detector: AnyProtocol, leadership: AnyProtocol | n
 export const RETIREMENT = "retirement";
 const retirementShape = variants<RetirementMessage>({ ask: { round: natural }, idle: { round: natural }, over: {} });
 
-const contentShape = (kind: Kind): Shape<Content> =>
-  evolving<{ type: string; body: Tagged }>(Object.fromEntries(contentsOf(kind)));
+/** They are the same for all members of a process, and it takes all algorithms there are to make them. */
+const contentShapes = new Map<Kind, Shape<Content>>();
+
+function contentShape(kind: Kind): Shape<Content> {
+  const shape =
+    contentShapes.get(kind) ?? evolving<{ type: string; body: Tagged }>(Object.fromEntries(contentsOf(kind)));
+  contentShapes.set(kind, shape);
+  return shape;
+}
 
 /** Of every algorithm of that kind: what its messages look like. */
 function contentsOf(kind: Kind): readonly (readonly [algorithm: string, { body: Shape<Tagged> }])[] {

@@ -13,6 +13,7 @@ import { assemble, type NodeId, type Protocol, UsageError, type Vocabulary } fro
 import { runScenario, scenarioSchema } from "coterie/experiment";
 import { type Bully, bully, heartbeat, protocolNames } from "coterie/protocols";
 import { type Simulation, simulation } from "coterie/sim";
+import { seeds, simulate, type World } from "coterie/testing";
 
 const config: ClusterConfig = parseConfig(
   { cluster: "demo", protocol: "bully", members: { 0: "127.0.0.1:7401", 1: "127.0.0.1:7402" } },
@@ -60,5 +61,12 @@ export const outcome: object = runScenario(
     steps: [{ call: 0 }],
   }),
 ).outcome;
+
+const world: World = simulate({ members: 3, seed: seeds(1)[0] });
+await world.run(async () => {
+  const lock: Grant = await world.member(1).mutex("invoice-42").acquire();
+  world.partition([1], [2, 3]);
+  guard()(lock.token);
+});
 
 export const facts = [pair.name, ...protocolNames, new UsageError("code", "message").code];

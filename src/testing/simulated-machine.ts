@@ -1,0 +1,110 @@
+/** A machine of the world: it has power or not, a disk, clocks, and a process of the member while that runs. */
+
+import { joinOn } from "../cluster/join.ts";
+import type { JoinOptions, Member } from "../cluster/services/api.ts";
+import { InvariantViolation } from "../core/errors.ts";
+import type { NodeId } from "../core/protocol.ts";
+import type { Random } from "../core/random.ts";
+import type { Log, LogLevel } from "../runtime/log.ts";
+import type { Platform } from "../runtime/platform/platform.ts";
+import { type DiskModel, SimulatedDisk } from "./simulated-disk.ts";
+import type { Machine, SimulatedNetwork } from "./simulated-network.ts";
+import { type ClockRate, SimulatedProcess } from "./simulated-process.ts";
+import type { VirtualTime } from "./virtual-time.ts";
+
+/** What is the same for all machines. */
+export interface Surroundings {
+  readonly time: VirtualTime;
+  readonly network: () => SimulatedNetwork;
+  readonly members: Readonly<Record<NodeId, string>>;
+  readonly join: Partial<JoinOptions>;
+  note(node: NodeId, text: string): void;
+  /** The member of this process has joined, and may be used. */
+  onJoined(run: Run, id: NodeId): void;
+}
+
+/** From one start of the member's process to its end. */
+export interface Run {
+  readonly process: SimulatedProcess;
+  /** Null until it has joined. */
+  member: Member | null;
+  readonly joined: Promise<Member>;
+}
+
+export const hostOf = (id: NodeId): string => `10.0.${id >> 8}.${id & 255}`;
+
+export class SimulatedMachine implements Machine {
+  readonly host: string;
+  readonly disk: SimulatedDisk;
+  isUp = true;
+  run: Run | null = null;
+  #runs = 0;
+
+  constructor(
+    readonly id: NodeId,
+    private readonly around: Surroundings,
+    private readonly chance: Random,
+    private readonly rate: ClockRate,
+    disk: DiskModel,
+  ) {
+    this.host = hostOf(id);
+    this.disk = new SimulatedDisk(disk, chance.stream("disk"));
+  }
+
+  /** Starts the member's process. It joins on its own. */
+  start(): Run {
+    const { time, network, members, join } = this.around;
+    this.isUp = true;
+    this.#runs += 1;
+    const process = new SimulatedProcess(time, this.rate, this.chance.stream(`run ${this.#runs}`));
+    const { clock, timers, random } = process;
+    const disk = this.disk.of(process);
+    const platform: Platform = { clock, timers, random, disk, network: network().of(this, process), datagrams: null };
+    const options: JoinOptions = { log: this.#log(), dataDir: "data", ...join, id: this.id, members, tls: "off" };
+    const run: Run = { process, member: null, joined: joinOn(platform, options) };
+    run.joined.then(
+      (member) => this.#joined(run, member),
+      (error: unknown) => this.#failed(run, error),
+    );
+    this.run = run;
+    return run;
+  }
+
+  /** Ends the process from one moment to the next; with the power of its machine, or without. */
+  end(losesPower: boolean): void {
+    const { run } = this;
+    if (run !== null) {
+      run.process.die();
+      this.around.network().processDied(run.process, !losesPower);
+    }
+    this.run = null;
+    if (!losesPower) return;
+    this.isUp = false;
+    this.disk.losePower();
+  }
+
+  #joined(run: Run, member: Member): void {
+    run.member = member;
+    this.around.note(this.id, "joined");
+    member.signal.addEventListener("abort", () => {
+      const { cause } = member.signal.reason as Error;
+      if (cause instanceof InvariantViolation) this.around.time.fail(cause);
+    });
+    this.around.onJoined(run, this.id);
+  }
+
+  #failed({ process }: Run, error: unknown): void {
+    if (process.isAlive) this.around.time.fail(error);
+  }
+
+  #log(): Log {
+    const said = new Map<string, number>();
+    const write = (level: LogLevel) => (text: string) => this.around.note(this.id, `${level}: ${text}`);
+    const once = (key: string, text: string): void => {
+      const times = said.get(key) ?? 0;
+      said.set(key, times + 1);
+      if (times === 0) write("warn")(text);
+    };
+    return { info: write("info"), warn: write("warn"), error: write("error"), once };
+  }
+}

@@ -1,0 +1,386 @@
+/**
+ * A world: members of `join()` in one process, on simulated machines, in virtual time. It is what `join()` runs on a real
+ * network, except for the platform; and equal seeds give equal runs.
+ */
+import type { JoinOptions, Member } from "../cluster/services/api.ts";
+import { UsageError, unexpected } from "../core/errors.ts";
+import type { NodeId } from "../core/protocol.ts";
+import { type Random, random } from "../core/random.ts";
+import type { Delay } from "../sim/delay.ts";
+import { intoGroups, intoShape, type PartitionShape } from "../sim/partitions.ts";
+import { type Fault, type FaultOptions, faultPlan, textOf } from "./faults.ts";
+import { callersFile, replayedSeed, withSeed } from "./seeds.ts";
+import type { DiskModel } from "./simulated-disk.ts";
+import { hostOf, type Run, SimulatedMachine } from "./simulated-machine.ts";
+import { type LinkModel, SimulatedNetwork } from "./simulated-network.ts";
+import { VirtualTime } from "./virtual-time.ts";
+import { type WorldTimers, worldTimers } from "./world-timers.ts";
+
+export interface WorldOptions {
+  /** How many there are, with the ids from 1 on; or their ids. */
+  readonly members: number | readonly NodeId[];
+  /** Default: that of `COTERIE_SEED`, or 1. */
+  readonly seed?: number | undefined;
+  /** What the process of each member does once it has joined, and anew after each restart. */
+  readonly program?: Program | undefined;
+  /** `random`: machines fail, processes stand still, links are cut, slow or lossy, as the seed wishes. Default: nothing happens by itself. */
+  readonly faults?: "random" | FaultOptions | undefined;
+  /** Of all links. */
+  readonly network?: LinkModel | undefined;
+  readonly disk?: DiskModel | undefined;
+  /** How fast the clocks of a machine go: 1.02 is 2 % too fast. Default: 1, or with `faults` up to 4 % wrong. */
+  readonly drift?: Readonly<Record<NodeId, number>> | undefined;
+  /** Options for the `join()` of all members. */
+  readonly join?:
+    | Omit<JoinOptions, "id" | "members" | "tls" | "signal" | "registry" | "admin" | "multicast">
+    | undefined;
+}
+
+/** What a member's process runs. It ends where its process ends: nothing that it waits for comes any more. */
+export type Program = (member: Member, process: ProcessTools) => unknown;
+
+/** What its code takes from its surroundings. */
+export interface ProcessTools extends WorldTimers {
+  /** The machine's clock: as `performance.now()`. */
+  readonly now: () => number;
+  /** As `Math.random()`. */
+  readonly random: () => number;
+  /** Writes into the world's log. */
+  readonly log: (text: string) => void;
+}
+
+export interface RunOptions {
+  /** How much virtual time it may take. Default: 10 minutes. */
+  readonly limitMs?: number;
+}
+
+const LIMIT_MS = 600_000;
+const MAX_MEMBERS = 1_000;
+/** What links suffer from at random. */
+const TROUBLED: Readonly<Record<"slow" | "lossy", LinkModel>> = {
+  slow: { delayMs: { logNormal: { medianMs: 40, sigma: 1 } } },
+  lossy: { loss: 0.2 },
+};
+const SLOW_DISK_MS: Delay = [5, 200];
+const PORT = 7_100;
+/** By how much a clock is wrong where chance decides. The leases of locks and elections allow for 5 %. */
+const DRIFT = 0.04;
+
+/**
+ * Makes a world. Nothing happens in it until `run()`.
+ *
+ * @example
+ * const world = simulate({ members: 3, seed: 7 });
+ * await world.run(async () => {
+ *   const lock = await world.member(1).mutex("invoice-42").acquire();
+ *   world.partition([1], [2, 3]);
+ *   const next = await world.member(2).mutex("invoice-42").acquire();
+ *   expect(lock.isHeld).toBe(false);
+ *   expect(next.token).toBeGreaterThan(lock.token);
+ * });
+ */
+export const simulate = (options: WorldOptions): World => new World(options, callersFile());
+
+export class World {
+  readonly seed: number;
+  readonly members: readonly NodeId[];
+  /** What has happened, a line each, with the time in milliseconds. */
+  readonly log: string[] = [];
+  readonly sleep: WorldTimers["sleep"];
+  readonly setTimeout: WorldTimers["setTimeout"];
+  readonly clearTimeout: WorldTimers["clearTimeout"];
+  /** The faults that are to come, if they are random. */
+  readonly plan: readonly Fault[];
+  readonly #time = new VirtualTime();
+  readonly #network: SimulatedNetwork;
+  readonly #machines = new Map<NodeId, SimulatedMachine>();
+  readonly #program: Program | undefined;
+  readonly #file: string | null;
+  readonly #links: LinkModel;
+  /** What takes back the cuts that were asked for. */
+  #cuts: (() => void)[] = [];
+  #hasBegun = false;
+
+  constructor(options: WorldOptions, file: string | null) {
+    const { seed = replayedSeed() ?? 1, faults, network = {}, disk = {} } = options;
+    this.seed = seed;
+    this.members = idsOf(options.members);
+    this.#program = options.program;
+    this.#file = file;
+    this.#links = network;
+    const chance = random(seed);
+    const addresses = Object.fromEntries(this.members.map((id) => [id, `${hostOf(id)}:${PORT}`]));
+    const around = {
+      time: this.#time,
+      network: () => this.#network,
+      members: addresses,
+      join: options.join ?? {},
+      note: (node: NodeId, text: string) => this.note(`node ${node} ${text}`),
+      onJoined: (run: Run, id: NodeId) => this.#runProgram(run, id),
+    };
+    const speeds = speedsOf(options, chance.stream("clocks"));
+    for (const id of this.members) {
+      const rate = { speed: speeds(id), aheadMs: chance.stream(`clock ${id}`).between(-500, 500) };
+      this.#machines.set(id, new SimulatedMachine(id, around, chance.stream(`machine ${id}`), rate, disk));
+    }
+    this.#network = new SimulatedNetwork(this.#time, [...this.#machines.values()], chance.stream("network"));
+    this.#eachLink((from, to) => this.#network.link(from, to).set(network));
+    const timers = worldTimers((ms, run) => this.#time.after(ms, run));
+    this.setTimeout = timers.setTimeout;
+    this.clearTimeout = timers.clearTimeout;
+    this.sleep = (ms, value, given) => {
+      const asleep = (): Promise<NonNullable<typeof value>> => timers.sleep(ms, value as never, given);
+      return this.#time.isDriven ? asleep() : this.run(asleep);
+    };
+    const kinds = faults === "random" ? {} : faults;
+    this.plan = kinds === undefined ? [] : faultPlan(kinds, this.members, chance.stream("faults"));
+  }
+
+  /** The world's time, in milliseconds since it began. No clock of a member shows it. */
+  now(): number {
+    return this.#time.now;
+  }
+
+  /** Of all that has happened, and when: equal in two runs that went alike. */
+  get digest(): number {
+    return this.#time.digest;
+  }
+
+  /** How many events have happened. */
+  get events(): number {
+    return this.#time.count;
+  }
+
+  /**
+   * Lets time go on until the body has ended, and then stand still; or for so many milliseconds. First all members join. An error says with
+   * which seed it came.
+   * @throws whatever the body throws; UsageError if nothing is left to happen, or if `limitMs` have passed.
+   */
+  async run<T>(
+    body: number | ((world: this) => T | PromiseLike<T>),
+    { limitMs = LIMIT_MS }: RunOptions = {},
+  ): Promise<T> {
+    const whole = async (): Promise<T> => {
+      await this.#begin();
+      if (typeof body !== "number") return body(this);
+      await this.sleep(body);
+      return undefined as T;
+    };
+    try {
+      return await this.#time.drive(whole, typeof body === "number" ? Number.POSITIVE_INFINITY : limitMs);
+    } catch (error) {
+      throw withSeed(error, this.seed, this.#file);
+    }
+  }
+
+  /** The member as it runs now. @throws UsageError while its process does not run, or has not joined yet. */
+  member(id: NodeId): Member {
+    const member = this.#machine(id).run?.member ?? null;
+    if (member === null)
+      throw new UsageError(
+        "not-running",
+        `expected member ${id} to run, and it is down, or has not joined yet: await restart(${id})`,
+      );
+    return member;
+  }
+
+  isUp(id: NodeId): boolean {
+    return (this.#machine(id).run?.member ?? null) !== null;
+  }
+
+  /**
+   * The power of its machine fails: its process is no more, what its disk has not synced may be lost, and the others hear nothing. What
+   * was awaited of it never settles, and its signals are not aborted: no code of a dead process runs.
+   */
+  crash(id: NodeId): void {
+    this.#end(id, "crashes", true);
+  }
+
+  /** Its process ends, as by `kill -9`: its disk keeps what was written, and its machine closes its connections. */
+  kill(id: NodeId): void {
+    this.#end(id, "is killed", false);
+  }
+
+  /** Starts the member's process on its machine. Resolves when it has joined. */
+  restart(id: NodeId): Promise<Member> {
+    const machine = this.#machine(id);
+    if (machine.run !== null)
+      throw new UsageError("already-running", `expected member ${id} to be down, and it runs: crash(${id}) first`);
+    this.note(`node ${id} starts`);
+    return machine.start().joined;
+  }
+
+  /** The disk of a member that is down is empty from now on. */
+  wipe(id: NodeId): void {
+    const machine = this.#machine(id);
+    if (machine.run !== null)
+      throw new UsageError("already-running", `expected member ${id} to be down, and it runs: crash(${id}) first`);
+    this.note(`node ${id} loses its disk`);
+    machine.disk.wipe();
+  }
+
+  /** Its process stands still, as by `kill -STOP`, until `resume`. Timers that are overdue run late then, one after the other. */
+  pause(id: NodeId): void {
+    this.note(`node ${id} is paused`);
+    this.#machine(id).run?.process.pause();
+  }
+
+  resume(id: NodeId): void {
+    this.note(`node ${id} goes on`);
+    this.#machine(id).run?.process.resume();
+  }
+
+  /** The next sync of its disk fails with this code: the member fails, and its process does not end by itself. */
+  failDisk(id: NodeId, code = "EIO"): void {
+    this.note(`the disk of node ${id} will fail`);
+    this.#machine(id).disk.failNext(code);
+  }
+
+  /** Groups that cannot reach each other, in place of what was cut before; or another shape, as in the simulator. */
+  partition(...groups: (readonly NodeId[])[]): void;
+  partition(shape: PartitionShape): void;
+  partition(...given: (readonly NodeId[])[] | [PartitionShape]): void {
+    const [first] = given;
+    const placeOf = (id: NodeId): number => this.members.indexOf(this.#machine(id).id);
+    const isApart =
+      first !== undefined && "shape" in first
+        ? intoShape(this.members.length, first, placeOf)
+        : intoGroups(this.members.length, given as (readonly NodeId[])[], placeOf);
+    this.note(`partition ${JSON.stringify(given)}`);
+    this.#mendCuts();
+    this.#eachLink((from, to) => {
+      if (isApart(placeOf(from), placeOf(to))) this.#cuts.push(this.#network.link(from, to).cut());
+    });
+  }
+
+  /** Nothing gets from one machine to the other from now on, in addition to what was cut before. */
+  cut(from: NodeId, to: NodeId): void {
+    this.note(`cut from ${from} to ${to}`);
+    this.#cuts.push(this.#network.link(this.#machine(from).id, this.#machine(to).id).cut());
+  }
+
+  /** Takes back partitions and cuts. */
+  heal(): void {
+    this.note("the network is healed");
+    this.#mendCuts();
+  }
+
+  /** The link from one machine to another is so from now on. Without a model: as `network` says. */
+  link(from: NodeId, to: NodeId, model: LinkModel = this.#links): void {
+    this.note(`link from ${from} to ${to}: ${JSON.stringify(model)}`);
+    this.#network.link(this.#machine(from).id, this.#machine(to).id).set(model);
+  }
+
+  /** Writes a line into the world's log. */
+  note(text: string): void {
+    this.log.push(`${this.#time.now.toFixed(3).padStart(11)} ${text}`);
+  }
+
+  /** The first run: all members join, and from then on faults come. */
+  async #begin(): Promise<void> {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    await Promise.all([...this.#machines.values()].map((machine) => machine.start().joined));
+    for (const fault of this.plan) this.#time.after(fault.at, () => this.#suffer(fault));
+  }
+
+  #suffer(fault: Fault): void {
+    this.note(`fault: ${textOf(fault)}`);
+    const [first, second] = fault.nodes as [NodeId, NodeId];
+    const machine = this.#machine(first);
+    const ends = this.#begins(fault, machine, second);
+    this.#time.after(fault.forMs, () => {
+      this.note(`over: ${fault.kind} ${fault.nodes.join(" ")}`);
+      ends();
+    });
+  }
+
+  /** Begins a fault; what is returned ends it. */
+  #begins({ kind, nodes }: Fault, machine: SimulatedMachine, second: NodeId): () => void {
+    const { run } = machine;
+    const bothWays = [this.#network.link(machine.id, second), this.#network.link(second, machine.id)];
+    switch (kind) {
+      case "crash":
+      case "kill":
+        machine.end(kind === "crash");
+        return () => void (machine.run ?? machine.start());
+      case "pause":
+        run?.process.pause();
+        return () => run?.process.resume();
+      case "partition": {
+        const cuts: (() => void)[] = [];
+        this.#eachLink((from, to) => {
+          if (nodes.includes(from) !== nodes.includes(to)) cuts.push(this.#network.link(from, to).cut());
+        });
+        return () => {
+          for (const mend of cuts) mend();
+        };
+      }
+      case "cut":
+        return this.#network.link(machine.id, second).cut();
+      case "slow":
+      case "lossy":
+        for (const link of bothWays) link.set({ ...this.#links, ...TROUBLED[kind] });
+        return () => {
+          for (const link of bothWays) link.set(this.#links);
+        };
+      case "slow-disk":
+        return machine.disk.slowDown(SLOW_DISK_MS);
+    }
+  }
+
+  #end(id: NodeId, how: string, losesPower: boolean): void {
+    this.note(`node ${id} ${how}`);
+    this.#machine(id).end(losesPower);
+  }
+
+  #mendCuts(): void {
+    for (const mend of this.#cuts) mend();
+    this.#cuts = [];
+  }
+
+  #runProgram({ process, member }: Run, id: NodeId): void {
+    const program = this.#program;
+    if (program === undefined || member === null) return;
+    const { clock, random } = process;
+    const tools: ProcessTools = {
+      ...worldTimers((ms, run) => process.timer(ms, run)),
+      now: () => clock.now(),
+      random: () => random.fraction(),
+      log: (text) => this.note(`node ${id}: ${text}`),
+    };
+    (async () => program(member, tools))().catch((error: unknown) => {
+      if (!process.isAlive) return;
+      if (member.signal.aborted)
+        this.kill(id); // It ends as a process does that has nothing left to do.
+      else this.#time.fail(error);
+    });
+  }
+
+  #machine(id: NodeId): SimulatedMachine {
+    const machine = this.#machines.get(id);
+    if (machine === undefined)
+      throw new UsageError("unknown-node", unexpected("a member", `one of ${this.members.join(", ")}`, id));
+    return machine;
+  }
+
+  #eachLink(see: (from: NodeId, to: NodeId) => void): void {
+    for (const from of this.members) for (const to of this.members) if (from !== to) see(from, to);
+  }
+}
+
+function idsOf(members: number | readonly NodeId[]): readonly NodeId[] {
+  const ids = typeof members === "number" ? Array.from({ length: members }, (_, i) => i + 1) : [...members];
+  const isSound = ids.length > 0 && ids.every((id) => Number.isSafeInteger(id) && id >= 0 && id < MAX_MEMBERS);
+  if (isSound && new Set(ids).size === ids.length) return ids;
+  throw new UsageError(
+    "bad-option",
+    unexpected("members", "how many there are, or their ids without repetition", members),
+  );
+}
+
+/** How fast the clocks of each machine go. */
+function speedsOf({ drift, faults }: WorldOptions, chance: Random): (id: NodeId) => number {
+  if (drift !== undefined || faults === undefined || chance.below(2) === 0) return (id) => drift?.[id] ?? 1;
+  return (id) => chance.stream(`${id}`).between(1 - DRIFT, 1 + DRIFT);
+}

@@ -1,0 +1,196 @@
+/** Members that use everything at once, under random faults: what they may rely on must hold at every moment, and all must be well in the end. */
+import { type Channel, CoordinationError, type Member, type NodeId, type Order } from "../../src/index.ts";
+import { type ProcessTools, simulate, type World } from "../../src/testing/index.ts";
+import { channelProblems, type Sent, type Witness } from "./delivered.ts";
+import { ExclusiveUse } from "./exclusive-use.ts";
+
+const locks = ["stock", "invoice"];
+const election = "report";
+const orders: readonly Order[] = ["none", "fifo", "causal", "total", "causal-total"];
+const FAULTS_MS = 6_000;
+/** All is mended by then: a fault lasts at most half as long. */
+const MENDED_MS = FAULTS_MS + 3_500;
+/** How long all may take then to be well again. */
+const WELL_WITHIN_MS = 60_000;
+
+/** What one run has seen, so that a test can tell that there was something to see. */
+export interface SwarmResult {
+  readonly grants: number;
+  readonly deliveries: number;
+  readonly faults: number;
+  readonly world: World;
+}
+
+class Swarm {
+  readonly exclusive: ExclusiveUse;
+  readonly witnesses: Witness[] = [];
+  readonly neverSent = new Set<string>();
+  isEnding = false;
+  readonly world: World;
+  #runs = 0;
+  readonly order: Order;
+
+  constructor(seed: number, members: number) {
+    this.order = orders[seed % orders.length] as Order;
+    this.world = simulate({
+      members,
+      seed,
+      faults: { forMs: FAULTS_MS },
+      program: (member, tools) => this.#live(member, tools),
+    });
+    this.exclusive = new ExclusiveUse(() => this.world.now());
+  }
+
+  async run(): Promise<SwarmResult> {
+    const { world } = this;
+    await world.run(async () => {
+      await world.sleep(MENDED_MS);
+      this.isEnding = true;
+      await this.#endsWell();
+      const problems = channelProblems(this.order, this.witnesses, this.neverSent);
+      if (problems.length > 0) throw new Error(problems.slice(0, 5).join("\n"));
+    });
+    const deliveries = this.witnesses.reduce((sum, { messages }) => sum + messages.length, 0);
+    return { grants: this.exclusive.count, deliveries, faults: world.plan.length, world };
+  }
+
+  /** What each process does, until it ends. */
+  async #live(member: Member, tools: ProcessTools): Promise<void> {
+    this.#runs += 1;
+    const channel = member.channel<Sent>("news", { order: this.order });
+    const witness: Witness = {
+      name: `run ${this.#runs} (node ${member.id})`,
+      node: member.id,
+      messages: [],
+      views: [],
+    };
+    this.witnesses.push(witness);
+    await Promise.all([
+      this.#lock(member, tools),
+      this.#lead(member, tools),
+      this.#read(channel, witness),
+      this.#view(channel, witness),
+      this.#send(channel, tools, witness),
+    ]);
+  }
+
+  async #lock(member: Member, tools: ProcessTools): Promise<void> {
+    while (!this.isEnding) {
+      const name = locks[Math.floor(tools.random() * locks.length)] as string;
+      await unlessCoordination(async () => {
+        const grant = await member.mutex(name).acquire({ timeoutMs: between(tools, 200, 3_000) });
+        this.exclusive.enter(`the lock ${name}`, member.id, grant, tools.now, () => this.#runsStill(member));
+        await tools.sleep(between(tools, 1, 400));
+        await grant.release();
+      });
+      await tools.sleep(between(tools, 1, 300));
+    }
+  }
+
+  async #lead(member: Member, tools: ProcessTools): Promise<void> {
+    while (!this.isEnding) {
+      await unlessCoordination(() =>
+        member.election(election).lead(async (leadership) => {
+          const { signal } = leadership;
+          this.exclusive.enter(`the election ${election}`, member.id, leadership, tools.now, () =>
+            this.#runsStill(member),
+          );
+          await tools.sleep(between(tools, 100, 2_000), undefined, { signal });
+        }),
+      );
+      await tools.sleep(between(tools, 1, 1_000));
+    }
+  }
+
+  async #send(channel: Channel<Sent>, tools: ProcessTools, witness: Witness): Promise<void> {
+    for (let number = 1; !this.isEnding; number++) {
+      const read: Record<string, number> = {};
+      for (const { payload } of witness.messages) read[payload.sender] = payload.number;
+      const sent: Sent = { sender: witness.name, number, read };
+      await unlessCoordination(
+        () => channel.send(sent, { timeoutMs: between(tools, 500, 5_000) }),
+        ({ phase }) => {
+          if (phase === "never-sent") this.neverSent.add(`${sent.sender}#${number}`);
+        },
+      );
+      await tools.sleep(between(tools, 20, 400));
+    }
+  }
+
+  async #read(channel: Channel<Sent>, { messages }: Witness): Promise<void> {
+    for await (const message of channel.read()) messages.push(message);
+  }
+
+  async #view(channel: Channel<Sent>, { views }: Witness): Promise<void> {
+    for await (const view of channel.views()) views.push(view);
+  }
+
+  /** Once all is mended, everybody gets every lock, sees one view of all, and hears what each says. */
+  async #endsWell(): Promise<void> {
+    const { world } = this;
+    const all = [...world.members];
+    const within = { timeoutMs: WELL_WITHIN_MS };
+    await Promise.all(all.map((id) => world.member(id).ready(within)));
+    for (const name of locks)
+      await Promise.all(
+        all.map((id) =>
+          world
+            .member(id)
+            .mutex(name)
+            .use(() => {}, within),
+        ),
+      );
+    await this.#until(() => all.every((id) => this.#sees(id, all)), "one view of all members");
+    const last = await Promise.all(all.map((id) => this.#says(id)));
+    const hasAll = (id: NodeId): boolean => {
+      const heard = new Set(this.#latest(id).messages.map(({ payload }) => payload.sender));
+      return last.every((sender) => heard.has(sender));
+    };
+    await this.#until(() => all.every(hasAll), "all deliver what is said last");
+  }
+
+  #sees(id: NodeId, all: readonly NodeId[]): boolean {
+    const { state, members } = this.#latest(id).views.at(-1) ?? { state: "outside", members: [] };
+    return state === "member" && members.length === all.length;
+  }
+
+  async #says(id: NodeId): Promise<string> {
+    const sender = `last words of node ${id}`;
+    const channel = this.world.member(id).channel<Sent>("news", { order: this.order });
+    await channel.send({ sender, number: 1, read: {} }, { timeoutMs: WELL_WITHIN_MS });
+    return sender;
+  }
+
+  #latest(id: NodeId): Witness {
+    return this.witnesses.findLast(({ node }) => node === id) as Witness;
+  }
+
+  async #until(isSo: () => boolean, what: string): Promise<void> {
+    const limit = this.world.now() + WELL_WITHIN_MS;
+    while (!isSo()) {
+      if (this.world.now() > limit) throw new Error(`expected ${what} within ${WELL_WITHIN_MS} ms after all is mended`);
+      await this.world.sleep(50);
+    }
+  }
+
+  #runsStill(member: Member): boolean {
+    return this.world.isUp(member.id) && this.world.member(member.id) === member;
+  }
+}
+
+export const swarm = (seed: number, members = 2 + (seed % 4)): Promise<SwarmResult> => new Swarm(seed, members).run();
+
+const between = ({ random }: ProcessTools, least: number, most: number): number => least + random() * (most - least);
+
+/** What a program has to expect does not end it. */
+async function unlessCoordination(
+  act: () => unknown,
+  see: (error: CoordinationError) => void = () => {},
+): Promise<void> {
+  try {
+    await act();
+  } catch (error) {
+    if (error instanceof CoordinationError) see(error);
+    else if ((error as Error).name !== "AbortError") throw error;
+  }
+}
