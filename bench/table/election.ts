@@ -6,7 +6,7 @@ import type { NodeId, Protocol, Tagged, Vocabulary } from "../../src/core/protoc
 import { random } from "../../src/core/random.ts";
 import { bully } from "../../src/protocols/election/bully.ts";
 import { changRoberts } from "../../src/protocols/election/chang-roberts.ts";
-import { epochBully } from "../../src/protocols/election/epoch-bully.ts";
+import { epochBully } from "../../src/protocols/election/epoch-bully/epoch-bully.ts";
 import { ring as listRing } from "../../src/protocols/election/ring.ts";
 import { simulation } from "../../src/sim/simulation.ts";
 import type { Claim } from "./figure.ts";

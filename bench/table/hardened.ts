@@ -1,7 +1,7 @@
 /** What the hardened mutual exclusions cost while nothing goes wrong, and a new token. */
 import type { NodeId } from "../../src/core/protocol.ts";
-import { electedServer } from "../../src/protocols/mutex/elected-server.ts";
-import { epochTokenRing } from "../../src/protocols/mutex/epoch-token-ring.ts";
+import { electedServer } from "../../src/protocols/mutex/elected-server/elected-server.ts";
+import { epochTokenRing } from "../../src/protocols/mutex/epoch-token-ring/epoch-token-ring.ts";
 import type { Mutex } from "../../src/protocols/mutex/family/workload.ts";
 import type { Claim } from "./figure.ts";
 import { HARDLY, places } from "./measures.ts";

@@ -4,23 +4,23 @@ import type { NodeId, Protocol, Tagged } from "../core/protocol.ts";
 import { paxos } from "./consensus/paxos.ts";
 import { bully } from "./election/bully.ts";
 import { changRoberts } from "./election/chang-roberts.ts";
-import { epochBully } from "./election/epoch-bully.ts";
+import { boundedEpochBully } from "./election/epoch-bully/bounded.ts";
+import { epochBully } from "./election/epoch-bully/epoch-bully.ts";
+import type { EpochBullyOptions } from "./election/epoch-bully/options.ts";
 import { monitoredBully, monitoredChangRoberts, monitoredRing } from "./election/monitored.ts";
-import type { EpochBullyOptions } from "./election/parts/epoch-bully-options.ts";
 import { ring } from "./election/ring.ts";
-import { boundedEpochBully } from "./election/variants/bounded-epoch-bully.ts";
 import { type AnyMaker, entry, type RegistryEntry, type Variant } from "./entry.ts";
 import { consensus, election, membership, mutualExclusion } from "./family.ts";
 import { heartbeat } from "./membership/heartbeat.ts";
 import { multicasts } from "./multicasts.ts";
 import { centralServer } from "./mutex/central-server.ts";
-import { electedServer } from "./mutex/elected-server.ts";
-import { epochTokenRing } from "./mutex/epoch-token-ring.ts";
+import { electedServer } from "./mutex/elected-server/elected-server.ts";
+import { lockService } from "./mutex/elected-server/lock-service.ts";
+import { epochTokenRing } from "./mutex/epoch-token-ring/epoch-token-ring.ts";
 import { causalityProbe } from "./mutex/family/causality-probe.ts";
 import { type Mutex, type MutexWithWorkloadOptions, mutexWithWorkload } from "./mutex/family/workload.ts";
 import { maekawa } from "./mutex/maekawa.ts";
 import { type MaekawaSandersOptions, maekawaSanders } from "./mutex/maekawa-sanders.ts";
-import { lockService } from "./mutex/parts/lock-service.ts";
 import { type MonitoredMutexOptions, monitoredMutex } from "./mutex/parts/monitored.ts";
 import { type RicartAgrawalaOptions, ricartAgrawala } from "./mutex/ricart-agrawala.ts";
 import { tokenRing } from "./mutex/token-ring.ts";
@@ -251,7 +251,8 @@ function toggled<M extends Mutex, O extends object>(mutex: (options?: O) => Prot
 export { type Ballot, type Paxos, type PaxosOptions, type Proposal, paxos } from "./consensus/paxos.ts";
 export { type Bully, type BullyOptions, bully } from "./election/bully.ts";
 export { type ChangRoberts, type ChangRobertsOptions, changRoberts } from "./election/chang-roberts.ts";
-export { type EpochBully, epochBully, type Pledge } from "./election/epoch-bully.ts";
+export { type EpochBully, epochBully, type Pledge } from "./election/epoch-bully/epoch-bully.ts";
+export type { EpochBullyOptions } from "./election/epoch-bully/options.ts";
 export {
   type MonitoredBully,
   type MonitoredBullyOptions,
@@ -262,7 +263,6 @@ export {
   monitoredChangRoberts,
   monitoredRing,
 } from "./election/monitored.ts";
-export type { EpochBullyOptions } from "./election/parts/epoch-bully-options.ts";
 export { type Ring, type RingOptions, ring } from "./election/ring.ts";
 export type { AnyProtocol, CheckHints, RegistryEntry, Variant } from "./entry.ts";
 export type { Emitted, Ending, Entry, Family, Outcome } from "./family.ts";
@@ -272,8 +272,15 @@ export {
   heartbeat,
 } from "./membership/heartbeat.ts";
 export { type CentralServer, type CentralServerOptions, centralServer } from "./mutex/central-server.ts";
-export { type ElectedServer, type ElectedServerOptions, electedServer } from "./mutex/elected-server.ts";
-export { type EpochTokenRing, type EpochTokenRingOptions, epochTokenRing } from "./mutex/epoch-token-ring.ts";
+export { type ElectedServer, type ElectedServerOptions, electedServer } from "./mutex/elected-server/elected-server.ts";
+export type { LockServiceOptions } from "./mutex/elected-server/lock-service.ts";
+export { lockService } from "./mutex/elected-server/lock-service.ts";
+export type { LockService } from "./mutex/elected-server/vocabulary.ts";
+export {
+  type EpochTokenRing,
+  type EpochTokenRingOptions,
+  epochTokenRing,
+} from "./mutex/epoch-token-ring/epoch-token-ring.ts";
 export { mutexProperties, type Section } from "./mutex/family/properties.ts";
 export {
   type Mutex,
@@ -286,9 +293,6 @@ export {
 } from "./mutex/family/workload.ts";
 export { type Maekawa, maekawa } from "./mutex/maekawa.ts";
 export { type MaekawaSanders, type MaekawaSandersOptions, maekawaSanders } from "./mutex/maekawa-sanders.ts";
-export { lockService } from "./mutex/parts/lock-service.ts";
-export type { LockServiceOptions } from "./mutex/parts/lock-service-options.ts";
-export type { LockService } from "./mutex/parts/lock-service-vocabulary.ts";
 export { type Construction, type VotingSets, votingSets, votingSetsProblem } from "./mutex/parts/voting-sets.ts";
 export { type RicartAgrawala, type RicartAgrawalaOptions, ricartAgrawala } from "./mutex/ricart-agrawala.ts";
 export { type TokenRing, type TokenRingOptions, tokenRing } from "./mutex/token-ring.ts";

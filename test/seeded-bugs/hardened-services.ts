@@ -1,11 +1,11 @@
 /** Bugs in what leads and serves by leases: the elected server of locks, and its election. */
 import type { Change } from "./bugs.ts";
 
-const LOCK_SERVICE = "src/protocols/mutex/parts/lock-service.ts";
-const SERVER = "src/protocols/mutex/parts/server.ts";
-const BULLY = "src/protocols/election/epoch-bully.ts";
-const CAMPAIGN = "src/protocols/election/parts/epoch-bully-campaign.ts";
-const STEPS = "src/protocols/election/parts/epoch-bully-steps.ts";
+const LOCK_SERVICE = "src/protocols/mutex/elected-server/lock-service.ts";
+const SERVER = "src/protocols/mutex/elected-server/server.ts";
+const BULLY = "src/protocols/election/epoch-bully/epoch-bully.ts";
+const CAMPAIGN = "src/protocols/election/epoch-bully/campaign.ts";
+const LEADERSHIP = "src/protocols/election/epoch-bully/leadership.ts";
 
 export const electedServerTold: readonly Change[] = [
   {
@@ -97,7 +97,7 @@ export const epochBullyBounded: readonly Change[] = [
   {
     name: "promise-to-a-leader-not-journalled",
     says: "a vote is not journalled",
-    file: STEPS,
+    file: LEADERSHIP,
     find: `  ctx.compact([{ type: "promised", ...to }]);\n`,
     replace: ``,
     by: "bfs",
@@ -160,7 +160,7 @@ export const epochBully: readonly Change[] = [
   {
     name: "term-without-end",
     says: "a leader that nobody confirms goes on leading when its lease has run out",
-    file: CAMPAIGN,
+    file: BULLY,
     find: `    if (mayLead(state)) wait(state, ctx, backOff);`,
     replace: ``,
     by: "simulator",
@@ -180,7 +180,7 @@ export const epochBully: readonly Change[] = [
   {
     name: "bound-for-a-lease",
     says: "whoever confirms is bound for a lease, without what clocks may be wrong",
-    file: "src/protocols/election/parts/epoch-bully-options.ts",
+    file: "src/protocols/election/epoch-bully/options.ts",
     find: `boundsMs: boundMs(leaseMs, drift),`,
     replace: `boundsMs: leaseMs,`,
     by: "simulator",

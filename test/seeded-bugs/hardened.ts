@@ -6,7 +6,7 @@ import { electedServer, electedServerTold, epochBully, epochBullyBounded } from 
 
 const RA = "src/protocols/mutex/ricart-agrawala.ts";
 const MS = "src/protocols/mutex/maekawa-sanders.ts";
-const RING = "src/protocols/mutex/epoch-token-ring.ts";
+const RING = "src/protocols/mutex/epoch-token-ring/epoch-token-ring.ts";
 
 const inFile =
   (protocol: Subject, file: string) =>

@@ -13,8 +13,8 @@ import {
 import { multicastWithWorkload } from "../../src/protocols/multicast/family/workload.ts";
 import { evenly } from "../../src/protocols/multicast/ip-multicast/workload.ts";
 import { monitoredMulticast } from "../../src/protocols/multicast/parts/monitored.ts";
+import type { LockService } from "../../src/protocols/mutex/elected-server/vocabulary.ts";
 import { mutexWithWorkload } from "../../src/protocols/mutex/family/workload.ts";
-import type { LockService } from "../../src/protocols/mutex/parts/lock-service-vocabulary.ts";
 import { type Nothing, nothing } from "../protocols/views-explored.ts";
 import type { SeededBug, Subject } from "./bugs.ts";
 
@@ -48,30 +48,30 @@ const madeOf: Readonly<Record<Subject, Making>> = {
     make: ({ changRoberts }) => changRoberts?.(),
   },
   "elected-server": {
-    file: "src/protocols/mutex/elected-server.ts",
+    file: "src/protocols/mutex/elected-server/elected-server.ts",
     // A long stay, so that leases are renewed and run out.
     make: ({ electedServer }) => electedServer?.({ workload: { stayMs: 2_500 } }),
   },
   "elected-server, told who serves": {
-    file: "src/protocols/mutex/parts/lock-service.ts",
+    file: "src/protocols/mutex/elected-server/lock-service.ts",
     make: ({ lockService }) => servedBy0(lockService?.() as unknown as Protocol<LockService>),
     explored: () => ({ ...lockServiceCommands }) as never,
   },
   "epoch-bully": {
-    file: "src/protocols/election/epoch-bully.ts",
+    file: "src/protocols/election/epoch-bully/epoch-bully.ts",
     // Neither a pre-vote nor a long wait gives a margin that hides what is wrong.
     make: ({ epochBully }) => epochBully?.({ preVote: false, answerMs: 150, minBackOffMs: 1, maxBackOffMs: 10 }),
   },
   "epoch-bully, bounded": {
-    file: "src/protocols/election/variants/bounded-epoch-bully.ts",
+    file: "src/protocols/election/epoch-bully/bounded.ts",
     make: ({ boundedEpochBully }) => boundedEpochBully?.(),
   },
   "epoch-token-ring": {
-    file: "src/protocols/mutex/epoch-token-ring.ts",
+    file: "src/protocols/mutex/epoch-token-ring/epoch-token-ring.ts",
     make: ({ epochTokenRing }) => mutexWithWorkload(epochTokenRing as never),
   },
   "epoch-token-ring, long stays": {
-    file: "src/protocols/mutex/epoch-token-ring.ts",
+    file: "src/protocols/mutex/epoch-token-ring/epoch-token-ring.ts",
     make: ({ epochTokenRing }) => mutexWithWorkload(epochTokenRing as never, { workload: { stayMs: 1_500 } }),
   },
   heartbeat: {

@@ -1,6 +1,6 @@
 /** What members say to each other is a promise to other releases: docs/compatibility.md says how it may change. */
 import { expect, test } from "vitest";
-import { epochBully } from "../../protocols/election/epoch-bully.ts";
+import { epochBully } from "../../protocols/election/epoch-bully/epoch-bully.ts";
 import { type AnyProtocol, heartbeat } from "../../protocols/index.ts";
 import { protocolHash, WIRE_VERSION } from "../../runtime/transport/frames.ts";
 import { announcement, envelopeShape, messageForm } from "./algorithms.ts";

@@ -8,7 +8,7 @@ import { closedAfterEach } from "../../../test/network/closing.ts";
 import { cluster, startAll } from "../../../test/network/joined.ts";
 import { seededRandom } from "../../../test/network/seed.ts";
 import type { Random } from "../../core/random.ts";
-import { epochOf } from "../../protocols/mutex/parts/epoch-token.ts";
+import { epochOf } from "../../protocols/mutex/family/fencing-tokens.ts";
 import type { Member, Tenure } from "./api.ts";
 import type { CoordinationError } from "./coordination-error.ts";
 import { guard } from "./guard.ts";

@@ -5,7 +5,7 @@ import { freePorts } from "../../../test/network/free-ports.ts";
 import { type Cluster, cluster, meetOnce } from "../../../test/network/joined.ts";
 import { canonical } from "../../core/plain.ts";
 import type { Tagged } from "../../core/protocol.ts";
-import { epochBully } from "../../protocols/election/epoch-bully.ts";
+import { epochBully } from "../../protocols/election/epoch-bully/epoch-bully.ts";
 import { type AnyProtocol, heartbeat } from "../../protocols/index.ts";
 import { faultInjector } from "../../runtime/fault-injector.ts";
 import { newCounts } from "../../runtime/metrics.ts";

@@ -2,7 +2,7 @@
 import { canonical } from "../../core/plain.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import type { Shape } from "../../core/shape.ts";
-import { epochBully } from "../../protocols/election/epoch-bully.ts";
+import { epochBully } from "../../protocols/election/epoch-bully/epoch-bully.ts";
 import { type AnyProtocol, heartbeat } from "../../protocols/index.ts";
 import type { AdminServer } from "../../runtime/admin.ts";
 import { type FaultInjector, faultInjector } from "../../runtime/fault-injector.ts";

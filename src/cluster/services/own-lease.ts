@@ -3,17 +3,16 @@
  * only because all leases of its algorithm are alike: whoever may grant it next waits as long as any can last. So a lock with a lease of
  * its own is not put away, and while it is open nobody can open the name with a shorter one.
  */
-import { boundMs } from "../../protocols/election/parts/lease.ts";
-import { ringLease } from "../../protocols/mutex/epoch-token-ring.ts";
-import type { LeaseOptions } from "../../protocols/mutex/parts/lease-options.ts";
-import { settled } from "../../protocols/mutex/parts/lock-service-options.ts";
+import { boundMs, type LeaseOptions } from "../../protocols/leases.ts";
+import { lockServiceOptions } from "../../protocols/mutex/elected-server/lock-service.ts";
+import { ringLease } from "../../protocols/mutex/epoch-token-ring/epoch-token-ring.ts";
 import type { Setting } from "./algorithms.ts";
 import { leaseOptions, type Timing } from "./timing.ts";
 
 type Lease = Pick<LeaseOptions, "leaseMs" | "drift">;
 
 const leases: Readonly<Record<string, (options: object) => Lease>> = {
-  "elected-server": (options) => settled(options),
+  "elected-server": (options) => lockServiceOptions(options),
   "epoch-token-ring": ringLease,
 };
 

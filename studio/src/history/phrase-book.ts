@@ -3,7 +3,7 @@
  * own type and fields, so a new protocol is legible from its first day.
  */
 import type { NodeId } from "../../../src/core/protocol.ts";
-import { ENTRIES, epochOf } from "../../../src/protocols/mutex/parts/epoch-token.ts";
+import { ENTRIES, epochOf } from "../../../src/protocols/mutex/family/fencing-tokens.ts";
 import type { LossReason, TraceEntry } from "../../../src/trace/entry.ts";
 import { fieldsOf, nameOf, nameOfWord, type Tagged, unwrapped } from "../../../src/trace/naming.ts";
 

@@ -5,7 +5,7 @@ import type { Exploration } from "../../../check/explore.ts";
 import { walk } from "../../../check/search/walks.ts";
 import type { Protocol } from "../../../core/protocol.ts";
 import { type Simulation, simulation } from "../../../sim/simulation.ts";
-import { epochTokenRing } from "../epoch-token-ring.ts";
+import { epochTokenRing } from "../epoch-token-ring/epoch-token-ring.ts";
 import { type Mutex, type MutexWithWorkload, mutexWithWorkload } from "../family/workload.ts";
 import { maekawaSanders } from "../maekawa-sanders.ts";
 import { ricartAgrawala } from "../ricart-agrawala.ts";

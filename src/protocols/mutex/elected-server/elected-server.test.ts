@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { MESSAGE_MS, range, STAY_MS, use } from "../../../test/protocols/mutex-stage.ts";
-import type { SimulationOptions } from "../../sim/options.ts";
-import { type Simulation, simulation } from "../../sim/simulation.ts";
-import type { TraceEntry } from "../../trace/entry.ts";
-import { logLine } from "../../trace/log.ts";
-import { boundMs } from "../election/parts/lease.ts";
+import { MESSAGE_MS, range, STAY_MS, use } from "../../../../test/protocols/mutex-stage.ts";
+import type { SimulationOptions } from "../../../sim/options.ts";
+import { type Simulation, simulation } from "../../../sim/simulation.ts";
+import type { TraceEntry } from "../../../trace/entry.ts";
+import { logLine } from "../../../trace/log.ts";
+import { boundMs } from "../../leases.ts";
 import { type ElectedServer, type ElectedServerOptions, electedServer } from "./elected-server.ts";
-import { lockService } from "./parts/lock-service.ts";
+import { lockService } from "./lock-service.ts";
 
 type Settings = Partial<Omit<SimulationOptions<ElectedServer>, "protocol" | "nodes">> & {
   options?: ElectedServerOptions;
@@ -105,7 +105,9 @@ describe("elected server: stories", () => {
     script(sim);
     const lines = entries.map((entry) => logLine(entry)).filter(isOfLockService);
     const story = lines.slice(0, lines.findLastIndex((line) => line.includes("mutex.entered")) + 1);
-    await expect(story.map((line) => `${line}\n`).join("")).toMatchFileSnapshot(`stories/elected-server-${name}.txt`);
+    await expect(story.map((line) => `${line}\n`).join("")).toMatchFileSnapshot(
+      `../stories/elected-server-${name}.txt`,
+    );
     expect(sim.verdict()).toEqual([]);
     return said;
   }

@@ -4,8 +4,8 @@
  * journal, announcements, leases that run out, resignations. It claims only what holds however wrong the timers are.
  */
 import type { Context, Protocol } from "../../../core/protocol.ts";
-import { type EpochBully, epochBully } from "../epoch-bully.ts";
-import type { EpochBullyOptions } from "../parts/epoch-bully-options.ts";
+import { type EpochBully, epochBully } from "./epoch-bully.ts";
+import type { EpochBullyOptions } from "./options.ts";
 
 type Ctx = Context<EpochBully>;
 

@@ -1,19 +1,19 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { MESSAGE_MS, range, STAY_MS, use } from "../../../test/protocols/mutex-stage.ts";
-import { reaching } from "../../../test/protocols/reached.ts";
-import { type Exploration, type ExploreOptions, explore } from "../../check/explore.ts";
-import type { Protocol } from "../../core/protocol.ts";
-import { step } from "../../core/step.ts";
-import type { SimulationOptions } from "../../sim/options.ts";
-import { type Simulation, simulation } from "../../sim/simulation.ts";
-import type { TraceEntry } from "../../trace/entry.ts";
-import { logLine } from "../../trace/log.ts";
-import { contexts, withContext } from "../contexts.ts";
-import { boundMs } from "../election/parts/lease.ts";
+import { MESSAGE_MS, range, STAY_MS, use } from "../../../../test/protocols/mutex-stage.ts";
+import { reaching } from "../../../../test/protocols/reached.ts";
+import { type Exploration, type ExploreOptions, explore } from "../../../check/explore.ts";
+import type { Protocol } from "../../../core/protocol.ts";
+import { step } from "../../../core/step.ts";
+import type { SimulationOptions } from "../../../sim/options.ts";
+import { type Simulation, simulation } from "../../../sim/simulation.ts";
+import type { TraceEntry } from "../../../trace/entry.ts";
+import { logLine } from "../../../trace/log.ts";
+import { contexts, withContext } from "../../contexts.ts";
+import { boundMs } from "../../leases.ts";
+import { ENTRIES, fence } from "../family/fencing-tokens.ts";
+import { type MutexWithWorkload, mutexWithWorkload } from "../family/workload.ts";
 import { type EpochTokenRing, type EpochTokenRingOptions, epochTokenRing } from "./epoch-token-ring.ts";
-import { type MutexWithWorkload, mutexWithWorkload } from "./family/workload.ts";
-import { ENTRIES, fence } from "./parts/epoch-token.ts";
 
 type Used = MutexWithWorkload<EpochTokenRing>;
 type Settings = Partial<Omit<SimulationOptions<Used>, "protocol" | "nodes">> & {
@@ -151,7 +151,7 @@ describe("epoch token ring: its story", () => {
     expect(replacedMs).toBeGreaterThan(BOUND_MS);
     expect(replacedMs).toBeLessThan(BOUND_MS + RENEW_MS + 6 * MESSAGE_MS + RENEW_MS);
     expect(sim.violations).toEqual([]);
-    await expect(storyOf(entries)).toMatchFileSnapshot("stories/epoch-token-ring-holder-crashes.txt");
+    await expect(storyOf(entries)).toMatchFileSnapshot("../stories/epoch-token-ring-holder-crashes.txt");
   });
 
   it("a holder that stays inside asks again and again, and is certain all the time", async () => {
@@ -162,7 +162,7 @@ describe("epoch token ring: its story", () => {
       ...["entered", "confirmed", "confirmed", "confirmed", "confirmed", "exited"],
     ]);
     expect(sim.world.state(1).mutex.promised).toBe(1);
-    await expect(storyOf(entries)).toMatchFileSnapshot("stories/epoch-token-ring-stays-inside.txt");
+    await expect(storyOf(entries)).toMatchFileSnapshot("../stories/epoch-token-ring-stays-inside.txt");
   });
 
   it("whoever is suspected is passed over, and gets the token again when it is restored", () => {

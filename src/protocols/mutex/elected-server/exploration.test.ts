@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { reaching } from "../../../test/protocols/reached.ts";
-import { type ExploreOptions, explore } from "../../check/explore.ts";
-import type { NodeId, Property, Protocol } from "../../core/protocol.ts";
-import { verdictsOf } from "../../experiment/verdicts.ts";
-import { simulation } from "../../sim/simulation.ts";
-import { contexts, withContext } from "../contexts.ts";
-import { type Mutex, type MutexWithWorkload, mutexWithWorkload } from "./family/workload.ts";
-import { ENTRIES, fence } from "./parts/epoch-token.ts";
-import { lockService } from "./parts/lock-service.ts";
-import type { LockService } from "./parts/lock-service-vocabulary.ts";
+import { reaching } from "../../../../test/protocols/reached.ts";
+import { type ExploreOptions, explore } from "../../../check/explore.ts";
+import type { NodeId, Property, Protocol } from "../../../core/protocol.ts";
+import { verdictsOf } from "../../../experiment/verdicts.ts";
+import { simulation } from "../../../sim/simulation.ts";
+import { contexts, withContext } from "../../contexts.ts";
+import { ENTRIES, fence } from "../family/fencing-tokens.ts";
+import { type Mutex, type MutexWithWorkload, mutexWithWorkload } from "../family/workload.ts";
+import { lockService } from "./lock-service.ts";
+import type { LockService } from "./vocabulary.ts";
 
 /**
  * Lock services without workloads and without an election: 0 serves in epoch 1, and when it crashes all are told that 1 does, in epoch

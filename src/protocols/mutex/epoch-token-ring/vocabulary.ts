@@ -1,11 +1,9 @@
-/**
- * What the nodes of an epoch token ring know, say and promise; what they do is in `../epoch-token-ring.ts`.
- */
+/** What the nodes of an epoch token ring know and send, and what is claimed of them; what they do is in `epoch-token-ring.ts`. */
 import type { NodeId, Property, Protocol } from "../../../core/protocol.ts";
 import { list, natural, nullable } from "../../../core/shape.ts";
-import type { LeaseTimer } from "../../election/parts/lease.ts";
+import type { LeaseTimer } from "../../leases.ts";
+import { eachOnce, grantedTokens } from "../family/fencing-tokens.ts";
 import { mutexProperties, type Section } from "../family/properties.ts";
-import { eachOnce, grantedTokens } from "./granted-tokens.ts";
 
 export type EpochTokenRing = {
   state: {
@@ -73,13 +71,6 @@ interface Round {
   number: number;
   confirmed: NodeId[];
 }
-
-/** A fencing token is one safe integer, epoch · 2²⁸ + entries: 2²⁵ epochs of 2²⁸ entries each. */
-export const ENTRIES = 2 ** 28;
-export const EPOCHS = 2 ** 25;
-
-export const fence = (epoch: number, entries: number): number => epoch * ENTRIES + entries;
-export const epochOf = (token: number): number => Math.floor(token / ENTRIES);
 
 const isEachOnce = eachOnce();
 

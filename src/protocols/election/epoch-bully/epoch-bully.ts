@@ -1,6 +1,6 @@
 /**
  * Bully with epochs: a majority votes for a leader before it leads, each vote is journalled, and every term of
- * leadership has a number that only grows. García-Molina's preference for the highest stays a preference: safety does not rest on time.
+ * leadership has a number that only grows. That the highest should lead stays a preference: safety does not rest on time.
  * García-Molina, IEEE ToC 1982, hardened with ballots (Lamport, "Paxos Made Simple", 2001), leases (Gray & Cheriton,
  * SOSP 1989) and a pre-vote (Ongaro, "Consensus: Bridging Theory and Practice", 2014, §9.6).
  *
@@ -13,24 +13,71 @@
  * Cost      6(N − 1) messages for an undisturbed election: election, answer, requestVote, voteGranted, coordinator and
  *           confirm, N − 1 each; 2(N − 1) for a round of renewals.
  */
-import type { Protocol } from "../../core/protocol.ts";
-import { majority } from "../../core/quorums.ts";
-import { exclude, include } from "../node-set.ts";
-import { campaign } from "./parts/epoch-bully-campaign.ts";
-import { declarations } from "./parts/epoch-bully-claims.ts";
-import { type EpochBullyOptions, settled, timing } from "./parts/epoch-bully-options.ts";
-import { certify, giveUp, leave, promise, release, wait } from "./parts/epoch-bully-steps.ts";
-import { type EpochBully, isAbove, isBoundAgainst, isConfirmed, isOver } from "./parts/epoch-bully-words.ts";
+import type { Context, Protocol } from "../../../core/protocol.ts";
+import { majority } from "../../../core/quorums.ts";
+import { exclude, include } from "../../node-set.ts";
+import { campaign, leave, wait } from "./campaign.ts";
+import { certify, giveUp, promise, release, renew } from "./leadership.ts";
+import { type EpochBullyOptions, settled, timing } from "./options.ts";
+import { declarations } from "./properties.ts";
+import {
+  type EpochBully,
+  isAbove,
+  isAboveLeader,
+  isBoundAgainst,
+  isConfirmed,
+  isOver,
+  leaderOf,
+  mayLead,
+  type Term,
+} from "./vocabulary.ts";
 
-export type { EpochBully, Pledge } from "./parts/epoch-bully-words.ts";
+export type { EpochBully, Pledge } from "./vocabulary.ts";
+
+type State = EpochBully["state"];
+type Ctx = Context<EpochBully>;
 
 export function epochBully(given?: Partial<EpochBullyOptions>): Protocol<EpochBully> {
   const options = settled(given);
   const ranks = new Map(options.ranks.map(({ node, rank }) => [node, rank]));
   const { boundsMs, backOff, deferenceMs } = timing(options);
-  const moves = campaign(options);
-  const { startElection, concludeIfAnswered, conclude, requestVotes, becomeLeaderIfElected } = moves;
-  const { renew, bind, follow, considerTakeover, expire } = moves;
+  const { startElection, concludeIfAnswered, conclude, requestVotes, becomeLeaderIfElected } = campaign(options);
+
+  /** It votes for nobody else until then. */
+  function bind(state: State, ctx: Ctx): void {
+    state.isBound = true;
+    ctx.setTimer("bound", boundsMs);
+  }
+
+  /** On `coordinator` of an epoch that this node may follow. */
+  function follow(state: State, { epoch, leader, rank }: Term, ctx: Ctx): void {
+    const isKnown = leaderOf(state, ctx.self) === leader && state.term?.epoch === epoch;
+    const isAsBefore = isKnown && state.term?.rank === rank;
+    const isNews = state.term?.epoch !== epoch || state.term.leader !== leader;
+    if (!isKnown) {
+      leave(state, ctx); // Otherwise it may be about to displace the leader.
+      state.patience = 0;
+    }
+    promise(state, { epoch, to: leader }, ctx);
+    bind(state, ctx);
+    state.term = { epoch, leader, rank };
+    if (isNews) {
+      state.insists = false;
+      ctx.emit({ type: "elected", leader, epoch });
+    }
+    if (isAsBefore) return;
+    ctx.cancelTimer("call");
+    considerTakeover(state, ctx);
+  }
+
+  /** A node that outranks the leader that it follows calls an election soon, and takes over if a majority would have it. */
+  function considerTakeover(state: State, ctx: Ctx): void {
+    if (options.takesOver && isAboveLeader(state, ctx.self)) ctx.setTimer("call", backOff);
+  }
+
+  function expire(state: State, ctx: Ctx): void {
+    if (mayLead(state)) wait(state, ctx, backOff);
+  }
 
   return {
     name: "epoch-bully",
@@ -129,7 +176,7 @@ export function epochBully(given?: Partial<EpochBullyOptions>): Protocol<EpochBu
         state.isBound = false;
         if (state.phase.is === "following") wait(state, ctx, backOff);
       },
-      renew,
+      renew: (state, ctx) => renew(state, options, ctx),
       leaseEven: expire,
       leaseOdd: expire,
     },

@@ -15,17 +15,17 @@
  *           of waiting, 2 for each `renewMs` inside. For a change of server at most 2(N − 1), when somebody wants in, and
  *           what `epoch-bully` costs.
  *
- * A node is told that its permission is lost before anybody else can get it: see `parts/lock-service.ts`.
+ * A node is told that its permission is lost before anybody else can get it: see `lock-service.ts`.
  */
-import { type Assembly, assemble } from "../../core/assemble.ts";
-import type { Protocol } from "../../core/protocol.ts";
-import { type EpochBully, epochBully } from "../election/epoch-bully.ts";
-import type { EpochBullyOptions } from "../election/parts/epoch-bully-options.ts";
-import { requireParts } from "../options.ts";
-import { type MutexWorkload, type MutexWorkloadOptions, mutexWorkload, tokensGrow } from "./family/workload.ts";
-import { lockService } from "./parts/lock-service.ts";
-import type { LockServiceOptions } from "./parts/lock-service-options.ts";
-import type { LockService } from "./parts/lock-service-vocabulary.ts";
+import { type Assembly, assemble } from "../../../core/assemble.ts";
+import type { Protocol } from "../../../core/protocol.ts";
+import { type EpochBully, epochBully } from "../../election/epoch-bully/epoch-bully.ts";
+import type { EpochBullyOptions } from "../../election/epoch-bully/options.ts";
+import { requireParts } from "../../options.ts";
+import { type MutexWorkload, type MutexWorkloadOptions, mutexWorkload, tokensGrow } from "../family/workload.ts";
+import type { LockServiceOptions } from "./lock-service.ts";
+import { lockService } from "./lock-service.ts";
+import type { LockService } from "./vocabulary.ts";
 
 export type ElectedServer = Assembly<{ workload: MutexWorkload; mutex: LockService; election: EpochBully }>;
 

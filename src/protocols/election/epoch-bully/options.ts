@@ -2,16 +2,14 @@
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { boolean, list, natural, real, struct } from "../../../core/shape.ts";
+import { boundMs, type LeaseOptions, requireLease } from "../../leases.ts";
 import { requirePositive, settle } from "../../options.ts";
-import { boundMs } from "./lease.ts";
 
-export interface EpochBullyOptions {
+export interface EpochBullyOptions extends LeaseOptions {
   /** So long after it asked for it a leader is certain to lead alone. */
   leaseMs: number;
   /** After so long it asks anew. */
   renewMs: number;
-  /** By how much the speed of clocks may differ from the right one, as a share of it. */
-  drift: number;
   /** A round trip should be done by then, at first: a node that hears from less than a majority doubles it, up to `leaseMs`. */
   answerMs: number;
   /** Between these two a node waits at random before it calls an election, so that not all do at once. */
@@ -83,13 +81,11 @@ export function settled(given: Partial<EpochBullyOptions> | undefined): EpochBul
 }
 
 function requireSense({ leaseMs, renewMs, drift, answerMs, minBackOffMs, maxBackOffMs }: EpochBullyOptions): void {
-  const durations = { leaseMs, renewMs, answerMs, minBackOffMs, maxBackOffMs };
-  for (const [name, value] of Object.entries(durations)) requirePositive(`epoch-bully.${name}`, value);
-  const refuse = (name: string, wanted: string, got: number): never => {
-    throw new UsageError("bad-option", unexpected(`epoch-bully.${name}`, wanted, got));
-  };
-  if (renewMs >= leaseMs) refuse("renewMs", `a number below leaseMs, which is ${leaseMs}`, renewMs);
-  if (!(drift >= 0 && drift < 1)) refuse("drift", "a number from 0 up to, not including, 1", drift);
-  if (maxBackOffMs < minBackOffMs)
-    refuse("maxBackOffMs", `a number >= minBackOffMs, which is ${minBackOffMs}`, maxBackOffMs);
+  requireLease("epoch-bully", { leaseMs, renewMs, drift });
+  for (const [name, value] of Object.entries({ answerMs, minBackOffMs, maxBackOffMs }))
+    requirePositive(`epoch-bully.${name}`, value);
+  if (maxBackOffMs < minBackOffMs) {
+    const wanted = `a number >= minBackOffMs, which is ${minBackOffMs}`;
+    throw new UsageError("bad-option", unexpected("epoch-bully.maxBackOffMs", wanted, maxBackOffMs));
+  }
 }

@@ -1,10 +1,10 @@
 /** Epoch-bully through whatever may happen to a network and its nodes, drawn at random. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { CommandOf, EventOf, NodeId } from "../../core/protocol.ts";
-import { type Simulation, simulation } from "../../sim/simulation.ts";
+import type { CommandOf, EventOf, NodeId } from "../../../core/protocol.ts";
+import { type Simulation, simulation } from "../../../sim/simulation.ts";
 import { type EpochBully, epochBully } from "./epoch-bully.ts";
-import type { EpochBullyOptions } from "./parts/epoch-bully-options.ts";
+import type { EpochBullyOptions } from "./options.ts";
 
 const NODES = 5;
 const all = Array.from({ length: NODES }, (_, node) => node);

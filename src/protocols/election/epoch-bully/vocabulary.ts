@@ -1,11 +1,18 @@
 /** The words of epoch-bully: its state, what is sent, journalled and said, and what can be told from a state. */
 import type { NodeId } from "../../../core/protocol.ts";
-import type { LeaseTimer } from "./lease.ts";
+import type { LeaseTimer } from "../../leases.ts";
 
 /** That nobody else is helped to lead this epoch. At first everybody has promised epoch 0, in which nobody leads, to itself. */
 export interface Pledge {
   epoch: number;
   to: NodeId;
+}
+
+/** A term of leadership: who leads an epoch, with which rank. */
+export interface Term {
+  epoch: number;
+  leader: NodeId;
+  rank: number;
 }
 
 export type EpochBully = {
@@ -18,7 +25,7 @@ export type EpochBully = {
     /** The last promise known to have been given back by whom it was made to. */
     released: Pledge | null;
     /** The last leader that this node has known. It follows that leader while it is bound to it. */
-    term: { epoch: number; leader: NodeId; rank: number } | null;
+    term: Term | null;
     /** This node's own. */
     rank: number;
     /** Whether it stands for election. */

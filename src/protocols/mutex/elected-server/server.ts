@@ -1,8 +1,8 @@
 /** The half of the lock service that serves: grants, renews, takes back, and asks a new server's question first. */
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { exclude } from "../../node-set.ts";
-import { ENTRIES, EPOCHS, epochOf, fence } from "./epoch-token.ts";
-import type { LockService, RequestId, Service } from "./lock-service-vocabulary.ts";
+import { ENTRIES, EPOCHS, epochOf, fence } from "../family/fencing-tokens.ts";
+import type { LockService, RequestId, Service } from "./vocabulary.ts";
 
 type State = LockService["state"];
 type Ctx = Context<LockService>;

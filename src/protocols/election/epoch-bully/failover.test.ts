@@ -1,8 +1,8 @@
 /** How long epoch-bully is without a leader, in virtual time: what the docs page says is measured here, exactly. */
 import { describe, expect, it } from "vitest";
-import { type Random, random } from "../../core/random.ts";
-import type { Delay } from "../../sim/delay.ts";
-import { simulation } from "../../sim/simulation.ts";
+import { type Random, random } from "../../../core/random.ts";
+import type { Delay } from "../../../sim/delay.ts";
+import { simulation } from "../../../sim/simulation.ts";
 import { type EpochBully, epochBully } from "./epoch-bully.ts";
 
 const all = [0, 1, 2, 3, 4];

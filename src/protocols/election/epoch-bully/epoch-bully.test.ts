@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import type { NodeId } from "../../core/protocol.ts";
-import { step } from "../../core/step.ts";
-import { type Simulation, simulation } from "../../sim/simulation.ts";
-import { logLine } from "../../trace/log.ts";
+import type { NodeId } from "../../../core/protocol.ts";
+import { step } from "../../../core/step.ts";
+import { type Simulation, simulation } from "../../../sim/simulation.ts";
+import { logLine } from "../../../trace/log.ts";
+import { boundMs } from "../../leases.ts";
 import { type EpochBully, epochBully } from "./epoch-bully.ts";
-import type { EpochBullyOptions } from "./parts/epoch-bully-options.ts";
-import { leaderOf } from "./parts/epoch-bully-words.ts";
-import { boundMs } from "./parts/lease.ts";
+import type { EpochBullyOptions } from "./options.ts";
+import { leaderOf } from "./vocabulary.ts";
 
 interface Setting {
   nodes: number;
@@ -65,7 +65,7 @@ describe("epoch-bully: stories", () => {
     sim.run(170);
     expect(leaders()).toEqual(following(2, [0, 1, 2]));
     expect(sim.violations).toEqual([]);
-    await expect(text(story)).toMatchFileSnapshot("stories/epoch-bully-undisturbed.txt");
+    await expect(text(story)).toMatchFileSnapshot("../stories/epoch-bully-undisturbed.txt");
   });
 
   it("(a) of 8 nodes 7 has crashed and 4 notices: it makes way for those above, and 6 leads", () => {
@@ -85,7 +85,7 @@ describe("epoch-bully: stories", () => {
     expect(leaders()).toEqual(following(1, [0, 1]));
     expect(epochs()).toEqual({ 0: 2, 1: 2 });
     expect(sim.verdict()).toEqual([]);
-    await expect(text(story)).toMatchFileSnapshot("stories/epoch-bully-failover.txt");
+    await expect(text(story)).toMatchFileSnapshot("../stories/epoch-bully-failover.txt");
   });
 
   it("a partition: the old leader is certain no longer before the majority has another", async () => {
@@ -101,7 +101,7 @@ describe("epoch-bully: stories", () => {
     expect(leaders()).toEqual(following(2, [0, 1, 2]));
     expect(epochs()).toEqual(following(3, [0, 1, 2]));
     expect(sim.verdict()).toEqual([]);
-    await expect(text(story)).toMatchFileSnapshot("stories/epoch-bully-partition.txt");
+    await expect(text(story)).toMatchFileSnapshot("../stories/epoch-bully-partition.txt");
   });
 
   it("(c) the highest comes back: the leader makes way for it, and it leads a higher epoch", async () => {
@@ -114,7 +114,7 @@ describe("epoch-bully: stories", () => {
     expect(leaders()).toEqual(following(2, [0, 1, 2]));
     expect(epochs()).toEqual(following(3, [0, 1, 2]));
     expect(sim.verdict()).toEqual([]);
-    await expect(text(story)).toMatchFileSnapshot("stories/epoch-bully-comeback.txt");
+    await expect(text(story)).toMatchFileSnapshot("../stories/epoch-bully-comeback.txt");
   });
 });
 

@@ -1,9 +1,9 @@
 /** What the nodes of an elected server know, say and promise; what they do is in `lock-service.ts` and `server.ts`. */
 import type { NodeId, Property, Protocol } from "../../../core/protocol.ts";
 import { natural, real, struct } from "../../../core/shape.ts";
-import type { LeaseTimer } from "../../election/parts/lease.ts";
+import type { LeaseTimer } from "../../leases.ts";
+import { eachOnce, grantedTokens } from "../family/fencing-tokens.ts";
 import { mutexProperties, type Section } from "../family/properties.ts";
-import { eachOnce, grantedTokens } from "./granted-tokens.ts";
 
 export type LockService = {
   state: {

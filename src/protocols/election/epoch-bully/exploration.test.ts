@@ -1,12 +1,12 @@
 /** Epoch-bully in every run within bounds, time-outs at any time. */
 import { describe, expect, it } from "vitest";
-import { reaching } from "../../../test/protocols/reached.ts";
-import { type Exploration, explore } from "../../check/explore.ts";
-import type { SystemSpec } from "../../check/suite.ts";
-import { systemFor } from "../../check/suite.ts";
-import type { Tagged, Vocabulary } from "../../core/protocol.ts";
+import { reaching } from "../../../../test/protocols/reached.ts";
+import { type Exploration, explore } from "../../../check/explore.ts";
+import type { SystemSpec } from "../../../check/suite.ts";
+import { systemFor } from "../../../check/suite.ts";
+import type { Tagged, Vocabulary } from "../../../core/protocol.ts";
+import { boundedEpochBully } from "./bounded.ts";
 import { type EpochBully, epochBully } from "./epoch-bully.ts";
-import { boundedEpochBully } from "./variants/bounded-epoch-bully.ts";
 
 const exploring = (words: Partial<SystemSpec>): Exploration<Vocabulary> =>
   reaching(

@@ -1,7 +1,7 @@
 /** What epoch-bully says of itself: the shapes of what it sends and journals, its claims, its costs, its picture. */
 import type { NodeId, Property, Protocol, World } from "../../../core/protocol.ts";
 import { boolean, natural, nullable, real, struct } from "../../../core/shape.ts";
-import { type EpochBully, leaderOf, type Pledge } from "./epoch-bully-words.ts";
+import { type EpochBully, leaderOf, type Pledge } from "./vocabulary.ts";
 
 type State = EpochBully["state"];
 type Declarations = Pick<Protocol<EpochBully>, "shapes" | "source" | "assumes" | "properties" | "costs" | "view">;

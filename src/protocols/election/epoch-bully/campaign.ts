@@ -1,9 +1,9 @@
-/** How a node of epoch-bully comes to lead, goes on leading, and follows. */
+/** How a node of epoch-bully comes to lead: it asks whether a majority would have it, and then for their votes. */
 import type { Context } from "../../../core/protocol.ts";
-import { type EpochBullyOptions, timing, VOTE_TRIPS } from "./epoch-bully-options.ts";
-import { certify, leave, promise, wait } from "./epoch-bully-steps.ts";
-import { type EpochBully, isAboveLeader, isConfirmed, leaderOf, mayLead } from "./epoch-bully-words.ts";
-import { leaseTimer } from "./lease.ts";
+import { leaseTimer } from "../../leases.ts";
+import { giveUp, promise, renew } from "./leadership.ts";
+import { type EpochBullyOptions, timing, VOTE_TRIPS } from "./options.ts";
+import { type EpochBully, isAboveLeader, mayLead } from "./vocabulary.ts";
 
 type State = EpochBully["state"];
 type Ctx = Context<EpochBully>;
@@ -12,15 +12,15 @@ type Ctx = Context<EpochBully>;
 const MOST_PATIENCE = 3;
 
 export function campaign(options: EpochBullyOptions) {
-  const { leaseMs, renewMs, answerMs, preVote, takesOver } = options;
+  const { leaseMs, answerMs, preVote } = options;
   const { boundsMs, backOff } = timing(options);
 
-  /** Gives an election up in time for so many round trips. */
+  /** Gives an election up after the time of this many round trips. */
   function giveTime(state: State, trips: number, ctx: Ctx): void {
     ctx.setTimer("answer", Math.min(leaseMs, trips * answerMs * 2 ** state.patience));
   }
 
-  /** The pre-vote: bully's question to everybody, of which nothing remains where it is asked. */
+  /** The pre-vote: bully's question to everybody. It changes nothing where it is asked. */
   function startElection(state: State, ctx: Ctx): void {
     if (!state.isCandidate || mayLead(state) || (state.isBound && !isAboveLeader(state, ctx.self))) return;
     const { epoch } = state.promised;
@@ -47,7 +47,7 @@ export function campaign(options: EpochBullyOptions) {
     wait(state, ctx, state.isBound ? boundsMs : backOff);
   }
 
-  /** A majority backs this node: it may go on to ask for votes for an epoch above `highest`, once the leader has made way. */
+  /** A majority backs this node: it may ask for votes for an epoch above `highest`, once the leader has made way. */
   function proceed(state: State, highest: number, ctx: Ctx): void {
     if (!state.isBound) return requestVotes(state, highest, ctx);
     state.phase = { is: "displacing", promised: highest };
@@ -76,71 +76,26 @@ export function campaign(options: EpochBullyOptions) {
     ctx.cancelTimer("answer");
     ctx.emit({ type: "elected", leader: ctx.self, epoch });
     ctx.emit({ type: "confirmed", epoch }, leaseTimer(0));
-    renew(state, ctx);
+    renew(state, options, ctx);
   }
 
-  /**
-   * A round that a majority has confirmed is followed by the next. One that it has not is sent again, and what it will
-   * be worth still counts from the first time.
-   */
-  function renew(state: State, ctx: Ctx): void {
-    const { phase, promised } = state;
-    if (phase.is !== "leading") return;
-    if (isConfirmed(state)) {
-      phase.round += 1;
-      phase.confirms = [];
-      ctx.setTimer(leaseTimer(phase.round), leaseMs);
-    }
-    ctx.setTimer("renew", renewMs);
-    ctx.broadcast({ type: "coordinator", epoch: promised.epoch, round: phase.round, rank: state.rank });
-    certify(state, ctx);
-  }
+  return { startElection, concludeIfAnswered, conclude, requestVotes, becomeLeaderIfElected };
+}
 
-  function bind(state: State, ctx: Ctx): void {
-    state.isBound = true;
-    ctx.setTimer("bound", boundsMs);
-  }
+/** Leaves the election that it is in, if it is in one. */
+export function leave(state: State, ctx: Ctx): void {
+  if (mayLead(state)) return giveUp(state, null, ctx);
+  state.phase = { is: "following" };
+  ctx.cancelTimer("answer");
+}
 
-  /** Whoever outranks the leader that it follows calls an election soon, and takes over if a majority would have it. */
-  function considerTakeover(state: State, ctx: Ctx): void {
-    if (takesOver && isAboveLeader(state, ctx.self)) ctx.setTimer("call", backOff);
-  }
+/** Leaves it to others, and calls an election itself after this long, if it has to. */
+export function wait(state: State, ctx: Ctx, duration: number | readonly [number, number]): void {
+  leave(state, ctx);
+  if (state.isCandidate) ctx.setTimer("call", state.isBound ? duration : stretched(duration, state.patience));
+}
 
-  /** On `coordinator` of an epoch that this node may follow. */
-  function follow(state: State, { epoch, leader, rank }: NonNullable<State["term"]>, ctx: Ctx): void {
-    const isKnown = leaderOf(state, ctx.self) === leader && state.term?.epoch === epoch;
-    const isAsBefore = isKnown && state.term?.rank === rank;
-    const isNews = state.term?.epoch !== epoch || state.term.leader !== leader;
-    if (!isKnown) {
-      leave(state, ctx); // Otherwise it may be about to displace the leader.
-      state.patience = 0;
-    }
-    promise(state, { epoch, to: leader }, ctx);
-    bind(state, ctx);
-    state.term = { epoch, leader, rank };
-    if (isNews) {
-      state.insists = false;
-      ctx.emit({ type: "elected", leader, epoch });
-    }
-    if (isAsBefore) return;
-    ctx.cancelTimer("call");
-    considerTakeover(state, ctx);
-  }
-
-  function expire(state: State, ctx: Ctx): void {
-    if (mayLead(state)) wait(state, ctx, backOff);
-  }
-
-  return {
-    startElection,
-    concludeIfAnswered,
-    conclude,
-    becomeLeaderIfElected,
-    requestVotes,
-    renew,
-    bind,
-    follow,
-    expire,
-    considerTakeover,
-  };
+function stretched(duration: number | readonly [number, number], patience: number): number | readonly [number, number] {
+  const factor = 2 ** patience;
+  return typeof duration === "number" ? duration * factor : [duration[0], duration[1] * factor];
 }

@@ -27,3 +27,10 @@ export function eachOnce(): (world: { nodes: readonly NodeId[]; history<H>(node:
     return answer;
   };
 }
+
+/** A fencing token is one safe integer, epoch · 2²⁸ + entries: 2²⁵ epochs of 2²⁸ entries each. */
+export const ENTRIES = 2 ** 28;
+export const EPOCHS = 2 ** 25;
+
+export const fence = (epoch: number, entries: number): number => epoch * ENTRIES + entries;
+export const epochOf = (token: number): number => Math.floor(token / ENTRIES);

@@ -16,17 +16,17 @@
  * certain of its token for `leaseMs` from the time at which it asked, or passed the token on, once a majority has
  * answered since, or has had the token in its hands. It is told that its permission is lost before anybody else can get it.
  */
-import { UsageError, unexpected } from "../../core/errors.ts";
-import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
-import { majority } from "../../core/quorums.ts";
-import { list, natural, real, struct } from "../../core/shape.ts";
-import { boundMs, type LeaseTimer } from "../election/parts/lease.ts";
-import { exclude, include } from "../node-set.ts";
-import { requirePositive, settle } from "../options.ts";
-import { declarations, ENTRIES, EPOCHS, type EpochTokenRing, epochOf, fence, type Token } from "./parts/epoch-token.ts";
-import { type LeaseOptions, requireLease } from "./parts/lease-options.ts";
+import { UsageError, unexpected } from "../../../core/errors.ts";
+import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
+import { majority } from "../../../core/quorums.ts";
+import { list, natural, real, struct } from "../../../core/shape.ts";
+import { boundMs, type LeaseOptions, type LeaseTimer, requireLease } from "../../leases.ts";
+import { exclude, include } from "../../node-set.ts";
+import { requirePositive, settle } from "../../options.ts";
+import { ENTRIES, EPOCHS, epochOf, fence } from "../family/fencing-tokens.ts";
+import { declarations, type EpochTokenRing, type Token } from "./vocabulary.ts";
 
-export type { EpochTokenRing } from "./parts/epoch-token.ts";
+export type { EpochTokenRing } from "./vocabulary.ts";
 
 export interface EpochTokenRingOptions extends LeaseOptions {
   /** Every node once, clockwise. Empty: ascending by id. */
