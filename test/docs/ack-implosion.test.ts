@@ -1,6 +1,6 @@
 /**
  * docs/images/ack-implosion.svg is what `coterie bench ack-implosion` measures today.
- * `COTERIE_WRITE_PAGE=1 npx vitest run --project e2e test/docs/ack-implosion.test.ts` draws it anew.
+ * `npm run pages -- ack-implosion` draws it anew.
  *
  * @module-tag long
  */

@@ -6,7 +6,7 @@ import { explore } from "../../src/check/explore.ts";
 import { isReached, type Reach } from "../../src/check/reach.ts";
 import { walk } from "../../src/check/search/walks.ts";
 import { type SystemSpec, systemFor } from "../../src/check/suite.ts";
-import { protocolNamed } from "../../src/protocols/index.ts";
+import { type Family, protocolNamed, protocolNames } from "../../src/protocols/index.ts";
 import { voteCount, votingSetsProblem } from "../../src/protocols/mutex/parts/voting-sets.ts";
 import { multicastSection } from "./multicasts.ts";
 
@@ -56,36 +56,52 @@ function verdictsOf(spec: Spec, safety: string, liveness: string): [safety: stri
   return both.startsWith("yes") ? [both, both] : [verdictOf(spec, safety), verdictOf(spec, liveness)];
 }
 
-interface Exclusion {
-  readonly name: string;
-  /** Who asks, among how many, where nodes tell each other that they have asked. */
-  readonly order: Partial<SystemSpec>;
-}
+/** The algorithms of a family, in the registry's order. Those whose timers never end are compared by random runs. */
+const namesOf = (family: Family["name"], isEndless: boolean): string[] =>
+  protocolNames.filter((name) => {
+    const entry = protocolNamed(name);
+    return entry.family.name === family && (entry.check.maxTimeouts !== undefined) === isEndless;
+  });
 
+/** Of those that serve in the order of arrival all ask; of others two, so that they tell each other that they have asked. */
 const two: Partial<SystemSpec> = { initiators: [0, 1] };
 /** With three nodes two voting sets share but one of the two that ask. */
 const twoOfFour: Partial<SystemSpec> = { nodes: [0, 1, 2, 3], initiators: [0, 3] };
 
-const textbook: readonly Exclusion[] = [
-  { name: "central-server", order: {} },
-  { name: "token-ring", order: {} },
-  { name: "ricart-agrawala", order: two },
-  { name: "maekawa", order: twoOfFour },
-  { name: "maekawa-sanders", order: twoOfFour },
-];
+/** Who asks where the order is looked at. `two` unless an algorithm needs another setting to show what it does. */
+const orders: Readonly<Record<string, Partial<SystemSpec>>> = {
+  "central-server": {},
+  "token-ring": {},
+  maekawa: twoOfFour,
+  "maekawa-sanders": twoOfFour,
+};
+
+/** What no single figure says. */
+const bandwidths: Readonly<Record<string, string>> = {
+  "token-ring": "N a round; 0 while one is inside",
+  "epoch-token-ring": "N a round; 0 while one is inside",
+};
 
 const costsOf = (name: string): string[] => [
   link(name),
   costOf(mutexClaims, name, "entry", "messages"),
   costOf(mutexClaims, name, "client delay", "message times"),
   costOf(mutexClaims, name, "hand-over", "message times"),
-  costOf(mutexClaims, name, "bandwidth", "messages") || "N a round; 0 while one is inside",
+  costOf(mutexClaims, name, "bandwidth", "messages") || (bandwidths[name] ?? ""),
 ];
 
-const mutexRow = ({ name, order }: Exclusion): string[] => [
+const PROBED = "causality-probe";
+
+/** Nothing where the registry has no such variant. */
+const orderOf = (name: string): string =>
+  Object.hasOwn(protocolNamed(name).variants, PROBED)
+    ? verdictOf({ protocol: name, variant: PROBED, ...(orders[name] ?? two) }, "ME3 happened-before")
+    : "";
+
+const mutexRow = (name: string): string[] => [
   ...costsOf(name),
   ...verdictsOf({ protocol: name }, "ME1", "ME2"),
-  verdictOf({ protocol: name, variant: "causality-probe", ...order }, "ME3 happened-before"),
+  orderOf(name),
   ...verdictsOf({ protocol: name, crashes: 1 }, "ME1", "ME2"),
 ];
 
@@ -104,20 +120,24 @@ function foundAtRandom(spec: Spec, property: string): string {
 const grants = ({ events }: Reach): number =>
   Object.entries(events).reduce((sum, [event, times]) => sum + (event.endsWith("entered") ? times : 0), 0);
 
-const hardened: readonly { readonly name: string; readonly claim: string }[] = [
-  { name: "elected-server", claim: "tokens are unique" },
-  { name: "epoch-token-ring", claim: "one token an epoch" },
-];
+/** What holds of them however wrong clocks are. */
+const claims: Readonly<Record<string, string>> = {
+  "elected-server": "tokens are unique",
+  "epoch-token-ring": "one token an epoch",
+};
 
-const hardenedRow = ({ name, claim }: (typeof hardened)[number]): string[] => [
-  ...costsOf(name),
-  claim,
-  foundAtRandom({ protocol: name, ...endless }, claim),
-  foundAtRandom({ protocol: name, ...endless, crashes: 1, recoveries: 1, losses: 1 }, claim),
-];
+function hardenedRow(name: string): string[] {
+  const claim = claims[name] ?? "tokens grow";
+  return [
+    ...costsOf(name),
+    claim,
+    foundAtRandom({ protocol: name, ...endless }, claim),
+    foundAtRandom({ protocol: name, ...endless, crashes: 1, recoveries: 1, losses: 1 }, claim),
+  ];
+}
 
 interface Election {
-  readonly name: string;
+  /** Names of claims in `coterie bench table election`. */
   readonly best: string;
   readonly worst: string;
   /** Time-outs come when nothing is on its way, and crashes are noticed. */
@@ -127,31 +147,38 @@ interface Election {
 
 const noticed: Partial<SystemSpec> = { timers: "quiet", crashNotifications: "last" };
 
-const elections: readonly Election[] = [
-  {
-    name: "chang-roberts",
+const cases: Readonly<Record<string, Partial<Election>>> = {
+  bully: {
+    best: "the second-highest notices",
+    worst: "the lowest calls, the highest has crashed",
+    knows: "all nodes, and their ids",
+  },
+  "chang-roberts": {
     best: "the highest calls",
     worst: "the node after the highest calls",
     quiet: {},
     knows: "the next node on the ring",
   },
-  {
-    name: "ring",
+  ring: {
     best: "one calls",
     worst: "two call at once",
     quiet: { ...noticed, initiators: [0] },
     knows: "the order of the ring",
   },
-  {
-    name: "bully",
-    best: "the second-highest notices",
-    worst: "the lowest calls, the highest has crashed",
-    quiet: noticed,
-    knows: "all nodes, and their ids",
-  },
-];
+};
 
-function electionRow({ name, best, worst, quiet, knows }: Election): string[] {
+/** Those that answer from rest: what has to be started has leases, regions or tokens, and is compared on its page. */
+const elections = namesOf("election", false).filter((name) => !protocolNamed(name).mustStart);
+
+/** Of an algorithm that is not among the cases: its first and last claim, all nodes calling. */
+function caseOf(name: string): Election {
+  const own = electionClaims.filter(({ protocol, unit }) => protocol === name && unit === "messages");
+  const quiet = protocolNamed(name).check.crashNotification === undefined ? {} : noticed;
+  return { best: own[0]?.what ?? "", worst: own.at(-1)?.what ?? "", quiet, knows: "", ...cases[name] };
+}
+
+function electionRow(name: string): string[] {
+  const { best, worst, quiet, knows } = caseOf(name);
   const cost = (what: string, unit: Claim["unit"]): string => costOf(electionClaims, name, what, unit);
   const free = { protocol: name, maxStates: 200_000 };
   const bounded = { protocol: name, ...quiet };
@@ -195,7 +222,7 @@ ${table(["N", "K", "Maekawa, 3(K − 1)", "Ricart–Agrawala, 2(N − 1)"], rows
 
 const exclusions = (): string => `## Mutual exclusion
 
-Every node enters once. ME1 safety: one at a time. ME2 liveness: whoever waits gets in. ME3 ordering: who asked before, in the sense of happened-before, gets in before; here nodes also tell
+Every node enters once. ME1 safety: one at a time. ME2 liveness: a node that waits gets in. ME3 ordering: a node that asked before another, in the sense of happened-before, gets in before it; here nodes also tell
 each other that they have asked (\`--variant causality-probe\`), and two of them do. On the right the same as at first with one crash at any moment.
 
 ${table(
@@ -211,7 +238,7 @@ ${table(
     "ME1, one crash",
     "ME2, one crash",
   ],
-  textbook.map(mutexRow),
+  namesOf("mutual exclusion", false).map(mutexRow),
 )}
 Maekawa and Sanders order their queues by \`(T, p)\`, yet a voter may hear of the later request first: ME3 does not hold.
 
@@ -234,7 +261,7 @@ ${table(
     "without faults",
     "one crash, one recovery, one lost message",
   ],
-  hardened.map(hardenedRow),
+  namesOf("mutual exclusion", true).map(hardenedRow),
 )}
 `;
 
@@ -268,7 +295,7 @@ formula that stands beside them (\`coterie bench table\` has more sizes). What i
 as \`coterie check\` does: \`yes\` with the number of states, \`**no**\` with the length of the shortest run that shows it, \`none found\`
 where the search was cut off before it had seen all.
 
-\`COTERIE_WRITE_PAGE=1 npx vitest run --project e2e test/docs/comparison.test.ts\` writes this page anew.
+\`npm run pages -- comparison\` writes this page anew.
 
 ${exclusions()}
 ${hardenedExclusions()}

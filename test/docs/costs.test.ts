@@ -1,6 +1,6 @@
 /**
  * The tables “measured beside the formula” on the protocols' pages: what `coterie bench table` measures, for a few N.
- * `COTERIE_WRITE_PAGE=1 npx vitest run --project e2e test/docs/costs.test.ts` writes them anew.
+ * `npm run pages -- costs` writes them anew.
  *
  * @module-tag long
  */

@@ -41,6 +41,30 @@ function claims(code: string): string[] {
   );
 }
 
+/** Where a page's links and pictures lead in this repository, from its root. */
+function linksOf(page: string): { file: string; heading: string }[] {
+  const text = readFileSync(join(root, page), "utf8");
+  return [...text.matchAll(/\]\(([^)#:\s]*)(?:#([^)]*))?\)|src="([^":]+)"/g)].map(([, path, heading = "", image]) => ({
+    file: path === "" ? page : join(dirname(page), path ?? (image as string)),
+    heading,
+  }));
+}
+
+/** As GitHub calls them: lower case, without punctuation, with hyphens for spaces; a second one of a name is counted. */
+function headingsOf(page: string): string[] {
+  const text = readFileSync(join(root, page), "utf8").replaceAll(/^```.*?^```/gms, "");
+  const seen = new Map<string, number>();
+  return [...text.matchAll(/^#+ (.*)$/gm)].map(([, title = ""]) => {
+    const name = title
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\- _]/gu, "")
+      .replaceAll(" ", "-");
+    const times = seen.get(name) ?? 0;
+    seen.set(name, times + 1);
+    return times === 0 ? name : `${name}-${times}`;
+  });
+}
+
 describe("the docs", () => {
   beforeAll(() => void mkdirSync(workshop, { recursive: true }));
   afterAll(() => rmSync(workshop, { recursive: true, force: true }));
@@ -57,11 +81,17 @@ describe("the docs", () => {
     for (const claim of claims(code)) expect(stdout).toContain(claim);
   });
 
-  test.each(pages)("%s links to files that exist", (page) => {
-    const text = readFileSync(join(root, page), "utf8");
-    const links = [...text.matchAll(/\]\(([^)#:]+?)(?:#[^)]*)?\)|src="([^":]+)"/g)].map(
-      (match) => match[1] ?? match[2],
-    );
-    for (const link of links) expect(existsSync(join(root, dirname(page), link as string)), link).toBe(true);
+  test.each(pages)("%s links to files that exist, and to headings in them", (page) => {
+    const broken = linksOf(page).filter(({ file, heading }) => {
+      if (!existsSync(join(root, file))) return true;
+      return heading !== "" && file.endsWith(".md") && !headingsOf(file).includes(heading);
+    });
+    expect(broken).toEqual([]);
+  });
+
+  test("the index links to every page beside it", () => {
+    const linked = new Set(linksOf("docs/index.md").map(({ file }) => file));
+    const beside = readdirSync(join(root, "docs")).filter((file) => file.endsWith(".md") && file !== "index.md");
+    expect(beside.filter((file) => !linked.has(`docs/${file}`))).toEqual([]);
   });
 });

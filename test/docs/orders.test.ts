@@ -1,6 +1,6 @@
 /**
  * The order demonstration: one scenario under every order of delivery, and the picture that shows them side by side.
- * `COTERIE_WRITE_PAGE=1 npx vitest run --project e2e test/docs/orders.test.ts` draws it anew.
+ * `npm run pages -- orders` draws it anew.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

@@ -1,6 +1,6 @@
 /**
  * The pictures on the protocols' pages: each is drawn from a scenario that the page names, and is the one that is drawn
- * today. `COTERIE_WRITE_PAGE=1 npx vitest run --project e2e test/docs/pictures.test.ts` draws them anew.
+ * today. `npm run pages -- pictures` draws them anew.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";

@@ -51,7 +51,7 @@ A test holds bugs, properties, strategies and the lengths of shrunk and shortest
 what is found; the other columns are as measured when the page was written, seconds on two cores that had other work,
 shrinking included.
 
-\`COTERIE_WRITE_PAGE=1 npx vitest run --project unit test/seeded-bugs\` writes this page anew.
+\`npm run pages -- seeded-bugs\` writes this page anew.
 `;
 
 const COLUMNS = [
@@ -67,7 +67,10 @@ const COLUMNS = [
   "shortest",
 ];
 
-export function page(rows: readonly Row[]): string {
+/** @param before the page so far: where nothing but the seconds of a row would change, the row stays. */
+export function page(rows: readonly Row[], before: string): string {
+  const known = new Map(before.split("\n").map((each) => [withoutSeconds(each), each]));
+  const rowLine = (row: Row): string => known.get(withoutSeconds(lineOf(row))) ?? lineOf(row);
   const sections = [...new Set(bugs.map(({ protocol }) => protocol))].map((protocol) => {
     const own = rows.filter(({ bug }) => bug.protocol === protocol);
     return [`## ${protocol}`, "", line(COLUMNS), line(COLUMNS.map(() => "---")), ...own.map(rowLine), ""].join("\n");
@@ -92,7 +95,7 @@ function totals(rows: readonly Row[]): string {
   return `${rows.length} bugs: ${by.join(", ")}. ${known}${ratio}.`;
 }
 
-function rowLine({ bug, effort, seconds, foundLength, shrunkLength, shortestLength }: Row): string {
+function lineOf({ bug, effort, seconds, foundLength, shrunkLength, shortestLength }: Row): string {
   const { name, says, property, by, setting } = bug;
   return line([
     name,
@@ -106,6 +109,14 @@ function rowLine({ bug, effort, seconds, foundLength, shrunkLength, shortestLeng
     String(shrunkLength),
     shortestLength === null ? "–" : String(shortestLength),
   ]);
+}
+
+/** The seventh cell is left out. */
+function withoutSeconds(text: string): string {
+  return text
+    .split(/(?<!\\)\|/)
+    .toSpliced(7, 1)
+    .join("|");
 }
 
 /** A removal by what is gone, anything else as before and after. */

@@ -67,7 +67,7 @@ describe("seeded bugs", () => {
   });
 
   afterAll(() => {
-    if (isWriting && rows.length === bugs.length) writeFileSync(PAGE, page(rows));
+    if (isWriting && rows.length === bugs.length) writeFileSync(PAGE, page(rows, readFileSync(PAGE, "utf8")));
   });
 });
 

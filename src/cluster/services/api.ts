@@ -1,6 +1,6 @@
 /**
  * What `join()` offers: a member of a cluster, its elections, its locks and its channels. The words are the same for every
- * algorithm; what each guarantees stands in docs/services.md and docs/channels.md, and on the algorithm's own page.
+ * algorithm; what each guarantees stands in docs/guarantees.md and docs/channels.md, and on the algorithm's own page.
  */
 import type { NodeId } from "../../core/protocol.ts";
 import type { PeerStatus } from "../../runtime/admin-pages.ts";
@@ -35,7 +35,7 @@ export interface JoinOptions {
    */
   readonly admin?: string | AdminOptions | undefined;
   /**
-   * A prom-client `Registry`, in which the member's metrics are until it leaves; no two members may share one. docs/cluster.md lists them. Default: only
+   * A prom-client `Registry`, in which the member's metrics are until it leaves; no two members may share one. docs/metrics.md lists them. Default: only
    * `/metrics` on the admin address shows them.
    */
   readonly registry?: MetricRegistry | undefined;

@@ -1,0 +1,69 @@
+/**
+ * Writes every generated page, list, picture and schema anew: what tests hold to the code, those tests write where
+ * COTERIE_WRITE_PAGE=1 is set. `npm run pages` does all, `npm run pages -- costs pictures` those whose names contain a word.
+ * Afterwards `git diff` shows what has changed. (Photographs of the studio are taken by `npm run pictures:studio`.)
+ */
+import { execFileSync, spawn } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const words = process.argv.slice(2);
+
+/** Every test that can write what it compares with. */
+const writers = ["src", "test"]
+  .flatMap((folder) =>
+    readdirSync(`${root}${folder}`, { recursive: true, encoding: "utf8" }).map((file) => `${folder}/${file}`),
+  )
+  .filter(
+    (file) => file.endsWith(".test.ts") && readFileSync(`${root}${file}`, "utf8").includes("COTERIE_WRITE_PAGE ==="),
+  )
+  .filter((file) => words.length === 0 || words.some((word) => file.includes(word)))
+  .sort();
+
+if (writers.length === 0) {
+  process.stderr.write(
+    `pages: expected a word that is in the name of a test that writes something, got ${words.join(" ")}\n`,
+  );
+  process.exit(2);
+}
+
+/** Runs a command; what it printed is shown if it fails. */
+function run(command, env) {
+  return new Promise((resolve) => {
+    const printed = [];
+    const child = spawn(command, {
+      cwd: root,
+      shell: true,
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, ...env },
+    });
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => printed.push(chunk));
+    child.on("close", (code) => {
+      if (code !== 0) process.stdout.write(Buffer.concat(printed));
+      resolve(code === 0);
+    });
+  });
+}
+
+const steps = [
+  { name: "build", command: "npm run build" },
+  ...writers.map((file) => ({ name: file, command: `npx vitest run ${file}` })),
+];
+const failed = [];
+for (const [at, { name, command }] of steps.entries()) {
+  const began = Date.now();
+  process.stdout.write(`${at + 1}/${steps.length} ${name} … `);
+  const isWell = await run(command, { COTERIE_WRITE_PAGE: "1" });
+  process.stdout.write(`${isWell ? "written" : "failed"}, ${Math.round((Date.now() - began) / 1_000)} s\n`);
+  if (!isWell) failed.push(name);
+  if (!isWell && name === "build") break;
+}
+
+const changed = execFileSync("git", ["status", "--short", "--", "README.md", "docs", "scenarios"], {
+  cwd: root,
+  encoding: "utf8",
+});
+process.stdout.write(changed === "" ? "nothing has changed\n" : `changed, see git diff:\n${changed}`);
+if (failed.length > 0) process.stdout.write(`failed: ${failed.join(", ")}\n`);
+process.exitCode = failed.length === 0 ? 0 : 1;
