@@ -3,8 +3,7 @@
  * give it commands have got; handlers run once per (local state, stimulus) and are remembered, so that exploring is integer
  * work. Only here are states cloned.
  */
-import { type Copies, copiesOf } from "../core/copies.ts";
-import { requireChoice, requireDuration, unknownReceiver } from "../core/effect-checks.ts";
+
 import { compacted, slotFinder } from "../core/journal-slots.ts";
 import { clone, verbatim } from "../core/plain.ts";
 import type {
@@ -21,6 +20,8 @@ import type {
   Vocabulary,
 } from "../core/protocol.ts";
 import { dispatch, type Stimulus } from "../core/step.ts";
+import { type Copies, copiesOf } from "../driver/copies.ts";
+import { requireChoice, requireDuration, unknownReceiver } from "../driver/effect-checks.ts";
 import type { Histories, Remembered } from "../trace/histories.ts";
 import { type Interner, interner } from "./interner.ts";
 import type { Network } from "./network.ts";

@@ -4,8 +4,6 @@
  * nobody listens to.
  */
 
-import { type Copies, copiesOf } from "../core/copies.ts";
-import { requireChoice, requireDuration, unknownReceiver } from "../core/effect-checks.ts";
 import { UsageError } from "../core/errors.ts";
 import { slotFinder, slotsOf } from "../core/journal-slots.ts";
 import { clone } from "../core/plain.ts";
@@ -26,6 +24,8 @@ import type {
 } from "../core/protocol.ts";
 import { problem, variants } from "../core/shape.ts";
 import { dispatch, type Stimulus } from "../core/step.ts";
+import { type Copies, copiesOf } from "../driver/copies.ts";
+import { requireChoice, requireDuration, unknownReceiver } from "../driver/effect-checks.ts";
 import type { MessageId, TraceEntry } from "../trace/entry.ts";
 import { differenceOf } from "../trace/standing.ts";
 import type { Slot } from "./journal/journal.ts";

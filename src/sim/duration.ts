@@ -1,7 +1,8 @@
 /** How long a handler lets a timer run. */
-import { requireDuration } from "../core/effect-checks.ts";
+
 import type { Duration } from "../core/protocol.ts";
 import type { Random } from "../core/random.ts";
+import { requireDuration } from "../driver/effect-checks.ts";
 
 /** Draws from a range. @throws InvariantViolation for what is no duration. */
 export function drawn(duration: Duration, source: Random, timer: string): number {

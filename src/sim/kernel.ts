@@ -1,6 +1,5 @@
 /** The loop: what is due next happens at its node, whose handler runs, and what that leads to is put in the queue. */
-import { type Copies, copiesOf } from "../core/copies.ts";
-import { requireChoice, unknownReceiver } from "../core/effect-checks.ts";
+
 import { UsageError } from "../core/errors.ts";
 import { slotFinder } from "../core/journal-slots.ts";
 import { clone } from "../core/plain.ts";
@@ -20,6 +19,8 @@ import type {
 } from "../core/protocol.ts";
 import { type Random, random } from "../core/random.ts";
 import { dispatch, type Stimulus } from "../core/step.ts";
+import { type Copies, copiesOf } from "../driver/copies.ts";
+import { requireChoice, unknownReceiver } from "../driver/effect-checks.ts";
 import type { LossReason, MessageId, TraceEntry } from "../trace/entry.ts";
 import { Histories } from "../trace/histories.ts";
 import { differenceOf } from "../trace/standing.ts";

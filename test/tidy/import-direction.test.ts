@@ -1,4 +1,4 @@
-/** `core ← {protocols, trace} ← {sim, check, runtime} ← {experiment, cluster} ← {testing, cli, studio, bench}`, where `experiment` knows `sim` and `check` alone: arrows point one way. */
+/** `core ← {protocols, driver ← trace} ← {sim, check, runtime} ← {experiment, cluster} ← {testing, cli, studio, bench}`, where `experiment` knows `sim` and `check` alone: arrows point one way. */
 import { describe, expect, it } from "vitest";
 import { code, type HouseFile, importsOf, isTest, targetOf } from "./house.ts";
 
@@ -6,10 +6,11 @@ import { code, type HouseFile, importsOf, isTest, targetOf } from "./house.ts";
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   core: [],
   protocols: ["core"],
-  trace: ["core"],
-  sim: ["core", "protocols", "trace"],
-  check: ["core", "protocols", "trace"],
-  runtime: ["core", "protocols", "trace"],
+  driver: ["core"],
+  trace: ["core", "driver"],
+  sim: ["core", "driver", "protocols", "trace"],
+  check: ["core", "driver", "protocols", "trace"],
+  runtime: ["core", "driver", "protocols", "trace"],
   experiment: ["core", "protocols", "trace", "sim", "check"],
   cluster: ["core", "protocols", "trace", "sim", "check", "experiment", "runtime"],
   testing: ["core", "sim", "runtime", "cluster"],

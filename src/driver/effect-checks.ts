@@ -2,8 +2,8 @@
  * What the effects of a handler have to be. An author's mistake is found in every driver, with the same code and the same
  * sentence: an `InvariantViolation`, for the algorithm is wrong, whoever runs it.
  */
-import { InvariantViolation, unexpected } from "./errors.ts";
-import type { Duration, NodeId } from "./protocol.ts";
+import { InvariantViolation, unexpected } from "../core/errors.ts";
+import type { Duration, NodeId } from "../core/protocol.ts";
 
 /** @throws InvariantViolation for what is no duration: such a timer would turn time back, or end it. */
 export function requireDuration(timer: string, duration: Duration): void {

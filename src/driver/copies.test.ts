@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
+import type { Protocol } from "../core/protocol.ts";
+import { list, natural, nullable, struct, variants } from "../core/shape.ts";
 import { copiesOf } from "./copies.ts";
-import type { Protocol } from "./protocol.ts";
-import { list, natural, nullable, struct, variants } from "./shape.ts";
 
 type Inner = { type: "pair"; b: number; a: number[] } | { type: "none" };
 type Sending = {

@@ -3,11 +3,11 @@
  * what a sender does to its message afterwards nor what a receiver does to the one it got is seen by anybody else, and the
  * fields come in the order of their shape, however they were written down. What no network would carry is refused here as well.
  */
-import { InvariantViolation, UsageError } from "./errors.ts";
-import { clone } from "./plain.ts";
-import type { CommandOf, MessageOf, Protocol, RecordOf, Tagged, Vocabulary } from "./protocol.ts";
-import { problem, type ShapeNode, type Shapes, variants } from "./shape.ts";
-import type { Stimulus } from "./step.ts";
+import { InvariantViolation, UsageError } from "../core/errors.ts";
+import { clone } from "../core/plain.ts";
+import type { CommandOf, MessageOf, Protocol, RecordOf, Tagged, Vocabulary } from "../core/protocol.ts";
+import { problem, type ShapeNode, type Shapes, variants } from "../core/shape.ts";
+import type { Stimulus } from "../core/step.ts";
 
 // Shapes say what is inside.
 // biome-ignore lint/suspicious/noExplicitAny: see above
