@@ -13,8 +13,8 @@ function report(protocol: string, words: SimWords): string {
 
 it("gives counts of the literature to compare with, and claims no more", () => {
   const text = report("chang-roberts", { ring: [1, 15, 9, 4, 3, 17, 24], call: [1] });
-  expect(text).toContain("messages    20: 13 election, 7 elected\nin the book 14: the highest calls\n");
-  expect(report("ricart-agrawala", {})).toContain("; 8 each of 5\nin the book 8: one entry and exit\n");
+  expect(text).toContain("messages    20: 13 election, 7 elected\ntextbook    14 messages: the highest calls\n");
+  expect(report("ricart-agrawala", {})).toContain("; 8 each of 5\ntextbook    8 messages: one entry and exit\n");
 });
 
 it("compares nothing where messages are lost, where the run is cut off, and with a single node", () => {

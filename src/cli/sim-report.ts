@@ -26,7 +26,7 @@ export function reportText({ scenario, nodes, result, costs }: Report, paint: Pa
     ...outcomeLines(scenario, result).map(([name, text]) => field(name, text)),
     ...nameLines(scenario).map((text) => field("names", text)),
     field("messages", messageText(scenario, result)),
-    ...costLines(costs, nodes, scenario, result).map((line, i) => field(i === 0 ? "in the book" : "", line)),
+    ...costLines(costs, nodes, scenario, result).map((line, i) => field(i === 0 ? "textbook" : "", line)),
     field("time", timeText(scenario, result)),
     "",
     ...propertyLines(result, paint),
@@ -164,7 +164,7 @@ function usesIn(outcome: Outcome): number {
 function costLines(costs: readonly Cost[], nodes: number, scenario: Scenario, { outcome }: Result): string[] {
   if (!isUndisturbed(scenario) || nodes === 1 || usesIn(outcome) === 0) return [];
   const published = costs.map(({ when, messages }) => ({ when, count: messages(nodes) }));
-  return published.flatMap(({ when, count }) => (count < 0 ? [] : [`${figure(count)}: ${when}`]));
+  return published.flatMap(({ when, count }) => (count < 0 ? [] : [`${figure(count)} messages: ${when}`]));
 }
 
 function propertyLines({ properties }: Result, paint: Paint): string[] {

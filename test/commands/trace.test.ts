@@ -25,7 +25,7 @@ async function trace(...words: string[]): Promise<string> {
 }
 
 test("the view for the terminal has a column per node", async () => {
-  expect(await trace()).toMatch(/^ +ms +0 +1 +2 +3 +4 +5 +6 +7\n(?:.*\n)+.*time-out: answer;.*\n/);
+  expect(await trace()).toMatch(/^ +ms +0 +1 +2 +3 +4 +5 +6 +7\n(?:.*\n)+.*times out: answer;.*\n/);
 });
 
 test("stories, pictures, figures, and the words of other tools", async () => {

@@ -76,7 +76,7 @@ export function drawLanes(excerpt: Excerpt, { columns, paint }: LaneOptions): st
   let last = steps[0]?.at ?? 0;
   for (const step of steps) {
     if (violation?.loopFrom !== null && violation?.loopFrom !== undefined && step.indices.includes(violation.loopFrom))
-      put("", quietRow(), [{ style: "event", text: "from here on it repeats for ever" }]);
+      put("", quietRow(), [{ style: "event", text: "from here on this repeats forever" }]);
     if (step.at - last > silence) put("", quietRow(), []);
     last = step.at;
     const own = step.indices.map((index) => entries[index] as TraceEntry);
@@ -229,13 +229,13 @@ function wordFor(entry: Told, arrived: readonly Flight[]): Words {
     case "crash":
       return { style: "crash", text: "crashes" };
     case "pause":
-      return { style: "timeout", text: "stands still" };
+      return { style: "timeout", text: "pauses" };
     case "resume":
-      return { style: "timeout", text: "goes on" };
+      return { style: "timeout", text: "resumes" };
     case "timeout":
-      return { style: "timeout", text: `time-out: ${nameOfWord(entry.timer).short}` };
+      return { style: "timeout", text: `times out: ${nameOfWord(entry.timer).short}` };
     case "command":
-      return { style: "command", text: `told to ${labelOf(entry.command, 60)}` };
+      return { style: "command", text: `receives command ${labelOf(entry.command, 60)}` };
     case "event":
       return { style: "event", text: `» ${labelOf(entry.event, 60)}` };
     case "receive":

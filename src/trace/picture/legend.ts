@@ -26,10 +26,10 @@ export const SAMPLE_PX = 34;
 const AFTER_PX = 22;
 
 const marks: readonly (readonly [MarkKind, string])[] = [
-  ["start", "starts"],
-  ["crash", "crashes"],
-  ["command", "is told to"],
-  ["timeout", "time-out"],
+  ["start", "start"],
+  ["crash", "crash"],
+  ["command", "command"],
+  ["timeout", "timeout"],
   ["event", "event"],
   ["delivery", "delivery"],
   ["choice", "choice"],
@@ -66,15 +66,15 @@ function meanings(picture: Picture, inkwell: Inkwell): { sample: Sample; text: s
       text: short,
     })),
     ...(fates.has("lost") ? [fate("lost", "lost message")] : []),
-    ...(fates.has("flying") ? [fate("flying", "still on its way")] : []),
-    ...(fates.has("arriving") ? [fate("arriving", "sent before")] : []),
+    ...(fates.has("flying") ? [fate("flying", "in flight")] : []),
+    ...(fates.has("arriving") ? [fate("arriving", "sent earlier")] : []),
     ...marks
       .filter(([mark]) => marked.has(mark))
       .map(([mark, text]) => ({ sample: { sort: "mark", mark } as const, text })),
-    ...(tracks.length > 0 ? [{ sample: { sort: "track" } as const, text: "received, held back" }] : []),
-    ...(stretches.some(({ leads }) => leads) ? [line("leads", "leads")] : []),
+    ...(tracks.length > 0 ? [{ sample: { sort: "track" } as const, text: "held back" }] : []),
+    ...(stretches.some(({ leads }) => leads) ? [line("leads", "leader")] : []),
     ...(stretches.some(({ condition }) => condition === "paused") ? [line("paused", "paused")] : []),
     ...(stretches.some(({ condition }) => condition === "down") ? [line("down", "not running")] : []),
-    ...(breaks.length > 0 ? [{ sample: { sort: "break" } as const, text: "time left out" }] : []),
+    ...(breaks.length > 0 ? [{ sample: { sort: "break" } as const, text: "time skipped" }] : []),
   ];
 }

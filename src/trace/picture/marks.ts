@@ -48,7 +48,7 @@ function mark(entry: TraceEntry): { kind: MarkKind; word: string } | null {
     case "crash":
       return { kind: entry.kind, word: "" };
     case "timeout":
-      return { kind: "timeout", word: `time-out: ${nameOfWord(entry.timer).short}` };
+      return { kind: "timeout", word: `timeout: ${nameOfWord(entry.timer).short}` };
     case "command":
       return { kind: "command", word: labelOf(entry.command, MAX_WORD) };
     case "event": {

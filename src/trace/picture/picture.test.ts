@@ -215,20 +215,13 @@ describe("pictures", () => {
   it("explain what occurs in them, and nothing else", () => {
     const keys = (svg: string): string[] =>
       [...svg.matchAll(/class="key"[^>]*>([^<]*)</g)].map(([, word]) => word as string);
-    expect(keys(drawSvg(excerptOf(lasso)))).toEqual(["prepare", "promise", "is told to", "time-out"]);
+    expect(keys(drawSvg(excerptOf(lasso)))).toEqual(["prepare", "promise", "command", "timeout"]);
     expect(keys(drawSvg(excerptOf(everyKind)))).toEqual(
-      expect.arrayContaining([
-        "lost message",
-        "still on its way",
-        "sent before",
-        "paused",
-        "not running",
-        "time left out",
-      ]),
+      expect.arrayContaining(["lost message", "in flight", "sent earlier", "paused", "not running", "time skipped"]),
     );
   });
 
-  it("say of a recording that it is one, and of a time-out and of what met nobody in words", () => {
+  it("say of a recording that it is one, and of a timeout and of what met nobody in words", () => {
     const entries: TraceEntry[] = [
       { at: 0, node: 0, kind: "timeout", timer: "election.answer" },
       send(0, 0, 1, "a"),
@@ -236,7 +229,7 @@ describe("pictures", () => {
     ];
     const svg = drawSvg(excerptOf(traceOf([0, 1], entries, { madeBy: "cluster", seed: null })));
     expect(svg).toContain(">bully, 2 nodes, recorded live<");
-    expect(svg).toContain(">time-out: answer<");
+    expect(svg).toContain(">timeout: answer<");
     expect(svg).toContain(">not running<");
     expect(drawSvg(excerptOf(traceOf([0, 1], entries)))).not.toContain("record");
   });

@@ -145,7 +145,7 @@ const guide = (x: number, { height, lanes }: Picture): string =>
   `<path class="guide" d="M${round(x)} ${(lanes[0]?.y ?? 0) - 14}V${round(height)}"/>`;
 
 function repeatBegins(repeat: Repeat, band: Band, picture: Picture): string {
-  const words = "repeats for ever";
+  const words = "repeats forever";
   const x = Math.max(band.left, Math.min(repeat.from, band.right - textWidth(words, REPEATS_PX)));
   return `<g class="repeat">${repeatShape(repeat.from, "begin", repeat, picture)}${text(x, repeat.top - 5, words, "repeats")}</g>`;
 }

@@ -6,7 +6,7 @@ export interface Gestures {
   pan(share: number): void;
   toStart(): void;
   toPresent(): void;
-  toggleHold(): void;
+  togglePause(): void;
   escape(): void;
 }
 
@@ -50,7 +50,7 @@ function key(event: KeyboardEvent, element: HTMLElement, gestures: Gestures): vo
       ArrowRight: () => gestures.pan(KEY_PAN),
       Home: gestures.toStart,
       End: gestures.toPresent,
-      " ": gestures.toggleHold,
+      " ": gestures.togglePause,
     }),
   };
   const act = event.ctrlKey || event.metaKey || event.altKey ? undefined : keys[event.key];

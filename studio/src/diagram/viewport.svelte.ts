@@ -19,7 +19,7 @@ export class Viewport {
   origin = $state<number | null>(null);
 
   /** Where it is held; of no meaning while it follows. */
-  #heldFrom = 0;
+  #pausedFrom = 0;
   #travel: Travel | null = null;
 
   /** The window at the moment `now`, both in milliseconds of the server's clock. */
@@ -38,7 +38,7 @@ export class Viewport {
 
   /** The earliest moment that must be kept; none while it follows. */
   get studiedFrom(): number {
-    return this.following ? Infinity : this.#heldFrom;
+    return this.following ? Infinity : this.#pausedFrom;
   }
 
   follow(spanMs: number, now: number): void {
@@ -53,12 +53,12 @@ export class Viewport {
     this.follow(this.spanMs < SHORTEST_FOLLOWED_MS ? LONGEST_MS : this.spanMs, now);
   }
 
-  toggleHold(now: number): void {
-    if (this.following) this.hold(now);
+  togglePause(now: number): void {
+    if (this.following) this.pause(now);
     else this.followAgain(now);
   }
 
-  hold(now: number): void {
+  pause(now: number): void {
     const window = this.window(now);
     this.#travel = null;
     this.#rest(window);
@@ -87,13 +87,13 @@ export class Viewport {
   }
 
   #goal(now: number): Window {
-    return this.following ? followingWindow(now, this.spanMs) : { from: this.#heldFrom, spanMs: this.spanMs };
+    return this.following ? followingWindow(now, this.spanMs) : { from: this.#pausedFrom, spanMs: this.spanMs };
   }
 
   #rest(window: Window): void {
     this.following = false;
     this.spanMs = window.spanMs;
-    this.#heldFrom = window.from;
+    this.#pausedFrom = window.from;
   }
 
   #depart(now: number, end: Window | null): void {

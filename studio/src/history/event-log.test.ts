@@ -69,8 +69,8 @@ test("deliveries and commands are topics of their own, so that the log can be cu
   ];
   log.add(entries, new Chronicle(before, entries));
   expect(log.lines.map(({ topic, text }) => [topic, text])).toEqual([
-    ["command", "node 1 was told to “send”"],
-    ["protocol", "node 0 says stable 1"],
+    ["command", "node 1 received command “send”"],
+    ["protocol", "node 0 emits stable 1"],
     ["delivery", "node 0 delivers 0.1, “hello”"],
   ]);
 });
@@ -93,7 +93,7 @@ test("what one node does over and over is counted, within a second", () => {
 });
 
 test("an event that nobody has a sentence for is told by its type and fields", () => {
-  expect(told(event(1, 0, "mutex", { type: "granted", token: 7 }))).toEqual(["node 0 says granted 7"]);
+  expect(told(event(1, 0, "mutex", { type: "granted", token: 7 }))).toEqual(["node 0 emits granted 7"]);
 });
 
 test("lost messages say what was lost and why; many of a kind are counted", () => {
@@ -146,13 +146,13 @@ test("a node resumed before anybody hears from it again", () => {
 
 test("that a timer runs out is no failure by itself: a timer may pace", () => {
   const woken = (at: number, node: number): TraceEntry => ({ at, node, kind: "timeout", timer: "mutex.pass" });
-  expect(told(woken(10, 0))).toEqual(["node 0 is woken by its timer “pass”"]);
-  expect(told(woken(10, 0), woken(20, 1))).toEqual(["nodes 0 and 1 are woken by their timer “pass”"]);
+  expect(told(woken(10, 0))).toEqual(["node 0 times out: pass"]);
+  expect(told(woken(10, 0), woken(20, 1))).toEqual(["nodes 0 and 1 time out: pass"]);
 });
 
 test("a packed token is told as its epoch and its number within that", () => {
-  expect(told(event(1, 0, "mutex", { type: "granted", token: fence(1, 1) }))).toEqual(["node 0 says granted 1·1"]);
-  expect(told(event(1, 0, "mutex", { type: "granted", token: fence(7, 300) }))).toEqual(["node 0 says granted 7·300"]);
+  expect(told(event(1, 0, "mutex", { type: "granted", token: fence(1, 1) }))).toEqual(["node 0 emits granted 1·1"]);
+  expect(told(event(1, 0, "mutex", { type: "granted", token: fence(7, 300) }))).toEqual(["node 0 emits granted 7·300"]);
 });
 
 test("what became of the network is told at the moment when it did, also what was before the page was opened", () => {

@@ -39,8 +39,8 @@ const events: Record<string, Tell> = {
   }),
   heard: ({ node: whom }) => ({
     topic: "suspicion",
-    one: `gets word from node ${whom}`,
-    many: `get word from node ${whom}`,
+    one: `hears from node ${whom}`,
+    many: `hear from node ${whom}`,
     whom: Number(whom),
   }),
   entered: () => ({ topic: "protocol", one: "enters the critical section", many: "enter the critical section" }),
@@ -82,12 +82,12 @@ export function phraseOf(entry: TraceEntry): Phrase | null {
     case "crash":
       return { topic: "crash", one: "crashed", many: "crashed" };
     case "command":
-      return same("command", `was told to ${toldAs(nameOf(entry.command).short, fieldsOf(entry.command))}`, "were");
+      return same("command", `received command ${toldAs(nameOf(entry.command).short, fieldsOf(entry.command))}`);
     case "timeout":
       return {
         topic: "protocol",
-        one: `is woken by its timer “${nameOfWord(entry.timer).short}”`,
-        many: `are woken by their timer “${nameOfWord(entry.timer).short}”`,
+        one: `times out: ${nameOfWord(entry.timer).short}`,
+        many: `time out: ${nameOfWord(entry.timer).short}`,
       };
     case "pause":
       return same("process", "was paused", "were");
@@ -96,10 +96,10 @@ export function phraseOf(entry: TraceEntry): Phrase | null {
     case "event": {
       const tell = events[nameOf(entry.event).short];
       const told = tell?.(unwrapped(entry.event), entry.node);
-      return told ?? same("protocol", `says ${label(entry.event)}`, "say");
+      return told ?? same("protocol", `emits ${label(entry.event)}`, "emit");
     }
     case "gap":
-      return same("protocol", `told more than could be taken in: ${entry.dropped} entries are missing`);
+      return same("protocol", `sent more than could be read: ${entry.dropped} entries are missing`);
     default:
       return null;
   }
@@ -149,8 +149,8 @@ function runsOf(nodes: readonly NodeId[]): NodeId[][] {
   return runs;
 }
 
-function same(topic: Topic, text: string, plural?: "say" | "were"): Phrase {
-  const many = plural === undefined ? text : text.replace(/^(says|was)\b/, plural);
+function same(topic: Topic, text: string, plural?: "emit" | "were"): Phrase {
+  const many = plural === undefined ? text : text.replace(/^(emits|was)\b/, plural);
   return { topic, one: text, many };
 }
 

@@ -24,8 +24,8 @@ export class Studio {
   /** Counts what was learnt; whatever draws the chronicle reads it to be drawn again. */
   revision = $state(0);
   complaint = $state<string | null>(null);
-  /** The nodes picked for a cut or for one side of a split. */
-  readonly picked = new SvelteSet<NodeId>();
+  /** The nodes selected for a cut or for one side of a split. */
+  readonly selected = new SvelteSet<NodeId>();
 
   chronicle: Chronicle | null = null;
   /** While somebody studies the past, nothing after this moment is forgotten. */
@@ -81,8 +81,8 @@ export class Studio {
     this.complaint = null;
   }
 
-  pick(node: NodeId): void {
-    if (!this.picked.delete(node)) this.picked.add(node);
+  select(node: NodeId): void {
+    if (!this.selected.delete(node)) this.selected.add(node);
   }
 
   /** Has the lines told once more, when it is their turn. */
