@@ -1,0 +1,94 @@
+/**
+ * What reacts to an algorithm's events is a wire, declared at the algorithm, so that what runs is what was checked. A file of
+ * `cluster` that asks for an event by its name reacts by hand. A ratchet: today's list may only become shorter.
+ */
+import { type ESTree, Visitor } from "vite";
+import { describe, expect, it } from "vitest";
+import { code, type HouseFile, isTest, parsed } from "./house.ts";
+
+/** By file, the events that it looks for. Facades of `join()` hand them on to the program; the rest is to become wires. */
+const allowed: Readonly<Record<string, readonly string[]>> = {
+  "src/cluster/services/instance.ts": ["delivered", "exhausted", "heard", "suspected"],
+  "src/cluster/services/instances.ts": ["elected"],
+  "src/cluster/services/local-channel.ts": [
+    "blocked",
+    "delivered",
+    "ejected",
+    "installed",
+    "left",
+    "refused",
+    "resumed",
+    "stable",
+    "stalled",
+  ],
+  "src/cluster/services/local-election.ts": ["confirmed", "deposed", "elected"],
+  "src/cluster/services/local-mutex.ts": ["confirmed", "entered", "lost"],
+  "src/cluster/services/served-locks.ts": ["deposed", "elected"],
+  "src/cluster/services/shared-parts.ts": ["confirmed", "deposed", "elected", "suspected"],
+};
+
+/** What algorithms emit: the `type` of what is handed to `emit`. */
+function emitted(files: readonly HouseFile[]): Set<string> {
+  const algorithms = files.filter(({ path }) => path.startsWith("src/protocols/") && !isTest(path));
+  return new Set(
+    algorithms.flatMap(({ text }) => [...text.matchAll(/\bemit\(\{ type: "(\w+)"/g)].map(([, type]) => type as string)),
+  );
+}
+
+/** Names that a file compares with a `type`, or has a case for. */
+function lookedFor(file: HouseFile): Set<string> {
+  const found = new Set<string>();
+  const text = (node: ESTree.Node | null): string | null =>
+    node?.type === "Literal" && typeof node.value === "string" ? node.value : null;
+  const isType = (node: ESTree.Node): boolean =>
+    (node.type === "Identifier" && node.name === "type") ||
+    (node.type === "MemberExpression" && node.property.type === "Identifier" && node.property.name === "type");
+  new Visitor({
+    BinaryExpression({ left, right }) {
+      for (const [one, other] of [
+        [left, right],
+        [right, left],
+      ] as const) {
+        const name = text(one);
+        if (name !== null && isType(other)) found.add(name);
+      }
+    },
+    SwitchCase({ test }) {
+      const name = text(test);
+      if (name !== null) found.add(name);
+    },
+  }).visit(parsed(file).program);
+  return found;
+}
+
+/** Files of `cluster` with the events that they look for. */
+function byHand(files: readonly HouseFile[], events: ReadonlySet<string>): Record<string, string[]> {
+  const inCluster = files.filter(({ path }) => path.startsWith("src/cluster/services/") && !isTest(path));
+  const found = inCluster.map((file): [string, string[]] => [
+    file.path,
+    [...lookedFor(file)].filter((name) => events.has(name)).sort(),
+  ]);
+  return Object.fromEntries(found.filter(([, names]) => names.length > 0));
+}
+
+describe("derived forms", () => {
+  const events = emitted(code);
+
+  it("no file of the cluster reacts to another event by hand", () => {
+    expect([...events]).toEqual(expect.arrayContaining(["elected", "entered", "delivered", "suspected"]));
+    const more = Object.entries(byHand(code, events)).flatMap(([path, names]) =>
+      names.filter((name) => !allowed[path]?.includes(name)).map((name) => `${path} reacts to ${name}: make it a wire`),
+    );
+    expect(more).toEqual([]);
+  });
+
+  it.each([
+    'if (event.type === "elected") serve();',
+    'const isOther = "elected" !== type;',
+    'switch (event.type) { case "elected": serve(); }',
+  ])("%s is found", (text) => {
+    expect(byHand([{ path: "src/cluster/services/a.ts", text }], new Set(["elected"]))).toEqual({
+      "src/cluster/services/a.ts": ["elected"],
+    });
+  });
+});

@@ -1,0 +1,132 @@
+/**
+ * Words of the field, and one word for each thing. What grew otherwise is refused in identifiers, fields, flags, file names and
+ * docs. A ratchet: where a word still stands, it may become rarer and not more frequent.
+ */
+import { Visitor } from "vite";
+import { describe, expect, it } from "vitest";
+import { code, type HouseFile, house, parsed } from "./house.ts";
+
+interface Word {
+  readonly standard: string;
+  /** Of a whole word in an identifier or a field, in its parts: `wasToldTwice` has `was`, `told` and `twice`. */
+  readonly inIdentifiers?: RegExp;
+  /** The same of fields that types declare, and so of JSON. */
+  readonly inFields?: RegExp;
+  /** Of any text: code, comments, docs. */
+  readonly inTexts?: RegExp;
+  /** How often it still stands somewhere, and why. */
+  readonly atMost?: number;
+}
+
+const words: Readonly<Record<string, Word>> = {
+  canvass: { standard: "pre-vote", inTexts: /\bcanvass/gi },
+  assent: { standard: "vote granted", inTexts: /\bassent/gi, atMost: 27 },
+  reign: { standard: "term of leadership", inTexts: /\breign/gi },
+  "held for crashed": { standard: "suspected", inTexts: /\b(?:hold|held|holds|holding) (?:\S+ ){0,4}for crashed/gi },
+  presumed: { standard: "suspected", inIdentifiers: /^presum/ },
+  desk: { standard: "lock service", inTexts: /\bdesks?\b/gi, inIdentifiers: /^desks?$/ },
+  clerk: { standard: "server", inTexts: /\bclerks?\b/gi, inIdentifiers: /^clerks?$/ },
+  plea: { standard: "request", inTexts: /\bpleas?\b/gi, inIdentifiers: /^pleas?$/ },
+  ticket: { standard: "request id", inTexts: /\btickets?\b/gi, inIdentifiers: /^tickets?$/ },
+  talkative: { standard: "causality probe", inTexts: /\btalkative|\btalkers?\b/gi, inIdentifiers: /^talk/, atMost: 68 },
+  atRest: { standard: "quiescent", inTexts: /\batRest\b/g, atMost: 11 },
+  restless: { standard: "pendingTimers", inTexts: /\brestless/gi },
+  inTheEnd: { standard: "eventually", inTexts: /\binTheEnd\b/g },
+  notices: { standard: "crash notifications", inTexts: /--notices\b/g, inIdentifiers: /^notices?$/, atMost: 14 },
+  brokenOff: { standard: "crash within a step", inTexts: /\b(?:isB|b)rokenOff\b/g },
+  midStep: { standard: "crash within a step", inTexts: /\bmidStep\b|--mid-step\b|\bmid-step\b/g, atMost: 2 },
+  parcel: { standard: "envelope", inTexts: /\bparcels?\b/gi, inIdentifiers: /^parcels?$/ },
+  lab: { standard: "model", inIdentifiers: /^lab$/ },
+  isMet: { standard: "passed", inTexts: /\bisMet\b/g },
+  came: { standard: "actual", inFields: /^came$/ },
+  said: { standard: "the noun that is meant", inFields: /^said$/, atMost: 29 },
+  told: { standard: "the noun that is meant", inFields: /^told$/, atMost: 3 },
+  asked: { standard: "the noun that is meant", inFields: /^asked$/, atMost: 5 },
+  "--story": { standard: "--log", inTexts: /--story\b/g, atMost: 3 },
+  story: { standard: "log", inIdentifiers: /^(?:story|stories)$/, atMost: 297 },
+  "--without-lost": { standard: "--delivered-only", inTexts: /--without-lost\b/g, atMost: 3 },
+  "--timers synchronous": { standard: "--timers quiet", inTexts: /--timers[ =]synchronous\b/g, atMost: 1 },
+  Receipt: { standard: "SendResult", inTexts: /\b(?:type|interface) Receipt\b/g },
+  "fault gate": { standard: "fault injector", inTexts: /\bfault[ -]gates?\b|\bfaultGates?\b/gi },
+  pieces: { standard: "fragments", inTexts: /\b(?:in|of) pieces\b/g, atMost: 5 },
+  keeper: { standard: "supervisor", inTexts: /\bkeepers?\b/gi, inIdentifiers: /^keepers?$/, atMost: 9 },
+  weather: { standard: "link conditions", inTexts: /\bweather\b/gi, inIdentifiers: /^weather$/ },
+  nonsense: { standard: "validation", inTexts: /\bnonsense\b/gi, inIdentifiers: /^nonsense$/ },
+  "laboratory form": { standard: "model", inTexts: /\blaboratory(?:'s)? forms?\b/gi },
+  whoever: { standard: "a subject that acts", inTexts: /\bwhoever\b/gi, atMost: 498 },
+  whom: { standard: "a subject that acts", inTexts: /\bwhom\b/gi, atMost: 157 },
+  "so many of": { standard: "a number, or “as many”", inTexts: /\bso many of\b|\bhow-manieth\b/gi, atMost: 8 },
+  "otherwise than": { standard: "differently from", inTexts: /\botherwise than\b/gi, atMost: 11 },
+};
+
+const THIS_FILE = "test/tidy/vocabulary.test.ts"; // It quotes all that it refuses.
+/** What was so when it was written, and words of others. */
+const elsewhere = /^(?:CHANGELOG\.md|package-lock\.json|node_modules|LICENSE)/;
+
+/** `wasToldTwice`, `was-told-twice` and `was_told_twice` alike. */
+const partsOf = (name: string): string[] =>
+  name
+    .replaceAll(/([a-z0-9])([A-Z])/g, "$1 $2")
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+    .filter((part) => part !== "");
+
+/** Names that a file gives or uses, its own among them, and the fields of the types that it declares. */
+function namesIn(file: HouseFile): { names: string[]; fields: string[] } {
+  const names: string[] = [file.path.replace(/^.*\//, "")];
+  const fields: string[] = [];
+  if (!/\.(?:ts|svelte)$/.test(file.path)) return { names, fields };
+  new Visitor({
+    Identifier: ({ name }) => void names.push(name),
+    PrivateIdentifier: ({ name }) => void names.push(name),
+    TSPropertySignature: ({ key }) => void (key.type === "Identifier" && fields.push(key.name)),
+  }).visit(parsed(file).program);
+  return { names, fields };
+}
+
+function counted(files: readonly HouseFile[]): Map<string, Map<string, number>> {
+  const found = new Map(Object.keys(words).map((word) => [word, new Map<string, number>()]));
+  for (const file of files) {
+    const { names, fields } = namesIn(file);
+    const [parts, declared] = [names.flatMap(partsOf), fields.flatMap(partsOf)];
+    const among = (all: readonly string[], pattern: RegExp | undefined): number =>
+      pattern === undefined ? 0 : all.filter((part) => pattern.test(part)).length;
+    for (const [word, { inIdentifiers, inFields, inTexts }] of Object.entries(words)) {
+      const times =
+        (inTexts === undefined ? 0 : [...file.text.matchAll(inTexts)].length) +
+        among(parts, inIdentifiers) +
+        among(declared, inFields);
+      if (times > 0) found.get(word)?.set(file.path, times);
+    }
+  }
+  return found;
+}
+
+function tooMany(files: readonly HouseFile[]): string[] {
+  return [...counted(files)].flatMap(([word, places]) => {
+    const { standard, atMost = 0 } = words[word] as Word;
+    const sum = [...places.values()].reduce((a, b) => a + b, 0);
+    if (sum <= atMost) return [];
+    const where = [...places].map(([path, times]) => `${path}: ${times}`).join(", ");
+    return [`“${word}” stands ${sum} times, at most ${atMost} are left over: say ${standard} (${where})`];
+  });
+}
+
+describe("vocabulary", () => {
+  it("what grew otherwise becomes rarer", () => {
+    const files = house.filter(({ path }) => path !== THIS_FILE && !elsewhere.test(path));
+    expect(files.length).toBeGreaterThan(code.length);
+    expect(tooMany(files)).toEqual([]);
+  });
+
+  it.each([
+    ["an identifier", { path: "src/core/a.ts", text: "const pleaOf = 1;\n" }],
+    ["a field", { path: "src/core/a.ts", text: "export const a = { pleas: 1 };\n" }],
+    ["a flag in docs", { path: "docs/a.md", text: "coterie sim --story\n" }],
+    ["a file name", { path: "src/core/lock-plea.ts", text: "" }],
+    ["prose", { path: "docs/a.md", text: "the plea waits\n" }],
+  ])("%s is refused", (_what, file) => {
+    const report = counted([file]);
+    expect([...report].flatMap(([word, places]) => (places.size > 0 ? [word] : []))).toHaveLength(1);
+  });
+});
