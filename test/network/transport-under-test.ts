@@ -3,9 +3,10 @@
 import type { NodeId } from "../../src/core/protocol.ts";
 import { list, natural, type Shape, text, variants } from "../../src/core/shape.ts";
 import { type FaultInjector, faultInjector } from "../../src/runtime/fault-injector.ts";
+import type { HostPort } from "../../src/runtime/host-port.ts";
 import { createLog } from "../../src/runtime/log.ts";
 import { type Counts, newCounts } from "../../src/runtime/metrics.ts";
-import type { TlsMaterial } from "../../src/runtime/platform/platform.ts";
+import type { Platform, TlsMaterial } from "../../src/runtime/platform/platform.ts";
 import { realPlatform } from "../../src/runtime/platform/real.ts";
 import { type Disagreement, GroupIdentity, type Memory } from "../../src/runtime/transport/identity.ts";
 import type { Limits } from "../../src/runtime/transport/limits.ts";
@@ -47,7 +48,10 @@ export interface TransportUnderTest {
 export interface Around {
   readonly self: NodeId;
   /** The ports by node, all on this machine. */
-  readonly ports: Readonly<Record<NodeId, number>>;
+  readonly ports?: Readonly<Record<NodeId, number>>;
+  /** By node, instead of ports. */
+  readonly addresses?: Readonly<Record<NodeId, HostPort>>;
+  readonly platform?: Platform;
   readonly cluster?: string;
   readonly protocol?: string;
   readonly shape?: Shape<Numbered>;
@@ -58,8 +62,10 @@ export interface Around {
 }
 
 export function transportUnderTest({
+  platform = realPlatform,
   self,
-  ports,
+  ports = {},
+  addresses = Object.fromEntries(Object.entries(ports).map(([id, port]) => [id, { host: "127.0.0.1", port }])),
   cluster = "test",
   protocol = "numbers",
   shape = numberedShape,
@@ -74,25 +80,20 @@ export function transportUnderTest({
   const lines: string[] = [];
   const fatal: Error[] = [];
   const counts = newCounts();
-  const injector = faultInjector(realPlatform.random);
+  const injector = faultInjector(platform.random);
   const from = (node: NodeId): number[] => {
     const values = received.get(node) ?? [];
     received.set(node, values);
     return values;
   };
   const log = createLog((_level, line) => lines.push(line));
-  const identity = new GroupIdentity({
-    self,
-    members: Object.keys(ports).map(Number),
-    log,
-    memory,
-  });
+  const identity = new GroupIdentity({ self, members: Object.keys(addresses).map(Number), log, memory });
   identity.onDisagreement = (node, disagreement) => disagreements.push([node, disagreement]);
   const transport = tcpTransport<Numbered>({
-    platform: realPlatform,
+    platform,
     cluster,
     self,
-    members: Object.fromEntries(Object.entries(ports).map(([id, port]) => [id, { host: "127.0.0.1", port }])),
+    members: addresses,
     protocol,
     shape,
     limits,

@@ -1,12 +1,8 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { memoryJournal } from "../../../test/journal/memory-journal.ts";
-import { closedAfterEach } from "../../../test/network/closing.ts";
+import { type Ground, grounds } from "../../../test/platform/ground.ts";
 import { InvariantViolation, UsageError } from "../../core/errors.ts";
 import { natural, type Shape, text, variants } from "../../core/shape.ts";
-import { realPlatform } from "../platform/real.ts";
 import { openJournal } from "./disk-journal.ts";
 import type { Journal, Slot } from "./journal.ts";
 
@@ -15,128 +11,145 @@ const shape: Shape<Note> = variants<Note>({ promised: { round: natural }, accept
 const promised = (round: number): Note => ({ type: "promised", round });
 
 /** Where it is kept outlives a journal: opening it again gives what the last one held. */
-type Kept = { open: () => Promise<Journal> };
+type Body = (open: () => Promise<Journal>) => Promise<void>;
 
-function inMemory(): Kept {
-  const kept = new Map();
-  return { open: () => Promise.resolve(memoryJournal(kept)) };
-}
-function onDisk(directory: string): Kept {
-  const onFailure = (error: Error): void => expect.fail(error.message);
-  return {
-    open: () => openJournal(directory, { platform: realPlatform, owner: "me", log: { warn: () => {} }, onFailure }),
+const onGround =
+  (body: Body): ((ground: Ground) => Promise<void>) =>
+  ({ folder, platforms: [platform], closing }) => {
+    const onFailure = (error: Error): void => expect.fail(error.message);
+    const options = { platform, owner: "me", log: { warn: () => {} }, onFailure };
+    return body(async () => closing(await openJournal(folder, options)));
   };
-}
+
+const kinds: { name: string; on(body: Body): () => Promise<void> }[] = [
+  {
+    name: "in memory",
+    on: (body) => () => {
+      const kept = new Map();
+      return body(async () => memoryJournal(kept));
+    },
+  },
+  ...grounds.map(({ name, on }) => ({ name: `on a ${name} disk`, on: (body: Body) => on(onGround(body)) })),
+];
 
 const durable = (slot: Slot<Note>): Promise<void> => new Promise((resolve) => slot.whenDurable(resolve));
 
-describe.each(["in memory", "on disk"])("a journal %s", (where) => {
-  const closing = closedAfterEach();
-  let directory: string;
-  let kept: Kept;
-  beforeEach(() => {
-    directory = mkdtempSync(join(tmpdir(), "coterie-journal-"));
-    kept = where === "in memory" ? inMemory() : onDisk(directory);
-  });
-  afterEach(() => rmSync(directory, { recursive: true, force: true }));
+describe.each(kinds)("a journal $name", ({ on }) => {
+  test(
+    "gives back what was appended, in order, also after it was closed and opened again",
+    on(async (open) => {
+      const journal = await open();
+      const slot = journal.slot("paxos", shape);
+      expect(slot.records).toEqual([]);
+      slot.append(promised(1));
+      slot.append({ type: "accepted", value: "blue" });
+      expect(slot.records).toEqual([promised(1), { type: "accepted", value: "blue" }]);
+      await journal.close();
+      const again = (await open()).slot("paxos", shape);
+      expect(again.records).toEqual([promised(1), { type: "accepted", value: "blue" }]);
+      again.append(promised(2));
+      expect(again.records).toHaveLength(3);
+    }),
+  );
 
-  async function open(): Promise<Journal> {
-    return closing(await kept.open());
-  }
+  test(
+    "keeps slots apart, and compacts each for itself",
+    on(async (open) => {
+      const journal = await open();
+      const [left, right] = [journal.slot("left", shape), journal.slot("right", shape)];
+      for (const round of [1, 2, 3]) {
+        left.append(promised(round));
+        right.append(promised(round * 10));
+      }
+      left.compact([promised(4)]);
+      left.append(promised(5));
+      await durable(left);
+      right.append(promised(40));
+      await journal.close();
+      const later = await open();
+      expect(later.slot("left", shape).records).toEqual([promised(4), promised(5)]);
+      expect(later.slot("right", shape).records).toEqual([10, 20, 30, 40].map(promised));
+    }),
+  );
 
-  test("gives back what was appended, in order, also after it was closed and opened again", async () => {
-    const journal = await open();
-    const slot = journal.slot("paxos", shape);
-    expect(slot.records).toEqual([]);
-    slot.append(promised(1));
-    slot.append({ type: "accepted", value: "blue" });
-    expect(slot.records).toEqual([promised(1), { type: "accepted", value: "blue" }]);
-    await journal.close();
-    const again = (await open()).slot("paxos", shape);
-    expect(again.records).toEqual([promised(1), { type: "accepted", value: "blue" }]);
-    again.append(promised(2));
-    expect(again.records).toHaveLength(3);
-  });
+  test(
+    "says what is durable in the order in which it was asked, and never at once",
+    on(async (open) => {
+      const slot = (await open()).slot("paxos", shape);
+      const said: string[] = [];
+      slot.append(promised(1));
+      slot.whenDurable(() => said.push("first"));
+      slot.append(promised(2));
+      slot.whenDurable(() => said.push("second"));
+      expect(said).toEqual([]);
+      await durable(slot);
+      expect(said).toEqual(["first", "second"]);
+      slot.whenDurable(() => said.push("nothing to wait for"));
+      expect(said).toHaveLength(2);
+      await durable(slot);
+      expect(said).toHaveLength(3);
+    }),
+  );
 
-  test("keeps slots apart, and compacts each for itself", async () => {
-    const journal = await open();
-    const [left, right] = [journal.slot("left", shape), journal.slot("right", shape)];
-    for (const round of [1, 2, 3]) {
-      left.append(promised(round));
-      right.append(promised(round * 10));
-    }
-    left.compact([promised(4)]);
-    left.append(promised(5));
-    await durable(left);
-    right.append(promised(40));
-    await journal.close();
-    const later = await open();
-    expect(later.slot("left", shape).records).toEqual([promised(4), promised(5)]);
-    expect(later.slot("right", shape).records).toEqual([10, 20, 30, 40].map(promised));
-  });
+  test(
+    "replaces what it holds by several, and by none it does not",
+    on(async (open) => {
+      const slot = (await open()).slot("paxos", shape);
+      for (const round of [1, 2, 3]) slot.append(promised(round));
+      slot.compact([promised(7), promised(8)]);
+      slot.append(promised(9));
+      expect(() => slot.compact([])).toThrow("at least one record");
+      expect(slot.records).toEqual([7, 8, 9].map(promised));
+      await durable(slot);
+      expect(slot.records).toEqual([7, 8, 9].map(promised));
+    }),
+  );
 
-  test("says what is durable in the order in which it was asked, and never at once", async () => {
-    const slot = (await open()).slot("paxos", shape);
-    const said: string[] = [];
-    slot.append(promised(1));
-    slot.whenDurable(() => said.push("first"));
-    slot.append(promised(2));
-    slot.whenDurable(() => said.push("second"));
-    expect(said).toEqual([]);
-    await durable(slot);
-    expect(said).toEqual(["first", "second"]);
-    slot.whenDurable(() => said.push("nothing to wait for"));
-    expect(said).toHaveLength(2);
-    await durable(slot);
-    expect(said).toHaveLength(3);
-  });
+  test(
+    "replaces nothing where one of the records is refused",
+    on(async (open) => {
+      const slot = (await open()).slot("paxos", shape);
+      for (const round of [1, 2]) slot.append(promised(round));
+      expect(() => slot.compact([promised(3), promised(-4)])).toThrow(InvariantViolation);
+      await durable(slot);
+      expect(slot.records).toEqual([1, 2].map(promised));
+    }),
+  );
 
-  test("replaces what it holds by several, and by none it does not", async () => {
-    const slot = (await open()).slot("paxos", shape);
-    for (const round of [1, 2, 3]) slot.append(promised(round));
-    slot.compact([promised(7), promised(8)]);
-    slot.append(promised(9));
-    expect(() => slot.compact([])).toThrow("at least one record");
-    expect(slot.records).toEqual([7, 8, 9].map(promised));
-    await durable(slot);
-    expect(slot.records).toEqual([7, 8, 9].map(promised));
-  });
+  test(
+    "keeps what a record was when it was appended",
+    on(async (open) => {
+      const slot = (await open()).slot("paxos", shape);
+      const record = { type: "promised" as const, round: 1 };
+      slot.append(record);
+      record.round = 2;
+      expect(slot.records).toEqual([promised(1)]);
+    }),
+  );
 
-  test("replaces nothing where one of the records is refused", async () => {
-    const slot = (await open()).slot("paxos", shape);
-    for (const round of [1, 2]) slot.append(promised(round));
-    expect(() => slot.compact([promised(3), promised(-4)])).toThrow(InvariantViolation);
-    await durable(slot);
-    expect(slot.records).toEqual([1, 2].map(promised));
-  });
-
-  test("keeps what a record was when it was appended", async () => {
-    const slot = (await open()).slot("paxos", shape);
-    const record = { type: "promised" as const, round: 1 };
-    slot.append(record);
-    record.round = 2;
-    expect(slot.records).toEqual([promised(1)]);
-  });
-
-  test("gives a slot to one at a time; who takes it after its release finds all of it, durable or not", async () => {
-    const journal = await open();
-    const slot = journal.slot("paxos", shape);
-    expect(() => journal.slot("paxos", shape)).toThrow(UsageError);
-    slot.append(promised(1));
-    await durable(slot);
-    slot.append(promised(2));
-    slot.release();
-    expect(journal.slot("paxos", shape).records).toEqual([promised(1), promised(2)]);
-  });
+  test(
+    "gives a slot to one at a time; who takes it after its release finds all of it, durable or not",
+    on(async (open) => {
+      const journal = await open();
+      const slot = journal.slot("paxos", shape);
+      expect(() => journal.slot("paxos", shape)).toThrow(UsageError);
+      slot.append(promised(1));
+      await durable(slot);
+      slot.append(promised(2));
+      slot.release();
+      expect(journal.slot("paxos", shape).records).toEqual([promised(1), promised(2)]);
+    }),
+  );
 
   test.each([{ type: "promised", round: -1 }, { type: "promised" }, { type: "forgot" }])(
     "refuses %j, which has not the slot's shape, and is as it was",
-    async (record) => {
-      const slot = (await open()).slot("paxos", shape);
-      slot.append(promised(1));
-      expect(() => slot.append(record as Note)).toThrow(InvariantViolation);
-      slot.append(promised(2));
-      expect(slot.records).toEqual([promised(1), promised(2)]);
-    },
+    (record) =>
+      on(async (open) => {
+        const slot = (await open()).slot("paxos", shape);
+        slot.append(promised(1));
+        expect(() => slot.append(record as Note)).toThrow(InvariantViolation);
+        slot.append(promised(2));
+        expect(slot.records).toEqual([promised(1), promised(2)]);
+      })(),
   );
 });

@@ -37,7 +37,13 @@ function nullIfMissing(error: NodeJS.ErrnoException): null {
 
 const fileOn = (handle: FileHandle): DiskFile => ({
   size: async () => (await handle.stat()).size,
-  readAll: () => handle.readFile(),
+  async readAll() {
+    const bytes = Buffer.allocUnsafe((await handle.stat()).size);
+    let got = 0;
+    for (let count = -1; got < bytes.length && count !== 0; got += count)
+      count = (await handle.read(bytes, got, bytes.length - got, got)).bytesRead;
+    return bytes.subarray(0, got);
+  },
   read(into, at) {
     let got = 0;
     for (let count = -1; got < into.length && count !== 0; got += count)

@@ -13,6 +13,10 @@ const outside = Object.values(networkInterfaces())
   .find(({ family, internal }) => family === "IPv4" && !internal)?.address;
 
 describe("where a group's datagrams go", () => {
+  test("is nowhere on a platform without datagrams", () => {
+    expect(() => settle(place, null)).toThrow("this platform has no datagrams");
+  });
+
   test("stays in the own network, in datagrams as long as the interface takes, unless somebody says otherwise", () => {
     expect(settlePlace(place)).toEqual({ ...place, ttl: 1, key: null, maxDatagramBytes: 65_000 });
     expect(settlePlace({ ...place, ttl: 3, maxDatagramBytes: 9_000 })).toMatchObject({

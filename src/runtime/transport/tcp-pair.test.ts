@@ -1,0 +1,148 @@
+/** What two transports that reach each other do, on the real platform and on the simulated one. */
+import { describe, expect, test } from "vitest";
+import { numbered, type TransportUnderTest, transportUnderTest } from "../../../test/network/transport-under-test.ts";
+import { type Ground, grounds } from "../../../test/platform/ground.ts";
+import { formatHostPort } from "../host-port.ts";
+import type { Limits } from "./limits.ts";
+
+const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1);
+
+/** Node 0 or 1, not open yet. */
+function transportOn({ platforms, addresses, closing }: Ground, self: 0 | 1, limits: Partial<Limits> = {}) {
+  const platform = platforms[self];
+  const under = transportUnderTest({ platform, self, addresses, limits });
+  let closed: Promise<void> | null = null;
+  const close = (): Promise<void> => {
+    closed ??= under.close();
+    return closed;
+  };
+  return closing({ ...under, close });
+}
+
+async function opened(ground: Ground, self: 0 | 1, limits?: Partial<Limits>): Promise<TransportUnderTest> {
+  const under = transportOn(ground, self, limits);
+  await under.open();
+  return under;
+}
+
+const pair = (ground: Ground, limits?: Partial<Limits>) =>
+  Promise.all([opened(ground, 0, limits), opened(ground, 1, limits)] as const);
+
+/** Its link to node 1 is open. */
+const linked = (ground: Ground, { transport }: TransportUnderTest): Promise<void> =>
+  ground.until(() => expect(transport.peers[0]?.link).toBe("open"));
+
+describe.each(grounds)("on the $name platform", ({ on }) => {
+  test(
+    "a message has the same name at both ends",
+    on(async (ground) => {
+      const [sender, receiver] = await pair(ground);
+      const names = upTo(20).map((value) => sender.transport.send(1, numbered(value)).id());
+      await ground.until(() => expect(receiver.from(0)).toHaveLength(20));
+      expect(receiver.receivedIds).toEqual(names);
+    }),
+  );
+
+  describe("a message", () => {
+    test(
+      "leaves as it was when it was sent, even if it is delayed",
+      on(async (ground) => {
+        const [sender, receiver] = await pair(ground);
+        sender.injector.faults = { cutTo: [], dropRate: 0, delayMs: { min: 5, max: 5 } };
+        const message = numbered(1);
+        sender.transport.send(1, message);
+        message.value = 2;
+        await ground.until(() => expect(receiver.from(0)).toEqual([1]));
+      }),
+    );
+
+    test(
+      "may be as long as a frame, whatever was sent before it in the same turn",
+      on(async (ground) => {
+        const [sender, receiver] = await pair(ground, { maxFrameBytes: 5_000 });
+        for (const [i, length] of [200, 4_900, 10, 1_500, 3_600, 4_970, 5].entries())
+          sender.transport.send(1, numbered(i + 1, "x".repeat(length)));
+        await ground.until(() => expect(receiver.from(0)).toEqual(upTo(7)));
+        expect(receiver.counts.refused).toEqual({});
+      }),
+    );
+
+    test.each([0, 5])("of a wrong shape is refused where it is sent, with a delay of %i ms too", (max) =>
+      on(async (ground) => {
+        const [sender, receiver] = await pair(ground, { maxFrameBytes: 5_000 });
+        sender.injector.faults = { cutTo: [], dropRate: 0, delayMs: { min: 0, max } };
+        sender.transport.send(1, numbered(1));
+        expect(() => sender.transport.send(1, numbered(0.5))).toThrow("a natural number");
+        expect(() => sender.transport.send(1, { ...numbered(7), more: [1, -1] })).toThrow("a natural number");
+        expect(() => sender.transport.send(1, numbered(7, "x".repeat(5_000)))).toThrow(
+          "does not fit a frame of 5000 bytes",
+        );
+        sender.transport.send(1, numbered(2));
+        await ground.until(() => expect(receiver.from(0)).toEqual([1, 2]));
+        expect(receiver.counts.refused).toEqual({});
+      })(),
+    );
+  });
+
+  describe("a peer that is started again", () => {
+    test(
+      "gets what is sent from then on; what was meant for its old process is lost, and said to be",
+      on(async (ground) => {
+        const sender = await opened(ground, 0);
+        const old = await opened(ground, 1);
+        await linked(ground, sender);
+        sender.transport.send(1, numbered(1));
+        await ground.until(() => expect(old.from(0)).toEqual([1]));
+        await ground.until(() => expect(sender.transport.peers[0]?.queuedBytes).toBe(0));
+        await old.close();
+        const names = [2, 3, 4].map((value) => sender.transport.send(1, numbered(value)).id());
+        await ground.until(() => expect(sender.lost.flatMap(({ ids }) => ids)).toEqual(names));
+        expect(sender.lost.every(({ to, why }) => to === 1 && why === "crashed")).toBe(true);
+        expect(sender.counts.lost).toEqual({ crashed: 3 });
+        const again = await opened(ground, 1);
+        await linked(ground, sender);
+        sender.transport.send(1, numbered(5));
+        await ground.until(() => expect(again.from(0)).toEqual([5]));
+      }),
+    );
+
+    test(
+      "that nobody has met yet gets what was sent before it began",
+      on(async (ground) => {
+        const sender = await opened(ground, 0);
+        for (const value of upTo(100)) sender.transport.send(1, numbered(value, "x".repeat(100)));
+        await sender.transport.tried();
+        const receiver = await opened(ground, 1);
+        await ground.until(() => expect(receiver.from(0)).toEqual(upTo(100)));
+      }),
+    );
+  });
+
+  test(
+    "a queue of small messages is bounded, too",
+    on(async (ground) => {
+      const [sender] = await pair(ground, { maxQueueBytes: 100_000 });
+      sender.injector.faults = { cutTo: [], dropRate: 0, delayMs: { min: 60_000, max: 60_000 } };
+      const lost = upTo(2_000).filter((value) => sender.transport.send(1, numbered(value)).lost === "overflow");
+      expect(lost.length).toBeGreaterThan(1_000); // Each takes 5 bytes, and an entry of the queue.
+    }),
+  );
+
+  test(
+    "a taken port is refused in one sentence",
+    on(async (ground) => {
+      await opened(ground, 0);
+      const second = transportOn(ground, 0);
+      const address = formatHostPort(ground.addresses[0]);
+      await expect(second.open()).rejects.toThrow(`cannot listen on ${address}: it is taken`);
+    }),
+  );
+
+  test(
+    "a message to nobody is a mistake of the caller",
+    on(async (ground) => {
+      const [sender] = await pair(ground);
+      expect(() => sender.transport.send(7, numbered(1))).toThrow("expected a message to one of 1, got one to 7");
+    }),
+  );
+});

@@ -1,0 +1,108 @@
+/** Where the same tests run on the real platform and on the simulated one. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { random } from "../../src/core/random.ts";
+import type { HostPort } from "../../src/runtime/host-port.ts";
+import type { Platform } from "../../src/runtime/platform/platform.ts";
+import { realPlatform } from "../../src/runtime/platform/real.ts";
+import { SimulatedDisk } from "../../src/testing/simulated-disk.ts";
+import { SimulatedNetwork } from "../../src/testing/simulated-network.ts";
+import { SimulatedProcess } from "../../src/testing/simulated-process.ts";
+import { VirtualTime } from "../../src/testing/virtual-time.ts";
+import { freePorts } from "../network/free-ports.ts";
+
+export interface Ground {
+  /** Of the process of this node: 0 or 1. */
+  readonly platforms: readonly [Platform, Platform];
+  readonly addresses: readonly [HostPort, HostPort];
+  /** A folder that both can reach, and that is not there yet. */
+  readonly folder: string;
+  /** Lets time go on, by the ground's own clock. */
+  sleep(ms: number): Promise<void>;
+  /** Waits until the check does not throw any more. */
+  until(check: () => void): Promise<void>;
+  /** What was opened is closed when the test ends, the latest first. */
+  closing<T extends { close(): unknown }>(opened: T): T;
+}
+
+const PATIENCE_MS = 20_000;
+/** A test of its own: all of it happens in the ground's time. */
+type Body = (ground: Ground) => Promise<void>;
+
+export const grounds: readonly { readonly name: string; on(body: Body): () => Promise<void> }[] = [
+  { name: "real", on: (body) => () => onReal(body) },
+  { name: "simulated", on: (body) => () => onSimulated(body) },
+];
+
+type Surroundings = Pick<Ground, "platforms" | "addresses" | "folder" | "sleep">;
+
+async function closingAll(body: Body, { sleep, ...others }: Surroundings): Promise<void> {
+  const open: { close(): unknown }[] = [];
+  try {
+    await body({
+      ...others,
+      sleep,
+      async until(check) {
+        for (let waitedMs = 0; ; waitedMs += 2) {
+          try {
+            return check();
+          } catch (error) {
+            if (waitedMs > PATIENCE_MS) throw error;
+            await sleep(2);
+          }
+        }
+      },
+      closing(opened) {
+        open.push(opened);
+        return opened;
+      },
+    });
+  } finally {
+    for (const opened of open.reverse()) await opened.close();
+  }
+}
+
+async function onReal(body: Body): Promise<void> {
+  const [first, second] = (await freePorts(2)) as [number, number];
+  const around = mkdtempSync(join(tmpdir(), "coterie-platform-"));
+  try {
+    await closingAll(body, {
+      platforms: [realPlatform, realPlatform],
+      addresses: [
+        { host: "127.0.0.1", port: first },
+        { host: "127.0.0.1", port: second },
+      ],
+      folder: join(around, "data"),
+      sleep: (ms) => sleep(ms),
+    });
+  } finally {
+    rmSync(around, { recursive: true, force: true });
+  }
+}
+
+/** Two processes on two machines, with one disk between them. */
+function onSimulated(body: Body): Promise<void> {
+  const time = new VirtualTime();
+  const chance = random(1);
+  const disk = new SimulatedDisk({}, chance);
+  const machines = [0, 1].map((id) => ({ id, host: `10.0.0.${id + 1}`, isUp: true }));
+  const network = new SimulatedNetwork(time, machines, chance);
+  const [first, second] = machines.map((machine): [Platform, HostPort] => {
+    const process = new SimulatedProcess(time, { speed: 1, aheadMs: 0 }, chance.stream(`${machine.id}`));
+    const { clock, timers, random } = process;
+    const own = { network: network.of(machine, process), disk: disk.of(process) };
+    return [
+      { clock, timers, random, ...own, datagrams: null },
+      { host: machine.host, port: 7_100 },
+    ];
+  }) as [[Platform, HostPort], [Platform, HostPort]];
+  const surroundings: Surroundings = {
+    platforms: [first[0], second[0]],
+    addresses: [first[1], second[1]],
+    folder: "data",
+    sleep: (ms) => new Promise((resolve) => void time.after(ms, resolve)),
+  };
+  return time.drive(() => closingAll(body, surroundings), 1e7);
+}
