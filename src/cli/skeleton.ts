@@ -86,6 +86,7 @@ export function forRepository(
     (text) => `${text}export { type ${type}, type ${type}Options, ${camelCase(name)} } from "${from}";\n`,
   );
   change("docs/algorithms.md", (text) => withRow(text, family, name));
+  change("README.md", (text) => withLink(text, family, name));
   return { added, changed: [...texts].map(([path, text]) => ({ path, text })) };
 }
 
@@ -141,10 +142,22 @@ function registryLine(text: string, name: string): string {
   return renamed(line, name);
 }
 
-/** The table of a family ends with the first empty line behind its heading's table. */
+/** Above the mark that ends the table of the family. */
 function withRow(text: string, family: FamilyFolder, name: string): string {
   const mark = `<!-- ${family} -->\n`;
   const row = `| [\`${name}\`](protocols/${name}.md) | what it does | what it guarantees | what it assumes | what it costs |\n`;
   if (!text.includes(mark)) throw new UsageError("bad-argument", `expected ${mark.trim()} in docs/algorithms.md`);
   return text.replace(mark, `${row}${mark}`);
+}
+
+/** The family's row of the README, as `npm run pages -- lists` writes it. */
+function withLink(text: string, family: FamilyFolder, name: string): string {
+  return text.replace(
+    new RegExp(`^(\\| \\[.*\\]\\(docs/families/${family}\\.md\\) \\| )(.*)( \\|)$`, "m"),
+    (_row, head, links, end) => {
+      const names = [...String(links).matchAll(/`([^`]+)`/g)].map(([, each]) => each as string);
+      const all = [...names, name].sort().map((each) => `[\`${each}\`](docs/protocols/${each}.md)`);
+      return `${head}${all.join(", ")}${end}`;
+    },
+  );
 }

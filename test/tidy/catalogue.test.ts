@@ -1,6 +1,7 @@
 /** An algorithm is there for a reader only with its claims, its page, its story and its line in the lists. */
 import { describe, expect, it } from "vitest";
-import { protocolNames } from "../../src/protocols/index.ts";
+import { families } from "../../src/cli/skeleton.ts";
+import { protocolNamed, protocolNames } from "../../src/protocols/index.ts";
 import { type HouseFile, house, isTest } from "./house.ts";
 
 const LIST = "docs/algorithms.md";
@@ -37,7 +38,15 @@ function gaps(files: readonly HouseFile[], registered: readonly string[]): strin
       ...(registered.includes(name) ? [] : [`${path}: ${name} is not in the registry`]),
     ];
   });
+  const scenarios = files.filter(({ path }) => /^scenarios\/.*\.yaml$/.test(path));
+  const readme = files.find(({ path }) => path === "README.md")?.text ?? "";
   const aroundNames = registered.flatMap((name) => [
+    ...(scenarios.some(({ text }) => new RegExp(`^protocol: ${name}$`, "m").test(text))
+      ? []
+      : [`scenarios: none is of ${name}`]),
+    ...(readme.includes(`(docs/protocols/${name}.md)`)
+      ? []
+      : [`README.md does not list ${name}: npm run pages -- lists`]),
     ...(algorithms.some((algorithm) => algorithm.name === name) ? [] : [`${name} has no file of that name`]),
     ...(list.includes(`| [\`${name}\`](protocols/${name}.md) |`) ? [] : [`${LIST} has no row for ${name}`]),
   ]);
@@ -49,9 +58,24 @@ function gaps(files: readonly HouseFile[], registered: readonly string[]): strin
 }
 
 describe("the catalogue", () => {
-  it("every algorithm has its header, page, test, registry line and row in the list", () => {
+  it("every algorithm has its header, page, test, scenario, registry line and rows in the lists", () => {
     expect(protocolNames.length).toBeGreaterThan(0);
     expect(gaps(house, protocolNames)).toEqual([]);
+  });
+
+  it.each(protocolNames)("%s says what it costs, and from which source it is", (name) => {
+    const { costs, source, assumes } = protocolNamed(name).model();
+    expect(costs.length).toBeGreaterThan(0);
+    expect(source).not.toBe("");
+    expect(assumes.length).toBeGreaterThan(0);
+  });
+
+  it.each(families)("the family %s has a page that says what it demands, and a skeleton", (family) => {
+    const paths = house.map(({ path }) => path);
+    expect(paths).toEqual(expect.arrayContaining([`docs/families/${family}.md`, `skeletons/${family}/registry.ts`]));
+    const page = house.find(({ path }) => path === `docs/families/${family}.md`)?.text ?? "";
+    for (const section of ["command", "event", "Workload", "Properties", "view", "Registry line"])
+      expect(page).toContain(section);
   });
 
   const header = "/**\n * Ring.\n *\n * Assumes   a\n * Safety    b\n * Liveness  c\n * Cost      d\n */\n";
@@ -60,6 +84,8 @@ describe("the catalogue", () => {
     { path: "src/protocols/election/ring.test.ts", text: "" },
     { path: "docs/protocols/ring.md", text: "" },
     { path: LIST, text: "| [`ring`](protocols/ring.md) |" },
+    { path: "README.md", text: "[`ring`](docs/protocols/ring.md)" },
+    { path: "scenarios/ring-two-callers.yaml", text: "name: two callers\nprotocol: ring\n" },
   ];
   const without = (path: string): HouseFile[] => whole.filter((file) => file.path !== path);
 
@@ -75,6 +101,8 @@ describe("the catalogue", () => {
     ],
     ["the page", without("docs/protocols/ring.md"), 1],
     ["the story test", without("src/protocols/election/ring.test.ts"), 1],
+    ["the place in the README", without("README.md"), 1],
+    ["a scenario", without("scenarios/ring-two-callers.yaml"), 1],
     ["the row in the list of algorithms", without(LIST), 1],
     ["the file", without("src/protocols/election/ring.ts"), 1],
   ])("misses %s", (_what, files, problems) => {
