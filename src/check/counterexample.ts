@@ -62,6 +62,7 @@ class Scribe<V extends Vocabulary> {
     for (const { label, option } of taken.choices) this.#add({ at, node, kind: "choice", label, option });
     for (const { to, message } of taken.sends) this.#send(node, to, message);
     for (const event of taken.events) this.#add({ at, node, kind: "event", event });
+    for (const { request, reply } of taken.replies) this.#add({ at, node, kind: "event", event: reply, request });
     if (taken.move.crashesWithinStep === true) this.#crash(node, { withinStep: true, ...this.#remains(taken.journal) });
     this.#picture(node, taken.states[this.options.nodes.indexOf(node)] ?? null);
     return first;

@@ -145,7 +145,12 @@ function watching(ctx: Context<Vocabulary>, effects: string[]): Context<Vocabula
       note(`says ${phrase(event)}`);
       ctx.emit(event, until);
     },
+    reply(request, reply) {
+      note(`replies ${phrase(reply)}`);
+      ctx.reply(request, reply);
+    },
     choose: (label, options) => ctx.choose(label, options),
+    signatures: ctx.signatures,
   };
 }
 

@@ -14,14 +14,26 @@ import type {
   NodeId,
   Protocol,
   RecordOf,
+  RequestId,
   Slot,
   StateOf,
   TimerOf,
   Vocabulary,
 } from "../core/protocol.ts";
+import { idealSignatures } from "../core/signatures.ts";
 import { dispatch, type Stimulus } from "../core/step.ts";
 import { type Copies, copiesOf } from "../driver/copies.ts";
 import { requireChoice, requireDuration, unknownReceiver } from "../driver/effect-checks.ts";
+import {
+  type Answer,
+  allPast,
+  isAwaited,
+  type Requests,
+  requestFinder,
+  requireFresh,
+  statusIn,
+  withStatus,
+} from "../driver/requests.ts";
 import type { Histories, Remembered } from "../trace/histories.ts";
 import { type Interner, interner } from "./interner.ts";
 import type { Network } from "./network.ts";
@@ -41,6 +53,8 @@ export interface Local<V extends Vocabulary> {
   readonly told: number;
   /** Who has crashed without its having been told yet, ascending. */
   readonly notifications: readonly NodeId[];
+  /** What has become of the commands that it is to answer. */
+  readonly requests: Requests;
   /** What properties remember of the node. Empty where none does. */
   readonly history: Remembered;
 }
@@ -51,6 +65,7 @@ export interface Outcome<V extends Vocabulary> {
   /** Envelopes by the receiver's index among the nodes. */
   readonly sends: readonly { readonly to: number; readonly envelope: number }[];
   readonly events: readonly EventOf<V>[];
+  readonly replies: readonly Answer<V>[];
   readonly choices: readonly { readonly label: string; readonly option: unknown }[];
   /** What the step armed, or armed again. */
   readonly armed: ReadonlySet<TimerOf<V>>;
@@ -89,8 +104,8 @@ export interface LocalStepsOptions<V extends Vocabulary> {
 
 export class LocalSteps<V extends Vocabulary> {
   readonly locals: Interner<Local<V>> = interner(
-    ({ self, status, told, state, timers, journal, notifications, history }) =>
-      `${self} ${status} ${told} ${verbatim([state, timers, journal, notifications, history])}`,
+    ({ self, status, told, state, timers, journal, notifications, requests, history }) =>
+      `${self} ${status} ${told} ${requests.join()} ${verbatim([state, timers, journal, notifications, history])}`,
   );
   readonly messages: Interner<MessageOf<V>> = interner();
   readonly reaching: Reaching<V>;
@@ -102,10 +117,12 @@ export class LocalSteps<V extends Vocabulary> {
   readonly #starts: (readonly Outcome<V>[])[] = [];
   readonly #copies: Copies<V>;
   readonly #slotOf: (record: RecordOf<V>) => Slot;
+  readonly #requestIn: ((command: CommandOf<V>) => RequestId | null) | null;
 
   constructor(private readonly options: LocalStepsOptions<V>) {
     this.#copies = copiesOf(options.protocol);
     this.#slotOf = slotFinder(options.protocol);
+    this.#requestIn = requestFinder(options.protocol);
     this.reaching = new Reaching(options.protocol);
   }
 
@@ -121,8 +138,8 @@ export class LocalSteps<V extends Vocabulary> {
 
   /** What a crash leaves of a node: its journal, what it has been asked, and what is remembered of it. */
   crashed(local: number): number {
-    const { self, journal, told, history } = this.locals.valueOf(local);
-    return this.locals.idOf({ ...this.#down(self, "crashed"), journal, told, history });
+    const { self, journal, told, requests, history } = this.locals.valueOf(local);
+    return this.locals.idOf({ ...this.#down(self, "crashed"), journal, told, requests: allPast(requests), history });
   }
 
   /** The node is to be told of a crash. */
@@ -216,13 +233,14 @@ export class LocalSteps<V extends Vocabulary> {
   start(local: number): readonly Outcome<V>[] {
     const known = this.#starts[local];
     if (known !== undefined) return known;
-    const { self, journal, told, history } = this.locals.valueOf(local);
+    const { self, journal, told, requests, history } = this.locals.valueOf(local);
     const up = {
       ...this.#down(self, "new"),
       status: "up" as const,
       state: this.replayed(local),
       journal,
       told,
+      requests,
       history,
     };
     const outcomes = this.#run(up, { kind: "start" });
@@ -244,7 +262,8 @@ export class LocalSteps<V extends Vocabulary> {
 
   #down(self: NodeId, status: "new" | "crashed"): Local<V> {
     const history = this.options.histories.empty;
-    return { self, status, state: null, timers: [], journal: [], told: 0, notifications: [], history };
+    const nothing = { state: null, timers: [], journal: [], told: 0, notifications: [], requests: [] };
+    return { self, status, ...nothing, history };
   }
 
   #init(self: NodeId): StateOf<V> {
@@ -280,15 +299,23 @@ export class LocalSteps<V extends Vocabulary> {
     const state = clone(before.state) as StateOf<V>;
     const timers = new Set(before.timers);
     if (stimulus.kind === "timeout") timers.delete(stimulus.timer);
-    let { journal, history } = before;
+    let { journal, requests, history } = before;
+    const request = stimulus.kind === "command" ? (this.#requestIn?.(stimulus.command) ?? null) : null;
+    if (stimulus.kind === "command" && request !== null) {
+      requireFresh(request, statusIn(requests, request));
+      requests = withStatus(requests, request, "open");
+      history = histories.requested(history, stimulus.command);
+    }
     const chosen: { label: string; option: unknown }[] = [];
     const armed = new Set<TimerOf<V>>();
     const sends: { to: number; envelope: number }[] = [];
     const events: EventOf<V>[] = [];
+    const replies: Answer<V>[] = [];
     const crashedWithin: Outcome<V>[] = [];
     const crashHere = (): void => {
-      const local = this.locals.idOf({ ...this.#down(self, "crashed"), journal, told, history });
-      const done = { sends: [...sends], events: [...events], choices: [...chosen] };
+      const kept = { journal, told, requests: allPast(requests), history };
+      const local = this.locals.idOf({ ...this.#down(self, "crashed"), ...kept });
+      const done = { sends: [...sends], events: [...events], replies: [...replies], choices: [...chosen] };
       crashedWithin.push({ local, ...done, armed: new Set(), crashedWithin: [] });
     };
     const send = (to: NodeId, message: MessageOf<V>): void => {
@@ -324,6 +351,14 @@ export class LocalSteps<V extends Vocabulary> {
         events.push(said);
         history = histories.after(history, said);
       },
+      reply: (id, said) => {
+        const reply = copies.reply(said);
+        if (!isAwaited(id, statusIn(requests, id))) return;
+        requests = withStatus(requests, id, "answered");
+        replies.push({ request: id, reply });
+        history = histories.replied(history, id, reply);
+      },
+      signatures: idealSignatures(self),
       choose: (label, options) => {
         requireChoice(label, options);
         if (chosen.length === choices.length) choices.push({ taken: 0, of: options.length });
@@ -335,9 +370,10 @@ export class LocalSteps<V extends Vocabulary> {
     dispatch(protocol, state, copies.stimulus(stimulus), ctx);
     this.reaching.note(stimulus, events);
     return {
-      local: this.locals.idOf({ ...before, state, timers: [...timers].sort(), journal, history }),
+      local: this.locals.idOf({ ...before, state, timers: [...timers].sort(), journal, requests, history }),
       sends,
       events,
+      replies,
       choices: chosen,
       armed,
       crashedWithin,

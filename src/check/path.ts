@@ -1,6 +1,7 @@
 /** A way through the state space as a run: the moves, what each led to, and the states in between. */
 import { InvariantViolation } from "../core/errors.ts";
 import type { EventOf, MessageOf, NodeId, RecordOf, StateOf, Vocabulary } from "../core/protocol.ts";
+import type { Answer } from "../driver/requests.ts";
 import type { Outcome } from "./local-steps.ts";
 import type { Model, Move } from "./model.ts";
 
@@ -10,6 +11,7 @@ export interface Taken<V extends Vocabulary> {
   /** What the node sent, in that order. */
   readonly sends: readonly { readonly to: NodeId; readonly message: MessageOf<V> }[];
   readonly events: readonly EventOf<V>[];
+  readonly replies: readonly Answer<V>[];
   /** What the checker picked for each `ctx.choose`, in that order. */
   readonly choices: readonly { readonly label: string; readonly option: unknown }[];
   /** What is left of the node's journal, if it crashed within the step. */
@@ -65,6 +67,7 @@ export function takenOf<V extends Vocabulary>(
       message: messages.valueOf(model.network.envelopeOf(envelope).message),
     })),
     events: outcome?.events ?? [],
+    replies: outcome?.replies ?? [],
     choices: outcome?.choices ?? [],
     journal: struck?.journal ?? null,
     states: nodes.map((_, i) => locals.valueOf(after[i] as number).state),

@@ -14,6 +14,8 @@ import type {
   Property,
   Protocol,
   RecordOf,
+  ReplyOf,
+  RequestId,
   StateOf,
   TimerOf,
   Vocabulary,
@@ -31,6 +33,7 @@ export type Assembly<P extends Parts> = {
   command: Wrapped<P, { [N in keyof P]: CommandOf<P[N]> }>;
   event: Wrapped<P, { [N in keyof P]: EventOf<P[N]> }>;
   record: Wrapped<P, { [N in keyof P]: RecordOf<P[N]> }>;
+  reply: Wrapped<P, { [N in keyof P]: ReplyOf<P[N]> }>;
 };
 type Wrapped<P extends Parts, Bodies extends { [N in keyof P]: unknown }> = {
   [N in keyof P & string]: [Bodies[N]] extends [never] ? never : { type: N; body: Bodies[N] };
@@ -137,7 +140,7 @@ export function assemble<P extends Parts>(
           part(of).replay[body.type]?.(states[of], body),
     ),
     slots: names.flatMap((of) => slotsOf(part(of)).map((slot) => (slot === "" ? of : `${of}.${slot}`))),
-    shapes: { message: shapes("message"), command: shapes("command"), record: shapes("record") },
+    shapes: Object.fromEntries(["message", "command", "record", "reply"].map((kind) => [kind, shapes(kind)])),
     properties: names.flatMap((of) => part(of).properties.map((property) => lift(of, of === options.face, property))),
     view: (states: Any, self: NodeId) => face.view(states[options.face], self),
   } as unknown as Protocol<Assembly<P>>;
@@ -156,6 +159,8 @@ function partContext(of: string, ctx: Context<Any>, given: Given[], wires: Any):
     persist: (record) => ctx.persist(wrap(record)),
     compact: (records) => ctx.compact(records.map(wrap)),
     choose: (label, choices) => ctx.choose(`${of}.${label}`, choices),
+    reply: (request, reply) => ctx.reply(request, wrap(reply) as never),
+    signatures: ctx.signatures,
     emit(event: Any, until) {
       ctx.emit(wrap(event), until === undefined ? until : (`${of}.${until}` as never));
       wires?.[event.type]?.(
@@ -177,9 +182,19 @@ function lift(of: string, isFace: boolean, property: Property<Any>): Property<An
   const seen = (says: Any) => (world: Any, node: NodeId) => says(inside(world), node);
   const name = isFace ? property.name : `${of}: ${property.name}`;
   const { history } = property;
-  const after = (before: unknown, { type, body }: Any): unknown =>
-    type === of ? history?.after(before, body as never) : before;
-  const remembered = history === undefined ? {} : { history: { empty: history.empty, after } };
+  const own =
+    (heard?: (before: unknown, body: never) => unknown) =>
+    (before: unknown, { type, body }: Any) =>
+      type === of && heard !== undefined ? heard(before, body as never) : before;
+  const remembered = history && {
+    history: {
+      empty: history.empty,
+      after: own(history.after),
+      afterRequest: own(history.afterRequest),
+      afterReply: (before: unknown, request: RequestId, reply: Any) =>
+        own((known, body) => history.afterReply?.(known, request, body) ?? known)(before, reply),
+    },
+  };
   const lifted = { ...property, ...remembered, name, holds: seen(property.holds) } as Any;
   if (property.when === "leadsTo") return { ...lifted, given: seen(property.given) };
   return { ...lifted, pendingTimers: property.pendingTimers?.map((timer) => `${of}.${timer}`) ?? [] };

@@ -7,4 +7,5 @@ export * from "./protocol.ts";
 export * from "./quorums.ts";
 export * from "./random.ts";
 export * from "./shape.ts";
+export * from "./signatures.ts";
 export * from "./step.ts";

@@ -25,6 +25,8 @@ export interface Vocabulary {
   command?: Tagged;
   event?: Tagged;
   record?: Tagged;
+  /** What it answers to commands that carry a `request`. */
+  reply?: Tagged;
 }
 
 export type StateOf<V> = V extends { state: infer S extends object } ? S : never;
@@ -33,6 +35,13 @@ export type TimerOf<V> = V extends { timer: infer T extends string } ? T : never
 export type CommandOf<V> = V extends { command: infer C extends Tagged } ? C : never;
 export type EventOf<V> = V extends { event: infer E extends Tagged } ? E : never;
 export type RecordOf<V> = V extends { record: infer R extends Tagged } ? R : never;
+export type ReplyOf<V> = V extends { reply: infer R extends Tagged } ? R : never;
+
+/**
+ * Names a command that is to be answered, in its field `request`: unique among all that the node is ever given, in whichever
+ * of its lives.
+ */
+export type RequestId = number;
 
 /**
  * Up to when what an event says is certain, as a lease is: until this timer of the node runs out, as it is set when the event is
@@ -45,6 +54,12 @@ export type Slot = string;
 
 /** A duration in milliseconds, or a range from which the driver draws one. */
 export type Duration = number | readonly [minMs: number, maxMs: number];
+
+/** What a driver gives a node to sign with, as itself alone: see `signatures.ts`. */
+export interface Signatures {
+  sign(text: string): string;
+  isSigned(by: NodeId, text: string, signature: string): boolean;
+}
 
 /** All that a handler may do besides changing its state. Effects take place in the order in which they were recorded. */
 export interface Context<V extends Vocabulary> {
@@ -63,8 +78,15 @@ export interface Context<V extends Vocabulary> {
   compact(records: readonly RecordOf<V>[]): void;
   /** Tells the application, or another part of an assembly, what has happened. */
   emit(event: EventOf<V>, until?: Deadline<V>): void;
+  /**
+   * Answers a command that this node was given, now or in an earlier step. Each is answered once at most; what was given before
+   * the node crashed nobody waits for, and its reply is dropped.
+   */
+  reply(request: RequestId, reply: ReplyOf<V>): void;
   /** A free choice: drawn from a seed in the simulator, enumerated by the checker, random on a network. */
   choose<T>(label: string, options: readonly T[]): T;
+  /** For `sign` and `isGenuine`. */
+  readonly signatures: Signatures;
 }
 
 type Variant<U extends Tagged, K extends string> = Extract<U, { type: K }>;
@@ -101,7 +123,8 @@ export type Protocol<V extends Vocabulary> = {
   start?(state: StateOf<V>, ctx: Context<V>): void;
   readonly shapes: Table<"message", Shapes<MessageOf<V>>> &
     Table<"command", Shapes<CommandOf<V>>> &
-    Table<"record", Shapes<RecordOf<V>>>;
+    Table<"record", Shapes<RecordOf<V>>> &
+    Table<"reply", Shapes<ReplyOf<V>>>;
   /** Of an assembly, where its parts journal. An algorithm by itself leaves it out. */
   readonly slots?: readonly Slot[];
   /** Where the algorithm was published. */
@@ -129,7 +152,7 @@ export interface World<S> {
 }
 
 /**
- * What a property remembers of the events of each node. A crash takes nothing of it, so a property sees what crashed nodes
+ * What a property remembers of the events of each node, and of requests and replies. A crash takes nothing of it, so a property sees what crashed nodes
  * have entered, delivered or decided. It is plain data, and for the checker a part of the state: two states that differ
  * in it alone are two. So it should hold little, and nothing that grows for ever.
  */
@@ -138,6 +161,10 @@ export interface History<V extends Vocabulary, H> {
   readonly empty: H;
   /** After one more event of the node. What was before is not changed. */
   after(before: H, event: EventOf<V>): H;
+  /** After a command that the node is to answer, which says so in its field `request`. */
+  afterRequest?(before: H, command: CommandOf<V>): H;
+  /** After a reply that somebody waited for. */
+  afterReply?(before: H, request: RequestId, reply: ReplyOf<V>): H;
 }
 
 /** A claim about all nodes together, in the book's words. */

@@ -15,7 +15,8 @@ export type ShapeNode =
   | { readonly kind: "oneOf"; readonly values: readonly string[] }
   | { readonly kind: "list"; readonly items: ShapeNode; readonly maxItems: number }
   | { readonly kind: "nullable"; readonly value: ShapeNode }
-  | { readonly kind: "struct"; readonly fields: Named }
+  /** `signs`: it is a signed value, and the name under which it is signed. */
+  | { readonly kind: "struct"; readonly fields: Named; readonly signs?: string }
   | { readonly kind: "variants"; readonly variants: Named }
   | { readonly kind: "evolving"; readonly variants: Named };
 

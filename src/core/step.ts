@@ -14,10 +14,13 @@ import type {
   NodeId,
   Protocol,
   RecordOf,
+  ReplyOf,
+  RequestId,
   StateOf,
   TimerOf,
   Vocabulary,
 } from "./protocol.ts";
+import { idealSignatures } from "./signatures.ts";
 
 export type Stimulus<V extends Vocabulary> =
   | { kind: "start" }
@@ -34,6 +37,7 @@ export type Effect<V extends Vocabulary> =
   | { kind: "persist"; record: RecordOf<V> }
   | { kind: "compact"; records: readonly RecordOf<V>[] }
   | { kind: "emit"; event: EventOf<V>; until?: Deadline<V> }
+  | { kind: "reply"; request: RequestId; reply: ReplyOf<V> }
   | { kind: "choose"; label: string; option: unknown };
 
 /** The handler tables as a driver sees them: looked up by name. The types of `Protocol` keep authors honest. */
@@ -102,6 +106,8 @@ export function step<V extends Vocabulary>(
     persist: (entry) => record({ kind: "persist", record: entry }),
     compact: (entries) => record({ kind: "compact", records: entries }),
     emit: (event, until) => record({ kind: "emit", event, ...(until === undefined ? {} : { until }) }),
+    reply: (request, reply) => record({ kind: "reply", request, reply }),
+    signatures: idealSignatures(node.self),
     choose: (label, options) => {
       const option = choose(label, options);
       record({ kind: "choose", label, option });

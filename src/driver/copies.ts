@@ -5,7 +5,7 @@
  */
 import { InvariantViolation, UsageError } from "../core/errors.ts";
 import { clone } from "../core/plain.ts";
-import type { CommandOf, MessageOf, Protocol, RecordOf, Tagged, Vocabulary } from "../core/protocol.ts";
+import type { CommandOf, MessageOf, Protocol, RecordOf, ReplyOf, Tagged, Vocabulary } from "../core/protocol.ts";
 import { problem, type ShapeNode, type Shapes, variants } from "../core/shape.ts";
 import type { Stimulus } from "../core/step.ts";
 
@@ -19,6 +19,7 @@ export interface Copies<V extends Vocabulary> {
   message(message: MessageOf<V>): MessageOf<V>;
   command(command: CommandOf<V>): CommandOf<V>;
   record(record: RecordOf<V>): RecordOf<V>;
+  reply(reply: ReplyOf<V>): ReplyOf<V>;
   /** With a copy of what is in it. */
   stimulus(stimulus: Stimulus<V>): Stimulus<V>;
 }
@@ -31,6 +32,7 @@ export function copiesOf<V extends Vocabulary>({ shapes }: Protocol<V>): Copies<
     message,
     command,
     record,
+    reply: copierOf<ReplyOf<V>>(shapes.reply, (text) => new InvariantViolation("bad-reply", text)),
     stimulus(stimulus) {
       switch (stimulus.kind) {
         case "receive":

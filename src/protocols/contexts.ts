@@ -21,6 +21,8 @@ export function changedContext(ctx: Context<Any>, changes: Partial<Context<Any>>
     compact: (records) => ctx.compact(records),
     emit: (event, until) => ctx.emit(event, until),
     choose: (label, options) => ctx.choose(label, options),
+    reply: (request, reply) => ctx.reply(request, reply as never),
+    signatures: ctx.signatures,
     ...changes,
   };
 }

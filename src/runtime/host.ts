@@ -4,7 +4,7 @@
  * nobody listens to.
  */
 
-import { UsageError } from "../core/errors.ts";
+import { EnvironmentError, UsageError } from "../core/errors.ts";
 import { slotFinder, slotsOf } from "../core/journal-slots.ts";
 import { clone } from "../core/plain.ts";
 import type {
@@ -17,7 +17,11 @@ import type {
   NodeId,
   Protocol,
   RecordOf,
+  ReplyOf,
+  RequestId,
+  Signatures,
   StateOf,
+  Tagged,
   TimerOf,
   View,
   Vocabulary,
@@ -26,6 +30,7 @@ import { problem, variants } from "../core/shape.ts";
 import { dispatch, type Stimulus } from "../core/step.ts";
 import { type Copies, copiesOf } from "../driver/copies.ts";
 import { requireChoice, requireDuration, unknownReceiver } from "../driver/effect-checks.ts";
+import { isAwaited, type RequestStatus, requestFinder, type Unnumbered, withRequest } from "../driver/requests.ts";
 import type { MessageId, TraceEntry } from "../trace/entry.ts";
 import { differenceOf } from "../trace/standing.ts";
 import type { Slot } from "./journal/journal.ts";
@@ -44,6 +49,8 @@ export interface HostOptions<V extends Vocabulary> {
   /** Takes a broadcast to all peers at once, and says of each what became of it. Without it, it is sent to each by itself. */
   readonly multicast?: (message: MessageOf<V>) => (to: NodeId) => SendResult;
   readonly trace: TraceSink<V>;
+  /** Required of a protocol that signs. */
+  readonly signatures?: Signatures;
   /** Where it journals. Required of a protocol that does; what the slot holds is replayed when the host starts. */
   readonly slot?: Slot<RecordOf<V>> | null;
   /** `until`: up to when it is certain, by its deadline as that was set when it happened; null without one, or once it has passed. */
@@ -80,12 +87,30 @@ const MAX_EARLY_LENGTH = 4 * 1024 * 1024;
 export const keepsJournal = (protocol: Pick<Protocol<Vocabulary>, "replay" | "slots">): boolean =>
   slotsOf(protocol).length > 0;
 
+const noSignatures: Signatures = {
+  sign: () => {
+    throw new UsageError("no-keys", "expected `signatures` for a protocol that signs, and got none");
+  },
+  isSigned: () => {
+    throw new UsageError("no-keys", "expected `signatures` for a protocol that signs, and got none");
+  },
+};
+
 interface ArmedTimer {
   readonly due: number;
   /** The same on the scale of the system's clock, which goes on while the machine sleeps, and may be set. */
   readonly wallDue: number;
   readonly handle: Timer;
 }
+
+/** Whoever waits for a reply. */
+interface Waiting<V extends Vocabulary> {
+  readonly resolve: (reply: ReplyOf<V>) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Nobody makes a thousand requests each millisecond of a process's life: so no later one gives an id again. */
+const REQUESTS_PER_MS = 1_000;
 
 export class Host<V extends Vocabulary> {
   readonly #options: HostOptions<V>;
@@ -105,6 +130,11 @@ export class Host<V extends Vocabulary> {
   /** Of their JSON. */
   #earlyLength = 0;
   #picture: View | null = null;
+  readonly #requestIn: ((command: CommandOf<V>) => RequestId | null) | null;
+  readonly #firstRequest: RequestId;
+  #nextRequest: RequestId;
+  /** Who waits for what is to be answered; null: nobody. */
+  readonly #open = new Map<RequestId, Waiting<V> | null>();
   /** Events of the step that runs, for the application: it hears of them when the step has ended. */
   #events: { event: EventOf<V>; until: number | null }[] = [];
 
@@ -112,6 +142,8 @@ export class Host<V extends Vocabulary> {
     const { protocol, self, platform } = options;
     this.#platform = platform;
     this.#startedAt = platform.clock.stamp();
+    this.#firstRequest = Math.floor(this.#startedAt) * REQUESTS_PER_MS;
+    this.#nextRequest = this.#firstRequest;
     const slot = options.slot ?? null;
     if (slot === null && keepsJournal(protocol))
       throw new UsageError("no-journal", `expected a journal for ${protocol.name}, which keeps one, and got none`);
@@ -122,6 +154,7 @@ export class Host<V extends Vocabulary> {
     this.#commands = variants(protocol.shapes.command ?? {});
     this.#copies = copiesOf(protocol);
     this.#slotOf = slotFinder(protocol);
+    this.#requestIn = requestFinder(protocol);
     this.#ctx = this.#context(self, peers);
   }
 
@@ -156,15 +189,40 @@ export class Host<V extends Vocabulary> {
 
   /** Takes a command from outside. @throws UsageError if it is not one of the protocol's, or the node does not run. */
   command(command: unknown): void {
+    this.#requireCommand(command);
+    this.carryOut(command as CommandOf<V>);
+  }
+
+  /**
+   * Gives the node a command that it is to answer; the host puts the id into its field `request`. The reply leaves as messages
+   * do, when what it tells is durable. Rejects if the node stops first.
+   * @throws UsageError as `command` does
+   */
+  async request(command: Unnumbered<CommandOf<V>>): Promise<ReplyOf<V>> {
+    const given = withRequest(command as Tagged, this.#nextRequest);
+    this.#requireCommand(given);
+    return await new Promise((resolve, reject) => this.#give(given as CommandOf<V>, { resolve, reject }));
+  }
+
+  #requireCommand(command: unknown): void {
     if (this.#phase !== "running")
       throw new UsageError("not-running", "expected the node to run, and it has not started yet or has stopped");
     const wrong = problem(this.#commands, command, "command");
     if (wrong !== null) throw new UsageError("bad-command", wrong);
-    this.carryOut(command as CommandOf<V>);
   }
 
   /** Takes a command of this very program, which has seen to it that it is one of the protocol's. */
   carryOut(command: CommandOf<V>): void {
+    this.#give(command, null);
+  }
+
+  #give(given: CommandOf<V>, waiting: Waiting<V> | null): void {
+    let command = given;
+    if ((this.#requestIn?.(given) ?? null) !== null) {
+      command = withRequest(given, this.#nextRequest) as CommandOf<V>;
+      this.#open.set(this.#nextRequest, waiting);
+      this.#nextRequest += 1;
+    }
     this.#record({ kind: "command", command });
     this.#step({ kind: "command", command: this.#copies.command(command) });
   }
@@ -201,6 +259,9 @@ export class Host<V extends Vocabulary> {
     this.#early = [];
     this.#outbox.clear();
     for (const timer of this.#timers.keys()) this.#cancel(timer);
+    const stopped = new EnvironmentError("stopped", "the node has stopped before it answered");
+    for (const waiting of this.#open.values()) waiting?.reject(stopped);
+    this.#open.clear();
   }
 
   #replay(records: readonly RecordOf<V>[]): void {
@@ -267,6 +328,8 @@ export class Host<V extends Vocabulary> {
       persist: (record) => this.#journal([record], (slot) => slot.append(record)),
       compact: (records) => this.#journal(records, (slot) => slot.compact(records)),
       emit: (event, until) => this.#emit(event, until),
+      reply: (request, reply) => this.#reply(request, reply),
+      signatures: this.#options.signatures ?? noSignatures,
       choose: (label, options) => {
         requireChoice(label, options);
         const option = options[
@@ -292,6 +355,22 @@ export class Host<V extends Vocabulary> {
     const own = clone(event); // It may be a piece of the state, which is nobody else's.
     if (this.#outbox.isClear) this.#events.push({ event: own, until });
     else this.#outbox.hold(() => onEvent(own, until));
+  }
+
+  #reply(request: RequestId, said: ReplyOf<V>): void {
+    const reply = this.#copies.reply(said);
+    if (!isAwaited(request, this.#statusOf(request))) return;
+    const waiting = this.#open.get(request);
+    this.#open.delete(request);
+    this.#record({ kind: "event", event: reply, request });
+    if (this.#outbox.isClear) waiting?.resolve(reply);
+    else if (waiting) this.#outbox.hold(() => waiting.resolve(reply));
+  }
+
+  #statusOf(request: RequestId): RequestStatus | undefined {
+    if (this.#open.has(request)) return "open";
+    if (request < this.#firstRequest) return "past";
+    return request < this.#nextRequest ? "answered" : undefined;
   }
 
   #holdMessage(message: MessageOf<V>, leave: (held: MessageOf<V>, at: number) => void): void {

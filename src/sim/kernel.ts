@@ -12,6 +12,8 @@ import type {
   NodeId,
   Protocol,
   RecordOf,
+  ReplyOf,
+  RequestId,
   Slot,
   StateOf,
   TimerOf,
@@ -21,6 +23,7 @@ import { type Random, random } from "../core/random.ts";
 import { dispatch, type Stimulus } from "../core/step.ts";
 import { type Copies, copiesOf } from "../driver/copies.ts";
 import { requireChoice, unknownReceiver } from "../driver/effect-checks.ts";
+import { isAwaited, requestFinder, requireFresh } from "../driver/requests.ts";
 import type { LossReason, MessageId, TraceEntry } from "../trace/entry.ts";
 import { Histories } from "../trace/histories.ts";
 import { differenceOf } from "../trace/standing.ts";
@@ -65,6 +68,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   private readonly work: Sampler | null;
   private readonly copies: Copies<V>;
   private readonly slotOf: (record: RecordOf<V>) => Slot;
+  private readonly requestIn: ((command: CommandOf<V>) => RequestId | null) | null;
   /** Whether a message may be on its way to several, or be kept by whoever follows the trace: each receiver gets its own. */
   private isShared: boolean;
   /** Whose handler runs. */
@@ -82,6 +86,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     this.copies = copiesOf(protocol);
     this.isShared = this.trace !== null;
     this.slotOf = slotFinder(protocol);
+    this.requestIn = requestFinder(protocol);
     this.histories = new Histories(protocol.properties);
     this.population = new Population(nodes, this, this.histories.empty);
     this.timers = stream("timers");
@@ -167,8 +172,18 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   }
 
   private obey(node: SimulatedNode<V>, command: CommandOf<V>): void {
+    const request = this.requestIn?.(command) ?? null;
+    if (request !== null) this.open(node, request, command);
     if (this.trace !== null) this.trace({ at: this.now, node: node.self, kind: "command", command });
     this.handle(node, { kind: "command", command: this.copies.command(command) });
+  }
+
+  /** The node is to answer it. */
+  private open(node: SimulatedNode<V>, request: RequestId, command: CommandOf<V>): void {
+    node.requests ??= new Map();
+    requireFresh(request, node.requests.get(request));
+    node.requests.set(request, "open");
+    if (node.history.length > 0) node.history = this.histories.requested(node.history, command);
   }
 
   /** True if something has happened that can be seen. */
@@ -384,6 +399,15 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     if (this.trace !== null)
       this.trace({ at: this.now, node: node.self, kind: "choice", label, option: clone(option) });
     return option;
+  }
+
+  reply(node: SimulatedNode<V>, request: RequestId, said: ReplyOf<V>): void {
+    const reply = this.copies.reply(said);
+    if (!isAwaited(request, node.requests?.get(request))) return;
+    node.requests?.set(request, "answered");
+    node.replies = [...(node.replies ?? []), { request, reply }];
+    if (node.history.length > 0) node.history = this.histories.replied(node.history, request, reply);
+    if (this.trace !== null) this.trace({ at: this.now, node: node.self, kind: "event", event: reply, request });
   }
 
   // What is still to happen.

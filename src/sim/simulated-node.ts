@@ -7,11 +7,16 @@ import type {
   MessageOf,
   NodeId,
   RecordOf,
+  ReplyOf,
+  RequestId,
+  Signatures,
   StateOf,
   TimerOf,
   View,
   Vocabulary,
 } from "../core/protocol.ts";
+import { idealSignatures } from "../core/signatures.ts";
+import type { Answer, RequestStatus } from "../driver/requests.ts";
 import type { Remembered } from "../trace/histories.ts";
 import type { CrashFate, Journal } from "./journal.ts";
 import type { Outgoing } from "./links.ts";
@@ -27,6 +32,7 @@ export interface Effects<V extends Vocabulary> {
   compact(node: SimulatedNode<V>, records: readonly RecordOf<V>[]): void;
   emit(node: SimulatedNode<V>, event: EventOf<V>, until: Deadline<V> | undefined): void;
   choose<T>(node: SimulatedNode<V>, label: string, options: readonly T[]): T;
+  reply(node: SimulatedNode<V>, request: RequestId, reply: ReplyOf<V>): void;
 }
 
 /** A timer that runs. An event that carries another number than its last arming is stale. */
@@ -46,6 +52,7 @@ const nothing: Effects<never> = {
   compact: () => undefined,
   emit: () => undefined,
   choose: (_node, _label, options) => options[0] as never,
+  reply: () => undefined,
 };
 
 /** A class, and what is seldom needed is made when it is: there may be a million of these. */
@@ -65,6 +72,9 @@ export class SimulatedNode<V extends Vocabulary> implements Context<V> {
   /** How fast its clock goes. */
   rate = 1;
   events: EventOf<V>[] | null = null;
+  replies: Answer<V>[] | null = null;
+  /** What has become of what it is to answer, in all its lives. */
+  requests: Map<RequestId, RequestStatus> | null = null;
   /** What has come while it was paused or busy, as slots of the simulation. */
   waiting: number[] | null = null;
   /** What properties remember of it, whatever has become of it since. */
@@ -112,5 +122,11 @@ export class SimulatedNode<V extends Vocabulary> implements Context<V> {
   }
   choose<T>(label: string, options: readonly T[]): T {
     return this.does.choose(this, label, options);
+  }
+  reply(request: RequestId, reply: ReplyOf<V>): void {
+    this.does.reply(this, request, reply);
+  }
+  get signatures(): Signatures {
+    return idealSignatures(this.self);
   }
 }

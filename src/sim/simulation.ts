@@ -8,6 +8,7 @@ import { clone } from "../core/plain.ts";
 import type { CommandOf, EventOf, NodeId, StateOf, Vocabulary, World } from "../core/protocol.ts";
 import { random } from "../core/random.ts";
 import { dispatch } from "../core/step.ts";
+import type { Answer } from "../driver/requests.ts";
 import { byzantine } from "../protocols/byzantine.ts";
 import type { NodeSnapshot, Snapshot } from "../trace/snapshot.ts";
 import { type CrashFate, damageJournal } from "./journal.ts";
@@ -37,6 +38,8 @@ export interface Simulation<V extends Vocabulary> {
   readonly violations: readonly Violation[];
   /** What a node has emitted since its last start. */
   events(node: NodeId): readonly EventOf<V>[];
+  /** What a node has answered since its last start, to commands that carry a `request`. */
+  replies(node: NodeId): readonly Answer<V>[];
   /** The violations so far, what should hold in the end and does not hold now, and who still waits for a `leadsTo`. */
   verdict(): readonly Violation[];
   /** Makes a node alive without starting it, as if it had been running idly before the story begins. */
@@ -106,6 +109,7 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
     // What was sent to it while it was down does not reach its next life either.
     if (node.incarnation > 0) node.incarnation += 1;
     node.events = null;
+    node.replies = null;
     kernel.record({ at: kernel.now, node: id, kind: "start", ...idle });
     return node;
   }
@@ -127,6 +131,7 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
     const id = node.self;
     const damage = node.journal === null ? null : damageJournal(node.journal, fate, kernel.now, faults);
     population.setState(node, undefined);
+    for (const request of node.requests?.keys() ?? []) node.requests?.set(request, "past");
     node.incarnation += 1;
     for (const timer of node.armed?.keys() ?? []) kernel.cancelTimer(node, timer);
     node.view = null;
@@ -209,6 +214,7 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
     seen: watch.seen,
     violations: watch.violations,
     events: (id) => population.node(id).events ?? [],
+    replies: (id) => population.node(id).replies ?? [],
     verdict: () => watch.verdict(kernel.now),
     wake: (id) => void boot(id, { idle: true }),
     start: (id) => kernel.start(boot(id, {})),

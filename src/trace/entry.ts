@@ -2,7 +2,17 @@
  * The trace: one object per line of JSON, in the order in which things happened at their node. Simulator, live cluster
  * and pictures share it. `at` is in milliseconds: virtual in the simulator, of the Unix epoch in a live cluster.
  */
-import type { CommandOf, EventOf, MessageOf, NodeId, TimerOf, View, Vocabulary } from "../core/protocol.ts";
+import type {
+  CommandOf,
+  EventOf,
+  MessageOf,
+  NodeId,
+  ReplyOf,
+  RequestId,
+  TimerOf,
+  View,
+  Vocabulary,
+} from "../core/protocol.ts";
 
 /** Names one message on its way: sender, receiver, the sender's incarnation and a count. Equal at both ends. */
 export type MessageId = string;
@@ -29,8 +39,13 @@ type Action<V extends Vocabulary> =
   | { readonly kind: "lost"; readonly id: MessageId; readonly to: NodeId; readonly why: LossReason }
   | { readonly kind: "timeout"; readonly timer: TimerOf<V> }
   | { readonly kind: "command"; readonly command: CommandOf<V> }
-  /** `until`: the timer up to which it is certain, where it says so. */
-  | { readonly kind: "event"; readonly event: EventOf<V>; readonly until?: string }
+  /** `until`: the timer up to which it is certain, where it says so. `request`: it is the reply to that request. */
+  | {
+      readonly kind: "event";
+      readonly event: EventOf<V> | ReplyOf<V>;
+      readonly until?: string;
+      readonly request?: RequestId;
+    }
   /** What the driver picked for a `ctx.choose` of the step that the entries before this one belong to. */
   | { readonly kind: "choice"; readonly label: string; readonly option: unknown }
   /** The node's process stands still, and goes on. */

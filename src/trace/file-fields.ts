@@ -11,6 +11,7 @@ interface Field {
 type Fields = Readonly<Record<string, Field>>;
 
 const isNatural = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
+const isNaturalOrAbsent = (value: unknown): boolean => value === undefined || isNatural(value);
 const isText = (value: unknown): boolean => typeof value === "string";
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
@@ -84,7 +85,7 @@ function fieldsOf(other: Field): Readonly<Record<TraceEntry["kind"], Fields>> {
     lost: { id: words, to: other, why: oneOf(...Object.keys(lossReasons)) },
     timeout: { timer: words },
     command: { command: tagged },
-    event: { event: tagged },
+    event: { event: tagged, request: { expected: "a natural number, or absent", holds: isNaturalOrAbsent } },
     choice: { label: words, option: anything },
     fault: { what: words },
     gap: { dropped: natural },

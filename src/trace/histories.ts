@@ -1,6 +1,16 @@
 /** What the properties of a protocol remember of one node, side by side: a driver keeps one such list for each node. */
 import { InvariantViolation } from "../core/errors.ts";
-import type { EventOf, History, Property, StateOf, Vocabulary, World } from "../core/protocol.ts";
+import type {
+  CommandOf,
+  EventOf,
+  History,
+  Property,
+  ReplyOf,
+  RequestId,
+  StateOf,
+  Vocabulary,
+  World,
+} from "../core/protocol.ts";
 
 /** By the place of each history among those that are kept. */
 export type Remembered = readonly unknown[];
@@ -20,7 +30,20 @@ export class Histories<V extends Vocabulary> {
 
   /** After one more event of the node: the list itself, where no property cares. */
   after(before: Remembered, event: EventOf<V>): Remembered {
-    const after = this.#kept.map((history, place) => history.after(before[place], event));
+    return this.#changed(before, (history, known) => history.after(known, event));
+  }
+
+  /** After a command that is to be answered. */
+  requested(before: Remembered, command: CommandOf<V>): Remembered {
+    return this.#changed(before, (history, known) => history.afterRequest?.(known, command) ?? known);
+  }
+
+  replied(before: Remembered, request: RequestId, reply: ReplyOf<V>): Remembered {
+    return this.#changed(before, (history, known) => history.afterReply?.(known, request, reply) ?? known);
+  }
+
+  #changed(before: Remembered, change: (history: History<V, unknown>, known: unknown) => unknown): Remembered {
+    const after = this.#kept.map((history, place) => change(history, before[place]));
     return after.some((value, place) => value !== before[place]) ? after : before;
   }
 

@@ -2,18 +2,22 @@
 import { compacted, slotFinder } from "../core/journal-slots.ts";
 import { canonical, clone, equal } from "../core/plain.ts";
 import type {
+  CommandOf,
   Context,
   Duration,
   MessageOf,
   NodeId,
   Protocol,
   RecordOf,
+  RequestId,
   StateOf,
   TimerOf,
   Vocabulary,
 } from "../core/protocol.ts";
 import { random } from "../core/random.ts";
+import { idealSignatures } from "../core/signatures.ts";
 import { dispatch, type Stimulus } from "../core/step.ts";
+import { requestFinder } from "../driver/requests.ts";
 import type { RecordedStep } from "./replay-steps.ts";
 import type { NodeSnapshot } from "./snapshot.ts";
 
@@ -24,6 +28,7 @@ interface Armed {
 
 /** What a handler did, as JSON: what it passes on may change afterwards. */
 interface Deed<V extends Vocabulary> {
+  readonly kind: "send" | "emit" | "reply";
   readonly what: string;
   readonly to: NodeId | null;
   readonly message: MessageOf<V> | null;
@@ -41,10 +46,13 @@ export class ReplayedNode<V extends Vocabulary> {
   #isJournalKnown = true;
   readonly #peers: readonly NodeId[];
   readonly #ctx: Context<V>;
+  readonly #requestIn: ((command: CommandOf<V>) => RequestId | null) | null;
   /** Of the step that runs. */
   #now = 0;
   #deeds: Deed<V>[] = [];
   #choices: RecordedStep<V>["choices"] = [];
+  /** What it is to answer. */
+  readonly #open = new Set<RequestId>();
 
   constructor(
     readonly protocol: Protocol<V>,
@@ -53,6 +61,7 @@ export class ReplayedNode<V extends Vocabulary> {
   ) {
     this.#peers = nodes.filter((node) => node !== id);
     this.#ctx = this.#context();
+    this.#requestIn = requestFinder(protocol);
   }
 
   get state(): StateOf<V> {
@@ -70,6 +79,8 @@ export class ReplayedNode<V extends Vocabulary> {
     try {
       if (stimulus.kind === "start") this.#boot();
       if (stimulus.kind === "timeout") this.#expire(stimulus.timer);
+      const request = stimulus.kind === "command" ? (this.#requestIn?.(stimulus.command) ?? null) : null;
+      if (request !== null) this.#open.add(request);
       if (!isIdle) dispatch(this.protocol, this.state, clone(stimulus), this.#ctx);
       return this.#compare(recorded);
     } catch (error) {
@@ -83,6 +94,7 @@ export class ReplayedNode<V extends Vocabulary> {
     this.#state = null;
     this.timers.clear();
     this.#journal = [...journal];
+    this.#open.clear();
   }
 
   /** It has found this in its journal: a crash may have taken entries with it whose records are there all the same. */
@@ -132,18 +144,24 @@ export class ReplayedNode<V extends Vocabulary> {
     if (!this.timers.delete(timer)) throw new Mismatch(`the timer ${timer} runs out, but nobody has set it`);
   }
 
-  #compare({ sends, events, view, cut }: RecordedStep<V>): Deed<V>[] {
-    const sent = this.#deeds.filter(({ to }) => to !== null);
-    const emitted = this.#deeds.filter(({ to }) => to === null);
-    const left = differ(
-      sent,
+  #compare({ sends, events, replies, view, cut }: RecordedStep<V>): Deed<V>[] {
+    const compared = (kind: Deed<V>["kind"], recorded: readonly string[]): Deed<V>[] =>
+      differ(
+        this.#deeds.filter((deed) => deed.kind === kind),
+        recorded,
+        cut !== null,
+      );
+    const left = compared(
+      "send",
       sends.map(({ to, message }) => sending(to, message)),
-      cut !== null,
     );
-    differ(
-      emitted,
+    compared(
+      "emit",
       events.map(({ event }) => emission(event)),
-      cut !== null,
+    );
+    compared(
+      "reply",
+      replies.map(({ event, request }) => answering(request, event)),
     );
     if (this.#choices.length > 0) throw new Mismatch(`the handlers do not choose ${this.#choices[0]?.label}`);
     if (view?.state !== undefined && !equal(plain(view.state), plain(this.#state)))
@@ -153,7 +171,7 @@ export class ReplayedNode<V extends Vocabulary> {
 
   #context(): Context<V> {
     const send = (to: NodeId, message: MessageOf<V>): void =>
-      void this.#deeds.push({ what: sending(to, message), to, message: clone(message) });
+      void this.#deeds.push({ kind: "send", what: sending(to, message), to, message: clone(message) });
     return {
       self: this.id,
       peers: this.#peers,
@@ -167,7 +185,12 @@ export class ReplayedNode<V extends Vocabulary> {
       compact: (records) => {
         this.#journal = compacted(this.#journal, clone(records), slotFinder(this.protocol));
       },
-      emit: (event) => void this.#deeds.push({ what: emission(event), to: null, message: null }),
+      emit: (event) => void this.#deeds.push({ kind: "emit", what: emission(event), to: null, message: null }),
+      reply: (request, reply) => {
+        if (!this.#open.delete(request)) return; // Nobody waits for it.
+        this.#deeds.push({ kind: "reply", what: answering(request, reply), to: null, message: null });
+      },
+      signatures: idealSignatures(this.id),
       choose: (label, options) => {
         const taken = this.#choices.shift();
         if (taken === undefined) throw new Mismatch(`the handlers choose ${label}, the recording does not`);
@@ -198,6 +221,8 @@ function differ<V extends Vocabulary>(
 
 /** Messages and events are values: the order of their fields says nothing. */
 const sending = (to: NodeId, message: unknown): string => `send ${canonical(plain(message))} to ${to}`;
+const answering = (request: RequestId | undefined, reply: unknown): string =>
+  `reply ${canonical(plain(reply))} to request ${request}`;
 const emission = (event: unknown): string => `say ${canonical(plain(event))}`;
 /** As it is after a way through JSON. */
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null));

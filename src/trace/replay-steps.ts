@@ -9,6 +9,7 @@ type EntryOf<V extends Vocabulary, K extends TraceEntry["kind"]> = Extract<Trace
 export interface RecordedStep<V extends Vocabulary> {
   readonly sends: EntryOf<V, "send">[];
   readonly events: EntryOf<V, "event">[];
+  readonly replies: EntryOf<V, "event">[];
   readonly choices: EntryOf<V, "choice">[];
   /** The node's state after the step, where it was recorded. */
   view: EntryOf<V, "view"> | null;
@@ -36,7 +37,7 @@ export function recordingOf<V extends Vocabulary>(entries: readonly TraceEntry<V
     if (entry.kind === "receive" || entry.kind === "lost") ends.set(entry.id, (ends.get(entry.id) ?? 0) + 1);
     if (entry.kind === "send") sent.add(entry.id);
     if (stimulusOf(entry) !== null) {
-      const step: RecordedStep<V> = { sends: [], events: [], choices: [], view: null, cut: "end" };
+      const step: RecordedStep<V> = { sends: [], events: [], replies: [], choices: [], view: null, cut: "end" };
       const before = open.get(node);
       if (before !== undefined) before.cut = null;
       steps.set(index, step);
@@ -54,7 +55,7 @@ function take<V extends Vocabulary>(step: RecordedStep<V>, entry: TraceEntry<V>,
     case "send":
       return void step.sends.push(entry);
     case "event":
-      return void step.events.push(entry);
+      return void (entry.request === undefined ? step.events : step.replies).push(entry);
     case "choice":
       return void step.choices.push(entry);
     case "view":

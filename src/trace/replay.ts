@@ -3,12 +3,25 @@
  * compared with what was recorded, the properties are looked at after every step, and all states are known at any point.
  * Where entries are missing nothing is guessed: from there on the answer is `unknown`.
  */
-import type { NodeId, Protocol, RecordOf, StateOf, Vocabulary, World } from "../core/protocol.ts";
+import type {
+  CommandOf,
+  EventOf,
+  NodeId,
+  Protocol,
+  RecordOf,
+  ReplyOf,
+  RequestId,
+  StateOf,
+  Vocabulary,
+  World,
+} from "../core/protocol.ts";
+import type { Stimulus } from "../core/step.ts";
+import { requestFinder } from "../driver/requests.ts";
 import type { MessageId, TraceEntry } from "./entry.ts";
 import { Histories, type Remembered } from "./histories.ts";
 import { Findings, overall, type ReplayFinding, type ReplayVerdict } from "./replay-findings.ts";
 import { ReplayedNode } from "./replay-node.ts";
-import { type Recording, recordingOf, stimulusOf } from "./replay-steps.ts";
+import { type RecordedStep, type Recording, recordingOf, stimulusOf } from "./replay-steps.ts";
 import type { MessageInFlight, Snapshot } from "./snapshot.ts";
 
 export interface ReplayOptions {
@@ -66,6 +79,7 @@ class Replaying<V extends Vocabulary> {
   readonly #histories: Histories<V>;
   readonly #remembered = new Map<NodeId, Remembered>();
   readonly #findings: Findings<V>;
+  readonly #requestIn: ((command: CommandOf<V>) => RequestId | null) | null;
   readonly #flights = new Map<MessageId, Flight<V>>();
   readonly #doubts: Doubt[] = [];
   /** Who has sent what no entry of its own tells: either it dies soon, and these were its last words, or some are missing. */
@@ -83,6 +97,7 @@ class Replaying<V extends Vocabulary> {
     this.#recording = recordingOf(entries);
     this.#nodes = new Map(ids.map((id) => [id, new ReplayedNode(protocol, id, ids)]));
     this.#histories = new Histories(protocol.properties);
+    this.#requestIn = requestFinder(protocol);
     this.#findings = new Findings(this.#histories.shown(protocol.properties));
     for (const id of ids) this.#remembered.set(id, this.#histories.empty);
     this.#world = this.#worldOf();
@@ -139,8 +154,7 @@ class Replaying<V extends Vocabulary> {
     const stimulus = stimulusOf(entry);
     if (recorded === undefined || stimulus === null) return;
     for (const { id: message, to, message: said } of recorded.sends) this.#send(message, id, to, said);
-    for (const { event } of recorded.events)
-      this.#remembered.set(id, this.#histories.after(this.#world.history<Remembered>(id), event));
+    this.#remembered.set(id, this.#rememberedAfter(this.#world.history<Remembered>(id), stimulus, recorded));
     const isStart = entry.kind === "start";
     if (isStart && Array.isArray(entry.journal)) node.remember(entry.journal);
     if (isStart ? !node.canStart : node.status !== "up") return this.#refuse(index, node, entry);
@@ -153,6 +167,17 @@ class Replaying<V extends Vocabulary> {
     if (recorded.cut === "end")
       for (const [i, { to, message }] of outcome.entries())
         if (to !== null && message !== null) this.#send(`${id}-${index}-${i}`, id, to, message);
+  }
+
+  #rememberedAfter(before: Remembered, stimulus: Stimulus<V>, { events, replies }: RecordedStep<V>): Remembered {
+    const histories = this.#histories;
+    let known = before;
+    if (stimulus.kind === "command" && (this.#requestIn?.(stimulus.command) ?? null) !== null)
+      known = histories.requested(known, stimulus.command);
+    for (const { event } of events) known = histories.after(known, event as EventOf<V>);
+    for (const { event, request } of replies)
+      if (request !== undefined) known = histories.replied(known, request, event as ReplyOf<V>);
+    return known;
   }
 
   #refuse(index: number, { id, canStart }: ReplayedNode<V>, { kind }: TraceEntry<V>): void {

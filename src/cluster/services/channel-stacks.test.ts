@@ -6,6 +6,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Context, Vocabulary } from "../../core/protocol.ts";
 import { problem, type ShapeNode, type Shapes, variants } from "../../core/shape.ts";
+import { idealSignatures } from "../../core/signatures.ts";
 import { dispatch, type Stimulus } from "../../core/step.ts";
 import type { AnyProtocol } from "../../protocols/index.ts";
 import { viewSynchrony } from "../../protocols/multicast/view-synchrony.ts";
@@ -75,6 +76,8 @@ function alone(protocol: AnyProtocol) {
     persist() {},
     compact() {},
     emit() {},
+    reply() {},
+    signatures: idealSignatures(1),
     choose: (_label, options) => options[0] as (typeof options)[number],
   };
   const step = (stimulus: Stimulus<Vocabulary>): void => dispatch(protocol as never, state as never, stimulus, ctx);

@@ -3,7 +3,8 @@
  * for votes at once, and neither calls again nor renews its lease. What safety rests on is all there: votes, the
  * journal, announcements, leases that run out, resignations. It claims only what holds however wrong the timers are.
  */
-import type { Context, Protocol } from "../../../core/protocol.ts";
+import type { Context, Duration, Protocol, TimerOf } from "../../../core/protocol.ts";
+import { changedContext } from "../../contexts.ts";
 import { type EpochBully, epochBully } from "./epoch-bully.ts";
 import type { EpochBullyOptions } from "./options.ts";
 
@@ -32,17 +33,9 @@ function calmly<T extends object>(handlers: T): T {
   ) as T;
 }
 
-const calm = (ctx: Ctx): Ctx => ({
-  self: ctx.self,
-  peers: ctx.peers,
-  send: (to, message) => ctx.send(to, message),
-  broadcast: (message) => ctx.broadcast(message),
-  setTimer(timer, duration) {
-    if (timer !== "call" && timer !== "renew") ctx.setTimer(timer, duration);
-  },
-  cancelTimer: (timer) => ctx.cancelTimer(timer),
-  persist: (record) => ctx.persist(record),
-  compact: (records) => ctx.compact(records),
-  emit: (event, until) => ctx.emit(event, until),
-  choose: (label, options) => ctx.choose(label, options),
-});
+const calm = (ctx: Ctx): Ctx =>
+  changedContext(ctx, {
+    setTimer(timer: TimerOf<EpochBully>, duration: Duration) {
+      if (timer !== "call" && timer !== "renew") ctx.setTimer(timer, duration);
+    },
+  });

@@ -21,6 +21,7 @@ export function flattened<V extends Vocabulary>(assembly: object, { commands, ev
     emit({ type: part, body }: Any, until) {
       if (events[part]?.includes(body.type) === true) ctx.emit(body as EventOf<V>, until);
     },
+    reply: (request, { body }: Any) => ctx.reply(request, body as never),
   }));
   const named = Object.entries(commands).flatMap(([part, types]) => types.map((type) => ({ part, type })));
   const byName = (entry: (part: string, type: string) => unknown): object =>
@@ -34,6 +35,10 @@ export function flattened<V extends Vocabulary>(assembly: object, { commands, ev
     shapes: {
       ...whole.shapes,
       command: byName((part, type) => whole.shapes.command[part].body.variants[type].fields),
+      reply: Object.assign({}, ...Object.values<Any>(whole.shapes.reply).map(({ body }) => fieldsOf(body.variants))),
     },
   };
 }
+
+const fieldsOf = (variants: Any): object =>
+  Object.fromEntries(Object.entries<Any>(variants).map(([type, { fields }]) => [type, fields]));

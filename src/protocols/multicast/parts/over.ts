@@ -14,6 +14,7 @@ import type {
   NodeId,
   Protocol,
   RecordOf,
+  ReplyOf,
   StateOf,
   TimerOf,
   View,
@@ -23,7 +24,7 @@ import { type Shape, type Shapes, variants } from "../../../core/shape.ts";
 import { contexts, mapped, withContext } from "../../contexts.ts";
 import type { GroupCommand, GroupEvent } from "./layers.ts";
 
-/** The type bag of `over(upper, lower)`: commands and events are the layers' own, everything else is wrapped in its layer's name. */
+/** The type bag of `over(upper, lower)`: commands, events and replies are the layers' own, everything else is wrapped in its layer's name. */
 export type Over<U extends Vocabulary, L extends Vocabulary> = {
   state: { upper: StateOf<U>; lower: StateOf<L> };
   message: InLayer<"upper", MessageOf<U>> | InLayer<"lower", MessageOf<L>>;
@@ -31,6 +32,7 @@ export type Over<U extends Vocabulary, L extends Vocabulary> = {
   command: CommandOf<U> | Exclude<CommandOf<L>, { type: CommandOf<U>["type"] | "send" }>;
   event: EventOf<U> | Exclude<EventOf<L>, { type: "delivered" }>;
   record: InLayer<"upper", RecordOf<U>> | InLayer<"lower", RecordOf<L>>;
+  reply: ReplyOf<U> | ReplyOf<L>;
 };
 type InLayer<N extends string, Body> = [Body] extends [never] ? never : { type: N; body: Body };
 // Inside, handlers are looked up by name; the types above keep callers honest.
@@ -84,6 +86,7 @@ export function over<U extends Vocabulary, L extends Vocabulary>(
       emit({ type: layer, body: event }: Any, until) {
         if (layer === "upper" ? event.type !== MULTICAST : !inner.has(event.type)) events.push({ event, until });
       },
+      reply: (request, { body }: Any) => ctx.reply(request, body as never),
     };
   });
   /** The world hears of a step when its messages have been sent: who passes a message on before it delivers it does so. */
@@ -100,7 +103,11 @@ export function over<U extends Vocabulary, L extends Vocabulary>(
   return {
     ...withContext(stack, outward, tell),
     command: { ...handed("lower", others), ...handed("upper", above.command ?? {}) },
-    shapes: { ...stack.shapes, command: { ...otherShapes, ...above.shapes.command } },
+    shapes: {
+      ...stack.shapes,
+      command: { ...otherShapes, ...above.shapes.command },
+      reply: { ...below.shapes.reply, ...above.shapes.reply },
+    },
     view: (states: Any, self: NodeId) =>
       seenTogether(above.view(states.upper, self), below.name, below.view(states.lower, self)),
   };

@@ -1,0 +1,66 @@
+/** A counter that node 0 keeps: whichever node is asked to add answers with the sum, once it has it from there. */
+import { natural, type Protocol, type RequestId } from "../../src/core/index.ts";
+
+export type Counter = {
+  state: { sum: number; waiting: RequestId[] };
+  message: { type: "add"; request: RequestId; by: number } | { type: "added"; request: RequestId; sum: number };
+  command: { type: "add"; request: RequestId; by: number };
+  reply: { type: "sum"; sum: number };
+};
+
+export const forwardedCounter: Protocol<Counter> = {
+  name: "forwarded-counter",
+  init: () => ({ sum: 0, waiting: [] }),
+  command: {
+    add(state, { request, by }, ctx) {
+      state.waiting.push(request);
+      ctx.send(0, { type: "add", request, by });
+    },
+  },
+  receive: {
+    add(state, from, { request, by }, ctx) {
+      state.sum += by;
+      ctx.send(from, { type: "added", request, sum: state.sum });
+    },
+    added(state, _from, { request, sum }, ctx) {
+      if (!state.waiting.includes(request)) return; // It has been answered, or was asked before a crash.
+      state.waiting = state.waiting.filter((other) => other !== request);
+      ctx.reply(request, { type: "sum", sum });
+    },
+  },
+  shapes: {
+    message: { add: { request: natural, by: natural }, added: { request: natural, sum: natural } },
+    command: { add: { request: natural, by: natural } },
+    reply: { sum: { sum: natural } },
+  },
+  source: "none",
+  assumes: ["node 0 does not crash"],
+  properties: [
+    {
+      name: "sums grow",
+      claim: "no node hears of a sum that is not above those it has heard of, though it asks one at a time",
+      when: "always",
+      history: {
+        empty: { asked: 0, last: 0, isRight: true },
+        after: (before) => before,
+        afterRequest: (before: Heard) => ({ ...before, asked: before.asked + 1 }),
+        afterReply: ({ asked, last, isRight }: Heard, _request, { sum }) => ({
+          asked,
+          last: sum,
+          isRight: isRight && asked > 0 && sum > last,
+        }),
+      },
+      holds: ({ nodes, history }) => nodes.every((node) => history<Heard>(node).isRight),
+    },
+    {
+      name: "answered",
+      claim: "every request is answered",
+      when: "leadsTo",
+      given: ({ state }, node) => state(node).waiting.length > 0,
+      holds: ({ state }, node) => state(node).waiting.length === 0,
+    },
+  ],
+  costs: [{ when: "one addition", messages: () => 2 }],
+  view: ({ waiting }) => ({ role: waiting.length === 0 ? "idle" : "waiting" }),
+};
+type Heard = { asked: number; last: number; isRight: boolean };
