@@ -41,13 +41,13 @@ export const forwardedCounter: Protocol<Counter> = {
       claim: "no node hears of a sum that is not above those it has heard of, though it asks one at a time",
       when: "always",
       history: {
-        empty: { asked: 0, last: 0, isRight: true },
+        empty: { requests: 0, last: 0, isRight: true },
         after: (before) => before,
-        afterRequest: (before: Heard) => ({ ...before, asked: before.asked + 1 }),
-        afterReply: ({ asked, last, isRight }: Heard, _request, { sum }) => ({
-          asked,
+        afterRequest: (before: Heard) => ({ ...before, requests: before.requests + 1 }),
+        afterReply: ({ requests, last, isRight }: Heard, _request, { sum }) => ({
+          requests,
           last: sum,
-          isRight: isRight && asked > 0 && sum > last,
+          isRight: isRight && requests > 0 && sum > last,
         }),
       },
       holds: ({ nodes, history }) => nodes.every((node) => history<Heard>(node).isRight),
@@ -63,4 +63,4 @@ export const forwardedCounter: Protocol<Counter> = {
   costs: [{ when: "one addition", messages: () => 2 }],
   view: ({ waiting }) => ({ role: waiting.length === 0 ? "idle" : "waiting" }),
 };
-type Heard = { asked: number; last: number; isRight: boolean };
+type Heard = { requests: number; last: number; isRight: boolean };
