@@ -4,7 +4,7 @@
  */
 import type { NodeId, Protocol, Tagged, Vocabulary } from "../../src/core/protocol.ts";
 import { random } from "../../src/core/random.ts";
-import { bully } from "../../src/protocols/election/bully.ts";
+import { bully } from "../../src/protocols/election/bully/bully.ts";
 import { changRoberts } from "../../src/protocols/election/chang-roberts.ts";
 import { epochBully } from "../../src/protocols/election/epoch-bully/epoch-bully.ts";
 import { ring as listRing } from "../../src/protocols/election/ring.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Protocol } from "../core/protocol.ts";
 import { natural } from "../core/shape.ts";
-import { bully } from "../protocols/election/bully.ts";
+import { bully } from "../protocols/election/bully/bully.ts";
 import { explore } from "./explore.ts";
 import { ringModel } from "./models/chang-roberts.ts";
 import { mutexModel } from "./models/ricart-agrawala.ts";

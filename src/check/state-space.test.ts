@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { bully } from "../protocols/election/bully.ts";
+import { bully } from "../protocols/election/bully/bully.ts";
 import { changRoberts } from "../protocols/election/chang-roberts.ts";
 import { Model, type ModelOptions } from "./model.ts";
 import { ringModel } from "./models/chang-roberts.ts";

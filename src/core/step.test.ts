@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Bully, bully } from "../protocols/election/bully.ts";
+import { type Bully, bully } from "../protocols/election/bully/bully.ts";
 import { type MonitoredBully, monitoredBully } from "../protocols/election/monitored.ts";
 import { clone, equal } from "./plain.ts";
 import type { StateOf } from "./protocol.ts";

@@ -2,7 +2,8 @@
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId, Protocol, Tagged } from "../core/protocol.ts";
 import { paxos } from "./consensus/paxos.ts";
-import { bully } from "./election/bully.ts";
+import { bully } from "./election/bully/bully.ts";
+import { extendedBully } from "./election/bully/extended-bully.ts";
 import { changRoberts } from "./election/chang-roberts.ts";
 import { boundedEpochBully } from "./election/epoch-bully/bounded.ts";
 import { epochBully } from "./election/epoch-bully/epoch-bully.ts";
@@ -38,10 +39,13 @@ const monitoredMaekawaSanders = (options: MonitoredMutexOptions<Partial<MaekawaS
   monitoredMutex(maekawaSanders, { ...options, mutex: { rejoins: true, ...options.mutex } });
 
 const registry: Readonly<Record<string, RegistryEntry>> = {
-  bully: entry(election, "the alive node with the highest rank leads", bully, {
+  bully: entry(election, "the alive node with the highest id leads", bully, {
     node: monitoredBully,
-    embedded: bully,
-    variants: { monitored: { summary: "with the failure detector that real processes have", model: monitoredBully } },
+    embedded: extendedBully,
+    variants: {
+      extended: { summary: "with resignation, ranks and self-correction", model: extendedBully },
+      monitored: { summary: "the same, with the failure detector that real processes have", model: monitoredBully },
+    },
     check: { crashNotification: (node) => ({ type: "suspect", node }) },
   }),
   "central-server": entry(
@@ -249,7 +253,8 @@ function toggled<M extends Mutex, O extends object>(mutex: (options?: O) => Prot
 }
 
 export { type Ballot, type Paxos, type PaxosOptions, type Proposal, paxos } from "./consensus/paxos.ts";
-export { type Bully, type BullyOptions, bully } from "./election/bully.ts";
+export { type Bully, type BullyOptions, bully } from "./election/bully/bully.ts";
+export { type ExtendedBully, type ExtendedBullyOptions, extendedBully } from "./election/bully/extended-bully.ts";
 export { type ChangRoberts, type ChangRobertsOptions, changRoberts } from "./election/chang-roberts.ts";
 export { type EpochBully, epochBully, type Pledge } from "./election/epoch-bully/epoch-bully.ts";
 export type { EpochBullyOptions } from "./election/epoch-bully/options.ts";

@@ -4,7 +4,7 @@ import { clone } from "../core/plain.ts";
 import type { NodeId, Protocol } from "../core/protocol.ts";
 import { natural } from "../core/shape.ts";
 import { paxos } from "../protocols/consensus/paxos.ts";
-import { bully } from "../protocols/election/bully.ts";
+import { bully } from "../protocols/election/bully/bully.ts";
 import { protocolNamed, protocolNames } from "../protocols/index.ts";
 import { simulation } from "../sim/simulation.ts";
 import type { TraceEntry } from "./entry.ts";

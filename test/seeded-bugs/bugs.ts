@@ -44,7 +44,7 @@ export type Subject =
 const CR = "src/protocols/election/chang-roberts.ts";
 const RA = "src/protocols/mutex/ricart-agrawala.ts";
 const CAUSAL = "src/protocols/multicast/causal.ts";
-const BULLY = "src/protocols/election/bully.ts";
+const BULLY = "src/protocols/election/bully/bully.ts";
 const PAXOS = "src/protocols/consensus/paxos.ts";
 
 /** A bug of a protocol that is made of several files. */

@@ -31,7 +31,7 @@ interface Making {
 
 const madeOf: Readonly<Record<Subject, Making>> = {
   bully: {
-    file: "src/protocols/election/bully.ts",
+    file: "src/protocols/election/bully/bully.ts",
     make: ({ bully }) => bully?.(),
     // Of crashes it is told even before the last messages of the crashed node: E1 eventually does not hold there, with a bug or without.
     explored: ({ properties }) => ({

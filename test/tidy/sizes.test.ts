@@ -13,7 +13,10 @@ const MAX_CORE_LINES_OF_CODE = 800;
  * entry that is no longer needed fails as well.
  */
 const exceptions: Readonly<Record<string, { readonly lines: number; readonly reason: string }>> = {
-  "src/protocols/election/bully.ts#bully": { lines: 90, reason: "half of it declares shapes, properties and costs" },
+  "src/protocols/election/bully/extended-bully.ts#extendedBully": {
+    lines: 76,
+    reason: "a closure: the book's steps, each with what resignation and rank add",
+  },
   "src/protocols/membership/views/rounds.ts#rounds": {
     lines: 65,
     reason: "a closure: what the steps of a round share stands here",

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { canonical } from "../../core/plain.ts";
 import type { Protocol, StateProperty } from "../../core/protocol.ts";
 import { natural } from "../../core/shape.ts";
-import { type Bully, bully } from "../../protocols/election/bully.ts";
+import { type Bully, bully } from "../../protocols/election/bully/bully.ts";
 import { changRoberts } from "../../protocols/election/chang-roberts.ts";
 import { type MutexWithWorkload, mutexWithWorkload } from "../../protocols/mutex/family/workload.ts";
 import { type RicartAgrawala, ricartAgrawala } from "../../protocols/mutex/ricart-agrawala.ts";

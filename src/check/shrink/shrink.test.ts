@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { canonical } from "../../core/plain.ts";
 import type { NodeId, Protocol, StateProperty, Vocabulary } from "../../core/protocol.ts";
-import { type Bully, bully } from "../../protocols/election/bully.ts";
+import { type Bully, bully } from "../../protocols/election/bully/bully.ts";
 import { heartbeat } from "../../protocols/membership/heartbeat.ts";
 import { causal } from "../../protocols/multicast/causal.ts";
 import { mutexWithWorkload } from "../../protocols/mutex/family/workload.ts";

@@ -6,7 +6,7 @@ import { type Assembly, assemble, type Wires } from "../../core/assemble.ts";
 import type { NodeId, Protocol, Tagged } from "../../core/protocol.ts";
 import { type Heartbeat, type HeartbeatOptions, heartbeat } from "../membership/heartbeat.ts";
 import { requireParts } from "../options.ts";
-import { type Bully, type BullyOptions, bully } from "./bully.ts";
+import { type ExtendedBully, type ExtendedBullyOptions, extendedBully } from "./bully/extended-bully.ts";
 import { type ChangRoberts, type ChangRobertsOptions, changRoberts } from "./chang-roberts.ts";
 import { type Ring, type RingOptions, ring } from "./ring.ts";
 
@@ -47,9 +47,9 @@ function monitored<E extends Watching, O>(
   };
 }
 
-export type MonitoredBully = Monitored<Bully>;
-export type MonitoredBullyOptions = MonitoredOptions<BullyOptions>;
-export const monitoredBully = monitored<Bully, BullyOptions>("bully", bully);
+export type MonitoredBully = Monitored<ExtendedBully>;
+export type MonitoredBullyOptions = MonitoredOptions<ExtendedBullyOptions>;
+export const monitoredBully = monitored<ExtendedBully, ExtendedBullyOptions>("bully", extendedBully);
 
 export type MonitoredRing = Monitored<Ring>;
 export const monitoredRing = monitored<Ring, RingOptions>("ring", ring);

@@ -1,28 +1,24 @@
 /**
- * Bully election: the alive node with the highest rank becomes coordinator.
- * García-Molina, "Elections in a Distributed Computing System", IEEE ToC 1982; words of Coulouris et al. §15.3.
+ * Bully as processes and `join()` run it: with resignation, ranks that change, and self-correction. The book's is `bully.ts`.
  *
- * Assumes   crash-recovery nodes; reliable links; bounded delay: T = 2·T_max + T_process exceeds a round trip.
- * Safety    E1: at rest, whoever knows a leader knows the highest alive node that has not resigned.
- *           In the end all alive nodes that took part follow it, if each crash is told to everybody (`suspect`), after the
- *           last message of the crashed node: one that comes later may be followed for ever.
- * Liveness  E2: every election ends, and then every alive node that took part knows a leader.
- * Cost      N − 2 messages at best (the second-highest notices and just announces itself);
- *           N² − N − 1 when the lowest calls the election and the highest has crashed.
+ * A node that resigns tells everybody and is no candidate until it stands again; it learns of its successor, or asks
+ * (`inquire`) until the leader answers. A rank takes the place of the id; a node whose rank changes tells everybody, and
+ * an election is called when everybody knows it.
  *
- * Beyond the textbook, and without a message more: whoever follows j suspects every node above j and says so
- * (`suspected`). Fed to a failure detector, this mends what a missed bound T broke: the node above j is heard of again,
- * `restored`, and bullies j away. Where links are not reliable it may go on: over a link that works one way only, an
- * election is called again at every beat for as long as that lasts.
+ * Self-correction costs no message: a node that follows j suspects every node above j and says so (`suspected`). Fed to a
+ * failure detector, this mends what a missed bound T broke: the node above j is heard of again, `restored`, and bullies j
+ * away. Where links are not reliable it may go on: over a link that works one way only, an election is called again at
+ * every beat for as long as that lasts.
  */
+import type { Context, NodeId, Protocol, World } from "../../../core/protocol.ts";
+import { natural, real, struct } from "../../../core/shape.ts";
+import { exclude, include } from "../../node-set.ts";
+import { settle } from "../../options.ts";
+import { highestOf, outranks, type Ranked, ranksShape, settledRank } from "../parts/ranks.ts";
+import { type BullyOptions, bullyDefaults, bullyTimeouts } from "./bully.ts";
+import { bullyCosts, bullyProperties, bullyRole, isElecting } from "./properties.ts";
 
-import type { Context, NodeId, Property, Protocol, World } from "../../core/protocol.ts";
-import { natural, real, struct } from "../../core/shape.ts";
-import { exclude, include } from "../node-set.ts";
-import { requirePositive, settle } from "../options.ts";
-import { highestOf, outranks, type Ranked, ranksShape, settledRank } from "./parts/ranks.ts";
-
-export type Bully = {
+export type ExtendedBully = {
   state: {
     /** `new`: has not taken part in an election yet. */
     phase: "new" | "idle" | "campaigning" | "deferring";
@@ -66,32 +62,21 @@ export type Bully = {
     | { type: "heard"; node: NodeId };
 };
 
-export interface BullyOptions {
-  /** T_max: the longest that a message travels. */
-  maxDelayMs: number;
-  /** T_process: the longest that a node takes to handle a message. */
-  processMs: number;
+export interface ExtendedBullyOptions extends BullyOptions {
   /** The rank of each node that has another than its id. Ties are broken by id. */
   ranks: readonly Ranked[];
 }
 
-/** T = 180 ms: generous on one network segment, and short enough that a failover takes well under a second. */
-const defaults: BullyOptions = { maxDelayMs: 60, processMs: 60, ranks: [] };
+const defaults: ExtendedBullyOptions = { ...bullyDefaults, ranks: [] };
 
-const optionShape = struct<BullyOptions>({ maxDelayMs: real, processMs: real, ranks: ranksShape });
+const optionShape = struct<ExtendedBullyOptions>({ maxDelayMs: real, processMs: real, ranks: ranksShape });
 
-type State = Bully["state"];
-type Ctx = Context<Bully>;
+type State = ExtendedBully["state"];
+type Ctx = Context<ExtendedBully>;
 
-export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
+export function extendedBully(given?: Partial<ExtendedBullyOptions>): Protocol<ExtendedBully> {
   const options = settle(defaults, optionShape, given, "bully");
-  requirePositive("bully.maxDelayMs", options.maxDelayMs);
-  requirePositive("bully.processMs", options.processMs);
-
-  /** T = 2·T_max + T_process: by then whoever is alive has answered. */
-  const answerTimeoutMs = 2 * options.maxDelayMs + options.processMs;
-  /** Whoever answered called an election itself: it waits T and announces, and both messages travel. */
-  const coordinatorTimeoutMs = 2 * answerTimeoutMs;
+  const { answerMs, coordinatorMs } = bullyTimeouts(options);
 
   const rankAtFirst = settledRank(options.ranks);
   const ranked = (state: State, node: NodeId): Ranked => ({ node, rank: state.ranks[node] ?? rankAtFirst(node) });
@@ -99,9 +84,10 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
   const higher = (state: State, ctx: Ctx, than: NodeId): NodeId[] =>
     ctx.peers.filter((peer) => isAbove(state, peer, than));
   const hasResigned = (state: State, node: NodeId): boolean => state.resigned.includes(node);
-  const isOut = (state: State, node: NodeId): boolean => state.suspected.includes(node) || hasResigned(state, node);
+  const mayNotLead = (state: State, node: NodeId): boolean =>
+    state.suspected.includes(node) || hasResigned(state, node);
   const isHighest = (state: State, ctx: Ctx): boolean =>
-    higher(state, ctx, ctx.self).every((rival) => isOut(state, rival));
+    higher(state, ctx, ctx.self).every((rival) => mayNotLead(state, rival));
 
   function startElection(state: State, ctx: Ctx): void {
     if (hasResigned(state, ctx.self)) return inquire(state, ctx);
@@ -112,7 +98,7 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
       if (!hasResigned(state, rival)) ctx.send(rival, { type: "election" }); // The suspected are asked too, as in the book.
     }
     ctx.cancelTimer("coordinator");
-    ctx.setTimer("answer", answerTimeoutMs);
+    ctx.setTimer("answer", answerMs);
   }
 
   function becomeCoordinator(state: State, ctx: Ctx): void {
@@ -132,7 +118,7 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
   /** Has resigned and will be told, if there is anybody who may lead. If that gets lost, it asks. */
   function awaitLeader(state: State, ctx: Ctx): void {
     settleOn(null, state, ctx);
-    if (ctx.peers.some((peer) => !isOut(state, peer))) ctx.setTimer("coordinator", coordinatorTimeoutMs);
+    if (ctx.peers.some((peer) => !mayNotLead(state, peer))) ctx.setTimer("coordinator", coordinatorMs);
   }
 
   /** The election is over for this node. */
@@ -145,7 +131,7 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
     if (isNews) ctx.emit({ type: "elected", leader });
     if (leader === null) return;
     for (const silent of higher(state, ctx, leader)) {
-      if (isOut(state, silent)) continue;
+      if (mayNotLead(state, silent)) continue;
       include(state.suspected, silent);
       ctx.emit({ type: "suspected", node: silent });
     }
@@ -174,7 +160,7 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
         if (state.phase !== "campaigning") return; // A late answer: this election is over.
         state.phase = "deferring";
         ctx.cancelTimer("answer");
-        ctx.setTimer("coordinator", coordinatorTimeoutMs);
+        ctx.setTimer("coordinator", coordinatorMs);
       },
       coordinator(state, from, _message, ctx) {
         noteCandidate(state, from, ctx);
@@ -222,7 +208,7 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
         const own = state.ranks[ctx.self];
         if (own !== undefined) {
           ctx.send(node, { type: "rank", rank: own });
-          ctx.setTimer("rank", 2 * answerTimeoutMs);
+          ctx.setTimer("rank", 2 * answerMs);
         }
         // It may have missed the announcement.
         if (state.leader === ctx.self && isAbove(state, ctx.self, node)) return ctx.send(node, { type: "coordinator" });
@@ -247,7 +233,7 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
         state.ranks[ctx.self] = rank;
         ctx.broadcast({ type: "rank", rank });
         // Whoever does not know it yet may announce itself within T, and the announcement travels.
-        ctx.setTimer("rank", 2 * answerTimeoutMs);
+        ctx.setTimer("rank", 2 * answerMs);
       },
     },
     shapes: {
@@ -263,11 +249,11 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
     },
     source: "García-Molina, IEEE ToC 1982; Coulouris et al. §15.3",
     assumes: ["crash-recovery nodes", "reliable links", "bounded delay: T = 2·T_max + T_process exceeds a round trip"],
-    properties: properties(ranked),
-    costs: [
-      { when: "the second-highest notices the crash of the highest", messages: (nodes) => nodes - 2 },
-      { when: "the lowest calls, the highest has crashed", messages: (nodes) => nodes * nodes - nodes - 1 },
-    ],
+    properties: bullyProperties<ExtendedBully>(["answer", "coordinator", "rank"], {
+      of: (world) => highestStanding(world, ranked),
+      words: "the highest alive node that stands",
+    }),
+    costs: bullyCosts,
     view: (state, self) => ({ role: roleOf(state, self), leader: state.leader }),
   };
 }
@@ -275,55 +261,8 @@ export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
 /** With the rank that a node gives itself. */
 type OwnRank = (state: State, node: NodeId) => Ranked;
 
-function properties(ownRank: OwnRank): Property<Bully>[] {
-  return [
-    {
-      name: "E1 safety",
-      claim: "at rest, nobody follows an alive node other than the highest one that stands",
-      when: "quiescent",
-      pendingTimers: ["answer", "coordinator", "rank"],
-      holds: (world) =>
-        world.alive.every((node) => {
-          const { leader } = world.state(node);
-          return leader === null || !world.alive.includes(leader) || leader === highestStanding(world, ownRank);
-        }),
-    },
-    {
-      name: "E1 eventually",
-      claim: "in the end, every alive node that took part in an election follows the highest alive one that stands",
-      when: "eventually",
-      holds(world) {
-        const highest = highestStanding(world, ownRank);
-        const known = world.alive.map(world.state).filter(({ phase }) => phase !== "new");
-        return known.every(({ leader }) => leader === highest);
-      },
-    },
-    {
-      name: "E2 liveness",
-      claim: "at rest, every alive node that took part in an election knows a leader, unless everybody has resigned",
-      when: "quiescent",
-      pendingTimers: ["answer", "coordinator", "rank"],
-      holds: (world) =>
-        highestStanding(world, ownRank) === null ||
-        world.alive.every((node) => world.state(node).phase === "new" || world.state(node).leader !== null),
-    },
-    {
-      name: "E2 termination",
-      claim: "whoever is in an election is done with it in the end",
-      when: "leadsTo",
-      given: ({ state }, node) => isElecting(state(node)),
-      holds: ({ state }, node) => !isElecting(state(node)),
-    },
-  ];
-}
-
-const isElecting = ({ phase }: State): boolean => phase === "campaigning" || phase === "deferring";
-
-function roleOf({ phase, leader, resigned }: State, self: NodeId): string {
-  if (resigned.includes(self)) return "resigned";
-  if (leader === self) return "leader";
-  if (phase !== "idle") return phase;
-  return leader === null ? "idle" : "follower";
+function roleOf(state: State, self: NodeId): string {
+  return state.resigned.includes(self) ? "resigned" : bullyRole(state, self);
 }
 
 function highestStanding({ alive, state }: World<State>, ownRank: OwnRank): NodeId | null {

@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { reaching } from "../../../test/protocols/reached.ts";
-import { counterexample } from "../../check/counterexample.ts";
-import { explore } from "../../check/explore.ts";
-import { type SystemSpec, systemFor } from "../../check/suite.ts";
-import type { NodeId, Property, Vocabulary } from "../../core/protocol.ts";
-import { type Simulation, simulation } from "../../sim/simulation.ts";
-import type { TraceEntry } from "../../trace/entry.ts";
-import { logLine } from "../../trace/log.ts";
+import { reaching } from "../../../../test/protocols/reached.ts";
+import { counterexample } from "../../../check/counterexample.ts";
+import { explore } from "../../../check/explore.ts";
+import { type SystemSpec, systemFor } from "../../../check/suite.ts";
+import type { NodeId, Property, Vocabulary } from "../../../core/protocol.ts";
+import { type Simulation, simulation } from "../../../sim/simulation.ts";
+import type { TraceEntry } from "../../../trace/entry.ts";
+import { logLine } from "../../../trace/log.ts";
 import { type Bully, type BullyOptions, bully } from "./bully.ts";
 
 /** T = 2·10 + 5 = 25 ms, and messages that travel 10 ms. */
@@ -62,7 +62,7 @@ describe("bully: the worked examples of the catalogue", () => {
     expect(leaders()).toEqual(Object.fromEntries(range(0, 6).map((node) => [node, 6])));
     expect(sim.messages.byType).toEqual({ election: 6, answer: 3, coordinator: 6 });
     expect(sim.violations).toEqual([]);
-    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("stories/bully-a-highest-crashed.txt");
+    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("../stories/bully-a-highest-crashed.txt");
   });
 
   it("(b) the same, but 6 crashes after answering 5: 5 waits, times out and elects itself", async () => {
@@ -73,7 +73,7 @@ describe("bully: the worked examples of the catalogue", () => {
     sim.run();
     expect(leaders()).toEqual(Object.fromEntries(range(0, 5).map((node) => [node, 5])));
     expect(sim.violations).toEqual([]);
-    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("stories/bully-b-next-crashes-too.txt");
+    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("../stories/bully-b-next-crashes-too.txt");
   });
 
   it("(c) a recovered 7 takes over from a working 6", async () => {
@@ -85,7 +85,7 @@ describe("bully: the worked examples of the catalogue", () => {
     sim.start(7);
     sim.run();
     expect(leaders()).toEqual(Object.fromEntries(range(0, 7).map((node) => [node, 7])));
-    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("stories/bully-c-recovery.txt");
+    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("../stories/bully-c-recovery.txt");
   });
 });
 
@@ -186,155 +186,18 @@ describe("bully: what it promises", () => {
   });
 });
 
-describe("bully: resignation and rank", () => {
-  it("a leader that resigns is succeeded by the next, and knows it", async () => {
-    const { sim, story, leaders } = stage({ nodes: 4 });
-    sim.command(3, { type: "call" });
-    sim.run();
-    story.length = 0;
-    sim.command(3, { type: "resign" });
-    sim.run();
-    expect(leaders()).toEqual({ 0: 2, 1: 2, 2: 2, 3: 2 });
-    expect(sim.violations).toEqual([]);
-    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("stories/bully-resignation.txt");
-    sim.command(3, { type: "stand" });
-    sim.run();
-    expect(leaders()).toEqual({ 0: 3, 1: 3, 2: 3, 3: 3 });
-  });
-
-  it("when everybody resigns nobody leads, and the first to stand again does", () => {
-    const { sim, leaders } = stage({ nodes: 3 });
-    for (const node of [2, 1, 0]) {
-      sim.command(node, { type: "resign" });
-      sim.run();
-    }
-    expect(leaders()).toEqual({ 0: null, 1: null, 2: null });
-    sim.command(0, { type: "stand" });
-    sim.run();
-    expect(leaders()).toEqual({ 0: 0, 1: 0, 2: 0 });
-    expect(sim.violations).toEqual([]);
-  });
-
-  it("a node that has resigned and asks is told who leads", () => {
-    const { sim, leaders } = stage({ nodes: 3 });
-    sim.command(2, { type: "resign" });
-    sim.run();
-    expect(leaders()).toEqual({ 0: null, 1: null, 2: null }); // No election has been called yet.
-    sim.command(2, { type: "call" });
-    sim.run();
-    expect(leaders()).toEqual({ 0: 1, 1: 1, 2: 1 });
-    expect(sim.violations).toEqual([]);
-  });
-
-  it("E1, E2 hold through any resignations, changes of rank, crashes and restarts", () => {
-    const deeds = fc.array(
-      fc.record({
-        node: fc.nat(3),
-        kind: fc.constantFrom(...(["resign", "stand", "call", "crash", "start", "rank"] as const)),
-        afterMs: fc.nat(120),
-        rank: fc.integer({ min: -2, max: 6 }),
-      }),
-      { maxLength: 12 },
-    );
-    fc.assert(
-      fc.property(fc.nat(), deeds, (seed, script) => {
-        const { sim } = stage({ nodes: 4, seed, delayMs: [1, 10] });
-        for (const { node, kind, afterMs, rank } of script) {
-          sim.run(sim.now + afterMs);
-          const isAlive = sim.world.alive.includes(node);
-          // Coming back, or leaving, as another declares itself is the known break, and has a test of its own.
-          if (kind === "rank") isAlive && sim.command(node, { type: "rank", rank });
-          else if (kind === "stand" || kind === "resign") {
-            sim.run();
-            if (isAlive) sim.command(node, { type: kind });
-            sim.run();
-          } else if (kind === "start") {
-            sim.run();
-            if (!isAlive) {
-              sim.start(node);
-              for (const other of range(0, 3).filter((each) => each !== node))
-                if (sim.world.alive.includes(other)) sim.command(other, { type: "restore", node });
-                else sim.command(node, { type: "suspect", node: other }); // Its own detector misses it in time.
-            }
-            sim.run();
-          } else if (kind !== "crash") isAlive && sim.command(node, { type: kind });
-          else if (isAlive) {
-            sim.crash(node);
-            sim.run(sim.now + bounds.maxDelayMs); // A detector notices once nothing comes from it any more.
-            for (const witness of sim.world.alive) sim.command(witness, { type: "suspect", node });
-          }
-        }
-        sim.run();
-        const { properties } = bully(bounds);
-        for (const property of properties)
-          if (property.when === "quiescent")
-            expect([property.name, property.holds(sim.world)]).toEqual([property.name, true]);
-      }),
-      { numRuns: 500 },
-    );
-  });
-
-  it("who stands again is known to everybody, though another leads: when that one resigns, one node succeeds it", () => {
-    const { sim, leaders } = stage({ nodes: 4, delayMs: [1, 10] });
-    for (const [node, type] of [
-      [2, "resign"],
-      [1, "resign"],
-      [2, "stand"],
-      [3, "resign"],
-    ] as const) {
-      sim.command(node, { type });
-      sim.run();
-    }
-    expect(leaders()).toEqual({ 0: 2, 1: 2, 2: 2, 3: 2 });
-    expect(range(0, 3).map((node) => sim.world.state(node).resigned)).toEqual(range(0, 3).map(() => [1, 3]));
-    expect(sim.violations).toEqual([]);
-  });
-
+describe("bully: what it refuses", () => {
   it("commands that name nobody are dropped", () => {
     const { sim } = stage({ nodes: 3 });
     sim.command(0, { type: "suspect", node: 77 });
     expect(sim.world.state(0).suspected).toEqual([]);
   });
 
-  it("a resignation that a restarted node never heard of is told to it", () => {
-    const { sim, leaders } = stage({ nodes: 3 });
-    sim.command(2, { type: "resign" });
-    sim.run();
-    sim.crash(1);
-    sim.start(1);
-    sim.run();
-    expect(leaders()).toEqual({ 0: 1, 1: 1, 2: 1 });
-  });
-
-  it("the highest rank leads, and ids break ties: the least loaded of four", () => {
-    const ranks = [1 / 8, 1 / 2, 1 / 2, 1 / 4].map((rank, node) => ({ node, rank }));
-    const { sim, leaders } = stage({ nodes: 4, options: { ranks } });
-    sim.command(0, { type: "call" });
-    sim.run();
-    expect(leaders()).toEqual({ 0: 2, 1: 2, 2: 2, 3: 2 });
-    expect(sim.violations).toEqual([]);
-  });
-
-  it("a rank that changes is told to the others, and the one that then ranks highest leads", () => {
-    const { sim, leaders } = stage({ nodes: 4 });
-    sim.command(0, { type: "call" });
-    sim.run();
-    const before = sim.messages.total;
-    sim.command(1, { type: "rank", rank: 7 });
-    sim.run();
-    expect(leaders()).toEqual({ 0: 1, 1: 1, 2: 1, 3: 1 });
-    expect(sim.messages.total - before).toBe(2 * 3); // It tells its rank to each, and then that it leads.
-    sim.command(1, { type: "rank", rank: -1 });
-    sim.run();
-    expect(leaders()).toEqual({ 0: 3, 1: 3, 2: 3, 3: 3 });
-    expect(sim.violations).toEqual([]);
-  });
-
   it.each<[Partial<BullyOptions>, string]>([
     [{ maxDelayMs: -5 }, "expected bully.maxDelayMs to be a finite number > 0, got -5"],
     [{ processMs: Number.NaN }, "expected bully.processMs to be a finite number, got NaN"],
     [{ patience: 3 } as never, "expected bully.patience to be absent, got 3"],
-    [{ ranks: [{ node: 1 }] } as never, "expected bully.ranks[0].rank to be a finite number, got undefined"],
+    [{ ranks: [] } as never, "expected bully.ranks to be absent, got []"],
   ])("refuses the options %j", (options, sentence) => {
     expect(() => bully(options)).toThrow(sentence);
   });
@@ -361,7 +224,7 @@ describe("bully: every run", () => {
     const found = explore(free);
     expect([found.verdict, found.property?.name, found.path.length]).toEqual(["violated", "E1 safety", 7]);
     const story = counterexample(free, found).entries.map((entry) => `${logLine(entry as TraceEntry)}\n`);
-    await expect(story.join("")).toMatchFileSnapshot("stories/bully-two-leaders.txt");
+    await expect(story.join("")).toMatchFileSnapshot("../stories/bully-two-leaders.txt");
   });
 
   // Within bounds on time E1, E2 and E2's termination hold, whoever crashes at whatever moment, the highest included.

@@ -1,0 +1,143 @@
+/**
+ * Bully election: the alive node with the highest id becomes coordinator.
+ * García-Molina, "Elections in a Distributed Computing System", IEEE ToC 1982; words of Coulouris et al. §15.3.
+ *
+ * Assumes   crash-recovery nodes; reliable links; bounded delay: T = 2·T_max + T_process exceeds a round trip.
+ * Safety    E1: at rest, whoever knows a leader knows the highest alive node.
+ *           In the end all alive nodes that took part follow it, if each crash is told to everybody (`suspect`), after the
+ *           last message of the crashed node: one that comes later may be followed for ever.
+ * Liveness  E2: every election ends, and then every alive node that took part knows a leader.
+ * Cost      N − 2 messages at best (the second-highest notices and just announces itself);
+ *           N² − N − 1 when the lowest calls the election and the highest has crashed.
+ *
+ * With resignation, ranks and self-correction, as processes run it: `extended-bully.ts`.
+ */
+import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
+import { natural, real, struct } from "../../../core/shape.ts";
+import { exclude, include } from "../../node-set.ts";
+import { requirePositive, settle } from "../../options.ts";
+import { bullyCosts, bullyProperties, bullyRole, isElecting } from "./properties.ts";
+
+export type Bully = {
+  state: {
+    /** `new`: has not taken part in an election yet. */
+    phase: "new" | "idle" | "campaigning" | "deferring";
+    leader: NodeId | null;
+    /** Ascending. */
+    suspected: NodeId[];
+  };
+  message: { type: "election" } | { type: "answer" } | { type: "coordinator" };
+  timer: "answer" | "coordinator";
+  command:
+    | { type: "suspect"; node: NodeId }
+    /** Calls an election, whatever the node believes. */
+    | { type: "call" };
+  event: { type: "elected"; leader: NodeId };
+};
+
+export interface BullyOptions {
+  /** T_max: the longest that a message travels. */
+  maxDelayMs: number;
+  /** T_process: the longest that a node takes to handle a message. */
+  processMs: number;
+}
+
+/** T = 180 ms: generous on one network segment, and short enough that a failover takes well under a second. */
+export const bullyDefaults: BullyOptions = { maxDelayMs: 60, processMs: 60 };
+
+const optionShape = struct<BullyOptions>({ maxDelayMs: real, processMs: real });
+
+/** @throws UsageError */
+export function bullyTimeouts({ maxDelayMs, processMs }: BullyOptions): { answerMs: number; coordinatorMs: number } {
+  requirePositive("bully.maxDelayMs", maxDelayMs);
+  requirePositive("bully.processMs", processMs);
+  /** T: by then every alive node has answered. */
+  const answerMs = 2 * maxDelayMs + processMs;
+  // A node that answered called an election itself: it waits T and announces, and both messages travel.
+  return { answerMs, coordinatorMs: 2 * answerMs };
+}
+
+type State = Bully["state"];
+type Ctx = Context<Bully>;
+
+export function bully(given?: Partial<BullyOptions>): Protocol<Bully> {
+  const { answerMs, coordinatorMs } = bullyTimeouts(settle(bullyDefaults, optionShape, given, "bully"));
+
+  function startElection(state: State, ctx: Ctx): void {
+    if (isHighest(state, ctx)) return becomeCoordinator(state, ctx); // It knows that: no need to ask.
+    state.phase = "campaigning";
+    state.leader = null;
+    for (const rival of above(ctx.self, ctx)) ctx.send(rival, { type: "election" }); // The suspected are asked too.
+    ctx.cancelTimer("coordinator");
+    ctx.setTimer("answer", answerMs);
+  }
+
+  function becomeCoordinator(state: State, ctx: Ctx): void {
+    for (const peer of ctx.peers) if (peer < ctx.self) ctx.send(peer, { type: "coordinator" });
+    follow(ctx.self, state, ctx);
+  }
+
+  /** The election is over for this node. */
+  function follow(leader: NodeId, state: State, ctx: Ctx): void {
+    const isNews = leader !== state.leader;
+    state.phase = "idle";
+    state.leader = leader;
+    ctx.cancelTimer("answer");
+    ctx.cancelTimer("coordinator");
+    if (isNews) ctx.emit({ type: "elected", leader });
+    for (const silent of above(leader, ctx)) include(state.suspected, silent); // It is the highest alive.
+  }
+
+  return {
+    name: "bully",
+    init: () => ({ phase: "new", leader: null, suspected: [] }),
+    start: startElection, // A (re)starting node cannot know the leader, so it bullies.
+    receive: {
+      election(state, from, _message, ctx) {
+        exclude(state.suspected, from);
+        ctx.send(from, { type: "answer" });
+        if (!isElecting(state)) startElection(state, ctx);
+      },
+      answer(state, from, _message, ctx) {
+        exclude(state.suspected, from);
+        if (state.phase !== "campaigning") return; // A late answer: this election is over.
+        state.phase = "deferring";
+        ctx.cancelTimer("answer");
+        ctx.setTimer("coordinator", coordinatorMs);
+      },
+      coordinator(state, from, _message, ctx) {
+        exclude(state.suspected, from);
+        follow(from, state, ctx);
+      },
+    },
+    timeout: {
+      answer: becomeCoordinator, // Nobody higher is alive.
+      coordinator: startElection, // The node that answered crashed before it announced itself.
+    },
+    command: {
+      suspect(state, { node }, ctx) {
+        if (!ctx.peers.includes(node)) return; // Not one of the members.
+        include(state.suspected, node);
+        if (node === state.leader || (isElecting(state) && isHighest(state, ctx))) startElection(state, ctx);
+      },
+      call: (state, _command, ctx) => startElection(state, ctx),
+    },
+    shapes: {
+      message: { election: {}, answer: {}, coordinator: {} },
+      command: { suspect: { node: natural }, call: {} },
+    },
+    source: "García-Molina, IEEE ToC 1982; Coulouris et al. §15.3",
+    assumes: ["crash-recovery nodes", "reliable links", "bounded delay: T = 2·T_max + T_process exceeds a round trip"],
+    properties: bullyProperties<Bully>(["answer", "coordinator"], {
+      of: ({ alive }) => alive.at(-1) ?? null,
+      words: "the highest alive node",
+    }),
+    costs: bullyCosts,
+    view: (state, self) => ({ role: bullyRole(state, self), leader: state.leader }),
+  };
+}
+
+const above = (node: NodeId, { peers }: Ctx): NodeId[] => peers.filter((peer) => peer > node);
+
+const isHighest = ({ suspected }: State, ctx: Ctx): boolean =>
+  above(ctx.self, ctx).every((rival) => suspected.includes(rival));

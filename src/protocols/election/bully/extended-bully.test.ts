@@ -1,0 +1,186 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { NodeId } from "../../../core/protocol.ts";
+import { type Simulation, simulation } from "../../../sim/simulation.ts";
+import { logLine } from "../../../trace/log.ts";
+import { type ExtendedBully, type ExtendedBullyOptions, extendedBully } from "./extended-bully.ts";
+
+/** T = 2·10 + 5 = 25 ms, and messages that travel 10 ms. */
+const bounds = { maxDelayMs: 10, processMs: 5 };
+
+interface Setting {
+  nodes: number;
+  crashed?: readonly NodeId[];
+  delayMs?: number | readonly [number, number];
+  seed?: number;
+  options?: Partial<ExtendedBullyOptions>;
+}
+
+interface Stage {
+  sim: Simulation<ExtendedBully>;
+  story: string[];
+  leaders(): Record<NodeId, NodeId | null>;
+}
+
+/** Nodes that have been running idly; some of them have crashed. */
+function stage({ nodes, crashed = [], delayMs = 10, seed = 1, options = {} }: Setting): Stage {
+  const story: string[] = [];
+  const sim = simulation<ExtendedBully>({
+    protocol: extendedBully({ ...bounds, ...options }),
+    nodes: Array.from({ length: nodes }, (_, i) => i),
+    seed,
+    delayMs,
+    trace: (entry) => story.push(logLine(entry)),
+  });
+  for (let node = 0; node < nodes; node++) if (!crashed.includes(node)) sim.wake(node);
+  story.length = 0;
+  const leaders = () => Object.fromEntries(sim.world.alive.map((node) => [node, sim.world.state(node).leader]));
+  return { sim, story, leaders };
+}
+
+const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
+
+describe("extended bully: resignation and rank", () => {
+  it("a leader that resigns is succeeded by the next, and knows it", async () => {
+    const { sim, story, leaders } = stage({ nodes: 4 });
+    sim.command(3, { type: "call" });
+    sim.run();
+    story.length = 0;
+    sim.command(3, { type: "resign" });
+    sim.run();
+    expect(leaders()).toEqual({ 0: 2, 1: 2, 2: 2, 3: 2 });
+    expect(sim.violations).toEqual([]);
+    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("../stories/bully-resignation.txt");
+    sim.command(3, { type: "stand" });
+    sim.run();
+    expect(leaders()).toEqual({ 0: 3, 1: 3, 2: 3, 3: 3 });
+  });
+
+  it("when everybody resigns nobody leads, and the first to stand again does", () => {
+    const { sim, leaders } = stage({ nodes: 3 });
+    for (const node of [2, 1, 0]) {
+      sim.command(node, { type: "resign" });
+      sim.run();
+    }
+    expect(leaders()).toEqual({ 0: null, 1: null, 2: null });
+    sim.command(0, { type: "stand" });
+    sim.run();
+    expect(leaders()).toEqual({ 0: 0, 1: 0, 2: 0 });
+    expect(sim.violations).toEqual([]);
+  });
+
+  it("a node that has resigned and asks is told who leads", () => {
+    const { sim, leaders } = stage({ nodes: 3 });
+    sim.command(2, { type: "resign" });
+    sim.run();
+    expect(leaders()).toEqual({ 0: null, 1: null, 2: null }); // No election has been called yet.
+    sim.command(2, { type: "call" });
+    sim.run();
+    expect(leaders()).toEqual({ 0: 1, 1: 1, 2: 1 });
+    expect(sim.violations).toEqual([]);
+  });
+
+  it("E1, E2 hold through any resignations, changes of rank, crashes and restarts", () => {
+    const deeds = fc.array(
+      fc.record({
+        node: fc.nat(3),
+        kind: fc.constantFrom(...(["resign", "stand", "call", "crash", "start", "rank"] as const)),
+        afterMs: fc.nat(120),
+        rank: fc.integer({ min: -2, max: 6 }),
+      }),
+      { maxLength: 12 },
+    );
+    fc.assert(
+      fc.property(fc.nat(), deeds, (seed, script) => {
+        const { sim } = stage({ nodes: 4, seed, delayMs: [1, 10] });
+        for (const { node, kind, afterMs, rank } of script) {
+          sim.run(sim.now + afterMs);
+          const isAlive = sim.world.alive.includes(node);
+          // Coming back, or leaving, as another declares itself is the known break, and has a test of its own.
+          if (kind === "rank") isAlive && sim.command(node, { type: "rank", rank });
+          else if (kind === "stand" || kind === "resign") {
+            sim.run();
+            if (isAlive) sim.command(node, { type: kind });
+            sim.run();
+          } else if (kind === "start") {
+            sim.run();
+            if (!isAlive) {
+              sim.start(node);
+              for (const other of range(0, 3).filter((each) => each !== node))
+                if (sim.world.alive.includes(other)) sim.command(other, { type: "restore", node });
+                else sim.command(node, { type: "suspect", node: other }); // Its own detector misses it in time.
+            }
+            sim.run();
+          } else if (kind !== "crash") isAlive && sim.command(node, { type: kind });
+          else if (isAlive) {
+            sim.crash(node);
+            sim.run(sim.now + bounds.maxDelayMs); // A detector notices once nothing comes from it any more.
+            for (const witness of sim.world.alive) sim.command(witness, { type: "suspect", node });
+          }
+        }
+        sim.run();
+        const { properties } = extendedBully(bounds);
+        for (const property of properties)
+          if (property.when === "quiescent")
+            expect([property.name, property.holds(sim.world)]).toEqual([property.name, true]);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("who stands again is known to everybody, though another leads: when that one resigns, one node succeeds it", () => {
+    const { sim, leaders } = stage({ nodes: 4, delayMs: [1, 10] });
+    for (const [node, type] of [
+      [2, "resign"],
+      [1, "resign"],
+      [2, "stand"],
+      [3, "resign"],
+    ] as const) {
+      sim.command(node, { type });
+      sim.run();
+    }
+    expect(leaders()).toEqual({ 0: 2, 1: 2, 2: 2, 3: 2 });
+    expect(range(0, 3).map((node) => sim.world.state(node).resigned)).toEqual(range(0, 3).map(() => [1, 3]));
+    expect(sim.violations).toEqual([]);
+  });
+
+  it("a resignation that a restarted node never heard of is told to it", () => {
+    const { sim, leaders } = stage({ nodes: 3 });
+    sim.command(2, { type: "resign" });
+    sim.run();
+    sim.crash(1);
+    sim.start(1);
+    sim.run();
+    expect(leaders()).toEqual({ 0: 1, 1: 1, 2: 1 });
+  });
+
+  it("the highest rank leads, and ids break ties: the least loaded of four", () => {
+    const ranks = [1 / 8, 1 / 2, 1 / 2, 1 / 4].map((rank, node) => ({ node, rank }));
+    const { sim, leaders } = stage({ nodes: 4, options: { ranks } });
+    sim.command(0, { type: "call" });
+    sim.run();
+    expect(leaders()).toEqual({ 0: 2, 1: 2, 2: 2, 3: 2 });
+    expect(sim.violations).toEqual([]);
+  });
+
+  it("a rank that changes is told to the others, and the one that then ranks highest leads", () => {
+    const { sim, leaders } = stage({ nodes: 4 });
+    sim.command(0, { type: "call" });
+    sim.run();
+    const before = sim.messages.total;
+    sim.command(1, { type: "rank", rank: 7 });
+    sim.run();
+    expect(leaders()).toEqual({ 0: 1, 1: 1, 2: 1, 3: 1 });
+    expect(sim.messages.total - before).toBe(2 * 3); // It tells its rank to each, and then that it leads.
+    sim.command(1, { type: "rank", rank: -1 });
+    sim.run();
+    expect(leaders()).toEqual({ 0: 3, 1: 3, 2: 3, 3: 3 });
+    expect(sim.violations).toEqual([]);
+  });
+
+  it("refuses ranks that are none", () => {
+    expect(() => extendedBully({ ranks: [{ node: 1 }] } as never)).toThrow(
+      "expected bully.ranks[0].rank to be a finite number, got undefined",
+    );
+  });
+});
