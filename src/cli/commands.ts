@@ -25,6 +25,11 @@ export const commands: Readonly<Record<string, Listed>> = {
     summary: "run one member of a cluster by itself",
     load: () => import("./node.ts"),
   },
+  studio: {
+    usage: "[options]",
+    summary: "the studio over members that run elsewhere",
+    load: () => import("./studio.ts"),
+  },
   status: {
     usage: "[options]",
     summary: "who is alive in a cluster, and who leads",

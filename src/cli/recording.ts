@@ -40,6 +40,11 @@ export function readTraceFile(file: string): ReadTrace {
 
 /** The protocol in the form that ran. @throws UsageError where the registry does not have it. */
 export function protocolOf({ protocol, form, variant, options }: TraceHeader): AnyProtocol {
+  if (protocol === "services")
+    throw new UsageError(
+      "bad-argument",
+      "expected a recording of one protocol: members of join() run several, and no property is declared of all together",
+    );
   const entry = protocolNamed(protocol);
   const maker = variant === null ? entry[form] : variantNamed(protocol, variant).model;
   return maker(options ?? {});

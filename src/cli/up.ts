@@ -13,6 +13,7 @@ import { studioPages } from "../cluster/studio-server.ts";
 import { protocolNamed, protocolNames } from "../protocols/index.ts";
 import { DEFAULT_PORT, port, wholeNumber } from "./arguments.ts";
 import { adminPort, HOST, MAX_NODES, memberPort, takePorts } from "./port-range.ts";
+import { recordingHeader } from "./recording-header.ts";
 import { jsonReport, type Report, textReport } from "./up-report.ts";
 
 const DEFAULT_NODES = 5;
@@ -113,18 +114,10 @@ function recorderFor(file: string, { protocol, nodes, force }: UpOptions): Recor
   return record({
     file,
     force: force === true,
-    header: {
-      kind: "trace",
-      version: 1,
-      madeBy: "cluster",
+    header: recordingHeader(
       protocol,
-      form: "node",
-      variant: null,
-      options: {},
-      nodes: Array.from({ length: nodes }, (_, node) => node),
-      seed: null,
-      violation: null,
-    },
+      Array.from({ length: nodes }, (_, node) => node),
+    ),
     onFailure: ({ message }) => say(`${message}; the cluster goes on without a recording`),
   });
 }

@@ -25,6 +25,10 @@ export interface ClusterPicture {
   readonly now: number;
   /** Whether `up` starts a dead process again by itself. */
   readonly restarts: boolean;
+  /** The members run elsewhere: nothing here may start, kill or pause them. */
+  readonly isAttached: boolean;
+  /** Whether links can be cut, slowed down and made to lose messages. */
+  readonly takesFaults: boolean;
   readonly nodes: readonly NodePicture[];
   readonly network: NetworkPicture;
   /** Since when the network is like that, by the server's clock. */

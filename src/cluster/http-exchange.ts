@@ -5,7 +5,7 @@ import { EnvironmentError } from "../core/errors.ts";
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
 export interface Exchange {
-  readonly method?: "GET" | "POST" | "PUT" | "DELETE";
+  readonly method?: "GET" | "HEAD" | "POST" | "PUT" | "DELETE";
   readonly body?: object;
   readonly timeoutMs: number;
 }

@@ -129,7 +129,8 @@ export class LocalCluster {
     const { network, messageTypes } = this;
     const networkSince = this.networks.at(-1)?.since ?? 0;
     const { cluster: name, protocol } = config;
-    return { name, protocol, now: Date.now(), restarts, nodes, network, networkSince, messageTypes };
+    const kind = { restarts, isAttached: false, takesFaults: true };
+    return { name, protocol, now: Date.now(), ...kind, nodes, network, networkSince, messageTypes };
   }
 
   /** Calls back on every new trace entry and every change of the picture. Returns what ends that. */

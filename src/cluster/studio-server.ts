@@ -1,5 +1,5 @@
 /**
- * What `coterie up` serves on its own port: the studio page, its feed and its acts (`feed.ts`), and the status of the
+ * What `coterie up` and `coterie studio` serve on a port of their own: the studio page, its feed and its acts (`feed.ts`), and the status of the
  * whole cluster. Only programs on this machine reach it, and a browser is one of them: pages of other sites may not act.
  */
 import { existsSync } from "node:fs";
@@ -9,9 +9,9 @@ import { type Context, Hono, type Next } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { z } from "zod";
 import { UsageError, unexpected } from "../core/errors.ts";
+import type { Act } from "./feed.ts";
 import { firstProblem } from "./first-problem.ts";
-import type { LocalCluster } from "./local-cluster.ts";
-import { studioFeed } from "./studio-feed.ts";
+import { type FeedSource, studioFeed } from "./studio-feed.ts";
 
 const MAX_BODY_BYTES = 64 * 1024;
 const MAX_PAGES = 64;
@@ -59,8 +59,14 @@ const actSchema = z.discriminatedUnion(
   "an act such as kill, restart, pause, resume, cut, mend, split, heal, link-conditions or command",
 );
 
+/** A cluster as the studio shows it: one that runs here, or members that run elsewhere. */
+export interface StudioSource extends FeedSource {
+  status(): Promise<object>;
+  act(act: Act): Promise<void>;
+}
+
 export interface StudioServerOptions {
-  readonly cluster: LocalCluster;
+  readonly cluster: StudioSource;
   readonly port: number;
   /** Without a studio only the status is served, and acts are taken. */
   readonly studio: boolean;
@@ -109,7 +115,7 @@ function tooLong() {
   return bodyLimit({ maxSize: MAX_BODY_BYTES, onError: (c) => c.json({ error }, 413) });
 }
 
-async function take(cluster: LocalCluster, c: Context): Promise<object> {
+async function take(cluster: StudioSource, c: Context): Promise<object> {
   const value: unknown = await c.req.json().catch(() => {
     throw new UsageError("bad-act", "expected the body to be JSON");
   });
@@ -119,7 +125,7 @@ async function take(cluster: LocalCluster, c: Context): Promise<object> {
   return {};
 }
 
-function feed(cluster: LocalCluster) {
+function feed(cluster: FeedSource) {
   let pageCount = 0;
   const headers = { "content-type": "text/event-stream", "cache-control": "no-store" };
   return (c: Context) => {

@@ -56,7 +56,14 @@ function pictureOf(protocol: string, atMs: number): ClusterPicture {
   }));
   const network = { cuts: [], dropRate: 0, delayMs: [0, 0] } as const;
   const now = BEGIN + atMs;
-  const rest = { restarts: false, messageTypes: [], network, networkSince: BEGIN };
+  const rest = {
+    restarts: false,
+    isAttached: false,
+    takesFaults: true,
+    messageTypes: [],
+    network,
+    networkSince: BEGIN,
+  };
   return { name: "simulated", protocol, now, nodes, ...rest };
 }
 

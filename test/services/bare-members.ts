@@ -13,6 +13,7 @@ import { type Random, random } from "../../src/core/random.ts";
 import { newCounts } from "../../src/runtime/metrics.ts";
 import { realPlatform } from "../../src/runtime/platform/real.ts";
 import { memoryJournal } from "../journal/memory-journal.ts";
+import { untraced } from "./untraced.ts";
 
 export const IDS: readonly NodeId[] = [1, 2, 3];
 const RECEIPT = { id: () => "", lost: null };
@@ -180,6 +181,7 @@ export class Cluster {
       multicast: (members, envelope) => {
         for (const to of members) send(to, envelope);
       },
+      trace: untraced,
       publish() {},
       hasRoom: () => true,
       bounds: () => ({ payloadBytes: 60_000, batchBytes: 60_000 }),

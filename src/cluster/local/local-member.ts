@@ -2,7 +2,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { UsageError } from "../../core/errors.ts";
 import type { NodeId, View } from "../../core/protocol.ts";
-import { groupCommandShapes } from "../../protocols/multicast/parts/layers.ts";
 import { type Faults, noFaults } from "../../runtime/fault-injector.ts";
 import { wallClock } from "../../runtime/platform/wall-clock.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
@@ -11,6 +10,7 @@ import { askStatus, putFaults } from "../admin-client.ts";
 import type { NodePicture } from "../feed.ts";
 import type { LifecycleEvent } from "./lifecycle.ts";
 import { type Exit, type Launch, type MemberProcess, startProcess } from "./member-process.ts";
+import { commandNamed, offeredCommands } from "./offered-commands.ts";
 import { PauseNotes } from "./pause-notes.ts";
 import { listenToTrace } from "./trace-intake.ts";
 
@@ -25,9 +25,6 @@ const ASK_AGAIN_MS = 100;
 const WORDS_ARRIVE_WITHIN_MS = 100;
 /** A connection to a process that has died ends within this. */
 const LAST_WORDS_MS = 250;
-
-/** The fields that hold what is said: what a multicast carries, and what is proposed. */
-const SAID = ["payload", "value"];
 
 /** What a member needs of the cluster around it. */
 export interface Surroundings {
@@ -45,8 +42,8 @@ export class LocalMember {
   state: NodePicture["process"] = "starting";
   view: View | null = null;
   private exit: Exit | null = null;
-  /** Those of its commands that have something to say, with the name of the field. */
-  private speaking: ReadonlyMap<string, string> = new Map();
+  /** With the names of their fields. */
+  private fields: Readonly<Record<string, readonly string[]>> = {};
   private saidCount = 0;
   /** How many views this node has shown. */
   private viewCount = 0;
@@ -179,12 +176,9 @@ export class LocalMember {
     void this.tellFaults();
   }
 
-  /** One of its commands as it takes it. What there is to say is made up: it matters to nobody. */
+  /** One of its commands as it takes it. */
   commandNamed(name: string): object {
-    const [first = "", ...rest] = name.split(".");
-    const field = this.speaking.get(name);
-    const said = field === undefined ? {} : { [field]: `greeting ${++this.saidCount}` };
-    return rest.length === 0 ? { type: first, ...said } : { type: first, body: { type: rest.join("."), ...said } };
+    return commandNamed(this.fields, name, `greeting ${++this.saidCount}`);
   }
 
   /** Asks what the protocol can be told and, where the trace does not say, how the node stands; until it answers. */
@@ -196,9 +190,7 @@ export class LocalMember {
       const status = await askStatus(this.admin, this.id);
       if (status !== null && isThere()) {
         this.commands = offeredCommands(status.commands);
-        this.speaking = new Map(
-          this.commands.flatMap((name) => status.commands[name]?.map((field) => [name, field]) ?? []),
-        );
+        this.fields = status.commands;
         if (viewCount === this.viewCount)
           this.see(status.view); // Else the trace was quicker, and is newer.
         else this.around.changed();
@@ -265,13 +257,4 @@ export class LocalMember {
     const doublings = Math.max(0, this.quickDeaths - 1);
     return Math.min(FIRST_RESTART_MS * 2 ** doublings, LAST_RESTART_MS);
   }
-}
-
-/**
- * The commands that need no words beside their name, or only something to say; and not what a layer below tells the one
- * above it.
- */
-function offeredCommands(commands: Readonly<Record<string, readonly string[]>>): string[] {
-  const isOffered = (name: string): boolean => ["", ...SAID].includes(commands[name]?.join() ?? "none");
-  return Object.keys(commands).filter((name) => isOffered(name) && !Object.hasOwn(groupCommandShapes, name));
 }

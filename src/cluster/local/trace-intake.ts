@@ -12,12 +12,13 @@ const LAST_RETRY_MS = 1_000;
 /**
  * Each connection begins with how the process began, if that was just now, and a view: how the node stands. Between two
  * connections entries may have been missed, so the second begins with a gap. Returns what ends the listening, and
- * resolves when it is over: what has arrived by then is still handed on.
+ * resolves when it is over, with the process or by `signal`: what has arrived by then is still handed on.
  */
 export function listenToTrace(
   admin: string,
   node: NodeId,
   onEntry: (entry: TraceEntry, line: string) => void,
+  signal?: AbortSignal,
 ): () => Promise<void> {
   let ended = false;
   let wasConnected = false;
@@ -30,7 +31,7 @@ export function listenToTrace(
   let retry: NodeJS.Timeout | undefined;
 
   function connect(): void {
-    const call = get(`${admin}/trace`, { agent: false }, (response) => {
+    const call = get(`${admin}/trace`, { agent: false, ...(signal && { signal }) }, (response) => {
       if (response.statusCode !== 200) return void response.destroy();
       retryMs = FIRST_RETRY_MS;
       const gap: TraceEntry = { at: wallClock(), node, kind: "gap", dropped: 1 };

@@ -1,6 +1,7 @@
 /** How often the first send on a new channel waits for a disk: each wait is an `fdatasync`, of all members at once. */
 import { afterEach, expect, test, vi } from "vitest";
 import { memoryJournal } from "../../../test/journal/memory-journal.ts";
+import { untraced } from "../../../test/services/untraced.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import type { Journal } from "../../runtime/journal/journal.ts";
 import { newCounts } from "../../runtime/metrics.ts";
@@ -47,6 +48,7 @@ function members(floor: readonly object[]) {
       send,
       insist: send,
       multicast: (to, envelope) => to.forEach((each) => void send(each, envelope)),
+      trace: untraced,
       publish() {},
       hasRoom: () => true,
       bounds: () => ({ payloadBytes: 60_000, batchBytes: 60_000 }),

@@ -15,6 +15,7 @@ import type { EpochFloors } from "./epoch-floors.ts";
 import { LocalChannel } from "./local-channel.ts";
 import { LocalElection } from "./local-election.ts";
 import { LocalMutex } from "./local-mutex.ts";
+import type { MemberTrace } from "./member-trace.ts";
 import type { RequestRuns } from "./request-runs.ts";
 import { SettingAgreement } from "./setting-agreement.ts";
 import type { ViewFloors } from "./view-floors.ts";
@@ -26,6 +27,7 @@ export interface Surroundings {
   readonly peers: readonly NodeId[];
   readonly maxWaiters: number;
   readonly counts: Pick<Counts, "locks" | "leaderships">;
+  readonly trace: MemberTrace;
   /** Null where this member keeps none. */
   readonly journal: Journal | null;
   /** What outlives instances that nobody uses any more; null without a journal. */
@@ -94,7 +96,7 @@ export class Instance {
         return surroundings.send(to, setting, body);
       },
       ...(kind === "channel" ? { multicast: (body: Tagged) => this.#multicast(body) } : {}),
-      trace: UNTRACED,
+      trace: surroundings.trace.of([kind, setting.name]),
       slot: this.#slot,
       onEvent: (event, until) => this.#note(event, until),
       ...(this.heedsEpochs ? { beforeStep: surroundings.checkService } : {}),
@@ -307,7 +309,6 @@ export function slotOf(
   throw new UsageError("no-journal", `expected join() to be given a dataDir, since ${why}`);
 }
 
-export const UNTRACED = { wanted: false, record(): void {} };
 export const UNNAMED = (): string => "";
-/** Nobody traces the instances of a member. */
+/** What became of it is recorded where it meets the transport. */
 const UNTOLD: SendResult = { id: UNNAMED, lost: null };

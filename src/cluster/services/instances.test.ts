@@ -1,6 +1,7 @@
 /** What becomes of instances when members disagree on how one is run. The other member is played. */
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { memoryJournal } from "../../../test/journal/memory-journal.ts";
+import { untraced } from "../../../test/services/untraced.ts";
 import type { NodeId, Tagged } from "../../core/protocol.ts";
 import { newCounts } from "../../runtime/metrics.ts";
 import { realPlatform } from "../../runtime/platform/real.ts";
@@ -58,6 +59,7 @@ function serving({ kept = new Map<string, unknown[]>(), maxInstances = 10, stall
     },
     insist: () => ({ id: () => "", lost: null }),
     multicast() {},
+    trace: untraced,
     publish() {},
     hasRoom: () => true,
     bounds: () => ({ payloadBytes: 60_000, batchBytes: 60_000 }),

@@ -16,6 +16,7 @@ import { limitsWith } from "../../runtime/transport/limits.ts";
 import { type SendResult, type TcpTransport, tcpTransport } from "../../runtime/transport/tcp.ts";
 import { type UdpMulticast, type UdpOptions, udpMulticast } from "../../runtime/transport/udp-multicast.ts";
 import type { UdpPlace } from "../../runtime/transport/udp-place.ts";
+import type { LossReason, MessageId } from "../../trace/entry.ts";
 import { channelOptions, type Envelope, envelopeShape, optionsText, type Setting } from "./algorithms.ts";
 import type {
   ElectionOptions,
@@ -42,6 +43,7 @@ import { LocalElection } from "./local-election.ts";
 import { LocalMutex } from "./local-mutex.ts";
 import { latestEvents, refusalEvent } from "./member-events.ts";
 import { serveMemberPages } from "./member-pages.ts";
+import { MemberTrace } from "./member-trace.ts";
 import type { Membership } from "./membership.ts";
 import { controllerForMany } from "./on-abort.ts";
 import { type Feed, feed } from "./reading.ts";
@@ -67,6 +69,7 @@ export class JoinedMember implements Member {
   readonly #controller = controllerForMany();
   readonly #events: Feed<MemberEvent> = feed(latestEvents);
   readonly #began: number;
+  readonly #trace: MemberTrace;
   readonly #transport: TcpTransport<Envelope>;
   /** Null where this member does not multicast. */
   readonly #udp: UdpMulticast<Envelope> | null;
@@ -85,6 +88,7 @@ export class JoinedMember implements Member {
     const { platform, id, config, log, limits, journal, timing } = membership;
     this.#injector = faultInjector(platform.random);
     this.#began = platform.clock.now();
+    this.#trace = new MemberTrace(id, platform.clock, membership.admin !== null);
     const protocols = sharedProtocols(membership);
     const members = Object.keys(config.members).map(Number);
     const peers = members.filter((member) => member !== id);
@@ -93,6 +97,7 @@ export class JoinedMember implements Member {
       self: id,
       peers,
       journal,
+      trace: this.#trace,
       send: (to: NodeId, envelope: Envelope) => this.#send(to, envelope),
       hasRoom: (members: readonly NodeId[]) => this.#hasRoom(members),
       bounds: (transport: Transport) => this.#bounds(transport),
@@ -125,7 +130,7 @@ export class JoinedMember implements Member {
     const ways = this.#ways(envelopeShape(protocols.detector, protocols.leadership));
     this.#transport = tcpTransport<Envelope>({
       ...ways,
-      deliver: (from, envelope) => this.#deliver(from, envelope, "tcp"),
+      deliver: (from, envelope, messageId) => this.#deliver(from, envelope, "tcp", messageId),
       members: Object.fromEntries(Object.entries(config.members).map(([member, { address }]) => [member, address])),
       limits: config.limits,
       identity: membership.identity,
@@ -146,7 +151,7 @@ export class JoinedMember implements Member {
       injector: this.#injector,
       counts: this.#counts,
       log,
-      onLost() {},
+      onLost: (to: NodeId, ids: () => readonly MessageId[], why: LossReason) => this.#trace.lost(to, ids, why),
       onFatal: (error: Error) => this.fail(error),
     };
   }
@@ -168,6 +173,7 @@ export class JoinedMember implements Member {
       this.#unregister();
       throw error;
     }
+    this.#trace.started();
     this.#shared.start();
     this.#instances.restore();
     for (const { id } of this.#transport.peers) this.#send(id, { type: "hello" });
@@ -294,7 +300,9 @@ export class JoinedMember implements Member {
 
   #send(to: NodeId, envelope: Envelope): SendResult {
     count(this.#counts.messagesSent, typeOf(envelope));
-    return this.#transport.send(to, envelope);
+    const result = this.#transport.send(to, envelope);
+    this.#trace.sent(to, envelope, result);
+    return result;
   }
 
   #multicast(to: readonly NodeId[], envelope: Envelope, transport: Transport): void {
@@ -303,7 +311,8 @@ export class JoinedMember implements Member {
       return;
     }
     count(this.#counts.messagesSent, typeOf(envelope));
-    this.#udp.send(envelope, to);
+    const resultOf = this.#udp.send(envelope, to);
+    if (this.#trace.wanted) for (const member of to) this.#trace.sent(member, envelope, resultOf(member));
   }
 
   #multicasting(
@@ -315,8 +324,8 @@ export class JoinedMember implements Member {
       ...ways,
       members,
       place,
-      deliver: (from, envelope) => {
-        if (envelope.type === "channel") this.#deliver(from, envelope, "udp");
+      deliver: (from, envelope, messageId) => {
+        if (envelope.type === "channel") this.#deliver(from, envelope, "udp", messageId);
         else this.#refuseDatagram(from, envelope);
       },
       fallback: (to, envelope) => this.#transport.send(to, envelope),
@@ -337,7 +346,8 @@ export class JoinedMember implements Member {
     });
   }
 
-  #deliver(from: NodeId, envelope: Envelope, by: Transport): void {
+  #deliver(from: NodeId, envelope: Envelope, by: Transport, id: () => MessageId): void {
+    this.#trace.received(from, envelope, id);
     count(this.#counts.messagesReceived, typeOf(envelope));
     if (envelope.type === "detector" || envelope.type === "leadership") return this.#shared.receive(from, envelope);
     if (envelope.type === "channel") this.#shared.hear(from);
@@ -459,11 +469,14 @@ export class JoinedMember implements Member {
 
   #serveAdmin(): Promise<AdminServer> | null {
     const { admin, faultInjector } = this.#membership;
-    if (admin === null) return null;
+    const trace = this.#trace.stream;
+    if (admin === null || trace === null) return null;
     return serveMemberPages({
       place: admin,
       status: () => this.status(),
       missing: () => this.missing,
+      view: () => this.#shared.view,
+      trace,
       counts: this.#counts,
       metrics: this.#metrics,
       injector: faultInjector ? this.#injector : null,

@@ -1,8 +1,9 @@
 /** The admin pages of a member that serves elections, locks and channels by name. */
 import { UsageError } from "../../core/errors.ts";
+import type { View } from "../../core/protocol.ts";
 import type { AdminServer, AdminTls } from "../../runtime/admin.ts";
 import type { NodeStatus } from "../../runtime/admin-pages.ts";
-import { broadcast } from "../../runtime/broadcast.ts";
+import type { Broadcast } from "../../runtime/broadcast.ts";
 import type { FaultInjector } from "../../runtime/fault-injector.ts";
 import type { HostPort } from "../../runtime/host-port.ts";
 import { type Metric, traceListeners } from "../../runtime/metric-table.ts";
@@ -19,8 +20,11 @@ interface MemberPages {
   /** Null where faults cannot be injected. */
   readonly injector: FaultInjector | null;
   readonly sessions: Sessions;
+  readonly trace: Broadcast<TraceEntry>;
   status(): MemberStatus;
   missing(): string | null;
+  /** How the member stands in the election of who serves the locks; null without one. */
+  view(): View | null;
 }
 
 /** Where a member shows its pages, and to whom. */
@@ -39,10 +43,11 @@ export async function serveMemberPages({
   sessions,
   status,
   missing,
+  view,
+  trace,
 }: MemberPages): Promise<AdminServer> {
   const { serveAdmin } = await import("../../runtime/admin.ts");
   const { metricsPage } = await import("../../runtime/metrics-page.ts");
-  const trace = broadcast<TraceEntry>(0);
   const page = (): NodeStatus & MemberStatus => pageOf(status());
   return serveAdmin({
     ...place,
@@ -51,8 +56,8 @@ export async function serveMemberPages({
     metrics: metricsPage([...metrics, traceListeners(() => trace.listeners)]),
     trace,
     snapshot: () => {
-      const { id, view } = page();
-      return { at: wallClock(), node: id, kind: "view", view, state: {} };
+      const { id, view: otherwise } = page();
+      return { at: wallClock(), node: id, kind: "view", view: view() ?? otherwise, state: {} };
     },
     command() {
       throw new UsageError(

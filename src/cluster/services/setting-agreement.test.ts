@@ -5,6 +5,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { memoryJournal } from "../../../test/journal/memory-journal.ts";
+import { untraced } from "../../../test/services/untraced.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { majority } from "../../core/quorums.ts";
 import { type Random, random } from "../../core/random.ts";
@@ -131,6 +132,7 @@ class Members {
       send,
       insist: send,
       multicast() {},
+      trace: untraced,
       publish() {},
       hasRoom: () => true,
       bounds: () => ({ payloadBytes: 60_000, batchBytes: 60_000 }),

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { memoryJournal } from "../../../test/journal/memory-journal.ts";
+import { untraced } from "../../../test/services/untraced.ts";
 import { epochBully, heartbeat } from "../../protocols/index.ts";
 import { realPlatform } from "../../runtime/platform/real.ts";
 import type { MemberEvent } from "./api.ts";
@@ -20,6 +21,7 @@ function played(leadership: SharedPartsOptions["leadership"] = null) {
     send: () => ({ id: () => "", lost: null }),
     tell() {},
     heard() {},
+    trace: untraced,
     publish: (event) => void events.push(event),
     onFatal(error) {
       throw error;

@@ -2,7 +2,7 @@
  * What a member has once for all its elections and locks: a failure detector, and an election of who serves. What they
  * find out is given to the instances as commands, as wires do in an assembly.
  */
-import type { NodeId, Tagged, Vocabulary } from "../../core/protocol.ts";
+import type { NodeId, Tagged, View, Vocabulary } from "../../core/protocol.ts";
 import type { AnyProtocol } from "../../protocols/index.ts";
 import { Host } from "../../runtime/host.ts";
 import type { Journal } from "../../runtime/journal/journal.ts";
@@ -13,7 +13,8 @@ import type { Envelope } from "./algorithms.ts";
 import type { MemberEvent } from "./api.ts";
 import type { AlgorithmEvent } from "./engine.ts";
 import { leaderToSay } from "./followed-leader.ts";
-import { slotOf, UNNAMED, UNTRACED } from "./instance.ts";
+import { slotOf, UNNAMED } from "./instance.ts";
+import type { MemberTrace } from "./member-trace.ts";
 import { OwnTenure } from "./tenure.ts";
 
 export interface SharedPartsOptions {
@@ -24,6 +25,7 @@ export interface SharedPartsOptions {
   /** Null where this member keeps no journal. */
   readonly leadership: AnyProtocol | null;
   readonly journal: Journal | null;
+  readonly trace: MemberTrace;
   send(to: NodeId, envelope: Envelope): SendResult;
   /** To every instance that knows the command. */
   tell(command: Tagged): void;
@@ -59,6 +61,11 @@ export class SharedParts {
     this.#detector = this.#host("detector", options.detector, (event) => this.#detected(event));
     const { leadership } = options;
     this.#leadership = leadership && this.#host("leadership", leadership, (event, until) => this.#led(event, until));
+  }
+
+  /** How this member stands in the election of who serves; null without one. */
+  get view(): View | null {
+    return this.#leadership?.view ?? null;
   }
 
   get leader(): NodeId | null {
@@ -173,14 +180,14 @@ export class SharedParts {
     protocol: AnyProtocol,
     onEvent: (event: AlgorithmEvent, until: number | null) => void,
   ): Host<Vocabulary> {
-    const { platform, self, peers, send, journal, onFatal } = this.#options;
+    const { platform, self, peers, send, journal, trace, onFatal } = this.#options;
     return new Host<Vocabulary>({
       platform,
       protocol,
       self,
       peers,
       send: (to, body) => send(to, { type, body }),
-      trace: UNTRACED,
+      trace: trace.of([type], type === "leadership"),
       slot: slotOf(protocol, journal, type),
       onEvent,
       ...(type === "leadership" ? { afterStep: () => this.#lookAgain() } : {}),

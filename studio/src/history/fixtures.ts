@@ -17,7 +17,18 @@ export function clusterOf(leaders: readonly (NodeId | null)[], now = 1_000): Clu
 export function pictureOf(nodes: readonly NodePicture[], now = 1_000): ClusterPicture {
   const network = { cuts: [], dropRate: 0, delayMs: [0, 0] } as const;
   const messageTypes = ["election.election", "election.answer", "election.coordinator"];
-  return { name: "test", protocol: "bully", now, restarts: false, nodes, network, networkSince: now, messageTypes };
+  return {
+    name: "test",
+    protocol: "bully",
+    now,
+    restarts: false,
+    isAttached: false,
+    takesFaults: true,
+    nodes,
+    network,
+    networkSince: now,
+    messageTypes,
+  };
 }
 
 export function replaced(cluster: ClusterPicture, node: NodePicture, now: number): ClusterPicture {

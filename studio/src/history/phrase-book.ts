@@ -96,13 +96,24 @@ export function phraseOf(entry: TraceEntry): Phrase | null {
     case "event": {
       const tell = events[nameOf(entry.event).short];
       const told = tell?.(unwrapped(entry.event), entry.node);
-      return told ?? same("protocol", `emits ${label(entry.event)}`, "emit");
+      return within(instanceOf(entry.event), told ?? same("protocol", `emits ${label(entry.event)}`, "emit"));
     }
     case "gap":
       return same("protocol", `sent more than could be read: ${entry.dropped} entries are missing`);
     default:
       return null;
   }
+}
+
+/** Which election, lock or channel of a member of `join()` says it: `mutex “invoice-42”`; null elsewhere. */
+function instanceOf(event: Tagged): string | null {
+  const [, kind, name] = /^(election|mutex|channel)\.(.+)$/.exec(nameOf(event).part ?? "") ?? [];
+  return name === undefined ? null : `${kind} “${name}”`;
+}
+
+function within(instance: string | null, phrase: Phrase): Phrase {
+  if (instance === null) return phrase;
+  return { ...phrase, one: `${phrase.one} (${instance})`, many: `${phrase.many} (${instance})` };
 }
 
 /** `from` and `to` count for a single message only. */

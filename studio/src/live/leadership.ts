@@ -28,20 +28,22 @@ export function leadershipOf(cluster: ClusterPicture): Leadership {
     const headline = cluster.network.cuts.length > 0 ? "The cluster is split." : "Leaders disagree.";
     return { leader: "split", headline, detail: `${living.map(follow).join("; ")}.` };
   }
-  if (first !== undefined) return led(first, running);
+  if (first !== undefined) return led(first, running, cluster.protocol);
   const [mourned] = followings;
   if (mourned !== undefined) return bereft(mourned.leader, cluster);
   // Whether anybody has called an election, only the roles can tell.
   return { leader: "none", headline: "No leader.", detail: rolesInWords(running) };
 }
 
-function led({ leader, followers }: Following, running: readonly NodePicture[]): Leadership {
+function led({ leader, followers }: Following, running: readonly NodePicture[], protocol: string): Leadership {
   const dissent = running.filter((node) => !followers.includes(node.id));
   const detail =
     dissent.length === 0
       ? agreement(running.length)
       : `${followers.length} of ${running.length} agree; ${dissentInWords(dissent)}.`;
-  return { leader, headline: `Node ${leader} leads.`, detail };
+  // Members of `join()` have as many leaders as elections; what they show is who serves the locks.
+  const does = protocol === "services" ? "serves the locks" : "leads";
+  return { leader, headline: `Node ${leader} ${does}.`, detail };
 }
 
 /** The nodes follow one that is not there. */

@@ -1,0 +1,137 @@
+/** The studio over members that run elsewhere: three of `join()`, in this process. */
+import { mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join as path } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { freePorts } from "../../test/network/free-ports.ts";
+import { type Cluster, cluster, startAll } from "../../test/network/joined.ts";
+import type { TraceEntry } from "../trace/entry.ts";
+import { nameOf } from "../trace/naming.ts";
+import { AttachedCluster } from "./attached-cluster.ts";
+import { record } from "./local/recorder.ts";
+import type { Member } from "./services/api.ts";
+
+let group: Cluster;
+let members: Member[];
+let urls: string[];
+let attached: AttachedCluster;
+
+beforeAll(async () => {
+  const ports = await freePorts(3);
+  group = await cluster(3, { cluster: "reports", faultInjector: true });
+  members = await Promise.all(ports.map((port, index) => group.start(index + 1, { admin: `127.0.0.1:${port}` })));
+  urls = members.map(({ admin }) => admin as string);
+  attached = await AttachedCluster.to(urls, () => null);
+  await Promise.all(members.map((member) => member.ready()));
+});
+afterAll(async () => {
+  await attached.close();
+  await group.close();
+});
+
+const entries = (): TraceEntry[] => attached.trace.lines.map((line) => JSON.parse(line) as TraceEntry);
+const events = (): string[] =>
+  entries().flatMap((entry) => (entry.kind === "event" ? [`${entry.node} ${nameOf(entry.event).full}`] : []));
+
+describe("members of join()", () => {
+  test("who serves the locks is the leader in everybody's picture", async () => {
+    const server = members[0]?.status().lockServer;
+    await vi.waitFor(() =>
+      expect(attached.picture.nodes.map(({ view }) => view?.leader)).toEqual([server, server, server]),
+    );
+    expect(attached.picture).toMatchObject({
+      name: "reports",
+      protocol: "services",
+      isAttached: true,
+      takesFaults: true,
+    });
+    expect(attached.picture.nodes).toMatchObject([{ id: 1, process: "running", commands: [] }, { id: 2 }, { id: 3 }]);
+  });
+
+  test("a lock's entry stands under its name, and its messages have both ends", async () => {
+    const lock = await (members[0] as Member).mutex("invoice-42").acquire({ timeoutMs: 5_000 });
+    await lock.release();
+    await vi.waitFor(() => expect(events()).toContain("1 mutex.invoice-42.exited"));
+    expect(events()).toContain("1 mutex.invoice-42.entered");
+    const sent = new Set(entries().flatMap((entry) => (entry.kind === "send" ? [entry.id] : [])));
+    const received = entries().flatMap((entry) =>
+      entry.kind === "receive" && nameOf(entry.message).full.startsWith("mutex.invoice-42.") ? [entry.id] : [],
+    );
+    for (const id of received) expect(sent).toContain(id);
+    expect(members[0]?.status().lockServer === 1 || received.length > 0).toBe(true);
+  });
+
+  test("links are cut and mended, and messages are lost meanwhile", async () => {
+    await attached.act({ type: "cut", nodes: [1, 2] });
+    expect(attached.picture.network.cuts).toEqual([
+      [1, 2],
+      [2, 1],
+    ]);
+    await vi.waitFor(() => expect(entries().some((entry) => entry.kind === "lost" && entry.why === "cut")).toBe(true));
+    expect(entries().flatMap((entry) => (entry.kind === "fault" ? [entry.what] : []))).toContain("link to 2 cut");
+    await attached.act({ type: "heal" });
+    expect(attached.picture.network.cuts).toEqual([]);
+  });
+
+  test("their processes are nobody's to kill", async () => {
+    await expect(attached.act({ type: "kill", node: 2 })).rejects.toThrow("this studio did not start member 2");
+    await expect(attached.act({ type: "cut", nodes: [1, 9] })).rejects.toThrow(
+      "expected the node to be one of 1, 2, 3, got 9",
+    );
+    await expect(attached.act({ type: "command", node: 1, command: "election.call" })).rejects.toThrow(
+      "expected no command",
+    );
+  });
+
+  test("a recording has a header and what they did", async () => {
+    const file = path(mkdtempSync(path(tmpdir(), "coterie-attached-")), "run.jsonl");
+    const other = await AttachedCluster.to(urls.slice(0, 2), ({ protocol }, nodes) =>
+      record({
+        file,
+        force: false,
+        header: {
+          kind: "trace",
+          version: 1,
+          madeBy: "cluster",
+          protocol,
+          form: "node",
+          variant: null,
+          options: {},
+          nodes,
+          seed: null,
+          violation: null,
+        },
+        onFailure: (error) => expect.unreachable(error.message),
+      }),
+    );
+    await vi.waitFor(() => expect(readFileSync(file, "utf8").split("\n").length).toBeGreaterThan(4));
+    await other.close();
+    expect(readFileSync(file, "utf8")).toMatch(/^\{"kind":"trace".*"nodes":\[1,2\]/);
+  });
+
+  test("one that has left is shown so", async () => {
+    await members[2]?.leave();
+    await vi.waitFor(
+      () => expect(attached.picture.nodes[2]).toMatchObject({ process: "exited", exit: "does not answer" }),
+      5_000,
+    );
+  });
+});
+
+test("who is no member, or not one of the same cluster, is refused", async () => {
+  await expect(AttachedCluster.to([urls[0] as string, urls[0] as string], () => null)).rejects.toThrow(
+    "are both member 1",
+  );
+  const others = await cluster(2, { cluster: "bills" });
+  const [port] = await freePorts(1);
+  const url = `http://127.0.0.1:${port}`;
+  await expect(AttachedCluster.to([url], () => null)).rejects.toThrow("does not answer");
+  const [alone] = await startAll({
+    ...others,
+    start: (id) => others.start(id, id === 1 ? { admin: `127.0.0.1:${port}` } : {}),
+  });
+  await expect(AttachedCluster.to([urls[0] as string, alone?.admin as string], () => null)).rejects.toThrow(
+    "to be a member of cluster reports with services",
+  );
+  await others.close();
+});

@@ -1,0 +1,97 @@
+/**
+ * What a member of `join()` does, as one trace. Messages are recorded where they meet the transport, all else where it
+ * happens, under the names of its part: `election.nightly-report.elected`. A node has one picture in a trace: here that
+ * of the election of who serves the locks.
+ */
+import type { NodeId, Vocabulary } from "../../core/protocol.ts";
+import { type Broadcast, broadcast } from "../../runtime/broadcast.ts";
+import type { TraceSink } from "../../runtime/host.ts";
+import type { Clock } from "../../runtime/platform/platform.ts";
+import type { SendResult } from "../../runtime/transport/tcp.ts";
+import type { LossReason, MessageId, TraceEntry } from "../../trace/entry.ts";
+import type { Tagged } from "../../trace/naming.ts";
+import type { Envelope } from "./algorithms.ts";
+
+/** How many lines may wait for one listener. */
+const CAPACITY = 10_000;
+/** Recorded by the member itself, or not its own. */
+const NOT_OF_PARTS: ReadonlySet<TraceEntry["kind"]> = new Set(["start", "crash", "send", "receive", "lost"]);
+
+export class MemberTrace {
+  /** Null where nobody can listen, for want of admin pages. */
+  readonly stream: Broadcast<TraceEntry> | null;
+  readonly #self: NodeId;
+  readonly #clock: Pick<Clock, "stamp">;
+
+  constructor(self: NodeId, clock: Pick<Clock, "stamp">, isServed: boolean) {
+    this.#self = self;
+    this.#clock = clock;
+    this.stream = isServed ? broadcast(CAPACITY) : null;
+  }
+
+  get wanted(): boolean {
+    return this.stream?.wanted === true;
+  }
+
+  started(): void {
+    if (this.wanted) this.#publish({ kind: "start" });
+  }
+
+  sent(to: NodeId, envelope: Envelope, { id, lost }: SendResult): void {
+    if (!this.wanted) return;
+    const name = id();
+    this.#publish({ kind: "send", id: name, to, message: messageIn(envelope) });
+    if (lost !== null) this.lost(to, () => [name], lost);
+  }
+
+  received(from: NodeId, envelope: Envelope, id: () => MessageId): void {
+    if (this.wanted) this.#publish({ kind: "receive", id: id(), from, message: messageIn(envelope) });
+  }
+
+  lost(to: NodeId, ids: () => readonly MessageId[], why: LossReason): void {
+    if (this.wanted) for (const id of ids()) this.#publish({ kind: "lost", id, to, why });
+  }
+
+  /** Where the part of that path records what it does. @param isPicture whether its picture is that of the node. */
+  of(path: readonly string[], isPicture = false): TraceSink<Vocabulary> {
+    const trace = this;
+    return {
+      get wanted() {
+        return trace.wanted;
+      },
+      record(entry) {
+        if (NOT_OF_PARTS.has(entry.kind) || (entry.kind === "view" && !isPicture)) return;
+        if (entry.kind === "command" && path[0] === "detector") return; // Each sign of life is one.
+        trace.stream?.publish(named(entry, path));
+      },
+    };
+  }
+
+  #publish(action: Action): void {
+    this.stream?.publish({ at: this.#clock.stamp(), node: this.#self, ...action });
+  }
+}
+
+type Action = TraceEntry extends infer E ? (E extends TraceEntry ? Omit<E, "at" | "node"> : never) : never;
+
+function named(entry: TraceEntry, path: readonly string[]): TraceEntry {
+  switch (entry.kind) {
+    case "event":
+      return { ...entry, event: within(path, entry.event) };
+    case "command":
+      return { ...entry, command: within(path, entry.command) };
+    case "timeout":
+      return { ...entry, timer: [...path, entry.timer].join(".") };
+    default:
+      return entry;
+  }
+}
+
+const within = (path: readonly string[], inner: Tagged): Tagged =>
+  path.reduceRight<Tagged>((body, type) => ({ type, body }) as Tagged, inner);
+
+function messageIn(envelope: Envelope): Tagged {
+  if (!("content" in envelope)) return envelope as Tagged;
+  const { type, name, content } = envelope;
+  return within([type, name], "body" in content ? content.body : content);
+}
