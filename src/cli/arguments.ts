@@ -1,18 +1,16 @@
 /** What words on the command line may be. */
 
 import { UsageError, unexpected } from "../core/errors.ts";
+import * as written from "../experiment/written-values.ts";
 import { MAX_PORT } from "../runtime/host-port.ts";
 
 /** Where a local cluster is found if nobody says otherwise. */
 export const DEFAULT_PORT = 7400;
 
 /** A parser of whole numbers for commander. @throws UsageError, in the parser. */
-export function wholeNumber(option: string, min: number, max: number, words = `a whole number from ${min} to ${max}`) {
-  return (text: string): number => {
-    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
-    if (value >= min && value <= max) return value;
-    throw new UsageError("bad-argument", unexpected(option, words, text));
-  };
+export function wholeNumber(option: string, min: number, max: number, words?: string) {
+  const read = written.wholeNumber(min, max, words);
+  return (text: string): number => read(text, option);
 }
 
 /** A parser of base URLs of admin pages for commander. @throws UsageError, in the parser. */

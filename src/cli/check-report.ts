@@ -1,21 +1,13 @@
 /** What a check came to, for people. */
 
-import { handlerNames } from "../check/coverage.ts";
 import type { CrashNotificationTime } from "../check/model.ts";
-import { isReached } from "../check/reach.ts";
-import { systemFor } from "../check/suite.ts";
+import { type CheckRequest, isRandom } from "../experiment/check-request.ts";
+import type { Story } from "../experiment/counterexample-log.ts";
+import { type CheckOutcome, cutOffBy, missing, whyUnknown } from "../experiment/exploration-report.ts";
+import type { CheckAnswer, CheckProgress } from "../experiment/explore.ts";
 import { protocolNamed } from "../protocols/index.ts";
-import type { CheckAnswer, CheckProgress } from "./check-search.ts";
-import type { Story } from "./check-story.ts";
-import { type CheckRequest, isRandom } from "./check-words.ts";
 import { figure, spans, wrapped } from "./paragraph.ts";
 import { type Paint, table } from "./terminal.ts";
-
-export interface CheckOutcome {
-  readonly request: CheckRequest;
-  readonly answer: CheckAnswer;
-  readonly seconds: number;
-}
 
 const INDENT = 2;
 
@@ -157,25 +149,6 @@ function faultWords({ faults }: CheckAnswer): string[] {
   return [`${counted(breaking, fault)} ${breaking === 1 ? "breaks" : "break"} it${proven}`];
 }
 
-/** What was done in no run, though it is what the algorithm is for. Empty where a run breaks something. */
-export function missing({ spec }: CheckRequest, { reach, verdict }: CheckAnswer): string[] {
-  if (verdict === "violated") return [];
-  const { done } = protocolNamed(spec.protocol).family;
-  const isToSuspect = (spec.crashes ?? 0) > 0 && hears(spec);
-  const suspects =
-    isReached(reach, "suspected") || Object.keys(reach.handlers).some((name) => name.endsWith("suspect"));
-  return [
-    ...(isReached(reach, done.event) ? [] : [done.none]),
-    ...(isToSuspect && !suspects && done.event !== "suspected" ? ["nobody was suspected of a crash"] : []),
-  ];
-}
-
-/** Whether nodes could be told of a crash here: by a failure detector among their parts, or by crash notifications. */
-function hears(spec: CheckRequest["spec"]): boolean {
-  const hasDetector = handlerNames(systemFor(spec).protocol).some((each) => /\bdetector\b/.test(each));
-  return hasDetector || protocolNamed(spec.protocol).check.crashNotification !== undefined;
-}
-
 function reachLines(request: CheckRequest, answer: CheckAnswer, paint: Paint): string[] {
   if (answer.verdict === "violated") return [];
   const { events, never } = answer.reach;
@@ -197,17 +170,6 @@ function coverageLines({ coverage }: CheckAnswer, paint: Paint): string[] {
   return ["", "What ran, in how many situations, and how it ended", ...table(rows, (cell) => cell), ...never];
 }
 
-/** What left something out. */
-export function whyUnknown({ spec, strategy }: CheckRequest, { ended, states }: CheckAnswer): string {
-  if (ended === "stopped") return "it was stopped before it had looked at everything";
-  if (ended === "memory") return "it reached --max-memory";
-  if (isRandom(strategy)) return "random runs find violations, and prove nothing";
-  if (spec.maxStates !== undefined && states >= spec.maxStates) return "it reached --max-states";
-  const bounds = cutOffBy(spec);
-  if (bounds.length > 0) return `runs beyond ${bounds.join(" and ")} were cut off`;
-  return "there are more states than can be held: give a smaller system";
-}
-
 /** What the user can do about it. */
 function whatNext({ spec, strategy }: CheckRequest, { ended, states }: CheckAnswer): string {
   if (isRandom(strategy))
@@ -216,14 +178,6 @@ function whatNext({ spec, strategy }: CheckRequest, { ended, states }: CheckAnsw
   if (hasRunThrough && cutOffBy(spec).length > 0)
     return "higher bounds leave less out; --strategy pct looks at some long runs";
   return "with fewer nodes or faults it may be looked at as a whole; --max-depth looks at every short run of this system, --strategy pct at some long ones";
-}
-
-function cutOffBy({ maxDepth, maxInFlight, maxTimeouts }: CheckRequest["spec"]): string[] {
-  return [
-    ...(maxDepth === undefined ? [] : ["--max-depth"]),
-    ...(maxInFlight === undefined ? [] : ["--max-in-flight"]),
-    ...(maxTimeouts === undefined ? [] : ["--max-timeouts"]),
-  ];
 }
 
 function storyLines(

@@ -1,5 +1,7 @@
 /** A thread of `coterie check`. */
-import { answerTo } from "./check-search.ts";
+import { answerTo, type CheckAnswer, type CheckProgress, type CheckTask } from "../experiment/explore.ts";
 import { workInThread } from "./thread.ts";
 
-workInThread(answerTo);
+workInThread<CheckTask, CheckProgress, CheckAnswer>((task, mayGoOn) =>
+  answerTo(task, mayGoOn, process.memoryUsage.rss),
+);

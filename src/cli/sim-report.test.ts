@@ -1,15 +1,14 @@
 import { expect, it } from "vitest";
-import { runScenario } from "../experiment/scenario/index.ts";
-import { cast } from "../experiment/scenario/soundness.ts";
+import type { Experiment } from "../experiment/experiment.ts";
+import { runScenario, type Scenario } from "../experiment/scenario/index.ts";
+import { staged } from "../experiment/simulate.ts";
+import { scenarioOf } from "../experiment/simulation.ts";
 import { reportText } from "./sim-report.ts";
-import { type SimWords, scenarioOf } from "./sim-words.ts";
 
-function report(protocol: string, words: SimWords): string {
-  const scenario = scenarioOf(protocol, words);
-  const { protocol: made, ids } = cast(scenario);
-  const report = { scenario, nodes: ids.length, result: runScenario(scenario), costs: made.costs };
-  return reportText(report, (_style, text) => text);
-}
+const textOf = (scenario: Scenario): string =>
+  reportText(staged({ scenario, place: () => "" }), runScenario(scenario), (_style, text) => text);
+const report = (protocol: string, words: Omit<Experiment, "protocol">): string =>
+  textOf(scenarioOf({ protocol, ...words }));
 
 it("gives counts of the literature to compare with, and claims no more", () => {
   const text = report("chang-roberts", { ring: [1, 15, 9, 4, 3, 17, 24], call: [1] });
@@ -21,17 +20,14 @@ it("compares nothing where messages are lost, where the run is cut off, and with
   const lossy = report("causal", { loss: 0.5 });
   expect(lossy).toContain("5 nodes, seed 1, each message lost at a rate of 0.5\n");
   expect(lossy).toMatch(/^messages {4}20: 20 multicast; 5 if one datagram reaches all; [1-9]\d* never arrived$/m);
-  expect(lossy).not.toContain("in the book");
-  expect(report("bully", { nodes: 1 })).not.toContain("in the book");
+  expect(lossy).not.toContain("textbook");
+  expect(report("bully", { nodes: 1 })).not.toContain("textbook");
   expect(report("token-ring", {})).toMatch(/^messages {4}667: 667 token$/m);
 });
 
 it("calls messages what the scenario calls them, and says which are meant", () => {
-  const named = { ...scenarioOf("fifo", { nodes: 2, send: [0] }), labels: { "0.1": "F1" } };
-  const text = reportText(
-    { scenario: named, nodes: 2, result: runScenario(named), costs: [] },
-    (_style, written) => written,
-  );
+  const named = { ...scenarioOf({ protocol: "fifo", nodes: 2, send: [0] }), labels: { "0.1": "F1" } };
+  const text = textOf(named);
   expect(text).toContain("delivered   F1, at 0 and 1\nnames       F1 = 0.1\n");
   expect(report("fifo", { nodes: 2, send: [0] })).toContain("delivered   0.1, at 0 and 1\nmessages ");
 });

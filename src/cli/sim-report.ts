@@ -1,8 +1,9 @@
 /** What a simulated run came to, for people. */
-import type { Cost, NodeId } from "../core/protocol.ts";
+import type { NodeId } from "../core/protocol.ts";
 import type { Judged, Result, Scenario } from "../experiment/scenario/index.ts";
-import { askWords } from "../experiment/scenario/schema.ts";
-import type { Entry, Outcome } from "../protocols/index.ts";
+import type { Spread, Staged, Summary } from "../experiment/simulate.ts";
+import { publishedCosts, usesIn } from "../experiment/simulation-report.ts";
+import type { Entry } from "../protocols/index.ts";
 import { figure, spans, wrapped } from "./paragraph.ts";
 import { type Paint, table } from "./terminal.ts";
 
@@ -10,14 +11,8 @@ const INDENT = 12;
 /** Of a long list so many are shown. */
 const SHOWN = 12;
 
-export interface Report {
-  readonly scenario: Scenario;
-  readonly nodes: number;
-  readonly result: Result;
-  readonly costs: readonly Cost[];
-}
-
-export function reportText({ scenario, nodes, result, costs }: Report, paint: Paint): string {
+export function reportText({ scenario, cast }: Staged, result: Result, paint: Paint): string {
+  const nodes = cast.ids.length;
   const field = (name: string, text: string): string => `${paint("dim", name.padEnd(INDENT))}${wrapped(text, INDENT)}`;
   const lines = [
     heading(scenario, nodes, paint),
@@ -26,7 +21,9 @@ export function reportText({ scenario, nodes, result, costs }: Report, paint: Pa
     ...outcomeLines(scenario, result).map(([name, text]) => field(name, text)),
     ...nameLines(scenario).map((text) => field("names", text)),
     field("messages", messageText(scenario, result)),
-    ...costLines(costs, nodes, scenario, result).map((line, i) => field(i === 0 ? "textbook" : "", line)),
+    ...publishedCosts(cast.protocol.costs, nodes, scenario, result).map(({ when, count }, i) =>
+      field(i === 0 ? "textbook" : "", `${figure(count)} messages: ${when}`),
+    ),
     field("time", timeText(scenario, result)),
     "",
     ...propertyLines(result, paint),
@@ -136,35 +133,17 @@ function entryLines(entries: readonly Entry[]): [string, string][] {
   ];
 }
 
-function messageText(scenario: Scenario, { messages: { total, byType }, datagrams, lost, outcome }: Result): string {
+function messageText(scenario: Scenario, result: Result): string {
+  const { datagrams, lost, outcome } = result;
+  const { total, byType } = result.messages;
   const types = Object.entries(byType).filter(([, count]) => count > 0);
   const detail = types.map(([type, count]) => `${figure(count)} ${type}`).join(", ");
-  const uses = isUndisturbed(scenario) ? usesIn(outcome) : 1;
+  const uses = usesIn(scenario, result);
   const each = uses > 1 ? `; ${figure(total / uses)} each of ${figure(uses)}` : "";
   const together =
     "delivered" in outcome && datagrams < total ? `; ${figure(datagrams)} if one datagram reaches all` : "";
   const missed = lost === 0 ? "" : `; ${figure(lost)} never arrived`;
   return `${types.length === 0 ? figure(total) : `${figure(total)}: ${detail}`}${each}${together}${missed}`;
-}
-
-/** Whether the messages are those of an algorithm that came to its end with nothing in its way but nodes that were down. */
-function isUndisturbed({ until, network, byzantine, steps }: Scenario): boolean {
-  const { lossRate = 0, duplicateRate = 0, links = [] } = network;
-  const isCalm = lossRate === 0 && duplicateRate === 0 && links.length === 0 && Object.keys(byzantine).length === 0;
-  return until === undefined && isCalm && steps.every((step) => askWords.some((word) => step[word] !== undefined));
-}
-
-/** How often the algorithm was used, where the book counts the messages of one use: entries and multicasts. */
-function usesIn(outcome: Outcome): number {
-  if ("entries" in outcome) return outcome.entries.filter(({ enteredAt }) => enteredAt !== null).length;
-  return "delivered" in outcome ? new Set(Object.values(outcome.delivered).flat()).size : 1;
-}
-
-/** Counts of the literature to compare with, each for the case that it is of: which of them ran is for the reader to say. */
-function costLines(costs: readonly Cost[], nodes: number, scenario: Scenario, { outcome }: Result): string[] {
-  if (!isUndisturbed(scenario) || nodes === 1 || usesIn(outcome) === 0) return [];
-  const published = costs.map(({ when, messages }) => ({ when, count: messages(nodes) }));
-  return published.flatMap(({ when, count }) => (count < 0 ? [] : [`${figure(count)} messages: ${when}`]));
 }
 
 function propertyLines({ properties }: Result, paint: Paint): string[] {
@@ -198,24 +177,24 @@ function expectationLines({ expect }: Scenario, expectations: readonly Judged[],
 
 const plain = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
 
-/** What several runs came to. */
-export interface Summary {
-  readonly protocol: string;
-  readonly nodes: number;
-  readonly runs: number;
-  readonly seed: number;
-  readonly messages: Spread;
-  readonly timeMs: Spread;
-  readonly violations: readonly { readonly what: string; readonly seeds: readonly number[]; readonly replay: string }[];
-}
-
-export interface Spread {
-  readonly min: number;
-  readonly median: number;
-  readonly max: number;
-}
-
-export function summaryText({ protocol, runs, seed, messages, timeMs, violations }: Summary, paint: Paint): string {
+/** @param violations with the command that shows the first run of each */
+export function summaryText(
+  {
+    protocol,
+    runs,
+    seed,
+    messages,
+    timeMs,
+    violations,
+  }: Omit<Summary, "violations"> & {
+    readonly violations: readonly {
+      readonly what: string;
+      readonly seeds: readonly number[];
+      readonly replay: string;
+    }[];
+  },
+  paint: Paint,
+): string {
   const spread = (name: string, { min, median, max }: Spread, unit: string): string[] => [
     name,
     `${figure(min)}${unit}`,

@@ -2,40 +2,35 @@
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import { EnvironmentError, InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
-import type { ParsedScenario, Result } from "../experiment/scenario/index.ts";
+import type { Experiment } from "../experiment/experiment.ts";
+import { type Point, point, snapshotFrom } from "../experiment/recording.ts";
+import type { ParsedScenario, Progress, Result } from "../experiment/scenario/index.ts";
+import { labelled } from "../experiment/scenario/labels.ts";
 import { cast } from "../experiment/scenario/soundness.ts";
 import { asVariant } from "../experiment/scenario/variants.ts";
+import { play, playSeveral, type Staged, staged } from "../experiment/simulate.ts";
+import { continuationOf, scenarioOf } from "../experiment/simulation.ts";
+import { simulatedHeader, simulationReport } from "../experiment/simulation-report.ts";
+import { searchWords, simulationWords, systemWords, workloadWords } from "../experiment/words.ts";
 import { protocolNames } from "../protocols/index.ts";
+import { vectorClocks } from "../trace/causality.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { runLogger } from "../trace/log.ts";
-import { wholeNumber } from "./arguments.ts";
+import { followed } from "./followed.ts";
 import type { Invocation, Output } from "./invocation.ts";
-import { type Point, point, snapshotFrom } from "./recording.ts";
+import { figure } from "./paragraph.ts";
+import { replayCommand } from "./replay-command.ts";
 import { reportText, summaryText } from "./sim-report.ts";
-import { play, type Staged, severalRuns } from "./sim-runs.ts";
-import {
-  continuationOf,
-  delay,
-  jsonObject,
-  milliseconds,
-  nodeList,
-  nodesOrAll,
-  rate,
-  type SimWords,
-  scenarioOf,
-} from "./sim-words.ts";
 import { paintFor } from "./terminal.ts";
-import { writeSvgFile, writeTraceFile } from "./trace-file.ts";
+import { readTraceFile, writeSvgFile, writeTraceFile } from "./trace-file.ts";
+import { addWords } from "./word-options.ts";
 
-const MAX_NODES = 10_000_000;
 const MAX_SEED = 2 ** 32 - 1;
-const MAX_RUNS = 1_000_000;
 
-interface SimOptions extends Omit<SimWords, "until"> {
+interface SimOptions extends Omit<Experiment, "protocol" | "until"> {
   readonly from?: string;
   readonly until?: Point;
   readonly protocol?: string;
-  readonly runs?: number;
   readonly deliveredOnly?: boolean;
   readonly trace?: string;
   readonly svg?: string;
@@ -47,49 +42,23 @@ export function declare(command: Command, invocation: Invocation): void {
   command
     .description("Runs a protocol on simulated nodes, or a scenario file, and says what came of it.")
     .argument("[protocol|file]", `${protocolNames.join(", ")}; or a scenario file (docs/scenarios.md)`);
-  addOutput(addRecording(addNetwork(addNodes(command))))
+  const { seed, runs } = searchWords;
+  const { until: _until, ...network } = simulationWords; // Which may be a number of entries here.
+  for (const words of [systemWords, workloadWords, network, { seed, runs }]) addWords(command, words, "simulate");
+  command.option("--protocol <name>", "a scenario's steps under another protocol that it names");
+  addOutput(addPoints(command))
     .addHelpText("after", EXPLANATION)
     .action((subject: string | undefined, options: SimOptions) => sim(subject, options, invocation));
 }
 
-function addNodes(command: Command): Command {
-  const count = (word: string): ReturnType<typeof wholeNumber> => wholeNumber(word, 1, 1_000_000);
+/** Where a simulation begins and ends: at a point of a recording too. */
+function addPoints(command: Command): Command {
+  const read = point("milliseconds; with --from also #57 for the first 57 entries");
   return command
-    .option("--nodes <n>", "how many nodes, with ids from 0 (default: 5)", wholeNumber("--nodes", 1, MAX_NODES))
-    .option("--ring <list>", "ids in the order of the ring, such as 1,15,9,4", nodeList("--ring"))
-    .option("--crash <list>", "nodes that are down from the beginning", nodeList("--crash"))
-    .option("--started", "nodes start at time 0, instead of having run quietly for long")
-    .option("--call <list|all>", "election: who calls it (default: the lowest)", nodesOrAll("--call"))
-    .option("--request <list|all>", "mutual exclusion: who asks to enter (default: all)", nodesOrAll("--request"))
-    .option("--entries <k>", "mutual exclusion: how often each enters", count("--entries"))
-    .option("--send <list|all>", "multicast: who sends (default: all)", nodesOrAll("--send"))
-    .option("--messages <k>", "multicast: how many messages each", count("--messages"))
-    .option("--propose <list|all>", "consensus: who proposes (default: the lowest)", nodesOrAll("--propose"))
-    .option("--variant <name>", "another form of the protocol")
-    .option("--protocol <name>", "a scenario's steps under another protocol that it names")
-    .option("--options <json>", "the protocol's own options", jsonObject("--options"));
-}
-
-function addNetwork(command: Command): Command {
-  return command
-    .option("--delay <ms>", "10, 1..10, normal:10,2 or lognormal:10,0.5 (default: 10)", delay("--delay"))
-    .option("--loss <rate>", "how many messages get lost, 0 to 1", rate("--loss"))
-    .option("--duplicate <rate>", "how many arrive twice, 0 to 1", rate("--duplicate"))
-    .option("--reorder", "messages of one link may overtake each other")
-    .option("--processing <ms>", "how long a node is busy with one message", delay("--processing"))
-    .option("--seed <n>", "equal seeds give equal runs (default: 1)", wholeNumber("--seed", 0, MAX_SEED))
-    .option(
-      "--until <ms>",
-      "end the run at this virtual time (default: at rest, or 10000 where nodes start)",
-      point("--until", "milliseconds; with --from also #57 for the first 57 entries"),
+    .option("--until <ms>", "end the run at this virtual time (default: at rest, or 10000 where nodes start)", (text) =>
+      read(text, "--until"),
     )
-    .option("--runs <k>", "so many runs, each with the next seed", wholeNumber("--runs", 1, MAX_RUNS));
-}
-
-function addRecording(command: Command): Command {
-  return command
-    .option("--from <trace>", "go on from a recorded run, at the point that --until names: ms, or #57 for 57 entries")
-    .option("--for <ms>", "with --from: for so long (default: 10000)", milliseconds("--for"));
+    .option("--from <trace>", "continue a recorded run, from the point that --until names: ms, or #57 for 57 entries");
 }
 
 function addOutput(command: Command): Command {
@@ -128,9 +97,9 @@ Exit codes: 0 ok; 1 a property is violated, or an expectation of the scenario is
 
 async function sim(subject: string | undefined, options: SimOptions, invocation: Invocation): Promise<void> {
   requireOneOutput(options);
-  const staged = await stagedFor(subject, options);
-  if (options.runs === undefined) await oneRun(staged, options, invocation);
-  else await manyRuns(staged, options.runs, options, invocation);
+  const made = await stagedFor(subject, options);
+  if (options.runs === undefined) await oneRun(made, options, invocation);
+  else await manyRuns(made, options.runs, options, invocation);
 }
 
 async function stagedFor(subject: string | undefined, options: SimOptions): Promise<Staged> {
@@ -138,11 +107,10 @@ async function stagedFor(subject: string | undefined, options: SimOptions): Prom
   if (options.for !== undefined) throw new UsageError("bad-argument", "expected --for to be absent without --from");
   if (subject === undefined)
     throw new UsageError("bad-argument", "expected a protocol, a scenario file or --from, got none of them");
-  const parsed = await scenarioFor(subject, options);
-  return { ...parsed, cast: cast(parsed.scenario), from: null };
+  return staged(await scenarioFor(subject, options));
 }
 
-/** A recording that goes on otherwise than it did. */
+/** A recording that continues differently. */
 function continued(file: string, subject: string | undefined, { until, ...words }: SimOptions): Staged {
   if (subject !== undefined)
     throw new UsageError(
@@ -159,7 +127,7 @@ function continued(file: string, subject: string | undefined, { until, ...words 
       "bad-argument",
       "expected --until beside --from: the point to go on from, such as 1500 or #57",
     );
-  const recorded = snapshotFrom(file, until);
+  const recorded = snapshotFrom(readTraceFile(file), file, until);
   const { snapshot, origin, header, protocol } = recorded;
   const from = { ...recorded, snapshot: { ...snapshot, at: snapshot.at - origin } };
   const scenario = continuationOf(from, words);
@@ -183,7 +151,7 @@ async function scenarioFor(subject: string, { until, protocol, ...options }: Sim
     if (protocol !== undefined)
       throw new UsageError("bad-argument", unexpected("--protocol", "absent beside a protocol", protocol));
     if (protocolNames.includes(subject))
-      return { scenario: scenarioOf(subject, { ...options, ...endOf(until) }), place: () => subject };
+      return { scenario: scenarioOf({ ...options, ...endOf(until), protocol: subject }), place: () => subject };
     const known = `one of ${protocolNames.join(", ")}, or a scenario file such as x.yaml`;
     throw new UsageError("unknown-protocol", unexpected("the protocol", known, subject));
   }
@@ -214,8 +182,7 @@ function textOf(file: string): string {
   }
 }
 
-async function oneRun(staged: Staged, options: SimOptions, { stdout, stderr }: Invocation): Promise<void> {
-  const { scenario, cast: made, from } = staged;
+async function oneRun(made: Staged, options: SimOptions, { stdout, stderr }: Invocation): Promise<void> {
   const { json = false, log = false, trace, svg, deliveredOnly = false } = options;
   const keeps = trace !== undefined || svg !== undefined;
   const entries: TraceEntry[] = [];
@@ -224,36 +191,25 @@ async function oneRun(staged: Staged, options: SimOptions, { stdout, stderr }: I
     if (log) stdout.write(`${tell(entry)}\n`);
     if (keeps) entries.push(entry);
   };
-  const result = await play(staged, { deliveredOnly, ...(log || keeps ? { see } : {}) }, stderr);
-  const { ids, protocol } = made;
-  const form = from?.header.form ?? "model";
-  const simulated = { scenario, options: made.options, nodes: ids, form, properties: result.properties };
-  if (trace !== undefined) writeTraceFile(trace, simulated, entries);
-  if (svg !== undefined) writeSvgFile(svg, simulated, entries);
-  if (json) stdout.write(`${JSON.stringify(machineReadable(staged, ids.length, result))}\n`);
-  else {
-    const text = reportText({ scenario, nodes: ids.length, result, costs: protocol.costs }, paintFor(stdout));
-    stdout.write(`${log ? "\n" : ""}${text}${hint(options, stdout)}`);
-  }
+  const slices = play(made, { deliveredOnly, ...(log || keeps ? { see } : {}) });
+  const result = await followed(slices, stderr, progressText);
+  if (result === null) throw new EnvironmentError("stopped", "stopped before the end");
+  const header = simulatedHeader(made, result);
+  if (trace !== undefined) writeTraceFile(trace, header, entries);
+  if (svg !== undefined)
+    writeSvgFile(svg, { header, entries: labelled(entries, made.scenario), clocks: vectorClocks(entries) });
+  if (json) stdout.write(`${JSON.stringify(simulationReport(made, result))}\n`);
+  else stdout.write(`${log ? "\n" : ""}${reportText(made, result, paintFor(stdout))}${hint(options, stdout)}`);
   requireSound(result);
 }
+
+const progressText = ({ messages, timeMs }: Progress): string =>
+  `${figure(messages)} messages, ${figure(timeMs)} ms of virtual time`;
 
 /** What a newcomer might want next; not for a file or a pipe. */
 function hint({ log, trace, svg }: SimOptions, stdout: Output): string {
   if (!stdout.isTTY || log === true || trace !== undefined || svg !== undefined) return "";
   return "\n--log shows what happened line by line, --svg FILE draws it, --trace FILE keeps it\n";
-}
-
-function machineReadable({ scenario }: ParsedScenario, nodes: number, result: Result): object {
-  const { protocol, seed, name } = scenario;
-  const { timeMs, messages, datagrams, lost, outcome, nodesAlive, expectations } = result;
-  const sent = "delivered" in outcome ? { messages, datagrams } : { messages };
-  const properties = result.properties.map((property) => {
-    const { name: claimed, verdict, why } = property;
-    return why === "" ? { name: claimed, verdict } : { name: claimed, verdict, why };
-  });
-  const run = { protocol, nodes, seed, timeMs, ...sent, lost, outcome, properties, nodesAlive };
-  return name === protocol ? run : { ...run, scenario: name, expectations };
 }
 
 /** @throws InvariantViolation where something is not as it should be. */
@@ -271,20 +227,25 @@ function requireSound({ expectations }: Result): void {
 }
 
 async function manyRuns(
-  staged: Staged,
+  made: Staged,
   runs: number,
   { json, deliveredOnly = false }: SimOptions,
   { words, stdout, stderr }: Invocation,
 ): Promise<void> {
   const most = MAX_SEED - runs + 1;
-  if (staged.scenario.seed > most)
+  if (made.scenario.seed > most)
     throw new UsageError(
       "bad-argument",
-      unexpected("the seed", `at most ${most}, as each of the ${runs} runs has the next`, staged.scenario.seed),
+      unexpected("the seed", `at most ${most}, as each of the ${runs} runs has the next`, made.scenario.seed),
     );
-  const summary = await severalRuns(staged, runs, { deliveredOnly }, words, stderr);
-  stdout.write(json === true ? `${JSON.stringify(summary)}\n` : summaryText(summary, paintFor(stdout)));
-  const names = summary.violations.map(({ what }) => what).join(", ");
+  const slices = playSeveral(made, runs, { deliveredOnly });
+  const summary = await followed(slices, stderr, (done) => `${figure(done)} of ${figure(runs)} runs`);
+  const violations = summary.violations.map(({ what, seeds }) => {
+    return { what, seeds, replay: replayCommand(words, seeds[0] ?? summary.seed) };
+  });
+  if (json === true) stdout.write(`${JSON.stringify({ ...summary, violations })}\n`);
+  else stdout.write(summaryText({ ...summary, violations }, paintFor(stdout)));
+  const names = violations.map(({ what }) => what).join(", ");
   if (names !== "") throw new InvariantViolation("not-as-expected", `not as expected: ${names}`);
   if (summary.runs < runs) throw new EnvironmentError("stopped", `stopped after ${summary.runs} of ${runs} runs`);
 }

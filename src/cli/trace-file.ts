@@ -1,48 +1,32 @@
-/** A simulated run as a file: its trace, or its picture. */
-import { closeSync, openSync, writeSync } from "node:fs";
+/** Trace files, and pictures of traces: read and written. */
+import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import { UsageError, unexpected } from "../core/errors.ts";
-import type { NodeId } from "../core/protocol.ts";
-import type { Scenario } from "../experiment/scenario/index.ts";
-import { labelled } from "../experiment/scenario/labels.ts";
-import type { PropertyVerdict } from "../experiment/verdicts.ts";
-import { vectorClocks } from "../trace/causality.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { excerptOf } from "../trace/excerpt.ts";
-import { traceLines } from "../trace/file.ts";
+import { type ReadTrace, readTrace, type Trace, traceLines } from "../trace/file.ts";
 import type { TraceHeader } from "../trace/header.ts";
 import { drawSvg } from "../trace/picture/svg.ts";
 
-/** What ran. */
-export interface Simulated {
-  readonly scenario: Scenario;
-  /** With the order of the ring, if there is one. */
-  readonly options: object;
-  readonly nodes: readonly NodeId[];
-  readonly form: TraceHeader["form"];
-  readonly properties: readonly PropertyVerdict[];
-}
-
-function headerOf({ scenario, options, nodes, form, properties }: Simulated): TraceHeader {
-  const violated = properties
-    .filter(({ verdict }) => verdict === "violated")
-    .toSorted((a, b) => Number(a.at) - Number(b.at))[0];
-  return {
-    kind: "trace",
-    version: 1,
-    madeBy: "simulator",
-    protocol: scenario.protocol,
-    form,
-    variant: scenario.variant ?? null,
-    options,
-    nodes: nodes.toSorted((a, b) => a - b),
-    seed: scenario.seed,
-    violation: violated === undefined ? null : { property: violated.name, claim: violated.claim, loopFrom: null },
-  };
+/** @param file `-` for stdin. @throws UsageError if the file cannot be read or is not a trace. */
+export function readTraceFile(file: string): ReadTrace {
+  let content: string;
+  try {
+    content = readFileSync(file === "-" ? 0 : file, "utf8");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new UsageError("bad-trace", `${unexpected("the trace", "a readable file", file)} (${code})`);
+  }
+  try {
+    return readTrace(content);
+  } catch (error) {
+    if (error instanceof UsageError) throw new UsageError(error.code, `${file}: ${error.message}`);
+    throw error;
+  }
 }
 
 /** @throws UsageError if the file cannot be written. */
-export function writeTraceFile(file: string, simulated: Simulated, entries: readonly TraceEntry[]): void {
-  const lines = traceLines(headerOf(simulated));
+export function writeTraceFile(file: string, header: TraceHeader, entries: readonly TraceEntry[]): void {
+  const lines = traceLines(header);
   writeParts(file, "--trace", function* parts() {
     yield lines.header;
     for (let at = 0; at < entries.length; at += LINES_AT_ONCE)
@@ -54,9 +38,7 @@ export function writeTraceFile(file: string, simulated: Simulated, entries: read
 }
 
 /** @throws UsageError if the file cannot be written. */
-export function writeSvgFile(file: string, simulated: Simulated, entries: readonly TraceEntry[]): void {
-  const named = labelled(entries, simulated.scenario);
-  const trace = { header: headerOf(simulated), entries: named, clocks: vectorClocks(entries) };
+export function writeSvgFile(file: string, trace: Trace): void {
   writeParts(file, "--svg", () => [drawSvg(excerptOf(trace))]);
 }
 

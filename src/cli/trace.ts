@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import type { Command } from "commander";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
+import { type Point, point } from "../experiment/recording.ts";
 import { type Excerpt, excerptOf } from "../trace/excerpt.ts";
 import { mermaid } from "../trace/export/mermaid.ts";
 import { shiviz } from "../trace/export/shiviz.ts";
@@ -14,9 +15,9 @@ import { drawSvg } from "../trace/picture/svg.ts";
 import { wholeNumber } from "./arguments.ts";
 import type { Invocation, Output } from "./invocation.ts";
 import { pngOf } from "./picture-png.ts";
-import { type Point, point, readTraceFile } from "./recording.ts";
 import { type Paint, paintFor } from "./terminal.ts";
 import { replayTrace } from "./trace-check.ts";
+import { readTraceFile } from "./trace-file.ts";
 import { statisticsText } from "./trace-statistics.ts";
 
 /** What is said of a line that is not read on a terminal. */
@@ -56,10 +57,8 @@ export function declare(command: Command, invocation: Invocation): void {
     .option("--stats", "figures: messages, delays, losses, time-outs, causal depth")
     .option("--log", "one line per entry")
     .option("--check", "follow the run with the protocol's own handlers, and hold it against its properties")
-    .option(
-      "--until <ms>",
-      "the states of all nodes at this time, or after so many entries, as in #57",
-      point("--until"),
+    .option("--until <ms>", "the states of all nodes at this time, or after so many entries, as in #57", (text) =>
+      point()(text, "--until"),
     )
     .option("--json", "the trace as JSON lines again, in order and with clocks; with --stats: the figures as JSON")
     .option("--out <file>", "write there instead of stdout")

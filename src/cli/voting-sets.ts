@@ -2,18 +2,16 @@
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
-import { type VotingSets, votingSets, votingSetsProblem } from "../protocols/index.ts";
+import { type JudgedSets, judgedSets, MAX_VOTERS, readSets } from "../experiment/voting-sets.ts";
 import { wholeNumber } from "./arguments.ts";
 import type { Invocation, Output } from "./invocation.ts";
-
-const MAX_NODES = 1_000;
 
 export function declare(command: Command, { stdout }: Invocation): void {
   command
     .description(
       "Makes voting sets for so many nodes, or checks given ones: each node is in its own set, any two sets meet, all sets are of one size K, each node is in K sets.",
     )
-    .argument("[nodes]", "how many nodes, with ids from 0", wholeNumber("the number of nodes", 1, MAX_NODES))
+    .argument("[nodes]", "how many nodes, with ids from 0", wholeNumber("the number of nodes", 1, MAX_VOTERS))
     .option("--file <file>", "check these sets: JSON, for each node in order the ids in its set")
     .option("--json", "print the answer as JSON")
     .addHelpText("after", EXPLANATION)
@@ -36,42 +34,22 @@ interface Options {
 function run(nodes: number | undefined, { file, json }: Options, stdout: Output): void {
   if ((nodes === undefined) === (file === undefined))
     throw new UsageError("bad-argument", "expected either a number of nodes, such as 7, or --file with sets to check");
-  const sets = file === undefined ? votingSets(nodes as number) : setsFrom(file);
-  const problem = votingSetsProblem(sets);
-  const answer = { nodes: sets.length, size: sets[0]?.length ?? 0, sets, problem };
-  stdout.write(`${json === true ? JSON.stringify(answer) : text(sets, problem)}\n`);
-  if (problem !== null) throw new InvariantViolation("violated", `these are no voting sets: ${problem}`);
+  const answer = judgedSets(file === undefined ? (nodes as number) : readSets(contentOf(file), file));
+  stdout.write(`${json === true ? JSON.stringify(answer) : text(answer)}\n`);
+  if (answer.problem !== null) throw new InvariantViolation("violated", `these are no voting sets: ${answer.problem}`);
 }
 
-function text(sets: VotingSets, problem: string | null): string {
+function text({ sets, size, problem }: JudgedSets): string {
   const lines = sets.map((set, node) => `${node}: ${set.join(" ")}`);
-  const size = sets[0]?.length ?? 0;
   const verdict = problem ?? `the four conditions hold: any two sets meet, K = M = ${size}`;
   return [...lines, verdict].join("\n");
 }
 
-function setsFrom(file: string): VotingSets {
-  const sets = parsed(file);
-  const isId = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
-  const areSets = Array.isArray(sets) && sets.every((set) => Array.isArray(set) && set.every(isId));
-  if (!areSets || sets.length === 0 || sets.length > MAX_NODES)
-    throw new UsageError(
-      "bad-argument",
-      `expected ${file} to hold 1 to ${MAX_NODES} lists of ids, such as [[0,1],[1,2],[2,0]]`,
-    );
-  const stray = sets.flat().find((member) => member >= sets.length);
-  if (stray !== undefined)
-    throw new UsageError("bad-argument", unexpected("the members", `below ${sets.length}, the number of sets`, stray));
-  return sets as VotingSets;
-}
-
-function parsed(file: string): unknown {
+function contentOf(file: string): string {
   try {
-    return JSON.parse(readFileSync(file, "utf8"));
+    return readFileSync(file, "utf8");
   } catch (error) {
-    throw new UsageError(
-      "bad-argument",
-      `${unexpected("--file", "a JSON file that can be read", file)} (${(error as Error).message})`,
-    );
+    const { code } = error as NodeJS.ErrnoException;
+    throw new UsageError("bad-argument", `${unexpected("--file", "a JSON file that can be read", file)} (${code})`);
   }
 }

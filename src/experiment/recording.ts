@@ -1,41 +1,24 @@
 /** A trace file as a run of its protocol: what ran, and how everything stood at some point. */
-import { readFileSync } from "node:fs";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { Vocabulary } from "../core/protocol.ts";
 import { type AnyProtocol, protocolNamed, variantNamed } from "../protocols/index.ts";
 import { originOf } from "../trace/excerpt.ts";
-import { type ReadTrace, readTrace, type Trace } from "../trace/file.ts";
+import type { Trace } from "../trace/file.ts";
 import type { TraceHeader } from "../trace/header.ts";
 import { type Replay, replay } from "../trace/replay.ts";
 import type { Snapshot } from "../trace/snapshot.ts";
+import type { Read } from "./written-values.ts";
 
 /** A point of a run: a time in milliseconds as the axis of the trace has it, or after so many entries. */
 export type Point = { readonly ms: number } | { readonly entries: number };
 
 /** `1500`, or `#57` for the first 57 entries. @throws UsageError */
-export function point(word: string, expected = "milliseconds, or #57 for the first 57 entries") {
-  return (text: string): Point => {
+export function point(expected = "milliseconds, or #57 for the first 57 entries"): Read<Point> {
+  return (text, word) => {
     if (/^#\d{1,9}$/.test(text)) return { entries: Number(text.slice(1)) };
     if (/^\d{1,15}(?:\.\d{1,9})?$/.test(text)) return { ms: Number(text) };
     throw new UsageError("bad-argument", unexpected(word, expected, text));
   };
-}
-
-/** @param file `-` for stdin. @throws UsageError if the file cannot be read or is not a trace. */
-export function readTraceFile(file: string): ReadTrace {
-  let content: string;
-  try {
-    content = readFileSync(file === "-" ? 0 : file, "utf8");
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new UsageError("bad-trace", `${unexpected("the trace", "a readable file", file)} (${code})`);
-  }
-  try {
-    return readTrace(content);
-  } catch (error) {
-    if (error instanceof UsageError) throw new UsageError(error.code, `${file}: ${error.message}`);
-    throw error;
-  }
 }
 
 /** The protocol in the form that ran. @throws UsageError where the registry does not have it. */
@@ -80,10 +63,10 @@ export interface RecordedPoint {
 
 /**
  * How everything stood at a point of a recording, for a simulation to go on from.
+ * @param file where the recording was read, for errors
  * @throws UsageError where the recording does not tell that, since entries are missing or are of something else.
  */
-export function snapshotFrom(file: string, until: Point): RecordedPoint {
-  const trace = readTraceFile(file);
+export function snapshotFrom(trace: Trace, file: string, until: Point): RecordedPoint {
   const last = (trace.entries.at(-1)?.at ?? 0) - originOf(trace.header, trace.entries);
   if ("ms" in until && until.ms > last)
     throw new UsageError(

@@ -1,10 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { runScenario } from "../experiment/scenario/index.ts";
 import type { Delay } from "../sim/delay.ts";
-import { delay, jsonObject, nodeList, nodesOrAll, rate, type SimWords, scenarioOf } from "./sim-words.ts";
+import type { Experiment } from "./experiment.ts";
+import { runScenario } from "./scenario/index.ts";
+import { scenarioOf } from "./simulation.ts";
+import { delay, jsonObject, nodeList, nodesOrAll, rate } from "./written-values.ts";
+
+type Words = Omit<Experiment, "protocol">;
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
-const ran = (protocol: string, words: SimWords) => runScenario(scenarioOf(protocol, words));
+const ran = (protocol: string, words: Words) => runScenario(scenarioOf({ protocol, ...words }));
 
 describe("the words of `coterie sim`", () => {
   it.each(range(3, 64))("--nodes %i, the lowest calls and the highest has crashed: N² − N − 1 messages", (nodes) => {
@@ -14,23 +18,27 @@ describe("the words of `coterie sim`", () => {
   });
 
   it("ask the lowest alive node, or all, where nobody is named", () => {
-    expect(scenarioOf("bully", { crash: [0] }).steps).toEqual([{ call: 1 }]);
-    expect(scenarioOf("paxos", {}).steps).toEqual([{ propose: 0 }]);
-    expect(scenarioOf("ricart-agrawala", {}).steps).toEqual([{ request: "all" }]);
-    expect(scenarioOf("causal", { messages: 3 }).steps).toEqual([{ send: "all", times: 3 }]);
-    expect(scenarioOf("bully", { started: true }).steps).toEqual([]);
+    expect(scenarioOf({ protocol: "bully", crash: [0] }).steps).toEqual([{ call: 1 }]);
+    expect(scenarioOf({ protocol: "paxos" }).steps).toEqual([{ propose: 0 }]);
+    expect(scenarioOf({ protocol: "ricart-agrawala" }).steps).toEqual([{ request: "all" }]);
+    expect(scenarioOf({ protocol: "causal", messages: 3 }).steps).toEqual([{ send: "all", times: 3 }]);
+    expect(scenarioOf({ protocol: "bully", started: true }).steps).toEqual([]);
   });
 
   it("end a run that begins with starting nodes, as periodic timers never rest", () => {
-    expect(scenarioOf("heartbeat", {})).toMatchObject({ begin: { nodes: "started" }, until: 10_000, steps: [] });
-    expect(scenarioOf("heartbeat", { until: 500 }).until).toBe(500);
-    expect(scenarioOf("bully", {}).until).toBeUndefined();
+    expect(scenarioOf({ protocol: "heartbeat" })).toMatchObject({
+      begin: { nodes: "started" },
+      until: 10_000,
+      steps: [],
+    });
+    expect(scenarioOf({ protocol: "heartbeat", until: 500 }).until).toBe(500);
+    expect(scenarioOf({ protocol: "bully" }).until).toBeUndefined();
   });
 
   it("ask nodes that have to be started too", () => {
     const { outcome } = ran("token-ring", { nodes: 3, request: [2] });
     expect(outcome).toMatchObject({ entries: [{ node: 2, requestedAt: 0 }] });
-    expect(scenarioOf("token-ring", {}).steps).toEqual([{ request: "all" }]);
+    expect(scenarioOf({ protocol: "token-ring" }).steps).toEqual([{ request: "all" }]);
   });
 
   it("reach the part of a variant that takes the command", () => {
@@ -49,7 +57,8 @@ describe("the words of `coterie sim`", () => {
   });
 
   it("make the network worse", () => {
-    const { network } = scenarioOf("bully", {
+    const { network } = scenarioOf({
+      protocol: "bully",
       delay: [1, 10],
       loss: 0.1,
       duplicate: 0.2,
@@ -59,7 +68,7 @@ describe("the words of `coterie sim`", () => {
     expect(network).toEqual({ delayMs: [1, 10], lossRate: 0.1, duplicateRate: 0.2, order: "none", processingMs: 3 });
   });
 
-  it.each<[string, SimWords, string]>([
+  it.each<[string, Words, string]>([
     [
       "bully",
       { request: "all" },
@@ -90,7 +99,7 @@ describe("the words of `coterie sim`", () => {
     ["bully", { variant: "fast" }, 'expected the variant to be one of monitored, got "fast"'],
     ["bully", { options: { maxDelay: 3 } }, "expected bully.maxDelay to be absent, got 3"],
   ])("%s %j is refused", (protocol, words, sentence) => {
-    expect(() => scenarioOf(protocol, words)).toThrow(sentence);
+    expect(() => scenarioOf({ protocol, ...words })).toThrow(sentence);
   });
 });
 
@@ -103,30 +112,30 @@ describe("what words on the command line may be", () => {
     ["normal:10,2", { normal: { meanMs: 10, deviationMs: 2 } }],
     ["lognormal:10,0.5", { logNormal: { medianMs: 10, sigma: 0.5 } }],
   ])("--delay %s", (text, made) => {
-    expect(delay("--delay")(text)).toEqual(made);
+    expect(delay(text, "--delay")).toEqual(made);
   });
 
   it.each(["", "x", "-1", "1,10", "normal:10", "normal:1..2", "uniform:1,2", "1..", "10ms"])(
     "--delay %j is refused",
     (text) => {
-      expect(() => delay("--delay")(text)).toThrow("expected --delay to be such as 10, 1..10, normal:10,2");
+      expect(() => delay(text, "--delay")).toThrow("expected --delay to be such as 10, 1..10, normal:10,2");
     },
   );
 
   it("--delay has its bounds in order", () => {
-    expect(() => delay("--delay")("10..1")).toThrow("expected --delay to be [least, most]");
+    expect(() => delay("10..1", "--delay")).toThrow("expected --delay to be [least, most]");
   });
 
   it("lists of nodes, rates and options", () => {
-    expect(nodeList("--ring")("1,15, 9")).toEqual([1, 15, 9]);
-    expect(nodesOrAll("--call")("all")).toBe("all");
-    expect(rate("--loss")("0.25")).toBe(0.25);
-    expect(jsonObject("--options")('{"maxDelayMs":10}')).toEqual({ maxDelayMs: 10 });
-    expect(() => nodeList("--ring")("1,,2")).toThrow('expected --ring to be node ids such as 1,15,9, got "1,,2"');
-    expect(() => nodesOrAll("--call")("some")).toThrow(
+    expect(nodeList("1,15, 9", "--ring")).toEqual([1, 15, 9]);
+    expect(nodesOrAll("all", "--call")).toBe("all");
+    expect(rate("0.25", "--loss")).toBe(0.25);
+    expect(jsonObject('{"maxDelayMs":10}', "--options")).toEqual({ maxDelayMs: 10 });
+    expect(() => nodeList("1,,2", "--ring")).toThrow('expected --ring to be node ids such as 1,15,9, got "1,,2"');
+    expect(() => nodesOrAll("some", "--call")).toThrow(
       'expected --call to be node ids such as 1,2, or all, got "some"',
     );
-    expect(() => rate("--loss")("1.5")).toThrow('expected --loss to be a rate from 0 to 1, got "1.5"');
-    expect(() => jsonObject("--options")("[1]")).toThrow("expected --options to be a JSON object");
+    expect(() => rate("1.5", "--loss")).toThrow('expected --loss to be a rate from 0 to 1, got "1.5"');
+    expect(() => jsonObject("[1]", "--options")).toThrow("expected --options to be a JSON object");
   });
 });

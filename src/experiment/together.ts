@@ -2,8 +2,8 @@
 import { coverageTogether } from "../check/coverage.ts";
 import { reachTogether } from "../check/reach.ts";
 import { systemFor } from "../check/suite.ts";
-import type { CheckAnswer, CheckProgress } from "./check-search.ts";
-import type { CheckRequest } from "./check-words.ts";
+import type { CheckRequest } from "./check-request.ts";
+import type { CheckAnswer, CheckProgress } from "./explore.ts";
 
 type Counted = Pick<CheckProgress, "states" | "transitions" | "depth" | "runs" | "memoryBytes">;
 

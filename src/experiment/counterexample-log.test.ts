@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { explore } from "../check/index.ts";
 import { systemFor } from "../check/suite.ts";
-import { storyOf } from "./check-story.ts";
+import { storyOf } from "./counterexample-log.ts";
 
 it("a crash within a step says what the step has led to before", () => {
   const words = { protocol: "basic-multicast", nodes: [0, 1, 2], crashes: 1, withinStep: true, initiators: [0] };

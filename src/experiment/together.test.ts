@@ -1,8 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { answerTo, type CheckAnswer, type CheckProgress, type CheckTask } from "./check-search.ts";
-import { answerTogether, progressTogether } from "./check-together.ts";
-import { type CheckWords, requestFrom } from "./check-words.ts";
+import { requestFrom } from "./check-request.ts";
+import type { Experiment } from "./experiment.ts";
+import { answerTo, type CheckAnswer, type CheckProgress, type CheckTask } from "./explore.ts";
 import { noteViolated, sharedNumbers, sharedRuns } from "./shared-runs.ts";
+import { answerTogether, progressTogether } from "./together.ts";
+
+type Words = Omit<Experiment, "protocol">;
 
 /** Bully where a node may start while the others are at it, long after: two leaders, though not soon. */
 const late = { nodes: 4, timers: "quiet", begin: "down", strategy: "pct", seed: 1 } as const;
@@ -11,15 +14,18 @@ const sound = {
   timers: "quiet",
   begin: "together",
   crashes: 2,
-  notices: "last",
+  failureDetector: "last",
   strategy: "swarm",
   runs: 60,
 } as const;
 
-const taskOf = (words: CheckWords): CheckTask => ({ request: requestFrom("bully", words), shared: sharedRuns() });
+const taskOf = (words: Words): CheckTask => ({
+  request: requestFrom({ protocol: "bully", ...words }),
+  shared: sharedRuns(),
+});
 
 /** Searches that share the runs: each begins while another is at it, after as many of its runs as `begin` says. */
-function answerOf(words: CheckWords, begin: readonly number[]): { answer: CheckAnswer; parts: readonly CheckAnswer[] } {
+function answerOf(words: Words, begin: readonly number[]): { answer: CheckAnswer; parts: readonly CheckAnswer[] } {
   const task = taskOf(words);
   const parts: CheckAnswer[] = [];
   const work = (worker: number): void => {

@@ -1,64 +1,22 @@
-/** The words of `coterie check`, and the search that they spell. */
-import { availableParallelism } from "node:os";
-import type { CrashNotificationTime, TimerMode } from "../check/model.ts";
+/** The exploration of an experiment: which system is searched, how, and how far. */
 import { isWorkEnough, type SystemSpec, systemFor } from "../check/suite.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
-import type { Nodes } from "../experiment/scenario/index.ts";
 import { type Family, protocolNamed, type RegistryEntry, variantNamed } from "../protocols/index.ts";
-import { idsOf, requireFamilyWords, requireKnown } from "./sim-words.ts";
+import { type Experiment, idsOf, requireFamilyWords, requireKnown, timesOf } from "./experiment.ts";
 
 const DEFAULT_NODES = 3;
+const MAX_NODES = 64;
 const DEFAULT_SEED = 1;
 const DEFAULT_RUNS = 10_000;
 const DEFAULT_STEPS = 500;
 /** Each thread remembers for itself what handlers do, so memory grows with their number. */
 const MAX_DEFAULT_WORKERS = 8;
 
-export const strategies = ["bfs", "dfs", "random", "pct", "swarm"] as const;
-export type StrategyName = (typeof strategies)[number];
+export type StrategyName = NonNullable<Experiment["strategy"]>;
 
 export const isRandom = (strategy: StrategyName): strategy is Exclude<StrategyName, "bfs" | "dfs"> =>
   strategy !== "bfs" && strategy !== "dfs";
-
-export interface CheckWords {
-  readonly nodes?: number;
-  readonly ring?: readonly NodeId[];
-  readonly variant?: string;
-  readonly options?: object;
-  readonly call?: Nodes;
-  readonly request?: Nodes;
-  readonly send?: Nodes;
-  readonly propose?: Nodes;
-  readonly entries?: number;
-  readonly messages?: number;
-  readonly timers?: TimerMode;
-  readonly begin?: "idle" | "down" | "together";
-  readonly network?: "fifo" | "inbox" | "bag";
-  readonly crashes?: number;
-  readonly recoveries?: number;
-  readonly losses?: number;
-  readonly duplications?: number;
-  readonly journal?: "kept" | "lost";
-  /** Crashes may strike in the middle of a step. */
-  readonly withinStep?: boolean;
-  /** Left out: nobody is told of crashes. */
-  readonly notices?: CrashNotificationTime;
-  readonly property?: string;
-  readonly strategy?: StrategyName;
-  readonly seed?: number;
-  readonly runs?: number;
-  readonly steps?: number;
-  readonly workers?: number;
-  readonly fewestFaults?: true;
-  readonly coverage?: true;
-  readonly maxStates?: number;
-  readonly maxDepth?: number;
-  readonly maxInFlight?: number;
-  readonly maxTimeouts?: number;
-  /** In MB. */
-  readonly maxMemory?: number;
-}
 
 /** Plain data, so that it reaches a thread. */
 export interface CheckRequest {
@@ -76,17 +34,19 @@ export interface CheckRequest {
   readonly maxMemoryBytes: number | null;
 }
 
-/** @throws UsageError that names the word. */
-export function requestFrom(protocol: string, words: CheckWords): CheckRequest {
+/** @param cores how many threads could work at a time. @throws UsageError that names the word. */
+export function requestFrom(words: Experiment, cores = 1): CheckRequest {
+  const { protocol } = words;
   const entry = protocolNamed(protocol);
   if (words.variant !== undefined) variantNamed(protocol, words.variant);
-  requireFamilyWords(protocol, entry.family, words);
+  requireFamilyWords(words);
   requireStrategyWords(words);
-  const { nodes = words.ring?.length ?? DEFAULT_NODES, ring } = words;
-  const ids = idsOf(protocol, entry, { nodes, ...(ring === undefined ? {} : { ring }) });
+  const { ring } = words;
+  const ids = idsOf(words, entry, DEFAULT_NODES);
+  if (ids.length > MAX_NODES)
+    throw new UsageError("bad-argument", unexpected("--nodes", `a whole number from 1 to ${MAX_NODES}`, ids.length));
   const onRing = entry.onRing === null || ring === undefined ? {} : entry.onRing(ring);
-  const { count } = entry.family;
-  const times = count === null ? undefined : words[count];
+  const times = timesOf(entry.family, words);
   const system: SystemSpec = {
     protocol,
     variant: words.variant ?? entry.check.variant ?? null,
@@ -95,12 +55,12 @@ export function requestFrom(protocol: string, words: CheckWords): CheckRequest {
     ...(times === undefined ? {} : { times }),
     property: words.property ?? null,
     ...given(words, passedOn),
-    ...(words.notices === undefined ? {} : { crashNotifications: words.notices }),
+    ...(words.failureDetector === undefined ? {} : { crashNotifications: words.failureDetector }),
   };
   const spec = { ...defaultBounds(entry, system), ...system, initiators: initiatorsFor(entry.family, words, system) };
   systemFor(spec); // Which refuses what makes no sense, here rather than on a thread.
   const { strategy = "bfs", seed = DEFAULT_SEED, runs = DEFAULT_RUNS, steps = DEFAULT_STEPS } = words;
-  const { workers = workersFor(strategy, runs), maxMemory, fewestFaults = false, coverage = false } = words;
+  const { workers = workersFor(strategy, runs, cores), maxMemory, fewestFaults = false, coverage = false } = words;
   const maxMemoryBytes = maxMemory === undefined ? null : maxMemory * 2 ** 20;
   return { spec, strategy, seed, runs, steps, workers, fewestFaults, coverage, maxMemoryBytes };
 }
@@ -122,12 +82,12 @@ function defaultBounds(
 }
 
 /** How many threads there are if nobody says. */
-function workersFor(strategy: StrategyName, runs: number): number {
-  return isRandom(strategy) ? Math.min(availableParallelism(), MAX_DEFAULT_WORKERS, runs) : 1;
+function workersFor(strategy: StrategyName, runs: number, cores: number): number {
+  return isRandom(strategy) ? Math.min(cores, MAX_DEFAULT_WORKERS, runs) : 1;
 }
 
 /** The default initiators: none where starting is work enough, otherwise those of the family. */
-function initiatorsFor(family: Family, words: CheckWords, system: SystemSpec): readonly NodeId[] {
+function initiatorsFor(family: Family, words: Experiment, system: SystemSpec): readonly NodeId[] {
   const { verb } = family;
   const { nodes } = system;
   const named = verb === null ? undefined : words[verb];
@@ -167,7 +127,7 @@ function given<T extends object, K extends keyof T>(
 }
 
 /** Words that would go unheard are refused. */
-function requireStrategyWords(words: CheckWords): void {
+function requireStrategyWords(words: Experiment): void {
   const { strategy = "bfs", fewestFaults } = words;
   const strayed = (["seed", "runs", "steps"] as const).find((word) => words[word] !== undefined && !isRandom(strategy));
   if (strayed !== undefined)

@@ -1,18 +1,25 @@
-/** The search of `coterie check`, or one thread's part of it. */
+/** Explores an experiment, as a whole or as one of several threads that share the work. */
 
 import { type Counterexample, counterexample } from "../check/counterexample.ts";
 import { type CoverageReport, coverage } from "../check/coverage.ts";
 import { fewestFaults } from "../check/fewest-faults.ts";
-import { type Exploration, type ExploreOptions, explore, type Progress, systemFor } from "../check/index.ts";
+import {
+  explore as breadthFirst,
+  type Exploration,
+  type ExploreOptions,
+  type Progress,
+  systemFor,
+} from "../check/index.ts";
 import type { CrashNotificationTime } from "../check/model.ts";
 import type { Reach } from "../check/reach.ts";
 import { exploreDepthFirst } from "../check/search/dfs.ts";
 import { walk } from "../check/search/walks.ts";
 import { shrink } from "../check/shrink/shrink.ts";
 import type { Property, Vocabulary } from "../core/protocol.ts";
-import { type Story, storyOf } from "./check-story.ts";
-import type { CheckRequest } from "./check-words.ts";
-import { isLowest, noteViolated, type SharedRuns, sharedNumbers } from "./shared-runs.ts";
+import { type CheckRequest, requestFrom } from "./check-request.ts";
+import { type Story, storyOf } from "./counterexample-log.ts";
+import type { Experiment } from "./experiment.ts";
+import { isLowest, noteViolated, type SharedRuns, sharedNumbers, sharedRuns } from "./shared-runs.ts";
 
 export interface CheckProgress extends Progress {
   readonly phase: "searching" | "following" | "shrinking";
@@ -66,14 +73,23 @@ type Found = Exploration<Vocabulary> & {
   readonly faults?: NonNullable<CheckAnswer["faults"]>;
 };
 
+/** Every run within bounds, or many random ones, on this thread. @throws UsageError that names the word which makes no sense */
+export function explore(experiment: Experiment, mayGoOn?: (progress: CheckProgress) => boolean): CheckAnswer {
+  return answerTo({ request: requestFrom(experiment), shared: sharedRuns() }, mayGoOn);
+}
+
 /** Of threads that share a search, those that find a violation in vain answer with a run that is not shrunk. */
-export function answerTo({ request, shared }: CheckTask, mayGoOn: (progress: CheckProgress) => boolean): CheckAnswer {
+export function answerTo(
+  { request, shared }: CheckTask,
+  mayGoOn: (progress: CheckProgress) => boolean = () => true,
+  memoryUsed: () => number = () => 0,
+): CheckAnswer {
   const bare = systemFor(request.spec);
   const watched = request.coverage ? coverage(bare.protocol) : null;
   const system = { ...bare, protocol: watched?.protocol ?? bare.protocol };
   let ended: CheckAnswer["ended"] = null;
   const goesOn = (phase: CheckProgress["phase"], progress: Progress & { readonly runs?: number }): boolean => {
-    const memoryBytes = process.memoryUsage.rss();
+    const memoryBytes = memoryUsed();
     const { states, transitions, depth, runs = null } = progress;
     if (!mayGoOn({ phase, states, transitions, depth, runs, memoryBytes })) ended = "stopped";
     else if (memoryBytes > (request.maxMemoryBytes ?? Number.POSITIVE_INFINITY)) ended = "memory";
@@ -100,7 +116,7 @@ export function answerTo({ request, shared }: CheckTask, mayGoOn: (progress: Che
     runs: found.runs ?? null,
     violatingRun,
     ended: endedSearch,
-    memoryBytes: process.memoryUsage.rss(),
+    memoryBytes: memoryUsed(),
     story: isViolated ? storyOf(system.protocol, system.nodes, best.path) : null,
     loop: best.loop,
     shrunkFrom: small === null ? null : found.path.length,
@@ -123,7 +139,7 @@ function search(system: System, { request, shared }: CheckTask, mayGoOn: (progre
     const { exploration, ...faults } = fewestFaults({ ...system, mayGoOn });
     return { ...exploration, faults };
   }
-  if (strategy === "bfs") return explore({ ...system, mayGoOn });
+  if (strategy === "bfs") return breadthFirst({ ...system, mayGoOn });
   if (strategy === "dfs") return exploreDepthFirst({ ...system, mayGoOn });
   return walk({
     ...system,

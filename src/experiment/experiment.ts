@@ -1,0 +1,62 @@
+/**
+ * An experiment as a value: this system, so many nodes, this workload, this network, these faults, these properties. It is
+ * plain data whose fields are the words of the command line. `simulate` plays one run of it, with the network and the
+ * faults as they are given; `explore` looks at every run within bounds, or at many random ones.
+ */
+import { UsageError, unexpected } from "../core/errors.ts";
+import type { NodeId } from "../core/protocol.ts";
+import { type Family, protocolNamed, type RegistryEntry } from "../protocols/index.ts";
+import type { Word, words } from "./words.ts";
+
+type Words = typeof words;
+
+/** What is left out has its default. */
+export type Experiment = { readonly protocol: string } & {
+  readonly [K in keyof Words]?: Words[K] extends Word<infer T> ? T : never;
+};
+
+/** What initiators do, in the word of each family, and how often. */
+const verbs = ["call", "request", "send", "propose"] as const;
+const counts = ["entries", "messages"] as const;
+
+/** The word of another family is refused with the right one. */
+export function requireFamilyWords(experiment: Experiment): void {
+  const { protocol } = experiment;
+  const { name, verb, count } = protocolNamed(protocol).family;
+  const refuse = (word: string, right: string | null): never => {
+    const instead = right === null ? "it has no such word" : `the word is --${right}`;
+    throw new UsageError(
+      "bad-argument",
+      `expected --${word} to be absent: ${protocol} is a protocol for ${name}, where ${instead}`,
+    );
+  };
+  for (const word of verbs) if (experiment[word] !== undefined && word !== verb) refuse(word, verb);
+  for (const word of counts) if (experiment[word] !== undefined && word !== count) refuse(word, count);
+}
+
+/** How often initiators do it; undefined: once. */
+export function timesOf({ count }: Family, experiment: Omit<Experiment, "protocol">): number | undefined {
+  return count === null ? undefined : experiment[count];
+}
+
+/** The ids of the nodes, in the order of the ring. */
+export function idsOf(
+  { protocol, nodes, ring }: Experiment,
+  { onRing }: RegistryEntry,
+  many: number,
+): readonly NodeId[] {
+  if (ring === undefined) return Array.from({ length: nodes ?? many }, (_, id) => id);
+  if (onRing === null)
+    throw new UsageError("bad-argument", `expected --ring to be absent: ${protocol} does not run on a ring`);
+  if (nodes !== undefined && nodes !== ring.length)
+    throw new UsageError("bad-argument", unexpected("--nodes", `${ring.length}, as in --ring, or absent`, nodes));
+  if (new Set(ring).size < ring.length)
+    throw new UsageError("bad-argument", unexpected("--ring", "every node once", ring.join(",")));
+  return ring;
+}
+
+export function requireKnown(word: string, ids: readonly NodeId[], node: NodeId): void {
+  if (ids.includes(node)) return;
+  const known = ids.every((id, place) => id === place) ? `from 0 to ${ids.length - 1}` : `among ${ids.join(", ")}`;
+  throw new UsageError("bad-argument", unexpected(word, `nodes ${known}`, node));
+}

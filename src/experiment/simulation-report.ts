@@ -1,0 +1,67 @@
+/** What a simulated run came to, as data. */
+import type { Cost } from "../core/protocol.ts";
+import type { Outcome } from "../protocols/index.ts";
+import type { TraceHeader } from "../trace/header.ts";
+import type { Result } from "./scenario/run.ts";
+import { askWords, type Scenario } from "./scenario/schema.ts";
+import type { Staged } from "./simulate.ts";
+
+/** The JSON of `coterie sim`. */
+export function simulationReport({ scenario, cast }: Staged, result: Result): object {
+  const { protocol, seed, name } = scenario;
+  const { timeMs, messages, datagrams, lost, outcome, nodesAlive, expectations } = result;
+  const sent = "delivered" in outcome ? { messages, datagrams } : { messages };
+  const properties = result.properties.map(({ name: claimed, verdict, why }) =>
+    why === "" ? { name: claimed, verdict } : { name: claimed, verdict, why },
+  );
+  const nodes = cast.ids.length;
+  const run = { protocol, nodes, seed, timeMs, ...sent, lost, outcome, properties, nodesAlive };
+  return name === protocol ? run : { ...run, scenario: name, expectations };
+}
+
+/** The first line of its trace. */
+export function simulatedHeader({ scenario, cast, from }: Staged, { properties }: Result): TraceHeader {
+  const violated = properties
+    .filter(({ verdict }) => verdict === "violated")
+    .toSorted((a, b) => Number(a.at) - Number(b.at))[0];
+  return {
+    kind: "trace",
+    version: 1,
+    madeBy: "simulator",
+    protocol: scenario.protocol,
+    form: from?.header.form ?? "model",
+    variant: scenario.variant ?? null,
+    options: cast.options,
+    nodes: cast.ids.toSorted((a, b) => a - b),
+    seed: scenario.seed,
+    violation: violated === undefined ? null : { property: violated.name, claim: violated.claim, loopFrom: null },
+  };
+}
+
+/** Whether the messages are those of an algorithm that came to its end with nothing in its way but nodes that were down. */
+function isUndisturbed({ until, network, byzantine, steps }: Scenario): boolean {
+  const { lossRate = 0, duplicateRate = 0, links = [] } = network;
+  const isCalm = lossRate === 0 && duplicateRate === 0 && links.length === 0 && Object.keys(byzantine).length === 0;
+  return until === undefined && isCalm && steps.every((step) => askWords.some((word) => step[word] !== undefined));
+}
+
+/** How often the algorithm was used, where the book counts the messages of one use: entries and multicasts. Otherwise 1. */
+export function usesIn(scenario: Scenario, { outcome }: Result): number {
+  return isUndisturbed(scenario) ? usesOf(outcome) : 1;
+}
+
+function usesOf(outcome: Outcome): number {
+  if ("entries" in outcome) return outcome.entries.filter(({ enteredAt }) => enteredAt !== null).length;
+  return "delivered" in outcome ? new Set(Object.values(outcome.delivered).flat()).size : 1;
+}
+
+/** Counts of the literature to compare with, each for the case that it is of: which of them ran is for the reader to say. */
+export function publishedCosts(
+  costs: readonly Cost[],
+  nodes: number,
+  scenario: Scenario,
+  { outcome }: Result,
+): { readonly when: string; readonly count: number }[] {
+  if (!isUndisturbed(scenario) || nodes === 1 || usesOf(outcome) === 0) return [];
+  return costs.map(({ when, messages }) => ({ when, count: messages(nodes) })).filter(({ count }) => count >= 0);
+}

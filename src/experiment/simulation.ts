@@ -1,0 +1,112 @@
+/** The simulated run of an experiment, spelled out as a scenario. */
+import { UsageError, unexpected } from "../core/errors.ts";
+import type { NodeId } from "../core/protocol.ts";
+import { type Family, hasToStart, protocolNamed, variantNamed } from "../protocols/index.ts";
+import type { Delay } from "../sim/delay.ts";
+import { type Experiment, idsOf, requireFamilyWords, requireKnown, timesOf } from "./experiment.ts";
+import type { RecordedPoint } from "./recording.ts";
+import { type Scenario, type ScenarioSource, scenarioSchema } from "./scenario/schema.ts";
+import { cast } from "./scenario/soundness.ts";
+
+/** All but the protocol, where that is known. */
+type Words = Omit<Experiment, "protocol">;
+
+const DEFAULT_NODES = 5;
+/** What has periodic timers never comes to rest: a run that begins with starting nodes ends here. */
+const DEFAULT_UNTIL_MS = 10_000;
+
+/** @throws UsageError that names the word. */
+export function scenarioOf(words: Experiment): Scenario {
+  const { protocol } = words;
+  const entry = protocolNamed(protocol);
+  if (words.variant !== undefined) variantNamed(protocol, words.variant);
+  requireFamilyWords(words);
+  const ids = idsOf(words, entry, DEFAULT_NODES);
+  const down = words.crash ?? [];
+  for (const node of down) requireKnown("--crash", ids, node);
+  if (new Set(down).size >= ids.length)
+    throw new UsageError("bad-argument", unexpected("--crash", "some of the nodes, not all", down.join(",")));
+  const isStarted = words.started === true || hasToStart(protocol, words.variant);
+  const source: ScenarioSource = {
+    name: protocol,
+    protocol,
+    ...(words.variant === undefined ? {} : { variant: words.variant }),
+    options: { ...words.options },
+    nodes: words.ring === undefined ? ids.length : [...words.ring],
+    seed: words.seed ?? 1,
+    network: networkOf(words),
+    begin: { nodes: isStarted ? "started" : "idle", down: [...down] },
+    steps: workload(entry.family, words, ids, words.started === true),
+    ...untilOf(words, isStarted),
+  };
+  const scenario = scenarioSchema.parse(source);
+  cast(scenario); // Which refuses options that the protocol does not know.
+  return scenario;
+}
+
+/**
+ * The scenario of a recording that continues from some point: the nodes of `crash` crash there, and initiators begin there.
+ * @throws UsageError that names the word
+ */
+export function continuationOf(
+  { header, snapshot }: Pick<RecordedPoint, "header" | "snapshot">,
+  words: Words,
+): Scenario {
+  const { family } = protocolNamed(header.protocol);
+  requireFamilyWords({ ...words, protocol: header.protocol });
+  const ids = header.nodes;
+  const alive = new Set(snapshot.nodes.filter(({ state }) => state !== null).map(({ id }) => id));
+  for (const node of words.crash ?? []) {
+    requireKnown("--crash", ids, node);
+    if (!alive.has(node))
+      throw new UsageError("bad-argument", unexpected("--crash", "nodes that are alive there", node));
+  }
+  return scenarioSchema.parse({
+    name: header.protocol,
+    protocol: header.protocol,
+    ...(header.variant === null ? {} : { variant: header.variant }),
+    nodes: [...ids],
+    seed: words.seed ?? 1,
+    network: networkOf(words),
+    steps: [
+      ...(words.crash === undefined ? [] : [{ crash: [...words.crash] }]),
+      ...(workload(family, words, ids, true) ?? []),
+    ],
+    until: snapshot.at + (words.for ?? DEFAULT_UNTIL_MS),
+  } satisfies ScenarioSource);
+}
+
+function untilOf({ until }: Words, isStarted: boolean): { until?: number } {
+  if (until !== undefined) return { until };
+  return isStarted ? { until: DEFAULT_UNTIL_MS } : {};
+}
+
+function networkOf({ delay, loss, duplicate, reorder, processing }: Words): NonNullable<ScenarioSource["network"]> {
+  return {
+    ...(delay === undefined ? {} : { delayMs: asWritten(delay) }),
+    ...(loss === undefined ? {} : { lossRate: loss }),
+    ...(duplicate === undefined ? {} : { duplicateRate: duplicate }),
+    ...(reorder === undefined ? {} : { order: "none" }),
+    ...(processing === undefined ? {} : { processingMs: asWritten(processing) }),
+  };
+}
+
+type WrittenDelay = NonNullable<NonNullable<ScenarioSource["network"]>["delayMs"]>;
+const asWritten = (delay: Delay): WrittenDelay => delay as WrittenDelay;
+
+function workload(family: Family, words: Words, ids: readonly NodeId[], isBusy: boolean): ScenarioSource["steps"] {
+  const { verb } = family;
+  if (verb === null) return [];
+  const down = new Set(words.crash);
+  const given = words[verb];
+  const times = timesOf(family, words);
+  if (given === undefined && times === undefined && isBusy) return []; // They have something to do as it is.
+  for (const node of typeof given === "object" ? given : []) {
+    requireKnown(`--${verb}`, ids, node);
+    if (down.has(node))
+      throw new UsageError("bad-argument", unexpected(`--${verb}`, "nodes that are not down by --crash", node));
+  }
+  const lowest = ids.reduce((low, id) => (down.has(id) || id > low ? low : id), Number.POSITIVE_INFINITY);
+  const nodes = given ?? (family.initiators === "all" ? "all" : lowest);
+  return [{ [verb]: nodes, ...(times === undefined ? {} : { times }) }];
+}
