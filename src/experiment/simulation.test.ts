@@ -3,7 +3,8 @@ import type { Delay } from "../sim/delay.ts";
 import type { Experiment } from "./experiment.ts";
 import { runScenario } from "./scenario/index.ts";
 import { scenarioOf } from "./simulation.ts";
-import { delay, jsonObject, nodeList, nodesOrAll, rate } from "./written-values.ts";
+import { delay } from "./written-delay.ts";
+import { jsonObject, nodeList, nodesOrAll, rate } from "./written-values.ts";
 
 type Words = Omit<Experiment, "protocol">;
 

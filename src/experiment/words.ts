@@ -4,8 +4,8 @@
  */
 import type { CrashNotificationTime, TimerMode } from "../check/model.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
+import { delay } from "./written-delay.ts";
 import {
-  delay,
   jsonObject,
   milliseconds,
   nodeList,

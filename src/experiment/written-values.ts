@@ -1,13 +1,12 @@
 /** Values as people write them: on a command line, in a form. */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
-import { type Delay, requireDelay } from "../sim/delay.ts";
 import type { Nodes } from "./scenario/schema.ts";
 
 /** @param word what it is the value of, for the error. @throws UsageError */
 export type Read<T> = (text: string, word: string) => T;
 
-function refuse(word: string, expected: string, text: string): never {
+export function refuse(word: string, expected: string, text: string): never {
   throw new UsageError("bad-argument", unexpected(word, expected, text));
 }
 
@@ -48,23 +47,6 @@ export const nodesOrAll: Read<Nodes> = (text, word) => {
   if (text === "all") return "all";
   return /^[\d,\s]+$/.test(text) ? nodeList(text, word) : refuse(word, "node ids such as 1,2, or all", text);
 };
-
-/** `10`, `1..10`, `normal:10,2` (mean, deviation) or `lognormal:10,0.5` (median, sigma). */
-export const delay: Read<Delay> = (text, word) => {
-  const [, kind, from, to] = /^(normal:|lognormal:|)(\d*\.?\d+)(?:(?:\.\.|,)(\d*\.?\d+))?$/.exec(text) ?? [];
-  const made = delayFrom(kind, Number(from), to === undefined ? null : Number(to), text.includes(".."));
-  if (made === null) return refuse(word, "such as 10, 1..10, normal:10,2 or lognormal:10,0.5, in milliseconds", text);
-  requireDelay(made, word);
-  return made;
-};
-
-function delayFrom(kind: string | undefined, first: number, second: number | null, isRange: boolean): Delay | null {
-  if (kind === "" && second === null) return first;
-  if (kind === "" && second !== null && isRange) return [first, second];
-  if (second === null || isRange) return null;
-  if (kind === "normal:") return { normal: { meanMs: first, deviationMs: second } };
-  return kind === "lognormal:" ? { logNormal: { medianMs: first, sigma: second } } : null;
-}
 
 export const jsonObject: Read<object> = (text, word) => {
   let value: unknown;
