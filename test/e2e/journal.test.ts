@@ -201,9 +201,10 @@ test("a process that is killed while it writes has kept all that was confirmed, 
   /** Appends the numbers from where the journal ends, a few at a time, and says each once it is durable. */
   const script = `
     const { openJournal } = await import(process.argv[1] + "runtime/journal/disk-journal.js");
+    const { realPlatform: platform } = await import(process.argv[1] + "runtime/platform/real.js");
     const { natural, struct } = await import(process.argv[1] + "core/shape.js");
     const limits = { rewriteFromBytes: 20_000 };
-    const options = { owner: "me", log: { warn: console.error }, onFailure: (error) => { throw error; }, limits };
+    const options = { platform, owner: "me", log: { warn: console.error }, onFailure: (error) => { throw error; }, limits };
     const journal = await openJournal(process.argv[2], options);
     const slot = journal.slot("numbers", struct({ number: natural }));
     const { records } = slot;
