@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 /** The process of the command line. */
+import { fileURLToPath } from "node:url";
 import { runCommand } from "./command-line.ts";
 
 /** What still keeps the process from ending has this long. */
@@ -7,5 +8,11 @@ const END_WITHIN_MS = 500;
 
 const { stdout, stderr } = process;
 for (const stream of [stdout, stderr]) stream.on("error", () => {}); // Nobody reads it any more.
-process.exitCode = await runCommand({ words: process.argv.slice(2), stdout, stderr, usesThreads: true });
+const words = process.argv.slice(2);
+if (words[0]?.startsWith("-") === false) {
+  const { newerSource } = await import("./stale-build.ts");
+  const newer = newerSource(fileURLToPath(new URL("../..", import.meta.url)), "dist/cli/coterie.js", ["src"]);
+  if (newer !== null) stderr.write(`coterie: this build is older than ${newer}: run \`npm run build\`\n`);
+}
+process.exitCode = await runCommand({ words, stdout, stderr, usesThreads: true });
 setTimeout(() => process.exit(), END_WITHIN_MS).unref();

@@ -1,9 +1,11 @@
 /** Each command that computes and prints, as a process: it prints what the command line prints when it runs here, and ends with its code. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, expect, test } from "vitest";
-import { coterie as coterieProcess } from "../e2e/cluster-under-test.ts";
+import { CLI, coterie as coterieProcess } from "../e2e/cluster-under-test.ts";
 import { coterie } from "./run-here.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "coterie-process-"));
@@ -35,4 +37,18 @@ test.each([
   expect(ended).toEqual({ code, signal: null });
   expect([withoutSeconds(stdout), stderr]).toEqual([withoutSeconds(here.stdout), here.stderr]);
   expect(here.code).toBe(code);
+});
+
+test("in a checkout whose sources are newer than its build, it says so and runs", async () => {
+  const copy = join(folder, "checkout");
+  cpSync(join(dirname(CLI), "..", "..", "dist"), join(copy, "dist"), { recursive: true });
+  cpSync(join(dirname(CLI), "..", "..", "package.json"), join(copy, "package.json"));
+  symlinkSync(join(dirname(CLI), "..", "..", "node_modules"), join(copy, "node_modules"));
+  const run = () => promisify(execFile)(process.execPath, [join(copy, "dist/cli/coterie.js"), "voting-sets", "3"]);
+  expect((await run()).stderr).toBe(""); // As where it is installed.
+  mkdirSync(join(copy, "src"));
+  writeFileSync(join(copy, "src/a.ts"), "");
+  const { stdout, stderr } = await run();
+  expect(stderr).toBe("coterie: this build is older than src/a.ts: run `npm run build`\n");
+  expect(stdout).toContain("the four conditions hold");
 });

@@ -1,0 +1,24 @@
+/** In a checkout: what was built is older than its sources. What runs is then not what they say. */
+import { readdirSync, statSync } from "node:fs";
+import { join, relative } from "node:path";
+
+/** The first source below `folders` that has changed since `built` was written, from `root`. Tests are none. */
+export function newerSource(root: string, built: string, folders: readonly string[]): string | null {
+  const at = timeOf(join(root, built)) ?? 0;
+  const sources = folders.flatMap((folder) => filesIn(join(root, folder)));
+  const newer = sources.find((file) => (timeOf(file) ?? 0) > at);
+  return newer === undefined ? null : relative(root, newer);
+}
+
+const isSource = (file: string): boolean => /\.(ts|svelte|css|html)$/.test(file) && !/\.(test|test-d)\.ts$/.test(file);
+
+/** None where the folder is not there, as in an installed package. */
+function filesIn(folder: string): string[] {
+  if (timeOf(folder) === null) return [];
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" });
+  return files.filter(isSource).map((file) => join(folder, file));
+}
+
+export function timeOf(file: string): number | null {
+  return statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? null;
+}

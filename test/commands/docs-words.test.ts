@@ -1,0 +1,61 @@
+/** What the docs write after `coterie` are commands and words that there are. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { commands } from "../../src/cli/commands.ts";
+import { coterie } from "./run-here.ts";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const pages = [
+  "README.md",
+  "CONTRIBUTING.md",
+  ...["docs", "skeletons"].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+      .filter((file) => file.endsWith(".md"))
+      .map((file) => `${folder}/${file}`),
+  ),
+];
+
+interface Shown {
+  readonly page: string;
+  readonly command: string;
+  readonly words: readonly string[];
+}
+
+/** Lines of shell blocks and code within sentences that begin with `coterie COMMAND`; what a locked command is given is its own. */
+function shownOn(page: string): Shown[] {
+  const text = readFileSync(join(root, page), "utf8");
+  const blocks = [...text.matchAll(/^```sh\n(.*?)^```$/gms)].flatMap(([, block = ""]) => block.split("\n"));
+  const inline = [...text.replaceAll(/^```.*?^```/gms, "").matchAll(/`([^`\n]+)`/g)].map(([, code = ""]) => code);
+  return [...blocks, ...inline].flatMap((line) => {
+    const [, command = "", rest = ""] = /^(?:npx )?coterie ([a-z-]+)([^#]*)/.exec(line) ?? [];
+    if (!Object.hasOwn(commands, command)) return command === "" ? [] : [{ page, command, words: [] }];
+    const own = rest.split(/ -- |[|&;]/)[0] ?? "";
+    return [{ page, command, words: [...own.matchAll(/(?<=\s)--[a-z-]+/g)].map(([word]) => word) }];
+  });
+}
+
+const shown = pages.flatMap(shownOn);
+
+test("the docs name commands that there are", () => {
+  expect(shown.length).toBeGreaterThan(100);
+  expect(shown.filter(({ command }) => !Object.hasOwn(commands, command))).toEqual([]);
+});
+
+test.each([...new Set(shown.map(({ command }) => command))])(
+  "words of coterie %s in the docs are in its help",
+  async (command) => {
+    // The benchmarks, the member's own commands and the rest each have their own help.
+    const helps = command === "bench" ? [] : command === "member" ? [["member", "replace"]] : [[command]];
+    const texts = await Promise.all(helps.map(async (words) => (await coterie(...words, "--help")).stdout));
+    const unknown = shown
+      .filter((each) => each.command === command)
+      .flatMap(({ page, words }) =>
+        words
+          .filter((word) => !texts.some((text) => new RegExp(`${word}\\b`).test(text)))
+          .map((word) => `${page}: ${word}`),
+      );
+    expect(command === "bench" ? [] : unknown).toEqual([]);
+  },
+);
