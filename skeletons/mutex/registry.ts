@@ -1,11 +1,8 @@
 /** What `coterie new mutex NAME` adds to the registry. */
 import { entry, type RegistryEntry } from "../../src/protocols/entry.ts";
 import { mutualExclusion } from "../../src/protocols/family.ts";
-import { mutexWithWorkload } from "../../src/protocols/mutex/family/workload.ts";
 import { skeletonAlgorithm } from "./skeleton-algorithm.ts";
 
 export const added: Readonly<Record<string, RegistryEntry>> = {
-  "skeleton-algorithm": entry(mutualExclusion, "in one line, what it does", (options) =>
-    mutexWithWorkload(skeletonAlgorithm, options),
-  ),
+  "skeleton-algorithm": entry(mutualExclusion, "in one line, what it does", skeletonAlgorithm),
 };

@@ -1,6 +1,7 @@
-/** What the registry says of an algorithm. */
-import type { NodeId, Protocol, Tagged, Vocabulary } from "../core/protocol.ts";
+/** What the registry says of an algorithm: one declaration, from which the forms follow in which it runs. */
+import type { NodeId, Property, Protocol, Tagged, Vocabulary } from "../core/protocol.ts";
 import type { Family } from "./family.ts";
+import { type AnyMaker, composed, defaulting, type System, type WireTable } from "./system.ts";
 
 /** Whoever goes through the registry handles every algorithm alike: the type bag is forgotten. */
 export type AnyProtocol = Protocol<Vocabulary>;
@@ -14,8 +15,13 @@ export interface RegistryEntry {
   readonly model: Maker;
   /** What runs on real processes: the algorithm with the parts that it needs there. */
   readonly node: Maker;
-  /** What `join()` runs by name: the algorithm alone, without a workload and without what a member has once for all. Null: it cannot. */
+  /** What a member of `join()` runs for each name: the algorithm alone, without a workload and without what it has once for all. Null: it cannot. */
   readonly embedded: Maker | null;
+  /**
+   * Between the algorithm and the parts that it needs. A driver that has one part for many instances runs them itself: what the
+   * part emits gives commands to each instance, what an instance emits gives commands to the part.
+   */
+  readonly wires: WireTable;
   /** Other models, by name. */
   readonly variants: Readonly<Record<string, Variant>>;
   /** Whether it has to be started to do anything; others answer from rest, as if they had been running idly. */
@@ -50,19 +56,100 @@ export interface Variant {
   readonly ends?: true;
 }
 
-/** Every option that a maker takes is optional, and it refuses what it does not know. */
-export type AnyMaker = (options?: never) => unknown;
-
-interface Forms {
+/** What an entry says beside its algorithm. */
+interface Declaration {
+  /** What the deliveries of a multicast should keep, beside what all of them do. */
+  readonly orders?: readonly Property<never>[];
+  /** Whether the model has the failure detector, too; otherwise its driver tells nodes of crashes. */
+  readonly detects?: true;
+  /** Defaults of the algorithm where there is a failure detector, and where `join()` runs it. */
+  readonly whereDetected?: object;
+  readonly whereEmbedded?: object;
+  readonly variants?: Readonly<Record<string, DeclaredVariant>>;
+  /** The textbook's algorithm, where what runs on real processes is hardened. */
+  readonly model?: AnyMaker;
+  /** What runs on real processes, where that is something else. */
   readonly node?: AnyMaker;
-  readonly embedded?: AnyMaker;
-  readonly variants?: Readonly<Record<string, Omit<Variant, "model"> & { readonly model: AnyMaker }>>;
+  readonly embedded?: false;
   readonly mustStart?: boolean;
   readonly onRing?: RegistryEntry["onRing"];
   readonly check?: CheckHints;
 }
 
-export function entry(family: Family, summary: string, model: AnyMaker, forms: Forms = {}): RegistryEntry {
-  const { node = model, embedded = null, variants = {}, mustStart = false, onRing = null, check = {} } = forms;
-  return { family, summary, model, node, embedded, variants, mustStart, onRing, check } as RegistryEntry;
+/** A variant is the entry with something in its place, or a model of its own. */
+type DeclaredVariant = Omit<Variant, "model"> &
+  Pick<Declaration, "orders" | "detects"> & { readonly algorithm?: AnyMaker | System; readonly model?: AnyMaker };
+
+/** @param algorithm alone, or the system in which it stands. */
+export function entry(
+  family: Family,
+  summary: string,
+  algorithm: AnyMaker | System,
+  declared: Declaration = {},
+): RegistryEntry {
+  const {
+    whereDetected = {},
+    whereEmbedded = {},
+    variants = {},
+    mustStart = false,
+    onRing = null,
+    check = {},
+  } = declared;
+  const system = systemOf(family, algorithm);
+  const alone = system.parts[family.part] as AnyMaker;
+  const detected = { ...system.parts, [family.part]: defaulting(alone, whereDetected) };
+  const monitored = Object.hasOwn(system.parts, "detector") ? { ...system, parts: detected } : system;
+
+  function modelOf({
+    orders = declared.orders,
+    detects = declared.detects,
+    ...given
+  }: Omit<DeclaredVariant, "summary">) {
+    if (given.model !== undefined) return given.model;
+    const of = given.algorithm === undefined ? (detects ? monitored : system) : systemOf(family, given.algorithm);
+    return whole(family, detects ? of : withoutDetector(of), orders);
+  }
+  return {
+    family,
+    summary,
+    model: declared.model ?? modelOf({}),
+    node: declared.node ?? (family.isUsedInNodes ? whole(family, monitored) : plain(monitored)),
+    embedded: declared.embedded === false ? null : defaulting(alone, whereEmbedded),
+    wires: system.wires,
+    variants: Object.fromEntries(
+      Object.entries(variants).map(([name, variant]) => {
+        const { summary, mustStart, ends } = variant;
+        return [
+          name,
+          {
+            summary,
+            model: modelOf(variant),
+            ...(mustStart === undefined ? {} : { mustStart }),
+            ...(ends && { ends }),
+          },
+        ];
+      }),
+    ),
+    mustStart,
+    onRing,
+    check,
+  } as RegistryEntry;
+}
+
+const systemOf = ({ part }: Family, algorithm: AnyMaker | System): System =>
+  typeof algorithm === "function" ? { parts: { [part]: algorithm }, wires: {}, algorithm: part } : algorithm;
+
+/** With the workload of its family, if that has one. */
+const whole = (family: Family, system: System, orders: readonly Property<never>[] = []): AnyMaker =>
+  family.withWorkload?.(system, orders) ?? plain(system);
+
+/** An algorithm that stands alone is no assembly. */
+function plain(system: System): AnyMaker {
+  const makers = Object.values(system.parts);
+  return makers.length === 1 ? (makers[0] as AnyMaker) : composed(system);
+}
+
+function withoutDetector(system: System): System {
+  const { detector: _detector, ...parts } = system.parts;
+  return { ...system, parts };
 }

@@ -2,9 +2,18 @@
  * What algorithms of one family are asked to do, and what comes out of it, in the same words for all: command line,
  * scenarios, benchmarks and studio treat every algorithm of a family alike.
  */
-import type { NodeId, Tagged, View } from "../core/protocol.ts";
+import type { NodeId, Property, Tagged, View } from "../core/protocol.ts";
+import { multicastModel } from "./multicast/family/systems.ts";
+import { withMutexWorkload } from "./mutex/family/workload.ts";
+import type { AnyMaker, System } from "./system.ts";
 
 export interface Family {
+  /** What the algorithm is called among the parts of a system. */
+  readonly part: string;
+  /** The system with the family's workload at every node; absent where initiators command the algorithm itself. */
+  withWorkload?(system: System, orders: readonly Property<never>[]): AnyMaker;
+  /** Whether real processes have the workload, too. */
+  readonly isUsedInNodes?: true;
   readonly name: "election" | "mutual exclusion" | "multicast" | "consensus" | "membership";
   /** What initiators do, as in `--call 4`; null where there is nothing to do. */
   readonly verb: "call" | "request" | "send" | "propose" | null;
@@ -52,6 +61,7 @@ export interface Entry {
 }
 
 export const election: Family = {
+  part: "election",
   name: "election",
   verb: "call",
   count: null,
@@ -64,6 +74,9 @@ export const election: Family = {
 };
 
 export const mutualExclusion: Family = {
+  part: "mutex",
+  withWorkload: withMutexWorkload,
+  isUsedInNodes: true,
   name: "mutual exclusion",
   verb: "request",
   count: "entries",
@@ -89,6 +102,8 @@ export const mutualExclusion: Family = {
 };
 
 export const multicast: Family = {
+  part: "multicast",
+  withWorkload: (system, orders) => multicastModel(system, orders as never),
   name: "multicast",
   verb: "send",
   count: "messages",
@@ -106,6 +121,7 @@ export const multicast: Family = {
 };
 
 export const consensus: Family = {
+  part: "consensus",
   name: "consensus",
   verb: "propose",
   count: null,
@@ -123,6 +139,7 @@ export const consensus: Family = {
 };
 
 export const membership: Family = {
+  part: "membership",
   name: "membership",
   verb: null,
   count: null,

@@ -1,84 +1,85 @@
 /** The registry: one line per algorithm. Command line, simulator, studio and benchmarks read it. */
 import { UsageError, unexpected } from "../core/errors.ts";
-import type { NodeId, Protocol, Tagged } from "../core/protocol.ts";
+import type { NodeId, Tagged } from "../core/protocol.ts";
 import { paxos } from "./consensus/paxos.ts";
 import { bully } from "./election/bully/bully.ts";
 import { extendedBully } from "./election/bully/extended-bully.ts";
 import { changRoberts } from "./election/chang-roberts.ts";
 import { boundedEpochBully } from "./election/epoch-bully/bounded.ts";
 import { epochBully } from "./election/epoch-bully/epoch-bully.ts";
-import type { EpochBullyOptions } from "./election/epoch-bully/options.ts";
-import { monitoredBully, monitoredChangRoberts, monitoredRing } from "./election/monitored.ts";
+import { monitored } from "./election/monitored.ts";
 import { ring } from "./election/ring.ts";
-import { type AnyMaker, entry, type RegistryEntry, type Variant } from "./entry.ts";
+import { entry, type RegistryEntry, type Variant } from "./entry.ts";
 import { consensus, election, membership, mutualExclusion } from "./family.ts";
 import { heartbeat } from "./membership/heartbeat.ts";
 import { multicasts } from "./multicasts.ts";
 import { centralServer } from "./mutex/central-server.ts";
-import { electedServer } from "./mutex/elected-server/elected-server.ts";
-import { lockService } from "./mutex/elected-server/lock-service.ts";
+import { electedServerSystem } from "./mutex/elected-server/elected-server.ts";
 import { epochTokenRing } from "./mutex/epoch-token-ring/epoch-token-ring.ts";
 import { causalityProbe } from "./mutex/family/causality-probe.ts";
-import { type Mutex, type MutexWithWorkloadOptions, mutexWithWorkload } from "./mutex/family/workload.ts";
+import { monitored as monitoredMutexSystem } from "./mutex/family/workload.ts";
 import { maekawa } from "./mutex/maekawa.ts";
-import { type MaekawaSandersOptions, maekawaSanders } from "./mutex/maekawa-sanders.ts";
-import { type MonitoredMutexOptions, monitoredMutex } from "./mutex/parts/monitored.ts";
-import { type RicartAgrawalaOptions, ricartAgrawala } from "./mutex/ricart-agrawala.ts";
+import { maekawaSanders } from "./mutex/maekawa-sanders.ts";
+import { ricartAgrawala } from "./mutex/ricart-agrawala.ts";
 import { tokenRing } from "./mutex/token-ring.ts";
 import { maekawaAsLectured } from "./mutex/variants/maekawa-as-lectured.ts";
 import { manyLeaders } from "./overlay/parts/many-leaders.ts";
 import { superPeerDht } from "./overlay/super-peer-dht/super-peer-dht.ts";
 import { superPeerTokens } from "./overlay/super-peer-tokens/super-peer-tokens.ts";
+import { type AnyMaker, settled } from "./system.ts";
 
-const suspicion = (node: NodeId): Tagged => ({ type: "mutex", body: { type: "suspect", node } }) as Tagged;
+const told = (node: NodeId): Tagged => ({ type: "suspect", node }) as Tagged;
+const toldInPart = (node: NodeId): Tagged => ({ type: "mutex", body: told(node) }) as Tagged;
 
-const monitoredRicartAgrawala = (options: MonitoredMutexOptions<Partial<RicartAgrawalaOptions>> = {}) =>
-  monitoredMutex(ricartAgrawala, { ...options, mutex: { rejoins: true, ...options.mutex } });
+const onRealProcesses = { summary: "with the failure detector that real processes have", detects: true } as const;
+const withDetector = {
+  summary: "with a failure detector: goes on after a crash; a wrong suspicion lets two in",
+  detects: true,
+} as const;
 
-const monitoredMaekawaSanders = (options: MonitoredMutexOptions<Partial<MaekawaSandersOptions>> = {}) =>
-  monitoredMutex(maekawaSanders, { ...options, mutex: { rejoins: true, ...options.mutex } });
+const probed = (mutex: AnyMaker) => ({
+  summary:
+    "a node that asks tells all others so, beside the algorithm: is entry granted in the order of happened-before?",
+  algorithm: causalityProbe(mutex as never),
+});
 
 const registry: Readonly<Record<string, RegistryEntry>> = {
-  bully: entry(election, "the alive node with the highest id leads", bully, {
-    node: monitoredBully,
-    embedded: extendedBully,
+  bully: entry(election, "the alive node with the highest id leads", monitored(extendedBully), {
+    model: bully,
     variants: {
-      extended: { summary: "with resignation, ranks and self-correction", model: extendedBully },
-      monitored: { summary: "the same, with the failure detector that real processes have", model: monitoredBully },
+      extended: { summary: "with resignation, ranks and self-correction" },
+      monitored: { summary: "the same, with the failure detector that real processes have", detects: true },
     },
-    check: { crashNotification: (node) => ({ type: "suspect", node }) },
+    check: { crashNotification: told },
   }),
   "central-server": entry(
     mutualExclusion,
     "a server hands out the permission, one request after the other",
-    (options) => mutexWithWorkload(centralServer, options),
-    { embedded: centralServer, variants: { "causality-probe": withCausalityProbe(centralServer) } },
+    centralServer,
+    { variants: { "causality-probe": probed(centralServer) } },
   ),
-  "chang-roberts": entry(election, "on a ring, the highest id comes back to its node and leads", changRoberts, {
-    node: monitoredChangRoberts,
-    embedded: changRoberts,
-    variants: {
-      monitored: { summary: "with the failure detector that real processes have", model: monitoredChangRoberts },
-    },
-    onRing: (ring) => ({ ring }),
-    check: { crashNotification: (node) => ({ type: "suspect", node }) },
-  }),
+  "chang-roberts": entry(
+    election,
+    "on a ring, the highest id comes back to its node and leads",
+    monitored(changRoberts),
+    { variants: { monitored: onRealProcesses }, onRing: (ring) => ({ ring }), check: { crashNotification: told } },
+  ),
   "elected-server": entry(
     mutualExclusion,
     "a central server that is elected; permissions are leases with growing tokens",
-    electedServer,
-    { embedded: lockService, mustStart: true, check: { maxTimeouts: 2 } },
+    electedServerSystem,
+    { mustStart: true, check: { maxTimeouts: 2 } },
   ),
   "epoch-bully": entry(election, "bully with a majority's votes: one leader per epoch", epochBully, {
     // Whoever leads has work under way: a higher member that comes back does not end it, unless that is asked for.
-    embedded: (options?: Partial<EpochBullyOptions>) => epochBully({ takesOver: false, ...options }),
+    whereEmbedded: { takesOver: false },
     variants: {
       bounded: {
         summary: "requests votes without a pre-vote, calls once and does not renew: every run ends, for the checker",
-        model: boundedEpochBully,
+        algorithm: boundedEpochBully,
         ends: true,
       },
-      whole: { summary: "pre-votes, later elections and renewals included", model: epochBully },
+      whole: { summary: "pre-votes, later elections and renewals included" },
     },
     mustStart: true,
     check: { variant: "bounded", maxTimeouts: 1 },
@@ -86,14 +87,12 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   "epoch-token-ring": entry(
     mutualExclusion,
     "a token ring that makes a lost token anew, in a higher epoch; permissions are leases",
-    (options) => mutexWithWorkload(epochTokenRing, options),
+    monitoredMutexSystem(epochTokenRing),
     {
-      node: (options) => monitoredMutex(epochTokenRing, options),
-      embedded: epochTokenRing,
       variants: {
         monitored: {
           summary: "with the failure detector that real processes have: who is suspected is passed over",
-          model: (options) => monitoredMutex(epochTokenRing, options),
+          detects: true,
         },
       },
       mustStart: true,
@@ -105,40 +104,30 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     mustStart: true,
     check: { maxTimeouts: 4 },
   }),
-  maekawa: entry(
-    mutualExclusion,
-    "who wants in asks its voting set for votes; deadlocks",
-    (options) => mutexWithWorkload(maekawa, options),
-    {
-      embedded: maekawa,
-      variants: {
-        lecture: {
-          summary: "as a lecture has it: K − 1 votes and none of one's own; two nodes get in",
-          model: (options) => mutexWithWorkload(maekawaAsLectured, options),
-        },
-        "causality-probe": withCausalityProbe(maekawa),
+  maekawa: entry(mutualExclusion, "who wants in asks its voting set for votes; deadlocks", maekawa, {
+    variants: {
+      lecture: {
+        summary: "as a lecture has it: K − 1 votes and none of one's own; two nodes get in",
+        algorithm: maekawaAsLectured,
       },
+      "causality-probe": probed(maekawa),
     },
-  ),
+  }),
   "maekawa-sanders": entry(
     mutualExclusion,
     "votes can be taken back for an earlier request",
-    (options) => mutexWithWorkload(maekawaSanders, options),
+    monitoredMutexSystem(maekawaSanders),
     {
-      node: monitoredMaekawaSanders,
-      embedded: maekawaSanders,
+      whereDetected: { rejoins: true },
       variants: {
-        monitored: {
-          summary: "with a failure detector: goes on after a crash; a wrong suspicion lets two in",
-          model: monitoredMaekawaSanders,
-        },
+        monitored: withDetector,
         "displaced-untold": {
           summary: "as published in 1985: who is displaced from the head of a queue is not told; four nodes deadlock",
-          model: toggled(maekawaSanders, { tellsDisplaced: false }),
+          algorithm: settled(maekawaSanders, { tellsDisplaced: false }),
         },
-        "causality-probe": withCausalityProbe(maekawaSanders),
+        "causality-probe": probed(maekawaSanders),
       },
-      check: { crashNotification: suspicion },
+      check: { crashNotification: toldInPart },
     },
   ),
   paxos: entry(consensus, "a majority promises, a majority accepts, and one value is decided", paxos, {
@@ -147,66 +136,46 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   "ricart-agrawala": entry(
     mutualExclusion,
     "who wants in asks everybody; the lowest stamp goes first",
-    (options) => mutexWithWorkload(ricartAgrawala, options),
+    monitoredMutexSystem(ricartAgrawala),
     {
-      node: monitoredRicartAgrawala,
-      embedded: ricartAgrawala,
+      whereDetected: { rejoins: true },
       variants: {
-        monitored: {
-          summary: "with a failure detector: goes on after a crash; a wrong suspicion lets two in",
-          model: monitoredRicartAgrawala,
-        },
+        monitored: withDetector,
         "roucairol-carvalho": {
           summary: "a reply counts until its sender asks itself: 0 … 2(N − 1) messages an entry",
-          model: toggled(ricartAgrawala, { keepsPermissions: true }),
+          algorithm: settled(ricartAgrawala, { keepsPermissions: true }),
         },
         "roucairol-carvalho-forgetful": {
           summary: "the same without asking again whoever gets its permission back; two nodes get in",
-          model: toggled(ricartAgrawala, { keepsPermissions: true, asksAgain: false }),
+          algorithm: settled(ricartAgrawala, { keepsPermissions: true, asksAgain: false }),
         },
-        "causality-probe": withCausalityProbe(ricartAgrawala),
+        "causality-probe": probed(ricartAgrawala),
       },
-      check: { crashNotification: suspicion },
+      check: { crashNotification: toldInPart },
     },
   ),
   "super-peer-dht": entry(
     election,
     "on a Chord ring, who is responsible for a reserved identifier serves its region",
     superPeerDht,
-    {
-      node: manyLeaders(superPeerDht),
-      mustStart: true,
-      check: { maxTimeouts: 4 },
-    },
+    { node: manyLeaders(superPeerDht), embedded: false, mustStart: true, check: { maxTimeouts: 4 } },
   ),
   "super-peer-tokens": entry(
     election,
     "tokens repel each other in space; who holds one long enough serves those around",
     superPeerTokens,
-    {
-      node: manyLeaders(superPeerTokens),
-      mustStart: true,
-      check: { maxTimeouts: 4 },
-    },
+    { node: manyLeaders(superPeerTokens), embedded: false, mustStart: true, check: { maxTimeouts: 4 } },
   ),
-  ring: entry(election, "a list of who is alive goes round a ring, then who leads", ring, {
-    node: monitoredRing,
-    embedded: ring,
-    variants: { monitored: { summary: "with the failure detector that real processes have", model: monitoredRing } },
+  ring: entry(election, "a list of who is alive goes round a ring, then who leads", monitored(ring), {
+    variants: { monitored: onRealProcesses },
     onRing: (ring) => ({ ring }),
-    check: { crashNotification: (node) => ({ type: "suspect", node }) },
+    check: { crashNotification: told },
   }),
-  "token-ring": entry(
-    mutualExclusion,
-    "a token goes round; whoever has it may be inside",
-    (options) => mutexWithWorkload(tokenRing, options),
-    {
-      embedded: tokenRing,
-      variants: { "causality-probe": withCausalityProbe(tokenRing) },
-      mustStart: true,
-      onRing: (ring) => ({ mutex: { ring } }),
-    },
-  ),
+  "token-ring": entry(mutualExclusion, "a token goes round; whoever has it may be inside", tokenRing, {
+    variants: { "causality-probe": probed(tokenRing) },
+    mustStart: true,
+    onRing: (ring) => ({ mutex: { ring } }),
+  }),
   ...multicasts,
   // coterie new: election, mutex, consensus, membership
 };
@@ -235,21 +204,6 @@ export function variantNamed(protocol: string, variant: string): Variant {
 export function hasToStart(protocol: string, variant: string | null = null): boolean {
   const entry = protocolNamed(protocol);
   return (variant === null ? undefined : variantNamed(protocol, variant).mustStart) ?? entry.mustStart;
-}
-
-/** A mutual exclusion at nodes that tell each other that they have asked. */
-function withCausalityProbe<M extends Mutex, O extends object>(mutex: (options?: O) => Protocol<M>) {
-  return {
-    summary:
-      "a node that asks tells all others so, beside the algorithm: is entry granted in the order of happened-before?",
-    model: (options?: MutexWithWorkloadOptions<O>) => mutexWithWorkload(causalityProbe(mutex), options),
-  };
-}
-
-/** A mutual exclusion with a workload, of which some options are settled. */
-function toggled<M extends Mutex, O extends object>(mutex: (options?: O) => Protocol<M>, settled: O): AnyMaker {
-  return (options: MutexWithWorkloadOptions<O> = {}) =>
-    mutexWithWorkload(mutex, { ...options, mutex: { ...options.mutex, ...settled } });
 }
 
 export { type Ballot, type Paxos, type PaxosOptions, type Proposal, paxos } from "./consensus/paxos.ts";

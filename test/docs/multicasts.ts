@@ -16,7 +16,7 @@ import {
   protocolNames,
   totalOrder,
 } from "../../src/protocols/index.ts";
-import { evenly } from "../../src/protocols/multicast/ip-multicast/workload.ts";
+import { evenly } from "../../src/protocols/multicast/ip-multicast/options.ts";
 
 interface Row {
   readonly name: string;

@@ -1,13 +1,13 @@
 /** A group in the simulator whose members fail, and what each of their lives has recorded. */
 import type { GroupEntry, GroupRecord } from "../../src/check/virtual-synchrony.ts";
 import type { CommandOf, NodeId, Protocol, Vocabulary } from "../../src/core/protocol.ts";
-import { type WatchedMulticast, watchedMulticast } from "../../src/protocols/multicast/parts/monitored.ts";
+import { type MonitoredMulticast, monitoredMulticast } from "../../src/protocols/multicast/family/systems.ts";
 import type { SimulationOptions } from "../../src/sim/options.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
 
 import { linked } from "./reliable-links.ts";
 
-type Watched<M extends Vocabulary> = WatchedMulticast<M>;
+type Watched<M extends Vocabulary> = MonitoredMulticast<M>;
 
 export interface GroupStage<M extends Vocabulary> {
   readonly sim: Simulation<Watched<M>>;
@@ -39,7 +39,7 @@ export function groupStage<M extends Vocabulary>(
   const said: string[] = [];
   const sent = new Map<NodeId, number>();
   const current = (node: NodeId) => records.findLast((record) => record.node === node);
-  const watched = watchedMulticast<M>(() => channel)();
+  const watched = monitoredMulticast<M>(() => channel);
   const sim = simulation<Watched<M>>({
     ...options,
     protocol: channels === "reliable" ? linked(watched) : watched,

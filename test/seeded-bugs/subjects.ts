@@ -10,9 +10,9 @@ import {
   happenedBeforeOrder,
   totalOrder,
 } from "../../src/protocols/multicast/family/properties.ts";
+import { monitoredMulticastModel } from "../../src/protocols/multicast/family/systems.ts";
 import { multicastWithWorkload } from "../../src/protocols/multicast/family/workload.ts";
-import { evenly } from "../../src/protocols/multicast/ip-multicast/workload.ts";
-import { monitoredMulticast } from "../../src/protocols/multicast/parts/monitored.ts";
+import { evenly } from "../../src/protocols/multicast/ip-multicast/options.ts";
 import type { LockService } from "../../src/protocols/mutex/elected-server/vocabulary.ts";
 import { mutexWithWorkload } from "../../src/protocols/mutex/family/workload.ts";
 import { type Nothing, nothing } from "../protocols/views-explored.ts";
@@ -84,7 +84,7 @@ const madeOf: Readonly<Record<Subject, Making>> = {
   },
   "isis over views": {
     file: "src/protocols/multicast/parts/flush.ts",
-    make: ({ flushIsis }) => monitoredMulticast(flushIsis as never, [totalOrder])(),
+    make: ({ flushIsis }) => monitoredMulticastModel(flushIsis as never, [totalOrder]),
   },
   "maekawa-sanders, rejoining": {
     file: "src/protocols/mutex/maekawa-sanders.ts",
@@ -117,7 +117,7 @@ const madeOf: Readonly<Record<Subject, Making>> = {
   },
   "view-synchrony": {
     file: "src/protocols/multicast/view-synchrony.ts",
-    make: ({ viewSynchrony }) => monitoredMulticast(viewSynchrony as never, [fifoOrder])(),
+    make: ({ viewSynchrony }) => monitoredMulticastModel(viewSynchrony as never, [fifoOrder]),
   },
 };
 

@@ -11,7 +11,6 @@ import { logLine } from "../../trace/log.ts";
 import { type BasicMulticast, type BasicMulticastOptions, basicMulticast } from "./basic-multicast.ts";
 import { delivery } from "./family/properties.ts";
 import { type MulticastWithWorkload, multicastWithWorkload } from "./family/workload.ts";
-import { acknowledgedMulticast } from "./variants/acknowledged-multicast.ts";
 
 type Used = MulticastWithWorkload<BasicMulticast>;
 
@@ -112,7 +111,7 @@ describe("basic multicast: what it promises", () => {
     ["over reliable links", plain, {}],
     [
       "acknowledged, over links that lose and copy",
-      acknowledgedMulticast({ multicast: { maxTries: 100 } }),
+      multicastWithWorkload(basicMulticast({ acknowledges: true, maxTries: 100 }), delivery),
       { lossRate: 0.3, duplicateRate: 0.2 },
     ],
   ] as const)(

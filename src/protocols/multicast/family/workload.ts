@@ -3,10 +3,11 @@
  * says what happened before it, so whether an order is kept (`properties.ts`) can be seen without a look at the protocol's own
  * numbers. For simulator and checker: what it remembers is never forgotten.
  */
-import { type Assembly, assemble, type Wires } from "../../../core/assemble.ts";
+import type { Assembly, Parts, Wires } from "../../../core/assemble.ts";
 import type { CommandOf, Context, EventOf, NodeId, Property, Protocol, Vocabulary } from "../../../core/protocol.ts";
 import { list, natural, real, struct, text } from "../../../core/shape.ts";
 import { requirePositive, settle } from "../../options.ts";
+import { composed, joined, type System } from "../../system.ts";
 import { type GroupEvent, MAX_MEMBERS, type Multicast } from "../parts/layers.ts";
 
 export type MulticastWorkload = {
@@ -32,7 +33,9 @@ export type MulticastWorkload = {
     /** From the multicast. */
     | { type: "delivered"; payload: string }
     /** From a multicast with views. */
-    | { type: "install"; view: number };
+    | { type: "install"; view: number }
+    /** The same: others may have delivered something else in the view that this node has been ejected from. */
+    | { type: "eject" };
   event:
     | { type: "said"; payload: string; group: number }
     /** It has gone on to the next view, and this is what it has delivered in the one before. Names, ascending. */
@@ -111,9 +114,19 @@ export function multicastWorkload(given?: Partial<MulticastWorkloadOptions>): Pr
         else ctx.emit({ type: "passed", view, delivered: namesIn(view, delivered).sort() });
         state.view = next;
       },
+      eject(state) {
+        state.delivered = state.delivered.filter(({ view }) => view !== state.view);
+        state.since = 0;
+        state.excused = state.sent.length;
+      },
     },
     shapes: {
-      command: { send: { messages: natural }, delivered: { payload: text(65_536) }, install: { view: natural } },
+      command: {
+        send: { messages: natural },
+        delivered: { payload: text(65_536) },
+        install: { view: natural },
+        eject: {},
+      },
     },
     source: "Coulouris et al. §15.4: multicast(g, m), deliver(m)",
     assumes: [],
@@ -141,36 +154,60 @@ function after(mark: string, name: string): number {
   return at < 0 ? 0 : Number.parseInt(name.slice(at + 1), 10);
 }
 
-export type MulticastWithWorkload<M extends Vocabulary> = Assembly<{ workload: MulticastWorkload; multicast: M }>;
-
 /** What a workload hears of a multicast, with views or without. */
 interface Heard extends Vocabulary {
   command: CommandOf<Multicast>;
   event: EventOf<Multicast> | GroupEvent;
 }
 
-/** A multicast with a workload at every node, and orders that the deliveries should keep. */
-export function multicastWithWorkload<M extends Vocabulary>(
-  multicast: Protocol<M>,
-  orders: readonly Property<MulticastWorkload>[],
-  options?: Partial<MulticastWorkloadOptions>,
-): Protocol<MulticastWithWorkload<M>> {
+function workloadWires(multicast: Protocol<Vocabulary>): Wires<{ workload: MulticastWorkload; multicast: Heard }> {
   const shapes = multicast.shapes as { readonly command?: { readonly send?: object } };
   const takesGroup = Object.hasOwn(shapes.command?.send ?? {}, "group");
   const send = (payload: string, group: number) =>
     (takesGroup ? { type: "send", payload, group } : { type: "send", payload }) as CommandOf<Multicast>;
-  const wires: Wires<{ workload: MulticastWorkload; multicast: Heard }> = {
+  return {
     workload: { said: ({ payload, group }, give) => give("multicast", send(payload, group)) },
     multicast: {
       delivered: ({ payload }, give) => give("workload", { type: "delivered", payload }),
       installed: ({ view }, give) => give("workload", { type: "install", view }),
+      ejected: (_event, give) => give("workload", { type: "eject" }),
     },
   };
-  const workload = multicastWorkload(options);
-  return assemble<{ workload: MulticastWorkload; multicast: M }>(
-    multicast.name,
-    { workload: { ...workload, properties: orders }, multicast },
-    wires as unknown as Wires<{ workload: MulticastWorkload; multicast: M }>,
-    { face: "multicast" },
-  );
 }
+
+export type MulticastWithWorkload<M extends Vocabulary> = Assembly<{ workload: MulticastWorkload; multicast: M }>;
+
+interface WorkloadOptions {
+  workload?: Partial<MulticastWorkloadOptions>;
+}
+
+/**
+ * The system with a workload at every node. Its algorithm is the part `multicast`.
+ * @param properties what the deliveries should keep.
+ */
+export const withMulticastWorkload =
+  <P extends Parts, O extends object>(
+    { parts, wires, algorithm }: System,
+    properties: readonly Property<MulticastWorkload>[],
+  ) =>
+  (options?: O & WorkloadOptions) => {
+    const given = options as { multicast?: never } | undefined;
+    const multicast = parts.multicast?.(given?.multicast) as Protocol<Vocabulary>;
+    const workload = (of?: Partial<MulticastWorkloadOptions>) => ({ ...multicastWorkload(of), properties });
+    return composed<{ workload: MulticastWorkload } & P, O & WorkloadOptions>({
+      parts: { workload, ...parts, multicast: () => multicast },
+      wires: joined(workloadWires(multicast), wires),
+      algorithm,
+    })(options);
+  };
+
+/** A multicast with a workload at every node, and what the deliveries should keep. */
+export const multicastWithWorkload = <M extends Vocabulary>(
+  multicast: Protocol<M>,
+  properties: readonly Property<MulticastWorkload>[],
+  options: Partial<MulticastWorkloadOptions> = {},
+): Protocol<MulticastWithWorkload<M>> =>
+  withMulticastWorkload<{ multicast: M }, object>(
+    { parts: { multicast: () => multicast }, wires: {}, algorithm: "multicast" },
+    properties,
+  )({ workload: options });

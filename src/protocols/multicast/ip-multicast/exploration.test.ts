@@ -5,11 +5,14 @@ import { reaching } from "../../../../test/protocols/reached.ts";
 import { type ExploreOptions, explore } from "../../../check/explore.ts";
 import { systemFor } from "../../../check/suite.ts";
 import type { Property } from "../../../core/protocol.ts";
-import type { MulticastWithWorkload } from "../family/workload.ts";
+import { delivery, fifoOrder } from "../family/properties.ts";
+import { type MulticastWithWorkload, multicastWithWorkload } from "../family/workload.ts";
 import { type IpMulticast, type IpMulticastOptions, ipMulticast } from "./ip-multicast.ts";
-import { evenly, ipMulticastWithWorkload } from "./workload.ts";
+import { evenly } from "./options.ts";
 
 type Used = MulticastWithWorkload<IpMulticast>;
+const promised = [fifoOrder, ...delivery];
+
 type Bounds = Partial<ExploreOptions<Used>>;
 
 /** In the end, whoever knows of a message has delivered it: no run in which nodes talk for ever and get nowhere. */
@@ -31,7 +34,7 @@ const progress: Property<Used> = {
 function exploring(messages: readonly number[], options: Partial<IpMulticastOptions>, bounds: Bounds = {}) {
   return reaching(
     explore<Used>({
-      protocol: ipMulticastWithWorkload(options)(),
+      protocol: multicastWithWorkload(ipMulticast(options), promised),
       nodes: range(0, messages.length - 1),
       network: "bag",
       timers: "quiet",
@@ -78,7 +81,7 @@ describe("reliable multicast over IP multicast: every run, with timers above the
 
 describe("reliable multicast over IP multicast: every run, without bounds on delay", () => {
   const always = ipMulticast().properties.filter(({ when }) => when === "always");
-  const safety = ipMulticastWithWorkload()().properties.filter(({ when }) => when === "always");
+  const safety = multicastWithWorkload(ipMulticast(), promised).properties.filter(({ when }) => when === "always");
 
   it("integrity, FIFO and bounded buffers do not rest on time", () => {
     expect(safety.map(({ name }) => name)).toEqual([

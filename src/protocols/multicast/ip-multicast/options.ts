@@ -120,3 +120,6 @@ export function patience(firstMs: number, maxMs: number, maxRepeats: number | nu
     isOver: (times) => times === maxRepeats,
   };
 }
+
+/** It asks again at even intervals, so that runs repeat themselves. */
+export const evenly: Partial<IpMulticastOptions> = { repeatMs: 50, maxRepeatMs: 50, sessionMs: 50, maxSessionMs: 50 };

@@ -5,7 +5,7 @@
  */
 import type { Protocol } from "../../../core/protocol.ts";
 import { ipMulticast } from "../ip-multicast/ip-multicast.ts";
-import { evenly } from "../ip-multicast/workload.ts";
+import { evenly } from "../ip-multicast/options.ts";
 import { type EachGroup, eachGroup } from "./each-group.ts";
 import type { GroupsOptions } from "./groups.ts";
 

@@ -2,17 +2,15 @@
  * View synchrony as the checker explores it: all have been in view 1 for long, and whoever crashes is made known. So each
  * run of a few steps reaches what views are for, and no timer of a failure detector has to run out first.
  */
-import { type Assembly, assemble } from "../../../core/assemble.ts";
+import type { Assembly } from "../../../core/assemble.ts";
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
-import { requireParts } from "../../options.ts";
-import { fifoOrder } from "../family/properties.ts";
-import type { MulticastWorkloadOptions } from "../family/workload.ts";
+import { delivery, fifoOrder, virtualSynchrony } from "../family/properties.ts";
+import { type MulticastWorkload, type MulticastWorkloadOptions, withMulticastWorkload } from "../family/workload.ts";
+import { evenly } from "../ip-multicast/options.ts";
 import { stateIn } from "../ip-multicast/streams.ts";
-import { evenly } from "../ip-multicast/workload.ts";
-import { type GroupWorkload, groupWorkload, workloadWires } from "../parts/monitored.ts";
 import { type ViewSynchrony, type ViewSynchronyOptions, viewSynchrony } from "../view-synchrony.ts";
 
-export type SettledViewSynchrony = Assembly<{ workload: GroupWorkload; multicast: ViewSynchrony }>;
+export type SettledViewSynchrony = Assembly<{ workload: MulticastWorkload; multicast: ViewSynchrony }>;
 
 export interface SettledOptions {
   workload?: Partial<MulticastWorkloadOptions>;
@@ -24,20 +22,12 @@ export function settledViewSynchrony(
   options: SettledOptions = {},
   made: (options: ViewSynchronyOptions) => Protocol<ViewSynchrony> = viewSynchrony,
 ): Protocol<SettledViewSynchrony> {
-  requireParts("view-synchrony", options, ["workload", "multicast"]);
-  const { multicast, views } = options.multicast ?? {};
-  const parts = {
-    workload: groupWorkload(options.workload, [fifoOrder]),
-    multicast: made({ multicast: { ...evenly, ...multicast }, views: { remindMs: 0, ...views } }),
-  };
-  const whole = assemble<{ workload: GroupWorkload; multicast: ViewSynchrony }>(
-    "view-synchrony",
-    parts,
-    workloadWires as never,
-    {
-      face: "multicast",
-    },
-  );
+  const multicast = ({ multicast: ip, views }: ViewSynchronyOptions = {}) =>
+    made({ multicast: { ...evenly, ...ip }, views: { remindMs: 0, ...views } });
+  const whole = withMulticastWorkload<{ multicast: ViewSynchrony }, SettledOptions>(
+    { parts: { multicast }, wires: {}, algorithm: "multicast" },
+    [fifoOrder, ...delivery, virtualSynchrony],
+  )(options);
   type State = SettledViewSynchrony["state"];
 
   /** Who asks to be let in has crashed and is back. */

@@ -17,12 +17,12 @@
  *
  * A node is told that its permission is lost before anybody else can get it: see `lock-service.ts`.
  */
-import { type Assembly, assemble } from "../../../core/assemble.ts";
+import type { Assembly, Wires } from "../../../core/assemble.ts";
 import type { Protocol } from "../../../core/protocol.ts";
 import { type EpochBully, epochBully } from "../../election/epoch-bully/epoch-bully.ts";
 import type { EpochBullyOptions } from "../../election/epoch-bully/options.ts";
-import { requireParts } from "../../options.ts";
-import { type MutexWorkload, type MutexWorkloadOptions, mutexWorkload, tokensGrow } from "../family/workload.ts";
+import type { System } from "../../system.ts";
+import { type MutexWorkload, type MutexWorkloadOptions, withMutexWorkload } from "../family/workload.ts";
 import type { LockServiceOptions } from "./lock-service.ts";
 import { lockService } from "./lock-service.ts";
 import type { LockService } from "./vocabulary.ts";
@@ -35,34 +35,27 @@ export interface ElectedServerOptions {
   election?: Partial<EpochBullyOptions>;
 }
 
-export function electedServer(options: ElectedServerOptions = {}): Protocol<ElectedServer> {
-  requireParts("elected-server", options, ["workload", "mutex", "election"]);
-  const assembly = assemble<{ workload: MutexWorkload; mutex: LockService; election: EpochBully }>(
-    "elected-server",
-    {
-      workload: mutexWorkload(options.workload),
-      mutex: lockService(options.mutex),
-      election: epochBully(options.election),
+const wires: Wires<{ mutex: LockService; election: EpochBully }> = {
+  mutex: {
+    exhausted(_event, give) {
+      give("election", { type: "resign" });
+      give("election", { type: "stand" }); // The same node may lead again, in a higher epoch.
     },
-    {
-      workload: {
-        needed: (_event, give) => give("mutex", { type: "enter" }),
-        finished: (_event, give) => give("mutex", { type: "exit" }),
-      },
-      mutex: {
-        entered: ({ token }, give) => give("workload", { type: "entered", token }),
-        lost: (_event, give) => give("workload", { type: "lost" }),
-        exhausted(_event, give) {
-          give("election", { type: "resign" });
-          give("election", { type: "stand" }); // The same node may lead again, in a higher epoch.
-        },
-      },
-      election: {
-        elected: ({ leader, epoch }, give) => give("mutex", { type: "elected", leader, epoch }),
-        deposed: ({ epoch }, give) => give("mutex", { type: "deposed", epoch }),
-      },
-    },
-    { face: "mutex" },
-  );
-  return { ...assembly, properties: [...assembly.properties, tokensGrow] };
-}
+  },
+  election: {
+    elected: ({ leader, epoch }, give) => give("mutex", { type: "elected", leader, epoch }),
+    deposed: ({ epoch }, give) => give("mutex", { type: "deposed", epoch }),
+  },
+};
+
+/** The system without its workload: in a member of `join()` one election serves all locks. */
+export const electedServerSystem: System = {
+  parts: { mutex: lockService, election: epochBully },
+  wires,
+  algorithm: "mutex",
+};
+
+export const electedServer: (options?: ElectedServerOptions) => Protocol<ElectedServer> = withMutexWorkload<
+  { mutex: LockService; election: EpochBully },
+  ElectedServerOptions
+>(electedServerSystem);

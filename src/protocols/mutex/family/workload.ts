@@ -2,10 +2,13 @@
  * The workload of a mutual exclusion: a node asks to enter a number of times, stays inside for a while, leaves, rests. A part
  * like any other, so every driver runs every mutual exclusion with the same workload.
  */
-import { type Assembly, assemble, type Wires } from "../../../core/assemble.ts";
+import type { Assembly, Parts, Wires } from "../../../core/assemble.ts";
 import type { Context, NodeId, Protocol, Vocabulary, World } from "../../../core/protocol.ts";
 import { natural, real, struct } from "../../../core/shape.ts";
-import { requireParts, requirePositive, settle } from "../../options.ts";
+import { watching } from "../../membership/family/watching.ts";
+import { type Heartbeat, type HeartbeatOptions, heartbeat } from "../../membership/heartbeat.ts";
+import { requirePositive, settle } from "../../options.ts";
+import { type AnyMaker, composed, joined, type System } from "../../system.ts";
 
 export type MutexWorkload = {
   state: {
@@ -120,8 +123,7 @@ export interface MutexWithWorkloadOptions<O> {
   mutex?: O;
 }
 
-/** Between a workload and its mutual exclusion. */
-export const workloadWires: Wires<{ workload: MutexWorkload; mutex: Mutex }> = {
+const workloadWires: Wires<{ workload: MutexWorkload; mutex: Mutex }> = {
   workload: {
     needed: (_event, give) => give("mutex", { type: "enter" }),
     finished: (_event, give) => give("mutex", { type: "exit" }),
@@ -132,17 +134,49 @@ export const workloadWires: Wires<{ workload: MutexWorkload; mutex: Mutex }> = {
   },
 };
 
-/** A mutual exclusion with a workload at every node. */
-export function mutexWithWorkload<M extends Mutex, O extends object>(
-  mutex: (options?: O) => Protocol<M>,
-  options: MutexWithWorkloadOptions<O> = {},
-): Protocol<MutexWithWorkload<M>> {
-  const parts = { workload: mutexWorkload(options.workload), mutex: mutex(options.mutex) };
-  const { name } = parts.mutex;
-  requireParts(name, options, Object.keys(parts));
-  const assembly = assemble<{ workload: MutexWorkload; mutex: M }>(name, parts, workloadWires, { face: "mutex" });
-  return { ...assembly, properties: [...assembly.properties, tokensGrow] };
+/** A failure detector goes on beating, and a node that waits for one that is down may be told so. */
+const BEAT = "detector.beat";
+
+/** The system with a workload at every node. Its algorithm is the part `mutex`. */
+export function withMutexWorkload<P extends Parts, O extends object>({ parts, wires, algorithm }: System) {
+  const whole = { parts: { workload: mutexWorkload, ...parts }, wires: joined(workloadWires, wires), algorithm };
+  const make = composed<{ workload: MutexWorkload } & P, O & { workload?: Partial<MutexWorkloadOptions> }>(whole);
+  const quiet = Object.hasOwn(parts, "detector") ? [BEAT] : [];
+  return (options?: Parameters<typeof make>[0]): ReturnType<typeof make> => {
+    const assembly = make(options);
+    const properties = assembly.properties.map((property) =>
+      property.when === "quiescent"
+        ? { ...property, pendingTimers: [...(property.pendingTimers ?? []), ...quiet] }
+        : property,
+    );
+    return { ...assembly, properties: [...properties, tokensGrow] } as never;
+  };
 }
+
+/** A mutual exclusion with a workload at every node. */
+export const mutexWithWorkload = <M extends Mutex, O extends object>(
+  mutex: (options?: O) => Protocol<M>,
+  options?: MutexWithWorkloadOptions<O>,
+): Protocol<MutexWithWorkload<M>> =>
+  withMutexWorkload<{ mutex: M }, { mutex?: O }>({ parts: { mutex }, wires: {}, algorithm: "mutex" })(options);
+
+export type MonitoredMutex<M extends Mutex> = Assembly<{ workload: MutexWorkload; mutex: M; detector: Heartbeat }>;
+
+/** The system of a mutual exclusion that can be told of crashes. */
+export const monitored = (mutex: AnyMaker): System => ({
+  parts: { mutex, detector: heartbeat },
+  wires: watching("mutex"),
+  algorithm: "mutex",
+});
+
+/** The same with a workload at every node. */
+export const monitoredMutex = <M extends Mutex, O extends object>(
+  mutex: (options?: O) => Protocol<M>,
+  options?: MutexWithWorkloadOptions<O> & { detector?: Partial<HeartbeatOptions> },
+): Protocol<MonitoredMutex<M>> =>
+  withMutexWorkload<{ mutex: M; detector: Heartbeat }, { mutex?: O; detector?: Partial<HeartbeatOptions> }>(
+    monitored(mutex),
+  )(options);
 
 /** The tokens of a node's entries, those before its crashes included. */
 interface Entries {
@@ -152,7 +186,7 @@ interface Entries {
 }
 
 /** Of the workload, since a token is only worth what its users see of it. */
-export const tokensGrow = {
+const tokensGrow = {
   name: "tokens grow",
   claim: "whoever is inside has a token above those of all other entries so far, also of nodes that have crashed since",
   when: "always",

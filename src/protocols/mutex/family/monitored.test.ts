@@ -6,10 +6,15 @@ import { walk } from "../../../check/search/walks.ts";
 import type { Protocol } from "../../../core/protocol.ts";
 import { type Simulation, simulation } from "../../../sim/simulation.ts";
 import { epochTokenRing } from "../epoch-token-ring/epoch-token-ring.ts";
-import { type Mutex, type MutexWithWorkload, mutexWithWorkload } from "../family/workload.ts";
 import { maekawaSanders } from "../maekawa-sanders.ts";
 import { ricartAgrawala } from "../ricart-agrawala.ts";
-import { type MonitoredMutex, monitoredMutex } from "./monitored.ts";
+import {
+  type MonitoredMutex,
+  type Mutex,
+  type MutexWithWorkload,
+  monitoredMutex,
+  mutexWithWorkload,
+} from "./workload.ts";
 
 /** A crash is suspected within 400 ms, and a node that is back is heard of within 100. */
 const DETECTED_MS = 500;

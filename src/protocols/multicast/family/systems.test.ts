@@ -5,19 +5,15 @@ import type { GroupStage } from "../../../../test/protocols/group-stage.ts";
 import type { Protocol } from "../../../core/protocol.ts";
 import { simulation } from "../../../sim/simulation.ts";
 import { fifoOrder, happenedBeforeOrder, totalOrder } from "../family/properties.ts";
+import { flushCausal, flushCausalTotal, flushFifo, flushFifoTotal, flushIsis } from "../parts/flush.ts";
 import type { ViewSynchrony } from "../view-synchrony.ts";
 import { viewSynchrony } from "../view-synchrony.ts";
-import { flushCausal, flushCausalTotal, flushFifo, flushFifoTotal, flushIsis } from "./flush.ts";
-import { monitoredMulticast } from "./monitored.ts";
+import { monitoredMulticastModel } from "./systems.ts";
 
 const range = (nodes: number): number[] => Array.from({ length: nodes }, (_, i) => i);
 
 /** A group with workloads that see what is kept, told what to do as on other stages. */
-function stage(
-  protocol: ReturnType<ReturnType<typeof monitoredMulticast<ViewSynchrony>>>,
-  nodes: number,
-  seed: number,
-) {
+function stage(protocol: ReturnType<typeof monitoredMulticastModel<ViewSynchrony>>, nodes: number, seed: number) {
   const sim = simulation({
     protocol,
     nodes: range(nodes),
@@ -46,10 +42,10 @@ describe("workloads of a multicast with views: whatever happens", () => {
   ] as const)(
     "%s: what is promised is kept",
     (_order, channel, orders) => {
-      const model = monitoredMulticast(channel as unknown as () => Protocol<ViewSynchrony>, orders);
+      const model = monitoredMulticastModel(channel as unknown as () => Protocol<ViewSynchrony>, orders);
       fc.assert(
         fc.property(fc.nat(), fc.integer({ min: 2, max: 5 }), adversity(5, 60), (seed, nodes, acts) => {
-          const group = stage(model(), nodes, seed);
+          const group = stage(model, nodes, seed);
           befall(group as unknown as GroupStage<ViewSynchrony>, range(nodes), acts);
           recover(group as unknown as GroupStage<ViewSynchrony>, range(nodes));
           expect(group.sim.verdict()).toEqual([]);

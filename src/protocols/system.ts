@@ -1,0 +1,54 @@
+/**
+ * One description of a system: an algorithm, the parts that it needs beside it, such as a failure detector, and the wires
+ * between them. The registry derives from it what is explored, what a process runs, and what `join()` runs by name.
+ */
+import { type Assembly, assemble, type Parts } from "../core/assemble.ts";
+import type { Protocol } from "../core/protocol.ts";
+import { requireParts } from "./options.ts";
+
+// Parts are looked up by name; whoever names a system's type bag says what it is.
+// biome-ignore lint/suspicious/noExplicitAny: see above
+type Any = any;
+
+/** Every option that a maker takes is optional, and it refuses what it does not know. */
+export type AnyMaker = (options?: never) => unknown;
+
+/** By part and by its event: which commands others are given. */
+export type WireTable = Readonly<Record<string, Readonly<Record<string, (event: Any, give: Any) => void>>>>;
+
+export interface System {
+  /** In the order in which they start. */
+  readonly parts: Readonly<Record<string, AnyMaker>>;
+  readonly wires: WireTable;
+  /** The part that stands for the whole. */
+  readonly algorithm: string;
+}
+
+/** The whole system; the options of each part stand under its name. */
+export const composed =
+  <P extends Parts, O extends object = { [N in keyof P]?: object }>({ parts, wires, algorithm }: System) =>
+  (options?: O): Protocol<Assembly<P>> => {
+    const given: Any = options ?? {};
+    const made: Any = Object.fromEntries(Object.entries(parts).map(([of, make]) => [of, make(given[of] as never)]));
+    const { name } = made[algorithm];
+    requireParts(name, given, Object.keys(parts));
+    return assemble<P>(name, made, wires as Any, { face: algorithm });
+  };
+
+/** The wires of several tables, none of which has the same event of the same part. */
+export const joined = (...tables: readonly WireTable[]): WireTable =>
+  Object.fromEntries(
+    tables.flatMap(Object.keys).map((part) => [part, Object.assign({}, ...tables.map((table) => table[part]))]),
+  );
+
+/** The same with options that nobody else may set. */
+export const settled =
+  (make: AnyMaker, settings: object): AnyMaker =>
+  (options?: object) =>
+    make({ ...options, ...settings } as never);
+
+/** The same with other defaults. */
+export const defaulting =
+  (make: AnyMaker, defaults: object): AnyMaker =>
+  (options?: object) =>
+    make({ ...defaults, ...options } as never);
