@@ -1,5 +1,5 @@
 /**
- * Three members take turns at an account that only one may change at a time, and that refuses whoever has been succeeded.
+ * Three members take turns at an account that only one may change at a time, and that refuses a holder that has been succeeded.
  * Run it three times, in three terminals: `npx tsx examples/lock.ts 1`, and the same with 2 and with 3. Then kill one of
  * them with `kill -9`, or stop one with `kill -STOP`, and let it go on with `kill -CONT`.
  */

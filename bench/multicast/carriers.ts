@@ -142,7 +142,7 @@ function readFrames(socket: Socket, onFrame: (payload: string) => void): void {
 
 const BARE_GROUP = "239.192.7.8";
 const BUFFER_BYTES = 4 * 1024 * 1024;
-/** On their way at most: so many of a sender's own have not come back to itself yet. */
+/** On their way at most: as many of a sender's own messages as have not come back to it yet. */
 const DATAGRAMS = 128;
 /** Those that do not come back within this are lost. */
 const LOST_MS = 50;

@@ -2,7 +2,7 @@
 import type { NodeId } from "../../src/core/protocol.ts";
 import type { Point, Space } from "../../src/protocols/overlay/super-peer-tokens/space.ts";
 
-/** Who serves whom. */
+/** Which super-peer serves which nodes. */
 export type Assignment = ReadonlyMap<NodeId, NodeId>;
 
 /** Of one way to choose super-peers. */

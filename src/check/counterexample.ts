@@ -122,7 +122,7 @@ class Scribe<V extends Vocabulary> {
     else this.#lose(letter, this.#lives.has(to) ? "crashed" : "down");
   }
 
-  /** Whoever is down loses what was meant for it; on its way a message is lost by its sender's link. */
+  /** A node that is down loses what was meant for it; on its way a message is lost by its sender's link. */
   #lose({ id, from, to }: Letter<V>, why: LossReason): void {
     this.#add({ at: this.#at, node: why === "dropped" ? from : to, kind: "lost", id, to, why });
   }

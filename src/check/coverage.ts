@@ -1,6 +1,6 @@
 /**
  * What a search has tried of a protocol: which handlers ran, and in how many ways each of them ended. A way to end is
- * what can be seen from outside: what kinds of effects there were, on whom, and whether the state changed; two branches
+ * what can be seen from outside: what kinds of effects there were, on which nodes, and whether the state changed; two branches
  * that do the same count as one. A protocol is watched by running it in a coat, so any driver will do.
  */
 import { canonical } from "../core/plain.ts";

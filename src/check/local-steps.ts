@@ -97,7 +97,7 @@ export interface LocalStepsOptions<V extends Vocabulary> {
   readonly asks: (self: NodeId) => readonly CommandOf<V>[];
   /** The commands that the application may give in a state. */
   readonly commands: (state: StateOf<V>, self: NodeId) => readonly CommandOf<V>[];
-  /** Given to whoever is to be told of a crash. */
+  /** Given to nodes that are notified of a crash. */
   readonly crashNotification: (crashed: NodeId) => CommandOf<V> | null;
   readonly histories: Histories<V>;
 }

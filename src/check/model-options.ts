@@ -20,7 +20,7 @@ export interface ModelOptions<V extends Vocabulary> {
   /**
    * `free`: an armed timer may run out at any time. `quiet`: only when no message is on its way. So it is
    * where timers are longer than anything that a message sets going; two timers that race with each other, or with an
-   * exchange that is longer than they are, are left out. `never`: whoever retries or gives up does so after all this.
+   * exchange that is longer than they are, are left out. `never`: retrying and giving up come after all this.
    */
   readonly timers: TimerMode;
   /**

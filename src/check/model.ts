@@ -290,7 +290,7 @@ export class Model<V extends Vocabulary> {
     this.#budgets.spend(next, "crashes");
   }
 
-  /** The state when node `i` is back: whoever has not been told of its crash will not be. */
+  /** The state when node `i` is back: nodes that have not been notified of its crash will not be. */
   #withoutNotifications(tuple: Int32Array, i: number): Int32Array {
     if (!this.#tells) return tuple;
     const forgotten = tuple.slice();

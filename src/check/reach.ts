@@ -1,6 +1,6 @@
 /**
  * What a search has come to: which handlers ran, and what was emitted. A claim about what never came is no finding, and
- * whoever reads a verdict has to see that.
+ * the reader of a verdict has to see that.
  */
 import type { Protocol, Tagged, Vocabulary } from "../core/protocol.ts";
 import type { Stimulus } from "../core/step.ts";

@@ -134,7 +134,7 @@ export class Representatives<V extends Vocabulary> {
     const known = this.#lowestOfLocal[local];
     if (known !== undefined) return known;
     const { status, state, journal, history } = steps.locals.valueOf(local);
-    // Whoever starts counts on from its journal: that must not differ between states that are taken for one.
+    // A node that starts counts on from its journal: that must not differ between states that are taken for one.
     const next = status === "new" || mayReturn ? steps.replayed(local) : null;
     const lowest = lowestCount([state, journal, next, history], counters);
     this.#lowestOfLocal[local] = lowest;

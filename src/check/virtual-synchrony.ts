@@ -57,7 +57,7 @@ interface Stay {
 
 /**
  * Every violation, in the order of the records. The records of one node are to stand in the order of its incarnations.
- * Nodes that did not go on from a view may have delivered otherwise than those that did: that is all a group can promise
+ * Nodes that did not go on from a view may have delivered differently from those that did: that is all a group can promise
  * about who crashed or was ejected.
  */
 export function virtualSynchrony(records: readonly GroupRecord[], orders: GroupOrders = {}): GroupViolation[] {
@@ -183,7 +183,7 @@ function noteDifferences(view: number, { went, stays }: Company, isTotal: boolea
         note("virtual synchrony", `${missed.join("; ")}, in view ${view}, from which both went ${went}`);
     }
     if (!isTotal) continue;
-    // Whoever is behind will deliver what the other has, in its place: so far, it has left nothing out.
+    // A node that is behind will deliver what the other has, in its place: so far, it has left nothing out.
     const areThere = went === null && !first.hasCrashed && !other.hasCrashed;
     const left = areThere ? first.delivered : first.delivered.filter(({ id }) => has.has(id));
     const right = areThere ? other.delivered : other.delivered.filter(({ id }) => had.has(id));

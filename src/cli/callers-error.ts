@@ -1,4 +1,4 @@
-/** Which failures of the surroundings are for whoever called the command: exit code 2, not 1. */
+/** Which failures of the surroundings are for the caller of the command: exit code 2, not 1. */
 import { EnvironmentError } from "../core/errors.ts";
 
 /**

@@ -36,7 +36,7 @@ export function declare(command: Command): void {
     .option("--data <dir>", "where this member keeps its journal, if what runs keeps one")
     .option("--fault-injector", "let PUT /faults on the admin pages drop, delay and cut this member's messages")
     .option("--log-json", "write the log, on stderr, as JSON lines { at, level, text, event, … }")
-    .option("--supervised", "stop when standard input ends: whoever started this member holds its other end")
+    .option("--supervised", "stop when standard input ends: the process that started this member holds its other end")
     .addHelpText("after", EXAMPLE)
     .action(run);
 }

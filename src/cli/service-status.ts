@@ -66,7 +66,7 @@ function instancesOf(answers: readonly ServiceStatus[]): readonly ServiceInstanc
   return [...found.values()].sort((a, b) => compare(a.kind, b.kind) || compare(a.name, b.name));
 }
 
-/** Whoever is in no view may not know the latest. */
+/** A member in no view may not know the latest. */
 function latestOf(
   before: ServiceInstance["channel"],
   here: ServiceStatus["instances"][number]["channel"],

@@ -58,7 +58,7 @@ Members that have no link since their lists of members differ, or since one has 
 With --json: "refusals": [{ "node", "reason", "detail", "members" }] of each node.
 
 A config that names no protocol is one of members that serve elections, locks and channels by name. Of these it says who
-serves the default locks, as each of them has it, whether a majority can be heard of, which names are held by whom, and who is in which channel:
+serves the default locks, as each of them has it, whether a majority can be heard of, which member holds which names, and which are in which channel:
   KIND  NAME            ALGORITHM       HOLDER  TOKEN      WAITING
   lock  nightly-backup  elected-server  1       268435457  2
 

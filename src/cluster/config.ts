@@ -48,7 +48,7 @@ interface ConfigFile {
   readonly tls: "off" | NonNullable<ClusterConfig["tls"]> | undefined;
   readonly limits: Partial<Limits>;
   readonly dataDir: string | undefined;
-  /** Admin pages ask nobody for a password. Whoever shows them to a network says so. */
+  /** Admin pages ask nobody for a password. Showing them to a network has to be said. */
   readonly adminExposed: boolean;
 }
 

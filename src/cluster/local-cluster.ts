@@ -77,7 +77,7 @@ export interface ClusterNodeStatus {
   readonly process: "starting" | "running" | "paused" | "exited";
   readonly address: string;
   readonly admin: string;
-  /** With whom it has no link, and why. */
+  /** The members with which it has no link, and why. */
   readonly refusals: readonly Refused[];
 }
 

@@ -195,7 +195,7 @@ async function runHost(parts: Omit<Inside, "counts" | "trace" | "injector">): Pr
     await transport.close();
     throw error;
   });
-  // Whoever is there is connected before the first message is sent; whoever is paused is not waited for.
+  // Members that are there are connected before the first message is sent; those that are paused are not waited for.
   await Promise.race([transport.tried(), sleep(FIRST_CONTACT_MS, undefined, { ref: false })]);
   host.start();
   return {

@@ -1,6 +1,6 @@
 /**
  * What the effects of a handler have to be. An author's mistake is found in every driver, with the same code and the same
- * sentence: an `InvariantViolation`, for the algorithm is wrong, whoever runs it.
+ * sentence: an `InvariantViolation`, for the algorithm is wrong in every driver.
  */
 import { InvariantViolation, unexpected } from "../core/errors.ts";
 import type { Duration, NodeId } from "../core/protocol.ts";

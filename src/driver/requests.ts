@@ -1,6 +1,6 @@
 /**
  * Commands that are answered. The caller of a node puts an id into the command, the algorithm answers it with `ctx.reply`, then
- * or later; whoever it asks meanwhile is its own business. A driver knows of each id what has become of it, and so finds an
+ * or later; which others it asks meanwhile is its own business. A driver knows of each id what has become of it, and so finds an
  * author's mistake, in the same words everywhere.
  */
 import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";

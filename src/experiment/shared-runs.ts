@@ -1,4 +1,4 @@
-/** The runs of one random search, shared out by number among threads, so that each is made once, whoever makes it. */
+/** The runs of one random search, shared out by number among threads, so that each is made once, by any of them. */
 
 /** The number of the next run, and the lowest of a run that violates something. */
 export type SharedRuns = Int32Array;

@@ -1,4 +1,4 @@
-/** Simulates experiments, one run or several, in slices: whoever drives them can show how far they are, and stop them. */
+/** Simulates experiments, one run or several, in slices: their driver can show how far they are, and stop them. */
 import { LostMessages } from "../sim/tally.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import type { Experiment } from "./experiment.ts";

@@ -97,7 +97,7 @@ export const faultWords = {
   ),
   crashes: count("at most so many nodes crash (default: 0)"),
   withinStep: on("crashes strike within a step, too: what it was still to send is never sent"),
-  recoveries: count("at most so many of them start again (default: 0)"),
+  recoveries: count("at most this many of them start again (default: 0)"),
   losses: count("at most so many messages are lost (default: 0)"),
   duplications: count("at most so many arrive twice (default: 0)"),
   journal: word("<fate>", oneOf("kept", "lost"), "what a crash leaves of it: kept or lost (default: kept)"),

@@ -138,7 +138,7 @@ function addActs(app: Hono, options: AdminOptions, streams: Set<AbortController>
 
 /**
  * Pages of other sites may make a browser on this machine call here: they cannot name us as the host they call, nor
- * send JSON without asking first, and browsers say for whom they call.
+ * send JSON without asking first, and browsers say for which page they call.
  * @param ownHost null where the pages are for a network, whose machines know this one by names of their own.
  */
 function foreignCaller(c: Context, ownHost: string | null): string | null {
@@ -182,7 +182,7 @@ function traceStream(c: Context, { trace, snapshot }: AdminOptions, streams: Set
   });
 }
 
-/** Whoever missed something is told so, and how things stand now. */
+/** A listener that missed something is told so, and how things stand now. */
 const catchingUp = (dropped: number, now: TraceEntry): string =>
   line({ at: now.at, node: now.node, kind: "gap", dropped }) + line(now);
 

@@ -9,7 +9,7 @@ export interface Broadcast<T> {
   readonly wanted: boolean;
   publish(item: T): void;
   /**
-   * The lines of the first seconds, for the first who asks: whoever starts a process can listen only once it runs, and
+   * The lines of the first seconds, for the first who asks: the starter of a process can listen only once it runs, and
    * would miss how it began. Empty if that is too long ago.
    */
   takeOpening(): readonly string[];

@@ -1,6 +1,6 @@
 /**
  * The host: one node of a protocol on a real clock. Each stimulus (a message, a timer that ran out, a command) is one
- * `dispatch`, run to its end; whoever listens to the trace sees it as it happens, and nobody pays for a trace that
+ * `dispatch`, run to its end; listeners to the trace see it as it happens, and nobody pays for a trace that
  * nobody listens to.
  */
 
@@ -103,7 +103,7 @@ interface ArmedTimer {
   readonly handle: Timer;
 }
 
-/** Whoever waits for a reply. */
+/** Callers that wait for a reply. */
 interface Waiting<V extends Vocabulary> {
   readonly resolve: (reply: ReplyOf<V>) => void;
   readonly reject: (error: Error) => void;

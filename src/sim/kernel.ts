@@ -69,7 +69,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   private readonly copies: Copies<V>;
   private readonly slotOf: (record: RecordOf<V>) => Slot;
   private readonly requestIn: ((command: CommandOf<V>) => RequestId | null) | null;
-  /** Whether a message may be on its way to several, or be kept by whoever follows the trace: each receiver gets its own. */
+  /** Whether a message may be on its way to several, or be kept by a listener to the trace: each receiver gets its own. */
   private isShared: boolean;
   /** Whose handler runs. */
   stepping: SimulatedNode<V> | null = null;
@@ -104,7 +104,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
     return this.inFlight === 0 && !pendingTimers.some((timer) => (this.running.get(timer) ?? 0) > 0);
   }
 
-  /** Whoever is told of an entry or an event hears of it in the midst of a step. @throws UsageError */
+  /** Listeners to entries and events hear of them in the midst of a step. @throws UsageError */
   requireBetweenSteps(): void {
     if (this.stepping !== null)
       throw new UsageError("in-step", "expected nothing to be done to a simulation while a step is being taken");
@@ -260,7 +260,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   private handle(node: SimulatedNode<V>, stimulus: Stimulus<V>): void {
     this.requireBetweenSteps();
     const { state } = node;
-    if (state === undefined) return; // Whoever heard of the stimulus let the node crash.
+    if (state === undefined) return; // A listener to the stimulus let the node crash.
     if (this.work !== null) {
       const workMs = this.work();
       node.doneAt = this.now + workMs;

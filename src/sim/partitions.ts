@@ -1,8 +1,8 @@
-/** Who cannot hear whom. */
+/** Which node cannot hear which. */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 
-/** Who hears whom in a partition that is not simply one into groups. */
+/** Which node hears which in a partition that is not simply one into groups. */
 export type PartitionShape =
   /** Nothing that `from` sends to `to` arrives; the other way it does. */
   | { readonly shape: "one-way"; readonly from: readonly NodeId[]; readonly to: readonly NodeId[] }

@@ -50,7 +50,7 @@ export interface Simulation<V extends Vocabulary> {
    */
   start(node: NodeId): void;
   /**
-   * The journal is kept, unless `fate` says otherwise. Done by whoever is told of an entry or an event while the node takes
+   * The journal is kept, unless `fate` says otherwise. Done by a listener to an entry or an event while the node takes
    * a step, it breaks the step off: the node does nothing more of it.
    * @throws UsageError for a fate that is none
    */

@@ -17,7 +17,7 @@ export interface Watcher {
   readonly seen: ReadonlySet<string>;
   /** Looks at everything that may have changed. */
   look(now: number): void;
-  /** Whoever crashes owes nothing any more. */
+  /** A node that crashes owes nothing any more. */
   forget(node: NodeId): void;
   verdict(now: number): readonly Violation[];
 }

@@ -19,7 +19,7 @@ export interface Trace {
 }
 
 export interface ReadTrace extends Trace {
-  /** Whether the last line was cut short, as whoever recorded it was killed. It is left out. */
+  /** Whether the last line was cut short, as its recorder was killed. It is left out. */
   readonly torn: boolean;
 }
 
@@ -36,7 +36,7 @@ export interface TraceLines {
   entry(entry: TraceEntry): string;
 }
 
-/** For whoever records: writes line by line, and computes the clocks as it goes. */
+/** For recorders: writes line by line, and computes the clocks as it goes. */
 export function traceLines(header: TraceHeader): TraceLines {
   const clockOf = clockKeeper();
   return {

@@ -53,7 +53,7 @@ function bodyOf(tagged: Tagged): Tagged | null {
   return isTagged ? (body as Tagged) : null;
 }
 
-/** Which message an event says to be delivered: handed over to whoever uses the multicast, which is later than its reception. */
+/** Which message an event says to be delivered: handed over to the application, which is later than its reception. */
 export function deliveredId(event: Tagged): string | null {
   const { type, id } = unwrapped(event);
   return type === "delivered" && typeof id === "string" ? id : null;

@@ -42,7 +42,7 @@ let latest = Number.POSITIVE_INFINITY;
 let terminatedAt: number | null = null;
 let timer: NodeJS.Timeout | undefined;
 
-// Whoever stops all processes of a service at once means the command; the supervisor sees to its end.
+// A signal to all processes of a service at once means the command; the supervisor sees to its end.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
 
 eachLine(pipe, MAX_LINE_LENGTH, (line) => take(JSON.parse(line) as ToSupervisor));

@@ -1,4 +1,4 @@
-/** Which processes are paused (SIGSTOP), asked of the operating system: whoever paused them may be somebody else. */
+/** Which processes are paused (SIGSTOP), asked of the operating system: somebody else may have paused them. */
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { platform } from "node:process";

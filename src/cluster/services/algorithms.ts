@@ -76,7 +76,7 @@ export const takes = ({ shapes }: AnyProtocol, command: string): boolean =>
   Object.hasOwn(shapes.command ?? {}, command);
 
 /**
- * Mutual exclusions that do without whoever is suspected: a wrong suspicion, as in a partition, lets two in. So they are
+ * Mutual exclusions that do without suspected members: a wrong suspicion, as in a partition, lets two in. So they are
  * told of suspicions only where their option `rejoins` says that this is wanted.
  */
 const believers = ["ricart-agrawala", "maekawa-sanders"];
@@ -98,7 +98,7 @@ export interface Setting {
 
 /** What one member sends to another. */
 export type Envelope =
-  /** The sender runs this instance, with messages of this form: whoever does not yet opens it. */
+  /** The sender runs this instance, with messages of this form: a member that does not yet opens it. */
   | ({ type: "open"; form: number } & Setting)
   /** The sender runs it otherwise, or cannot run it so. */
   | ({ type: "refuse"; why: string } & Setting)
@@ -179,7 +179,7 @@ function contentsOf(kind: Kind): readonly (readonly [algorithm: string, { body: 
   return [...contents, [RETIREMENT, { body: retirementShape }]];
 }
 
-/** Whoever runs an instance says so, with the form of its messages. */
+/** A member that runs an instance says so, with the form of its messages. */
 export const announcement = (setting: Setting): { type: "open"; form: number } & Setting => ({
   type: "open",
   ...setting,

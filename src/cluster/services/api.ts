@@ -158,7 +158,7 @@ export interface MutexOptions {
 }
 
 /**
- * Something that is this member's alone until it is lost: a lock, or leadership. Whoever acts on the strength of it looks at
+ * Something that is this member's alone until it is lost: a lock, or leadership. Code that relies on it looks at
  * `signal` before each act, and passes `token` to what it acts on.
  */
 export interface Tenure<Token extends number | null = number> {
@@ -266,7 +266,7 @@ export type MemberEvent =
     }
   /** Who serves the default locks; null while this member knows of nobody. `token`: of its time as the server. */
   | { readonly type: "server-changed"; readonly server: NodeId | null; readonly token: number | null }
-  /** Another member uses the name otherwise than this one wants to. */
+  /** Another member uses the name with other settings than this one wants. */
   | {
       readonly type: "instance-refused";
       readonly kind: Kind;

@@ -23,7 +23,7 @@ export interface Delivery {
 const FULL_BYTES = 4 * 1024 * 1024;
 const MOST_BYTES = 4 * FULL_BYTES;
 const LOW_BYTES = FULL_BYTES / 4;
-/** For whoever has not begun to read: nobody waits for it. */
+/** For readers that have not begun to read: nobody waits for it. */
 const BACKLOG_BYTES = FULL_BYTES / 4;
 /** What a delivery takes besides its text. */
 const DELIVERY_COST_BYTES = 200;

@@ -11,7 +11,7 @@ import type { Transport } from "./channel-api.ts";
 /** How many wait at most, and how much of them; more are dropped. */
 const MAX_EARLY = 10_000;
 const MAX_EARLY_BYTES = 4 * 1024 * 1024;
-/** Whoever sent one is asked for the announcement, and has so long to answer. */
+/** The sender of one is asked for the announcement, and has so long to answer. */
 const EARLY_MS = 10_000;
 
 export interface Arrived {

@@ -16,7 +16,7 @@ export interface Engine {
   readonly peers: readonly NodeId[];
   readonly maxWaiters: number;
   readonly counts: Pick<Counts, "locks" | "leaderships">;
-  /** Whom the algorithm follows at this moment, whatever events are on their way. */
+  /** The leader that the algorithm follows at this moment, whatever events are on their way. */
   readonly leader: NodeId | null;
   /** Whether all its events have been told. */
   readonly isSettled: boolean;
@@ -42,8 +42,8 @@ export interface LocalSide {
   readonly held: Pick<InstanceStatus, "token" | "isHeld" | "waiting">;
   /** Whether anybody in this process waits for it, has it, or reads it. */
   readonly isUsed: boolean;
-  /** Nobody uses it, and its instance is gone: whoever would use it again opens another. */
+  /** Nobody uses it, and its instance is gone: using it again opens another. */
   retire(): void;
-  /** Whoever waits is told so, what is held is lost. */
+  /** Waiters are told so, what is held is lost. */
   close(reason: CoordinationError): void;
 }

@@ -4,7 +4,7 @@
  */
 import { UsageError, unexpected } from "../../core/errors.ts";
 
-/** A token is lower than one that was seen before: whoever holds it has been succeeded. */
+/** A token is lower than one that was seen before: its holder has been succeeded. */
 export class StaleToken extends UsageError {
   constructor(
     readonly token: number,

@@ -1,6 +1,6 @@
 /**
  * A lock or an election as `join()` gives it: a name and how it is run. What stands behind it is put away while nobody uses it,
- * and opened anew by whoever does: so a handle may be kept for as long as one likes, or made for each use.
+ * and opened anew by those that do: so a handle may be kept for as long as one likes, or made for each use.
  */
 import type { NodeId } from "../../core/protocol.ts";
 import type { AcquireOptions, Election, Grant, LeaderChange, Leadership, LeadOptions, Mutex } from "./api.ts";

@@ -40,7 +40,7 @@ export interface Surroundings {
   bounds: Engine["bounds"];
   /** To all others: whether readers of the channel keep up here. */
   sayPressure(setting: Setting, isFull: boolean): void;
-  /** Looks at the clock: whoever has served for too long without a confirmation is told so before anything else happens. */
+  /** Looks at the clock: a server without a confirmation for too long is told so before anything else happens. */
   checkService(): void;
   /** What was granted in this epoch is used up, or no longer known here: if this member serves, another is to begin. */
   onExhausted(): void;
@@ -56,7 +56,7 @@ export interface Outliving {
 
 export class Instance {
   readonly local: LocalMutex | LocalElection | LocalChannel;
-  /** Whether it is served by whoever leads the member's epoch. */
+  /** Whether the leader of the member's epoch serves it. */
   readonly heedsEpochs: boolean;
   readonly agreement: SettingAgreement;
   /** Suspected by the algorithm itself; the next sign of life says that they are not. */
@@ -295,7 +295,7 @@ const VIEWS_ARE_KEPT = "the views of a reliable channel are kept in a journal: o
 
 /**
  * Where a protocol that journals does so; null for others.
- * @param why it needs one, in the words of whoever asked for it.
+ * @param why it needs one, in the words of the caller.
  * @throws UsageError where it has to and this member keeps no journal.
  */
 export function slotOf(

@@ -1,6 +1,6 @@
 /**
  * The elections, locks and channels that a member takes part in. One that any member uses exists at the others, too: it is announced
- * before its first message, again to whoever has just begun, and to whoever asks.
+ * before its first message, again to members that have just begun, and to those that ask.
  */
 import { EnvironmentError, UsageError, unexpected } from "../../core/errors.ts";
 import { equal } from "../../core/plain.ts";
@@ -59,8 +59,8 @@ const SWEEP_MS = 250;
 /** More names are not remembered as those for which there was no room. */
 const MAX_DECLINED = 10_000;
 /**
- * Whoever forgets one of these alone, while nobody uses it there, does no harm: what it has promised is kept by the floor of its
- * epochs, what it has granted by those who hold it, and by the count of whoever serves; locks with a lease of their own are not among them.
+ * A member that forgets one of these alone, while nobody uses it there, does no harm: what it has promised is kept by the floor of its
+ * epochs, what it has granted by those who hold it, and by the count of the server; locks with a lease of their own are not among them.
  */
 const FORGOTTEN_ALONE = ["elected-server", "epoch-bully"];
 
@@ -69,7 +69,7 @@ export class Instances {
   readonly #early: EarlyMessages;
   /** For which there was no room here when they were announced. */
   readonly #declined = new Set<string>();
-  /** Names that this member ran otherwise than most, while it was bound by a promise: the slot is there still. */
+  /** Names that this member ran with other settings than most, while it was bound by a promise: the slot is there still. */
   readonly #left = new Map<string, Instance>();
   #closed: CoordinationError | null = null;
   readonly #known: KnownSettings;
@@ -190,7 +190,7 @@ export class Instances {
     return this.all.every(({ isSettled }) => isSettled);
   }
 
-  /** Whoever waits is told so, what is held is given back, and nothing more begins. */
+  /** Waiters are told so, what is held is given back, and nothing more begins. */
   close(reason: CoordinationError): void {
     this.#closed = reason;
     for (const instance of this.#open.values()) {
@@ -409,7 +409,7 @@ export class Instances {
     this.#known.forget(instance.setting);
     const { isQuiet, hasSlot } = instance;
     instance.local.close(new CoordinationError("instance-refused", "lost", text));
-    instance.local.retire(); // Whoever uses its handle again opens the name anew.
+    instance.local.retire(); // Using its handle again opens the name anew.
     instance.raiseFloors();
     instance.stop();
     if (isQuiet) instance.forgetSlot();

@@ -407,7 +407,7 @@ export class JoinedMember implements Member {
     }
   }
 
-  /** What was said last is on its way to whoever can be reached. */
+  /** What was said last is on its way to the members that can be reached. */
   async #drain(): Promise<void> {
     const { clock, timers } = this.#platform;
     const until = clock.now() + LAST_WORDS_MS;
@@ -428,7 +428,7 @@ export class JoinedMember implements Member {
     this.#controller.abort(reason);
     this.#instances.close(reason);
     this.#leaving = this.#close();
-    this.#leaving.catch(() => {}); // Whoever calls `leave` is told what cannot be closed.
+    this.#leaving.catch(() => {}); // The caller of `leave` is told what cannot be closed.
   }
 
   async #close(): Promise<void> {

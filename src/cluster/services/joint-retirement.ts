@@ -2,9 +2,9 @@
  * Puts away, at all members together, what no member may forget alone: channels, and algorithms whose members rely on each other.
  * The member with the lowest id leads: once nobody has used a name there for a while it asks the others (`ask`), each of which
  * answers if nobody has used it there either (`idle`), and when all have, tells them that it is over (`over`). While any member is
- * suspected nothing is put away. Whoever uses the name again after its answer opens it anew when it hears that it is over.
+ * suspected nothing is put away. A member that uses the name again after its answer opens it anew when it hears that it is over.
  *
- * Heartbeats are on the same links as messages. So whoever is not suspected has nothing on its way that is older than its
+ * Heartbeats are on the same links as messages. So a member that is not suspected has nothing on its way that is older than its
  * last beat, and nothing of a name that it has not used for a while; what a timer still sends is dropped for a moment.
  */
 import type { NodeId } from "../../core/protocol.ts";
@@ -23,7 +23,7 @@ export interface JointRetirementOptions {
   retire(key: string): void;
 }
 
-/** Whoever does not answer is in use there, or cannot: it is asked again. */
+/** Where a member does not answer, the name is in use there, or it cannot: it is asked again. */
 const ASK_EVERY_MS = 2_000;
 /** What others still send of a name that is over is dropped for so long. */
 const GRACE_MS = 2_000;

@@ -45,7 +45,7 @@ export const plainData: Rule = {
 };
 
 /**
- * What a part further in has refused, in the words of whoever called.
+ * What a part further in has refused, in the words of the caller.
  * @param algorithm whose options the call was given.
  */
 export function refusedIn(call: string, error: unknown, algorithm?: string): unknown {

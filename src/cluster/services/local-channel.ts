@@ -34,7 +34,7 @@ const EARLY_MS = 10_000;
 const LAST_SENDS_MS = 500;
 /** Links that were full have room again soon. */
 const RETRY_MS = 5;
-/** Changes of the group that wait for whoever reads them. */
+/** Changes of the group that wait for their readers. */
 const MAX_VIEWS = 1_000;
 
 export class LocalChannel implements LocalSide, UsedChannel {
@@ -118,7 +118,7 @@ export class LocalChannel implements LocalSide, UsedChannel {
     return this.#uses > 0 || isRead || waiting + inFlight > 0;
   }
 
-  /** Whoever has opened it goes on with another instance. */
+  /** Its user goes on with another instance. */
   retire(): void {
     this.#engine.platform.timers.cancel(this.#retry);
     this.#retry = null;
@@ -184,7 +184,7 @@ export class LocalChannel implements LocalSide, UsedChannel {
     this.#pressure.heard(from, isFull);
   }
 
-  /** Settles what was sent and tells the others that this member leaves; whoever waits for it may give up. */
+  /** Settles what was sent and tells the others that this member leaves; those that wait for it may give up. */
   async leave(reason: CoordinationError): Promise<void> {
     this.#sending.stop(reason);
     await Promise.race([this.#sending.idle(), sleep(this.#engine.platform.timers, LAST_SENDS_MS, { ref: false })]);

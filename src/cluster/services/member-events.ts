@@ -1,4 +1,4 @@
-/** Events for whoever reads them at their own pace: the latest are kept, and how many were lost is said. */
+/** Events for readers at their own pace: the latest are kept, and how many were lost is said. */
 import type { NodeId } from "../../core/protocol.ts";
 import type { Disagreement } from "../../runtime/transport/identity.ts";
 import type { MemberEvent } from "./api.ts";

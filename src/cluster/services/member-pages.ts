@@ -27,7 +27,7 @@ interface MemberPages {
   view(): View | null;
 }
 
-/** Where a member shows its pages, and to whom. */
+/** Where a member shows its pages, and who may see them. */
 export interface AdminPlace {
   readonly address: HostPort;
   readonly tls: AdminTls | null;

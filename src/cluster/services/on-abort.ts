@@ -28,7 +28,7 @@ export function onAbort(signal: AbortSignal | undefined, listener: () => void): 
 function gather(signal: AbortSignal): Crowd {
   const waiting = new Set<Waiter>();
   const tell = (): void => {
-    for (const { listener } of waiting) listener(); // Whoever leaves meanwhile is not told any more.
+    for (const { listener } of waiting) listener(); // A listener that leaves meanwhile is not told any more.
   };
   const crowd = { waiting, tell };
   crowds.set(signal, crowd);

@@ -1,6 +1,6 @@
 /**
  * Locks of which the caller chose how long a permission lasts. The others of a name that is put away need not be asked who holds it
- * only because all leases of its algorithm are alike: whoever may grant it next waits as long as any can last. So a lock with a lease of
+ * only because all leases of its algorithm are alike: a member that may grant it next waits as long as any can last. So a lock with a lease of
  * its own is not put away, and while it is open nobody can open the name with a shorter one.
  */
 import { boundMs, type LeaseOptions } from "../../protocols/leases.ts";

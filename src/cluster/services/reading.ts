@@ -1,4 +1,4 @@
-/** Values for whoever reads them at their own pace: each reader sees the latest, or a bounded backlog of all. */
+/** Values for readers at their own pace: each reader sees the latest, or a bounded backlog of all. */
 
 import { onAbort } from "./on-abort.ts";
 
@@ -14,7 +14,7 @@ export interface Feed<T> {
 }
 
 /**
- * @param keep what waits for a reader, oldest first, once the new item has been added to it: bounded by whoever writes
+ * @param keep what waits for a reader, oldest first, once the new item has been added to it: bounded by the writer
  * this function.
  */
 export function feed<T>(keep: (waiting: readonly T[], item: T) => T[]): Feed<T> {

@@ -47,7 +47,7 @@ export class Resending<M> {
     return LATER;
   }
 
-  /** Whoever can wait before it sends more to that member should: what is over the bounds is lost. */
+  /** A sender that can wait before it sends more to that member should: what is over the bounds is lost. */
   isFull(to: NodeId): boolean {
     const waiting = this.#waiting.get(to);
     return waiting !== undefined && (waiting.messages.length > MAX_WAITING / 2 || waiting.bytes > MAX_BYTES / 2);

@@ -60,7 +60,7 @@ export class Sessions implements SessionHost {
     return this.#known(id).release();
   }
 
-  /** Whoever holds something is told that it is lost, and has time to stop. Nothing is lent from here on. */
+  /** Holders are told that it is lost, and have time to stop. Nothing is lent from here on. */
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.all([...this.#open.values()].map((session) => session.given));
@@ -96,7 +96,7 @@ async function lend(mutex: Mutex, session: Session, timeoutMs: number | undefine
   }
 }
 
-/** Work that throws ends the campaign also where leadership was lost: whoever wants it again opens another session. */
+/** Work that throws ends the campaign also where leadership was lost: for another leadership another session is opened. */
 async function campaignOnce(election: Election<number | null>, session: Session): Promise<void> {
   const over = new Error("over");
   const campaign = new AbortController();

@@ -98,7 +98,7 @@ export class SharedParts {
 
   start(): void {
     this.#runs = true;
-    this.#leadership?.start(); // First: whom the detector suspects as it starts, by a farewell that came early, is told to it.
+    this.#leadership?.start(); // First: the members that the detector suspects as it starts, by a farewell that came early, are told to it.
     this.#detector.start();
   }
 
@@ -109,7 +109,7 @@ export class SharedParts {
     if (!this.#suspected.has(from)) this.#options.heard(from);
   }
 
-  /** Whoever sends anything lives, though its beats may wait behind that. */
+  /** A member that sends anything lives, though its beats may wait behind that. */
   hear(node: NodeId): void {
     this.#meet(node);
     const now = this.#options.platform.clock.now();
@@ -144,7 +144,7 @@ export class SharedParts {
     void this.#service?.isHeld;
   }
 
-  /** If this member serves: a new epoch is to begin, with whoever is to serve in it. */
+  /** If this member serves: a new epoch is to begin, with the member that is to serve in it. */
   beginEpoch(): void {
     if (this.#service !== null) this.#depose();
     if (this.leader !== this.#options.self) return;

@@ -233,7 +233,7 @@ const expectation = z
         .describe("Consensus: what every alive node has decided, or by node; null: nothing."),
       suspected: byNode(nodeList, A_LIST)
         .exactOptional()
-        .describe("Membership: whom every alive node suspects, ascending, or by node."),
+        .describe("Membership: the nodes that every alive node suspects, ascending, or by node."),
       messages: messages.exactOptional().describe("How many messages were sent, self-sends not counted."),
       datagrams: whole
         .exactOptional()

@@ -75,7 +75,7 @@ export class JournalFile {
     return this.content.datasync();
   }
 
-  /** Makes this file the journal, also for whoever opens it after a power cut. */
+  /** Makes this file the journal, also for a process that opens it after a power cut. */
   async install({ folder }: Place): Promise<void> {
     await this.content.sync();
     await folder.rename(REWRITTEN, FILE);

@@ -1,13 +1,13 @@
 /**
  * One writer per directory. A claim is a Unix socket in it on which its process listens: whether that process is alive,
- * the kernel says to whoever connects. So a claim that a killed process has left is known for what it is, with no pids to
+ * the kernel says to a process that connects. So a claim that a killed process has left is known for what it is, with no pids to
  * be mistaken for those of later processes or of other containers, and a process that is only paused is not taken for
  * dead. (The kernel knows the sockets of its own machine: two machines that mount the same directory are not kept apart.)
  *
  * Nobody removes another's claim in order to take it: everybody announces a claim under a name of its own, then looks at
  * all others, and gives up if one of them is alive. Of two processes the one that looks last has been announced to, and
  * sees the other; so there are never two writers, though both may give up and try again. Only who holds the directory
- * clears away what the dead have left; whoever finds its own claim cleared away, before it began to listen, starts again.
+ * clears away what the dead have left; a process that finds its own claim cleared away, before it began to listen, starts again.
  */
 import { randomBytes } from "node:crypto";
 import { access, type FileHandle, open, readdir, rm } from "node:fs/promises";

@@ -60,7 +60,7 @@ function tlsServer(tls: TlsMaterial, { handshakeTimeoutMs, onMade, onReady, onTl
     });
     server.on("tlsClientError", (error: NodeJS.ErrnoException, socket) => {
       const { authorizationError } = socket;
-      // Who has hung up was not refused; whom we turned out ourselves has been counted.
+      // A caller that has hung up was not refused; one that we turned out ourselves has been counted.
       const isGone = error.code === "ECONNRESET" && !authorizationError;
       if (!isGone) onTlsRefused(socket, String(authorizationError ?? error.message));
       socket.destroy(); // Node leaves one open that has only been too slow.

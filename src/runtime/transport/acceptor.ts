@@ -1,6 +1,6 @@
 /**
  * Where peers come in. A connection is a stranger until its `hello` has been checked: version, cluster, protocol, who
- * it is, whom it wants, and with TLS that its certificate says the same. Strangers are few, small and short-lived. After
+ * it is, which node it wants, and with TLS that its certificate says the same. Strangers are few, small and short-lived. After
  * that, every message is decoded, which is also its validation, before a handler sees it.
  */
 import type { NodeId } from "../../core/protocol.ts";
@@ -83,7 +83,7 @@ const ACK_MS = 20;
 /** How long a process may take to prove that it lives when another claims its id. */
 const PROBE_MS = 1_000;
 const PROBE_CHECK_MS = 20;
-/** How long whoever is refused may take to read why. */
+/** How long a refused caller may take to read why. */
 const FAREWELL_MS = 1_000;
 
 export class Acceptor<M> {

@@ -45,7 +45,7 @@ export const protocolHash = (protocol: string, shape: ShapeNode): number =>
 const isEvolving = (node: unknown): boolean =>
   typeof node === "object" && node !== null && (node as ShapeNode).kind === "evolving";
 
-/** What is said to whoever has another one: of the hashes nobody can tell what differs. */
+/** What is said to a caller that has another one: of the hashes nobody can tell what differs. */
 export const OTHER_PROTOCOL =
   "expected the same protocol, options and version of it, got others, as with members of which only some have a dataDir, or another timing";
 
@@ -76,7 +76,7 @@ export interface Refuse {
 }
 
 const MAX_NAME_BYTES = 256;
-/** Every version begins like this, so that whoever cannot talk can at least say so. */
+/** Every version begins like this, so that a process that cannot talk can at least say so. */
 type Greeting = Omit<Hello, keyof Addition>;
 const greetingCodec = codecOf<Greeting>(
   struct<Greeting>({

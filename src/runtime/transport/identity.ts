@@ -120,7 +120,7 @@ export class GroupIdentity {
     return this.isFounded ? [] : this.#peers.filter((peer) => !this.#met.has(peer));
   }
 
-  /** Says for whom a new group waits, if it does. */
+  /** Says for which members a new group waits, if it does. */
   sayAwaited(): void {
     if (this.awaited.length > 0)
       this.options.log.warn(

@@ -1,6 +1,6 @@
 /**
  * The datagrams of `udp-multicast.ts`. Two bytes `Co`, a version, a kind, hashes of cluster and protocol; then naturals:
- * who sends it, in which run of its process, the number of the datagram, and whom it is not meant for. What follows is
+ * who sends it, in which run of its process, the number of the datagram, and for which members it is not meant. What follows is
  * the body. With a key that the members share, the body is encrypted and the whole datagram authentic (AES-256-GCM,
  * under a key of its own for each run, so that its number is a nonce that never comes twice).
  */
@@ -16,7 +16,7 @@ import { OTHER_PROTOCOL } from "./frames.ts";
 export const DATAGRAM_VERSION = 1;
 
 /**
- * `hello`: whom the sender hears. `messages`: the number of the first, and as many as there are. `fragment`: number of the
+ * `hello`: the members that the sender hears. `messages`: the number of the first, and as many as there are. `fragment`: number of the
  * message, number of the fragment, how many there are, and its bytes.
  */
 export const DATAGRAM = { hello: 1, messages: 2, fragment: 3 } as const;
@@ -59,7 +59,7 @@ export interface Opened {
   readonly bodyStart: number;
 }
 
-/** Whom a member hears: the runs of other members' processes. */
+/** The members that a member hears: the runs of other members' processes. */
 export interface Heard {
   node: NodeId;
   run: number;

@@ -1,6 +1,6 @@
 /**
  * Messages that are longer than a datagram, put together again from their fragments. What is incomplete is bounded in
- * number and bytes, and is given up after a while: whoever sent it sends it again as another message, or not at all. Only
+ * number and bytes, and is given up after a while: its sender sends it again as another message, or not at all. Only
  * the last fragment of a message may be short, so that of single bytes there is at most one for each message.
  */
 import { MalformedBytes } from "../wire.ts";

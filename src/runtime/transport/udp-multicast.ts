@@ -1,7 +1,7 @@
 /**
- * IP multicast between the members of a cluster: what a member multicasts leaves in one datagram, whoever and however many
- * receive it. Datagrams may be lost, copied and overtake each other; the protocol on top repairs that. Every second a few
- * `hello`s say whom a member hears. To whom nothing gets through, what is multicast goes by another way, which is said in
+ * IP multicast between the members of a cluster: what a member multicasts leaves in one datagram, whatever the
+ * number of its receivers. Datagrams may be lost, copied and overtake each other; the protocol on top repairs that. Every second a few
+ * `hello`s say which members a member hears. To those that cannot be reached that way it goes by another, which is said in
  * the log; when the peer hears again, so is that.
  */
 import { InvariantViolation, UsageError } from "../../core/errors.ts";
@@ -68,7 +68,7 @@ export interface UdpMulticast<M> {
   close(): void;
 }
 
-/** How often members say whom they hear. */
+/** How often members say which others they hear. */
 const HELLO_MS = 250;
 /** An answer to a `hello` waits for others to answer, too. */
 const ANSWER_MS = 5;
@@ -303,7 +303,7 @@ class Multicasting<M> implements UdpMulticast<M> {
     this.#options.log.once(`${reason} ${address}`, `refused a datagram from ${address} (${reason}): ${detail}`, fields);
   }
 
-  // Who hears whom.
+  // Which member hears which.
 
   #hello(): void {
     const into = new Writer(64);

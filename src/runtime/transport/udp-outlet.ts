@@ -35,7 +35,7 @@ export class UdpOutlet {
   }
 
   /**
-   * Sends a datagram to everybody, as often and as late as the fault injector says for each. Returns whom it kept it from.
+   * Sends a datagram to everybody, as often and as late as the fault injector says for each. Returns the members that it kept it from.
    */
   transmit(kind: DatagramKind, body: Buffer): ReadonlyMap<NodeId, LossReason> {
     const { injector } = this.#options;

@@ -85,7 +85,7 @@ export const SEPARATOR = " · ";
 
 const optionText = (option: unknown): string => (typeof option === "string" ? option : JSON.stringify(option));
 
-/** Says what is new of a view: a role, a term, or whom the node follows if nothing else says that. */
+/** Says what is new of a view: a role, a term, or the leader that the node follows if nothing else says that. */
 export function becoming(before: View | null, after: View, node: NodeId, isTold: boolean): string {
   const term = after.term !== undefined && after.term !== before?.term ? ` (term ${after.term})` : "";
   if (before === null || before.role !== after.role || term !== "") return `${after.role}${term}`;
@@ -105,7 +105,7 @@ export const markPaths: Readonly<Record<MarkKind, string>> = {
   command: "M-5.5 -12H5.5L0 -2Z",
   /** A pennant. */
   event: "M0 0V-13.5L8.5 -10L0 -6.5",
-  /** An arrow upwards, from the line to whoever uses the multicast: the message is handed over. */
+  /** An arrow upwards, from the line to the application: the message is handed over. */
   delivery: "M0 -1V-13.5M-4.8 -8.2L0 -13.5L4.8 -8.2",
   choice: "M0 -6L6 0L0 6L-6 0Z",
   /** A flash. */

@@ -2,7 +2,7 @@
 import { between, followingWindow, framing, LONGEST_MS, panned, type Window, within, zoomed } from "./window.ts";
 
 const TRAVEL_MS = 700;
-/** Whoever follows the present more closely than this sees nothing but flicker. */
+/** Following the present more closely than this shows nothing but flicker. */
 const SHORTEST_FOLLOWED_MS = 1_000;
 
 interface Travel {

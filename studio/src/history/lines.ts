@@ -12,7 +12,7 @@ export interface Saying {
   readonly topic: Topic;
   /** The timer or event that it tells of, which may turn out to be chatter; null for all else. */
   readonly by: string | null;
-  /** Whom it is said of; nobody for what concerns the network as a whole. */
+  /** The nodes that it is said of; none for what concerns the network as a whole. */
   readonly nodes: readonly NodeId[];
   /** The other node that it mentions, if any: in "node 1 follows node 4", node 4. */
   readonly whom: NodeId | null;

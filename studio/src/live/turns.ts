@@ -22,7 +22,7 @@ export class Turns {
     return true;
   }
 
-  /** Whoever did not ask again has nothing to draw any more, and keeps nobody waiting. */
+  /** A diagram that did not ask again has nothing to draw any more, and keeps no other waiting. */
   #begin(frame: number): void {
     this.#queue = this.#queue.filter((piece) => this.#asked.has(piece));
     this.#asked = new Set();

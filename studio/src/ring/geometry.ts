@@ -36,7 +36,7 @@ export function lastOfEachLink<M extends { readonly from: NodeId; readonly to: N
   return [...new Map(messages.map((message) => [linkOf(message), message])).values()];
 }
 
-/** A node and whom it follows. */
+/** A node and the leader that it follows. */
 export interface Allegiance extends Line {
   readonly key: string;
 }

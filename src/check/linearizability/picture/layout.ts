@@ -1,5 +1,5 @@
 /**
- * Where everything stands in a picture, in the units of whoever draws it (pixels, characters).
+ * Where everything stands in a picture, in the units of the drawing (pixels, characters).
  *
  * Time runs to the right, but not to scale: every moment at which something is called or returns is a column, as wide as
  * what has to be read there. A point where an operation takes effect stands between its call and its return, and right of
