@@ -34,6 +34,7 @@ export default defineConfig({
         resolve: { alias: ownSources },
         test: {
           name: "unit",
+          env: { COTERIE_SEEDS: process.env.COTERIE_SEEDS ?? "150" }, // Of a thousand, where somebody waits.
           include: [
             "{src,skeletons,studio,examples}/**/*.test.ts",
             "test/{tidy,seeded-bugs,drivers,testing}/**/*.test.ts",

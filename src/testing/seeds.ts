@@ -4,46 +4,63 @@ import { fileURLToPath } from "node:url";
 import { UsageError, unexpected } from "../core/errors.ts";
 
 const VARIABLE = "COTERIE_SEED";
+const NUMBER_VARIABLE = "COTERIE_SEEDS";
 
 /** The one seed to try, if somebody replays a failure. */
-export function replayedSeed(): number | null {
-  const text = process.env[VARIABLE];
-  if (text === undefined || text === "") return null;
-  const seed = Number(text);
-  if (!Number.isSafeInteger(seed)) throw new UsageError("bad-option", unexpected(VARIABLE, "a whole number", text));
-  return seed;
-}
+export const replayedSeed = (): number | null => numberIn(VARIABLE);
 
 /**
- * The seeds 1 to `count`, or the one of `COTERIE_SEED` alone.
+ * The seeds 1 to `count`, or to `COTERIE_SEEDS`; or the one of `COTERIE_SEED` alone.
  *
  * @example
  * for (const seed of seeds(1_000)) await simulate({ members: 3, seed, faults: "random" }).run(test);
  */
 export function seeds(count: number): number[] {
   const one = replayedSeed();
-  return one === null ? Array.from({ length: count }, (_, i) => i + 1) : [one];
+  if (one !== null) return [one];
+  return Array.from({ length: numberIn(NUMBER_VARIABLE) ?? count }, (_, i) => i + 1);
 }
 
-/** Says in the error which seed it came with, and how to see it again. */
-export function withSeed(error: unknown, seed: number, file: string | null): unknown {
+function numberIn(variable: string): number | null {
+  const text = process.env[variable];
+  if (text === undefined || text === "") return null;
+  const number = Number(text);
+  if (!Number.isSafeInteger(number)) throw new UsageError("bad-option", unexpected(variable, "a whole number", text));
+  return number;
+}
+
+/** So many lines of its log a replay tells at most: the last ones. */
+const MAX_LINES = 400;
+
+/** Says in the error which seed it came with, and how to see it again; where that is done, what happened in the world. */
+export function withSeed(
+  error: unknown,
+  { seed, made, log }: { seed: number; made: Error; log: readonly string[] },
+): unknown {
   if (!(error instanceof Error) || error.message.includes(VARIABLE)) return error;
+  const file = callersFile(made);
   const where = file === null ? "" : ` ${file}`;
-  const text = `${error.message}\n\nSeed ${seed}. Replay: ${VARIABLE}=${seed} npx vitest run${where}`;
+  const story = replayedSeed() === null ? [] : ["", ...log.slice(-MAX_LINES)];
+  const text = [error.message, "", `Seed ${seed}. Replay: ${VARIABLE}=${seed} npx vitest run${where}`, ...story].join(
+    "\n",
+  );
   Object.defineProperty(error, "message", { value: text, configurable: true, writable: true });
   return error;
 }
 
 const OWN_FOLDER = fileURLToPath(new URL(".", import.meta.url));
 
-/** The file that called into this folder, as the stack tells; null if it does not. */
-export function callersFile(): string | null {
-  const lines = new Error("where").stack?.split("\n").slice(1) ?? [];
-  for (const line of lines) {
+/** The test, or else the file, that called into this folder, as the stack of `made` tells; null if it does not. */
+function callersFile(made: Error): string | null {
+  const lines = made.stack?.split("\n").slice(1) ?? [];
+  const callers = lines.flatMap((line) => {
     const [, place] = /(?:\(|at )((?:file:\/\/)?\/[^():]+):\d+:\d+\)?$/.exec(line) ?? [];
-    if (place === undefined) continue;
+    if (place === undefined) return [];
     const path = place.startsWith("file:") ? fileURLToPath(place) : place;
-    if (!path.startsWith(OWN_FOLDER) || path.endsWith(".test.ts")) return relative(process.cwd(), path);
-  }
-  return null;
+    return path.startsWith(OWN_FOLDER) && !TEST.test(path) ? [] : [path];
+  });
+  const path = callers.find((caller) => TEST.test(caller)) ?? callers[0];
+  return path === undefined ? null : relative(process.cwd(), path);
 }
+
+const TEST = /\.(test|spec)\.\w+$/;

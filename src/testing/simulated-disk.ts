@@ -250,7 +250,11 @@ class Bytes {
   }
 }
 
-/** As Node words it. */
+/** As Node words it: without a stack, which would be of this folder alone, and takes its time. */
 export function refusedBySystem(syscall: string, code: string): NodeJS.ErrnoException {
-  return Object.assign(new Error(`${code}: ${syscall} failed, as the world wishes`), { code, syscall });
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  const error = new Error(`${code}: ${syscall} failed, as the world wishes`);
+  Error.stackTraceLimit = stackTraceLimit;
+  return Object.assign(error, { code, syscall });
 }

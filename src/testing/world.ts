@@ -9,7 +9,7 @@ import { type Random, random } from "../core/random.ts";
 import type { Delay } from "../sim/delay.ts";
 import { intoGroups, intoShape, type PartitionShape } from "../sim/partitions.ts";
 import { type Fault, type FaultOptions, faultPlan, textOf } from "./faults.ts";
-import { callersFile, replayedSeed, withSeed } from "./seeds.ts";
+import { replayedSeed, withSeed } from "./seeds.ts";
 import type { DiskModel } from "./simulated-disk.ts";
 import { hostOf, type Run, SimulatedMachine } from "./simulated-machine.ts";
 import { type LinkModel, SimulatedNetwork } from "./simulated-network.ts";
@@ -79,7 +79,7 @@ const DRIFT = 0.04;
  *   expect(next.token).toBeGreaterThan(lock.token);
  * });
  */
-export const simulate = (options: WorldOptions): World => new World(options, callersFile());
+export const simulate = (options: WorldOptions): World => new World(options, new Error("made here"));
 
 export class World {
   readonly seed: number;
@@ -95,18 +95,19 @@ export class World {
   readonly #network: SimulatedNetwork;
   readonly #machines = new Map<NodeId, SimulatedMachine>();
   readonly #program: Program | undefined;
-  readonly #file: string | null;
+  /** Whose stack tells which test this is. Looking at it takes long, and is done where it is needed. */
+  readonly #made: Error;
   readonly #links: LinkModel;
   /** What takes back the cuts that were asked for. */
   #cuts: (() => void)[] = [];
   #hasBegun = false;
 
-  constructor(options: WorldOptions, file: string | null) {
+  constructor(options: WorldOptions, made: Error) {
     const { seed = replayedSeed() ?? 1, faults, network = {}, disk = {} } = options;
     this.seed = seed;
     this.members = idsOf(options.members);
     this.#program = options.program;
-    this.#file = file;
+    this.#made = made;
     this.#links = network;
     const chance = random(seed);
     const addresses = Object.fromEntries(this.members.map((id) => [id, `${hostOf(id)}:${PORT}`]));
@@ -169,7 +170,7 @@ export class World {
     try {
       return await this.#time.drive(whole, typeof body === "number" ? Number.POSITIVE_INFINITY : limitMs);
     } catch (error) {
-      throw withSeed(error, this.seed, this.#file);
+      throw withSeed(error, { seed: this.seed, made: this.#made, log: this.log });
     }
   }
 

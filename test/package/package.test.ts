@@ -104,11 +104,30 @@ describe("the packed tarball", () => {
       typeRoots: [join(ROOT, "node_modules/@types")],
       types: ["node"],
     };
-    writeFileSync(join(user, "tsconfig.json"), JSON.stringify({ compilerOptions }));
+    writeFileSync(join(user, "tsconfig.json"), JSON.stringify({ compilerOptions, exclude: ["*.test.ts"] }));
     await run(user, process.execPath, join(dirname(require.resolve("typescript/package.json")), "bin", "tsc"));
     expect(await run(user, process.execPath, "every-subpath.js")).toBe("");
     expect(await run(user, process.execPath, "readme-0.js")).toMatch(/^true\nwrites the report, /);
     expect(await run(user, process.execPath, "readme-1.js")).toMatch(/^node 6 leads\n/);
+  });
+
+  it("lets a user's tests run members in virtual time, with plain vitest", { timeout: PATIENCE_MS }, async () => {
+    const vitest = join(ROOT, "node_modules/vitest");
+    symlinkSync(vitest, join(user, "node_modules/vitest"));
+    const compilerOptions = { noEmit: true, skipLibCheck: true }; // The types of vitest are not ours to check.
+    const tests = { extends: "./tsconfig.json", compilerOptions, include: ["*.test.ts"], exclude: [] };
+    writeFileSync(join(user, "tsconfig.tests.json"), JSON.stringify(tests));
+    const tsc = join(dirname(require.resolve("typescript/package.json")), "bin", "tsc");
+    await run(user, process.execPath, tsc, "-p", "tsconfig.tests.json");
+    const said = await run(
+      user,
+      process.execPath,
+      join(vitest, "vitest.mjs"),
+      "run",
+      "nightly-report",
+      "--testTimeout=200000",
+    );
+    expect(said).toMatch(/2 passed/);
   });
 
   it("runs a cluster with npx, and Ctrl-C leaves no process behind", { timeout: PATIENCE_MS }, async () => {

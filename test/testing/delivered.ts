@@ -81,24 +81,27 @@ function differentViews(witnesses: readonly Witness[]): string[] {
 /** Who goes from one view to the next has had the same in it as all who go with it; in a total order, in the same order. */
 function differentDeliveries(witnesses: readonly Witness[], isTotal: boolean): string[] {
   const known = new Map<string, { by: string; what: string }>();
-  return witnesses.flatMap((witness) => {
-    const numbers = [...new Set(witness.views.flatMap(({ view }) => (view === null ? [] : [view])))].sort(
-      (a, b) => a - b,
-    );
-    return numbers.slice(0, -1).flatMap((view, i) => {
-      const next = numbers[i + 1] as number;
-      if (!isMember(witness, view) || !isMember(witness, next)) return [];
-      const delivered = witness.messages.flatMap((message) => (message.view === view ? [text(message.payload)] : []));
+  return witnesses.flatMap(({ name, node, messages, views }) =>
+    stepsOf(node, views).flatMap(([view, next]) => {
+      const delivered = messages.flatMap((message) => (message.view === view ? [text(message.payload)] : []));
       const what = (isTotal ? delivered : delivered.sort()).join(" ");
       const step = `${view} to ${next}`;
-      const other = known.get(step) ?? { by: witness.name, what };
+      const other = known.get(step) ?? { by: name, what };
       known.set(step, other);
       return other.what === what
         ? []
-        : [`from view ${step}, ${witness.name} was delivered ${what}, and ${other.by} ${other.what}`];
-    });
-  });
+        : [`from view ${step}, ${name} was delivered ${what}, and ${other.by} ${other.what}`];
+    }),
+  );
 }
 
-const isMember = ({ node, views }: Witness, number: number): boolean =>
-  views.some(({ view, members }) => view === number && members.includes(node));
+/** From which view to which it went with the group, without having been outside in between. */
+function stepsOf(node: NodeId, views: readonly ChannelView[]): (readonly [from: number, to: number])[] {
+  let last: number | null = null;
+  return views.flatMap(({ view, members, state }) => {
+    const from = last;
+    if (view === null || state === "outside" || state === "left" || !members.includes(node)) last = null;
+    else last = view;
+    return from === null || last === null || from === last ? [] : [[from, last] as const];
+  });
+}
