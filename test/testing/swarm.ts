@@ -12,6 +12,7 @@ const FAULTS_MS = 6_000;
 const MENDED_MS = FAULTS_MS + 3_500;
 /** How long all may take then to be well again. */
 const WELL_WITHIN_MS = 60_000;
+const SPREADS_WITHIN_MS = 500;
 
 /** What one run has seen, so that a test can tell that there was something to see. */
 export interface SwarmResult {
@@ -141,12 +142,20 @@ class Swarm {
         ),
       );
     await this.#until(() => all.every((id) => this.#sees(id, all)), "one view of all members");
-    const last = await Promise.all(all.map((id) => this.#says(id)));
-    const hasAll = (id: NodeId): boolean => {
-      const heard = new Set(this.#latest(id).messages.map(({ payload }) => payload.sender));
-      return last.every((sender) => heard.has(sender));
-    };
-    await this.#until(() => all.every(hasAll), "all deliver what is said last");
+    await this.#hearEachOther(all);
+  }
+
+  /** Everybody says something, until all have been delivered it: what is said in a view that leaves somebody out does not count. */
+  async #hearEachOther(all: readonly NodeId[]): Promise<void> {
+    const limit = this.world.now() + WELL_WITHIN_MS;
+    for (let round = 1; ; round++) {
+      const said = await Promise.all(all.map((id) => this.#says(id, round, limit)));
+      await this.world.sleep(SPREADS_WITHIN_MS);
+      const heard = all.map((id) => new Set(this.#latest(id).messages.map(({ payload }) => payload.sender)));
+      if (heard.every((senders) => said.every((sender) => senders.has(sender)))) return;
+      if (this.world.now() > limit)
+        throw new Error(`expected all to deliver what each says within ${WELL_WITHIN_MS} ms after all is mended`);
+    }
   }
 
   #sees(id: NodeId, all: readonly NodeId[]): boolean {
@@ -154,15 +163,13 @@ class Swarm {
     return state === "member" && members.length === all.length;
   }
 
-  /** Says its last words until it is sure of them. */
-  async #says(id: NodeId): Promise<string> {
-    const sender = `last words of node ${id}`;
+  /** Says something until it is sure that it was said. */
+  async #says(id: NodeId, round: number, limit: number): Promise<string> {
+    const sender = `last words ${round} of node ${id}`;
     const channel = this.world.member(id).channel<Sent>("news", { order: this.order });
-    const giveUpAt = this.world.now() + WELL_WITHIN_MS;
     for (let number = 1; ; number++) {
-      const timeoutMs = Math.max(1, giveUpAt - this.world.now());
       try {
-        await channel.send({ sender, number, read: {} }, { timeoutMs });
+        await channel.send({ sender, number, read: {} }, { timeoutMs: Math.max(1, limit - this.world.now()) });
         return sender;
       } catch (error) {
         if (!(error instanceof CoordinationError) || error.code === "send-timeout") throw error;

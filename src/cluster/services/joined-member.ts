@@ -131,6 +131,7 @@ export class JoinedMember implements Member {
     this.#transport = tcpTransport<Envelope>({
       ...ways,
       deliver: (from, envelope, messageId) => this.#deliver(from, envelope, "tcp", messageId),
+      outlives: ({ type }) => type === "channel", // Its views say which run of a member they mean, and who is in one counts on it.
       members: Object.fromEntries(Object.entries(config.members).map(([member, { address }]) => [member, address])),
       limits: config.limits,
       identity: membership.identity,

@@ -20,7 +20,7 @@ export const FRAME = { hello: 1, welcome: 2, refuse: 3, messages: 4, ack: 5, pro
 
 export const LENGTH_BYTES = 4;
 /** Length and kind. */
-const HEADER_BYTES = LENGTH_BYTES + 1;
+export const HEADER_BYTES = LENGTH_BYTES + 1;
 
 export interface Hello {
   /** The newest version that the sender speaks. */

@@ -128,7 +128,7 @@ describe("the accepting end", () => {
   });
 });
 
-function dialling() {
+function dialling({ outlives }: { outlives?: (message: Numbered) => boolean } = {}) {
   const sockets: ScriptedSocket[] = [];
   const lost: { first: number; last: number; why: string }[] = [];
   const fatal: Error[] = [];
@@ -150,6 +150,7 @@ function dialling() {
       socket.once("connect", onReady);
       return asStream(socket);
     },
+    outlives,
     onLost: (first, last, why) => lost.push({ first, last, why }),
     onFatal: (error) => fatal.push(error),
   });
@@ -237,6 +238,23 @@ describe("the dialling end", () => {
     welcome(8);
     link.send(numbered(4));
     await vi.waitFor(() => expect(values(latest())).toEqual([4]));
+    link.close();
+  });
+
+  test("takes what is for any run of a process from one to the next: others may have heard of that before this link", async () => {
+    const { link, latest, lost, welcome } = dialling({ outlives: ({ value }) => value > 10 });
+    welcome(7);
+    await vi.waitFor(() => expect(link.status).toBe("open"));
+    for (const value of [11, 2, 12, 3]) link.send(numbered(value));
+    await nextTurn();
+    latest().say(ackCodec.frame({ received: 1 }));
+    await nextTurn();
+    link.send(numbered(13)); // Process 7 is no more, which this end does not know yet.
+    link.noteIncarnation(8);
+    expect(lost).toEqual([{ first: 2, last: 5, why: "crashed" }]);
+    welcome(8);
+    link.send(numbered(14));
+    await vi.waitFor(() => expect(values(latest())).toEqual([12, 13, 14]));
     link.close();
   });
 

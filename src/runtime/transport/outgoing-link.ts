@@ -10,7 +10,7 @@ import type { FaultInjector } from "../fault-injector.ts";
 import type { Log } from "../log.ts";
 import { type Counts, count } from "../metrics.ts";
 import type { Platform, Stream, Timer } from "../platform/platform.ts";
-import { type Codec, MalformedBytes, type Reader, Writer } from "../wire.ts";
+import { type Codec, MalformedBytes, Reader, Writer } from "../wire.ts";
 import { DelayLine } from "./delay-line.ts";
 import {
   ackCodec,
@@ -18,6 +18,7 @@ import {
   emptyFrame,
   FRAME,
   frameSplitter,
+  HEADER_BYTES,
   type Hello,
   helloCodec,
   LENGTH_BYTES,
@@ -42,6 +43,8 @@ export interface OutgoingOptions<M> {
   readonly connect: (onReady: () => void) => Stream;
   /** Messages `first` to `last` will never arrive; those sent just before a crash may have, unacknowledged. */
   readonly onLost: (first: number, last: number, why: LossReason) => void;
+  /** Whether a message is for the peer in whichever run of its process: then it outlives a crash. Default: none is. */
+  readonly outlives?: ((message: M) => boolean) | undefined;
   /** Something failed that only a mistake in our own code can explain. */
   readonly onFatal: (error: Error) => void;
 }
@@ -96,12 +99,7 @@ export class OutgoingLink<M> {
   #blocked = false;
 
   constructor(private readonly options: OutgoingOptions<M>) {
-    this.#held = new DelayLine(options.platform, (message) => {
-      this.#begin();
-      const start = this.#writer.position;
-      this.#writer.append(message);
-      this.#written(start);
-    });
+    this.#held = new DelayLine(options.platform, (message) => this.#append(message));
   }
 
   get queuedBytes(): number {
@@ -134,7 +132,7 @@ export class OutgoingLink<M> {
   /** The peer has said which run of its process it is. What was meant for another run is lost. */
   noteIncarnation(incarnation: number): void {
     if (this.#incarnation !== incarnation && this.#incarnation !== null) {
-      this.#lose("crashed");
+      this.#succeeded();
       if (this.status === "open") this.#abandon(); // It leads to the old process.
     }
     this.#incarnation = incarnation;
@@ -173,6 +171,14 @@ export class OutgoingLink<M> {
     this.options.codec.write(message, into);
     this.#requireFit(into.position);
     this.#held.hold(into.bytes(), delayMs);
+  }
+
+  /** Adds a message that is bytes already. */
+  #append(message: Buffer): void {
+    this.#begin();
+    const start = this.#writer.position;
+    this.#writer.append(message);
+    this.#written(start);
   }
 
   #write(message: M): void {
@@ -262,6 +268,35 @@ export class OutgoingLink<M> {
     this.#lastProgress = this.options.platform.clock.now();
   }
 
+  /**
+   * Another run of the peer's process is there. Others may have known it before this link did, and what was sent on the strength
+   * of that must not be lost with the run before.
+   */
+  #succeeded(): void {
+    const kept = this.#forAnyRun();
+    this.#lose("crashed");
+    for (const message of kept) {
+      this.#taken += 1;
+      this.#append(message);
+    }
+  }
+
+  /** Of what the peer has not confirmed, as bytes. */
+  #forAnyRun(): Buffer[] {
+    const { codec, outlives } = this.options;
+    if (outlives === undefined) return [];
+    this.#seal();
+    return this.#frames.flatMap(({ bytes }) => {
+      const kept: Buffer[] = [];
+      const body = new Reader(bytes, HEADER_BYTES);
+      for (let number = body.natural(); body.position < body.end; number++) {
+        const start = body.position;
+        if (outlives(codec.read(body)) && number > this.#confirmed) kept.push(bytes.subarray(start, body.position));
+      }
+      return kept;
+    });
+  }
+
   /** Everything that waits is lost. */
   #lose(why: LossReason): void {
     this.#seal();
@@ -346,7 +381,7 @@ export class OutgoingLink<M> {
 
   #welcomed(body: Reader): void {
     const { incarnation, received } = welcomeCodec.read(body);
-    if (this.#incarnation !== null && this.#incarnation !== incarnation) this.#lose("crashed");
+    if (this.#incarnation !== null && this.#incarnation !== incarnation) this.#succeeded();
     this.#incarnation = incarnation;
     if (this.#lastProgress > 0) this.options.counts.reconnects += 1;
     this.status = "open";

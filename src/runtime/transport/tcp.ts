@@ -35,6 +35,8 @@ export interface TcpOptions<M> {
   readonly counts: Counts;
   readonly log: Log;
   readonly deliver: (from: NodeId, message: M, id: () => MessageId) => void;
+  /** Whether a message is for a peer in whichever run of its process: then it outlives a crash of that. Default: none is. */
+  readonly outlives?: (message: M) => boolean;
   /** Messages that were sent will never arrive. */
   readonly onLost: (to: NodeId, ids: () => MessageId[], why: LossReason) => void;
   readonly onFatal: (error: Error) => void;
@@ -115,6 +117,7 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
         const proof = tls && { ...tls, name: certificateName(peer) };
         return platform.network.dial(members[peer] as HostPort, proof, onReady);
       },
+      outlives: options.outlives,
       onLost: (first, last, why) => options.onLost(peer, () => lostIds(peer, first, last), why),
       onFatal: options.onFatal,
     });
