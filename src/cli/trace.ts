@@ -4,6 +4,7 @@ import type { Command } from "commander";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { type Point, point } from "../experiment/recording.ts";
+import { clockText } from "../trace/diagram/diagram.ts";
 import { type Excerpt, excerptOf } from "../trace/excerpt.ts";
 import { mermaid } from "../trace/export/mermaid.ts";
 import { shiviz } from "../trace/export/shiviz.ts";
@@ -38,6 +39,7 @@ export interface TraceOptions {
   readonly nodes?: readonly NodeId[];
   readonly hide?: readonly string[];
   readonly width?: number;
+  readonly clocks?: true;
   readonly check?: true;
   readonly until?: Point;
 }
@@ -61,6 +63,7 @@ export function declare(command: Command, invocation: Invocation): void {
       point()(text, "--until"),
     )
     .option("--json", "the trace as JSON lines again, in order and with clocks; with --stats: the figures as JSON")
+    .option("--clocks", "with each step its vector clock: how many steps of each node it knows of")
     .option("--out <file>", "write there instead of stdout")
     .option("--from <ms>", "begin at this time, as the axis has it", time("--from"))
     .option("--to <ms>", "end at this time", time("--to"))
@@ -117,10 +120,18 @@ function textOf(excerpt: Excerpt, options: TraceOptions, stdout: Output): string
   }
   if (options.json === true) return writeTrace(excerpt.header, excerpt.entries, excerpt.clocks);
   const lanes =
-    options.log === true ? null : drawLanes(excerpt, { columns: columns(options, stdout), paint: laneStyles(paint) });
+    options.log === true
+      ? null
+      : drawLanes(excerpt, { ...options, columns: columns(options, stdout), paint: laneStyles(paint) });
   if (lanes !== null) return `${lanes.join("\n")}\n`;
   const tell = runLogger();
-  return excerpt.entries.map((entry) => `${tell({ ...entry, at: entry.at - excerpt.origin })}\n`).join("");
+  const clockOf = (index: number): string => {
+    if (options.clocks !== true) return "";
+    return `  ${clockText(excerpt.clocks[index] ?? {}, excerpt.header.nodes)}`;
+  };
+  return excerpt.entries
+    .map((entry, index) => `${tell({ ...entry, at: entry.at - excerpt.origin })}${clockOf(index)}\n`)
+    .join("");
 }
 
 const plain: Paint = (_style, text) => text;
@@ -167,6 +178,9 @@ function requireOneForm(options: TraceOptions): void {
     throw new UsageError("bad-argument", `expected --json or --${first}, got both`);
   if (options.width !== undefined && options.svg !== true && options.png !== true)
     throw new UsageError("bad-argument", "expected --width with --svg or --png");
+  const bare = (["shiviz", "mermaid", "stats", "check"] as const).find((form) => options[form] === true);
+  if (options.clocks === true && (bare !== undefined || options.json === true))
+    throw new UsageError("bad-argument", "expected --clocks with --svg, --png, --log or none of them");
   const { from, to } = options;
   if (from !== undefined && to !== undefined && from > to)
     throw new UsageError("bad-argument", unexpected("--to", `at least --from, ${from}`, to));

@@ -64,6 +64,13 @@ test("--stats --json counts what the simulator counted", async () => {
   expect(JSON.parse(await trace("--stats", "--json"))).toMatchObject({ messages: { sent: messages.total } });
 });
 
+test("--clocks adds a vector clock to each line", async () => {
+  expect(await trace("--log", "--clocks")).toMatch(/node 4 {2}receives command call {2}\[0 0 0 0 2 0 0 0\]\n/);
+  expect(await trace("--clocks")).toContain("[0 0 0 0 2 2 0 0] election from 4;");
+  const { code, stderr } = await coterie("trace", file, "--mermaid", "--clocks");
+  expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining("expected --clocks with --svg") });
+});
+
 test("the picture in the docs is the one that is drawn today", async () => {
   const shown = readFileSync(new URL("../../docs/images/trace-bully.svg", import.meta.url), "utf8");
   expect(await trace("--svg")).toBe(shown);

@@ -3,11 +3,12 @@
  * column. The words beside it say the rest, and are continued on rows of their own where they are long.
  */
 import type { NodeId, View } from "../../core/protocol.ts";
+import { clockText, diagramOf } from "../diagram/diagram.ts";
 import type { TraceEntry } from "../entry.ts";
 import type { Excerpt } from "../excerpt.ts";
-import { type Flight, flightsOf } from "../flights.ts";
+import type { Flight } from "../flights.ts";
 import { deliveredId, labelOf, lossWords, nameOfWord } from "../naming.ts";
-import { leads, type Standing, standingAfter } from "../standing.ts";
+import { leads, type Standing } from "../standing.ts";
 import type { Step } from "../steps.ts";
 import { becoming } from "./marks.ts";
 
@@ -27,6 +28,8 @@ export interface LaneOptions {
   /** How many characters fit in a line. */
   readonly columns: number;
   readonly paint: (style: LaneStyle, text: string) => string;
+  /** Whether each row begins with the vector clock of its step. */
+  readonly clocks?: boolean;
 }
 
 interface Cell {
@@ -42,8 +45,8 @@ const WIDEST_PITCH = 8;
 const SILENCE = 12;
 
 /** Null where there are too many nodes for so few columns. */
-export function drawLanes(excerpt: Excerpt, { columns, paint }: LaneOptions): string[] | null {
-  const { header, entries, steps, origin } = excerpt;
+export function drawLanes(excerpt: Excerpt, { columns, paint, clocks = false }: LaneOptions): string[] | null {
+  const { header, steps, origin } = excerpt;
   const { nodes, violation } = header;
   const wish = Math.max(LEAST_WORDS, Math.floor(columns * 0.45));
   const wished = Math.floor((columns - TIME_COLUMNS - wish) / Math.max(1, nodes.length));
@@ -52,9 +55,8 @@ export function drawLanes(excerpt: Excerpt, { columns, paint }: LaneOptions): st
   if (pitch < LEAST_PITCH) return null;
   const place = new Map(nodes.map((node, index) => [node, index * pitch + (pitch >> 1)]));
   const width = nodes.length * pitch;
-  const flights = new Map(
-    flightsOf(entries).flatMap((flight) => (flight.ended === null ? [] : [[flight.ended, flight]])),
-  );
+  const { points, arrows } = diagramOf(excerpt);
+  const flights = new Map(arrows.flatMap((flight) => (flight.ended === null ? [] : [[flight.ended, flight]])));
   const standings = new Map<NodeId, Standing>(excerpt.before);
   const silence = silenceOf(steps);
   const digits = steps.every(({ at }) => Number.isInteger(at - origin)) ? 0 : 1;
@@ -74,14 +76,11 @@ export function drawLanes(excerpt: Excerpt, { columns, paint }: LaneOptions): st
   for (const node of nodes) write(names, (place.get(node) ?? 0) - (String(node).length >> 1), String(node), "plain");
   put(header.madeBy === "checker" ? "step" : "ms", names, []);
   let last = steps[0]?.at ?? 0;
-  for (const step of steps) {
+  for (const { step, entries: own, before, after, clock } of points) {
     if (violation?.loopFrom !== null && violation?.loopFrom !== undefined && step.indices.includes(violation.loopFrom))
       put("", quietRow(), [{ style: "event", text: "from here on this repeats forever" }]);
     if (step.at - last > silence) put("", quietRow(), []);
     last = step.at;
-    const own = step.indices.map((index) => entries[index] as TraceEntry);
-    const before = standings.get(step.node) as Standing;
-    const after = own.reduce(standingAfter, before);
     standings.set(step.node, after);
     const cells = quietRow();
     const arrived = step.indices.flatMap((index) => flights.get(index) ?? []);
@@ -89,7 +88,10 @@ export function drawLanes(excerpt: Excerpt, { columns, paint }: LaneOptions): st
     const at = place.get(step.node) ?? 0;
     const symbol = symbolOf(own, newlyHeld(before, after));
     if (symbol !== null) cells[at] = symbol;
-    put((step.at - origin).toFixed(digits), cells, wordsOf(own, { before, after }, arrived));
+    put((step.at - origin).toFixed(digits), cells, [
+      ...(clocks && clock !== null ? [{ style: "quiet", text: `${clockText(clock, nodes)} ` } as const] : []),
+      ...wordsOf(own, { before, after }, arrived),
+    ]);
   }
   if (violation !== null)
     put("", quietRow(), [{ style: "crash", text: `${violation.property} does not hold: ${violation.claim}` }]);

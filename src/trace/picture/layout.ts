@@ -3,6 +3,8 @@
  * per node, units are pixels. Knows no drawing.
  */
 import type { NodeId } from "../../core/protocol.ts";
+import { depthsOf } from "../diagram/held-back.ts";
+import { spansOf } from "../diagram/spans.ts";
 import type { Excerpt } from "../excerpt.ts";
 import { leads, type Standing } from "../standing.ts";
 import { type ArrowLabel, boxOfLabel, type LossLabel, placeArrowLabels, placeLossLabels } from "./arrow-labels.ts";
@@ -13,7 +15,6 @@ import { MARK_PITCH } from "./marks.ts";
 import { textWidth } from "./text-width.ts";
 import { LABEL_PX, type PlacedLabel, type PlacedStep, type Timeline, timelineOf } from "./timeline.ts";
 import { type PlacedTrack, placeTracks, trackBox } from "./track-places.ts";
-import { depthsOf } from "./tracks.ts";
 
 export interface Picture {
   readonly lanes: readonly { readonly node: NodeId; readonly y: number }[];
@@ -75,12 +76,12 @@ const WISHED_HEIGHT_PX = 496;
 /** How wide a repeat sign is, its points included. */
 const SIGN_PX = 16;
 
-export function layOut(excerpt: Excerpt, bandWidth: number): Picture {
+export function layOut(excerpt: Excerpt, bandWidth: number, clocks = false): Picture {
   const { nodes } = excerpt.header;
   const pitch = Math.min(MOST_PITCH_PX, Math.max(LEAST_PITCH_PX, WISHED_HEIGHT_PX / Math.max(1, nodes.length)));
   const loopFrom = excerpt.header.violation?.loopFrom ?? null;
   const top = TOP_PX + (loopFrom === null ? 0 : REPEAT_TOP_PX);
-  const { timeline, edges } = banded(timelineOf(excerpt), bandWidth);
+  const { timeline, edges } = banded(timelineOf(excerpt, clocks), bandWidth);
   const { lanes, bottom } = lanesOf(nodes, { top, pitch }, depthsOf(timeline.tracks));
   const places = new Map(lanes.map(({ node, y }) => [node, y]));
   const yOf = (node: NodeId): number => places.get(node) ?? 0;
@@ -165,26 +166,16 @@ function stretchesOf(
   { node, y }: Picture["lanes"][number],
   end: number,
 ): Stretch[] {
-  const stretches: Stretch[] = [];
-  let standing = before.get(node) as Standing;
-  let x1 = Number.NEGATIVE_INFINITY;
-  const close = (x2: number): void => {
-    const stretch = { node, y, x1, x2, condition: standing.condition, leads: leads(node, standing) };
-    const last = stretches.at(-1);
-    const isUnborn = stretches.length === 0 && standing.condition === "down";
-    if (last?.condition === stretch.condition && last.leads === stretch.leads)
-      stretches[stretches.length - 1] = { ...last, x2 };
-    else if (x2 > x1 && !isUnborn) stretches.push(stretch);
-    x1 = x2;
-  };
-  for (const { step, x, after } of steps) {
-    if (step.node !== node) continue;
-    close(x);
-    standing = after;
-  }
-  close(end);
-  const never: Stretch = { node, y, x1: Number.NEGATIVE_INFINITY, x2: end, condition: "down", leads: false };
-  return stretches.length === 0 ? [never] : stretches;
+  const stand = (standing: Standing) => ({ condition: standing.condition, leads: leads(node, standing) });
+  const own = steps.filter(({ step }) => step.node === node);
+  const changes = [
+    { at: Number.NEGATIVE_INFINITY, value: stand(before.get(node) as Standing) },
+    ...own.map(({ x, after }) => ({ at: x, value: stand(after) })),
+  ];
+  const spans = spansOf(changes, end, (a, b) => a.condition === b.condition && a.leads === b.leads);
+  // Before it is born nothing is drawn of it; who never is, is shown as down.
+  const drawn = spans.length > 1 && spans[0]?.value.condition === "down" ? spans.slice(1) : spans;
+  return drawn.map(({ from: x1, to: x2, value }) => ({ node, y, x1, x2, ...value }));
 }
 
 function ticksOf({ moments }: Timeline, { left, right }: Band, { header, entries, origin }: Excerpt): Tick[] {

@@ -1,7 +1,8 @@
 /** The key to a picture: a sample and a word for all that occurs in it, and nothing else. */
+
+import type { Ink, Inkwell } from "../diagram/ink.ts";
 import { nameOf } from "../naming.ts";
 import type { Fate } from "./arrows.ts";
-import type { Ink, Inkwell } from "./ink.ts";
 import type { Picture } from "./layout.ts";
 import type { MarkKind } from "./marks.ts";
 import { textWidth } from "./text-width.ts";

@@ -72,11 +72,13 @@ export function partsOf({
   words,
   delivered,
   role,
-}: Inscription): { style: "word" | "delivered" | "role"; text: string }[] {
+  clock,
+}: Inscription & { readonly clock: string }): { style: "word" | "delivered" | "role" | "clock"; text: string }[] {
   return [
     { style: "word" as const, text: words },
     { style: "delivered" as const, text: delivered },
     { style: "role" as const, text: role },
+    { style: "clock" as const, text: clock },
   ].filter(({ text }) => text !== "");
 }
 

@@ -1,16 +1,17 @@
 /** Single things of a picture as SVG elements. Classes are those of the style in svg.ts. */
+
+import type { Track } from "../diagram/held-back.ts";
+import type { Ink } from "../diagram/ink.ts";
 import { labelOf } from "../naming.ts";
 import type { ArrowLabel, LossLabel } from "./arrow-labels.ts";
 import { type Arrow, clipped } from "./arrows.ts";
 import type { Box, Point } from "./boxes.ts";
-import type { Ink } from "./ink.ts";
 import type { Band, Picture, Repeat, Stretch } from "./layout.ts";
 import type { Sample } from "./legend.ts";
 import { SAMPLE_PX } from "./legend.ts";
 import { MARK_PITCH, type MarkKind, markPaths, partsOf, SEPARATOR } from "./marks.ts";
 import type { PlacedLabel, PlacedStep } from "./timeline.ts";
 import { type PlacedTrack, TRACK_PX } from "./track-places.ts";
-import type { Track } from "./tracks.ts";
 
 /** Dark enough for white paper, and different in grey as far as eight can be. */
 const COLOURS = ["#1f5fa8", "#a8431a", "#17683f", "#7a3a9c", "#7d5a00", "#a02060", "#1d6d78", "#4b5563"];

@@ -4,11 +4,11 @@
  * from the picture itself.
  */
 import { hash } from "../../core/plain.ts";
+import { type Ink, Inkwell } from "../diagram/ink.ts";
 import { beginningOf, type Excerpt } from "../excerpt.ts";
 import { nameOf } from "../naming.ts";
 import { ARROW_LABEL_PX } from "./arrow-labels.ts";
 import type { Arrow } from "./arrows.ts";
-import { type Ink, Inkwell } from "./ink.ts";
 import { type Band, layOut, type Picture, type Repeat, TICK_PX, textBoxes } from "./layout.ts";
 import { LEGEND_PX, legendOf, SAMPLE_PX } from "./legend.ts";
 import {
@@ -37,6 +37,8 @@ export interface SvgOptions {
   readonly width?: number;
   /** What comes after so many entries is not drawn, and the picture says so. 3000 unless told. */
   readonly maxEntries?: number;
+  /** Whether each step shows its vector clock. */
+  readonly clocks?: boolean;
   /** Of all ids and rules of style; a letter first. Unless told it is made from the picture, so that no two share one. */
   readonly prefix?: string;
 }
@@ -53,10 +55,10 @@ const AXIS_PX = 22;
 const LEAST_WIDTH_PX = 520;
 
 export function drawSvg(whole: Excerpt, options: SvgOptions = {}): string {
-  const { width = 1_200, maxEntries = 3_000 } = options;
+  const { width = 1_200, maxEntries = 3_000, clocks = false } = options;
   const excerpt = beginningOf(whole, maxEntries);
   const nodeWidth = Math.max(...excerpt.header.nodes.map((node) => textWidth(`node ${node}`, NODE_PX)), 0) + 10;
-  const picture = layOut(excerpt, width - 2 * MARGIN - nodeWidth);
+  const picture = layOut(excerpt, width - 2 * MARGIN - nodeWidth, clocks);
   const widest = picture.bands.reduce((most, { left, right }) => Math.max(most, right - left), 0);
   const inner = Math.max(LEAST_WIDTH_PX, Math.ceil(nodeWidth + widest));
   const inkwell = new Inkwell();
@@ -82,13 +84,13 @@ export function drawSvg(whole: Excerpt, options: SvgOptions = {}): string {
       }),
     ].join("\n");
   const prefix = options.prefix ?? `t${hash(inside("")).toString(36)}`;
-  return framed(inside(prefix), size, prefix, titleOf(whole), notes);
+  const rules = style(prefix) + (clocks ? `\n#${prefix} .clock { fill: #1f5fa8 }` : "");
+  return framed(inside(prefix), { ...size, prefix, rules }, titleOf(whole), notes);
 }
 
 function framed(
   inside: string,
-  { width, height }: { width: number; height: number },
-  prefix: string,
+  { width, height, prefix, rules }: { width: number; height: number; prefix: string; rules: string },
   title: string,
   notes: readonly string[],
 ): string {
@@ -97,7 +99,7 @@ function framed(
     `<title>${escaped(title)}</title>`,
     `<desc>${escaped(notes.join(" "))}</desc>`,
     `<defs><pattern id="${prefix}-hatch" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="5" height="5" fill="#ffffff"/><path d="M0 0V5" stroke="#1c2733" stroke-width="2"/></pattern></defs>`,
-    `<style>${style(prefix)}</style>`,
+    `<style>${rules}</style>`,
     `<rect width="${width}" height="${height}" fill="#ffffff"/>`,
     `<g transform="translate(${MARGIN} 0)" fill="#1c2733">`,
     inside,

@@ -4,20 +4,20 @@
  * so long that the axis is cut. Steps wait until their label has room, so that no label has to be left out.
  */
 import type { NodeId } from "../../core/protocol.ts";
-import type { TraceEntry } from "../entry.ts";
+import { clockText, type Diagram, diagramOf } from "../diagram/diagram.ts";
+import { depthsOf, type Track } from "../diagram/held-back.ts";
 import type { Excerpt } from "../excerpt.ts";
-import { type Flight, flightsOf } from "../flights.ts";
+import type { Flight } from "../flights.ts";
 import { labelOf } from "../naming.ts";
-import { type Standing, standingAfter } from "../standing.ts";
+import type { Standing } from "../standing.ts";
 import type { Step } from "../steps.ts";
 import { type Inscription, inscriptionOf, MARK_PITCH, partsOf, SEPARATOR } from "./marks.ts";
 import { textWidth } from "./text-width.ts";
-import { depthsOf, type Track, tracksOf } from "./tracks.ts";
 
 export interface PlacedStep {
   readonly step: Step;
   readonly x: number;
-  readonly inscription: Inscription;
+  readonly inscription: Inscription & { readonly clock: string };
   /** From which side of the life line a message arrives; null where none does. */
   readonly arrival: "above" | "below" | null;
   /** Where the first mark stands. */
@@ -76,31 +76,28 @@ export const REPEAT_PX = 44;
 
 type InscribedStep = Pick<PlacedStep, "step" | "inscription" | "after" | "arrival">;
 
-export function timelineOf(excerpt: Excerpt): Timeline {
-  const flights = flightsOf(excerpt.entries);
-  const steps = inscribed(excerpt);
+export function timelineOf(excerpt: Excerpt, clocks = false): Timeline {
+  const diagram = diagramOf(excerpt);
+  const { arrows: flights, heldBack: tracks } = diagram;
+  const steps = inscribed(diagram, clocks);
   const walk = walkOf(excerpt, flights);
-  const tracks = tracksOf(excerpt.before, steps);
   const depths = depthsOf(tracks);
   const bare = walk(steps, new Rooms(depths, null));
   return { ...walk(steps, new Rooms(depths, roomBefore(bare.steps))), flights, tracks };
 }
 
-function inscribed({ header, entries, before, steps }: Excerpt): InscribedStep[] {
-  const standings = new Map<NodeId, Standing>(before);
-  const rows = header.nodes;
-  return steps.map((step) => {
-    const own = step.indices.map((index) => entries[index] as TraceEntry);
-    const standing = standings.get(step.node) as Standing;
-    const after = own.reduce(standingAfter, standing);
-    standings.set(step.node, after);
-    const receipt = own.find((entry) => entry.kind === "receive");
-    const isFromBelow = receipt !== undefined && rows.indexOf(receipt.from) > rows.indexOf(step.node);
+function inscribed({ lanes, points }: Diagram, clocks: boolean): InscribedStep[] {
+  return points.map(({ step, entries, before, after, clock }) => {
+    const receipt = entries.find((entry) => entry.kind === "receive");
+    const isFromBelow = receipt !== undefined && lanes.indexOf(receipt.from) > lanes.indexOf(step.node);
     return {
       step,
       after,
       arrival: receipt === undefined ? null : isFromBelow ? "below" : "above",
-      inscription: inscriptionOf(own, own[0]?.kind === "start" ? null : standing.view),
+      inscription: {
+        ...inscriptionOf(entries, entries[0]?.kind === "start" ? null : before.view),
+        clock: clocks ? clockText(clock, lanes) : "",
+      },
     };
   });
 }

@@ -1,10 +1,10 @@
 /** Where the tracks of what is held back lie, and where on them there is room for a message's id. */
 import type { NodeId } from "../../core/protocol.ts";
+import { TRACK_PITCH, type Track } from "../diagram/held-back.ts";
 import { freePlaces, type Surroundings } from "./arrow-labels.ts";
 import { type Box, uprightBox } from "./boxes.ts";
 import { textWidth } from "./text-width.ts";
 import type { Timeline } from "./timeline.ts";
-import { TRACK_PITCH, type Track } from "./tracks.ts";
 
 export interface PlacedTrack {
   readonly track: Track;

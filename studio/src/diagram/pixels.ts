@@ -2,7 +2,7 @@
  * What comes by the thousand, drawn as pixels below the elements: chatter, faintly, and what is too much for elements.
  * Pixels stay where they are: only what is new since the last time is added, until the frame changes.
  */
-import type { Ink } from "../../../src/trace/picture/ink.ts";
+import type { Ink } from "../../../src/trace/diagram/ink.ts";
 import type { Message } from "../history/chronicle.ts";
 import type { Frame } from "./frame.ts";
 import { type Arrow, isInView, isSettled, placeArrow } from "./layout.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Inkwell } from "../../../src/trace/picture/ink.ts";
+import { Inkwell } from "../../../src/trace/diagram/ink.ts";
 import { Chronicle } from "../history/chronicle.ts";
 import { clusterOf, send } from "../history/fixtures.ts";
 import { axisOf, durationText, niceStep } from "./axis.ts";

@@ -4,6 +4,7 @@
  */
 import type { NodePicture } from "../../../src/cluster/feed.ts";
 import type { View } from "../../../src/core/protocol.ts";
+import { spansOf } from "../../../src/trace/diagram/spans.ts";
 import { differenceOf } from "../../../src/trace/standing.ts";
 import { HoldBack } from "./hold-back.ts";
 
@@ -23,6 +24,11 @@ export interface Stretch {
   readonly leads: boolean;
   readonly role: string | null;
 }
+
+type Standing = Pick<Stretch, "condition" | "leads" | "role">;
+
+const isSame = (a: Standing, b: Standing): boolean =>
+  a.condition === b.condition && a.leads === b.leads && a.role === b.role;
 
 /** Of one node. */
 const MAX_EVIDENCE = 600;
@@ -86,23 +92,16 @@ export class Life {
   }
 
   #stretchesAnew(): Stretch[] {
-    const stretches: Stretch[] = [];
     let condition: Condition = "gone";
     let view: View | null = null;
-    for (const [index, evidence] of this.#evidence.entries()) {
+    const changes = this.#evidence.map((evidence) => {
       condition = evidence.condition ?? condition;
       if (evidence.view !== undefined) view = evidence.view;
       const leads = condition !== "gone" && view?.leader === this.node;
       const role = condition === "gone" || view?.role === UNTOLD ? null : (view?.role ?? null);
-      const to = this.#evidence[index + 1]?.at ?? Infinity;
-      const last = stretches.at(-1);
-      if (last !== undefined && last.condition === condition && last.leads === leads && last.role === role) {
-        stretches[stretches.length - 1] = { ...last, to };
-      } else {
-        stretches.push({ from: evidence.at, to, condition, leads, role });
-      }
-    }
-    return stretches.filter((each) => each.to > each.from);
+      return { at: evidence.at, value: { condition, leads, role } };
+    });
+    return spansOf(changes, Infinity, isSame).map(({ from, to, value }) => ({ from, to, ...value }));
   }
 
   /** Forgets what was before `at`, except how things stood then. */

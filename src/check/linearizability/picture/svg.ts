@@ -2,6 +2,8 @@
  * The history of one object as an SVG: a bar per operation, numbered points where they take effect, the culprit hatched
  * and crossed.
  */
+
+import { escaped, round } from "../../../trace/picture/svg-shapes.ts";
 import type { Finding } from "../check.ts";
 import type { Remark } from "../history.ts";
 import { captionOf, omissions } from "./caption.ts";
@@ -157,11 +159,3 @@ const remark = (x: number, words: string, height: number): string =>
 
 const text = (x: number, y: number, content: string, style?: string): string =>
   `<text x="${round(x)}" y="${round(y)}"${style === undefined ? "" : ` class="${style}"`}>${escaped(content)}</text>`;
-
-const round = (value: number): number => Math.round(value * 10) / 10;
-
-const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
-
-/** What XML does not allow (control characters, halves of surrogate pairs) becomes a question mark. */
-const escaped = (content: string): string =>
-  content.replaceAll(/[&<>"]/g, (letter) => ENTITIES[letter] ?? letter).replaceAll(/[\p{Cc}\p{Cs}\ufffe\uffff]/gu, "?");

@@ -8,7 +8,7 @@ import { excerptOf } from "../excerpt.ts";
 import { deliveredId } from "../naming.ts";
 import { type Standing, standingAfter, standingsBefore } from "../standing.ts";
 import { stepsOf } from "../steps.ts";
-import { type Track, tracksOf } from "./tracks.ts";
+import { type Track, tracksOf } from "./held-back.ts";
 
 /** Each step with how its node stands after it. */
 function holdingSteps(nodes: readonly number[], entries: readonly TraceEntry[]) {
