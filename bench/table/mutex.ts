@@ -4,7 +4,8 @@
  * the entry of the next, bandwidth for entry and exit together.
  */
 import { centralServer } from "../../src/protocols/mutex/central-server.ts";
-import { ricartAgrawala } from "../../src/protocols/mutex/ricart-agrawala.ts";
+import { ricartAgrawala } from "../../src/protocols/mutex/ricart-agrawala/ricart-agrawala.ts";
+import { roucairolCarvalho } from "../../src/protocols/mutex/ricart-agrawala/roucairol-carvalho.ts";
 import { tokenRing } from "../../src/protocols/mutex/token-ring.ts";
 import type { Claim } from "./figure.ts";
 import { hardenedClaims } from "./hardened.ts";
@@ -126,7 +127,7 @@ function ricartAgrawalaClaims(): Claim[] {
       unit: "messages an entry",
       formula: "0 … 2(N − 1)",
       expected: (n) => [0, 2 * (n - 1)],
-      measure: (n) => crowdedOf(() => ricartAgrawala({ keepsPermissions: true }), n),
+      measure: (n) => crowdedOf(() => roucairolCarvalho(), n),
       maxNodes: 64,
     },
     {
@@ -136,7 +137,7 @@ function ricartAgrawalaClaims(): Claim[] {
       formula: "0",
       expected: () => 0,
       measure(n) {
-        const used = section(ricartAgrawala({ keepsPermissions: true }), n);
+        const used = section(roucairolCarvalho(), n);
         used.enter(0);
         used.leave(0);
         const before = used.sim.messages.total;

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { bully } from "../protocols/election/bully/bully.ts";
 import { changRoberts } from "../protocols/election/chang-roberts.ts";
 import { mutexWithWorkload } from "../protocols/mutex/family/workload.ts";
-import { ricartAgrawala } from "../protocols/mutex/ricart-agrawala.ts";
+import { ricartAgrawala } from "../protocols/mutex/ricart-agrawala/ricart-agrawala.ts";
 import { coverage, coverageTogether } from "./coverage.ts";
 import { explore } from "./explore.ts";
 

@@ -17,10 +17,12 @@ import { centralServer } from "./mutex/central-server.ts";
 import { electedServerSystem } from "./mutex/elected-server/elected-server.ts";
 import { epochTokenRing } from "./mutex/epoch-token-ring/epoch-token-ring.ts";
 import { causalityProbe } from "./mutex/family/causality-probe.ts";
-import { monitored as monitoredMutexSystem } from "./mutex/family/workload.ts";
+import { monitored as monitoredMutexSystem, mutexWithWorkload } from "./mutex/family/workload.ts";
 import { maekawa } from "./mutex/maekawa.ts";
 import { maekawaSanders } from "./mutex/maekawa-sanders.ts";
-import { ricartAgrawala } from "./mutex/ricart-agrawala.ts";
+import { recoveringRicartAgrawala } from "./mutex/ricart-agrawala/recovering.ts";
+import { ricartAgrawala } from "./mutex/ricart-agrawala/ricart-agrawala.ts";
+import { roucairolCarvalho } from "./mutex/ricart-agrawala/roucairol-carvalho.ts";
 import { tokenRing } from "./mutex/token-ring.ts";
 import { maekawaAsLectured } from "./mutex/variants/maekawa-as-lectured.ts";
 import { manyLeaders } from "./overlay/parts/many-leaders.ts";
@@ -136,18 +138,19 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   "ricart-agrawala": entry(
     mutualExclusion,
     "who wants in asks everybody; the lowest stamp goes first",
-    monitoredMutexSystem(ricartAgrawala),
+    monitoredMutexSystem(recoveringRicartAgrawala),
     {
+      model: (options) => mutexWithWorkload(ricartAgrawala, options),
       whereDetected: { rejoins: true },
       variants: {
         monitored: withDetector,
         "roucairol-carvalho": {
           summary: "a reply counts until its sender asks itself: 0 … 2(N − 1) messages an entry",
-          algorithm: settled(ricartAgrawala, { keepsPermissions: true }),
+          algorithm: roucairolCarvalho,
         },
         "roucairol-carvalho-forgetful": {
           summary: "the same without asking again whoever gets its permission back; two nodes get in",
-          algorithm: settled(ricartAgrawala, { keepsPermissions: true, asksAgain: false }),
+          algorithm: settled(roucairolCarvalho, { asksAgain: false }),
         },
         "causality-probe": probed(ricartAgrawala),
       },
@@ -253,7 +256,17 @@ export {
 export { type Maekawa, maekawa } from "./mutex/maekawa.ts";
 export { type MaekawaSanders, type MaekawaSandersOptions, maekawaSanders } from "./mutex/maekawa-sanders.ts";
 export { type Construction, type VotingSets, votingSets, votingSetsProblem } from "./mutex/parts/voting-sets.ts";
-export { type RicartAgrawala, type RicartAgrawalaOptions, ricartAgrawala } from "./mutex/ricart-agrawala.ts";
+export {
+  type RecoveringRicartAgrawala,
+  type RecoveringRicartAgrawalaOptions,
+  recoveringRicartAgrawala,
+} from "./mutex/ricart-agrawala/recovering.ts";
+export { type RicartAgrawala, ricartAgrawala } from "./mutex/ricart-agrawala/ricart-agrawala.ts";
+export {
+  type RoucairolCarvalho,
+  type RoucairolCarvalhoOptions,
+  roucairolCarvalho,
+} from "./mutex/ricart-agrawala/roucairol-carvalho.ts";
 export { type TokenRing, type TokenRingOptions, tokenRing } from "./mutex/token-ring.ts";
 export * from "./offered-multicasts.ts";
 export { requirePositive, settle } from "./options.ts";

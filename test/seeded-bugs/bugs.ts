@@ -42,7 +42,7 @@ export type Subject =
   | "view-synchrony, the agreement on views";
 
 const CR = "src/protocols/election/chang-roberts.ts";
-const RA = "src/protocols/mutex/ricart-agrawala.ts";
+const RA = "src/protocols/mutex/ricart-agrawala/ricart-agrawala.ts";
 const CAUSAL = "src/protocols/multicast/causal.ts";
 const BULLY = "src/protocols/election/bully/bully.ts";
 const PAXOS = "src/protocols/consensus/paxos.ts";
@@ -135,8 +135,8 @@ const ricartAgrawala: readonly SeededBug[] = [
   {
     name: "clock-ignores-requests",
     says: "a request does not move the receiver's clock on",
-    find: `// Its welcome will say so again.\n        state.clock = tick(state.clock, time);`,
-    replace: `// Its welcome will say so again.\n        state.clock = tick(state.clock);`,
+    find: `request(state, from, { time }, ctx) {\n        state.clock = tick(state.clock, time);`,
+    replace: `request(state, from, { time }, ctx) {\n        state.clock = tick(state.clock);`,
     by: "simulator",
     setting: "two entries each",
     property: "ME3 ordering",
@@ -222,8 +222,8 @@ const bully: readonly SeededBug[] = [
   {
     name: "one-silent-is-enough",
     says: "takes itself for the highest when any node above it is out, not all: `some` for `every`",
-    find: `.every((rival) => isOut(state, rival));`,
-    replace: `.some((rival) => isOut(state, rival));`,
+    find: `.every((rival) => suspected.includes(rival));`,
+    replace: `.some((rival) => suspected.includes(rival));`,
     by: "swarm",
     setting: "election with a crash",
     property: "E1 safety",
@@ -231,8 +231,8 @@ const bully: readonly SeededBug[] = [
   {
     name: "waits-for-ever",
     says: "when whoever answered falls silent no election is called again",
-    find: `coordinator: startElection, // Whoever`,
-    replace: `coordinator: (state) => void (state.phase = "idle"), // Whoever`,
+    find: `coordinator: startElection, // The node`,
+    replace: `coordinator: (state) => void (state.phase = "idle"), // The node`,
     by: "dfs",
     setting: "election with a crash",
     property: "E2 liveness",

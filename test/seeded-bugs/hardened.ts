@@ -4,7 +4,7 @@ import { agreementOnViews, ipMulticast, ordersOverViews, viewSynchrony } from ".
 import { heartbeat, superPeerDht, superPeerTokens } from "./hardened-overlays.ts";
 import { electedServer, electedServerTold, epochBully, epochBullyBounded } from "./hardened-services.ts";
 
-const RA = "src/protocols/mutex/ricart-agrawala.ts";
+const RA = "src/protocols/mutex/ricart-agrawala/recovering.ts";
 const MS = "src/protocols/mutex/maekawa-sanders.ts";
 const RING = "src/protocols/mutex/epoch-token-ring/epoch-token-ring.ts";
 
@@ -28,7 +28,7 @@ const ricartAgrawala: readonly Omit<Change, "file">[] = [
   {
     name: "welcome-without-request",
     says: "the request that comes with a welcome is passed over",
-    find: `if (wanted !== null) consider(from, wanted, state, ctx);\n`,
+    find: `if (state.unmet.includes(from) && wanted !== null) consider(from, wanted, state, asBook(ctx));\n`,
     replace: ``,
     by: "bfs",
     setting: "a crash that is noticed, and a recovery",
@@ -37,8 +37,8 @@ const ricartAgrawala: readonly Omit<Change, "file">[] = [
   {
     name: "waits-for-the-suspected",
     says: "nobody looks again whether a suspicion leaves anybody to wait for",
-    find: `include(state.suspected, node);\n        goOn(state, ctx);`,
-    replace: `include(state.suspected, node);`,
+    find: `command.suspect(state, suspicion, asBook(ctx));\n        enterIfWished(state, ctx);`,
+    replace: `state.suspected.push(suspicion.node);`,
     by: "random",
     setting: "a crash that is noticed, and a recovery",
     property: "ME2 liveness",

@@ -95,12 +95,13 @@ const madeOf: Readonly<Record<Subject, Making>> = {
     make: ({ paxos }) => paxos?.(),
   },
   "ricart-agrawala": {
-    file: "src/protocols/mutex/ricart-agrawala.ts",
+    file: "src/protocols/mutex/ricart-agrawala/ricart-agrawala.ts",
     make: ({ ricartAgrawala }) => mutexWithWorkload(ricartAgrawala as never),
   },
   "ricart-agrawala, rejoining": {
-    file: "src/protocols/mutex/ricart-agrawala.ts",
-    make: ({ ricartAgrawala }) => mutexWithWorkload(() => ricartAgrawala?.({ rejoins: true }) as never),
+    file: "src/protocols/mutex/ricart-agrawala/recovering.ts",
+    make: ({ recoveringRicartAgrawala }) =>
+      mutexWithWorkload(() => recoveringRicartAgrawala?.({ rejoins: true }) as never),
   },
   "super-peer-dht": {
     file: "src/protocols/overlay/super-peer-dht/super-peer-dht.ts",

@@ -5,7 +5,7 @@ import { natural } from "../../core/shape.ts";
 import { type Bully, bully } from "../../protocols/election/bully/bully.ts";
 import { changRoberts } from "../../protocols/election/chang-roberts.ts";
 import { type MutexWithWorkload, mutexWithWorkload } from "../../protocols/mutex/family/workload.ts";
-import { type RicartAgrawala, ricartAgrawala } from "../../protocols/mutex/ricart-agrawala.ts";
+import { type RicartAgrawala, ricartAgrawala } from "../../protocols/mutex/ricart-agrawala/ricart-agrawala.ts";
 import { explore } from "../explore.ts";
 import { strategies } from "../known-options.ts";
 import type { ModelOptions } from "../model.ts";

@@ -6,7 +6,7 @@ import { type Bully, bully } from "../../protocols/election/bully/bully.ts";
 import { heartbeat } from "../../protocols/membership/heartbeat.ts";
 import { causal } from "../../protocols/multicast/causal.ts";
 import { mutexWithWorkload } from "../../protocols/mutex/family/workload.ts";
-import { ricartAgrawala } from "../../protocols/mutex/ricart-agrawala.ts";
+import { ricartAgrawala } from "../../protocols/mutex/ricart-agrawala/ricart-agrawala.ts";
 import { simulation } from "../../sim/simulation.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
 import { explore } from "../explore.ts";

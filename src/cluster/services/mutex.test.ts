@@ -204,8 +204,8 @@ describe("a lock of one name", () => {
     expect(() => second.mutex("invoice-42", { algorithm: "maekawa-sanders" })).toThrow(
       'expected the algorithm of the mutex "invoice-42" to be ricart-agrawala, as it is in use already, got "maekawa-sanders"',
     );
-    expect(() => second.mutex("invoice-42", { algorithm, options: { keepsPermissions: true } })).toThrow(
-      'expected the options of the mutex "invoice-42" to be {}, as they are in use already, got {"keepsPermissions":true}',
+    expect(() => second.mutex("invoice-42", { algorithm, options: { rejoins: true } })).toThrow(
+      'expected the options of the mutex "invoice-42" to be {}, as they are in use already, got {"rejoins":true}',
     );
   });
 

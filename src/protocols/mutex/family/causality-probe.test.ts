@@ -5,7 +5,7 @@ import type { Protocol } from "../../../core/protocol.ts";
 import { centralServer } from "../central-server.ts";
 import { maekawa } from "../maekawa.ts";
 import { maekawaSanders } from "../maekawa-sanders.ts";
-import { ricartAgrawala } from "../ricart-agrawala.ts";
+import { ricartAgrawala } from "../ricart-agrawala/ricart-agrawala.ts";
 import { tokenRing } from "../token-ring.ts";
 import { causalityProbe } from "./causality-probe.ts";
 import { type Mutex, type MutexWithWorkload, mutexWithWorkload } from "./workload.ts";

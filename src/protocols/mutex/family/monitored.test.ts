@@ -7,7 +7,7 @@ import type { Protocol } from "../../../core/protocol.ts";
 import { type Simulation, simulation } from "../../../sim/simulation.ts";
 import { epochTokenRing } from "../epoch-token-ring/epoch-token-ring.ts";
 import { maekawaSanders } from "../maekawa-sanders.ts";
-import { ricartAgrawala } from "../ricart-agrawala.ts";
+import { recoveringRicartAgrawala } from "../ricart-agrawala/recovering.ts";
 import {
   type MonitoredMutex,
   type Mutex,
@@ -60,7 +60,10 @@ function carryOut<M extends Mutex>(sim: Simulation<MonitoredMutex<M>>, script: r
 }
 
 const makers = [
-  ["ricart-agrawala", (workload: object) => monitoredMutex(ricartAgrawala, { workload, mutex: { rejoins: true } })],
+  [
+    "ricart-agrawala",
+    (workload: object) => monitoredMutex(recoveringRicartAgrawala, { workload, mutex: { rejoins: true } }),
+  ],
   ["maekawa-sanders", (workload: object) => monitoredMutex(maekawaSanders, { workload, mutex: { rejoins: true } })],
   ["epoch-token-ring", (workload: object) => monitoredMutex(epochTokenRing, { workload })],
 ] as unknown as [string, (workload: object) => Protocol<MonitoredMutex<Mutex>>][];
@@ -108,7 +111,7 @@ describe("what a wrong suspicion costs", () => {
   });
 
   it("refuses options for a part that it does not have", () => {
-    expect(() => monitoredMutex(ricartAgrawala, { detectr: {} } as never)).toThrow(
+    expect(() => monitoredMutex(recoveringRicartAgrawala, { detectr: {} } as never)).toThrow(
       'expected the options of ricart-agrawala to be for workload or mutex or detector, got "detectr"',
     );
   });
@@ -118,14 +121,14 @@ const suspect = (node: number) => ({ type: "mutex" as const, body: { type: "susp
 
 describe("every run with right suspicions", () => {
   it("ricart-agrawala: of 3 nodes, one of which crashes, keeps ME1, ME2 and ME3, and tokens grow", () => {
-    const found = exploreUses(ricartAgrawala(), 3, [1, 1, 0], { crashes: 1, crashNotification: suspect });
+    const found = exploreUses(recoveringRicartAgrawala(), 3, [1, 1, 0], { crashes: 1, crashNotification: suspect });
     expect(found).toMatchObject({ verdict: "holds", states: 3_299 });
   });
 
   it("ricart-agrawala: of 3 nodes, one of which crashes and comes back, keeps ME1, ME2 and ME3, and tokens grow", {
     tags: ["long"],
   }, () => {
-    const protocol = ricartAgrawala({ rejoins: true });
+    const protocol = recoveringRicartAgrawala({ rejoins: true });
     const found = exploreUses(protocol, 3, [1, 1, 0], { crashes: 1, recoveries: 1, crashNotification: suspect });
     expect(found).toMatchObject({ verdict: "holds", states: 60_763 });
   });
@@ -133,7 +136,7 @@ describe("every run with right suspicions", () => {
   it("ricart-agrawala: of 2 nodes, both of which crash and one comes back: who entered last is down, and tokens grow all the same", {
     tags: ["long"],
   }, () => {
-    const protocol = ricartAgrawala({ rejoins: true });
+    const protocol = recoveringRicartAgrawala({ rejoins: true });
     const properties = mutexWithWorkload(() => protocol).properties.filter(({ when }) => when === "always");
     const found = exploreUses(protocol, 2, 2, { crashes: 2, recoveries: 1, crashNotification: suspect, properties });
     expect(found).toMatchObject({ verdict: "holds", states: 46_714 });
@@ -145,7 +148,7 @@ describe("every run with right suspicions", () => {
   ])(
     "ricart-agrawala: %i nodes in %i random runs, also one that crashes twice before its hello is heard: who is welcomed twice replies once",
     (count, runs) => {
-      const protocol = mutexWithWorkload(() => ricartAgrawala({ rejoins: true }));
+      const protocol = mutexWithWorkload(() => recoveringRicartAgrawala({ rejoins: true }));
       const found = walk({
         protocol,
         properties: protocol.properties.filter(({ when }) => when === "always"),
@@ -186,7 +189,7 @@ describe("every run with right suspicions", () => {
   });
 
   it.each([
-    ["ricart-agrawala", ricartAgrawala(), 11],
+    ["ricart-agrawala", recoveringRicartAgrawala(), 11],
     ["maekawa-sanders", maekawaSanders(), 8],
   ] as unknown as [string, Protocol<Mutex>, number][])(
     "%s without rejoining: who comes back has forgotten what it promised, and two are inside",
@@ -202,7 +205,7 @@ describe("every run with right suspicions", () => {
   );
 
   it.each([
-    ["ricart-agrawala", ricartAgrawala(), 5],
+    ["ricart-agrawala", recoveringRicartAgrawala(), 5],
     ["maekawa-sanders", maekawaSanders(), 5],
   ] as unknown as [string, Protocol<Mutex>, number][])(
     "%s: one wrong suspicion, and two are inside",

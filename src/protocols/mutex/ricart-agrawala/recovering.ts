@@ -1,0 +1,139 @@
+/**
+ * Ricart–Agrawala with crashes and recoveries, as processes and `join()` run it, where a failure detector tells of suspicions.
+ *
+ * With `rejoins`, a node that starts says *hello* to all and asks for nothing before it has heard of all others how far
+ * their clocks are. It may do without those that are suspected once it has heard of one that knows more than its journal,
+ * in which each node keeps the time of its last request. Then ME1 and ME3 hold and tokens grow, as long as nobody is
+ * suspected who is alive and links are FIFO; and ME2 unless all have been down at once: then nobody enters before all are
+ * back. A wrong suspicion, as in a partition, lets two in. 2(N − 1) messages per start.
+ */
+import { tick } from "../../../core/clocks.ts";
+import type { Context, NodeId, Property, Protocol } from "../../../core/protocol.ts";
+import { boolean, natural, nullable, struct } from "../../../core/shape.ts";
+import { exclude } from "../../node-set.ts";
+import { settle } from "../../options.ts";
+import { mutexProperties } from "../family/properties.ts";
+import { consider, orderedEntries, type RicartAgrawala, ricartAgrawala } from "./ricart-agrawala.ts";
+
+export type RecoveringRicartAgrawala = {
+  state: RicartAgrawala["state"] & {
+    /** Whose welcome it waits for, having started. Ascending. */
+    unmet: NodeId[];
+    /** Whether somebody has welcomed it who knew how far clocks are, since it started. */
+    isInformed: boolean;
+    /** Whether it asks as soon as it may. */
+    wishes: boolean;
+  };
+  message:
+    | RicartAgrawala["message"]
+    /** I have started, and know nothing but my journal. */
+    | { type: "hello"; time: number }
+    /** With the request that waits for a reply. `joined`: all that have entered so far did so with lower stamps. */
+    | { type: "welcome"; time: number; wanted: number | null; joined: boolean };
+  command: RicartAgrawala["command"];
+  event: RicartAgrawala["event"];
+  /** With `rejoins`. */
+  record: { type: "asked"; time: number };
+};
+
+export interface RecoveringRicartAgrawalaOptions {
+  /** Hears of all others before it asks for anything, and journals when it asks. */
+  rejoins: boolean;
+}
+
+type State = RecoveringRicartAgrawala["state"];
+type Ctx = Context<RecoveringRicartAgrawala>;
+
+/** All that the book's node sends and says, this one may. */
+const asBook = (ctx: Ctx): Context<RicartAgrawala> => ctx as unknown as Context<RicartAgrawala>;
+
+export function recoveringRicartAgrawala(
+  given?: Partial<RecoveringRicartAgrawalaOptions>,
+): Protocol<RecoveringRicartAgrawala> {
+  const { rejoins } = settle({ rejoins: false }, struct({ rejoins: boolean }), given, "ricart-agrawala");
+  const { init, receive, command, shapes, ...book } = ricartAgrawala();
+
+  function enter(state: State, ctx: Ctx): void {
+    if (rejoins) ctx.compact([{ type: "asked", time: tick(state.clock) }]); // With which it asks in this step.
+    command.enter(state, { type: "enter" }, asBook(ctx));
+  }
+
+  /** Somebody has been heard of, or is suspected. */
+  function enterIfWished(state: State, ctx: Ctx): void {
+    if (!state.wishes || !hasJoined(state)) return;
+    state.wishes = false;
+    enter(state, ctx);
+  }
+
+  const asked = (state: State, { time }: RecoveringRicartAgrawala["record"]): void => {
+    state.clock = time;
+  };
+
+  return {
+    ...book,
+    init: (self, peers) => ({ ...init(self, peers), unmet: [], isInformed: false, wishes: false }),
+    start(state, ctx) {
+      if (!rejoins) return;
+      state.unmet = [...ctx.peers];
+      ctx.broadcast({ type: "hello", time: state.clock });
+    },
+    receive: {
+      request(state, from, message, ctx) {
+        if (!state.unmet.includes(from)) receive.request(state, from, message, asBook(ctx)); // Otherwise its welcome says so again.
+      },
+      reply(state, from, message, ctx) {
+        if (!state.unmet.includes(from)) receive.reply(state, from, message, asBook(ctx)); // Otherwise it is to an earlier life.
+      },
+      hello(state, from, { time }, ctx) {
+        state.clock = tick(state.clock, time);
+        exclude(state.unmet, from); // What else it could have told it has forgotten.
+        exclude(state.suspected, from);
+        exclude(state.deferred, from);
+        const { section } = state;
+        const wanted = section.is === "wanted" && section.awaited.includes(from) ? section.time : null;
+        ctx.send(from, { type: "welcome", time: state.clock, wanted, joined: hasJoined(state) });
+        enterIfWished(state, ctx);
+      },
+      welcome(state, from, { time, wanted, joined }, ctx) {
+        state.clock = tick(state.clock, time);
+        state.isInformed ||= joined;
+        // A second one, as an earlier life had said hello too: the request has come by itself, and one reply is enough.
+        if (state.unmet.includes(from) && wanted !== null) consider(from, wanted, state, asBook(ctx));
+        exclude(state.unmet, from);
+        enterIfWished(state, ctx);
+      },
+    },
+    command: {
+      exit: (state, exit, ctx) => command.exit(state, exit, asBook(ctx)),
+      restore: (state, restoration, ctx) => command.restore(state, restoration, asBook(ctx)),
+      enter(state, _command, ctx) {
+        if (state.section.is !== "released") return; // It asks already, or is inside.
+        if (hasJoined(state)) enter(state, ctx);
+        else state.wishes = true;
+      },
+      suspect(state, suspicion, ctx) {
+        command.suspect(state, suspicion, asBook(ctx));
+        enterIfWished(state, ctx);
+      },
+    },
+    // Otherwise it keeps no journal, and needs none.
+    replay: (rejoins ? { asked } : {}) as { asked: typeof asked },
+    shapes: {
+      message: {
+        ...shapes.message,
+        hello: { time: natural },
+        welcome: { time: natural, wanted: nullable(natural), joined: boolean },
+      },
+      command: shapes.command,
+      record: { asked: { time: natural } },
+    },
+    properties: [
+      ...mutexProperties<RecoveringRicartAgrawala>(({ section, wishes }) => (wishes ? "wanted" : section.is)),
+      orderedEntries as unknown as Property<RecoveringRicartAgrawala>,
+    ],
+  };
+}
+
+/** The journals of all together know of every entry; so does a node that has joined. */
+const hasJoined = ({ unmet, isInformed, suspected }: State): boolean =>
+  unmet.length === 0 || (isInformed && unmet.every((node) => suspected.includes(node)));

@@ -1,0 +1,131 @@
+/**
+ * Ricart–Agrawala: whoever wants in asks everybody, and whoever is inside, or asked earlier, answers later.
+ * Ricart & Agrawala, "An Optimal Algorithm for Mutual Exclusion in Computer Networks", CACM 1981; words of Coulouris et
+ * al. §15.2.
+ *
+ * Assumes   no crashes; reliable links, in any order, each message once; whoever is inside leaves.
+ * Safety    ME1: at most one node is inside. ME3: nobody enters before a request that happened before its own.
+ * Liveness  ME2: every request is granted in the end.
+ * Cost      2(N − 1) messages per entry: N − 1 requests, N − 1 replies. Client delay 2 message times, hand-over 1.
+ *
+ * A node that is told of crashes (`suspect`) does not wait for the replies of suspected nodes. `recovering.ts` lets them come
+ * back; `roucairol-carvalho.ts` asks less often.
+ */
+import { precedes, type Stamp, tick } from "../../../core/clocks.ts";
+import type { Context, NodeId, Property, Protocol } from "../../../core/protocol.ts";
+import { natural, struct } from "../../../core/shape.ts";
+import { exclude, include } from "../../node-set.ts";
+import { settle } from "../../options.ts";
+import { mutexProperties } from "../family/properties.ts";
+
+export type RicartAgrawala = {
+  state: {
+    /** Lamport's clock: every step that a message or the application causes is an event. */
+    clock: number;
+    section: Section;
+    /** Whose requests wait for a reply until this node leaves. Ascending. */
+    deferred: NodeId[];
+    /** For whose replies it does not wait. Ascending. */
+    suspected: NodeId[];
+  };
+  message: { type: "request"; time: number } | { type: "reply"; time: number };
+  /** `enter` counts when released, `exit` when held. */
+  command: { type: "enter" } | { type: "exit" } | { type: "suspect"; node: NodeId } | { type: "restore"; node: NodeId };
+  /** The token grows from one entry to the next, whoever enters: it is the stamp of the request. */
+  event: { type: "entered"; token: number } | { type: "exited" };
+};
+
+/** Outside and not interested; asking, with the time T of the request and those who have not replied; inside. */
+export type Section =
+  | { is: "released" }
+  | { is: "wanted"; time: number; awaited: NodeId[] }
+  | { is: "held"; time: number };
+
+type State = RicartAgrawala["state"];
+type Ctx = Context<RicartAgrawala>;
+
+export function ricartAgrawala(given?: Record<never, never>): Protocol<RicartAgrawala> {
+  settle({}, struct({}), given, "ricart-agrawala"); // It has no options.
+  return {
+    name: "ricart-agrawala",
+    init: () => ({ clock: 0, section: { is: "released" }, deferred: [], suspected: [] }),
+    receive: {
+      request(state, from, { time }, ctx) {
+        state.clock = tick(state.clock, time);
+        consider(from, time, state, ctx);
+      },
+      reply(state, from, { time }, ctx) {
+        state.clock = tick(state.clock, time);
+        if (state.section.is !== "wanted") return; // Links that deliver once leave nobody to reply now.
+        exclude(state.section.awaited, from);
+        enterIfAllReplied(state, ctx);
+      },
+    },
+    command: {
+      enter(state, _command, ctx) {
+        if (state.section.is !== "released") return; // It asks already, or is inside.
+        state.clock = tick(state.clock);
+        state.section = { is: "wanted", time: state.clock, awaited: [...ctx.peers] };
+        for (const peer of ctx.peers) ctx.send(peer, { type: "request", time: state.clock });
+        enterIfAllReplied(state, ctx); // Alone, it has nobody to wait for.
+      },
+      exit(state, _command, ctx) {
+        if (state.section.is !== "held") return; // It is not inside.
+        state.clock = tick(state.clock);
+        state.section = { is: "released" };
+        for (const waiting of state.deferred) ctx.send(waiting, { type: "reply", time: state.clock });
+        state.deferred = [];
+        ctx.emit({ type: "exited" });
+      },
+      suspect(state, { node }, ctx) {
+        include(state.suspected, node);
+        enterIfAllReplied(state, ctx);
+      },
+      restore: (state, { node }) => exclude(state.suspected, node),
+    },
+    shapes: {
+      message: { request: { time: natural }, reply: { time: natural } },
+      command: { enter: {}, exit: {}, suspect: { node: natural }, restore: { node: natural } },
+    },
+    source: "Ricart & Agrawala, CACM 1981; Coulouris et al. §15.2",
+    assumes: ["no crashes", "reliable links, each message once", "whoever is inside leaves"],
+    properties: [...mutexProperties<RicartAgrawala>(({ section }) => section.is), orderedEntries],
+    costs: [{ when: "one entry and exit", messages: (nodes) => 2 * (nodes - 1) }],
+    view: ({ section }) => ({ role: section.is }),
+  };
+}
+
+export function consider(from: NodeId, time: number, state: State, ctx: Ctx): void {
+  if (mustWait(state.section, { time, node: from }, ctx.self)) include(state.deferred, from);
+  else ctx.send(from, { type: "reply", time: state.clock });
+}
+
+/** state = HELD, or state = WANTED and (T, pi) < (Tj, pj). */
+export const mustWait = (section: Section, request: Stamp, self: NodeId): boolean =>
+  section.is === "held" || (section.is === "wanted" && precedes({ time: section.time, node: self }, request));
+
+function enterIfAllReplied(state: State, ctx: Ctx): void {
+  const { section } = state;
+  if (section.is !== "wanted" || !section.awaited.every((node) => state.suspected.includes(node))) return;
+  state.section = { is: "held", time: section.time };
+  ctx.emit({ type: "entered", token: stampOf(section.time, ctx) });
+}
+
+/** (T, p) as a number. Entries are in its order, and whoever replied to p knows T, also if p crashes inside. */
+const stampOf = (time: number, { self, peers }: Ctx): number =>
+  time * (peers.length + 1) + peers.filter((peer) => peer < self).length;
+
+export const orderedEntries: Property<RicartAgrawala> = {
+  name: "ME3 ordering",
+  // Lamport's clocks make the stamp of a request lower than that of every request which it happened before.
+  claim: "nobody is inside while a request with a lower stamp (T, p) waits",
+  when: "always",
+  holds({ alive, state }) {
+    const isAhead = (waiting: NodeId, inside: NodeId): boolean => {
+      const [early, late] = [state(waiting).section, state(inside).section];
+      if (early.is !== "wanted" || late.is !== "held") return false;
+      return precedes({ time: early.time, node: waiting }, { time: late.time, node: inside });
+    };
+    return alive.every((inside) => !alive.some((waiting) => isAhead(waiting, inside)));
+  },
+};

@@ -1,0 +1,102 @@
+/**
+ * Ricart–Agrawala in which a reply counts until its sender asks itself.
+ * Roucairol & Carvalho, "On mutual exclusion in computer networks", CACM 1983.
+ *
+ * Assumes, ME1 and ME2 as Ricart–Agrawala; no ME3: a node that keeps permissions enters before an earlier request.
+ * 0 … 2(N − 1) messages per entry.
+ */
+import { tick } from "../../../core/clocks.ts";
+import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
+import { boolean, natural, struct } from "../../../core/shape.ts";
+import { exclude, include } from "../../node-set.ts";
+import { settle } from "../../options.ts";
+import { mutexProperties } from "../family/properties.ts";
+import { mustWait, type RicartAgrawala } from "./ricart-agrawala.ts";
+
+export type RoucairolCarvalho = {
+  state: Omit<RicartAgrawala["state"], "suspected"> & {
+    /** Whose replies still count for the next request. Ascending. */
+    permitted: NodeId[];
+  };
+  message: RicartAgrawala["message"];
+  command: { type: "enter" } | { type: "exit" };
+  event: RicartAgrawala["event"];
+};
+
+export interface RoucairolCarvalhoOptions {
+  /**
+   * A node that gives its permission back while it waits itself asks for it again. Without this rule, which is easily
+   * overlooked, two nodes can be inside.
+   */
+  asksAgain: boolean;
+}
+
+type State = RoucairolCarvalho["state"];
+type Ctx = Context<RoucairolCarvalho>;
+
+export function roucairolCarvalho(given?: Partial<RoucairolCarvalhoOptions>): Protocol<RoucairolCarvalho> {
+  const { asksAgain } = settle({ asksAgain: true }, struct({ asksAgain: boolean }), given, "ricart-agrawala");
+  return {
+    name: "ricart-agrawala",
+    init: () => ({ clock: 0, section: { is: "released" }, deferred: [], permitted: [] }),
+    receive: {
+      request(state, from, { time }, ctx) {
+        state.clock = tick(state.clock, time);
+        const { section } = state;
+        if (mustWait(section, { time, node: from }, ctx.self)) return include(state.deferred, from);
+        ctx.send(from, { type: "reply", time: state.clock });
+        exclude(state.permitted, from);
+        if (!asksAgain || section.is !== "wanted" || section.awaited.includes(from)) return;
+        include(section.awaited, from); // Its permission counted so far, and does not any more.
+        ctx.send(from, { type: "request", time: section.time });
+      },
+      reply(state, from, { time }, ctx) {
+        state.clock = tick(state.clock, time);
+        if (state.section.is !== "wanted") return; // Links that deliver once leave nobody to reply now.
+        exclude(state.section.awaited, from);
+        include(state.permitted, from);
+        enterIfAllReplied(state, ctx);
+      },
+    },
+    command: {
+      enter(state, _command, ctx) {
+        if (state.section.is !== "released") return; // It asks already, or is inside.
+        state.clock = tick(state.clock);
+        const awaited = ctx.peers.filter((peer) => !state.permitted.includes(peer));
+        state.section = { is: "wanted", time: state.clock, awaited };
+        for (const peer of awaited) ctx.send(peer, { type: "request", time: state.clock });
+        enterIfAllReplied(state, ctx);
+      },
+      exit(state, _command, ctx) {
+        if (state.section.is !== "held") return; // It is not inside.
+        state.clock = tick(state.clock);
+        state.section = { is: "released" };
+        for (const waiting of state.deferred) ctx.send(waiting, { type: "reply", time: state.clock });
+        state.permitted = state.permitted.filter((node) => !state.deferred.includes(node));
+        state.deferred = [];
+        ctx.emit({ type: "exited" });
+      },
+    },
+    shapes: {
+      message: { request: { time: natural }, reply: { time: natural } },
+      command: { enter: {}, exit: {} },
+    },
+    source: "Roucairol & Carvalho, CACM 1983",
+    assumes: ["no crashes", "reliable links, each message once", "whoever is inside leaves"],
+    properties: mutexProperties<RoucairolCarvalho>(({ section }) => section.is),
+    costs: [{ when: "one entry and exit, nobody's permission kept", messages: (nodes) => 2 * (nodes - 1) }],
+    view: ({ section }) => ({ role: section.is }),
+  };
+}
+
+/**
+ * The token is Lamport's clock, as entries are not in the order of requests. It grows while nobody crashes: a node that
+ * enters after p has left holds a reply that p sent when it left or later, since a reply of before would have made p ask
+ * once more and wait in turn; and that reply carries p's clock.
+ */
+function enterIfAllReplied(state: State, ctx: Ctx): void {
+  const { section } = state;
+  if (section.is !== "wanted" || section.awaited.length > 0) return;
+  state.section = { is: "held", time: section.time };
+  ctx.emit({ type: "entered", token: state.clock });
+}
