@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { exploreUses } from "../../../../test/protocols/mutex-stage.ts";
 import { type Exploration, type ExploreOptions, explore } from "../../../check/explore.ts";
 import { systemFor } from "../../../check/suite.ts";
 import { happenedBefore, type VectorClock } from "../../../core/clocks.ts";
