@@ -31,7 +31,7 @@ describe("a simulated disk", () => {
         before.die();
         disk.losePower();
         const again = await (await disk.of(begin()).claim("data")).open("journal");
-        return again === null ? null : await again.readAll();
+        return again === null ? null : again.readAll();
       });
       expect(held?.subarray(0, 700)).toEqual(fill(700, 1));
       lengths.add(held?.length ?? 0);

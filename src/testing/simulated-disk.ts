@@ -68,14 +68,8 @@ export class SimulatedDisk {
 
   /** Does something when the disk has come to it. */
   access<T>(process: SimulatedProcess, act: () => T, ms = ACCESS_MS): Promise<T> {
-    return new Promise((resolve, reject) => {
-      process.after(ms, () => {
-        try {
-          resolve(act());
-        } catch (error) {
-          reject(error);
-        }
-      });
+    return new Promise((resolve) => {
+      process.after(ms, () => resolve(Promise.resolve().then(act)));
     });
   }
 
@@ -134,9 +128,10 @@ class SimulatedFolder {
           this.#files.set(to, content);
         }),
       remove: (name) => disk.access(process, () => void this.#files.delete(name)),
-      release: async () => {
-        this.#writer = null;
-      },
+      release: () =>
+        disk.access(process, () => {
+          this.#writer = null;
+        }),
     };
   }
 

@@ -149,11 +149,12 @@ export class SimulatedNetwork {
     const port: Port = { process, options, streams: new Set() };
     let opened: string | null = null;
     return {
-      open: async ({ port: number }) => {
+      open: ({ port: number }) => {
         const address = formatHostPort({ host: machine.host, port: number });
-        if (this.#ports.has(address)) throw refusedBySystem("listen", "EADDRINUSE");
+        if (this.#ports.has(address)) return Promise.reject(refusedBySystem("listen", "EADDRINUSE"));
         this.#ports.set(address, port);
         opened = address;
+        return Promise.resolve();
       },
       close: () => {
         if (opened !== null) this.#ports.delete(opened);

@@ -88,7 +88,8 @@ export class VirtualTime {
         this.#drive = null;
         settle();
       };
-      const fail = (error: unknown): void => end(() => reject(error));
+      const fail = (error: unknown): void =>
+        end(() => reject(error instanceof Error ? error : new Error(String(error))));
       const drive: Drive = { until: this.now + limitMs, fail };
       this.#drive = drive;
       this.#atThisTime = 0;

@@ -99,7 +99,7 @@ describe("a member", () => {
     await world.run(async () => {
       const waiting = world.member(2).mutex(LOCK).acquire();
       let isSettled = false;
-      waiting.finally(() => {
+      void waiting.finally(() => {
         isSettled = true;
       });
       world.crash(2);

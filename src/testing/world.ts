@@ -350,12 +350,15 @@ export class World {
       random: () => random.fraction(),
       log: (text) => this.note(`node ${id}: ${text}`),
     };
-    (async () => program(member, tools))().catch((error: unknown) => {
+    const end = (error: unknown): void => {
       if (!process.isAlive) return;
       if (member.signal.aborted)
         this.kill(id); // It ends as a process does that has nothing left to do.
       else this.#time.fail(error);
-    });
+    };
+    Promise.resolve()
+      .then(() => program(member, tools))
+      .catch(end);
   }
 
   #machine(id: NodeId): SimulatedMachine {

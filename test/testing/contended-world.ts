@@ -15,7 +15,7 @@ export async function logOf(seed: number): Promise<string> {
         await member
           .mutex("invoice")
           .use(work, { timeoutMs: 2_000 })
-          .catch((error: Error) => log(error.message));
+          .catch((error: unknown) => log(String(error)));
         await sleep(50 * random());
       }
     },
