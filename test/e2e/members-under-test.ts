@@ -142,12 +142,15 @@ export class MembersUnderTest {
   private async faults(id: number, cutTo: readonly number[]): Promise<void> {
     const body = JSON.stringify({ cutTo });
     const headers = { "content-type": "application/json" };
-    await until(() => `member ${id}, which may just have been started, answers, but ${this.errors}`, async () => {
-      const response = await fetch(`http://${this.admin.get(id)}/faults`, { method: "PUT", headers, body }).catch(
-        () => null,
-      );
-      return response?.ok === true;
-    });
+    await until(
+      () => `member ${id}, which may just have been started, answers, but ${this.errors}`,
+      async () => {
+        const response = await fetch(`http://${this.admin.get(id)}/faults`, { method: "PUT", headers, body }).catch(
+          () => null,
+        );
+        return response?.ok === true;
+      },
+    );
   }
 
   remove(): void {

@@ -177,7 +177,7 @@ function workloadWires(multicast: Protocol<Vocabulary>): Wires<{ workload: Multi
 
 export type MulticastWithWorkload<M extends Vocabulary> = Assembly<{ workload: MulticastWorkload; multicast: M }>;
 
-interface WorkloadOptions {
+export interface WorkloadOptions {
   workload?: Partial<MulticastWorkloadOptions>;
 }
 
