@@ -1,9 +1,10 @@
-/** The whole member, names, settings, locks, elections and channels, under random faults in virtual time. */
+/** The whole member, with its locks, elections and channels by name, under random faults in virtual time. */
 import { expect, test } from "vitest";
 import { swarm } from "./swarm.ts";
 
 const FEW = 20;
-const MANY = 2_000;
+/** `COTERIE_SWARM=10000 npx vitest run --project unit test/testing --tags-filter long` tries more. */
+const MANY = Number(process.env.COTERIE_SWARM ?? 400);
 const { COTERIE_SEED: replayed } = process.env;
 
 async function underSeeds(first: number, last: number): Promise<void> {
