@@ -27,12 +27,15 @@ export function clockKeeper(): (entry: TraceEntry) => VectorClock {
       sent.delete(entry.id); // The receiver knows it now: the receipt of a copy would teach it nothing.
     }
     // A recording may begin in the middle of a step.
-    if (BEGINS_STEP.has(kind) || before === undefined) clock = advance(clock, node);
+    if (beginsStep(kind) || before === undefined) clock = advance(clock, node);
     if (kind === "send") sent.set(entry.id, clock);
     clocks.set(node, clock);
     return clock;
   };
 }
+
+/** Whether a step begins with such an entry; others belong to the step that their node is in. */
+export const beginsStep = (kind: TraceEntry["kind"]): boolean => BEGINS_STEP.has(kind);
 
 const BEGINS_STEP: ReadonlySet<TraceEntry["kind"]> = new Set([
   ...(["start", "crash", "receive", "timeout", "command"] as const),

@@ -14,6 +14,8 @@ interface Travel {
 
 export class Viewport {
   following = $state(true);
+  /** Whether vector clocks are shown, while the view is paused. */
+  showsClocks = $state(false);
   spanMs = $state(LONGEST_MS);
   /** What short distances are counted from: the beginning of what was framed. */
   origin = $state<number | null>(null);

@@ -7,6 +7,7 @@ import type { NodeId } from "../../../src/core/protocol.ts";
 import type { LossReason, MessageId, TraceEntry } from "../../../src/trace/entry.ts";
 import { deliveredId, type Name, nameOf, nameOfWord, type Tagged } from "../../../src/trace/naming.ts";
 import { Chatter, type Turn } from "./chatter.ts";
+import { StepCounts } from "./clocks.ts";
 import { Life } from "./life.ts";
 import { hasSentence } from "./phrase-book.ts";
 
@@ -19,6 +20,9 @@ export interface Message {
   /** Null while only the receipt is known. */
   sentAt: number | null;
   receivedAt: number | null;
+  /** In which step of its node each was; null as above. */
+  sentStep: number | null;
+  receivedStep: number | null;
   loss: { readonly at: number; readonly node: NodeId; readonly why: LossReason } | null;
 }
 
@@ -65,6 +69,7 @@ export class Chronicle {
   onTurn: (kind: "timeout" | "event", turn: Turn) => void = () => {};
 
   readonly #byId = new Map<MessageId, Message>();
+  readonly #steps = new StepCounts();
   #marksMade = 0;
 
   /** @param networks What the network was like before it became what it is. */
@@ -114,6 +119,7 @@ export class Chronicle {
   }
 
   #take(entry: TraceEntry): void {
+    const step = this.#steps.take(entry);
     switch (entry.kind) {
       case "start":
         return this.#life(entry.node).started(entry.at);
@@ -121,12 +127,18 @@ export class Chronicle {
         return this.#life(entry.node).crashed(entry.at);
       case "view":
         return this.#life(entry.node).viewed(entry.at, entry.view);
-      case "send":
-        this.#message(entry, entry.node, entry.to).sentAt = entry.at;
+      case "send": {
+        const message = this.#message(entry, entry.node, entry.to);
+        message.sentAt = entry.at;
+        message.sentStep = step;
         return;
-      case "receive":
-        this.#message(entry, entry.from, entry.node).receivedAt = entry.at;
+      }
+      case "receive": {
+        const message = this.#message(entry, entry.from, entry.node);
+        message.receivedAt = entry.at;
+        message.receivedStep = step;
         return;
+      }
       case "lost": {
         const message = this.#byId.get(entry.id);
         if (message !== undefined) message.loss = { at: entry.at, node: entry.node, why: entry.why };
@@ -168,6 +180,8 @@ export class Chronicle {
       content: entry.message,
       sentAt: null,
       receivedAt: null,
+      sentStep: null,
+      receivedStep: null,
       loss: null,
     };
     this.#byId.set(entry.id, message);

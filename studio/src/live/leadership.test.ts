@@ -75,5 +75,5 @@ test("a takeover lasts from the leader's crash until another leads", () => {
     ]),
   );
   expect(takeover).toEqual({ from: 1, to: 0, fate: "gone", tookMs: 352, at: 1_000 });
-  expect(takeover && takeoverInWords(takeover)).toBe("Last takeover: node 0, 352 ms after node 1 stopped running.");
+  expect(takeover && takeoverInWords(takeover)).toBe("Last takeover: node 0, 352 ms after node 1 died.");
 });

@@ -35,7 +35,7 @@ export function lastTakeover(lives: ReadonlyMap<NodeId, Life>): Takeover | null 
 }
 
 export function takeoverInWords({ from, to, fate, tookMs }: Takeover): string {
-  const fall = fate === "gone" ? "stopped running" : "was paused";
+  const fall = fate === "gone" ? "died" : "was paused";
   const duration = tookMs < 10_000 ? `${Math.round(tookMs)} ms` : `${(tookMs / 1_000).toFixed(1)} s`;
   return `Last takeover: node ${to}, ${duration} after node ${from} ${fall}.`;
 }
