@@ -48,7 +48,7 @@ function run(command, env) {
 
 const steps = [
   { name: "build", command: "npm run build" },
-  ...writers.map((file) => ({ name: file, command: `npx vitest run ${file}` })),
+  ...writers.map((file) => ({ name: file, command: `npx vitest run ${file} --testTimeout 900000` })),
 ];
 const failed = [];
 for (const [at, { name, command }] of steps.entries()) {
