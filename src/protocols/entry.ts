@@ -3,7 +3,7 @@ import type { NodeId, Property, Protocol, Tagged, Vocabulary } from "../core/pro
 import type { Family } from "./family.ts";
 import { type AnyMaker, composed, defaulting, type System, type WireTable } from "./system.ts";
 
-/** Whoever goes through the registry handles every algorithm alike: the type bag is forgotten. */
+/** Users of the registry handle every algorithm alike: the type bag is forgotten. */
 export type AnyProtocol = Protocol<Vocabulary>;
 type Maker = (options?: object) => AnyProtocol;
 
@@ -11,7 +11,7 @@ export interface RegistryEntry {
   /** One line for lists. */
   readonly summary: string;
   readonly family: Family;
-  /** What simulator and checker run: the algorithm as the book has it, with whoever uses it. */
+  /** What simulator and checker run: the algorithm as the book has it, with its workload. */
   readonly model: Maker;
   /** What runs on real processes: the algorithm with the parts that it needs there. */
   readonly node: Maker;

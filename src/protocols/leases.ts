@@ -1,5 +1,5 @@
 /**
- * Leases without a clock that anybody shares. Whoever leads arms a timer when it *sends* a round of renewals; whoever
+ * Leases without a clock that anybody shares. The leader arms a timer when it *sends* a round of renewals; a node that
  * confirms the round binds itself when it *receives* it, so later, for a time that is longer by what clocks may drift. So
  * the leader's timer runs out first, however long the messages travel.
  */
@@ -12,7 +12,7 @@ export type LeaseTimer = "leaseEven" | "leaseOdd";
 export const leaseTimer = (round: number): LeaseTimer => (round % 2 === 0 ? "leaseEven" : "leaseOdd");
 
 /**
- * How long whoever confirms is bound. A clock may be slow or fast by `drift`, a share of its speed: a lease on the
+ * How long a node that confirms is bound. A clock may be slow or fast by `drift`, a share of its speed: a lease on the
  * slowest clock ends no later than this on the fastest.
  */
 export const boundMs = (leaseMs: number, drift: number): number => Math.ceil((leaseMs * (1 + drift)) / (1 - drift));

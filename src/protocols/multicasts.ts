@@ -45,7 +45,7 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
     {
       variants: {
         acknowledged: {
-          summary: "each message is acknowledged, and sent again to whoever has not done so",
+          summary: "each message is acknowledged, and sent again to members that have not done so",
           algorithm: settled(basicMulticast, { acknowledges: true }),
         },
         "at-least-once": {
@@ -103,7 +103,7 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
   ),
   "ip-multicast": entry(
     multicast,
-    "multicast in one datagram; who lacks a message asks for it, and whoever has it answers",
+    "multicast in one datagram; a node that lacks a message asks for it, and one that has it answers",
     ipMulticast,
     {
       orders: [fifoOrder],
@@ -165,7 +165,7 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
       mustStart: true,
       variants: {
         settled: {
-          summary: "all are in view 1, and whoever crashes is made known: what the checker explores",
+          summary: "all are in view 1, and every crash is made known: what the checker explores",
           model: settledViewSynchrony,
           mustStart: false,
         },

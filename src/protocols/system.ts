@@ -6,7 +6,7 @@ import { type Assembly, assemble, type Parts } from "../core/assemble.ts";
 import type { Protocol } from "../core/protocol.ts";
 import { requireParts } from "./options.ts";
 
-// Parts are looked up by name; whoever names a system's type bag says what it is.
+// Parts are looked up by name; naming a system's type bag says what it is.
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type Any = any;
 

@@ -4,7 +4,7 @@
  *
  * Assumes   crash-recovery nodes with a journal; for liveness, a majority alive, reliable links and luck in back-off.
  * Safety    agreement: no two nodes decide differently. Validity: what is decided was proposed.
- * Liveness  termination: in the end whoever has proposed has decided. Randomised back-off ends duels; nothing can promise
+ * Liveness  termination: in the end a node that has proposed has decided. Randomised back-off ends duels; nothing can promise
  *           it (Fischer, Lynch & Paterson 1985).
  * Cost      (N − 1)(N + 3) messages for an undisturbed decision: N − 1 prepare, promise and accept each, and N(N − 1)
  *           accepted, since every acceptor tells every learner. 2 round trips until the proposer has decided.
@@ -220,7 +220,7 @@ const declarations: Pick<Protocol<Paxos>, "shapes" | "source" | "assumes" | "pro
     },
     {
       name: "termination",
-      claim: "whoever has proposed has decided in the end",
+      claim: "a node that has proposed has decided in the end",
       when: "leadsTo",
       given: ({ state }, node) => state(node).proposer.is !== "idle",
       holds: ({ state }, node) => state(node).proposer.is === "idle",

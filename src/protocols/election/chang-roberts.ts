@@ -4,14 +4,14 @@
  * CACM 1979; words of Coulouris et al. §15.3.
  *
  * Assumes   no crashes during an election; reliable links; everybody has the same ring.
- * Safety    E1: whoever has elected somebody has elected the highest.
+ * Safety    E1: a node that has elected somebody has elected the highest.
  * Liveness  E2: every election ends, and then every node has elected somebody and nobody is a participant.
  * Cost      one caller: 2N (the highest itself) … 3N − 1 (the node after the highest).
  *           All at once: N(N + 1)/2 + N where ids descend in the direction of the ring; N·H(N) + N in the mean over all orders.
  *
  * Beyond the textbook, and without a message more: elections are numbered in rounds, so that what is left of an earlier
  * one is known by its number, links need not be FIFO, and copies are harmless; each message carries the rank that is compared. A node that is told of crashes
- * (`suspect`) skips whom it suspects and calls the next round where the ring is mended, since the crash may have
+ * (`suspect`) skips the nodes that it suspects and calls the next round where the ring is mended, since the crash may have
  * taken a message of this one with it.
  */
 import type { Context, NodeId, Property, Protocol, World } from "../../core/protocol.ts";
@@ -171,7 +171,7 @@ export function changRoberts(given?: Partial<ChangRobertsOptions>): Protocol<Cha
       resign(state, _command, ctx) {
         if (state.resigned) return;
         state.resigned = true;
-        // Whoever takes part may still be elected by the round that goes on: the next one makes up for it.
+        // A node that takes part may still be elected by the round that goes on: the next one makes up for it.
         if (state.elected === ctx.self || state.part === "participant") call(state, ctx);
       },
       stand(state, _command, ctx) {
@@ -212,7 +212,7 @@ export function changRoberts(given?: Partial<ChangRobertsOptions>): Protocol<Cha
 const properties: Property<ChangRoberts>[] = [
   {
     name: "E1 safety",
-    claim: "whoever has elected an alive node has elected the one that ranked highest of those alive",
+    claim: "a node that has elected an alive node has elected the one that ranked highest of those alive",
     when: "always",
     holds(world) {
       let known: State | null = null; // Most say the same.

@@ -1,6 +1,6 @@
 /**
  * An election that watches its leader: a failure detector tells the election who is suspected and who is back, and the
- * election tells the detector whom it suspects or hears of by itself.
+ * election tells the detector which nodes it suspects or hears of by itself.
  */
 import type { Assembly } from "../../core/assemble.ts";
 import type { Vocabulary } from "../../core/protocol.ts";

@@ -4,7 +4,7 @@
  *
  * Assumes   crash-recovery nodes; reliable links; bounded delay: T = 2·T_max + T_process exceeds a round trip;
  *           everybody has the same ring.
- * Safety    E1: at rest, whoever follows an alive node follows the one that ranked highest of those alive.
+ * Safety    E1: at rest, a node that follows an alive node follows the one that ranked highest of those alive.
  *           In the end all that took part follow it, if each crash is told to everybody after the crashed node's messages.
  * Liveness  E2: every election ends, and then everybody that took part knows a leader.
  * Cost      2N messages with a list, over N alive nodes and one caller; 2N more for each that calls at the same time;
@@ -13,7 +13,7 @@
  *
  * A successor whose receipt does not come within T is skipped, and a failure detector may say so before (`suspect`). A
  * lap always ends at the place of its caller, be it that the caller is skipped there. A lap whose holder crashes is
- * lost: its caller calls again, and if that has crashed, whoever took part does.
+ * lost: its caller calls again, and if that has crashed, the nodes that took part do.
  *
  * Two laps see different lists where somebody crashed or came back between them. So announcements are ordered, by number
  * and then by caller; a lap's number is above that of every announcement followed by those it passed. The lower of two
@@ -244,7 +244,7 @@ export function ring(given?: Partial<RingOptions>): Protocol<Ring> {
       restore(state, { node }, ctx) {
         exclude(state.suspected, node);
         if (state.leader === null || state.members.includes(node)) return;
-        // A part of the ring that was cut off is back. The leader knows, and whoever hands on to it.
+        // A part of the ring that was cut off is back. The leader knows, and the node that hands on to it.
         if (state.leader === ctx.self || nextOf(state, ctx) === node) call(state, ctx);
       },
       rank(state, { rank }) {
@@ -344,7 +344,7 @@ const properties: Property<Ring>[] = [
   },
   {
     name: "E2 termination",
-    claim: "whoever is in an election is done with it in the end",
+    claim: "every election terminates",
     when: "leadsTo",
     given: ({ state }, node) => isElecting(state(node)),
     holds: ({ state }, node) => !isElecting(state(node)),

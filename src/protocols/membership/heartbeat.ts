@@ -1,5 +1,5 @@
 /**
- * Heartbeat failure detector: whoever has not been heard of for too long is suspected; whoever is heard of again is
+ * Heartbeat failure detector: a node that has not been heard of for too long is suspected; one that is heard of again is
  * restored. Chandra & Toueg, "Unreliable Failure Detectors for Reliable Distributed Systems", JACM 1996, §5 (◇P).
  *
  * Assumes   crash-recovery nodes; partial synchrony: after some unknown time, delays have some unknown bound that
@@ -102,7 +102,7 @@ export function heartbeat(given?: Partial<HeartbeatOptions>): Protocol<Heartbeat
       farewell(state, from, _message, ctx) {
         const peer = state.peers[from];
         if (peer === undefined) return;
-        peer.lastBeat = 0; // Whoever comes back is another.
+        peer.lastBeat = 0; // A node that comes back is another.
         suspect(peer, from, ctx);
       },
     },

@@ -1,11 +1,11 @@
 /**
- * Basic multicast (B-multicast): the message is sent to each member in turn, and whoever receives it delivers it.
+ * Basic multicast (B-multicast): the message is sent to each member in turn, and a member that receives it delivers it.
  * Coulouris et al. §15.4.1.
  *
  * Assumes   the sender does not crash while it sends; reliable links, or acknowledgements over links that lose and copy;
  *           one closed group, whose members stay the same.
  * Safety    integrity: every message at most once, and only what was sent.
- * Liveness  validity: whoever sends a message delivers it. Agreement: what one delivers all do.
+ * Liveness  validity: a node that sends a message delivers it. Agreement: what one delivers all do.
  * Cost      N − 1 messages per multicast, and as many acknowledgements if it is to have them. A sender delivers its own at
  *           once.
  */
@@ -32,7 +32,7 @@ export type BasicMulticast<P = string> = {
 };
 
 export interface BasicMulticastOptions {
-  /** Whether each message is acknowledged, and sent again to whoever has not done so. Reliable links do without. */
+  /** Whether each message is acknowledged, and sent again to members that have not done so. Reliable links do without. */
   acknowledges: boolean;
   /** With acknowledgements: whether a copy of what was delivered is known, so that each message is delivered once. */
   dropsCopies: boolean;

@@ -4,9 +4,9 @@
  * §15.4.
  *
  * Assumes   no crashes; reliable links, in any order; one closed group. Over a carrier with views members may crash.
- * Safety    C5: if multicast(m) → multicast(m′), whoever delivers m′ has delivered m before. Integrity: every message at
+ * Safety    C5: if multicast(m) → multicast(m′), every node that delivers m′ has delivered m before. Integrity: every message at
  *           most once, and only what was sent.
- * Liveness  validity: whoever sends a message delivers it. Agreement: what one delivers all do.
+ * Liveness  validity: a node that sends a message delivers it. Agreement: what one delivers all do.
  * Cost      N − 1 messages per multicast, each with N counters. A sender delivers its own at once.
  */
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";

@@ -3,9 +3,9 @@
  * Coulouris et al. §15.4.3, with R-multicast's numbers; ISIS FBCAST (Birman & Joseph, ACM TOCS 1987).
  *
  * Assumes   no crashes; reliable links, in any order; one closed group. Over a carrier with views members may crash.
- * Safety    C4: if a node multicasts m and then m′, whoever delivers m′ has delivered m before. Integrity: every message at
+ * Safety    C4: if a node multicasts m and then m′, every node that delivers m′ has delivered m before. Integrity: every message at
  *           most once, and only what was sent.
- * Liveness  validity: whoever sends a message delivers it. Agreement: what one delivers all do.
+ * Liveness  validity: a node that sends a message delivers it. Agreement: what one delivers all do.
  * Cost      N − 1 messages per multicast, each with one number. A sender delivers its own at once.
  */
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";

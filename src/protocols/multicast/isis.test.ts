@@ -112,7 +112,7 @@ describe("total order by agreement: what it promises", () => {
 const throughDeliveries: Property<MulticastWorkload> = {
   name: "happened-before through deliveries",
   claim:
-    "whoever has delivered a message had delivered before it whatever others had sent that its sender had delivered",
+    "a node that has delivered a message had delivered before it whatever others had sent that its sender had delivered",
   when: "always",
   holds: ({ alive, state }) =>
     alive.every((node) => {

@@ -9,9 +9,9 @@
  *       is sorted anew; its head is delivered as soon as its number is agreed.
  *
  * Assumes   no crashes; reliable links, in any order; one closed group. Over a carrier with views members may crash.
- * Safety    C6: if a member delivers m before m′, whoever delivers m′ has delivered m before. Integrity: every message at
+ * Safety    C6: if a member delivers m before m′, every member that delivers m′ has delivered m before. Integrity: every message at
  *           most once, and only what was sent. It keeps neither the order of one sender nor that of happened-before.
- * Liveness  validity: whoever sends a message delivers it. Agreement: what one delivers all do.
+ * Liveness  validity: a node that sends a message delivers it. Agreement: what one delivers all do.
  * Cost      3(N − 1) messages per multicast, and three message times until it can be delivered.
  */
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
@@ -50,7 +50,7 @@ export type Isis<P = string> = {
     heldBack: Held<P>[];
     /** What it has proposed for those in the queue that are not agreed yet, by id. */
     proposals: Record<string, number>;
-    /** For each of its own messages that is not agreed yet: the highest proposal so far, and of whom it waits for one. */
+    /** For each of its own messages that is not agreed yet: the highest proposal so far, and the members of which it waits for one. */
     collected: Record<number, Place & { missing: NodeId[] }>;
   };
   /** `number`: which of its sender's messages it is, from 1. */

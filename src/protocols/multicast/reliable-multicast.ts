@@ -1,5 +1,5 @@
 /**
- * Reliable multicast over basic multicast (R-multicast): whoever receives a message for the first time multicasts it again
+ * Reliable multicast over basic multicast (R-multicast): a member that receives a message for the first time multicasts it again
  * before it delivers it, so a sender that crashes half-way leaves no message with some members only.
  * Coulouris et al. §15.4.2; the eager algorithm of Hadzilacos & Toueg, "A Modular Approach to Fault-Tolerant Broadcasts and
  * Related Problems", Cornell TR 94-1425, 1994.
@@ -7,7 +7,7 @@
  * Assumes   crash-stop nodes, in any number and at any moment; a basic multicast over reliable links, in any order, which
  *           may copy messages; one closed group, whose members stay the same.
  * Safety    integrity: every message at most once, and only what was sent.
- * Liveness  validity: whoever sends a message and does not crash delivers it. Uniform agreement: what anybody delivers,
+ * Liveness  validity: a node that sends a message and does not crash delivers it. Uniform agreement: what anybody delivers,
  *           even as the last thing before it crashes, all deliver that do not crash.
  * Cost      N(N − 1) messages per multicast, and as many acknowledgements if the basic multicast has them. A sender
  *           delivers its own at once, the others after one message time.

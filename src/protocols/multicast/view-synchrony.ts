@@ -1,6 +1,6 @@
 /**
  * View synchrony: reliable multicast in a group whose members join, leave and crash. Everybody sees the same views, and
- * whoever goes from one view to the next has delivered the same messages before it as all who go with it.
+ * members that go from one view to the next together have delivered the same messages before it.
  * Birman & Joseph, "Exploiting Virtual Synchrony in Distributed Systems", SOSP 1987; words of Chockler, Keidar & Vitenberg,
  * "Group Communication Specifications", ACM Computing Surveys 2001, and Coulouris et al. §18.2.
  *
@@ -105,7 +105,7 @@ export function viewSynchrony<P = string>(
 
 /**
  * Speaks of a next view that this node goes to without holding its cut. Nobody who follows the protocol proposes such a
- * view, and in it this node would have delivered otherwise than others.
+ * view, and in it this node would have delivered differently from others.
  */
 function isUnfounded<P>({ multicast, views: known }: Whole<P>["state"], self: NodeId, body: Views["message"]): boolean {
   const next = "view" in body ? body.view : body.type === "promise" ? body.accepted?.view : undefined;

@@ -2,7 +2,7 @@
  * Central server: one node hands out the permission to enter, one request after the other.
  * Coulouris et al. §15.2; the simplest of all, and what most lock services are from afar.
  *
- * Assumes   no crashes; reliable links, in any order; whoever is inside leaves.
+ * Assumes   no crashes; reliable links, in any order; a node that is inside leaves.
  * Safety    ME1: at most one node is inside. Not ME3: requests are granted as they reach the server, which may be another
  *           order than that in which they were made.
  * Liveness  ME2: every request is granted in the end.
@@ -26,7 +26,7 @@ export type CentralServer = {
   message: { type: "request" } | { type: "grant"; token: number } | { type: "release"; token: number };
   /** `enter` counts when released, `exit` when held. */
   command: { type: "enter" } | { type: "exit" };
-  /** The token grows with every grant: a resource that remembers the highest can turn away whoever comes late. */
+  /** The token grows with every grant: a resource that remembers the highest can turn away a holder that comes late. */
   event: { type: "entered"; token: number } | { type: "exited" };
 };
 
@@ -122,7 +122,7 @@ export function centralServer(given?: Partial<CentralServerOptions>): Protocol<C
       command: { enter: {}, exit: {} },
     },
     source: "Coulouris et al. §15.2",
-    assumes: ["no crashes", "reliable links", "whoever is inside leaves"],
+    assumes: ["no crashes", "reliable links", "a node that is inside leaves"],
     properties: mutexProperties(({ section }) => section),
     costs: [{ when: "one entry and exit of a node that does not serve", messages: () => 3 }],
     view: ({ section, service }) => ({ role: service === null ? section : `${section}, serving` }),

@@ -4,7 +4,7 @@
  * Maekawa, ACM TOCS 1985, with the correction of Sanders, "The Information Structure of Distributed Mutual Exclusion
  * Algorithms", ACM TOCS 1987: a request that an earlier one displaces from the head of a queue is told that it has failed.
  *
- * Assumes   no crashes; reliable FIFO links; whoever is inside leaves.
+ * Assumes   no crashes; reliable FIFO links; a node that is inside leaves.
  * Safety    ME1: at most one node is inside. Not ME3, though queues are ordered by (T, p): a voter that is free votes for
  *           a later request that reaches it first.
  * Liveness  ME2: every request is granted in the end.
@@ -14,7 +14,7 @@
  * Told of suspicions, by a failure detector, a node that suspects one of its voters asks all that it does not suspect
  * instead, which meets every other set in the node whose set it is; and a voter takes its vote back, and votes for nobody
  * before it has heard from all others how high tokens are: 2(N − 2) messages. With `rejoins`, a node that starts neither
- * asks nor votes before it has heard from all others whom it had voted for, too. Then crashes and recoveries are allowed,
+ * asks nor votes before it has heard from all others for which node it had voted, too. Then crashes and recoveries are allowed,
  * as long as nobody is suspected who is alive and not two are down at a time: ME1 and ME2 hold, and tokens grow. A wrong
  * suspicion, as in a partition, lets two in. 2(N − 1) messages per start.
  */
@@ -46,7 +46,7 @@ export type MaekawaSanders = {
     token: number;
     /** Ascending. */
     suspected: NodeId[];
-    /** Whether it has started, or lost whom it had voted for, and waits for the welcome of those in `unmet`. */
+    /** Whether it has started, or forgotten for which node it had voted, and waits for the welcome of those in `unmet`. */
     joining: boolean;
     /** Ascending. */
     unmet: NodeId[];
@@ -69,7 +69,7 @@ export type MaekawaSanders = {
     | { type: "welcome"; time: number; token: number; wanted: number | null; voted: boolean };
   /** `enter` counts when released, `exit` when held. */
   command: { type: "enter" } | { type: "exit" } | { type: "suspect"; node: NodeId } | { type: "restore"; node: NodeId };
-  /** The token grows from one entry to the next, whoever enters: both had the vote of the same node. */
+  /** The token grows from one entry to the next, over all nodes: both had the vote of the same node. */
   event: { type: "entered"; token: number } | { type: "exited" };
 };
 
@@ -184,7 +184,7 @@ export function maekawaSanders(given?: Partial<MaekawaSandersOptions>): Protocol
     if (next !== undefined) vote(next, state, ctx);
   }
 
-  /** Whoever is down or has started anew wants nothing of what it wanted before. */
+  /** A node that is down or has started anew wants nothing of what it wanted before. */
   function letGo(node: NodeId, state: State, ctx: Ctx): void {
     const { ballot } = state;
     ballot.queue = ballot.queue.filter((waiting) => waiting.node !== node);
@@ -252,7 +252,7 @@ export function maekawaSanders(given?: Partial<MaekawaSandersOptions>): Protocol
     if (!state.joining || mustWait(state)) return;
     const { queue } = state.ballot;
     state.joining = false;
-    state.token += 1; // Whoever crashed inside may have entered with this one.
+    state.token += 1; // A node that crashed inside may have entered with this one.
     state.ballot.queue = [];
     for (const request of queue) consider(request, state, ctx);
     if (!state.wishes) return;
@@ -353,7 +353,7 @@ const declarations: Pick<
     command: { enter: {}, exit: {}, suspect: { node: natural }, restore: { node: natural } },
   },
   source: "Maekawa, ACM TOCS 1985; Sanders, ACM TOCS 1987",
-  assumes: ["no crashes", "reliable FIFO links", "whoever is inside leaves"],
+  assumes: ["no crashes", "reliable FIFO links", "a node that is inside leaves"],
   properties: mutexProperties(({ section, wishes }) => (wishes ? "wanted" : section)),
   costs: [{ when: "one entry and exit without rivals", messages: (nodes) => 3 * (voteCount(nodes) - 1) }],
   view: ({ section, ballot: { candidate } }) => ({

@@ -1,10 +1,10 @@
 /**
- * Maekawa's algorithm: whoever wants in asks for the votes of its voting set alone; any two sets share a node, and a
+ * Maekawa's algorithm: a node that wants in asks for the votes of its voting set alone; any two sets share a node, and a
  * node votes for one at a time.
  * Maekawa, "A √N Algorithm for Mutual Exclusion in Decentralized Systems", ACM TOCS 1985; words of Coulouris et al.
  * §15.2, which leaves out the messages that resolve deadlocks.
  *
- * Assumes   no crashes; reliable links, in any order; whoever is inside leaves.
+ * Assumes   no crashes; reliable links, in any order; a node that is inside leaves.
  * Safety    ME1: at most one node is inside. Not ME3.
  * Liveness  none: three nodes that ask at once can wait for each other for ever. `maekawa-sanders` mends that.
  * Cost      3(K − 1) messages per entry, where K ≈ √N is the size of the voting sets: a request, a vote and a release for
@@ -24,7 +24,7 @@ export type Maekawa = {
     voters: NodeId[];
     /** Who has voted for its request so far. Ascending. */
     votes: NodeId[];
-    /** For whom this node has voted, until it is released. */
+    /** The node that this one has voted for, until it is released. */
     votedFor: NodeId | null;
     /** Requests that wait for its vote, first come first. */
     queue: NodeId[];
@@ -34,7 +34,7 @@ export type Maekawa = {
   message: { type: "request" } | { type: "vote"; token: number } | { type: "release"; token: number };
   /** `enter` counts when released, `exit` when held. */
   command: { type: "enter" } | { type: "exit" };
-  /** The token grows from one entry to the next, whoever enters: both had the vote of the same node. */
+  /** The token grows from one entry to the next, over all nodes: both had the vote of the same node. */
   event: { type: "entered"; token: number } | { type: "exited" };
 };
 
@@ -111,7 +111,7 @@ export function maekawa(given?: Record<never, never>): Protocol<Maekawa> {
       command: { enter: {}, exit: {} },
     },
     source: "Maekawa, ACM TOCS 1985; Coulouris et al. §15.2",
-    assumes: ["no crashes", "reliable links", "whoever is inside leaves"],
+    assumes: ["no crashes", "reliable links", "a node that is inside leaves"],
     properties: mutexProperties(({ section }) => section),
     costs: [{ when: "one entry and exit", messages: (nodes) => 3 * (voteCount(nodes) - 1) }],
     view: ({ section, votedFor }) => ({ role: votedFor === null ? section : `${section}, voted for ${votedFor}` }),

@@ -1,8 +1,8 @@
 /**
- * Token ring: a token goes round, and whoever has it may be inside.
+ * Token ring: a token goes round, and the node that has it may be inside.
  * Le Lann, "Distributed Systems: Towards a Formal Approach", IFIP 1977; words of Coulouris et al. §15.2.
  *
- * Assumes   no crashes; reliable links; everybody has the same ring; whoever is inside leaves.
+ * Assumes   no crashes; reliable links; everybody has the same ring; a node that is inside leaves.
  * Safety    ME1: at most one node is inside. Not ME3: the order of entries is that of the ring.
  * Liveness  ME2: every request is granted in the end.
  * Cost      0 … N messages to enter, 1 … N − 1 to hand over (N if the last holder itself wants back in); a message at
@@ -27,7 +27,7 @@ export type TokenRing = {
   timer: "pass";
   /** `enter` counts when released, `exit` when held. */
   command: { type: "enter" } | { type: "exit" };
-  /** The token grows with every entry: a resource that remembers the highest can turn away whoever comes late. */
+  /** The token grows with every entry: a resource that remembers the highest can turn away a holder that comes late. */
   event: { type: "entered"; token: number } | { type: "exited" };
 };
 
@@ -103,7 +103,7 @@ export function tokenRing(given?: Partial<TokenRingOptions>): Protocol<TokenRing
     },
     shapes: { message: { token: { entries: natural } }, command: { enter: {}, exit: {} } },
     source: "Le Lann, IFIP 1977; Coulouris et al. §15.2",
-    assumes: ["no crashes", "reliable links", "everybody has the same ring", "whoever is inside leaves"],
+    assumes: ["no crashes", "reliable links", "everybody has the same ring", "a node that is inside leaves"],
     properties,
     costs: [{ when: "one round of the token", messages: (nodes) => (nodes === 1 ? 0 : nodes) }],
     view: ({ section, token }) => ({ role: token === null ? section : `${section}, with the token` }),

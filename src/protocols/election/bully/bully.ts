@@ -3,7 +3,7 @@
  * García-Molina, "Elections in a Distributed Computing System", IEEE ToC 1982; words of Coulouris et al. §15.3.
  *
  * Assumes   crash-recovery nodes; reliable links; bounded delay: T = 2·T_max + T_process exceeds a round trip.
- * Safety    E1: at rest, whoever knows a leader knows the highest alive node.
+ * Safety    E1: at rest, a node that knows a leader knows the highest alive node.
  *           In the end all alive nodes that took part follow it, if each crash is told to everybody (`suspect`), after the
  *           last message of the crashed node: one that comes later may be followed for ever.
  * Liveness  E2: every election ends, and then every alive node that took part knows a leader.

@@ -103,7 +103,7 @@ export function extendedBully(given?: Partial<ExtendedBullyOptions>): Protocol<E
 
   function becomeCoordinator(state: State, ctx: Ctx): void {
     for (const peer of ctx.peers) {
-      // Whoever resigned learns of its successor, though it ranks higher.
+      // A node that resigned learns of its successor, though it ranks higher.
       if (isAbove(state, ctx.self, peer) || hasResigned(state, peer)) ctx.send(peer, { type: "coordinator" });
     }
     settleOn(ctx.self, state, ctx);
@@ -175,7 +175,7 @@ export function extendedBully(given?: Partial<ExtendedBullyOptions>): Protocol<E
         if (hasResigned(state, ctx.self)) awaitLeader(state, ctx);
         else startElection(state, ctx);
       },
-      // Whoever took it for resigned would announce itself too, once the leader above both is gone.
+      // A node that took it for resigned would announce itself too, once the leader above both is gone.
       stand: (state, from, _message, ctx) => noteCandidate(state, from, ctx),
       inquire(state, from, _message, ctx) {
         include(state.resigned, from);
@@ -190,7 +190,7 @@ export function extendedBully(given?: Partial<ExtendedBullyOptions>): Protocol<E
     },
     timeout: {
       answer: becomeCoordinator, // Nobody higher is alive.
-      coordinator: startElection, // Whoever answered died before announcing itself.
+      coordinator: startElection, // The node that answered died before announcing itself.
       rank(state, ctx) {
         if (!hasResigned(state, ctx.self)) startElection(state, ctx); // What was announced in ignorance has arrived.
       },
@@ -232,7 +232,7 @@ export function extendedBully(given?: Partial<ExtendedBullyOptions>): Protocol<E
       rank(state, { rank }, ctx) {
         state.ranks[ctx.self] = rank;
         ctx.broadcast({ type: "rank", rank });
-        // Whoever does not know it yet may announce itself within T, and the announcement travels.
+        // A node that does not know it yet may announce itself within T, and the announcement travels.
         ctx.setTimer("rank", 2 * answerMs);
       },
     },

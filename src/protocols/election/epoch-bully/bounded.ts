@@ -1,5 +1,5 @@
 /**
- * Epoch-bully in which every run ends, so that all of them can be looked at: whoever is to call an election asks
+ * Epoch-bully in which every run ends, so that all of them can be looked at: a node that is to call an election asks
  * for votes at once, and neither calls again nor renews its lease. What safety rests on is all there: votes, the
  * journal, announcements, leases that run out, resignations. It claims only what holds however wrong the timers are.
  */

@@ -19,7 +19,7 @@ export interface EpochBullyOptions extends LeaseOptions {
   ranks: readonly { node: NodeId; rank: number }[];
   /**
    * Whether a node asks first if a majority would have it. Safety does not need that: without it two messages less are sent
-   * for each peer, but whoever cannot reach a majority drives epochs up, and nobody higher objects.
+   * for each peer, but a node that cannot reach a majority drives epochs up, and nobody higher objects.
    */
   preVote: boolean;
   /** Whether a higher node takes over from a working leader, as in the book. Otherwise it waits until there is none. */
@@ -60,10 +60,10 @@ export const VOTE_TRIPS = 2;
 
 /** What follows from the options. */
 export interface Timing {
-  /** How long whoever votes or confirms is bound. */
+  /** How long a node that votes or confirms is bound. */
   readonly boundsMs: number;
   readonly backOff: readonly [number, number];
-  /** Whoever lets somebody higher go first gives it time for a back-off, a pre-vote and a vote. */
+  /** A node that lets a higher one go first gives it time for a back-off, a pre-vote and a vote. */
   readonly deferenceMs: number;
 }
 

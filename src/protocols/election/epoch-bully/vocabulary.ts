@@ -22,7 +22,7 @@ export type EpochBully = {
     promised: Pledge;
     /** While the timer `bound` runs: no vote for anybody but the node that the promise was made to. */
     isBound: boolean;
-    /** The last promise known to have been given back by whom it was made to. */
+    /** The last promise known to have been given back by the node that it was made to. */
     released: Pledge | null;
     /** The last leader that this node has known. It follows that leader while it is bound to it. */
     term: Term | null;
@@ -39,7 +39,7 @@ export type EpochBully = {
     /** How many nodes, this one included, make a majority. */
     quorum: number;
   };
-  message: /** May there be an election? Changes nothing for whoever is asked. `promised`: the sender's own, so far. */
+  message: /** May there be an election? Changes nothing for the node that is asked. `promised`: the sender's own, so far. */
     | { type: "election"; promised: number; released: Pledge | null; rank: number }
     /** `boundTo`: nobody else may lead. `isAbove`: stands and outranks the asker. */
     | { type: "answer"; promised: number; boundTo: NodeId | null; isAbove: boolean }
@@ -50,7 +50,7 @@ export type EpochBully = {
     | { type: "confirm"; epoch: number; round: number }
     /** A majority would have the sender, which outranks the leader of the epoch, in its place. */
     | { type: "displace"; epoch: number; rank: number }
-    /** The sender does not lead this epoch, or no longer, and never will again. `successor`: whom it makes way for. */
+    /** The sender does not lead this epoch, or no longer, and never will again. `successor`: the node that it makes way for. */
     | { type: "resign"; epoch: number; successor: NodeId | null };
   timer: /** When the next election is called. */
     | "call"
@@ -93,7 +93,7 @@ type State = EpochBully["state"];
 
 export const isSame = (a: Pledge | null, b: Pledge): boolean => a !== null && a.epoch === b.epoch && a.to === b.to;
 
-/** Who leads in this node's eyes: itself, or whom it is bound to. */
+/** Who leads in this node's eyes: itself, or the node that it is bound to. */
 export function leaderOf({ phase, isBound, promised, term }: State, self: NodeId): NodeId | null {
   if (phase.is === "leading") return self;
   if (!isBound || term === null) return null;
@@ -114,7 +114,7 @@ export const mayLead = ({ phase }: State): boolean => phase.is === "requestingVo
 export const isConfirmed = ({ phase, quorum }: State): boolean =>
   phase.is === "leading" && phase.confirms.length + 1 >= quorum;
 
-/** Whether this node must not help `node` to lead, as that of whom it is sure now may still lead. */
+/** Whether this node must not help `node` to lead, as the one that it is sure of now may still lead. */
 export const isBoundAgainst = ({ phase, isBound, promised }: State, node: NodeId): boolean =>
   phase.is === "leading" || (isBound && promised.to !== node);
 

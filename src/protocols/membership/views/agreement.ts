@@ -6,9 +6,9 @@
  *
  * Assumes   crash-recovery nodes with a journal. For liveness: a majority alive that can reach each other; in the end a
  *           round trip, with what it takes to fill, takes less than `roundMs`.
- * Safety    agreement: no two nodes know different views by one number; whoever is in a view has asked for it. Whoever goes
+ * Safety    agreement: no two nodes know different views by one number; a node in a view has asked for it. A node that goes
  *           from a view to the next holds the whole cut of it, and has delivered nothing beyond.
- * Liveness  in the end all alive nodes that want to be in the group are in the same view, and nobody else is. Whoever has
+ * Liveness  in the end all alive nodes that want to be in the group are in the same view, and nobody else is. A node that has
  *           been silenced for a change speaks again. A minority installs nothing and says that it is stalled.
  * Cost      5(N − 1) messages for a change in which all answer: prepare, promise, propose, accept and decided, N − 1 each;
  *           3(N − 1) for the first view if all are there, since it is proposed at once;
@@ -17,14 +17,14 @@
  *
  * A member is a node in one of its lives, so that a restart is noticed however quick it is. A round for view k + 1:
  *
- *     prepare ──▶ whoever is in view k falls silent and counts what it holds (flush, flushed)
+ *     prepare ──▶ a member of view k falls silent and counts what it holds (flush, flushed)
  *     promise ◀── … and says so. The cut: of each member of k, the most that one of them holds
  *     fill    ──▶ to those that lack some of it; they get it from those that hold it
  *     filled  ◀── nothing is proposed before every member to be holds the cut
  *     propose ──▶ accept ◀── from a majority: decided
  *
- * So when a value is accepted, all its members hold its cut, whoever proposes it again later. After half of `roundMs` a
- * step is said once more to whoever has not answered, so that one lost message costs nobody its membership. Who starts
+ * So when a value is accepted, all its members hold its cut, also if another proposes it again later. After half of `roundMs` a
+ * step is said once more to nodes that have not answered, so that one lost message costs nobody its membership. Who starts
  * again meanwhile is asked anew: what its last life promised, and held, is gone.
  */
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";

@@ -48,7 +48,7 @@ export function adopt(state: State, view: GroupView, ctx: Ctx): void {
   state.phase = { is: "idle" };
   state.late = [];
   state.attempts = 0;
-  // Whoever is still not content says so again.
+  // A node that is still not content says so again.
   state.wishes = Object.fromEntries(Object.entries(state.wishes).filter(([, { base }]) => base >= view.number));
   ctx.cancelTimer("change");
   resume(state, ctx);

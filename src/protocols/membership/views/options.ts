@@ -9,7 +9,7 @@ export interface ViewsOptions {
   /** The same before the first view, when all nodes start: until all have been heard of that are not suspected. */
   firstGatherMs: number;
   /**
-   * A step of a round should be done by then. Whoever has not answered is asked again after half of it, and is left out
+   * A step of a round should be done by then. A node that has not answered is asked again after half of it, and is left out
    * of the next round if that was in vain.
    */
   roundMs: number;

@@ -95,7 +95,7 @@ export const declarations: Pick<Protocol<Views>, "shapes" | "source" | "assumes"
     },
     {
       name: "nobody stays silent",
-      claim: "whoever has been silenced for a change of the view comes to speak again, in the group or out of it",
+      claim: "a node that has been silenced for a change of the view comes to speak again, in the group or out of it",
       when: "leadsTo",
       given: ({ state }, node) => state(node).isBlocked,
       holds: ({ state }, node) => !state(node).isBlocked,

@@ -35,7 +35,7 @@ export const trusts = ({ suspected }: State, ctx: Ctx): boolean =>
   ctx.peers.length + 1 - suspected.length >= quorum(ctx);
 const hasQuorum = (promises: object, ctx: Ctx): boolean => Object.keys(promises).length >= quorum(ctx);
 
-/** Whoever does not get what it lacks; where that is this node alone, those that should have given it. */
+/** The nodes that do not get what they lack; where that is this node alone, those that should have given it. */
 function blamed({ awaited, holders }: { awaited: NodeId[]; holders: NodeId[] }, ctx: Ctx): NodeId[] {
   const others = (nodes: NodeId[]): NodeId[] => nodes.filter((node) => node !== ctx.self);
   return others(awaited).length > 0 ? others(awaited) : [...new Set(others(holders))].sort((a, b) => a - b);
@@ -189,7 +189,7 @@ export function rounds(options: ViewsOptions) {
     concludeIfAnswered(state, ctx);
   }
 
-  /** Whoever is known to be there is waited for, unless it was late before. */
+  /** A node that is known to be there is waited for, unless it was late before. */
   function concludeIfAnswered(state: State, ctx: Ctx): void {
     const { phase, late } = state;
     if (phase.is !== "preparing" || !hasQuorum(phase.promises, ctx)) return;
@@ -254,7 +254,7 @@ export function rounds(options: ViewsOptions) {
     for (const peer of ctx.peers) if (!suspected.includes(peer) && !isAnswered(peer)) ctx.send(peer, message);
   }
 
-  /** The step of this node's round has taken too long: whoever is to blame is left out of the next one. */
+  /** The step of this node's round has taken too long: the nodes to blame are left out of the next one. */
   function giveUp(state: State, ctx: Ctx): void {
     const { phase } = state;
     state.late = [];

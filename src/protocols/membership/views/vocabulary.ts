@@ -29,7 +29,7 @@ export interface Wish {
   wants: boolean;
 }
 
-/** What a node answers whoever prepares the next view. */
+/** What a node answers the one that prepares the next view. */
 export interface Promised {
   accepted: Accepted | null;
   incarnation: number;
@@ -66,7 +66,7 @@ export type Views = {
     /** Has said that no majority can be reached. */
     isStalled: boolean;
   };
-  message: /** `view`: the one that is to be followed by another; whoever does not know it learns it. */
+  message: /** `view`: the one that is to be followed by another; a node that does not know it learns it. */
     | { type: "prepare"; view: GroupView; round: number }
     | ({ type: "promise"; base: number; round: number } & Promised)
     /** The receiver has promised `promised`, which is above the round it was asked for. */
@@ -96,7 +96,7 @@ export type Views = {
   event: /** Deliver nothing more than has been delivered, and say what you hold. */
     | { type: "flush"; round: number }
     | { type: "fill"; round: number; cut: number[]; holders: NodeId[] }
-    /** `cut` is empty for whoever was not in the view before. */
+    /** `cut` is empty for a node that was not in the view before. */
     | { type: "installed"; view: number; members: NodeId[]; cut: number[] }
     | { type: "ejected" }
     /** As it wished: no view takes in this life of the node any more. */
@@ -149,7 +149,7 @@ export function isChangeDue(state: State, self: NodeId): boolean {
   });
 }
 
-/** Whoever has been heard of in the present view and is not suspected, this node included. Ascending. */
+/** The nodes that have been heard of in the present view and are not suspected, this node included. Ascending. */
 export function present({ view, wishes, suspected }: State, self: NodeId): NodeId[] {
   const known = new Set([self, ...nodesOf(view), ...Object.keys(wishes).map(Number)]);
   return [...known].filter((node) => node === self || !suspected.includes(node)).sort((a, b) => a - b);

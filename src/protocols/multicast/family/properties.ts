@@ -53,7 +53,7 @@ const wentOn = ({ since, view: last }: State, view: number): boolean => since > 
 export const fifoOrder: Property<MulticastWorkload> = {
   name: "C4 FIFO order",
   claim:
-    "whoever has delivered a message had delivered before it whatever its sender had sent to that group before; with views, since this node is in the group, and unless who knew of it was ejected",
+    "a node that has delivered a message had delivered before it whatever its sender had sent to that group before; with views, since this node is in the group, and unless those that knew of it were ejected",
   when: "always",
   holds: keeps((earlier, later) => senderOf(earlier) === senderOf(later) && groupOf(earlier) === groupOf(later)),
 };
@@ -61,7 +61,7 @@ export const fifoOrder: Property<MulticastWorkload> = {
 export const happenedBeforeOrder: Property<MulticastWorkload> = {
   name: "C5 happened-before order",
   claim:
-    "whoever has delivered a message had delivered before it whatever its sender had sent or delivered before; with views, since this node is in the group, and unless who knew of it was ejected",
+    "a node that has delivered a message had delivered before it whatever its sender had sent or delivered before; with views, since this node is in the group, and unless those that knew of it were ejected",
   when: "always",
   holds: keeps(() => true),
 };
@@ -69,7 +69,7 @@ export const happenedBeforeOrder: Property<MulticastWorkload> = {
 export const totalOrder: Property<MulticastWorkload> = {
   name: "C6 total order",
   claim:
-    "if anybody delivers one message before another, whoever delivers the other has delivered the one before; with views, in those that both are in or have gone through",
+    "if anybody delivers one message before another, every node that delivers the other has delivered the one before; with views, in those that both are in or have gone through",
   when: "always",
   holds: ({ alive, state }) =>
     alive.every((node, i) => alive.slice(i + 1).every((other) => isSameOrder(state(node), state(other)))),
@@ -119,7 +119,7 @@ export const integrity: Property<MulticastWorkload> = {
 
 export const validity: Property<MulticastWorkload> = eventually(
   "validity",
-  "whoever has sent a message delivers it then or later; with views, unless it is ejected",
+  "a node that has sent a message delivers it then or later; with views, unless it is ejected",
   ({ state }, node) => {
     const { sent, excused, delivered, view, since } = state(node);
     if (view > 0 && since === 0) return true; // Outside: what it sends there waits until it is let in.

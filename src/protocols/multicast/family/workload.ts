@@ -48,7 +48,7 @@ export type Letter = { name: string; view: number; past: string[] };
 export interface MulticastWorkloadOptions {
   /** Between two messages of one sender. */
   pauseMs: number;
-  /** The members of each group, where there are several: whoever is in several sends to one after the other. */
+  /** The members of each group, where there are several: a node in several sends to one after the other. */
   groups: NodeId[][];
 }
 
@@ -71,7 +71,7 @@ export function multicastWorkload(given?: Partial<MulticastWorkloadOptions>): Pr
   const groupsOf = (self: NodeId): number[] =>
     groups.length === 0 ? [0] : groups.flatMap((members, group) => (members.includes(self) ? [group] : []));
 
-  /** Where there is one group, whoever has delivered a message has delivered all that happened before it, or that was seen. */
+  /** Where there is one group, a node that has delivered a message has delivered all that happened before it, or that was seen. */
   const pastOf = ({ sent, delivered }: State): Set<string> =>
     new Set([...sent, ...delivered.flatMap(({ name, past }) => (groups.length > 1 ? [name, ...past] : [name]))]);
 

@@ -50,7 +50,7 @@ export function ipMulticast<P = string>(
   function take(state: State<P>, sender: number, number: number, content: P, ctx: Ctx<P>): boolean {
     const stream = state.streams[sender] as Stream<P>;
     const room = state.phase === "open" ? options.windowMessages : reachOf(options);
-    // Whoever was silenced late may hold more than there was room for here: what the cut takes is taken.
+    // A node that was silenced late may hold more than there was room for here: what the cut takes is taken.
     const most = Math.max(stream.freed + room, state.fill?.cut[sender] ?? 0);
     if (!isMissing(stream, number) || number > most) return false;
     keep(stream, number, content);

@@ -16,7 +16,7 @@ export interface IpMulticastOptions {
   sessions: boolean;
   /** A node misses a message for between this and twice this before it asks for it: it may just be late. */
   nackMs: number;
-  /** Whoever is not the sender waits for between this and twice this before it repairs. More than a round trip. */
+  /** A node that is not the sender waits for between this and twice this before it repairs. More than a round trip. */
   repairMs: number;
   /** What still misses is asked for again after this, then twice this, and so on up to `maxRepeatMs`. */
   repeatMs: number;

@@ -1,6 +1,6 @@
 /**
  * What is missing and how it is made good. A gap is asked for after a random wait, unless somebody else asks meanwhile; its
- * sender answers at once, or when it is asked for again another in turn, since whoever asks may not hear the sender; and
+ * sender answers at once, or when it is asked for again another in turn, since the node that asks may not hear the sender; and
  * everybody else who has the message answers after a random wait, unless somebody else does meanwhile.
  */
 import type { NodeId } from "../../../core/protocol.ts";
@@ -110,7 +110,7 @@ export function repairing<P>(options: IpMulticastOptions) {
   }
 
   /**
-   * The sender has it for sure, but may not be heard here: whoever asks again asks the others in turn. If the group changes
+   * The sender has it for sure, but may not be heard here: a node that asks again asks the others in turn. If the group changes
    * because the sender has crashed, those who have it take turns.
    */
   function askedFirst({ members, me, fill, attempts }: State<P>, sender: number): NodeId {

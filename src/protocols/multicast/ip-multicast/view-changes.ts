@@ -30,7 +30,7 @@ export function viewChanges<P>(sessions: Sessions<P>, repairs: Repairs<P>) {
     if (state.phase === "outside") return ctx.emit({ type: "filled", round });
     if (isOfAnotherGroup(state, cut)) return;
     state.fill = { round, cut, holders };
-    repairs.beAtEase(state, ctx); // Whoever was asked before may have left: this asks anew, and at once.
+    repairs.beAtEase(state, ctx); // The node that was asked before may have left: this asks anew, and at once.
     for (const [sender, stream] of state.streams.entries()) {
       stream.known = Math.max(stream.known, cut[sender] as number);
       stream.noticed = stream.known;

@@ -85,7 +85,7 @@ export interface IpMulticast<P = string> {
   };
   message: /** A multicast: S, what is stable of the sender's messages, and R of every member. */
     | { type: "data"; view: number; number: number; stable: number; acks: number[]; payload: P }
-    /** The same from whoever has it. `acks` are those of the node that repairs. */
+    /** The same from a node that has it. `acks` are those of the node that repairs. */
     | {
         type: "repair";
         view: number;
@@ -96,7 +96,7 @@ export interface IpMulticast<P = string> {
         payload: P;
       }
     | { type: "nack"; view: number; acks: number[]; wanted: Wanted[] }
-    /** `asks`: whether whoever knows more should say so. */
+    /** `asks`: whether a node that knows more should say so. */
     | { type: "session"; view: number; acks: number[]; stable: number[]; asks: boolean };
   timer: /** Until messages that are missing are asked for. */
     | "nack"
@@ -118,7 +118,7 @@ export interface IpMulticast<P = string> {
     | Multicast<P>["event"]
     /** There is no room for it: neither in the window nor among those that wait. */
     | { type: "refused"; payload: P }
-    /** So many of this node's own messages of the present view have been received by all its members. */
+    /** This number of the node's own messages of the present view has been received by all its members. */
     | { type: "stable"; count: number }
     | GroupEvent
     /** R of every member of the present view, in the order of the members; empty outside. */

@@ -1,10 +1,10 @@
 /**
  * Causal multicast for overlapping groups: happened-before goes across groups, so each message carries a vector for every
- * group, and whoever is in several waits in all of them.
+ * group, and a node in several waits in all of them.
  * Birman, Schiper & Stephenson, "Lightweight Causal and Atomic Group Multicast", ACM TOCS 1991, on several groups.
  *
  * Assumes   no crashes; reliable links, in any order; closed groups whose members stay the same.
- * Safety    C5: if multicast(g, m) → multicast(h, m′), whoever delivers m′ and is in g has delivered m before.
+ * Safety    C5: if multicast(g, m) → multicast(h, m′), every node that delivers m′ and is in g has delivered m before.
  * Liveness  validity, and agreement within each group.
  * Cost      as many messages as the group has other members, each with a counter for every member of every group.
  */

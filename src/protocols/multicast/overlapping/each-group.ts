@@ -45,7 +45,7 @@ export function eachGroup<M extends Vocabulary>(
   };
 }
 
-/** The same protocol among some of the nodes. Whoever is not among them has nobody to talk to. */
+/** The same protocol among some of the nodes. A node that is not among them has nobody to talk to. */
 function within(members: readonly NodeId[], order: Protocol<Any>): Protocol<Any> {
   const othersOf = (self: NodeId): NodeId[] =>
     members.includes(self) ? members.filter((member) => member !== self) : [];

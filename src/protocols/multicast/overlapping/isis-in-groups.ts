@@ -59,7 +59,7 @@ export function isisInGroups(given?: Partial<GroupsOptions>): Protocol<IsisInGro
       send(state, { payload, group }, ctx) {
         if (!isMember(groups, group, ctx.self)) return;
         state.sentTo.push(group);
-        state.isis.members = [...(groups[group] ?? [])]; // Of whom it waits for a proposal.
+        state.isis.members = [...(groups[group] ?? [])]; // The members of which it waits for a proposal.
         alone.command.send(state.isis, { type: "send", payload }, among(group, ctx));
       },
     },

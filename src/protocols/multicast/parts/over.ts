@@ -55,7 +55,7 @@ export function over<U extends Vocabulary, L extends Vocabulary>(
   const above = upper as Any;
   const below = lower(variants((above.shapes.message ?? {}) as Shapes<Any>)) as Any;
   const news = Object.entries(told).filter(([, command]) => Object.hasOwn(above.command ?? {}, command));
-  // Of the group the upper speaks itself. What is stable concerns whoever is above it, too.
+  // Of the group the upper speaks itself. What is stable concerns the layer above it, too.
   const inner = new Set(["delivered", ...news.map(([event]) => event)].filter((event) => event !== "stable"));
 
   const wires: Wires<Any> = {

@@ -1,4 +1,4 @@
-/** Which messages have come of whom, in little room: numbers without a gap are one number. */
+/** Which messages have come of which sender, in little room: numbers without a gap are one number. */
 import type { NodeId } from "../../../core/protocol.ts";
 
 export type Received = {

@@ -1,6 +1,6 @@
 /**
  * Reliable multicast over IP multicast as a lecture has it: S and R both begin at 0, a message carries S before it is raised,
- * and whoever has delivered R delivers R + 1. So the first message of each sender, which carries 0, is a duplicate to
+ * and a node that has delivered R delivers R + 1. So the first message of each sender, which carries 0, is a duplicate to
  * everybody, its sender included: kept because the checker refutes it. The right form is `../ip-multicast/ip-multicast.ts`.
  */
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
@@ -15,7 +15,7 @@ export type IpMulticastAsLectured = {
     next: number;
     /** R_g^q for each member q: the number of its last message that was delivered here. */
     delivered: number[];
-    /** By number, for whoever lacks one. */
+    /** By number, for nodes that lack one. */
     sent: string[];
   };
   message:

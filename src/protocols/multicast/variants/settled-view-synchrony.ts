@@ -1,5 +1,5 @@
 /**
- * View synchrony as the checker explores it: all have been in view 1 for long, and whoever crashes is made known. So each
+ * View synchrony as the checker explores it: all have been in view 1 for long, and every crash is made known. So each
  * run of a few steps reaches what views are for, and no timer of a failure detector has to run out first.
  */
 import type { Assembly } from "../../../core/assemble.ts";

@@ -1,6 +1,6 @@
 /**
  * Elected server: a central server that is replaced when it crashes, by an election with epochs. Permissions are leases,
- * and their tokens grow with every grant, whoever serves.
+ * and their tokens grow with every grant, over all servers.
  * Coulouris et al. §15.2 for the server; its hardening as in Gray & Cheriton, "Leases: An Efficient Fault-Tolerant
  * Mechanism for Distributed File Cache Consistency", SOSP 1989, and Burrows, "The Chubby Lock Service", OSDI 2006.
  *

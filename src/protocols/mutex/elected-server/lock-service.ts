@@ -1,13 +1,13 @@
 /**
  * A central server that others elect: every node can serve, and a change of server interrupts nobody who is inside. This
- * is all of `../elected-server.ts` but the election, of which commands tell: whoever has one may drive any number of locks.
+ * is all of `../elected-server.ts` but the election, of which commands tell: one election may drive any number of locks.
  *
- * A permission is a lease. Whoever asks or renews arms a timer as it *sends*, and is certain until that timer runs out
+ * A permission is a lease. A node that asks or renews arms a timer as it *sends*, and is certain until that timer runs out
  * once the answer names that very sending; the server takes the permission back only when it has not heard of the holder
  * for longer than that, counted from when it *received*. So no delay can make two nodes certain at once.
  *
  * A new server may not know who holds what its predecessor has granted. It asks everybody before it grants anything, or
- * waits until all of that must have run out. Whoever has heard of its epoch takes nothing from a server of a lower one.
+ * waits until all of that must have run out. A node that has heard of its epoch takes nothing from a server of a lower one.
  */
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { real, struct } from "../../../core/shape.ts";
@@ -20,7 +20,7 @@ import { declarations, type LockService, type RequestId } from "./vocabulary.ts"
 export interface LockServiceOptions extends LeaseOptions {
   /** So long after a request or renewal has been sent its sender is certain to be the only one inside. */
   leaseMs: number;
-  /** After so long whoever waits asks again, and whoever is inside renews. A round trip should be done by then. */
+  /** After so long a node that waits asks again, and one that is inside renews. A round trip should be done by then. */
   renewMs: number;
 }
 
@@ -91,7 +91,7 @@ export function lockService(given?: Partial<LockServiceOptions>): Protocol<LockS
   }
 
   function granted({ epoch, token, requestId }: Said<"grant">, state: State, ctx: Ctx): void {
-    if (epoch !== state.epoch || state.server === null) return; // Whoever serves now has been told that there was none.
+    if (epoch !== state.epoch || state.server === null) return; // The present server has been told that there was none.
     const isMine = requestId.run === state.requestId.run && requestId.request === state.requestId.request;
     if (isMine && state.section === "held") return renewed({ type: "renewed", token, requestId }, state, ctx);
     if (!isMine || state.section === "released")
@@ -159,7 +159,7 @@ export function lockService(given?: Partial<LockServiceOptions>): Protocol<LockS
         if (section === "released") return; // It neither asks nor is inside.
         leave(state, ctx);
         if (section === "held") ctx.emit({ type: "exited" });
-        if (server === null) return; // Whoever serves next is told when it asks.
+        if (server === null) return; // The next server is told when it asks.
         if (section === "held") tell(server, { type: "release", epoch, token }, state, ctx);
         else tell(server, { type: "withdraw", epoch, requestId: { ...state.requestId } }, state, ctx);
       },

@@ -33,7 +33,7 @@ export function serverHandlers({ renewMs, reclaimMs, tell }: ServerOptions): Ser
     if (holder?.node === node) {
       if (isSameRequest(requestId, holder.requestId)) return repeat(requestId, service, state, ctx);
       if (isOlder(requestId, holder.requestId)) return; // It arrives late.
-      service.holder = null; // Whoever asks anew has left: its release is late, or lost with its run.
+      service.holder = null; // A node that asks anew has left: its release is late, or lost with its run.
     }
     const waiting = queue.find((other) => other.node === node);
     if (waiting === undefined) queue.push({ node, requestId });

@@ -50,7 +50,7 @@ export type LockService = {
     | { type: "exit" }
     | { type: "elected"; leader: NodeId; epoch: number }
     | { type: "deposed"; epoch: number }
-    /** Whoever waits and is suspected loses its place in the queue. If it is alive, it asks again. */
+    /** A node that waits and is suspected loses its place in the queue. If it is alive, it asks again. */
     | { type: "suspect"; node: NodeId }
     /**
      * Right after `elected`, where this node has served in that epoch for so long already: this lock it had put away, or never had.
@@ -59,7 +59,7 @@ export type LockService = {
     | { type: "resume"; token: number; servedMs: number }
     /** This node is about to end, in order: nobody need wait for it. */
     | { type: "depart" };
-  event: /** The token grows with every grant, whoever serves. */
+  event: /** The token grows with every grant, over all servers. */
     | { type: "entered"; token: number }
     | { type: "exited" }
     /** Certain to be the only one inside until the deadline. */

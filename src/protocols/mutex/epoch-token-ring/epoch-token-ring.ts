@@ -12,7 +12,7 @@
  * Cost      as a token ring: N messages a round, and none for an entry while a round takes less than `renewMs`. Otherwise
  *           2(N − 1) for an entry, and for each `renewMs` inside. 2(N − 1) to make a new token.
  *
- * Whoever has seen the token, or voted for a new one, votes for no other for a lease and its margin. So a node is
+ * A node that has seen the token, or voted for a new one, votes for no other for a lease and its margin. So a node is
  * certain of its token for `leaseMs` from the time at which it asked, or passed the token on, once a majority has
  * answered since, or has had the token in its hands. It is told that its permission is lost before anybody else can get it.
  */
@@ -323,7 +323,7 @@ function leaseOut(by: LeaseTimer, state: State, ctx: Ctx): void {
   if (round?.by === by) state.round = null; // Answers to it would come too late.
   if (certain === by) state.certain = null;
   if (token === null || section === "released") return;
-  // Whom a waiting holder needs may have promised a higher epoch: asking on and on it would only keep the new token away.
+  // The node that a waiting holder needs may have promised a higher epoch: asking on and on it would only keep the new token away.
   if (by === (section === "held" ? certain : round?.by)) drop(state, ctx);
 }
 

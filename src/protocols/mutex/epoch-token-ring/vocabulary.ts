@@ -12,7 +12,7 @@ export type EpochTokenRing = {
     successors: NodeId[];
     /** Tokens and renewals of lower epochs are dropped. */
     epoch: number;
-    /** The highest epoch that this node has promised, to whom, or has seen. Journalled. */
+    /** The highest epoch that this node has promised, to which node, or has seen. Journalled. */
     promised: number;
     promisedTo: NodeId | null;
     token: Token | null;

@@ -28,7 +28,7 @@ export function mutexProperties<V extends Vocabulary>(
     },
     {
       name: "ME2 no starvation",
-      claim: "whoever waits to enter is inside in the end",
+      claim: "a node that waits to enter is inside in the end",
       when: "leadsTo",
       given: ({ state }, node) => sectionOf(state(node)) === "wanted",
       holds: ({ state }, node) => sectionOf(state(node)) === "held",

@@ -25,7 +25,7 @@ export type MutexWorkload = {
     | { type: "use"; entries: number }
     /** From the mutual exclusion. */
     | { type: "entered"; token: number }
-    /** From the mutual exclusion: the permission is gone, and whoever is inside has to leave. */
+    /** From the mutual exclusion: the permission is gone, and a node that is inside has to leave. */
     | { type: "lost" };
   event: { type: "needed" } | { type: "finished" };
 };
@@ -42,8 +42,8 @@ const defaults: MutexWorkloadOptions = { stayMs: 5, restMs: 5 };
 const optionShape = struct<MutexWorkloadOptions>({ stayMs: real, restMs: real });
 
 /**
- * What every mutual exclusion offers to whoever uses it. The token grows from one entry to the next, whoever enters: a
- * resource that remembers the highest can turn away whoever comes late.
+ * What every mutual exclusion offers to its users. The token grows from one entry to the next, over all nodes: a
+ * resource that remembers the highest can turn away a holder that comes late.
  */
 export interface Mutex extends Vocabulary {
   command:
@@ -188,7 +188,8 @@ interface Entries {
 /** Of the workload, since a token is only worth what its users see of it. */
 const tokensGrow = {
   name: "tokens grow",
-  claim: "whoever is inside has a token above those of all other entries so far, also of nodes that have crashed since",
+  claim:
+    "a node that is inside has a token above those of all other entries so far, also of nodes that have crashed since",
   when: "always",
   history: {
     empty: { highest: 0, grow: true } as Entries,

@@ -1,6 +1,6 @@
 /**
  * Maekawa's algorithm as a lecture has it: a node asks the others of its voting set only and needs K − 1 votes, and while
- * it waits it votes for whoever has the lower stamp, without counting its own vote. Two nodes can be inside: kept because
+ * it waits it votes for the node with the lower stamp, without counting its own vote. Two nodes can be inside: kept because
  * the checker refutes it. The right form is `../maekawa.ts`.
  */
 import { precedes, type Stamp, tick } from "../../../core/clocks.ts";

@@ -1,6 +1,6 @@
 /**
  * Super-peers on real processes. A cluster is ready once its members name one leader, which these never do: there each
- * node says in its role whom it uses, and names no leader.
+ * node says in its role which super-peer it uses, and names no leader.
  */
 import type { Protocol, Vocabulary } from "../../../core/protocol.ts";
 

@@ -6,7 +6,7 @@ import type { NodeId } from "../../../core/protocol.ts";
 export interface IdentifierOptions {
   /** m: an identifier has so many bits. */
   identifierBits: number;
-  /** k: so many of them, the leftmost, name a super-peer. */
+  /** k: this many of them, the leftmost, name a super-peer. */
   reservedBits: number;
   /** By node id, each once. Empty: hashes of node ids. */
   identifiers: readonly number[];

@@ -23,7 +23,7 @@ export interface Lookups {
 interface Surroundings {
   readonly ring: IdentifierRing;
   readonly answerMs: number;
-  /** Whom to ask for a way in. */
+  /** The nodes to ask for a way in. */
   contact(state: State): NodeId | null;
   succeed(state: State, task: Task, owner: NodeId, hops: number, ctx: Ctx): void;
 }
@@ -49,7 +49,7 @@ export function lookups({ ring, answerMs, contact, succeed }: Surroundings): Loo
     return { node: closestBefore(state, self, place, avoid) ?? next, isOwner: false };
   }
 
-  /** `closest_preceding_node`: of all whom it knows, the one that lies farthest on the way. */
+  /** `closest_preceding_node`: of all nodes that it knows, the one that lies farthest on the way. */
   function closestBefore(state: State, self: NodeId, place: number, avoid: readonly NodeId[]): NodeId | null {
     const whole = distance(placeOf(self), place);
     let closest: NodeId | null = null;
@@ -92,7 +92,7 @@ export function lookups({ ring, answerMs, contact, succeed }: Surroundings): Loo
   function firstWay(state: State, { purpose, place, avoid }: Lookup, ctx: Ctx): Way {
     if (purpose === "join") return { node: contact(state), isOwner: false };
     const own = way(state, ctx.self, place, avoid);
-    // Whoever was responsible a round ago most likely still is: it is asked first.
+    // The node that was responsible a round ago most likely still is: it is asked first.
     const { superPeer } = state;
     const isCached = purpose === "superPeer" && superPeer !== null && superPeer !== ctx.self;
     return own.isOwner || !isCached || avoid.includes(superPeer) ? own : { node: superPeer, isOwner: false };

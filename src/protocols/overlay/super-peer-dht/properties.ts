@@ -59,7 +59,7 @@ export function superPeerProperties(ring: IdentifierRing): readonly Property<Sup
     },
     {
       name: "joining ends",
-      claim: "whoever joins is a member in the end",
+      claim: "a node that joins is a member in the end",
       when: "leadsTo",
       given: ({ state }, node) => state(node).membership === "joining",
       holds: ({ state }, node) => state(node).membership === "member",

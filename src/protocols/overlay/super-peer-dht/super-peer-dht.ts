@@ -1,5 +1,5 @@
 /**
- * Super-peers in a distributed hash table: the k leftmost bits of an identifier name a super-peer, and whoever is
+ * Super-peers in a distributed hash table: the k leftmost bits of an identifier name a super-peer, and the node that is
  * responsible for `p AND 1…10…0` serves all nodes p of that region.
  * Lo, Zhou, Liu, GauthierDickey & Li, "Scalable Supernode Selection in Peer-to-Peer Overlay Networks", HOT-P2P 2005;
  * words of Tanenbaum & van Steen §6.5.3. The table is Chord: Stoica et al., "Chord: A Scalable Peer-to-Peer Lookup
@@ -8,7 +8,7 @@
  * Assumes   crash-recovery nodes; bounded delay (answerMs exceeds a round trip, roundMs exceeds answerMs); reliable
  *           links; a contact is a member whenever somebody joins, or has lost all its `successors` at once.
  * Safety    in the end each reserved identifier has exactly one super-peer. While members come and go there may be none or two.
- * Liveness  whoever joins becomes a member; in the end each member uses the super-peer of its region.
+ * Liveness  a node that joins becomes a member; in the end each member uses the super-peer of its region.
  * Cost      a lookup takes ½·log2 N hops in the mean, two messages each. A round takes 2 messages of each member to
  *           stabilize, 2 to ask its super-peer, and one lookup for a finger.
  *           2^(k−m)·N nodes, in the mean, have a reserved identifier as their own; but 2^k·(1 − (1 − 2^−k)^N) are responsible
@@ -34,7 +34,7 @@ export interface SuperPeerDhtOptions extends IdentifierOptions {
   roundMs: number;
   /** How long an answer to a question of a lookup may take. */
   answerMs: number;
-  /** Whom to ask for a way in; the first of them that is alive founds the ring. Empty: the three lowest ids. */
+  /** The nodes to ask for a way in; the first of them that is alive founds the ring. Empty: the three lowest ids. */
   contacts: readonly NodeId[];
   /** Who is a member of a converged ring before anything happens, unless it starts. Empty: nobody. */
   members: readonly NodeId[];

@@ -26,7 +26,7 @@ export interface Lookup extends Task {
 export type SuperPeerDht = {
   state: {
     membership: "outside" | "joining" | "member";
-    /** The place, among the contacts, of the one whom this node asked for a way in. */
+    /** The place, among the contacts, of the one that this node asked for a way in. */
     contact: number;
     /** Whether a contact that would found the ring first has been heard of, in this turn through the contacts. */
     yields: boolean;
@@ -54,7 +54,7 @@ export type SuperPeerDht = {
     /** I take you for my successor: who are your neighbours? */
     | { type: "stabilize" }
     | { type: "neighbours"; predecessor: NodeId | null; successors: NodeId[] }
-    /** I have not heard of you, whom I take for my predecessor: are you there? */
+    /** I have not heard of you, and take you for my predecessor: are you there? */
     | { type: "check" }
     | { type: "present" }
     | { type: "leaving"; predecessor: NodeId | null; successors: NodeId[] };

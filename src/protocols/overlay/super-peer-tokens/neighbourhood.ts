@@ -1,5 +1,5 @@
 /**
- * Whom a node knows: its nearest nodes, and one at each scale of distance beyond them, up to where the next tokens
+ * The nodes that a node knows: its nearest nodes, and one at each scale of distance beyond them, up to where the next tokens
  * should be. Such links let news and tokens cross the space in few steps: Kleinberg, "The Small-World Phenomenon", STOC 2000.
  */
 import { hash } from "../../../core/plain.ts";

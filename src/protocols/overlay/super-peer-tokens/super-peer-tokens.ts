@@ -1,5 +1,5 @@
 /**
- * Super-peers by repelling tokens: as many tokens as there should be super-peers push each other apart, and whoever has
+ * Super-peers by repelling tokens: as many tokens as there should be super-peers push each other apart, and a node that has
  * held one long enough is a super-peer.
  * Lo, Zhou, Liu, GauthierDickey & Li, "Scalable Supernode Selection in Peer-to-Peer Overlay Networks", HOT-P2P 2005;
  * words of Tanenbaum & van Steen §6.5.3.
@@ -39,7 +39,7 @@ export type { SuperPeerTokens } from "./vocabulary.ts";
 export interface SuperPeerTokensOptions extends SpaceOptions {
   /** How many of all nodes should be super-peers. */
   share: number;
-  /** Everybody there is. Empty: whoever the driver names. Beyond a thousand nodes it is quicker if they are named. */
+  /** Everybody there is. Empty: the nodes that the driver names. Beyond a thousand nodes it is quicker if they are named. */
   members: readonly NodeId[];
   /** Time between two rounds. */
   roundMs: number;
@@ -294,7 +294,7 @@ export function superPeerTokens(given?: Partial<SuperPeerTokensOptions>): Protoc
         state.legacies = isOver ? others : [...others, { ...token, holder: from, silence: 0 }].slice(-MAX_KNOWN);
       },
       check(state, from, { token }, ctx) {
-        // Whoever gave it away has told its heir so. Whoever lost it in a crash says nothing.
+        // A node that gave it away has told its heir so. One that lost it in a crash says nothing.
         if (state.token?.id === token.id) ctx.send(from, { type: "heir", token: state.token, isOver: false });
       },
     },

@@ -39,9 +39,9 @@ export type SuperPeerTokens = {
     legacies: Legacy[];
     /** Of tokens elsewhere, the nearest first. */
     known: Sighting[];
-    /** With whom the node gossips next. */
+    /** The node that this one gossips with next. */
     turn: number;
-    /** With whom it gossiped last, until that one answers. */
+    /** The one that it gossiped with last, until that one answers. */
     asked: NodeId | null;
     /** Neighbours that did not answer the last time. */
     silent: NodeId[];
