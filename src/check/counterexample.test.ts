@@ -65,7 +65,10 @@ describe("a counterexample as a trace", () => {
     const { entries, violation, found } = shown(specs.at(-1) as SystemSpec);
     const first = entries[violation?.loopFrom as number];
     expect(first).toMatchObject({ at: (found.loop as number) + 1, kind: "receive", node: 0 });
-    expect(violation).toMatchObject({ property: "termination", claim: "a node that has proposed has decided in the end" });
+    expect(violation).toMatchObject({
+      property: "termination",
+      claim: "a node that has proposed has decided in the end",
+    });
   });
 
   it("says nothing of a loop where the run stops, and nothing at all where nothing was found", () => {

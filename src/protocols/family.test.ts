@@ -78,7 +78,9 @@ describe("the registry", () => {
 
   it("names what is there where a name is not", () => {
     expect(() => protocolNamed("paxxos")).toThrow(/^expected the protocol to be one of bully, /);
-    expect(() => variantNamed("bully", "meek")).toThrow('expected the variant to be one of monitored, got "meek"');
+    expect(() => variantNamed("bully", "meek")).toThrow(
+      'expected the variant to be one of extended, monitored, got "meek"',
+    );
     expect(() => variantNamed("heartbeat", "meek")).toThrow(
       'expected the variant to be absent: heartbeat has none, got "meek"',
     );
