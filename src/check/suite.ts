@@ -6,6 +6,7 @@ import { UsageError, unexpected } from "../core/errors.ts";
 import { equal } from "../core/plain.ts";
 import type { CommandOf, NodeId, Property, Vocabulary } from "../core/protocol.ts";
 import { step } from "../core/step.ts";
+import { byzantine, type NamedBehaviour } from "../protocols/byzantine.ts";
 import { type AnyProtocol, type Family, hasToStart, protocolNamed, variantNamed } from "../protocols/index.ts";
 import { fields, natural, needed, type Rules, requireOptions } from "../protocols/known-options.ts";
 import type { FaultKind } from "./budgets.ts";
@@ -36,6 +37,8 @@ export interface SystemSpec extends Readonly<Partial<Record<FaultKind, number>>>
   readonly journal?: "kept" | "lost";
   /** Whether crashes may strike within a step. */
   readonly withinStep?: boolean;
+  /** Nodes that lie, and how. Properties speak of the others. */
+  readonly byzantine?: Readonly<Record<NodeId, NamedBehaviour>>;
   /** Everybody is told of crashes, where the protocol can be, and when. Nobody is by default. */
   readonly crashNotifications?: CrashNotificationTime;
   /** How many faults of all kinds together. */
@@ -60,6 +63,7 @@ const rules: Rules<SystemSpec> = {
   timers: words.timers,
   begin: words.begin,
   crashNotifications: words.crashNotifications,
+  byzantine: fields,
   property: orNull(name),
   maxDepth: natural,
   maxStates: natural,
@@ -167,6 +171,11 @@ function worksAtStart(spec: SystemSpec): boolean {
   });
 }
 
-function protocolOf({ protocol, variant = null, options }: SystemSpec): AnyProtocol {
-  return (variant === null ? protocolNamed(protocol) : variantNamed(protocol, variant)).model(options);
+function protocolOf({ protocol, variant = null, options, nodes, byzantine: liars = {} }: SystemSpec): AnyProtocol {
+  const honest = (variant === null ? protocolNamed(protocol) : variantNamed(protocol, variant)).model(options);
+  const behaviours = Object.entries(liars).map(([id, how]) => [Number(id), how] as const);
+  const stranger = behaviours.find(([id]) => !nodes.includes(id));
+  if (stranger !== undefined)
+    throw new UsageError("unknown-node", unexpected("the nodes that lie", `among ${nodes.join(", ")}`, stranger[0]));
+  return behaviours.length === 0 ? honest : byzantine(honest, new Map(behaviours));
 }

@@ -21,7 +21,7 @@ export const signed = <T>(name: string, value: Shape<T>): Shape<Signed<T>> => ({
   signs: name,
 });
 
-type Signer = Pick<Context<never>, "self" | "signatures">;
+export type Signer = Pick<Context<never>, "self" | "signatures">;
 
 /** @throws InvariantViolation for a value that has not the shape. */
 export function sign<T>({ self, signatures }: Signer, shape: Shape<Signed<T>>, value: T): Signed<T> {

@@ -184,7 +184,7 @@ describe("a Byzantine node", () => {
 
   it("has a behaviour that exists", () => {
     expect(() => liar("rude" as "mute")).toThrow(
-      'expected the behaviour of node 0 to be one of mute, equivocator, replayer, delayer, or { lie }, got "rude"',
+      'expected the behaviour of node 0 to be one of mute, equivocator, replayer, delayer, adversary, { lies } or { lie }, got "rude"',
     );
   });
 });

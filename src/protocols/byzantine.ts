@@ -3,9 +3,15 @@
  * changed on its way out, as their behaviour says and as `ctx.choose` picks. So every driver runs liars like anything
  * else. The properties of the result speak of the correct nodes alone.
  */
-import { UsageError, unexpected } from "../core/errors.ts";
+import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
+import { clone, equal } from "../core/plain.ts";
 import type { Context, NodeId, Property, Protocol, StateOf, Tagged, Vocabulary, World } from "../core/protocol.ts";
+import { type ShapeNode, variants } from "../core/shape.ts";
 import { changedContext } from "./contexts.ts";
+import { liesAbout } from "./lies.ts";
+
+/** Behaviours that are plain data. */
+export type NamedBehaviour = Exclude<ByzantineBehaviour, { lie: unknown }>;
 
 export type ByzantineBehaviour =
   /** Sends nothing. */
@@ -16,17 +22,23 @@ export type ByzantineBehaviour =
   | "replayer"
   /** May keep a message back, and send it when something has reached it later. */
   | "delayer"
+  /** Says anything that `lies.ts` knows, or nothing, in the place of a message, and what it has seen whenever it pleases. */
+  | "adversary"
+  /** The same, so many times at most: then it is honest, and there are finitely many runs. */
+  | { readonly lies: number }
   /** Sends `to` one of these instead; nothing if there are none. */
   | { readonly lie: (to: NodeId, message: Tagged) => readonly Tagged[] };
 
-const behaviours: readonly unknown[] = ["mute", "equivocator", "replayer", "delayer"];
+export const behaviours = ["mute", "equivocator", "replayer", "delayer", "adversary"] as const;
 
-/** How many messages a replayer or a delayer remembers: its state stays bounded. */
+/** How many messages a liar remembers: its state stays bounded. */
 const MEMORY = 4;
 
 type Letter = { to: NodeId; message: Tagged };
 /** What a Byzantine node's state has besides the algorithm's own: messages that it has sent, or keeps back. */
-type Remembering = { byzantine?: Letter[] };
+type Remembering = { byzantine?: Letter[]; adversary?: Adversary };
+/** What it has seen, the last messages, and how often it may still lie; null: as often as it likes. */
+type Adversary = { seen: Tagged[]; left: number | null };
 
 // Inside, tables are walked by name and messages are whatever the protocol says; the signatures keep callers honest.
 // biome-ignore lint/suspicious/noExplicitAny: see above
@@ -39,10 +51,12 @@ export function byzantine<V extends Vocabulary>(
   liars: ReadonlyMap<NodeId, ByzantineBehaviour>,
 ): Protocol<V> {
   for (const [node, behaviour] of liars) {
-    if (!behaviours.includes(behaviour) && typeof (behaviour as { lie?: unknown }).lie !== "function")
+    const { lie, lies } = behaviour as { lie?: unknown; lies?: unknown };
+    const isOwn = typeof lie === "function" || (Number.isSafeInteger(lies) && (lies as number) >= 0);
+    if (!isOwn && !behaviours.includes(behaviour as "mute"))
       throw new UsageError(
         "bad-behaviour",
-        unexpected(`the behaviour of node ${node}`, `one of ${behaviours.join(", ")}, or { lie }`, behaviour),
+        unexpected(`the behaviour of node ${node}`, `one of ${behaviours.join(", ")}, { lies } or { lie }`, behaviour),
       );
   }
 
@@ -53,12 +67,21 @@ export function byzantine<V extends Vocabulary>(
       const ctx: Context<Any> = args.at(-1);
       const behaviour = liars.get(ctx.self);
       if (behaviour === undefined) return handler(...args);
-      const lying = lyingContext(ctx, args[0], behaviour);
+      const lying = lyingContext(ctx, args[0], behaviour, shape);
       if (behaviour === "delayer") releaseOne(args[0], ctx);
-      handler(...args.slice(0, -1), lying);
+      const { adversary } = args[0] as Remembering;
+      if (adversary === undefined) return handler(...args.slice(0, -1), lying);
+      if (args.length === 4) see(adversary, args[2]);
+      sayMore(ctx, adversary);
+      try {
+        handler(...args.slice(0, -1), lying);
+      } catch (error) {
+        if (!(error instanceof InvariantViolation)) throw error; // What it has brought upon itself proves nothing.
+      }
     };
   const wrapAll = (table: Record<string, Handler> | undefined): Record<string, Handler> | undefined =>
     table && Object.fromEntries(Object.entries(table).map(([name, handler]) => [name, wrap(handler)]));
+  const shape = variants((protocol.shapes.message ?? {}) as Any);
   const { start, receive, timeout, command, ...rest } = protocol as Any;
   return {
     ...rest,
@@ -69,15 +92,27 @@ export function byzantine<V extends Vocabulary>(
     init(self: NodeId, peers: readonly NodeId[]) {
       const state = protocol.init(self, peers);
       const behaviour = liars.get(self);
-      return behaviour === "replayer" || behaviour === "delayer" ? { ...state, byzantine: [] } : state;
+      if (behaviour === "replayer" || behaviour === "delayer") return { ...state, byzantine: [] };
+      if (behaviour === "adversary") return { ...state, adversary: { seen: [], left: null } };
+      const isBounded = typeof behaviour === "object" && "lies" in behaviour;
+      return isBounded ? { ...state, adversary: { seen: [], left: behaviour.lies } } : state;
     },
     properties: protocol.properties.map((property) => ofCorrectNodes(property, liars)),
   } as Protocol<V>;
 }
 
 /** A context whose messages are not what the handler says. */
-function lyingContext(ctx: Context<Any>, state: Remembering, behaviour: ByzantineBehaviour): Context<Any> {
-  const send = (to: NodeId, message: Tagged): void => sendFalsely(ctx, state, behaviour, to, message);
+function lyingContext(
+  ctx: Context<Any>,
+  state: Remembering,
+  behaviour: ByzantineBehaviour,
+  shape: ShapeNode,
+): Context<Any> {
+  const { adversary } = state;
+  const send = (to: NodeId, message: Tagged): void =>
+    adversary === undefined
+      ? sendFalsely(ctx, state, behaviour, to, message)
+      : sendAnything(ctx, adversary, to, message, shape);
   return changedContext(ctx, {
     send,
     broadcast: (message) => {
@@ -104,9 +139,36 @@ function sendFalsely(
     if (memory.length < MEMORY && ctx.choose("keep back", [false, true])) memory.push({ to, message });
     else ctx.send(to, message);
   } else {
-    const lies = behaviour === "equivocator" ? variations(message) : behaviour.lie(to, message);
+    const { lie } = behaviour as { lie: (to: NodeId, message: Tagged) => readonly Tagged[] };
+    const lies = behaviour === "equivocator" ? variations(message) : lie(to, message);
     if (lies.length > 0) ctx.send(to, ctx.choose("lie", lies));
   }
+}
+
+/** The message, none at all, or a lie. What it would have said it knows from now on. */
+function sendAnything(ctx: Context<Any>, adversary: Adversary, to: NodeId, message: Tagged, shape: ShapeNode): void {
+  const lies = to === ctx.self || adversary.left === 0 ? [] : [null, ...liesAbout(message, shape, adversary.seen, ctx)];
+  const lie = lies.length > 0 && ctx.choose("lies", [false, true]) ? ctx.choose("lie", lies) : message;
+  if (lie !== message) spend(adversary);
+  see(adversary, message);
+  if (lie !== null) ctx.send(to, lie);
+}
+
+/** It may send anybody what it has seen, though its algorithm has nothing to send. */
+function sayMore(ctx: Context<Any>, adversary: Adversary): void {
+  if (adversary.left === 0 || adversary.seen.length === 0 || !ctx.choose("says more", [false, true])) return;
+  spend(adversary);
+  ctx.send(ctx.choose("to", ctx.peers), ctx.choose("message", adversary.seen));
+}
+
+function spend(adversary: Adversary): void {
+  if (adversary.left !== null) adversary.left -= 1;
+}
+
+function see({ seen }: Adversary, message: Tagged): void {
+  if (seen.some((known) => equal(known, message))) return;
+  seen.push(clone(message));
+  if (seen.length > MEMORY) seen.shift();
 }
 
 function releaseOne({ byzantine: memory = [] }: Remembering, ctx: Context<Any>): void {

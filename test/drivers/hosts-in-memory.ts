@@ -7,7 +7,7 @@ import {
   type Vocabulary,
   variants,
 } from "../../src/core/index.ts";
-import { Host, keepsJournal } from "../../src/runtime/host.ts";
+import { Host, type HostOptions, keepsJournal } from "../../src/runtime/host.ts";
 import { protocolSlot } from "../../src/runtime/journal/protocol-slot.ts";
 import { realPlatform } from "../../src/runtime/platform/real.ts";
 import { codecOf, Reader, Writer } from "../../src/runtime/wire.ts";
@@ -24,7 +24,11 @@ export interface HostsInMemory<V extends Vocabulary> {
   restart(node: NodeId): Promise<void>;
 }
 
-export function hostsInMemory<V extends Vocabulary>(protocol: Protocol<V>, nodes: readonly NodeId[]): HostsInMemory<V> {
+export function hostsInMemory<V extends Vocabulary>(
+  protocol: Protocol<V>,
+  nodes: readonly NodeId[],
+  more: (self: NodeId) => Partial<HostOptions<V>> = () => ({}),
+): HostsInMemory<V> {
   const codec = codecOf<MessageOf<V>>(variants((protocol.shapes.message ?? {}) as never));
   const onTheirWay: { from: NodeId; to: NodeId; bytes: Buffer }[] = [];
   const events = new Map<NodeId, unknown[]>(nodes.map((node) => [node, []]));
@@ -49,6 +53,7 @@ export function hostsInMemory<V extends Vocabulary>(protocol: Protocol<V>, nodes
       onFatal: (error) => {
         throw error;
       },
+      ...more(self),
     });
     host.start();
     return host;

@@ -3,6 +3,7 @@
  * it. Each field is described here once; files, command line and editors go by it.
  */
 import { z } from "zod";
+import { behaviours } from "../../protocols/byzantine.ts";
 import { protocolNames } from "../../protocols/index.ts";
 
 const MAX_NODES = 10_000_000;
@@ -143,8 +144,6 @@ const partition = z.union(
   ],
   "a list of groups, { oneWay: { from, to } }, { bridge: node } or { majorityRing: true }",
 );
-
-const behaviours = ["mute", "equivocator", "replayer", "delayer"] as const;
 
 /** What is asked of a node in the words of its family. */
 const asks = {

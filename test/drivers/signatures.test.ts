@@ -1,0 +1,120 @@
+/** What one node has signed another cannot alter, in any driver; what it has not signed, it can. */
+import { generateKeyPairSync, type KeyObject } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { explore } from "../../src/check/index.ts";
+import {
+  idealSignatures,
+  isGenuine,
+  type NodeId,
+  natural,
+  type Signatures,
+  sign,
+  signed,
+} from "../../src/core/index.ts";
+import { type ByzantineBehaviour, byzantine } from "../../src/protocols/byzantine.ts";
+import { ed25519 } from "../../src/runtime/signatures.ts";
+import { simulation } from "../../src/sim/index.ts";
+import { hostsInMemory } from "./hosts-in-memory.ts";
+import { type Relay, relayedOrder } from "./relayed-order.ts";
+
+const nodes = [0, 1, 2];
+
+/** Fresh keys: each node's own signatures. */
+function newKeys(of: readonly NodeId[]): (self: NodeId) => Signatures {
+  const pairs = new Map(of.map((node) => [node, generateKeyPairSync("ed25519")]));
+  const all = new Map([...pairs].map(([node, { publicKey }]) => [node, publicKey]));
+  return (self) => ed25519({ own: (pairs.get(self) as { privateKey: KeyObject }).privateKey, all });
+}
+const order = (word: "attack" | "retreat") => ({ type: "order" as const, word });
+
+/** Whether 2 is ever led to obey what 0 has not said. */
+function simulated(how: "signed" | "plain", liar: ByzantineBehaviour): boolean {
+  return Array.from({ length: 40 }, (_, seed) => seed).some((seed) => {
+    const byzantineNodes = new Map([[1, liar]]);
+    const sim = simulation({ protocol: relayedOrder(how), nodes, seed, delayMs: 1, byzantine: byzantineNodes });
+    for (const node of nodes) sim.wake(node);
+    for (let again = 0; again < 3; again++) sim.command(0, order("attack"));
+    sim.run();
+    return sim.violations.length > 0;
+  });
+}
+
+const explored = (how: "signed" | "plain", liar: ByzantineBehaviour) =>
+  explore({
+    protocol: byzantine(relayedOrder(how), new Map([[1, liar]])),
+    nodes,
+    network: "bag",
+    timers: "never",
+    begin: "idle",
+    asks: (node) => (node === 0 ? [order("attack"), order("attack")] : []),
+  });
+
+/** Changes the word, and leaves the rest as it was. */
+const forger: ByzantineBehaviour = {
+  lie: (_to, message) => [
+    message,
+    { ...message, order: { ...(message as Relay["message"]).order, value: "retreat" } } as Relay["message"],
+  ],
+};
+
+describe("an order that a liar passes on", () => {
+  it.each([["adversary"], [{ lies: 2 }], [forger]] as const)("unsigned, it is altered: %o", (liar) => {
+    expect(simulated("plain", liar)).toBe(true);
+    if (liar !== "adversary") expect(explored("plain", liar).verdict).toBe("violated");
+  });
+
+  it.each([["adversary"], [{ lies: 2 }], [forger]] as const)("signed, it is not: %o", (liar) => {
+    expect(simulated("signed", liar)).toBe(false);
+    if (liar !== "adversary") expect(explored("signed", liar).verdict).toBe("holds");
+  });
+
+  it("reaches 2 on hosts, with Ed25519, and no other key will do", () => {
+    const keys = newKeys(nodes);
+    const { hosts, state, deliver } = hostsInMemory(relayedOrder("signed"), nodes, (self) => ({
+      signatures: keys(self),
+    }));
+    hosts.get(0)?.command(order("attack"));
+    deliver();
+    expect(state(2).obeyed).toEqual(["attack"]);
+    const others = newKeys(nodes);
+    const strangers = hostsInMemory(relayedOrder("signed"), nodes, (self) => ({
+      signatures: self === 0 ? others(self) : keys(self),
+    }));
+    strangers.hosts.get(0)?.command(order("attack"));
+    strangers.deliver();
+    expect(strangers.state(2).obeyed).toEqual([]);
+  });
+
+  it("is refused by a host that has no keys", () => {
+    const { hosts } = hostsInMemory(relayedOrder("signed"), nodes);
+    expect(() => hosts.get(0)?.command(order("attack"))).toThrow("expected `signatures` for a protocol that signs");
+  });
+});
+
+describe("a signature", () => {
+  const count = signed("count", natural);
+  const other = signed("other count", natural);
+  const [one, two] = [1, 2].map((self) => ({ self, signatures: idealSignatures(self) })) as [Signer, Signer];
+  type Signer = Parameters<typeof sign>[0];
+
+  it("is of one node, one value and one meaning", () => {
+    const five = sign(one, count, 5);
+    expect(isGenuine(two, count, five)).toBe(true);
+    expect(isGenuine(two, count, { ...five, by: 2 })).toBe(false);
+    expect(isGenuine(two, count, { ...five, value: 6 })).toBe(false);
+    expect(isGenuine(two, other, five)).toBe(false);
+    expect(isGenuine(two, count, { ...five, value: -5 })).toBe(false);
+  });
+
+  it("is not put under what has not the shape", () => {
+    expect(() => sign(one, count, -1)).toThrow("expected what is signed to be a natural number, got -1");
+  });
+
+  it("by Ed25519 is of one node and one text, and of no node without a key", () => {
+    const keys = newKeys([1, 2]);
+    const signature = keys(1).sign("text");
+    expect(keys(2).isSigned(1, "text", signature)).toBe(true);
+    for (const [by, text] of [[1, "texts"], [2, "text"], [3, "text"]] as const) // biome-ignore format: short
+      expect(keys(2).isSigned(by, text, signature)).toBe(false);
+  });
+});
