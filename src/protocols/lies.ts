@@ -4,7 +4,7 @@
  * are finitely many. A signed value is its own to make anew, or one that it has seen: it cannot sign as another.
  */
 import { canonical } from "../core/plain.ts";
-import type { NodeId, Tagged } from "../core/protocol.ts";
+import type { Tagged } from "../core/protocol.ts";
 import { problem, type ShapeNode } from "../core/shape.ts";
 import { type Signed, type Signer, sign } from "../core/signatures.ts";
 
