@@ -34,8 +34,9 @@ export function trustingDecoder(shape: ShapeNode): Decode {
       );
       return (from) => (decoders[byte(from)] as Decode)(from);
     }
+    case "perNode":
     case "evolving":
-      throw new Error("no message of an algorithm is measured that has variants of its own");
+      throw new Error("no message of an algorithm is measured that has such a field");
   }
 }
 

@@ -2,6 +2,7 @@
 export * from "./assemble.ts";
 export * from "./clocks.ts";
 export * from "./errors.ts";
+export * from "./per-node.ts";
 export * from "./plain.ts";
 export * from "./protocol.ts";
 export * from "./quorums.ts";

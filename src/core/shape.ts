@@ -4,6 +4,7 @@
  * wire codec is derived from the same shape, so bytes that decode are of the right shape by construction.
  */
 import { unexpected } from "./errors.ts";
+import { isNodeId, type PerNode } from "./per-node.ts";
 
 /** The phantom `T` ties a shape to the TypeScript type it stands for. */
 export type Shape<T> = ShapeNode & { readonly of?: T };
@@ -14,6 +15,7 @@ export type ShapeNode =
   | { readonly kind: "text"; readonly maxBytes: number }
   | { readonly kind: "oneOf"; readonly values: readonly string[] }
   | { readonly kind: "list"; readonly items: ShapeNode; readonly maxItems: number }
+  | { readonly kind: "perNode"; readonly value: ShapeNode; readonly maxNodes: number }
   | { readonly kind: "nullable"; readonly value: ShapeNode }
   /** `signs`: it is a signed value, and the name under which it is signed. */
   | { readonly kind: "struct"; readonly fields: Named; readonly signs?: string }
@@ -41,6 +43,12 @@ export const list = <T>(items: Shape<T>, maxItems: number): Shape<T[]> => ({
   kind: "list",
   items,
   maxItems,
+});
+/** Something for each of some nodes, at most `maxNodes`, by their ids. */
+export const perNode = <T>(value: Shape<T>, maxNodes: number): Shape<PerNode<T>> => ({
+  kind: "perNode",
+  value,
+  maxNodes,
 });
 export const nullable = <T>(value: Shape<T>): Shape<T | null> => ({ kind: "nullable", value });
 export const struct = <T extends object>(fields: Fields<T>): Shape<T> => ({ kind: "struct", fields });
@@ -89,6 +97,10 @@ export function problem(shape: ShapeNode, value: unknown, path: string): string 
       if (!Array.isArray(value) || value.length > shape.maxItems)
         return unexpected(path, `a list of at most ${shape.maxItems}`, value);
       return first(value.map((item, index) => problem(shape.items, item, `${path}[${index}]`)));
+    case "perNode":
+      if (!isRecord(value) || Object.keys(value).length > shape.maxNodes || !Object.keys(value).every(isNodeId))
+        return unexpected(path, `an object with a key for each of at most ${shape.maxNodes} nodes`, value);
+      return first(Object.entries(value).map(([node, each]) => problem(shape.value, each, `${path}.${node}`)));
     case "struct":
       return recordProblem(shape.fields, value, path, []);
     case "evolving":

@@ -4,6 +4,7 @@
  * fields come in the order of their shape, however they were written down. What no network would carry is refused here as well.
  */
 import { InvariantViolation, UsageError } from "../core/errors.ts";
+import { entriesIn } from "../core/per-node.ts";
 import { clone } from "../core/plain.ts";
 import type { CommandOf, MessageOf, Protocol, RecordOf, ReplyOf, Tagged, Vocabulary } from "../core/protocol.ts";
 import { problem, type ShapeNode, type Shapes, variants } from "../core/shape.ts";
@@ -84,6 +85,13 @@ function copyOf(shape: ShapeNode): Copy {
       return (values) => {
         if (!Array.isArray(values) || values.length > maxItems) throw MISSHAPEN;
         return values.map((value) => item(value));
+      };
+    }
+    case "perNode": {
+      const inner = copyOf(shape.value);
+      return (value) => {
+        if (problem(shape, value, "") !== null) throw MISSHAPEN;
+        return Object.fromEntries(entriesIn(value).map(([node, each]) => [node, inner(each)]));
       };
     }
     case "nullable": {

@@ -3,6 +3,7 @@
  * changed. Values come from what it has seen and from the shape, so a lie is always a message of the protocol, and there
  * are finitely many. A signed value is its own to make anew, or one that it has seen: it cannot sign as another.
  */
+import { entriesIn, type PerNode } from "../core/per-node.ts";
 import { canonical } from "../core/plain.ts";
 import type { Tagged } from "../core/protocol.ts";
 import { problem, type ShapeNode } from "../core/shape.ts";
@@ -47,6 +48,9 @@ function gather(value: unknown, shape: ShapeNode, pool: Map<string, unknown[]>):
       return keep(shape.kind);
     case "nullable":
       return value === null ? undefined : gather(value, shape.value, pool);
+    case "perNode":
+      for (const [, each] of entriesIn(value as PerNode<unknown>)) gather(each, shape.value, pool);
+      return;
     case "list":
       for (const item of value as unknown[]) gather(item, shape.items, pool);
       return;
@@ -87,6 +91,13 @@ function changes(value: unknown, shape: ShapeNode, pool: Seen, ctx: Signer): unk
         ...without,
         ...items.flatMap((item, at) => changes(item, shape.items, pool, ctx).map((other) => items.with(at, other))),
       ];
+    }
+    case "perNode": {
+      const map = value as PerNode<unknown>;
+      return entriesIn(map).flatMap(([node, each]) => {
+        const { [node]: _left, ...without } = map;
+        return [without, ...changes(each, shape.value, pool, ctx).map((other) => ({ ...map, [node]: other }))];
+      });
     }
     case "struct":
       return shape.signs === undefined ? changedFields(value, shape, pool, ctx) : resigned(value, shape, pool, ctx);

@@ -32,6 +32,7 @@ const { shape: anyShape } = fc.letrec<{ shape: ShapeNode }>((tie) => ({
     fc
       .tuple(tie("shape"), fc.nat(5))
       .map(([shape, maxItems]): ShapeNode => ({ kind: "list", items: nullable(shape), maxItems })),
+    fc.tuple(tie("shape"), fc.nat(5)).map(([value, maxNodes]): ShapeNode => ({ kind: "perNode", value, maxNodes })),
     fc.dictionary(fieldName, tie("shape"), { maxKeys: 4 }).map((fields): ShapeNode => ({ kind: "struct", fields })),
     fc
       .dictionary(
@@ -72,6 +73,11 @@ function anyOf(shape: ShapeNode): fc.Arbitrary<unknown> {
       return fc.option(anyOf(shape.value));
     case "list":
       return fc.array(anyOf(shape.items), { maxLength: shape.maxItems });
+    case "perNode":
+      return fc.dictionary(fc.maxSafeNat().map(String), anyOf(shape.value), {
+        maxKeys: shape.maxNodes,
+        noNullPrototype: true,
+      });
     case "struct":
       return recordOf(shape.fields);
     case "variants":

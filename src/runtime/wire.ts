@@ -7,6 +7,7 @@
  */
 import { isAscii } from "node:buffer";
 import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
+import { entriesIn } from "../core/per-node.ts";
 import { hash } from "../core/plain.ts";
 import { type ShapeNode, UNKNOWN_VARIANT } from "../core/shape.ts";
 
@@ -200,6 +201,8 @@ function compile(shape: ShapeNode): AnyCodec {
       if (isEmpty(shape.items))
         throw new UsageError("no-wire-form", "items without fields take no bytes, so no bytes would bound their list");
       return listCodec(compile(shape.items), shape.maxItems);
+    case "perNode":
+      return perNodeCodec(compile(shape.value), shape.maxNodes);
     case "struct":
       return structCodec(shape.fields);
     case "variants":
@@ -265,6 +268,33 @@ function listCodec(item: AnyCodec, maxItems: number): AnyCodec {
       const values: unknown[] = [];
       for (let i = 0; i < length; i++) values.push(item.read(from));
       return values;
+    },
+  };
+}
+
+/** Ids ascend, so that a value has one form. */
+function perNodeCodec(inner: AnyCodec, maxNodes: number): AnyCodec {
+  return {
+    write(value, into) {
+      const entries = entriesIn(value);
+      if (entries.length > maxNodes) throw tooLong("what is said of each node", entries.length, maxNodes);
+      into.natural(entries.length);
+      for (const [node, each] of entries) {
+        into.natural(node);
+        inner.write(each, into);
+      }
+    },
+    read(from) {
+      const length = from.natural();
+      if (length > maxNodes) throw new MalformedBytes(`there are ${length} nodes, and ${maxNodes} are allowed`);
+      const value: Record<number, unknown> = {};
+      for (let i = 0, last = -1; i < length; i++) {
+        const node = from.natural();
+        if (node <= last) throw new MalformedBytes("the ids of nodes do not ascend");
+        last = node;
+        value[node] = inner.read(from);
+      }
+      return value;
     },
   };
 }

@@ -15,6 +15,8 @@ describe("peers", () => {
       expect(peers.at(-1)).toBe(wanted.at(-1));
       expect(peers.slice(0, 3)).toEqual(wanted.slice(0, 3));
       expect(peers[count]).toBeUndefined();
+      for (const id of [-1, 0, 1, place * 2, 2 * count - 2, 2 * count])
+        expect(peers.includes(id)).toBe(wanted.includes(id));
       expect(Array.isArray(peers)).toBe(true);
       expect(JSON.stringify(peers)).toBe(JSON.stringify(wanted));
     }

@@ -17,9 +17,21 @@ function viewWithout(ids: readonly NodeId[], place: number): readonly NodeId[] {
   return new Proxy<readonly NodeId[]>([], {
     get(target, key) {
       if (key === "length") return length;
+      if (key === "includes") return (id: NodeId) => id !== ids[place] && isAmong(ids, id);
       const index = indexOf(key);
       return index < 0 ? Reflect.get(target, key) : ids[index < place ? index : index + 1];
     },
     has: (target, key) => indexOf(key) >= 0 || Reflect.has(target, key),
   });
+}
+
+/** By halves: the ids ascend. */
+function isAmong(ids: readonly NodeId[], id: NodeId): boolean {
+  let [from, to] = [0, ids.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if ((ids[middle] as NodeId) < id) from = middle + 1;
+    else to = middle;
+  }
+  return ids[from] === id;
 }

@@ -41,6 +41,8 @@ function valuesOf(shape: ShapeNode): fc.Arbitrary<unknown> {
       return fc.option(valuesOf(shape.value));
     case "list":
       return fc.array(valuesOf(shape.items), { maxLength: Math.min(shape.maxItems, 4) });
+    case "perNode":
+      return fc.dictionary(fc.nat(4).map(String), valuesOf(shape.value), { maxKeys: shape.maxNodes });
     case "struct":
       return fc.record(mapped(shape.fields));
     case "variants":

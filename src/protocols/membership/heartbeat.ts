@@ -12,12 +12,13 @@
  * Time is counted in the node's own beats, not read from a clock: a node that was paused itself misses only one beat
  * when it goes on, and so does not suspect everybody at once.
  */
+import { entriesIn, type PerNode } from "../../core/per-node.ts";
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
 import { natural, struct } from "../../core/shape.ts";
 import { requirePositive, settle } from "../options.ts";
 
 export type Heartbeat = {
-  state: { beat: number; peers: Record<NodeId, Watch> };
+  state: { beat: number; peers: PerNode<Watch> };
   message:
     | { type: "alive"; beat: number }
     | /** The sender ends, as it was meant to: nobody need wait for its beats. */ { type: "farewell" };
@@ -148,7 +149,7 @@ export function heartbeat(given?: Partial<HeartbeatOptions>): Protocol<Heartbeat
         when: "eventually",
         holds: ({ alive, state }) =>
           alive.every((node) =>
-            peersOf(state(node)).every(([peer, { status }]) => alive.includes(peer) || status === "suspected"),
+            entriesIn(state(node).peers).every(([peer, { status }]) => alive.includes(peer) || status === "suspected"),
           ),
       },
       {
@@ -157,7 +158,7 @@ export function heartbeat(given?: Partial<HeartbeatOptions>): Protocol<Heartbeat
         when: "eventually",
         holds: ({ alive, state }) =>
           alive.every((node) =>
-            peersOf(state(node)).every(([peer, { status }]) => !alive.includes(peer) || status === "trusted"),
+            entriesIn(state(node).peers).every(([peer, { status }]) => !alive.includes(peer) || status === "trusted"),
           ),
       },
     ],
@@ -179,6 +180,3 @@ export function heartbeat(given?: Partial<HeartbeatOptions>): Protocol<Heartbeat
     peer.tolerated -= 1;
   }
 }
-
-const peersOf = ({ peers }: State): [NodeId, Watch][] =>
-  Object.entries(peers).map(([id, watch]) => [Number(id), watch]);

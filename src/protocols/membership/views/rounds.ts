@@ -1,4 +1,5 @@
 /** How a node of views prepares, fills and proposes the next view. */
+import { entriesIn, type PerNode } from "../../../core/per-node.ts";
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { majority } from "../../../core/quorums.ts";
 import { exclude, include } from "../../node-set.ts";
@@ -309,10 +310,10 @@ function firstView(state: State, ctx: Ctx): GroupView | null {
  */
 function nextView(
   { view: { number, members }, late, suspected }: State,
-  promises: Readonly<Record<NodeId, Promised>>,
+  promises: Readonly<PerNode<Promised>>,
 ): { view: GroupView; holders: NodeId[]; lacking: NodeId[] } {
-  const answered = Object.entries(promises)
-    .map(([node, promised]) => ({ node: Number(node), ...promised }))
+  const answered = entriesIn(promises)
+    .map(([node, promised]) => ({ node, ...promised }))
     .filter(({ node }) => !late.includes(node) && !suspected.includes(node));
   const going = answered.filter(({ wants }) => wants);
   const counted = answered.flatMap(({ node, received }) => (received === null ? [] : [{ node, received }]));

@@ -1,4 +1,5 @@
 /** The words of views: its state, what is sent, journalled and said, and what can be told from a state. */
+import { entriesIn, nodesIn, type PerNode } from "../../../core/per-node.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 
 /** One life of a node in the group: the number is raised at each start, and each time the node has dropped out. */
@@ -58,7 +59,7 @@ export type Views = {
     /** Ascending. */
     suspected: NodeId[];
     /** What others wish, as far as the present view does not give it to them. */
-    wishes: Record<NodeId, Wish>;
+    wishes: PerNode<Wish>;
     /** Who did not answer this node's rounds for the next view in time: it is left out. Ascending. */
     late: NodeId[];
     /** How many rounds in a row this node has begun in vain, or left to others: each doubles the wait for the next. */
@@ -112,7 +113,7 @@ type Phase =
   | { is: "idle" }
   /** Sees the need for another view, and gives others time to see to it. */
   | { is: "due" }
-  | { is: "preparing"; round: number; isRepeated: boolean; promises: Record<NodeId, Promised> }
+  | { is: "preparing"; round: number; isRepeated: boolean; promises: PerNode<Promised> }
   /** `awaited`: members of the view to come that do not hold the whole cut yet. */
   | { is: "filling"; round: number; isRepeated: boolean; view: GroupView; awaited: NodeId[]; holders: NodeId[] }
   | { is: "proposing"; round: number; isRepeated: boolean; view: GroupView; acceptors: NodeId[] };
@@ -143,15 +144,12 @@ export function isChangeDue(state: State, self: NodeId): boolean {
   const { view, suspected, wishes, isBlocked } = state;
   if (isBlocked || !isGranted(view, self, state)) return true;
   if (view.members.some(({ node }) => suspected.includes(node))) return true;
-  return Object.entries(wishes).some(([id, wish]) => {
-    const node = Number(id);
-    return !suspected.includes(node) && !isGranted(view, node, wish);
-  });
+  return entriesIn(wishes).some(([node, wish]) => !suspected.includes(node) && !isGranted(view, node, wish));
 }
 
 /** The nodes that have been heard of in the present view and are not suspected, this node included. Ascending. */
 export function present({ view, wishes, suspected }: State, self: NodeId): NodeId[] {
-  const known = new Set([self, ...nodesOf(view), ...Object.keys(wishes).map(Number)]);
+  const known = new Set([self, ...nodesOf(view), ...nodesIn(wishes)]);
   return [...known].filter((node) => node === self || !suspected.includes(node)).sort((a, b) => a - b);
 }
 

@@ -23,7 +23,7 @@ import { list, natural, real, struct } from "../../../core/shape.ts";
 import { boundMs, type LeaseOptions, type LeaseTimer, requireLease } from "../../leases.ts";
 import { exclude, include } from "../../node-set.ts";
 import { requirePositive, settle } from "../../options.ts";
-import { ENTRIES, EPOCHS, epochOf, fence } from "../family/fencing-tokens.ts";
+import { ENTRIES, EPOCHS, epochOf, fence, isBeyond } from "../family/fencing-tokens.ts";
 import { declarations, type EpochTokenRing, type Token } from "./vocabulary.ts";
 
 export type { EpochTokenRing } from "./vocabulary.ts";
@@ -175,6 +175,7 @@ export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol
     },
     receive: {
       token(state, _from, { epoch, hops, entries, skipped, lap }, ctx) {
+        if (isBeyond(epoch, entries)) return;
         if (epoch === state.epoch && hops <= state.hops) return; // A copy of what has been here.
         const { round } = state;
         if (!witness(epoch, state, ctx)) return;
@@ -187,6 +188,7 @@ export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol
       },
       requestVote(state, from, { epoch }, ctx) {
         include(state.heard, from);
+        if (isBeyond(epoch)) return;
         if (epoch === state.promised && state.promisedTo === from)
           return ctx.send(from, { type: "voteGranted", epoch });
         const isTaken = state.watch.is === "guarding" || state.section === "held";

@@ -34,3 +34,5 @@ export const EPOCHS = 2 ** 25;
 
 export const fence = (epoch: number, entries: number): number => epoch * ENTRIES + entries;
 export const epochOf = (token: number): number => Math.floor(token / ENTRIES);
+/** Nobody but a liar speaks of such an epoch or such a count: their tokens would be no safe integers. */
+export const isBeyond = (epoch: number, entries = 0): boolean => epoch >= EPOCHS || entries >= ENTRIES;

@@ -74,6 +74,10 @@ function settled(given: Partial<SuperPeerDhtOptions> | undefined): SuperPeerDhtO
   return options;
 }
 
+/** A liar speaks of a node that does not exist: who believed it would write to nobody. */
+const namesStranger = (nodes: readonly (NodeId | null)[], { self, peers }: Ctx): boolean =>
+  nodes.some((node) => node !== null && node !== self && !peers.includes(node));
+
 export function superPeerDht(given?: Partial<SuperPeerDhtOptions>): Protocol<SuperPeerDht> {
   const options = settled(given);
   const { identifierBits, roundMs, answerMs, members } = options;
@@ -197,6 +201,7 @@ export function superPeerDht(given?: Partial<SuperPeerDhtOptions>): Protocol<Sup
         ctx.send(from, { type: "way", place, ...searches.way(state, ctx.self, place, avoid) });
       },
       way(state, from, { place, node, isOwner }, ctx) {
+        if (namesStranger([node], ctx)) return;
         // Who joins itself, and stands before this node among the contacts, founds the ring if nobody has.
         if (state.lookup?.purpose === "join" && node === null && precedes(from, ctx)) state.yields = true;
         searches.follow(state, from, place, { node, isOwner }, ctx);
@@ -205,7 +210,8 @@ export function superPeerDht(given?: Partial<SuperPeerDhtOptions>): Protocol<Sup
         if (state.membership === "member") neighbourhood.hear(state, from, ctx); // Others let it be forgotten.
       },
       neighbours(state, from, { predecessor, successors }, ctx) {
-        if (state.membership === "member") neighbourhood.adopt(state, from, predecessor, successors, ctx);
+        if (state.membership === "member" && !namesStranger([predecessor, ...successors], ctx))
+          neighbourhood.adopt(state, from, predecessor, successors, ctx);
       },
       check(state, from, _message, ctx) {
         if (state.membership === "member") ctx.send(from, { type: "present" });
@@ -214,7 +220,8 @@ export function superPeerDht(given?: Partial<SuperPeerDhtOptions>): Protocol<Sup
         if (state.predecessor === from) state.silence = 0;
       },
       leaving(state, from, { predecessor, successors }, ctx) {
-        if (state.membership === "member") neighbourhood.release(state, from, predecessor, successors, ctx);
+        if (state.membership === "member" && !namesStranger([predecessor, ...successors], ctx))
+          neighbourhood.release(state, from, predecessor, successors, ctx);
       },
     },
     timeout: { round, answer: searches.evade },
