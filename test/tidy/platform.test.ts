@@ -15,7 +15,7 @@ const FORBIDDEN = new Set(
 /** What depends on its arguments alone, and on nothing around the process. */
 const PURE: Readonly<Record<string, readonly string[]>> = {
   "node:buffer": ["isAscii"],
-  "node:crypto": ["createCipheriv", "createDecipheriv", "hkdfSync", "sign", "verify"],
+  "node:crypto": ["createCipheriv", "createDecipheriv", "hkdfSync", "KeyObject", "sign", "verify"],
   "node:events": ["setMaxListeners"],
   "node:net": ["BlockList", "isIP", "isIPv4", "isIPv6"],
   "node:path": ["join"],
