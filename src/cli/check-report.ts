@@ -2,7 +2,7 @@
 
 import type { CrashNotificationTime } from "../check/model.ts";
 import { type CheckRequest, isRandom } from "../experiment/check-request.ts";
-import type { Story } from "../experiment/counterexample-log.ts";
+import { type Story, waitCycle } from "../experiment/counterexample-log.ts";
 import { type CheckOutcome, cutOffBy, missing, whyUnknown } from "../experiment/exploration-report.ts";
 import type { CheckAnswer, CheckProgress } from "../experiment/explore.ts";
 import { protocolNamed } from "../protocols/index.ts";
@@ -182,17 +182,19 @@ function whatNext({ spec, strategy }: CheckRequest, { ended, states }: CheckAnsw
 
 function storyLines(
   { loop, shrunkFrom, violatingRun }: CheckAnswer,
-  { steps, standing }: Story,
+  { steps, standing, waits }: Story,
   paint: Paint,
 ): string[] {
   const width = String(steps.length).length + 2;
   const lines = steps.flatMap(({ deed, consequences }, at) => {
     const number = paint("dim", String(at + 1).padStart(width));
     const mark = loop === at ? [paint("yellow", `${" ".repeat(width)}  ┌ from here on again and again`)] : [];
-    const said = consequences.length === 0 ? "" : paint("dim", `  → ${consequences.join("; ")}`);
+    const led = consequences.join("; ");
+    const fits = width + 2 + deed.length + 4 + led.length <= 80;
+    const arrow = fits ? `  → ${led}` : `\n${" ".repeat(width + 4)}→ ${wrapped(led, width + 6)}`;
+    const said = led === "" ? "" : paint("dim", arrow);
     return [...mark, `${number}  ${deed}${said}`];
   });
-  const rows = standing.map(({ node, role, state }) => [`  node ${node}`, role, shortened(state)]);
   return [
     ...lines,
     ...ending(loop, steps.length),
@@ -201,8 +203,12 @@ function storyLines(
     ...(shrunkFrom === null || shrunkFrom === steps.length
       ? []
       : [`Shrunk from ${shrunkFrom} moves to ${steps.length}.`]),
+    ...waitLines(waits, standing),
     "In the end",
-    ...table(rows, (cell, _row, column) => (column === 2 ? paint("dim", cell) : cell)),
+    ...standing.flatMap(({ node, role, state }) => [
+      `  node ${node}  ${role}`,
+      ...stateLines(state).map((line) => paint("dim", line)),
+    ]),
   ];
 }
 
@@ -213,7 +219,35 @@ function ending(loop: number | null, length: number): string[] {
     : ["  … and nothing more is bound to happen"];
 }
 
-const shortened = (text: string): string => (text.length > 160 ? `${text.slice(0, 159)}…` : text);
+/** Who waits for whom, where somebody does: around a cycle, or for a node that is down. */
+function waitLines(waits: Story["waits"], standing: Story["standing"]): string[] {
+  const down = standing.filter(({ state }) => state === null).map(({ node }) => node);
+  const cycle = waitCycle(waits);
+  const steps = (cycle ?? []).map((node, i, all) => `${node} for ${all[i + 1] ?? all[0]}`);
+  const round = cycle === null ? [] : [`Deadlock: node ${steps.join(", ").replace(" for", " waits for")}`];
+  const dead = waits.flatMap(({ node, unanswered }) =>
+    unanswered
+      .filter((other) => down.includes(other))
+      .map((other) => `Node ${node} waits for node ${other}, which is down`),
+  );
+  return round.length + dead.length === 0 ? [] : [...[...round, ...dead].map((line) => wrapped(line, 2)), ""];
+}
+
+/** A state, whole: a line for each part of an assembly. */
+function stateLines(state: object | null): string[] {
+  if (state === null) return [];
+  const fields = Object.entries(state);
+  const areParts = fields.every(([, value]) => typeof value === "object" && value !== null && !Array.isArray(value));
+  const parts: [string, object][] = areParts && fields.length > 0 ? fields : [["", state]];
+  return parts.map(([part, inner]) => {
+    const text = Object.entries(inner).map(
+      ([field, value]) => `${field}=${typeof value === "string" ? value : JSON.stringify(value)}`,
+    );
+    return `${" ".repeat(STATE_INDENT)}${wrapped([...(part === "" ? [] : [`${part}:`]), ...text].join(" "), STATE_INDENT + 2)}`;
+  });
+}
+
+const STATE_INDENT = 10;
 
 function work({ workers }: CheckRequest, answer: CheckAnswer, seconds: number): string {
   const { states, transitions, depth, runs, memoryBytes } = answer;

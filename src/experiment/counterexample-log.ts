@@ -1,6 +1,7 @@
 /** A counterexample in words: one line per move, with what it changed, and the states that it ends in. */
 import type { Taken } from "../check/index.ts";
 import type { NodeId, Protocol, Vocabulary } from "../core/protocol.ts";
+import type { Emitted, Family } from "../protocols/index.ts";
 import { phrase } from "../trace/log.ts";
 
 export interface StoryStep {
@@ -13,11 +14,13 @@ export interface StoryStep {
 export interface Story {
   readonly steps: readonly StoryStep[];
   /** How each node stands at the end. */
-  readonly standing: readonly { readonly node: NodeId; readonly role: string; readonly state: string }[];
+  readonly standing: readonly { readonly node: NodeId; readonly role: string; readonly state: object | null }[];
+  /** Mutual exclusion: who wants in, has sent something to whom, and has not been answered since. */
+  readonly waits: readonly { readonly node: NodeId; readonly unanswered: readonly NodeId[] }[];
 }
 
 export function storyOf<V extends Vocabulary>(
-  protocol: Pick<Protocol<V>, "view">,
+  { protocol, family }: { readonly protocol: Pick<Protocol<V>, "view">; readonly family: Family },
   nodes: readonly NodeId[],
   path: readonly Taken<V>[],
 ): Story {
@@ -32,8 +35,50 @@ export function storyOf<V extends Vocabulary>(
     return { deed: deedOf(taken), consequences: [...saidIn(taken), ...(isNews ? [`is now ${after}`] : [])] };
   });
   const last = path.at(-1);
-  const standing = nodes.map((node, i) => ({ node, role: role(last, i), state: shown(last?.states[i]) }));
-  return { steps, standing };
+  const standing = nodes.map((node, i) => ({ node, role: role(last, i), state: last?.states[i] ?? null }));
+  return { steps, standing, waits: waitsIn(family, nodes, path) };
+}
+
+function waitsIn<V extends Vocabulary>(
+  family: Family,
+  nodes: readonly NodeId[],
+  path: readonly Taken<V>[],
+): Story["waits"] {
+  if (family.name !== "mutual exclusion") return [];
+  const unanswered = new Map(nodes.map((node) => [node, new Set<NodeId>()]));
+  const events: Emitted[] = [];
+  for (const [at, { move, sends, events: emitted }] of path.entries()) {
+    for (const { to } of sends) {
+      unanswered.get(move.node)?.add(to);
+      unanswered.get(to)?.delete(move.node);
+    }
+    events.push(...emitted.map((event) => ({ at, node: move.node, event })));
+  }
+  const states = path.at(-1)?.states ?? [];
+  const alive = nodes.filter((_node, i) => (states[i] ?? null) !== null);
+  const outcome = family.outcome({ alive, view: () => ({ role: "" }), events });
+  const waiting = "entries" in outcome ? outcome.entries.filter(({ enteredAt }) => enteredAt === null) : [];
+  return waiting
+    .filter(({ node }) => alive.includes(node))
+    .map(({ node }) => ({ node, unanswered: [...(unanswered.get(node) ?? [])].sort((a, b) => a - b) }));
+}
+
+/** Nodes of which each waits for the next, and the last for the first; null if there is no such cycle. */
+export function waitCycle(waits: Story["waits"]): readonly NodeId[] | null {
+  const awaited = new Map(waits.map(({ node, unanswered }) => [node, unanswered]));
+  const from = (path: readonly NodeId[]): readonly NodeId[] | null => {
+    for (const next of awaited.get(path.at(-1) as NodeId) ?? []) {
+      if (next === path[0]) return path;
+      const found = path.includes(next) ? null : from([...path, next]);
+      if (found !== null) return found;
+    }
+    return null;
+  };
+  for (const { node } of waits) {
+    const found = from([node]);
+    if (found !== null) return found;
+  }
+  return null;
 }
 
 function roleIn<V extends Vocabulary>(protocol: Pick<Protocol<V>, "view">, state: never, node: NodeId): string {
@@ -80,5 +125,3 @@ function saidIn<V extends Vocabulary>({ sends, events, choices }: Taken<V>): str
     ...events.map((event) => `emits ${phrase(event)}`),
   ];
 }
-
-const shown = (state: unknown): string => (state === undefined || state === null ? "" : JSON.stringify(state));

@@ -16,6 +16,7 @@ import { exploreDepthFirst } from "../check/search/dfs.ts";
 import { walk } from "../check/search/walks.ts";
 import { shrink } from "../check/shrink/shrink.ts";
 import type { Property, Vocabulary } from "../core/protocol.ts";
+import { protocolNamed } from "../protocols/index.ts";
 import { type CheckRequest, requestFrom } from "./check-request.ts";
 import { type Story, storyOf } from "./counterexample-log.ts";
 import type { Experiment } from "./experiment.ts";
@@ -104,6 +105,7 @@ export function answerTo(
   const isWanted = (): boolean => violatingRun === null || isLowest(shared, violatingRun);
   const small = shrunk(system, request, found, () => isWanted() && goesOn("shrinking", found));
   const best = small ?? found;
+  const { family } = protocolNamed(request.spec.protocol);
   const isViolated = found.verdict === "violated" && best.path.length > 0;
   return {
     verdict: found.verdict,
@@ -117,7 +119,7 @@ export function answerTo(
     violatingRun,
     ended: endedSearch,
     memoryBytes: memoryUsed(),
-    story: isViolated ? storyOf(system.protocol, system.nodes, best.path) : null,
+    story: isViolated ? storyOf({ protocol: system.protocol, family }, system.nodes, best.path) : null,
     loop: best.loop,
     shrunkFrom: small === null ? null : found.path.length,
     trace: isViolated ? counterexample(system, { ...found, ...best }) : null,

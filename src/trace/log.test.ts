@@ -28,8 +28,8 @@ it("says what was lost, and from whom or to whom", () => {
     lost("x", 7, "down"),
   ];
   expect(entries.map(tell).slice(2)).toEqual([
-    "    10.0  node 7  loses election from 4 (crashed)",
-    "    10.0  node 4  loses election to 7 (cut)",
-    "    10.0  node 7  loses a message to 7 (not running)",
+    "    10.0  node 7  message lost: election from 4 to 7 (crashed)",
+    "    10.0  node 4  message lost: election from 4 to 7 (cut)",
+    "    10.0  node 7  message lost, to 7 (not running)",
   ]);
 });

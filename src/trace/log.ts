@@ -24,11 +24,10 @@ export function runLogger(): (entry: TraceEntry) => string {
 }
 
 function loss(
-  { node, to, why }: Extract<TraceEntry, { kind: "lost" }>,
+  { to, why }: Extract<TraceEntry, { kind: "lost" }>,
   sent: { node: NodeId; message: { type: string } },
 ): string {
-  const end = node === to ? `from ${sent.node}` : `to ${to}`;
-  return `loses ${phrase(sent.message)} ${end} (${lossWords(why)})`;
+  return `message lost: ${phrase(sent.message)} from ${sent.node} to ${to} (${lossWords(why)})`;
 }
 
 /** What happens at a node, without its id: `sends election to 7`. */
@@ -43,7 +42,7 @@ export function actionText(entry: TraceEntry): string {
     case "receive":
       return `receives ${phrase(entry.message)} from ${entry.from}`;
     case "lost":
-      return `loses a message to ${entry.to} (${lossWords(entry.why)})`;
+      return `message lost, to ${entry.to} (${lossWords(entry.why)})`;
     case "timeout":
       return `times out: ${entry.timer}`;
     case "command":

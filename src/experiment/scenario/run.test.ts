@@ -130,7 +130,7 @@ describe("the steps of a scenario", () => {
         { call: 0 },
       ],
     });
-    expect(story).toContain("0.0  node 0  loses a message to 3 (cut)");
+    expect(story).toContain("0.0  node 0  message lost, to 3 (cut)");
     expect(story).toContain("10.0  node 2  receives election from 0");
     expect(story).toContain("70.0  node 1  receives election from 0");
   });

@@ -67,7 +67,7 @@ const circle = {
   settleRounds: 4,
 };
 const telling = (story: readonly string[]): string =>
-  story.filter((line) => !/ (?:gossip|answer|heir) |times out|loses a message/.test(line)).join("\n");
+  story.filter((line) => !/ (?:gossip|answer|heir) |times out|message lost/.test(line)).join("\n");
 
 describe("super-peer-tokens: a worked example", () => {
   it("two tokens side by side on a circle of eight nodes push each other apart", async () => {
