@@ -41,14 +41,14 @@ describe("the steps of a scenario", () => {
         { when: { node: 0, sends: "election", to: 2 }, command: { node: 0, command: { type: "suspect", node: 3 } } },
         {
           when: { node: 2, receives: "election", from: 0 },
-          command: { node: 2, command: { type: "restore", node: 0 } },
+          command: { node: 2, command: { type: "suspect", node: 0 } },
         },
         {
           when: { node: 0, receives: "answer", occurrence: 2 },
-          command: { node: 0, command: { type: "restore", node: 1 } },
+          command: { node: 0, command: { type: "suspect", node: 1 } },
         },
-        { when: { timesOut: "answer" }, command: { node: 1, command: { type: "restore", node: 0 } } },
-        { when: { node: 0, emits: "elected" }, after: 3, command: { node: 0, command: { type: "restore", node: 2 } } },
+        { when: { timesOut: "answer" }, command: { node: 1, command: { type: "suspect", node: 0 } } },
+        { when: { node: 0, emits: "elected" }, after: 3, command: { node: 0, command: { type: "suspect", node: 1 } } },
         { at: 100, call: 2 },
         { when: { becomes: "leader" }, crash: 2 },
       ],
