@@ -2,7 +2,7 @@
 
 import type { CrashNotificationTime } from "../check/model.ts";
 import { type CheckRequest, isRandom } from "../experiment/check-request.ts";
-import { type Story, waitCycle } from "../experiment/counterexample-log.ts";
+import { type CounterexampleLog, waitCycle } from "../experiment/counterexample-log.ts";
 import { type CheckOutcome, cutOffBy, missing, whyUnknown } from "../experiment/exploration-report.ts";
 import type { CheckAnswer, CheckProgress } from "../experiment/explore.ts";
 import { protocolNamed } from "../protocols/index.ts";
@@ -20,7 +20,7 @@ export function checkText({ request, answer, seconds }: CheckOutcome, paint: Pai
     "",
     ...verdictLines(request, answer, paint),
     ...reachLines(request, answer, paint),
-    ...(answer.story === null ? [] : ["", ...storyLines(answer, answer.story, paint)]),
+    ...(answer.log === null ? [] : ["", ...logLines(answer, answer.log, paint)]),
     ...coverageLines(answer, paint),
     "",
     paint("dim", work(request, answer, seconds)),
@@ -114,7 +114,7 @@ function verdictLines(request: CheckRequest, answer: CheckAnswer, paint: Paint):
   if (verdict === "violated" && property !== null) {
     const isSought = checked.some(({ name, when }) => name === property.name && when === "sometimes");
     const why = isSought ? "It was sought in every run, and none gets there." : "The initial state itself breaks it.";
-    const never = answer.story === null ? [claim(why)] : [];
+    const never = answer.log === null ? [claim(why)] : [];
     return [
       `${paint(["bold", "red"], "✗ violated")}  ${paint("bold", property.name)}`,
       claim(property.claim),
@@ -180,9 +180,9 @@ function whatNext({ spec, strategy }: CheckRequest, { ended, states }: CheckAnsw
   return "with fewer nodes or faults it may be looked at as a whole; --max-depth looks at every short run of this system, --strategy pct at some long ones";
 }
 
-function storyLines(
+function logLines(
   { loop, shrunkFrom, violatingRun }: CheckAnswer,
-  { steps, standing, waits }: Story,
+  { steps, standing, waits }: CounterexampleLog,
   paint: Paint,
 ): string[] {
   const width = String(steps.length).length + 2;
@@ -220,7 +220,7 @@ function ending(loop: number | null, length: number): string[] {
 }
 
 /** Who waits for whom, where somebody does: around a cycle, or for a node that is down. */
-function waitLines(waits: Story["waits"], standing: Story["standing"]): string[] {
+function waitLines(waits: CounterexampleLog["waits"], standing: CounterexampleLog["standing"]): string[] {
   const down = standing.filter(({ state }) => state === null).map(({ node }) => node);
   const cycle = waitCycle(waits);
   const steps = (cycle ?? []).map((node, i, all) => `${node} for ${all[i + 1] ?? all[0]}`);

@@ -2,13 +2,13 @@ import { expect, it } from "vitest";
 import { explore } from "../check/index.ts";
 import { systemFor } from "../check/suite.ts";
 import { protocolNamed } from "../protocols/index.ts";
-import { storyOf, waitCycle } from "./counterexample-log.ts";
+import { logOf, waitCycle } from "./counterexample-log.ts";
 
 it("a crash within a step says what the step has led to before", () => {
   const words = { protocol: "basic-multicast", nodes: [0, 1, 2], crashes: 1, withinStep: true, initiators: [0] };
   const system = systemFor(words);
   const { family } = protocolNamed("basic-multicast");
-  expect(storyOf({ ...system, family }, system.nodes, explore(system).path).steps[0]).toEqual({
+  expect(logOf({ ...system, family }, system.nodes, explore(system).path).steps[0]).toEqual({
     deed: "node 0 receives command workload.send messages 1, and crashes within this step",
     consequences: ["sends multicast.multicast number 1 payload 0.1 to 1", "emits workload.said payload 0.1 group 0"],
   });
@@ -18,7 +18,7 @@ it("a counterexample in words: what happens, what it leads to, and how all stand
   const system = systemFor({ protocol: "ricart-agrawala", nodes: [0, 1], crashes: 1, initiators: [0] });
   const { path, property } = explore(system);
   expect(property?.name).toBe("ME2 liveness");
-  expect(storyOf({ ...system, family: protocolNamed("ricart-agrawala").family }, system.nodes, path)).toMatchObject({
+  expect(logOf({ ...system, family: protocolNamed("ricart-agrawala").family }, system.nodes, path)).toMatchObject({
     steps: [
       {
         deed: "node 0 receives command workload.use entries 1",
@@ -37,7 +37,7 @@ it("a counterexample in words: what happens, what it leads to, and how all stand
 it("a deadlock has a cycle of nodes that wait for each other", () => {
   const nodes = [0, 1, 2];
   const system = systemFor({ protocol: "maekawa", nodes });
-  const { waits } = storyOf({ ...system, family: protocolNamed("maekawa").family }, nodes, explore(system).path);
+  const { waits } = logOf({ ...system, family: protocolNamed("maekawa").family }, nodes, explore(system).path);
   expect(waitCycle(waits)).toEqual([0, 1, 2]);
   expect(waitCycle([{ node: 0, unanswered: [1] }])).toBeNull();
 });

@@ -4,31 +4,31 @@ import type { NodeId, Protocol, Vocabulary } from "../core/protocol.ts";
 import type { Emitted, Family } from "../protocols/index.ts";
 import { phrase } from "../trace/log.ts";
 
-export interface StoryStep {
+export interface LogStep {
   /** `node 1 receives election from 0`. */
   readonly deed: string;
   /** What it said and what became of it: `sends answer to 0`, `is now campaigning`. */
   readonly consequences: readonly string[];
 }
 
-export interface Story {
-  readonly steps: readonly StoryStep[];
+export interface CounterexampleLog {
+  readonly steps: readonly LogStep[];
   /** How each node stands at the end. */
   readonly standing: readonly { readonly node: NodeId; readonly role: string; readonly state: object | null }[];
   /** Mutual exclusion: who wants in, has sent something to whom, and has not been answered since. */
   readonly waits: readonly { readonly node: NodeId; readonly unanswered: readonly NodeId[] }[];
 }
 
-export function storyOf<V extends Vocabulary>(
+export function logOf<V extends Vocabulary>(
   { protocol, family }: { readonly protocol: Pick<Protocol<V>, "view">; readonly family: Family },
   nodes: readonly NodeId[],
   path: readonly Taken<V>[],
-): Story {
+): CounterexampleLog {
   const role = (step: Taken<V> | undefined, i: number): string => {
     const state = step?.states[i];
     return state === undefined || state === null ? "down" : roleIn(protocol, state as never, nodes[i] as NodeId);
   };
-  const steps = path.map((taken, at): StoryStep => {
+  const steps = path.map((taken, at): LogStep => {
     const i = nodes.indexOf(taken.move.node);
     const [before, after] = [role(path[at - 1], i), role(taken, i)];
     const isNews = before !== after && after !== "down" && (at > 0 || taken.move.kind !== "start");
@@ -43,7 +43,7 @@ function waitsIn<V extends Vocabulary>(
   family: Family,
   nodes: readonly NodeId[],
   path: readonly Taken<V>[],
-): Story["waits"] {
+): CounterexampleLog["waits"] {
   if (family.name !== "mutual exclusion") return [];
   const unanswered = new Map(nodes.map((node) => [node, new Set<NodeId>()]));
   const events: Emitted[] = [];
@@ -64,7 +64,7 @@ function waitsIn<V extends Vocabulary>(
 }
 
 /** Nodes of which each waits for the next, and the last for the first; null if there is no such cycle. */
-export function waitCycle(waits: Story["waits"]): readonly NodeId[] | null {
+export function waitCycle(waits: CounterexampleLog["waits"]): readonly NodeId[] | null {
   const awaited = new Map(waits.map(({ node, unanswered }) => [node, unanswered]));
   const from = (path: readonly NodeId[]): readonly NodeId[] | null => {
     for (const next of awaited.get(path.at(-1) as NodeId) ?? []) {

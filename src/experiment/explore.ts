@@ -18,7 +18,7 @@ import { shrink } from "../check/shrink/shrink.ts";
 import type { Property, Vocabulary } from "../core/protocol.ts";
 import { protocolNamed } from "../protocols/index.ts";
 import { type CheckRequest, requestFrom } from "./check-request.ts";
-import { type Story, storyOf } from "./counterexample-log.ts";
+import { type CounterexampleLog, logOf } from "./counterexample-log.ts";
 import type { Experiment } from "./experiment.ts";
 import { isLowest, noteViolated, type SharedRuns, sharedNumbers, sharedRuns } from "./shared-runs.ts";
 
@@ -43,7 +43,7 @@ export interface CheckAnswer {
   /** What ended the search before it was through; null if nothing did. */
   readonly ended: "stopped" | "memory" | null;
   readonly memoryBytes: number;
-  readonly story: Story | null;
+  readonly log: CounterexampleLog | null;
   /** Index of the move with which the part begins that repeats for ever; null where none does. */
   readonly loop: number | null;
   /** Moves before shrinking; null where it was the shortest anyway. */
@@ -119,7 +119,7 @@ export function answerTo(
     violatingRun,
     ended: endedSearch,
     memoryBytes: memoryUsed(),
-    story: isViolated ? storyOf({ protocol: system.protocol, family }, system.nodes, best.path) : null,
+    log: isViolated ? logOf({ protocol: system.protocol, family }, system.nodes, best.path) : null,
     loop: best.loop,
     shrunkFrom: small === null ? null : found.path.length,
     trace: isViolated ? counterexample(system, { ...found, ...best }) : null,

@@ -39,8 +39,8 @@ function answerOf(words: Words, begin: readonly number[]): { answer: CheckAnswer
   return { answer: answerTogether(task.request, parts), parts };
 }
 
-const gist = ({ verdict, property, violatingRun, shrunkFrom, loop, story, trace, reached }: CheckAnswer) => ({
-  ...{ verdict, property, violatingRun, shrunkFrom, loop, story, trace, reached },
+const gist = ({ verdict, property, violatingRun, shrunkFrom, loop, log, trace, reached }: CheckAnswer) => ({
+  ...{ verdict, property, violatingRun, shrunkFrom, loop, log, trace, reached },
 });
 
 describe("threads that share the runs of a random search", () => {

@@ -8,10 +8,10 @@ const bounds = { maxDelayMs: 10, processMs: 5 };
 /** Four nodes of bully, and what the tests add. */
 function played(more: Partial<ScenarioSource>) {
   const scenario = scenarioSchema.parse({ name: "x", protocol: "bully", options: bounds, nodes: 4, ...more });
-  const story: string[] = [];
-  const result = runScenario(scenario, { trace: (entry) => story.push(logLine(entry).trim()) });
-  const told = story.filter((line) => /receives command|crashes|starts|pauses|resumes|fault:/.test(line));
-  return { result, story, told: told.filter((line) => !/^0\.0 .*starts/.test(line)) };
+  const log: string[] = [];
+  const result = runScenario(scenario, { trace: (entry) => log.push(logLine(entry).trim()) });
+  const told = log.filter((line) => /receives command|crashes|starts|pauses|resumes|fault:/.test(line));
+  return { result, log, told: told.filter((line) => !/^0\.0 .*starts/.test(line)) };
 }
 
 const failed = (more: Partial<ScenarioSource>) =>
@@ -57,9 +57,9 @@ describe("the steps of a scenario", () => {
   });
 
   it("act just after what they waited for, before anything else of that moment", () => {
-    const { story } = played({ steps: [{ call: 0 }, { when: { node: 1, receives: "election" }, crash: [1, 2] }] });
-    const at = story.findIndex((line) => line.includes("node 1  crashes"));
-    expect(story.slice(0, at).some((line) => line.includes("node 2  receives"))).toBe(false);
+    const { log } = played({ steps: [{ call: 0 }, { when: { node: 1, receives: "election" }, crash: [1, 2] }] });
+    const at = log.findIndex((line) => line.includes("node 1  crashes"));
+    expect(log.slice(0, at).some((line) => line.includes("node 2  receives"))).toBe(false);
   });
 
   it("that wait in vain are said to, and what follows them is not taken", () => {
@@ -103,8 +103,8 @@ describe("the steps of a scenario", () => {
 
   it("crash a node in the middle of its step: what it was still to send is never sent", () => {
     const struck = { when: { node: 0, sends: "election", to: 2 }, crash: 0, withinStep: true } as const;
-    const { story, result } = played({ steps: [{ call: 0 }, struck, { at: 1, call: 1 }] });
-    const own = story.filter((line) => line.startsWith("0.0  node 0") && !line.includes("is now"));
+    const { log, result } = played({ steps: [{ call: 0 }, struck, { at: 1, call: 1 }] });
+    const own = log.filter((line) => line.startsWith("0.0  node 0") && !line.includes("is now"));
     expect(own.filter((line) => !line.endsWith("starts"))).toEqual([
       "0.0  node 0  receives command call",
       "0.0  node 0  sends election to 1",
@@ -115,7 +115,7 @@ describe("the steps of a scenario", () => {
   });
 
   it("set clocks, cut, mend, partition, heal and change links", () => {
-    const { story } = played({
+    const { log } = played({
       steps: [
         { clock: { node: 0, rate: 2 } },
         { cut: { from: 0, to: "all" } },
@@ -130,16 +130,16 @@ describe("the steps of a scenario", () => {
         { call: 0 },
       ],
     });
-    expect(story).toContain("0.0  node 0  message lost, to 3 (cut)");
-    expect(story).toContain("10.0  node 2  receives election from 0");
-    expect(story).toContain("70.0  node 1  receives election from 0");
+    expect(log).toContain("0.0  node 0  message lost, to 3 (cut)");
+    expect(log).toContain("10.0  node 2  receives election from 0");
+    expect(log).toContain("70.0  node 1  receives election from 0");
   });
 
   it("turn a clock's rate: its timers fire sooner", () => {
     const steps: ScenarioSource["steps"] = [{ clock: { node: 0, rate: 2 } }, { call: 0 }];
     const alone = { begin: { down: [1, 2, 3] } };
-    expect(played({ ...alone, steps }).story).toContain("12.5  node 0  times out: answer");
-    expect(played({ ...alone, steps: steps.slice(1) }).story).toContain("25.0  node 0  times out: answer");
+    expect(played({ ...alone, steps }).log).toContain("12.5  node 0  times out: answer");
+    expect(played({ ...alone, steps: steps.slice(1) }).log).toContain("25.0  node 0  times out: answer");
   });
 
   it.each<[NonNullable<ScenarioSource["steps"]>[number]["journal"], string]>([
@@ -174,7 +174,7 @@ describe("the beginning of a scenario", () => {
 describe("the network of a scenario", () => {
   const calls = { steps: [{ call: 0 }] };
   const received = (network: ScenarioSource["network"], line: RegExp) =>
-    played({ ...calls, ...(network === undefined ? {} : { network }) }).story.filter((each) => line.test(each));
+    played({ ...calls, ...(network === undefined ? {} : { network }) }).log.filter((each) => line.test(each));
 
   it("takes 10 ms unless told", () => {
     expect(received(undefined, /^10\.0 .* receives election from 0/)).toHaveLength(3);
@@ -343,7 +343,7 @@ describe("the same scenario", () => {
     fc.assert(
       fc.property(fc.nat(), steps, conditions, (seed, steps, network) => {
         const more = { seed, steps, network: { delayMs: [1, 30] as [number, number], ...network }, until: 2_000 };
-        expect(played(more).story).toEqual(played(more).story);
+        expect(played(more).log).toEqual(played(more).log);
       }),
       { numRuns: 50 },
     );
