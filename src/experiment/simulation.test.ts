@@ -97,7 +97,7 @@ describe("the words of `coterie sim`", () => {
     ["chang-roberts", { ring: [3, 7], call: [4] }, "expected --call to be nodes among 3, 7, got 4"],
     ["bully", { nodes: 2, crash: [0, 1] }, 'expected --crash to be some of the nodes, not all, got "0,1"'],
     ["bully", { crash: [4], call: [4] }, "expected --call to be nodes that are not down by --crash, got 4"],
-    ["bully", { variant: "fast" }, 'expected the variant to be one of monitored, got "fast"'],
+    ["bully", { variant: "fast" }, 'expected the variant to be one of extended, monitored, got "fast"'],
     ["bully", { options: { maxDelay: 3 } }, "expected bully.maxDelay to be absent, got 3"],
   ])("%s %j is refused", (protocol, words, sentence) => {
     expect(() => scenarioOf({ protocol, ...words })).toThrow(sentence);
