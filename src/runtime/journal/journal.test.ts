@@ -26,7 +26,7 @@ const kinds: { name: string; on(body: Body): () => Promise<void> }[] = [
     name: "in memory",
     on: (body) => () => {
       const kept = new Map();
-      return body(async () => memoryJournal(kept));
+      return body(() => Promise.resolve(memoryJournal(kept)));
     },
   },
   ...grounds.map(({ name, on }) => ({ name: `on a ${name} disk`, on: (body: Body) => on(onGround(body)) })),

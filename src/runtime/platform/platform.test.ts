@@ -170,7 +170,7 @@ describe.each(grounds)("the $name platform", ({ on }) => {
 
   test(
     "chance is within its bounds, and names are nobody else's",
-    on(async ({ platforms }) => {
+    on(({ platforms }) => {
       const { random } = platforms[0];
       const draws = Array.from({ length: 200 }, () => [
         random.fraction(),

@@ -8,7 +8,6 @@ import { type Numbered, numbered, numberedShape } from "../../../test/network/tr
 import { faultInjector } from "../fault-injector.ts";
 import { createLog } from "../log.ts";
 import { newCounts } from "../metrics.ts";
-import type { Stream } from "../platform/platform.ts";
 import { realPlatform } from "../platform/real.ts";
 import { codecOf, Reader } from "../wire.ts";
 import { Acceptor } from "./acceptor.ts";
@@ -59,8 +58,6 @@ class ScriptedSocket extends Duplex {
   }
 }
 
-const asStream = (socket: ScriptedSocket): Stream => socket as unknown as Stream;
-
 const groupIdentity = (): GroupIdentity => new GroupIdentity({ self: 0, members: [0, 1, 2], log: createLog(() => {}) });
 
 function accepting() {
@@ -85,7 +82,7 @@ function accepting() {
     onFatal: (error) => fatal.push(error),
   });
   const socket = new ScriptedSocket();
-  acceptor.accept(asStream(socket), null);
+  acceptor.accept(socket, null);
   socket.say(helloCodec.frame(helloOf(1, 0)));
   return { acceptor, socket, counts, received, fatal, lines };
 }
@@ -110,7 +107,7 @@ describe("the accepting end", () => {
     socket.say(messagesFrame(1));
     await vi.waitFor(() => expect(received).toEqual([1]));
     const next = new ScriptedSocket();
-    acceptor.accept(asStream(next), null);
+    acceptor.accept(next, null);
     next.say(helloCodec.frame(helloOf(1, 0)));
     await vi.waitFor(() => expect(next.kinds()).toEqual([FRAME.welcome]));
     socket.emit("data", messagesFrame(2));
@@ -148,7 +145,7 @@ function dialling({ outlives }: { outlives?: (message: Numbered) => boolean } = 
       const socket = new ScriptedSocket();
       sockets.push(socket);
       socket.once("connect", onReady);
-      return asStream(socket);
+      return socket;
     },
     outlives,
     onLost: (first, last, why) => lost.push({ first, last, why }),

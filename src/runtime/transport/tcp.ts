@@ -193,9 +193,12 @@ function listenerFor<M>(
 }
 
 async function listen(listener: Listener, address: HostPort): Promise<void> {
-  await listener.open(address).catch((error: NodeJS.ErrnoException) => {
-    const why = error.code === "EADDRINUSE" ? "it is taken: stop what listens there or choose another" : error.message;
+  try {
+    await listener.open(address);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const why = code === "EADDRINUSE" ? "it is taken: stop what listens there or choose another" : message;
     const text = `cannot listen on ${formatHostPort(address)}: ${why}`;
     throw new EnvironmentError("cannot-listen", text, { cause: error });
-  });
+  }
 }
