@@ -3,12 +3,12 @@
  * done with them. Coulouris et al. §15.4.1 calls it ack implosion.
  */
 import type { NodeId, Protocol, Vocabulary } from "../../src/core/protocol.ts";
+import { unwrapped } from "../../src/core/wrapping.ts";
 import { basicMulticast } from "../../src/protocols/multicast/basic-multicast.ts";
 import { ipMulticast } from "../../src/protocols/multicast/ip-multicast/ip-multicast.ts";
 import { reliableMulticast } from "../../src/protocols/multicast/reliable-multicast.ts";
 import { simulation } from "../../src/sim/simulation.ts";
 import type { TraceEntry } from "../../src/trace/entry.ts";
-import { unwrapped } from "../../src/trace/naming.ts";
 
 export interface Figures {
   readonly method: string;

@@ -3,10 +3,10 @@
  * Coulouris et al. §15.4. Self-sends are not counted.
  */
 import type { NodeId, Vocabulary } from "../../src/core/protocol.ts";
+import { unwrapped } from "../../src/core/wrapping.ts";
 import { multicast as family } from "../../src/protocols/family.ts";
 import { type AnyProtocol, protocolNamed, variantNamed } from "../../src/protocols/index.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
-import { unwrapped } from "../../src/trace/naming.ts";
 import type { Claim } from "./figure.ts";
 import { range } from "./sections.ts";
 import { viewClaims } from "./views.ts";

@@ -7,6 +7,7 @@ import { canonical } from "../core/plain.ts";
 import type { Context, Protocol, Tagged, Vocabulary } from "../core/protocol.ts";
 import type { ShapeNode } from "../core/shape.ts";
 import type { Stimulus } from "../core/step.ts";
+import { bodyOf } from "../core/wrapping.ts";
 
 export interface Coverage<V extends Vocabulary> {
   /** Runs like the protocol that was given, and notes what happens. */
@@ -157,9 +158,9 @@ function watching(ctx: Context<Vocabulary>, effects: string[]): Context<Vocabula
 const phrase = (content: Tagged): string => nameOf(content.type, content);
 
 /** What a part of an assembly says goes by the part's name and its own. */
-function nameOf(name: string, content: (Tagged & { body?: Tagged }) | null): string {
-  const inside = content?.body?.type;
-  return inside === undefined ? name : `${name}.${inside}`;
+function nameOf(name: string, content: Tagged | null): string {
+  const inside = content && bodyOf(content);
+  return inside === null ? name : `${name}.${inside.type}`;
 }
 
 /** The name of the handler that a stimulus has, as in a report. */

@@ -4,6 +4,7 @@
  */
 import type { Protocol, Tagged, Vocabulary } from "../core/protocol.ts";
 import type { Stimulus } from "../core/step.ts";
+import { pathOf } from "../core/wrapping.ts";
 import { handlerNames, handlerOf } from "./coverage.ts";
 
 export interface Reach {
@@ -24,7 +25,7 @@ export class Reaching<V extends Vocabulary> {
 
   note(stimulus: Stimulus<V>, events: readonly Tagged[]): void {
     count(this.#handlers, handlerOf(stimulus as Stimulus<Vocabulary>));
-    for (const event of events) count(this.#events, typeOf(event));
+    for (const event of events) count(this.#events, pathOf(event).join("."));
   }
 
   get reach(): Reach {
@@ -57,9 +58,4 @@ function reachOf<V extends Vocabulary>(
 
 function count(counts: Map<string, number>, name: string, times = 1): void {
   counts.set(name, (counts.get(name) ?? 0) + times);
-}
-
-/** What a part of an assembly emits is wrapped in the part's name. */
-function typeOf({ type, body }: Tagged & { body?: Tagged }): string {
-  return body?.type === undefined ? type : `${type}.${typeOf(body)}`;
 }

@@ -3,8 +3,9 @@ import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
 import { canonical } from "../core/plain.ts";
-import type { NodeId, Vocabulary } from "../core/protocol.ts";
+import type { NodeId, Tagged, Vocabulary } from "../core/protocol.ts";
 import { type ShapeNode, type Shapes, variants } from "../core/shape.ts";
+import { bodyOf } from "../core/wrapping.ts";
 import { type AnyProtocol, protocolNamed } from "../protocols/index.ts";
 import type { NodeStatus } from "../runtime/admin-pages.ts";
 import { type Broadcast, broadcast } from "../runtime/broadcast.ts";
@@ -41,8 +42,6 @@ export interface MemberOptions {
   /** Called when the protocol violates its own invariants: the process must not go on. */
   readonly onFatal: (error: Error) => void;
 }
-
-type AnyMessage = { type: string; body?: { type: string } };
 
 /** How many entries a slow listener may fall behind before it loses some. */
 const TRACE_CAPACITY = 20_000;
@@ -232,8 +231,11 @@ function placeOf(id: NodeId, { members }: ClusterConfig): ClusterConfig["members
   throw new UsageError("unknown-node", unexpected("the node", `one of ${Object.keys(members).join(", ")}`, id));
 }
 
-const typeOf = (message: AnyMessage): string =>
-  message.body === undefined ? message.type : `${message.type}.${message.body.type}`;
+/** As declared: with the name of the part of an assembly that says it. */
+function typeOf(message: Tagged): string {
+  const body = bodyOf(message);
+  return body === null ? message.type : `${message.type}.${body.type}`;
+}
 
 type CommandShapes = Readonly<Record<string, Readonly<Record<string, ShapeNode>>>>;
 

@@ -12,6 +12,7 @@ import type { NodeId } from "../core/protocol.ts";
 import { majority } from "../core/quorums.ts";
 import type { ShapeNode } from "../core/shape.ts";
 import { natural, struct, variants } from "../core/shape.ts";
+import { rewrapped, unwrapped } from "../core/wrapping.ts";
 import { type Declaration, readDeclaration, scan } from "../runtime/journal/batches.ts";
 import { openJournal } from "../runtime/journal/disk-journal.ts";
 import { type GroupRecord, groupShape } from "../runtime/journal/group-memory.ts";
@@ -98,11 +99,11 @@ function promise(journal: Journal, kept: readonly Kept[], { id, members }: Lost)
     const latest = found.flatMap(({ records }) => records.slice(-1));
     const [wrapping] = latest;
     if (wrapping === undefined) continue;
-    const register = registerOf(latest.map(innermost));
+    const register = registerOf(latest.map((record) => unwrapped(record as never) as unknown as Register));
     // The lowest member may have used the first round: its own journal would say that it has promised one that is its next.
     const promised = id === Math.min(...members) ? Math.max(register.promised, members.length) : register.promised;
     const made = { ...register, promised, incarnation: beyond };
-    journal.slot(name, found[0]?.shape as never).append(wrapped(wrapping, made));
+    journal.slot(name, found[0]?.shape as never).append(rewrapped(wrapping as never, made));
   }
 }
 
@@ -130,12 +131,6 @@ function highest(kept: readonly Kept[], isMeant: (name: string) => boolean, fiel
 
 const namesWith = (kept: readonly Kept[], prefix: string): ReadonlySet<string> =>
   new Set(kept.flatMap(({ slots }) => [...slots.keys()].filter((name) => name.startsWith(prefix))));
-
-/** A channel's layers wrap what the lowest journals, its views, in their names. */
-const innermost = (record: AnyRecord): Register =>
-  "body" in record ? innermost(record.body as AnyRecord) : (record as unknown as Register);
-const wrapped = (record: AnyRecord, register: object): object =>
-  "body" in record ? { ...record, body: wrapped(record.body as AnyRecord, register) } : register;
 
 /** What views remember, of what is looked at here. */
 interface Register {

@@ -5,6 +5,7 @@
  */
 import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
 import type { CommandOf, Protocol, ReplyOf, RequestId, Tagged, Vocabulary } from "../core/protocol.ts";
+import { rewrapped, unwrapped } from "../core/wrapping.ts";
 
 /** `past`: given in an earlier life of the node, so that nobody waits for it any more. */
 export type RequestStatus = "open" | "answered" | "past";
@@ -15,18 +16,15 @@ export interface Answer<V extends Vocabulary> {
   readonly reply: ReplyOf<V>;
 }
 
-/** A command of an assembly is wrapped in the names of its parts. */
-type Wrapped = Tagged & { readonly request?: unknown; readonly body?: Wrapped };
-
 /** Finds the id in a command, or null if it carries none. Null altogether for a protocol that answers nothing. */
 export function requestFinder<V extends Vocabulary>({
   shapes,
 }: Protocol<V>): ((command: CommandOf<V>) => RequestId | null) | null {
-  const find = ({ request, body }: Wrapped): RequestId | null => {
-    if (typeof request === "number") return request;
-    return typeof body === "object" && body !== null ? find(body) : null;
+  const find = (command: Tagged): RequestId | null => {
+    const { request } = unwrapped(command);
+    return typeof request === "number" ? request : null;
   };
-  return Object.keys(shapes.reply ?? {}).length === 0 ? null : (command) => find(command as Wrapped);
+  return Object.keys(shapes.reply ?? {}).length === 0 ? null : find;
 }
 
 /** A command that is to be answered, before it has an id. */
@@ -37,12 +35,8 @@ export type Unnumbered<C> = C extends { request: RequestId }
     : never;
 
 /** The command with an id, in place of one that it may have. */
-export function withRequest(command: Tagged, request: RequestId): Tagged {
-  const { body } = command as Wrapped;
-  return body === undefined
-    ? ({ ...command, request } as Tagged)
-    : ({ ...command, body: withRequest(body, request) } as Tagged);
-}
+export const withRequest = (command: Tagged, request: RequestId): Tagged =>
+  rewrapped(command, { ...unwrapped(command), request });
 
 /** @throws UsageError for an id that the node has had before. */
 export function requireFresh(request: RequestId, before: RequestStatus | undefined): void {

@@ -3,6 +3,7 @@
  * scenarios, benchmarks and studio treat every algorithm of a family alike.
  */
 import type { NodeId, Property, Tagged, View } from "../core/protocol.ts";
+import { unwrapped } from "../core/wrapping.ts";
 import { multicastModel } from "./multicast/family/systems.ts";
 import { withMutexWorkload } from "./mutex/family/workload.ts";
 import type { AnyMaker, System } from "./system.ts";
@@ -88,7 +89,7 @@ export const mutualExclusion: Family = {
     const open = (of: NodeId): (typeof entries)[number] | undefined =>
       entries.findLast(({ node, exitedAt }) => node === of && exitedAt === null);
     for (const { at, node, event } of events) {
-      const { type, ...said } = bodyOf(event);
+      const { type, ...said } = unwrapped(event);
       if (type === "needed") entries.push({ node, requestedAt: at, enteredAt: null, exitedAt: null, token: null });
       const entry = open(node);
       if (entry === undefined) continue;
@@ -113,7 +114,7 @@ export const multicast: Family = {
   outcome({ alive, events }) {
     const delivered: Record<NodeId, string[]> = Object.fromEntries(alive.map((node) => [node, []]));
     for (const { node, event } of events) {
-      const { type, id } = bodyOf(event);
+      const { type, id } = unwrapped(event);
       if (type === "delivered") delivered[node]?.push(String(id));
     }
     return { delivered };
@@ -131,7 +132,7 @@ export const consensus: Family = {
   outcome({ events }) {
     const decided: Record<NodeId, string> = {};
     for (const { node, event } of events) {
-      const { type, value } = bodyOf(event);
+      const { type, value } = unwrapped(event);
       if (type === "decided") decided[node] = String(value);
     }
     return { decided };
@@ -149,7 +150,7 @@ export const membership: Family = {
   outcome({ alive, events }) {
     const suspected: Record<NodeId, Set<NodeId>> = Object.fromEntries(alive.map((node) => [node, new Set()]));
     for (const { node, event } of events) {
-      const { type, node: other } = bodyOf(event);
+      const { type, node: other } = unwrapped(event);
       if (type === "suspected") suspected[node]?.add(Number(other));
       if (type === "restored") suspected[node]?.delete(Number(other));
     }
@@ -159,8 +160,3 @@ export const membership: Family = {
 
 /** The model of a mutual exclusion or multicast has a part `workload` at every node. */
 const toWorkload = (command: object): Tagged => ({ type: "workload", body: command }) as Tagged;
-
-/** An event, or what a part of an assembly emitted. */
-function bodyOf(event: Tagged & { body?: unknown }): Tagged & Record<string, unknown> {
-  return (event.body ?? event) as Tagged & Record<string, unknown>;
-}

@@ -1,15 +1,10 @@
 /** How many messages were sent, together and by type, and how many of them arrived. */
+import type { Tagged } from "../core/protocol.ts";
+import { unwrapped } from "../core/wrapping.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 
-/** What parts send, wrapped in their names. */
-type Wrapped = { readonly type: string; readonly body?: Wrapped };
-
 /** Of what a part of an assembly sent, the part's own type counts, however deep the parts are nested. */
-function typeOf(message: Wrapped): string {
-  let innermost = message;
-  while (innermost.body !== undefined) innermost = innermost.body;
-  return innermost.type;
-}
+const typeOf = (message: Tagged): string => unwrapped(message).type;
 
 export interface MessageCounts {
   readonly total: number;
@@ -28,7 +23,7 @@ export class Tally {
     return Object.fromEntries([...this.counts].map(([type, { count }]) => [type, count]));
   }
 
-  count(message: Wrapped): void {
+  count(message: Tagged): void {
     this.total += 1;
     const type = typeOf(message);
     if (type !== this.lastType) {

@@ -1,7 +1,6 @@
 /** The messages of a trace with both their ends, which stand in two entries. */
-import type { NodeId } from "../core/protocol.ts";
+import type { NodeId, Tagged } from "../core/protocol.ts";
 import type { LossReason, MessageId, TraceEntry } from "./entry.ts";
-import type { Tagged } from "./naming.ts";
 
 /** One way of one message. A message that was duplicated on its way has several. */
 export interface Flight {

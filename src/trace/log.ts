@@ -1,6 +1,7 @@
 /** A trace in words, one line per entry: what golden tests compare and a terminal shows. */
 import { canonical } from "../core/plain.ts";
-import type { NodeId, View } from "../core/protocol.ts";
+import type { NodeId, Tagged, View } from "../core/protocol.ts";
+import { pathOf, unwrapped } from "../core/wrapping.ts";
 import type { MessageId, TraceEntry } from "./entry.ts";
 import { lossWords } from "./naming.ts";
 
@@ -70,9 +71,11 @@ function standing({ leader, held = [] }: View): string {
 }
 
 /** `election`, `alive beat 3`, `election.coordinator`: type and fields; those of a part of an assembly carry its name. */
-export function phrase({ type, ...fields }: { type: string; body?: unknown }): string {
-  if (fields.body !== undefined) return `${type}.${phrase(fields.body as { type: string })}`;
-  return [type, ...Object.entries(fields).map(([name, value]) => `${name} ${plain(value)}`)].join(" ");
+export function phrase(said: Tagged): string {
+  const { type: _type, ...fields } = unwrapped(said);
+  return [pathOf(said).join("."), ...Object.entries(fields).map(([name, value]) => `${name} ${plain(value)}`)].join(
+    " ",
+  );
 }
 
 const plain = (value: unknown): string => (typeof value === "string" ? value : canonical(value));

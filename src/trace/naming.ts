@@ -1,13 +1,7 @@
-/**
- * What messages, commands and events are called. A part of an assembly wraps what it says in its own name, so
- * `{ type: "election", body: { type: "answer" } }` is an `answer` of the part `election`.
- */
-
+/** What messages, commands and events are called, with the names of the parts of an assembly that said them. */
+import type { Tagged } from "../core/protocol.ts";
+import { pathOf, unwrapped } from "../core/wrapping.ts";
 import type { LossReason } from "./entry.ts";
-
-export interface Tagged {
-  readonly type: string;
-}
 
 export interface Name {
   /** Unique among all: `election.answer`. */
@@ -18,11 +12,7 @@ export interface Name {
   readonly part: string | null;
 }
 
-export function nameOf(tagged: Tagged): Name {
-  const path = [tagged.type];
-  for (let inner = bodyOf(tagged); inner !== null; inner = bodyOf(inner)) path.push(inner.type);
-  return nameFrom(path);
-}
+export const nameOf = (tagged: Tagged): Name => nameFrom(pathOf(tagged));
 
 /** The name of a timer or command that comes as one dotted word. */
 export function nameOfWord(word: string): Name {
@@ -34,23 +24,10 @@ function nameFrom(path: readonly string[]): Name {
   return { full: path.join("."), short: path.at(-1) ?? "", part: part === "" ? null : part };
 }
 
-/** What was said, without the names of the parts around it. */
-export function unwrapped(tagged: Tagged): Tagged & Record<string, unknown> {
-  let inner: Tagged = tagged;
-  for (let next = bodyOf(inner); next !== null; next = bodyOf(inner)) inner = next;
-  return inner as Tagged & Record<string, unknown>;
-}
-
 /** The fields of what was said, besides its type. */
 export function fieldsOf(tagged: Tagged): Record<string, unknown> {
   const { type: _type, ...fields } = unwrapped(tagged);
   return fields;
-}
-
-function bodyOf(tagged: Tagged): Tagged | null {
-  const body = (tagged as { body?: unknown }).body;
-  const isTagged = typeof body === "object" && body !== null && typeof (body as Partial<Tagged>).type === "string";
-  return isTagged ? (body as Tagged) : null;
 }
 
 /** Which message an event says to be delivered: handed over to the application, which is later than its reception. */

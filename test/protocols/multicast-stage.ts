@@ -1,7 +1,8 @@
 /** What tests of orders share: groups whose members send and remember, what came where, and explorations. */
 import { type Exploration, type ExploreOptions, explore } from "../../src/check/explore.ts";
 import type { Move } from "../../src/check/model.ts";
-import type { NodeId, Property, Protocol, Vocabulary } from "../../src/core/protocol.ts";
+import type { NodeId, Property, Protocol, Tagged, Vocabulary } from "../../src/core/protocol.ts";
+import { unwrapped } from "../../src/core/wrapping.ts";
 import { delivery } from "../../src/protocols/multicast/family/properties.ts";
 import {
   type MulticastWithWorkload,
@@ -109,13 +110,11 @@ export function exploreSends<M extends Vocabulary>(
 export const told = <M extends Vocabulary>({ path }: Exploration<MulticastWithWorkload<M>>): string[] =>
   path.map(({ move }) => inWords(move as never));
 
-function inWords(move: Move<{ state: object; message: Wrapped; timer: string; command: Wrapped }>): string {
+function inWords(move: Move<{ state: object; message: Tagged; timer: string; command: Tagged }>): string {
   if (move.kind === "receive") return `${move.node} receives ${typeOf(move.message)} of ${move.from}`;
   if (move.kind === "command") return `${move.node} is told to ${typeOf(move.command)}`;
   if (move.kind === "timeout") return `${move.node} goes on`;
   return `${move.node} ${move.kind}`;
 }
 
-type Wrapped = { type: string; body?: Wrapped };
-
-const typeOf = (said: Wrapped): string => (said.body === undefined ? said.type : typeOf(said.body));
+const typeOf = (said: Tagged): string => unwrapped(said).type;

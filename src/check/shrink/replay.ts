@@ -1,6 +1,7 @@
 /** Takes a list of moves through the model, leaving out what is not possible, to see whether a property is violated. */
 import { canonical } from "../../core/plain.ts";
 import type { NodeId, Property, Tagged, Vocabulary } from "../../core/protocol.ts";
+import { bodyOf } from "../../core/wrapping.ts";
 import { Model, type ModelOptions, type Move } from "../model.ts";
 import { type Taken, takenOf } from "../path.ts";
 import { Judge } from "../search/judge.ts";
@@ -109,6 +110,6 @@ const contentOf = <V extends Vocabulary>(move: Move<V>): Tagged | null =>
   "message" in move ? move.message : "command" in move ? move.command : null;
 
 /** What a part of an assembly says has its own type inside. */
-function typeOf(content: (Tagged & { body?: Tagged }) | null): string {
-  return content === null ? "" : `${content.type} ${content.body?.type ?? ""}`;
+function typeOf(content: Tagged | null): string {
+  return content === null ? "" : `${content.type} ${bodyOf(content)?.type ?? ""}`;
 }

@@ -71,8 +71,8 @@ describe("shrinking a run of a search", () => {
     expect(shrunk?.path.map(({ move }) => `${move.node} ${move.kind}`)).toEqual([
       "2 command",
       "0 receive",
-      "2 receive",
       "1 receive",
+      "2 receive",
       "2 receive",
     ]);
   });

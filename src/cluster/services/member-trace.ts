@@ -3,13 +3,12 @@
  * happens, under the names of its part: `election.nightly-report.elected`. A node has one picture in a trace: here that
  * of the election of who serves the locks.
  */
-import type { NodeId, Vocabulary } from "../../core/protocol.ts";
+import type { NodeId, Tagged, Vocabulary } from "../../core/protocol.ts";
 import { type Broadcast, broadcast } from "../../runtime/broadcast.ts";
 import type { TraceSink } from "../../runtime/host.ts";
 import type { Clock } from "../../runtime/platform/platform.ts";
 import type { SendResult } from "../../runtime/transport/tcp.ts";
 import type { LossReason, MessageId, TraceEntry } from "../../trace/entry.ts";
-import type { Tagged } from "../../trace/naming.ts";
 import type { Envelope } from "./algorithms.ts";
 
 /** How many lines may wait for one listener. */

@@ -3,7 +3,9 @@
  * it has put away. A channel that is opened begins there, in a view of nobody: so no view and no life comes twice, and a member that
  * has kept the channel finds itself behind, as one that was away.
  */
+import type { Tagged } from "../../core/protocol.ts";
 import { natural, struct } from "../../core/shape.ts";
+import { unwrapped } from "../../core/wrapping.ts";
 import type { AnyProtocol } from "../../protocols/index.ts";
 import type { Journal, Slot } from "../../runtime/journal/journal.ts";
 
@@ -46,7 +48,7 @@ export class ViewFloors {
 
   /** Before what the slot holds is forgotten. */
   raise(records: readonly unknown[]): void {
-    const register = records.length > 0 ? unwrapped(records.at(-1)) : null;
+    const register = records.length > 0 ? (unwrapped(records.at(-1) as Tagged) as unknown as Register) : null;
     if (register === null) return;
     const reached = Math.max(this.#floor.view, register.view.number + 1); // A member journals a view once it prepares the next.
     const view = (Math.floor(reached / VIEWS_APART) + 1) * VIEWS_APART;
@@ -63,9 +65,4 @@ function wrapped(register: object, shapes: RecordShapes): object {
   const [type, fields] = layer;
   const { body } = "fields" in fields ? fields.fields : fields;
   return { type, body: wrapped(register, body.variants) };
-}
-
-function unwrapped(record: unknown): Register {
-  const { body } = record as { body?: unknown };
-  return body === undefined ? (record as Register) : unwrapped(body);
 }

@@ -1,7 +1,8 @@
 /** What a scenario calls its messages, for pictures of it. */
-import type { View } from "../../core/protocol.ts";
+import type { Tagged, View } from "../../core/protocol.ts";
+import { rewrapped, unwrapped } from "../../core/wrapping.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
-import { deliveredId, type Tagged } from "../../trace/naming.ts";
+import { deliveredId } from "../../trace/naming.ts";
 import type { Scenario } from "./schema.ts";
 
 /** The same entries, in which deliveries and what is held back have those names. */
@@ -20,6 +21,5 @@ const viewWith = (view: View, nameOf: (id: string) => string): View =>
 
 /** In the part of an assembly that said it. */
 function withId(event: Tagged, id: string): Tagged {
-  const { body } = event as { body?: Tagged };
-  return body === undefined ? ({ ...event, id } as Tagged) : ({ ...event, body: withId(body, id) } as Tagged);
+  return rewrapped(event, { ...unwrapped(event), id });
 }

@@ -1,8 +1,8 @@
 /** The words of a protocol: an assembly's parts are looked into, so that a scenario need not name them. */
 import type { Tagged } from "../../core/protocol.ts";
 import type { ShapeNode } from "../../core/shape.ts";
+import { unwrapped } from "../../core/wrapping.ts";
 import type { AnyProtocol } from "../../protocols/index.ts";
-import { unwrapped } from "../../trace/naming.ts";
 
 type Kind = "message" | "command";
 type Fields = Readonly<Record<string, ShapeNode>>;

@@ -3,9 +3,9 @@
  * Entries of different nodes may come a little late, so a receipt may be heard of before its sending.
  */
 import type { ClusterPicture, NetworkPeriod } from "../../../src/cluster/feed.ts";
-import type { NodeId } from "../../../src/core/protocol.ts";
+import type { NodeId, Tagged } from "../../../src/core/protocol.ts";
 import type { LossReason, MessageId, TraceEntry } from "../../../src/trace/entry.ts";
-import { deliveredId, type Name, nameOf, nameOfWord, type Tagged } from "../../../src/trace/naming.ts";
+import { deliveredId, type Name, nameOf, nameOfWord } from "../../../src/trace/naming.ts";
 import { Chatter, type Turn } from "./chatter.ts";
 import { StepCounts } from "./clocks.ts";
 import { Life } from "./life.ts";

@@ -2,10 +2,11 @@
  * Trace entries in words. Events that the literature has a sentence for get that sentence; all others are told by their
  * own type and fields, so a new protocol is legible from its first day.
  */
-import type { NodeId } from "../../../src/core/protocol.ts";
+import type { NodeId, Tagged } from "../../../src/core/protocol.ts";
+import { unwrapped } from "../../../src/core/wrapping.ts";
 import { ENTRIES, epochOf } from "../../../src/protocols/mutex/family/fencing-tokens.ts";
 import type { LossReason, TraceEntry } from "../../../src/trace/entry.ts";
-import { fieldsOf, nameOf, nameOfWord, type Tagged, unwrapped } from "../../../src/trace/naming.ts";
+import { fieldsOf, nameOf, nameOfWord } from "../../../src/trace/naming.ts";
 
 export type Topic = "leadership" | "suspicion" | "process" | "crash" | "network" | "command" | "delivery" | "protocol";
 
