@@ -24,7 +24,7 @@ import { type Views, type ViewsOptions, views } from "../membership/views/agreem
 import { requireParts } from "../options.ts";
 import { type IpMulticast, type IpMulticastOptions, ipMulticast } from "./ip-multicast/ip-multicast.ts";
 import { isCutOf } from "./ip-multicast/validation.ts";
-import { flattened } from "./parts/flattened.ts";
+import { asLayer, to } from "./parts/as-layer.ts";
 
 type Parts<P> = { multicast: IpMulticast<P>; views: Views };
 type Whole<P> = Assembly<Parts<P>>;
@@ -62,6 +62,12 @@ const wires: Wires<Parts<string>> = {
   },
 };
 
+/** What passes between the parts only is not among these. */
+const outward: Readonly<Record<string, readonly string[]>> = {
+  multicast: ["delivered", "refused", "stable", "blocked", "installed", "ejected"],
+  views: ["left", "stalled", "resumed"],
+};
+
 /** @param payload the shape of what is multicast: text, or messages of the layer above. */
 export function viewSynchrony<P = string>(
   options: ViewSynchronyOptions = {},
@@ -73,12 +79,17 @@ export function viewSynchrony<P = string>(
     views: views(options.views),
   };
   const whole = assemble<Parts<P>>("view-synchrony", parts, wires as unknown as Wires<Parts<P>>, { face: "multicast" });
-  const flat = flattened<ViewSynchrony<P>>(whole, {
-    commands: { multicast: ["send"], views: ["suspect", "restore", "join", "leave"] },
-    events: {
-      multicast: ["delivered", "refused", "stable", "blocked", "installed", "ejected"],
-      views: ["left", "stalled", "resumed"],
+  const { suspect, restore, join, leave } = parts.views.shapes.command;
+  const flat = asLayer<ViewSynchrony<P>>(whole, {
+    commands: {
+      send: to("multicast"),
+      suspect: to("views"),
+      restore: to("views"),
+      join: to("views"),
+      leave: to("views"),
     },
+    shapes: { send: parts.multicast.shapes.command.send, suspect, restore, join, leave },
+    event: (part, body) => (outward[part]?.includes(body.type) ? body : null),
   });
   const receive = {
     ...flat.receive,

@@ -3,9 +3,10 @@
  * others. So what it promises it keeps within each group, and nothing across them: FIFO order asks for no more.
  */
 import { assemble } from "../../../core/assemble.ts";
-import type { NodeId, Protocol, Vocabulary } from "../../../core/protocol.ts";
+import type { NodeId, Protocol, Tagged, Vocabulary } from "../../../core/protocol.ts";
 import { natural, text } from "../../../core/shape.ts";
 import { contexts, withContext } from "../../contexts.ts";
+import { asLayer } from "../parts/as-layer.ts";
 import { MAX_PAYLOAD_BYTES } from "../parts/group.ts";
 import { type GroupMulticast, type GroupsOptions, groupsGiven, isMember } from "./groups.ts";
 
@@ -26,23 +27,15 @@ export function eachGroup<M extends Vocabulary>(
   const groups = groupsGiven(given, name);
   const parts = Object.fromEntries(groups.map((members, group) => [partOf(group), within(members, order() as Any)]));
   const whole = assemble<Any>(name, parts, {}, { face: partOf(0) }) as Any;
-  const outward = contexts((ctx) => ({
-    emit({ type, body }: Any, until) {
-      const group = groups.findIndex((_, each) => partOf(each) === type);
-      ctx.emit({ ...body, id: `${body.id}@${group}` } as never, until);
+  const layer = asLayer<EachGroup>(whole, {
+    commands: {
+      send: ({ payload, group }: { payload: string; group: number }, self) =>
+        isMember(groups, group, self) ? { part: partOf(group), body: { type: "send", payload } as Tagged } : null,
     },
-  }));
-  return {
-    ...withContext(whole, outward),
-    command: {
-      send(states: Any, { payload, group }: { payload: string; group: number }, ctx: Any) {
-        if (!isMember(groups, group, ctx.self)) return;
-        whole.command[partOf(group)](states, { body: { type: "send", payload } }, outward(ctx));
-      },
-    },
-    shapes: { ...whole.shapes, command: { send: { payload: text(MAX_PAYLOAD_BYTES), group: natural } } },
-    properties: [], // Those of its workload: a run's own speak of all nodes.
-  };
+    shapes: { send: { payload: text(MAX_PAYLOAD_BYTES), group: natural } },
+    event: (part, body) => ({ ...body, id: `${body.id}@${groups.findIndex((_, group) => partOf(group) === part)}` }),
+  });
+  return { ...layer, properties: [] }; // Those of its workload: a run's own speak of all nodes.
 }
 
 /** The same protocol among some of the nodes. A node that is not among them has nobody to talk to. */

@@ -8,7 +8,6 @@ import { assemble, type Wires } from "../../../core/assemble.ts";
 import { InvariantViolation } from "../../../core/errors.ts";
 import type {
   CommandOf,
-  Context,
   EventOf,
   MessageOf,
   NodeId,
@@ -22,6 +21,7 @@ import type {
 } from "../../../core/protocol.ts";
 import { type Shape, type Shapes, variants } from "../../../core/shape.ts";
 import { contexts, mapped, withContext } from "../../contexts.ts";
+import { asLayer, type Face, to } from "./as-layer.ts";
 import type { GroupCommand, GroupEvent } from "./layers.ts";
 
 /** The type bag of `over(upper, lower)`: commands, events and replies are the layers' own, everything else is wrapped in its layer's name. */
@@ -76,38 +76,20 @@ export function over<U extends Vocabulary, L extends Vocabulary>(
   const parts = { upper: carried(above), lower: below };
   const stack = assemble<Any>(above.name, parts, wires, { face: "upper" }) as Any;
 
-  /** What a step has said, by the context of its node. */
-  const said = new WeakMap<object, { event: Any; until: Any }[]>();
-  /** What passes between the layers is not for the world. */
-  const outward = contexts((ctx) => {
-    const events: { event: Any; until: Any }[] = [];
-    said.set(ctx, events);
-    return {
-      emit({ type: layer, body: event }: Any, until) {
-        if (layer === "upper" ? event.type !== MULTICAST : !inner.has(event.type)) events.push({ event, until });
-      },
-      reply: (request, { body }: Any) => ctx.reply(request, body as never),
-    };
-  });
-  /** The world hears of a step when its messages have been sent: who passes a message on before it delivers it does so. */
-  function tell(ctx: Context<Any>): void {
-    for (const { event, until } of said.get(ctx)?.splice(0) ?? []) ctx.emit(event, until);
-  }
-  const handed = (layer: string, commands: object): object =>
-    mapped(commands, () => (states: Any, command: Any, ctx: Any) => {
-      stack.command[layer](states, { type: layer, body: command }, outward(ctx));
-      tell(ctx);
-    });
   const { send: _carriesTheUpper, ...others } = below.command ?? {};
   const { send: _itsShape, ...otherShapes } = below.shapes.command ?? {};
+  const layer = asLayer<Over<U, L>>(stack, {
+    commands: {
+      ...mapped(others, () => to("lower")),
+      ...mapped(above.command ?? {}, () => to("upper")),
+    } as Face["commands"],
+    shapes: { ...otherShapes, ...above.shapes.command },
+    // What passes between the layers is not for the world.
+    event: (of, event) => ((of === "upper" ? event.type === MULTICAST : inner.has(event.type)) ? null : event),
+    afterStep: true,
+  });
   return {
-    ...withContext(stack, outward, tell),
-    command: { ...handed("lower", others), ...handed("upper", above.command ?? {}) },
-    shapes: {
-      ...stack.shapes,
-      command: { ...otherShapes, ...above.shapes.command },
-      reply: { ...below.shapes.reply, ...above.shapes.reply },
-    },
+    ...layer,
     view: (states: Any, self: NodeId) =>
       seenTogether(above.view(states.upper, self), below.name, below.view(states.lower, self)),
   };
