@@ -53,7 +53,7 @@ describe("systems from common words", () => {
 
   it.each<[Partial<SystemSpec>, string]>([
     [{ protocol: "bullies" }, "expected the protocol to be one of"],
-    [{ variant: "fast" }, "expected the variant to be one of monitored"],
+    [{ variant: "fast" }, "expected the variant to be one of extended, monitored"],
     [{ initiators: [0, 7] }, "expected initiators to be among 0, 1, got 7"],
     [
       { property: "E3" },

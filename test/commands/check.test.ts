@@ -233,7 +233,7 @@ test.each([
     "check bully --fewest-faults",
     "expected --fewest-faults to come with the faults there may be, such as --crashes 2 --losses 2",
   ],
-  ["check bully --variant monitord", 'expected the variant to be one of monitored, got "monitord"'],
+  ["check bully --variant monitord", 'expected the variant to be one of extended, monitored, got "monitord"'],
   ["check bully --options {", 'expected --options to be a JSON object such as {"maxDelayMs":10}, got "{"'],
   [
     "check bully --property E9",

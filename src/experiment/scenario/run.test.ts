@@ -35,6 +35,7 @@ describe("the steps of a scenario", () => {
 
   it("wait for what a node sends, receives, says or becomes, and for its timers", () => {
     const { told } = played({
+      variant: "extended",
       begin: { down: [3] },
       steps: [
         { call: 0 },
