@@ -31,7 +31,7 @@ export function requireName(name: string): void {
     );
 }
 
-export function camelCase(name: string): string {
+function camelCase(name: string): string {
   return name.replaceAll(/-(.)/g, (_hyphen, letter: string) => letter.toUpperCase());
 }
 
