@@ -137,9 +137,9 @@ export class AttachedCluster {
     return () => this.#listeners.delete(listener);
   }
 
-  async status(): Promise<AttachedStatus> {
+  status(): Promise<AttachedStatus> {
     const { name: cluster, protocol, nodes } = this.picture;
-    return { cluster, protocol, nodes };
+    return Promise.resolve({ cluster, protocol, nodes });
   }
 
   /** @throws UsageError for what is not ours to do, EnvironmentError if a member does not answer. */
@@ -187,11 +187,10 @@ export class AttachedCluster {
   async #look(): Promise<void> {
     await Promise.all(
       [...this.#members].map(async ([id, member]) => {
-        const answer = await statusAt(member.admin).catch((error: Error) => error.message);
-        const silence =
-          typeof answer === "string" ? "does not answer" : answer.id === id ? null : `is member ${answer.id} now`;
-        const isNews = silence !== member.silence || (typeof answer !== "string" && answer.pid !== member.status.pid);
-        if (silence === null && typeof answer !== "string") member.status = answer;
+        const answer = await statusAt(member.admin).catch(() => null);
+        const silence = answer === null ? "does not answer" : answer.id === id ? null : `is member ${answer.id} now`;
+        const isNews = silence !== member.silence || (answer !== null && answer.pid !== member.status.pid);
+        if (silence === null && answer !== null) member.status = answer;
         member.silence = silence;
         if (isNews) this.#changed();
       }),

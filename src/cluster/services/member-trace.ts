@@ -90,7 +90,7 @@ const within = (path: readonly string[], inner: Tagged): Tagged =>
   path.reduceRight<Tagged>((body, type) => ({ type, body }) as Tagged, inner);
 
 function messageIn(envelope: Envelope): Tagged {
-  if (!("content" in envelope)) return envelope as Tagged;
+  if (!("content" in envelope)) return envelope;
   const { type, name, content } = envelope;
   return within([type, name], "body" in content ? content.body : content);
 }
