@@ -19,7 +19,7 @@ const writers = ["src", "test"]
     (file) => file.endsWith(".test.ts") && readFileSync(`${root}${file}`, "utf8").includes("COTERIE_WRITE_PAGE ==="),
   )
   .filter((file) => words.length === 0 || words.some((word) => file.includes(word)))
-  .sort();
+  .sort((a, b) => (a < b ? -1 : 1));
 
 if (writers.length === 0) {
   process.stderr.write(

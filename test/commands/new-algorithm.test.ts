@@ -109,7 +109,7 @@ describe("coterie new", () => {
     const { code, stdout } = await coterie("new", "election", "my-election", "--out", out);
     expect(code).toBe(0);
     expect(stdout).toContain("It runs already. Next:");
-    expect(readdirSync(out, { recursive: true }).sort()).toEqual([
+    expect(readdirSync(out, { recursive: true, encoding: "utf8" }).sort()).toEqual([
       "my-election.test.ts",
       "my-election.ts",
       "stories",
