@@ -165,7 +165,7 @@ test("the contract of --json", async () => {
     reached: {
       events: expect.objectContaining({ "mutex.entered": expect.any(Number), "mutex.exited": expect.any(Number) }),
       handlers: expect.objectContaining({ "receive mutex.request": expect.any(Number) }),
-      never: expect.arrayContaining(["receive mutex.hello"]),
+      never: expect.arrayContaining(["timeout workload.rest"]),
       missing: [],
     },
     loopFrom: null,

@@ -191,7 +191,11 @@ describe("coterie protocols", () => {
     const { stdout } = await coterie("protocols", "bully");
     for (const words of ["E1 safety", "reliable links", "4,031", "monitored"]) expect(stdout).toContain(words);
     const one = JSON.parse((await coterie("protocols", "bully", "--json")).stdout) as Record<string, unknown>;
-    expect(one).toMatchObject({ name: "bully", family: "election", variants: [{ name: "monitored" }] });
+    expect(one).toMatchObject({
+      name: "bully",
+      family: "election",
+      variants: [{ name: "extended" }, { name: "monitored" }],
+    });
     const all = JSON.parse((await coterie("protocols", "--json")).stdout) as { name: string }[];
     expect(all.map(({ name }) => name)).toEqual(protocolNames);
   });
