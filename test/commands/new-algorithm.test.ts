@@ -84,7 +84,7 @@ describe("coterie new", () => {
       await run(copy, process.execPath, "dist/cli/coterie.js", "sim", `scenarios/${scenario}`);
     }
     await expect(run(copy, process.execPath, CLI, "new", "mutex", nameOf("mutex"))).rejects.toThrow(
-      "expected src/protocols/mutex/fresh-mutex.ts not to exist yet",
+      "not to exist yet: choose another name",
     );
   });
 
