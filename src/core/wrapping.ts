@@ -16,7 +16,7 @@ export function bodyOf(said: Tagged): Tagged | null {
 export function unwrapped(said: Tagged): Tagged & Record<string, unknown> {
   let inner = said;
   for (let next = bodyOf(inner); next !== null; next = bodyOf(inner)) inner = next;
-  return inner as Tagged & Record<string, unknown>;
+  return inner;
 }
 
 /** The names of the parts, from the outermost in, and the type of what was said. */

@@ -21,7 +21,7 @@ export function changedContext(ctx: Context<Any>, changes: Partial<Context<Any>>
     compact: (records) => ctx.compact(records),
     emit: (event, until) => ctx.emit(event, until),
     choose: (label, options) => ctx.choose(label, options),
-    reply: (request, reply) => ctx.reply(request, reply as never),
+    reply: (request, reply) => ctx.reply(request, reply),
     signatures: ctx.signatures,
     ...changes,
   };

@@ -104,7 +104,7 @@ export const mutualExclusion: Family = {
 
 export const multicast: Family = {
   part: "multicast",
-  withWorkload: (system, orders) => multicastModel(system, orders as never),
+  withWorkload: (system, orders) => multicastModel(system, orders),
   name: "multicast",
   verb: "send",
   count: "messages",

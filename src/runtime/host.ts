@@ -21,7 +21,6 @@ import type {
   RequestId,
   Signatures,
   StateOf,
-  Tagged,
   TimerOf,
   View,
   Vocabulary,
@@ -199,9 +198,9 @@ export class Host<V extends Vocabulary> {
    * @throws UsageError as `command` does
    */
   async request(command: Unnumbered<CommandOf<V>>): Promise<ReplyOf<V>> {
-    const given = withRequest(command as Tagged, this.#nextRequest);
+    const given = withRequest(command, this.#nextRequest);
     this.#requireCommand(given);
-    return await new Promise((resolve, reject) => this.#give(given as CommandOf<V>, { resolve, reject }));
+    return new Promise((resolve, reject) => this.#give(given as CommandOf<V>, { resolve, reject }));
   }
 
   #requireCommand(command: unknown): void {

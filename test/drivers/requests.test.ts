@@ -30,9 +30,10 @@ describe("a counter that another node keeps", () => {
     expect(sim.verdict()).toEqual([]);
     const replayed = replay(forwardedCounter, nodes, entries);
     expect([replayed.verdict, replayed.doubts]).toEqual(["holds", []]);
-    const forged = entries.map((entry) =>
-      entry.kind === "event" && entry.request === 2 ? { ...entry, event: { type: "sum" as const, sum: 7 } } : entry,
-    ) as TraceEntry<Counter>[];
+    const forged = entries.map(
+      (entry): TraceEntry<Counter> =>
+        entry.kind === "event" && entry.request === 2 ? { ...entry, event: { type: "sum", sum: 7 } } : entry,
+    );
     expect(replay(forwardedCounter, nodes, forged).doubts[0]?.sentence).toContain('reply {"sum":14,"type":"sum"}');
   });
 
@@ -124,7 +125,7 @@ function journalling() {
     command: {
       add(state, given, ctx) {
         ctx.persist({ type: "asked", request: given.request });
-        command.add(state, given, ctx as never);
+        command.add(state, given, ctx);
       },
     },
     replay: { asked: (state, { request }) => void state.waiting.push(request) },

@@ -38,7 +38,7 @@ export function asLayer<V extends Vocabulary>(
         const heard = event(part, body);
         if (heard === null) return;
         if (afterStep) events.push({ heard, until });
-        else ctx.emit(heard as never, until);
+        else ctx.emit(heard, until);
       },
     };
   });
