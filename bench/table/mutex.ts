@@ -3,9 +3,12 @@
  * time. Coulouris et al. §15.2: client delay from asking to being inside, synchronization delay from the exit of one to
  * the entry of the next, bandwidth for entry and exit together.
  */
+import type { Protocol } from "../../src/core/protocol.ts";
 import { centralServer } from "../../src/protocols/mutex/central-server.ts";
+import type { Mutex } from "../../src/protocols/mutex/family/workload.ts";
 import { ricartAgrawala } from "../../src/protocols/mutex/ricart-agrawala/ricart-agrawala.ts";
 import { roucairolCarvalho } from "../../src/protocols/mutex/ricart-agrawala/roucairol-carvalho.ts";
+import { suzukiKasami } from "../../src/protocols/mutex/suzuki-kasami.ts";
 import { tokenRing } from "../../src/protocols/mutex/token-ring.ts";
 import type { Claim } from "./figure.ts";
 import { hardenedClaims } from "./hardened.ts";
@@ -99,6 +102,17 @@ function tokenRingClaims(): Claim[] {
   ];
 }
 
+/** Of a second entry of the node that was inside last. */
+function bandwidthAgainOf<M extends Mutex>(mutex: () => Protocol<M>, nodes: number): number {
+  const used = section(mutex(), nodes);
+  used.enter(nodes - 1);
+  used.leave(nodes - 1);
+  const before = used.sim.messages.total;
+  used.enter(nodes - 1);
+  used.leave(nodes - 1);
+  return used.sim.messages.total - before;
+}
+
 function ricartAgrawalaClaims(): Claim[] {
   const protocol = "ricart-agrawala";
   const make = (): ReturnType<typeof ricartAgrawala> => ricartAgrawala();
@@ -136,15 +150,40 @@ function ricartAgrawalaClaims(): Claim[] {
       unit: "messages",
       formula: "0",
       expected: () => 0,
-      measure(n) {
-        const used = section(roucairolCarvalho(), n);
-        used.enter(0);
-        used.leave(0);
-        const before = used.sim.messages.total;
-        used.enter(0);
-        used.leave(0);
-        return used.sim.messages.total - before;
-      },
+      measure: (n) => bandwidthAgainOf(() => roucairolCarvalho(), n),
+    },
+  ];
+}
+
+function suzukiKasamiClaims(): Claim[] {
+  const protocol = "suzuki-kasami";
+  const make = (): ReturnType<typeof suzukiKasami> => suzukiKasami();
+  const formula = "N";
+  const expected = (n: number): number => n;
+  return [
+    ...claimsAtRest(protocol, make, {
+      pair: () => [0, 1],
+      entry: { formula, expected },
+      handOver: { formula: "1", expected: () => 1 },
+      handOverTime: { formula: "1", expected: () => 1 },
+      bandwidth: { formula, expected },
+    }),
+    {
+      protocol,
+      what: `bandwidth, ${CROWD}`,
+      unit: "messages an entry",
+      formula: "0 … N",
+      expected: (n) => [0, n],
+      measure: (n) => crowdedOf(make, n),
+      maxNodes: 64,
+    },
+    {
+      protocol,
+      what: "bandwidth, the same node again",
+      unit: "messages",
+      formula: "0",
+      expected: () => 0,
+      measure: (n) => bandwidthAgainOf(make, n),
     },
   ];
 }
@@ -153,6 +192,7 @@ export const mutexClaims: readonly Claim[] = [
   ...centralServerClaims(),
   ...tokenRingClaims(),
   ...ricartAgrawalaClaims(),
+  ...suzukiKasamiClaims(),
   ...votingClaims,
   ...hardenedClaims,
 ];

@@ -23,6 +23,7 @@ import { maekawaSanders } from "./mutex/maekawa-sanders.ts";
 import { recoveringRicartAgrawala } from "./mutex/ricart-agrawala/recovering.ts";
 import { ricartAgrawala } from "./mutex/ricart-agrawala/ricart-agrawala.ts";
 import { roucairolCarvalho } from "./mutex/ricart-agrawala/roucairol-carvalho.ts";
+import { suzukiKasami } from "./mutex/suzuki-kasami.ts";
 import { tokenRing } from "./mutex/token-ring.ts";
 import { maekawaAsLectured } from "./mutex/variants/maekawa-as-lectured.ts";
 import { manyLeaders } from "./overlay/parts/many-leaders.ts";
@@ -174,6 +175,12 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     onRing: (ring) => ({ ring }),
     check: { crashNotification: told },
   }),
+  "suzuki-kasami": entry(
+    mutualExclusion,
+    "a node that wants in asks everybody for the one token, which queues those that wait",
+    suzukiKasami,
+    { variants: { "causality-probe": probed(suzukiKasami) } },
+  ),
   "token-ring": entry(mutualExclusion, "a token goes round; whoever has it may be inside", tokenRing, {
     variants: { "causality-probe": probed(tokenRing) },
     mustStart: true,
@@ -267,6 +274,7 @@ export {
   type RoucairolCarvalhoOptions,
   roucairolCarvalho,
 } from "./mutex/ricart-agrawala/roucairol-carvalho.ts";
+export { type SuzukiKasami, suzukiKasami } from "./mutex/suzuki-kasami.ts";
 export { type TokenRing, type TokenRingOptions, tokenRing } from "./mutex/token-ring.ts";
 export * from "./offered-multicasts.ts";
 export { requirePositive, settle } from "./options.ts";

@@ -71,6 +71,7 @@ const twoOfFour: Partial<SystemSpec> = { nodes: [0, 1, 2, 3], initiators: [0, 3]
 /** Who asks where the order is looked at. `two` unless an algorithm needs another setting to show what it does. */
 const orders: Readonly<Record<string, Partial<SystemSpec>>> = {
   "central-server": {},
+  "suzuki-kasami": {},
   "token-ring": {},
   maekawa: twoOfFour,
   "maekawa-sanders": twoOfFour,

@@ -20,6 +20,7 @@ const algorithms = [
   "epoch-token-ring",
   "central-server",
   "token-ring",
+  "suzuki-kasami",
   "ricart-agrawala",
   "maekawa-sanders",
 ];

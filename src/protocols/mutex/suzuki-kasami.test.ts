@@ -1,0 +1,201 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { exploreUses, MESSAGE_MS, range, STAY_MS, stage, use } from "../../../test/protocols/mutex-stage.ts";
+import type { Exploration, ExploreOptions } from "../../check/explore.ts";
+import { type MutexWithWorkload, mutexWithWorkload } from "./family/workload.ts";
+import { type SuzukiKasami, suzukiKasami } from "./suzuki-kasami.ts";
+
+type Used = MutexWithWorkload<SuzukiKasami>;
+
+describe("suzuki-kasami: the worked example", () => {
+  it("0 has the privilege, 2 asks and then 1: it goes to 1, from there to 2, and stays there", async () => {
+    const { sim, story, moments } = stage(suzukiKasami(), [0, 1, 2]);
+    sim.command(0, use(1));
+    sim.run(5);
+    sim.command(2, use(1));
+    sim.run(10);
+    sim.command(1, use(1));
+    sim.run();
+    const handOver = STAY_MS + MESSAGE_MS;
+    sim.command(2, use(1));
+    sim.run();
+    expect(moments("entered")).toEqual([
+      { node: 0, at: 0 },
+      { node: 1, at: handOver },
+      { node: 2, at: 2 * handOver },
+      { node: 2, at: 2 * handOver + STAY_MS },
+    ]);
+    expect(sim.messages.byType).toEqual({ request: 4, privilege: 2 });
+    expect(sim.violations).toEqual([]);
+    await expect(story()).toMatchFileSnapshot("stories/suzuki-kasami-two-wait.txt");
+  });
+});
+
+describe("suzuki-kasami: what it costs", () => {
+  const [elsewhere, here] = suzukiKasami().costs;
+
+  it.each(range(1, 64))(
+    "N = %i: N − 1 requests and the privilege an entry, and nothing where the privilege is",
+    (nodes) => {
+      const { sim } = stage(suzukiKasami(), range(1, nodes));
+      sim.command(nodes, use(1));
+      sim.run();
+      expect(sim.messages.total).toBe(nodes === 1 ? 0 : nodes);
+      expect(sim.messages.total).toBe(elsewhere?.messages(nodes));
+      sim.command(nodes, use(3));
+      sim.run();
+      expect(sim.messages.total).toBe((elsewhere?.messages(nodes) ?? 0) + 3 * (here?.messages(nodes) ?? 0));
+    },
+  );
+
+  it.each([2, 3, 5, 8, 16])("N = %i: the same if all others want in at once", (nodes) => {
+    const { sim } = stage(suzukiKasami(), range(0, nodes - 1));
+    for (const node of range(1, nodes - 1)) sim.command(node, use(1));
+    sim.run();
+    expect(sim.messages.byType).toEqual({ request: (nodes - 1) ** 2, privilege: nodes - 1 });
+  });
+
+  it("client delay is 2 message times, or none where the privilege is; hand-over 1", () => {
+    const { sim, moments } = stage(suzukiKasami(), range(0, 3));
+    for (const node of [1, 2, 3]) sim.command(node, use(1));
+    sim.run();
+    const turns = range(0, 2).map((turn) => 2 * MESSAGE_MS + turn * (STAY_MS + MESSAGE_MS));
+    expect(moments("entered").map(({ at }) => at)).toEqual(turns);
+    sim.command(3, use(1));
+    expect(moments("entered").at(-1)).toEqual({ node: 3, at: sim.now });
+  });
+});
+
+describe("suzuki-kasami: what it promises", () => {
+  it("ME1, ME2: any workloads, any delays: one at a time, everybody, and the tokens count the entries", () => {
+    const demand = fc.array(fc.record({ node: fc.nat(4), at: fc.nat(200), entries: fc.integer({ min: 1, max: 3 }) }));
+    fc.assert(
+      fc.property(fc.nat(), demand, (seed, wishes) => {
+        const { sim, moments } = stage(suzukiKasami(), range(0, 4), { delayMs: [1, 40], seed });
+        for (const { node, at, entries } of [...wishes].sort((a, b) => a.at - b.at)) {
+          sim.run(at);
+          sim.command(node, use(entries));
+        }
+        sim.run();
+        expect(sim.verdict()).toEqual([]);
+        expect(moments("entered")).toHaveLength(wishes.reduce((sum, { entries }) => sum + entries, 0));
+        expect(Math.max(...range(0, 4).map((node) => sim.world.state(node).mutex.token))).toBe(
+          moments("entered").length,
+        );
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it("an outdated request is ignored: its number is that of a request that was granted", () => {
+    const { sim, moments } = stage(suzukiKasami(), [0, 1, 2]);
+    sim.command(1, use(1));
+    sim.run(25);
+    sim.command(2, use(1));
+    sim.run();
+    expect(moments("entered").map(({ node }) => node)).toEqual([1, 2]);
+    const holder = sim.world.state(2).mutex;
+    const before = JSON.stringify(holder);
+    suzukiKasami().receive.request(holder, 1, { type: "request", n: 1 }, silent);
+    expect(JSON.stringify(holder)).toBe(before);
+  });
+
+  it("a message of no use changes nothing: a repeated privilege, a command out of turn", () => {
+    const { sim } = stage(suzukiKasami(), [0, 1, 2]);
+    sim.command(1, use(1));
+    sim.run(25);
+    const states = () => JSON.stringify([0, 1].map((node) => sim.world.state(node)));
+    const before = states();
+    const { receive, command } = suzukiKasami();
+    const inside = sim.world.state(1).mutex;
+    receive.privilege(inside, 0, { type: "privilege", queue: [], ln: {}, entries: 0 }, silent);
+    command.enter(inside, { type: "enter" }, silent);
+    command.exit(sim.world.state(0).mutex, { type: "exit" }, silent);
+    expect(states()).toBe(before);
+  });
+
+  it("refuses options, since it has none", () => {
+    expect(() => suzukiKasami({ holder: 1 })).toThrow("expected suzuki-kasami.holder to be absent, got 1");
+  });
+});
+
+/** Whatever a handler did with it would throw. */
+const silent = { self: 0, peers: [] } as never;
+
+const about = (name: string) => ({
+  properties: mutexWithWorkload(suzukiKasami).properties.filter((property) => property.name === name),
+});
+
+/** What breaks, and the shortest run that shows it, a move each. */
+function broken(entries: number | readonly number[], options: Partial<ExploreOptions<Used>>) {
+  const { property, path } = exploreUses(suzukiKasami(), 3, entries, options);
+  return [property?.name, path.map(wordsOf)];
+}
+
+function wordsOf({ move }: Exploration<Used>["path"][number]): string {
+  const isMessage = move.kind === "receive" || move.kind === "lose";
+  return `${move.node} ${move.kind}${isMessage ? ` ${move.message.body.type} from ${move.from}` : ""}`;
+}
+
+describe("suzuki-kasami: every run", () => {
+  it.each([
+    ["FIFO links", { network: "fifo" }, 591],
+    ["links in any order", { network: "bag" }, 729],
+    ["links in any order, and a message that arrives twice", { network: "bag", duplications: 1 }, 4_817],
+  ] as const)(
+    "of 3 nodes that enter once each keeps ME1 and ME2, and the tokens grow: %s",
+    (_links, options, states) => {
+      expect(exploreUses(suzukiKasami(), 3, 1, options)).toMatchObject({ verdict: "holds", states });
+    },
+  );
+
+  it("of 3 nodes that enter twice each, the same", { tags: ["long"] }, () => {
+    expect(exploreUses(suzukiKasami(), 3, 2)).toMatchObject({ verdict: "holds", states: 17_956 });
+  });
+
+  it("a crash of a node that neither has the privilege nor asks for it stops nobody", () => {
+    const { sim, moments } = stage(suzukiKasami(), [0, 1, 2]);
+    sim.crash(2);
+    for (const node of [0, 1]) sim.command(node, use(2));
+    sim.run();
+    expect(moments("entered")).toHaveLength(4);
+    expect(sim.verdict()).toEqual([]);
+  });
+
+  it("nor does a node that asked, crashed and came back before the privilege reached it: it passes it on", () => {
+    const { sim, moments } = stage(suzukiKasami(), [0, 1, 2]);
+    for (const node of [0, 1]) sim.command(node, use(1));
+    sim.run(15);
+    sim.crash(1);
+    sim.start(1);
+    sim.command(2, use(1));
+    sim.run();
+    expect(moments("entered").map(({ node }) => node)).toEqual([0, 2]);
+    expect(sim.verdict()).toEqual([]);
+  });
+
+  it("with a crash, the privilege may be gone: ME2 is violated", () => {
+    expect(broken(1, { crashes: 1 })).toEqual(["ME2 liveness", ["0 crash", "1 command", "2 receive request from 1"]]);
+  });
+
+  it("with a lost message: ME2 is violated", () => {
+    expect(broken(1, { losses: 1 })).toEqual([
+      "ME2 liveness",
+      ["1 command", "0 lose request from 1", "2 receive request from 1"],
+    ]);
+  });
+
+  it("with a node that forgets that it has sent the privilege away: ME1 is violated", () => {
+    expect(broken(1, { ...about("ME1 safety"), crashes: 1, recoveries: 1 })).toEqual([
+      "ME1 safety",
+      ["1 command", "0 receive request from 1", "0 crash", "0 start", "0 command", "1 receive privilege from 0"],
+    ]);
+  });
+
+  it("and it counts entries from the beginning: tokens do not grow", () => {
+    expect(broken(1, { ...about("tokens grow"), crashes: 1, recoveries: 1 })).toEqual([
+      "tokens grow",
+      ["0 command", "0 crash", "0 start", "0 command"],
+    ]);
+  });
+});

@@ -1,0 +1,146 @@
+/**
+ * Suzuki–Kasami: a node that wants in asks everybody for the privilege, and the node that has it sends it on once it is outside.
+ * Suzuki & Kasami, "A Distributed Mutual Exclusion Algorithm", ACM TOCS 3(4), 1985.
+ *
+ * Assumes   no crashes; reliable links, in any order; a node that is inside leaves.
+ * Safety    ME1: at most one node is inside. Not ME3: requests are granted as they reach the privilege, and those that reach it
+ *           while a node is inside in the order of ids.
+ * Liveness  ME2: every request is granted in the end.
+ * Cost      N messages per entry: N − 1 requests and the privilege; none where the privilege is. Client delay 2 message times
+ *           or none, hand-over 1.
+ *
+ * The paper's PRIVILEGE is what others call the token. Here a token is the fencing token of an entry, and the privilege counts
+ * entries for it, which is not in the paper.
+ */
+import type { PerNode } from "../../core/per-node.ts";
+import type { Context, NodeId, Property, Protocol } from "../../core/protocol.ts";
+import { list, natural, perNode, struct } from "../../core/shape.ts";
+import { settle } from "../options.ts";
+import { mutexProperties, type Section } from "./family/properties.ts";
+
+export type SuzukiKasami = {
+  state: {
+    section: Section;
+    /** RN: by node, the highest number of its requests that this node knows of; a node that has not asked is left out. */
+    rn: PerNode<number>;
+    /** Null while it is elsewhere. */
+    privilege: Privilege | null;
+    /** Of the last entry of this node; 0 before the first. */
+    token: number;
+  };
+  message: { type: "request"; n: number } | ({ type: "privilege" } & Privilege);
+  /** `enter` counts when released, `exit` when held. */
+  command: { type: "enter" } | { type: "exit" };
+  /** The token grows with every entry: a resource that remembers the highest can turn away a holder that comes late. */
+  event: { type: "entered"; token: number } | { type: "exited" };
+};
+
+interface Privilege {
+  /** Q: who gets it next, first come first. */
+  queue: NodeId[];
+  /** LN: by node, the number of its request that was granted last. */
+  ln: PerNode<number>;
+  /** How many entries there have been. */
+  entries: number;
+}
+
+type State = SuzukiKasami["state"];
+type Ctx = Context<SuzukiKasami>;
+
+const MAX_NODES = 10_000;
+
+export function suzukiKasami(given?: Record<never, never>): Protocol<SuzukiKasami> {
+  settle({}, struct({}), given, "suzuki-kasami"); // It has no options.
+  return {
+    name: "suzuki-kasami",
+    init: (self, peers) => ({
+      section: "released",
+      rn: {},
+      privilege: peers.every((peer) => self < peer) ? { queue: [], ln: {}, entries: 0 } : null,
+      token: 0,
+    }),
+    receive: {
+      request(state, from, { n }, ctx) {
+        state.rn[from] = Math.max(numberOf(state.rn, from), n);
+        const { section, privilege } = state;
+        if (section === "released" && privilege !== null && isWaiting(from, state, privilege))
+          pass(privilege, from, state, ctx);
+      },
+      privilege(state, _from, { queue, ln, entries }, ctx) {
+        if (isDuplicate(entries, state)) return;
+        // Nobody but a liar queues a node that there is not.
+        state.privilege = { queue: queue.filter((node) => ctx.peers.includes(node)), ln: { ...ln }, entries };
+        if (state.section === "wanted") enter(state.privilege, state, ctx);
+        else grantNext(state.privilege, state, ctx); // It has crashed since it asked, and forgotten that.
+      },
+    },
+    command: {
+      enter(state, _command, ctx) {
+        if (state.section !== "released") return; // It asks already, or is inside.
+        if (state.privilege !== null) return enter(state.privilege, state, ctx);
+        state.section = "wanted";
+        const n = numberOf(state.rn, ctx.self) + 1;
+        state.rn[ctx.self] = n;
+        ctx.broadcast({ type: "request", n });
+      },
+      exit(state, _command, ctx) {
+        const { section, privilege } = state;
+        if (section !== "held" || privilege === null) return; // It is not inside.
+        state.section = "released";
+        ctx.emit({ type: "exited" });
+        privilege.ln[ctx.self] = numberOf(state.rn, ctx.self);
+        grantNext(privilege, state, ctx);
+      },
+    },
+    shapes: {
+      message: {
+        request: { n: natural },
+        privilege: { queue: list(natural, MAX_NODES), ln: perNode(natural, MAX_NODES), entries: natural },
+      },
+      command: { enter: {}, exit: {} },
+    },
+    source: "Suzuki & Kasami, ACM TOCS 3(4), 1985",
+    assumes: ["no crashes", "reliable links", "a node that is inside leaves"],
+    properties: [...mutexProperties<SuzukiKasami>(({ section }) => section), onePrivilege],
+    costs: [
+      { when: "one entry and exit of a node without the privilege", messages: (nodes) => (nodes === 1 ? 0 : nodes) },
+      { when: "one entry and exit of the node that has the privilege", messages: () => 0 },
+    ],
+    view: ({ section, privilege }) => ({ role: privilege === null ? section : `${section}, with the privilege` }),
+  };
+}
+
+const numberOf = (numbers: PerNode<number>, node: NodeId): number => numbers[node] ?? 0;
+
+/** RN[j] = LN[j] + 1. A request that was granted since, or arrives again, has a lower number. */
+const isWaiting = (node: NodeId, { rn }: State, { ln }: Privilege): boolean =>
+  numberOf(rn, node) === numberOf(ln, node) + 1;
+
+/** A node enters as soon as it has the privilege, so what it has had before counts fewer entries than its token. */
+const isDuplicate = (entries: number, { token }: State): boolean => entries < token;
+
+function enter(privilege: Privilege, state: State, ctx: Ctx): void {
+  state.section = "held";
+  privilege.entries += 1;
+  state.token = privilege.entries;
+  ctx.emit({ type: "entered", token: state.token });
+}
+
+function grantNext(privilege: Privilege, state: State, ctx: Ctx): void {
+  const { queue } = privilege;
+  queue.push(...ctx.peers.filter((peer) => !queue.includes(peer) && isWaiting(peer, state, privilege)));
+  const next = queue.shift();
+  if (next !== undefined) pass(privilege, next, state, ctx);
+}
+
+function pass(privilege: Privilege, to: NodeId, state: State, ctx: Ctx): void {
+  state.privilege = null;
+  ctx.send(to, { type: "privilege", ...privilege });
+}
+
+const onePrivilege: Property<SuzukiKasami> = {
+  name: "one privilege",
+  claim: "at most one node has the privilege",
+  when: "always",
+  holds: ({ alive, state }) => alive.filter((node) => state(node).privilege !== null).length <= 1,
+};
