@@ -1,5 +1,5 @@
 /**
- * An assembly as one layer: its commands and events are those of its parts, without their wrapping. What the face does not
+ * An assembly as one layer: its commands, events and replies are those of its parts, without their wrapping. What the face does not
  * name passes between the parts only.
  */
 import type { Context, NodeId, Protocol, Tagged, Vocabulary } from "../../../core/protocol.ts";
@@ -40,6 +40,7 @@ export function asLayer<V extends Vocabulary>(
         if (afterStep) events.push({ heard, until });
         else ctx.emit(heard, until);
       },
+      reply: (request, { body }: Any) => ctx.reply(request, body as never),
     };
   });
   function tell(ctx: Context<Any>): void {
@@ -53,6 +54,12 @@ export function asLayer<V extends Vocabulary>(
       whole.command[given.part](states, { type: given.part, body: given.body }, outward(ctx));
       tell(ctx);
     }),
-    shapes: { ...whole.shapes, command: shapes },
+    shapes: { ...whole.shapes, command: shapes, reply: repliesOf(whole) },
   };
+}
+
+/** Of all parts together. */
+function repliesOf({ shapes }: Any): object {
+  const variants = Object.values<Any>(shapes.reply ?? {}).flatMap(({ body }) => Object.entries<Any>(body.variants));
+  return Object.fromEntries(variants.map(([type, { fields }]) => [type, fields]));
 }
