@@ -92,14 +92,14 @@ describe.each(grounds)("the $name platform", ({ on }) => {
         await sleep(30);
         expect(Number.isInteger(wall)).toBe(true);
         expect(stamp - wall).toBeGreaterThanOrEqual(0);
-        expect(clock.now() - began).toBeGreaterThanOrEqual(29);
-        expect(clock.wall() - wall).toBeGreaterThanOrEqual(28);
-        expect(clock.stamp() - stamp).toBeGreaterThanOrEqual(28);
+        expect(clock.now() - began).toBeGreaterThan(28);
+        expect(clock.wall() - wall).toBeGreaterThan(26);
+        expect(clock.stamp() - stamp).toBeGreaterThan(26);
       }),
     );
 
     test(
-      "timers run once, in the order in which they are due, and not before",
+      "timers run once, in the order in which they are due, and not before, but for what Node rounds",
       on(async ({ platforms, until }) => {
         const { clock, timers } = platforms[0];
         const began = clock.now();
@@ -113,7 +113,7 @@ describe.each(grounds)("the $name platform", ({ on }) => {
         expect(ran).toEqual([]);
         await until(() => expect(ran).toHaveLength(3));
         expect(ran.map(([name]) => name)).toEqual(["a", "b", "c"]);
-        expect(ran.every(([, lateMs]) => lateMs > -1)).toBe(true);
+        expect(Math.min(...ran.map(([, lateMs]) => lateMs))).toBeGreaterThan(-2);
       }),
     );
 

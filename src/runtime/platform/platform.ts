@@ -25,7 +25,7 @@ export interface Clock {
 }
 
 export interface Timers {
-  /** Runs it once, `ms` from now or later. `ms` may be 0, negative or a fraction, and is at most `MAX_WAIT_MS`. */
+  /** Runs it once, `ms` from now or later, or up to 2 ms earlier: Node counts whole milliseconds. `ms` may be 0, negative or a fraction, and is at most `MAX_WAIT_MS`. */
   after(ms: number, run: () => void): Timer;
   /** Runs it again and again. */
   every(ms: number, run: () => void): Timer;
