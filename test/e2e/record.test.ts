@@ -110,7 +110,7 @@ test("a recording with a hole is unknown, and nothing goes on from there", { tag
 
 test("a recording of another protocol is a mismatch", async () => {
   const file = join(folder, "other.jsonl");
-  await coterie("sim", "bully", "--nodes", "3", "--crash", "2", "--trace", file);
+  await coterie("sim", "bully", "--variant", "extended", "--nodes", "3", "--crash", "2", "--trace", file);
   const [header = "", ...lines] = readFileSync(file, "utf8").split("\n");
   expect((await answer("trace", file, "--check")).said).toMatchObject({ verdict: "holds", doubts: [] });
   const slower = { ...(JSON.parse(header) as object), options: { ranks: [{ node: 0, rank: 9 }] } };
