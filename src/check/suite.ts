@@ -4,7 +4,8 @@
  */
 import { UsageError, unexpected } from "../core/errors.ts";
 import { equal } from "../core/plain.ts";
-import type { CommandOf, NodeId, Property, Vocabulary } from "../core/protocol.ts";
+import type { CommandOf, NodeId, Property, Tagged, Vocabulary } from "../core/protocol.ts";
+import { problem, variants } from "../core/shape.ts";
 import { step } from "../core/step.ts";
 import { byzantine, type NamedBehaviour } from "../protocols/byzantine.ts";
 import { type AnyProtocol, type Family, hasToStart, protocolNamed, variantNamed } from "../protocols/index.ts";
@@ -80,7 +81,8 @@ export function systemFor(spec: SystemSpec): ExploreOptions<Vocabulary> {
   const entry = protocolNamed(spec.protocol);
   const protocol = protocolOf(spec);
   const isChecked = [null, entry.check.variant].includes(spec.variant ?? null);
-  const { crashNotification = null, counters = [] } = isChecked ? entry.check : {};
+  const counters = isChecked && Object.keys(spec.byzantine ?? {}).length === 0 ? (entry.check.counters ?? []) : []; // A lie counts up by itself.
+  const crashNotification = notificationFor(protocol, entry.check.crashNotification ?? null);
   const { network = "fifo", timers = "free", begin = beginOf(spec) } = spec;
   const { initiators = isWorkEnough(spec) ? [] : spec.nodes } = spec;
   return {
@@ -100,6 +102,12 @@ export function systemFor(spec: SystemSpec): ExploreOptions<Vocabulary> {
     ...(counters.length === 0 ? {} : { counters }),
     ...given(spec, limits),
   };
+}
+
+/** A form with a failure detector of its own, or without use for one, does not know the command. */
+function notificationFor({ shapes }: AnyProtocol, tells: ((crashed: NodeId) => Tagged) | null): typeof tells {
+  const isKnown = tells !== null && problem(variants((shapes.command ?? {}) as never), tells(0), "") === null;
+  return isKnown ? tells : null;
 }
 
 /** What has to be started is started first. Of the rest, what works when it starts may do so at any time, unless time has bounds. */

@@ -24,7 +24,7 @@ export type ByzantineBehaviour =
   | "delayer"
   /** Says anything that `lies.ts` knows, or nothing, in the place of a message, and what it has seen whenever it pleases. */
   | "adversary"
-  /** The same, so many times at most: then it is honest, and there are finitely many runs. */
+  /** The same, at most so many times in each of its lives: then it is honest, and there are finitely many runs. */
   | { readonly lies: number }
   /** Sends `to` one of these instead; nothing if there are none. */
   | { readonly lie: (to: NodeId, message: Tagged) => readonly Tagged[] };

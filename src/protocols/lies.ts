@@ -120,6 +120,7 @@ const changedFields = (value: unknown, { fields }: Struct, pool: Seen, ctx: Sign
 /** What others have signed, and anything that it signs itself. */
 function resigned(value: unknown, shape: Struct, pool: Seen, ctx: Signer): unknown[] {
   const inner = shape.fields.value as ShapeNode;
-  const own = [(value as Signed<unknown>).value, ...changes((value as Signed<unknown>).value, inner, pool, ctx)];
+  const changed = changes((value as Signed<unknown>).value, inner, pool, ctx);
+  const own = [(value as Signed<unknown>).value, ...changed.filter((each) => problem(inner, each, "") === null)];
   return [...(pool.get(`signed ${shape.signs}`) ?? []), ...own.map((each) => sign(ctx, shape as never, each))];
 }

@@ -3,6 +3,7 @@
  * between them. The registry derives from it what is explored, what a process runs, and what `join()` runs by name.
  */
 import { type Assembly, assemble, type Parts } from "../core/assemble.ts";
+import { InvariantViolation } from "../core/errors.ts";
 import type { Protocol } from "../core/protocol.ts";
 import { requireParts } from "./options.ts";
 
@@ -35,11 +36,18 @@ export const composed =
     return assemble<P>(name, made, wires as Any, { face: algorithm });
   };
 
-/** The wires of several tables, none of which has the same event of the same part. */
-export const joined = (...tables: readonly WireTable[]): WireTable =>
-  Object.fromEntries(
-    tables.flatMap(Object.keys).map((part) => [part, Object.assign({}, ...tables.map((table) => table[part]))]),
-  );
+/** The wires of several tables. @throws InvariantViolation if two have one for the same event of the same part. */
+export function joined(...tables: readonly WireTable[]): WireTable {
+  const whole: Record<string, Record<string, Any>> = {};
+  for (const [part, wires] of tables.flatMap((table) => Object.entries(table)))
+    for (const [event, wire] of Object.entries(wires ?? {})) {
+      whole[part] ??= {};
+      if (whole[part][event] !== undefined)
+        throw new InvariantViolation("two-wires", `expected one wire for ${event} of ${part}, got two`);
+      whole[part][event] = wire;
+    }
+  return whole;
+}
 
 /** The same with options that nobody else may set. */
 export const settled =

@@ -29,6 +29,9 @@ export interface Fault {
   readonly nodes: readonly NodeId[];
 }
 
+/** What needs two members. */
+const betweenTwo: readonly FaultKind[] = ["partition", "cut", "slow", "lossy"];
+
 const DEFAULT_FOR_MS = 5_000;
 /** Between two faults, on average, is something between these. */
 const EVERY_MS = [150, 2_000] as const;
@@ -40,8 +43,10 @@ export function faultPlan(
   nodes: readonly NodeId[],
   chance: Random,
 ): Fault[] {
-  const drawn = kinds.filter(() => chance.below(2) === 0);
-  const present = drawn.length === 0 ? [chance.pick(kinds)] : drawn;
+  const possible = nodes.length > 1 ? kinds : kinds.filter((kind) => !betweenTwo.includes(kind));
+  if (possible.length === 0) return [];
+  const drawn = possible.filter(() => chance.below(2) === 0);
+  const present = drawn.length === 0 ? [chance.pick(possible)] : drawn;
   const everyMs = spread(EVERY_MS, chance);
   const plan: Fault[] = [];
   for (let at = chance.between(0, everyMs); at < forMs; at += chance.between(0, 2 * everyMs)) {
@@ -65,7 +70,7 @@ function nodesOf(kind: FaultKind, nodes: readonly NodeId[], chance: Random): rea
   }
   if (kind === "partition")
     return shuffled.slice(0, 1 + chance.below(Math.max(1, nodes.length - 1))).sort((a, b) => a - b);
-  return shuffled.slice(0, ["cut", "slow", "lossy"].includes(kind) ? 2 : 1);
+  return shuffled.slice(0, betweenTwo.includes(kind) ? 2 : 1);
 }
 
 export const textOf = ({ kind, forMs, nodes }: Fault): string =>

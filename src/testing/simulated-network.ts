@@ -5,6 +5,7 @@
  * closes it, or when an end that is no more is sent something.
  */
 
+import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import type { Random } from "../core/random.ts";
 import type { HostPort } from "../runtime/host-port.ts";
@@ -77,6 +78,9 @@ class Link implements Way {
   }
 
   set({ delayMs = DEFAULT_DELAY, loss = 0, bytesPerMs = Number.POSITIVE_INFINITY }: LinkModel): void {
+    if (!(loss >= 0 && loss < 1))
+      throw new UsageError("bad-option", unexpected("loss", "a number from 0 to less than 1", loss));
+    if (!(bytesPerMs > 0)) throw new UsageError("bad-option", unexpected("bytesPerMs", "a number > 0", bytesPerMs));
     this.#delayMs = sampler(delayMs, this.chance, "delayMs");
     this.loss = loss;
     this.bytesPerMs = bytesPerMs;

@@ -90,7 +90,8 @@ export class SimulatedStream implements Stream {
 
   /** Its process is no more. */
   abandon(hasPower: boolean): void {
-    if (hasPower && !this.destroyed) this.#sendEnd(this.chance.below(2) === 0 ? "fin" : "reset");
+    if (!hasPower) this.#forget();
+    else if (!this.destroyed) this.#sendEnd(this.chance.below(2) === 0 ? "fin" : "reset");
     this.destroyed = true;
     this.#writable = false;
   }

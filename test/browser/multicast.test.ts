@@ -34,7 +34,9 @@ describe.skipIf(noBrowser !== null)("the studio of a multicast", () => {
     await page.getByRole("menuitem", { name: "send" }).click();
 
     for (const node of [0, 1])
-      await expect.poll(() => page.getByTestId(`held-${node}`).innerText(), { timeout: PATIENCE_MS }).toBe("holds back 0.1");
+      await expect
+        .poll(() => page.getByTestId(`held-${node}`).innerText(), { timeout: PATIENCE_MS })
+        .toBe("holds back 0.1");
     await page.waitForSelector('[data-held="0.1 held back at node 0"]', { state: "attached" });
     await page.waitForSelector('[data-held="0.1 held back at node 1"]', { state: "attached" });
     expect(await page.locator(".mark.delivery").count()).toBe(0);
