@@ -25,7 +25,7 @@ export function declare(command: Command, { stdout }: Invocation): void {
       "Writes the files of a new algorithm: a small one that runs, with its test, docs page, scenario and registry line. Then replace it, piece by piece, by yours.",
     )
     .argument("<family>", families.join(", "))
-    .argument("<name>", "as the literature names it, such as suzuki-kasami")
+    .argument("<name>", "as the literature names it, such as naimi-trehel")
     .option("--out <dir>", "in a project of your own: only the algorithm and its test, importing from coterie")
     .addHelpText("after", EXPLANATION)
     .action((family: string, name: string, { out }: { readonly out?: string }) =>
@@ -35,7 +35,7 @@ export function declare(command: Command, { stdout }: Invocation): void {
 
 const EXPLANATION = `
 Example:
-  $ coterie new mutex suzuki-kasami                # in a checkout of Coterie
+  $ coterie new mutex naimi-trehel                 # in a checkout of Coterie
   $ coterie new mutex my-lock --out src/locks      # in a project of your own
 
 What each family demands of its algorithms: docs/families.

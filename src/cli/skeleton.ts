@@ -27,7 +27,7 @@ export function requireName(name: string): void {
   if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name) || RESERVED.has(name))
     throw new UsageError(
       "bad-argument",
-      unexpected("the name", "lower-case words with hyphens, as the literature names it, such as suzuki-kasami", name),
+      unexpected("the name", "lower-case words with hyphens, as the literature names it, such as naimi-trehel", name),
     );
 }
 
