@@ -67,7 +67,7 @@ const maekawaSanders: readonly Omit<Change, "file">[] = [
   {
     name: "not-one-more",
     says: "a voter that loses its candidate asks how high tokens are, and does not add one",
-    find: `    state.token += 1; // Whoever crashed inside may have entered with this one.\n`,
+    find: `    state.token += 1; // A node that crashed inside may have entered with this one.\n`,
     replace: ``,
     by: "bfs",
     setting: "a crash that is noticed, three want in",
