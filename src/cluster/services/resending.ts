@@ -89,5 +89,5 @@ function drop(waiting: Waiting<unknown>, count: number): void {
   for (const { bytes } of waiting.messages.splice(0, count)) waiting.bytes -= bytes;
 }
 
-/** Nobody traces these. */
+/** It waits here: the trace tells of it when it leaves. */
 const LATER: SendResult = { id: () => "", lost: null };
