@@ -1,5 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { reaching } from "../../../../test/protocols/reached.ts";
+import { explore } from "../../../check/explore.ts";
+import { type SystemSpec, systemFor } from "../../../check/suite.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { type Simulation, simulation } from "../../../sim/simulation.ts";
 import { logLine } from "../../../trace/log.ts";
@@ -182,5 +185,32 @@ describe("extended bully: resignation and rank", () => {
     expect(() => extendedBully({ ranks: [{ node: 1 }] } as never)).toThrow(
       "expected bully.ranks[0].rank to be a finite number, got undefined",
     );
+  });
+});
+
+describe("extended bully: every run", () => {
+  const exploring = (words: Partial<SystemSpec>) =>
+    reaching(
+      explore(
+        systemFor({
+          protocol: "bully",
+          variant: "extended",
+          nodes: [0, 1, 2],
+          timers: "quiet",
+          crashNotifications: "last",
+          ...words,
+        }),
+      ),
+      "elected",
+    );
+
+  // Where nobody resigns it goes as the book's does, to the state.
+  it.each<[string, Partial<SystemSpec>, number]>([
+    ["start together", { begin: "together" }, 681],
+    ["start together, one crashes", { begin: "together", crashes: 1 }, 1_886],
+    ["run, the lowest calls, one crashes", { begin: "idle", initiators: [0], crashes: 1 }, 503],
+    ["run, the lowest calls, two crash", { begin: "idle", initiators: [0], crashes: 2 }, 666],
+  ])("holds within bounds on time: 3 nodes %s", (_what, words, states) => {
+    expect(exploring(words)).toMatchObject({ verdict: "holds", states });
   });
 });
