@@ -111,7 +111,10 @@ describe("the packed tarball", () => {
     expect(await run(user, process.execPath, "readme-1.js")).toBe("violated after 7 steps\n");
   });
 
-  it("lets a user's tests run members in virtual time, with plain vitest", { timeout: PATIENCE_MS }, async () => {
+  it("lets a user's tests run members in virtual time, with plain vitest", {
+    timeout: PATIENCE_MS,
+    tags: ["long"],
+  }, async () => {
     const vitest = join(ROOT, "node_modules/vitest");
     symlinkSync(vitest, join(user, "node_modules/vitest"));
     const compilerOptions = { noEmit: true, skipLibCheck: true }; // The types of vitest are not ours to check.
