@@ -1,0 +1,71 @@
+/**
+ * What every replicated log offers: commands in, the same commands out at every node in one order. A deterministic state
+ * machine (`machine.ts`) applies them, a client (`client.ts`) asks for them; neither knows which algorithm is between.
+ * Schneider, "Implementing Fault-Tolerant Services Using the State Machine Approach", ACM Computing Surveys 1990.
+ */
+import type { NodeId, Vocabulary } from "../../../core/protocol.ts";
+import { list, natural, type Shapes, struct, text } from "../../../core/shape.ts";
+
+/**
+ * What a client wants done. It numbers its commands 1, 2, 3 … and has one under way at a time, so a machine that is given one
+ * twice sees it by its number.
+ */
+export interface Command {
+  /** The node where the client is. */
+  client: NodeId;
+  sequence: number;
+  /** In the words of the state machine, such as `add 1`. */
+  operation: string;
+}
+
+export const MAX_OPERATION_BYTES = 65_536;
+export const MAX_SNAPSHOT_BYTES = 16_777_216;
+export const MAX_MEMBERS = 1_000;
+
+/** Who votes, and who is only told. Ascending. */
+export interface Members {
+  voters: NodeId[];
+  learners: NodeId[];
+}
+
+export interface ReplicatedLog extends Vocabulary {
+  command: /** At any node. It may be lost, or decided more than once: who wants it proposes it again until it is decided. */
+    | { type: "propose"; command: Command }
+    /** From the state machine: this snapshot stands for all up to the index, and the log may forget that. */
+    | { type: "compact"; index: number; snapshot: string }
+    /** Where the log has reads of its own: asks when a read of this number is up to date. It may be lost, too. */
+    | { type: "read"; read: number }
+    /** Where members may change: these are to be the members. Whoever wants it asks until it is in effect. */
+    | ({ type: "reconfigure" } & Members)
+    /** Where there is a leader that can choose another. */
+    | { type: "transfer"; to: NodeId };
+  event: /**
+   * At this place of the order stands this command. Indices grow by node and are the same everywhere; those in between
+   * hold what the log needs for itself. After a restart, what stands above the last snapshot is decided anew.
+   */
+    | { type: "decided"; index: number; command: Command }
+    /** This snapshot stands for all up to the index: after a restart, or since this node had fallen behind. */
+    | { type: "installed"; index: number; snapshot: string }
+    /** All that had been decided before the read was asked for has been told to this node by now. */
+    | { type: "readable"; read: number }
+    /** Who leads in this node's eyes, where somebody does. */
+    | { type: "led"; leader: NodeId | null; term: number }
+    /** These are the members from here on. */
+    | ({ type: "reconfigured" } & Members);
+}
+
+export const operationShape = text(MAX_OPERATION_BYTES);
+export const snapshotShape = text(MAX_SNAPSHOT_BYTES);
+export const commandShape = struct<Command>({ client: natural, sequence: natural, operation: operationShape });
+const membersShape = { voters: list(natural, MAX_MEMBERS), learners: list(natural, MAX_MEMBERS) };
+
+/** Those that an algorithm has are its shapes. */
+export const logCommandShapes: Shapes<ReplicatedLog["command"]> = {
+  propose: { command: commandShape },
+  compact: { index: natural, snapshot: snapshotShape },
+  read: { read: natural },
+  reconfigure: membersShape,
+  transfer: { to: natural },
+};
+
+export const isSameCommand = (a: Command, b: Command): boolean => a.client === b.client && a.sequence === b.sequence;
