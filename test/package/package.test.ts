@@ -48,7 +48,24 @@ beforeAll(async () => {
   mkdirSync(user);
   writeFileSync(join(user, "package.json"), JSON.stringify({ private: true, type: "module" }));
   await run(user, "npm", "install", "--no-audit", "--no-fund", tarball);
+  writeUsersSources();
 }, PATIENCE_MS);
+
+/** What users write: imports of every subpath and the examples, those of the README included. */
+function writeUsersSources(): void {
+  for (const folder of ["test/package/consumer", "examples"]) cpSync(join(ROOT, folder), user, { recursive: true });
+  const examples = [...readFileSync(join(ROOT, "README.md"), "utf8").matchAll(/^```ts\n([\s\S]*?)^```/gm)];
+  expect(examples.length).toBeGreaterThan(0);
+  for (const [index, [, example = ""]] of examples.entries()) writeFileSync(join(user, `readme-${index}.ts`), example);
+  const compilerOptions = {
+    strict: true,
+    target: "es2022",
+    module: "nodenext",
+    typeRoots: [join(ROOT, "node_modules/@types")],
+    types: ["node"],
+  };
+  writeFileSync(join(user, "tsconfig.json"), JSON.stringify({ compilerOptions, exclude: ["*.test.ts"] }));
+}
 
 afterAll(() => {
   for (const group of groups) if (isAlive(-group)) process.kill(-group, "SIGKILL");
@@ -92,19 +109,6 @@ describe("the packed tarball", () => {
   });
 
   it("is understood by TypeScript from every subpath, the README's examples included", async () => {
-    for (const folder of ["test/package/consumer", "examples"]) cpSync(join(ROOT, folder), user, { recursive: true });
-    const examples = [...readFileSync(join(ROOT, "README.md"), "utf8").matchAll(/^```ts\n([\s\S]*?)^```/gm)];
-    expect(examples.length).toBeGreaterThan(0);
-    for (const [index, [, example = ""]] of examples.entries())
-      writeFileSync(join(user, `readme-${index}.ts`), example);
-    const compilerOptions = {
-      strict: true,
-      target: "es2022",
-      module: "nodenext",
-      typeRoots: [join(ROOT, "node_modules/@types")],
-      types: ["node"],
-    };
-    writeFileSync(join(user, "tsconfig.json"), JSON.stringify({ compilerOptions, exclude: ["*.test.ts"] }));
     await run(user, process.execPath, join(dirname(require.resolve("typescript/package.json")), "bin", "tsc"));
     expect(await run(user, process.execPath, "every-subpath.js")).toBe("");
     expect(await run(user, process.execPath, "readme-0.js")).toMatch(/^true\nwrites the report, /);
