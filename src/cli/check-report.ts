@@ -81,10 +81,11 @@ function workOf({ spec: { protocol, initiators, nodes, times = 1 } }: CheckReque
     initiators === undefined || initiators.length === nodes.length
       ? "every node"
       : `${initiators.length === 1 ? "node" : "nodes"} ${spans(initiators)}`;
-  const many =
-    count === null ? "once" : `for ${counted(times, { one: count === "entries" ? "entry" : "message", more: count })}`;
+  const many = count === null ? "once" : `for ${counted(times, { one: singular[count], more: count })}`;
   return `; ${who} may be asked to ${verb} ${many}`;
 }
+
+const singular = { entries: "entry", messages: "message", commands: "command" } as const;
 
 const toldOfCrashes: Readonly<Record<CrashNotificationTime, string>> = {
   any: "; everybody is told of a crash, at any time after it",

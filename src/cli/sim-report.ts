@@ -63,14 +63,14 @@ function outcomeLines({ labels }: Scenario, { outcome, nodesAlive }: Result): [s
   if ("delivered" in outcome)
     return together(outcome.delivered).map(({ value, nodes }) => [
       "delivered",
-      `${value.length === 0 ? "nothing" : shortened(value.map((id) => labels[id] ?? id))}, at ${spans(nodes)}`,
+      `${listed(value.map((id) => labels[id] ?? id))}, at ${spans(nodes)}`,
     ]);
   if ("decided" in outcome) {
     const undecided = nodesAlive.filter((node) => outcome.decided[node] === undefined);
     return [
       ...together(outcome.decided).map(({ value, nodes }): [string, string] => [
         "decided",
-        `“${value}”, at ${spans(nodes)}`,
+        `${typeof value === "string" ? `“${value}”` : listed(value)}, at ${spans(nodes)}`,
       ]),
       ...(undecided.length === 0 ? [] : [["decided", `nothing, at ${spans(undecided)}`] as [string, string]]),
     ];
@@ -98,6 +98,8 @@ function together<T>(byNode: Readonly<Record<NodeId, T>>): { value: T; nodes: No
   }
   return [...groups.values()];
 }
+
+const listed = (items: readonly string[]): string => (items.length === 0 ? "nothing" : shortened(items));
 
 function shortened(items: readonly unknown[]): string {
   const rest = items.length - SHOWN;

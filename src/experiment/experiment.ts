@@ -17,7 +17,7 @@ export type Experiment = { readonly protocol: string } & {
 
 /** What initiators do, in the word of each family, and how often. */
 const verbs = ["call", "request", "send", "propose"] as const;
-const counts = ["entries", "messages"] as const;
+const counts = ["entries", "messages", "commands"] as const;
 
 /** The word of another family is refused with the right one. */
 export function requireFamilyWords(experiment: Experiment): void {

@@ -57,6 +57,7 @@ export const workloadWords = {
   send: word("<list|all>", nodesOrAll, "multicast: who sends (default: all)"),
   messages: count("multicast: how many messages each (default: 1)", 1),
   propose: word("<list|all>", nodesOrAll, "consensus: who proposes (default: the lowest)"),
+  commands: count("replicated logs: how many commands each (default: 1)", 1),
 };
 
 /** The network and the faults of a simulated run. */

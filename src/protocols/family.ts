@@ -4,6 +4,8 @@
  */
 import type { NodeId, Property, Tagged, View } from "../core/protocol.ts";
 import { unwrapped } from "../core/wrapping.ts";
+import type { Command } from "./consensus/family/replicated-log.ts";
+import { withLogClients } from "./consensus/family/systems.ts";
 import { multicastModel } from "./multicast/family/systems.ts";
 import { withMutexWorkload } from "./mutex/family/workload.ts";
 import type { AnyMaker, System } from "./system.ts";
@@ -19,7 +21,7 @@ export interface Family {
   /** What initiators do, as in `--call 4`; null where there is nothing to do. */
   readonly verb: "call" | "request" | "send" | "propose" | null;
   /** The word for how often, where that means something. */
-  readonly count: "entries" | "messages" | null;
+  readonly count: "entries" | "messages" | "commands" | null;
   /** The default initiators: the lowest alive node, or all. */
   readonly initiators: "lowest" | "all";
   /** The command that makes a node do its work, so many times. Null where there is none. */
@@ -48,7 +50,7 @@ export type Outcome =
   | { readonly leader: Readonly<Record<NodeId, NodeId | null>> }
   | { readonly entries: readonly Entry[] }
   | { readonly delivered: Readonly<Record<NodeId, readonly string[]>> }
-  | { readonly decided: Readonly<Record<NodeId, string>> }
+  | { readonly decided: Readonly<Record<NodeId, string | readonly string[]>> }
   | { readonly suspected: Readonly<Record<NodeId, readonly NodeId[]>> };
 
 /** One use of a critical section; null for what has not happened. Times in milliseconds. */
@@ -136,6 +138,28 @@ export const consensus: Family = {
       if (type === "decided") decided[node] = String(value);
     }
     return { decided };
+  },
+};
+
+/** Consensus on one command after the other: what is decided is a list. */
+export const replicatedLog: Family = {
+  ...consensus,
+  part: "log",
+  withWorkload: (system, orders) => withLogClients(system, orders),
+  isUsedInNodes: true,
+  count: "commands",
+  ask: (_node, times) => ({ type: "client", body: { type: "use", commands: times } }) as Tagged,
+  outcome({ alive, events }) {
+    const decided: Record<NodeId, Map<string, string>> = Object.fromEntries(alive.map((node) => [node, new Map()]));
+    for (const { node, event } of events) {
+      const { type, command } = unwrapped(event) as { type: string; command?: Command };
+      if (type !== "decided" || command === undefined) continue;
+      const { client, sequence, operation } = command;
+      // What is decided twice, or told anew after a restart, is applied once.
+      const of = decided[node];
+      if (of !== undefined && !of.has(`${client}.${sequence}`)) of.set(`${client}.${sequence}`, operation);
+    }
+    return { decided: Object.fromEntries(Object.entries(decided).map(([node, of]) => [node, [...of.values()]])) };
   },
 };
 

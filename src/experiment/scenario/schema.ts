@@ -187,7 +187,7 @@ const step = z
         .int("a whole number > 0")
         .positive("a whole number > 0")
         .exactOptional()
-        .describe("With request or send: how often."),
+        .describe("With request, send, or propose of a replicated log: how often."),
       journal: z
         .enum(["kept", "synced", "lost", "corrupted"], "kept, synced, lost or corrupted")
         .exactOptional()
@@ -227,9 +227,11 @@ const expectation = z
       delivered: byNode(z.array(word, "a list of messages"), "a list of messages")
         .exactOptional()
         .describe("Multicast: what was delivered, in that order, at every alive node or by node."),
-      decided: byNode(z.union([word, z.null()]), "a value or null")
+      decided: byNode(z.union([word, z.array(word), z.null()]), "a value, a list of them, or null")
         .exactOptional()
-        .describe("Consensus: what every alive node has decided, or by node; null: nothing."),
+        .describe(
+          "Consensus: what every alive node has decided, or by node; null: nothing. Of a replicated log: the commands, in that order.",
+        ),
       suspected: byNode(nodeList, A_LIST)
         .exactOptional()
         .describe("Membership: the nodes that every alive node suspects, ascending, or by node."),

@@ -180,7 +180,7 @@ function stepProblem(scenario: Scenario, { protocol, family }: Cast, at: number,
       sentence: `expected ${fieldName([...path, asked])} to be absent: ${scenario.protocol} is a protocol for ${family.name}; ${family.verb === null ? "its nodes are asked for nothing" : `write ${family.verb}`}`,
     };
   if (step.times !== undefined && (asked === undefined || family.count === null))
-    return wrong([...path, "times"], "absent: it goes with request or send", step.times);
+    return wrong([...path, "times"], "absent: it goes with request, send, or propose of a replicated log", step.times);
   if (step.journal !== undefined && step.crash === undefined)
     return wrong([...path, "journal"], "absent: it goes with crash", step.journal);
   const struck = withinStepProblem(path, step);

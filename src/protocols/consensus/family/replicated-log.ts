@@ -55,6 +55,8 @@ export interface ReplicatedLog extends Vocabulary {
 }
 
 export const operationShape = text(MAX_OPERATION_BYTES);
+/** What a state machine answers: at most all that it holds. */
+export const resultShape = text(MAX_SNAPSHOT_BYTES);
 export const snapshotShape = text(MAX_SNAPSHOT_BYTES);
 export const commandShape = struct<Command>({ client: natural, sequence: natural, operation: operationShape });
 const membersShape = { voters: list(natural, MAX_MEMBERS), learners: list(natural, MAX_MEMBERS) };

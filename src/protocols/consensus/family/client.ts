@@ -1,0 +1,202 @@
+/**
+ * The client of a replicated log, at every node: it has one command under way at a time and proposes it again, with the same number,
+ * until its own replica has applied it. What it asks for is journalled, so a crash neither loses nor repeats a command.
+ */
+import type { Context, NodeId, Protocol, RequestId } from "../../../core/protocol.ts";
+import { boolean, natural, nullable, oneOf, real, struct, text } from "../../../core/shape.ts";
+import { requirePositive, settle } from "../../options.ts";
+import { operationShape, resultShape } from "./replicated-log.ts";
+import { type MachineKind, machineKinds, stateMachines } from "./state-machines.ts";
+
+export type LogClient = {
+  state: {
+    /** How often this node has been started: reads of an earlier life are told apart. */
+    life: number;
+    /** How many commands it has asked for, the one under way included. */
+    sequence: number;
+    /** How many reads, in this life. */
+    reads: number;
+    underWay: Asked | null;
+    /** What waits behind it. */
+    queue: Wanted[];
+    /** How many commands of the workload are still to be asked for. */
+    left: number;
+  };
+  timer: "retry";
+  command: /** The workload: so many commands more, one after the other. */
+    | { type: "use"; commands: number }
+    /** Somebody's own, answered once it has been applied. */
+    | { type: "execute"; request: RequestId; operation: string }
+    /** From the state machine. */
+    | { type: "answered"; sequence: number; result: string; index: number }
+    | { type: "queried"; read: number; result: string }
+    /** From the log. */
+    | { type: "readable"; read: number };
+  event:
+    | {
+        type: "asked";
+        client: NodeId;
+        sequence: number;
+        operation: string;
+      } /** To the state machine and the log, where that has reads. */
+    | { type: "reading"; read: number }
+    | { type: "query"; read: number; operation: string }
+    /** The command has been applied at this place. */
+    | { type: "acknowledged"; sequence: number; index: number };
+  record:
+    | { type: "life"; life: number; sequence: number; operation: string | null }
+    | { type: "asked"; operation: string };
+  reply: { type: "result"; result: string } | { type: "refused"; reason: string };
+};
+
+/** `request`: null for the workload's, or for what was asked for in an earlier life. */
+interface Wanted {
+  operation: string;
+  request: RequestId | null;
+}
+type Asked = Wanted & { isRead: boolean };
+
+export interface LogClientOptions {
+  /** Proposes again after this time, or up to twice as much; 0: never. */
+  retryMs: number;
+  /** Whether the log has reads of its own; otherwise they are commands like any other. */
+  reads: boolean;
+  /** Which state machine it speaks to. */
+  kind: MachineKind;
+}
+
+const defaults: LogClientOptions = { retryMs: 1_000, reads: false, kind: "log" };
+
+const optionShape = struct<LogClientOptions>({ retryMs: real, reads: boolean, kind: oneOf(...machineKinds) });
+
+/** Of the requests that wait behind the one that is under way. */
+const MAX_WAITING = 10_000;
+/** Reads of one life; the number of the life stands above them. */
+const MAX_READS = 2 ** 32;
+
+type State = LogClient["state"];
+type Ctx = Context<LogClient>;
+
+export function logClient(given?: Partial<LogClientOptions>): Protocol<LogClient> {
+  const { retryMs, reads, kind } = settle(defaults, optionShape, given, "client");
+  if (retryMs !== 0) requirePositive("client.retryMs", retryMs);
+  const { isRead, sample } = stateMachines[kind];
+
+  /** The next one of the queue, or of the workload. */
+  function next(state: State, ctx: Ctx): void {
+    if (state.underWay !== null) return;
+    const wanted = state.queue.shift() ?? workload(state, ctx);
+    if (wanted === null) return;
+    state.underWay = { ...wanted, isRead: reads && isRead(wanted.operation) };
+    if (!state.underWay.isRead) {
+      state.sequence += 1;
+      ctx.persist({ type: "asked", operation: wanted.operation });
+    }
+    ask(state, state.underWay, ctx);
+  }
+
+  function workload(state: State, ctx: Ctx): Wanted | null {
+    if (state.left === 0) return null;
+    state.left -= 1;
+    return { operation: sample(ctx.self, state.sequence + 1), request: null };
+  }
+
+  /** A read is asked for with a new number each time: what has been said to an earlier one may be older than this one. */
+  function ask(state: State, { operation, isRead }: Asked, ctx: Ctx): void {
+    if (retryMs > 0) ctx.setTimer("retry", [retryMs, 2 * retryMs]);
+    if (!isRead) return ctx.emit({ type: "asked", client: ctx.self, sequence: state.sequence, operation });
+    state.reads += 1;
+    ctx.emit({ type: "reading", read: readNumber(state) });
+  }
+
+  function finish(state: State, { request }: Asked, result: string, ctx: Ctx): void {
+    state.underWay = null;
+    ctx.cancelTimer("retry");
+    if (request !== null) ctx.reply(request, { type: "result", result });
+    next(state, ctx);
+  }
+
+  /** The one that is under way, if it is this read. */
+  function readUnderWay(state: State, read: number): Asked | null {
+    const { underWay } = state;
+    return underWay?.isRead && read === readNumber(state) ? underWay : null;
+  }
+
+  return {
+    name: "client",
+    init: () => ({ life: 0, sequence: 0, reads: 0, underWay: null, queue: [], left: 0 }),
+    start(state, ctx) {
+      state.life += 1;
+      const { life, sequence, underWay } = state;
+      ctx.compact([{ type: "life", life, sequence, operation: underWay?.operation ?? null }]);
+      if (underWay !== null) ask(state, underWay, ctx);
+    },
+    timeout: {
+      retry(state, ctx) {
+        if (state.underWay !== null) ask(state, state.underWay, ctx);
+      },
+    },
+    command: {
+      use(state, { commands }, ctx) {
+        state.left += commands;
+        next(state, ctx);
+      },
+      execute(state, { request, operation }, ctx) {
+        if (state.queue.length >= MAX_WAITING)
+          return ctx.reply(request, { type: "refused", reason: `${MAX_WAITING} requests wait already` });
+        state.queue.push({ operation, request });
+        next(state, ctx);
+      },
+      answered(state, { sequence, result, index }, ctx) {
+        const { underWay } = state;
+        if (underWay === null || underWay.isRead || sequence !== state.sequence) return; // Of an earlier one.
+        ctx.emit({ type: "acknowledged", sequence, index });
+        finish(state, underWay, result, ctx);
+      },
+      readable(state, { read }, ctx) {
+        const asked = readUnderWay(state, read);
+        if (asked !== null) ctx.emit({ type: "query", read, operation: asked.operation });
+      },
+      queried(state, { read, result }, ctx) {
+        const asked = readUnderWay(state, read);
+        if (asked !== null) finish(state, asked, result, ctx);
+      },
+    },
+    replay: {
+      life(state, { life, sequence, operation }) {
+        state.life = life;
+        state.sequence = sequence;
+        state.underWay = operation === null ? null : { operation, request: null, isRead: false };
+      },
+      asked(state, { operation }) {
+        state.sequence += 1;
+        state.underWay = { operation, request: null, isRead: false };
+      },
+    },
+    ...declarations,
+  };
+}
+
+const readNumber = ({ life, reads }: State): number => life * MAX_READS + reads;
+
+const declarations: Pick<Protocol<LogClient>, "shapes" | "source" | "assumes" | "properties" | "costs" | "view"> = {
+  shapes: {
+    command: {
+      use: { commands: natural },
+      execute: { request: natural, operation: operationShape },
+      answered: { sequence: natural, result: resultShape, index: natural },
+      queried: { read: natural, result: resultShape },
+      readable: { read: natural },
+    },
+    record: {
+      life: { life: natural, sequence: natural, operation: nullable(operationShape) },
+      asked: { operation: operationShape },
+    },
+    reply: { result: { result: resultShape }, refused: { reason: text(1_000) } },
+  },
+  source: "Ongaro & Ousterhout 2014, §8",
+  assumes: [],
+  properties: [],
+  costs: [],
+  view: ({ underWay }) => ({ role: underWay === null ? "idle" : "waiting" }),
+};

@@ -1,0 +1,118 @@
+/**
+ * A replica of the state machine: applies what the log decides, each command of a client once, and takes snapshots so that the log
+ * can forget. It journals nothing: after a restart the log tells it everything anew.
+ * Schneider, ACM Computing Surveys 1990; sessions as in Ongaro & Ousterhout 2014, §8.
+ */
+import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
+import { natural, oneOf, struct } from "../../../core/shape.ts";
+import { settle } from "../../options.ts";
+import { type Command, commandShape, operationShape, snapshotShape } from "./replicated-log.ts";
+import { type MachineKind, machineKinds, stateMachines } from "./state-machines.ts";
+
+export type Machine = {
+  state: {
+    /** Of the last place of the log that it has been told of. */
+    index: number;
+    data: object;
+    /** Of each client, what it asked for last and what came of it. */
+    sessions: Record<NodeId, Session>;
+    /** Of all commands that it has applied, in that order: equal digests mean equal histories. */
+    digest: number;
+    /** How many commands since the last snapshot. */
+    unsaved: number;
+  };
+  command: /** From the log. */
+    | { type: "decided"; index: number; command: Command }
+    | { type: "installed"; index: number; snapshot: string }
+    /** From the client, once the log has said that this node's data are up to date. */
+    | { type: "query"; read: number; operation: string };
+  event: /** For the first time; a command that is decided twice is applied once. */
+    | { type: "applied"; index: number; digest: number }
+    /** To this node's own client. */
+    | { type: "answered"; sequence: number; result: string; index: number }
+    | { type: "queried"; read: number; result: string }
+    /** To the log. */
+    | { type: "saved"; index: number; snapshot: string };
+};
+
+interface Session {
+  sequence: number;
+  result: string;
+}
+
+export interface MachineOptions {
+  kind: MachineKind;
+  /** After so many commands it takes a snapshot; 0: never. */
+  snapshotEvery: number;
+}
+
+const defaults: MachineOptions = { kind: "log", snapshotEvery: 0 };
+
+const optionShape = struct<MachineOptions>({ kind: oneOf(...machineKinds), snapshotEvery: natural });
+
+type State = Machine["state"];
+type Ctx = Context<Machine>;
+
+export function machine(given?: Partial<MachineOptions>): Protocol<Machine> {
+  const { kind, snapshotEvery } = settle(defaults, optionShape, given, "machine");
+  const { empty, apply } = stateMachines[kind];
+
+  function save(state: State, ctx: Ctx): void {
+    const { index, data, sessions, digest } = state;
+    state.unsaved = 0;
+    ctx.emit({ type: "saved", index, snapshot: JSON.stringify({ data, sessions, digest }) });
+  }
+
+  /** What a client has been waiting for is told where it is. */
+  function answer(state: State, ctx: Ctx): void {
+    const session = state.sessions[ctx.self];
+    if (session !== undefined) ctx.emit({ type: "answered", ...session, index: state.index });
+  }
+
+  return {
+    name: "machine",
+    init: () => ({ index: 0, data: empty(), sessions: {}, digest: 0, unsaved: 0 }),
+    command: {
+      decided(state, { index, command }, ctx) {
+        const { client, sequence, operation } = command;
+        if (index <= state.index) return; // It is told anew what it has had.
+        state.index = index;
+        if (sequence > (state.sessions[client]?.sequence ?? 0)) {
+          state.sessions[client] = { sequence, result: apply(state.data, operation) };
+          state.digest = mixed(state.digest, `${client}.${sequence} ${operation}`);
+          ctx.emit({ type: "applied", index, digest: state.digest });
+          state.unsaved += 1;
+        }
+        if (client === ctx.self) answer(state, ctx);
+        if (snapshotEvery > 0 && state.unsaved >= snapshotEvery) save(state, ctx);
+      },
+      installed(state, { index, snapshot }, ctx) {
+        if (index <= state.index) return; // It has had all of it.
+        Object.assign(state, JSON.parse(snapshot), { index, unsaved: 0 });
+        answer(state, ctx);
+      },
+      query(state, { read, operation }, ctx) {
+        ctx.emit({ type: "queried", read, result: apply(state.data, operation) });
+      },
+    },
+    shapes: {
+      command: {
+        decided: { index: natural, command: commandShape },
+        installed: { index: natural, snapshot: snapshotShape },
+        query: { read: natural, operation: operationShape },
+      },
+    },
+    source: "Schneider, ACM Computing Surveys 1990",
+    assumes: [],
+    properties: [],
+    costs: [],
+    view: ({ index }) => ({ role: `applied ${index}` }),
+  };
+}
+
+/** FNV-1a over the text, from what came before. */
+function mixed(before: number, text: string): number {
+  let hash = (before ^ 0x81_1c_9d_c5) >>> 0;
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01_00_01_93) >>> 0;
+  return hash;
+}

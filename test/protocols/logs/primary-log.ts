@@ -1,0 +1,106 @@
+/** The least of logs, for tests of what stands around one: node 0 orders all commands, and who was away asks it for them. */
+import type { Context, Protocol } from "../../../src/core/protocol.ts";
+import { natural } from "../../../src/core/shape.ts";
+import {
+  type Command,
+  commandShape,
+  logCommandShapes,
+  type ReplicatedLog,
+  snapshotShape,
+} from "../../../src/protocols/consensus/family/replicated-log.ts";
+
+export type PrimaryLog = {
+  /** `index`: up to which the snapshot reaches. `told`: up to which this node's machine has been told. */
+  state: { index: number; snapshot: string; entries: Command[]; told: number };
+  message:
+    | { type: "forward"; command: Command }
+    | { type: "fetch" }
+    | { type: "entry"; index: number; command: Command }
+    | { type: "snapshot"; index: number; snapshot: string };
+  command: Extract<ReplicatedLog["command"], { type: "propose" | "compact" }>;
+  event: Extract<ReplicatedLog["event"], { type: "decided" | "installed" }>;
+  record: { type: "entry"; command: Command } | { type: "snapshot"; index: number; snapshot: string };
+};
+
+const PRIMARY = 0;
+
+type State = PrimaryLog["state"];
+type Ctx = Context<PrimaryLog>;
+
+/** @param forgets: the order is not journalled, so a restarted primary gives the same places to other commands. */
+export function primaryLog({ forgets = false } = {}): Protocol<PrimaryLog> {
+  /** What comes before others that are missing is left to them: they have been asked for. */
+  function decide(state: State, index: number, command: Command, ctx: Ctx): void {
+    if (index !== state.told + 1) return;
+    state.told = index;
+    ctx.emit({ type: "decided", index, command });
+  }
+
+  function install(state: State, index: number, snapshot: string, ctx: Ctx): void {
+    if (index <= state.told) return;
+    state.told = index;
+    ctx.emit({ type: "installed", index, snapshot });
+  }
+
+  function append(state: State, command: Command, ctx: Ctx): void {
+    state.entries.push(command);
+    const index = state.index + state.entries.length;
+    if (!forgets) ctx.persist({ type: "entry", command });
+    ctx.broadcast({ type: "entry", index, command });
+    decide(state, index, command, ctx);
+  }
+  return {
+    name: "primary-log",
+    init: () => ({ index: 0, snapshot: "", entries: [], told: 0 }),
+    start(state, ctx) {
+      if (ctx.self !== PRIMARY) return ctx.send(PRIMARY, { type: "fetch" });
+      const { index, snapshot, entries } = state;
+      install(state, index, snapshot, ctx);
+      entries.forEach((command, at) => void decide(state, index + at + 1, command, ctx));
+    },
+    receive: {
+      forward: (state, _from, { command }, ctx) => append(state, command, ctx),
+      fetch({ index, snapshot, entries }, from, _message, ctx) {
+        if (index > 0) ctx.send(from, { type: "snapshot", index, snapshot });
+        entries.forEach((command, at) => void ctx.send(from, { type: "entry", index: index + at + 1, command }));
+      },
+      entry: (state, _from, { index, command }, ctx) => decide(state, index, command, ctx),
+      snapshot: (state, _from, { index, snapshot }, ctx) => install(state, index, snapshot, ctx),
+    },
+    command: {
+      propose(state, { command }, ctx) {
+        if (ctx.self === PRIMARY) append(state, command, ctx);
+        else ctx.send(PRIMARY, { type: "forward", command });
+      },
+      compact(state, { index, snapshot }, ctx) {
+        if (ctx.self !== PRIMARY || index <= state.index) return;
+        state.entries.splice(0, index - state.index);
+        Object.assign(state, { index, snapshot });
+        if (!forgets)
+          ctx.compact([
+            { type: "snapshot", index, snapshot },
+            ...state.entries.map((command) => ({ type: "entry" as const, command })),
+          ]);
+      },
+    },
+    replay: {
+      entry: (state, { command }) => void state.entries.push(command),
+      snapshot: (state, { index, snapshot }) => void Object.assign(state, { index, snapshot, entries: [] }),
+    },
+    shapes: {
+      message: {
+        forward: { command: commandShape },
+        fetch: {},
+        entry: { index: natural, command: commandShape },
+        snapshot: { index: natural, snapshot: snapshotShape },
+      },
+      command: { propose: logCommandShapes.propose, compact: logCommandShapes.compact },
+      record: { entry: { command: commandShape }, snapshot: { index: natural, snapshot: snapshotShape } },
+    },
+    source: "none",
+    assumes: ["links keep their order and lose nothing but what is on its way to or from a crashed node"],
+    properties: [],
+    costs: [{ when: "a command of the primary", messages: (nodes) => nodes - 1 }],
+    view: () => ({ role: "member", leader: PRIMARY }),
+  };
+}
