@@ -3,7 +3,7 @@ import { isWorkEnough, type SystemSpec, systemFor } from "../check/suite.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { type Family, protocolNamed, type RegistryEntry, variantNamed } from "../protocols/index.ts";
-import { type Experiment, idsOf, requireFamilyWords, requireKnown, timesOf } from "./experiment.ts";
+import { type Experiment, idsOf, optionsOf, requireFamilyWords, requireKnown, timesOf } from "./experiment.ts";
 
 const DEFAULT_NODES = 3;
 const MAX_NODES = 64;
@@ -50,7 +50,7 @@ export function requestFrom(words: Experiment, cores = 1): CheckRequest {
   const system: SystemSpec = {
     protocol,
     variant: words.variant ?? entry.check.variant ?? null,
-    options: { ...onRing, ...words.options },
+    options: { ...onRing, ...optionsOf(words) },
     nodes: ids.toSorted((a, b) => a - b),
     ...(times === undefined ? {} : { times }),
     property: words.property ?? null,

@@ -18,6 +18,8 @@ export type Experiment = { readonly protocol: string } & {
 /** What initiators do, in the word of each family, and how often. */
 const verbs = ["call", "request", "send", "propose"] as const;
 const counts = ["entries", "messages", "commands"] as const;
+/** Those of replicated logs alone. */
+const ofLogs = ["machine"] as const;
 
 /** The word of another family is refused with the right one. */
 export function requireFamilyWords(experiment: Experiment): void {
@@ -32,6 +34,13 @@ export function requireFamilyWords(experiment: Experiment): void {
   };
   for (const word of verbs) if (experiment[word] !== undefined && word !== verb) refuse(word, verb);
   for (const word of counts) if (experiment[word] !== undefined && word !== count) refuse(word, count);
+  for (const word of ofLogs) if (experiment[word] !== undefined && count !== "commands") refuse(word, null);
+}
+
+/** The protocol's own options, those that a word stands for among them. */
+export function optionsOf({ machine, options }: Omit<Experiment, "protocol">): Readonly<Record<string, unknown>> {
+  const given: Record<string, unknown> = { ...options };
+  return machine === undefined ? given : { ...given, machine: { ...(given.machine as object), kind: machine } };
 }
 
 /** How often initiators do it; undefined: once. */

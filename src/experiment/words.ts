@@ -4,6 +4,7 @@
  */
 import type { CrashNotificationTime, TimerMode } from "../check/model.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
+import { machineKinds } from "../protocols/index.ts";
 import { delay } from "./written-delay.ts";
 import {
   jsonObject,
@@ -58,6 +59,11 @@ export const workloadWords = {
   messages: count("multicast: how many messages each (default: 1)", 1),
   propose: word("<list|all>", nodesOrAll, "consensus: who proposes (default: the lowest)"),
   commands: count("replicated logs: how many commands each (default: 1)", 1),
+  machine: word(
+    "<kind>",
+    oneOf(...machineKinds),
+    "replicated logs: the state machine: log, map or counter (default: log)",
+  ),
 };
 
 /** The network and the faults of a simulated run. */

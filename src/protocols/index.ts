@@ -216,6 +216,11 @@ export function hasToStart(protocol: string, variant: string | null = null): boo
   return (variant === null ? undefined : variantNamed(protocol, variant).mustStart) ?? entry.mustStart;
 }
 
+export { type LogClient, type LogClientOptions, logClient } from "./consensus/family/client.ts";
+export { type Machine, type MachineOptions, machine } from "./consensus/family/machine.ts";
+export type { Command, Members, ReplicatedLog } from "./consensus/family/replicated-log.ts";
+export { type MachineKind, machineKinds, type StateMachine, stateMachines } from "./consensus/family/state-machines.ts";
+export { type ReplicatedSystem, type ReplicatedSystemOptions, replicated } from "./consensus/family/systems.ts";
 export { type Ballot, type Paxos, type PaxosOptions, type Proposal, paxos } from "./consensus/paxos.ts";
 export { type Bully, type BullyOptions, bully } from "./election/bully/bully.ts";
 export { type ExtendedBully, type ExtendedBullyOptions, extendedBully } from "./election/bully/extended-bully.ts";
