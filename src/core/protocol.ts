@@ -211,4 +211,6 @@ export interface View {
   readonly term?: number;
   /** Ids of messages that have been received and are held back, the oldest first; of very many only the first few. */
   readonly held?: readonly string[];
+  /** Of a replicated log: up to which place this node knows it to be decided, and how far it reaches with what is tentative. */
+  readonly log?: { readonly decided: number; readonly last: number };
 }

@@ -280,7 +280,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   private recordView(node: SimulatedNode<V>, state: StateOf<V>): void {
     const shown = this.protocol.view(state, node.self);
     const difference = differenceOf(node.view, shown);
-    if (difference === "none") return;
+    if (difference === "none" || difference === "log") return; // What is decided, events tell.
     const view = clone(shown); // It may show a piece of the state.
     node.view = view;
     const turned = difference === "standing" ? { state: clone(state) } : {};

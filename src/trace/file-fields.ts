@@ -71,7 +71,13 @@ const texts: Field = {
   holds: (value) => value === undefined || (Array.isArray(value) && value.every(isText)),
 };
 
-const viewFields: Fields = { role: words, held: texts };
+const logView: Field = {
+  expected: "an object such as { decided: 3, last: 4 }, or absent",
+  holds: (value) => value === undefined || (isObject(value) && isPlace(value.decided) && isPlace(value.last)),
+};
+const isPlace = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
+
+const viewFields: Fields = { role: words, held: texts, log: logView };
 
 /** Beyond `at`, `node` and `kind`. `other` stands for one of the header's nodes. */
 function fieldsOf(other: Field): Readonly<Record<TraceEntry["kind"], Fields>> {

@@ -49,11 +49,12 @@ export function leads(node: NodeId, { condition, view }: Standing): boolean {
   return condition !== "down" && view?.leader === node;
 }
 
-/** Whether two pictures differ: not at all, in what is held back alone, or in how the node stands. Asked at every step of a traced run. */
-export function differenceOf(before: View | null, after: View): "none" | "held" | "standing" {
+/** Whether two pictures differ: not at all, in their logs alone, in what is held back alone, or in how the node stands. Asked at every step of a traced run. */
+export function differenceOf(before: View | null, after: View): "none" | "log" | "held" | "standing" {
   if (before === null || before.role !== after.role || before.leader !== after.leader || before.term !== after.term)
     return "standing";
-  return areSame(before.held, after.held) ? "none" : "held";
+  if (!areSame(before.held, after.held)) return "held";
+  return before.log?.decided === after.log?.decided && before.log?.last === after.log?.last ? "none" : "log";
 }
 
 const areSame = (a: View["held"], b: View["held"]): boolean =>

@@ -233,8 +233,8 @@ export class LocalMember {
     const difference = differenceOf(this.view, view);
     this.view = view;
     this.viewCount += 1;
-    // What is held back may change with every message; who draws that follows the trace.
-    if (difference !== "held") this.around.changed();
+    // What is held back and how far a log is may change with every message; who draws that follows the trace.
+    if (difference === "none" || difference === "standing") this.around.changed();
   }
 
   private ended(exit: Exit): void {

@@ -38,6 +38,8 @@ const UNTOLD = "";
 export class Life {
   readonly node: number;
   readonly holdBack: HoldBack;
+  /** How far its replicated log is by now; null where it has none, or its process is gone. */
+  log: View["log"] | null = null;
   #evidence: Evidence[] = [];
   /** What the evidence comes to; null when there is new evidence. */
   #stretches: readonly Stretch[] | null = null;
@@ -49,17 +51,20 @@ export class Life {
 
   started(at: number): void {
     this.holdBack.lose(at);
+    this.log = null;
     this.#insert({ at, condition: "running", view: null });
   }
 
   crashed(at: number): void {
     this.holdBack.lose(at);
+    this.log = null;
     this.#insert({ at, condition: "gone", view: null });
   }
 
   viewed(at: number, view: View): void {
     const before = this.#lastView();
     if (view.held !== undefined) this.holdBack.become(at, view.held);
+    this.log = view.log ?? null;
     if (differenceOf(before, view) === "standing") this.#insert({ at, view });
   }
 
@@ -77,6 +82,7 @@ export class Life {
     const now: Condition = picture.process === "running" || picture.process === "paused" ? picture.process : "gone";
     const opposite: Condition = first?.condition === "gone" ? "running" : "gone";
     this.holdBack.supposeBefore(picture.view?.held);
+    this.log ??= picture.view?.log ?? null;
     const unseen = this.#evidence.every((each) => each.view === undefined);
     this.#evidence.unshift({
       at: -Infinity,
