@@ -37,7 +37,7 @@ export default defineConfig({
           env: { COTERIE_SEEDS: process.env.COTERIE_SEEDS ?? "150" }, // Of a thousand, where somebody waits.
           include: [
             "{src,skeletons,studio,examples}/**/*.test.ts",
-            "test/{tidy,seeded-bugs,drivers,testing}/**/*.test.ts",
+            "test/{tidy,seeded-bugs,drivers,testing,protocols}/**/*.test.ts",
           ],
           testTimeout: 120 * seconds, // Some work through all cases, on a machine that others use, too.
           execArgv: ["--expose-gc"],

@@ -10,8 +10,8 @@ import {
 } from "../../../src/protocols/consensus/family/replicated-log.ts";
 
 export type PrimaryLog = {
-  /** `index`: up to which the snapshot reaches. `told`: up to which this node's machine has been told. */
-  state: { index: number; snapshot: string; entries: Command[]; told: number };
+  /** `index`: up to which the snapshot reaches. `told`: up to which this node's machine has been told. `hasAsked`: for what it misses. */
+  state: { index: number; snapshot: string; entries: Command[]; told: number; hasAsked: boolean };
   message:
     | { type: "forward"; command: Command }
     | { type: "fetch" }
@@ -29,10 +29,15 @@ type Ctx = Context<PrimaryLog>;
 
 /** @param forgets: the order is not journalled, so a restarted primary gives the same places to other commands. */
 export function primaryLog({ forgets = false } = {}): Protocol<PrimaryLog> {
-  /** What comes before others that are missing is left to them: they have been asked for. */
+  /** What comes before others that are missing is left to them: they are asked for, and again when this node proposes something. */
   function decide(state: State, index: number, command: Command, ctx: Ctx): void {
+    if (index > state.told + 1 && !state.hasAsked) {
+      state.hasAsked = true;
+      ctx.send(PRIMARY, { type: "fetch" });
+    }
     if (index !== state.told + 1) return;
     state.told = index;
+    state.hasAsked = false;
     ctx.emit({ type: "decided", index, command });
   }
 
@@ -51,7 +56,7 @@ export function primaryLog({ forgets = false } = {}): Protocol<PrimaryLog> {
   }
   return {
     name: "primary-log",
-    init: () => ({ index: 0, snapshot: "", entries: [], told: 0 }),
+    init: () => ({ index: 0, snapshot: "", entries: [], told: 0, hasAsked: false }),
     start(state, ctx) {
       if (ctx.self !== PRIMARY) return ctx.send(PRIMARY, { type: "fetch" });
       const { index, snapshot, entries } = state;
@@ -69,8 +74,9 @@ export function primaryLog({ forgets = false } = {}): Protocol<PrimaryLog> {
     },
     command: {
       propose(state, { command }, ctx) {
-        if (ctx.self === PRIMARY) append(state, command, ctx);
-        else ctx.send(PRIMARY, { type: "forward", command });
+        if (ctx.self === PRIMARY) return append(state, command, ctx);
+        state.hasAsked = false;
+        ctx.send(PRIMARY, { type: "forward", command });
       },
       compact(state, { index, snapshot }, ctx) {
         if (ctx.self !== PRIMARY || index <= state.index) return;

@@ -1,0 +1,172 @@
+/** Clients of a replicated log in the simulator, one at each node: what they ask for is drawn, what they see is a history. */
+import type { Operation, Value } from "../../../src/check/linearizability/index.ts";
+import type { NodeId } from "../../../src/core/protocol.ts";
+import type { Random } from "../../../src/core/random.ts";
+import type { ReplicatedLog } from "../../../src/protocols/consensus/family/replicated-log.ts";
+import type { MachineKind } from "../../../src/protocols/consensus/family/state-machines.ts";
+import type { ReplicatedSystem } from "../../../src/protocols/consensus/family/systems.ts";
+import type { Simulation } from "../../../src/sim/index.ts";
+
+const KEYS = ["a", "b", "c"];
+/** Between an answer and the next question. */
+const THINK_MS = [0, 150] as const;
+
+/** Any log with a client and a machine. */
+export type AnyReplica = ReplicatedSystem<ReplicatedLog>;
+
+interface Asked {
+  readonly request: number;
+  readonly text: string;
+  readonly call: number;
+}
+
+interface Client {
+  /** Which of its node's lives it lives in. */
+  life: number;
+  open: Asked | null;
+  /** When it asks next; null while it waits, or is down. */
+  nextAt: number | null;
+  /** How many replies of this life it has read. */
+  read: number;
+}
+
+export class Clients {
+  readonly history: Operation[] = [];
+  /** What they were told has been added to a counter. */
+  acknowledgedAdds = 0;
+  readonly #clients: ReadonlyMap<NodeId, Client>;
+  readonly #known = new Map<string, string>();
+  #requests = 0;
+  /** They ask for no more than this from now on; null: whatever is drawn. */
+  #last: string | null = null;
+
+  constructor(
+    private readonly sim: Simulation<AnyReplica>,
+    nodes: readonly NodeId[],
+    private readonly kind: MachineKind,
+    private readonly chance: Random,
+  ) {
+    this.#clients = new Map(nodes.map((node) => [node, { life: 0, open: null, nextAt: null, read: 0 }]));
+  }
+
+  /** When somebody asks next. */
+  get nextAt(): number {
+    return Math.min(...[...this.#clients.values()].map(({ nextAt }) => nextAt ?? Number.POSITIVE_INFINITY));
+  }
+
+  /** Whether each has been told all that it asked for, and asks no more. */
+  get areDone(): boolean {
+    return [...this.#clients.values()].every(({ open, nextAt }) => open === null && nextAt === null);
+  }
+
+  get waiting(): string {
+    const each = [...this.#clients].flatMap(([node, { open }]) =>
+      open === null ? [] : [`${open.text} at node ${node}`],
+    );
+    return each.join(", ");
+  }
+
+  started(node: NodeId): void {
+    const client = this.#client(node);
+    client.life += 1;
+    client.read = 0;
+    client.nextAt = this.#last === null ? this.#soon() : null;
+  }
+
+  crashed(node: NodeId): void {
+    const client = this.#client(node);
+    if (client.open !== null) this.#note(node, client.open, undefined);
+    Object.assign(client, { open: null, nextAt: null });
+  }
+
+  /** Those whose time has come ask. */
+  ask(): void {
+    for (const [node, client] of this.#clients)
+      if (client.nextAt !== null && client.nextAt <= this.sim.now) this.#ask(node, client, this.#draw(node));
+  }
+
+  /** From now on each asks for one thing more, at once, or when it has been answered. */
+  end(lastOf: (node: NodeId) => string): void {
+    this.#last = "";
+    for (const [node, client] of this.#clients) {
+      client.nextAt = null;
+      if (client.open === null) this.#ask(node, client, lastOf(node));
+    }
+  }
+
+  /** Reads what has been answered since it was called last. */
+  hear(): void {
+    for (const [node, client] of this.#clients) {
+      const replies = this.sim.replies(node);
+      for (; client.read < replies.length; client.read++) this.#answered(node, client, replies[client.read] as never);
+    }
+  }
+
+  #answered(
+    node: NodeId,
+    client: Client,
+    { request, reply }: { request: number; reply: { body: { type: string; result: string } } },
+  ): void {
+    const { open } = client;
+    if (open?.request !== request || reply.body.type !== "result")
+      throw new Error(`expected node ${node} to answer ${open?.text ?? "nothing"}, got ${JSON.stringify(reply)}`);
+    const { result } = reply.body;
+    this.#note(node, open, result);
+    const [verb, key = ""] = open.text.split(" ");
+    if (verb === "get" && this.kind === "map") this.#known.set(key, result);
+    if (verb === "add") this.acknowledgedAdds += 1;
+    client.open = null;
+    client.nextAt = this.#last === null ? this.#soon() : null;
+  }
+
+  #ask(node: NodeId, client: Client, text: string): void {
+    this.#requests += 1;
+    client.open = { request: this.#requests, text, call: this.sim.now };
+    client.nextAt = null;
+    const body = { type: "execute", request: this.#requests, operation: text };
+    this.sim.command(node, { type: "client", body } as never);
+  }
+
+  #note(node: NodeId, { text, call }: Asked, output: Value | undefined): void {
+    const [f = "", key] = text.split(" ");
+    this.history.push({
+      process: `${node}.${this.#client(node).life}`,
+      f,
+      key: this.kind === "map" ? key : undefined,
+      input: text,
+      output,
+      call,
+      return: output === undefined ? null : this.sim.now,
+      line: null,
+    });
+  }
+
+  #draw(node: NodeId): string {
+    const { chance, kind } = this;
+    if (kind === "counter") return chance.below(4) === 0 ? "get" : "add 1";
+    if (kind === "log") return chance.below(4) === 0 ? "read" : `append ${this.#fresh(node)}`;
+    const key = chance.pick(KEYS);
+    switch (chance.below(5)) {
+      case 0:
+        return `delete ${key}`;
+      case 1:
+        return `cas ${key} ${this.#known.get(key) ?? ""} ${this.#fresh(node)}`;
+      case 2:
+        return `put ${key} ${this.#fresh(node)}`;
+      default:
+        return `get ${key}`;
+    }
+  }
+
+  #fresh(node: NodeId): string {
+    return `${node}.${this.#requests}`;
+  }
+
+  #soon(): number {
+    return this.sim.now + this.chance.between(...THINK_MS);
+  }
+
+  #client(node: NodeId): Client {
+    return this.#clients.get(node) as Client;
+  }
+}

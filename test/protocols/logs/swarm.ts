@@ -1,0 +1,321 @@
+/**
+ * Any replicated log under random faults: clients at every node ask for random things, properties are looked at after every step,
+ * and once all is mended, everybody is answered within a bound of virtual time and all state machines are equal.
+ */
+import { checkLinearizability } from "../../../src/check/linearizability/index.ts";
+import { canonical } from "../../../src/core/plain.ts";
+import type { EventOf, NodeId, Protocol } from "../../../src/core/protocol.ts";
+import { type Random, random } from "../../../src/core/random.ts";
+import type { Machine } from "../../../src/protocols/consensus/family/machine.ts";
+import type { ReplicatedLog } from "../../../src/protocols/consensus/family/replicated-log.ts";
+import { type MachineKind, machineKinds } from "../../../src/protocols/consensus/family/state-machines.ts";
+import { type CrashFate, type LinkModel, type Simulation, simulation } from "../../../src/sim/index.ts";
+import { type AnyReplica, Clients } from "./clients.ts";
+import { type Fault, faultPlan } from "./fault-plan.ts";
+import { machineModel } from "./machine-model.ts";
+
+export interface LogUnderTest {
+  readonly name: string;
+  /** The whole system: client, machine and log. */
+  readonly make: (options: { machine: object; client: object; log: object }) => Protocol<AnyReplica>;
+  readonly nodes: number;
+  /** Options of the log, and between which speeds clocks may go with them. */
+  draw(chance: Random): { readonly log: object; readonly clocks: readonly [number, number] };
+  /** Whether links lose nothing and keep their order, where it cannot do without. */
+  readonly needsReliableLinks?: true;
+}
+
+export interface SwarmResult {
+  readonly operations: number;
+  readonly acknowledged: number;
+  readonly faults: number;
+  /** How long after all was mended the last was answered and all machines were equal. */
+  readonly wellAfterMs: number;
+}
+
+const FAULTS_MS = 3_000;
+/** How long all may take once everything is mended. */
+export const WELL_WITHIN_MS = 20_000;
+/** So often one looks whether all is well, and asks again for all members. */
+const LOOKS_EVERY_MS = 100;
+const ASKS_EVERY_LOOKS = 5;
+
+interface Planned {
+  readonly at: number;
+  readonly act: () => void;
+}
+
+class Swarm {
+  readonly #sim: Simulation<AnyReplica>;
+  readonly #nodes: readonly NodeId[];
+  readonly #clients: Clients;
+  readonly #plan: Fault[];
+  readonly #kind: MachineKind;
+  readonly #link: LinkModel;
+  readonly #due: Planned[] = [];
+  /** Nodes that crash within a step, when they emit something next. */
+  readonly #striking = new Map<NodeId, { fate: CrashFate; forMs: number }>();
+  #members: readonly NodeId[];
+  #hasOtherMembers = false;
+
+  constructor({ make, nodes, draw, needsReliableLinks = undefined }: LogUnderTest, seed: number) {
+    const chance = random(seed);
+    const { log, clocks } = draw(chance.stream("options"));
+    const setting = chance.stream("setting");
+    this.#nodes = Array.from({ length: nodes }, (_, i) => i);
+    this.#members = this.#nodes;
+    this.#kind = machineKinds[seed % machineKinds.length] as MachineKind;
+    this.#link = linkModel(setting, needsReliableLinks === true);
+    const protocol = make({
+      machine: { kind: this.#kind, snapshotEvery: setting.pick([0, 1, 3, 10]) },
+      client: { retryMs: setting.pick([100, 300, 1_000]) },
+      log,
+    });
+    const commands = commandsOf(protocol);
+    const wanted = {
+      nodes: this.#nodes,
+      forMs: FAULTS_MS,
+      clocks,
+      hasMembers: commands.includes("reconfigure"),
+      hasTransfer: commands.includes("transfer"),
+    };
+    this.#plan = faultPlan(wanted, chance.stream("plan"));
+    this.#sim = simulation({
+      protocol,
+      nodes: this.#nodes,
+      seed,
+      delayMs: this.#link.delay,
+      link: this.#link,
+      syncMs: setting.pick([0, 5, 50]),
+      properties: "every step",
+      onEvent: (_at, node, event) => this.#happened(node, event),
+    });
+    this.#clients = new Clients(this.#sim, this.#nodes, this.#kind, chance.stream("clients"));
+  }
+
+  run(): SwarmResult {
+    for (const node of this.#nodes) this.#start(node);
+    for (const fault of this.#plan) this.#at(fault.at, () => this.#begin(fault));
+    this.#until(FAULTS_MS);
+    this.#mendAll();
+    const mendedAt = this.#sim.now;
+    this.#endsWell(mendedAt);
+    const wellAfterMs = this.#sim.now - mendedAt;
+    this.#judge();
+    const { history } = this.#clients;
+    const acknowledged = history.filter((operation) => operation.return !== null).length;
+    return { operations: history.length, acknowledged, faults: this.#plan.length, wellAfterMs };
+  }
+
+  // Time.
+
+  #at(at: number, act: () => void): void {
+    const before = this.#due.findLastIndex((each) => each.at <= at);
+    this.#due.splice(before + 1, 0, { at, act });
+  }
+
+  #after(ms: number, act: () => void): void {
+    this.#at(this.#sim.now + ms, act);
+  }
+
+  #until(endMs: number): void {
+    for (;;) {
+      const [next] = this.#due;
+      const at = Math.min(next?.at ?? endMs, this.#clients.nextAt, endMs);
+      while (this.#sim.step(at)) this.#look();
+      this.#sim.run(at);
+      if (next !== undefined && next.at <= at) {
+        this.#due.shift();
+        next.act();
+      } else if (this.#clients.nextAt <= at) this.#clients.ask();
+      else return;
+      this.#look();
+    }
+  }
+
+  #look(): void {
+    const [violation] = this.#sim.violations;
+    if (violation !== undefined)
+      throw new Error(`at ${violation.at.toFixed(3)} ms “${violation.property}” is violated: ${violation.claim}`);
+    this.#clients.hear();
+  }
+
+  // Faults.
+
+  #begin(fault: Fault): void {
+    switch (fault.kind) {
+      case "crash":
+        if (!fault.withinStep) return this.#crash(fault.node, fault.fate, fault.forMs);
+        return void this.#striking.set(fault.node, fault);
+      case "blackout":
+        for (const node of this.#nodes) this.#crash(node, fault.fate, fault.forMs);
+        return;
+      case "pause":
+        return this.#pause(fault.node, fault.forMs);
+      case "groups":
+        this.#sim.partition(fault.groups);
+        return this.#after(fault.forMs, () => this.#sim.partition([this.#nodes]));
+      case "shape":
+        this.#sim.partitionShape(fault.shape);
+        return this.#after(fault.forMs, () => this.#sim.partition([this.#nodes]));
+      case "cut":
+        for (const [from, to] of fault.links) this.#sim.cut(from, to);
+        return this.#after(fault.forMs, () => {
+          for (const [from, to] of fault.links) this.#sim.mend(from, to);
+        });
+      default:
+        return this.#disturb(fault);
+    }
+  }
+
+  #disturb(fault: Exclude<Fault, { kind: "crash" | "blackout" | "pause" | "groups" | "shape" | "cut" }>): void {
+    switch (fault.kind) {
+      case "bad-link":
+        this.#sim.setLink(fault.from, fault.to, { ...fault.model, order: "none" });
+        return this.#after(fault.forMs, () => this.#sim.setLink(fault.from, fault.to, this.#link));
+      case "clock":
+        this.#sim.clockRate(fault.node, fault.rate);
+        return this.#after(fault.forMs, () => this.#sim.clockRate(fault.node, 1));
+      case "members":
+        this.#hasOtherMembers = true;
+        return this.#tellAll({ type: "reconfigure", voters: [...fault.voters], learners: [...fault.learners] });
+      case "transfer":
+        return this.#tellAll({ type: "transfer", to: fault.to });
+    }
+  }
+
+  #start(node: NodeId): void {
+    if (this.#isUp(node)) return;
+    this.#clients.started(node); // Before it: the node may crash again while it starts.
+    this.#sim.start(node);
+  }
+
+  #crash(node: NodeId, fate: CrashFate, forMs: number): void {
+    if (!this.#isUp(node)) return;
+    this.#sim.crash(node, fate);
+    this.#paused.delete(node);
+    this.#clients.crashed(node);
+    this.#after(forMs, () => this.#start(node));
+  }
+
+  #pause(node: NodeId, forMs: number): void {
+    if (!this.#isUp(node) || this.#paused.has(node)) return;
+    this.#sim.pause(node);
+    this.#paused.add(node);
+    this.#after(forMs, () => this.#resume(node));
+  }
+  readonly #paused = new Set<NodeId>();
+
+  #resume(node: NodeId): void {
+    if (!this.#paused.delete(node) || !this.#isUp(node)) return;
+    this.#sim.resume(node);
+  }
+
+  /** Nobody knows who leads, so all are asked. */
+  #tellAll(body: ReplicatedLog["command"]): void {
+    for (const node of this.#nodes) if (this.#isUp(node)) this.#sim.command(node, { type: "log", body });
+  }
+
+  #happened(node: NodeId, { type, body }: EventOf<AnyReplica>): void {
+    if (type === "log" && body.type === "reconfigured") this.#members = body.voters;
+    const strike = this.#striking.get(node);
+    if (strike === undefined) return;
+    this.#striking.delete(node);
+    this.#crash(node, strike.fate, strike.forMs);
+  }
+
+  #isUp(node: NodeId): boolean {
+    return this.#sim.world.alive.includes(node);
+  }
+
+  // The end.
+
+  #mendAll(): void {
+    this.#striking.clear();
+    this.#due.length = 0;
+    this.#sim.heal();
+    for (const node of this.#paused) this.#resume(node);
+    for (const from of this.#nodes) {
+      this.#start(from);
+      this.#sim.clockRate(from, 1);
+      for (const to of this.#nodes) if (to !== from) this.#sim.setLink(from, to, { ...this.#link, lossRate: 0 });
+    }
+  }
+
+  #endsWell(mendedAt: number): void {
+    const lastOf = (node: NodeId): string =>
+      ({ map: `put ${node} last`, counter: "add 1", log: `append last of ${node}` })[this.#kind];
+    this.#clients.end(lastOf);
+    for (let looks = 0; !this.#isWell(); looks++) {
+      if (this.#sim.now > mendedAt + WELL_WITHIN_MS) throw new Error(this.#unwell());
+      if (this.#hasOtherMembers && looks % ASKS_EVERY_LOOKS === 0)
+        this.#tellAll({ type: "reconfigure", voters: [...this.#nodes], learners: [] });
+      this.#until(this.#sim.now + LOOKS_EVERY_MS);
+    }
+    const [first] = this.#sim.verdict();
+    if (first !== undefined) throw new Error(`in the end “${first.property}” does not hold: ${first.claim}`);
+  }
+
+  #isWell(): boolean {
+    if (!this.#clients.areDone || this.#members.length < this.#nodes.length) return false;
+    return new Set(this.#nodes.map((node) => this.#contents(node))).size === 1;
+  }
+
+  #contents(node: NodeId): string {
+    const { data, sessions, digest } = this.#machine(node);
+    return canonical({ data, sessions, digest });
+  }
+
+  #machine(node: NodeId): Machine["state"] {
+    return this.#sim.world.state(node).machine;
+  }
+
+  #unwell(): string {
+    const within = `within ${WELL_WITHIN_MS} ms after all was mended`;
+    if (!this.#clients.areDone) return `expected an answer ${within} to ${this.#clients.waiting}`;
+    if (this.#members.length < this.#nodes.length)
+      return `expected all nodes to be voters ${within}, got ${this.#members.join(", ")}`;
+    return `expected all machines to be equal ${within}, got ${this.#nodes.map((node) => this.#contents(node)).join(" and ")}`;
+  }
+
+  #judge(): void {
+    const { history, acknowledgedAdds } = this.#clients;
+    const operations = [...history].sort((a, b) => a.call - b.call);
+    const report = checkLinearizability({ operations, remarks: [] }, machineModel(this.#kind), { maxSteps: 2_000_000 });
+    if (report.verdict !== "holds") throw new Error(`expected the history to be linearizable: ${report.verdict}`);
+    if (this.#kind !== "counter") return;
+    const { sum } = this.#machine(0).data as { sum: number };
+    const open = history.filter((operation) => operation.return === null && operation.f === "add").length;
+    if (sum < acknowledgedAdds || sum > acknowledgedAdds + open)
+      throw new Error(`expected a sum from ${acknowledgedAdds} to ${acknowledgedAdds + open}, got ${sum}`);
+  }
+}
+
+/** @throws Error for what is wrong, with the command that repeats it. */
+export function swarm(log: LogUnderTest, seed: number): SwarmResult {
+  try {
+    return new Swarm(log, seed).run();
+  } catch (error) {
+    const { name } = log;
+    const replay = `COTERIE_SEED=${seed} npx vitest run --project unit test/protocols/logs/swarm.test.ts -t '^${name} '`;
+    throw new Error(`${name}, seed ${seed}: ${(error as Error).message}\n  ${replay}`, { cause: error });
+  }
+}
+
+function linkModel(chance: Random, isReliable: boolean): LinkModel {
+  const delay = chance.pick([1, [1, 5], [1, 30], [5, 10]] as const);
+  if (isReliable) return { delay, lossRate: 0, duplicateRate: 0, order: "fifo", bytesPerMs: Number.POSITIVE_INFINITY };
+  return {
+    delay,
+    lossRate: chance.pick([0, 0, 0.02]),
+    duplicateRate: chance.pick([0, 0.05]),
+    order: chance.pick(["fifo", "none"]),
+    bytesPerMs: Number.POSITIVE_INFINITY,
+  };
+}
+
+/** What the part `log` can be asked for. */
+function commandsOf({ shapes }: Protocol<AnyReplica>): string[] {
+  const { log } = shapes.command as unknown as { log?: { body: { variants: object } } };
+  return Object.keys(log?.body.variants ?? {});
+}
