@@ -29,7 +29,9 @@ export interface SystemSpec extends Readonly<Partial<Record<FaultKind, number>>>
    * begin with work of their own.
    */
   readonly initiators?: readonly NodeId[];
-  /** How many entries or messages each is asked for. 1 by default. */
+  /** The nodes that may come to vote no, where there are votes. Nobody by default. */
+  readonly refusers?: readonly NodeId[];
+  /** How many entries, messages or transactions each is asked for. 1 by default. */
   readonly times?: number;
   readonly network?: NetworkKind;
   readonly timers?: TimerMode;
@@ -59,6 +61,7 @@ const rules: Rules<SystemSpec> = {
   options: fields,
   nodes: needed(nodes),
   initiators: ids,
+  refusers: ids,
   times: natural,
   network: words.network,
   timers: words.timers,
@@ -148,14 +151,17 @@ function given<T extends object, K extends keyof T>(from: T, names: readonly K[]
 function asksOf(
   family: Family,
   initiators: readonly NodeId[],
-  { nodes, times = 1 }: SystemSpec,
+  { nodes, times = 1, refusers = [] }: SystemSpec,
 ): (node: NodeId) => readonly CommandOf<Vocabulary>[] {
-  const stranger = initiators.find((node) => !nodes.includes(node));
-  if (stranger !== undefined)
-    throw new UsageError("unknown-node", unexpected("initiators", `among ${nodes.join(", ")}`, stranger));
+  for (const [what, among] of Object.entries({ initiators, refusers })) {
+    const stranger = among.find((node) => !nodes.includes(node));
+    if (stranger !== undefined)
+      throw new UsageError("unknown-node", unexpected(what, `among ${nodes.join(", ")}`, stranger));
+  }
   return (node) => {
+    const refusal = refusers.includes(node) ? family.refuse?.() : null;
     const command = initiators.includes(node) ? family.ask(node, times) : null;
-    return command === null ? [] : [command as CommandOf<Vocabulary>];
+    return [refusal, command].filter((asked) => asked != null) as CommandOf<Vocabulary>[];
   };
 }
 

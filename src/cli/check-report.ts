@@ -85,7 +85,7 @@ function workOf({ spec: { protocol, initiators, nodes, times = 1 } }: CheckReque
   return `; ${who} may be asked to ${verb} ${many}`;
 }
 
-const singular = { entries: "entry", messages: "message", commands: "command" } as const;
+const singular = { entries: "entry", messages: "message", commands: "command", transactions: "transaction" } as const;
 
 const toldOfCrashes: Readonly<Record<CrashNotificationTime, string>> = {
   any: "; everybody is told of a crash, at any time after it",

@@ -57,7 +57,12 @@ export function requestFrom(words: Experiment, cores = 1): CheckRequest {
     ...given(words, passedOn),
     ...(words.failureDetector === undefined ? {} : { crashNotifications: words.failureDetector }),
   };
-  const spec = { ...defaultBounds(entry, system), ...system, initiators: initiatorsFor(entry.family, words, system) };
+  const spec = {
+    ...defaultBounds(entry, system),
+    ...system,
+    initiators: initiatorsFor(entry.family, words, system),
+    ...(words.voteNo === undefined ? {} : { refusers: listed("vote-no", words.voteNo, system.nodes) }),
+  };
   systemFor(spec); // Which refuses what makes no sense, here rather than on a thread.
   const { strategy = "bfs", seed = DEFAULT_SEED, runs = DEFAULT_RUNS, steps = DEFAULT_STEPS } = words;
   const { workers = workersFor(strategy, runs, cores), maxMemory, fewestFaults = false, coverage = false } = words;
@@ -95,10 +100,14 @@ function initiatorsFor(family: Family, words: Experiment, system: SystemSpec): r
     if (isWorkEnough(system)) return [];
     return family.initiators === "all" ? nodes : nodes.slice(0, 1);
   }
+  return listed(verb as string, named, nodes);
+}
+
+function listed(word: string, named: NonNullable<Experiment["voteNo"]>, nodes: readonly NodeId[]): readonly NodeId[] {
   if (named === "all") return nodes;
-  const listed = typeof named === "number" ? [named] : named;
-  for (const node of listed) requireKnown(`--${verb}`, nodes, node);
-  return listed;
+  const ids = typeof named === "number" ? [named] : named;
+  for (const node of ids) requireKnown(`--${word}`, nodes, node);
+  return ids;
 }
 
 const passedOn = [

@@ -17,14 +17,14 @@ export type Experiment = { readonly protocol: string } & {
 
 /** What initiators do, in the word of each family, and how often. */
 const verbs = ["call", "request", "send", "propose"] as const;
-const counts = ["entries", "messages", "commands"] as const;
+const counts = ["entries", "messages", "commands", "transactions"] as const;
 /** Those of replicated logs alone. */
 const ofLogs = ["machine"] as const;
 
 /** The word of another family is refused with the right one. */
 export function requireFamilyWords(experiment: Experiment): void {
   const { protocol } = experiment;
-  const { name, verb, count } = protocolNamed(protocol).family;
+  const { name, verb, count, refuse: veto } = protocolNamed(protocol).family;
   const refuse = (word: string, right: string | null): never => {
     const instead = right === null ? "it has no such word" : `the word is --${right}`;
     throw new UsageError(
@@ -35,6 +35,7 @@ export function requireFamilyWords(experiment: Experiment): void {
   for (const word of verbs) if (experiment[word] !== undefined && word !== verb) refuse(word, verb);
   for (const word of counts) if (experiment[word] !== undefined && word !== count) refuse(word, count);
   for (const word of ofLogs) if (experiment[word] !== undefined && count !== "commands") refuse(word, null);
+  if (experiment.voteNo !== undefined && veto === undefined) refuse("vote-no", null);
 }
 
 /** The protocol's own options, those that a word stands for among them. */

@@ -101,12 +101,20 @@ function workload(family: Family, words: Words, ids: readonly NodeId[], isBusy: 
   const given = words[verb];
   const times = timesOf(family, words);
   if (given === undefined && times === undefined && isBusy) return []; // They have something to do as it is.
-  for (const node of typeof given === "object" ? given : []) {
-    requireKnown(`--${verb}`, ids, node);
-    if (down.has(node))
-      throw new UsageError("bad-argument", unexpected(`--${verb}`, "nodes that are not down by --crash", node));
-  }
+  requireUp(`--${verb}`, given, ids, down);
+  requireUp("--vote-no", words.voteNo, ids, down);
   const lowest = ids.reduce((low, id) => (down.has(id) || id > low ? low : id), Number.POSITIVE_INFINITY);
   const nodes = given ?? (family.initiators === "all" ? "all" : lowest);
-  return [{ [verb]: nodes, ...(times === undefined ? {} : { times }) }];
+  return [
+    ...(words.voteNo === undefined ? [] : [{ voteNo: words.voteNo }]),
+    { [verb]: nodes, ...(times === undefined ? {} : { times }) },
+  ];
+}
+
+function requireUp(word: string, nodes: Words["voteNo"], ids: readonly NodeId[], down: ReadonlySet<NodeId>): void {
+  for (const node of typeof nodes === "object" ? nodes : []) {
+    requireKnown(word, ids, node);
+    if (down.has(node))
+      throw new UsageError("bad-argument", unexpected(word, "nodes that are not down by --crash", node));
+  }
 }

@@ -64,6 +64,11 @@ export const workloadWords = {
     oneOf(...machineKinds),
     "replicated logs: the state machine: log, map or counter (default: log)",
   ),
+  voteNo: word("<list|all>", nodesOrAll, {
+    simulate: "atomic commit: who votes no (default: nobody)",
+    explore: "atomic commit: who may come to vote no (default: nobody)",
+  }),
+  transactions: count("atomic commit: how many transactions each proposes, one after the other (default: 1)", 1),
 };
 
 /** The network and the faults of a simulated run. */

@@ -21,11 +21,13 @@ export interface Family {
   /** What initiators do, as in `--call 4`; null where there is nothing to do. */
   readonly verb: "call" | "request" | "send" | "propose" | null;
   /** The word for how often, where that means something. */
-  readonly count: "entries" | "messages" | "commands" | null;
+  readonly count: "entries" | "messages" | "commands" | "transactions" | null;
   /** The default initiators: the lowest alive node, or all. */
   readonly initiators: "lowest" | "all";
   /** The command that makes a node do its work, so many times. Null where there is none. */
   ask(node: NodeId, times: number): Tagged | null;
+  /** The command that makes a node vote no, as in `--vote-no 2`; absent where nobody votes. */
+  refuse?(): Tagged;
   /** What a node, or a part of it, emits where the family's work is done, and how one says that nobody ever did. */
   readonly done: { readonly event: string; readonly none: string };
   outcome(end: Ending): Outcome;
@@ -161,6 +163,15 @@ export const replicatedLog: Family = {
     }
     return { decided: Object.fromEntries(Object.entries(decided).map(([node, of]) => [node, [...of.values()]])) };
   },
+};
+
+/** A consensus in which everybody has a veto. */
+export const atomicCommit: Family = {
+  ...consensus,
+  part: "commit",
+  count: "transactions",
+  ask: (_node, times) => ({ type: "propose", transactions: times }) as Tagged,
+  refuse: () => ({ type: "refuse" }),
 };
 
 export const membership: Family = {

@@ -2,6 +2,7 @@
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId, Tagged } from "../core/protocol.ts";
 import { paxos } from "./consensus/paxos.ts";
+import { twoPhaseCommit } from "./consensus/two-phase-commit/two-phase-commit.ts";
 import { bully } from "./election/bully/bully.ts";
 import { extendedBully } from "./election/bully/extended-bully.ts";
 import { changRoberts } from "./election/chang-roberts.ts";
@@ -10,7 +11,7 @@ import { epochBully } from "./election/epoch-bully/epoch-bully.ts";
 import { monitored } from "./election/monitored.ts";
 import { ring } from "./election/ring.ts";
 import { entry, type RegistryEntry, type Variant } from "./entry.ts";
-import { consensus, election, membership, mutualExclusion } from "./family.ts";
+import { atomicCommit, consensus, election, membership, mutualExclusion } from "./family.ts";
 import { heartbeat } from "./membership/heartbeat.ts";
 import { multicasts } from "./multicasts.ts";
 import { centralServer } from "./mutex/central-server.ts";
@@ -186,6 +187,12 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     mustStart: true,
     onRing: (ring) => ({ mutex: { ring } }),
   }),
+  "two-phase-commit": entry(
+    atomicCommit,
+    "a coordinator asks all to vote; only if all vote yes the transaction commits; a crash of the coordinator blocks",
+    twoPhaseCommit,
+    { embedded: false, check: { maxInFlight: 4 } },
+  ),
   ...multicasts,
   // coterie new: election, mutex, consensus, membership
 };
@@ -222,6 +229,9 @@ export type { Command, Members, ReplicatedLog } from "./consensus/family/replica
 export { type MachineKind, machineKinds, type StateMachine, stateMachines } from "./consensus/family/state-machines.ts";
 export { type ReplicatedSystem, type ReplicatedSystemOptions, replicated } from "./consensus/family/systems.ts";
 export { type Ballot, type Paxos, type PaxosOptions, type Proposal, paxos } from "./consensus/paxos.ts";
+export type { TwoPhaseCommitOptions } from "./consensus/two-phase-commit/options.ts";
+export { twoPhaseCommit } from "./consensus/two-phase-commit/two-phase-commit.ts";
+export type { Transaction, TwoPhaseCommit } from "./consensus/two-phase-commit/vocabulary.ts";
 export { type Bully, type BullyOptions, bully } from "./election/bully/bully.ts";
 export { type ExtendedBully, type ExtendedBullyOptions, extendedBully } from "./election/bully/extended-bully.ts";
 export { type ChangRoberts, type ChangRobertsOptions, changRoberts } from "./election/chang-roberts.ts";

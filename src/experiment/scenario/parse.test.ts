@@ -141,7 +141,7 @@ const refused: readonly [string, string][] = [
   ],
   [
     `${head}steps:\n  - { call: 7, times: 2 }`,
-    "x.yaml:5:16: expected steps[0].times to be absent: it goes with request, send, or propose of a replicated log, got 2",
+    "x.yaml:5:16: expected steps[0].times to be absent: it goes with request, send or propose, got 2",
   ],
   [
     `${head}steps:\n  - { call: 7, journal: lost }`,

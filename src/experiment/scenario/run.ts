@@ -208,7 +208,10 @@ function take(sim: AnySimulation, step: Step, { protocol, family, ids }: Cast): 
   const give = (node: NodeId, command: Tagged | null): void => {
     if (command !== null) sim.command(node, addressed(protocol, command) as never);
   };
-  for (const word of askWords) each(step[word], alive, (node) => give(node, family.ask(node, step.times ?? 1)));
+  for (const word of askWords)
+    each(step[word], alive, (node) =>
+      give(node, word === "voteNo" ? (family.refuse?.() ?? null) : family.ask(node, step.times ?? 1)),
+    );
   const { command, clock, partition, cut, mend, link } = step;
   each(command?.node, alive, (node) => give(node, command?.command ?? null));
   each(step.crash, alive, (node) => sim.crash(node, { journal: step.journal ?? "kept" }));

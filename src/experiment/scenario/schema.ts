@@ -151,6 +151,7 @@ const asks = {
   request: nodes.exactOptional().describe("Mutual exclusion: these nodes ask to enter."),
   send: nodes.exactOptional().describe("Multicast: these nodes send."),
   propose: nodes.exactOptional().describe("Consensus: these nodes propose."),
+  voteNo: nodes.exactOptional().describe("Atomic commit: these nodes vote no from now on."),
 };
 
 const deeds = {
@@ -187,7 +188,7 @@ const step = z
         .int("a whole number > 0")
         .positive("a whole number > 0")
         .exactOptional()
-        .describe("With request, send, or propose of a replicated log: how often."),
+        .describe("With request, send or propose: how often, where the protocol has a word for that."),
       journal: z
         .enum(["kept", "synced", "lost", "corrupted"], "kept, synced, lost or corrupted")
         .exactOptional()

@@ -174,13 +174,14 @@ function stepProblem(scenario: Scenario, { protocol, family }: Cast, at: number,
   if (done.length !== 1)
     return wrong(path, "one thing to do, such as { crash: 7 }", done.length === 0 ? step : done.join(" and "));
   const asked = askWords.find((word) => step[word] !== undefined);
-  if (asked !== undefined && asked !== family.verb)
+  const isKnown = asked === family.verb || (asked === "voteNo" && family.refuse !== undefined);
+  if (asked !== undefined && !isKnown)
     return {
       path: [...path, asked],
       sentence: `expected ${fieldName([...path, asked])} to be absent: ${scenario.protocol} is a protocol for ${family.name}; ${family.verb === null ? "its nodes are asked for nothing" : `write ${family.verb}`}`,
     };
-  if (step.times !== undefined && (asked === undefined || family.count === null))
-    return wrong([...path, "times"], "absent: it goes with request, send, or propose of a replicated log", step.times);
+  if (step.times !== undefined && (asked === undefined || asked === "voteNo" || family.count === null))
+    return wrong([...path, "times"], "absent: it goes with request, send or propose", step.times);
   if (step.journal !== undefined && step.crash === undefined)
     return wrong([...path, "journal"], "absent: it goes with crash", step.journal);
   const struck = withinStepProblem(path, step);

@@ -1,0 +1,386 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { reaching } from "../../../../test/protocols/reached.ts";
+import { type Exploration, type ExploreOptions, explore } from "../../../check/explore.ts";
+import type { NodeId, Protocol } from "../../../core/protocol.ts";
+import { type Stimulus, step } from "../../../core/step.ts";
+import { simulation } from "../../../sim/simulation.ts";
+import { logLine } from "../../../trace/log.ts";
+import type { TwoPhaseCommitOptions } from "./options.ts";
+import { twoPhaseCommit } from "./two-phase-commit.ts";
+import type { Decision, TwoPhaseCommit } from "./vocabulary.ts";
+
+const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
+const propose = (transactions = 1): TwoPhaseCommit["command"] => ({ type: "propose", transactions });
+const refuse: TwoPhaseCommit["command"] = { type: "refuse" };
+
+function stage(
+  nodes: number,
+  options: Partial<TwoPhaseCommitOptions> = {},
+  delayMs: number | [number, number] = 10,
+  seed = 1,
+) {
+  const story: string[] = [];
+  const decided: { at: number; node: NodeId; name: string; value: Decision }[] = [];
+  const sim = simulation<TwoPhaseCommit>({
+    protocol: twoPhaseCommit(options),
+    nodes: range(0, nodes - 1),
+    seed,
+    delayMs,
+    trace: (entry) => story.push(logLine(entry)),
+    onEvent(at, node, event) {
+      if (event.type !== "decided") return;
+      const { coordinator, number } = event.transaction;
+      decided.push({ at, node, name: `${coordinator}.${number}`, value: event.value });
+    },
+  });
+  for (const node of range(0, nodes - 1)) sim.wake(node);
+  story.length = 0;
+  const of = (name: string) =>
+    Object.fromEntries(decided.filter((each) => each.name === name).map(({ node, value }) => [node, value]));
+  const isInDoubt = (node: NodeId) =>
+    Object.values(sim.world.state(node).parts).some(({ status }) => status === "in doubt");
+  return { sim, story, decided, of, isInDoubt };
+}
+
+const everybody = (nodes: number, value: Decision) =>
+  Object.fromEntries(range(0, nodes - 1).map((node) => [node, value]));
+
+/** What three nodes journal, each message arriving in the order in which it was sent. */
+function journalled(command: TwoPhaseCommit["command"]): string[] {
+  const protocol = twoPhaseCommit();
+  const peersOf = (self: NodeId) => [0, 1, 2].filter((peer) => peer !== self);
+  const states = [0, 1, 2].map((self) => protocol.init(self, peersOf(self)));
+  const records: string[] = [];
+  const queue: { to: NodeId; stimulus: Stimulus<TwoPhaseCommit> }[] = [
+    { to: 0, stimulus: { kind: "command", command } },
+  ];
+  for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+    const { to: self, stimulus } = next;
+    const { state, effects } = step(protocol, { self, peers: peersOf(self) }, states[self] as never, stimulus);
+    states[self] = state;
+    for (const effect of effects) {
+      if (effect.kind === "persist") records.push(`${self} ${effect.record.type}`);
+      if (effect.kind !== "send" && effect.kind !== "broadcast") continue;
+      for (const to of effect.kind === "send" ? [effect.to] : peersOf(self))
+        queue.push({ to, stimulus: { kind: "receive", from: self, message: effect.message } });
+    }
+  }
+  return records;
+}
+
+describe("two-phase commit: stories", () => {
+  it("everybody votes yes", async () => {
+    const { sim, story, of } = stage(3);
+    sim.command(0, propose());
+    sim.run();
+    expect(of("0.1")).toEqual(everybody(3, "commit"));
+    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("../stories/two-phase-commit-undisturbed.txt");
+  });
+
+  it("one no is enough, and nobody acknowledges an abort", async () => {
+    const { sim, story, of } = stage(3);
+    sim.command(2, refuse);
+    sim.command(0, propose());
+    sim.run();
+    expect(of("0.1")).toEqual(everybody(3, "abort"));
+    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("../stories/two-phase-commit-one-no.txt");
+  });
+
+  it("the coordinator crashes when all have voted: they block until it is back, and hear that it was aborted", async () => {
+    const { sim, story, of, isInDoubt } = stage(3);
+    sim.command(0, propose());
+    sim.run(15);
+    sim.crash(0);
+    sim.run(2_500);
+    expect([1, 2].map(isInDoubt)).toEqual([true, true]);
+    sim.start(0);
+    sim.run(4_000);
+    expect(of("0.1")).toEqual({ 1: "abort", 2: "abort" });
+    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("../stories/two-phase-commit-blocked.txt");
+  });
+
+  it("a coordinator that crashes after its commit tells it when it is back", () => {
+    const { sim, of } = stage(3);
+    sim.command(0, propose());
+    sim.run(20);
+    sim.crash(0); // The decisions are on their way, and arrive; its journal says the same.
+    sim.cut(0, 2);
+    sim.run(1_000);
+    sim.start(0);
+    sim.heal();
+    sim.run(3_000);
+    expect(of("0.1")).toEqual(everybody(3, "commit"));
+  });
+});
+
+describe("two-phase commit: what it costs", () => {
+  it.each(range(1, 64))("N = %i: 3(N − 1) messages until everybody knows, 4(N − 1) with acknowledgements", (nodes) => {
+    const { sim, of } = stage(nodes);
+    sim.command(0, propose());
+    sim.run();
+    const others = nodes - 1;
+    expect(of("0.1")).toEqual(everybody(nodes, "commit"));
+    const { acknowledgement = 0, ...first } = sim.messages.byType;
+    expect(Object.values(first).reduce((sum, count) => sum + count, 0)).toBe(3 * others);
+    expect(acknowledgement).toBe(others);
+    expect(twoPhaseCommit().costs.map(({ messages }) => messages(nodes))).toEqual([sim.messages.total, 3 * others]);
+  });
+
+  it.each([3, 4, 5, 7, 9])("N = %i: an abort costs 3(N − 1) − k where k vote no, since those know", (nodes) => {
+    const { sim, of } = stage(nodes);
+    sim.command(1, refuse);
+    sim.command(0, propose());
+    sim.run();
+    expect(of("0.1")).toEqual(everybody(nodes, "abort"));
+    expect(sim.messages.total).toBe(3 * (nodes - 1) - 1);
+  });
+
+  it("what is journalled: the commit once, each participant's vote and its decision, and a line to forget by", () => {
+    expect(journalled(propose(2)).slice(-6)).toEqual([
+      "1 prepared",
+      "2 prepared",
+      "0 committed",
+      "1 finished",
+      "2 finished",
+      "0 ended",
+    ]);
+  });
+
+  it.each([0, 1_000, 5_000])(
+    "the window: without a crash 2 message times in doubt; for a coordinator down %i ms as long as that, and what is left until the next question",
+    (downMs) => {
+      const { sim, decided } = stage(5);
+      sim.command(0, propose());
+      sim.run(15);
+      if (downMs > 0) {
+        sim.crash(0);
+        sim.run(15 + downMs);
+        sim.start(0);
+      }
+      sim.run(20_000);
+      const last = Math.max(...decided.filter(({ node }) => node !== 0).map(({ at }) => at));
+      const votedAt = 10;
+      expect(last - votedAt).toBe(downMs === 0 ? 20 : downMs + 1_000 + 20);
+    },
+  );
+});
+
+describe("two-phase commit: what it promises", () => {
+  const happening = fc.record({
+    at: fc.nat(3_000),
+    node: fc.nat(4),
+    what: fc.constantFrom("propose" as const, "crash" as const, "start" as const, "refuse" as const, "agree" as const),
+  });
+
+  it.each([false, true])(
+    "any coordinators, votes, crashes and recoveries; everybody knows once all are back (cooperative: %j)",
+    (isCooperative) => {
+      fc.assert(
+        fc.property(fc.nat(), fc.array(happening, { maxLength: 25 }), (seed, happenings) => {
+          const { sim, isInDoubt } = stage(5, { isCooperative }, [1, 400], seed);
+          const isAlive = (node: NodeId) => sim.world.alive.includes(node);
+          for (const { at, node, what } of happenings.sort((a, b) => a.at - b.at)) {
+            sim.run(at);
+            if (what === "start" && !isAlive(node)) sim.start(node);
+            if (what === "crash" && isAlive(node)) sim.crash(node);
+            if (what === "propose" && isAlive(node)) sim.command(node, propose(2));
+            if ((what === "refuse" || what === "agree") && isAlive(node)) sim.command(node, { type: what });
+          }
+          for (const node of range(0, 4)) if (!isAlive(node)) sim.start(node);
+          sim.run(60_000);
+          expect(sim.verdict()).toEqual([]);
+          expect(range(0, 4).filter(isInDoubt)).toEqual([]);
+        }),
+        { numRuns: 100 },
+      );
+    },
+  );
+
+  it("journals its vote before it votes, and its commit before it tells it", () => {
+    const protocol = twoPhaseCommit();
+    const transaction = { coordinator: 0, number: 1 };
+    const participant = step(protocol, { self: 1, peers: [0] }, protocol.init(1, [0]), {
+      kind: "receive",
+      from: 0,
+      message: { type: "voteRequest", transaction },
+    });
+    expect(participant.effects.map(({ kind }) => kind)).toEqual(["persist", "emit", "send", "setTimer"]);
+    const asked = step(protocol, { self: 0, peers: [1] }, protocol.init(0, [1]), {
+      kind: "command",
+      command: propose(),
+    });
+    expect(asked.effects.map(({ kind }) => kind)).toEqual(["persist", "emit", "broadcast", "setTimer"]);
+    const commits = step(protocol, { self: 0, peers: [1] }, asked.state, {
+      kind: "receive",
+      from: 1,
+      message: { type: "vote", transaction, vote: "yes" },
+    });
+    expect(commits.effects.map(({ kind }) => kind)).toEqual(["cancelTimer", "persist", "emit", "send", "setTimer"]);
+  });
+
+  it("late and repeated messages change nothing that counts", () => {
+    const { sim } = stage(3);
+    sim.command(0, propose());
+    sim.run();
+    const before = JSON.stringify([0, 1].map((node) => sim.world.state(node)));
+    const { receive, timeout } = twoPhaseCommit();
+    const silent = { self: 0, peers: [1, 2] } as never; // Whatever it did with it would throw.
+    const transaction = { coordinator: 0, number: 1 };
+    const [coordinator, participant] = [sim.world.state(0), sim.world.state(1)];
+    receive.vote(coordinator, 1, { type: "vote", transaction, vote: "no" }, silent);
+    receive.acknowledgement(coordinator, 1, { type: "acknowledgement", transaction }, silent);
+    receive.voteRequest(participant, 0, { type: "voteRequest", transaction }, silent);
+    receive.voteRequest(participant, 2, { type: "voteRequest", transaction }, silent); // It is not 2's.
+    receive.decision(participant, 0, { type: "decision", transaction, decision: "abort" }, silent);
+    timeout.votes(coordinator, silent);
+    timeout.acknowledgements(coordinator, silent);
+    timeout.decision(participant, silent);
+    expect(JSON.stringify([coordinator, participant])).toBe(before);
+  });
+
+  it("three hundred transactions, crashes between them: the journal stays short and no number is used twice", () => {
+    const { sim, decided } = stage(3);
+    for (const round of range(1, 6)) {
+      sim.command(0, propose(100));
+      sim.run(round * 6_000);
+      for (const node of [0, 1, 2]) sim.crash(node);
+      for (const node of [0, 1, 2]) sim.start(node);
+    }
+    expect(sim.verdict()).toEqual([]);
+    expect(decided).toHaveLength(6 * 100 * 3);
+    expect(new Set(decided.map(({ node, name }) => `${node} ${name}`)).size).toBe(6 * 100 * 3);
+  });
+
+  it("cooperative: those in doubt learn from a participant that knows, while the coordinator is down", () => {
+    const run = (isCooperative: boolean) => {
+      const { sim, of } = stage(4, { isCooperative });
+      sim.command(0, propose());
+      sim.run(15);
+      sim.cut(0, 2);
+      sim.cut(0, 3);
+      sim.run(25);
+      sim.crash(0);
+      sim.run(10_000);
+      return of("0.1");
+    };
+    expect(run(false)).toEqual({ 0: "commit", 1: "commit" });
+    expect(run(true)).toEqual(everybody(4, "commit"));
+  });
+
+  it("cooperative: who has not been asked aborts by itself, and votes no if it is asked later", () => {
+    const { sim, of } = stage(3, { isCooperative: true });
+    sim.setLink(0, 2, { delay: 1_500 });
+    sim.command(0, propose());
+    sim.run(450);
+    sim.crash(0);
+    sim.run(10_000);
+    expect(of("0.1")).toEqual({ 1: "abort", 2: "abort" });
+  });
+
+  it.each<[Partial<TwoPhaseCommitOptions>, string]>([
+    [{ votesMs: 0 }, "expected two-phase-commit.votesMs to be a finite number > 0, got 0"],
+    [{ quorum: 2 } as never, "expected two-phase-commit.quorum to be absent, got 2"],
+  ])("refuses the options %j", (options, sentence) => {
+    expect(() => twoPhaseCommit(options)).toThrow(sentence);
+  });
+});
+
+/** Every run in which node 0 coordinates one transaction, and 2 may come to vote no. */
+const exploring = (
+  more: Partial<ExploreOptions<TwoPhaseCommit>> = {},
+  protocol: Protocol<TwoPhaseCommit> = twoPhaseCommit(),
+) =>
+  explore<TwoPhaseCommit>({
+    protocol,
+    nodes: [0, 1, 2],
+    network: "fifo",
+    timers: "free",
+    begin: "idle",
+    asks: (node) => (node === 0 ? [propose()] : node === 2 ? [refuse] : []),
+    maxInFlight: 4,
+    properties: protocol.properties.filter(({ when }) => when === "always"),
+    ...more,
+  });
+
+const deeds = (path: Exploration<TwoPhaseCommit>["path"]): string[] =>
+  path.map(
+    ({ move }) =>
+      `${move.node} ${move.kind}${move.kind === "receive" ? ` ${move.message.type} from ${move.from}` : ""}`,
+  );
+
+describe("two-phase commit: every run", () => {
+  it("is atomic and unanimous, whoever crashes at any point, within a step too, and comes back", () => {
+    const found = exploring({ crashes: 1, recoveries: 1, withinStep: true, timers: "quiet", maxInFlight: 100 });
+    expect(reaching(found, "decided", "receive inquiry", "replay committed", "replay prepared")).toMatchObject({
+      verdict: "holds",
+      states: 778,
+    });
+  });
+
+  it("with all crashing and coming back, and timers that run out at any time", { tags: ["long"] }, () => {
+    const found = exploring({ crashes: 3, recoveries: 3, withinStep: true, maxInFlight: 5 });
+    expect(reaching(found, "decided", "receive inquiry", "replay committed", "replay prepared")).toMatchObject({
+      verdict: "unknown", // Runs with more messages on their way are left out.
+      states: 94_822,
+    });
+  });
+
+  it("is atomic where those in doubt ask each other, one crash and one loss", () => {
+    const faults = { crashes: 1, recoveries: 1, losses: 1 };
+    const found = exploring({ ...faults, timers: "quiet", maxInFlight: 100 }, twoPhaseCommit({ isCooperative: true }));
+    expect(reaching(found, "decided", "receive inquiry")).toMatchObject({ verdict: "holds", states: 4_458 });
+  });
+
+  it("everybody finally knows where nobody crashes, a message lost or not", () => {
+    const found = exploring({ losses: 1, timers: "quiet", properties: twoPhaseCommit().properties });
+    expect(reaching(found, "decided")).toMatchObject({ verdict: "holds", states: 161 });
+  });
+
+  it("blocks: the coordinator crashes, and those who voted yes ask for ever", () => {
+    const found = exploring({ crashes: 1, timers: "quiet", properties: twoPhaseCommit().properties });
+    expect([found.verdict, found.property?.name, found.loop]).toEqual(["violated", "termination", 5]);
+    expect(deeds(found.path)).toEqual([
+      "0 command",
+      "0 crash",
+      "1 receive voteRequest from 0",
+      "2 command", // Its no does not help 1.
+      "2 receive voteRequest from 0",
+      "1 timeout",
+    ]);
+  });
+
+  it("a coordinator without its journal forgets its commit, and presumes an abort", () => {
+    const found = exploring({ crashes: 1, recoveries: 1, journal: "lost", withinStep: true });
+    expect([found.verdict, found.property?.name]).toEqual(["violated", "atomicity"]);
+    expect(deeds(found.path)).toEqual([
+      "0 command",
+      "1 receive voteRequest from 0",
+      "0 receive vote from 1",
+      "2 receive voteRequest from 0",
+      "0 receive vote from 2", // It commits, and crashes before it has told anybody.
+      "0 start",
+      "1 timeout",
+      "0 receive inquiry from 1",
+      "1 receive decision from 0",
+    ]);
+  });
+
+  it("a participant without its journal forgets that it voted yes, and aborts by itself when another asks it", () => {
+    const properties = twoPhaseCommit().properties.filter(({ name }) => name === "atomicity");
+    const faults = { crashes: 1, recoveries: 1, journal: "lost", properties } as const;
+    const found = exploring(faults, twoPhaseCommit({ isCooperative: true }));
+    expect([found.verdict, found.property?.name]).toEqual(["violated", "atomicity"]);
+    expect(deeds(found.path)).toEqual([
+      "0 command",
+      "1 receive voteRequest from 0",
+      "0 receive vote from 1",
+      "1 crash",
+      "1 start",
+      "2 receive voteRequest from 0",
+      "0 receive vote from 2",
+      "2 timeout",
+      "1 receive inquiry from 2",
+    ]);
+  });
+});
