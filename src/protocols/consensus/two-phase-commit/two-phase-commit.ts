@@ -94,8 +94,12 @@ export function twoPhaseCommit(given?: Partial<TwoPhaseCommitOptions>): Protocol
         state.wanted = Math.min(state.wanted + transactions, MAX_WANTED);
         beginNext(state, ctx);
       },
-      refuse: (state) => void (state.isWilling = false),
-      agree: (state) => void (state.isWilling = true),
+      refuse(state) {
+        state.isWilling = false;
+      },
+      agree(state) {
+        state.isWilling = true;
+      },
     },
     replay: {
       reserved: (state, { upTo }) => reserve(state, upTo),
@@ -108,7 +112,9 @@ export function twoPhaseCommit(given?: Partial<TwoPhaseCommitOptions>): Protocol
       committed(state, { transaction, participants }) {
         state.coordinator = { phase: "committed", transaction, missing: participants };
       },
-      ended: (state) => void (state.coordinator = { phase: "idle" }),
+      ended(state) {
+        state.coordinator = { phase: "idle" };
+      },
       summary(state, { upTo, parts, committed }) {
         reserve(state, upTo);
         state.parts = parts;
