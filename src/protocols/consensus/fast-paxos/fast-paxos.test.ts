@@ -1,0 +1,187 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { NodeId } from "../../../core/protocol.ts";
+import { simulation } from "../../../sim/simulation.ts";
+import { logLine } from "../../../trace/log.ts";
+import { type FastPaxos, type FastPaxosOptions, fastPaxos } from "./fast-paxos.ts";
+import { chosenQuorums, requireQuorums } from "./quorums.ts";
+
+const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
+const D = 10;
+
+const command = (client: NodeId, sequence = 1) => ({ client, sequence, operation: `append ${client}.${sequence}` });
+const propose = (client: NodeId, sequence = 1): FastPaxos["command"] => ({
+  type: "propose",
+  command: command(client, sequence),
+});
+
+function stage(
+  nodes: number,
+  options: Partial<FastPaxosOptions> = {},
+  delayMs: number | readonly [number, number] = D,
+  seed = 1,
+  starts = false,
+) {
+  const story: string[] = [];
+  const decidedAt: Record<NodeId, number[]> = {};
+  const sim = simulation<FastPaxos>({
+    protocol: fastPaxos(options),
+    nodes: range(0, nodes - 1),
+    seed,
+    delayMs,
+    trace(entry) {
+      story.push(logLine(entry));
+      if (entry.kind === "event" && entry.event.type === "decided") {
+        decidedAt[entry.node] ??= [];
+        decidedAt[entry.node]?.push(entry.at);
+      }
+    },
+  });
+  for (const node of range(0, nodes - 1)) starts ? sim.start(node) : sim.wake(node);
+  story.length = 0;
+  const decided = (node: NodeId): string[] =>
+    sim
+      .events(node)
+      .flatMap((event) => (event.type === "decided" ? [`${event.index} ${event.command.operation}`] : []));
+  return { sim, story, decided, decidedAt };
+}
+
+describe("fast paxos: what it costs", () => {
+  it.each([4, 5, 7, 9, 11])("N = %i: N − 1 propose, N(N − 1) accepted, everybody knows after 2 delays", (nodes) => {
+    const { sim, decided, decidedAt } = stage(nodes);
+    sim.command(1, propose(1));
+    sim.run(99);
+    expect(sim.messages.byType).toEqual({ propose: nodes - 1, accepted: nodes * (nodes - 1) });
+    expect(sim.messages.total).toBe(fastPaxos().costs[0]?.messages(nodes));
+    for (const node of range(0, nodes - 1)) {
+      expect(decided(node)).toEqual(["1 append 1.1"]);
+      expect(decidedAt[node]).toEqual([2 * D]);
+    }
+  });
+  /** Two commands at once reach half of the acceptors in one order and half in the other. */
+  function collide(nodes: number, recovery: "coordinated" | "uncoordinated") {
+    const staged = stage(nodes, { recovery });
+    const late = range(Math.ceil(nodes / 2) + 1, nodes - 1);
+    for (const node of late) staged.sim.setLink(0, node, { delay: D + 1 });
+    staged.sim.command(0, propose(0));
+    staged.sim.command(1, propose(1));
+    for (const node of late) staged.sim.setLink(0, node, { delay: D });
+    staged.sim.run(3.5 * D);
+    return staged;
+  }
+
+  it.each([4, 5, 7, 9, 11])("N = %i: a collision costs 2 delays more with a coordinator", (nodes) => {
+    const { sim, decided, decidedAt } = collide(nodes, "coordinated");
+    expect(sim.messages.byType).toEqual({
+      propose: 2 * (nodes - 1),
+      accepted: 2 * nodes * (nodes - 1),
+      accept: nodes - 1,
+    });
+    sim.run(99);
+    for (const node of range(0, nodes - 1)) {
+      expect(decided(node)).toEqual(["1 append 0.1", "2 append 1.1"]);
+      expect(decidedAt[node]).toEqual([4 * D, 6 * D]); // The loser tries the next instance.
+    }
+    expect(sim.messages.byType).toEqual({
+      propose: 3 * (nodes - 1),
+      accepted: 3 * nodes * (nodes - 1),
+      accept: nodes - 1,
+    });
+  });
+
+  it.each([4, 5, 7, 9, 11])("N = %i: and 1 delay more without", (nodes) => {
+    const { sim, decided, decidedAt } = collide(nodes, "uncoordinated");
+    sim.run(99);
+    for (const node of range(0, nodes - 1)) {
+      expect(decided(node)).toEqual(["1 append 0.1", "2 append 1.1"]);
+      expect(decidedAt[node]).toEqual([3 * D, 5 * D]);
+    }
+    expect(sim.messages.byType).toEqual({ propose: 3 * (nodes - 1), accepted: 3 * nodes * (nodes - 1) });
+  });
+});
+
+describe("fast paxos: quorums", () => {
+  it.each([
+    [4, 3, 3],
+    [5, 3, 4],
+    [7, 4, 6],
+    [9, 5, 7],
+    [11, 6, 9],
+  ])("N = %i: a classic quorum of %i and a fast one of %i", (nodes, classic, fast) => {
+    const sizes = chosenQuorums(nodes, "majority");
+    expect(sizes).toEqual({ classic, fast });
+    expect(requireQuorums(nodes, sizes)).toEqual(sizes);
+    expect(() => requireQuorums(nodes, { classic, fast: fast - 1 })).toThrow("Qc + 2·Qf > 2N");
+    expect(() => requireQuorums(nodes, { classic: Math.floor(nodes / 2), fast: nodes })).toThrow("2·Qc > N");
+  });
+
+  it("both choices meet for every N", () => {
+    for (const nodes of range(1, 200))
+      for (const choice of ["majority", "equal"] as const) {
+        const sizes = chosenQuorums(nodes, choice);
+        expect(requireQuorums(nodes, sizes)).toEqual(sizes);
+        const both = Math.floor((2 * nodes) / 3) + 1;
+        expect(sizes.fast).toBe(choice === "equal" ? both : Math.floor(nodes - sizes.classic / 2) + 1);
+      }
+  });
+
+  it("quorums that need not meet are refused before the run", () => {
+    expect(() => stage(5, { fastQuorum: 3 })).toThrow(
+      "expected the fast quorum of 5 nodes to be at least 4 beside a classic one of 3, so that any two fast quorums and a classic one meet (Qc + 2·Qf > 2N), got 3",
+    );
+  });
+});
+
+describe("fast paxos: a log that goes on", () => {
+  const happening = fc.record({
+    at: fc.nat(3_000),
+    node: fc.nat(4),
+    what: fc.constantFrom(
+      "propose" as const,
+      "propose" as const,
+      "crash" as const,
+      "start" as const,
+      "compact" as const,
+    ),
+  });
+
+  it.each(["coordinated", "uncoordinated"] as const)(
+    "%s: any proposers, crashes and recoveries: one order, and all that is asked for again is decided",
+    (recovery) => {
+      fc.assert(
+        fc.property(fc.nat(), fc.array(happening, { maxLength: 30 }), (seed, happenings) => {
+          const { sim, decided } = stage(5, { recovery, window: 5 }, [1, 40], seed, true);
+          const isAlive = (node: NodeId) => sim.world.alive.includes(node);
+          const asked = [0, 0, 0, 0, 0];
+          for (const { at, node, what } of happenings.sort((a, b) => a.at - b.at)) {
+            sim.run(at);
+            if (what === "start" && !isAlive(node)) sim.start(node);
+            if (what === "crash" && isAlive(node)) sim.crash(node);
+            if (what === "propose" && isAlive(node)) {
+              asked[node] = (asked[node] ?? 0) + 1;
+              sim.command(node, propose(node, asked[node]));
+            }
+            if (what === "compact" && isAlive(node))
+              sim.command(node, { type: "compact", index: sim.world.state(node).upTo, snapshot: "…" });
+          }
+          for (const node of range(0, 4)) if (!isAlive(node)) sim.start(node);
+          for (const round of range(1, 10)) {
+            for (const node of range(0, 4))
+              for (const sequence of range(1, asked[node] ?? 0)) sim.command(node, propose(node, sequence));
+            sim.run(3_000 + 3_000 * round);
+          }
+          const order = new Map<string, string>();
+          for (const node of range(0, 4))
+            for (const each of decided(node)) {
+              const [index = "", operation = ""] = each.split(" append ");
+              expect(order.get(index) ?? operation).toBe(operation);
+              order.set(index, operation);
+            }
+          expect(new Set(range(0, 4).map((node) => sim.world.state(node).upTo)).size).toBe(1);
+          for (const node of range(0, 4)) expect(sim.world.state(node).proposals).toEqual([]);
+        }),
+        { numRuns: 12 },
+      );
+    },
+  );
+});

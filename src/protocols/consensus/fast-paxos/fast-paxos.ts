@@ -1,0 +1,236 @@
+/**
+ * Fast Paxos as a replicated log: proposers send their commands straight to the acceptors, and a fast quorum that takes the same one
+ * in an instance has chosen it, two message delays after it was proposed.
+ * Lamport, "Fast Paxos", Distributed Computing 19, 2006; each file is named for what the paper calls it.
+ *
+ * Assumes   crash-recovery nodes with a journal; the same options at all nodes; for liveness, a classic quorum alive, reliable links
+ *           and a bound on delay in the end. Fast rounds need a fast quorum: N ≥ 4 for one that stands a crash.
+ * Safety    agreement: in each instance no two nodes learn different values. Integrity: what is chosen was proposed.
+ * Liveness  a command that a client proposes again and again is decided in the end.
+ * Cost      an undisturbed command: N − 1 propose and N(N − 1) accepted, since every acceptor tells every learner; 2 delays.
+ *           A collision: coordinated recovery N − 1 accept and N(N − 1) accepted more, 2 delays more; uncoordinated N(N − 1)
+ *           accepted more, 1 delay more. One journal record of each acceptor for each vote.
+ */
+import type { NodeId, Protocol } from "../../../core/protocol.ts";
+import { logCommandShapes } from "../family/replicated-log.ts";
+import { isImpostor, isStale, mayVote, promise, raise, vote } from "./acceptor.ts";
+import { compact, emitAll, install, learnAll, teach } from "./catch-up.ts";
+import { recover } from "./collision-recovery.ts";
+import { campaign, follow, leadIfPromised, noteHigher, notePromise, stepDown, unhang, watch } from "./coordinator.ts";
+import { advance, hear } from "./learner.ts";
+import { type Ctx, type FastPaxosOptions, type Settings, settled } from "./options.ts";
+import { placeProposals, propose, take } from "./proposer.ts";
+import {
+  type Ballot,
+  type FastPaxos,
+  isBelow,
+  isEarlier,
+  isSameBallot,
+  isSameValue,
+  messageShapes,
+  recordShapes,
+  type State,
+} from "./vocabulary.ts";
+
+export type { FastPaxosOptions } from "./options.ts";
+export type { FastPaxos } from "./vocabulary.ts";
+
+/**
+ * The first ballot is the lowest node's, and all nodes hold from the outset that its phase 1 is done and "any" sent: nobody can have
+ * voted in a ballot before it.
+ */
+function initialState(self: NodeId, peers: readonly NodeId[]): State {
+  const first = Math.min(self, ...peers);
+  const joined = [self, ...peers].sort((a, b) => a - b);
+  return {
+    promised: { count: 0, node: first },
+    count: 0,
+    any: 1,
+    votes: {},
+    learnt: {},
+    chosen: {},
+    upTo: 0,
+    snapshot: null,
+    log: [],
+    proposals: [],
+    coordinator: self === first ? { is: "leading", next: 1, joined, watched: null } : { is: "none" },
+    leader: first,
+    atBeat: { mine: 0, leaders: 0 },
+  };
+}
+
+export function fastPaxos(given?: Partial<FastPaxosOptions>): Protocol<FastPaxos> {
+  const settings = settled(given);
+  return {
+    name: "fast-paxos",
+    init(self, peers) {
+      settings.quorumsOf(peers.length + 1); // Refused before the run where they need not meet.
+      return initialState(self, peers);
+    },
+    start(state, ctx) {
+      emitAll(state, ctx);
+      if (state.coordinator.is !== "leading") return stepDown(state, ctx, settings);
+      ctx.setTimer("heartbeat", settings.heartbeatMs);
+    },
+    receive: { ...phases(settings), ...upkeep(settings) },
+    timeout: {
+      patience(state, ctx) {
+        campaign(state, ctx, settings);
+        afterwards(state, ctx, settings);
+      },
+      heartbeat(state, ctx) {
+        ctx.broadcast({ type: "heartbeat", ballot: state.promised, any: state.any, upTo: state.upTo });
+        ctx.setTimer("heartbeat", settings.heartbeatMs);
+      },
+      recover(state, ctx) {
+        unhang(state, ctx, settings);
+        afterwards(state, ctx, settings);
+      },
+    },
+    command: {
+      propose(state, { command }, ctx) {
+        propose(state, command, ctx, settings);
+        afterwards(state, ctx, settings);
+      },
+      compact: (state, { index, snapshot }, ctx) => compact(state, index, snapshot, ctx),
+    },
+    replay,
+    ...declarations,
+  };
+}
+
+/** What may follow from whatever has been learnt. */
+function afterwards(state: State, ctx: Ctx, settings: Settings): void {
+  leadIfPromised(state, ctx, settings);
+  placeProposals(state, ctx, settings);
+  watch(state, ctx, settings);
+}
+
+/** A ballot that this node has not promised is news of another coordinator; it follows, since none of its promises forbids it. */
+function adopt(state: State, ballot: Ballot, ctx: Ctx, settings: Settings): void {
+  if (isBelow(state.promised, ballot)) {
+    if (state.coordinator.is !== "none") stepDown(state, ctx, settings);
+    raise(state, ballot);
+  }
+  follow(state, ctx);
+  ctx.setTimer("patience", [settings.patienceMs, 2 * settings.patienceMs]);
+}
+
+type Receive = Protocol<FastPaxos>["receive"];
+
+/** Phases 1 and 2, with "any". */
+const phases = (
+  settings: Settings,
+): Pick<Receive, "prepare" | "promise" | "propose" | "accept" | "any" | "accepted"> => ({
+  prepare(state, from, { ballot }, ctx) {
+    if (isImpostor(ballot, from)) return;
+    if (isStale(state, ballot)) return ctx.send(from, { type: "nack", promised: state.promised });
+    if (!isSameBallot(ballot, state.promised)) stepDown(state, ctx, settings);
+    promise(state, ballot, ctx);
+  },
+  promise(state, from, { ballot, upTo, votes }, ctx) {
+    if (isImpostor(ballot, ctx.self)) return;
+    notePromise(state, from, ballot, { upTo, votes }, ctx, settings);
+    afterwards(state, ctx, settings);
+  },
+  propose(state, from, { instance, command }, ctx) {
+    if (instance <= state.upTo) return teach(state, from, instance, ctx);
+    const last = state.votes[instance];
+    take(state, instance, command, ctx, settings);
+    // It has voted for this before, and is asked again: its vote may have been lost.
+    if (last !== undefined && last === state.votes[instance] && isSameValue(last.value, command))
+      ctx.send(from, { type: "accepted", instance, ...last });
+    recover(state, instance, ctx, settings);
+    afterwards(state, ctx, settings);
+  },
+  accept(state, from, { instance, round, value }, ctx) {
+    if (isImpostor(round, from)) return;
+    if (isStale(state, round)) return ctx.send(from, { type: "nack", promised: state.promised });
+    if (instance <= state.upTo) return teach(state, from, instance, ctx);
+    adopt(state, round, ctx, settings);
+    const cast = { instance, round, value };
+    if (mayVote(state, cast, settings)) vote(state, cast, ctx, settings);
+    afterwards(state, ctx, settings);
+  },
+  any(state, from, { ballot, from: first }, ctx) {
+    if (isImpostor(ballot, from) || isStale(state, ballot)) return;
+    adopt(state, ballot, ctx, settings);
+    state.any = first;
+  },
+  accepted(state, from, { instance, round, value }, ctx) {
+    hear(state, from, { instance, round, value }, ctx, settings);
+    recover(state, instance, ctx, settings);
+    afterwards(state, ctx, settings);
+  },
+});
+
+/** Heartbeats, refusals, and help for who has fallen behind. */
+const upkeep = (settings: Settings): Pick<Receive, "nack" | "heartbeat" | "catchUp" | "chosen" | "snapshot"> => ({
+  nack: (state, _from, { promised }, ctx) => noteHigher(state, promised, ctx, settings),
+  heartbeat(state, from, { ballot, any, upTo }, ctx) {
+    if (isImpostor(ballot, from)) return;
+    if (isStale(state, ballot)) return ctx.send(from, { type: "nack", promised: state.promised });
+    if (!isSameBallot(ballot, state.promised)) {
+      stepDown(state, ctx, settings);
+      promise(state, ballot, ctx);
+    }
+    adopt(state, ballot, ctx, settings);
+    state.any ??= any;
+    const { mine, leaders } = state.atBeat;
+    if (state.upTo < upTo && state.upTo === mine) ctx.send(from, { type: "catchUp", from: state.upTo + 1 });
+    if (upTo < state.upTo && upTo === leaders) teach(state, from, upTo + 1, ctx);
+    state.atBeat = { mine: state.upTo, leaders: upTo };
+  },
+  catchUp: (state, from, { from: first }, ctx) => teach(state, from, first, ctx),
+  chosen(state, from, { from: first, values }, ctx) {
+    learnAll(state, from, first, values, ctx);
+    afterwards(state, ctx, settings);
+  },
+  snapshot(state, _from, { index, snapshot }, ctx) {
+    install(state, index, snapshot, ctx);
+    afterwards(state, ctx, settings);
+  },
+});
+
+/** Who has journalled something may have coordinated before: it does not know what it asked for, so it no longer does. */
+const replay: Protocol<FastPaxos>["replay"] = {
+  promised(state, { ballot }) {
+    state.coordinator = { is: "none" };
+    if (isBelow(state.promised, ballot)) raise(state, ballot);
+  },
+  voted(state, { instance, round, value }) {
+    state.coordinator = { is: "none" };
+    if (isBelow(state.promised, round)) raise(state, round);
+    const last = state.votes[instance];
+    if (instance > state.upTo && (last === undefined || isEarlier(last.round, round)))
+      state.votes[instance] = { round, value };
+  },
+  chosen(state, { instance, value }) {
+    state.coordinator = { is: "none" };
+    if (instance > state.upTo) state.chosen[instance] = value;
+    advance(state, null);
+  },
+  snapshot(state, { index, snapshot }) {
+    state.coordinator = { is: "none" };
+    state.upTo = index;
+    state.snapshot = { index, snapshot };
+    state.log = [];
+  },
+};
+
+const declarations: Pick<Protocol<FastPaxos>, "shapes" | "source" | "assumes" | "properties" | "costs" | "view"> = {
+  shapes: {
+    message: messageShapes,
+    command: { propose: logCommandShapes.propose, compact: logCommandShapes.compact },
+    record: recordShapes,
+  },
+  source: "Lamport, Distributed Computing 19, 2006",
+  assumes: ["crash-recovery nodes with a journal", "for liveness: a classic quorum alive, reliable links"],
+  properties: [],
+  costs: [{ when: "one undisturbed command", messages: (nodes) => (nodes - 1) * (nodes + 1) }],
+  view: ({ coordinator, promised, leader }) => ({
+    role: coordinator.is === "none" ? "acceptor" : coordinator.is === "leading" ? "coordinator" : "preparing",
+    leader,
+    term: promised.count,
+  }),
+};
