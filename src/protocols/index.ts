@@ -1,6 +1,7 @@
 /** The registry: one line per algorithm. Command line, simulator, studio and benchmarks read it. */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId, Tagged } from "../core/protocol.ts";
+import { fastPaxos } from "./consensus/fast-paxos/fast-paxos.ts";
 import { paxos } from "./consensus/paxos.ts";
 import { twoPhaseCommit } from "./consensus/two-phase-commit/two-phase-commit.ts";
 import { bully } from "./election/bully/bully.ts";
@@ -11,7 +12,7 @@ import { epochBully } from "./election/epoch-bully/epoch-bully.ts";
 import { monitored } from "./election/monitored.ts";
 import { ring } from "./election/ring.ts";
 import { entry, type RegistryEntry, type Variant } from "./entry.ts";
-import { atomicCommit, consensus, election, membership, mutualExclusion } from "./family.ts";
+import { atomicCommit, consensus, election, membership, mutualExclusion, replicatedLog } from "./family.ts";
 import { heartbeat } from "./membership/heartbeat.ts";
 import { multicasts } from "./multicasts.ts";
 import { centralServer } from "./mutex/central-server.ts";
@@ -102,6 +103,22 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       mustStart: true,
       onRing: (ring) => ({ mutex: { ring } }),
       check: { maxTimeouts: 2 },
+    },
+  ),
+  "fast-paxos": entry(
+    replicatedLog,
+    "commands go straight to the acceptors: decided after two delays, unless they collide",
+    fastPaxos,
+    {
+      variants: {
+        uncoordinated: {
+          summary: "after a collision acceptors pick for themselves: a delay less than with the coordinator",
+          algorithm: settled(fastPaxos, { recovery: "uncoordinated" }),
+        },
+      },
+      mustStart: true,
+      embedded: false,
+      check: { maxTimeouts: 1 },
     },
   ),
   heartbeat: entry(membership, "suspects whoever has not been heard of for too long", heartbeat, {
@@ -228,6 +245,7 @@ export { type Machine, type MachineOptions, machine } from "./consensus/family/m
 export type { Command, Members, ReplicatedLog } from "./consensus/family/replicated-log.ts";
 export { type MachineKind, machineKinds, type StateMachine, stateMachines } from "./consensus/family/state-machines.ts";
 export { type ReplicatedSystem, type ReplicatedSystemOptions, replicated } from "./consensus/family/systems.ts";
+export { type FastPaxos, type FastPaxosOptions, fastPaxos } from "./consensus/fast-paxos/fast-paxos.ts";
 export { type Ballot, type Paxos, type PaxosOptions, type Proposal, paxos } from "./consensus/paxos.ts";
 export type { TwoPhaseCommitOptions } from "./consensus/two-phase-commit/options.ts";
 export { twoPhaseCommit } from "./consensus/two-phase-commit/two-phase-commit.ts";

@@ -17,7 +17,7 @@ import { isImpostor, isStale, mayVote, promise, raise, vote } from "./acceptor.t
 import { compact, emitAll, install, learnAll, teach } from "./catch-up.ts";
 import { recover } from "./collision-recovery.ts";
 import { campaign, follow, leadIfPromised, noteHigher, notePromise, stepDown, unhang, watch } from "./coordinator.ts";
-import { advance, hear } from "./learner.ts";
+import { advance, hear, highestSeen } from "./learner.ts";
 import { type Ctx, type FastPaxosOptions, type Settings, settled } from "./options.ts";
 import { placeProposals, propose, take } from "./proposer.ts";
 import {
@@ -218,6 +218,8 @@ const replay: Protocol<FastPaxos>["replay"] = {
   },
 };
 
+const roles = { none: "acceptor", preparing: "preparing", leading: "coordinator" } as const;
+
 const declarations: Pick<Protocol<FastPaxos>, "shapes" | "source" | "assumes" | "properties" | "costs" | "view"> = {
   shapes: {
     message: messageShapes,
@@ -228,9 +230,10 @@ const declarations: Pick<Protocol<FastPaxos>, "shapes" | "source" | "assumes" | 
   assumes: ["crash-recovery nodes with a journal", "for liveness: a classic quorum alive, reliable links"],
   properties: [],
   costs: [{ when: "one undisturbed command", messages: (nodes) => (nodes - 1) * (nodes + 1) }],
-  view: ({ coordinator, promised, leader }) => ({
-    role: coordinator.is === "none" ? "acceptor" : coordinator.is === "leading" ? "coordinator" : "preparing",
-    leader,
-    term: promised.count,
+  view: (state) => ({
+    role: roles[state.coordinator.is],
+    leader: state.leader,
+    term: state.promised.count,
+    log: { decided: state.upTo, last: highestSeen(state) },
   }),
 };
