@@ -3,6 +3,8 @@ import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId, Tagged } from "../core/protocol.ts";
 import { fastPaxos } from "./consensus/fast-paxos/fast-paxos.ts";
 import { paxos } from "./consensus/paxos.ts";
+import { boundedRaft } from "./consensus/raft/bounded.ts";
+import { raft } from "./consensus/raft/raft.ts";
 import { twoPhaseCommit } from "./consensus/two-phase-commit/two-phase-commit.ts";
 import { bully } from "./election/bully/bully.ts";
 import { extendedBully } from "./election/bully/extended-bully.ts";
@@ -154,6 +156,27 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   paxos: entry(consensus, "a majority promises, a majority accepts, and one value is decided", paxos, {
     check: { counters: ["round"], maxInFlight: 4 },
   }),
+  raft: entry(
+    replicatedLog,
+    "an elected leader orders all commands in its log; what a majority has is committed",
+    raft,
+    {
+      variants: {
+        bounded: {
+          summary: "two terms, no pre-vote and no heartbeats: elections end, for the checker",
+          algorithm: boundedRaft,
+        },
+        lecture: {
+          summary:
+            "as a lecture has it: elects the node that noticed first, whatever its log; committed entries are lost",
+          algorithm: settled(boundedRaft, { checksLog: false }),
+        },
+      },
+      embedded: false,
+      mustStart: true,
+      check: { variant: "bounded", maxTimeouts: 2 },
+    },
+  ),
   "ricart-agrawala": entry(
     mutualExclusion,
     "who wants in asks everybody; the lowest stamp goes first",
@@ -247,6 +270,7 @@ export { type MachineKind, machineKinds, type StateMachine, stateMachines } from
 export { type ReplicatedSystem, type ReplicatedSystemOptions, replicated } from "./consensus/family/systems.ts";
 export { type FastPaxos, type FastPaxosOptions, fastPaxos } from "./consensus/fast-paxos/fast-paxos.ts";
 export { type Ballot, type Paxos, type PaxosOptions, type Proposal, paxos } from "./consensus/paxos.ts";
+export { type Raft, type RaftOptions, raft } from "./consensus/raft/raft.ts";
 export type { TwoPhaseCommitOptions } from "./consensus/two-phase-commit/options.ts";
 export { twoPhaseCommit } from "./consensus/two-phase-commit/two-phase-commit.ts";
 export type { Transaction, TwoPhaseCommit } from "./consensus/two-phase-commit/vocabulary.ts";

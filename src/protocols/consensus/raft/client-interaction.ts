@@ -1,0 +1,43 @@
+/** Client interaction (§8): what is asked of any node is done by the leader. */
+import type { Context, NodeId } from "../../../core/protocol.ts";
+import { transfer } from "./leadership-transfer.ts";
+import { appendOwn, propose, wait } from "./log-replication.ts";
+import { changeTo, isPossible } from "./membership-changes.ts";
+import type { RaftOptions } from "./options.ts";
+import { readAtLeader } from "./reads.ts";
+import { type Forwarded, leaderOf, type Raft } from "./vocabulary.ts";
+
+type State = Raft["state"];
+type Ctx = Context<Raft>;
+
+/** What comes when no leader is known is lost, but for commands, and these are held back for a while. */
+export function ask(state: State, request: Forwarded, options: RaftOptions, ctx: Ctx): void {
+  const leader = leaderOf(state, ctx.self);
+  if (leader === ctx.self) perform(state, ctx.self, request, options, ctx);
+  else if (leader !== null) ctx.send(leader, { type: "forward", request });
+  else if (request.type === "propose") wait(state, request.command, options);
+}
+
+/** Once a leader is known. */
+export function askAgain(state: State, options: RaftOptions, ctx: Ctx): void {
+  const { waiting } = state;
+  state.waiting = [];
+  for (const command of waiting) ask(state, { type: "propose", command }, options, ctx);
+}
+
+export function perform(state: State, asker: NodeId, request: Forwarded, options: RaftOptions, ctx: Ctx): void {
+  const { role } = state;
+  if (role.is !== "leader") return; // Not any more: it is asked again.
+  switch (request.type) {
+    case "propose":
+      return propose(state, request.command, options, ctx);
+    case "read":
+      return readAtLeader(state, role, asker, request.read, options, ctx);
+    case "transfer":
+      return transfer(state, role, request.to, options, ctx);
+    case "reconfigure": {
+      const change = isPossible(request, [ctx.self, ...ctx.peers]) ? changeTo(state, role, request) : null;
+      if (change !== null && role.transfer === null) appendOwn(state, role, change, options, ctx);
+    }
+  }
+}

@@ -1,0 +1,93 @@
+/** What Raft says of itself: the shapes of what it sends and journals, its claims (figure 3), its costs, its picture. */
+import type { Protocol } from "../../../core/protocol.ts";
+import { boolean, list, natural, nullable, struct, text, variants } from "../../../core/shape.ts";
+import { commandShape, logCommandShapes, MAX_MEMBERS } from "../family/replicated-log.ts";
+import { lastIndex } from "./log.ts";
+import { MAX_BATCH_ENTRIES, MAX_CHUNK_CHARS } from "./options.ts";
+import { properties } from "./properties.ts";
+import { type Configuration, type Entry, type Forwarded, leaderOf, type Raft } from "./vocabulary.ts";
+
+type Declarations = Pick<Protocol<Raft>, "shapes" | "source" | "assumes" | "properties" | "costs" | "view">;
+
+const nodes = list(natural, MAX_MEMBERS);
+const configuration = struct<Configuration>({ voters: nodes, learners: nodes, outgoing: nullable(nodes) });
+const entries = list(
+  variants<Entry>({
+    command: { term: natural, command: commandShape },
+    noop: { term: natural },
+    configuration: { term: natural, configuration },
+  }),
+  MAX_BATCH_ENTRIES,
+);
+const { compact: _compact, ...forwarded } = logCommandShapes;
+/** A character takes at most three bytes for each of its units. */
+const chunk = text(3 * MAX_CHUNK_CHARS);
+
+export const declarations: Declarations = {
+  shapes: {
+    message: {
+      requestPreVote: { term: natural, lastIndex: natural, lastTerm: natural },
+      preVote: { term: natural, isGranted: boolean },
+      requestVote: { term: natural, lastIndex: natural, lastTerm: natural, isTransfer: boolean },
+      vote: { term: natural, isGranted: boolean },
+      appendEntries: {
+        term: natural,
+        previousIndex: natural,
+        previousTerm: natural,
+        entries,
+        commitIndex: natural,
+      },
+      appended: { term: natural, matchIndex: natural },
+      rejected: { term: natural, previousIndex: natural, conflictTerm: nullable(natural), conflictIndex: natural },
+      heartbeat: { term: natural, round: natural, commitIndex: natural },
+      heartbeatAnswered: { term: natural, round: natural },
+      installSnapshot: {
+        term: natural,
+        index: natural,
+        lastTerm: natural,
+        configuration,
+        position: natural,
+        text: chunk,
+        isLast: boolean,
+      },
+      chunkReceived: { term: natural, index: natural, position: natural },
+      timeoutNow: { term: natural },
+      forward: { request: variants<Forwarded>(forwarded) },
+      readIndex: { read: natural, index: natural },
+    },
+    command: logCommandShapes,
+    record: {
+      voted: { term: natural, votedFor: nullable(natural) },
+      appended: { entries },
+      truncated: { lastIndex: natural },
+      snapshot: { index: natural, term: natural, configuration, offset: natural, offsetTerm: natural },
+      snapshotText: { text: chunk },
+    },
+  },
+  source: "Ongaro & Ousterhout, USENIX ATC 2014; Ongaro's thesis, Stanford 2014",
+  assumes: [
+    "crash-recovery nodes with a journal",
+    "for liveness: a majority alive and connected to a common leader, reliable links and bounded delay in the end",
+    "for lease reads: clocks within the margin, no pauses",
+  ],
+  properties,
+  costs: [
+    { when: "a batch of entries", messages: (n) => 2 * (n - 1) },
+    { when: "an election, with its pre-vote and the first entry of the term", messages: (n) => 6 * (n - 1) },
+    { when: "a read", messages: (n) => 2 * (n - 1) },
+    { when: "a round of heartbeats", messages: (n) => 2 * (n - 1) },
+  ],
+  view: (state, self) => ({
+    role: roles[state.role.is],
+    leader: leaderOf(state, self),
+    term: state.term,
+    log: { decided: state.commitIndex, last: lastIndex(state.log) },
+  }),
+};
+
+const roles = {
+  follower: "follower",
+  preCandidate: "pre-candidate",
+  candidate: "candidate",
+  leader: "leader",
+} as const;

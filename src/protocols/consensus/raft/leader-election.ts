@@ -1,0 +1,147 @@
+/** Leader election (§5.2), with the pre-vote of the thesis (§9.6). */
+import type { Context, NodeId } from "../../../core/protocol.ts";
+import { include } from "../../node-set.ts";
+import { lastIndex, lastTerm } from "./log.ts";
+import { appendOwn, meetMembers } from "./log-replication.ts";
+import { isQuorum, isVoter } from "./membership-changes.ts";
+import { type RaftOptions, spread } from "./options.ts";
+import { isUpToDate } from "./safety.ts";
+import { adoptTerm, becomeFollower, electionTimeout, vote } from "./server-states.ts";
+import { isStale, type Leader, leaderOf, type Raft } from "./vocabulary.ts";
+
+type State = Raft["state"];
+type Ctx = Context<Raft>;
+type Asked<T extends "requestVote" | "requestPreVote"> = Extract<Raft["message"], { type: T }>;
+
+/** The leader has been silent for the least time-out: from now on others may lead, and after a random time this node would. */
+export function timeOut(state: State, options: RaftOptions, ctx: Ctx): void {
+  const { role } = state;
+  if (role.is === "leader") return;
+  if (role.is === "follower" && role.hasHeard) {
+    role.hasHeard = false;
+    ctx.setTimer("election", spread(options, ctx.self));
+  } else if (!isVoter(state.configuration, ctx.self)) becomeFollower(state, null, options, ctx);
+  else if (options.preVote) askForPreVotes(state, options, ctx);
+  else standForElection(state, false, options, ctx);
+}
+
+/** Nothing is promised and no term grows, so a node that cannot win disturbs nobody. */
+function askForPreVotes(state: State, options: RaftOptions, ctx: Ctx): void {
+  forgetLeader(state, ctx);
+  state.role = { is: "preCandidate", votes: [ctx.self] };
+  ctx.setTimer("election", electionTimeout(options, ctx.self));
+  askVoters(state, { type: "requestPreVote", term: state.term + 1, ...endOf(state) }, ctx);
+  standIfBacked(state, options, ctx);
+}
+
+/** It votes for itself first, so not even after a crash does it help another to lead this term. */
+export function standForElection(state: State, isTransfer: boolean, options: RaftOptions, ctx: Ctx): void {
+  forgetLeader(state, ctx);
+  state.term += 1;
+  vote(state, ctx.self, ctx);
+  state.role = { is: "candidate", votes: [ctx.self] };
+  ctx.setTimer("election", electionTimeout(options, ctx.self));
+  askVoters(state, { type: "requestVote", term: state.term, ...endOf(state), isTransfer }, ctx);
+  leadIfElected(state, options, ctx);
+}
+
+function forgetLeader(state: State, ctx: Ctx): void {
+  if (leaderOf(state, ctx.self) !== null) ctx.emit({ type: "led", leader: null, term: state.term });
+}
+
+const endOf = ({ log }: State) => ({ lastIndex: lastIndex(log), lastTerm: lastTerm(log) });
+
+function askVoters(state: State, request: Asked<"requestVote" | "requestPreVote">, ctx: Ctx): void {
+  for (const node of ctx.peers) if (isVoter(state.configuration, node)) ctx.send(node, request);
+}
+
+export function notePreVote(state: State, from: NodeId, options: RaftOptions, ctx: Ctx): void {
+  if (state.role.is !== "preCandidate") return; // One too many, or that attempt is over.
+  include(state.role.votes, from);
+  standIfBacked(state, options, ctx);
+}
+
+function standIfBacked(state: State, options: RaftOptions, ctx: Ctx): void {
+  if (state.role.is === "preCandidate" && isQuorum(state.configuration, state.role.votes))
+    standForElection(state, false, options, ctx);
+}
+
+export function noteVote(state: State, from: NodeId, options: RaftOptions, ctx: Ctx): void {
+  if (state.role.is !== "candidate") return; // One too many, or that election is over.
+  include(state.role.votes, from);
+  leadIfElected(state, options, ctx);
+}
+
+function leadIfElected(state: State, options: RaftOptions, ctx: Ctx): void {
+  if (state.role.is === "candidate" && isQuorum(state.configuration, state.role.votes))
+    becomeLeader(state, options, ctx);
+}
+
+/** §8: it begins its term with an entry that holds nothing, since it does not know which older ones are committed. */
+function becomeLeader(state: State, options: RaftOptions, ctx: Ctx): void {
+  const { term, log } = state;
+  const role: Leader = {
+    is: "leader",
+    firstIndex: lastIndex(log) + 1,
+    persisted: lastIndex(log),
+    followers: {},
+    round: 0,
+    answered: [...ctx.peers], // No round is under way.
+    asking: [],
+    next: [],
+    leaseRound: null,
+    transfer: null,
+    mayLease: options.leaseReads,
+    uncommittedChars: 0,
+  };
+  state.role = role;
+  meetMembers(state, role, ctx.self);
+  ctx.cancelTimer("election");
+  ctx.setTimer("heartbeat", options.heartbeatMs);
+  if (options.checkQuorum) ctx.setTimer("quorum", options.maxElectionMs);
+  ctx.emit({ type: "led", leader: ctx.self, term });
+  appendOwn(state, role, { type: "noop", term }, options, ctx);
+}
+
+/** Would this node vote for it? Nothing changes here. */
+export function answerPreVote(
+  state: State,
+  from: NodeId,
+  asked: Asked<"requestPreVote">,
+  options: RaftOptions,
+  ctx: Ctx,
+): void {
+  const isGranted = asked.term > state.term && !isLed(state, options) && isFit(state, asked, options);
+  ctx.send(from, { type: "preVote", term: isGranted ? asked.term : state.term, isGranted });
+}
+
+/** One vote a term, first come first served, for a log that is no older than this one; journalled before it is given. */
+export function answerVote(
+  state: State,
+  from: NodeId,
+  asked: Asked<"requestVote">,
+  options: RaftOptions,
+  ctx: Ctx,
+): void {
+  const { term } = asked;
+  if ((isLed(state, options) && !asked.isTransfer) || isStale(state, asked)) return refuse(state, from, ctx);
+  const isFree = term > state.term || state.votedFor === null || state.votedFor === from;
+  const isGranted = isFree && isFit(state, asked, options);
+  if (term > state.term) adoptTerm(state, term, isGranted ? from : null, options, ctx);
+  else if (isGranted && state.votedFor === null) vote(state, from, ctx);
+  if (!isGranted) return refuse(state, from, ctx);
+  ctx.setTimer("election", electionTimeout(options, ctx.self));
+  ctx.send(from, { type: "vote", term, isGranted: true });
+}
+
+const refuse = ({ term }: State, to: NodeId, ctx: Ctx): void => ctx.send(to, { type: "vote", term, isGranted: false });
+
+const isFit = (
+  { log }: State,
+  candidate: { lastIndex: number; lastTerm: number },
+  { checksLog }: RaftOptions,
+): boolean => !checksLog || isUpToDate(log, candidate);
+
+/** Thesis §4.2.3: a leader, and a node that has heard from one within the least election time-out, help nobody else. */
+const isLed = ({ role }: State, { checkQuorum }: RaftOptions): boolean =>
+  role.is === "leader" ? checkQuorum : role.is === "follower" && role.hasHeard;

@@ -1,0 +1,184 @@
+/** Log replication (§5.3): how a leader brings the logs of others to its own, in batches, several of them on their way at a time. */
+import type { Context, NodeId } from "../../../core/protocol.ts";
+import type { Command } from "../family/replicated-log.ts";
+import { nameSuccessor } from "./leadership-transfer.ts";
+import { append, batchFrom, charsOf, firstOfTerm, lastIndex, lastOfTerm, termAt, truncate } from "./log.ts";
+import { sendChunk } from "./log-compaction.ts";
+import { endOfChange, hasRemovedItself, membersOf } from "./membership-changes.ts";
+import type { RaftOptions } from "./options.ts";
+import { commit, commitIndexOf } from "./safety.ts";
+import { becomeFollower } from "./server-states.ts";
+import type { Entry, Follower, Leader, Log, Raft } from "./vocabulary.ts";
+
+type State = Raft["state"];
+type Ctx = Context<Raft>;
+type AppendEntries = Extract<Raft["message"], { type: "appendEntries" }>;
+type Rejected = Extract<Raft["message"], { type: "rejected" }>;
+
+/** At the leader, or dropped: what is not committed is bounded, and while leadership is handed over nothing new begins. */
+export function propose(state: State, command: Command, options: RaftOptions, ctx: Ctx): void {
+  const { role } = state;
+  if (role.is !== "leader") return;
+  const length = command.operation.length;
+  const isFull =
+    lastIndex(state.log) - state.commitIndex >= options.maxUncommitted ||
+    role.uncommittedChars + length > options.maxUncommittedChars;
+  if (isFull) state.dropped += 1;
+  else if (role.transfer !== null) wait(state, command, options);
+  else appendOwn(state, role, { type: "command", term: state.term, command }, options, ctx);
+}
+
+/** Until a leader is known; a client whose command finds no room asks again. */
+export function wait(state: State, command: Command, { maxWaiting }: RaftOptions): void {
+  if (state.waiting.length >= maxWaiting) state.dropped += 1;
+  else state.waiting.push(command);
+}
+
+/** A leader journals an entry before it counts itself among those that have it, and before anybody is sent it. */
+export function appendOwn(state: State, role: Leader, entry: Entry, options: RaftOptions, ctx: Ctx): void {
+  append(state, [entry], ctx);
+  role.persisted = lastIndex(state.log);
+  role.uncommittedChars += charsOf(entry);
+  if (entry.type === "configuration") meetMembers(state, role, ctx.self);
+  replicateToAll(state, role, options, ctx);
+  commitAgreed(state, options, ctx);
+}
+
+/** The leader sends to the members of the configuration that it uses, and to nobody else. */
+export function meetMembers(state: State, role: Leader, self: NodeId): void {
+  const known = role.followers;
+  role.followers = {};
+  for (const node of membersOf(state.configuration))
+    if (node !== self) role.followers[node] = known[node] ?? newFollower(lastIndex(state.log) + 1);
+}
+
+const newFollower = (next: number): Follower => ({
+  next,
+  match: 0,
+  sending: { is: "probing", isAwaiting: false },
+  isOverdue: false,
+  isActive: true,
+});
+
+export function replicateToAll(state: State, role: Leader, options: RaftOptions, ctx: Ctx): void {
+  for (const node of ctx.peers) {
+    const follower = role.followers[node];
+    if (follower !== undefined) replicate(state, node, follower, options, ctx);
+  }
+}
+
+/** Sends what the follower lacks, as far as its window is open. */
+export function replicate(state: State, to: NodeId, follower: Follower, options: RaftOptions, ctx: Ctx): void {
+  const { log } = state;
+  if (follower.sending.is === "snapshot") return; // It goes on when a chunk has been received.
+  if (follower.next <= log.offset) return sendChunk(state, to, follower, options, ctx);
+  while (follower.next <= lastIndex(log) && isOpen(follower, options)) {
+    const entries = batchFrom(log, follower.next, options.maxBatchEntries, options.maxBatchChars);
+    sendEntries(state, to, follower, entries, ctx);
+  }
+}
+
+const isOpen = ({ sending }: Follower, { maxInFlight }: RaftOptions): boolean =>
+  sending.is === "probing" ? !sending.isAwaiting : sending.is === "pipelining" && sending.inFlight.length < maxInFlight;
+
+function sendEntries(state: State, to: NodeId, follower: Follower, entries: Entry[], ctx: Ctx): void {
+  const { term, log, commitIndex } = state;
+  const previousIndex = follower.next - 1;
+  const previousTerm = termAt(log, previousIndex) as number;
+  ctx.send(to, { type: "appendEntries", term, previousIndex, previousTerm, entries, commitIndex });
+  const { sending } = follower;
+  if (sending.is === "probing") sending.isAwaiting = true;
+  if (sending.is !== "pipelining") return;
+  follower.next += entries.length;
+  sending.inFlight.push(follower.next - 1);
+}
+
+/** At a follower: all that came is in its log now, or it says where the logs part. */
+export function receiveEntries(state: State, from: NodeId, message: AppendEntries, ctx: Ctx): void {
+  const { log, term } = state;
+  const { previousIndex, previousTerm, entries } = message;
+  const found = termAt(log, previousIndex);
+  if (previousIndex >= log.offset && found !== previousTerm) {
+    const conflictIndex = found === null ? lastIndex(log) + 1 : firstOfTerm(log, previousIndex);
+    return ctx.send(from, { type: "rejected", term, previousIndex, conflictTerm: found, conflictIndex });
+  }
+  const matchIndex = previousIndex + entries.length;
+  if (wouldEraseCommitted(state, previousIndex, entries) || !entries.every(isSensible)) return;
+  const known = entries.filter(({ term: its }, at) => has(log, previousIndex + 1 + at, its)).length;
+  if (known < entries.length) {
+    const last = previousIndex + known;
+    if (lastIndex(log) > last) truncate(state, last, ctx);
+    append(state, entries.slice(known), ctx);
+  }
+  commit(state, Math.min(message.commitIndex, matchIndex), ctx);
+  ctx.send(from, { type: "appended", term, matchIndex });
+}
+
+/** Or had it, before it was in the snapshot. Nothing follows what it does not have, so those that it has come first. */
+const has = (log: Log, index: number, term: number): boolean => index <= log.offset || termAt(log, index) === term;
+
+/** No leader asks for it: what is committed is in its log. */
+const wouldEraseCommitted = ({ log, commitIndex }: State, previousIndex: number, entries: readonly Entry[]): boolean =>
+  entries.some((entry, at) => {
+    const index = previousIndex + 1 + at;
+    return index > log.offset && index <= commitIndex && termAt(log, index) !== entry.term;
+  });
+
+/** A configuration without voters decides nothing. No leader sends it. */
+const isSensible = (entry: Entry): boolean =>
+  entry.type !== "configuration" ||
+  (entry.configuration.voters.length > 0 && entry.configuration.outgoing?.length !== 0);
+
+/** At the leader: what has been appended there, and in order. What a node claims to have beyond the leader's log is not believed. */
+export function noteAppended(state: State, role: Leader, from: NodeId, matchIndex: number): void {
+  const follower = role.followers[from];
+  if (follower === undefined || matchIndex > lastIndex(state.log)) return;
+  follower.match = Math.max(follower.match, matchIndex);
+  follower.next = Math.max(follower.next, follower.match + 1);
+  const { sending } = follower;
+  if (sending.is === "pipelining") sending.inFlight = sending.inFlight.filter((last) => last > matchIndex);
+  else if (sending.is === "probing" || matchIndex >= sending.index)
+    follower.sending = { is: "pipelining", inFlight: [] };
+}
+
+/** A whole term is passed over at a time: the logs cannot meet within it, or where the leader has none of it. */
+export function noteRejected(state: State, follower: Follower, rejected: Rejected): void {
+  if (isAnswered(follower, rejected)) return;
+  const { previousIndex, conflictTerm, conflictIndex } = rejected;
+  const shared = conflictTerm === null ? null : lastOfTerm(state.log, conflictTerm, previousIndex);
+  const next = shared === null ? conflictIndex : shared + 1;
+  follower.next = Math.max(follower.match + 1, Math.min(next, previousIndex));
+  follower.sending = { is: "probing", isAwaiting: false };
+}
+
+/** To a message before the last one that matters: of what has been appended since, or of what is not being sent any more. */
+const isAnswered = ({ match, next, sending }: Follower, { previousIndex }: Rejected): boolean =>
+  previousIndex <= match ||
+  sending.is === "snapshot" ||
+  (sending.is === "probing" ? previousIndex !== next - 1 : previousIndex >= next);
+
+/** What was on its way when the last heartbeat was sent and has not been heard of has been lost: it is sent again. */
+export function sendAgain(state: State, to: NodeId, follower: Follower, options: RaftOptions, ctx: Ctx): void {
+  follower.isOverdue = false;
+  if (follower.sending.is === "snapshot") return sendChunk(state, to, follower, options, ctx);
+  if (follower.sending.is === "pipelining") follower.next = follower.match + 1;
+  follower.sending = { is: "probing", isAwaiting: false };
+  replicate(state, to, follower, options, ctx);
+}
+
+export const isAwaited = ({ sending }: Follower): boolean =>
+  sending.is === "snapshot" || (sending.is === "probing" ? sending.isAwaiting : sending.inFlight.length > 0);
+
+/** Commits what a quorum has, and does what follows from it: a change goes on, and a leader that is no member steps down. */
+export function commitAgreed(state: State, options: RaftOptions, ctx: Ctx): void {
+  const { role } = state;
+  if (role.is !== "leader") return;
+  const agreed = commitIndexOf(state, role, ctx.self);
+  if (agreed === state.commitIndex) return;
+  commit(state, agreed, ctx);
+  const end = endOfChange(state);
+  if (end !== null) return appendOwn(state, role, end, options, ctx);
+  if (!hasRemovedItself(state, ctx.self)) return;
+  nameSuccessor(state, role, ctx);
+  becomeFollower(state, null, options, ctx);
+}

@@ -1,0 +1,169 @@
+/** What Raft guarantees at all times (figure 3), and that somebody leads in the end. What crashed nodes have told counts, too. */
+import type { EventOf, NodeId, Property, World } from "../../../core/protocol.ts";
+import { type Command, isSameCommand } from "../family/replicated-log.ts";
+import { entryAt, lastIndex, termAt } from "./log.ts";
+import { isQuorum, isVoter } from "./membership-changes.ts";
+import { type Entry, type Log, leaderOf, type Raft } from "./vocabulary.ts";
+
+type State = Raft["state"];
+type Event = EventOf<Raft>;
+
+/** Of what a node has told, the last so many terms and commands. */
+const REMEMBERED = 16;
+
+interface Led {
+  readonly term: number;
+  readonly leader: NodeId;
+}
+
+const electionSafety: Property<Raft> = {
+  name: "election safety",
+  claim: "at most one leader is elected in a term",
+  when: "always",
+  history: {
+    empty: [] as readonly Led[],
+    after(before: readonly Led[], event: Event): readonly Led[] {
+      if (event.type !== "led" || event.leader === null) return before;
+      const { leader, term } = event;
+      return [...before, { term, leader }].slice(-REMEMBERED);
+    },
+  },
+  holds({ nodes, history }) {
+    const leaders = new Map<number, NodeId>();
+    for (const node of nodes)
+      for (const { term, leader } of history<readonly Led[]>(node)) {
+        if ((leaders.get(term) ?? leader) !== leader) return false;
+        leaders.set(term, leader);
+      }
+    return true;
+  },
+};
+
+const leaderAppendOnly: Property<Raft> = {
+  name: "leader append-only",
+  claim: "a leader never overwrites or deletes entries in its log; it only appends new entries",
+  when: "always",
+  holds: ({ alive, state }) =>
+    alive.every((node) => {
+      const { role, log, term } = state(node);
+      if (role.is !== "leader") return true;
+      const first = Math.max(role.firstIndex, log.offset);
+      return lastIndex(log) === role.persisted && termAt(log, first) === term;
+    }),
+};
+
+const logMatching: Property<Raft> = {
+  name: "log matching",
+  claim: "if two logs have an entry with the same index and term, they are identical up to that index",
+  when: "always",
+  holds: ({ alive, state }) =>
+    alive.every((a) => alive.every((b) => a >= b || areMatching(state(a).log, state(b).log))),
+};
+
+function areMatching(a: Log, b: Log): boolean {
+  const from = Math.max(a.offset, b.offset);
+  let at = Math.min(lastIndex(a), lastIndex(b));
+  while (at > from && termAt(a, at) !== termAt(b, at)) at -= 1;
+  for (; at > from; at--) if (!isSame(entryAt(a, at), entryAt(b, at))) return false;
+  return true;
+}
+
+function isSame(a: Entry | undefined, b: Entry | undefined): boolean {
+  if (a?.term !== b?.term || a?.type !== b?.type) return false;
+  return a?.type !== "command" || (b?.type === "command" && isSameCommand(a.command, b.command));
+}
+
+/** What a node was told is committed, and in which term, or an earlier one. */
+interface Committed {
+  readonly index: number;
+  readonly term: number;
+  readonly command: Command;
+}
+
+interface Told {
+  readonly term: number;
+  readonly committed: readonly Committed[];
+  /** In another life it was told another command for the same place. */
+  readonly isTorn: boolean;
+}
+
+const told = {
+  empty: { term: 0, committed: [], isTorn: false } as Told,
+  after(before: Told, event: Event): Told {
+    if (event.type === "led" && event.leader !== null) return { ...before, term: event.term };
+    if (event.type !== "decided") return before;
+    const { index, command } = event;
+    const known = before.committed.find((each) => each.index === index);
+    if (known !== undefined) return isSameCommand(known.command, command) ? before : { ...before, isTorn: true };
+    const committed = [...before.committed, { index, term: before.term, command }].sort((a, b) => a.index - b.index);
+    return { ...before, committed: committed.slice(-REMEMBERED) };
+  },
+};
+
+const leaderCompleteness: Property<Raft> = {
+  name: "leader completeness",
+  claim: "what is committed in a term is in the logs of the leaders of all later terms",
+  when: "always",
+  history: told,
+  holds: ({ alive, nodes, state, history }) =>
+    alive.every((node) => {
+      const { role, log, term } = state(node);
+      if (role.is !== "leader") return true;
+      return nodes.every((other) =>
+        history<Told>(other).committed.every(
+          (each) => each.term >= term || each.index <= log.offset || isIn(log, each),
+        ),
+      );
+    }),
+};
+
+function isIn(log: Log, { index, command }: Committed): boolean {
+  const entry = entryAt(log, index);
+  return entry?.type === "command" && isSameCommand(entry.command, command);
+}
+
+const stateMachineSafety: Property<Raft> = {
+  name: "state machine safety",
+  claim: "no two nodes apply different commands at the same index",
+  when: "always",
+  history: told,
+  holds({ nodes, history }) {
+    const commands = new Map<number, Command>();
+    for (const node of nodes) {
+      const { committed, isTorn } = history<Told>(node);
+      if (isTorn) return false;
+      for (const { index, command } of committed) {
+        if (!isSameCommand(commands.get(index) ?? command, command)) return false;
+        commands.set(index, command);
+      }
+    }
+    return true;
+  },
+};
+
+const leadership: Property<Raft> = {
+  name: "leadership",
+  claim: "in the end one node leads, and all voters that are alive follow it, if they are a quorum",
+  when: "eventually",
+  holds(world) {
+    const { alive, state } = world;
+    const newest = newestOf(world);
+    if (newest === null || !isQuorum(newest.configuration, alive)) return true;
+    const voters = alive.filter((node) => isVoter(newest.configuration, node));
+    const [leader, ...others] = new Set(voters.map((node) => leaderOf(state(node), node)));
+    return others.length === 0 && leader !== null && leader !== undefined && alive.includes(leader);
+  },
+};
+
+/** Of the alive nodes, the state of the one that has the latest configuration. */
+function newestOf({ alive, state }: World<State>): State | null {
+  let newest: State | null = null;
+  for (const node of alive)
+    if (newest === null || state(node).configuration.index > newest.configuration.index) newest = state(node);
+  return newest;
+}
+
+/** Safety: what holds after every step. */
+export const safety = [electionSafety, leaderAppendOnly, logMatching, leaderCompleteness, stateMachineSafety] as const;
+
+export const properties: readonly Property<Raft>[] = [...safety, leadership];

@@ -1,0 +1,220 @@
+/**
+ * Raft: a leader is elected by a majority, orders all commands in its log, and makes all logs alike; what a majority has in
+ * the leader's term is committed. Ongaro & Ousterhout, "In Search of an Understandable Consensus Algorithm", USENIX ATC 2014;
+ * pre-vote, reads, transfer: Ongaro, "Consensus: Bridging Theory and Practice", 2014. The files are named after its sections.
+ *
+ * Assumes   crash-recovery nodes with a journal. For liveness: a majority alive that is connected to a common leader, reliable
+ *           links and bounded delay in the end. For lease reads: clocks whose speeds differ by no more than `drift`, no pauses.
+ * Safety    election safety, leader append-only, log matching, leader completeness, state-machine safety, under any delay,
+ *           loss, duplication, reordering, partition, crash and recovery.
+ * Liveness  in the end one leads, and what is proposed again and again is decided at every member.
+ * Cost      2(N − 1) messages for a batch of entries; 2(N − 1) for an election, 2(N − 1) for its pre-vote and 2(N − 1) for the
+ *           first entry of the term; 2(N − 1) for a read, none for a lease read; 2(N − 1) a round of heartbeats.
+ */
+import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
+import { include } from "../../node-set.ts";
+import { ask, askAgain, perform } from "./client-interaction.ts";
+import { declarations } from "./declarations.ts";
+import { checkQuorum, heartbeat } from "./heartbeats.ts";
+import { answerPreVote, answerVote, notePreVote, noteVote, standForElection, timeOut } from "./leader-election.ts";
+import { handOver } from "./leadership-transfer.ts";
+import { cut, take } from "./log.ts";
+import { compact, noteChunk, receiveChunk } from "./log-compaction.ts";
+import { commitAgreed, noteAppended, noteRejected, receiveEntries, replicate, sendAgain } from "./log-replication.ts";
+import { isVoter } from "./membership-changes.ts";
+import { type RaftOptions, settled } from "./options.ts";
+import { endLease, noteConfirmed, noteIndex } from "./reads.ts";
+import { commit } from "./safety.ts";
+import { adoptTerm, awaitLeader, becomeFollower, keepStill } from "./server-states.ts";
+import { type Follower, isImpostor, isStale, type Leader, leaderOf, type Raft } from "./vocabulary.ts";
+
+export type { RaftOptions } from "./options.ts";
+export type { Raft } from "./vocabulary.ts";
+
+type State = Raft["state"];
+type Ctx = Context<Raft>;
+type Answer = Extract<Raft["message"], { type: "appended" | "rejected" | "heartbeatAnswered" | "chunkReceived" }>;
+
+/** What a leader makes of an answer. */
+type Noted = (role: Leader, follower: Follower) => void;
+
+/** A message of a leader: this node follows it. @returns false for one whose term is over, or who does not lead. */
+function followSender(state: State, from: NodeId, message: { term: number }, options: RaftOptions, ctx: Ctx): boolean {
+  if (isStale(state, message) || isImpostor(state, from, message)) return false;
+  adoptTerm(state, message.term, null, options, ctx);
+  if (leaderOf(state, ctx.self) === from) awaitLeader(state, options, ctx);
+  else {
+    becomeFollower(state, from, options, ctx);
+    askAgain(state, options, ctx);
+  }
+  return true;
+}
+
+/** An answer of a term that goes on, at the leader who asked. */
+function noteAnswer(state: State, from: NodeId, message: Answer, note: Noted, options: RaftOptions, ctx: Ctx): void {
+  adoptTerm(state, message.term, null, options, ctx);
+  const { role } = state;
+  const follower = role.is === "leader" ? role.followers[from] : undefined;
+  if (role.is !== "leader" || follower === undefined || isStale(state, message)) return;
+  follower.isActive = true;
+  note(role, follower);
+}
+
+/** Elections end in this node's favour in one of several handlers: then what has waited for a leader is done. */
+function ifLeading(state: State, options: RaftOptions, ctx: Ctx): void {
+  if (state.role.is === "leader") askAgain(state, options, ctx);
+}
+
+function initial(nodes: NodeId[], options: RaftOptions): State {
+  const learners = options.learners.toSorted((a, b) => a - b);
+  const voters = (options.voters ?? nodes.filter((node) => !learners.includes(node))).toSorted((a, b) => a - b);
+  return {
+    term: 0,
+    votedFor: null,
+    log: { offset: 0, offsetTerm: 0, entries: [] },
+    snapshot: { index: 0, term: 0, configuration: { voters, learners, outgoing: null }, text: "" },
+    commitIndex: 0,
+    configuration: { voters, learners, outgoing: null, index: 0 },
+    role: { is: "follower", leader: null, hasHeard: false, incoming: null },
+    waiting: [],
+    reads: [],
+    dropped: 0,
+  };
+}
+
+export function raft(given?: Partial<RaftOptions>): Protocol<Raft> {
+  const options = settled(given);
+
+  const follow = (state: State, from: NodeId, message: { term: number }, ctx: Ctx): boolean =>
+    followSender(state, from, message, options, ctx);
+  const answered = (state: State, from: NodeId, message: Answer, ctx: Ctx, note: Noted): void =>
+    noteAnswer(state, from, message, note, options, ctx);
+
+  const lease = (parity: number) => (state: State) => {
+    if (state.role.is === "leader") endLease(state.role, (round) => round % 2 === parity);
+  };
+
+  return {
+    name: "raft",
+    init: (self, peers) => initial([self, ...peers], options),
+    start(state, ctx) {
+      const { index, text } = state.snapshot;
+      if (index > 0) ctx.emit({ type: "installed", index, snapshot: text });
+      awaitLeader(state, options, ctx);
+      keepStill(state, options, ctx);
+    },
+    receive: {
+      requestPreVote: (state, from, message, ctx) => answerPreVote(state, from, message, options, ctx),
+      preVote(state, from, { term, isGranted }, ctx) {
+        if (!isGranted) return adoptTerm(state, term, null, options, ctx);
+        if (term === state.term + 1) notePreVote(state, from, options, ctx);
+        ifLeading(state, options, ctx);
+      },
+      requestVote: (state, from, message, ctx) => answerVote(state, from, message, options, ctx),
+      vote(state, from, { term, isGranted }, ctx) {
+        adoptTerm(state, term, null, options, ctx);
+        if (isGranted && term === state.term) noteVote(state, from, options, ctx);
+        ifLeading(state, options, ctx);
+      },
+      appendEntries(state, from, message, ctx) {
+        const { term, previousIndex } = message;
+        if (follow(state, from, message, ctx)) return receiveEntries(state, from, message, ctx);
+        if (term < state.term)
+          ctx.send(from, { type: "rejected", term: state.term, previousIndex, conflictTerm: null, conflictIndex: 0 });
+      },
+      appended(state, from, message, ctx) {
+        answered(state, from, message, ctx, (role, follower) => {
+          follower.isOverdue = false;
+          noteAppended(state, role, from, message.matchIndex);
+          commitAgreed(state, options, ctx);
+          if (state.role !== role) return; // It was the last thing to do for a leader that is no member any more.
+          replicate(state, from, follower, options, ctx);
+          if (role.transfer === from) handOver(state, role, ctx);
+        });
+      },
+      rejected(state, from, message, ctx) {
+        answered(state, from, message, ctx, (_role, follower) => {
+          follower.isOverdue = false;
+          noteRejected(state, follower, message);
+          replicate(state, from, follower, options, ctx);
+        });
+      },
+      heartbeat(state, from, message, ctx) {
+        if (follow(state, from, message, ctx)) commit(state, message.commitIndex, ctx);
+        else if (message.term >= state.term) return;
+        ctx.send(from, { type: "heartbeatAnswered", term: state.term, round: message.round });
+      },
+      heartbeatAnswered(state, from, message, ctx) {
+        answered(state, from, message, ctx, (role, follower) => {
+          if (follower.isOverdue) sendAgain(state, from, follower, options, ctx);
+          if (message.round !== role.round) return;
+          include(role.answered, from);
+          noteConfirmed(state, role, options, ctx);
+        });
+      },
+      installSnapshot(state, from, message, ctx) {
+        if (follow(state, from, message, ctx)) receiveChunk(state, from, message, options, ctx);
+        else if (message.term < state.term)
+          ctx.send(from, { type: "chunkReceived", term: state.term, index: message.index, position: 0 });
+      },
+      chunkReceived(state, from, message, ctx) {
+        answered(state, from, message, ctx, (_role, follower) => {
+          follower.isOverdue = false;
+          noteChunk(state, from, follower, message, options, ctx);
+        });
+      },
+      timeoutNow(state, from, { term }, ctx) {
+        if (term !== state.term || leaderOf(state, ctx.self) !== from) return; // Late: that leader's term is over.
+        if (isVoter(state.configuration, ctx.self)) standForElection(state, true, options, ctx);
+        ifLeading(state, options, ctx);
+      },
+      forward: (state, from, { request }, ctx) => perform(state, from, request, options, ctx),
+      readIndex: (state, _from, { read, index }, ctx) => noteIndex(state, read, index, options, ctx),
+    },
+    timeout: {
+      election(state, ctx) {
+        timeOut(state, options, ctx);
+        ifLeading(state, options, ctx);
+      },
+      heartbeat(state, ctx) {
+        if (state.role.is === "leader") heartbeat(state, state.role, options, ctx);
+      },
+      quorum(state, ctx) {
+        if (state.role.is === "leader") checkQuorum(state, state.role, options, ctx);
+      },
+      transfer(state, ctx) {
+        if (state.role.is !== "leader") return;
+        state.role.transfer = null; // The other has not been elected in time: this node goes on.
+        askAgain(state, options, ctx);
+      },
+      leaseEven: lease(0),
+      leaseOdd: lease(1),
+    },
+    command: {
+      propose: (state, { command }, ctx) => ask(state, { type: "propose", command }, options, ctx),
+      compact: (state, { index, snapshot }, ctx) => compact(state, index, snapshot, options, ctx),
+      read: (state, { read }, ctx) => ask(state, { type: "read", read }, options, ctx),
+      reconfigure: (state, { voters, learners }, ctx) =>
+        ask(state, { type: "reconfigure", voters, learners }, options, ctx),
+      transfer: (state, { to }, ctx) => ask(state, { type: "transfer", to }, options, ctx),
+    },
+    replay: {
+      voted(state, { term, votedFor }) {
+        state.term = term;
+        state.votedFor = votedFor;
+      },
+      appended: (state, { entries }) => take(state, entries),
+      truncated: (state, record) => cut(state, record.lastIndex),
+      snapshot(state, { index, term, configuration, offset, offsetTerm }) {
+        state.snapshot = { index, term, configuration, text: "" };
+        state.log = { offset, offsetTerm, entries: [] };
+        state.configuration = { ...configuration, index };
+        state.commitIndex = index;
+      },
+      snapshotText(state, { text }) {
+        state.snapshot.text += text;
+      },
+    },
+    ...declarations,
+  };
+}

@@ -1,0 +1,59 @@
+/** Server states and terms (§5.1, figure 4): how a node comes to follow. How it comes to lead is in leader-election.ts. */
+import type { Context, NodeId } from "../../../core/protocol.ts";
+import { type RaftOptions, spread } from "./options.ts";
+import { leaderOf, type Raft } from "./vocabulary.ts";
+
+type State = Raft["state"];
+type Ctx = Context<Raft>;
+
+/**
+ * Terms are exchanged with every message, and a lower one gives way to a higher one. Journalled, with the vote that it
+ * gives, before anything is answered.
+ */
+export function adoptTerm(state: State, term: number, votedFor: NodeId | null, options: RaftOptions, ctx: Ctx): void {
+  if (term <= state.term) return;
+  state.term = term;
+  vote(state, votedFor, ctx);
+  becomeFollower(state, null, options, ctx);
+}
+
+/** In this term; null: for nobody yet. */
+export function vote(state: State, candidate: NodeId | null, ctx: Ctx): void {
+  state.votedFor = candidate;
+  ctx.persist({ type: "voted", term: state.term, votedFor: candidate });
+}
+
+/** Whatever it was: from now on it waits for a leader of this term, or follows the one that it has heard of. */
+export function becomeFollower(state: State, leader: NodeId | null, options: RaftOptions, ctx: Ctx): void {
+  const before = leaderOf(state, ctx.self);
+  if (state.role.is === "leader") for (const timer of leaderTimers) ctx.cancelTimer(timer);
+  state.role = { is: "follower", leader, hasHeard: false, incoming: null };
+  awaitLeader(state, options, ctx);
+  if (leader !== before) ctx.emit({ type: "led", leader, term: state.term });
+}
+
+const leaderTimers = ["heartbeat", "quorum", "transfer", "leaseEven", "leaseOdd"] as const;
+
+/**
+ * The election time-out begins anew. Where who hears from a leader helps nobody else to lead, it has two parts: the least
+ * time-out, and then a random time in which the node votes for others.
+ */
+export function awaitLeader(state: State, options: RaftOptions, ctx: Ctx): void {
+  const { role } = state;
+  if (role.is !== "follower") return;
+  role.hasHeard = options.checkQuorum && role.leader !== null;
+  ctx.setTimer("election", role.hasHeard ? options.minElectionMs : electionTimeout(options, ctx.self));
+}
+
+/** §5.2: random, so that few nodes are candidates at a time. */
+export function electionTimeout(options: RaftOptions, self: NodeId): readonly [number, number] {
+  const [min, max] = spread(options, self);
+  return [options.minElectionMs + min, options.minElectionMs + max];
+}
+
+/** After a restart it may have answered a leader just before it crashed: it helps nobody else for as long as it would have. */
+export function keepStill(state: State, options: RaftOptions, ctx: Ctx): void {
+  if (state.role.is !== "follower" || !options.checkQuorum || state.term === 0) return;
+  state.role.hasHeard = true;
+  ctx.setTimer("election", options.minElectionMs);
+}
