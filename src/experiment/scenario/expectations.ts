@@ -16,6 +16,8 @@ export interface Judged {
 /** What an expectation may speak of. */
 export interface Facts {
   readonly outcome: Outcome;
+  /** Who leads in the eyes of each alive node. */
+  readonly leaders: Readonly<Record<NodeId, NodeId | null>>;
   readonly alive: readonly NodeId[];
   readonly messages: { readonly total: number; readonly byType: Readonly<Record<string, number>> };
   readonly datagrams: number;
@@ -26,7 +28,7 @@ export interface Facts {
 
 export function judge(expect: Expectation, facts: Facts): Judged[] {
   return [
-    ...perNode("leader", expect.leader, facts),
+    ...perNode("leader", expect.leader, { ...facts, outcome: { leader: facts.leaders } }),
     ...inOrder("entries", expect.entries, facts.outcome, ({ enteredAt }) => enteredAt),
     ...waiting(expect.waiting, facts.outcome),
     ...perNode("delivered", expect.delivered, facts),

@@ -271,7 +271,8 @@ function resultOf({ sim, scenario, made, lastMs }: Run, { events, missed, watche
   const properties = verdictsOf(sim, protocol.properties, watched);
   const { messages, datagrams } = sim;
   const violated = properties.flatMap(({ name, verdict }) => (verdict === "violated" ? [name] : []));
-  const facts = { outcome, alive, messages, datagrams, violated, restedAtMs: rested ? lastMs : null };
+  const leaders = Object.fromEntries(alive.map((node) => [node, view(node).leader ?? null]));
+  const facts = { outcome, leaders, alive, messages, datagrams, violated, restedAtMs: rested ? lastMs : null };
   return {
     timeMs: lastMs,
     messages,

@@ -222,7 +222,7 @@ const expectation = z
     {
       leader: byNode(z.union([node, z.null()]), "a node or null")
         .exactOptional()
-        .describe("Election: who leads in the eyes of every alive node, or by node."),
+        .describe("Election, consensus with a leader: who leads in the eyes of every alive node, or by node."),
       entries: nodeList.exactOptional().describe("Mutual exclusion: who entered, in that order."),
       waiting: nodeList.exactOptional().describe("Mutual exclusion: who asked and has not entered, ascending."),
       delivered: byNode(z.array(word, "a list of messages"), "a list of messages")

@@ -28,7 +28,7 @@ const outcomeWords: Readonly<Record<Family["name"], readonly string[]>> = {
   election: ["leader"],
   "mutual exclusion": ["entries", "waiting"],
   multicast: ["delivered"],
-  consensus: ["decided"],
+  consensus: ["decided", "leader"],
   membership: ["suspected"],
 };
 
