@@ -2,6 +2,7 @@
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId, Tagged } from "../core/protocol.ts";
 import { fastPaxos } from "./consensus/fast-paxos/fast-paxos.ts";
+import { multiPaxos } from "./consensus/multi-paxos/multi-paxos.ts";
 import { paxos } from "./consensus/paxos.ts";
 import { boundedRaft } from "./consensus/raft/bounded.ts";
 import { raft } from "./consensus/raft/raft.ts";
@@ -153,6 +154,12 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       check: { crashNotification: toldInPart },
     },
   ),
+  "multi-paxos": entry(
+    replicatedLog,
+    "a proposer that stays: its ballot is promised once for all slots, then one round trip a command",
+    multiPaxos,
+    { embedded: false, check: { maxInFlight: 4, maxTimeouts: 1 } },
+  ),
   paxos: entry(consensus, "a majority promises, a majority accepts, and one value is decided", paxos, {
     check: { counters: ["round"], maxInFlight: 4 },
   }),
@@ -269,6 +276,7 @@ export type { Command, Members, ReplicatedLog } from "./consensus/family/replica
 export { type MachineKind, machineKinds, type StateMachine, stateMachines } from "./consensus/family/state-machines.ts";
 export { type ReplicatedSystem, type ReplicatedSystemOptions, replicated } from "./consensus/family/systems.ts";
 export { type FastPaxos, type FastPaxosOptions, fastPaxos } from "./consensus/fast-paxos/fast-paxos.ts";
+export { type MultiPaxos, type MultiPaxosOptions, multiPaxos } from "./consensus/multi-paxos/multi-paxos.ts";
 export { type Ballot, type Paxos, type PaxosOptions, type Proposal, paxos } from "./consensus/paxos.ts";
 export { type Raft, type RaftOptions, raft } from "./consensus/raft/raft.ts";
 export type { TwoPhaseCommitOptions } from "./consensus/two-phase-commit/options.ts";

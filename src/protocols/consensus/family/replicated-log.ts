@@ -50,6 +50,8 @@ export interface ReplicatedLog extends Vocabulary {
     | { type: "readable"; read: number }
     /** Who leads in this node's eyes, where somebody does. */
     | { type: "led"; leader: NodeId | null; term: number }
+    /** So few have answered who would lead, and `needed` must: nothing is decided until enough are back. */
+    | { type: "halted"; promised: number; needed: number }
     /** These are the members from here on. */
     | ({ type: "reconfigured" } & Members);
 }

@@ -1,0 +1,290 @@
+/**
+ * Multi-Paxos: one Paxos after the other, a slot of the log each, under a proposer that stays. It has its ballot promised once
+ * for all slots, and from then on a command costs one round trip.
+ * Lamport, "Paxos Made Simple", 2001, §3; leases, snapshots and catch-up as in Chandra, Griesemer & Redstone, "Paxos Made Live",
+ * PODC 2007; members as in Lamport, Malkhi & Zhou, "Reconfiguring a State Machine", SIGACT News 2010.
+ *
+ * Assumes   crash-recovery nodes with a journal. For reads by lease alone: clocks whose speeds differ by no more than `drift`, nodes
+ *           that are not paused. For liveness: a majority alive, reliable links and a bound on delay in the end.
+ * Safety    agreement: no two nodes decide differently in a slot, under any delay, loss, duplication, reordering, crash and recovery.
+ *           Integrity: what is decided was proposed, or is a no-op or members.
+ * Liveness  in the end one node leads, and what is proposed again and again is decided.
+ * Cost      2(N − 1) messages and two delays at the leader for a command: accept and accepted. N − 1 notices more, unless another
+ *           proposal follows and tells what is decided. 2(N − 1) for a take-over, once: prepare and promise. 2(N − 1) a heartbeat.
+ */
+import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
+import type { Command } from "../family/replicated-log.ts";
+import { answerCatchUp, askToCatchUp, takeChunk, takeEntries } from "./catch-up.ts";
+import { isAuxiliary, isMembership, sorted } from "./configurations.ts";
+import { accept, cut, decideUpTo, forget, hear, promise, raise, serveReads, tell } from "./decisions.ts";
+import { beat, followerOf, noteConfirm, read } from "./leadership.ts";
+import { answerToAuxiliary } from "./main-nodes.ts";
+import { type MultiPaxosOptions, type Settings, settled } from "./options.ts";
+import { campaign, leadIfPromised, notePromise, promiseTo, retry } from "./phase-one.ts";
+import { enqueue, noteAccepted, progress } from "./phase-two.ts";
+import { declarations } from "./properties.ts";
+import { bind, follow, leave, see, stepDown, yieldTo } from "./standing.ts";
+import { attemptOf, type Ballot, isForeign, isStale, type MultiPaxos, type State } from "./vocabulary.ts";
+
+export type { MultiPaxosOptions } from "./options.ts";
+export type { MultiPaxos } from "./vocabulary.ts";
+
+type Ctx = Context<MultiPaxos>;
+
+export const multiPaxos = (given?: Partial<MultiPaxosOptions>): Protocol<MultiPaxos> =>
+  multiPaxosWith("multi-paxos", settled(given), () => []);
+
+/** @param auxiliariesOf those of the nodes that accept only while a main node has failed. */
+export function multiPaxosWith(
+  name: string,
+  settings: Settings,
+  auxiliariesOf: (nodes: readonly NodeId[]) => NodeId[],
+): Protocol<MultiPaxos> {
+  return {
+    name,
+    init: (self, peers) =>
+      initial(
+        settings,
+        self,
+        [self, ...peers].sort((a, b) => a - b),
+        auxiliariesOf,
+      ),
+    start(state, ctx) {
+      const { snapshot, promised } = state;
+      if (snapshot !== null) ctx.emit({ type: "installed", index: snapshot.index, snapshot: snapshot.text });
+      if (isAuxiliary(state, ctx.self)) askToForget(state, ctx);
+      else tell(state, snapshot?.index ?? 0, ctx);
+      // It may have promised, or confirmed a heartbeat, just before it crashed.
+      if (promised.round > 0 && promised.node !== ctx.self) bind(state, settings, ctx);
+      else if (!isAuxiliary(state, ctx.self)) ctx.setTimer("election", settings.backOff);
+    },
+    receive: { ...asAcceptor(settings), ...asProposer(settings), ...asLearner(settings) },
+    timeout: timeouts(settings),
+    command: commands(settings),
+    replay: replays(settings),
+    ...declarations(settings),
+  };
+}
+
+function initial(
+  { voters, learners }: Settings,
+  self: NodeId,
+  nodes: readonly NodeId[],
+  auxiliariesOf: (nodes: readonly NodeId[]) => NodeId[],
+): State {
+  const first = voters.length > 0 ? [...voters] : nodes.filter((node) => !learners.includes(node));
+  return {
+    role: { is: "follower" },
+    round: 0,
+    promised: { round: 0, node: self },
+    isBound: false,
+    leader: null,
+    log: {},
+    decided: 0,
+    snapshot: null,
+    configurations: [{ from: 1, ...sorted({ voters: first, learners: [...learners] }) }],
+    waiting: [],
+    reads: [],
+    incoming: null,
+    auxiliaries: auxiliariesOf(nodes),
+  };
+}
+
+/** An auxiliary that holds what it may forget says so to whichever main node leads. */
+function askToForget({ log, decided, auxiliaries }: State, ctx: Ctx): void {
+  if (Object.keys(log).length === 0) return;
+  for (const node of ctx.peers)
+    if (!auxiliaries.includes(node)) ctx.send(node, { type: "catchUp", decided, index: 0, offset: 0 });
+}
+
+type Table = Protocol<MultiPaxos>["receive"];
+
+function refuse(state: State, to: NodeId, ballot: Ballot, ctx: Ctx): void {
+  const { promised, decided, role, leader } = state;
+  ctx.send(to, { type: "nack", ballot, promised, decided, leader: role.is === "leader" ? ctx.self : leader });
+}
+
+/** Whether it is sure that another node leads, or leads itself. */
+const isBoundAgainst = ({ role, isBound, promised }: State, node: NodeId): boolean =>
+  role.is === "leader" || (isBound && promised.node !== node);
+
+/** A slot so far beyond what this acceptor knows to be decided, or an auxiliary holds, that it has to be told more first. */
+function isTooFar(state: State, slot: number, { tail }: Settings, self: NodeId): boolean {
+  if (!isAuxiliary(state, self)) return slot > state.decided + tail;
+  return state.log[slot] === undefined && Object.keys(state.log).length >= tail;
+}
+
+const asAcceptor = (settings: Settings): Pick<Table, "prepare" | "accept" | "heartbeat" | "forget"> => ({
+  prepare(state, from, { ballot, from: slot }, ctx) {
+    if (isForeign(from, ballot)) return;
+    if (isStale(state, ballot) || isBoundAgainst(state, from)) return refuse(state, from, ballot, ctx);
+    yieldTo(state, ballot, settings, ctx);
+    promiseTo(state, from, ballot, slot, ctx);
+  },
+  accept(state, from, { ballot, slot, value, decided }, ctx) {
+    if (isForeign(from, ballot)) return;
+    if (isStale(state, ballot)) return refuse(state, from, ballot, ctx);
+    follow(state, from, ballot, settings, ctx);
+    hear(state, ballot, decided, settings, ctx);
+    if (slot > state.decided && isTooFar(state, slot, settings, ctx.self)) return;
+    if (slot > state.decided) accept(state, slot, { ballot, value }, ctx);
+    else promise(state, ballot, ctx); // What is decided there is this very value.
+    ctx.send(from, { type: "accepted", ballot, slot, decided: state.decided });
+  },
+  heartbeat(state, from, { ballot, round, decided }, ctx) {
+    if (isForeign(from, ballot)) return;
+    if (isStale(state, ballot)) return refuse(state, from, ballot, ctx);
+    promise(state, ballot, ctx);
+    follow(state, from, ballot, settings, ctx);
+    bind(state, settings, ctx);
+    hear(state, ballot, decided, settings, ctx);
+    ctx.send(from, { type: "confirm", ballot, round, decided: state.decided });
+    if (state.decided < decided) askToCatchUp(state, from, ctx);
+  },
+  forget(state, from, { ballot, index }, ctx) {
+    if (isForeign(from, ballot) || isStale(state, ballot)) return;
+    if (isAuxiliary(state, ctx.self) && index > state.decided) forget(state, index, ctx);
+  },
+});
+
+const asProposer = (settings: Settings): Pick<Table, "promise" | "accepted" | "confirm" | "nack" | Asked> => ({
+  promise(state, from, message, ctx) {
+    const attempt = attemptOf(state, message.ballot);
+    if (attempt === null) return; // Of an earlier ballot.
+    notePromise(state, attempt, from, message, settings, ctx);
+    if (attempt.is === "candidate") leadIfPromised(state, settings, ctx);
+    else progress(state, settings, ctx);
+  },
+  accepted(state, from, { ballot, slot, decided }, ctx) {
+    const { role } = state;
+    if (role.is !== "leader" || attemptOf(state, ballot) === null) return;
+    followerOf(role, from).decided = decided;
+    noteAccepted(role, from, slot);
+    progress(state, settings, ctx);
+  },
+  confirm(state, from, { ballot, round, decided }, ctx) {
+    const { role } = state;
+    if (role.is !== "leader" || attemptOf(state, ballot) === null) return;
+    Object.assign(followerOf(role, from), { silent: 0, decided });
+    noteConfirm(state, role, from, round, settings, ctx);
+  },
+  nack(state, from, { ballot, promised, decided, leader }, ctx) {
+    state.round = Math.max(state.round, promised.round);
+    if (decided > state.decided && state.role.is !== "leader") askToCatchUp(state, from, ctx);
+    const attempt = attemptOf(state, ballot);
+    if (attempt === null) return;
+    const { boundsMs, maxBackOffMs, backOff } = settings;
+    if (leader !== null && leader !== ctx.self) {
+      leave(state, ctx);
+      see(state, null, promised.round, ctx);
+      ctx.setTimer("election", [boundsMs, boundsMs + maxBackOffMs]); // It is heard of before, or is no more.
+    } else if (attempt.is === "leader")
+      campaign(state, settings, ctx); // Somebody has asked in vain meanwhile.
+    else ctx.setTimer("election", backOff);
+  },
+  forward(state, _from, { command }, ctx) {
+    if (state.role.is === "leader") offer(state, command, settings, ctx);
+  },
+  forwardMembers(state, _from, { members }, ctx) {
+    if (state.role.is === "leader") commands(settings).reconfigure(state, { type: "reconfigure", ...members }, ctx);
+  },
+  forwardRead(state, from, { read: number }, ctx) {
+    if (state.role.is === "leader") read(state, state.role, from, number, settings, ctx);
+  },
+});
+type Asked = "forward" | "forwardMembers" | "forwardRead";
+
+const asLearner = (settings: Settings): Pick<Table, "decided" | "catchUp" | "learn" | "chunk" | "readAt"> => ({
+  decided(state, from, { ballot, decided }, ctx) {
+    if (isForeign(from, ballot) || isStale(state, ballot)) return;
+    hear(state, ballot, decided, settings, ctx);
+  },
+  catchUp(state, from, message, ctx) {
+    if (isAuxiliary(state, from)) answerToAuxiliary(state, from, ctx);
+    else answerCatchUp(state, from, message, ctx);
+  },
+  learn(state, from, message, ctx) {
+    if (state.role.is === "leader" || isAuxiliary(state, ctx.self)) return; // Late: a leader knows more.
+    takeEntries(state, from, message, settings, ctx);
+    leadIfPromised(state, settings, ctx);
+  },
+  chunk(state, from, message, ctx) {
+    if (state.role.is === "leader" || isAuxiliary(state, ctx.self)) return;
+    takeChunk(state, from, message, ctx);
+    leadIfPromised(state, settings, ctx);
+  },
+  readAt(state, _from, { read: number, index }, ctx) {
+    if (state.reads.length < settings.maxWaiting) state.reads.push({ read: number, index });
+    serveReads(state, ctx);
+  },
+});
+
+const timeouts = (settings: Settings): Protocol<MultiPaxos>["timeout"] => {
+  function expire(state: State, ctx: Ctx): void {
+    if (state.role.is === "leader") stepDown(state, settings, ctx);
+  }
+  return {
+    election(state, ctx) {
+      if (!state.isBound && state.role.is !== "leader") retry(state, settings, ctx);
+    },
+    bound(state, ctx) {
+      state.isBound = false;
+      if (state.role.is !== "follower") return;
+      see(state, null, state.promised.round, ctx);
+      if (!isAuxiliary(state, ctx.self)) ctx.setTimer("election", settings.backOff);
+    },
+    heartbeat(state, ctx) {
+      if (state.role.is === "leader") beat(state, state.role, settings, ctx);
+    },
+    leaseEven: expire,
+    leaseOdd: expire,
+  };
+};
+
+function offer(state: State, command: Command, settings: Settings, ctx: Ctx): void {
+  enqueue(state, command, settings);
+  progress(state, settings, ctx);
+}
+
+const commands = (settings: Settings): Protocol<MultiPaxos>["command"] => ({
+  propose(state, { command }, ctx) {
+    if (isAuxiliary(state, ctx.self)) return; // It learns nothing, so it has no clients.
+    if (state.role.is === "leader") return offer(state, command, settings, ctx);
+    if (state.leader !== null) return ctx.send(state.leader, { type: "forward", command });
+    enqueue(state, command, settings);
+    if (state.role.is === "follower" && !state.isBound) campaign(state, settings, ctx);
+  },
+  compact: (state, { index, snapshot }, ctx) => cut(state, index, snapshot, settings, ctx),
+  read(state, { read: number }, ctx) {
+    if (state.role.is === "leader") return read(state, state.role, ctx.self, number, settings, ctx);
+    if (state.leader !== null) ctx.send(state.leader, { type: "forwardRead", read: number });
+  },
+  reconfigure(state, { voters, learners }, ctx) {
+    const members = sorted({ voters, learners });
+    if (!isMembership(members, [ctx.self, ...ctx.peers]) || state.auxiliaries.length > 0) return; // Cheap Paxos chooses them itself.
+    if (state.role.is === "leader") {
+      state.role.wanted = members;
+      progress(state, settings, ctx);
+    } else if (state.leader !== null) ctx.send(state.leader, { type: "forwardMembers", members });
+  },
+});
+
+const replays = (settings: Settings): Protocol<MultiPaxos>["replay"] => ({
+  promised: (state, { ballot }) => raise(state, ballot),
+  accepted(state, { slot, ballot, value, decided }) {
+    raise(state, ballot);
+    state.log[slot] = { ballot, value };
+    decideUpTo(state, decided, settings);
+  },
+  snapshot(state, { index, configurations }) {
+    state.snapshot = { index, text: "", configurations };
+    state.configurations = [...configurations];
+    state.decided = index;
+  },
+  snapshotText(state, { text }) {
+    if (state.snapshot !== null) state.snapshot.text += text;
+  },
+  forgotten(state, { index }) {
+    state.decided = index;
+  },
+});

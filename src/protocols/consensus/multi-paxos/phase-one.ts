@@ -1,0 +1,150 @@
+/** Phase 1: a candidate has its ballot promised by a majority, once for all slots, and takes over what it finds. */
+import type { Context, NodeId } from "../../../core/protocol.ts";
+import { askToCatchUp, charsOf } from "./catch-up.ts";
+import { asked, currentConfiguration, hasMajority, isAuxiliary, votersAhead } from "./configurations.ts";
+import { promise } from "./decisions.ts";
+import { batch } from "./fragments.ts";
+import { lead } from "./leadership.ts";
+import type { Settings } from "./options.ts";
+import { leave, see } from "./standing.ts";
+import {
+  type Ballot,
+  type Candidate,
+  isBelow,
+  type Leader,
+  type MultiPaxos,
+  type Proposal,
+  type SlotProposal,
+  type State,
+} from "./vocabulary.ts";
+
+type Ctx = Context<MultiPaxos>;
+type Promised = Extract<MultiPaxos["message"], { type: "promise" }>;
+
+const mayStand = (state: State, self: NodeId): boolean =>
+  currentConfiguration(state).voters.includes(self) && !isAuxiliary(state, self);
+
+/** Phase 1a with a ballot above all that this node knows. It promises first itself, so its journal keeps the ballot from being used again. */
+export function campaign(state: State, settings: Settings, ctx: Ctx): void {
+  if (!mayStand(state, ctx.self)) return handOver(state, settings, ctx);
+  const { decided } = state;
+  const wasEngaged = state.role.is !== "follower" && state.role.isEngaged;
+  const wasHalted = state.role.is === "candidate" && state.role.isHalted;
+  leave(state, ctx);
+  state.isBound = false;
+  ctx.cancelTimer("bound");
+  state.round += 1;
+  const ballot = { round: state.round, node: ctx.self };
+  promise(state, ballot, ctx);
+  see(state, null, ballot.round, ctx);
+  state.role = {
+    is: "candidate",
+    ballot,
+    promises: [ctx.self],
+    found: Object.fromEntries(
+      tentative(state, decided + 1).map(({ slot, ballot, value }) => [slot, { ballot, value }]),
+    ),
+    isEngaged: wasEngaged,
+    target: decided,
+    source: ctx.self,
+    isHalted: wasHalted,
+  };
+  ask(state, state.role, settings, ctx);
+  leadIfPromised(state, settings, ctx);
+}
+
+/** No voter itself and without a leader, it sees to it that the voters know that they are: nobody else may be left who does. */
+function handOver(state: State, { boundsMs }: Settings, ctx: Ctx): void {
+  if (isAuxiliary(state, ctx.self)) return;
+  leave(state, ctx);
+  ctx.setTimer("election", [boundsMs, 2 * boundsMs]);
+  for (const voter of currentConfiguration(state).voters)
+    if (!isAuxiliary(state, voter)) ctx.send(voter, { type: "learn", decided: state.decided, entries: [] });
+}
+
+/** To those that have not promised yet. */
+function ask(state: State, role: Candidate, { answerMs }: Settings, ctx: Ctx): void {
+  ctx.setTimer("election", [answerMs, 2 * answerMs]);
+  for (const voter of asked(state, role, votersAhead(state), ctx.self))
+    if (!role.promises.includes(voter))
+      ctx.send(voter, { type: "prepare", ballot: role.ballot, from: state.decided + 1 });
+}
+
+/** An attempt has gone by. With the same ballot, unless a higher one is known; and now of auxiliaries as well. */
+export function retry(state: State, settings: Settings, ctx: Ctx): void {
+  const { role } = state;
+  if (role.is !== "candidate") return campaign(state, settings, ctx);
+  const configuration = currentConfiguration(state);
+  const promised = configuration.voters.filter((voter) => role.promises.includes(voter)).length;
+  const isShort = !hasMajority(configuration, role.promises);
+  if (
+    (isShort || state.decided < role.target) &&
+    (role.isEngaged || state.auxiliaries.length === 0) &&
+    !role.isHalted
+  ) {
+    role.isHalted = true;
+    ctx.emit({ type: "halted", promised, needed: Math.floor(configuration.voters.length / 2) + 1 });
+  }
+  role.isEngaged = role.isEngaged || (isShort && state.auxiliaries.length > 0);
+  if (state.round > role.ballot.round) return campaign(state, settings, ctx);
+  ask(state, role, settings, ctx);
+  if (!isShort) learnFirst(state, role, ctx);
+}
+
+/** What this acceptor has accepted from a slot on and does not know to be decided. */
+function tentative({ log, decided }: State, from: number): SlotProposal[] {
+  return Object.entries(log)
+    .map(([slot, proposal]) => ({ slot: Number(slot), ...proposal }))
+    .filter(({ slot }) => slot > decided && slot >= from);
+}
+
+/** Phase 1b. Of all slots, not of one: what is too much for a message is asked for again. */
+export function promiseTo(state: State, to: NodeId, ballot: Ballot, from: number, ctx: Ctx): void {
+  const all = tentative(state, from);
+  const accepted = batch(all, charsOf);
+  const rest = all[accepted.length]?.slot ?? null;
+  ctx.send(to, { type: "promise", ballot, decided: state.decided, accepted, rest });
+}
+
+export function notePromise(
+  state: State,
+  role: Candidate | Leader,
+  from: NodeId,
+  { accepted, decided, rest }: Promised,
+  { tail }: Settings,
+  ctx: Ctx,
+): void {
+  const above = role.is === "candidate" ? Math.max(state.decided, role.target, decided) : state.decided;
+  for (const { slot, ballot, value } of accepted)
+    if (slot > state.decided && slot <= above + REACH_TAILS * tail) keepHigher(role.found, slot, { ballot, value });
+  if (role.is === "candidate" && decided > role.target) {
+    role.target = decided;
+    role.source = from;
+  }
+  if (rest !== null) return ctx.send(from, { type: "prepare", ballot: role.ballot, from: rest });
+  if (!role.promises.includes(from)) role.promises.push(from);
+}
+
+/** No acceptor of a quorum has anything so far beyond what one of them knows to be decided, unless it lies. */
+const REACH_TAILS = 4;
+
+/** The value of the highest ballot is the one that may have been chosen. */
+function keepHigher(found: Record<number, Proposal>, slot: number, proposal: Proposal): void {
+  const known = found[slot];
+  if (known === undefined || isBelow(known.ballot, proposal.ballot)) found[slot] = proposal;
+}
+
+/** Leads once a majority has promised, and it knows all that any of them knows to be decided. */
+export function leadIfPromised(state: State, settings: Settings, ctx: Ctx): void {
+  const { role } = state;
+  if (role.is !== "candidate" || !hasMajority(currentConfiguration(state), role.promises)) return;
+  if (state.decided < role.target) return learnFirst(state, role, ctx);
+  lead(state, role, settings, ctx);
+}
+
+/** An auxiliary knows that slots are decided, and not what; then all main nodes that have promised are asked. */
+function learnFirst(state: State, { promises, source, target }: Candidate, ctx: Ctx): void {
+  if (state.decided >= target) return;
+  const sources = isAuxiliary(state, source) ? promises.filter((node) => !isAuxiliary(state, node)) : [source];
+  for (const node of sources) if (node !== ctx.self) askToCatchUp(state, node, ctx);
+}

@@ -1,0 +1,131 @@
+/** What Multi-Paxos says of itself: shapes, properties, costs, and a picture of its state. */
+import type { NodeId, Property, Protocol, World } from "../../../core/protocol.ts";
+import { boolean, list, natural, nullable, struct, text, variants } from "../../../core/shape.ts";
+import { commandShape, logCommandShapes, MAX_MEMBERS, type Members } from "../family/replicated-log.ts";
+import { MAX_ENTRIES } from "./catch-up.ts";
+import { currentConfiguration, isAuxiliary } from "./configurations.ts";
+import { MAX_FRAGMENT_BYTES } from "./fragments.ts";
+import { hasLease } from "./leadership.ts";
+import type { Settings } from "./options.ts";
+import type { Ballot, Configuration, MultiPaxos, SlotProposal, State, Value } from "./vocabulary.ts";
+
+/** Known and not in effect, one for each slot of a window at most, and one that is. */
+const MAX_CONFIGURATIONS = 10_000;
+
+const ballot = struct<Ballot>({ round: natural, node: natural });
+const voters = list(natural, MAX_MEMBERS);
+const value = variants<Value>({
+  command: { command: commandShape },
+  noop: {},
+  members: { voters, learners: voters },
+});
+const members = struct<Members>({ voters, learners: voters });
+const configurations = list(struct<Configuration>({ from: natural, voters, learners: voters }), MAX_CONFIGURATIONS);
+const slots = list(struct<SlotProposal>({ slot: natural, ballot, value }), MAX_ENTRIES);
+const fragment = text(MAX_FRAGMENT_BYTES);
+
+const shapes: Protocol<MultiPaxos>["shapes"] = {
+  message: {
+    prepare: { ballot, from: natural },
+    promise: { ballot, decided: natural, accepted: slots, rest: nullable(natural) },
+    accept: { slot: natural, ballot, value, decided: natural },
+    accepted: { ballot, slot: natural, decided: natural },
+    nack: { ballot, promised: ballot, decided: natural, leader: nullable(natural) },
+    decided: { ballot, decided: natural },
+    heartbeat: { ballot, round: natural, decided: natural },
+    confirm: { ballot, round: natural, decided: natural },
+    catchUp: { decided: natural, index: natural, offset: natural },
+    learn: { decided: natural, entries: slots },
+    chunk: { index: natural, offset: natural, text: fragment, isLast: boolean, configurations },
+    forward: { command: commandShape },
+    forwardMembers: { members },
+    forwardRead: { read: natural },
+    readAt: { read: natural, index: natural },
+    forget: { ballot, index: natural },
+  },
+  command: {
+    propose: logCommandShapes.propose,
+    compact: logCommandShapes.compact,
+    read: logCommandShapes.read,
+    reconfigure: logCommandShapes.reconfigure,
+  },
+  record: {
+    promised: { ballot },
+    accepted: { slot: natural, ballot, value, decided: natural },
+    snapshot: { index: natural, configurations },
+    snapshotText: { text: fragment },
+    forgotten: { index: natural },
+  },
+};
+
+type Declarations = "shapes" | "source" | "assumes" | "properties" | "costs" | "view";
+
+export const declarations = ({ reads, announces }: Settings): Pick<Protocol<MultiPaxos>, Declarations> => ({
+  shapes,
+  source: "Lamport, Paxos Made Simple, 2001, §3; Chandra, Griesemer & Redstone, PODC 2007",
+  assumes: [
+    "crash-recovery nodes with a journal",
+    ...(reads === "lease" ? ["for reads: clocks within the margin, no pauses"] : []),
+    "for liveness: a majority alive, reliable links and bounded delay in the end",
+  ],
+  properties: [oneValuePerSlot, promisesKept, ...(reads === "lease" ? [oneLease] : [])],
+  costs: [
+    {
+      when: announces ? "one command of a leader, and the notices that it is decided" : "one command of a leader",
+      messages: (nodes) => (announces ? 3 : 2) * (nodes - 1),
+    },
+  ],
+  view: (state, self) => ({
+    role: roleOf(state, self),
+    leader: state.role.is === "leader" ? self : state.leader,
+    term: state.promised.round,
+    log: { decided: state.decided, last: Math.max(state.decided, ...Object.keys(state.log).map(Number)) },
+  }),
+});
+
+function roleOf(state: State, self: NodeId): string {
+  const { role } = state;
+  if (role.is === "candidate") return role.isHalted ? "halted" : "candidate";
+  if (role.is === "leader") return "leader";
+  if (isAuxiliary(state, self)) return "auxiliary";
+  return currentConfiguration(state).voters.includes(self) ? "follower" : "learner";
+}
+
+const oneValuePerSlot: Property<MultiPaxos> = {
+  name: "one value per slot",
+  claim: "what a node has decided last, every node that has decided that slot has decided",
+  when: "always",
+  holds({ alive, state }) {
+    return alive.every((node) => {
+      const { decided, log } = state(node);
+      const last = log[decided];
+      if (last === undefined) return true; // It stands in its snapshot.
+      const text = JSON.stringify(last.value);
+      return alive.every((other) => {
+        const known = state(other).decided >= decided ? state(other).log[decided] : undefined;
+        return known === undefined || known === last || JSON.stringify(known.value) === text;
+      });
+    });
+  },
+};
+
+const promisesKept: Property<MultiPaxos> = {
+  name: "promises are kept",
+  claim: "nobody has accepted anything above what it has promised, unless it knows it to be decided",
+  when: "always",
+  holds: ({ alive, state }) =>
+    alive.every((node) => {
+      const { log, decided, promised } = state(node);
+      const next = log[decided + 1];
+      return next === undefined || next.ballot.round <= promised.round;
+    }),
+};
+
+const oneLease: Property<MultiPaxos> = {
+  name: "one lease at a time",
+  claim: "no two nodes may serve reads by their lease, if clocks keep to the margin and nobody is paused",
+  when: "always",
+  holds: (world) => holdersOf(world).length <= 1,
+};
+
+const holdersOf = ({ alive, state }: World<State>): NodeId[] => alive.filter((node) => hasLease(state(node)));

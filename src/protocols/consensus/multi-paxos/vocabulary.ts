@@ -1,0 +1,186 @@
+/** The words of Multi-Paxos: its state, what is sent, journalled and said, and what can be told from a state. */
+import type { PerNode } from "../../../core/per-node.ts";
+import type { NodeId } from "../../../core/protocol.ts";
+import type { LeaseTimer } from "../../leases.ts";
+import type { Command, Members, ReplicatedLog } from "../family/replicated-log.ts";
+
+/** Unique, since the node is part of it and its round only grows. */
+export interface Ballot {
+  round: number;
+  node: NodeId;
+}
+
+/** What stands in a slot of the log. */
+export type Value =
+  | { type: "command"; command: Command }
+  /** Fills a gap that a leader has left, or brings new members into effect. */
+  | { type: "noop" }
+  | ({ type: "members" } & Members);
+
+export interface Proposal {
+  ballot: Ballot;
+  value: Value;
+}
+
+export interface SlotProposal extends Proposal {
+  slot: number;
+}
+
+/** Who the acceptors and learners of the slots from this one on are. */
+export interface Configuration extends Members {
+  from: number;
+}
+
+/** Stands for all slots up to `index`. `configurations`: those that are known by then, in effect or not. */
+export interface Snapshot {
+  index: number;
+  text: string;
+  configurations: Configuration[];
+}
+
+/** A read that was asked for at a node: up to date once a round of heartbeats from this one on is confirmed and `index` has been told. */
+export interface Read {
+  node: NodeId;
+  read: number;
+  index: number;
+  round: number;
+}
+
+/** Phase 1 of a ballot: once, for all slots that its proposer does not know to be decided. */
+export interface Attempt {
+  ballot: Ballot;
+  /** Who has promised, itself included. */
+  promises: NodeId[];
+  /** Of each slot, what was accepted with the highest ballot of which a promise has told. */
+  found: Record<number, Proposal>;
+  /** Whether auxiliaries are asked, too. */
+  isEngaged: boolean;
+}
+
+export interface Candidate extends Attempt {
+  is: "candidate";
+  /** Up to here all is decided, says the promise of `source`: that is learnt first. */
+  target: number;
+  source: NodeId;
+  /** A whole attempt has gone by without enough promises. */
+  isHalted: boolean;
+}
+
+/** What a leader knows of another node: how many heartbeats it owes, and up to where it has been told what is decided. */
+export interface Follower {
+  silent: number;
+  decided: number;
+}
+
+export interface Leader extends Attempt {
+  is: "leader";
+  /** The slot of the next proposal. */
+  next: number;
+  /** Who has accepted what it proposed in slots that are not decided. */
+  votes: Record<number, NodeId[]>;
+  /** Slots below were proposed before the last heartbeat: nodes that have not accepted by the next are asked again. */
+  resendBelow: number;
+  /** Up to where a notice or a proposal has told what is decided. */
+  announced: number;
+  /** Of heartbeats. The next begins when a majority has confirmed this one. */
+  round: number;
+  confirms: NodeId[];
+  /** Who has confirmed the last round of which a majority did: they help nobody else to lead until its timer runs out. */
+  lease: NodeId[];
+  reads: Read[];
+  followers: PerNode<Follower>;
+  /** Asked for, and not proposed yet. */
+  wanted: Members | null;
+  /** The highest slot that auxiliaries may have been asked to accept, and are still to be told to forget. */
+  auxiliariesHold: number;
+}
+
+export type Role = { is: "follower" } | Candidate | Leader;
+
+export type MultiPaxos = {
+  state: {
+    role: Role;
+    /** The highest round that this node knows of. */
+    round: number;
+    /** Journalled: the acceptor ignores all ballots below this one. */
+    promised: Ballot;
+    /** While the timer `bound` runs: no promise to anybody but the node that has the promise. */
+    isBound: boolean;
+    leader: NodeId | null;
+    /** Journalled: what has been accepted, by slot. Up to `decided` it is decided. */
+    log: Record<number, Proposal>;
+    decided: number;
+    snapshot: Snapshot | null;
+    /** Ascending. The last one that is not above a slot is that slot's. */
+    configurations: Configuration[];
+    /** Commands that wait for a slot, or for a leader to become known. */
+    waiting: Command[];
+    /** Reads of this node that wait until all up to their index has been told here. */
+    reads: { read: number; index: number }[];
+    /** So much of a snapshot has come. */
+    incoming: { index: number; text: string } | null;
+    /** Acceptors that are idle unless a main one is silent: Cheap Paxos has them. */
+    auxiliaries: NodeId[];
+  };
+  message: /** Phase 1a, for all slots from this one on. */
+    | { type: "prepare"; ballot: Ballot; from: number }
+    /** Phase 1b. `rest`: from this slot on there is more, which is to be asked for; null: that was all. */
+    | { type: "promise"; ballot: Ballot; decided: number; accepted: SlotProposal[]; rest: number | null }
+    /** Phase 2a. All slots up to `decided` are. */
+    | ({ type: "accept"; decided: number } & SlotProposal)
+    /** Phase 2b. */
+    | { type: "accepted"; ballot: Ballot; slot: number; decided: number }
+    /** `promised` is higher, or this node is bound to the node that leads in its eyes. */
+    | { type: "nack"; ballot: Ballot; promised: Ballot; decided: number; leader: NodeId | null }
+    /** Where no proposal follows that would tell it. */
+    | { type: "decided"; ballot: Ballot; decided: number }
+    | { type: "heartbeat"; ballot: Ballot; round: number; decided: number }
+    | { type: "confirm"; ballot: Ballot; round: number; decided: number }
+    /** Asks for what is decided from there on. So much of the snapshot up to `index` it has. */
+    | { type: "catchUp"; decided: number; index: number; offset: number }
+    /** Decided, one after the other. */
+    | { type: "learn"; decided: number; entries: SlotProposal[] }
+    | {
+        type: "chunk";
+        index: number;
+        offset: number;
+        text: string;
+        isLast: boolean;
+        configurations: Configuration[];
+      }
+    /** What was proposed at a node that does not lead, to the node that does. */
+    | { type: "forward"; command: Command }
+    | { type: "forwardMembers"; members: Members }
+    | { type: "forwardRead"; read: number }
+    | { type: "readAt"; read: number; index: number }
+    /** To an auxiliary: all main nodes know what is decided up to here. */
+    | { type: "forget"; ballot: Ballot; index: number };
+  timer: /** When a follower stands for election, and a candidate asks again. */
+  "election" | "bound" | "heartbeat" | LeaseTimer;
+  command: Exclude<ReplicatedLog["command"], { type: "transfer" }>;
+  event: ReplicatedLog["event"];
+  record:
+    | { type: "promised"; ballot: Ballot }
+    /** `decided`: how much was known to be by then. */
+    | ({ type: "accepted"; decided: number } & SlotProposal)
+    | { type: "snapshot"; index: number; configurations: Configuration[] }
+    /** What comes next of its text. */
+    | { type: "snapshotText"; text: string }
+    /** An auxiliary's: the main nodes have all up to here. */
+    | { type: "forgotten"; index: number };
+};
+
+export type State = MultiPaxos["state"];
+
+export const isBelow = (a: Ballot, b: Ballot): boolean => a.round < b.round || (a.round === b.round && a.node < b.node);
+export const isSame = (a: Ballot, b: Ballot): boolean => a.round === b.round && a.node === b.node;
+
+/** Of ballots that this acceptor has promised to ignore. */
+export const isStale = ({ promised }: State, ballot: Ballot): boolean => isBelow(ballot, promised);
+
+/** A ballot is used by its own node alone. */
+export const isForeign = (from: NodeId, { node }: Ballot): boolean => node !== from;
+
+/** The attempt of this ballot, if this node is at it. */
+export const attemptOf = ({ role }: State, ballot: Ballot): Candidate | Leader | null =>
+  role.is !== "follower" && isSame(role.ballot, ballot) ? role : null;
