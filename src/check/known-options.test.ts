@@ -19,7 +19,10 @@ it.each<[object, string]>([
   [{ maxStates: Number.NaN }, "expected maxStates of explore() to be a whole number of 0 or more, got NaN"],
   [{ crashes: "1" }, 'expected crashes of explore() to be a whole number of 0 or more, got "1"'],
   [{ withinStep: 1 }, "expected withinStep of explore() to be true or false, got 1"],
-  [{ timers: "synchronous" }, 'expected timers of explore() to be one of free, quiet, never, got "synchronous"'],
+  [
+    { timers: "synchronous" },
+    'expected timers of explore() to be one of free, quiet, rounds, never, got "synchronous"',
+  ],
   [{ begin: undefined }, "expected begin of explore() to be one of idle, down, together, got undefined"],
   [{ asks: [{ type: "call" }] }, 'expected asks of explore() to be a function, got [{"type":"call"}]'],
   [{ properties: "E1 safety" }, 'expected properties of explore() to be a list of properties, got "E1 safety"'],

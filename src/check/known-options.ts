@@ -39,7 +39,7 @@ const areDifferent = (values: readonly unknown[]): boolean => new Set(values).si
 
 export const words = {
   network: oneOf("fifo", "inbox", "bag"),
-  timers: oneOf("free", "quiet", "never"),
+  timers: oneOf("free", "quiet", "rounds", "never"),
   begin: oneOf("idle", "down", "together"),
   crashNotifications: oneOf("any", "last"),
   journal: oneOf("kept", "lost"),

@@ -3,7 +3,7 @@ import type { CommandOf, NodeId, Property, Protocol, StateOf, Vocabulary } from 
 import type { NetworkKind } from "./network.ts";
 import type { Rename } from "./representative.ts";
 
-export type TimerMode = "free" | "quiet" | "never";
+export type TimerMode = "free" | "quiet" | "rounds" | "never";
 
 /**
  * When a node is told of a crash. `any`: at any time, even before a message that the crashed node sent. `last`: when
@@ -20,7 +20,8 @@ export interface ModelOptions<V extends Vocabulary> {
   /**
    * `free`: an armed timer may run out at any time. `quiet`: only when no message is on its way. So it is
    * where timers are longer than anything that a message sets going; two timers that race with each other, or with an
-   * exchange that is longer than they are, are left out. `never`: retrying and giving up come after all this.
+   * exchange that is longer than they are, are left out. `rounds`: those of all nodes run out together, and only when no
+   * message is on its way, as where a synchronous round ends for everybody at the same time. `never`: retrying and giving up come after all this.
    */
   readonly timers: TimerMode;
   /**

@@ -248,7 +248,7 @@ describe("what makes no sense is refused", () => {
     [
       "unknown timers",
       () => seen({ timers: "fast" as never }),
-      'expected timers of explore() to be one of free, quiet, never, got "fast"',
+      'expected timers of explore() to be one of free, quiet, rounds, never, got "fast"',
     ],
     [
       "an unknown begin",

@@ -38,6 +38,8 @@ export class Model<V extends Vocabulary> {
   readonly #count: number;
   readonly #budgets: Budgets;
   readonly #maxInFlight: number;
+  /** Where in a tuple it says from which node on timers are still to run out in the round that ends; 0: no round ends now. Null: there are no rounds. */
+  readonly #roundAt: number | null;
   readonly #representatives: Representatives<V> | null;
   /** Whether anybody is ever told of a crash. */
   readonly #tells: boolean;
@@ -64,7 +66,9 @@ export class Model<V extends Vocabulary> {
     this.#count = nodes.length;
     this.#budgets = new Budgets(options, 2 * this.#count);
     this.#maxInFlight = maxInFlight ?? Number.POSITIVE_INFINITY;
-    this.width = 2 * this.#count + this.#budgets.width;
+    const budgetsEnd = 2 * this.#count + this.#budgets.width;
+    this.#roundAt = options.timers === "rounds" ? budgetsEnd : null;
+    this.width = this.#roundAt === null ? budgetsEnd : budgetsEnd + 1;
     this.next = new Int32Array(this.width);
     this.network = network(options.network);
     this.#tells = options.crashNotification !== undefined && this.#budgets.has("crashes");
@@ -100,10 +104,15 @@ export class Model<V extends Vocabulary> {
     return tuple;
   }
 
+  /** The greatest values of what stands in a tuple beyond the nodes and the ways to them. */
+  get mostBeyond(): readonly number[] {
+    return this.#roundAt === null ? this.#budgets.full : [...this.#budgets.full, this.#count];
+  }
+
   /** Whether all have begun, no message is on its way and no crash notification is due. */
   isQuiet(tuple: Int32Array): boolean {
     for (let i = this.#count; i < 2 * this.#count; i++) if (tuple[i] !== 0) return false;
-    return !this.#isBeginning(tuple) && !this.#hasNotifications(tuple);
+    return !this.#isBeginning(tuple) && !this.#hasNotifications(tuple) && this.#turn(tuple) === null;
   }
 
   /**
@@ -112,7 +121,8 @@ export class Model<V extends Vocabulary> {
    * where all have begun and no fault can happen any more.
    */
   isLocal(tuple: Int32Array): boolean {
-    const isPlain = this.#maxInFlight === Number.POSITIVE_INFINITY && this.#representatives === null;
+    const isPlain =
+      this.#maxInFlight === Number.POSITIVE_INFINITY && this.#representatives === null && this.#roundAt === null;
     return isPlain && this.#budgets.areSpent(tuple) && !this.#isBeginning(tuple);
   }
 
@@ -146,6 +156,8 @@ export class Model<V extends Vocabulary> {
       const first = tuple.findIndex((local) => this.#statusOf(local) === "new");
       return this.#start(tuple, first, visit);
     }
+    const turn = this.#turn(tuple);
+    if (turn !== null) return this.#endRound(tuple, turn, visit);
     const timersMay = this.timersMay(() => this.isQuiet(tuple));
     for (let i = 0; i < this.#count; i++) if (this.#expandNode(tuple, i, timersMay, visit)) return true;
     return false;
@@ -160,7 +172,29 @@ export class Model<V extends Vocabulary> {
   /** Whether an armed timer may run out, in a state of which `isQuiet` says whether no message is on its way. */
   timersMay(isQuiet: () => boolean): boolean {
     const { timers } = this.options;
-    return timers === "free" || (timers === "quiet" && isQuiet());
+    return timers === "free" || (timers !== "never" && isQuiet());
+  }
+
+  /** The node with the next timer to run out in the round that ends; null if none ends. */
+  #turn(tuple: Int32Array): number | null {
+    const from = this.#roundAt === null ? 0 : (tuple[this.#roundAt] as number);
+    return from === 0 ? null : this.#firstArmed(tuple, from);
+  }
+
+  #firstArmed(tuple: Int32Array, from: number): number | null {
+    for (let i = from; i < this.#count; i++) {
+      const { status, timers } = this.steps.locals.valueOf(tuple[i] as number);
+      if (status === "up" && timers.length > 0) return i;
+    }
+    return null;
+  }
+
+  /** A round ends at one node after the other; what they send arrives when it has ended for all. Meanwhile nodes may crash. */
+  #endRound(tuple: Int32Array, turn: number, visit: Visitor<V>): boolean {
+    if (this.#ownSteps(tuple, turn, true, visit, ({ stimulus }) => stimulus.kind === "timeout")) return true;
+    for (let i = 0; i < this.#count; i++)
+      if (this.isAlive(tuple[i] as number) && this.#crash(tuple, i, visit)) return true;
+    return false;
   }
 
   #expandNode(tuple: Int32Array, i: number, timersMay: boolean, visit: Visitor<V>): boolean {
@@ -215,16 +249,29 @@ export class Model<V extends Vocabulary> {
     return false;
   }
 
-  #ownSteps(tuple: Int32Array, i: number, timersMay: boolean, visit: Visitor<V>): boolean {
+  #ownSteps(
+    tuple: Int32Array,
+    i: number,
+    timersMay: boolean,
+    visit: Visitor<V>,
+    isWanted: (step: OwnStep<V>) => boolean = () => true,
+  ): boolean {
     const content = tuple[this.#count + i] as number;
     for (const step of this.steps.own(tuple[i] as number)) {
-      if (step.stimulus.kind === "timeout" && !(timersMay && this.#mayTimeOut(tuple))) continue;
+      if (!isWanted(step)) continue;
+      if (step.stimulus.kind === "timeout" && !(timersMay && this.#isFirst(tuple, i) && this.#mayTimeOut(tuple)))
+        continue;
       if (step.crashed !== null && !this.#mayBeTold(step.crashed, content)) continue;
       const counted = step.stimulus.kind === "timeout" ? "timeouts" : null;
       const move = (): Move<V> => ownMove(step, this.#node(i));
       if (this.#step(tuple, i, content, () => step.outcomes, move, visit, counted)) return true;
     }
     return false;
+  }
+
+  /** Whether a round ends at this node next, where there are rounds. */
+  #isFirst(tuple: Int32Array, i: number): boolean {
+    return this.#roundAt === null || (this.#turn(tuple) ?? this.#firstArmed(tuple, 0)) === i;
   }
 
   /** Whether a node with that content on its way may be told of a crash. */
@@ -350,6 +397,8 @@ export class Model<V extends Vocabulary> {
         next[at] = this.contentAfter(next[to] as number, next[at] as number, envelope);
       }
       if (spent !== null) this.#budgets.spend(next, spent);
+      if (spent === "timeouts" && this.#roundAt !== null)
+        next[this.#roundAt] = this.#firstArmed(next, i + 1) === null ? 0 : i + 1;
       if (crashesWithinStep) {
         if (!this.#budgets.mayHappen(next, "crashes")) return false; // What it spent was shared.
         this.#strike(i, outcome.local);

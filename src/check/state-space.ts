@@ -283,8 +283,7 @@ export class StateSpace<V extends Vocabulary> {
   }
 
   #widen(): void {
-    const budgets = this.model.initial().slice(2 * this.#count);
-    this.store.widen([...this.#configurations.map(({ size }) => size - 1), ...budgets]);
+    this.store.widen([...this.#configurations.map(({ size }) => size - 1), ...this.model.mostBeyond]);
     this.#from = new Int32Array(this.store.packing.words);
   }
 }

@@ -47,6 +47,7 @@ function assumptions(request: CheckRequest, { system }: CheckAnswer): string[] {
   const timers = {
     free: "timers may run out at any time, however fast messages are",
     quiet: "timers run out only when no message is on its way, so none overtakes a message",
+    rounds: "rounds end at all nodes together, when no message is on its way",
     never: "timers do not run out",
   };
   const begin = {

@@ -3,7 +3,7 @@ import { isWorkEnough, type SystemSpec, systemFor } from "../check/suite.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { type Family, protocolNamed, type RegistryEntry, variantNamed } from "../protocols/index.ts";
-import { type Experiment, idsOf, optionsOf, requireFamilyWords, requireKnown, timesOf } from "./experiment.ts";
+import { type Experiment, idsOf, liarsOf, optionsOf, requireFamilyWords, requireKnown, timesOf } from "./experiment.ts";
 
 const DEFAULT_NODES = 3;
 const MAX_NODES = 64;
@@ -51,6 +51,7 @@ export function requestFrom(words: Experiment, cores = 1): CheckRequest {
     protocol,
     variant: words.variant ?? entry.check.variant ?? null,
     options: { ...onRing, ...optionsOf(words) },
+    byzantine: liarsOf(words),
     nodes: ids.toSorted((a, b) => a - b),
     ...(times === undefined ? {} : { times }),
     property: words.property ?? null,
@@ -76,12 +77,14 @@ function defaultBounds(
   { timers: said, variant = null }: SystemSpec,
 ): Partial<SystemSpec> {
   const { maxInFlight, maxTimeouts } = check;
-  const own = variant === (check.variant ?? null) ? given(check, ["timers", "crashNotifications"]) : {};
+  // What goes in rounds does so in all its forms.
+  const isHinted = variant === (check.variant ?? null) || check.timers === "rounds";
+  const own = isHinted ? given(check, ["timers", "crashNotifications"]) : {};
   const timers = said ?? own.timers ?? "free";
   if (timers === "never" || (variant !== null && variants[variant]?.ends === true)) return own;
   return {
     ...own,
-    ...(maxInFlight === undefined || timers === "quiet" ? {} : { maxInFlight }),
+    ...(maxInFlight === undefined || timers !== "free" ? {} : { maxInFlight }),
     ...(maxTimeouts === undefined ? {} : { maxTimeouts }),
   };
 }

@@ -20,7 +20,7 @@ describe("messages that arrived", () => {
     const scenario = scenarioSchema.parse({
       ...words,
       name: "lossy",
-      nodes: 3,
+      nodes: 4,
       begin: { nodes: "started" },
       until: 3_000,
       network: { lossRate: 0.3, duplicateRate: 0.1 },

@@ -20,6 +20,18 @@ describe("an experiment", () => {
     expect(explore({ ...experiment, nodes: 4 }, () => false)).toMatchObject({ verdict: "unknown", ended: "stopped" });
   });
 
+  it("has nodes that lie, and a commander with an order, in simulation and exploration alike", () => {
+    const generals: Experiment = { protocol: "byzantine-generals", nodes: 4, order: "wait" };
+    expect(simulate({ ...generals, byzantine: { 3: "mute" } })).toMatchObject({ outcome: { decided: { 1: "wait" } } });
+    expect(explore({ ...generals, nodes: 3, options: { m: 1 }, traitors: { 2: "mute" } })).toMatchObject({
+      verdict: "violated",
+      property: { name: "IC2 validity" },
+    });
+    expect(words.byzantine.read("2, 4=mute", "--byzantine")).toEqual({ 2: "adversary", 4: "mute" });
+    expect(() => words.byzantine.read("2=shy", "--byzantine")).toThrow("expected --byzantine to be node ids");
+    expect(words.traitors.read("0,2", "--traitors")).toEqual({ 0: "adversary", 2: "adversary" });
+  });
+
   it("has words that are read from text, and errors that name them", () => {
     expect([flagOf("maxStates"), words.maxStates.read("7", "--max-states")]).toEqual(["--max-states", 7]);
     expect(words.failureDetector.read("last", "--failure-detector")).toBe("last");

@@ -39,10 +39,23 @@ export function requireFamilyWords(experiment: Experiment): void {
 }
 
 /** The protocol's own options, those that a word stands for among them. */
-export function optionsOf({ machine, options }: Omit<Experiment, "protocol">): Readonly<Record<string, unknown>> {
-  const given: Record<string, unknown> = { ...options };
+export function optionsOf({
+  machine,
+  order,
+  options,
+}: Omit<Experiment, "protocol">): Readonly<Record<string, unknown>> {
+  const given: Record<string, unknown> = { ...(order === undefined ? {} : { order }), ...options };
   return machine === undefined ? given : { ...given, machine: { ...(given.machine as object), kind: machine } };
 }
+
+/** Nodes that lie, and how. */
+export const liarsOf = ({
+  byzantine,
+  traitors,
+}: Omit<Experiment, "protocol">): NonNullable<Experiment["byzantine"]> => ({
+  ...byzantine,
+  ...traitors,
+});
 
 /** How often initiators do it; undefined: once. */
 export function timesOf({ count }: Family, experiment: Omit<Experiment, "protocol">): number | undefined {

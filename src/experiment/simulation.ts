@@ -3,7 +3,7 @@ import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { type Family, hasToStart, protocolNamed, variantNamed } from "../protocols/index.ts";
 import type { Delay } from "../sim/delay.ts";
-import { type Experiment, idsOf, optionsOf, requireFamilyWords, requireKnown, timesOf } from "./experiment.ts";
+import { type Experiment, idsOf, liarsOf, optionsOf, requireFamilyWords, requireKnown, timesOf } from "./experiment.ts";
 import type { RecordedPoint } from "./recording.ts";
 import { type Scenario, type ScenarioSource, scenarioSchema } from "./scenario/schema.ts";
 import { cast } from "./scenario/soundness.ts";
@@ -32,6 +32,7 @@ export function scenarioOf(words: Experiment): Scenario {
     protocol,
     ...(words.variant === undefined ? {} : { variant: words.variant }),
     options: optionsOf(words),
+    byzantine: { ...liarsOf(words) },
     nodes: words.ring === undefined ? ids.length : [...words.ring],
     seed: words.seed ?? 1,
     network: networkOf(words),

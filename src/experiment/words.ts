@@ -4,16 +4,19 @@
  */
 import type { CrashNotificationTime, TimerMode } from "../check/model.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
+import { behaviours } from "../protocols/byzantine.ts";
 import { machineKinds } from "../protocols/index.ts";
 import { delay } from "./written-delay.ts";
 import {
   jsonObject,
+  liars,
   milliseconds,
   nodeList,
   nodesOrAll,
   oneOf,
   type Read,
   rate,
+  traitors,
   wholeNumber,
 } from "./written-values.ts";
 
@@ -45,6 +48,11 @@ export const systemWords = {
   ring: word("<list>", nodeList, "ids in the order of the ring, such as 1,15,9,4"),
   variant: word("<name>", (text) => text, "another form of the protocol"),
   options: word("<json>", jsonObject, "the protocol's own options"),
+  byzantine: word(
+    "<list>",
+    liars,
+    `nodes that lie: 2, or 2,4=mute (${behaviours.join(", ")}; default: ${behaviours.at(-1)})`,
+  ),
 };
 
 /** What initiators do, in the word of each family. In an exploration they do it at any time, or never. */
@@ -56,6 +64,8 @@ export const workloadWords = {
   request: word("<list|all>", nodesOrAll, "mutual exclusion: who asks to enter (default: all)"),
   entries: count("mutual exclusion: how often each enters (default: 1)", 1),
   send: word("<list|all>", nodesOrAll, "multicast: who sends (default: all)"),
+  traitors: word("<list>", traitors, "generals: who says anything to anybody; the same as --byzantine"),
+  order: word("<text>", (text) => text, "generals: what the commander orders (default: attack)"),
   messages: count("multicast: how many messages each (default: 1)", 1),
   propose: word("<list|all>", nodesOrAll, "consensus: who proposes (default: the lowest)"),
   commands: count("replicated logs: how many commands each (default: 1)", 1),
@@ -84,7 +94,7 @@ export const simulationWords = {
   for: word("<ms>", milliseconds, "with --from: for so long (default: 10000)"),
 };
 
-const timerMode = oneOf<TimerMode>("free", "quiet", "never");
+const timerMode = oneOf<TimerMode>("free", "quiet", "rounds", "never");
 
 /** What an exploration takes every order of, and with how many faults at most. */
 export const faultWords = {
@@ -92,10 +102,10 @@ export const faultWords = {
     "<when>",
     (text, name) => {
       if (text !== "synchronous") return timerMode(text, name);
-      const sentence = unexpected(name, "free, quiet or never", text);
+      const sentence = unexpected(name, "free, quiet, rounds or never", text);
       throw new UsageError("bad-argument", `${sentence}: what was called synchronous is called quiet`);
     },
-    "free: at any time; quiet: when no message is on its way; never (default: free)",
+    "free: at any time; quiet: when no message is on its way; rounds: so, and all nodes' together; never (default: free)",
   ),
   begin: word(
     "<how>",

@@ -41,7 +41,7 @@ export interface CheckHints {
   readonly maxInFlight?: number;
   readonly maxTimeouts?: number;
   /** What timers may do, and whether crashes are noticed, unless somebody says otherwise. */
-  readonly timers?: "quiet";
+  readonly timers?: "quiet" | "rounds";
   readonly crashNotifications?: "any" | "last";
   /** The form that is explored unless somebody names another, where the plain one has too many runs. */
   readonly variant?: string;

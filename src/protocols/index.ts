@@ -1,6 +1,8 @@
 /** The registry: one line per algorithm. Command line, simulator, studio and benchmarks read it. */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId, Tagged } from "../core/protocol.ts";
+import { oralMessages } from "./consensus/byzantine-generals/byzantine-generals.ts";
+import { signedMessages } from "./consensus/byzantine-generals/signed-messages.ts";
 import { fastPaxos } from "./consensus/fast-paxos/fast-paxos.ts";
 import { multiPaxos } from "./consensus/multi-paxos/multi-paxos.ts";
 import { paxos } from "./consensus/paxos.ts";
@@ -60,6 +62,19 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     },
     check: { crashNotification: told },
   }),
+  "byzantine-generals": entry(
+    consensus,
+    "a commander's order reaches all loyal generals, though some lie: majorities over all paths, or signatures",
+    oralMessages,
+    {
+      variants: {
+        signed: { summary: "with signed messages: any number of traitors", algorithm: signedMessages },
+      },
+      mustStart: true,
+      embedded: false,
+      check: { timers: "rounds" },
+    },
+  ),
   "central-server": entry(
     mutualExclusion,
     "a server hands out the permission, one request after the other",
@@ -270,6 +285,9 @@ export function hasToStart(protocol: string, variant: string | null = null): boo
   return (variant === null ? undefined : variantNamed(protocol, variant).mustStart) ?? entry.mustStart;
 }
 
+export { type OralMessages, oralMessages } from "./consensus/byzantine-generals/byzantine-generals.ts";
+export type { GeneralsOptions } from "./consensus/byzantine-generals/generals.ts";
+export { type SignedMessages, signedMessages } from "./consensus/byzantine-generals/signed-messages.ts";
 export { type LogClient, type LogClientOptions, logClient } from "./consensus/family/client.ts";
 export { type Machine, type MachineOptions, machine } from "./consensus/family/machine.ts";
 export type { Command, Members, ReplicatedLog } from "./consensus/family/replicated-log.ts";

@@ -277,9 +277,15 @@ export const scenarioSchema = z
       network: network.default({}),
       begin: begin.prefault({}),
       byzantine: z
-        .record(nodeKey, z.enum(behaviours, `one of ${behaviours.join(", ")}`), "an object from node to behaviour")
+        .union(
+          [
+            z.record(nodeKey, z.enum(behaviours, `one of ${behaviours.join(", ")}`)),
+            z.array(node).transform((nodes) => Object.fromEntries(nodes.map((id) => [id, "adversary" as const]))),
+          ],
+          "an object from node to behaviour, or a list of nodes",
+        )
         .default({})
-        .describe("Nodes that lie, and how."),
+        .describe("Nodes that lie, and how; of a list, all in any way."),
       steps: z.array(step, "a list of steps").default([]).describe("What is done, in this order."),
       until: milliseconds
         .exactOptional()

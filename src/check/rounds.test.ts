@@ -1,0 +1,78 @@
+import { describe, expect, it } from "vitest";
+import type { Protocol } from "../core/protocol.ts";
+import { explore } from "./explore.ts";
+import { exploreDepthFirst } from "./search/dfs.ts";
+
+/** Nodes that tell each other at the end of each of three rounds which round it was. */
+type Drummers = {
+  state: { round: number; heard: number[] };
+  message: { type: "beat"; round: number };
+  timer: "round";
+};
+
+const ROUNDS = 3;
+
+const drummers: Protocol<Drummers> = {
+  name: "drummers",
+  init: () => ({ round: 1, heard: [] }),
+  start: (_state, ctx) => ctx.setTimer("round", 100),
+  receive: { beat: (state, _from, { round }) => void state.heard.push(round) },
+  timeout: {
+    round(state, ctx) {
+      ctx.broadcast({ type: "beat", round: state.round });
+      state.round += 1;
+      if (state.round <= ROUNDS) ctx.setTimer("round", 100);
+    },
+  },
+  shapes: { message: { beat: { round: { kind: "natural" } } } },
+  source: "none",
+  assumes: ["synchronous rounds"],
+  properties: [
+    {
+      name: "in step",
+      claim: "what is heard belongs to the round that has just ended",
+      when: "always",
+      // While a round ends at one node after the other, those that have not had theirs are one behind.
+      holds: ({ alive, state }) =>
+        alive.every((node) =>
+          state(node).heard.every((round, at) => round === Math.floor(at / (alive.length - 1)) + 1),
+        ),
+    },
+    {
+      name: "all heard",
+      claim: "in the end everybody has heard everybody in each round",
+      when: "quiescent",
+      pendingTimers: ["round"],
+      holds: ({ alive, nodes, state }) =>
+        alive.length < nodes.length || alive.every((node) => state(node).heard.length === ROUNDS * (nodes.length - 1)),
+    },
+  ],
+  costs: [],
+  view: ({ round }) => ({ role: `round ${round}` }),
+};
+
+const model = { protocol: drummers, nodes: [0, 1, 2], network: "fifo", begin: "together" } as const;
+const explored = (timers: "rounds" | "quiet" | "free", crashes = 0, search: object = {}) =>
+  explore({ ...model, timers, crashes, ...search });
+
+describe("timers in rounds", () => {
+  it("run out at all nodes before anything that they send arrives", () => {
+    expect(explored("rounds")).toMatchObject({ verdict: "holds" });
+    expect(explored("quiet")).toMatchObject({ verdict: "violated", property: { name: "in step" } });
+    expect(explored("free")).toMatchObject({ verdict: "violated", property: { name: "in step" } });
+  });
+
+  it("leave out nodes that have crashed, between rounds and while one ends", () => {
+    const { properties } = drummers;
+    const heard = properties.filter(({ name }) => name === "all heard");
+    const withCrash = explored("rounds", 1, { properties: heard });
+    expect(withCrash).toMatchObject({ verdict: "holds" });
+    expect(withCrash.states).toBeGreaterThan(explored("rounds").states);
+  });
+
+  it("are as many states for every search, in however few bits they are kept", () => {
+    // Depth first, every state keeps its parts whole.
+    const { states, transitions } = exploreDepthFirst({ ...model, timers: "rounds" });
+    expect(explored("rounds")).toMatchObject({ states, transitions });
+  });
+});

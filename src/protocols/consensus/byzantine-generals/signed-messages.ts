@@ -1,0 +1,164 @@
+/**
+ * Byzantine generals, signed messages, SM(m): an order carries the signatures of all that have passed it on, so a traitor can keep it back
+ * but not change it. A lieutenant obeys the one order that it has seen; if there are two, the commander is a traitor.
+ * Lamport, Shostak & Pease, "The Byzantine Generals Problem", ACM TOPLAS 1982, §4; two orders are enough: Dolev & Strong 1983.
+ *
+ * Assumes   synchronous rounds that begin together and last longer than any message travels; reliable links; signatures
+ *           that nobody can forge; at most m traitors among N ≥ m + 2 generals.
+ * Safety    IC1: all loyal lieutenants obey the same order. IC2: if the commander is loyal, they obey its order.
+ * Liveness  every loyal general decides after m + 1 rounds.
+ * Cost      (N − 1) + (N − 1)(N − 2) messages for one order; a traitor's two orders: at most (N − 1) + 2(N − 1)(N − 2).
+ *
+ * What is signed names the order and the path so far, so a signature of one path proves nothing of another.
+ */
+import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
+import { list, natural, struct } from "../../../core/shape.ts";
+import { isGenuine, type Signed, sign, signed } from "../../../core/signatures.ts";
+import {
+  DEFAULT_ORDER,
+  type GeneralsOptions,
+  generalsOptions,
+  interactiveConsistency,
+  orderShape,
+  requireCommander,
+} from "./generals.ts";
+
+/** `path`: who has passed the order on, the commander first and the signer last. */
+interface Statement {
+  order: string;
+  path: NodeId[];
+}
+
+export type SignedMessages = {
+  state: {
+    /** The one that goes on; above m + 1 when all are over. */
+    round: number;
+    ordered: string | null;
+    /** V of the paper: the orders that it has seen, each with the statements that prove it; two at most. */
+    orders: { order: string; statements: Signed<Statement>[] }[];
+    decided: string | null;
+  };
+  /** A statement by each general of the path, in that order. */
+  message: { type: "order"; statements: Signed<Statement>[] };
+  timer: "round";
+  command: /** The commander gives its order; others have none to give. */ { type: "propose"; value: string };
+  event: { type: "decided"; value: string };
+};
+
+type State = SignedMessages["state"];
+type Ctx = Context<SignedMessages>;
+
+const MAX_GENERALS = 100;
+/** Two orders show that the commander is a traitor; more add nothing. */
+const ENOUGH_ORDERS = 2;
+
+const statementShape = struct<Statement>({ order: orderShape, path: list(natural, MAX_GENERALS) });
+const signedStatement = signed("order", statementShape);
+
+export function signedMessages(given?: Partial<GeneralsOptions>): Protocol<SignedMessages> {
+  const options = generalsOptions(given);
+  const { commander, order: ownOrder, roundMs } = options;
+  const roundsOf = (generals: number): number => (options.m ?? Math.max(0, generals - 2)) + 1;
+  const rounds = (ctx: Pick<Ctx, "peers">): number => roundsOf(ctx.peers.length + 1);
+
+  /** At the end of a round: what came in it is signed and passed on to all that it has not passed yet. */
+  function passOn(state: State, ctx: Ctx): void {
+    for (const { order, statements } of state.orders) {
+      if (statements.length !== state.round) continue; // It has been passed on before.
+      const path = [...statements.map(({ by }) => by), ctx.self];
+      const message = {
+        type: "order" as const,
+        statements: [...statements, sign(ctx, signedStatement, { order, path })],
+      };
+      for (const to of ctx.peers) if (!path.includes(to)) ctx.send(to, message);
+    }
+  }
+
+  function decide(state: State, value: string, ctx: Ctx): void {
+    state.decided = value;
+    ctx.emit({ type: "decided", value });
+  }
+
+  return {
+    name: "byzantine-generals",
+    init(self, peers) {
+      requireCommander(options, self, peers);
+      return { round: 1, ordered: null, orders: [], decided: null };
+    },
+    start: (_state, ctx) => ctx.setTimer("round", roundMs),
+    receive: {
+      order(state, from, { statements }, ctx) {
+        if (statements.length < state.round) return; // Kept back: it was due in a round that is over.
+        if (!isProof(statements, from, commander, rounds(ctx), ctx)) return;
+        const { order } = (statements[0] as Signed<Statement>).value;
+        if (state.orders.length >= ENOUGH_ORDERS || state.orders.some((known) => known.order === order)) return;
+        state.orders.push({ order, statements });
+      },
+    },
+    timeout: {
+      round(state, ctx) {
+        const isLast = state.round === rounds(ctx);
+        if (ctx.self !== commander && !isLast) passOn(state, ctx);
+        if (isLast && state.decided === null) decide(state, choice(state), ctx);
+        state.round += 1;
+        if (!isLast) ctx.setTimer("round", roundMs);
+      },
+    },
+    command: {
+      propose(state, _command, ctx) {
+        if (ctx.self !== commander || state.round > 1 || state.ordered !== null) return;
+        state.ordered = ownOrder;
+        const statement = sign(ctx, signedStatement, { order: ownOrder, path: [commander] });
+        ctx.broadcast({ type: "order", statements: [statement] });
+        decide(state, ownOrder, ctx);
+      },
+    },
+    shapes: {
+      message: { order: { statements: list(signedStatement, MAX_GENERALS) } },
+      command: { propose: { value: orderShape } },
+    },
+    source: "Lamport, Shostak & Pease, ACM TOPLAS 1982, §4",
+    assumes: [
+      "synchronous rounds",
+      "reliable links",
+      "unforgeable signatures",
+      "at most m traitors among N ≥ m + 2 generals",
+    ],
+    properties: interactiveConsistency(options),
+    costs: [
+      {
+        when: "the commander gives an order",
+        messages: (nodes) => (roundsOf(nodes) === 1 ? nodes - 1 : (nodes - 1) ** 2),
+      },
+    ],
+    view: ({ round, decided }) => ({ role: decided ?? "undecided", term: round }),
+  };
+}
+
+/** choice(V): the only order there is; none or two show a traitor. */
+const choice = ({ orders }: State): string => (orders.length === 1 ? (orders[0]?.order as string) : DEFAULT_ORDER);
+
+/** Whether the commander has ordered this, and each of a path of different generals has passed it on, its sender last. */
+const isProof = (
+  statements: readonly Signed<Statement>[],
+  from: NodeId,
+  commander: NodeId,
+  rounds: number,
+  ctx: Ctx,
+): boolean => {
+  const path = statements.map(({ by }) => by);
+  const order = statements[0]?.value.order;
+  return (
+    path[0] === commander &&
+    path.at(-1) === from &&
+    path.length <= rounds &&
+    new Set([...path, ctx.self]).size === path.length + 1 &&
+    path.every((node) => ctx.peers.includes(node)) &&
+    statements.every(
+      (statement, at) =>
+        statement.value.order === order &&
+        statement.value.path.join() === path.slice(0, at + 1).join() &&
+        isGenuine(ctx, signedStatement, statement),
+    )
+  );
+};
