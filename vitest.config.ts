@@ -14,6 +14,19 @@ const alone = [
   "test/browser/studio-at-rest.test.ts",
 ];
 
+/** What has sockets, timers and threads, counts them, and replaces clocks: each file in a process of its own. */
+const members = "src/{cluster,runtime}/**/*.test.ts";
+
+/** In the processes of the tests themselves. */
+const inProcess = {
+  env: { COTERIE_SEEDS: process.env.COTERIE_SEEDS ?? "50" }, // Of a thousand, where somebody waits.
+  testTimeout: 120 * seconds, // Some work through all cases, on a machine that others use, too.
+  execArgv: ["--expose-gc"],
+  setupFiles: ["test/random-replay.ts"],
+  maxWorkers: availableParallelism() + 1, // Some wait: members in real time, frames that are lost.
+  sequence: { groupOrder: 0 },
+};
+
 /** Real processes, ports and browsers. */
 const endToEnd = { testTimeout: 120 * seconds, hookTimeout: 120 * seconds, globalSetup: ["test/fresh-build.ts"] };
 
@@ -33,18 +46,18 @@ export default defineConfig({
         plugins: [seededBugs()],
         resolve: { alias: ownSources },
         test: {
+          ...inProcess,
           name: "unit",
-          env: { COTERIE_SEEDS: process.env.COTERIE_SEEDS ?? "150" }, // Of a thousand, where somebody waits.
           include: [
             "{src,skeletons,studio,examples}/**/*.test.ts",
             "test/{tidy,seeded-bugs,drivers,testing,protocols}/**/*.test.ts",
           ],
-          testTimeout: 120 * seconds, // Some work through all cases, on a machine that others use, too.
-          execArgv: ["--expose-gc"],
-          setupFiles: ["test/random-replay.ts"],
-          maxWorkers: availableParallelism() + 1, // Some wait: members in real time, frames that are lost.
-          sequence: { groupOrder: 0 },
+          exclude: [members],
+          isolate: false, // Nothing of it outlives its file, and all of it imports the same: a third of its time.
         },
+      },
+      {
+        test: { ...inProcess, name: "members", include: [members] },
       },
       {
         // What a command says: it takes its time, and nothing depends on how long.

@@ -18,7 +18,7 @@ const { FC_SEED: seed = SEED, FC_PATH: path, COTERIE_RANDOM_TESTS: listOfTests }
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-fc.installGlobalPlugin(() => ({
+const reportReplay: Parameters<typeof fc.installGlobalPlugin>[0] = () => ({
   onAllRunsComplete(details) {
     const { testPath = "FILE", currentTestName = "NAME" } = expect.getState();
     const pattern = currentTestName.replaceAll(" > ", " ").replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
@@ -30,6 +30,10 @@ fc.installGlobalPlugin(() => ({
     if (details.errorInstance !== null) error.cause = details.errorInstance;
     throw error;
   },
-}));
+});
+
+/** Files that share a process share fast-check. */
+const isInstalled = fc.readConfigureGlobal().seed !== undefined;
+if (!isInstalled) fc.installGlobalPlugin(reportReplay);
 
 fc.configureGlobal({ seed: Number(seed), ...(path === undefined ? {} : { path, endOnFailure: true }) });

@@ -118,7 +118,11 @@ function expectSound(shape: ShapeNode, bytes: Buffer): void {
 const natural128 = Buffer.from([0x80, 0x01]);
 
 describe("every value of every shape", () => {
-  test("arrives as it was sent, and the reader stops where the writer did", () => {
+  const title = "arrives as it was sent, and the reader stops where the writer did";
+  test(title, () => arrives(300));
+  test(`${title}: longer`, { tags: ["long"] }, () => arrives(3_000));
+
+  function arrives(numRuns: number): void {
     fc.assert(
       fc.property(shapeAndValue, ([shape, value]) => {
         const bytes = encoded(shape, value);
@@ -126,9 +130,9 @@ describe("every value of every shape", () => {
         expect(codecOf(shape).read(reader)).toEqual(value);
         expect(reader.position).toBe(bytes.length);
       }),
-      { numRuns: 1_000 },
+      { numRuns },
     );
-  });
+  }
 
   test("cut short gives MalformedBytes", () => {
     fc.assert(

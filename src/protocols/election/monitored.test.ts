@@ -49,10 +49,15 @@ function mendAll(sim: Simulation<MonitoredBully>): void {
 }
 
 describe("bully with a failure detector", () => {
-  it.each<[string, Kind[]]>([
+  const scripts: [string, Kind[]][] = [
     ["crashed, recovered or was cut off", ["crash", "start", "cut", "mend", "call"]],
     ["crashed, recovered, resigned or stood again", ["crash", "start", "resign", "stand", "call"]],
-  ])("comes to one leader, the highest that is alive and stands, whatever %s before", (_what, kinds) => {
+  ];
+  const title = "comes to one leader, the highest that is alive and stands, whatever %s before";
+  it.each(scripts)(title, (_what, kinds) => comesToOneLeader(kinds, 60));
+  it.each(scripts)(`${title}: longer`, { tags: ["long"] }, (_what, kinds) => comesToOneLeader(kinds, 600));
+
+  function comesToOneLeader(kinds: Kind[], numRuns: number): void {
     fc.assert(
       fc.property(fc.nat(), deeds(...kinds), (seed, script) => {
         const sim = stage(seed);
@@ -64,9 +69,9 @@ describe("bully with a failure detector", () => {
         expect(leaders(sim)).toEqual(new Set([Math.max(...standing)]));
         expect(sim.verdict().filter(({ property }) => property.startsWith("detector"))).toEqual([]);
       }),
-      { numRuns: 300 },
+      { numRuns },
     );
-  });
+  }
 
   it("mends what a missed bound broke: answers later than T elect wrong leaders, who do not last", () => {
     let wrong = 0;

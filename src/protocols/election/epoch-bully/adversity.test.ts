@@ -131,7 +131,10 @@ function leadersByEpoch(heard: readonly Heard[]): Map<number, Set<NodeId>> {
 
 const failed = (sim: Simulation<EpochBully>): string[] => sim.verdict().map(({ property }) => property);
 
-describe("epoch-bully in adversity", () => {
+describe("epoch-bully in adversity", () => underAdversity(120));
+describe("epoch-bully in adversity: longer", { tags: ["long"] }, () => underAdversity(1_200));
+
+function underAdversity(numRuns: number): void {
   it("never has two leaders in an epoch, and nobody's epoch goes back", () => {
     fc.assert(
       fc.property(adversity, (given) => {
@@ -147,7 +150,7 @@ describe("epoch-bully in adversity", () => {
           sim.violations.map(({ property }) => property).filter((name) => name !== "one leader at a time"),
         ).toEqual([]);
       }),
-      { numRuns: 400 },
+      { numRuns },
     );
   });
 
@@ -166,7 +169,7 @@ describe("epoch-bully in adversity", () => {
           expect(sim.violations).toEqual([]);
         },
       ),
-      { numRuns: 400 },
+      { numRuns },
     );
   });
 
@@ -187,7 +190,7 @@ describe("epoch-bully in adversity", () => {
         sim.run(sim.now + 5_000);
         expect(failed(sim).filter((name) => name !== "one leader at a time")).toEqual([]);
       }),
-      { numRuns: 400 },
+      { numRuns },
     );
   });
-});
+}

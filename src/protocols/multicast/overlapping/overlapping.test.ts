@@ -51,34 +51,35 @@ function haveOneOrder(delivered: readonly (readonly string[])[]): boolean {
 }
 
 describe("overlapping groups", () => {
-  it.each(forms)(
-    "%s integrity, validity and agreement are kept in any groups, with any senders and delays",
-    (_name, made, order) => {
-      fc.assert(
-        fc.property(fc.nat(), groupsOfSome, demand, (seed, groups, demands) => {
-          const sim = correspondence(made({ groups }), {
-            nodes: NODES,
-            seed,
-            orders: [order],
-            workload: { groups, pauseMs: 1 },
-          });
-          for (const { node, at, messages } of demands.toSorted((a, b) => a.at - b.at)) {
-            sim.run(at);
-            sim.command(node, use(messages));
-          }
-          sim.run();
-          expect(sim.verdict()).toEqual([]);
-          const delivered = range(0, NODES - 1).map((node) =>
-            sim.world.state(node).workload.delivered.map(({ name }) => name),
-          );
-          if (order === totalOrder) expect(haveOneOrder(delivered)).toBe(true);
-          for (const [node, names] of delivered.entries())
-            expect(names.every((name) => groups[groupOf(name)]?.includes(node))).toBe(true);
-        }),
-        { numRuns: 100 },
-      );
-    },
-  );
+  const title = "%s integrity, validity and agreement are kept in any groups, with any senders and delays";
+  it.each(forms)(title, (...form) => areKept(form, 25));
+  it.each(forms)(`${title}: longer`, { tags: ["long"] }, (...form) => areKept(form, 250));
+
+  function areKept([, made, order]: (typeof forms)[number], numRuns: number): void {
+    fc.assert(
+      fc.property(fc.nat(), groupsOfSome, demand, (seed, groups, demands) => {
+        const sim = correspondence(made({ groups }), {
+          nodes: NODES,
+          seed,
+          orders: [order],
+          workload: { groups, pauseMs: 1 },
+        });
+        for (const { node, at, messages } of demands.toSorted((a, b) => a.at - b.at)) {
+          sim.run(at);
+          sim.command(node, use(messages));
+        }
+        sim.run();
+        expect(sim.verdict()).toEqual([]);
+        const delivered = range(0, NODES - 1).map((node) =>
+          sim.world.state(node).workload.delivered.map(({ name }) => name),
+        );
+        if (order === totalOrder) expect(haveOneOrder(delivered)).toBe(true);
+        for (const [node, names] of delivered.entries())
+          expect(names.every((name) => groups[groupOf(name)]?.includes(node))).toBe(true);
+      }),
+      { numRuns },
+    );
+  }
 
   it("over IP multicast each group has numbers of its own, and what one group loses is repaired in it alone", () => {
     const groups = [

@@ -102,13 +102,18 @@ describe("an order over view synchrony whose window is full when the group chang
     for (const node of [0, 1, 2]) expect(group.payloads(node)).toHaveLength(1_000);
   });
 
-  it.each([
+  const windows = [
     { windowMessages: 1 },
     { windowMessages: 2 },
     { windowMessages: 5 },
     { windowMessages: 2, maxWaiting: 1 },
     { windowMessages: 1, maxWaiting: 4 },
-  ])("%j: any crashes, partitions, losses, comings and goings", (multicast) => {
+  ];
+  const title = "%j: any crashes, partitions, losses, comings and goings";
+  it.each(windows)(title, (window) => keepsItsOrder(window, 5));
+  it.each(windows)(`${title}: longer`, { tags: ["long"] }, (window) => keepsItsOrder(window, 40));
+
+  function keepsItsOrder(multicast: (typeof windows)[number], numRuns: number): void {
     fc.assert(
       fc.property(fc.nat(), adversity(3, 40), (seed, acts) => {
         const group = groupStage(flushIsis({ multicast }), { nodes: [0, 1, 2], seed, delayMs: [1, 10] });
@@ -121,7 +126,7 @@ describe("an order over view synchrony whose window is full when the group chang
         // may be owed at the end, and what is judged is safety.
         expect(group.sim.violations).toEqual([]);
       }),
-      { numRuns: 20 },
+      { numRuns },
     );
-  });
+  }
 });

@@ -256,7 +256,6 @@ describe("super-peer-tokens: every run, with time bounded", () => {
   it.each<[string, number, Partial<SystemSpec>, number]>([
     ["of two tokens among three nodes", 0.67, {}, 4_551],
     ["with a crash", 0.67, { crashes: 1 }, 17_206],
-    ["of one token, with a crash and a recovery", 0.4, { crashes: 1, recoveries: 1 }, 52_015],
   ])(
     "%s keeps all that is claimed",
     (_what, share, more, states) => {
@@ -264,6 +263,10 @@ describe("super-peer-tokens: every run, with time bounded", () => {
     },
     120_000,
   );
+
+  it("of one token, with a crash and a recovery keeps all that is claimed", { tags: ["long"] }, () => {
+    expect(exploring(0.4, { crashes: 1, recoveries: 1 })).toMatchObject({ verdict: "holds", states: 52_015 });
+  });
 
   it("with one lost message a token is held twice for a while", () => {
     const { verdict, property } = exploring(0.67, { losses: 1 });
