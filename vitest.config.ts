@@ -10,7 +10,7 @@ const seconds = 1_000;
 const alone = [
   "test/e2e/*soak.test.ts",
   "test/e2e/bench-*.test.ts",
-  "test/e2e/{elect,names,releases,stale-writes}.test.ts",
+  "test/e2e/{elect-splits,names,releases,stale-writes}.test.ts",
   "test/browser/studio-at-rest.test.ts",
 ];
 

@@ -107,6 +107,10 @@ export function systemFor(spec: SystemSpec): ExploreOptions<Vocabulary> {
   };
 }
 
+/** Whether this form handles notifications of crashes: one with a failure detector of its own, or without use for one, does not. */
+export const handlesCrashNotifications = (spec: SystemSpec): boolean =>
+  notificationFor(protocolOf(spec), protocolNamed(spec.protocol).check.crashNotification ?? null) !== null;
+
 /** A form with a failure detector of its own, or without use for one, does not know the command. */
 function notificationFor({ shapes }: AnyProtocol, tells: ((crashed: NodeId) => Tagged) | null): typeof tells {
   const isKnown = tells !== null && problem(variants((shapes.command ?? {}) as never), tells(0), "") === null;

@@ -1,5 +1,5 @@
 /** The exploration of an experiment: which system is searched, how, and how far. */
-import { isWorkEnough, type SystemSpec, systemFor } from "../check/suite.ts";
+import { handlesCrashNotifications, isWorkEnough, type SystemSpec, systemFor } from "../check/suite.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { type Family, protocolNamed, type RegistryEntry, variantNamed } from "../protocols/index.ts";
@@ -65,6 +65,15 @@ export function requestFrom(words: Experiment, cores = 1): CheckRequest {
     ...(words.voteNo === undefined ? {} : { refusers: listed("vote-no", words.voteNo, system.nodes) }),
   };
   systemFor(spec); // Which refuses what makes no sense, here rather than on a thread.
+  if (words.failureDetector !== undefined && !handlesCrashNotifications(spec))
+    throw new UsageError(
+      "bad-argument",
+      unexpected(
+        "--failure-detector",
+        "absent, or of a protocol and variant that handle notifications of crashes",
+        spec.variant === null ? protocol : `${protocol}, variant ${spec.variant}`,
+      ),
+    );
   const { strategy = "bfs", seed = DEFAULT_SEED, runs = DEFAULT_RUNS, steps = DEFAULT_STEPS } = words;
   const { workers = workersFor(strategy, runs, cores), maxMemory, fewestFaults = false, coverage = false } = words;
   const maxMemoryBytes = maxMemory === undefined ? null : maxMemory * 2 ** 20;

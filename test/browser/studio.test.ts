@@ -63,7 +63,7 @@ describe.skipIf(noBrowser !== null)("the studio", () => {
     await leads(4);
   });
 
-  test("a split has a leader on each side, and one again when it is healed", async () => {
+  test("a split has a leader on each side, and one again when it is healed", { tags: ["long"] }, async () => {
     await leads(4);
     await cluster.act({
       type: "split",

@@ -87,10 +87,8 @@ describe("what the checker says of the protocols", () => {
   });
 
   const title = "any number of threads comes to the same answer: %s";
-  test.each(["random", "pct"])(title, { tags: ["long"] }, (strategy) => comeToTheSameAnswer(strategy));
-  test.each(["swarm"])(title, (strategy) => comeToTheSameAnswer(strategy));
-
-  async function comeToTheSameAnswer(strategy: string): Promise<void> {
+  // src/experiment/together.test.ts is the short one beside it.
+  test.each(["random", "pct", "swarm"])(title, { tags: ["long"] }, async (strategy) => {
     const late = `bully --nodes 4 --timers quiet --begin down --strategy ${strategy} --seed 3`;
     const one = await check(`${late} --workers 1`);
     expect(one).toMatchObject({ code: 1, verdict: "violated", property: "E1 safety" });
@@ -102,7 +100,7 @@ describe("what the checker says of the protocols", () => {
     const { states, transitions, depth } = alone;
     expect(shared).toMatchObject({ code: 1, verdict: "unknown", runs: 40, states, transitions, depth });
     expect(shared.coverage?.never).toEqual(alone.coverage?.never);
-  }
+  });
 
   test("the fewest faults that break it", async () => {
     const { stdout } = await coterie("check", "ricart-agrawala", "--crashes", "2", "--fewest-faults");
@@ -129,10 +127,12 @@ describe("what is not looked at is never a pass", () => {
     expect(await next("--strategy pct --runs 9")).toContain("more --runs or another --seed may find some;");
   });
 
-  test.each([
-    ["of one thread", []],
-    ["of several", ["--strategy", "swarm", "--runs", "1000000000", "--workers", "3"]],
-  ])("Ctrl-C gives the answer so far: %s", async (_threads, words) => {
+  test("Ctrl-C gives the answer so far", () => answerSoFar());
+  test("Ctrl-C gives the answer so far, of several threads, too", { tags: ["long"] }, () =>
+    answerSoFar("--strategy", "swarm", "--runs", "1000000000", "--workers", "3"),
+  );
+
+  async function answerSoFar(...words: string[]): Promise<void> {
     const run = new Coterie("check", "bully", "--nodes", "5", "--timers", "quiet", "--json", ...words);
     await until("it tells how far it is", () => run.stderr.includes(" states/s"), run);
     run.signal("SIGINT");
@@ -143,7 +143,7 @@ describe("what is not looked at is never a pass", () => {
       why: "it was stopped before it had looked at everything",
       states: expect.any(Number),
     });
-  });
+  }
 });
 
 test("the contract of --json", async () => {
@@ -238,6 +238,14 @@ test.each([
   [
     "check bully --property E9",
     'expected the property to be one of E1 safety, E1 eventually, E2 liveness, E2 termination, got "E9"',
+  ],
+  [
+    "check epoch-bully --crashes 1 --failure-detector",
+    'expected --failure-detector to be absent, or of a protocol and variant that handle notifications of crashes, got "epoch-bully, variant bounded"',
+  ],
+  [
+    "check token-ring --crashes 1 --failure-detector last",
+    'expected --failure-detector to be absent, or of a protocol and variant that handle notifications of crashes, got "token-ring"',
   ],
   ["check-history x.edn", "required option '--model <name>' not specified"],
   ["check-history x.edn --model register", 'expected the history to be a readable file, got "x.edn" (ENOENT)'],

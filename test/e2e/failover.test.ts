@@ -41,7 +41,7 @@ test("--restart brings the old leader back, and it bullies its way in", { tags: 
   expect(cluster.pidOf(2)).not.toBe(before);
 });
 
-test("--restart tries again while a member's port is taken by another", async () => {
+test("--restart tries again while a member's port is taken by another", { tags: ["long"] }, async () => {
   const cluster = await ClusterUnderTest.up("--nodes", "1", "--restart");
   const port = Number((cluster.ready.nodes[0]?.address ?? "").split(":").at(-1));
   cluster.kill(0);

@@ -131,7 +131,10 @@ test("two of three folders are removed: nobody is granted anything, and with the
   expect(isGrowing(tokens)).toBe(true);
 });
 
-test("one of three folders is removed: it is refused until it is replaced, and tokens go on", async () => {
+// src/cluster/replace-member.test.ts is the short one beside it.
+test("one of three folders is removed: it is refused until it is replaced, and tokens go on", {
+  tags: ["long"],
+}, async () => {
   const where = await place(3);
   const members = await joinedAt(where);
   const tokens = [await tokenOf(members[2] as Joined)];

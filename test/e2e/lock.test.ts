@@ -150,7 +150,10 @@ test("standard input is the command's", async () => {
   expect({ text, code: child.exitCode }).toEqual({ text: "to the command", code: 0 });
 });
 
-test("two of five members want the lock again and again: one command at a time, with growing tokens", async () => {
+// The locks of test/e2e/join.test.ts are the short one beside it.
+test("two of five members want the lock again and again: one command at a time, with growing tokens", {
+  tags: ["long"],
+}, async () => {
   members = await MembersUnderTest.of(5);
   for (const id of [3, 4, 5]) members.serve(id); // A majority that stays.
   const endings = await Promise.all(

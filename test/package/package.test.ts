@@ -33,18 +33,16 @@ async function run(cwd: string, command: string, ...args: string[]): Promise<str
   return stdout + stderr;
 }
 
-/** Packs a copy of the sources, so that all that is packed was built from them. */
-async function pack(): Promise<void> {
-  const left = new Set(["node_modules", "dist", "build", "coverage", ".git"]);
-  cpSync(ROOT, sources, { recursive: true, filter: (source) => !left.has(basename(source)) });
-  symlinkSync(join(ROOT, "node_modules"), join(sources, "node_modules"));
-  await run(sources, "npm", "pack", "--pack-destination", elsewhere);
-  tarball = join(elsewhere, "coterie-0.1.0.tgz");
-  packed = (await run(elsewhere, "tar", "-tzf", tarball)).trim().split("\n");
+/** What this folder would publish. */
+async function pack(folder: string, destination: string, ...options: string[]): Promise<string[]> {
+  mkdirSync(destination, { recursive: true });
+  await run(folder, "npm", "pack", "--pack-destination", destination, ...options);
+  return (await run(elsewhere, "tar", "-tzf", join(destination, "coterie-0.1.0.tgz"))).trim().split("\n");
 }
 
 beforeAll(async () => {
-  await pack();
+  packed = await pack(ROOT, elsewhere, "--ignore-scripts"); // The build is that of the sources: test/fresh-build.ts.
+  tarball = join(elsewhere, "coterie-0.1.0.tgz");
   mkdirSync(user);
   writeFileSync(join(user, "package.json"), JSON.stringify({ private: true, type: "module" }));
   await run(user, "npm", "install", "--no-audit", "--no-fund", tarball);
@@ -151,8 +149,22 @@ describe("the packed tarball", () => {
   });
 });
 
-describe("npm start", () => {
-  it("builds, runs a cluster, and passes on the signal that npm gets", {
+describe("a folder of sources alone", () => {
+  beforeAll(() => {
+    const left = new Set(["node_modules", "dist", "build", "coverage", ".git"]);
+    cpSync(ROOT, sources, { recursive: true, filter: (source) => !left.has(basename(source)) });
+    symlinkSync(join(ROOT, "node_modules"), join(sources, "node_modules"));
+  });
+
+  it("is built before it is packed", { tags: ["long"], timeout: PATIENCE_MS }, async () => {
+    const built = await pack(sources, join(elsewhere, "of-sources"));
+    expect(built).toContain("package/dist/cli/coterie.js");
+    const unhashed = (path: string): string => path.replace(/-[\w-]{8}\.(js|css)$/, ".$1"); // Of assets: it differs by folder.
+    const names = new Set(packed.map(unhashed));
+    expect(built.map(unhashed).filter((path) => !names.has(path))).toEqual([]);
+  });
+
+  it("npm start builds, runs a cluster, and passes on the signal that npm gets", {
     tags: ["long"],
     timeout: PATIENCE_MS,
   }, async () => {
