@@ -23,7 +23,8 @@ const isMajority = (voters: readonly NodeId[], nodes: readonly NodeId[]): boolea
   voters.filter((voter) => nodes.includes(voter)).length >= majority(voters.length);
 
 /** Up to which index a quorum has the log. */
-export function agreedIndex({ voters, outgoing }: Configuration, matchOf: (node: NodeId) => number): number {
+export function agreedIndex(configuration: Configuration, matchOf: (node: NodeId) => number): number {
+  const { voters, outgoing } = configuration;
   const agreed = (nodes: readonly NodeId[]): number =>
     nodes.map(matchOf).sort((a, b) => b - a)[majority(nodes.length) - 1] as number;
   return outgoing === null ? agreed(voters) : Math.min(agreed(voters), agreed(outgoing));
