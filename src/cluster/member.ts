@@ -188,6 +188,7 @@ async function runHost(parts: Omit<Inside, "counts" | "trace" | "injector">): Pr
     trace,
     snapshot: () => host.snapshot() as TraceEntry,
     command: (command) => host.command(command),
+    request: (command) => host.request(command as never),
     injector: options.faultInjector === true ? injector : null,
     counts,
   }).catch(async (error: unknown) => {

@@ -3,7 +3,7 @@
  * `GET /trace` trace entries as JSON lines for as long as the caller listens, from the beginning for the first who asks
  * in time and for others after one that says how things stand; where a caller was too slow, with a `gap` and how things
  * stand then; `POST /command` takes a command of the
- * protocol; `GET` and `PUT /faults` read and set `Faults` where the member was started with the fault injector on.
+ * protocol; `POST /request` one that is answered, without its `request`, and answers with the reply; `GET` and `PUT /faults` read and set `Faults` where the member was started with the fault injector on.
  */
 import type { NodeId, View } from "../core/protocol.ts";
 import type { Standing } from "./transport/identity.ts";

@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { closedAfterEach } from "../../test/network/closing.ts";
 import { UsageError } from "../core/errors.ts";
+import type { Tagged } from "../core/protocol.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { type AdminServer, serveAdmin } from "./admin.ts";
 import type { NodeStatus } from "./admin-pages.ts";
@@ -43,6 +44,7 @@ function options() {
       if (command === "broken") throw new TypeError("x is not a function");
       commands.push(command);
     },
+    request: async (command: Tagged) => ({ type: "answered", body: command }),
     injector,
     counts,
   };
@@ -85,6 +87,7 @@ const json = { "content-type": "application/json" };
 const put = (body: unknown) => ask("/faults", { method: "PUT", headers: json, body: JSON.stringify(body) });
 const command = (body: string, headers: Record<string, string> = json) =>
   ask("/command", { method: "POST", headers, body });
+const inquire = (body: string) => ask("/request", { method: "POST", headers: json, body });
 
 describe("the admin pages", () => {
   test("say how things stand", async () => {
@@ -116,6 +119,13 @@ describe("the admin pages", () => {
     expect(commands).toEqual(["piecemeal"]);
   });
 
+  test("answer a request with its reply", async () => {
+    expect(await inquire('{"type":"client"}')).toEqual({
+      code: 200,
+      text: '{"type":"answered","body":{"type":"client"}}',
+    });
+  });
+
   test("set and tell the faults", async () => {
     const faults = { cutTo: [2], dropRate: 0.5, delayMs: { min: 1, max: 2 } };
     expect((await ask("/faults")).text).toBe(JSON.stringify(noFaults));
@@ -132,6 +142,7 @@ describe("what the admin pages do not take", () => {
     ["an unknown page", () => ask("/"), 404, "no such page"],
     ["an unknown method", () => ask("/status", { method: "DELETE" }), 404, "no such page"],
     ["an unknown method on a page that has others", () => ask("/faults", { method: "POST" }), 404, "no such page"],
+    ["a request that is no command", () => inquire("[]"), 400, "expected command to be an object with a type"],
     ["a command without a body", () => command(""), 400, "expected the body to be JSON"],
     ["a command that the protocol does not know", () => command('"unknown"'), 400, "expected a command"],
     ["a command that is no JSON", () => command("{"), 400, "expected the body to be JSON"],

@@ -4,6 +4,7 @@ import { type ServerType, serve } from "@hono/node-server";
 import { type Context, Hono } from "hono";
 import { stream } from "hono/streaming";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
+import type { Tagged } from "../core/protocol.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import type { NodeStatus } from "./admin-pages.ts";
 import type { Broadcast } from "./broadcast.ts";
@@ -28,6 +29,8 @@ export interface AdminOptions {
   readonly snapshot: () => TraceEntry;
   /** @throws UsageError for a command that the protocol does not know. */
   readonly command: (command: unknown) => void;
+  /** Gives a command that is answered, and gives the reply. Absent: there are none. Throws and rejects as `command` does. */
+  readonly request?: (command: Tagged) => Promise<Tagged>;
   /** Null where faults cannot be injected. */
   readonly injector: FaultInjector | null;
   readonly counts: Counts;
@@ -116,7 +119,7 @@ function addReports(app: Hono, { status, metrics, missing }: AdminOptions): read
 
 /** What acts on the member, or shows what it sends and receives. Returns the pages. */
 function addActs(app: Hono, options: AdminOptions, streams: Set<AbortController>): readonly string[] {
-  const { command, injector, sessions } = options;
+  const { command, request, injector, sessions } = options;
   app.get("/trace", (c) =>
     streams.size < MAX_TRACE_LISTENERS
       ? traceStream(c, options, streams)
@@ -126,6 +129,7 @@ function addActs(app: Hono, options: AdminOptions, streams: Set<AbortController>
     command(await jsonBody(c));
     return c.json({});
   });
+  if (request !== undefined) app.post("/request", async (c) => c.json(await request(tagged(await jsonBody(c)))));
   app.get("/faults", (c) => (injector === null ? off(c) : c.json(injector.faults)));
   app.put("/faults", async (c) => {
     if (injector === null) return off(c);
@@ -133,7 +137,15 @@ function addActs(app: Hono, options: AdminOptions, streams: Set<AbortController>
     return c.json({});
   });
   if (sessions !== undefined) addSessionPages(app, sessions);
-  return ["/trace", "/command", ...(sessions === undefined ? [] : SESSION_PAGES), "/faults"];
+  const [requests, held] = [request === undefined ? [] : ["/request"], sessions === undefined ? [] : SESSION_PAGES];
+  return ["/trace", "/command", ...requests, ...held, "/faults"];
+}
+
+/** @throws UsageError for what is no command of any protocol. */
+function tagged(body: unknown): Tagged {
+  const { type } = (typeof body === "object" && body !== null ? body : {}) as { type?: unknown };
+  if (typeof type !== "string") throw new UsageError("bad-command", unexpected("command", "an object with a type", body));
+  return body as Tagged;
 }
 
 /**

@@ -71,8 +71,8 @@ export class MembersUnderTest {
   }
 
   /** Runs member `id` without a command: it only takes part. */
-  serve(id: number): Coterie {
-    const member = new Coterie("node", "--id", String(id), "--config", this.config);
+  serve(id: number, ...words: string[]): Coterie {
+    const member = new Coterie("node", "--id", String(id), "--config", this.config, ...words);
     this.running.set(id, member);
     return member;
   }

@@ -9,7 +9,29 @@ type Drawn = ReturnType<LogUnderTest["draw"]>;
 /** Between half and twice the speed, where nothing rests on clocks. */
 const wild: Drawn = { log: {}, clocks: [0.5, 2] };
 
-const settings: Readonly<Record<string, Partial<Omit<LogUnderTest, "name" | "make">>>> = {};
+/** What leases allow for, where reads rest on them. */
+const DRIFT = 0.2;
+
+/** With little room for everything, so that runs come to every bound. */
+function raft(chance: Random): Drawn {
+  const checkQuorum = chance.below(4) > 0;
+  const leaseReads = checkQuorum && chance.below(2) === 0;
+  const log = {
+    preVote: chance.below(4) > 0,
+    checkQuorum,
+    leaseReads,
+    drift: DRIFT,
+    maxBatchEntries: chance.pick([1, 3, 64]),
+    maxInFlight: chance.pick([1, 2, 8]),
+    maxUncommitted: chance.pick([2, 1_024]),
+    maxWaiting: chance.pick([1, 64]),
+    maxChunkChars: chance.pick([20, 65_536]),
+    keptEntries: chance.pick([0, 2, 64]),
+  };
+  return { log, clocks: leaseReads ? [1 - DRIFT, 1 + DRIFT] : wild.clocks };
+}
+
+const settings: Readonly<Record<string, Partial<Omit<LogUnderTest, "name" | "make">>>> = { raft: { draw: raft } };
 
 export const logs: readonly LogUnderTest[] = protocolNames
   .filter((name) => protocolNamed(name).family === replicatedLog)

@@ -280,11 +280,12 @@ class Swarm {
 
   #judge(): void {
     const { history, acknowledgedAdds } = this.#clients;
-    const operations = [...history].sort((a, b) => a.call - b.call);
-    const report = checkLinearizability({ operations, remarks: [] }, machineModel(this.#kind), { maxSteps: 2_000_000 });
+    const operations = history.toSorted((a, b) => a.call - b.call);
+    const { sum = 0, entries = [] } = this.#machine(0).data as { sum?: number; entries?: string[] };
+    const model = machineModel(this.#kind, entries);
+    const report = checkLinearizability({ operations, remarks: [] }, model, { maxSteps: 2_000_000 });
     if (report.verdict !== "holds") throw new Error(`expected the history to be linearizable: ${report.verdict}`);
     if (this.#kind !== "counter") return;
-    const { sum } = this.#machine(0).data as { sum: number };
     const open = history.filter((operation) => operation.return === null && operation.f === "add").length;
     if (sum < acknowledgedAdds || sum > acknowledgedAdds + open)
       throw new Error(`expected a sum from ${acknowledgedAdds} to ${acknowledgedAdds + open}, got ${sum}`);

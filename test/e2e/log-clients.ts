@@ -1,0 +1,128 @@
+/** Clients of a replicated log on real processes: each asks one member after another over HTTP, and what they see is a history. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { History, Operation } from "../../src/check/linearizability/index.ts";
+import type { Random } from "../../src/core/random.ts";
+import { until } from "./cluster-under-test.ts";
+import type { MembersUnderTest } from "./members-under-test.ts";
+
+const KEYS = ["a", "b", "c", "d"];
+/** A client asks no longer than this, and then goes to another member; what it asked for may happen all the same. */
+const ASKS_FOR_MS = 2_000;
+const THINKS_MS = [0, 40] as const;
+
+export class LogClients {
+  readonly #operations: Operation[] = [];
+  readonly #known = new Map<string, string>();
+  #isEnding = false;
+  #running: Promise<void>[] = [];
+  #asked = 0;
+  /** How many have been answered. */
+  acknowledged = 0;
+
+  constructor(
+    private readonly members: MembersUnderTest,
+    private readonly draw: Random,
+  ) {}
+
+  get history(): History {
+    return { operations: this.#operations.toSorted((a, b) => a.call - b.call), remarks: [] };
+  }
+
+  start(count: number): void {
+    this.#running = Array.from({ length: count }, () => this.#live());
+  }
+
+  stop(): void {
+    this.#isEnding = true;
+  }
+
+  /** Waits until more than so many have been answered. */
+  async progress(than: number): Promise<void> {
+    const { members, draw } = this;
+    await until(
+      () => `a client is answered, but ${members.errors}`,
+      async () => {
+        if (this.#running.length === 0) await this.#ask(draw.pick(members.ids), "get a");
+        return this.acknowledged > than;
+      },
+    );
+  }
+
+  /** Ends them; then every member is asked for every key. */
+  async end(): Promise<void> {
+    this.stop();
+    await Promise.all(this.#running);
+    await Promise.all(
+      this.members.ids.map(async (id) => {
+        for (const key of KEYS)
+          await until(`member ${id} answers`, () => this.#ask(id, `get ${key}`), this.members.running.get(id));
+      }),
+    );
+  }
+
+  /** Who leads in the eyes of the first that says somebody does. */
+  async leader(): Promise<number | null> {
+    for (const id of this.members.ids) {
+      const status = await fetch(`${this.members.adminOf(id)}/status`, { signal: AbortSignal.timeout(500) })
+        .then((answer) => answer.json() as Promise<{ leader: number | null }>)
+        .catch(() => null);
+      if (typeof status?.leader === "number") return status.leader;
+    }
+    return null;
+  }
+
+  async #live(): Promise<void> {
+    const { members, draw } = this;
+    let member = draw.pick(members.ids);
+    while (!this.#isEnding) {
+      if (!(await this.#ask(member, this.#wish()))) member = draw.pick(members.ids);
+      await sleep(draw.between(...THINKS_MS));
+    }
+  }
+
+  #wish(): string {
+    const key = this.draw.pick(KEYS);
+    const value = `v${this.#asked}`;
+    switch (this.draw.below(6)) {
+      case 0:
+        return `delete ${key}`;
+      case 1:
+        return `cas ${key} ${this.#known.get(key) ?? ""} ${value}`;
+      case 2:
+      case 3:
+        return `put ${key} ${value}`;
+      default:
+        return `get ${key}`;
+    }
+  }
+
+  /** Whether it was answered. What was not stays open: nobody knows. */
+  async #ask(member: number, operation: string): Promise<boolean> {
+    const call = performance.now();
+    this.#asked += 1;
+    const process = this.#asked;
+    const result = await this.#result(member, operation);
+    if (result !== null) this.acknowledged += 1;
+    const [f = "", key = ""] = operation.split(" ");
+    if (f === "get" && result !== null) this.#known.set(key, result);
+    const end = result === null ? null : performance.now();
+    const output = result ?? undefined;
+    this.#operations.push({ process, f, key, input: operation, output, call, return: end, line: null });
+    return result !== null;
+  }
+
+  async #result(member: number, operation: string): Promise<string | null> {
+    try {
+      const answer = await fetch(`${this.members.adminOf(member)}/request`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ type: "client", body: { type: "execute", operation } }),
+        signal: AbortSignal.timeout(ASKS_FOR_MS),
+      });
+      const { body } = (await answer.json()) as { body?: { type: string; result: string } };
+      return body?.type === "result" ? body.result : null;
+    } catch {
+      return null;
+    }
+  }
+}

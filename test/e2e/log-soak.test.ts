@@ -1,0 +1,126 @@
+/**
+ * Replicated logs on real processes, with clients that write and read through every member while members are killed, stand still
+ * and are cut off: the history is linearizable, so nothing that was acknowledged is lost. COTERIE_SOAK=200 makes it long;
+ * COTERIE_SEED repeats its plan.
+ *
+ * @module-tag long
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, describe, expect, test } from "vitest";
+import { checkLinearizability, drawText, type Report } from "../../src/check/linearizability/index.ts";
+import { type Random, random } from "../../src/core/random.ts";
+import { machineModel } from "../protocols/logs/machine-model.ts";
+import { endAll, PATIENCE_MS } from "./cluster-under-test.ts";
+import { LogClients } from "./log-clients.ts";
+import { MembersUnderTest } from "./members-under-test.ts";
+
+const rounds = Number(process.env.COTERIE_SOAK ?? 10);
+const seed = Number(process.env.COTERIE_SEED ?? Date.now() % 1_000_000);
+const CLIENTS = 3;
+/** How long a fault lasts. */
+const LASTS_MS = [50, 1_500] as const;
+
+let members: MembersUnderTest;
+let clients: LogClients;
+afterEach(async () => {
+  clients?.stop();
+  await endAll();
+  members?.remove();
+});
+
+const deeds = [
+  "kill",
+  "kill the leader",
+  "kill all",
+  "pause",
+  "pause the leader",
+  "cut off",
+  "cut the leader off",
+] as const;
+type Deed = (typeof deeds)[number];
+
+describe.each(["raft", "multi-paxos"])("%s", (protocol) => {
+  test.each([3, 5])(
+    `%d members, through ${rounds} kills, pauses and cuts`,
+    { timeout: (rounds + 3) * PATIENCE_MS },
+    async (count) => {
+      console.log(`${protocol}, ${count} members: COTERIE_SOAK=${rounds} COTERIE_SEED=${seed}`);
+      const draw = random(seed).stream(`${protocol} ${count}`);
+      members = await MembersUnderTest.of(count);
+      members.rewrite({ protocol, options: { machine: { kind: "map", snapshotEvery: 25 }, client: { retryMs: 300 } } });
+      for (const id of members.ids) members.serve(id, "--fault-injector");
+      clients = new LogClients(members, draw.stream("clients"));
+      await clients.progress(0);
+      clients.start(CLIENTS);
+
+      const done = new Map<Deed, number>();
+      const tookMs: number[] = [];
+      for (let round = 0; round < rounds; round++) {
+        const deed = draw.pick(deeds);
+        done.set(deed, (done.get(deed) ?? 0) + 1);
+        await strike(deed, draw);
+        const { acknowledged } = clients;
+        const from = performance.now();
+        await clients.progress(acknowledged);
+        tookMs.push(performance.now() - from);
+      }
+      await clients.end();
+      const report = checkLinearizability(clients.history, machineModel("map"));
+      tookMs.sort((a, b) => a - b);
+      console.log(
+        `${protocol}, ${count} members: ${[...done].map(([deed, times]) => `${times} × ${deed}`).join(", ")}`,
+      );
+      console.log(
+        `${protocol}, ${count} members: ${clients.acknowledged} of ${report.operations} operations acknowledged`,
+      );
+      console.log(
+        `${protocol}, ${count} members: the next after a repair within ${tookMs[rounds >> 1]?.toFixed(0)} ms in the middle, ${tookMs.at(-1)?.toFixed(0)} ms at worst`,
+      );
+      expect(report.verdict, pictures(report)).toBe("holds");
+    },
+  );
+});
+
+const pictures = ({ findings, model }: Report): string =>
+  findings.flatMap((finding) => (finding.verdict === "holds" ? [] : [drawText(finding, { model })])).join("\n\n");
+
+/** One fault, and its repair. */
+async function strike(deed: Deed, draw: Random): Promise<void> {
+  const lasts = draw.between(...LASTS_MS);
+  const victim = deed.includes("leader")
+    ? ((await clients.leader()) ?? draw.pick(members.ids))
+    : draw.pick(members.ids);
+  const process = members.running.get(victim);
+  switch (deed) {
+    case "kill":
+    case "kill the leader":
+      return restarted([victim], lasts);
+    case "kill all":
+      return restarted(members.ids, lasts);
+    case "pause":
+    case "pause the leader":
+      process?.signal("SIGSTOP");
+      await sleep(lasts);
+      process?.signal("SIGCONT");
+      return;
+    case "cut off":
+    case "cut the leader off": {
+      const others = members.ids.filter((id) => id !== victim);
+      const companions = others.slice(0, draw.below((members.ids.length - 1) >> 1));
+      await members.partition(
+        [victim, ...companions],
+        others.filter((id) => !companions.includes(id)),
+      );
+      await sleep(lasts);
+      return members.partition();
+    }
+  }
+}
+
+async function restarted(ids: readonly number[], afterMs: number): Promise<void> {
+  const ended = ids.map((id) => members.running.get(id));
+  for (const member of ended) member?.signal("SIGKILL");
+  await Promise.all(ended.map((member) => member?.finished));
+  await sleep(afterMs);
+  for (const id of ids) members.serve(id, "--fault-injector");
+}
