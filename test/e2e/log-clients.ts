@@ -6,9 +6,14 @@ import { until } from "./cluster-under-test.ts";
 import type { MembersUnderTest } from "./members-under-test.ts";
 
 const KEYS = ["a", "b", "c", "d"];
+/** What became of a request: its result, nothing that anybody knows, or it never reached a member. */
+type Fate = { readonly result: string } | "unknown" | "never asked";
+
 /** A client asks no longer than this, and then goes to another member; what it asked for may happen all the same. */
 const ASKS_FOR_MS = 2_000;
 const THINKS_MS = [0, 40] as const;
+/** Who is refused waits longer before it tries another member. */
+const RESTS_MS = 100;
 
 export class LogClients {
   readonly #operations: Operation[] = [];
@@ -75,8 +80,9 @@ export class LogClients {
     const { members, draw } = this;
     let member = draw.pick(members.ids);
     while (!this.#isEnding) {
-      if (!(await this.#ask(member, this.#wish()))) member = draw.pick(members.ids);
-      await sleep(draw.between(...THINKS_MS));
+      const isAnswered = await this.#ask(member, this.#wish());
+      if (!isAnswered) member = draw.pick(members.ids);
+      await sleep(isAnswered ? draw.between(...THINKS_MS) : RESTS_MS);
     }
   }
 
@@ -96,22 +102,26 @@ export class LogClients {
     }
   }
 
-  /** Whether it was answered. What was not stays open: nobody knows. */
+  /** Whether it was answered. */
   async #ask(member: number, operation: string): Promise<boolean> {
     const call = performance.now();
     this.#asked += 1;
     const process = this.#asked;
-    const result = await this.#result(member, operation);
-    if (result !== null) this.acknowledged += 1;
+    const fate = await this.#fate(member, operation);
+    if (fate === "never asked") return false;
     const [f = "", key = ""] = operation.split(" ");
-    if (f === "get" && result !== null) this.#known.set(key, result);
-    const end = result === null ? null : performance.now();
-    const output = result ?? undefined;
-    this.#operations.push({ process, f, key, input: operation, output, call, return: end, line: null });
-    return result !== null;
+    const asked = { process, f, key, input: operation, call, line: null };
+    if (fate === "unknown") {
+      this.#operations.push({ ...asked, output: undefined, return: null });
+      return false;
+    }
+    if (f === "get") this.#known.set(key, fate.result);
+    this.#operations.push({ ...asked, output: fate.result, return: performance.now() });
+    this.acknowledged += 1;
+    return true;
   }
 
-  async #result(member: number, operation: string): Promise<string | null> {
+  async #fate(member: number, operation: string): Promise<Fate> {
     try {
       const answer = await fetch(`${this.members.adminOf(member)}/request`, {
         method: "POST",
@@ -120,9 +130,10 @@ export class LogClients {
         signal: AbortSignal.timeout(ASKS_FOR_MS),
       });
       const { body } = (await answer.json()) as { body?: { type: string; result: string } };
-      return body?.type === "result" ? body.result : null;
-    } catch {
-      return null;
+      return body?.type === "result" ? { result: body.result } : "unknown";
+    } catch (error) {
+      const { code } = ((error as Error).cause ?? {}) as { code?: string };
+      return code === "ECONNREFUSED" ? "never asked" : "unknown";
     }
   }
 }
