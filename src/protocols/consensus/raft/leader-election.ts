@@ -95,7 +95,7 @@ function becomeLeader(state: State, options: RaftOptions, ctx: Ctx): void {
     uncommittedChars: 0,
   };
   state.role = role;
-  meetMembers(state, role, ctx.self);
+  meetMembers(state, role, role.firstIndex, ctx.self);
   ctx.cancelTimer("election");
   ctx.setTimer("heartbeat", options.heartbeatMs);
   if (options.checkQuorum) ctx.setTimer("quorum", options.maxElectionMs);

@@ -39,17 +39,17 @@ export function appendOwn(state: State, role: Leader, entry: Entry, options: Raf
   append(state, [entry], ctx);
   role.persisted = lastIndex(state.log);
   role.uncommittedChars += charsOf(entry);
-  if (entry.type === "configuration") meetMembers(state, role, ctx.self);
+  if (entry.type === "configuration") meetMembers(state, role, lastIndex(state.log), ctx.self); // New ones are sent this entry.
   replicateToAll(state, role, options, ctx);
   commitAgreed(state, options, ctx);
 }
 
-/** The leader sends to the members of the configuration that it uses, and to nobody else. */
-export function meetMembers(state: State, role: Leader, self: NodeId): void {
+/** The leader sends to the members of the configuration that it uses, and to nobody else; to new ones from `next` on. */
+export function meetMembers(state: State, role: Leader, next: number, self: NodeId): void {
   const known = role.followers;
   role.followers = {};
   for (const node of membersOf(state.configuration))
-    if (node !== self) role.followers[node] = known[node] ?? newFollower(lastIndex(state.log) + 1);
+    if (node !== self) role.followers[node] = known[node] ?? newFollower(next);
 }
 
 const newFollower = (next: number): Follower => ({

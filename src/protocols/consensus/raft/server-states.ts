@@ -1,7 +1,7 @@
 /** Server states and terms (§5.1, figure 4): how a node comes to follow. How it comes to lead is in leader-election.ts. */
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { type RaftOptions, spread } from "./options.ts";
-import { leaderOf, type Raft } from "./vocabulary.ts";
+import { leaderOf, type Raft, type Role } from "./vocabulary.ts";
 
 type State = Raft["state"];
 type Ctx = Context<Raft>;
@@ -26,11 +26,18 @@ export function vote(state: State, candidate: NodeId | null, ctx: Ctx): void {
 /** Whatever it was: from now on it waits for a leader of this term, or follows the one that it has heard of. */
 export function becomeFollower(state: State, leader: NodeId | null, options: RaftOptions, ctx: Ctx): void {
   const before = leaderOf(state, ctx.self);
-  if (state.role.is === "leader") for (const timer of leaderTimers) ctx.cancelTimer(timer);
+  const { role } = state;
+  if (role.is === "leader") for (const timer of leaderTimers) ctx.cancelTimer(timer);
   state.role = { is: "follower", leader, hasHeard: false, incoming: null };
-  awaitLeader(state, options, ctx);
+  // §5.2: hearing from a leader and giving a vote begin the time-out anew. A term that somebody else begins does not, or a
+  // candidate that nobody may vote for would keep those waiting that can win.
+  if (leader !== null || !isWaiting(role)) awaitLeader(state, options, ctx);
   if (leader !== before) ctx.emit({ type: "led", leader, term: state.term });
 }
+
+/** Whether its election time-out runs, and is the random one. */
+const isWaiting = (role: Role): boolean =>
+  role.is === "preCandidate" || role.is === "candidate" || (role.is === "follower" && !role.hasHeard);
 
 const leaderTimers = ["heartbeat", "quorum", "transfer", "leaseEven", "leaseOdd"] as const;
 

@@ -1,0 +1,43 @@
+/** What random runs and measurements found in Raft, each as the shortest run that shows it. */
+import { expect, test } from "vitest";
+import { raftStage } from "../raft-stage.ts";
+import { logs } from "./logs.ts";
+import { type LogUnderTest, swarm } from "./swarm.ts";
+
+test("who becomes a member is sent the log, though nobody asks for anything", () => {
+  const { sim, settle, leader } = raftStage({ nodes: 5 });
+  settle();
+  const reconfigure = (voters: number[]): void => {
+    sim.command(leader(), { type: "reconfigure", voters, learners: [] });
+    settle();
+  };
+  const two = [leader(), (leader() + 1) % 5].sort((a, b) => a - b);
+  reconfigure(two);
+  expect(sim.world.state(leader()).configuration).toMatchObject({ voters: two, outgoing: null });
+  reconfigure([0, 1, 2, 3, 4]);
+  for (const node of sim.world.alive)
+    expect(sim.world.state(node).configuration).toMatchObject({ voters: [0, 1, 2, 3, 4], outgoing: null });
+});
+
+test("a candidate that nobody may vote for keeps nobody waiting", () => {
+  const options = { preVote: false, checkQuorum: false };
+  const { sim, settle, leader, propose } = raftStage({ nodes: 3, options, alone: 0 });
+  const [behind, whole] = [1, 2];
+  const longestMs = 501;
+  settle();
+  expect(leader()).toBe(0);
+  sim.cut(0, behind);
+  propose(0, "a");
+  sim.run(sim.now + 150);
+  sim.crash(0);
+  // The one that lacks the entry has heard nothing for longer, so it stands first, in vain. The other does when its own time has come.
+  const { term } = sim.world.state(whole);
+  sim.run(sim.now + longestMs + 2 * 10 + 1);
+  expect(leader()).toBe(whole);
+  expect(sim.world.state(whole).term).toBe(term + 2);
+});
+
+test("seed 201: members that came back were told nothing while the log was full", () => {
+  const raft = logs.find(({ name }) => name === "raft") as LogUnderTest;
+  expect(swarm(raft, 201).acknowledged).toBeGreaterThan(0);
+});
