@@ -32,7 +32,7 @@ test("a candidate that nobody may vote for keeps nobody waiting", () => {
   sim.crash(0);
   // The one that lacks the entry has heard nothing for longer, so it stands first, in vain. The other does when its own time has come.
   const { term } = sim.world.state(whole);
-  sim.run(sim.now + longestMs + 2 * 10 + 1);
+  sim.run(sim.now + longestMs + 3 * 10 + 1);
   expect(leader()).toBe(whole);
   expect(sim.world.state(whole).term).toBe(term + 2);
 });

@@ -5,7 +5,7 @@ import { logs } from "./logs.ts";
 import { primaryLog } from "./primary-log.ts";
 import { type LogUnderTest, swarm } from "./swarm.ts";
 
-const FEW = 20;
+const FEW = 8;
 /** `COTERIE_SWARM=10000 npx vitest run --project unit test/protocols/logs -t 'very many'` tries more. */
 const MANY = Number(process.env.COTERIE_SWARM ?? 300);
 const { COTERIE_SEED: replayed } = process.env;
