@@ -144,7 +144,8 @@ function addActs(app: Hono, options: AdminOptions, streams: Set<AbortController>
 /** @throws UsageError for what is no command of any protocol. */
 function tagged(body: unknown): Tagged {
   const { type } = (typeof body === "object" && body !== null ? body : {}) as { type?: unknown };
-  if (typeof type !== "string") throw new UsageError("bad-command", unexpected("command", "an object with a type", body));
+  if (typeof type !== "string")
+    throw new UsageError("bad-command", unexpected("command", "an object with a type", body));
   return body as Tagged;
 }
 
