@@ -173,7 +173,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     replicatedLog,
     "a proposer that stays: its ballot is promised once for all slots, then one round trip a command",
     multiPaxos,
-    { embedded: false, check: { maxInFlight: 4, maxTimeouts: 1 } },
+    { embedded: false, mustStart: true, check: { maxInFlight: 4, maxTimeouts: 1 } },
   ),
   paxos: entry(consensus, "a majority promises, a majority accepts, and one value is decided", paxos, {
     check: { counters: ["round"], maxInFlight: 4 },
