@@ -1,5 +1,6 @@
 /** Bugs put into the shipped protocols on purpose, and what is to find each: all of it plain data. */
 import { hardened } from "./hardened.ts";
+import { raft, raftBounded, raftInFigure8, raftWithLearners } from "./raft.ts";
 
 export interface SeededBug {
   readonly name: string;
@@ -34,6 +35,10 @@ export type Subject =
   | "isis over views"
   | "maekawa-sanders, rejoining"
   | "paxos"
+  | "raft"
+  | "raft, bounded"
+  | "raft, figure 8"
+  | "raft, two learners"
   | "ricart-agrawala"
   | "ricart-agrawala, rejoining"
   | "super-peer-dht"
@@ -348,4 +353,8 @@ export const bugs: readonly SeededBug[] = [
   ...causal,
   ...paxos,
   ...hardened,
+  ...raft.map((bug) => ({ ...bug, protocol: "raft" }) as const),
+  ...raftWithLearners.map((bug) => ({ ...bug, protocol: "raft, two learners" }) as const),
+  ...raftBounded.map((bug) => ({ ...bug, protocol: "raft, bounded" }) as const),
+  ...raftInFigure8.map((bug) => ({ ...bug, protocol: "raft, figure 8" }) as const),
 ];

@@ -2,6 +2,7 @@
 
 import type { Adversity } from "./adversity.ts";
 import { hardenedSettings } from "./hardened-settings.ts";
+import { raftSettings } from "./raft-settings.ts";
 
 /** What is run, on the protocol with the bug and on the one without, by checker and simulator alike. */
 export interface Setting {
@@ -171,4 +172,5 @@ export const settings: Readonly<Record<string, Setting>> = {
     recoveries: 1,
   },
   ...hardenedSettings,
+  ...raftSettings,
 };

@@ -3,6 +3,8 @@
 import type { ExploreOptions } from "../../src/check/explore.ts";
 import { type Assembly, assemble } from "../../src/core/assemble.ts";
 import type { Protocol, Vocabulary } from "../../src/core/protocol.ts";
+import type { boundedRaft as realRaft } from "../../src/protocols/consensus/raft/bounded.ts";
+import type { Raft } from "../../src/protocols/consensus/raft/raft.ts";
 import type { Views } from "../../src/protocols/membership/views/vocabulary.ts";
 import {
   delivery,
@@ -94,6 +96,22 @@ const madeOf: Readonly<Record<Subject, Making>> = {
     file: "src/protocols/consensus/paxos.ts",
     make: ({ paxos }) => paxos?.(),
   },
+  raft: {
+    file: "src/protocols/consensus/raft/raft.ts",
+    make: ({ raft }) => raft?.(oftenElected),
+  },
+  "raft, bounded": {
+    file: "src/protocols/consensus/raft/bounded.ts",
+    make: ({ boundedRaft }) => boundedRaft?.({ maxBatchEntries: 1 }),
+  },
+  "raft, figure 8": {
+    file: "src/protocols/consensus/raft/bounded.ts",
+    make: ({ boundedRaft }) => asInFigure8((boundedRaft as unknown as typeof realRaft)({ maxBatchEntries: 1 }, 5)),
+  },
+  "raft, two learners": {
+    file: "src/protocols/consensus/raft/raft.ts",
+    make: ({ raft }) => raft?.({ ...oftenElected, learners: [3, 4] }),
+  },
   "ricart-agrawala": {
     file: "src/protocols/mutex/ricart-agrawala/ricart-agrawala.ts",
     make: ({ ricartAgrawala }) => mutexWithWorkload(ricartAgrawala as never),
@@ -121,6 +139,31 @@ const madeOf: Readonly<Record<Subject, Making>> = {
     make: ({ viewSynchrony }) => monitoredMulticastModel(viewSynchrony as never, [fifoOrder]),
   },
 };
+
+/** Nothing that keeps elections rare gives a margin that hides what is wrong. */
+const oftenElected = {
+  preVote: false,
+  checkQuorum: false,
+  minElectionMs: 60,
+  maxElectionMs: 160,
+  heartbeatMs: 40,
+  maxBatchEntries: 1,
+  keptEntries: 0,
+};
+
+/** Of three nodes two have entries at one place, of terms 2 and 3, and neither is committed. */
+function asInFigure8(bounded: Protocol<Raft>): Protocol<Raft> {
+  const terms = [[1, 2], [1], [1, 3]];
+  const entry = (term: number, at: number) =>
+    ({ type: "command", term, command: { client: 0, sequence: 10 * term + at, operation: "x" } }) as const;
+  return {
+    ...bounded,
+    init(self, peers) {
+      const entries = (terms[self] ?? []).map(entry);
+      return { ...bounded.init(self, peers), term: 3, log: { offset: 0, offsetTerm: 0, entries } };
+    },
+  };
+}
 
 /** A server without an election: 0 serves in epoch 1, and if it crashes all are told that 1 does, in epoch 2. */
 function servedBy0(lockService: Protocol<LockService>): Protocol<LockService> {

@@ -12,10 +12,8 @@ import { type Raft, raft } from "./raft.ts";
 type Ctx = Context<Raft>;
 type State = Raft["state"];
 
-/** The last term in which anybody stands. */
-const LAST_TERM = 2;
-
-export function boundedRaft(given?: Partial<RaftOptions>): Protocol<Raft> {
+/** @param lastTerm the last term in which anybody stands. */
+export function boundedRaft(given?: Partial<RaftOptions>, lastTerm = 2): Protocol<Raft> {
   const { start, receive, timeout, command, ...rest } = raft({
     ...given,
     preVote: false,
@@ -25,28 +23,28 @@ export function boundedRaft(given?: Partial<RaftOptions>): Protocol<Raft> {
   return {
     ...rest,
     properties: safety,
-    start: (state, ctx) => start?.(state, calm(state, ctx)),
-    receive: calmly(receive),
-    timeout: calmly(timeout),
-    command: calmly(command),
+    start: (state, ctx) => start?.(state, calm(state, lastTerm, ctx)),
+    receive: calmly(receive, lastTerm),
+    timeout: calmly(timeout, lastTerm),
+    command: calmly(command, lastTerm),
   };
 }
 
 /** The same handlers, of which none arms the timers that go on for ever. The state is the first argument, the context the last. */
-function calmly<T extends object>(handlers: T): T {
+function calmly<T extends object>(handlers: T, lastTerm: number): T {
   const entries = Object.entries(handlers as Record<string, (...args: unknown[]) => void>);
   return Object.fromEntries(
     entries.map(([name, handle]) => [
       name,
-      (...args: unknown[]) => handle(...args.slice(0, -1), calm(args[0] as State, args.at(-1) as Ctx)),
+      (...args: unknown[]) => handle(...args.slice(0, -1), calm(args[0] as State, lastTerm, args.at(-1) as Ctx)),
     ]),
   ) as T;
 }
 
-const calm = (state: State, ctx: Ctx): Ctx =>
+const calm = (state: State, lastTerm: number, ctx: Ctx): Ctx =>
   changedContext(ctx, {
     setTimer(timer: TimerOf<Raft>, duration: Duration) {
-      if (timer === "election" && state.term < LAST_TERM) ctx.setTimer(timer, duration);
+      if (timer === "election" && state.term < lastTerm) ctx.setTimer(timer, duration);
       else ctx.cancelTimer(timer); // One that was armed in the term before.
     },
   });

@@ -1,0 +1,103 @@
+/** Where bugs of Raft are looked for: all of it plain data. */
+import type { Adversity } from "./adversity.ts";
+import type { Setting } from "./settings.ts";
+
+const calm = {
+  network: "fifo",
+  timers: "free",
+  begin: "together",
+  crashes: 0,
+  recoveries: 0,
+  duplications: 0,
+} as const;
+
+const propose = (client: number, sequence: number): object => ({
+  type: "propose",
+  command: { client, sequence, operation: `${client}.${sequence}` },
+});
+const commands = (client: number, count: number): object[] =>
+  Array.from({ length: count }, (_, i) => propose(client, i + 1));
+const compactions = (...indices: number[]): object[] =>
+  indices.map((index) => ({ type: "compact", index, snapshot: `all up to ${index}` }));
+const change = (...voters: number[]): object => ({ type: "reconfigure", voters, learners: [] });
+
+const adversity: Adversity = {
+  seeds: 400,
+  spanMs: 4_000,
+  calmMs: 0,
+  mishaps: ["restart", "restart", "cut", "isolation"],
+  count: 12,
+  lastingMs: [50, 900],
+  delayMs: [1, 20],
+};
+
+export const raftSettings: Readonly<Record<string, Setting>> = {
+  elections: {
+    ...calm,
+    says: "3 nodes that start together; two stand for election",
+    nodes: 3,
+    asks: {},
+    maxTimeouts: 2,
+  },
+  "elections with a crash": {
+    ...calm,
+    says: "3 nodes that start together; two stand for election, and one crashes and comes back",
+    nodes: 3,
+    asks: {},
+    crashes: 1,
+    recoveries: 1,
+    maxTimeouts: 2,
+  },
+  "a command and elections": {
+    ...calm,
+    says: "3 nodes that start together, of which 0 and 1 propose; two stand for election",
+    nodes: 3,
+    asks: { 0: commands(0, 1), 1: commands(1, 1) },
+    maxTimeouts: 2,
+  },
+  "figure 8": {
+    ...calm,
+    says: "3 nodes in the paper's figure 8: 0 stands in term 4, and 2, with an entry of term 3, in term 5",
+    nodes: 3,
+    asks: {},
+    maxTimeouts: 2,
+  },
+  "commands in adversity": {
+    ...calm,
+    says: "5 nodes in virtual time, of which three propose eight times; nodes crash and are back, or are cut off for a while",
+    nodes: 5,
+    asks: { 0: commands(0, 8), 1: commands(1, 8), 2: commands(2, 8) },
+    adversity,
+  },
+  "learners in adversity": {
+    ...calm,
+    says: "5 nodes in virtual time, two of them learners; voters propose, crash and are back, or are cut off for a while",
+    nodes: 5,
+    asks: { 0: commands(0, 8), 1: commands(1, 8), 2: commands(2, 8) },
+    adversity,
+  },
+  "snapshots in adversity": {
+    ...calm,
+    says: "the same as commands in adversity, and snapshots are taken",
+    nodes: 5,
+    asks: {
+      0: [...commands(0, 8), ...compactions(3, 5, 7)],
+      1: [...commands(1, 8), ...compactions(3, 5, 7)],
+      2: [...commands(2, 8), ...compactions(3, 5, 7)],
+    },
+    adversity,
+  },
+  "members change in adversity": {
+    ...calm,
+    says: "5 nodes in virtual time, which propose and change their voters; they crash and are back, or are cut off for a while",
+    nodes: 5,
+    asks: {
+      0: [change(0, 1, 2), ...commands(0, 4), change(0, 1, 2, 3, 4)],
+      1: [change(1, 2, 3), ...commands(1, 4), change(0, 3, 4)],
+      2: [change(2, 3, 4), ...commands(2, 4), change(0, 1, 4)],
+      3: [change(0, 1), change(3, 4)],
+      4: [change(2), change(0, 1, 2, 3, 4)],
+    },
+    adversity,
+  },
+};

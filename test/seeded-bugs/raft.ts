@@ -1,0 +1,165 @@
+/** Bugs in Raft: each is a sentence of the paper that was forgotten. */
+import type { Change } from "./bugs.ts";
+
+const RAFT = "src/protocols/consensus/raft";
+const ELECTION = `${RAFT}/leader-election.ts`;
+const STATES = `${RAFT}/server-states.ts`;
+const SAFETY = `${RAFT}/safety.ts`;
+const REPLICATION = `${RAFT}/log-replication.ts`;
+const LOG = `${RAFT}/log.ts`;
+const HEARTBEATS = `${RAFT}/heartbeats.ts`;
+const COMPACTION = `${RAFT}/log-compaction.ts`;
+const MEMBERS = `${RAFT}/membership-changes.ts`;
+
+export const raftBounded: readonly Change[] = [
+  {
+    name: "forgets-its-vote",
+    says: "a vote is not journalled before it is given",
+    file: STATES,
+    find: `  ctx.persist({ type: "voted", term: state.term, votedFor: candidate });\n`,
+    replace: ``,
+    by: "bfs",
+    setting: "elections with a crash",
+    property: "election safety",
+  },
+  {
+    name: "votes-twice",
+    says: "a node votes for everybody that asks in its term",
+    file: ELECTION,
+    find: `state.votedFor === null || state.votedFor === from;`,
+    replace: `term === state.term;`,
+    by: "bfs",
+    setting: "elections",
+    property: "election safety",
+  },
+  {
+    name: "log-not-checked",
+    says: "a node votes for a log that is older than its own",
+    file: SAFETY,
+    find: `return candidate.lastTerm > term || (candidate.lastTerm === term && candidate.lastIndex >= lastIndex(log));`,
+    replace: `return candidate.lastTerm >= 0 && term >= 0;`,
+    by: "random",
+    setting: "a command and elections",
+    property: "leader completeness",
+  },
+  {
+    name: "conflict-not-truncated",
+    says: "entries that conflict with the leader's are kept, and its own are appended behind them",
+    file: REPLICATION,
+    find: `    if (lastIndex(log) > last) truncate(state, last, ctx);\n`,
+    replace: `    if (last < 0) truncate(state, last, ctx);\n`,
+    by: "swarm",
+    setting: "a command and elections",
+    property: "log matching",
+  },
+];
+
+/** In virtual time. */
+export const raft: readonly Change[] = [
+  {
+    name: "previous-entry-not-compared",
+    says: "a follower appends whatever stands before in its log",
+    file: REPLICATION,
+    find: `previousIndex >= log.offset && found !== previousTerm`,
+    replace: `previousIndex >= log.offset && found === null`,
+    by: "simulator",
+    setting: "commands in adversity",
+    property: "log matching",
+  },
+  {
+    name: "longer-log-wins",
+    says: "logs are compared by their lengths, not first by their last terms",
+    file: SAFETY,
+    find: `return candidate.lastTerm > term || (candidate.lastTerm === term && candidate.lastIndex >= lastIndex(log));`,
+    replace: `return candidate.lastIndex >= lastIndex(log) && term >= 0;`,
+    by: "simulator",
+    setting: "commands in adversity",
+    property: "leader completeness",
+  },
+  {
+    name: "heartbeat-commits",
+    says: "a heartbeat commits up to the leader's commit index, whatever of the follower's log is known to be the leader's",
+    file: HEARTBEATS,
+    find: `const known = Math.min(commitIndex, follower.match);`,
+    replace: `const known = Math.min(commitIndex, follower.next + commitIndex);`,
+    by: "simulator",
+    setting: "commands in adversity",
+    property: "leader completeness",
+  },
+  {
+    name: "snapshot-drops-the-tail",
+    says: "after a snapshot the journal holds the snapshot alone, not the entries behind it",
+    file: COMPACTION,
+    find: `    records.push({ type: "appended", entries });\n`,
+    replace: `    if (at < 0) records.push({ type: "appended", entries });\n`,
+    by: "simulator",
+    setting: "snapshots in adversity",
+    property: "log matching",
+  },
+  {
+    name: "entries-not-journalled",
+    says: "a follower answers that it has entries that it has not journalled",
+    file: LOG,
+    find: `  ctx.persist({ type: "appended", entries });\n`,
+    replace: ``,
+    by: "simulator",
+    setting: "commands in adversity",
+    property: "leader completeness",
+  },
+  {
+    name: "truncation-not-journalled",
+    says: "after a crash a follower has the entries again that it had dropped",
+    file: LOG,
+    find: `  ctx.persist({ type: "truncated", lastIndex: index });\n`,
+    replace: ``,
+    by: "simulator",
+    setting: "commands in adversity",
+    property: "log matching",
+  },
+  {
+    name: "new-voters-alone",
+    says: "while a configuration is joint the new voters decide alone",
+    file: MEMBERS,
+    find: `return isMajority(voters, nodes) && (outgoing === null || isMajority(outgoing, nodes));`,
+    replace: `return isMajority(voters, nodes) && (outgoing === null || outgoing.length > 0);`,
+    by: "simulator",
+    setting: "members change in adversity",
+    property: "election safety",
+  },
+  {
+    name: "change-within-a-change",
+    says: "a leader begins a change before it has committed an entry of its own term, and while another is under way",
+    file: MEMBERS,
+    find: `  if (commitIndex < firstIndex) return null;\n  if (configuration.outgoing !== null || configuration.index > commitIndex) return null;\n`,
+    replace: `  if (commitIndex < 0 && firstIndex < 0) return null;\n`,
+    by: "simulator",
+    setting: "members change in adversity",
+    property: "leader completeness",
+  },
+];
+
+export const raftWithLearners: readonly Change[] = [
+  {
+    name: "learners-counted",
+    says: "an entry is committed when a majority of voters and learners together has it",
+    file: MEMBERS,
+    find: `  const { voters, outgoing } = configuration;\n`,
+    replace: `  const { outgoing } = configuration;\n  const voters = [...configuration.voters, ...configuration.learners];\n`,
+    by: "simulator",
+    setting: "learners in adversity",
+    property: "leader completeness",
+  },
+];
+
+export const raftInFigure8: readonly Change[] = [
+  {
+    name: "older-term-by-counting",
+    says: "an entry of an older term is committed as soon as a majority has it",
+    file: SAFETY,
+    find: ` && termAt(state.log, agreed) === state.term;`,
+    replace: ` && termAt(state.log, agreed) !== null;`,
+    by: "bfs",
+    setting: "figure 8",
+    property: "leader completeness",
+  },
+];
