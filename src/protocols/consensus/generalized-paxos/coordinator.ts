@@ -1,0 +1,187 @@
+/**
+ * The coordinator: phase 1, then a history that extends whatever may have been chosen, with all commands that it knows of: so those that
+ * interfere get their order. Afterwards acceptors append by themselves, until they collide.
+ */
+import type { NodeId } from "../../../core/protocol.ts";
+import type { Command } from "../family/replicated-log.ts";
+import { type Ballot, isBelow, isSameBallot, isSameRound, type Round } from "../fast-paxos/vocabulary.ts";
+import { accept, append, raise } from "./acceptor.ts";
+import { contains, type History } from "./histories.ts";
+import { isCheckpoint } from "./interference.ts";
+import { checkpointOf, keep, progress } from "./learner.ts";
+import { type Ctx, isStranger, nodesOf, type Settings } from "./options.ts";
+import { provedSafe } from "./proved-safe.ts";
+import { CLASSIC, FAST, type Promised, type State, type Vote } from "./vocabulary.ts";
+
+/** Phase 1a. It promises first, so its journal keeps the ballot from being used again. */
+export function campaign(state: State, ctx: Ctx, settings: Settings): void {
+  stepDown(state, ctx, settings);
+  state.count += 1;
+  const ballot: Ballot = { count: state.count, node: ctx.self };
+  raise(state, ballot);
+  ctx.persist({ type: "promised", ballot });
+  state.coordinator = { is: "preparing", promises: {} };
+  ctx.broadcast({ type: "prepare", ballot });
+  notePromise(state, ctx.self, ballot, { era: state.era, vote: copied(state.vote) }, ctx, settings);
+}
+
+const copied = (vote: Vote | null): Vote | null => vote && { ...vote, history: [...vote.history] };
+
+export function stepDown(state: State, ctx: Ctx, { patienceMs }: Settings): void {
+  state.coordinator = { is: "none" };
+  ctx.cancelTimer("heartbeat");
+  ctx.cancelTimer("recover");
+  ctx.setTimer("patience", [patienceMs, 2 * patienceMs]);
+}
+
+export function notePromise(
+  state: State,
+  from: NodeId,
+  ballot: Ballot,
+  promised: Promised,
+  ctx: Ctx,
+  settings: Settings,
+): void {
+  const { coordinator } = state;
+  if (!isSameBallot(ballot, state.promised) || isStranger(from, ctx)) return;
+  if (coordinator.is === "preparing") coordinator.promises[from] = promised;
+  else if (coordinator.is === "leading" && !coordinator.joined.includes(from)) {
+    coordinator.joined.push(from);
+    openFastRound(state, ctx, settings);
+    if (state.vote !== null && isSameBallot(state.vote.round, ballot))
+      ctx.send(from, phase2a(state, state.vote.round, state.vote.history.slice(0, state.vote.begun)));
+  }
+}
+
+/** Phase 2a for this era, once a classic quorum has promised; first it learns of the eras that others know to be over. */
+export function leadIfPromised(state: State, ctx: Ctx, settings: Settings): void {
+  const { coordinator } = state;
+  if (coordinator.is !== "preparing") return;
+  const { classic, fast } = settings.quorumsOf(nodesOf(ctx));
+  const promises = Object.entries(coordinator.promises);
+  if (promises.length < classic) return;
+  const ahead = promises.find(([, { era }]) => era > state.era);
+  if (ahead !== undefined) return ctx.send(Number(ahead[0]), { type: "catchUp", era: state.era });
+  const joined = promises.map(([node]) => Number(node));
+  state.coordinator = { is: "leading", joined, watched: null };
+  ctx.cancelTimer("patience");
+  ctx.setTimer("heartbeat", settings.heartbeatMs);
+  follow(state, ctx);
+  const votes = promises.map(([, { era, vote }]) => (era === state.era ? vote : null));
+  const isFastRound = joined.length >= fast;
+  if (isFastRound) state.open = state.era + 1;
+  pickAndAsk(state, { ...state.promised, step: isFastRound ? FAST : CLASSIC }, votes, ctx, settings);
+}
+
+/** What is safe, and then all that anybody has appended or proposed; after a checkpoint, nothing. */
+function pickAndAsk(state: State, round: Round, votes: readonly (Vote | null)[], ctx: Ctx, settings: Settings): void {
+  const nodes = nodesOf(ctx);
+  const safe = provedSafe(votes, nodes, settings.quorumsOf(nodes), settings.interferes);
+  const known = [...votes.flatMap((vote) => vote?.history ?? []), ...state.pending];
+  ask(state, round, withRest(safe, known, settings), ctx, settings);
+}
+
+function withRest(safe: History, known: readonly Command[], { checkpointEvery }: Settings): History {
+  if (safe.some(isCheckpoint)) return safe;
+  const rest: Command[] = [];
+  for (const command of known)
+    if (!isCheckpoint(command) && !contains(safe, command) && !contains(rest, command)) rest.push(command);
+  const checkpoint = known.filter(isCheckpoint).slice(0, 1);
+  return [...safe, ...rest.slice(0, 2 * checkpointEvery), ...checkpoint];
+}
+
+const phase2a = ({ era, open }: State, round: Round, history: History) => ({
+  type: "accept" as const,
+  era,
+  round,
+  history: [...history],
+  open,
+});
+
+/** Phase 2a. It votes first: what it has asked for in a round stands in its journal, so it cannot ask for something else. */
+function ask(state: State, round: Round, history: History, ctx: Ctx, settings: Settings): void {
+  const message = phase2a(state, round, history);
+  accept(state, round, history, ctx, settings);
+  ctx.broadcast(message);
+}
+
+/** From the classic round, in which nobody but itself appends, straight on. */
+function openFastRound(state: State, ctx: Ctx, settings: Settings): void {
+  const { coordinator, open, vote } = state;
+  if (coordinator.is !== "leading" || open !== null) return;
+  if (coordinator.joined.length < settings.quorumsOf(nodesOf(ctx)).fast) return;
+  state.open = state.era + 1;
+  const isUnderWay = vote !== null && isSameBallot(vote.round, state.promised);
+  ask(state, { ...state.promised, step: FAST }, isUnderWay ? vote.history : [], ctx, settings);
+}
+
+/** Once a quorum has closed the round, their votes are its promises: the next one begins without phase 1. */
+function reopen(state: State, ctx: Ctx, settings: Settings): void {
+  const { promised, vote } = state;
+  const round = vote !== null && isSameBallot(vote.round, promised) ? vote.round : { ...promised, step: FAST };
+  const closed = Object.values(state.heard).filter((each) => each.closed && isSameRound(each.round, round));
+  if (closed.length < settings.quorumsOf(nodesOf(ctx)).classic) return;
+  pickAndAsk(state, { ...promised, step: round.step + 2 }, closed, ctx, settings);
+}
+
+/** While too few acceptors are there for fast rounds, it appends by itself. */
+function appendClassic(state: State, ctx: Ctx, settings: Settings): void {
+  if (state.open !== null || state.pending.length === 0) return;
+  const round = { ...state.promised, step: CLASSIC };
+  const history = state.vote !== null && isSameRound(state.vote.round, round) ? state.vote.history : state.learnt;
+  const longer = withRest(history, state.pending, settings);
+  if (longer.length > history.length) ask(state, round, longer, ctx, settings);
+}
+
+/** What may follow from whatever has been learnt or heard. */
+export function proceed(state: State, ctx: Ctx, settings: Settings): void {
+  leadIfPromised(state, ctx, settings);
+  if (state.coordinator.is === "leading") {
+    checkpoint(state, ctx, settings);
+    appendClassic(state, ctx, settings);
+    reopen(state, ctx, settings);
+  }
+  append(state, ctx, settings);
+  watch(state, ctx, settings);
+}
+
+/** Asks for a checkpoint where the history has become long. */
+function checkpoint(state: State, ctx: Ctx, { checkpointEvery }: Settings): void {
+  const history = state.vote?.history ?? [];
+  if (history.length < checkpointEvery || [...history, ...state.pending].some(isCheckpoint)) return;
+  const command = { client: ctx.self, sequence: 0, operation: checkpointOf(state.era) };
+  keep(state, command);
+  ctx.broadcast({ type: "propose", command });
+}
+
+const hangs = ({ vote, pending, learnt }: State): boolean =>
+  pending.length > 0 || (vote !== null && vote.history.length > learnt.length);
+
+/** Where commands hang, the coordinator waits a while, and then begins a higher ballot. */
+function watch(state: State, ctx: Ctx, { recoverMs }: Settings): void {
+  const { coordinator } = state;
+  if (coordinator.is !== "leading" || coordinator.watched !== null || !hangs(state)) return;
+  coordinator.watched = progress(state);
+  ctx.setTimer("recover", recoverMs);
+}
+
+export function unhang(state: State, ctx: Ctx, settings: Settings): void {
+  const { coordinator } = state;
+  if (coordinator.is !== "leading") return;
+  const isStuck = coordinator.watched === progress(state) && hangs(state);
+  coordinator.watched = null;
+  if (isStuck) campaign(state, ctx, settings);
+}
+
+export function follow(state: State, ctx: Ctx): void {
+  const { count, node } = state.promised;
+  if (state.leader === node) return;
+  state.leader = node;
+  ctx.emit({ type: "led", leader: node, term: count });
+}
+
+/** Somebody has promised more than this node's ballot. */
+export function noteHigher(state: State, promised: Ballot, ctx: Ctx, settings: Settings): void {
+  state.count = Math.max(state.count, promised.count);
+  if (state.coordinator.is !== "none" && isBelow(state.promised, promised)) stepDown(state, ctx, settings);
+}

@@ -1,0 +1,140 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { NodeId } from "../../../core/protocol.ts";
+import { simulation } from "../../../sim/simulation.ts";
+import { type GeneralizedPaxos, type GeneralizedPaxosOptions, generalizedPaxos } from "./generalized-paxos.ts";
+
+const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
+const D = 10;
+
+const propose = (client: NodeId, operation: string, sequence = 1): GeneralizedPaxos["command"] => ({
+  type: "propose",
+  command: { client, sequence, operation },
+});
+
+type Options = Partial<GeneralizedPaxosOptions>;
+
+function stage(nodes: number, options: Options = {}, delayMs: number | readonly [number, number] = D, seed = 1) {
+  const learntAt: Record<NodeId, Record<string, number>> = {};
+  const sim = simulation<GeneralizedPaxos>({
+    protocol: generalizedPaxos({ interference: "by-key", ...options }),
+    nodes: range(0, nodes - 1),
+    seed,
+    delayMs,
+    trace(entry) {
+      if (entry.kind !== "event" || entry.event.type !== "decided") return;
+      learntAt[entry.node] ??= {};
+      (learntAt[entry.node] as Record<string, number>)[entry.event.command.operation] ??= entry.at;
+    },
+  });
+  const learnt = (node: NodeId): string[] =>
+    sim.events(node).flatMap((event) => (event.type === "decided" ? [event.command.operation] : []));
+  return { sim, learnt, learntAt };
+}
+
+function idle(nodes: number, options: Options = {}) {
+  const staged = stage(nodes, options);
+  for (const node of range(0, nodes - 1)) staged.sim.wake(node);
+  return staged;
+}
+
+/** Two commands at once reach half of the acceptors in one order and half in the other. */
+function atOnce(nodes: number, a: string, b: string) {
+  const staged = idle(nodes);
+  const late = range(Math.ceil(nodes / 2) + 1, nodes - 1);
+  for (const node of late) staged.sim.setLink(0, node, { delay: D + 1 });
+  staged.sim.command(0, propose(0, a));
+  staged.sim.command(1, propose(1, b));
+  for (const node of late) staged.sim.setLink(0, node, { delay: D });
+  staged.sim.run(99);
+  return staged;
+}
+
+const SIZES = [4, 5, 7, 9, 11];
+
+describe("generalized paxos: what it costs", () => {
+  it.each(SIZES)("N = %i: N − 1 propose, N(N − 1) accepted, everybody knows after 2 delays", (nodes) => {
+    const { sim, learntAt } = idle(nodes);
+    sim.command(1, propose(1, "put a 1"));
+    sim.run(99);
+    expect(sim.messages.byType).toEqual({ propose: nodes - 1, accepted: nodes * (nodes - 1) });
+    expect(sim.messages.total).toBe(generalizedPaxos().costs[0]?.messages(nodes));
+    for (const node of range(0, nodes - 1)) expect(learntAt[node]).toEqual({ "put a 1": 2 * D });
+  });
+
+  it.each(SIZES)("N = %i: commuting commands at once collide with nobody: 2 delays each, no order", (nodes) => {
+    const { sim, learntAt, learnt } = atOnce(nodes, "put a 1", "put b 2");
+    expect(sim.messages.byType).toEqual({ propose: 2 * (nodes - 1), accepted: 2 * nodes * (nodes - 1) });
+    for (const node of range(0, nodes - 1)) {
+      expect(learntAt[node]?.["put b 2"]).toBe(2 * D);
+      expect(learntAt[node]?.["put a 1"]).toBeLessThanOrEqual(2 * D + 1); // Its propose took D + 1 to some.
+      expect(learnt(node).toSorted()).toEqual(["put a 1", "put b 2"]);
+    }
+  });
+
+  it.each(SIZES)("N = %i: interfering commands at once: 2 delays more, and one order", (nodes) => {
+    const { sim, learntAt, learnt } = atOnce(nodes, "put a 1", "put a 2");
+    expect(sim.messages.byType).toEqual({
+      propose: 2 * (nodes - 1),
+      accepted: 3 * nodes * (nodes - 1),
+      accept: nodes - 1,
+    });
+    const order = learnt(0);
+    expect(order.toSorted()).toEqual(["put a 1", "put a 2"]);
+    for (const node of range(0, nodes - 1)) {
+      expect(learnt(node)).toEqual(order);
+      for (const at of Object.values(learntAt[node] ?? {})) expect([4 * D, 4 * D + 1]).toContain(at);
+    }
+  });
+});
+
+describe("generalized paxos: a log that goes on", () => {
+  const happening = fc.record({
+    at: fc.nat(3_000),
+    node: fc.nat(4),
+    what: fc.constantFrom(
+      "propose" as const,
+      "propose" as const,
+      "crash" as const,
+      "start" as const,
+      "compact" as const,
+    ),
+    key: fc.constantFrom("a", "b", "c"),
+  });
+
+  it.each(["all", "by-key", "none"] as const)("%s: any proposers, crashes and recoveries", (interference) => {
+    fc.assert(
+      fc.property(fc.nat(), fc.array(happening, { maxLength: 40 }), (seed, happenings) => {
+        const { sim } = stage(5, { interference, checkpointEvery: 3 }, [1, 40], seed);
+        for (const node of range(0, 4)) sim.start(node);
+        const isAlive = (node: NodeId) => sim.world.alive.includes(node);
+        const asked: string[][] = [[], [], [], [], []];
+        const again = (node: NodeId) => {
+          const last = asked[node]?.length ?? 0;
+          if (last > 0) sim.command(node, propose(node, asked[node]?.[last - 1] ?? "", last));
+        };
+        for (const { at, node, what, key } of happenings.sort((a, b) => a.at - b.at)) {
+          sim.run(at);
+          if (what === "start" && !isAlive(node)) sim.start(node);
+          if (what === "crash" && isAlive(node)) sim.crash(node);
+          if (!isAlive(node)) continue;
+          const { base, learnt, latest } = sim.world.state(node);
+          if (what === "propose" && (latest[node] ?? 0) === asked[node]?.length) asked[node]?.push(`put ${key} ${at}`);
+          if (what === "propose") again(node);
+          if (what === "compact") sim.command(node, { type: "compact", index: base + learnt.length, snapshot: "…" });
+        }
+        for (const node of range(0, 4)) if (!isAlive(node)) sim.start(node);
+        for (const round of range(1, 10)) {
+          for (const node of range(0, 4)) again(node);
+          sim.run(3_000 + 3_000 * round);
+        }
+        expect(sim.violations).toEqual([]);
+        const places = range(0, 4).map((node) => sim.world.state(node));
+        expect(new Set(places.map(({ base, learnt }) => base + learnt.length)).size).toBe(1);
+        for (const { latest } of places)
+          expect(range(0, 4).map((node) => latest[node] ?? 0)).toEqual(asked.map(({ length }) => length));
+      }),
+      { numRuns: 12 },
+    );
+  });
+});

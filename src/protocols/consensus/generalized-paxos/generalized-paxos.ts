@@ -1,0 +1,218 @@
+/**
+ * Generalized Paxos: nodes agree on a history of commands in which only those that interfere have an order. Commands that commute are
+ * learnt two message delays after they were proposed, whatever is proposed beside them; those that interfere may collide, and then the
+ * coordinator orders them.
+ * Lamport, "Generalized Consensus and Paxos", MSR-TR-2005-33; histories as in its section on command histories.
+ *
+ * Assumes   crash-recovery nodes with a journal; the same options at all nodes, and a relation of interference that is true of the
+ *           state machine; for liveness, a classic quorum alive, reliable links and a bound on delay in the end. Fast rounds need a
+ *           fast quorum: N ≥ 4 for one that stands a crash.
+ * Safety    agreement: all nodes learn interfering commands in the same order, and the same commands up to each checkpoint.
+ *           Integrity: what is learnt was proposed.
+ * Liveness  a command that a client proposes again and again is learnt in the end.
+ * Cost      a command: N − 1 propose and N(N − 1) accepted, 2 delays. A collision: N − 1 accept and N(N − 1) accepted more, 2 delays
+ *           more. One journal record of each acceptor for each vote. A checkpoint costs what a command does.
+ */
+import type { NodeId, Protocol } from "../../../core/protocol.ts";
+import { logCommandShapes } from "../family/replicated-log.ts";
+import { type Ballot, isBelow, isSameBallot } from "../fast-paxos/vocabulary.ts";
+import { accept, isImpostor, isStale, mayAccept, promise, raise } from "./acceptor.ts";
+import { agreement } from "./agreement.ts";
+import { compact, emitAll, install, learnTaught, replayFinished, replaySnapshot, teach } from "./checkpoints.ts";
+import { campaign, follow, noteHigher, notePromise, proceed, stepDown, unhang } from "./coordinator.ts";
+import { contains } from "./histories.ts";
+import { isCheckpoint } from "./interference.ts";
+import { hear, isDone, keep, progress } from "./learner.ts";
+import { type Ctx, type GeneralizedPaxosOptions, isStranger, type Settings, settled } from "./options.ts";
+import { type GeneralizedPaxos, messageShapes, recordShapes, type State } from "./vocabulary.ts";
+
+export type { GeneralizedPaxosOptions } from "./options.ts";
+export type { GeneralizedPaxos } from "./vocabulary.ts";
+
+/** The first ballot is the lowest node's: nobody can have voted before it, so its fast rounds are open from the outset. */
+function initialState(self: NodeId, peers: readonly NodeId[]): State {
+  const first = Math.min(self, ...peers);
+  const joined = [self, ...peers].sort((a, b) => a - b);
+  return {
+    promised: { count: 0, node: first },
+    count: 0,
+    open: 1,
+    era: 1,
+    base: 0,
+    vote: null,
+    heard: {},
+    learnt: [],
+    pending: [],
+    latest: {},
+    snapshot: null,
+    finished: [],
+    coordinator: self === first ? { is: "leading", joined, watched: null } : { is: "none" },
+    leader: first,
+    atBeat: { mine: 0, leaders: 0 },
+  };
+}
+
+export function generalizedPaxos(given?: Partial<GeneralizedPaxosOptions>): Protocol<GeneralizedPaxos> {
+  const settings = settled(given);
+  return {
+    name: "generalized-paxos",
+    init(self, peers) {
+      settings.quorumsOf(peers.length + 1); // Refused before the run where they need not meet.
+      return initialState(self, peers);
+    },
+    start(state, ctx) {
+      emitAll(state, ctx);
+      if (state.coordinator.is !== "leading") return stepDown(state, ctx, settings);
+      ctx.setTimer("heartbeat", settings.heartbeatMs);
+    },
+    receive: { ...phases(settings), ...upkeep(settings) },
+    timeout: {
+      patience(state, ctx) {
+        campaign(state, ctx, settings);
+        proceed(state, ctx, settings);
+      },
+      heartbeat(state, ctx) {
+        const { promised: ballot, open, era } = state;
+        ctx.broadcast({ type: "heartbeat", ballot, open, era, learnt: progress(state) });
+        ctx.setTimer("heartbeat", settings.heartbeatMs);
+      },
+      recover(state, ctx) {
+        unhang(state, ctx, settings);
+        proceed(state, ctx, settings);
+      },
+    },
+    command: {
+      propose(state, { command }, ctx) {
+        if (isCheckpoint(command) || isDone(state, command)) return;
+        ctx.broadcast({ type: "propose", command });
+        if (state.pending.length < settings.maxPending) keep(state, command);
+        proceed(state, ctx, settings);
+      },
+      compact: (state, { index, snapshot }, ctx) => compact(state, index, snapshot, ctx),
+    },
+    replay,
+    shapes: {
+      message: messageShapes,
+      command: { propose: logCommandShapes.propose, compact: logCommandShapes.compact },
+      record: recordShapes,
+    },
+    source: "Lamport, MSR-TR-2005-33",
+    assumes: [
+      "crash-recovery nodes with a journal",
+      "a relation of interference that is true of the state machine",
+      "for liveness: a classic quorum alive, reliable links",
+    ],
+    properties: [agreement(settings.interferes)],
+    costs: [{ when: "one command that collides with none", messages: (nodes) => (nodes - 1) * (nodes + 1) }],
+    view: (state) => ({
+      role: roles[state.coordinator.is],
+      leader: state.leader,
+      term: state.promised.count,
+      log: {
+        decided: progress(state),
+        last: state.base + Math.max(state.learnt.length, state.vote?.history.length ?? 0),
+      },
+    }),
+  };
+}
+
+const roles = { none: "acceptor", preparing: "preparing", leading: "coordinator" } as const;
+
+/** A ballot that none of its promises forbids is news of another coordinator. */
+function adopt(state: State, ballot: Ballot, ctx: Ctx, { patienceMs }: Settings): void {
+  raise(state, ballot);
+  follow(state, ctx);
+  ctx.setTimer("patience", [patienceMs, 2 * patienceMs]);
+}
+
+type Receive = Protocol<GeneralizedPaxos>["receive"];
+
+const phases = (settings: Settings): Pick<Receive, "prepare" | "promise" | "propose" | "accept" | "accepted"> => ({
+  prepare(state, from, { ballot }, ctx) {
+    if (isImpostor(ballot, from)) return;
+    if (isStale(state, ballot)) return ctx.send(from, { type: "nack", promised: state.promised });
+    if (!isSameBallot(ballot, state.promised)) stepDown(state, ctx, settings);
+    promise(state, ballot, ctx);
+  },
+  promise(state, from, { ballot, era, vote }, ctx) {
+    notePromise(state, from, ballot, { era, vote }, ctx, settings);
+    proceed(state, ctx, settings);
+  },
+  propose(state, from, { command }, ctx) {
+    if (isStranger(command.client, ctx)) return;
+    if (isDone(state, command)) return teach(state, from, state.era, ctx);
+    const { vote, era } = state;
+    if (vote !== null && contains(vote.history, command))
+      ctx.send(from, { type: "accepted", era, ...vote }); // It was lost.
+    else if (state.pending.length < settings.maxPending) keep(state, command);
+    proceed(state, ctx, settings);
+  },
+  accept(state, from, { era, round, history, open }, ctx) {
+    if (isImpostor(round, from)) return;
+    if (isStale(state, round)) return ctx.send(from, { type: "nack", promised: state.promised });
+    if (era < state.era) return teach(state, from, era, ctx);
+    if (state.coordinator.is !== "none" && isBelow(state.promised, round)) stepDown(state, ctx, settings);
+    adopt(state, round, ctx, settings);
+    state.open ??= open;
+    if (era > state.era) return ctx.send(from, { type: "catchUp", era: state.era });
+    if (mayAccept(state, round, history)) accept(state, round, history, ctx, settings);
+    proceed(state, ctx, settings);
+  },
+  accepted(state, from, { era, round, history, begun, closed }, ctx) {
+    hear(state, from, era, { round, history, begun, closed }, ctx, settings);
+    proceed(state, ctx, settings);
+  },
+});
+
+/** Heartbeats, refusals, and help for nodes that have fallen behind. */
+const upkeep = (settings: Settings): Pick<Receive, "nack" | "heartbeat" | "catchUp" | "learnt" | "snapshot"> => ({
+  nack: (state, _from, { promised }, ctx) => noteHigher(state, promised, ctx, settings),
+  heartbeat(state, from, { ballot, open, era, learnt }, ctx) {
+    if (isImpostor(ballot, from)) return;
+    if (isStale(state, ballot)) return ctx.send(from, { type: "nack", promised: state.promised });
+    if (!isSameBallot(ballot, state.promised)) {
+      stepDown(state, ctx, settings);
+      promise(state, ballot, ctx);
+    }
+    adopt(state, ballot, ctx, settings);
+    state.open ??= open;
+    const { mine, leaders } = state.atBeat;
+    const here = progress(state);
+    if (here < learnt && here === mine) ctx.send(from, { type: "catchUp", era: state.era });
+    if (learnt < here && learnt === leaders) teach(state, from, era, ctx);
+    state.atBeat = { mine: here, leaders: learnt };
+    proceed(state, ctx, settings);
+  },
+  catchUp: (state, from, { era }, ctx) => teach(state, from, era, ctx),
+  learnt(state, from, { era, commands, isOver }, ctx) {
+    const before = state.era;
+    learnTaught(state, era, commands, ctx);
+    if (isOver && state.era > before && state.era % 20 === 0) ctx.send(from, { type: "catchUp", era: state.era });
+    proceed(state, ctx, settings);
+  },
+  snapshot(state, _from, { index, snapshot, era, base, learnt }, ctx) {
+    install(state, { index, snapshot, era, base, learnt }, ctx);
+    proceed(state, ctx, settings);
+  },
+});
+
+/** What it has coordinated before a crash it does not know: so it no longer does. */
+const replay: Protocol<GeneralizedPaxos>["replay"] = {
+  promised(state, { ballot }) {
+    state.coordinator = { is: "none" };
+    if (isBelow(state.promised, ballot)) raise(state, ballot);
+  },
+  voted(state, { era, round, history, begun, closed }) {
+    state.coordinator = { is: "none" };
+    if (isBelow(state.promised, round)) raise(state, round);
+    if (era === state.era) state.vote = { round, history, begun, closed };
+  },
+  finished(state, { commands }) {
+    state.coordinator = { is: "none" };
+    replayFinished(state, commands);
+  },
+  snapshot(state, { index, snapshot, era, base, learnt }) {
+    state.coordinator = { is: "none" };
+    replaySnapshot(state, { index, snapshot, era, base, learnt });
+  },
+};
