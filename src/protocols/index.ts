@@ -4,6 +4,8 @@ import type { NodeId, Tagged } from "../core/protocol.ts";
 import { oralMessages } from "./consensus/byzantine-generals/byzantine-generals.ts";
 import { signedMessages } from "./consensus/byzantine-generals/signed-messages.ts";
 import { fastPaxos } from "./consensus/fast-paxos/fast-paxos.ts";
+import { clientOrders } from "./consensus/generalized-paxos/agreement.ts";
+import { generalizedPaxos } from "./consensus/generalized-paxos/generalized-paxos.ts";
 import { multiPaxos } from "./consensus/multi-paxos/multi-paxos.ts";
 import { paxos } from "./consensus/paxos.ts";
 import { boundedRaft } from "./consensus/raft/bounded.ts";
@@ -138,6 +140,12 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       embedded: false,
       check: { maxTimeouts: 1 },
     },
+  ),
+  "generalized-paxos": entry(
+    replicatedLog,
+    "an order for commands that interfere only: those that commute are decided after two delays, whatever else goes on",
+    generalizedPaxos,
+    { orders: clientOrders, mustStart: true, embedded: false, check: { maxTimeouts: 1 } },
   ),
   heartbeat: entry(membership, "suspects whoever has not been heard of for too long", heartbeat, {
     mustStart: true,
@@ -294,6 +302,11 @@ export type { Command, Members, ReplicatedLog } from "./consensus/family/replica
 export { type MachineKind, machineKinds, type StateMachine, stateMachines } from "./consensus/family/state-machines.ts";
 export { type ReplicatedSystem, type ReplicatedSystemOptions, replicated } from "./consensus/family/systems.ts";
 export { type FastPaxos, type FastPaxosOptions, fastPaxos } from "./consensus/fast-paxos/fast-paxos.ts";
+export {
+  type GeneralizedPaxos,
+  type GeneralizedPaxosOptions,
+  generalizedPaxos,
+} from "./consensus/generalized-paxos/generalized-paxos.ts";
 export { type MultiPaxos, type MultiPaxosOptions, multiPaxos } from "./consensus/multi-paxos/multi-paxos.ts";
 export { type Ballot, type Paxos, type PaxosOptions, type Proposal, paxos } from "./consensus/paxos.ts";
 export { type Raft, type RaftOptions, raft } from "./consensus/raft/raft.ts";

@@ -89,10 +89,9 @@ const termination = {
   holds: ({ state }: World<States>, node: NodeId): boolean => state(node).client.underWay === null,
 } as const;
 
-/** @param orders stand in the place of one order for all, where the log promises less. */
+/** @param orders stand in the place of one order for all and of what follows from it for places, where the log promises less. */
 export const logProperties = (orders: readonly Property<never>[]): readonly object[] => [
-  ...(orders.length === 0 ? [agreement] : orders),
+  ...(orders.length === 0 ? [agreement, durability] : orders),
   integrity,
-  durability,
   termination,
 ];

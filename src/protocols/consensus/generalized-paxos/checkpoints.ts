@@ -6,7 +6,7 @@ import type { NodeId } from "../../../core/protocol.ts";
 import type { Command } from "../family/replicated-log.ts";
 import type { History } from "./histories.ts";
 import { isCheckpoint } from "./interference.ts";
-import { finishEra, learn, relearn } from "./learner.ts";
+import { finishEra, isDone, learn, relearn } from "./learner.ts";
 import type { Ctx } from "./options.ts";
 import type { GeneralizedPaxos, Snapshot, State } from "./vocabulary.ts";
 
@@ -36,8 +36,8 @@ export function learnTaught(state: State, era: number, commands: History, ctx: C
 
 export function install(state: State, snapshot: Snapshot, ctx: Ctx): void {
   if (snapshot.era <= state.era) return; // Eras are told whole.
-  const { era, base, learnt, index } = snapshot;
-  Object.assign(state, { era, base, learnt: [], vote: null, heard: {}, finished: [], snapshot });
+  const { era, base, learnt, index, latest } = snapshot;
+  Object.assign(state, { era, base, learnt: [], latest: { ...latest }, vote: null, heard: {}, finished: [], snapshot });
   relearn(state, learnt);
   ctx.compact(journalOf(state));
   ctx.emit({ type: "installed", index, snapshot: snapshot.snapshot });
@@ -46,15 +46,23 @@ export function install(state: State, snapshot: Snapshot, ctx: Ctx): void {
 /** The snapshot may be taken within an era: what it holds of that is kept, since other nodes may have learnt it in another order. */
 export function compact(state: State, index: number, snapshot: string, ctx: Ctx): void {
   let [era, base] = [firstEra(state), state.snapshot?.base ?? 0];
+  const latest: Snapshot["latest"] = { ...state.snapshot?.latest };
   if (index <= (state.snapshot?.index ?? 0) || index > state.base + state.learnt.length) return;
   while (era < state.era && index > base + commandsOf(state, era).length) {
+    count(latest, commandsOf(state, era));
     base += commandsOf(state, era).length;
     era += 1;
   }
   const learnt = commandsOf(state, era).slice(0, index - base);
+  count(latest, learnt);
   state.finished.splice(0, era - firstEra(state));
-  state.snapshot = { index, snapshot, era, base, learnt };
+  state.snapshot = { index, snapshot, era, base, learnt, latest };
   ctx.compact(journalOf(state));
+}
+
+function count(latest: Snapshot["latest"], commands: History): void {
+  for (const { client, sequence } of commands)
+    if (sequence > 0) latest[client] = Math.max(sequence, latest[client] ?? 0);
 }
 
 const commandsOf = (state: State, era: number): Command[] =>
@@ -75,10 +83,13 @@ export function emitAll(state: State, ctx: Ctx): void {
   if (leader !== null) ctx.emit({ type: "led", leader, term: promised.count });
   if (snapshot !== null) ctx.emit({ type: "installed", index: snapshot.index, snapshot: snapshot.snapshot });
   let base = snapshot?.base ?? 0;
+  const latest: Snapshot["latest"] = { ...snapshot?.latest };
   for (let era = firstEra(state); era <= state.era; era++) {
     for (const [at, command] of commandsOf(state, era).entries()) {
       const index = base + at + 1;
-      if (index > (snapshot?.index ?? 0) && !isCheckpoint(command)) ctx.emit({ type: "decided", index, command });
+      const isNew = index > (snapshot?.index ?? 0) && !isCheckpoint(command) && !isDone({ latest }, command);
+      if (isNew) ctx.emit({ type: "decided", index, command });
+      count(latest, [command]);
     }
     base += commandsOf(state, era).length;
   }
@@ -96,5 +107,6 @@ export function replaySnapshot(state: State, snapshot: Snapshot): void {
   state.base = snapshot.base;
   state.finished = [];
   state.learnt = [];
+  state.latest = { ...snapshot.latest };
   relearn(state, snapshot.learnt);
 }

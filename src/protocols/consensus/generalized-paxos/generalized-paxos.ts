@@ -190,8 +190,8 @@ const upkeep = (settings: Settings): Pick<Receive, "nack" | "heartbeat" | "catch
     if (isOver && state.era > before && state.era % 20 === 0) ctx.send(from, { type: "catchUp", era: state.era });
     proceed(state, ctx, settings);
   },
-  snapshot(state, _from, { index, snapshot, era, base, learnt }, ctx) {
-    install(state, { index, snapshot, era, base, learnt }, ctx);
+  snapshot(state, _from, { type: _type, ...snapshot }, ctx) {
+    install(state, snapshot, ctx);
     proceed(state, ctx, settings);
   },
 });
@@ -211,8 +211,8 @@ const replay: Protocol<GeneralizedPaxos>["replay"] = {
     state.coordinator = { is: "none" };
     replayFinished(state, commands);
   },
-  snapshot(state, { index, snapshot, era, base, learnt }) {
+  snapshot(state, { type: _type, ...snapshot }) {
     state.coordinator = { is: "none" };
-    replaySnapshot(state, { index, snapshot, era, base, learnt });
+    replaySnapshot(state, snapshot);
   },
 };

@@ -30,9 +30,10 @@ export function hear(state: State, from: NodeId, era: number, vote: Vote, ctx: C
 export function learn(state: State, commands: History, ctx: Ctx): void {
   for (const command of commands) {
     if (contains(state.learnt, command)) continue;
+    const isNew = !isDone(state, command);
     note(state, command);
     if (!isCheckpoint(command)) {
-      ctx.emit({ type: "decided", index: state.base + state.learnt.length, command });
+      if (isNew) ctx.emit({ type: "decided", index: state.base + state.learnt.length, command });
       continue;
     }
     ctx.persist({ type: "finished", commands: state.learnt });
@@ -47,7 +48,7 @@ function note(state: State, { client, sequence, operation }: Command): void {
 }
 
 /** Whether this client's command is learnt, in this era or before: it has one under way at a time. */
-export const isDone = ({ latest }: State, { client, sequence }: Command): boolean =>
+export const isDone = ({ latest }: Pick<State, "latest">, { client, sequence }: Command): boolean =>
   sequence > 0 && sequence <= (latest[client] ?? 0);
 
 /** After a checkpoint all nodes have learnt the same, and histories begin anew. What was not chosen is appended in the next era. */

@@ -1,7 +1,15 @@
 /** The words of Generalized Paxos: votes for histories, eras between checkpoints, and the messages about them. */
+
+import type { PerNode } from "../../../core/per-node.ts";
 import type { NodeId } from "../../../core/protocol.ts";
-import { boolean, list, natural, nullable, type Shapes, struct } from "../../../core/shape.ts";
-import { type Command, commandShape, type ReplicatedLog, snapshotShape } from "../family/replicated-log.ts";
+import { boolean, list, natural, nullable, perNode, type Shapes, struct } from "../../../core/shape.ts";
+import {
+  type Command,
+  commandShape,
+  MAX_MEMBERS,
+  type ReplicatedLog,
+  snapshotShape,
+} from "../family/replicated-log.ts";
 import type { Ballot, Round } from "../fast-paxos/vocabulary.ts";
 
 /** Rounds of a ballot with an odd step are fast: acceptors append what proposers send them. In step 0 the coordinator alone appends. */
@@ -32,6 +40,8 @@ export interface Snapshot {
   era: number;
   base: number;
   learnt: Command[];
+  /** Of each client, the number of its last command up to there. */
+  latest: PerNode<number>;
 }
 
 export type Coordinator =
@@ -95,7 +105,8 @@ const ballotShape = struct<Ballot>({ count: natural, node: natural });
 const roundShape = struct<Round>({ count: natural, node: natural, step: natural });
 const historyShape = list(commandShape, MAX_HISTORY);
 const vote = { round: roundShape, history: historyShape, begun: natural, closed: boolean };
-const snapshot = { index: natural, snapshot: snapshotShape, era: natural, base: natural, learnt: historyShape };
+const latest = perNode(natural, MAX_MEMBERS);
+const snapshot = { index: natural, snapshot: snapshotShape, era: natural, base: natural, learnt: historyShape, latest };
 
 export const messageShapes: Shapes<GeneralizedPaxos["message"]> = {
   propose: { command: commandShape },
