@@ -40,7 +40,7 @@ export const extended = (history: History, commands: History): Command[] => [
 ];
 
 /**
- * ⊔ over all sets of so many histories of the ⊓ of the set: each command that so many of them have with the same cone. The sets have to
+ * ⊔ over all sets of `count` histories of the ⊓ of the set: each command that `count` of them have with the same cone. The sets have to
  * meet in pairs, so that what they have in common is compatible.
  */
 export function common(histories: readonly History[], count: number, interferes: Interferes): Command[] {
