@@ -182,11 +182,8 @@ function whatNext({ spec, strategy }: CheckRequest, { ended, states }: CheckAnsw
   return "with fewer nodes or faults it may be looked at as a whole; --max-depth looks at every short run of this system, --strategy pct at some long ones";
 }
 
-function logLines(
-  { loop, shrunkFrom, violatingRun }: CheckAnswer,
-  { steps, standing, waits }: CounterexampleLog,
-  paint: Paint,
-): string[] {
+function logLines(answer: CheckAnswer, { steps, standing, waits }: CounterexampleLog, paint: Paint): string[] {
+  const { loop, shrunkFrom, violatingRun } = answer;
   const width = String(steps.length).length + 2;
   const lines = steps.flatMap(({ deed, consequences }, at) => {
     const number = paint("dim", String(at + 1).padStart(width));
@@ -205,7 +202,7 @@ function logLines(
     ...(shrunkFrom === null || shrunkFrom === steps.length
       ? []
       : [`Shrunk from ${shrunkFrom} moves to ${steps.length}.`]),
-    ...waitLines(waits, standing),
+    ...(isOfWaiting(answer) ? waitLines(waits, standing) : []),
     "In the end",
     ...standing.flatMap(({ node, role, state }) => [
       `  node ${node}  ${role}`,
@@ -220,6 +217,12 @@ function ending(loop: number | null, length: number): string[] {
     ? [`  … and so on from step ${loop + 1}, for ever`]
     : ["  … and nothing more is bound to happen"];
 }
+
+/** Nodes wait for each other in many states. It is why a run is a counterexample only where something should have happened and nothing more does. */
+const isOfWaiting = ({ property, loop, log }: CheckAnswer): boolean =>
+  (loop === null || log === null || loop >= log.steps.length) &&
+  property?.when !== "always" &&
+  property?.when !== "sometimes";
 
 /** Who waits for whom, where somebody does: around a cycle, or for a node that is down. */
 function waitLines(waits: CounterexampleLog["waits"], standing: CounterexampleLog["standing"]): string[] {

@@ -116,6 +116,17 @@ describe("members of join()", () => {
       5_000,
     );
   });
+
+  test("one that starts again has the faults that are shown", async () => {
+    await attached.act({ type: "cut", nodes: [1, 3] }).catch(() => {}); // 3 does not answer.
+    const port = new URL(urls[2] as string).port;
+    const again = await group.start(3, { admin: `127.0.0.1:${port}` });
+    const cutTo = async () => ((await (await fetch(`${again.admin}/faults`)).json()) as { cutTo: number[] }).cutTo;
+    expect(attached.picture.network.cuts).toContainEqual([3, 1]);
+    await vi.waitFor(async () => expect(await cutTo()).toEqual([1]), 5_000);
+    await attached.act({ type: "heal" });
+    expect(await cutTo()).toEqual([]);
+  });
 });
 
 test("who is no member, or not one of the same cluster, is refused", async () => {

@@ -193,8 +193,16 @@ export class AttachedCluster {
         if (silence === null && answer !== null) member.status = answer;
         member.silence = silence;
         if (isNews) this.#changed();
+        if (isNews && silence === null) await this.#disturbAgain(id, member);
       }),
     );
+  }
+
+  /** A member that starts again has a fault injector without faults: it gets its part of those that are shown. */
+  async #disturbAgain(id: NodeId, { admin }: Attached): Promise<void> {
+    if (!this.#takesFaults) return;
+    const { network } = this.networks.at(-1) as NetworkPeriod;
+    await putFaults(admin, faultsOf(id, network)).catch(() => {}); // Gone again: it is looked for again.
   }
 
   async #command(node: NodeId, command: string): Promise<void> {

@@ -40,7 +40,7 @@ describe("the words of `coterie check`", () => {
       withinStep: true,
       maxDepth: 9,
     } as const;
-    expect(requestFrom({ protocol: "paxos", ...words, failureDetector: "last" }).spec).toMatchObject({
+    expect(requestFrom({ protocol: "bully", ...words, failureDetector: "last" }).spec).toMatchObject({
       ...words,
       crashNotifications: "last",
     });

@@ -34,6 +34,15 @@ it("a counterexample in words: what happens, what it leads to, and how all stand
   });
 });
 
+it("a reply is a consequence, as an event is", () => {
+  const { family, model } = protocolNamed("ricart-agrawala");
+  const move = { kind: "command", node: 0, command: { type: "read" } } as const;
+  const replies = [{ request: 7, reply: { type: "value", payload: "a" } }];
+  const taken = { move, sends: [], events: [], replies, choices: [], journal: null, states: [null] };
+  const { steps } = logOf({ protocol: model({}), family }, [0], [taken] as never);
+  expect(steps).toEqual([{ deed: "node 0 receives command read", consequences: ["replies value payload a"] }]);
+});
+
 it("a deadlock has a cycle of nodes that wait for each other", () => {
   const nodes = [0, 1, 2];
   const system = systemFor({ protocol: "maekawa", nodes });

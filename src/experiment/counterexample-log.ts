@@ -113,7 +113,7 @@ function wholeDeedOf<V extends Vocabulary>(move: Taken<V>["move"]): string {
 }
 
 /** Equal messages to several nodes are one phrase. */
-function saidIn<V extends Vocabulary>({ sends, events, choices }: Taken<V>): string[] {
+function saidIn<V extends Vocabulary>({ sends, events, replies, choices }: Taken<V>): string[] {
   const receivers = new Map<string, NodeId[]>();
   for (const { to, message } of sends) {
     const words = phrase(message);
@@ -123,5 +123,6 @@ function saidIn<V extends Vocabulary>({ sends, events, choices }: Taken<V>): str
     ...choices.map(({ label, option }) => `chooses ${label}: ${JSON.stringify(option)}`),
     ...[...receivers].map(([words, to]) => `sends ${words} to ${to.join(", ")}`),
     ...events.map((event) => `emits ${phrase(event)}`),
+    ...replies.map(({ reply }) => `replies ${phrase(reply)}`),
   ];
 }

@@ -5,15 +5,27 @@ import { simulate } from "./simulate.ts";
 import { flagOf, words } from "./words.ts";
 
 describe("an experiment", () => {
-  const experiment: Experiment = { protocol: "bully", nodes: 3, timers: "quiet", failureDetector: "last", crashes: 1 };
+  const system: Experiment = { protocol: "bully", nodes: 3 };
+  const experiment: Experiment = { ...system, timers: "quiet", failureDetector: "last", crashes: 1 };
 
-  it("is simulated and explored: one value for both", () => {
-    expect(simulate({ ...experiment, crash: [2] })).toMatchObject({ outcome: { leader: { 0: 1, 1: 1 } } });
+  it("is simulated and explored: one system for both", () => {
+    expect(simulate({ ...system, crash: [2] })).toMatchObject({ outcome: { leader: { 0: 1, 1: 1 } } });
     expect(explore(experiment)).toMatchObject({ verdict: "holds" });
     expect(explore({ ...experiment, timers: "free" })).toMatchObject({
       verdict: "violated",
       property: { name: "E1 safety" },
     });
+  });
+
+  it("has words that only one of the two has a use for: the other refuses them", () => {
+    expect(() => simulate(experiment)).toThrow(
+      "expected --timers to be absent: it is a word of an exploration, and this is a simulated run",
+    );
+    expect(() => explore({ ...system, crash: [2] })).toThrow(
+      "expected --crash to be absent: it is a word of a simulated run, and this is an exploration",
+    );
+    expect(() => explore({ ...system, loss: 0.5 })).toThrow("expected --loss to be absent");
+    expect(simulate({ ...system, timers: undefined as never, seed: 3 })).toMatchObject({ outcome: {} });
   });
 
   it("is stopped when told to", () => {

@@ -1,12 +1,13 @@
 /**
  * An experiment as a value: this system, so many nodes, this workload, this network, these faults, these properties. It is
  * plain data whose fields are the words of the command line. `simulate` plays one run of it, with the network and the
- * faults as they are given; `explore` looks at every run within bounds, or at many random ones.
+ * faults as they are given; `explore` looks at every run within bounds, or at many random ones. Each refuses words that only the
+ * other has.
  */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { type Family, protocolNamed, type RegistryEntry } from "../protocols/index.ts";
-import type { Word, words } from "./words.ts";
+import { flagOf, type Word, type words, wordsOf } from "./words.ts";
 
 type Words = typeof words;
 
@@ -36,6 +37,18 @@ export function requireFamilyWords(experiment: Experiment): void {
   for (const word of counts) if (experiment[word] !== undefined && word !== count) refuse(word, count);
   for (const word of ofLogs) if (experiment[word] !== undefined && count !== "commands") refuse(word, null);
   if (experiment.voteNo !== undefined && veto === undefined) refuse("vote-no", null);
+}
+
+/** What only the other of the two has a use for is refused, since nobody would hear it. */
+export function requireWordsOf(use: keyof typeof wordsOf, experiment: Experiment): void {
+  const [name, other] =
+    use === "simulate" ? ["a simulated run", "an exploration"] : ["an exploration", "a simulated run"];
+  for (const [word, value] of Object.entries(experiment))
+    if (word !== "protocol" && value !== undefined && !Object.hasOwn(wordsOf[use], word))
+      throw new UsageError(
+        "bad-argument",
+        `expected ${flagOf(word)} to be absent: it is a word of ${other}, and this is ${name}`,
+      );
 }
 
 /** The protocol's own options, those that a word stands for among them. */

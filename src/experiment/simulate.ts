@@ -1,7 +1,7 @@
 /** Simulates experiments, one run or several, in slices: their driver can show how far they are, and stop them. */
 import { LostMessages } from "../sim/tally.ts";
 import type { TraceEntry } from "../trace/entry.ts";
-import type { Experiment } from "./experiment.ts";
+import { type Experiment, requireWordsOf } from "./experiment.ts";
 import type { RecordedPoint } from "./recording.ts";
 import type { ParsedScenario } from "./scenario/parse.ts";
 import { type Progress, playScenario, type Result, runScenario } from "./scenario/run.ts";
@@ -10,6 +10,7 @@ import { scenarioOf } from "./simulation.ts";
 
 /** One run. @throws UsageError that names the word which makes no sense */
 export function simulate(experiment: Experiment): Result {
+  requireWordsOf("simulate", experiment);
   return runScenario(scenarioOf(experiment));
 }
 

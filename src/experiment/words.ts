@@ -167,6 +167,12 @@ export const searchWords = {
   coverage: on("say which handlers ran, and in how many ways they ended"),
 };
 
+/** Which words a run is made of that is simulated, and which an exploration of every run. */
+export const wordsOf = {
+  simulate: { ...systemWords, ...workloadWords, ...simulationWords, seed: searchWords.seed },
+  explore: { ...systemWords, ...workloadWords, ...faultWords, ...searchWords },
+};
+
 export const words = { ...systemWords, ...workloadWords, ...simulationWords, ...faultWords, ...searchWords };
 
 /** `--max-states`, as the word stands on a command line. */
