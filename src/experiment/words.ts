@@ -7,16 +7,15 @@ import { UsageError, unexpected } from "../core/errors.ts";
 import { behaviours } from "../protocols/byzantine.ts";
 import { machineKinds } from "../protocols/index.ts";
 import { delay } from "./written-delay.ts";
+import { liars, traitors } from "./written-liars.ts";
 import {
   jsonObject,
-  liars,
   milliseconds,
   nodeList,
   nodesOrAll,
   oneOf,
   type Read,
   rate,
-  traitors,
   wholeNumber,
 } from "./written-values.ts";
 

@@ -1,10 +1,7 @@
 /** Values as people write them: on a command line, in a form. */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
-import { behaviours } from "../protocols/byzantine.ts";
 import type { Nodes } from "./scenario/schema.ts";
-
-export type NamedLiar = (typeof behaviours)[number];
 
 /** @param word what it is the value of, for the error. @throws UsageError */
 export type Read<T> = (text: string, word: string) => T;
@@ -50,22 +47,6 @@ export const nodesOrAll: Read<Nodes> = (text, word) => {
   if (text === "all") return "all";
   return /^[\d,\s]+$/.test(text) ? nodeList(text, word) : refuse(word, "node ids such as 1,2, or all", text);
 };
-
-/** `2`, or `2,4=mute`: how each lies, `adversary` unless it says. */
-export const liars: Read<Readonly<Record<NodeId, NamedLiar>>> = (text, word) =>
-  Object.fromEntries(
-    text.split(",").map((part): [NodeId, NamedLiar] => {
-      const [id = "", how = "adversary"] = part.split("=").map((each) => each.trim());
-      const behaviour = behaviours.find((each) => each === how);
-      if (behaviour === undefined || !/^\d{1,15}$/.test(id))
-        refuse(word, `node ids, each with a way to lie (${behaviours.join(", ")}) or none, such as 2,4=mute`, text);
-      return [Number(id), behaviour as NamedLiar];
-    }),
-  );
-
-/** `7` or `1,15,9`: they say anything. */
-export const traitors: Read<Readonly<Record<NodeId, NamedLiar>>> = (text, word) =>
-  Object.fromEntries(nodeList(text, word).map((node) => [node, "adversary"]));
 
 export const jsonObject: Read<object> = (text, word) => {
   let value: unknown;
