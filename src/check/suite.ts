@@ -83,8 +83,7 @@ export function systemFor(spec: SystemSpec): ExploreOptions<Vocabulary> {
   requireOptions("systemFor", spec, rules);
   const entry = protocolNamed(spec.protocol);
   const protocol = protocolOf(spec);
-  const isChecked = [null, entry.check.variant].includes(spec.variant ?? null);
-  const counters = isChecked && Object.keys(spec.byzantine ?? {}).length === 0 ? (entry.check.counters ?? []) : []; // A lie counts up by itself.
+  const counters = Object.keys(spec.byzantine ?? {}).length === 0 ? countersOf(spec) : []; // A lie counts up by itself.
   const crashNotification = notificationFor(protocol, entry.check.crashNotification ?? null);
   const { network = "fifo", timers = "free", begin = beginOf(spec) } = spec;
   const { initiators = isWorkEnough(spec) ? [] : spec.nodes } = spec;
@@ -110,6 +109,12 @@ export function systemFor(spec: SystemSpec): ExploreOptions<Vocabulary> {
 /** Whether this form handles notifications of crashes: one with a failure detector of its own, or without use for one, does not. */
 export const handlesCrashNotifications = (spec: SystemSpec): boolean =>
   notificationFor(protocolOf(spec), protocolNamed(spec.protocol).check.crashNotification ?? null) !== null;
+
+function countersOf({ protocol, variant = null }: SystemSpec): readonly string[] {
+  const { check } = protocolNamed(protocol);
+  const isChecked = variant === null || variant === check.variant;
+  return (isChecked ? check.counters : variantNamed(protocol, variant).counters) ?? [];
+}
 
 /** A form with a failure detector of its own, or without use for one, does not know the command. */
 function notificationFor({ shapes }: AnyProtocol, tells: ((crashed: NodeId) => Tagged) | null): typeof tells {

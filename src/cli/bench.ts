@@ -20,6 +20,7 @@ const benchmarks: Readonly<Record<string, string>> = {
     "locks and sends a second, and how long others wait after a crash, a pause or an orderly leave, for each timing",
   "ack-implosion":
     "acknowledgements at the sender of a multicast against N, and how long they queue there, with and without",
+  duel: "duelling proposers of Paxos: how long until one has a whole attempt for itself, with a back-off and without",
   studio:
     "the studio in Chromium, each protocol at rest and in a burst: frames per second, late frames, work per frame",
   "super-peers":

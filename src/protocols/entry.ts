@@ -52,6 +52,8 @@ export interface Variant {
   readonly model: Maker;
   /** Where it differs from the entry: whether it has to be started to do anything; false: it has been running for long. */
   readonly mustStart?: boolean;
+  /** As in the hints for the checker, where the variant has such fields, too. */
+  readonly counters?: readonly string[];
   /** Whether every run of it ends, so that the checker needs none of the bounds above. */
   readonly ends?: true;
 }
@@ -118,7 +120,7 @@ export function entry(
     wires: system.wires,
     variants: Object.fromEntries(
       Object.entries(variants).map(([name, variant]) => {
-        const { summary, mustStart, ends } = variant;
+        const { summary, mustStart, ends, counters } = variant;
         return [
           name,
           {
@@ -126,6 +128,7 @@ export function entry(
             model: modelOf(variant),
             ...(mustStart === undefined ? {} : { mustStart }),
             ...(ends && { ends }),
+            ...(counters && { counters }),
           },
         ];
       }),

@@ -7,7 +7,7 @@ import { fastPaxos } from "./consensus/fast-paxos/fast-paxos.ts";
 import { clientOrders } from "./consensus/generalized-paxos/agreement.ts";
 import { generalizedPaxos } from "./consensus/generalized-paxos/generalized-paxos.ts";
 import { multiPaxos } from "./consensus/multi-paxos/multi-paxos.ts";
-import { paxos } from "./consensus/paxos.ts";
+import { paxos } from "./consensus/paxos/paxos.ts";
 import { boundedRaft } from "./consensus/raft/bounded.ts";
 import { raft } from "./consensus/raft/raft.ts";
 import { twoPhaseCommit } from "./consensus/two-phase-commit/two-phase-commit.ts";
@@ -184,6 +184,18 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     { embedded: false, mustStart: true, check: { maxInFlight: 4, maxTimeouts: 1 } },
   ),
   paxos: entry(consensus, "a majority promises, a majority accepts, and one value is decided", paxos, {
+    variants: {
+      "distinguished-learner": {
+        summary: "acceptors tell the proposer alone, which tells the learners: 5(N − 1) messages",
+        algorithm: settled(paxos, { acceptorsTell: "proposer" }),
+        counters: ["round"],
+      },
+      duelling: {
+        summary: "without back-off: who is refused tries again at once; two proposers may refuse each other for ever",
+        algorithm: settled(paxos, { backsOff: false }),
+        counters: ["round"],
+      },
+    },
     check: { counters: ["round"], maxInFlight: 4 },
   }),
   raft: entry(
@@ -308,7 +320,9 @@ export {
   generalizedPaxos,
 } from "./consensus/generalized-paxos/generalized-paxos.ts";
 export { type MultiPaxos, type MultiPaxosOptions, multiPaxos } from "./consensus/multi-paxos/multi-paxos.ts";
-export { type Ballot, type Paxos, type PaxosOptions, type Proposal, paxos } from "./consensus/paxos.ts";
+export type { PaxosOptions } from "./consensus/paxos/options.ts";
+export { paxos } from "./consensus/paxos/paxos.ts";
+export type { Ballot, Paxos, Proposal } from "./consensus/paxos/vocabulary.ts";
 export { type Raft, type RaftOptions, raft } from "./consensus/raft/raft.ts";
 export type { TwoPhaseCommitOptions } from "./consensus/two-phase-commit/options.ts";
 export { twoPhaseCommit } from "./consensus/two-phase-commit/two-phase-commit.ts";

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { clone } from "../core/plain.ts";
 import type { NodeId, Protocol } from "../core/protocol.ts";
 import { natural } from "../core/shape.ts";
-import { paxos } from "../protocols/consensus/paxos.ts";
+import { paxos } from "../protocols/consensus/paxos/paxos.ts";
 import { bully } from "../protocols/election/bully/bully.ts";
 import { protocolNamed, protocolNames } from "../protocols/index.ts";
 import { simulation } from "../sim/simulation.ts";
@@ -184,7 +184,9 @@ describe("journals", () => {
       run.command(1, { type: "propose", value: "b" });
       run.run(2_000);
       const { verdict, doubts } = replay(paxos(), ids, entries as never[]);
-      expect({ verdict, doubts }, journal).toEqual({ verdict: "holds", doubts: [] });
+      // Without its journal 1 does not know that it has decided, and decides once more.
+      const expected = journal === "kept" ? "holds" : "violated";
+      expect({ verdict, doubts }, journal).toEqual({ verdict: expected, doubts: [] });
     }
   });
 

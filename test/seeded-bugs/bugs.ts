@@ -50,7 +50,6 @@ const CR = "src/protocols/election/chang-roberts.ts";
 const RA = "src/protocols/mutex/ricart-agrawala/ricart-agrawala.ts";
 const CAUSAL = "src/protocols/multicast/causal.ts";
 const BULLY = "src/protocols/election/bully/bully.ts";
-const PAXOS = "src/protocols/consensus/paxos.ts";
 
 /** A bug of a protocol that is made of several files. */
 export type Change = Omit<SeededBug, "protocol">;
@@ -244,6 +243,13 @@ const bully: readonly SeededBug[] = [
   },
 ].map((bug) => inFile(bug as Change, "bully", BULLY));
 
+/** By bug, the file that it is in, where that is another. */
+const PAXOS_FILES: Readonly<Record<string, string>> = {
+  "rounds-alone": "vocabulary.ts",
+  "same-round-same-ballot": "vocabulary.ts",
+  "half-is-enough": "roles.ts",
+};
+
 const paxos: readonly SeededBug[] = [
   {
     name: "own-value-always",
@@ -266,7 +272,7 @@ const paxos: readonly SeededBug[] = [
   {
     name: "accepts-stale",
     says: "an acceptor accepts below its promise: a dropped guard",
-    find: `const { ballot } = proposal;\n        if (isStale(state, ballot)) return ctx.send(from, { type: "nack", ballot, promised: state.promised as Ballot });`,
+    find: `|| refuses(state, from, proposal.ballot, ctx)`,
     replace: ``,
     by: "pct",
     setting: "duel",
@@ -275,8 +281,8 @@ const paxos: readonly SeededBug[] = [
   {
     name: "promises-stale",
     says: "an acceptor takes a higher promise back for a lower one: a dropped guard",
-    find: `prepare(state, from, { ballot }, ctx) {\n        if (isStale(state, ballot)) return ctx.send(from, { type: "nack", ballot, promised: state.promised as Ballot });`,
-    replace: `prepare(state, from, { ballot }, ctx) {`,
+    find: `|| refuses(state, from, ballot, ctx)`,
+    replace: ``,
     by: "bfs",
     setting: "duel",
     property: "agreement",
@@ -329,7 +335,7 @@ const paxos: readonly SeededBug[] = [
   {
     name: "any-acceptances",
     says: "a learner counts acceptances of different ballots together",
-    find: `.filter(({ ballot }) => isSame(ballot, proposal.ballot))`,
+    find: `.filter(([, { ballot }]) => isSame(ballot, proposal.ballot))`,
     replace: ``,
     by: "simulator",
     setting: "duel of three",
@@ -338,13 +344,13 @@ const paxos: readonly SeededBug[] = [
   {
     name: "half-is-enough",
     says: "a quorum of the others: with 4 nodes, 2 of them",
-    find: `majority(ctx.peers.length + 1)`,
-    replace: `majority(ctx.peers.length)`,
+    find: `isQuorum(options.quorums, options.acceptors ?? everybody(ctx), answered)`,
+    replace: `answered.length > ctx.peers.length / 2`,
     by: "pct",
     setting: "duel among four",
     property: "agreement",
   },
-].map((bug) => inFile(bug as Change, "paxos", PAXOS));
+].map((bug) => inFile(bug as Change, "paxos", `src/protocols/consensus/paxos/${PAXOS_FILES[bug.name] ?? "paxos.ts"}`));
 
 export const bugs: readonly SeededBug[] = [
   ...changRoberts,

@@ -93,7 +93,7 @@ const madeOf: Readonly<Record<Subject, Making>> = {
     make: ({ maekawaSanders }) => mutexWithWorkload(() => maekawaSanders?.({ rejoins: true }) as never),
   },
   paxos: {
-    file: "src/protocols/consensus/paxos.ts",
+    file: "src/protocols/consensus/paxos/paxos.ts",
     make: ({ paxos }) => paxos?.(),
   },
   raft: {

@@ -251,6 +251,7 @@ describe("what a scenario expects", () => {
     expect(result.expectations.every(({ passed }) => passed)).toBe(true);
     expect(result.properties.map(({ name, verdict }) => [name, verdict])).toEqual([
       ["agreement", "holds"],
+      ["integrity", "holds"],
       ["termination", "unknown"],
     ]);
   });
@@ -260,6 +261,7 @@ describe("what a scenario expects", () => {
     const { properties } = runScenario(scenario, { properties: "at the end" });
     expect(properties.map(({ name, verdict }) => [name, verdict])).toEqual([
       ["agreement", "unknown"],
+      ["integrity", "unknown"],
       ["termination", "unknown"],
     ]);
   });

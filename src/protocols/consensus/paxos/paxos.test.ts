@@ -1,13 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { reaching } from "../../../test/protocols/reached.ts";
-import { type Exploration, type ExploreOptions, explore } from "../../check/explore.ts";
-import { systemFor } from "../../check/suite.ts";
-import type { NodeId, Property, Protocol } from "../../core/protocol.ts";
-import { type Stimulus, step } from "../../core/step.ts";
-import { simulation } from "../../sim/simulation.ts";
-import { logLine } from "../../trace/log.ts";
-import { type Paxos, type PaxosOptions, paxos } from "./paxos.ts";
+import { measured, type Setting, settings } from "../../../../bench/duel/figures.ts";
+import { reaching } from "../../../../test/protocols/reached.ts";
+import { type Exploration, type ExploreOptions, explore } from "../../../check/explore.ts";
+import { systemFor } from "../../../check/suite.ts";
+import type { NodeId, Property, Protocol } from "../../../core/protocol.ts";
+import { type Stimulus, step } from "../../../core/step.ts";
+import { simulation } from "../../../sim/simulation.ts";
+import { logLine } from "../../../trace/log.ts";
+import type { PaxosOptions } from "./options.ts";
+import { paxos } from "./paxos.ts";
+import type { Paxos } from "./vocabulary.ts";
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const propose = (value: string): Paxos["command"] => ({ type: "propose", value });
@@ -58,11 +61,11 @@ describe("paxos: stories", () => {
     sim.run();
     expect(decided()).toEqual(new Set(["x"]));
     expect(story).toContain("    40.0  node 0  emits decided value x");
-    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("stories/paxos-undisturbed.txt");
+    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("../stories/paxos-undisturbed.txt");
   });
 
   it("a second proposer finds what a majority has accepted, and proposes that", async () => {
-    const { sim, story, decided } = stage(3);
+    const { sim, story, decided } = stage(3, 10, 1, { acceptorsTell: "proposer" });
     sim.command(0, propose("x"));
     sim.run(15);
     sim.cut(0, 2); // 0 asks 1 alone to accept x …
@@ -73,7 +76,7 @@ describe("paxos: stories", () => {
     sim.command(2, propose("y"));
     sim.run();
     expect(decided()).toEqual(new Set(["x"]));
-    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("stories/paxos-second-proposer.txt");
+    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("../stories/paxos-second-proposer.txt");
   });
 });
 
@@ -89,6 +92,21 @@ describe("paxos: what it costs", () => {
     );
     expect(sim.messages.total).toBe(paxos().costs[0]?.messages(nodes));
   });
+
+  it.each(range(1, 64))(
+    "N = %i, acceptors tell the proposer alone: 4(N − 1) messages, and N − 1 to tell the learners",
+    (nodes) => {
+      const { sim, decided } = stage(nodes, 10, 1, { acceptorsTell: "proposer" });
+      sim.command(0, propose("x"));
+      sim.run();
+      expect(decided()).toEqual(new Set(["x"]));
+      const others = nodes - 1;
+      expect(sim.messages.byType).toEqual(
+        nodes === 1 ? {} : { prepare: others, promise: others, accept: others, accepted: others, decided: others },
+      );
+      expect(sim.messages.total).toBe(paxos({ acceptorsTell: "proposer" }).costs[0]?.messages(nodes));
+    },
+  );
 });
 
 describe("paxos: what it promises", () => {
@@ -152,7 +170,7 @@ describe("paxos: what it promises", () => {
     });
     expect(answers).toEqual([
       ["persist", "send"],
-      ["persist", "broadcast"],
+      ["persist", "broadcast", "setTimer"],
     ]);
     const { effects } = step(paxos(), node, paxos().init(1, node.peers), { kind: "command", command: propose("x") });
     expect(effects.map(({ kind }) => kind)).toEqual(["setTimer", "persist", "broadcast"]);
@@ -175,6 +193,11 @@ describe("paxos: what it promises", () => {
     }
   });
 
+  it("FLP: with a random back-off every seed decides", () => {
+    const { decidedAt } = measured({ ...(settings[0] as Setting), seeds: 200 });
+    expect(decidedAt.filter((at) => at === null)).toEqual([]);
+  });
+
   it("duelling proposers refuse each other, and a random back-off ends it", () => {
     const refusals = range(1, 50).map((seed) => {
       const { sim, decided } = stage(5, [1, 40], seed);
@@ -186,6 +209,20 @@ describe("paxos: what it promises", () => {
     expect(Math.min(...refusals)).toBeGreaterThan(0);
   });
 
+  it.each([2, 3, 4, 5, 7])(
+    "FLP: %i nodes in lockstep, without back-off: nobody ever decides, and with it they do",
+    (nodes) => {
+      const run = (backsOff: boolean) => {
+        const { sim, decided } = stage(nodes, 10, 1, { backsOff });
+        for (const node of range(0, nodes - 1)) sim.command(node, propose(`by ${node}`));
+        sim.run(10_000);
+        return { decided: decided(), round: sim.world.state(0).round };
+      };
+      expect(run(false)).toEqual({ decided: new Set([null]), round: nodes === 2 ? 500 : 501 });
+      expect(run(true).decided).toEqual(new Set([`by ${nodes - 1}`]));
+    },
+  );
+
   it("late and repeated messages change nothing that counts", () => {
     const { sim } = stage(3);
     sim.command(0, propose("x"));
@@ -195,6 +232,8 @@ describe("paxos: what it promises", () => {
     const silent = { self: 0, peers: [1, 2] } as never; // Whatever it did with it would throw.
     const state = sim.world.state(0);
     const ballot = { round: 1, node: 0 };
+    receive.learnt(state, 1, { type: "learnt" }, silent);
+    timeout.learn(state, silent);
     receive.promise(state, 1, { type: "promise", ballot, accepted: null }, silent);
     receive.nack(state, 1, { type: "nack", ballot, promised: ballot }, silent);
     receive.accepted(state, 1, { type: "accepted", proposal: { ballot, value: "x" } }, silent);
@@ -212,7 +251,7 @@ describe("paxos: what it promises", () => {
 });
 
 /** Each proposer makes one attempt of its own accord: without this bound rounds would go on for ever. */
-const once: Protocol<Paxos> = { ...paxos(), timeout: { retry: () => undefined } };
+const once: Protocol<Paxos> = { ...paxos(), timeout: { retry: () => undefined, learn: () => undefined } };
 
 /** Every run in which nodes 0 and 2 propose, in round 1 or 2, and not again upon a ballot of their own. */
 const exploring = (protocol: Protocol<Paxos>, more: Partial<ExploreOptions<Paxos>> = {}) =>
@@ -248,12 +287,12 @@ describe("paxos: every run of two proposers", () => {
   const properties = [...paxos().properties.filter(({ name }) => name === "agreement"), valid];
 
   it("keeps agreement and validity", () => {
-    expect(exploring(once, { properties })).toMatchObject({ verdict: "holds", states: 41_033 });
+    expect(exploring(once, { properties })).toMatchObject({ verdict: "holds", states: 88_869 });
   });
 
   it("keeps agreement and validity with a crash and a recovery from the journal", { tags: ["long"] }, () => {
     const faults = { crashes: 1, recoveries: 1 };
-    expect(exploring(once, { properties, ...faults })).toMatchObject({ verdict: "holds", states: 768_378 });
+    expect(exploring(once, { properties, ...faults })).toMatchObject({ verdict: "holds", states: 1_272_393 });
   });
 
   it("decides two values when an acceptor loses its journal: it has forgotten what it promised and accepted", () => {
@@ -301,8 +340,24 @@ describe("paxos: every run of two proposers", () => {
     // Whoever may run out of patience only when nothing is on its way is not overtaken.
     expect(reaching(explore(systemFor({ ...duel, timers: "quiet" })), "decided")).toMatchObject({
       verdict: "holds",
-      states: 40_947,
+      states: 88_628,
     });
+  });
+
+  it("FLP: without back-off no timer is needed for it, a loop of eight messages that is fair to everybody", () => {
+    const duel = { protocol: "paxos", variant: "duelling", nodes: [0, 1, 2], initiators: [0, 1] } as const;
+    const found = explore(systemFor({ ...duel, property: "termination", timers: "never", maxInFlight: 5 }));
+    expect([found.verdict, found.property?.name, found.loop]).toEqual(["violated", "termination", 4]);
+    expect(deeds(found.path.slice(4) as Exploration<Paxos>["path"])).toEqual([
+      "2 receive prepare from 0",
+      "0 receive nack from 2",
+      "0 receive promise from 1",
+      "0 receive prepare from 1",
+      "1 receive prepare from 0",
+      "1 receive nack from 0",
+      "1 receive promise from 2",
+      "2 receive prepare from 1",
+    ]);
   });
 
   it("a lost journal breaks agreement also where states are taken for one: a node that comes back counts from 0", () => {

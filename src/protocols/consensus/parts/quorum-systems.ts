@@ -1,0 +1,71 @@
+/**
+ * Quorum systems that an algorithm can be given: any two quorums of one meet. Weighted voting: Gifford, SOSP 1979; grids: Maekawa,
+ * ACM TOCS 1985.
+ */
+import type { NodeId } from "../../../core/protocol.ts";
+import { majority } from "../../../core/quorums.ts";
+import { list, natural, perNode, type Shape, variants } from "../../../core/shape.ts";
+
+/** Which sets of some members are enough. */
+export type Quorums =
+  | { type: "majority" }
+  /** Those that weigh `threshold` together; a member that is not listed weighs 1. */
+  | { type: "weighted"; weights: Record<NodeId, number>; threshold: number }
+  /** A whole row and a whole column, the members standing in rows of so many, ascending. */
+  | { type: "grid"; columns: number }
+  /** These, and what contains one of them. */
+  | { type: "sets"; sets: NodeId[][] };
+
+const MAX_MEMBERS = 1_000;
+export const quorumsShape: Shape<Quorums> = variants<Quorums>({
+  majority: {},
+  weighted: { weights: perNode(natural, MAX_MEMBERS), threshold: natural },
+  grid: { columns: natural },
+  sets: { sets: list(list(natural, MAX_MEMBERS), MAX_MEMBERS) },
+});
+
+/** Whether these members are enough, or have enough among them. */
+export function isQuorum(quorums: Quorums, members: readonly NodeId[], those: readonly NodeId[]): boolean {
+  const among = members.filter((node) => those.includes(node));
+  switch (quorums.type) {
+    case "majority":
+      return among.length >= majority(members.length);
+    case "weighted":
+      return weightOf(quorums, among) >= quorums.threshold;
+    case "grid":
+      return hasRowAndColumn(quorums.columns, members, among);
+    case "sets":
+      return quorums.sets.some((set) => set.every((node) => among.includes(node)));
+  }
+}
+
+/** Why there is no quorum among these members, or two that do not meet; null: all is well. */
+export function quorumsProblem(quorums: Quorums, members: readonly NodeId[]): string | null {
+  if (!isQuorum(quorums, members, members)) return `all of ${members.join(", ")} together are no quorum`;
+  if (quorums.type === "weighted") {
+    const total = weightOf(quorums, members);
+    return 2 * quorums.threshold > total
+      ? null
+      : `the threshold ${quorums.threshold} is not more than half of ${total}`;
+  }
+  if (quorums.type !== "sets") return null;
+  for (const set of quorums.sets) {
+    const other = quorums.sets.find((each) => !each.some((node) => set.includes(node)));
+    if (other !== undefined) return `{${set.join(", ")}} and {${other.join(", ")}} have no node in common`;
+  }
+  return null;
+}
+
+const weightOf = ({ weights }: Extract<Quorums, { type: "weighted" }>, nodes: readonly NodeId[]): number =>
+  nodes.reduce((sum, node) => sum + (weights[node] ?? 1), 0);
+
+/** A row and a column of one rectangle always meet. */
+function hasRowAndColumn(columns: number, members: readonly NodeId[], among: readonly NodeId[]): boolean {
+  if (columns === 0 || members.length % columns !== 0) return false;
+  const places = [...members]
+    .sort((a, b) => a - b)
+    .map((node, place) => ({ node, row: Math.floor(place / columns), column: place % columns }));
+  const isWhole = (line: "row" | "column", at: number): boolean =>
+    places.every((place) => place[line] !== at || among.includes(place.node));
+  return places.some(({ row }) => isWhole("row", row)) && places.some(({ column }) => isWhole("column", column));
+}

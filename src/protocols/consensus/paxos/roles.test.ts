@@ -1,0 +1,172 @@
+import { describe, expect, it } from "vitest";
+import { explore } from "../../../check/explore.ts";
+import type { Protocol } from "../../../core/protocol.ts";
+import { simulation } from "../../../sim/simulation.ts";
+import type { Quorums } from "../parts/quorum-systems.ts";
+import type { PaxosOptions } from "./options.ts";
+import { paxos } from "./paxos.ts";
+import type { Paxos } from "./vocabulary.ts";
+
+const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
+const propose = (value: string): Paxos["command"] => ({ type: "propose", value });
+
+function stage(nodes: number, options: Partial<PaxosOptions> = {}) {
+  const sim = simulation<Paxos>({ protocol: paxos(options), nodes: range(0, nodes - 1), seed: 1, delayMs: 10 });
+  for (const node of range(0, nodes - 1)) sim.wake(node);
+  const decided = () => new Set(sim.world.alive.map((node) => sim.world.state(node).decided));
+  return { sim, decided };
+}
+
+describe("paxos: roles and quorums", () => {
+  it("roles apart: two proposers, three acceptors, two learners", () => {
+    const roles = { proposers: [0, 1], acceptors: [2, 3, 4], learners: [5, 6] };
+    for (const acceptorsTell of ["learners", "proposer"] as const) {
+      const { sim } = stage(7, { ...roles, acceptorsTell });
+      sim.command(0, propose("x"));
+      sim.command(6, propose("z")); // It is no proposer.
+      sim.run();
+      const knowing = range(0, 6).filter((node) => sim.world.state(node).decided === "x");
+      expect(knowing).toEqual([0, 5, 6]);
+      expect(sim.messages.byType).toMatchObject({ prepare: 3, promise: 3, accept: 3 });
+    }
+  });
+
+  it.each<[string, Quorums, number[], number[]]>([
+    ["a majority", { type: "majority" }, [0, 1, 2, 3, 4], [0, 1, 2]],
+    ["the heavy ones", { type: "weighted", weights: { 0: 4, 1: 4 }, threshold: 6 }, [0, 1], [0, 2, 3]],
+    ["a row and a column of 2 × 3", { type: "grid", columns: 3 }, [0, 1, 2, 3], [0, 1, 2, 4]],
+    [
+      "any of these sets",
+      {
+        type: "sets",
+        sets: [
+          [0, 1],
+          [0, 2],
+          [1, 2],
+        ],
+      },
+      [0, 1],
+      [0, 2],
+    ],
+  ])("%s: decides with those alive that are a quorum, not with others", (_, quorums, some, others) => {
+    const nodes = quorums.type === "majority" || quorums.type === "weighted" ? 5 : quorums.type === "grid" ? 6 : 4;
+    for (const alive of [some, others]) {
+      const { sim, decided } = stage(nodes, { quorums });
+      for (const node of range(0, nodes - 1)) if (!alive.includes(node)) sim.crash(node);
+      sim.command(0, propose("x"));
+      sim.run(5_000);
+      expect(decided()).toEqual(new Set(["x"]));
+      sim.crash(alive.at(-1) as number);
+    }
+    const { sim, decided } = stage(nodes, { quorums });
+    for (const node of range(1, nodes - 1)) sim.crash(node);
+    sim.command(0, propose("x"));
+    sim.run(5_000);
+    expect(decided()).toEqual(new Set([null])); // One node is no quorum.
+  });
+
+  it.each<[Partial<PaxosOptions>, string]>([
+    [
+      {
+        quorums: {
+          type: "sets",
+          sets: [
+            [0, 1],
+            [2, 3],
+          ],
+        },
+      },
+      "expected paxos.quorums to meet: {0, 1} and {2, 3} have no node in common",
+    ],
+    [
+      { quorums: { type: "weighted", weights: {}, threshold: 2 } },
+      "expected paxos.quorums to meet: the threshold 2 is not more than half of 4",
+    ],
+    [
+      { quorums: { type: "grid", columns: 3 } },
+      "expected paxos.quorums to meet: all of 0, 1, 2, 3 together are no quorum",
+    ],
+    [{ acceptors: [] }, "expected paxos.acceptors to be some of the nodes 0, 1, 2, 3, got []"],
+    [{ learners: [7] }, "expected paxos.learners to be some of the nodes 0, 1, 2, 3, got [7]"],
+  ])("before the run it refuses %j", (options, sentence) => {
+    expect(() => stage(4, options)).toThrow(sentence);
+  });
+
+  it("quorums that do not meet decide two values: what the check before the run is for", () => {
+    const unchecked = { ...paxos(), init: paxos().init };
+    const quorums: Quorums = {
+      type: "sets",
+      sets: [
+        [0, 1],
+        [2, 3],
+      ],
+    };
+    const careless: Protocol<Paxos> = { ...paxos({ quorums }), init: unchecked.init };
+    const found = explore<Paxos>({
+      protocol: careless,
+      nodes: [0, 1, 2, 3],
+      network: "fifo",
+      timers: "never",
+      begin: "idle",
+      asks: (node) => (node === 0 || node === 3 ? [propose(`by ${node}`)] : []),
+      properties: careless.properties.filter(({ name }) => name === "agreement"),
+    });
+    expect([found.verdict, found.property?.name]).toEqual(["violated", "agreement"]);
+  });
+});
+
+describe("paxos: learning by everybody", () => {
+  it("who was cut off all the time is reminded; who never answers, five times", () => {
+    const { sim, decided } = stage(5);
+    for (const node of [0, 1, 2, 3]) sim.cut(node, 4);
+    sim.command(0, propose("x"));
+    sim.run(5_000);
+    expect(decided()).toEqual(new Set(["x", null]));
+    sim.heal();
+    sim.run(20_000);
+    expect(decided()).toEqual(new Set(["x"]));
+    const alone = stage(3);
+    alone.sim.crash(2);
+    alone.sim.command(0, propose("x"));
+    alone.sim.run();
+    expect(alone.sim.messages.byType.decided).toBe(5);
+  });
+
+  it("an acceptor that has accepted and hears no decision proposes the value itself", () => {
+    const { sim, decided } = stage(3, { acceptorsTell: "proposer" });
+    sim.command(0, propose("x"));
+    sim.run(35);
+    sim.crash(0); // Before it has told the learners.
+    sim.run();
+    expect(decided()).toEqual(new Set(["x"]));
+    sim.start(0);
+    sim.run();
+    expect(sim.verdict()).toEqual([]);
+  });
+
+  it("what is decided is journalled: a node decides once in all its lives", () => {
+    const { sim, decided } = stage(3);
+    sim.command(0, propose("x"));
+    sim.run();
+    for (const node of [0, 1, 2]) sim.crash(node);
+    for (const node of [0, 1, 2]) sim.start(node);
+    expect(decided()).toEqual(new Set(["x"]));
+    sim.command(1, propose("y"));
+    sim.run();
+    expect([sim.events(1).length, sim.verdict()]).toEqual([0, []]); // Not again.
+  });
+
+  it("a ballot is never used again, however often its node crashes", () => {
+    const { sim } = stage(3);
+    const seen: string[] = [];
+    for (const node of [1, 2]) sim.crash(node);
+    for (const life of range(1, 20)) {
+      sim.command(0, propose(`in life ${life}`));
+      const { proposer } = sim.world.state(0);
+      if (proposer.is === "preparing") seen.push(JSON.stringify(proposer.ballot));
+      sim.crash(0);
+      sim.start(0);
+    }
+    expect(new Set(seen).size).toBe(20);
+  });
+});
