@@ -3,6 +3,7 @@ import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId, Tagged } from "../core/protocol.ts";
 import { oralMessages } from "./consensus/byzantine-generals/byzantine-generals.ts";
 import { signedMessages } from "./consensus/byzantine-generals/signed-messages.ts";
+import { cheapPaxos } from "./consensus/cheap-paxos/cheap-paxos.ts";
 import { fastPaxos } from "./consensus/fast-paxos/fast-paxos.ts";
 import { clientOrders } from "./consensus/generalized-paxos/agreement.ts";
 import { generalizedPaxos } from "./consensus/generalized-paxos/generalized-paxos.ts";
@@ -177,6 +178,12 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       check: { crashNotification: toldInPart },
     },
   ),
+  "cheap-paxos": entry(
+    replicatedLog,
+    "f + 1 main nodes decide on commands; f auxiliaries help only when one of them has failed",
+    cheapPaxos,
+    { embedded: false, check: { maxInFlight: 4, maxTimeouts: 1 } },
+  ),
   "multi-paxos": entry(
     replicatedLog,
     "a proposer that stays: its ballot is promised once for all slots, then one round trip a command",
@@ -308,6 +315,7 @@ export function hasToStart(protocol: string, variant: string | null = null): boo
 export { type OralMessages, oralMessages } from "./consensus/byzantine-generals/byzantine-generals.ts";
 export type { GeneralsOptions } from "./consensus/byzantine-generals/generals.ts";
 export { type SignedMessages, signedMessages } from "./consensus/byzantine-generals/signed-messages.ts";
+export { type CheapPaxos, type CheapPaxosOptions, cheapPaxos } from "./consensus/cheap-paxos/cheap-paxos.ts";
 export { type LogClient, type LogClientOptions, logClient } from "./consensus/family/client.ts";
 export { type Machine, type MachineOptions, machine } from "./consensus/family/machine.ts";
 export type { Command, Members, ReplicatedLog } from "./consensus/family/replicated-log.ts";

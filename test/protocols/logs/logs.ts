@@ -31,7 +31,22 @@ function raft(chance: Random): Drawn {
   return { log, clocks: leaseReads ? [1 - DRIFT, 1 + DRIFT] : wild.clocks };
 }
 
-const settings: Readonly<Record<string, Partial<Omit<LogUnderTest, "name" | "make">>>> = { raft: { draw: raft } };
+/** The same of Multi-Paxos and what is built on it. Its lease is for nodes that are not paused, and here they are. */
+function multiPaxos(chance: Random): Drawn {
+  const log = {
+    window: chance.pick([1, 2, 16]),
+    keep: chance.pick([0, 2, 64]),
+    maxWaiting: chance.pick([1, 64]),
+    announces: chance.below(2) === 0,
+  };
+  return { log, clocks: wild.clocks };
+}
+
+const settings: Readonly<Record<string, Partial<Omit<LogUnderTest, "name" | "make">>>> = {
+  "cheap-paxos": { draw: multiPaxos, replicas: 3 }, // The others are auxiliaries, at which nobody asks for anything.
+  "multi-paxos": { draw: multiPaxos },
+  raft: { draw: raft },
+};
 
 export const logs: readonly LogUnderTest[] = protocolNames
   .filter((name) => protocolNamed(name).family === replicatedLog)

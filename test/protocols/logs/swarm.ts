@@ -19,6 +19,8 @@ export interface LogUnderTest {
   /** The whole system: client, machine and log. */
   readonly make: (options: { machine: object; client: object; log: object }) => Protocol<AnyReplica>;
   readonly nodes: number;
+  /** The first so many have clients and state machines; the others only help the log. */
+  readonly replicas?: number;
   /** Options of the log, and between which speeds clocks may go with them. */
   draw(chance: Random): { readonly log: object; readonly clocks: readonly [number, number] };
   /** Whether links lose nothing and keep their order, where it cannot do without. */
@@ -48,6 +50,7 @@ interface Planned {
 class Swarm {
   readonly #sim: Simulation<AnyReplica>;
   readonly #nodes: readonly NodeId[];
+  readonly #replicas: readonly NodeId[];
   readonly #clients: Clients;
   readonly #plan: Fault[];
   readonly #kind: MachineKind;
@@ -58,11 +61,12 @@ class Swarm {
   #members: readonly NodeId[];
   #hasOtherMembers = false;
 
-  constructor({ make, nodes, draw, needsReliableLinks = undefined }: LogUnderTest, seed: number) {
+  constructor({ make, nodes, replicas = nodes, draw, needsReliableLinks = undefined }: LogUnderTest, seed: number) {
     const chance = random(seed);
     const { log, clocks } = draw(chance.stream("options"));
     const setting = chance.stream("setting");
     this.#nodes = Array.from({ length: nodes }, (_, i) => i);
+    this.#replicas = this.#nodes.slice(0, replicas);
     this.#members = this.#nodes;
     this.#kind = machineKinds[seed % machineKinds.length] as MachineKind;
     this.#link = linkModel(setting, needsReliableLinks === true);
@@ -90,7 +94,7 @@ class Swarm {
       properties: "every step",
       onEvent: (_at, node, event) => this.#happened(node, event),
     });
-    this.#clients = new Clients(this.#sim, this.#nodes, this.#kind, chance.stream("clients"));
+    this.#clients = new Clients(this.#sim, this.#replicas, this.#kind, chance.stream("clients"));
   }
 
   run(): SwarmResult {
@@ -186,7 +190,7 @@ class Swarm {
 
   #start(node: NodeId): void {
     if (this.#isUp(node)) return;
-    this.#clients.started(node); // Before it: the node may crash again while it starts.
+    if (this.#replicas.includes(node)) this.#clients.started(node); // Before it: the node may crash again while it starts.
     this.#sim.start(node);
   }
 
@@ -194,7 +198,7 @@ class Swarm {
     if (!this.#isUp(node)) return;
     this.#sim.crash(node, fate);
     this.#paused.delete(node);
-    this.#clients.crashed(node);
+    if (this.#replicas.includes(node)) this.#clients.crashed(node);
     this.#after(forMs, () => this.#start(node));
   }
 
@@ -258,7 +262,7 @@ class Swarm {
 
   #isWell(): boolean {
     if (!this.#clients.areDone || this.#members.length < this.#nodes.length) return false;
-    return new Set(this.#nodes.map((node) => this.#contents(node))).size === 1;
+    return new Set(this.#replicas.map((node) => this.#contents(node))).size === 1;
   }
 
   #contents(node: NodeId): string {
@@ -275,7 +279,7 @@ class Swarm {
     if (!this.#clients.areDone) return `expected an answer ${within} to ${this.#clients.waiting}`;
     if (this.#members.length < this.#nodes.length)
       return `expected all nodes to be voters ${within}, got ${this.#members.join(", ")}`;
-    return `expected all machines to be equal ${within}, got ${this.#nodes.map((node) => this.#contents(node)).join(" and ")}`;
+    return `expected all machines to be equal ${within}, got ${this.#replicas.map((node) => this.#contents(node)).join(" and ")}`;
   }
 
   #judge(): void {

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { NodeId } from "../../../core/protocol.ts";
-import { step } from "../../../core/step.ts";
+import { type Stimulus, step } from "../../../core/step.ts";
 import { simulation } from "../../../sim/simulation.ts";
 import { logLine } from "../../../trace/log.ts";
+import type { Command } from "../family/replicated-log.ts";
 import { type MultiPaxos, type MultiPaxosOptions, multiPaxos } from "./multi-paxos.ts";
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
@@ -13,19 +14,26 @@ const propose = (sequence: number, client = 0): MultiPaxos["command"] => ({
 
 /** The log alone, its nodes up and idle: no election before somebody proposes. */
 function stage(nodes: number, options: Partial<MultiPaxosOptions> = {}) {
-  const story: string[] = [];
+  const lines: string[] = [];
   const sim = simulation<MultiPaxos>({
     protocol: multiPaxos(options),
     nodes: range(0, nodes - 1),
     seed: 1,
     delayMs: 10,
-    trace: (entry) => story.push(logLine(entry)),
+    trace: (entry) => lines.push(logLine(entry)),
   });
   for (const node of range(0, nodes - 1)) sim.wake(node);
-  story.length = 0;
+  lines.length = 0;
   const decided = (node: NodeId) =>
     sim.events(node).flatMap((event) => (event.type === "decided" ? [event.command.operation] : []));
-  return { sim, story, decided };
+  return { sim, lines, decided };
+}
+
+/** As far as so many nodes have decided a slot. */
+function until(lines: readonly string[], slot: string, times: number): readonly string[] {
+  let left = times;
+  const last = lines.findIndex((line) => line.includes(`emits decided ${slot}`) && --left === 0);
+  return lines.slice(0, last + 1);
 }
 
 /** Node 0 leads, and the first command is decided. */
@@ -34,7 +42,7 @@ function led(nodes: number, options: Partial<MultiPaxosOptions> = {}) {
   staged.sim.command(0, propose(1));
   staged.sim.run(95);
   expect(staged.sim.world.state(0)).toMatchObject({ role: { is: "leader" }, decided: 1 });
-  staged.story.length = 0;
+  staged.lines.length = 0;
   return staged;
 }
 
@@ -69,12 +77,183 @@ describe("multi-paxos: what it costs", () => {
 
 describe("multi-paxos: stories", () => {
   it("one command after another under one leader", async () => {
-    const { sim, story } = stage(3);
+    const { sim, lines } = stage(3);
     sim.command(0, propose(1));
     sim.run(60);
     sim.command(0, propose(2));
     sim.run(95);
-    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("stories/steady-state.txt");
+    await expect(`${lines.join("\n")}\n`).toMatchFileSnapshot("stories/steady-state.txt");
+  });
+});
+
+describe("multi-paxos: crashes, snapshots, members", () => {
+  it("a leader crashes with a gap in its log: the next closes it with a no-op", async () => {
+    const { sim, lines, decided } = led(3);
+    for (const node of [1, 2]) sim.cut(0, node);
+    sim.command(0, propose(2)); // Nobody hears of slot 2 …
+    sim.mend(0, 1);
+    sim.command(0, propose(3)); // … and 1 alone of slot 3.
+    sim.run(106);
+    expect(sim.world.state(1).log[3]?.value).toMatchObject({ type: "command" });
+    sim.crash(0);
+    sim.heal();
+    sim.run(2_000);
+    const [leader] = sim.world.alive.filter((node) => sim.world.state(node).role.is === "leader");
+    expect(leader).toBeDefined();
+    for (const node of [1, 2]) {
+      expect(decided(node)).toEqual(["append 0.1", "append 0.3"]);
+      expect(sim.world.state(node).log[2]?.value).toEqual({ type: "noop" });
+    }
+    expect(sim.verdict()).toEqual([]);
+    await expect(`${until(lines, "index 3", 2).join("\n")}\n`).toMatchFileSnapshot("stories/gap-filled.txt");
+  });
+
+  it("a node that was away is brought up to date by a snapshot and what follows it", async () => {
+    const { sim, lines, decided } = led(3, { keep: 0 });
+    sim.crash(2);
+    for (const sequence of range(2, 6)) sim.command(0, propose(sequence));
+    sim.run(130);
+    sim.command(0, { type: "compact", index: 5, snapshot: "five" });
+    sim.command(1, { type: "compact", index: 5, snapshot: "five" });
+    expect(Object.keys(sim.world.state(0).log)).toEqual(["6"]);
+    lines.length = 0;
+    sim.start(2);
+    sim.run(700);
+    expect(sim.events(2)).toContainEqual({ type: "installed", index: 5, snapshot: "five" });
+    expect(decided(2)).toEqual(["append 0.1", "append 0.6"]); // The first it had accepted before.
+    await expect(`${until(lines, "index 6", 1).join("\n")}\n`).toMatchFileSnapshot("stories/catch-up.txt");
+    sim.crash(2);
+    sim.start(2);
+    expect(sim.events(2)).toContainEqual({ type: "installed", index: 5, snapshot: "five" });
+  });
+
+  it("a snapshot that is longer than a message goes in fragments, and none tears a pair of surrogates", () => {
+    const { sim } = led(3, { keep: 0 });
+    const snapshot = "x".repeat(65_535) + "😀".repeat(80_000);
+    sim.crash(2);
+    sim.command(0, propose(2));
+    sim.run(130);
+    sim.command(0, { type: "compact", index: 2, snapshot });
+    sim.start(2);
+    sim.run(1_000);
+    expect(sim.messages.byType.chunk).toBe(4);
+    expect(sim.world.state(2).snapshot?.text === snapshot).toBe(true);
+    sim.crash(0);
+    sim.start(0);
+    expect(sim.world.state(0).snapshot?.text === snapshot).toBe(true);
+  });
+
+  it("members are in effect a window later, and a leader that is none any more leads until they know", async () => {
+    const { sim, lines, decided } = led(5, { window: 2, voters: [0, 1, 2], learners: [3, 4] });
+    sim.command(0, { type: "reconfigure", voters: [2, 3, 4], learners: [] });
+    sim.run(110);
+    expect(sim.world.state(0).configurations.map(({ from }) => from)).toEqual([1]);
+    sim.run(200);
+    expect(sim.world.state(0).configurations.at(-1)).toEqual({ from: 4, voters: [2, 3, 4], learners: [] });
+    const reconfigured = { type: "reconfigured", voters: [2, 3, 4], learners: [] };
+    expect(sim.events(0)).toContainEqual(reconfigured);
+    await expect(`${lines.join("\n")}\n`).toMatchFileSnapshot("stories/members-change.txt");
+    sim.run(3_000);
+    for (const node of [2, 3, 4]) expect(sim.events(node)).toContainEqual(reconfigured);
+    for (const node of [0, 1]) sim.crash(node);
+    sim.command(3, propose(1, 3));
+    sim.run(4_000);
+    sim.command(3, propose(1, 3));
+    sim.run(6_000);
+    expect(decided(4)).toContain("append 3.1");
+    expect(sim.verdict()).toEqual([]);
+  });
+
+  it("a leader by old members takes no promise from newer ones that have decided more: it catches up first", () => {
+    const node = { self: 1, peers: [0, 2] };
+    const protocol = multiPaxos({ voters: [1], window: 2 });
+    let state = protocol.init(1, node.peers);
+    const take = (stimulus: Stimulus<MultiPaxos>) => {
+      const taken = step(protocol, node, state, stimulus);
+      state = taken.state;
+      return taken.effects.flatMap((effect) => (effect.kind === "send" ? [effect.message.type] : []));
+    };
+    take({ kind: "command", command: propose(1, 1) });
+    expect(take({ kind: "command", command: { type: "reconfigure", voters: [0, 2], learners: [] } })).toContain(
+      "prepare",
+    );
+    expect(state).toMatchObject({ role: { is: "leader", next: 4 }, decided: 3 });
+    take({ kind: "command", command: propose(2, 1) });
+    const promise: MultiPaxos["message"] = {
+      type: "promise",
+      ballot: state.promised,
+      decided: 38,
+      accepted: [],
+      rest: null,
+    };
+    expect(take({ kind: "receive", from: 0, message: promise })).toEqual(["catchUp"]);
+    expect(state.role.is).toBe("follower");
+  });
+
+  it("what is asked before a restarted node has told what it knows waits, even if it could decide alone", () => {
+    const node = { self: 1, peers: [0, 2] };
+    const protocol = multiPaxos({ voters: [1] });
+    const ballot = { round: 1, node: 1 };
+    const { command } = propose(1, 1) as { command: Command };
+    const record = { type: "accepted", slot: 1, ballot, value: { type: "command", command }, decided: 1 } as const;
+    const restored = step(protocol, node, protocol.init(1, node.peers), { kind: "replay", record }).state;
+    const asked = step(protocol, node, restored, { kind: "command", command: propose(2, 1) });
+    expect(asked.effects).toEqual([]);
+    const { effects } = step(protocol, node, asked.state, { kind: "start" });
+    expect(effects[0]).toEqual({ kind: "emit", event: { type: "decided", index: 1, command } });
+  });
+});
+
+describe("multi-paxos: reads and leases", () => {
+  it("many reads cost one round of heartbeats, and no slot", () => {
+    const { sim } = led(5);
+    const before = sim.messages.byType;
+    const [heartbeats = 0, accepts = 0] = [before.heartbeat, before.accept];
+    for (const read of range(1, 10)) sim.command(0, { type: "read", read });
+    sim.run(136);
+    expect(sim.events(0).filter(({ type }) => type === "readable")).toHaveLength(10);
+    expect(sim.messages.byType).toMatchObject({ heartbeat: heartbeats + 4 * 2, accept: accepts });
+  });
+
+  it("with a lease they cost nothing", () => {
+    const { sim } = led(5, { reads: "lease" });
+    const before = sim.messages.total;
+    sim.command(0, { type: "read", read: 1 });
+    expect(sim.events(0)).toContainEqual({ type: "readable", read: 1 });
+    expect(sim.messages.total).toBe(before);
+  });
+
+  it("another node asks the leader", () => {
+    const { sim } = led(3);
+    sim.command(2, { type: "read", read: 7 });
+    sim.run(150);
+    expect(sim.events(2)).toContainEqual({ type: "readable", read: 7 });
+    expect(sim.messages.byType).toMatchObject({ forwardRead: 1, readAt: 1 });
+  });
+
+  it("a leader that is cut off answers no read, and steps down", () => {
+    const { sim } = led(3);
+    sim.partition([[0], [1, 2]]);
+    sim.command(0, { type: "read", read: 1 });
+    sim.run(2_000);
+    expect(sim.events(0).some(({ type }) => type === "readable")).toBe(false);
+    expect(sim.world.state(0).role.is).not.toBe("leader");
+    sim.heal();
+    sim.run(4_000);
+    expect(range(0, 2).filter((node) => sim.world.state(node).role.is === "leader")).toHaveLength(1);
+  });
+
+  const slowLeader = (rate: number) => {
+    const { sim } = led(3, { reads: "lease" });
+    sim.clockRate(0, rate);
+    sim.partition([[0], [1, 2]]);
+    sim.run(3_000);
+    return sim.violations.map(({ property }) => property);
+  };
+
+  it("two leases at once are held only if a clock leaves the margin", () => {
+    expect(slowLeader(0.95)).toEqual([]);
+    expect(slowLeader(0.2)).toEqual(["one lease at a time"]);
   });
 });
 

@@ -20,7 +20,7 @@ import { accept, cut, decideUpTo, forget, hear, promise, raise, serveReads, tell
 import { beat, followerOf, noteConfirm, read } from "./leadership.ts";
 import { answerToAuxiliary } from "./main-nodes.ts";
 import { type MultiPaxosOptions, type Settings, settled } from "./options.ts";
-import { campaign, leadIfPromised, notePromise, promiseTo, retry } from "./phase-one.ts";
+import { campaign, catchUpFirst, isBehind, leadIfPromised, notePromise, promiseTo, retry } from "./phase-one.ts";
 import { enqueue, noteAccepted, progress } from "./phase-two.ts";
 import { declarations } from "./properties.ts";
 import { bind, follow, leave, see, stepDown, yieldTo } from "./standing.ts";
@@ -51,6 +51,7 @@ export function multiPaxosWith(
       ),
     start(state, ctx) {
       const { snapshot, promised } = state;
+      state.isRestored = false;
       if (snapshot !== null) ctx.emit({ type: "installed", index: snapshot.index, snapshot: snapshot.text });
       if (isAuxiliary(state, ctx.self)) askToForget(state, ctx);
       else tell(state, snapshot?.index ?? 0, ctx);
@@ -86,6 +87,7 @@ function initial(
     waiting: [],
     reads: [],
     incoming: null,
+    isRestored: false,
     auxiliaries: auxiliariesOf(nodes),
   };
 }
@@ -151,6 +153,7 @@ const asProposer = (settings: Settings): Pick<Table, "promise" | "accepted" | "c
   promise(state, from, message, ctx) {
     const attempt = attemptOf(state, message.ballot);
     if (attempt === null) return; // Of an earlier ballot.
+    if (attempt.is === "leader" && isBehind(attempt, message)) return catchUpFirst(state, from, settings, ctx);
     notePromise(state, attempt, from, message, settings, ctx);
     if (attempt.is === "candidate") leadIfPromised(state, settings, ctx);
     else progress(state, settings, ctx);
@@ -252,7 +255,7 @@ const commands = (settings: Settings): Protocol<MultiPaxos>["command"] => ({
     if (state.role.is === "leader") return offer(state, command, settings, ctx);
     if (state.leader !== null) return ctx.send(state.leader, { type: "forward", command });
     enqueue(state, command, settings);
-    if (state.role.is === "follower" && !state.isBound) campaign(state, settings, ctx);
+    if (state.role.is === "follower" && !state.isBound && !state.isRestored) campaign(state, settings, ctx);
   },
   compact: (state, { index, snapshot }, ctx) => cut(state, index, snapshot, settings, ctx),
   read(state, { read: number }, ctx) {
@@ -270,8 +273,12 @@ const commands = (settings: Settings): Protocol<MultiPaxos>["command"] => ({
 });
 
 const replays = (settings: Settings): Protocol<MultiPaxos>["replay"] => ({
-  promised: (state, { ballot }) => raise(state, ballot),
+  promised(state, { ballot }) {
+    state.isRestored = true;
+    raise(state, ballot);
+  },
   accepted(state, { slot, ballot, value, decided }) {
+    state.isRestored = true;
     raise(state, ballot);
     state.log[slot] = { ballot, value };
     decideUpTo(state, decided, settings);

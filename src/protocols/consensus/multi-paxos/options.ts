@@ -47,7 +47,7 @@ export const defaults: MultiPaxosOptions = {
   learners: [],
 };
 
-export const optionShape = struct<MultiPaxosOptions>({
+export const optionFields = {
   leaseMs: real,
   renewMs: real,
   drift: real,
@@ -61,7 +61,9 @@ export const optionShape = struct<MultiPaxosOptions>({
   announces: boolean,
   voters: list(natural, MAX_MEMBERS),
   learners: list(natural, MAX_MEMBERS),
-});
+};
+
+const optionShape = struct<MultiPaxosOptions>(optionFields);
 
 /** The options, and what follows from them. */
 export interface Settings extends MultiPaxosOptions {

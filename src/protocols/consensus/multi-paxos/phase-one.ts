@@ -6,7 +6,7 @@ import { promise } from "./decisions.ts";
 import { batch } from "./fragments.ts";
 import { lead } from "./leadership.ts";
 import type { Settings } from "./options.ts";
-import { leave, see } from "./standing.ts";
+import { leave, see, stepDown } from "./standing.ts";
 import {
   type Ballot,
   type Candidate,
@@ -140,6 +140,18 @@ export function leadIfPromised(state: State, settings: Settings, ctx: Ctx): void
   if (role.is !== "candidate" || !hasMajority(currentConfiguration(state), role.promises)) return;
   if (state.decided < role.target) return learnFirst(state, role, ctx);
   lead(state, role, settings, ctx);
+}
+
+/**
+ * Whether others have gone further than this leader has proposed. So it is for a leader that was alone the members it knew of: those
+ * that come next have replaced it long ago, and what they have decided is not among what they have accepted beyond.
+ */
+export const isBehind = ({ next }: Leader, { decided }: Promised): boolean => decided >= next;
+
+export function catchUpFirst(state: State, from: NodeId, settings: Settings, ctx: Ctx): void {
+  const sources = isAuxiliary(state, from) ? votersAhead(state).filter((node) => !isAuxiliary(state, node)) : [from];
+  stepDown(state, settings, ctx);
+  for (const node of sources) if (node !== ctx.self) askToCatchUp(state, node, ctx);
 }
 
 /** An auxiliary knows that slots are decided, and not what; then all main nodes that have promised are asked. */

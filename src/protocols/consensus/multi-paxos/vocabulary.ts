@@ -119,6 +119,8 @@ export type MultiPaxos = {
     reads: { read: number; index: number }[];
     /** So much of a snapshot has come. */
     incoming: { index: number; text: string } | null;
+    /** Has its journal back and has not told the state machine of it yet: what is asked for meanwhile waits. */
+    isRestored: boolean;
     /** Acceptors that are idle unless a main one is silent: Cheap Paxos has them. */
     auxiliaries: NodeId[];
   };

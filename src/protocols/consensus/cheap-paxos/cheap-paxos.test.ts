@@ -1,0 +1,179 @@
+import { describe, expect, it } from "vitest";
+import type { NodeId } from "../../../core/protocol.ts";
+import { majority } from "../../../core/quorums.ts";
+import { random } from "../../../core/random.ts";
+import { simulation } from "../../../sim/simulation.ts";
+import { logLine } from "../../../trace/log.ts";
+import { replicated } from "../family/systems.ts";
+import { type CheapPaxos, type CheapPaxosOptions, cheapPaxos } from "./cheap-paxos.ts";
+
+const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
+const propose = (sequence: number, client = 0): CheapPaxos["command"] => ({
+  type: "propose",
+  command: { client, sequence, operation: `append ${client}.${sequence}` },
+});
+
+function stage(nodes: number, options: Partial<CheapPaxosOptions> = {}) {
+  const lines: string[] = [];
+  const atAuxiliaries: string[] = [];
+  const mains = majority(nodes);
+  const sim = simulation<CheapPaxos>({
+    protocol: cheapPaxos(options),
+    nodes: range(0, nodes - 1),
+    seed: 1,
+    delayMs: 10,
+    trace(entry) {
+      lines.push(logLine(entry));
+      if (entry.kind === "send" && (entry.to >= mains || entry.node >= mains)) atAuxiliaries.push(entry.message.type);
+    },
+  });
+  for (const node of range(0, nodes - 1)) sim.wake(node);
+  lines.length = 0;
+  const decided = (node: NodeId) =>
+    sim.events(node).flatMap((event) => (event.type === "decided" ? [event.command.operation] : []));
+  const voters = (node: NodeId) => sim.world.state(node).configurations.at(-1)?.voters;
+  return { sim, lines, atAuxiliaries, decided, voters, mains };
+}
+
+describe("cheap-paxos: what it costs", () => {
+  it.each([3, 4, 5, 7, 9])("N = %i: 2f messages a command, and not one to an auxiliary in ten seconds", (nodes) => {
+    const { sim, atAuxiliaries, decided, mains } = stage(nodes, { announces: false });
+    const f = mains - 1;
+    for (const sequence of range(1, 10)) {
+      sim.command(0, propose(sequence));
+      sim.run(sequence * 1_000);
+    }
+    expect(decided(0)).toHaveLength(10);
+    expect(sim.messages.byType).toMatchObject({ prepare: f, promise: f, accept: 10 * f, accepted: 10 * f });
+    expect(cheapPaxos({ announces: false }).costs[0]?.messages(nodes)).toBe(2 * f);
+    expect(atAuxiliaries).toEqual([]);
+  });
+});
+
+describe("cheap-paxos: stories", () => {
+  it("a main node crashes: the auxiliary helps to replace it, and is idle again", async () => {
+    const { sim, lines, atAuxiliaries, decided, voters } = stage(3, { window: 2 });
+    sim.command(0, propose(1));
+    sim.run(150);
+    lines.length = 0;
+    sim.crash(1);
+    sim.command(0, propose(2));
+    sim.run(700);
+    expect([decided(0), voters(0)]).toEqual([["append 0.1", "append 0.2"], [0]]);
+    await expect(`${lines.join("\n")}\n`).toMatchFileSnapshot("stories/main-node-crashes.txt");
+    expect(atAuxiliaries.at(-1)).toBe("forget");
+    expect(sim.world.state(2).log).toEqual({});
+    atAuxiliaries.length = 0;
+    sim.command(0, propose(3));
+    sim.run(5_000);
+    expect([decided(0).length, atAuxiliaries]).toEqual([3, []]);
+  });
+
+  it("the leader crashes: another main node and the auxiliary take over what was outstanding", () => {
+    const { sim, decided, voters } = stage(3);
+    sim.command(0, propose(1));
+    sim.run(95);
+    sim.command(0, propose(2));
+    sim.run(110); // 1 has accepted it, and its answer is on its way.
+    sim.crash(0);
+    sim.run(3_000);
+    expect([decided(1), voters(1)]).toEqual([["append 0.1", "append 0.2"], [1]]);
+    sim.start(0);
+    sim.run(6_000);
+    expect([decided(0), voters(0)]).toEqual([
+      ["append 0.1", "append 0.2"],
+      [0, 1, 2],
+    ]);
+    expect(sim.verdict()).toEqual([]);
+  });
+
+  it("below the threshold it stops and says so, and goes on when enough are back", () => {
+    const { sim, decided } = stage(5);
+    sim.command(0, propose(1));
+    sim.run(200);
+    for (const node of [0, 1, 3]) sim.crash(node);
+    sim.command(2, propose(1, 2));
+    sim.run(4_000);
+    expect(sim.events(2)).toContainEqual({ type: "halted", promised: 2, needed: 3 });
+    expect(cheapPaxos().view(sim.world.state(2), 2)).toMatchObject({ role: "halted", leader: null });
+    sim.start(1);
+    sim.run(5_000);
+    sim.command(2, propose(1, 2));
+    sim.run(7_000);
+    expect(decided(2)).toEqual(["append 0.1", "append 2.1"]);
+    expect(sim.verdict()).toEqual([]);
+  });
+
+  it("what one main node has decided alone nobody else goes on without", () => {
+    const { sim, decided } = stage(3);
+    sim.command(0, propose(1));
+    sim.run(95);
+    sim.crash(1);
+    sim.run(2_000);
+    sim.command(0, propose(2)); // Of this only 0 knows.
+    sim.run(2_100);
+    sim.crash(0);
+    sim.start(1);
+    sim.run(8_000);
+    expect(decided(1)).toEqual([]);
+    expect(sim.events(1).some(({ type }) => type === "halted")).toBe(true);
+    sim.start(0);
+    sim.run(12_000);
+    expect([decided(0), decided(1)]).toEqual([
+      ["append 0.1", "append 0.2"],
+      ["append 0.1", "append 0.2"],
+    ]);
+    expect(sim.verdict()).toEqual([]);
+  });
+});
+
+describe("cheap-paxos: under random crashes, losses and partitions", () => {
+  function survives(seed: number): number {
+    const chance = random(seed).stream("faults");
+    const nodes = range(0, seed % 2 === 0 ? 2 : 4);
+    const mains = majority(nodes.length);
+    const log = { keep: 3, window: 4 };
+    const sim = simulation({
+      protocol: replicated(cheapPaxos, { client: { retryMs: 300 }, machine: { snapshotEvery: 5 }, log }),
+      nodes,
+      seed,
+      delayMs: [1, 40],
+      link: { lossRate: 0.05, duplicateRate: 0.05, order: "none" },
+    });
+    const isUp = (node: NodeId) => sim.world.alive.includes(node);
+    for (const node of nodes) sim.start(node);
+    for (let at = 300; at < 8_000; at += 300) {
+      sim.run(at);
+      const node = chance.pick(nodes);
+      const what = chance.below(20);
+      if (what < 5 && isUp(node) && sim.world.alive.length > 1) sim.crash(node);
+      else if (what >= 5 && what < 11 && !isUp(node)) sim.start(node);
+      else if (what >= 11 && what < 16 && isUp(node % mains))
+        sim.command(node % mains, { type: "client", body: { type: "use", commands: 4 } });
+      else if (what === 16) sim.partition([[node, (node + 1) % nodes.length]]);
+      else if (what > 16) sim.heal();
+    }
+    sim.heal();
+    for (const node of nodes) if (!isUp(node)) sim.start(node);
+    sim.run(25_000);
+    expect({ seed, verdict: sim.verdict() }).toEqual({ seed, verdict: [] });
+    return sim.world.state(0).log.decided;
+  }
+
+  it("keeps its properties, and goes on once all are back", () => {
+    for (const seed of range(1, 8)) expect(survives(seed)).toBeGreaterThan(0);
+  });
+
+  it("keeps its properties over many seeds", { tags: ["long"] }, () => {
+    for (const seed of range(9, 300)) survives(seed);
+  });
+});
+
+describe("cheap-paxos: options", () => {
+  it.each<[Partial<CheapPaxosOptions>, string]>([
+    [{ window: 0 }, "expected cheap-paxos.window to be a finite number > 0, got 0"],
+    [{ voters: [1] } as never, "expected cheap-paxos.voters to be absent, got [1]"],
+  ])("refuses %j", (options, sentence) => {
+    expect(() => cheapPaxos(options)).toThrow(sentence);
+  });
+});

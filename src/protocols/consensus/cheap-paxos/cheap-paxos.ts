@@ -1,0 +1,65 @@
+/**
+ * Cheap Paxos: Multi-Paxos of which f + 1 main nodes do all the work, and f auxiliaries do nothing unless one of them has failed.
+ * Then they help to decide on members without it, and are idle again.
+ * Lamport & Massa, "Cheap Paxos", DSN 2004; the phases are those of Multi-Paxos.
+ *
+ * Assumes   as Multi-Paxos; clients are at main nodes. For liveness: of the main nodes that are members, no second one fails before
+ *           the first has been replaced, or else the ones that failed come back; and while one is replaced, a majority of all
+ *           members alive.
+ * Safety    as Multi-Paxos, under any failures: no two nodes decide differently in a slot.
+ * Liveness  below the threshold it stops and says so (`halted`), and goes on when enough are back.
+ * Cost      2f messages and two delays at the leader for a command, and f notices unless another proposal follows; not one message to
+ *           or from an auxiliary while all main nodes answer.
+ */
+import type { NodeId, Protocol } from "../../../core/protocol.ts";
+import { majority } from "../../../core/quorums.ts";
+import { list, natural, struct } from "../../../core/shape.ts";
+import { settle } from "../../options.ts";
+import { MAX_MEMBERS } from "../family/replicated-log.ts";
+import { type MultiPaxos, multiPaxosWith } from "../multi-paxos/multi-paxos.ts";
+import { defaults, type MultiPaxosOptions, optionFields, settings } from "../multi-paxos/options.ts";
+
+/** It chooses its members itself. */
+export type CheapPaxos = Omit<MultiPaxos, "command"> & {
+  command: Exclude<MultiPaxos["command"], { type: "reconfigure" }>;
+};
+
+export interface CheapPaxosOptions extends Omit<MultiPaxosOptions, "voters" | "learners"> {
+  /** None: the highest f of 2f + 1 nodes, and as many of 2f + 2. */
+  auxiliaries: readonly NodeId[];
+  /** After so many heartbeats that it has not answered a main node has failed. */
+  suspectAfter: number;
+}
+
+const { voters: _voters, learners: _learners, ...ofMultiPaxos } = defaults;
+const { voters: _voterShape, learners: _learnerShape, ...fields } = optionFields;
+
+const cheapDefaults: CheapPaxosOptions = { ...ofMultiPaxos, auxiliaries: [], suspectAfter: 2 };
+const optionShape = struct<CheapPaxosOptions>({
+  ...fields,
+  auxiliaries: list(natural, MAX_MEMBERS),
+  suspectAfter: natural,
+});
+
+export function cheapPaxos(given?: Partial<CheapPaxosOptions>): Protocol<CheapPaxos> {
+  const { auxiliaries, suspectAfter, ...options } = settle(cheapDefaults, optionShape, given, "cheap-paxos");
+  const all = settings("cheap-paxos", { ...options, voters: [], learners: [] }, Math.max(1, suspectAfter));
+  const protocol = multiPaxosWith("cheap-paxos", all, (nodes) =>
+    auxiliaries.length > 0 ? [...auxiliaries].sort((a, b) => a - b) : nodes.slice(majority(nodes.length)),
+  );
+  const { reconfigure: _command, ...command } = protocol.command;
+  const { reconfigure: _shape, ...commandShapes } = protocol.shapes.command;
+  return {
+    ...protocol,
+    command,
+    shapes: { ...protocol.shapes, command: commandShapes },
+    source: "Lamport & Massa, DSN 2004",
+    assumes: [...protocol.assumes, "for liveness: main nodes fail one at a time, each replaced before the next"],
+    costs: [
+      {
+        when: "one command of a leader, and the notices that it is decided",
+        messages: (nodes: number) => (all.announces ? 3 : 2) * (majority(nodes) - 1),
+      },
+    ],
+  } as Protocol<CheapPaxos>;
+}
