@@ -100,4 +100,17 @@ export const raftSettings: Readonly<Record<string, Setting>> = {
     },
     adversity,
   },
+  "members change often": {
+    ...calm,
+    says: "5 nodes in virtual time, which change their voters again and again; they crash and are back, or are cut off for a while",
+    nodes: 5,
+    asks: {
+      0: [change(0, 1, 2), ...commands(0, 4), change(0, 3, 4), change(0), change(0, 2, 4)],
+      1: [change(1, 2, 3), ...commands(1, 4), change(0, 1, 4), change(1), change(0, 1, 2, 3, 4)],
+      2: [change(2, 3, 4), ...commands(2, 4), change(0, 1, 2), change(2), change(1, 2)],
+      3: [change(0, 1), change(3, 4), change(3), change(1, 3, 4), change(3)],
+      4: [change(2, 4), change(4), change(0, 1, 2, 3, 4), change(4, 3), change(4)],
+    },
+    adversity: { ...adversity, spanMs: 2_500, mishaps: ["restart", "isolation", "isolation", "cut"], count: 16 },
+  },
 };

@@ -124,7 +124,7 @@ export const raft: readonly Change[] = [
     replace: `return isMajority(voters, nodes) && (outgoing === null || outgoing.length > 0);`,
     by: "simulator",
     setting: "members change in adversity",
-    property: "election safety",
+    property: "leader completeness",
   },
   {
     name: "change-within-a-change",
@@ -133,8 +133,8 @@ export const raft: readonly Change[] = [
     find: `  if (commitIndex < firstIndex) return null;\n  if (configuration.outgoing !== null || configuration.index > commitIndex) return null;\n`,
     replace: `  if (commitIndex < 0 && firstIndex < 0) return null;\n`,
     by: "simulator",
-    setting: "members change in adversity",
-    property: "leader completeness",
+    setting: "members change often",
+    property: "election safety",
   },
 ];
 

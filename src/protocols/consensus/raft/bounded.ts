@@ -20,12 +20,16 @@ export function boundedRaft(given?: Partial<RaftOptions>, lastTerm = 2): Protoco
     checkQuorum: false,
     leaseReads: false,
   });
+  /** A time-out that began in the term before may run out in the last one. */
+  const untilLast = (state: State, ctx: Ctx): void => {
+    if (state.term < lastTerm) timeout.election(state, ctx);
+  };
   return {
     ...rest,
     properties: safety,
     start: (state, ctx) => start?.(state, calm(state, lastTerm, ctx)),
     receive: calmly(receive, lastTerm),
-    timeout: calmly(timeout, lastTerm),
+    timeout: calmly({ ...timeout, election: untilLast }, lastTerm),
     command: calmly(command, lastTerm),
   };
 }
