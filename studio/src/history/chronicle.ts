@@ -9,7 +9,7 @@ import { deliveredId, type Name, nameOf, nameOfWord } from "../../../src/trace/n
 import { Chatter, type Turn } from "./chatter.ts";
 import { StepCounts } from "./clocks.ts";
 import { Life } from "./life.ts";
-import { hasSentence } from "./phrase-book.ts";
+import { hasSentence, isAside } from "./phrase-book.ts";
 
 export interface Message {
   readonly id: MessageId;
@@ -149,6 +149,7 @@ export class Chronicle {
       case "command":
         return this.#mark("command", entry, nameOf(entry.command), entry.command);
       case "event":
+        if (isAside(entry.event)) return;
         return this.#mark(
           deliveredId(entry.event) === null ? "event" : "delivery",
           entry,

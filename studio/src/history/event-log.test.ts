@@ -204,3 +204,22 @@ test("what happened to the network", () => {
     "link 0–1 cut",
   ]);
 });
+
+test("a replicated log: who leads, what is wanted, decided and answered; what its parts tell each other is left out", () => {
+  const command = { client: 1, sequence: 2, operation: "append x" };
+  expect(
+    told(
+      event(10, 0, "log", { type: "led", leader: 2, term: 3 }),
+      event(20, 1, "client", { type: "asked", ...command }),
+      event(30, 2, "log", { type: "decided", index: 7, command }),
+      event(30, 2, "machine", { type: "applied", index: 7, digest: 12345 }),
+      event(40, 1, "machine", { type: "answered", sequence: 2, result: "1", index: 7 }),
+      event(40, 1, "client", { type: "acknowledged", sequence: 2, index: 7 }),
+    ),
+  ).toEqual([
+    "node 1 has command 2 answered",
+    "node 2 decides append x at 7",
+    "node 1 wants append x",
+    "node 0 follows node 2 in term 3",
+  ]);
+});

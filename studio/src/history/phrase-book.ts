@@ -50,7 +50,25 @@ const events: Record<string, Tell> = {
     const what = `${brief(id)}${typeof payload === "string" && payload !== "" ? `, “${brief(payload)}”` : ""}`;
     return { topic: "delivery", one: `delivers ${what}`, many: `deliver ${what}` };
   },
-  decided: ({ value }) => ({ topic: "protocol", one: `decides ${brief(value)}`, many: `decide ${brief(value)}` }),
+  led: ({ leader, term }, node) => {
+    const when = ` in term ${Number(term)}`;
+    if (leader === null) return same("leadership", `knows of no leader${when}`);
+    return leader === node
+      ? { topic: "leadership", one: `leads${when}`, many: `lead${when}` }
+      : {
+          topic: "leadership",
+          one: `follows node ${Number(leader)}${when}`,
+          many: `follow node ${Number(leader)}${when}`,
+          whom: Number(leader),
+        };
+  },
+  decided({ value, index, command }) {
+    const what = brief(command === undefined ? value : (command as { operation?: unknown }).operation);
+    const where = index === undefined ? "" : ` at ${Number(index)}`;
+    return { topic: "protocol", one: `decides ${what}${where}`, many: `decide ${what}${where}` };
+  },
+  asked: ({ operation }) => ({ topic: "command", one: `wants ${brief(operation)}`, many: `want ${brief(operation)}` }),
+  acknowledged: ({ sequence }) => same("command", `has command ${sequence} answered`),
 };
 
 const losses: Record<LossReason, string> = {
@@ -60,6 +78,12 @@ const losses: Record<LossReason, string> = {
   crashed: "the receiver had crashed",
   down: "the receiver was not running",
 };
+
+/** What a replica's parts only tell each other on the way from the log to the client. */
+const ASIDE = /^(machine\.|client\.(reading|query)$)/;
+
+/** Whether an event is worth neither a line nor a mark. */
+export const isAside = (event: Tagged): boolean => ASIDE.test(nameOf(event).full);
 
 /** Whether the literature has a sentence for it. Such an event is always told, however often it comes. */
 export function hasSentence(event: Tagged): boolean {
@@ -95,6 +119,7 @@ export function phraseOf(entry: TraceEntry): Phrase | null {
     case "resume":
       return { topic: "process", one: "resumed", many: "resumed" };
     case "event": {
+      if (isAside(entry.event)) return null;
       const tell = events[nameOf(entry.event).short];
       const told = tell?.(unwrapped(entry.event), entry.node);
       return within(instanceOf(entry.event), told ?? same("protocol", `emits ${label(entry.event)}`, "emit"));

@@ -61,13 +61,14 @@ export function primaryLog({ forgets = false } = {}): Protocol<PrimaryLog> {
       if (ctx.self !== PRIMARY) return ctx.send(PRIMARY, { type: "fetch" });
       const { index, snapshot, entries } = state;
       install(state, index, snapshot, ctx);
-      entries.forEach((command, at) => void decide(state, index + at + 1, command, ctx));
+      for (const [at, command] of entries.entries()) decide(state, index + at + 1, command, ctx);
     },
     receive: {
       forward: (state, _from, { command }, ctx) => append(state, command, ctx),
       fetch({ index, snapshot, entries }, from, _message, ctx) {
         if (index > 0) ctx.send(from, { type: "snapshot", index, snapshot });
-        entries.forEach((command, at) => void ctx.send(from, { type: "entry", index: index + at + 1, command }));
+        for (const [at, command] of entries.entries())
+          ctx.send(from, { type: "entry", index: index + at + 1, command });
       },
       entry: (state, _from, { index, command }, ctx) => decide(state, index, command, ctx),
       snapshot: (state, _from, { index, snapshot }, ctx) => install(state, index, snapshot, ctx),

@@ -18,7 +18,7 @@ export interface Command {
   operation: string;
 }
 
-export const MAX_OPERATION_BYTES = 65_536;
+const MAX_OPERATION_BYTES = 65_536;
 export const MAX_SNAPSHOT_BYTES = 16_777_216;
 export const MAX_MEMBERS = 1_000;
 

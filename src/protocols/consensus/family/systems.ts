@@ -56,5 +56,4 @@ export function withLogClients<L extends ReplicatedLog, O extends object>(
 export const replicated = <L extends ReplicatedLog, O extends object>(
   log: (options?: O) => Protocol<L>,
   options?: ReplicatedSystemOptions<O>,
-): Protocol<ReplicatedSystem<L>> =>
-  withLogClients<L, O>({ parts: { log: log as AnyMaker }, wires: {}, algorithm: "log" }, [])(options);
+): Protocol<ReplicatedSystem<L>> => withLogClients<L, O>({ parts: { log }, wires: {}, algorithm: "log" }, [])(options);
