@@ -1,7 +1,7 @@
 /** The system of a replicated log: a client and a replica of the state machine at every node, in simulator, checker and real processes alike. */
 import type { Assembly, Wires } from "../../../core/assemble.ts";
 import type { Property, Protocol } from "../../../core/protocol.ts";
-import { type AnyMaker, composed, joined, type System } from "../../system.ts";
+import { composed, joined, type System } from "../../system.ts";
 import { type LogClient, type LogClientOptions, logClient } from "./client.ts";
 import { type Machine, type MachineOptions, machine } from "./machine.ts";
 import { logProperties } from "./properties.ts";
