@@ -11,6 +11,8 @@ interface Setting {
   delayMs?: number | readonly [number, number];
   seed?: number;
   options?: Partial<RaftOptions>;
+  /** Whether the story is told. True by default. */
+  told?: boolean;
   /** This node alone has a short time-out, so that nobody else stands. */
   alone?: NodeId;
 }
@@ -29,7 +31,7 @@ export interface RaftStage {
   costOf(act: () => void, withinMs: number): Record<string, number>;
 }
 
-export function raftStage({ nodes, delayMs = 10, seed = 1, options = {}, alone }: Setting): RaftStage {
+export function raftStage({ nodes, delayMs = 10, seed = 1, options = {}, told = true, alone }: Setting): RaftStage {
   const story: string[] = [];
   const all = Array.from({ length: nodes }, (_, node) => node);
   const given =
@@ -41,7 +43,7 @@ export function raftStage({ nodes, delayMs = 10, seed = 1, options = {}, alone }
     nodes: all,
     seed,
     delayMs,
-    trace: (entry) => story.push(logLine(entry)),
+    ...(told && { trace: (entry) => story.push(logLine(entry)) }),
   });
   for (const node of all) sim.start(node);
   let sequence = 0;

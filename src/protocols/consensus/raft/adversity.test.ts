@@ -138,30 +138,34 @@ function go(sim: Simulation<Raft>, deeds: Adversity["deeds"]): Set<NodeId> {
   return paused;
 }
 
+const safeThenLive = (numRuns: number): void =>
+  fc.assert(
+    fc.property(adversity, (given) => {
+      const sim = staged(given);
+      const paused = go(sim, given.deeds);
+      expect(sim.violations).toEqual([]);
+      sim.heal();
+      for (const each of all) {
+        if (paused.has(each)) sim.resume(each);
+        if (!sim.world.alive.includes(each)) sim.start(each);
+        for (const other of all)
+          if (each !== other) sim.setLink(each, other, { delay: [0, 10], lossRate: 0, duplicateRate: 0 });
+      }
+      sim.run(sim.now + 8_000);
+      expect(sim.verdict()).toEqual([]);
+      const command = { client: 0, sequence: 1_000, operation: "at last" };
+      for (const each of all) sim.command(each, { type: "propose", command });
+      sim.run(sim.now + 1_000);
+      expect(sim.verdict()).toEqual([]);
+      for (const each of all)
+        expect(sim.events(each)).toContainEqual({ type: "decided", index: expect.any(Number) as number, command });
+    }),
+    { numRuns },
+  );
+
 describe("raft in adversity", () => {
-  it("is safe whatever happens, and has a leader and all that is proposed then once faults cease", () => {
-    fc.assert(
-      fc.property(adversity, (given) => {
-        const sim = staged(given);
-        const paused = go(sim, given.deeds);
-        expect(sim.violations).toEqual([]);
-        sim.heal();
-        for (const each of all) {
-          if (paused.has(each)) sim.resume(each);
-          if (!sim.world.alive.includes(each)) sim.start(each);
-          for (const other of all)
-            if (each !== other) sim.setLink(each, other, { delay: [0, 10], lossRate: 0, duplicateRate: 0 });
-        }
-        sim.run(sim.now + 8_000);
-        expect(sim.verdict()).toEqual([]);
-        const command = { client: 0, sequence: 1_000, operation: "at last" };
-        for (const each of all) sim.command(each, { type: "propose", command });
-        sim.run(sim.now + 1_000);
-        expect(sim.verdict()).toEqual([]);
-        for (const each of all)
-          expect(sim.events(each)).toContainEqual({ type: "decided", index: expect.any(Number) as number, command });
-      }),
-      { numRuns: 100 },
-    );
-  });
+  it("is safe whatever happens, and has a leader and decides what is proposed once faults cease", () =>
+    safeThenLive(8));
+
+  it("the same, many runs", { tags: ["long"] }, () => safeThenLive(300));
 });

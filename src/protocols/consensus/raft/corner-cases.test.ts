@@ -1,0 +1,176 @@
+/** What is known to go wrong with Raft, and does not here: reads, leases, bounds, members, snapshots; figure 7. */
+import { describe, expect, it } from "vitest";
+import { type RaftStage, raftStage } from "../../../../test/protocols/raft-stage.ts";
+import type { NodeId } from "../../../core/protocol.ts";
+import { simulation } from "../../../sim/simulation.ts";
+import type { RaftOptions } from "./options.ts";
+import { type Raft, raft } from "./raft.ts";
+
+const inOrder = (nodes: number): Partial<RaftOptions> => ({
+  priorities: Array.from({ length: nodes }, (_, node) => ({ node, behind: node })),
+});
+
+function settled(nodes: number, options: Partial<RaftOptions> = {}): RaftStage {
+  const stage = raftStage({ nodes, options: { ...inOrder(nodes), ...options } });
+  stage.settle();
+  expect(stage.leader()).toBe(0);
+  return stage;
+}
+
+const isReadable = ({ sim }: RaftStage, node: NodeId, read: number): boolean =>
+  sim.events(node).some((event) => event.type === "readable" && event.read === read);
+
+describe("raft: reads", () => {
+  /** 0 leads, and is cut off; another leads, and has committed a command that 0 knows nothing of. */
+  function deposed(options: Partial<RaftOptions>, rate = 1): RaftStage {
+    const stage = settled(3, options);
+    stage.sim.clockRate(0, rate);
+    stage.sim.partition([[0]]);
+    while (stage.leader() === 0) stage.sim.run(stage.sim.now + 10);
+    stage.propose(stage.leader(), "new");
+    stage.sim.run(stage.sim.now + 30);
+    expect(stage.sim.world.state(stage.leader()).commitIndex).toBeGreaterThan(stage.sim.world.state(0).commitIndex);
+    return stage;
+  }
+
+  it("a leader that has been deposed and does not know it answers no read", () => {
+    const stage = deposed({ checkQuorum: false });
+    expect(stage.sim.world.state(0).role.is).toBe("leader");
+    stage.sim.command(0, { type: "read", read: 1 });
+    stage.sim.run(stage.sim.now + 500);
+    expect(isReadable(stage, 0, 1)).toBe(false);
+  });
+
+  it("a lease has run out before anybody else can be elected, if clocks keep to the margin", () => {
+    const stage = deposed({ leaseReads: true, maxElectionMs: 330 }, 0.95);
+    stage.sim.command(0, { type: "read", read: 1 });
+    expect(isReadable(stage, 0, 1)).toBe(false);
+  });
+
+  it("a lease read is stale if the leader's clock is slower than the margin allows", () => {
+    const stage = deposed({ leaseReads: true }, 0.1);
+    stage.sim.command(0, { type: "read", read: 1 });
+    expect(isReadable(stage, 0, 1)).toBe(true);
+  });
+
+  it("a read that comes while a round is on its way waits for the next one", () => {
+    const stage = settled(3);
+    const { sim } = stage;
+    sim.command(0, { type: "read", read: 1 });
+    sim.run(sim.now + 5);
+    sim.command(0, { type: "read", read: 2 });
+    sim.run(sim.now + 17);
+    expect([isReadable(stage, 0, 1), isReadable(stage, 0, 2)]).toEqual([true, false]);
+    sim.run(sim.now + 20);
+    expect(isReadable(stage, 0, 2)).toBe(true);
+  });
+});
+
+describe("raft: bounds", () => {
+  it("a leader that can commit nothing drops what is proposed beyond its bound, and counts it", () => {
+    const stage = settled(3, { maxUncommitted: 5, checkQuorum: false });
+    stage.sim.partition([[0]]);
+    for (let at = 0; at < 8; at++) stage.propose(0, `x${at}`);
+    const { log, commitIndex, dropped } = stage.sim.world.state(0);
+    expect([log.entries.length - commitIndex, dropped]).toEqual([5, 3]);
+  });
+
+  it("a node that knows no leader holds back so many commands, and proposes them when it knows one", () => {
+    const stage = raftStage({ nodes: 3, options: { ...inOrder(3), maxWaiting: 2 } });
+    for (const operation of ["a", "b", "c"]) stage.propose(1, operation);
+    expect(stage.sim.world.state(1)).toMatchObject({ dropped: 1, waiting: [{ operation: "a" }, { operation: "b" }] });
+    stage.settle();
+    expect(new Set(stage.logs())).toEqual(new Set(["1:noop 1:a 1:b"]));
+  });
+
+  it("no more messages are on their way to a follower than its window, and all of the log arrives", () => {
+    const stage = settled(3, { maxInFlight: 2, maxBatchEntries: 3 });
+    for (let at = 0; at < 40; at++) stage.propose(0, `x${at}`);
+    const { role } = stage.sim.world.state(0);
+    const sending = role.is === "leader" ? role.followers[1]?.sending : null;
+    expect(sending).toMatchObject({ is: "pipelining", inFlight: [2, 3] });
+    stage.settle();
+    expect(new Set(stage.logs()).size).toBe(1);
+    expect(stage.sim.world.state(2).commitIndex).toBe(41);
+  });
+});
+
+describe("raft: members and leadership", () => {
+  it("a change is refused until an entry of the leader's own term is committed, and while another is under way", () => {
+    const stage = settled(5);
+    const { sim } = stage;
+    const change = (...voters: NodeId[]) => sim.command(0, { type: "reconfigure", voters, learners: [] });
+    change(0, 1, 2);
+    change(0, 3, 4);
+    expect(stage.logs()[0]).toBe("1:noop 1:{0,1,2,3,4→0,1,2}");
+    stage.settle();
+    expect(stage.logs()[0]).toBe("1:noop 1:{0,1,2,3,4→0,1,2} 1:{0,1,2}");
+    change(0, 0);
+    change();
+    change(0, 9);
+    stage.settle();
+    expect(stage.logs()[0]?.split(" ")).toHaveLength(3);
+  });
+
+  it("leadership is not handed to a learner, and comes back if the other is not there", () => {
+    const stage = settled(4, { voters: [0, 1, 2], learners: [3] });
+    const { sim } = stage;
+    sim.command(0, { type: "transfer", to: 3 });
+    expect(sim.world.state(0).role).toMatchObject({ transfer: null });
+    sim.crash(2);
+    sim.command(0, { type: "transfer", to: 2 });
+    stage.propose(0, "waits");
+    expect(stage.logs()[0]).toBe("1:noop");
+    stage.settle();
+    expect([stage.leader(), stage.logs()[0]]).toEqual([0, "1:noop 1:waits"]);
+  });
+});
+
+describe("raft: figure 7", () => {
+  const terms: readonly (readonly number[])[] = [
+    [1, 1, 1, 4, 4, 5, 5, 6, 6, 6],
+    [1, 1, 1, 4, 4, 5, 5, 6, 6],
+    [1, 1, 1, 4],
+    [1, 1, 1, 4, 4, 5, 5, 6, 6, 6, 6],
+    [1, 1, 1, 4, 4, 5, 5, 6, 6, 6, 7, 7],
+    [1, 1, 1, 4, 4, 4, 4],
+    [1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 3],
+  ];
+
+  it("whatever the logs of the others have become, a leader makes them like its own, a term at a time", () => {
+    const protocol = raft({ priorities: terms.map((_, node) => ({ node, behind: node === 0 ? 0 : 9 })) });
+    const nodes = terms.map((_, node) => node);
+    const sim = simulation<Raft>({
+      protocol: {
+        ...protocol,
+        init(self, peers) {
+          const entries = (terms[self] ?? []).map((term) => ({ type: "noop", term }) as const);
+          return { ...protocol.init(self, peers), term: 7, log: { offset: 0, offsetTerm: 0, entries } };
+        },
+      },
+      nodes,
+      seed: 1,
+      delayMs: 10,
+    });
+    for (const node of nodes) sim.start(node);
+    sim.run(1_000);
+    const logs = nodes.map((node) => sim.world.state(node).log.entries.map(({ term }) => term));
+    expect(logs).toEqual(nodes.map(() => [...(terms[0] ?? []), 8]));
+    expect(sim.violations).toEqual([]);
+    // 1 and 2 are too short: one each. 5 is too short and has a conflict in a term; 6 has conflicts in two terms: two each.
+    expect(sim.messages.byType.rejected).toBe(6);
+  });
+});
+
+describe("raft: options", () => {
+  it.each<[Partial<RaftOptions>, string]>([
+    [{ heartbeatMs: 300 }, "expected raft.heartbeatMs to be a number below minElectionMs, which is 300, got 300"],
+    [{ maxElectionMs: 100 }, "expected raft.maxElectionMs to be a number >= minElectionMs, which is 300, got 100"],
+    [{ voters: [] }, "expected raft.voters to be null or at least one node, got []"],
+    [{ voters: [0], learners: [0] }, "expected raft.learners to be nodes that are not voters, got [0]"],
+    [{ leaseReads: true, checkQuorum: false }, "expected raft.leaseReads to be false where checkQuorum is"],
+    [{ maxInFlight: 0 }, "expected raft.maxInFlight to be a finite number > 0, got 0"],
+  ])("refuses %j", (options, sentence) => {
+    expect(() => raft(options)).toThrow(sentence);
+  });
+});
