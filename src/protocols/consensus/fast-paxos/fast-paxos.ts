@@ -19,6 +19,7 @@ import { recover } from "./collision-recovery.ts";
 import { campaign, follow, leadIfPromised, noteHigher, notePromise, stepDown, unhang, watch } from "./coordinator.ts";
 import { advance, hear, highestSeen } from "./learner.ts";
 import { type Ctx, type FastPaxosOptions, type Settings, settled } from "./options.ts";
+import { agreement } from "./properties.ts";
 import { placeProposals, propose, take } from "./proposer.ts";
 import {
   type Ballot,
@@ -228,7 +229,7 @@ const declarations: Pick<Protocol<FastPaxos>, "shapes" | "source" | "assumes" | 
   },
   source: "Lamport, Distributed Computing 19, 2006",
   assumes: ["crash-recovery nodes with a journal", "for liveness: a classic quorum alive, reliable links"],
-  properties: [],
+  properties: [agreement],
   costs: [{ when: "one undisturbed command", messages: (nodes) => (nodes - 1) * (nodes + 1) }],
   view: (state) => ({
     role: roles[state.coordinator.is],

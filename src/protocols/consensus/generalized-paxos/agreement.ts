@@ -12,15 +12,17 @@ const REMEMBERED = 32;
 interface Told {
   readonly before: History;
   readonly now: History;
+  /** The place that it was told of last: places grow within a life. */
+  readonly index: number;
 }
 
-const nothing: Told = { before: [], now: [] };
+const nothing: Told = { before: [], now: [], index: 0 };
 
-function after(told: Told, { type, command }: { type: string; command?: Command }): Told {
-  if (type === "installed") return { before: told.now, now: [] };
+function after(told: Told, { type, command, index = 0 }: { type: string; command?: Command; index?: number }): Told {
+  if (type === "installed") return { before: told.now, now: [], index };
   if (type !== "decided" || command === undefined) return told;
-  if (told.now.some((known) => isSameCommand(known, command))) return { before: told.now, now: [command] };
-  return { ...told, now: [...told.now, command].slice(-REMEMBERED) };
+  if (index <= told.index) return { before: told.now, now: [command], index };
+  return { ...told, now: [...told.now, command].slice(-REMEMBERED), index };
 }
 
 /** Whether those that both have and that interfere stand in the same order. */
@@ -53,6 +55,21 @@ export const agreement = (interferes: Interferes): Property<GeneralizedPaxos> =>
   history: { empty: nothing, after: (told, event) => after(told as Told, event) },
   holds: (world) => allAgree(ordersOf(world), interferes),
 });
+
+export const checkpoints: Property<GeneralizedPaxos> = {
+  name: "checkpoints",
+  claim: "nodes that are past the same checkpoint have learnt as many commands before it",
+  when: "always",
+  holds({ alive, state }) {
+    const bases = new Map<number, number>();
+    return alive.every((node) => {
+      const { era, base } = state(node);
+      const known = bases.get(era) ?? base;
+      bases.set(era, known);
+      return known === base;
+    });
+  },
+};
 
 type States = { machine: { sessions: Record<NodeId, { sequence: number }> }; log: GeneralizedPaxos["state"] };
 type Happened = { type: string; body: { type: string; command?: Command; sequence?: number; index?: number } };

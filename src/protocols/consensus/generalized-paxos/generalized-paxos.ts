@@ -17,7 +17,7 @@ import type { NodeId, Protocol } from "../../../core/protocol.ts";
 import { logCommandShapes } from "../family/replicated-log.ts";
 import { type Ballot, isBelow, isSameBallot } from "../fast-paxos/vocabulary.ts";
 import { accept, isImpostor, isStale, mayAccept, promise, raise } from "./acceptor.ts";
-import { agreement } from "./agreement.ts";
+import { agreement, checkpoints } from "./agreement.ts";
 import { compact, emitAll, install, learnTaught, replayFinished, replaySnapshot, teach } from "./checkpoints.ts";
 import { campaign, follow, noteHigher, notePromise, proceed, stepDown, unhang } from "./coordinator.ts";
 import { contains } from "./histories.ts";
@@ -102,7 +102,7 @@ export function generalizedPaxos(given?: Partial<GeneralizedPaxosOptions>): Prot
       "a relation of interference that is true of the state machine",
       "for liveness: a classic quorum alive, reliable links",
     ],
-    properties: [agreement(settings.interferes)],
+    properties: [agreement(settings.interferes), checkpoints],
     costs: [{ when: "one command that collides with none", messages: (nodes) => (nodes - 1) * (nodes + 1) }],
     view: (state) => ({
       role: roles[state.coordinator.is],
