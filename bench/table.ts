@@ -2,9 +2,10 @@
  * What each algorithm costs, measured beside the formula: the registry's own protocols, run in the simulator with links
  * that take one unit of time.
  *
- *     node build/bench/table.js mutex|election|multicast [--nodes 3,7] [--json]
+ *     node build/bench/table.js mutex|election|multicast|consensus [--nodes 3,7] [--json]
  */
 import { parseArgs } from "node:util";
+import { consensusClaims } from "./table/consensus.ts";
 import { electionClaims } from "./table/election.ts";
 import { type Claim, type Figure, measured } from "./table/figure.ts";
 import { multicastClaims } from "./table/multicast.ts";
@@ -15,6 +16,7 @@ const tables: Readonly<Record<string, readonly Claim[]>> = {
   mutex: mutexClaims,
   election: electionClaims,
   multicast: multicastClaims,
+  consensus: consensusClaims,
 };
 const SIZES = [3, 4, 7, 9, 13, 16, 25, 31, 49, 64, 1_000];
 const MAX_NODES = 10_000;
@@ -62,7 +64,7 @@ const { values, positionals } = parseArgs({
   options: { nodes: { type: "string" }, json: { type: "boolean" }, help: { type: "boolean" } },
   allowPositionals: true,
 });
-helpIfAsked(values.help === true, "table mutex|election|multicast", {
+helpIfAsked(values.help === true, "table mutex|election|multicast|consensus", {
   "--nodes 3,7,16": `how many nodes; ${SIZES.join(", ")} if not said`,
   "--json": "one object for each figure, as a list",
 });

@@ -4,7 +4,7 @@ export interface Claim {
   /** A name of the registry, with the variant where it is one. */
   readonly protocol: string;
   readonly what: string;
-  readonly unit: "messages" | "datagrams" | "message times" | "messages an entry";
+  readonly unit: "messages" | "datagrams" | "message times" | "messages an entry" | "durable writes" | "crashes";
   /** As the literature writes it. */
   readonly formula: string;
   /** One number where the formula is exact, least and most where it is a range; null where it says nothing of so many nodes. */

@@ -14,7 +14,7 @@ const benchmarks: Readonly<Record<string, string>> = {
   host: "two processes of the runtime beside a bare echo: round trips per second",
   wire: "the wire codec beside JSON",
   journal: "the journal beside a bare file: records per second that are confirmed durable",
-  table: "costs measured beside the formula: table mutex, table election, table multicast",
+  table: "costs measured beside the formula: table mutex, election, multicast or consensus",
   multicast: "every order of a channel beside a bare fan-out: messages per second and delay, at 3, 5 and 7 processes",
   services:
     "locks and sends a second, and how long others wait after a crash, a pause or an orderly leave, for each timing",
@@ -25,6 +25,7 @@ const benchmarks: Readonly<Record<string, string>> = {
     "the studio in Chromium, each protocol at rest and in a burst: frames per second, late frames, work per frame",
   "super-peers":
     "super-peers by a hash table and by repelling tokens beside as many drawn by lot: latency, spread, share, load",
+  "election-timeouts": "the Raft paper's figure 16: the time without a leader against the spread of election time-outs",
 };
 const names = Object.keys(benchmarks);
 

@@ -12,7 +12,7 @@ interface Figure {
   readonly fits: boolean;
 }
 
-test.each(["mutex", "election", "multicast"])(
+test.each(["mutex", "election", "multicast", "consensus"])(
   "coterie bench table %s: what is measured fits the formula",
   async (name) => {
     const { code, stdout, stderr } = await coterie("bench", "table", name, "--nodes", "3,4,7,9,13", "--json");
@@ -35,9 +35,11 @@ test("for people: formula and measured under each other, a column for each N", a
 });
 
 test("refuses what it does not know, in one sentence", async () => {
-  const table = await coterie("bench", "table", "consensus");
+  const table = await coterie("bench", "table", "membership");
   expect(table).toMatchObject({ code: 2, stdout: "" });
-  expect(table.stderr).toContain("coterie bench table: expected one of mutex, election, multicast, got consensus\n");
+  expect(table.stderr).toContain(
+    "coterie bench table: expected one of mutex, election, multicast, consensus, got membership\n",
+  );
   const nodes = await coterie("bench", "table", "mutex", "--nodes", "2");
   expect(nodes.stderr).toContain("expected --nodes to be whole numbers from 3 to 10000, such as 3,7,16, got 2\n");
 });
@@ -45,5 +47,7 @@ test("refuses what it does not know, in one sentence", async () => {
 test("coterie bench table --help says what it takes", async () => {
   const { code, stdout } = await coterie("bench", "table", "--help");
   expect(code).toBe(0);
-  expect(stdout).toMatch(/^Usage: coterie bench table mutex\|election\|multicast \[options\]\n\nOptions:\n {2}--/);
+  expect(stdout).toMatch(
+    /^Usage: coterie bench table mutex\|election\|multicast\|consensus \[options\]\n\nOptions:\n {2}--/,
+  );
 });

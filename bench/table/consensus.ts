@@ -1,0 +1,271 @@
+/**
+ * What an agreement costs: messages, delays until the proposer knows, writes that have to be durable, and how many crashes it
+ * takes. The messages' formulas are the algorithms' own `costs`. Every message takes one unit of time.
+ */
+import type { Context, NodeId, Protocol, Tagged, Vocabulary } from "../../src/core/protocol.ts";
+import { majority } from "../../src/core/quorums.ts";
+import { fastPaxos } from "../../src/protocols/consensus/fast-paxos/fast-paxos.ts";
+import { generalizedPaxos } from "../../src/protocols/consensus/generalized-paxos/generalized-paxos.ts";
+import { multiPaxos } from "../../src/protocols/consensus/multi-paxos/multi-paxos.ts";
+import { raft } from "../../src/protocols/consensus/raft/raft.ts";
+import { twoPhaseCommit } from "../../src/protocols/consensus/two-phase-commit/two-phase-commit.ts";
+import { type AnyProtocol, paxos } from "../../src/protocols/index.ts";
+import { type Simulation, simulation } from "../../src/sim/simulation.ts";
+import type { Claim } from "./figure.ts";
+import { range } from "./sections.ts";
+
+type Formula = Pick<Claim, "formula" | "expected">;
+
+export interface Agreement {
+  readonly name: string;
+  readonly make: () => AnyProtocol;
+  /** Which of the algorithm's `costs` is one undisturbed agreement. */
+  readonly cost: string;
+  /** What one node is asked for: the leader, where there is one. */
+  readonly propose: (node: NodeId) => Tagged;
+  /** So long it has been running before that; 0: nothing has to have happened. */
+  readonly settle: number;
+  /** Messages that are not part of an agreement. */
+  readonly besides: readonly string[];
+  readonly delays: Formula;
+  readonly writes: Formula;
+  readonly tolerated: Formula;
+}
+
+const logCommand = (node: NodeId): Tagged =>
+  ({ type: "propose", command: { client: node, sequence: 1, operation: "append a" } }) as Tagged;
+const exactly = (count: number): Formula => ({ formula: String(count), expected: () => count });
+/** Each node writes so often. */
+const each = (times: number): Formula => ({ formula: times === 1 ? "N" : `${times}N`, expected: (n) => times * n });
+const minority: Formula = { formula: "⌊(N − 1) / 2⌋", expected: (n) => n - majority(n) };
+
+const SETTLED = 5_000;
+/** Longer than any time-out that follows from a crash. */
+const AFTER_CRASHES = 60_000;
+
+export const agreements: readonly Agreement[] = [
+  {
+    name: "paxos",
+    make: () => paxos() as never,
+    cost: "one undisturbed proposal",
+    propose: (node) => ({ type: "propose", value: `from ${node}` }) as Tagged,
+    settle: 0,
+    besides: [],
+    delays: exactly(4),
+    writes: each(3),
+    tolerated: minority,
+  },
+  {
+    name: "multi-paxos",
+    make: () => multiPaxos({ announces: false }) as never,
+    cost: "one command of a leader",
+    propose: logCommand,
+    settle: SETTLED,
+    besides: ["heartbeat", "confirm"],
+    delays: exactly(2),
+    writes: each(1),
+    tolerated: minority,
+  },
+  {
+    name: "fast-paxos",
+    make: () => fastPaxos() as never,
+    cost: "one undisturbed command",
+    propose: logCommand,
+    settle: SETTLED,
+    besides: ["heartbeat"],
+    delays: exactly(2),
+    writes: each(2),
+    tolerated: minority,
+  },
+  {
+    name: "generalized-paxos",
+    make: () => generalizedPaxos() as never,
+    cost: "one command that collides with none",
+    propose: logCommand,
+    settle: SETTLED,
+    besides: ["heartbeat"],
+    delays: exactly(2),
+    writes: each(1),
+    tolerated: minority,
+  },
+  {
+    name: "raft",
+    make: () => raft() as never,
+    cost: "a batch of entries",
+    propose: logCommand,
+    settle: SETTLED,
+    besides: ["heartbeat", "heartbeatAnswered"],
+    delays: exactly(2),
+    writes: each(1),
+    tolerated: minority,
+  },
+  {
+    name: "two-phase-commit",
+    make: () => twoPhaseCommit() as never,
+    cost: "a commit, with its acknowledgements",
+    propose: () => ({ type: "propose", transactions: 1 }) as Tagged,
+    settle: 0,
+    besides: [],
+    delays: exactly(2),
+    writes: { formula: "2N + 1", expected: (n) => 2 * n + 1 },
+    tolerated: exactly(0),
+  },
+];
+
+interface Run {
+  readonly sim: Simulation<Vocabulary>;
+  /** Who was asked. */
+  readonly proposer: NodeId;
+  readonly messages: () => number;
+  readonly writes: () => number;
+  /** When the proposer learnt what was decided, from when it was asked; null if it did not. */
+  readonly decidedAfter: () => number | null;
+}
+
+/** One node is asked once all are at rest, and after so many others have crashed. */
+function run({ make, propose, settle, besides }: Agreement, nodes: number, crashes = 0): Run {
+  const ids = range(0, nodes - 1);
+  const journalled = { writes: 0 };
+  let leader: NodeId | null = null;
+  let askedAt = Number.POSITIVE_INFINITY;
+  let decidedAt: number | null = null;
+  const sim = simulation<Vocabulary>({
+    protocol: counting({ ...make(), properties: [] }, journalled),
+    nodes: ids,
+    seed: 1,
+    delayMs: 1,
+    onEvent(at, node, emitted) {
+      const event = emitted as Tagged & { leader?: NodeId; value?: unknown };
+      if (event.type === "led" && event.leader === node) leader = node;
+      if (event.type === "decided" && event.value !== "abort" && at >= askedAt && node === (leader ?? 0))
+        decidedAt ??= at;
+    },
+  });
+  for (const node of ids) settle === 0 ? sim.wake(node) : sim.start(node);
+  sim.run(settle);
+  const proposer = leader ?? 0;
+  for (const node of ids.filter((id) => id !== proposer).slice(0, crashes)) sim.crash(node);
+  const sent = (): number =>
+    Object.entries(sim.messages.byType).reduce((sum, [type, count]) => sum + (besides.includes(type) ? 0 : count), 0);
+  const [before, written] = [sent(), journalled.writes];
+  askedAt = sim.now;
+  sim.command(proposer, propose(proposer) as never);
+  return {
+    sim,
+    proposer,
+    messages: () => sent() - before,
+    writes: () => journalled.writes - written,
+    decidedAfter: () => (decidedAt === null ? null : decidedAt - askedAt),
+  };
+}
+
+/** Until nothing of the agreement is on its way. */
+const DONE_WITHIN = 20;
+
+function undisturbed(agreement: Agreement, nodes: number): Run {
+  const done = run(agreement, nodes);
+  done.sim.run(done.sim.now + DONE_WITHIN);
+  return done;
+}
+
+/** The most crashes after which the proposer still learns a decision. */
+function toleratedBy(agreement: Agreement, nodes: number): number {
+  for (let crashes = 1; crashes < nodes; crashes++) {
+    const { sim, decidedAfter, proposer } = run(agreement, nodes, crashes);
+    for (const until = sim.now + AFTER_CRASHES; sim.now < until && decidedAfter() === null && sim.step(until); );
+    if (decidedAfter() === null || !sim.world.alive.includes(proposer)) return crashes - 1;
+  }
+  return nodes - 1;
+}
+
+/** Counts the steps in which a node journals something: one durable write each. */
+function counting(protocol: AnyProtocol, count: { writes: number }): AnyProtocol {
+  const counted =
+    (handle: (...args: unknown[]) => void) =>
+    (...args: unknown[]) => {
+      const ctx = args.pop() as Context<Vocabulary>;
+      let hasWritten = false;
+      const note =
+        <A extends unknown[]>(write: (...given: A) => void) =>
+        (...given: A) => {
+          hasWritten = true;
+          write(...given);
+        };
+      const noting: Context<Vocabulary> = {
+        self: ctx.self,
+        peers: ctx.peers,
+        send: (to, message) => ctx.send(to, message),
+        broadcast: (message) => ctx.broadcast(message),
+        setTimer: (timer, duration) => ctx.setTimer(timer, duration),
+        cancelTimer: (timer) => ctx.cancelTimer(timer),
+        persist: note((record) => ctx.persist(record)),
+        compact: note((records) => ctx.compact(records)),
+        emit: (event, until) => ctx.emit(event, until),
+        reply: (request, reply) => ctx.reply(request, reply),
+        choose: (label, options) => ctx.choose(label, options),
+        signatures: ctx.signatures,
+      };
+      handle(...args, noting);
+      if (hasWritten) count.writes += 1;
+    };
+  const table = (handlers: object | undefined): object =>
+    Object.fromEntries(Object.entries(handlers ?? {}).map(([name, handle]) => [name, counted(handle)]));
+  const { receive, timeout, command } = protocol as unknown as Record<string, object>;
+  return { ...protocol, receive: table(receive), timeout: table(timeout), command: table(command) } as never;
+}
+
+/** `2(N − 1)` or `(N − 1)(N + 3)`: the words for a number of messages that grows with N so. */
+export function inWords(messages: (nodes: number) => number): string {
+  const factor = (n: number): number => messages(n) / (n - 1);
+  const slope = factor(4) - factor(3);
+  const rest = factor(3) - 3 * slope;
+  const fits = range(3, 9).every((n) => slope * n + rest === factor(n));
+  if (!fits) return `${messages(3)} for N = 3`;
+  if (slope === 0) return `${rest === 1 ? "" : rest}(N − 1)`.replace(/^\(N − 1\)$/, "N − 1");
+  const sum = rest === 0 ? "N" : `(N ${rest > 0 ? "+" : "−"} ${Math.abs(rest)})`;
+  return `${slope === 1 ? "" : slope}${sum === "N" ? "N" : ""}(N − 1)${sum === "N" ? "" : sum}`;
+}
+
+export function claimsOf(agreement: Agreement): Claim[] {
+  const { name: protocol, make, cost, delays, writes, tolerated } = agreement;
+  const declared = (make() as Protocol<Vocabulary>).costs.find(({ when }) => when === cost);
+  if (declared === undefined) throw new Error(`expected ${protocol} to declare what costs “${cost}”`);
+  const messages: Formula = { formula: inWords(declared.messages), expected: declared.messages };
+  const few = { maxNodes: 64 };
+  return [
+    {
+      protocol,
+      what: cost,
+      unit: "messages",
+      ...messages,
+      measure: (n) => undisturbed(agreement, n).messages(),
+      ...few,
+    },
+    {
+      protocol,
+      what: "until the proposer knows",
+      unit: "message times",
+      ...delays,
+      measure: (n) => undisturbed(agreement, n).decidedAfter() ?? Number.NaN,
+      ...few,
+    },
+    {
+      protocol,
+      what: "all nodes together",
+      unit: "durable writes",
+      ...writes,
+      measure: (n) => undisturbed(agreement, n).writes(),
+      ...few,
+    },
+    {
+      protocol,
+      what: "tolerated, the proposer alive",
+      unit: "crashes",
+      ...tolerated,
+      measure: (n) => toleratedBy(agreement, n),
+      maxNodes: 13,
+    },
+  ];
+}
+
+export const consensusClaims: readonly Claim[] = agreements.flatMap(claimsOf);
