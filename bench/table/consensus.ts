@@ -4,6 +4,7 @@
  */
 import type { Context, NodeId, Protocol, Tagged, Vocabulary } from "../../src/core/protocol.ts";
 import { majority } from "../../src/core/quorums.ts";
+import { cheapPaxos } from "../../src/protocols/consensus/cheap-paxos/cheap-paxos.ts";
 import { fastPaxos } from "../../src/protocols/consensus/fast-paxos/fast-paxos.ts";
 import { generalizedPaxos } from "../../src/protocols/consensus/generalized-paxos/generalized-paxos.ts";
 import { multiPaxos } from "../../src/protocols/consensus/multi-paxos/multi-paxos.ts";
@@ -64,6 +65,17 @@ export const agreements: readonly Agreement[] = [
     besides: ["heartbeat", "confirm"],
     delays: exactly(2),
     writes: each(1),
+    tolerated: minority,
+  },
+  {
+    name: "cheap-paxos",
+    make: () => cheapPaxos({ announces: false }) as never,
+    cost: "one command of a leader, and the notices that it is decided",
+    propose: logCommand,
+    settle: SETTLED,
+    besides: ["heartbeat", "confirm"],
+    delays: exactly(2),
+    writes: { formula: "⌊N / 2⌋ + 1", expected: majority },
     tolerated: minority,
   },
   {
@@ -219,6 +231,8 @@ export function inWords(messages: (nodes: number) => number): string {
   const factor = (n: number): number => messages(n) / (n - 1);
   const slope = factor(4) - factor(3);
   const rest = factor(3) - 3 * slope;
+  const half = messages(4) / 2;
+  if (range(3, 9).every((n) => messages(n) === half * Math.floor(n / 2))) return `${half}⌊N / 2⌋`;
   const fits = range(3, 9).every((n) => slope * n + rest === factor(n));
   if (!fits) return `${messages(3)} for N = 3`;
   if (slope === 0) return `${rest === 1 ? "" : rest}(N − 1)`.replace(/^\(N − 1\)$/, "N − 1");
