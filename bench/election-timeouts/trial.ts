@@ -23,7 +23,7 @@ const FOLLOWERS: readonly NodeId[] = [1, 2, 3, 4];
  */
 export const DELAY_MS = [1.5, 6] as const;
 /** Nobody waits longer for a leader. */
-export const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 20_000;
 
 export function downtimeMs({ minMs, maxMs }: Timeouts, seed: number): number {
   const chance = random(seed).stream("trial");

@@ -47,7 +47,7 @@ const AFTER_CRASHES = 60_000;
 export const agreements: readonly Agreement[] = [
   {
     name: "paxos",
-    make: () => paxos() as never,
+    make: () => paxos(),
     cost: "one undisturbed proposal",
     propose: (node) => ({ type: "propose", value: `from ${node}` }) as Tagged,
     settle: 0,
@@ -58,7 +58,7 @@ export const agreements: readonly Agreement[] = [
   },
   {
     name: "multi-paxos",
-    make: () => multiPaxos({ announces: false }) as never,
+    make: () => multiPaxos({ announces: false }),
     cost: "one command of a leader",
     propose: logCommand,
     settle: SETTLED,
@@ -69,7 +69,7 @@ export const agreements: readonly Agreement[] = [
   },
   {
     name: "cheap-paxos",
-    make: () => cheapPaxos({ announces: false }) as never,
+    make: () => cheapPaxos({ announces: false }),
     cost: "one command of a leader, and the notices that it is decided",
     propose: logCommand,
     settle: SETTLED,
@@ -80,7 +80,7 @@ export const agreements: readonly Agreement[] = [
   },
   {
     name: "fast-paxos",
-    make: () => fastPaxos() as never,
+    make: () => fastPaxos(),
     cost: "one undisturbed command",
     propose: logCommand,
     settle: SETTLED,
@@ -91,7 +91,7 @@ export const agreements: readonly Agreement[] = [
   },
   {
     name: "generalized-paxos",
-    make: () => generalizedPaxos() as never,
+    make: () => generalizedPaxos(),
     cost: "one command that collides with none",
     propose: logCommand,
     settle: SETTLED,
@@ -102,7 +102,7 @@ export const agreements: readonly Agreement[] = [
   },
   {
     name: "raft",
-    make: () => raft() as never,
+    make: () => raft(),
     cost: "a batch of entries",
     propose: logCommand,
     settle: SETTLED,
@@ -113,7 +113,7 @@ export const agreements: readonly Agreement[] = [
   },
   {
     name: "two-phase-commit",
-    make: () => twoPhaseCommit() as never,
+    make: () => twoPhaseCommit(),
     cost: "a commit, with its acknowledgements",
     propose: () => ({ type: "propose", transactions: 1 }) as Tagged,
     settle: 0,
@@ -223,11 +223,11 @@ function counting(protocol: AnyProtocol, count: { writes: number }): AnyProtocol
   const table = (handlers: object | undefined): object =>
     Object.fromEntries(Object.entries(handlers ?? {}).map(([name, handle]) => [name, counted(handle)]));
   const { receive, timeout, command } = protocol as unknown as Record<string, object>;
-  return { ...protocol, receive: table(receive), timeout: table(timeout), command: table(command) } as never;
+  return { ...protocol, receive: table(receive), timeout: table(timeout), command: table(command) };
 }
 
 /** `2(N − 1)` or `(N − 1)(N + 3)`: the words for a number of messages that grows with N so. */
-export function inWords(messages: (nodes: number) => number): string {
+function inWords(messages: (nodes: number) => number): string {
   const factor = (n: number): number => messages(n) / (n - 1);
   const slope = factor(4) - factor(3);
   const rest = factor(3) - 3 * slope;

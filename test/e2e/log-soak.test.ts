@@ -118,9 +118,9 @@ async function strike(deed: Deed, draw: Random): Promise<void> {
 }
 
 async function restarted(ids: readonly number[], afterMs: number): Promise<void> {
-  const ended = ids.map((id) => members.running.get(id));
-  for (const member of ended) member?.signal("SIGKILL");
-  await Promise.all(ended.map((member) => member?.finished));
+  const ended = ids.flatMap((id) => members.running.get(id) ?? []);
+  for (const member of ended) member.signal("SIGKILL");
+  await Promise.all(ended.map(({ finished }) => finished));
   await sleep(afterMs);
   for (const id of ids) members.serve(id, "--fault-injector");
 }

@@ -140,7 +140,7 @@ function badLink(chance: Random): BadLink {
   };
 }
 
-export const ascending = (nodes: readonly NodeId[]): NodeId[] => [...nodes].sort((a, b) => a - b);
+const ascending = (nodes: readonly NodeId[]): NodeId[] => [...nodes].sort((a, b) => a - b);
 
 function shuffled(nodes: readonly NodeId[], chance: Random): NodeId[] {
   const all = [...nodes];

@@ -18,10 +18,10 @@ export function machineModel(kind: MachineKind, entries: readonly string[] = [])
   const call: ModelCall<object> = {
     step(state, { input, output }) {
       const next = clone(state);
-      const result = apply(next, String(input));
+      const result = apply(next, input as string);
       return output === undefined || output === result ? next : null;
     },
-    observes: ({ input, output }) => isRead(String(input)) || output === "no",
+    observes: ({ input, output }) => isRead(input as string) || output === "no",
   };
   return {
     name: kind,
@@ -38,8 +38,8 @@ export function machineModel(kind: MachineKind, entries: readonly string[] = [])
 function inOrderOf(entries: readonly string[], operations: readonly Operation[]): readonly Operation[] {
   const places = new Map(entries.map((text, at) => [text, at]));
   const placeOf = ({ f, input, output }: Operation): number => {
-    if (f === "append") return places.get(String(input).slice("append ".length)) ?? entries.length;
-    return output === "" ? -1 : (places.get(String(output).split(",").at(-1) ?? "") ?? entries.length) + 0.5;
+    if (f === "append") return places.get((input as string).slice("append ".length)) ?? entries.length;
+    return output === "" ? -1 : (places.get((output as string).split(",").at(-1) ?? "") ?? entries.length) + 0.5;
   };
   return operations.toSorted((a, b) => placeOf(a) - placeOf(b));
 }

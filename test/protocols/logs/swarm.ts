@@ -37,7 +37,7 @@ export interface SwarmResult {
 
 const FAULTS_MS = 3_000;
 /** How long all may take once everything is mended. */
-export const WELL_WITHIN_MS = 20_000;
+const WELL_WITHIN_MS = 20_000;
 /** So often one looks whether all is well, and asks again for all members. */
 const LOOKS_EVERY_MS = 100;
 const ASKS_EVERY_LOOKS = 5;
