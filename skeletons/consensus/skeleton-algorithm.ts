@@ -10,8 +10,7 @@
  * What runs here until the algorithm stands in its place: the lowest node decides for the first that it hears of.
  */
 import type { Context, Protocol } from "../../src/core/protocol.ts";
-import { struct, text } from "../../src/core/shape.ts";
-import { settle } from "../../src/protocols/options.ts";
+import { text } from "../../src/core/shape.ts";
 
 export type SkeletonAlgorithm = {
   state: { proposed: string | null; decided: string | null };
@@ -20,17 +19,12 @@ export type SkeletonAlgorithm = {
   event: { type: "decided"; value: string };
 };
 
-export type SkeletonAlgorithmOptions = Record<never, never>;
-
-const optionShape = struct<SkeletonAlgorithmOptions>({});
 const valueShape = text(65_536);
 
 type State = SkeletonAlgorithm["state"];
 type Ctx = Context<SkeletonAlgorithm>;
 
-export function skeletonAlgorithm(given?: Partial<SkeletonAlgorithmOptions>): Protocol<SkeletonAlgorithm> {
-  settle({}, optionShape, given, "skeleton-algorithm");
-
+export function skeletonAlgorithm(): Protocol<SkeletonAlgorithm> {
   function decide(state: State, value: string, ctx: Ctx): void {
     state.decided = value;
     ctx.emit({ type: "decided", value });

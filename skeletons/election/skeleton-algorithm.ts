@@ -10,8 +10,6 @@
  * What runs here until the algorithm stands in its place: the highest node is told, and declares itself.
  */
 import type { Context, NodeId, Protocol } from "../../src/core/protocol.ts";
-import { struct } from "../../src/core/shape.ts";
-import { settle } from "../../src/protocols/options.ts";
 
 export type SkeletonAlgorithm = {
   state: { phase: "idle" | "campaigning"; leader: NodeId | null };
@@ -20,16 +18,10 @@ export type SkeletonAlgorithm = {
   event: { type: "elected"; leader: NodeId };
 };
 
-export type SkeletonAlgorithmOptions = Record<never, never>;
-
-const optionShape = struct<SkeletonAlgorithmOptions>({});
-
 type State = SkeletonAlgorithm["state"];
 type Ctx = Context<SkeletonAlgorithm>;
 
-export function skeletonAlgorithm(given?: Partial<SkeletonAlgorithmOptions>): Protocol<SkeletonAlgorithm> {
-  settle({}, optionShape, given, "skeleton-algorithm");
-
+export function skeletonAlgorithm(): Protocol<SkeletonAlgorithm> {
   function follow(state: State, leader: NodeId, ctx: Ctx): void {
     state.phase = "idle";
     if (state.leader === leader) return; // It was announced before.

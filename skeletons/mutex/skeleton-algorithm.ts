@@ -10,9 +10,8 @@
  * What runs here until the algorithm stands in its place: the lowest node keeps a queue.
  */
 import type { Context, NodeId, Protocol } from "../../src/core/protocol.ts";
-import { natural, struct } from "../../src/core/shape.ts";
+import { natural } from "../../src/core/shape.ts";
 import { mutexProperties, type Section } from "../../src/protocols/mutex/family/properties.ts";
-import { settle } from "../../src/protocols/options.ts";
 
 export type SkeletonAlgorithm = {
   state: {
@@ -29,16 +28,10 @@ export type SkeletonAlgorithm = {
   event: { type: "entered"; token: number } | { type: "exited" };
 };
 
-export type SkeletonAlgorithmOptions = Record<never, never>;
-
-const optionShape = struct<SkeletonAlgorithmOptions>({});
-
 type State = SkeletonAlgorithm["state"];
 type Ctx = Context<SkeletonAlgorithm>;
 
-export function skeletonAlgorithm(given?: Partial<SkeletonAlgorithmOptions>): Protocol<SkeletonAlgorithm> {
-  settle({}, optionShape, given, "skeleton-algorithm");
-
+export function skeletonAlgorithm(): Protocol<SkeletonAlgorithm> {
   const coordinator = (ctx: Ctx): NodeId => Math.min(ctx.self, ...ctx.peers);
 
   function request(state: State, from: NodeId, ctx: Ctx): void {

@@ -75,15 +75,17 @@ export function forRepository(
     void texts.set(path, how(texts.get(path) ?? readFileSync(join(root, path), "utf8")));
   const from = `./${family}/${name}.ts`;
   const type = capital(camelCase(name));
+  const hasOptions = added.some(({ text }) => new RegExp(`export (?:interface|type) ${type}Options\\b`).test(text));
+  const types = [`type ${type}`, ...(hasOptions ? [`type ${type}Options`] : [])];
   change(registryFile(root, family), (text) => {
     const line = registryLine(readFileSync(join(skeletons, family, "registry.ts"), "utf8"), name);
     const mark = markOf(text, family);
     const listed = text.replace(mark, `${line}${mark}`);
-    return listed.replace(/^import /m, `import { ${camelCase(name)} } from "${from}";\nimport `);
+    return listed.replace(/^import [^;]*;\n/m, `$&import { ${camelCase(name)} } from "${from}";\n`);
   });
   change(
     "src/protocols/index.ts",
-    (text) => `${text}export { type ${type}, type ${type}Options, ${camelCase(name)} } from "${from}";\n`,
+    (text) => `${text}export { ${[...types, camelCase(name)].join(", ")} } from "${from}";\n`,
   );
   change("docs/algorithms.md", (text) => withRow(text, family, name));
   change("README.md", (text) => withLink(text, family, name));

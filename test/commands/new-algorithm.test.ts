@@ -59,6 +59,7 @@ describe("coterie new", () => {
       expect(printed).toContain(`new      src/protocols/${family}/${nameOf(family)}.ts\n`);
       expect(printed).toContain("changed  src/protocols/index.ts\n");
     }
+    expect(readFileSync(join(copy, "src/protocols/index.ts"), "utf8")).toMatch(/^\/\*\* The registry/); // And no line before.
     await run(copy, tool("tsc"), "-p", ".");
     await run(copy, tool("tsc"), "-p", "tsconfig.build.json");
     await run(copy, tool("biome"), "check", "--error-on-warnings", "src", "scenarios", "skeletons");
