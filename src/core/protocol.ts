@@ -6,7 +6,7 @@
  * Messages, commands, records and events are values. What a handler sends, persists or emits is copied there and then;
  * what it is given is its own. So it may send a piece of its state and go on changing it, and may keep what it received.
  * Nobody else would see it change that, in any driver; still the algorithms here never do, and are tried with frozen messages,
- * commands and records (test/drivers/registry.test.ts). The fields of messages, commands and records come in the order of their
+ * commands and records. The fields of messages, commands and records come in the order of their
  * shape. The keys of an object in the state stand in the order in which JavaScript keeps them, and the checker takes states
  * that differ in it for two, so a handler may go through them. Within one state nothing may stand in two places and be
  * changed in place: a copied state has two of it.

@@ -13,7 +13,7 @@ export const liars: Read<Readonly<Record<NodeId, NamedLiar>>> = (text, word) =>
       const behaviour = behaviours.find((each) => each === how);
       if (behaviour === undefined || !/^\d{1,15}$/.test(id))
         refuse(word, `node ids, each with a way to lie (${behaviours.join(", ")}) or none, such as 2,4=mute`, text);
-      return [Number(id), behaviour as NamedLiar];
+      return [Number(id), behaviour];
     }),
   );
 
