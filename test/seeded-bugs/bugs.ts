@@ -1,6 +1,7 @@
 /** Bugs put into the shipped protocols on purpose, and what is to find each: all of it plain data. */
 import { hardened } from "./hardened.ts";
 import { raft, raftBounded, raftInFigure8, raftWithLearners } from "./raft.ts";
+import { twoPhaseCommitBugs } from "./two-phase-commit.ts";
 
 export interface SeededBug {
   readonly name: string;
@@ -43,6 +44,7 @@ export type Subject =
   | "ricart-agrawala, rejoining"
   | "super-peer-dht"
   | "super-peer-tokens"
+  | "two-phase-commit"
   | "view-synchrony"
   | "view-synchrony, the agreement on views";
 
@@ -301,18 +303,27 @@ const paxos: readonly SeededBug[] = [
     says: "an acceptance is not journalled before it is told",
     find: `ctx.persist({ type: "accepted", proposal });`,
     replace: ``,
-    by: "simulator",
-    setting: "duel of three with a crash",
+    by: "bfs",
+    setting: "duel with a crash",
     property: "agreement",
   },
   {
     name: "acceptance-not-replayed",
     says: "after a crash the acceptor knows its promise, not what it had accepted",
-    find: `state.round = proposal.ballot.round;\n        state.accepted = proposal;`,
+    find: `state.round = proposal.ballot.round;\n    state.accepted = proposal;`,
     replace: `state.round = proposal.ballot.round;`,
-    by: "swarm",
+    by: "bfs",
     setting: "duel with a crash",
     property: "agreement",
+  },
+  {
+    name: "decision-not-journalled",
+    says: "a decision is not journalled: after a crash the node decides once more",
+    find: `ctx.persist({ type: "decided", value });`,
+    replace: ``,
+    by: "bfs",
+    setting: "duel with a crash",
+    property: "integrity",
   },
   {
     name: "rounds-alone",
@@ -358,6 +369,7 @@ export const bugs: readonly SeededBug[] = [
   ...ricartAgrawala,
   ...causal,
   ...paxos,
+  ...twoPhaseCommitBugs,
   ...hardened,
   ...raft.map((bug) => ({ ...bug, protocol: "raft" }) as const),
   ...raftWithLearners.map((bug) => ({ ...bug, protocol: "raft, two learners" }) as const),

@@ -36,6 +36,7 @@ export interface Setting {
 const call = [{ type: "call" }];
 const use = (entries: number): object[] => [{ type: "workload", body: { type: "use", entries } }];
 const send = (messages: number): object[] => [{ type: "workload", body: { type: "send", messages } }];
+const transaction = [{ type: "propose", transactions: 1 }];
 const propose = (value: string): object[] => [{ type: "propose", value }];
 
 const calm = { network: "fifo", timers: "free", crashes: 0, recoveries: 0, duplications: 0 } as const;
@@ -163,13 +164,36 @@ export const settings: Readonly<Record<string, Setting>> = {
     crashes: 1,
     recoveries: 1,
   },
-  "duel of three with a crash": {
-    ...oneAttempt,
-    says: "3 nodes, each proposes once; a node crashes and comes back",
+  "a transaction, a crash and a recovery": {
+    ...calm,
+    says: "3 nodes, 0 proposes a transaction, 2 may come to vote no; a node crashes and comes back",
     nodes: 3,
-    asks: { 0: propose("x"), 1: propose("y"), 2: propose("z") },
+    asks: { 0: transaction, 2: [{ type: "refuse" }] },
     crashes: 1,
     recoveries: 1,
+    maxInFlight: 4,
+    safetyOnly: true,
+  },
+  "a transaction, a crash, a recovery and a loss": {
+    ...calm,
+    says: "3 nodes, 0 proposes a transaction; a node crashes and comes back, and a message is lost",
+    nodes: 3,
+    asks: { 0: transaction },
+    crashes: 1,
+    recoveries: 1,
+    losses: 1,
+    maxInFlight: 4,
+    safetyOnly: true,
+  },
+  "two transactions, a crash and a recovery": {
+    ...calm,
+    says: "3 nodes, 0 proposes a transaction, and another one; it crashes and comes back",
+    nodes: 3,
+    asks: { 0: [...transaction, ...transaction] },
+    timers: "quiet",
+    crashes: 1,
+    recoveries: 1,
+    safetyOnly: true,
   },
   ...hardenedSettings,
   ...raftSettings,

@@ -129,6 +129,11 @@ const madeOf: Readonly<Record<Subject, Making>> = {
     file: "src/protocols/overlay/super-peer-tokens/super-peer-tokens.ts",
     make: ({ superPeerTokens }) => superPeerTokens?.({ share: 0.3 }),
   },
+  "two-phase-commit": {
+    file: "src/protocols/consensus/two-phase-commit/two-phase-commit.ts",
+    // Those in doubt ask each other, so that a participant that has forgotten its vote is asked.
+    make: ({ twoPhaseCommit }) => twoPhaseCommit?.({ isCooperative: true }),
+  },
   "view-synchrony, the agreement on views": {
     file: "src/protocols/membership/views/agreement.ts",
     make: ({ views }) => settledViews(views?.({ remindMs: 0 }) as unknown as Protocol<Views>),
