@@ -10,7 +10,7 @@ const inFile = (file: string, changes: readonly Omit<Change, "file">[]): SeededB
 export const twoPhaseCommitBugs: readonly SeededBug[] = [
   ...inFile("two-phase-commit.ts", [
     {
-      name: "vote-not-journalled",
+      name: "yes-not-journalled",
       says: "a participant votes yes before it has journalled that",
       find: `ctx.persist({ type: "prepared", transaction });`,
       replace: ``,
@@ -50,7 +50,7 @@ export const twoPhaseCommitBugs: readonly SeededBug[] = [
   ]),
   ...inFile("participant.ts", [
     {
-      name: "decides-alone",
+      name: "aborts-alone",
       says: "a participant in doubt aborts when its patience is over",
       find: `const open = inDoubt(state);`,
       replace: `for (const { transaction } of inDoubt(state)) finish(state, transaction, "abort", ctx);\n    const open = inDoubt(state);`,
