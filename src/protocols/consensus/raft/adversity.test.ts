@@ -3,7 +3,6 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { CommandOf, NodeId } from "../../../core/protocol.ts";
 import { type Simulation, simulation } from "../../../sim/simulation.ts";
-import type { RaftOptions } from "./options.ts";
 import { type Raft, raft } from "./raft.ts";
 
 const NODES = 5;
@@ -64,7 +63,7 @@ type Adversity = typeof adversity extends fc.Arbitrary<infer A> ? A : never;
 
 function staged({ seed, maxDelayMs, lossRate, duplicateRate, order, options }: Omit<Adversity, "deeds">) {
   const sim = simulation<Raft>({
-    protocol: raft(options as Partial<RaftOptions>),
+    protocol: raft(options),
     nodes: all,
     seed,
     delayMs: [0, maxDelayMs],

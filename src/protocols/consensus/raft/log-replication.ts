@@ -60,7 +60,7 @@ const newFollower = (next: number): Follower => ({
   isActive: true,
 });
 
-export function replicateToAll(state: State, role: Leader, options: RaftOptions, ctx: Ctx): void {
+function replicateToAll(state: State, role: Leader, options: RaftOptions, ctx: Ctx): void {
   for (const node of ctx.peers) {
     const follower = role.followers[node];
     if (follower !== undefined) replicate(state, node, follower, options, ctx);
