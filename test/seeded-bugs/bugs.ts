@@ -1,4 +1,5 @@
 /** Bugs put into the shipped protocols on purpose, and what is to find each: all of it plain data. */
+import { fastPaxos, generalizedPaxos } from "./fast.ts";
 import { hardened } from "./hardened.ts";
 import { raft, raftBounded, raftInFigure8, raftWithLearners } from "./raft.ts";
 import { twoPhaseCommitBugs } from "./two-phase-commit.ts";
@@ -31,6 +32,8 @@ export type Subject =
   | "epoch-bully, bounded"
   | "epoch-token-ring"
   | "epoch-token-ring, long stays"
+  | "fast-paxos"
+  | "generalized-paxos"
   | "heartbeat"
   | "ip-multicast"
   | "isis over views"
@@ -371,6 +374,8 @@ export const bugs: readonly SeededBug[] = [
   ...paxos,
   ...twoPhaseCommitBugs,
   ...hardened,
+  ...fastPaxos.map((bug) => ({ ...bug, protocol: "fast-paxos" }) as const),
+  ...generalizedPaxos.map((bug) => ({ ...bug, protocol: "generalized-paxos" }) as const),
   ...raft.map((bug) => ({ ...bug, protocol: "raft" }) as const),
   ...raftWithLearners.map((bug) => ({ ...bug, protocol: "raft, two learners" }) as const),
   ...raftBounded.map((bug) => ({ ...bug, protocol: "raft, bounded" }) as const),

@@ -1,6 +1,7 @@
 /** Where seeded bugs are looked for: all of it plain data. */
 
 import type { Adversity } from "./adversity.ts";
+import { fastSettings } from "./fast.ts";
 import { hardenedSettings } from "./hardened-settings.ts";
 import { raftSettings } from "./raft-settings.ts";
 
@@ -196,5 +197,6 @@ export const settings: Readonly<Record<string, Setting>> = {
     safetyOnly: true,
   },
   ...hardenedSettings,
+  ...fastSettings,
   ...raftSettings,
 };

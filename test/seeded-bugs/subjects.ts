@@ -76,6 +76,21 @@ const madeOf: Readonly<Record<Subject, Making>> = {
     file: "src/protocols/mutex/epoch-token-ring/epoch-token-ring.ts",
     make: ({ epochTokenRing }) => mutexWithWorkload(epochTokenRing as never, { workload: { stayMs: 1_500 } }),
   },
+  "fast-paxos": {
+    file: "src/protocols/consensus/fast-paxos/fast-paxos.ts",
+    make: ({ fastPaxos }) => fastPaxos?.({ patienceMs: 60, heartbeatMs: 25 }),
+  },
+  "generalized-paxos": {
+    file: "src/protocols/consensus/generalized-paxos/generalized-paxos.ts",
+    make: ({ generalizedPaxos }) =>
+      generalizedPaxos?.({
+        interference: "by-key",
+        checkpointEvery: 4,
+        patienceMs: 150,
+        heartbeatMs: 50,
+        recoverMs: 100,
+      }),
+  },
   heartbeat: {
     file: "src/protocols/membership/heartbeat.ts",
     make: ({ heartbeat }) => heartbeat?.(),

@@ -1,0 +1,110 @@
+/** Bugs in Fast and Generalized Paxos, and where they are looked for: all of it plain data. */
+import type { Adversity } from "./adversity.ts";
+import type { Change } from "./bugs.ts";
+import type { Setting } from "./settings.ts";
+
+const FAST = "src/protocols/consensus/fast-paxos";
+const GENERALIZED = "src/protocols/consensus/generalized-paxos";
+
+export const fastPaxos: readonly Change[] = [
+  {
+    name: "fast-quorum-too-small",
+    says: "a fast quorum is one too small: it meets another one, but not in every classic quorum",
+    file: `${FAST}/learner.ts`,
+    find: `(isFast(round) ? fast : classic)`,
+    replace: `(isFast(round) ? fast - 1 : classic)`,
+    by: "simulator",
+    setting: "fast rounds in adversity",
+    property: "agreement",
+  },
+  {
+    name: "votes-again-in-the-round",
+    says: "an acceptor votes for each command that it is sent in a fast round",
+    file: `${FAST}/acceptor.ts`,
+    find: `isEarlier(last.round, round))`,
+    replace: `!isEarlier(round, last.round))`,
+    by: "simulator",
+    setting: "fast rounds in adversity",
+    property: "agreement",
+  },
+];
+
+export const generalizedPaxos: readonly Change[] = [
+  {
+    name: "learns-from-a-classic-quorum",
+    says: "what a classic quorum of histories has in common is learnt, in fast rounds, too",
+    file: `${GENERALIZED}/learner.ts`,
+    find: `isFast(vote.round) ? fast : classic;`,
+    replace: `isFast(vote.round) ? classic : fast;`,
+    by: "simulator",
+    setting: "histories in adversity",
+    property: "checkpoints",
+  },
+  {
+    name: "depends-on-nothing",
+    says: "commands that interfere are taken for commuting where histories are compared",
+    file: `${GENERALIZED}/histories.ts`,
+    find: `    if (found.some((later) => interferes(command, later))) found.unshift(command);\n`,
+    replace: `    if (interferes(command, command) && found.length === 0) found.unshift(command);\n`,
+    by: "simulator",
+    setting: "histories in adversity",
+    property: "agreement",
+  },
+  {
+    name: "picks-any-history",
+    says: "the coordinator takes one acceptor's history for safe, whatever a quorum may have chosen",
+    file: `${GENERALIZED}/proved-safe.ts`,
+    find: `return common(inK, least, interferes);`,
+    replace: `return inK[0] as History;`,
+    by: "simulator",
+    setting: "histories in adversity",
+    property: "agreement",
+  },
+  {
+    name: "history-not-journalled",
+    says: "an acceptor forgets in a crash which history it has voted for",
+    file: `${GENERALIZED}/acceptor.ts`,
+    find: `  ctx.persist({ type: "voted", era: state.era, ...vote });\n`,
+    replace: ``,
+    by: "simulator",
+    setting: "histories in adversity",
+    property: "agreement",
+  },
+  {
+    name: "checkpoint-drops-commands",
+    says: "checkpoints commute: an era ends with commands that some nodes have learnt, and others not",
+    file: `${GENERALIZED}/interference.ts`,
+    find: `isCheckpoint(a) || isCheckpoint(b) || declared[relation](a, b);`,
+    replace: `declared[relation](a, b);`,
+    by: "simulator",
+    setting: "histories in adversity",
+    property: "checkpoints",
+  },
+];
+
+const propose = (client: number, sequence: number): object => ({
+  type: "propose",
+  command: { client, sequence, operation: `put k${sequence % 3} ${client}.${sequence}` },
+});
+const commands = (client: number, count: number): object[] =>
+  Array.from({ length: count }, (_, i) => propose(client, i + 1));
+
+const adversity: Adversity = {
+  seeds: 400,
+  spanMs: 2_000,
+  calmMs: 0,
+  mishaps: ["restart", "restart", "cut", "isolation"],
+  count: 12,
+  lastingMs: [50, 900],
+  delayMs: [1, 40],
+};
+
+const calm = { network: "fifo", timers: "free", crashes: 0, recoveries: 0, duplications: 0 } as const;
+const says =
+  "nodes in virtual time, of which four propose ten times; nodes crash and are back, or are cut off for a while";
+const asks = { 0: commands(0, 10), 1: commands(1, 10), 2: commands(2, 10), 3: commands(3, 10) };
+
+export const fastSettings: Readonly<Record<string, Setting>> = {
+  "fast rounds in adversity": { ...calm, says: `5 ${says}`, nodes: 5, asks, adversity },
+  "histories in adversity": { ...calm, says: `5 ${says}, to three keys`, nodes: 5, asks, adversity },
+};
