@@ -34,7 +34,7 @@ export function isEqual(a: History, b: History, interferes: Interferes): boolean
 }
 
 /** The history with those that it has not appended, in their order. */
-export const extended = (history: History, commands: History): Command[] => [
+const extended = (history: History, commands: History): Command[] => [
   ...history,
   ...commands.filter((command) => !contains(history, command)),
 ];

@@ -99,7 +99,7 @@ export type GeneralizedPaxos = {
 export type State = GeneralizedPaxos["state"];
 
 /** In one history: an era has twice `checkpointEvery` commands at most, and what one coordinator adds. */
-export const MAX_HISTORY = 4_096;
+const MAX_HISTORY = 4_096;
 
 const ballotShape = struct<Ballot>({ count: natural, node: natural });
 const roundShape = struct<Round>({ count: natural, node: natural, step: natural });
