@@ -1,6 +1,7 @@
 /** Bugs put into the shipped protocols on purpose, and what is to find each: all of it plain data. */
 import { fastPaxos, generalizedPaxos } from "./fast.ts";
 import { hardened } from "./hardened.ts";
+import { multiPaxosBugs } from "./multi-paxos.ts";
 import { raft, raftBounded, raftInFigure8, raftWithLearners } from "./raft.ts";
 import { twoPhaseCommitBugs } from "./two-phase-commit.ts";
 
@@ -38,6 +39,7 @@ export type Subject =
   | "ip-multicast"
   | "isis over views"
   | "maekawa-sanders, rejoining"
+  | "multi-paxos"
   | "paxos"
   | "raft"
   | "raft, bounded"
@@ -373,6 +375,7 @@ export const bugs: readonly SeededBug[] = [
   ...causal,
   ...paxos,
   ...twoPhaseCommitBugs,
+  ...multiPaxosBugs.map((bug): SeededBug => ({ ...bug, protocol: "multi-paxos" })),
   ...hardened,
   ...fastPaxos.map((bug) => ({ ...bug, protocol: "fast-paxos" }) as const),
   ...generalizedPaxos.map((bug) => ({ ...bug, protocol: "generalized-paxos" }) as const),

@@ -3,6 +3,7 @@
 import type { Adversity } from "./adversity.ts";
 import { fastSettings } from "./fast.ts";
 import { hardenedSettings } from "./hardened-settings.ts";
+import { multiPaxosSettings } from "./multi-paxos-settings.ts";
 import { raftSettings } from "./raft-settings.ts";
 
 /** What is run, on the protocol with the bug and on the one without, by checker and simulator alike. */
@@ -198,5 +199,6 @@ export const settings: Readonly<Record<string, Setting>> = {
   },
   ...hardenedSettings,
   ...fastSettings,
+  ...multiPaxosSettings,
   ...raftSettings,
 };

@@ -3,6 +3,7 @@
 import type { ExploreOptions } from "../../src/check/explore.ts";
 import { type Assembly, assemble } from "../../src/core/assemble.ts";
 import type { Protocol, Vocabulary } from "../../src/core/protocol.ts";
+import { replicated } from "../../src/protocols/consensus/family/systems.ts";
 import type { boundedRaft as realRaft } from "../../src/protocols/consensus/raft/bounded.ts";
 import type { Raft } from "../../src/protocols/consensus/raft/raft.ts";
 import type { Views } from "../../src/protocols/membership/views/vocabulary.ts";
@@ -107,6 +108,10 @@ const madeOf: Readonly<Record<Subject, Making>> = {
     file: "src/protocols/mutex/maekawa-sanders.ts",
     make: ({ maekawaSanders }) => mutexWithWorkload(() => maekawaSanders?.({ rejoins: true }) as never),
   },
+  "multi-paxos": {
+    file: "src/protocols/consensus/multi-paxos/multi-paxos.ts",
+    make: ({ multiPaxos }) => replicated(multiPaxos as never, littleRoom),
+  },
   paxos: {
     file: "src/protocols/consensus/paxos/paxos.ts",
     make: ({ paxos }) => paxos?.(),
@@ -158,6 +163,13 @@ const madeOf: Readonly<Record<Subject, Making>> = {
     file: "src/protocols/multicast/view-synchrony.ts",
     make: ({ viewSynchrony }) => monitoredMulticastModel(viewSynchrony as never, [fifoOrder]),
   },
+};
+
+/** Short windows and frequent snapshots, so that a run of seconds comes to their ends; leaders that change often. */
+const littleRoom = {
+  client: { retryMs: 100 },
+  machine: { snapshotEvery: 3 },
+  log: { window: 4, keep: 0, leaseMs: 120, renewMs: 40 },
 };
 
 /** Nothing that keeps elections rare gives a margin that hides what is wrong. */

@@ -1,0 +1,29 @@
+/** Where bugs of Multi-Paxos are looked for: all of it plain data. */
+import type { Adversity } from "./adversity.ts";
+import type { Setting } from "./settings.ts";
+
+const use = (commands: number): object => ({ type: "client", body: { type: "use", commands } });
+
+const adversity: Adversity = {
+  seeds: 300,
+  spanMs: 3_000,
+  calmMs: 0,
+  mishaps: ["restart", "restart", "cut", "isolation"],
+  count: 14,
+  lastingMs: [50, 900],
+  downMs: [1, 200],
+  delayMs: [1, 30],
+  lossRate: 0.1,
+};
+
+const calm = { network: "bag", timers: "free", crashes: 0, recoveries: 0, duplications: 0 } as const;
+
+export const multiPaxosSettings: Readonly<Record<string, Setting>> = {
+  "a log in adversity": {
+    ...calm,
+    says: "5 nodes in virtual time, of which three propose; nodes crash and are back or are cut off, and messages are lost",
+    nodes: 5,
+    asks: { 0: [use(8), use(4)], 1: [use(8), use(4)], 2: [use(8), use(4)] },
+    adversity,
+  },
+};
