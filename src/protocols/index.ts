@@ -182,7 +182,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     replicatedLog,
     "f + 1 main nodes decide on commands; f auxiliaries help only when one of them has failed",
     cheapPaxos,
-    { embedded: false, check: { maxInFlight: 4, maxTimeouts: 1 } },
+    { embedded: false, mustStart: true, check: { maxInFlight: 4, maxTimeouts: 1 } },
   ),
   "multi-paxos": entry(
     replicatedLog,

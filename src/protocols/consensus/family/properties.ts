@@ -90,8 +90,5 @@ const termination = {
 } as const;
 
 /** @param orders stand in the place of one order for all and of what follows from it for places, where the log promises less. */
-export const logProperties = (orders: readonly Property<never>[]): readonly object[] => [
-  ...(orders.length === 0 ? [agreement, durability] : orders),
-  integrity,
-  termination,
-];
+export const logProperties = (orders: readonly Property<never>[]): readonly Property<never>[] =>
+  [...(orders.length === 0 ? [agreement, durability] : orders), integrity, termination] as readonly Property<never>[];

@@ -48,7 +48,10 @@ export function withLogClients<L extends ReplicatedLog, O extends object>(
     const reads = Object.hasOwn(log(options.log).command, "read");
     const client = { ...options.client, reads, ...(kind === undefined ? {} : { kind }) };
     const system = make({ ...options, client });
-    return { ...system, properties: [...system.properties, ...logProperties(orders)] } as never;
+    const promised = logProperties(orders);
+    // What the log promises by itself under the same name is said once, with the clients that see it.
+    const others = system.properties.filter(({ name }) => !promised.some((property) => property.name === name));
+    return { ...system, properties: [...others, ...promised] } as never;
   };
 }
 
