@@ -18,7 +18,7 @@ export function teach(state: State, to: NodeId, from: number, ctx: Ctx): void {
 
 export function learnAll(state: State, teacher: NodeId, first: number, values: readonly Value[], ctx: Ctx): void {
   if (first > state.upTo + 1) return; // There is a gap: what is between is lost, or still to come.
-  values.forEach((value, at) => void learn(state, first + at, value, ctx));
+  for (const [at, value] of values.entries()) learn(state, first + at, value, ctx);
   if (values.length === BATCH) ctx.send(teacher, { type: "catchUp", from: state.upTo + 1 });
 }
 

@@ -28,7 +28,7 @@ export function pick(promises: readonly (Vote | null)[], nodes: number, quorums:
   return v.length > 0 ? { is: "value", value: v[0] as Value } : { is: "free" };
 }
 
-export const distinct = (values: readonly Value[]): Value[] =>
+const distinct = (values: readonly Value[]): Value[] =>
   values.filter((value, at) => values.findIndex((other) => isSameValue(other, value)) === at);
 
 /** Where it is free, everybody takes the same of what has been voted for: the command of the lowest client. */

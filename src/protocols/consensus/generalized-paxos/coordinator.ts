@@ -54,7 +54,7 @@ export function notePromise(
 }
 
 /** Phase 2a for this era, once a classic quorum has promised; first it learns of the eras that others know to be over. */
-export function leadIfPromised(state: State, ctx: Ctx, settings: Settings): void {
+function leadIfPromised(state: State, ctx: Ctx, settings: Settings): void {
   const { coordinator } = state;
   if (coordinator.is !== "preparing") return;
   const { classic, fast } = settings.quorumsOf(nodesOf(ctx));

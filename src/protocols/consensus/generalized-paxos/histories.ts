@@ -11,7 +11,7 @@ export const contains = (history: History, command: Command): boolean =>
   history.some((each) => isSameCommand(each, command));
 
 /** The least prefix (⊑) of the history that has the command at this place. */
-export function cone(history: History, place: number, interferes: Interferes): Command[] {
+function cone(history: History, place: number, interferes: Interferes): Command[] {
   const found: Command[] = [history[place] as Command];
   for (let before = place - 1; before >= 0; before--) {
     const command = history[before] as Command;
@@ -21,7 +21,7 @@ export function cone(history: History, place: number, interferes: Interferes): C
 }
 
 /** Whether they have the same commands, and those that interfere in the same order. */
-export function isEqual(a: History, b: History, interferes: Interferes): boolean {
+function isEqual(a: History, b: History, interferes: Interferes): boolean {
   if (a.length !== b.length) return false;
   const places = a.map((command) => b.findIndex((other) => isSameCommand(other, command)));
   return places.every(

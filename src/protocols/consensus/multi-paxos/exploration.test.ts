@@ -19,7 +19,7 @@ const agreement: Property<MultiPaxos> = {
   claim: "no two nodes decide differently in a slot, and nothing that was not proposed",
   when: "always",
   history: {
-    empty: {} as Places,
+    empty: {},
     after(before: Places, event: EventOf<MultiPaxos>): Places {
       if (event.type !== "decided") return before;
       const { index, command } = event;

@@ -1,7 +1,7 @@
 /** What is too long for one message or record, in fragments that are not. */
 
 /** In UTF-16 units, of which each takes three bytes at most: several such fragments stay below any frame. */
-export const FRAGMENT_CHARS = 65_536;
+const FRAGMENT_CHARS = 65_536;
 /** In UTF-8. */
 export const MAX_FRAGMENT_BYTES = 3 * FRAGMENT_CHARS;
 

@@ -14,11 +14,7 @@ import type { Leader, MultiPaxos, State } from "./vocabulary.ts";
 type Ctx = Context<MultiPaxos>;
 
 /** These main nodes with one auxiliary less, and the others as learners, so that they are heard of when they are back. */
-export function membersWith(
-  mains: readonly NodeId[],
-  allMains: readonly NodeId[],
-  auxiliaries: readonly NodeId[],
-): Members {
+function membersWith(mains: readonly NodeId[], allMains: readonly NodeId[], auxiliaries: readonly NodeId[]): Members {
   const voters = [...mains, ...auxiliaries.slice(0, mains.length - 1)];
   return {
     voters: voters.sort((a, b) => a - b),

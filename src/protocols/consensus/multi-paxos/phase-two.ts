@@ -65,7 +65,7 @@ function decide(state: State, role: Leader, settings: Settings, ctx: Ctx): void 
 }
 
 /** New voters promise this ballot before there is anything for them to accept. */
-export function prepareAhead(state: State, role: Leader, ctx: Ctx): void {
+function prepareAhead(state: State, role: Leader, ctx: Ctx): void {
   const message = { type: "prepare", ballot: role.ballot, from: state.decided + 1 } as const;
   for (const voter of asked(state, role, votersAhead(state), ctx.self))
     if (!role.promises.includes(voter)) ctx.send(voter, message);
