@@ -61,5 +61,5 @@ export function cheapPaxos(given?: Partial<CheapPaxosOptions>): Protocol<CheapPa
         messages: (nodes: number) => (all.announces ? 3 : 2) * (majority(nodes) - 1),
       },
     ],
-  } as Protocol<CheapPaxos>;
+  };
 }
