@@ -174,6 +174,22 @@ export const atomicCommit: Family = {
   refuse: () => ({ type: "refuse" }),
 };
 
+/** The same by a system that has a log: its part `commit` is asked. */
+export const replicatedAtomicCommit: Family = {
+  ...atomicCommit,
+  isUsedInNodes: true,
+  ask: (_node, times) => ({ type: "commit", body: { type: "propose", transactions: times } }) as Tagged,
+  refuse: () => ({ type: "commit", body: { type: "refuse" } }) as Tagged,
+  outcome({ events }) {
+    const decided: Record<NodeId, string> = {};
+    for (const { node, event } of events) {
+      const { type, value } = unwrapped(event);
+      if (type === "decided" && value !== undefined) decided[node] = String(value); // The log decides, too.
+    }
+    return { decided };
+  },
+};
+
 export const membership: Family = {
   part: "membership",
   name: "membership",

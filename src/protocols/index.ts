@@ -11,6 +11,7 @@ import { multiPaxos } from "./consensus/multi-paxos/multi-paxos.ts";
 import { paxos } from "./consensus/paxos/paxos.ts";
 import { boundedRaft } from "./consensus/raft/bounded.ts";
 import { raft } from "./consensus/raft/raft.ts";
+import { replicatedCommitSystem } from "./consensus/replicated-commit.ts";
 import { twoPhaseCommit } from "./consensus/two-phase-commit/two-phase-commit.ts";
 import { bully } from "./election/bully/bully.ts";
 import { extendedBully } from "./election/bully/extended-bully.ts";
@@ -20,7 +21,15 @@ import { epochBully } from "./election/epoch-bully/epoch-bully.ts";
 import { monitored } from "./election/monitored.ts";
 import { ring } from "./election/ring.ts";
 import { entry, type RegistryEntry, type Variant } from "./entry.ts";
-import { atomicCommit, consensus, election, membership, mutualExclusion, replicatedLog } from "./family.ts";
+import {
+  atomicCommit,
+  consensus,
+  election,
+  membership,
+  mutualExclusion,
+  replicatedAtomicCommit,
+  replicatedLog,
+} from "./family.ts";
 import { heartbeat } from "./membership/heartbeat.ts";
 import { multicasts } from "./multicasts.ts";
 import { centralServer } from "./mutex/central-server.ts";
@@ -226,6 +235,25 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       check: { variant: "bounded", maxTimeouts: 2 },
     },
   ),
+  "replicated-commit": entry(
+    replicatedAtomicCommit,
+    "two-phase commit whose votes stand in a replicated log: a crash of the coordinator blocks nobody",
+    replicatedCommitSystem,
+    {
+      variants: {
+        bounded: {
+          summary: "on a log in which elections end, for the checker",
+          algorithm: {
+            ...replicatedCommitSystem,
+            parts: { ...replicatedCommitSystem.parts, log: boundedRaft },
+          },
+        },
+      },
+      mustStart: true,
+      embedded: false,
+      check: { variant: "bounded", maxTimeouts: 1 },
+    },
+  ),
   "ricart-agrawala": entry(
     mutualExclusion,
     "who wants in asks everybody; the lowest stamp goes first",
@@ -332,6 +360,11 @@ export type { PaxosOptions } from "./consensus/paxos/options.ts";
 export { paxos } from "./consensus/paxos/paxos.ts";
 export type { Ballot, Paxos, Proposal } from "./consensus/paxos/vocabulary.ts";
 export { type Raft, type RaftOptions, raft } from "./consensus/raft/raft.ts";
+export {
+  type ReplicatedCommit,
+  type ReplicatedCommitOptions,
+  replicatedCommit,
+} from "./consensus/replicated-commit.ts";
 export type { TwoPhaseCommitOptions } from "./consensus/two-phase-commit/options.ts";
 export { twoPhaseCommit } from "./consensus/two-phase-commit/two-phase-commit.ts";
 export type { Transaction, TwoPhaseCommit } from "./consensus/two-phase-commit/vocabulary.ts";

@@ -117,7 +117,7 @@ describe("coterie new", () => {
       "stories/my-election-undisturbed.txt",
     ]);
     const text = readFileSync(join(out, "my-election.ts"), "utf8");
-    expect(text).toContain("export function myElection(given?: Partial<MyElectionOptions>): Protocol<MyElection> {");
+    expect(text).toContain("export function myElection(): Protocol<MyElection> {");
     expect(text).toContain('from "coterie/core";');
     expect(text.toLowerCase()).not.toContain("skeleton");
     const again = await coterie("new", "election", "my-election", "--out", out);

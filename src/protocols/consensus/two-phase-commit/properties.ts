@@ -11,6 +11,7 @@ const REMEMBERED = 8;
 const nameOf = ({ coordinator, number }: Transaction): string => `${coordinator}.${number}`;
 
 function said(before: Said, event: EventOf<TwoPhaseCommit>): Said {
+  if (event.type !== "voted" && event.type !== "decided") return before; // Of a system that says more.
   const name = nameOf(event.transaction);
   const { vote, decisions } = before[name] ?? { vote: null, decisions: [] };
   const now =
@@ -39,14 +40,28 @@ function hasVotedYes(said: Said, name: string): boolean {
 const isWaiting = ({ coordinator, parts }: State): boolean =>
   coordinator.phase === "voting" || Object.values(parts).some(({ status }) => status === "in doubt");
 
+export const atomicity: Property<TwoPhaseCommit> = {
+  name: "atomicity",
+  claim: "no two nodes decide differently about a transaction, crashed ones included",
+  when: "always",
+  history,
+  holds: (world) => [...decisionsIn(world).values()].every((decisions) => new Set(decisions).size <= 1),
+};
+
+export const unanimity: Property<TwoPhaseCommit> = {
+  name: "unanimity",
+  claim: "a transaction commits only if all nodes have voted yes",
+  when: "always",
+  history,
+  holds: (world) =>
+    [...decisionsIn(world)].every(
+      ([name, decisions]) =>
+        !decisions.includes("commit") || world.nodes.every((node) => hasVotedYes(world.history<Said>(node), name)),
+    ),
+};
+
 const properties: readonly Property<TwoPhaseCommit>[] = [
-  {
-    name: "atomicity",
-    claim: "no two nodes decide differently about a transaction, crashed ones included",
-    when: "always",
-    history,
-    holds: (world) => [...decisionsIn(world).values()].every((decisions) => new Set(decisions).size <= 1),
-  },
+  atomicity,
   {
     name: "integrity",
     claim: "a node decides once about a transaction",
@@ -55,17 +70,7 @@ const properties: readonly Property<TwoPhaseCommit>[] = [
     holds: ({ nodes, history }) =>
       nodes.every((node) => Object.values(history<Said>(node)).every(({ decisions }) => decisions.length <= 1)),
   },
-  {
-    name: "unanimity",
-    claim: "a transaction commits only if all nodes have voted yes",
-    when: "always",
-    history,
-    holds: (world) =>
-      [...decisionsIn(world)].every(
-        ([name, decisions]) =>
-          !decisions.includes("commit") || world.nodes.every((node) => hasVotedYes(world.history<Said>(node), name)),
-      ),
-  },
+  unanimity,
   {
     name: "termination",
     claim: "a node that takes part in a transaction finally knows what was decided",

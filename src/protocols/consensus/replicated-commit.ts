@@ -1,0 +1,312 @@
+/**
+ * Commit on a replicated log: what two-phase commit keeps at one coordinator stands in a log that a majority has, so nobody blocks
+ * while a majority is alive. All nodes read the same log, and the decision follows from it.
+ * After Gray & Lamport, "Consensus on Transaction Commit", ACM TODS 2006: each vote is decided by consensus. There every vote
+ * has an instance of its own; here one log orders them all.
+ *
+ * Assumes   crash-recovery nodes with a journal, and a replicated log; for liveness, what the log needs.
+ * Safety    atomicity: no two nodes decide differently about a transaction. It commits only if everybody voted yes.
+ * Liveness  every transaction is decided everywhere, also if its coordinator never comes back: any node may have it aborted.
+ * Cost      N + 1 commands of the log: one to begin, and a vote by each node. On Raft (N − 1)(2N + 3) messages, if the leader begins.
+ *
+ *     begin 0.1   yes by 0   yes by 2   yes by 1   ⇒ commit, at the place of the last yes
+ *     begin 0.1   yes by 2   abort                 ⇒ abort; a yes that comes later changes nothing
+ */
+import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
+import { natural, oneOf, real, struct, text } from "../../core/shape.ts";
+import { requirePositive, settle } from "../options.ts";
+import type { System, WireTable } from "../system.ts";
+import { type Command, commandShape, snapshotShape } from "./family/replicated-log.ts";
+import { raft } from "./raft/raft.ts";
+import { atomicity, unanimity } from "./two-phase-commit/properties.ts";
+import type { Decision, Transaction } from "./two-phase-commit/vocabulary.ts";
+
+/** What the log says of a transaction. */
+interface Tally {
+  transaction: Transaction;
+  /** Who has voted yes. */
+  yes: NodeId[];
+  decision: Decision | null;
+}
+
+type Vote = "yes" | "no";
+
+export type ReplicatedCommit = {
+  state: {
+    /** How often this node has been started: so its commands and transactions have names of their own. */
+    life: number;
+    /** Of what it has put to the log in this life. */
+    count: number;
+    /** How many transactions it is still to begin, one after the other. */
+    wanted: number;
+    isWilling: boolean;
+    /** What it wants in the log, until it stands there. */
+    pending: { sequence: number; operation: string }[];
+    /** Up to which place it has read the log. */
+    index: number;
+    /** By name, as in `0.1`: those that are open, and the last that are decided. */
+    tallies: Record<string, Tally>;
+    /** Its own votes, by the name of the transaction: it never votes twice. */
+    votes: Record<string, Vote>;
+  };
+  timer: "again" | "votes";
+  command: /** Begin so many transactions, one after the other. */
+    | { type: "propose"; transactions: number }
+    /** Vote no from now on, and yes again. */
+    | { type: "refuse" }
+    | { type: "agree" }
+    /** From the log. */
+    | { type: "decided"; index: number; command: Command }
+    | { type: "installed"; index: number; snapshot: string };
+  event:
+    | { type: "voted"; transaction: Transaction; vote: Vote }
+    | { type: "decided"; transaction: Transaction; value: Decision }
+    /** To the log. */
+    | { type: "asked"; command: Command }
+    | { type: "saved"; index: number; snapshot: string };
+  record: { type: "life"; life: number; votes: string } | { type: "voted"; name: string; vote: Vote };
+};
+
+export interface ReplicatedCommitOptions {
+  /** A transaction that lacks votes after so long is aborted, by whichever node is first. */
+  votesMs: number;
+  /** What does not stand in the log is put to it again after this time. */
+  againMs: number;
+  /** After so many places the log may forget. */
+  snapshotEvery: number;
+}
+
+const defaults: ReplicatedCommitOptions = { votesMs: 2_000, againMs: 1_000, snapshotEvery: 100 };
+
+const optionShape = struct<ReplicatedCommitOptions>({ votesMs: real, againMs: real, snapshotEvery: natural });
+
+/** More than so many do not wait. */
+const MAX_WANTED = 1_000;
+/** Decided ones that are remembered: later votes on older ones are passed over. */
+const REMEMBERED = 8;
+/** Commands and transactions of one life; the number of the life stands above them. */
+const MAX_COUNT = 1_000_000;
+
+type State = ReplicatedCommit["state"];
+type Ctx = Context<ReplicatedCommit>;
+
+const nameOf = ({ coordinator, number }: Transaction): string => `${coordinator}.${number}`;
+const isOpen = ({ decision }: Tally): boolean => decision === null;
+
+export function replicatedCommit(given?: Partial<ReplicatedCommitOptions>): Protocol<ReplicatedCommit> {
+  const { votesMs, againMs, snapshotEvery } = settle(defaults, optionShape, given, "replicated-commit");
+  for (const [name, value] of Object.entries({ votesMs, againMs, snapshotEvery }))
+    requirePositive(`replicated-commit.${name}`, value);
+
+  /** A life begins with each start, and when its numbers are used up. */
+  function beginLife(state: State, ctx: Ctx): void {
+    state.life += 1;
+    state.count = 0;
+    ctx.compact([{ type: "life", life: state.life, votes: JSON.stringify(state.votes) }]);
+  }
+
+  /** Puts it to the log until it stands there. */
+  function want(state: State, operation: string, ctx: Ctx): void {
+    if (state.pending.some((wanted) => wanted.operation === operation)) return;
+    state.count += 1;
+    if (state.count === MAX_COUNT) beginLife(state, ctx);
+    const sequence = state.life * MAX_COUNT + state.count;
+    state.pending.push({ sequence, operation });
+    ctx.setTimer("again", againMs);
+    ctx.emit({ type: "asked", command: { client: ctx.self, sequence, operation } });
+  }
+
+  function beginNext(state: State, ctx: Ctx): void {
+    const isBusy = Object.values(state.tallies).some(
+      (tally) => isOpen(tally) && tally.transaction.coordinator === ctx.self,
+    );
+    if (state.wanted === 0 || isBusy || state.pending.some(({ operation }) => operation.startsWith("begin"))) return;
+    state.wanted -= 1;
+    want(state, `begin ${ctx.self}.${state.life * MAX_COUNT + state.count + 1}`, ctx);
+  }
+
+  /** A vote is journalled before anybody hears of it, so after a crash the node votes the same. */
+  function vote(state: State, transaction: Transaction, ctx: Ctx): void {
+    const name = nameOf(transaction);
+    const known = state.votes[name];
+    const own = known ?? (state.isWilling ? "yes" : "no");
+    if (known === undefined) {
+      state.votes[name] = own;
+      ctx.persist({ type: "voted", name, vote: own });
+      ctx.emit({ type: "voted", transaction, vote: own });
+    }
+    want(state, `${own} ${name}`, ctx);
+    ctx.setTimer("votes", votesMs);
+  }
+
+  function decide(state: State, tally: Tally, decision: Decision, ctx: Ctx): void {
+    tally.decision = decision;
+    ctx.emit({ type: "decided", transaction: tally.transaction, value: decision });
+    forgetOld(state);
+    beginNext(state, ctx);
+  }
+
+  /** What stands at one place of the log, whoever wants it: the same at all nodes. */
+  function apply(state: State, { client, operation }: Command, ctx: Ctx): void {
+    const [verb = "", name = ""] = operation.split(" ");
+    const tally = state.tallies[name];
+    if (verb === "begin") {
+      const transaction = transactionNamed(name);
+      if (tally !== undefined || transaction?.coordinator !== client) return; // It stands there twice, or is none.
+      state.tallies[name] = { transaction, yes: [], decision: null };
+      return vote(state, transaction, ctx);
+    }
+    if (tally === undefined || !isOpen(tally)) return; // Decided, perhaps long ago.
+    if (verb === "no" || verb === "abort") return decide(state, tally, "abort", ctx);
+    if (verb !== "yes") return; // Nobody of this release says so.
+    if (!tally.yes.includes(client)) tally.yes.push(client);
+    if ([ctx.self, ...ctx.peers].every((node) => tally.yes.includes(node))) decide(state, tally, "commit", ctx);
+  }
+
+  function save({ index, tallies }: State, ctx: Ctx): void {
+    if (index % snapshotEvery === 0) ctx.emit({ type: "saved", index, snapshot: JSON.stringify(tallies) });
+  }
+
+  return {
+    name: "replicated-commit",
+    init: () => ({
+      life: 0,
+      count: 0,
+      wanted: 0,
+      isWilling: true,
+      pending: [],
+      index: 0,
+      tallies: {},
+      votes: {},
+    }),
+    start: beginLife,
+    timeout: {
+      again(state, ctx) {
+        if (state.pending.length === 0) return;
+        ctx.setTimer("again", againMs);
+        for (const { sequence, operation } of state.pending)
+          ctx.emit({ type: "asked", command: { client: ctx.self, sequence, operation } });
+      },
+      votes(state, ctx) {
+        const open = Object.keys(state.tallies).filter((name) => isOpen(state.tallies[name] as Tally));
+        for (const name of open) want(state, `abort ${name}`, ctx);
+      },
+    },
+    command: {
+      propose(state, { transactions }, ctx) {
+        state.wanted = Math.min(state.wanted + transactions, MAX_WANTED);
+        beginNext(state, ctx);
+      },
+      refuse(state) {
+        state.isWilling = false;
+      },
+      agree(state) {
+        state.isWilling = true;
+      },
+      decided(state, { index, command }, ctx) {
+        if (index <= state.index) return; // It is told anew what it has read.
+        state.index = index;
+        const { client, operation } = command;
+        if (client === ctx.self) state.pending = state.pending.filter((wanted) => wanted.operation !== operation);
+        apply(state, command, ctx);
+        save(state, ctx);
+      },
+      installed(state, { index, snapshot }, ctx) {
+        if (index <= state.index) return;
+        const before = state.tallies;
+        state.index = index;
+        state.tallies = JSON.parse(snapshot) as State["tallies"];
+        for (const name of Object.keys(state.votes)) if (state.tallies[name] === undefined) delete state.votes[name];
+        for (const [name, tally] of Object.entries(state.tallies)) {
+          const { transaction, decision } = tally;
+          if (decision === null) vote(state, transaction, ctx);
+          else if (before[name] === undefined || isOpen(before[name]))
+            ctx.emit({ type: "decided", transaction, value: decision });
+        }
+      },
+    },
+    replay: {
+      life(state, { life, votes }) {
+        state.life = life;
+        state.votes = JSON.parse(votes) as State["votes"];
+      },
+      voted(state, { name, vote: own }) {
+        state.votes[name] = own;
+      },
+    },
+    ...declarations,
+  };
+}
+
+function transactionNamed(name: string): Transaction | null {
+  const [, coordinator, number] = /^(\d{1,15})\.(\d{1,15})$/.exec(name) ?? [];
+  return number === undefined ? null : { coordinator: Number(coordinator), number: Number(number) };
+}
+
+/** Open ones are never forgotten: there is one of each coordinator at most. */
+function forgetOld(state: State): void {
+  const decided = Object.keys(state.tallies).filter((name) => !isOpen(state.tallies[name] as Tally));
+  for (const name of decided.slice(0, -REMEMBERED)) {
+    delete state.tallies[name];
+    delete state.votes[name];
+  }
+}
+
+const openTallies = ({ tallies }: State): number => Object.values(tallies).filter(isOpen).length;
+
+const declarations: Pick<
+  Protocol<ReplicatedCommit>,
+  "shapes" | "source" | "assumes" | "properties" | "costs" | "view"
+> = {
+  shapes: {
+    command: {
+      propose: { transactions: natural },
+      refuse: {},
+      agree: {},
+      decided: { index: natural, command: commandShape },
+      installed: { index: natural, snapshot: snapshotShape },
+    },
+    record: {
+      life: { life: natural, votes: text(1_048_576) },
+      voted: { name: text(64), vote: oneOf("yes", "no") },
+    },
+  },
+  source: "after Gray & Lamport, ACM TODS 2006",
+  assumes: ["crash-recovery nodes with a journal", "a replicated log", "for liveness: what the log needs"],
+  properties: [
+    atomicity,
+    unanimity,
+    {
+      name: "termination",
+      claim: "a transaction that a node knows of is finally decided there",
+      when: "leadsTo",
+      given: ({ state }, node) => openTallies(state(node)) > 0,
+      holds: ({ state }, node) => openTallies(state(node)) === 0,
+    },
+  ] as Protocol<ReplicatedCommit>["properties"],
+  costs: [
+    {
+      when: "a transaction of the node that leads the log of Raft, without heartbeats",
+      messages: (nodes) => (nodes - 1) * (2 * nodes + 3),
+    },
+  ],
+  view: (state) => ({ role: openTallies(state) === 0 ? "participant" : "voting" }),
+};
+
+const wires: WireTable = {
+  commit: {
+    asked: ({ command }, give) => give("log", { type: "propose", command }),
+    saved: ({ index, snapshot }, give) => give("log", { type: "compact", index, snapshot }),
+  },
+  log: {
+    decided: ({ index, command }, give) => give("commit", { type: "decided", index, command }),
+    installed: ({ index, snapshot }, give) => give("commit", { type: "installed", index, snapshot }),
+  },
+};
+
+/** On the log of Raft. */
+export const replicatedCommitSystem: System = {
+  parts: { commit: replicatedCommit, log: raft },
+  wires,
+  algorithm: "commit",
+};
