@@ -1,0 +1,53 @@
+/**
+ * Every replicated log on real processes: what is acknowledged stands after all have been killed at once, in one order.
+ *
+ * @module-tag long
+ */
+import { afterEach, expect, test } from "vitest";
+import { replicatedLog } from "../../src/protocols/family.ts";
+import { protocolNamed, protocolNames } from "../../src/protocols/index.ts";
+import { endAll, PATIENCE_MS, until } from "./cluster-under-test.ts";
+import { MembersUnderTest } from "./members-under-test.ts";
+
+let members: MembersUnderTest;
+afterEach(async () => {
+  await endAll();
+  members?.remove();
+});
+
+const logs = protocolNames.filter((name) => protocolNamed(name).family === replicatedLog);
+
+/** The answer of a member, as soon as it gives one. What is asked again is another command. */
+const answered = (id: number, operation: string): Promise<string> =>
+  until(
+    `member ${id} answers ${operation}`,
+    async () => {
+      const answer = await fetch(`${members.adminOf(id)}/request`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ type: "client", body: { type: "execute", operation } }),
+        signal: AbortSignal.timeout(PATIENCE_MS),
+      }).catch(() => null);
+      const { body } = ((await answer?.json()) ?? {}) as { body?: { type: string; result: string } };
+      return body?.type === "result" ? `“${body.result}”` : null;
+    },
+    members.running.get(id),
+  );
+
+test.each(logs)("%s", { timeout: 4 * PATIENCE_MS }, async (protocol) => {
+  members = await MembersUnderTest.of(4);
+  members.rewrite({ protocol, options: { machine: { kind: "map" }, client: { retryMs: 300 } } });
+  await members.serveAll();
+  // Of cheap-paxos the last member is an auxiliary: it has no clients.
+  const [first = 0, second = 0] = members.ids;
+  expect(await answered(first, "put x 1")).toBe("“”");
+  expect(await answered(second, "cas x 1 2")).toBe("“yes”");
+  expect(await answered(first, "get x")).toBe("“2”");
+
+  const killed = [...members.running.values()];
+  for (const member of killed) member.signal("SIGKILL");
+  await Promise.all(killed.map(({ finished }) => finished));
+  await members.serveAll();
+  expect(await answered(second, "get x")).toBe("“2”");
+  expect(await answered(first, "put x 3")).toBe("“2”");
+});
