@@ -184,7 +184,7 @@ export const replicatedAtomicCommit: Family = {
     const decided: Record<NodeId, string> = {};
     for (const { node, event } of events) {
       const { type, value } = unwrapped(event);
-      if (type === "decided" && value !== undefined) decided[node] = String(value); // The log decides, too.
+      if (type === "decided" && typeof value === "string") decided[node] = value; // The log decides, too.
     }
     return { decided };
   },
