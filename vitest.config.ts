@@ -50,7 +50,7 @@ export default defineConfig({
           name: "unit",
           include: [
             "{src,skeletons,studio,examples}/**/*.test.ts",
-            "test/{tidy,seeded-bugs,drivers,testing,protocols}/**/*.test.ts",
+            "test/{tidy,seeded-bugs,drivers,network,testing,protocols}/**/*.test.ts",
           ],
           exclude: [members],
           isolate: false, // Nothing of it outlives its file, and all of it imports the same: a third of its time.

@@ -5,9 +5,13 @@
  */
 import { createServer } from "node:net";
 
-const FIRST = 5_000;
+export const FIRST = 5_000;
 const PORTS_EACH = 600;
 const RANGES = 8;
+export const END = FIRST + RANGES * PORTS_EACH;
+
+/** `fetch` asks nothing of these ports, whoever listens there: "bad port" of the fetch standard. */
+export const REFUSED_BY_FETCH = new Set([5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697]);
 
 /** Vitest numbers the workers that run at once from 1 on. */
 const range = (Number(process.env.VITEST_POOL_ID ?? 1) - 1) % RANGES;
@@ -19,7 +23,7 @@ export async function freePorts(count: number): Promise<number[]> {
   for (let tried = 0; found.length < count && tried < PORTS_EACH; tried++) {
     next = (next + 1) % PORTS_EACH;
     const port = first + next; // Others may go on from there meanwhile.
-    if (await isFree(port)) found.push(port);
+    if (!REFUSED_BY_FETCH.has(port) && (await isFree(port))) found.push(port);
   }
   if (found.length === count) return found;
   throw new Error(`expected ${count} free ports from ${first} to ${first + PORTS_EACH - 1}, got ${found.length}`);
