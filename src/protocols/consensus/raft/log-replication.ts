@@ -2,7 +2,7 @@
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import type { Command } from "../family/replicated-log.ts";
 import { nameSuccessor } from "./leadership-transfer.ts";
-import { append, batchFrom, charsOf, firstOfTerm, lastIndex, lastOfTerm, termAt, truncate } from "./log.ts";
+import { append, batchFrom, charsOf, firstOfTerm, lastIndex, lastOfTerm, take, termAt, truncate } from "./log.ts";
 import { sendChunk } from "./log-compaction.ts";
 import { endOfChange, hasRemovedItself, membersOf } from "./membership-changes.ts";
 import type { RaftOptions } from "./options.ts";
@@ -34,13 +34,18 @@ export function wait(state: State, command: Command, { maxWaiting }: RaftOptions
   else state.waiting.push(command);
 }
 
-/** A leader journals an entry before it counts itself among those that have it, and before anybody is sent it. */
+/**
+ * A leader sends an entry before it journals it, so that its disk and those of the followers work at the same time (thesis §10.2.1). It
+ * counts itself at once: a driver holds all that comes after the journal's write until that is durable, so nobody hears of what
+ * rests on it before.
+ */
 export function appendOwn(state: State, role: Leader, entry: Entry, options: RaftOptions, ctx: Ctx): void {
-  append(state, [entry], ctx);
-  role.persisted = lastIndex(state.log);
+  take(state, [entry]);
   role.uncommittedChars += charsOf(entry);
   if (entry.type === "configuration") meetMembers(state, role, lastIndex(state.log), ctx.self); // New ones are sent this entry.
   replicateToAll(state, role, options, ctx);
+  ctx.persist({ type: "appended", entries: [entry] });
+  role.persisted = lastIndex(state.log);
   commitAgreed(state, options, ctx);
 }
 

@@ -116,11 +116,11 @@ describe("raft: the journal", () => {
     expect(kinds(appended).filter((kind) => kind === "persist" || kind === "send")).toEqual(["persist", "send"]);
   });
 
-  it("a candidate journals its term and its own vote before it asks, a leader its entries before it sends them", () => {
+  it("a candidate journals its term and its own vote before it asks; a leader sends its entries first, so that all disks work at once", () => {
     const standing = take(fresh(), { kind: "timeout", timer: "election" }, { preVote: false });
     expect(kinds(standing)).toEqual(["persist", "setTimer", "send", "send"]);
     const leading = receive(standing.state, 0, { type: "vote", term: 1, isGranted: true });
-    expect(kinds(leading).filter((kind) => kind === "persist" || kind === "send")).toEqual(["persist", "send", "send"]);
+    expect(kinds(leading).filter((kind) => kind === "persist" || kind === "send")).toEqual(["send", "send", "persist"]);
   });
 
   it("the leader of one alone has committed what it has journalled", () => {
