@@ -131,23 +131,31 @@ export function journal<R>(slotOf: (record: R) => Slot = () => ""): Journal<R> {
   };
 }
 
-/** What a crash does to a journal. Returns it in words; null if nothing is lost. @throws UsageError for a fate that is none */
+/** What a crash did to a journal. */
+interface Damage {
+  readonly what: string;
+  /** How many records that were not durable are gone. */
+  readonly unsynced: number;
+}
+
+/** What a crash does to a journal; null if nothing is lost. @throws UsageError for a fate that is none */
 export function damageJournal(
   damaged: Journal<unknown>,
   { journal: fate, record }: CrashFate,
   now: number,
   chance: Random,
-): string | null {
+): Damage | null {
   const { length } = damaged.records;
   switch (fate) {
     case "kept":
       return null;
     case "lost":
       damaged.clear();
-      return "journal lost";
+      return { what: "journal lost", unsynced: 0 };
     case "synced": {
-      const lost = damaged.loseUnsynced(now);
-      return lost === 0 ? null : `journal lost its last ${lost === 1 ? "record" : `${lost} records`}`;
+      const unsynced = damaged.loseUnsynced(now);
+      const what = `journal lost its last ${unsynced === 1 ? "record" : `${unsynced} records`}`;
+      return unsynced === 0 ? null : { what, unsynced };
     }
     case "corrupted": {
       if (length === 0) return null;
@@ -155,7 +163,7 @@ export function damageJournal(
       if (!(Number.isInteger(at) && at >= 0 && at < length))
         throw new UsageError("bad-fate", unexpected("the damaged record", `from 0 to ${length - 1}`, at));
       damaged.damage(at);
-      return `journal damaged at record ${at + 1} of ${length}`;
+      return { what: `journal damaged at record ${at + 1} of ${length}`, unsynced: 0 };
     }
     default:
       throw new UsageError("bad-fate", unexpected("the journal's fate", "kept, synced, lost or corrupted", fate));

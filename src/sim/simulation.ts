@@ -30,6 +30,8 @@ export interface Simulation<V extends Vocabulary> {
   readonly datagrams: number;
   /** How many of them did not arrive: lost on the way, or as their receiver was down. A copy counts by itself. */
   readonly lost: number;
+  /** How many journal records crashes have taken that were not durable. */
+  readonly lostRecords: number;
   /** Whether nothing is left to happen, unless somebody does something from outside. */
   readonly isOver: boolean;
   /** Names of properties that were looked at where they speak: `sometimes` has been seen, `quiescent` was judged at a rest. */
@@ -96,6 +98,7 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
     kernel.isQuiescent(pendingTimers),
   );
   const faults = random(options.seed).stream("faults");
+  let lostRecords = 0;
   const placeOf = (id: NodeId): number => population.node(id).place;
   if (options.properties !== "at the end") kernel.afterChange = () => watch.look(kernel.now);
 
@@ -142,7 +145,10 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
     const isWhole = damage === null && (node.journal === null || how.withinStep === undefined);
     const left = isWhole ? {} : { journal: node.journal?.legible ?? [] };
     kernel.record({ at: kernel.now, node: id, kind: "crash", ...left, ...how });
-    if (damage !== null) kernel.recordFault(node, () => damage);
+    if (damage !== null) {
+      lostRecords += damage.unsynced;
+      kernel.recordFault(node, () => damage.what);
+    }
     kernel.dropWaiting(node);
     kernel.afterChange?.();
   }
@@ -207,6 +213,9 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
     },
     get lost() {
       return kernel.lost;
+    },
+    get lostRecords() {
+      return lostRecords;
     },
     get isOver() {
       return kernel.isOver;

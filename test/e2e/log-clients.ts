@@ -5,12 +5,12 @@ import type { Random } from "../../src/core/random.ts";
 import { until } from "./cluster-under-test.ts";
 import type { MembersUnderTest } from "./members-under-test.ts";
 
-const KEYS = ["a", "b", "c", "d"];
+const NAMES = ["a", "b", "c", "d"];
 /** What became of a request: its result, nothing that anybody knows, or it never reached a member. */
 type Fate = { readonly result: string } | "unknown" | "never asked";
 
 /** A client asks no longer than this, and then goes to another member; what it asked for may happen all the same. */
-const ASKS_FOR_MS = 2_000;
+const ASKS_FOR_MS = 1_000;
 const THINKS_MS = [0, 40] as const;
 /** Who is refused waits longer before it tries another member. */
 const RESTS_MS = 100;
@@ -19,6 +19,8 @@ export class LogClients {
   readonly #operations: Operation[] = [];
   readonly #known = new Map<string, string>();
   #isEnding = false;
+  /** The keys in use stand last. */
+  readonly #keys: string[][] = [];
   #running: Promise<void>[] = [];
   #asked = 0;
   /** How many have been answered. */
@@ -27,10 +29,21 @@ export class LogClients {
   constructor(
     private readonly members: MembersUnderTest,
     private readonly draw: Random,
-  ) {}
+  ) {
+    this.renewKeys();
+  }
 
   get history(): History {
     return { operations: this.#operations.toSorted((a, b) => a.call - b.call), remarks: [] };
+  }
+
+  /**
+   * From now on they use other keys. What has been asked for in vain may take effect at any time later, and a search through
+   * many such requests of one key takes long.
+   */
+  renewKeys(): void {
+    const generation = this.#keys.length;
+    this.#keys.push(NAMES.map((name) => `${name}${generation}`));
   }
 
   start(count: number): void {
@@ -47,19 +60,19 @@ export class LogClients {
     await until(
       () => `a client is answered, but ${members.errors}`,
       async () => {
-        if (this.#running.length === 0) await this.#ask(draw.pick(members.ids), "get a");
+        if (this.#running.length === 0) await this.#ask(draw.pick(members.ids), "get a0");
         return this.acknowledged > than;
       },
     );
   }
 
-  /** Ends them; then every member is asked for every key. */
+  /** Ends them; then every member is asked for every key that was ever in use. */
   async end(): Promise<void> {
     this.stop();
     await Promise.all(this.#running);
     await Promise.all(
       this.members.ids.map(async (id) => {
-        for (const key of KEYS)
+        for (const key of this.#keys.flat())
           await until(`member ${id} answers`, () => this.#ask(id, `get ${key}`), this.members.running.get(id));
       }),
     );
@@ -87,7 +100,7 @@ export class LogClients {
   }
 
   #wish(): string {
-    const key = this.draw.pick(KEYS);
+    const key = this.draw.pick(this.#keys.at(-1) as string[]);
     const value = `v${this.#asked}`;
     switch (this.draw.below(6)) {
       case 0:

@@ -16,9 +16,11 @@ import { MembersUnderTest } from "./members-under-test.ts";
 
 const rounds = Number(process.env.COTERIE_SOAK ?? 10);
 const seed = Number(process.env.COTERIE_SEED ?? Date.now() % 1_000_000);
-const CLIENTS = 3;
-/** How long a fault lasts. */
-const LASTS_MS = [50, 1_500] as const;
+const CLIENTS = 5;
+/** How long a fault lasts: a heartbeat, or some elections. */
+const LASTS_MS = [30, 900] as const;
+const ROUNDS_WITH_SAME_KEYS = 10;
+const SAYS_EVERY_ROUNDS = 20;
 
 let members: MembersUnderTest;
 let clients: LogClients;
@@ -63,6 +65,9 @@ describe.each(["raft", "multi-paxos"])("%s", (protocol) => {
         const from = performance.now();
         await clients.progress(acknowledged);
         tookMs.push(performance.now() - from);
+        if ((round + 1) % ROUNDS_WITH_SAME_KEYS === 0) clients.renewKeys();
+        if ((round + 1) % SAYS_EVERY_ROUNDS === 0)
+          console.log(`${protocol}, ${count} members: ${round + 1} rounds, ${clients.acknowledged} acknowledged`);
       }
       await clients.end();
       const report = checkLinearizability(clients.history, machineModel("map"));

@@ -13,6 +13,7 @@ import { type CrashFate, type LinkModel, type Simulation, simulation } from "../
 import { type AnyReplica, Clients } from "./clients.ts";
 import { type Fault, faultPlan } from "./fault-plan.ts";
 import { machineModel } from "./machine-model.ts";
+import { type Reached, Tally } from "./reached.ts";
 
 export interface LogUnderTest {
   readonly name: string;
@@ -31,6 +32,8 @@ export interface SwarmResult {
   readonly operations: number;
   readonly acknowledged: number;
   readonly faults: number;
+  /** What came of them. */
+  readonly reached: Reached;
   /** How long after all was mended the last was answered and all machines were equal. */
   readonly wellAfterMs: number;
 }
@@ -58,8 +61,9 @@ class Swarm {
   readonly #due: Planned[] = [];
   /** Nodes that crash within a step, when they emit something next. */
   readonly #striking = new Map<NodeId, { fate: CrashFate; forMs: number }>();
-  /** What each has said last of who votes. One that was brought up to date by a snapshot may have said nothing of it. */
+  /** What each has said last, in this life, of who votes. In the beginning all do. */
   readonly #voters = new Map<NodeId, readonly NodeId[]>();
+  readonly #tally = new Tally();
   #hasOtherMembers = false;
 
   constructor({ make, nodes, replicas = nodes, draw, needsReliableLinks = undefined }: LogUnderTest, seed: number) {
@@ -108,7 +112,8 @@ class Swarm {
     this.#judge();
     const { history } = this.#clients;
     const acknowledged = history.filter((operation) => operation.return !== null).length;
-    return { operations: history.length, acknowledged, faults: this.#plan.length, wellAfterMs };
+    const reached = { ...this.#tally.reached, lostRecords: this.#sim.lostRecords };
+    return { operations: history.length, acknowledged, faults: this.#plan.length, reached, wellAfterMs };
   }
 
   // Time.
@@ -191,12 +196,16 @@ class Swarm {
   #start(node: NodeId): void {
     if (this.#isUp(node)) return;
     if (this.#replicas.includes(node)) this.#clients.started(node); // Before it: the node may crash again while it starts.
+    this.#voters.delete(node);
+    this.#tally.starts(node);
     this.#sim.start(node);
+    this.#tally.runs();
   }
 
   #crash(node: NodeId, fate: CrashFate, forMs: number): void {
     if (!this.#isUp(node)) return;
     this.#sim.crash(node, fate);
+    this.#tally.crashes();
     this.#paused.delete(node);
     if (this.#replicas.includes(node)) this.#clients.crashed(node);
     this.#after(forMs, () => this.#start(node));
@@ -220,7 +229,9 @@ class Swarm {
     for (const node of this.#nodes) if (this.#isUp(node)) this.#sim.command(node, { type: "log", body });
   }
 
-  #happened(node: NodeId, { type, body }: EventOf<AnyReplica>): void {
+  #happened(node: NodeId, event: EventOf<AnyReplica>): void {
+    this.#tally.happened(node, event);
+    const { type, body } = event;
     if (type === "log" && body.type === "reconfigured") this.#voters.set(node, body.voters);
     const strike = this.#striking.get(node);
     if (strike === undefined) return;
@@ -265,12 +276,10 @@ class Swarm {
     return new Set(this.#replicas.map((node) => this.#contents(node))).size === 1;
   }
 
-  /** In the eyes of one of them at least. */
+  /** In the eyes of each of them. */
   get #allVote(): boolean {
     return (
-      !this.#hasOtherMembers ||
-      this.#voters.size === 0 ||
-      [...this.#voters.values()].some(({ length }) => length === this.#nodes.length)
+      !this.#hasOtherMembers || [...this.#voters.values()].every(({ length }) => length === this.#nodes.length)
     );
   }
 

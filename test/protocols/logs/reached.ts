@@ -1,0 +1,62 @@
+/** What the faults of a random run led to, counted. */
+import type { EventOf, NodeId } from "../../../src/core/protocol.ts";
+import type { AnyReplica } from "./clients.ts";
+
+export interface Reached {
+  readonly crashes: number;
+  readonly recoveries: number;
+  /** How often a node began to lead. */
+  readonly leaders: number;
+  /** How many members took effect that differ from those before, at the node that has seen most of them. */
+  readonly memberships: number;
+  /** Snapshots that state machines took, and those that a node had from another. */
+  readonly snapshots: number;
+  readonly installed: number;
+  /** Journal records that were not durable when their node crashed. */
+  readonly lostRecords: number;
+}
+
+export class Tally {
+  #crashes = 0;
+  #leaders = 0;
+  #snapshots = 0;
+  #installed = 0;
+  /** How often each node has been started. */
+  readonly #lives = new Map<NodeId, number>();
+  #starting: NodeId | null = null;
+  readonly #members = new Map<NodeId, { last: string; changes: number }>();
+
+  get reached(): Omit<Reached, "lostRecords"> {
+    const recoveries = [...this.#lives.values()].reduce((sum, lives) => sum + lives - 1, 0);
+    const memberships = Math.max(0, ...[...this.#members.values()].map(({ changes }) => changes));
+    const [crashes, leaders, snapshots, installed] = [this.#crashes, this.#leaders, this.#snapshots, this.#installed];
+    return { crashes, recoveries, leaders, memberships, snapshots, installed };
+  }
+
+  starts(node: NodeId): void {
+    this.#lives.set(node, (this.#lives.get(node) ?? 0) + 1);
+    this.#starting = node;
+  }
+
+  /** The step of its start has been taken. */
+  runs(): void {
+    this.#starting = null;
+  }
+
+  crashes(): void {
+    this.#crashes += 1;
+  }
+
+  happened(node: NodeId, { type, body }: EventOf<AnyReplica>): void {
+    if (type === "machine" && body.type === "saved") this.#snapshots += 1;
+    if (type !== "log") return;
+    if (body.type === "led" && body.leader === node) this.#leaders += 1;
+    if (body.type === "installed" && this.#starting !== node) this.#installed += 1;
+    if (body.type === "reconfigured") this.#note(node, JSON.stringify([body.voters, body.learners]));
+  }
+
+  #note(node: NodeId, members: string): void {
+    const { last, changes } = this.#members.get(node) ?? { last: "", changes: 0 };
+    if (members !== last) this.#members.set(node, { last: members, changes: changes + 1 });
+  }
+}
