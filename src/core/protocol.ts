@@ -73,7 +73,7 @@ export interface Context<V extends Vocabulary> {
   /** Arms the timer, or re-arms it if it runs already. */
   setTimer(timer: TimerOf<V>, duration: Duration): void;
   cancelTimer(timer: TimerOf<V>): void;
-  /** Journals a record. It is durable before any later send of the same step leaves. */
+  /** Journals a record. It is durable before anything that comes after it, in this step or a later one, is sent, emitted or answered. */
   persist(record: RecordOf<V>): void;
   /** Replaces all that this part has journalled so far by these records, in this order: a snapshot, what is left of a log. At least one. */
   compact(records: readonly RecordOf<V>[]): void;

@@ -263,6 +263,18 @@ describe("journals", () => {
     const [crash, fault] = entries.filter(({ kind }) => kind === "crash" || kind === "fault");
     expect(crash).toMatchObject({ journal: [1, 2].map((each) => ({ type: "note", note: each })) });
     expect(fault).toMatchObject({ what: "journal lost its last record" });
+    expect(sim.lostRecords).toBe(1);
+  });
+
+  it("synced: keeps what was written before something that was emitted, as nobody sees that before it is durable", () => {
+    const { sim } = stage(1, { syncMs: 20 });
+    note(sim, 1);
+    sim.command(0, { type: "tick", everyMs: 1 });
+    sim.run(1);
+    note(sim, 2);
+    sim.crash(0, { journal: "synced" });
+    sim.start(0);
+    expect(notes(sim)).toEqual([1]);
   });
 
   it("kept: a crash leaves what was not durable yet all the same", () => {

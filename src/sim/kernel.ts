@@ -383,6 +383,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   }
 
   emit(node: SimulatedNode<V>, emitted: EventOf<V>, until?: Deadline<V>): void {
+    node.journal?.sync(); // Who sees it has waited for the disk.
     const event = clone(emitted);
     if (node.events === null)
       node.events = [event]; // Takes a tenth of what an empty array takes that something is pushed to.
@@ -404,6 +405,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   reply(node: SimulatedNode<V>, request: RequestId, said: ReplyOf<V>): void {
     const reply = this.copies.reply(said);
     if (!isAwaited(request, node.requests?.get(request))) return;
+    node.journal?.sync();
     node.requests?.set(request, "answered");
     node.replies = [...(node.replies ?? []), { request, reply }];
     if (node.history.length > 0) node.history = this.histories.replied(node.history, request, reply);

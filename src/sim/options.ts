@@ -30,7 +30,7 @@ export interface SimulationOptions<V extends Vocabulary> {
   readonly links?: readonly ({ readonly from: NodeId; readonly to: NodeId } & Partial<LinkModel>)[];
   /** How long a node is busy with one stimulus: what it sends leaves when it is done, and other stimuli wait in order. */
   readonly processingMs?: Delay;
-  /** How long it takes until a journalled record is durable, unless the node sends something before. 0 by default. */
+  /** How long it takes until a journalled record is durable, unless the node sends, emits or answers something before. 0 by default. */
   readonly syncMs?: number;
   /** Receives every entry of the trace. Without it, none is made. */
   readonly trace?: (entry: TraceEntry<V>) => void;

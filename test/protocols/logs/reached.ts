@@ -26,6 +26,9 @@ export class Tally {
   #starting: NodeId | null = null;
   readonly #members = new Map<NodeId, { last: string; changes: number }>();
 
+  /** @param nodes all of them vote in the beginning. */
+  constructor(private readonly nodes: readonly NodeId[]) {}
+
   get reached(): Omit<Reached, "lostRecords"> {
     const recoveries = [...this.#lives.values()].reduce((sum, lives) => sum + lives - 1, 0);
     const memberships = Math.max(0, ...[...this.#members.values()].map(({ changes }) => changes));
@@ -56,7 +59,7 @@ export class Tally {
   }
 
   #note(node: NodeId, members: string): void {
-    const { last, changes } = this.#members.get(node) ?? { last: "", changes: 0 };
+    const { last, changes } = this.#members.get(node) ?? { last: JSON.stringify([this.nodes, []]), changes: 0 };
     if (members !== last) this.#members.set(node, { last: members, changes: changes + 1 });
   }
 }

@@ -63,7 +63,7 @@ class Swarm {
   readonly #striking = new Map<NodeId, { fate: CrashFate; forMs: number }>();
   /** What each has said last, in this life, of who votes. In the beginning all do. */
   readonly #voters = new Map<NodeId, readonly NodeId[]>();
-  readonly #tally = new Tally();
+  readonly #tally: Tally;
   #hasOtherMembers = false;
 
   constructor({ make, nodes, replicas = nodes, draw, needsReliableLinks = undefined }: LogUnderTest, seed: number) {
@@ -72,6 +72,7 @@ class Swarm {
     const setting = chance.stream("setting");
     this.#nodes = Array.from({ length: nodes }, (_, i) => i);
     this.#replicas = this.#nodes.slice(0, replicas);
+    this.#tally = new Tally(this.#nodes);
     this.#kind = machineKinds[seed % machineKinds.length] as MachineKind;
     this.#link = linkModel(setting, needsReliableLinks === true);
     const protocol = make({

@@ -1,5 +1,6 @@
 /** The acceptor's journal and the learner: what is promised, accepted, decided and told, and what of it is forgotten. */
 import type { Context } from "../../../core/protocol.ts";
+import type { Members } from "../family/replicated-log.ts";
 import { configurationAt, isAuxiliary } from "./configurations.ts";
 import { fragments } from "./fragments.ts";
 import type { Settings } from "./options.ts";
@@ -72,9 +73,19 @@ export function tell(state: State, after: number, ctx: Ctx): void {
     const value = state.log[slot]?.value;
     if (value?.type === "command") ctx.emit({ type: "decided", index: slot, command: value.command });
     const begun = state.configurations.find(({ from }) => from === slot + 1);
-    if (begun !== undefined) ctx.emit({ type: "reconfigured", voters: begun.voters, learners: begun.learners });
+    if (begun !== undefined) tellMembers(begun, ctx);
   }
   serveReads(state, ctx);
+}
+
+function tellMembers({ voters, learners }: Members, ctx: Ctx): void {
+  ctx.emit({ type: "reconfigured", voters, learners });
+}
+
+/** To the state machine, and who the members are after it. */
+export function tellSnapshot(state: State, { index, text }: Snapshot, ctx: Ctx): void {
+  ctx.emit({ type: "installed", index, snapshot: text });
+  tellMembers(configurationAt(state, index + 1), ctx);
 }
 
 export function serveReads(state: State, ctx: Ctx): void {
@@ -100,8 +111,8 @@ export function install(state: State, snapshot: Snapshot, ctx: Ctx): void {
   state.decided = snapshot.index;
   forgetUpTo(state, snapshot.index);
   rewrite(state, ctx);
-  ctx.emit({ type: "installed", index: snapshot.index, snapshot: snapshot.text });
-  tell(state, state.decided, ctx);
+  tellSnapshot(state, snapshot, ctx);
+  serveReads(state, ctx);
 }
 
 /** An auxiliary may forget what all main nodes know. */

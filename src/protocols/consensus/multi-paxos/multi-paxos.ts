@@ -16,7 +16,7 @@ import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import type { Command } from "../family/replicated-log.ts";
 import { answerCatchUp, askToCatchUp, takeChunk, takeEntries } from "./catch-up.ts";
 import { isAuxiliary, isMembership, sorted } from "./configurations.ts";
-import { accept, cut, decideUpTo, forget, hear, promise, raise, serveReads, tell } from "./decisions.ts";
+import { accept, cut, decideUpTo, forget, hear, promise, raise, serveReads, tell, tellSnapshot } from "./decisions.ts";
 import { beat, followerOf, noteConfirm, read } from "./leadership.ts";
 import { answerToAuxiliary } from "./main-nodes.ts";
 import { type MultiPaxosOptions, type Settings, settled } from "./options.ts";
@@ -52,7 +52,7 @@ export function multiPaxosWith(
     start(state, ctx) {
       const { snapshot, promised } = state;
       state.isRestored = false;
-      if (snapshot !== null) ctx.emit({ type: "installed", index: snapshot.index, snapshot: snapshot.text });
+      if (snapshot !== null) tellSnapshot(state, snapshot, ctx);
       if (isAuxiliary(state, ctx.self)) askToForget(state, ctx);
       else tell(state, snapshot?.index ?? 0, ctx);
       // It may have promised, or confirmed a heartbeat, just before it crashed.

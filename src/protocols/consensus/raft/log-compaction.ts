@@ -4,6 +4,7 @@ import { MAX_SNAPSHOT_BYTES } from "../family/replicated-log.ts";
 import { batchFrom, lastIndex, termAt } from "./log.ts";
 import { configurationAt } from "./membership-changes.ts";
 import { MAX_BATCH_ENTRIES, MAX_CHUNK_CHARS, type RaftOptions } from "./options.ts";
+import { tellMembers } from "./safety.ts";
 import type { Follower, Incoming, Raft } from "./vocabulary.ts";
 
 type State = Raft["state"];
@@ -94,7 +95,14 @@ function install(state: State, chunk: Chunk, text: string, options: RaftOptions,
   if (!isInLog || state.configuration.index <= index) state.configuration = { ...configuration, index };
   state.commitIndex = index;
   journal(state, options, ctx);
+  tellSnapshot(state, ctx);
+}
+
+/** To the state machine, and who the members were at its end. */
+export function tellSnapshot({ snapshot }: State, ctx: Ctx): void {
+  const { index, text, configuration } = snapshot;
   ctx.emit({ type: "installed", index, snapshot: text });
+  tellMembers(configuration, ctx);
 }
 
 /** At a follower. What it has already is not asked for again. */

@@ -19,7 +19,7 @@ import { checkQuorum, heartbeat } from "./heartbeats.ts";
 import { answerPreVote, answerVote, notePreVote, noteVote, standForElection, timeOut } from "./leader-election.ts";
 import { handOver } from "./leadership-transfer.ts";
 import { cut, take } from "./log.ts";
-import { compact, noteChunk, receiveChunk } from "./log-compaction.ts";
+import { compact, noteChunk, receiveChunk, tellSnapshot } from "./log-compaction.ts";
 import { commitAgreed, noteAppended, noteRejected, receiveEntries, replicate, sendAgain } from "./log-replication.ts";
 import { isVoter } from "./membership-changes.ts";
 import { type RaftOptions, settled } from "./options.ts";
@@ -98,8 +98,7 @@ export function raft(given?: Partial<RaftOptions>): Protocol<Raft> {
     name: "raft",
     init: (self, peers) => initial([self, ...peers], options),
     start(state, ctx) {
-      const { index, text } = state.snapshot;
-      if (index > 0) ctx.emit({ type: "installed", index, snapshot: text });
+      if (state.snapshot.index > 0) tellSnapshot(state, ctx);
       awaitLeader(state, options, ctx);
       keepStill(state, options, ctx);
     },

@@ -2,7 +2,7 @@
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { charsOf, entryAt, lastIndex, lastTerm, termAt } from "./log.ts";
 import { agreedIndex } from "./membership-changes.ts";
-import type { Leader, Log, Raft } from "./vocabulary.ts";
+import type { Configuration, Leader, Log, Raft } from "./vocabulary.ts";
 
 type State = Raft["state"];
 type Ctx = Context<Raft>;
@@ -33,12 +33,14 @@ export function commit(state: State, index: number, ctx: Ctx): void {
     if (entry === undefined) continue;
     if (state.role.is === "leader") state.role.uncommittedChars -= charsOf(entry);
     if (entry.type === "command") ctx.emit({ type: "decided", index: state.commitIndex, command: entry.command });
-    if (entry.type === "configuration" && entry.configuration.outgoing === null) {
-      const { voters, learners } = entry.configuration;
-      ctx.emit({ type: "reconfigured", voters, learners });
-    }
+    if (entry.type === "configuration") tellMembers(entry.configuration, ctx);
   }
   tellReadable(state, ctx);
+}
+
+/** Of a committed configuration, in the log or in a snapshot. While it is joint, there is more to come. */
+export function tellMembers({ voters, learners, outgoing }: Configuration, ctx: Ctx): void {
+  if (outgoing === null) ctx.emit({ type: "reconfigured", voters, learners });
 }
 
 /** What waited for the commit index to come so far. */

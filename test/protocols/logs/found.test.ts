@@ -1,5 +1,7 @@
-/** What random runs and measurements found in Raft, each as the shortest run that shows it. */
+/** What random runs and measurements found in Raft and Multi-Paxos, each as the shortest run that shows it. */
 import { expect, test } from "vitest";
+import { raft } from "../../../src/protocols/consensus/raft/raft.ts";
+import { simulation } from "../../../src/sim/index.ts";
 import { raftStage } from "../raft-stage.ts";
 import { logs } from "./logs.ts";
 import { type LogUnderTest, swarm } from "./swarm.ts";
@@ -35,6 +37,35 @@ test("a candidate that nobody may vote for keeps nobody waiting", () => {
   sim.run(sim.now + longestMs + 3 * 10 + 1);
   expect(leader()).toBe(whole);
   expect(sim.world.state(whole).term).toBe(term + 2);
+});
+
+test("what a leader counts itself among, and others have told of, is on its disk", () => {
+  const told: string[] = [];
+  const sim = simulation({
+    protocol: raft({ maxElectionMs: 301, priorities: [1, 2].map((node) => ({ node, behind: 200 })) }),
+    nodes: [0, 1, 2],
+    seed: 1,
+    delayMs: 1,
+    syncMs: 50,
+    onEvent: (_at, node, { type }) => told.push(`${node} ${type}`),
+  });
+  for (const node of [0, 1, 2]) sim.start(node);
+  sim.run(1_000);
+  sim.cut(0, 2);
+  sim.command(0, { type: "propose", command: { client: 0, sequence: 1, operation: "a" } });
+  sim.run(sim.now + 2);
+  expect(told).toContain("0 decided");
+  sim.crash(0, { journal: "synced" });
+  sim.start(0);
+  expect(sim.world.state(0).log.entries.at(-1)).toMatchObject({ command: { operation: "a" } });
+});
+
+test("who was brought up to date by a snapshot says who the members are: seed 54 of Multi-Paxos, 361 of Raft", () => {
+  for (const [log, seed] of [
+    ["multi-paxos", 54],
+    ["raft", 361],
+  ] as const)
+    expect(swarm(logs.find(({ name }) => name === log) as LogUnderTest, seed).acknowledged).toBeGreaterThan(0);
 });
 
 test("seed 201: members that came back were told nothing while the log was full", () => {
