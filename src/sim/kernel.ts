@@ -46,6 +46,8 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
   readonly sent = new Tally();
   /** Copies of messages that did not arrive. */
   lost = 0;
+  /** Journal records that were not durable when their node crashed. */
+  lostRecords = 0;
   inFlight = 0;
   /** Called after whatever may have changed a property, while nothing else goes on. */
   afterChange: (() => void) | null = null;

@@ -98,7 +98,6 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
     kernel.isQuiescent(pendingTimers),
   );
   const faults = random(options.seed).stream("faults");
-  let lostRecords = 0;
   const placeOf = (id: NodeId): number => population.node(id).place;
   if (options.properties !== "at the end") kernel.afterChange = () => watch.look(kernel.now);
 
@@ -146,7 +145,7 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
     const left = isWhole ? {} : { journal: node.journal?.legible ?? [] };
     kernel.record({ at: kernel.now, node: id, kind: "crash", ...left, ...how });
     if (damage !== null) {
-      lostRecords += damage.unsynced;
+      kernel.lostRecords += damage.unsynced;
       kernel.recordFault(node, () => damage.what);
     }
     kernel.dropWaiting(node);
@@ -215,7 +214,7 @@ export function simulation<V extends Vocabulary>(options: SimulationOptions<V>):
       return kernel.lost;
     },
     get lostRecords() {
-      return lostRecords;
+      return kernel.lostRecords;
     },
     get isOver() {
       return kernel.isOver;

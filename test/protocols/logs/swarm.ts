@@ -279,9 +279,7 @@ class Swarm {
 
   /** In the eyes of each of them. */
   get #allVote(): boolean {
-    return (
-      !this.#hasOtherMembers || [...this.#voters.values()].every(({ length }) => length === this.#nodes.length)
-    );
+    return !this.#hasOtherMembers || [...this.#voters.values()].every(({ length }) => length === this.#nodes.length);
   }
 
   #contents(node: NodeId): string {
