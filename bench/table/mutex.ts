@@ -6,6 +6,7 @@
 import type { Protocol } from "../../src/core/protocol.ts";
 import { centralServer } from "../../src/protocols/mutex/central-server.ts";
 import type { Mutex } from "../../src/protocols/mutex/family/workload.ts";
+import { raymond, type Tree } from "../../src/protocols/mutex/raymond.ts";
 import { ricartAgrawala } from "../../src/protocols/mutex/ricart-agrawala/ricart-agrawala.ts";
 import { roucairolCarvalho } from "../../src/protocols/mutex/ricart-agrawala/roucairol-carvalho.ts";
 import { suzukiKasami } from "../../src/protocols/mutex/suzuki-kasami.ts";
@@ -188,11 +189,53 @@ function suzukiKasamiClaims(): Claim[] {
   ];
 }
 
+/** One at an end of the longest way has been inside last; then others want in, at every distance. */
+function raymondClaims(tree: Tree, protocol: string, twice: string, once: string): Claim[] {
+  const make = (): ReturnType<typeof raymond> => raymond({ tree });
+  const worst = (n: number): number => make().costs[1]?.messages(n) ?? 0;
+  const deepest = (n: number): number => (tree === "binary" ? 2 ** Math.floor(Math.log2(n)) - 1 : n - 1);
+  function entries(nodes: number): { messages: number; time: number; altogether: number }[] {
+    const used = section(make(), nodes);
+    return [0, ...places(nodes)].map((place) => {
+      used.enter(deepest(nodes));
+      used.leave(deepest(nodes));
+      const before = used.spent;
+      const { messages, time } = used.enter(place);
+      used.leave(place);
+      return { messages, time, altogether: used.spent - before };
+    });
+  }
+  function handOver(nodes: number, place: number) {
+    const used = section(make(), nodes);
+    used.enter(deepest(nodes));
+    used.ask(place);
+    return used.handOver(deepest(nodes), place);
+  }
+  const others = (nodes: number): number[] => [0, ...places(nodes)].filter((place) => place !== deepest(nodes));
+  const up: Pick<Claim, "protocol" | "formula" | "expected"> = {
+    protocol,
+    formula: `0 … ${twice}`,
+    expected: (n) => [0, worst(n)],
+  };
+  const over: typeof up = { protocol, formula: `1 … ${once}`, expected: (n) => [1, worst(n) / 2] };
+  return [
+    { ...up, what: "entry", unit: "messages", measure: (n) => entries(n).map(({ messages }) => messages) },
+    { ...up, what: "client delay", unit: "message times", measure: (n) => entries(n).map(({ time }) => time) },
+    { ...over, what: "hand-over", unit: "messages", measure: (n) => others(n).map((at) => handOver(n, at).messages) },
+    { ...over, what: "hand-over", unit: "message times", measure: (n) => others(n).map((at) => handOver(n, at).time) },
+    { ...up, what: "bandwidth", unit: "messages", measure: (n) => entries(n).map(({ altogether }) => altogether) },
+    { ...up, what: `bandwidth, ${CROWD}`, unit: "messages an entry", measure: (n) => crowdedOf(make, n), maxNodes: 64 },
+  ];
+}
+
 export const mutexClaims: readonly Claim[] = [
   ...centralServerClaims(),
   ...tokenRingClaims(),
   ...ricartAgrawalaClaims(),
   ...suzukiKasamiClaims(),
+  ...raymondClaims("binary", "raymond", "2D", "D"),
+  ...raymondClaims("star", "raymond, star", "4", "2"),
+  ...raymondClaims("line", "raymond, line", "2(N − 1)", "N − 1"),
   ...votingClaims,
   ...hardenedClaims,
 ];

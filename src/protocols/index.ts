@@ -39,6 +39,7 @@ import { causalityProbe } from "./mutex/family/causality-probe.ts";
 import { monitored as monitoredMutexSystem, mutexWithWorkload } from "./mutex/family/workload.ts";
 import { maekawa } from "./mutex/maekawa.ts";
 import { maekawaSanders } from "./mutex/maekawa-sanders.ts";
+import { raymond } from "./mutex/raymond.ts";
 import { recoveringRicartAgrawala } from "./mutex/ricart-agrawala/recovering.ts";
 import { ricartAgrawala } from "./mutex/ricart-agrawala/ricart-agrawala.ts";
 import { roucairolCarvalho } from "./mutex/ricart-agrawala/roucairol-carvalho.ts";
@@ -288,6 +289,24 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     superPeerTokens,
     { node: manyLeaders(superPeerTokens), embedded: false, mustStart: true, check: { maxTimeouts: 4 } },
   ),
+  raymond: entry(
+    mutualExclusion,
+    "on a tree, requests go towards the one token, and it comes back the same way",
+    raymond,
+    {
+      variants: {
+        "causality-probe": probed(raymond),
+        star: {
+          summary: "the first node in the middle: 4 messages at worst",
+          algorithm: settled(raymond, { tree: "star" }),
+        },
+        line: {
+          summary: "one after the other: 2(N − 1) messages at worst",
+          algorithm: settled(raymond, { tree: "line" }),
+        },
+      },
+    },
+  ),
   ring: entry(election, "a list of who is alive goes round a ring, then who leads", monitored(ring), {
     variants: { monitored: onRealProcesses },
     onRing: (ring) => ({ ring }),
@@ -414,6 +433,7 @@ export {
 export { type Maekawa, maekawa } from "./mutex/maekawa.ts";
 export { type MaekawaSanders, type MaekawaSandersOptions, maekawaSanders } from "./mutex/maekawa-sanders.ts";
 export { type Construction, type VotingSets, votingSets, votingSetsProblem } from "./mutex/parts/voting-sets.ts";
+export { type Raymond, type RaymondOptions, raymond } from "./mutex/raymond.ts";
 export {
   type RecoveringRicartAgrawala,
   type RecoveringRicartAgrawalaOptions,

@@ -1,0 +1,151 @@
+/**
+ * Raymond: nodes form a tree in which each knows which neighbour leads to the privilege; requests go that way, and it comes back.
+ * Raymond, "A Tree-Based Algorithm for Distributed Mutual Exclusion", ACM TOCS 7(1), 1989.
+ *
+ * Assumes   no crashes; reliable links, in any order; a node that is inside leaves.
+ * Safety    ME1: at most one node is inside. Not ME3: each node serves its neighbours first come first served, and no more than that.
+ * Liveness  ME2: every request is granted.
+ * Cost      2d messages per entry, d the distance to the privilege: none where it is, twice the diameter at worst. That is 4 on a
+ *           star, 4·log2((N + 1)/2) on a full binary tree, 2(N − 1) on a line. If all want in all the time, 4(N − 1)/N. Client
+ *           delay 2d message times, hand-over d.
+ *
+ * The paper's PRIVILEGE is what others call the token. Here a token is the fencing token of an entry. The privilege carries the
+ * last one, which is not in the paper; it grows with each hand-over too, so a privilege that arrives twice is known by it.
+ */
+import type { Context, NodeId, Property, Protocol } from "../../core/protocol.ts";
+import { natural, oneOf, struct } from "../../core/shape.ts";
+import { settle } from "../options.ts";
+import { mutexProperties, type Section } from "./family/properties.ts";
+
+export type Raymond = {
+  state: {
+    section: Section;
+    /** HOLDER: the neighbour on the way to the privilege; the node itself if it is here. */
+    holder: NodeId;
+    /** REQUEST_Q: which neighbours have asked, and the node itself, first come first. */
+    queue: NodeId[];
+    /** ASKED: whether this node has asked its `holder`. */
+    asked: boolean;
+    /** The highest that this node has seen. */
+    token: number;
+  };
+  message: { type: "request" } | { type: "privilege"; token: number };
+  /** `enter` counts when released, `exit` when held. */
+  command: { type: "enter" } | { type: "exit" };
+  /** The token grows with every entry: a resource that remembers the highest can turn away a holder that comes late. */
+  event: { type: "entered"; token: number } | { type: "exited" };
+};
+
+/** How the nodes, by ascending ids, form a tree. Its root has the privilege at first. */
+export type Tree = "binary" | "star" | "line";
+
+export interface RaymondOptions {
+  tree: Tree;
+}
+
+type State = Raymond["state"];
+type Ctx = Context<Raymond>;
+
+const defaults: RaymondOptions = { tree: "binary" };
+const optionShape = struct<RaymondOptions>({ tree: oneOf("binary", "star", "line") });
+
+export function raymond(given?: Partial<RaymondOptions>): Protocol<Raymond> {
+  const { tree } = settle(defaults, optionShape, given, "raymond");
+  return {
+    name: "raymond",
+    init(self, peers) {
+      const nodes = [self, ...peers].sort((a, b) => a - b);
+      const parent = nodes[parentOf[tree](nodes.indexOf(self))] ?? self;
+      return { section: "released", holder: parent, queue: [], asked: false, token: 0 };
+    },
+    receive: {
+      request(state, from, _message, ctx) {
+        if (state.queue.includes(from)) return; // A duplicate: a neighbour asks once and waits.
+        state.queue.push(from);
+        assignPrivilege(state, ctx);
+        makeRequest(state, ctx);
+      },
+      privilege(state, _from, { token }, ctx) {
+        if (token <= state.token) return; // A duplicate: it has been here with this number.
+        state.token = token;
+        state.holder = ctx.self;
+        assignPrivilege(state, ctx);
+        makeRequest(state, ctx);
+      },
+    },
+    command: {
+      enter(state, _command, ctx) {
+        if (state.section !== "released") return; // It asks already, or is inside.
+        state.section = "wanted";
+        state.queue.push(ctx.self);
+        assignPrivilege(state, ctx);
+        makeRequest(state, ctx);
+      },
+      exit(state, _command, ctx) {
+        if (state.section !== "held") return; // It is not inside.
+        state.section = "released";
+        ctx.emit({ type: "exited" });
+        assignPrivilege(state, ctx);
+        makeRequest(state, ctx);
+      },
+    },
+    shapes: { message: { request: {}, privilege: { token: natural } }, command: { enter: {}, exit: {} } },
+    source: "Raymond, ACM TOCS 7(1), 1989",
+    assumes: ["no crashes", "reliable links", "a node that is inside leaves"],
+    properties: [...mutexProperties<Raymond>(({ section }) => section), onePrivilege],
+    costs: [
+      { when: "one entry and exit of the node that has the privilege", messages: () => 0 },
+      {
+        when: "one entry and exit of a node as far from the privilege as the tree allows",
+        messages: (nodes) => 2 * diameterOf[tree](nodes),
+      },
+    ],
+    view: ({ section, holder }, self) => ({ role: holder === self ? `${section}, with the privilege` : section }),
+  };
+}
+
+/** By place in the tree. The root's is none. */
+const parentOf: Readonly<Record<Tree, (place: number) => number>> = {
+  binary: (place) => Math.floor((place - 1) / 2),
+  star: (place) => (place === 0 ? -1 : 0),
+  line: (place) => place - 1,
+};
+
+/** The longest way between two nodes. */
+const diameterOf: Readonly<Record<Tree, (nodes: number) => number>> = {
+  binary(nodes) {
+    const depth = Math.floor(Math.log2(nodes));
+    return nodes === 1 ? 0 : 2 * depth - (nodes < 3 * 2 ** (depth - 1) ? 1 : 0); // Is the right half as deep as the left?
+  },
+  star: (nodes) => Math.min(nodes - 1, 2),
+  line: (nodes) => nodes - 1,
+};
+
+function assignPrivilege(state: State, ctx: Ctx): void {
+  if (state.holder !== ctx.self || state.section === "held") return;
+  const next = state.queue.shift();
+  if (next === undefined) return;
+  state.asked = false;
+  state.token += 1;
+  if (next === ctx.self) return enter(state, ctx);
+  state.holder = next;
+  ctx.send(next, { type: "privilege", token: state.token });
+}
+
+function makeRequest(state: State, ctx: Ctx): void {
+  if (state.holder === ctx.self || state.queue.length === 0 || state.asked) return;
+  state.asked = true;
+  ctx.send(state.holder, { type: "request" });
+}
+
+function enter(state: State, ctx: Ctx): void {
+  state.section = "held";
+  ctx.emit({ type: "entered", token: state.token });
+}
+
+const onePrivilege: Property<Raymond> = {
+  name: "one privilege",
+  claim: "at most one node has the privilege",
+  when: "always",
+  holds: ({ alive, state }) => alive.filter((node) => state(node).holder === node).length <= 1,
+};
