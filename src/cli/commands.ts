@@ -40,6 +40,11 @@ export const commands: Readonly<Record<string, Listed>> = {
     summary: "replace a member that has lost its folder",
     load: () => import("./member.ts"),
   },
+  cert: {
+    usage: "[options] <ids...>",
+    summary: "make certificates for the members of a cluster",
+    load: () => import("./cert.ts"),
+  },
   lock: {
     usage: "[options] <name> <command...>",
     summary: "run a command while holding a lock of the cluster",

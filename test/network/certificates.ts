@@ -1,5 +1,5 @@
 /** Certificates made on the spot: an authority, and members' certificates that it signs. */
-import { generate } from "selfsigned";
+import { issue, makeAuthority } from "../../src/cluster/certificates.ts";
 import type { TlsMaterial } from "../../src/runtime/platform/platform.ts";
 
 export interface Authority {
@@ -8,29 +8,10 @@ export interface Authority {
   issue(...names: string[]): Promise<TlsMaterial>;
 }
 
-const quick = { keyType: "ec", algorithm: "sha256" } as const;
-
 export async function authority(name: string): Promise<Authority> {
-  const ca = await generate([{ name: "commonName", value: name }], {
-    ...quick,
-    extensions: [
-      { name: "basicConstraints", cA: true, critical: true },
-      { name: "keyUsage", keyCertSign: true, critical: true },
-    ],
-  });
+  const ca = await makeAuthority(name, Date.now());
   return {
     cert: ca.cert,
-    async issue(...names) {
-      const issued = await generate([{ name: "commonName", value: names[0] ?? "nobody" }], {
-        ...quick,
-        ca: { key: ca.private, cert: ca.cert },
-        extensions: [
-          { name: "basicConstraints", cA: false },
-          { name: "extKeyUsage", serverAuth: true, clientAuth: true },
-          { name: "subjectAltName", altNames: names.map((value) => ({ type: 2, value })) },
-        ],
-      });
-      return { ca: ca.cert, cert: issued.cert, key: issued.private };
-    },
+    issue: async (...names) => ({ ca: ca.cert, ...(await issue(ca, names, 1, Date.now())) }),
   };
 }

@@ -1,0 +1,89 @@
+/** `coterie cert`: what it writes is what members ask for; what is there is never lost by a slip. */
+import { X509Certificate } from "node:crypto";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { coterie } from "./run-here.ts";
+
+const DAY_MS = 86_400_000;
+let folder = "";
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "coterie-cert-"));
+  const { code, stderr } = await coterie(
+    "cert",
+    "1",
+    "2",
+    "--out",
+    folder,
+    "--days",
+    "30",
+    "--host",
+    "db2",
+    "10.0.0.2",
+  );
+  expect(code, stderr).toBe(0);
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const file = (name: string): string => readFileSync(join(folder, name), "utf8");
+const certificate = (name: string): X509Certificate => new X509Certificate(file(name));
+
+describe("certificates of members", () => {
+  it("are signed by the authority and carry the name of the member, and those that were asked for", () => {
+    const [authority, member] = [certificate("ca.pem"), certificate("node-2.pem")];
+    expect(authority.ca).toBe(true);
+    expect(member.ca).toBe(false);
+    expect(member.verify(authority.publicKey)).toBe(true);
+    expect(member.subjectAltName).toBe("DNS:node-2, DNS:db2, IP Address:10.0.0.2");
+  });
+
+  it("are valid from now on for as long as was said, also for a clock that is behind", () => {
+    const { validFrom, validTo } = certificate("node-1.pem");
+    expect(Date.parse(validFrom)).toBeLessThan(Date.now());
+    expect(Math.round((Date.parse(validTo) - Date.now()) / DAY_MS)).toBe(30);
+  });
+
+  it("have keys that only their owner can read", () => {
+    expect(readdirSync(folder).sort()).toEqual([
+      "ca.key",
+      "ca.pem",
+      "node-1.key",
+      "node-1.pem",
+      "node-2.key",
+      "node-2.pem",
+    ]);
+    for (const name of ["ca.key", "node-1.key"]) expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
+  });
+
+  it("are made for another member with the authority that is there", async () => {
+    const before = file("ca.pem");
+    const { code, stdout } = await coterie("cert", "3", "--out", folder, "--json");
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ authority: { isNew: false }, members: [{ id: 3 }] });
+    expect(file("ca.pem")).toBe(before);
+    expect(certificate("node-3.pem").verify(certificate("ca.pem").publicKey)).toBe(true);
+  });
+
+  it("are replaced only if that is said", async () => {
+    const before = file("node-1.pem");
+    const refused = await coterie("cert", "4", "1", "--out", folder);
+    expect([refused.code, refused.stdout]).toEqual([2, ""]);
+    expect(refused.stderr).toContain("expected the certificate of member 1 to be absent, or --renew to replace it");
+    expect(readdirSync(folder)).not.toContain("node-4.pem");
+    expect((await coterie("cert", "1", "--out", folder, "--renew")).code).toBe(0);
+    expect(file("node-1.pem")).not.toBe(before);
+  });
+
+  it("are refused where half of the authority is missing, and to what is no id", async () => {
+    const other = mkdtempSync(join(folder, "other-"));
+    expect((await coterie("cert", "1", "--out", other)).code).toBe(0);
+    rmSync(join(other, "ca.key"));
+    const { code, stderr } = await coterie("cert", "2", "--out", other);
+    expect([code, readdirSync(other).includes("node-2.pem")]).toEqual([2, false]);
+    expect(stderr).toContain("or neither, and only one of them is there");
+    expect((await coterie("cert", "two", "--out", other)).code).toBe(2);
+    rmSync(other, { recursive: true });
+  });
+});
