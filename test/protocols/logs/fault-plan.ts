@@ -51,6 +51,7 @@ export interface FaultsWanted {
   /** What the log can be asked for. */
   readonly hasMembers: boolean;
   readonly hasTransfer: boolean;
+  readonly hasPauses: boolean;
   /** Between which speeds clocks go. */
   readonly clocks: readonly [least: number, most: number];
 }
@@ -61,9 +62,9 @@ const EVERY_MS = [80, 1_000] as const;
 const LASTS_MS = [10, 2_000] as const;
 
 export function faultPlan(wanted: FaultsWanted, chance: Random): Fault[] {
-  const possible = kinds.filter(
-    (kind) => (kind !== "members" || wanted.hasMembers) && (kind !== "transfer" || wanted.hasTransfer),
-  );
+  const { hasMembers, hasTransfer, hasPauses } = wanted;
+  const has: Partial<Record<FaultKind, boolean>> = { members: hasMembers, transfer: hasTransfer, pause: hasPauses };
+  const possible = kinds.filter((kind) => has[kind] ?? true);
   const drawn = possible.filter(() => chance.below(2) === 0);
   const present = drawn.length === 0 ? [chance.pick(possible)] : drawn;
   const everyMs = spread(EVERY_MS, chance);

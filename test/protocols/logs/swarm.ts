@@ -15,6 +15,15 @@ import { type Fault, faultPlan } from "./fault-plan.ts";
 import { machineModel } from "./machine-model.ts";
 import { type Reached, Tally } from "./reached.ts";
 
+export interface Drawn {
+  /** Options of the log. */
+  readonly log: object;
+  /** Between which speeds clocks may go with them. */
+  readonly clocks: readonly [least: number, most: number];
+  /** Whether nodes may be paused: they may unless it is said. */
+  readonly pauses?: boolean;
+}
+
 export interface LogUnderTest {
   readonly name: string;
   /** The whole system: client, machine and log. */
@@ -22,8 +31,7 @@ export interface LogUnderTest {
   readonly nodes: number;
   /** The first so many have clients and state machines; the others only help the log. */
   readonly replicas?: number;
-  /** Options of the log, and between which speeds clocks may go with them. */
-  draw(chance: Random): { readonly log: object; readonly clocks: readonly [number, number] };
+  draw(chance: Random): Drawn;
   /** Whether links lose nothing and keep their order, where it cannot do without. */
   readonly needsReliableLinks?: true;
 }
@@ -36,6 +44,8 @@ export interface SwarmResult {
   readonly reached: Reached;
   /** How long after all was mended the last was answered and all machines were equal. */
   readonly wellAfterMs: number;
+  /** How many operations the checker of the history has tried. */
+  readonly steps: number;
 }
 
 const FAULTS_MS = 3_000;
@@ -44,6 +54,8 @@ const WELL_WITHIN_MS = 20_000;
 /** So often one looks whether all is well, and asks again for all members. */
 const LOOKS_EVERY_MS = 100;
 const ASKS_EVERY_LOOKS = 5;
+/** Of the checker of the history. */
+const MAX_STEPS = 2_000_000;
 
 interface Planned {
   readonly at: number;
@@ -68,7 +80,7 @@ class Swarm {
 
   constructor({ make, nodes, replicas = nodes, draw, needsReliableLinks = undefined }: LogUnderTest, seed: number) {
     const chance = random(seed);
-    const { log, clocks } = draw(chance.stream("options"));
+    const { log, clocks, pauses = true } = draw(chance.stream("options"));
     const setting = chance.stream("setting");
     this.#nodes = Array.from({ length: nodes }, (_, i) => i);
     this.#replicas = this.#nodes.slice(0, replicas);
@@ -87,6 +99,7 @@ class Swarm {
       clocks,
       hasMembers: commands.includes("reconfigure"),
       hasTransfer: commands.includes("transfer"),
+      hasPauses: pauses,
     };
     this.#plan = faultPlan(wanted, chance.stream("plan"));
     this.#sim = simulation({
@@ -110,11 +123,11 @@ class Swarm {
     const mendedAt = this.#sim.now;
     this.#endsWell(mendedAt);
     const wellAfterMs = this.#sim.now - mendedAt;
-    this.#judge();
+    const steps = this.#judge();
     const { history } = this.#clients;
     const acknowledged = history.filter((operation) => operation.return !== null).length;
     const reached = { ...this.#tally.reached, lostRecords: this.#sim.lostRecords };
-    return { operations: history.length, acknowledged, faults: this.#plan.length, reached, wellAfterMs };
+    return { operations: history.length, acknowledged, faults: this.#plan.length, reached, wellAfterMs, steps };
   }
 
   // Time.
@@ -299,17 +312,20 @@ class Swarm {
     return `expected all machines to be equal ${within}, got ${this.#replicas.map((node) => this.#contents(node)).join(" and ")}`;
   }
 
-  #judge(): void {
+  /** @returns how many operations the checker has tried. */
+  #judge(): number {
     const { history, acknowledgedAdds } = this.#clients;
     const operations = history.toSorted((a, b) => a.call - b.call);
     const { sum = 0, entries = [] } = this.#machine(0).data as { sum?: number; entries?: string[] };
     const model = machineModel(this.#kind, entries);
-    const report = checkLinearizability({ operations, remarks: [] }, model, { maxSteps: 2_000_000 });
-    if (report.verdict !== "holds") throw new Error(`expected the history to be linearizable: ${report.verdict}`);
-    if (this.#kind !== "counter") return;
+    const { verdict, steps } = checkLinearizability({ operations, remarks: [] }, model, { maxSteps: MAX_STEPS });
+    if (verdict !== "holds")
+      throw new Error(`expected the history to be linearizable, got ${verdict} after ${steps} steps`);
+    if (this.#kind !== "counter") return steps;
     const open = history.filter((operation) => operation.return === null && operation.f === "add").length;
     if (sum < acknowledgedAdds || sum > acknowledgedAdds + open)
       throw new Error(`expected a sum from ${acknowledgedAdds} to ${acknowledgedAdds + open}, got ${sum}`);
+    return steps;
   }
 }
 
@@ -319,7 +335,7 @@ export function swarm(log: LogUnderTest, seed: number): SwarmResult {
     return new Swarm(log, seed).run();
   } catch (error) {
     const { name } = log;
-    const replay = `COTERIE_SEED=${seed} npx vitest run --project unit test/protocols/logs/swarm.test.ts -t '^${name} '`;
+    const replay = `COTERIE_SEED=${seed} npx vitest run --project unit test/protocols/logs/swarm.test.ts -t '^${name} .* is linearizable'`;
     throw new Error(`${name}, seed ${seed}: ${(error as Error).message}\n  ${replay}`, { cause: error });
   }
 }

@@ -251,6 +251,18 @@ describe("multi-paxos: reads and leases", () => {
     return sim.violations.map(({ property }) => property);
   };
 
+  it("a leader that is paused for longer than its lease is believed to hold it, and serves nothing by it afterwards", () => {
+    const { sim } = led(3, { reads: "lease" });
+    sim.pause(0);
+    sim.run(2_000);
+    expect(sim.violations.map(({ property }) => property)).toEqual(["one lease at a time"]);
+    sim.command(0, { type: "read", read: 1 });
+    sim.resume(0); // Its timer ran out before it was asked, so it steps down first.
+    sim.run(2_001);
+    expect(sim.world.state(0).role.is).toBe("follower");
+    expect(sim.events(0).some(({ type }) => type === "readable")).toBe(false);
+  });
+
   it("two leases at once are held only if a clock leaves the margin", () => {
     expect(slowLeader(0.95)).toEqual([]);
     expect(slowLeader(0.2)).toEqual(["one lease at a time"]);

@@ -4,8 +4,8 @@
  * Lamport, "Paxos Made Simple", 2001, §3; leases, snapshots and catch-up as in Chandra, Griesemer & Redstone, "Paxos Made Live",
  * PODC 2007; members as in Lamport, Malkhi & Zhou, "Reconfiguring a State Machine", SIGACT News 2010.
  *
- * Assumes   crash-recovery nodes with a journal. For reads by lease alone: clocks whose speeds differ by no more than `drift`, nodes
- *           that are not paused. For liveness: a majority alive, reliable links and a bound on delay in the end.
+ * Assumes   crash-recovery nodes with a journal. For reads by lease alone: clocks whose speeds differ by no more than `drift`, and
+ *           leaders that are not paused, since one that is cannot let go of its lease. For liveness: a majority alive, reliable links and a bound on delay in the end.
  * Safety    agreement: no two nodes decide differently in a slot, under any delay, loss, duplication, reordering, crash and recovery.
  *           Integrity: what is decided was proposed, or is a no-op or members.
  * Liveness  in the end one node leads, and what is proposed again and again is decided.
