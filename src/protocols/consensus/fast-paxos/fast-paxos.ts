@@ -57,6 +57,7 @@ function initialState(self: NodeId, peers: readonly NodeId[]): State {
     coordinator: self === first ? { is: "leading", next: 1, joined, watched: null } : { is: "none" },
     leader: first,
     atBeat: { mine: 0, leaders: 0 },
+    isRestored: false,
   };
 }
 
@@ -70,8 +71,10 @@ export function fastPaxos(given?: Partial<FastPaxosOptions>): Protocol<FastPaxos
     },
     start(state, ctx) {
       emitAll(state, ctx);
-      if (state.coordinator.is !== "leading") return stepDown(state, ctx, settings);
-      ctx.setTimer("heartbeat", settings.heartbeatMs);
+      if (state.coordinator.is === "leading") ctx.setTimer("heartbeat", settings.heartbeatMs);
+      else stepDown(state, ctx, settings);
+      state.isRestored = false;
+      placeProposals(state, ctx, settings);
     },
     receive: { ...phases(settings), ...upkeep(settings) },
     timeout: {
@@ -194,25 +197,30 @@ const upkeep = (settings: Settings): Pick<Receive, "nack" | "heartbeat" | "catch
 });
 
 /** Who has journalled something may have coordinated before: it does not know what it asked for, so it no longer does. */
+function restore(state: State): void {
+  state.coordinator = { is: "none" };
+  state.isRestored = true;
+}
+
 const replay: Protocol<FastPaxos>["replay"] = {
   promised(state, { ballot }) {
-    state.coordinator = { is: "none" };
+    restore(state);
     if (isBelow(state.promised, ballot)) raise(state, ballot);
   },
   voted(state, { instance, round, value }) {
-    state.coordinator = { is: "none" };
+    restore(state);
     if (isBelow(state.promised, round)) raise(state, round);
     const last = state.votes[instance];
     if (instance > state.upTo && (last === undefined || isEarlier(last.round, round)))
       state.votes[instance] = { round, value };
   },
   chosen(state, { instance, value }) {
-    state.coordinator = { is: "none" };
+    restore(state);
     if (instance > state.upTo) state.chosen[instance] = value;
     advance(state, null);
   },
   snapshot(state, { index, snapshot }) {
-    state.coordinator = { is: "none" };
+    restore(state);
     state.upTo = index;
     state.snapshot = { index, snapshot };
     state.log = [];

@@ -16,7 +16,7 @@ export function propose(state: State, command: Command, ctx: Ctx, settings: Sett
 
 /** Gives an instance to each command that has none, or whose instance another one has got. */
 export function placeProposals(state: State, ctx: Ctx, settings: Settings): void {
-  for (;;) {
+  while (!state.isRestored) {
     const open = state.proposals.find((mine) => isUnplaced(state, mine));
     const instance = highestSeen(state) + 1;
     if (open === undefined || isBeyond(state, instance, settings)) return;

@@ -88,6 +88,8 @@ export type FastPaxos = {
     leader: NodeId | null;
     /** How far this node and the leader were at the last heartbeat: who stands still is helped. */
     atBeat: { mine: number; leaders: number };
+    /** Has its journal back and has not told the state machine of it yet: what is proposed meanwhile waits. */
+    isRestored: boolean;
   };
   message:
     | { type: "propose"; instance: number; command: Command }

@@ -49,6 +49,7 @@ function initialState(self: NodeId, peers: readonly NodeId[]): State {
     coordinator: self === first ? { is: "leading", joined, watched: null } : { is: "none" },
     leader: first,
     atBeat: { mine: 0, leaders: 0 },
+    isRestored: false,
   };
 }
 
@@ -62,8 +63,11 @@ export function generalizedPaxos(given?: Partial<GeneralizedPaxosOptions>): Prot
     },
     start(state, ctx) {
       emitAll(state, ctx);
-      if (state.coordinator.is !== "leading") return stepDown(state, ctx, settings);
-      ctx.setTimer("heartbeat", settings.heartbeatMs);
+      if (state.coordinator.is === "leading") ctx.setTimer("heartbeat", settings.heartbeatMs);
+      else stepDown(state, ctx, settings);
+      if (!state.isRestored) return;
+      state.isRestored = false;
+      proceed(state, ctx, settings);
     },
     receive: { ...phases(settings), ...upkeep(settings) },
     timeout: {
@@ -86,7 +90,7 @@ export function generalizedPaxos(given?: Partial<GeneralizedPaxosOptions>): Prot
         if (isCheckpoint(command) || isDone(state, command)) return;
         ctx.broadcast({ type: "propose", command });
         if (state.pending.length < settings.maxPending) keep(state, command);
-        proceed(state, ctx, settings);
+        if (!state.isRestored) proceed(state, ctx, settings);
       },
       compact: (state, { index, snapshot }, ctx) => compact(state, index, snapshot, ctx),
     },
@@ -197,22 +201,27 @@ const upkeep = (settings: Settings): Pick<Receive, "nack" | "heartbeat" | "catch
 });
 
 /** What it has coordinated before a crash it does not know: so it no longer does. */
+function restore(state: State): void {
+  state.coordinator = { is: "none" };
+  state.isRestored = true;
+}
+
 const replay: Protocol<GeneralizedPaxos>["replay"] = {
   promised(state, { ballot }) {
-    state.coordinator = { is: "none" };
+    restore(state);
     if (isBelow(state.promised, ballot)) raise(state, ballot);
   },
   voted(state, { era, round, history, begun, closed }) {
-    state.coordinator = { is: "none" };
+    restore(state);
     if (isBelow(state.promised, round)) raise(state, round);
     if (era === state.era) state.vote = { round, history, begun, closed };
   },
   finished(state, { commands }) {
-    state.coordinator = { is: "none" };
+    restore(state);
     replayFinished(state, commands);
   },
   snapshot(state, { type: _type, ...snapshot }) {
-    state.coordinator = { is: "none" };
+    restore(state);
     replaySnapshot(state, snapshot);
   },
 };

@@ -72,6 +72,8 @@ export type GeneralizedPaxos = {
     coordinator: Coordinator;
     leader: NodeId | null;
     atBeat: { mine: number; leaders: number };
+    /** Has its journal back and has not told the state machine of it yet: what is proposed meanwhile waits. */
+    isRestored: boolean;
   };
   message:
     | { type: "propose"; command: Command }
