@@ -62,6 +62,8 @@ The config file:
   limits    maxFrameBytes, maxQueueBytes, handshakeTimeoutMs, maxStrangers
   dataDir   where members keep their journals, relative to the config file, {id} stands for the member's id; --data says
             otherwise. One directory belongs to one member, and what runs must be able to read it after a crash
+  keys      { "own", "all" }: PEM files with the member's own Ed25519 key and the public keys of all, relative to the
+            config file, {id} stands for a member's id; needed where what runs signs what it says
   adminExposed  true to let admin pages, which have no password, listen beyond this machine
 
 Exit codes: 0 stopped as asked, 1 the member failed, 2 wrong arguments, bad config, an address or a file it

@@ -9,6 +9,7 @@ import { parseConfig, requireClusterName } from "../cluster/config.ts";
 import { type Caretaker, startCaretaker } from "../cluster/local/caretaker.ts";
 import { type Recorder, record } from "../cluster/local/recorder.ts";
 import { LocalCluster } from "../cluster/local-cluster.ts";
+import { needsKeys, writeKeys } from "../cluster/member-keys.ts";
 import { studioPages } from "../cluster/studio-server.ts";
 import { protocolNamed, protocolNames } from "../protocols/index.ts";
 import { DEFAULT_PORT, port, wholeNumber } from "./arguments.ts";
@@ -133,7 +134,7 @@ function localCluster(
   recorder: Recorder | null,
 ): LocalCluster {
   const configFile = join(caretaker.folder, "cluster.json");
-  const config = configFor(options, base, resolve(options.data ?? caretaker.folder));
+  const config = configFor(options, base, resolve(options.data ?? caretaker.folder), caretaker.folder);
   writeFileSync(configFile, JSON.stringify(config, null, 2));
   return new LocalCluster({
     config: parseConfig(config, caretaker.folder),
@@ -150,13 +151,22 @@ function localCluster(
   });
 }
 
-/** The config file that every member reads. */
-function configFor({ name, protocol, nodes }: UpOptions, base: number, journals: string): object {
+/** The config file that every member reads. What signs gets keys that last as long as the cluster. */
+function configFor({ name, protocol, nodes }: UpOptions, base: number, journals: string, folder: string): object {
   const members = Array.from({ length: nodes }, (_, node) => [
     node,
     { address: `${HOST}:${memberPort(base, node)}`, admin: `${HOST}:${adminPort(base, node)}` },
   ]);
-  return { cluster: name, protocol, members: Object.fromEntries(members), dataDir: join(journals, "node-{id}") };
+  const keys = needsKeys(protocolNamed(protocol).node())
+    ? {
+        keys: writeKeys(
+          join(folder, "keys"),
+          Array.from({ length: nodes }, (_, node) => node),
+        ),
+      }
+    : {};
+  const dataDir = join(journals, "node-{id}");
+  return { cluster: name, protocol, members: Object.fromEntries(members), dataDir, ...keys };
 }
 
 /** Resolves when somebody asked for the end and it has come. */

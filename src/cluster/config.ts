@@ -7,6 +7,7 @@ import { protocolNamed } from "../protocols/index.ts";
 import { formatHostPort, type HostPort, isLoopback, parseHostPort } from "../runtime/host-port.ts";
 import { type Limits, limitsWith } from "../runtime/transport/limits.ts";
 import { type Fields, isFields, strayField } from "./fields.ts";
+import { type KeyFiles, needsKeys } from "./member-keys.ts";
 
 export type { HostPort } from "../runtime/host-port.ts";
 
@@ -23,6 +24,8 @@ export interface ClusterConfig {
   readonly limits: Partial<Limits>;
   /** Where a member keeps its journal, if what it runs keeps one; `{id}` stands for the member's id. Null: nowhere. */
   readonly dataDir: string | null;
+  /** What members sign with, where what they run signs; absent: nothing. */
+  readonly keys?: KeyFiles;
 }
 
 /** What there is to say of a cluster that runs no single protocol. */
@@ -37,7 +40,7 @@ const defaultAdmin: HostPort = { host: "127.0.0.1", port: 0 };
 
 const ADDRESS = "host:port with a port from 1 to 65535";
 const NAME_TOO_LONG = `a name of at most ${MAX_NAME_LENGTH} characters`;
-const FIELDS = ["cluster", "protocol", "options", "members", "tls", "limits", "dataDir", "adminExposed"];
+const FIELDS = ["cluster", "protocol", "options", "members", "tls", "limits", "dataDir", "keys", "adminExposed"];
 const LIMITS = ["maxFrameBytes", "maxQueueBytes", "handshakeTimeoutMs", "maxStrangers"] as const;
 
 interface ConfigFile {
@@ -48,6 +51,7 @@ interface ConfigFile {
   readonly tls: "off" | NonNullable<ClusterConfig["tls"]> | undefined;
   readonly limits: Partial<Limits>;
   readonly dataDir: string | undefined;
+  readonly keys: KeyFiles | undefined;
   /** Admin pages ask nobody for a password. Showing them to a network has to be said. */
   readonly adminExposed: boolean;
 }
@@ -72,8 +76,24 @@ function fileOf(value: unknown): ConfigFile {
   );
   if (dataDir !== undefined) requirePath(dataDir, "dataDir");
   if (typeof adminExposed !== "boolean") throw wrong("adminExposed", "true or false", adminExposed);
-  const limits = limitsOf(file.limits);
-  return { cluster, protocol, options, members, tls: tlsOf(tls), limits, dataDir: dataDir as string, adminExposed };
+  const [limits, keys] = [limitsOf(file.limits), keysOf(file.keys)];
+  return {
+    cluster,
+    protocol,
+    options,
+    members,
+    tls: tlsOf(tls),
+    limits,
+    dataDir: dataDir as string,
+    keys,
+    adminExposed,
+  };
+}
+
+function keysOf(value: unknown): KeyFiles | undefined {
+  if (value === undefined) return undefined;
+  const { own, all } = requireFields(value, "keys", "an object with own and all", ["own", "all"]);
+  return { own: requirePath(own, "keys.own"), all: requirePath(all, "keys.all") };
 }
 
 function idOf(id: string): number {
@@ -189,11 +209,17 @@ function readWith<T>(parse: (value: unknown, folder: string) => T, file: string)
 export function parseConfig(value: unknown, folder: string): ClusterConfig {
   const file = fileOf(value);
   requireSoundMembers(file);
-  protocolNamed(file.protocol).node(file.options); // Which refuses options that it does not know.
+  const made = protocolNamed(file.protocol).node(file.options); // Which refuses options that it does not know.
+  if (file.keys === undefined && needsKeys(made))
+    throw refusal(
+      `expected keys to be set, since ${file.protocol} signs what it says: { "own": "{id}.key", "all": "{id}.pub" }, PEM files with Ed25519 keys`,
+    );
   limitsWith(file.limits); // Refuses what is too small.
   const { cluster, protocol, options, members, limits } = file;
   const dataDir = file.dataDir === undefined ? null : resolve(folder, file.dataDir);
-  return { cluster, protocol, options, members, tls: tlsFiles(file.tls, folder), limits, dataDir };
+  const keys = file.keys && { own: resolve(folder, file.keys.own), all: resolve(folder, file.keys.all) };
+  const tls = tlsFiles(file.tls, folder);
+  return { cluster, protocol, options, members, tls, limits, dataDir, ...(keys && { keys }) };
 }
 
 function parseServiceConfig(value: unknown, folder: string): ServiceConfig {

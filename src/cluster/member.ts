@@ -25,6 +25,7 @@ import { GroupIdentity, standingOf } from "../runtime/transport/identity.ts";
 import { tcpTransport } from "../runtime/transport/tcp.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import type { ClusterConfig } from "./config.ts";
+import { readKeys } from "./member-keys.ts";
 
 export interface Member {
   /** Where the other members reach this one, `host:port`. */
@@ -90,10 +91,12 @@ interface Inside {
 
 /** The protocol, and the transport that carries what it says. */
 async function wired({ config, id, options, protocol, slot, identity, counts, trace, injector }: Inside) {
+  const { keys } = config;
   const host = new Host<Vocabulary>({
     platform: realPlatform,
     protocol,
     slot,
+    ...(keys && { signatures: readKeys(keys, id, Object.keys(config.members).map(Number)) }),
     self: id,
     peers: Object.keys(config.members)
       .map(Number)

@@ -1,0 +1,48 @@
+import { generateKeyPairSync } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import { protocolNamed } from "../protocols/index.ts";
+import { parseConfig } from "./config.ts";
+import { needsKeys, readKeys, writeKeys } from "./member-keys.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "coterie-keys-"));
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+test("each member signs with its own key, and the others verify", () => {
+  const files = writeKeys(folder, [1, 2]);
+  const [one, two] = [readKeys(files, 1, [1, 2]), readKeys(files, 2, [1, 2])];
+  expect(two.isSigned(1, "text", one.sign("text"))).toBe(true);
+  expect(one.isSigned(1, "text", two.sign("text"))).toBe(false);
+});
+
+test("what cannot be used is refused by its name", () => {
+  const files = writeKeys(folder, [1, 2]);
+  const missing = join(folder, "3.pub");
+  expect(() => readKeys(files, 1, [1, 2, 3])).toThrow(
+    `expected the public key of member 3 to be a PEM file, got "${missing}" (ENOENT)`,
+  );
+  const rsa = generateKeyPairSync("rsa", { modulusLength: 1_024 }).publicKey;
+  writeFileSync(missing, rsa.export({ type: "spki", format: "pem" }));
+  expect(() => readKeys(files, 1, [1, 2, 3])).toThrow(`expected the key in ${missing} to be of Ed25519, got "rsa"`);
+  expect(() => readKeys({ own: join(folder, "2.key"), all: files.all }, 1, [1, 2])).toThrow(
+    "to be the private key of member 1",
+  );
+});
+
+test("whether a protocol signs is seen in the shapes of its messages", () => {
+  expect(needsKeys(protocolNamed("raft").node())).toBe(false);
+  expect(needsKeys(protocolNamed("byzantine-generals").node())).toBe(false);
+  expect(needsKeys(protocolNamed("byzantine-generals").variants.signed?.model() as never)).toBe(true);
+});
+
+test("a config says where they are, relative to its folder", () => {
+  const sound = { cluster: "demo", protocol: "bully", members: { 0: "127.0.0.1:7401" } };
+  const keys = { own: "keys/{id}.key", all: "/etc/keys/{id}.pub" };
+  expect(parseConfig({ ...sound, keys }, "/etc/coterie").keys).toEqual({
+    own: "/etc/coterie/keys/{id}.key",
+    all: "/etc/keys/{id}.pub",
+  });
+  expect(() => parseConfig({ ...sound, keys: { own: "a" } }, ".")).toThrow("expected keys.all to be a path");
+});

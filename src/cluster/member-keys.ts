@@ -1,0 +1,77 @@
+/** The keys that members of a cluster sign with: a PEM file with the private key of each, and one with its public key. */
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { UsageError, unexpected } from "../core/errors.ts";
+import type { NodeId, Protocol, Signatures, Vocabulary } from "../core/protocol.ts";
+import { type ShapeNode, variants } from "../core/shape.ts";
+import { ed25519 } from "../runtime/signatures.ts";
+
+/** Where they are; `{id}` in a path stands for a member's id. */
+export interface KeyFiles {
+  /** The member's own private key, which nobody else may read. */
+  readonly own: string;
+  /** The public keys, of all members. */
+  readonly all: string;
+}
+
+/** Whether what runs signs anything, so that its members need keys. */
+export const needsKeys = ({ shapes }: Pick<Protocol<Vocabulary>, "shapes">): boolean =>
+  hasSigned(variants((shapes.message ?? {}) as never));
+
+function hasSigned(shape: ShapeNode): boolean {
+  switch (shape.kind) {
+    case "struct":
+      return shape.signs !== undefined || Object.values(shape.fields).some(hasSigned);
+    case "variants":
+    case "evolving":
+      return Object.values(shape.variants).some(hasSigned);
+    case "list":
+      return hasSigned(shape.items);
+    case "nullable":
+    case "perNode":
+      return hasSigned(shape.value);
+    default:
+      return false;
+  }
+}
+
+/** What member `self` signs and verifies with. @throws UsageError for a file that is missing or holds no Ed25519 key, or another member's. */
+export function readKeys({ own, all }: KeyFiles, self: NodeId, members: readonly NodeId[]): Signatures {
+  const secret = keyIn(own, self, "private");
+  const known = new Map(members.map((id) => [id, keyIn(all, id, "public")]));
+  const mine = known.get(self);
+  if (mine === undefined || !mine.equals(createPublicKey(secret)))
+    throw new UsageError(
+      "bad-key",
+      `expected ${pathOf(own, self)} to be the private key of member ${self}, whose public key is in ${pathOf(all, self)}`,
+    );
+  return ed25519({ own: secret, all: known });
+}
+
+/** Makes a pair of keys for each member, in a folder. */
+export function writeKeys(folder: string, members: readonly NodeId[]): KeyFiles {
+  mkdirSync(folder, { recursive: true });
+  const files = { own: join(folder, "{id}.key"), all: join(folder, "{id}.pub") };
+  for (const id of members) {
+    const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+    writeFileSync(pathOf(files.own, id), privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600 });
+    writeFileSync(pathOf(files.all, id), publicKey.export({ type: "spki", format: "pem" }));
+  }
+  return files;
+}
+
+const pathOf = (pattern: string, id: NodeId): string => pattern.replaceAll("{id}", String(id));
+
+function keyIn(pattern: string, id: NodeId, kind: "private" | "public"): KeyObject {
+  const file = pathOf(pattern, id);
+  let key: KeyObject;
+  try {
+    key = kind === "private" ? createPrivateKey(readFileSync(file)) : createPublicKey(readFileSync(file));
+  } catch (error) {
+    const why = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
+    throw new UsageError("bad-key", `${unexpected(`the ${kind} key of member ${id}`, "a PEM file", file)} (${why})`);
+  }
+  if (key.asymmetricKeyType === "ed25519") return key;
+  throw new UsageError("bad-key", unexpected(`the key in ${file}`, "of Ed25519", key.asymmetricKeyType));
+}
