@@ -1,7 +1,6 @@
 /** One member of a cluster, running in this process: protocol, transport, admin pages. */
-import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
+import { UsageError, unexpected } from "../core/errors.ts";
 import { canonical } from "../core/plain.ts";
 import type { NodeId, Tagged, Vocabulary } from "../core/protocol.ts";
 import { type ShapeNode, type Shapes, variants } from "../core/shape.ts";
@@ -24,6 +23,7 @@ import { realPlatform } from "../runtime/platform/real.ts";
 import { GroupIdentity, standingOf } from "../runtime/transport/identity.ts";
 import { tcpTransport } from "../runtime/transport/tcp.ts";
 import type { TraceEntry } from "../trace/entry.ts";
+import { CertificateRenewal, readTls } from "./certificate-files.ts";
 import type { ClusterConfig } from "./config.ts";
 import { readKeys } from "./member-keys.ts";
 
@@ -201,10 +201,13 @@ async function runHost(parts: Omit<Inside, "counts" | "trace" | "injector">): Pr
   // Members that are there are connected before the first message is sent; those that are paused are not waited for.
   await Promise.race([transport.tried(), sleep(FIRST_CONTACT_MS, undefined, { ref: false })]);
   host.start();
+  const renew = (tls: TlsMaterial): void => transport.renew(tls);
+  const renewal = new CertificateRenewal({ platform: realPlatform, id, files: config.tls, log: options.log, renew });
   return {
     address,
     admin: admin.url,
     async stop() {
+      renewal.stop();
       host.stop();
       await Promise.all([transport.close(), admin.close()]);
     },
@@ -255,20 +258,4 @@ function commandNames(shapes: CommandShapes): Record<string, string[]> {
           ]),
     ),
   );
-}
-
-export async function readTls(tls: ClusterConfig["tls"], id: NodeId): Promise<TlsMaterial | null> {
-  if (tls === null) return null;
-  const read = (path: string): Promise<string> => readPem(path, id);
-  return { ca: await read(tls.ca), cert: await read(tls.cert), key: await read(tls.key) };
-}
-
-/** `{id}` in the path stands for the member's id. */
-export async function readPem(path: string, id: NodeId): Promise<string> {
-  const file = path.replaceAll("{id}", String(id));
-  try {
-    return await readFile(file, "utf8");
-  } catch (error) {
-    throw new EnvironmentError("cannot-read", `cannot read ${file}: ${(error as Error).message}`, { cause: error });
-  }
 }

@@ -160,6 +160,7 @@ export class SimulatedNetwork {
         opened = address;
         return Promise.resolve();
       },
+      renew: () => {}, // There is no TLS here.
       close: () => {
         if (opened !== null) this.#ports.delete(opened);
         return new Promise((resolve) => {

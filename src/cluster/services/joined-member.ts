@@ -9,7 +9,7 @@ import { type FaultInjector, faultInjector } from "../../runtime/fault-injector.
 import { formatHostPort } from "../../runtime/host-port.ts";
 import { linksOf, type Metric, networkMetrics, register, serviceMetrics } from "../../runtime/metric-table.ts";
 import { type Counts, count } from "../../runtime/metrics.ts";
-import type { Platform } from "../../runtime/platform/platform.ts";
+import type { Platform, TlsMaterial } from "../../runtime/platform/platform.ts";
 import { sleep } from "../../runtime/platform/sleep.ts";
 import { standingOf } from "../../runtime/transport/identity.ts";
 import { limitsWith } from "../../runtime/transport/limits.ts";
@@ -193,6 +193,11 @@ export class JoinedMember implements Member {
 
   get #counts(): Counts {
     return this.#membership.counts;
+  }
+
+  /** Connections from now on are proved with these certificates. */
+  renew(tls: TlsMaterial): void {
+    this.#transport.renew(tls);
   }
 
   get id(): NodeId {

@@ -1,6 +1,6 @@
 /** TCP streams, or TLS on top of them: then both ends prove with a certificate who they are. */
 import { createServer, connect as dialTcp, type Server, type Socket } from "node:net";
-import { createServer as createTlsServer, connect as dialTls } from "node:tls";
+import { createServer as createTlsServer, connect as dialTls, Server as TlsServer } from "node:tls";
 import { UsageError } from "../../core/errors.ts";
 import type { Listener, ListenerOptions, Network, TlsMaterial } from "./platform.ts";
 
@@ -31,6 +31,10 @@ function listenerOf(server: Server, { maxStreams, onDropped, onError }: Listener
           resolve();
         });
       }),
+    renew({ ca, cert, key }) {
+      if (!(server instanceof TlsServer)) return;
+      fitting(() => server.setSecureContext({ ca, cert, key, ...LEAST_TLS }));
+    },
     close: () => new Promise((resolve) => server.close(() => resolve())),
   };
 }
@@ -46,26 +50,31 @@ function serverFor(options: ListenerOptions): Server {
 
 function tlsServer(tls: TlsMaterial, { handshakeTimeoutMs, onMade, onReady, onTlsRefused }: ListenerOptions): Server {
   const { ca, cert, key } = tls;
+  const handshake = { requestCert: true, handshakeTimeout: handshakeTimeoutMs };
+  const server = fitting(() => createTlsServer({ ca, cert, key, ...handshake, ...LEAST_TLS }));
+  server.on("connection", (socket: Socket) => onMade(socket));
+  server.on("secureConnection", (socket) => {
+    socket.setNoDelay(true);
+    const names = socket.getPeerCertificate().subjectaltname?.split(", ") ?? [];
+    onReady(
+      socket,
+      names.flatMap((name) => (name.startsWith(DNS) ? [name.slice(DNS.length)] : [])),
+    );
+  });
+  server.on("tlsClientError", (error: NodeJS.ErrnoException, socket) => {
+    const { authorizationError } = socket;
+    // A caller that has hung up was not refused; one that we turned out ourselves has been counted.
+    const isGone = error.code === "ECONNRESET" && !authorizationError;
+    if (!isGone) onTlsRefused(socket, String(authorizationError ?? error.message));
+    socket.destroy(); // Node leaves one open that has only been too slow.
+  });
+  return server;
+}
+
+/** @throws UsageError where OpenSSL refuses them */
+function fitting<T>(use: () => T): T {
   try {
-    const handshake = { requestCert: true, handshakeTimeout: handshakeTimeoutMs };
-    const server = createTlsServer({ ca, cert, key, ...handshake, ...LEAST_TLS });
-    server.on("connection", (socket: Socket) => onMade(socket));
-    server.on("secureConnection", (socket) => {
-      socket.setNoDelay(true);
-      const names = socket.getPeerCertificate().subjectaltname?.split(", ") ?? [];
-      onReady(
-        socket,
-        names.flatMap((name) => (name.startsWith(DNS) ? [name.slice(DNS.length)] : [])),
-      );
-    });
-    server.on("tlsClientError", (error: NodeJS.ErrnoException, socket) => {
-      const { authorizationError } = socket;
-      // A caller that has hung up was not refused; one that we turned out ourselves has been counted.
-      const isGone = error.code === "ECONNRESET" && !authorizationError;
-      if (!isGone) onTlsRefused(socket, String(authorizationError ?? error.message));
-      socket.destroy(); // Node leaves one open that has only been too slow.
-    });
-    return server;
+    return use();
   } catch (error) {
     const expected = "expected the certificate, its key and the authority's certificate to be PEM that fits together";
     throw new UsageError("bad-certificate", `${expected}: ${(error as Error).message}`);

@@ -90,6 +90,8 @@ export interface ListenerOptions {
 export interface Listener {
   /** @throws an error with the system's `code`, such as EADDRINUSE. */
   open(address: HostPort): Promise<void>;
+  /** Streams from now on are proved with these; those that are open stay. @throws UsageError for certificates that cannot be. */
+  renew(tls: TlsMaterial): void;
   /** Takes no more streams; resolves once all have been closed. Also of one that is not open. */
   close(): Promise<void>;
 }

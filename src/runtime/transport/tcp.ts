@@ -54,6 +54,8 @@ export interface TcpTransport<M> {
   /** Resolves once every peer has been tried once: it is connected, or not there. */
   tried(): Promise<void>;
   send(to: NodeId, message: M): SendResult;
+  /** Connections from now on are proved with these, where there is TLS; those that are open stay. @throws UsageError for certificates that cannot be. */
+  renew(tls: TlsMaterial): void;
   readonly address: HostPort;
   readonly peers: readonly PeerStatus[];
   close(): Promise<void>;
@@ -65,7 +67,8 @@ const MAX_LOST_IDS = 1_000;
 const SAY_AWAITED_MS = 2_000;
 
 export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
-  const { platform, self, members, counts, log, injector, identity, tls = null } = options;
+  const { platform, self, members, counts, log, injector, identity } = options;
+  let { tls = null } = options;
   const own = members[self];
   if (own === undefined)
     throw new UsageError("unknown-node", `expected node ${self} to be among the members, and it is not`);
@@ -154,6 +157,11 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
       if (sent.lost === null) return { id: () => name(self, to, hello.incarnation, sent.number), lost: null };
       const number = `x${++lostCount}`;
       return { id: () => name(self, to, hello.incarnation, number), lost: sent.lost };
+    },
+    renew(material) {
+      if (tls === null) return;
+      listener.renew(material);
+      tls = material;
     },
     address: own,
     get peers() {

@@ -1,4 +1,5 @@
 /** Mutual TLS: both ends prove which node they are. Whoever cannot is turned away, and members go on talking. */
+import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { connect as connectTcp, type Socket } from "node:net";
 import { type ConnectionOptions, connect, TLSSocket } from "node:tls";
@@ -171,6 +172,31 @@ describe("a called node", () => {
       expect(impostor.from(0)).toEqual([]);
     },
   );
+});
+
+describe("certificates that are renewed", () => {
+  const serialShown = async (): Promise<string> => {
+    const socket = connect({ port: ports[0] as number, host: "127.0.0.1", rejectUnauthorized: false, ...nodes[1] });
+    await once(socket, "secureConnect");
+    const { serialNumber } = socket.getPeerX509Certificate() as X509Certificate;
+    socket.destroy();
+    return serialNumber;
+  };
+
+  test("prove new connections, and those that are open stay", async () => {
+    const renewed = await ours.issue("node-0");
+    member.transport.renew(renewed);
+    expect(await serialShown()).toBe(new X509Certificate(renewed.cert).serialNumber);
+    expect(member.transport.peers.find(({ id }) => id === 1)?.link).toBe("open");
+  });
+
+  test("are refused if they do not fit together: those of before go on", async () => {
+    const before = await serialShown();
+    const { ca, cert } = await ours.issue("node-0");
+    const { key } = nodes[1] as TlsMaterial;
+    expect(() => member.transport.renew({ ca, cert, key })).toThrow(/expected the certificate, its key and .* PEM/);
+    expect(await serialShown()).toBe(before);
+  });
 });
 
 describe("material that does not fit together", () => {

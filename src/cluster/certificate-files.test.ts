@@ -1,0 +1,86 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { type Authority, authority } from "../../test/network/certificates.ts";
+import { createLog } from "../runtime/log.ts";
+import type { TlsMaterial } from "../runtime/platform/platform.ts";
+import { realPlatform } from "../runtime/platform/real.ts";
+import { CertificateRenewal } from "./certificate-files.ts";
+
+let ours: Authority;
+beforeAll(async () => {
+  ours = await authority("ours");
+});
+
+let folder = "";
+let lines: string[];
+let renewed: TlsMaterial[];
+let renewal: CertificateRenewal;
+/** What the member does every half minute. */
+let look: () => void;
+
+function write({ ca, cert, key }: TlsMaterial): void {
+  for (const [name, text] of Object.entries({ "ca.pem": ca, "node-2.pem": cert, "node-2.key": key }))
+    writeFileSync(join(folder, name), text);
+}
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "coterie-renewal-"));
+  [lines, renewed] = [[], []];
+  write(await ours.issue("node-2"));
+  const timers = {
+    ...realPlatform.timers,
+    every: (_ms: number, then: () => void) => {
+      look = then;
+      const timer = { unref: () => timer };
+      return timer;
+    },
+    cancel: vi.fn(),
+  };
+  renewal = new CertificateRenewal({
+    platform: { timers },
+    id: 2,
+    files: { ca: join(folder, "ca.pem"), cert: join(folder, "node-{id}.pem"), key: join(folder, "node-{id}.key") },
+    log: createLog((level, line) => lines.push(`${level} ${line}`)),
+    renew: (tls) => renewed.push(tls),
+  });
+  look();
+  await vi.waitFor(() => expect(renewed).toHaveLength(1));
+});
+afterEach(() => {
+  renewal.stop();
+  rmSync(folder, { recursive: true });
+});
+
+describe("certificate files of a member that runs", () => {
+  test("are used again once they have changed, and not before", async () => {
+    look();
+    const next = await ours.issue("node-2");
+    write(next);
+    await vi.waitFor(() => {
+      look();
+      expect(renewed.at(-1)).toEqual(next);
+    });
+    expect(renewed).toHaveLength(2);
+    expect(lines).toEqual([expect.stringContaining("info new connections use the renewed certificate")]);
+  });
+
+  test("change nothing while only one of a pair is written, or one is missing; the log says so once", async () => {
+    const next = await ours.issue("node-2");
+    writeFileSync(join(folder, "node-2.pem"), next.cert);
+    await vi.waitFor(() => {
+      look();
+      expect(lines).toHaveLength(1);
+    });
+    expect(lines[0]).toContain("warn the certificate files cannot be used, and the certificate of before goes on:");
+    rmSync(join(folder, "node-2.pem"));
+    look();
+    write(next);
+    await vi.waitFor(() => {
+      look();
+      expect(renewed).toHaveLength(2);
+    });
+    expect(lines.filter((line) => line.startsWith("warn"))).toHaveLength(1);
+  });
+});
