@@ -176,7 +176,7 @@ describe("a called node", () => {
 
 describe("certificates that are renewed", () => {
   const serialShown = async (): Promise<string> => {
-    const socket = connect({ port: ports[0] as number, host: "127.0.0.1", rejectUnauthorized: false, ...nodes[1] });
+    const socket = connect({ port: ports[0], host: "127.0.0.1", rejectUnauthorized: false, ...nodes[1] });
     await once(socket, "secureConnect");
     const { serialNumber } = socket.getPeerX509Certificate() as X509Certificate;
     socket.destroy();
