@@ -5,28 +5,29 @@
  */
 import { execFileSync, spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
+import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const words = process.argv.slice(2);
 
 /** Every test that can write what it compares with. */
-const writers = ["src", "test"]
+const all = ["src", "test"]
   .flatMap((folder) =>
     readdirSync(`${root}${folder}`, { recursive: true, encoding: "utf8" }).map((file) => `${folder}/${file}`),
   )
   .filter(
     (file) => file.endsWith(".test.ts") && readFileSync(`${root}${file}`, "utf8").includes("COTERIE_WRITE_PAGE ==="),
   )
-  .filter((file) => words.length === 0 || words.some((word) => file.includes(word)))
   .sort((a, b) => (a < b ? -1 : 1));
 
-if (writers.length === 0) {
-  process.stderr.write(
-    `pages: expected a word that is in the name of a test that writes something, got ${words.join(" ")}\n`,
-  );
+const stray = words.filter((word) => !all.some((file) => file.includes(word)));
+if (stray.length > 0) {
+  const names = all.map((file) => basename(file, ".test.ts")).join(", ");
+  process.stderr.write(`pages: expected words that stand in one of ${names}; got ${stray.join(" ")}\n`);
   process.exit(2);
 }
+const writers = all.filter((file) => words.length === 0 || words.some((word) => file.includes(word)));
 
 /** Runs a command; what it printed is shown if it fails. */
 function run(command, env) {

@@ -236,6 +236,7 @@ export const mutexClaims: readonly Claim[] = [
   ...raymondClaims("binary", "raymond", "2D", "D"),
   ...raymondClaims("star", "raymond, star", "4", "2"),
   ...raymondClaims("line", "raymond, line", "2(N − 1)", "N − 1"),
+  // coterie new: mutex
   ...votingClaims,
   ...hardenedClaims,
 ];

@@ -14,6 +14,7 @@ import {
   forRepository,
   requireName,
   type SkeletonFile,
+  type Words,
 } from "./skeleton.ts";
 
 const PACKAGE = fileURLToPath(new URL("../..", import.meta.url));
@@ -26,25 +27,32 @@ export function declare(command: Command, { stdout }: Invocation): void {
     )
     .argument("<family>", families.join(", "))
     .argument("<name>", "as the literature names it, such as naimi-trehel")
+    .option("--title <text>", "as a heading has it, such as Naimi–Trehel")
+    .option("--summary <text>", "in one line, what it does: for its header, its page and every list")
+    .option("--scenario <name>", "what happens in its worked example, such as two-wait")
     .option("--out <dir>", "in a project of your own: only the algorithm and its test, importing from coterie")
     .addHelpText("after", EXPLANATION)
-    .action((family: string, name: string, { out }: { readonly out?: string }) =>
-      out === undefined ? inRepository(family, name, stdout) : inProject(family, name, out, stdout),
-    );
+    .action((family: string, name: string, { out, ...words }: Omit<Words, "name"> & { readonly out?: string }) => {
+      requireName(name);
+      if (words.scenario !== undefined) requireName(words.scenario);
+      if (out === undefined) inRepository(family, { name, ...words }, stdout);
+      else inProject(family, { name, ...words }, out, stdout);
+    });
 }
 
 const EXPLANATION = `
 Example:
-  $ coterie new mutex naimi-trehel                 # in a checkout of Coterie
+  $ coterie new mutex naimi-trehel --title Naimi–Trehel --scenario two-wait \\
+      --summary "requests climb a tree that turns towards the last who asked"
   $ coterie new mutex my-lock --out src/locks      # in a project of your own
 
 What each family demands of its algorithms: docs/families.
 
 Exit codes: 0 ok, 2 the family, name or place is not one.`;
 
-function inRepository(given: string, name: string, stdout: Output): void {
+function inRepository(given: string, words: Words, stdout: Output): void {
   const family = familyOf(given);
-  requireName(name);
+  const { name } = words;
   const root = process.cwd();
   if (!isCheckout(root))
     throw new UsageError(
@@ -53,13 +61,16 @@ function inRepository(given: string, name: string, stdout: Output): void {
     );
   if (protocolNames.includes(name))
     throw new UsageError("bad-argument", `expected no algorithm named ${name}: choose another name`);
-  const { added, changed } = forRepository(SKELETONS, root, family, name);
+  const { added, changed } = forRepository(SKELETONS, root, family, words);
   for (const file of [...added, ...changed]) write(root, file);
   format(
     root,
     [...added, ...changed].map(({ path }) => path).filter((path) => path.endsWith(".ts")),
   );
   const code = `src/protocols/${family}/${name}`;
+  const claims = changed.some(({ path }) => path.startsWith("bench/"))
+    ? `;\n     bench/table/${family}.ts: if its costs are not 2 messages to enter and 3 in all`
+    : "";
   stdout.write(
     `${listed("new", added)}${listed("changed", changed)}
 It runs already. Next:
@@ -67,17 +78,18 @@ It runs already. Next:
   2. ${code}.ts: write the header, then the algorithm in the paper's words. What it has to offer: docs/families/${family}.md
   3. npx vitest run ${code}.test.ts: the worked example, every claim, and its violation without the assumption;
      pin the number of states
-  4. docs/protocols/${name}.md, its row in docs/algorithms.md, its line in the registry: fill in what is generic
-  5. npm run pages draws its picture and writes every list; npx vitest run test/tidy names what is missing
+  4. docs/protocols/${name}.md and the scenario: tell the worked example; add variants to its line in the registry${claims}
+  5. npm run pages draws its picture and writes every list, its row in docs/algorithms.md from the header;
+     npx vitest run test/tidy names what is missing
 `,
   );
 }
 
-function inProject(given: string, name: string, out: string, stdout: Output): void {
+function inProject(given: string, words: Words, out: string, stdout: Output): void {
   const family = familyOf(given);
-  requireName(name);
+  const { name } = words;
   const folder = resolve(out);
-  const files = forOwnProject(SKELETONS, folder, family, name);
+  const files = forOwnProject(SKELETONS, folder, family, words);
   for (const file of files) write(folder, file);
   stdout.write(
     `${listed("new", files, `${out}/`)}

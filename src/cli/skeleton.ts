@@ -37,22 +37,66 @@ function camelCase(name: string): string {
 
 const capital = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 
-function renamed(text: string, name: string): string {
-  return text
+/** What an author says of a new algorithm. */
+export interface Words {
+  /** In kebab-case. */
+  readonly name: string;
+  /** As a heading has it, such as Suzuki–Kasami; the name, unless it is given. */
+  readonly title?: string | undefined;
+  /** In one line, what it does. */
+  readonly summary?: string | undefined;
+  /** What happens in its worked example, in kebab-case, such as two-wait. */
+  readonly scenario?: string | undefined;
+}
+
+function renamed(text: string, { name, title = capital(name.replaceAll("-", " ")), summary, scenario }: Words): string {
+  const placed =
+    scenario === undefined
+      ? text
+      : text
+          .replaceAll(/(skeleton-algorithm)-[\w-]+(?=\.(?:yaml|txt)\b)/g, `$1-${scenario}`)
+          .replaceAll(/^(name: "Skeleton algorithm): .*"$/gm, `$1: ${scenario.replaceAll("-", " ")}"`);
+  return (summary === undefined ? placed : summarised(placed, summary))
     .replaceAll(KEBAB, name)
     .replaceAll("skeletonAlgorithm", camelCase(name))
     .replaceAll("SkeletonAlgorithm", capital(camelCase(name)))
     .replaceAll("skeleton algorithm", name.replaceAll("-", " "))
-    .replaceAll("Skeleton algorithm", capital(name.replaceAll("-", " ")));
+    .replaceAll("Skeleton algorithm", title);
 }
 
-/** What the skeletons of a family hold, with the registry's lines left out. */
-function skeletonOf(skeletons: string, family: FamilyFolder, name: string): SkeletonFile[] {
+/** In the header, at the head of the page and in the registry. */
+const summarised = (text: string, summary: string): string =>
+  text
+    .replaceAll(/"[^"\n]*in one line, [^"\n]*"/g, () => JSON.stringify(summary))
+    .replaceAll(/in one sentence, [^.\n]*\./g, () => `${summary}.`)
+    .replaceAll(/In one sentence, [^.\n]*\./g, () => `${capital(summary)}.`);
+
+/** What is added to files that are there already. */
+const LINES = ["registry.ts", "claims.ts"];
+/** In this repository, in place of those for projects of one's own. */
+const HERE = "repository/";
+
+/** What the skeletons of a family hold, with the lines for other files left out. */
+function skeletonOf(skeletons: string, family: FamilyFolder, words: Words, isHere: boolean): SkeletonFile[] {
   const folder = join(skeletons, family);
-  return readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .filter((path) => /\.(ts|txt|md|yaml)$/.test(path) && path !== "registry.ts")
-    .sort()
-    .map((path) => ({ path: renamed(path, name), text: renamed(readFileSync(join(folder, path), "utf8"), name) }));
+  const all = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
+    (path) => /\.(ts|txt|md|yaml)$/.test(path) && !LINES.includes(path),
+  );
+  return all
+    .filter((path) => (path.startsWith(HERE) ? isHere : !isHere || !all.includes(`${HERE}${path}`)))
+    .map((path) => ({ path: path.replace(HERE, ""), text: textOf(join(folder, path)) }))
+    .sort((a, b) => (a.path < b.path ? -1 : 1))
+    .map(({ path, text }) => ({ path: renamed(path, words), text: renamed(text, words) }));
+}
+
+/** A file under `repository/` lies one folder deeper than it will. */
+function textOf(path: string): string {
+  const text = readFileSync(path, "utf8");
+  if (!path.includes(`/${HERE}`)) return text;
+  return text
+    .replaceAll('"../../../src/', '"../../src/')
+    .replaceAll('"../skeleton', '"./skeleton')
+    .replaceAll('"../stories/', '"stories/');
 }
 
 /** New files and changed ones, for this repository. @throws UsageError where a file is in the way, or a list is not found. */
@@ -60,12 +104,13 @@ export function forRepository(
   skeletons: string,
   root: string,
   family: FamilyFolder,
-  name: string,
+  words: Words,
 ): { readonly added: readonly SkeletonFile[]; readonly changed: readonly SkeletonFile[] } {
+  const { name } = words;
   const protocols = `src/protocols/${family}`;
   const folderOf = (path: string): string =>
     path.endsWith(".md") ? "docs/protocols" : path.endsWith(".yaml") ? "scenarios" : protocols;
-  const added = skeletonOf(skeletons, family, name).map(({ path, text }) => ({
+  const added = skeletonOf(skeletons, family, words, true).map(({ path, text }) => ({
     path: `${folderOf(path)}/${path}`,
     text: path.endsWith(".ts") ? movedInto(text, family) : text,
   }));
@@ -77,18 +122,23 @@ export function forRepository(
   const type = capital(camelCase(name));
   const hasOptions = added.some(({ text }) => new RegExp(`export (?:interface|type) ${type}Options\\b`).test(text));
   const types = [`type ${type}`, ...(hasOptions ? [`type ${type}Options`] : [])];
-  change(registryFile(root, family), (text) => {
-    const line = registryLine(readFileSync(join(skeletons, family, "registry.ts"), "utf8"), name);
-    const mark = markOf(text, family);
-    const listed = text.replace(mark, `${line}${mark}`);
-    return listed.replace(/^import [^;]*;\n/m, `$&import { ${camelCase(name)} } from "${from}";\n`);
-  });
+  change(registryFile(root, family), (text) =>
+    withImport(withEntry(text, linesOf(skeletons, family, "registry.ts", words), family, name), camelCase(name), from),
+  );
   change(
     "src/protocols/index.ts",
     (text) => `${text}export { ${[...types, camelCase(name)].join(", ")} } from "${from}";\n`,
   );
-  change("docs/algorithms.md", (text) => withRow(text, family, name));
+  if (existsSync(join(skeletons, family, "claims.ts")))
+    change(`bench/table/${family}.ts`, (text) => {
+      const lines = linesOf(skeletons, family, "claims.ts", words);
+      return withImport(aboveMark(text, lines, family), camelCase(name), `../../src/protocols/${family}/${name}.ts`);
+    });
+  change("docs/algorithms.md", (text) => withRow(text, `<!-- ${family} -->`, rowOf(words)));
+  const guaranteed = guaranteeOf(family, name);
+  if (guaranteed !== null) change("docs/guarantees.md", (text) => withRow(text, "<!-- textbook -->", guaranteed));
   change("README.md", (text) => withLink(text, family, name));
+  change("CHANGELOG.md", (text) => withChange(text, words));
   return { added, changed: [...texts].map(([path, text]) => ({ path, text })) };
 }
 
@@ -100,8 +150,8 @@ const movedInto = (text: string, family: FamilyFolder): string =>
     .replaceAll('"../../src/', '"../../');
 
 /** New files for a folder of somebody else's project. @throws UsageError where a file is in the way. */
-export function forOwnProject(skeletons: string, out: string, family: FamilyFolder, name: string): SkeletonFile[] {
-  const files = skeletonOf(skeletons, family, name)
+export function forOwnProject(skeletons: string, out: string, family: FamilyFolder, words: Words): SkeletonFile[] {
+  const files = skeletonOf(skeletons, family, words, false)
     .filter(({ path }) => /\.(ts|txt)$/.test(path))
     .map(({ path, text }) => ({ path, text: path.endsWith(".ts") ? fromPackage(text) : text }));
   requireFree(out, files);
@@ -137,19 +187,56 @@ function registryFile(root: string, family: FamilyFolder): string {
   return `${folder}/${basename(found)}`;
 }
 
-/** What stands in the braces of the skeleton's `added`. */
-function registryLine(text: string, name: string): string {
-  const line = / = \{\n(.*)^\};/ms.exec(text)?.[1];
-  if (line === undefined) throw new Error("expected the skeleton's registry.ts to declare `added`");
-  return renamed(line, name);
+/** What stands in the brackets of the skeleton's `added`. */
+function linesOf(skeletons: string, family: FamilyFolder, file: string, words: Words): string {
+  const lines = / = [{[]\n(.*)^[}\]];/ms.exec(readFileSync(join(skeletons, family, file), "utf8"))?.[1];
+  if (lines === undefined) throw new Error(`expected the skeleton's ${file} to declare \`added\``);
+  return renamed(lines, words);
 }
 
-/** Above the mark that ends the table of the family. */
-function withRow(text: string, family: FamilyFolder, name: string): string {
-  const mark = `<!-- ${family} -->\n`;
-  const row = `| [\`${name}\`](protocols/${name}.md) | what it does | what it guarantees | what it assumes | what it costs |\n`;
-  if (!text.includes(mark)) throw new UsageError("bad-argument", `expected ${mark.trim()} in docs/algorithms.md`);
-  return text.replace(mark, `${row}${mark}`);
+/** Below the first import; the formatter sorts them. */
+const withImport = (text: string, what: string, from: string): string =>
+  text.replace(/^import [^;]*;\n/m, (first) => `${first}import { ${what} } from "${from}";\n`);
+
+const aboveMark = (text: string, lines: string, family: FamilyFolder): string => {
+  const mark = markOf(text, family);
+  return text.replace(mark, () => `${lines}${mark}`);
+};
+
+/** Above the first entry whose name comes after; above the mark, if there is none. */
+function withEntry(text: string, lines: string, family: FamilyFolder, name: string): string {
+  const entries = [...text.matchAll(/^ {2}"?([a-z][\w-]*)"?: entry\(/gm)];
+  const after = entries.find(([, other = ""]) => other > name);
+  if (after === undefined) return aboveMark(text, lines, family);
+  return `${text.slice(0, after.index)}${lines}${text.slice(after.index)}`;
+}
+
+/** Its guarantees, what it assumes and what it costs come from its header: `npm run pages -- lists`. */
+const rowOf = ({ name, summary = "what it does" }: Words): string =>
+  `| [\`${name}\`](protocols/${name}.md) | ${summary} | what it guarantees | what it assumes | what it costs |\n`;
+
+/** What `join()` may rely on: nothing that takes a journal. Null: it does not run the family's algorithms. */
+function guaranteeOf(family: FamilyFolder, name: string): string | null {
+  if (family === "mutex")
+    return `| \`${name}\` | yes | may stop for good | waits | grows until a member is started again | no |\n`;
+  if (family === "election")
+    return `| \`${name}\` | only while nobody crashes | may stop for good | waits | null | no |\n`;
+  return null;
+}
+
+/** Above the mark that ends the table. */
+function withRow(text: string, mark: string, row: string): string {
+  if (!text.includes(`${mark}\n`))
+    throw new UsageError("bad-argument", `expected ${mark} below the table for the row ${row.trim()}`);
+  return text.replace(`${mark}\n`, () => `${row}${mark}\n`);
+}
+
+/** The first of what is new among the algorithms. */
+function withChange(text: string, { name, summary }: Words): string {
+  const heading = "### Algorithms\n\n";
+  const line = `- \`${name}\` is new${summary === undefined ? "" : `: ${summary}`}. \`${camelCase(name)}()\` of \`coterie/protocols\`.\n`;
+  if (text.includes(heading)) return text.replace(heading, () => `${heading}${line}`);
+  return text.replace("## Unreleased\n\n", () => `## Unreleased\n\n${heading}${line}\n`);
 }
 
 /** The family's row of the README, as `npm run pages -- lists` writes it. */

@@ -35,7 +35,7 @@ import { multicasts } from "./multicasts.ts";
 import { centralServer } from "./mutex/central-server.ts";
 import { electedServerSystem } from "./mutex/elected-server/elected-server.ts";
 import { epochTokenRing } from "./mutex/epoch-token-ring/epoch-token-ring.ts";
-import { causalityProbe } from "./mutex/family/causality-probe.ts";
+import { probed } from "./mutex/family/causality-probe.ts";
 import { monitored as monitoredMutexSystem, mutexWithWorkload } from "./mutex/family/workload.ts";
 import { maekawa } from "./mutex/maekawa.ts";
 import { maekawaSanders } from "./mutex/maekawa-sanders.ts";
@@ -49,7 +49,7 @@ import { maekawaAsLectured } from "./mutex/variants/maekawa-as-lectured.ts";
 import { manyLeaders } from "./overlay/parts/many-leaders.ts";
 import { superPeerDht } from "./overlay/super-peer-dht/super-peer-dht.ts";
 import { superPeerTokens } from "./overlay/super-peer-tokens/super-peer-tokens.ts";
-import { type AnyMaker, settled } from "./system.ts";
+import { settled } from "./system.ts";
 
 const told = (node: NodeId): Tagged => ({ type: "suspect", node }) as Tagged;
 const toldInPart = (node: NodeId): Tagged => ({ type: "mutex", body: told(node) }) as Tagged;
@@ -59,12 +59,6 @@ const withDetector = {
   summary: "with a failure detector: goes on after a crash; a wrong suspicion lets two in",
   detects: true,
 } as const;
-
-const probed = (mutex: AnyMaker) => ({
-  summary:
-    "a node that asks tells all others so, beside the algorithm: is entry granted in the order of happened-before?",
-  algorithm: causalityProbe(mutex as never),
-});
 
 const registry: Readonly<Record<string, RegistryEntry>> = {
   bully: entry(election, "the alive node with the highest id leads", monitored(extendedBully), {

@@ -46,6 +46,26 @@ const tool = (name: string): string => join(ROOT, "node_modules", ".bin", name);
 /** A name that no algorithm has. */
 const nameOf = (family: string): string => `fresh-${family}`;
 
+const spoken = ["--title", "Fresh & Lock", "--summary", "one lock, always fresh", "--scenario", "two-wait"];
+
+/** What was said stands wherever it belongs, and no list has anything left to fill in but what the header says. */
+function holdsWords(root: string): void {
+  const text = (path: string): string => readFileSync(join(root, path), "utf8");
+  expect(text("src/protocols/mutex/fresh-mutex.ts")).toContain(" * Fresh & Lock: one lock, always fresh.\n");
+  expect(text("docs/protocols/fresh-mutex.md")).toMatch(/^# Fresh & Lock\n\nOne lock, always fresh\. /);
+  expect(text("scenarios/fresh-mutex-two-wait.yaml")).toContain('name: "Fresh & Lock: two wait"');
+  expect(existsSync(join(root, "src/protocols/mutex/stories/fresh-mutex-two-wait.txt"))).toBe(true);
+  expect(text("src/protocols/index.ts")).toContain(
+    '"fresh-mutex": entry(mutualExclusion, "one lock, always fresh", freshMutex, {',
+  );
+  expect(text("docs/algorithms.md")).toContain(
+    "| [`fresh-mutex`](protocols/fresh-mutex.md) | one lock, always fresh |",
+  );
+  expect(text("CHANGELOG.md")).toContain("- `fresh-mutex` is new: one lock, always fresh. `freshMutex()`");
+  expect(text("docs/guarantees.md")).toContain("| `fresh-mutex` | yes |");
+  expect(text("bench/table/mutex.ts")).toContain('...claimsAtRest("fresh-mutex", () => freshMutex(), {');
+}
+
 describe("coterie new", () => {
   test("in a checkout: all families compile, pass their tests and tidy, and run in simulator and checker", {
     tags: ["long"],
@@ -55,14 +75,16 @@ describe("coterie new", () => {
     cpSync(ROOT, copy, { recursive: true, filter: (source) => !left.has(basename(source)) });
     symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
     for (const family of families) {
-      const printed = await run(copy, process.execPath, CLI, "new", family, nameOf(family));
+      const words = family === "mutex" ? spoken : [];
+      const printed = await run(copy, process.execPath, CLI, "new", family, nameOf(family), ...words);
       expect(printed).toContain(`new      src/protocols/${family}/${nameOf(family)}.ts\n`);
       expect(printed).toContain("changed  src/protocols/index.ts\n");
     }
     expect(readFileSync(join(copy, "src/protocols/index.ts"), "utf8")).toMatch(/^\/\*\* The registry/); // And no line before.
+    holdsWords(copy);
     await run(copy, tool("tsc"), "-p", ".");
     await run(copy, tool("tsc"), "-p", "tsconfig.build.json");
-    await run(copy, tool("biome"), "check", "--error-on-warnings", "src", "scenarios", "skeletons");
+    await run(copy, tool("biome"), "check", "--error-on-warnings", "src", "bench", "scenarios", "skeletons");
     const ownTests = families.map((family) => `src/protocols/${family}/${nameOf(family)}.test.ts`);
     const around = ["test/tidy", "test/drivers/registry", "src/protocols/family", "src/check/suite"];
     await run(copy, tool("vitest"), "run", "--project", "unit", ...ownTests, ...around);

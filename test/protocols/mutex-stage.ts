@@ -1,7 +1,7 @@
 /** What tests of mutual exclusion share: nodes with workloads, when each of them asked and entered, and explorations. */
 
 import { type Exploration, type ExploreOptions, explore } from "../../src/check/explore.ts";
-import type { NodeId, Protocol } from "../../src/core/protocol.ts";
+import type { NodeId, Property, Protocol } from "../../src/core/protocol.ts";
 import { type Mutex, type MutexWithWorkload, mutexWithWorkload } from "../../src/protocols/mutex/family/workload.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
 import type { TraceEntry } from "../../src/trace/entry.ts";
@@ -71,4 +71,31 @@ export function exploreUses<M extends Mutex>(
     }),
     "entered",
   );
+}
+
+/** Whatever a handler did with it would throw. */
+export const silent = { self: 0, peers: [] } as never;
+
+/** The one property of that name, with which a search looks for its violation alone. */
+export function about<M extends Mutex>(
+  mutex: Protocol<M>,
+  name: string,
+): { properties: Property<MutexWithWorkload<M>>[] } {
+  return { properties: mutexWithWorkload(() => mutex).properties.filter((property) => property.name === name) };
+}
+
+/** What breaks among 3 nodes that enter once each, and the shortest run that shows it, a move each. */
+export function shortestViolation<M extends Mutex>(
+  mutex: Protocol<M>,
+  options: Partial<ExploreOptions<MutexWithWorkload<M>>>,
+): [property: string | undefined, moves: string[]] {
+  const { property, path } = exploreUses(mutex, 3, 1, options);
+  return [
+    property?.name,
+    path.map(({ move }) =>
+      move.kind === "receive" || move.kind === "lose"
+        ? `${move.node} ${move.kind} ${move.message.body.type} from ${move.from}`
+        : `${move.node} ${move.kind}`,
+    ),
+  ];
 }

@@ -5,6 +5,7 @@ import { protocolNamed, protocolNames } from "../../src/protocols/index.ts";
 import { type HouseFile, house, isTest } from "./house.ts";
 
 const LIST = "docs/algorithms.md";
+const GUARANTEES = "docs/guarantees.md";
 
 const HEADER_WORDS = ["Assumes", "Safety", "Liveness", "Cost"];
 
@@ -50,11 +51,22 @@ function gaps(files: readonly HouseFile[], registered: readonly string[]): strin
     ...(algorithms.some((algorithm) => algorithm.name === name) ? [] : [`${name} has no file of that name`]),
     ...(list.includes(`| [\`${name}\`](protocols/${name}.md) |`) ? [] : [`${LIST} has no row for ${name}`]),
   ]);
+  const tables = files.filter(({ path }) => /^bench\/table\/.*\.ts$/.test(path)).map(({ text }) => text);
+  const guarantees = files.find(({ path }) => path === GUARANTEES)?.text ?? "";
+  const inUse = algorithms.flatMap(({ name, file: { path } }) => {
+    if (!registered.includes(name)) return [];
+    const isMeasured = !path.startsWith("src/protocols/mutex/") || tables.some((text) => text.includes(`"${name}"`));
+    const isJoined = !/^src\/protocols\/(mutex|election)\//.test(path) || guarantees.includes(`\`${name}\``);
+    return [
+      ...(isMeasured ? [] : [`bench/table measures no cost of ${name}`]),
+      ...(isJoined ? [] : [`${GUARANTEES} does not say what join() has of ${name}`]),
+    ];
+  });
   const aroundPages = files.flatMap(({ path }) => {
     const name = /^docs\/protocols\/(.+)\.md$/.exec(path)?.[1];
     return name === undefined || registered.includes(name) ? [] : [`${path}: there is no such protocol`];
   });
-  return [...aroundFiles, ...aroundNames, ...aroundPages];
+  return [...aroundFiles, ...aroundNames, ...inUse, ...aroundPages];
 }
 
 describe("the catalogue", () => {
@@ -85,6 +97,7 @@ describe("the catalogue", () => {
     { path: "docs/protocols/ring.md", text: "" },
     { path: LIST, text: "| [`ring`](protocols/ring.md) |" },
     { path: "README.md", text: "[`ring`](docs/protocols/ring.md)" },
+    { path: GUARANTEES, text: "| `ring` | two leaders |" },
     { path: "scenarios/ring-two-callers.yaml", text: "name: two callers\nprotocol: ring\n" },
   ];
   const without = (path: string): HouseFile[] => whole.filter((file) => file.path !== path);
@@ -104,9 +117,19 @@ describe("the catalogue", () => {
     ["the place in the README", without("README.md"), 1],
     ["a scenario", without("scenarios/ring-two-callers.yaml"), 1],
     ["the row in the list of algorithms", without(LIST), 1],
+    ["what join() has of it", without(GUARANTEES), 1],
     ["the file", without("src/protocols/election/ring.ts"), 1],
   ])("misses %s", (_what, files, problems) => {
     expect(gaps(files, ["ring"])).toHaveLength(problems);
+  });
+
+  it("misses what a mutual exclusion costs", () => {
+    const files = whole.map(({ path, text }) => ({
+      path: path.replace("protocols/election", "protocols/mutex"),
+      text,
+    }));
+    expect(gaps(files, ["ring"])).toEqual(["bench/table measures no cost of ring"]);
+    expect(gaps([...files, { path: "bench/table/mutex.ts", text: 'claimsAtRest("ring", …' }], ["ring"])).toEqual([]);
   });
 
   it("misses the registry line", () => {

@@ -1,11 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { exploreUses, MESSAGE_MS, range, stage, use } from "../../../test/protocols/mutex-stage.ts";
-import type { Exploration, ExploreOptions } from "../../check/explore.ts";
-import { type MutexWithWorkload, mutexWithWorkload } from "./family/workload.ts";
+import {
+  about,
+  exploreUses,
+  MESSAGE_MS,
+  range,
+  shortestViolation,
+  silent,
+  stage,
+  use,
+} from "../../../test/protocols/mutex-stage.ts";
 import { type Raymond, raymond, type Tree } from "./raymond.ts";
-
-type Used = MutexWithWorkload<Raymond>;
 
 const trees: readonly Tree[] = ["binary", "star", "line"];
 
@@ -142,24 +147,6 @@ describe("raymond: what it guarantees", () => {
   });
 });
 
-/** Whatever a handler did with it would throw. */
-const silent = { self: 0, peers: [] } as never;
-
-const about = (name: string) => ({
-  properties: mutexWithWorkload(raymond).properties.filter((property) => property.name === name),
-});
-
-/** What breaks, and the shortest run that shows it, a move each. */
-function broken(entries: number | readonly number[], options: Partial<ExploreOptions<Used>>) {
-  const { property, path } = exploreUses(raymond({ tree: "line" }), 3, entries, options);
-  return [property?.name, path.map(wordsOf)];
-}
-
-function wordsOf({ move }: Exploration<Used>["path"][number]): string {
-  const isMessage = move.kind === "receive" || move.kind === "lose";
-  return `${move.node} ${move.kind}${isMessage ? ` ${move.message.body.type} from ${move.from}` : ""}`;
-}
-
 describe("raymond: every run", () => {
   it.each([
     ["star", "FIFO links", { network: "fifo" }, 144],
@@ -191,7 +178,10 @@ describe("raymond: every run", () => {
   });
 
   it("with a crash, the privilege or the way to it may be gone: ME2 is violated", () => {
-    expect(broken(1, { crashes: 1 })).toEqual(["ME2 liveness", ["0 crash", "1 command"]]);
+    expect(shortestViolation(raymond({ tree: "line" }), { crashes: 1 })).toEqual([
+      "ME2 liveness",
+      ["0 crash", "1 command"],
+    ]);
   });
 
   it("with a crash of a node on the way, though the privilege is elsewhere: ME2 is violated", () => {
@@ -203,20 +193,32 @@ describe("raymond: every run", () => {
   });
 
   it("with a lost message: ME2 is violated", () => {
-    expect(broken(1, { losses: 1 })).toEqual(["ME2 liveness", ["1 command", "0 lose request from 1"]]);
+    expect(shortestViolation(raymond({ tree: "line" }), { losses: 1 })).toEqual([
+      "ME2 liveness",
+      ["1 command", "0 lose request from 1"],
+    ]);
   });
 
   it("with a node that forgets that it has sent the privilege away: ME1 is violated", () => {
-    expect(broken(1, { ...about("ME1 safety"), crashes: 1, recoveries: 1 })).toEqual([
+    expect(
+      shortestViolation(raymond({ tree: "line" }), {
+        ...about(raymond({ tree: "line" }), "ME1 safety"),
+        crashes: 1,
+        recoveries: 1,
+      }),
+    ).toEqual([
       "ME1 safety",
       ["1 command", "0 receive request from 1", "0 crash", "0 start", "0 command", "1 receive privilege from 0"],
     ]);
   });
 
   it("and its tokens begin anew: they do not grow", () => {
-    expect(broken(1, { ...about("tokens grow"), crashes: 1, recoveries: 1 })).toEqual([
-      "tokens grow",
-      ["0 command", "0 crash", "0 start", "0 command"],
-    ]);
+    expect(
+      shortestViolation(raymond({ tree: "line" }), {
+        ...about(raymond({ tree: "line" }), "tokens grow"),
+        crashes: 1,
+        recoveries: 1,
+      }),
+    ).toEqual(["tokens grow", ["0 command", "0 crash", "0 start", "0 command"]]);
   });
 });

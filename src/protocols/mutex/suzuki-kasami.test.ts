@@ -1,11 +1,17 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { exploreUses, MESSAGE_MS, range, STAY_MS, stage, use } from "../../../test/protocols/mutex-stage.ts";
-import type { Exploration, ExploreOptions } from "../../check/explore.ts";
-import { type MutexWithWorkload, mutexWithWorkload } from "./family/workload.ts";
-import { type SuzukiKasami, suzukiKasami } from "./suzuki-kasami.ts";
-
-type Used = MutexWithWorkload<SuzukiKasami>;
+import {
+  about,
+  exploreUses,
+  MESSAGE_MS,
+  range,
+  STAY_MS,
+  shortestViolation,
+  silent,
+  stage,
+  use,
+} from "../../../test/protocols/mutex-stage.ts";
+import { suzukiKasami } from "./suzuki-kasami.ts";
 
 describe("suzuki-kasami: the worked example", () => {
   it("0 has the privilege, 2 asks and then 1: it goes to 1, from there to 2, and stays there", async () => {
@@ -119,24 +125,6 @@ describe("suzuki-kasami: what it promises", () => {
   });
 });
 
-/** Whatever a handler did with it would throw. */
-const silent = { self: 0, peers: [] } as never;
-
-const about = (name: string) => ({
-  properties: mutexWithWorkload(suzukiKasami).properties.filter((property) => property.name === name),
-});
-
-/** What breaks, and the shortest run that shows it, a move each. */
-function broken(entries: number | readonly number[], options: Partial<ExploreOptions<Used>>) {
-  const { property, path } = exploreUses(suzukiKasami(), 3, entries, options);
-  return [property?.name, path.map(wordsOf)];
-}
-
-function wordsOf({ move }: Exploration<Used>["path"][number]): string {
-  const isMessage = move.kind === "receive" || move.kind === "lose";
-  return `${move.node} ${move.kind}${isMessage ? ` ${move.message.body.type} from ${move.from}` : ""}`;
-}
-
 describe("suzuki-kasami: every run", () => {
   it.each([
     ["FIFO links", { network: "fifo" }, 591],
@@ -175,27 +163,31 @@ describe("suzuki-kasami: every run", () => {
   });
 
   it("with a crash, the privilege may be gone: ME2 is violated", () => {
-    expect(broken(1, { crashes: 1 })).toEqual(["ME2 liveness", ["0 crash", "1 command", "2 receive request from 1"]]);
+    expect(shortestViolation(suzukiKasami(), { crashes: 1 })).toEqual([
+      "ME2 liveness",
+      ["0 crash", "1 command", "2 receive request from 1"],
+    ]);
   });
 
   it("with a lost message: ME2 is violated", () => {
-    expect(broken(1, { losses: 1 })).toEqual([
+    expect(shortestViolation(suzukiKasami(), { losses: 1 })).toEqual([
       "ME2 liveness",
       ["1 command", "0 lose request from 1", "2 receive request from 1"],
     ]);
   });
 
   it("with a node that forgets that it has sent the privilege away: ME1 is violated", () => {
-    expect(broken(1, { ...about("ME1 safety"), crashes: 1, recoveries: 1 })).toEqual([
+    expect(
+      shortestViolation(suzukiKasami(), { ...about(suzukiKasami(), "ME1 safety"), crashes: 1, recoveries: 1 }),
+    ).toEqual([
       "ME1 safety",
       ["1 command", "0 receive request from 1", "0 crash", "0 start", "0 command", "1 receive privilege from 0"],
     ]);
   });
 
   it("and it counts entries from the beginning: tokens do not grow", () => {
-    expect(broken(1, { ...about("tokens grow"), crashes: 1, recoveries: 1 })).toEqual([
-      "tokens grow",
-      ["0 command", "0 crash", "0 start", "0 command"],
-    ]);
+    expect(
+      shortestViolation(suzukiKasami(), { ...about(suzukiKasami(), "tokens grow"), crashes: 1, recoveries: 1 }),
+    ).toEqual(["tokens grow", ["0 command", "0 crash", "0 start", "0 command"]]);
   });
 });

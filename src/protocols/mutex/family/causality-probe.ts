@@ -7,6 +7,7 @@
 import { tick } from "../../../core/clocks.ts";
 import type { NodeId, Property, Protocol, StateOf } from "../../../core/protocol.ts";
 import { list, natural, struct } from "../../../core/shape.ts";
+import type { AnyMaker } from "../../system.ts";
 import type { Section } from "./properties.ts";
 import type { Mutex } from "./workload.ts";
 
@@ -65,6 +66,13 @@ export function causalityProbe<M extends Mutex, O extends object>(
     return probing as unknown as Protocol<M>;
   };
 }
+
+/** The variant of the registry. */
+export const probed = (mutex: AnyMaker) => ({
+  summary:
+    "a node that asks tells all others so, beside the algorithm: is entry granted in the order of happened-before?",
+  algorithm: causalityProbe(mutex as never),
+});
 
 const requests = list(struct<Requests[number]>({ node: natural, count: natural }), 10_000);
 

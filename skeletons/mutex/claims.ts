@@ -1,0 +1,14 @@
+/** What `coterie new mutex NAME` adds to bench/table/mutex.ts: the costs of the server that runs until the algorithm stands there. */
+import type { Claim } from "../../bench/table/figure.ts";
+import { claimsAtRest } from "../../bench/table/measures.ts";
+import { skeletonAlgorithm } from "./skeleton-algorithm.ts";
+
+export const added: readonly Claim[] = [
+  ...claimsAtRest("skeleton-algorithm", () => skeletonAlgorithm(), {
+    pair: (nodes) => [nodes - 1, nodes - 2],
+    entry: { formula: "2", expected: () => 2 },
+    handOver: { formula: "2", expected: () => 2 },
+    handOverTime: { formula: "2", expected: () => 2 },
+    bandwidth: { formula: "3", expected: () => 3 },
+  }),
+];
