@@ -10,8 +10,9 @@
  * What runs here until the algorithm stands in its place: the lowest node keeps a queue.
  */
 import type { Context, NodeId, Protocol } from "../../src/core/protocol.ts";
-import { natural } from "../../src/core/shape.ts";
+import { natural, struct } from "../../src/core/shape.ts";
 import { mutexProperties, type Section } from "../../src/protocols/mutex/family/properties.ts";
+import { settle } from "../../src/protocols/options.ts";
 
 export type SkeletonAlgorithm = {
   state: {
@@ -31,7 +32,8 @@ export type SkeletonAlgorithm = {
 type State = SkeletonAlgorithm["state"];
 type Ctx = Context<SkeletonAlgorithm>;
 
-export function skeletonAlgorithm(): Protocol<SkeletonAlgorithm> {
+export function skeletonAlgorithm(given?: Record<never, never>): Protocol<SkeletonAlgorithm> {
+  settle({}, struct({}), given, "skeleton-algorithm"); // It has no options yet.
   const coordinator = (ctx: Ctx): NodeId => Math.min(ctx.self, ...ctx.peers);
 
   function request(state: State, from: NodeId, ctx: Ctx): void {
