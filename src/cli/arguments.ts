@@ -22,4 +22,8 @@ export function adminUrl(option: string, example = "http://127.0.0.1:7400") {
   };
 }
 
+export const MAX_SEED = 2 ** 32 - 1;
+/** A parser of seeds for commander. */
+export const seed = wholeNumber("--seed", 0, MAX_SEED);
+
 export const port = wholeNumber("--port", 0, MAX_PORT, `0 or a port up to ${MAX_PORT}`);

@@ -6,8 +6,11 @@ import { namesProtocol, readConfig } from "../cluster/config.ts";
 import { type Member as RunningMember, runMember } from "../cluster/member.ts";
 import type { Member } from "../cluster/services/api.ts";
 import { UsageError } from "../core/errors.ts";
+import { behaviour } from "../experiment/written-liars.ts";
+import { type BehaviourName, behaviours } from "../protocols/byzantine.ts";
 import { createLog, type Log } from "../runtime/log.ts";
-import { wholeNumber } from "./arguments.ts";
+import { realPlatform } from "../runtime/platform/real.ts";
+import { MAX_SEED, seed, wholeNumber } from "./arguments.ts";
 import { isForTheCaller } from "./callers-error.ts";
 import { joinCluster, requireMember } from "./own-member.ts";
 
@@ -20,6 +23,8 @@ interface NodeOptions {
   readonly faultInjector?: true;
   readonly logJson?: true;
   readonly supervised?: true;
+  readonly byzantine?: BehaviourName;
+  readonly seed?: number;
 }
 
 export function declare(command: Command): void {
@@ -35,6 +40,10 @@ export function declare(command: Command): void {
     )
     .option("--data <dir>", "where this member keeps its journal, if what runs keeps one")
     .option("--fault-injector", "let PUT /faults on the admin pages drop, delay and cut this member's messages")
+    .option("--byzantine <how>", `lie, for tests of the others: ${behaviours.join(", ")}`, (text) =>
+      behaviour(text, "--byzantine"),
+    )
+    .option("--seed <n>", "with --byzantine: equal seeds choose alike (default: any)", seed)
     .option("--log-json", "write the log, on stderr, as JSON lines { at, level, text, event, … }")
     .option("--supervised", "stop when standard input ends: the process that started this member holds its other end")
     .addHelpText("after", EXAMPLE)
@@ -97,7 +106,17 @@ async function started(
   onFatal: (error: Error) => void,
 ): Promise<Pick<Member, "admin"> & Pick<RunningMember, "address" | "stop">> {
   const log = logTo(process.stderr, options.logJson === true);
+  if (options.seed !== undefined && options.byzantine === undefined)
+    throw new UsageError(
+      "bad-argument",
+      "expected --seed to come with --byzantine: an honest member has no use for it",
+    );
   if (!namesProtocol(options.config)) {
+    if (options.byzantine !== undefined)
+      throw new UsageError(
+        "bad-argument",
+        "expected --byzantine to come with a config that names a protocol: members that serve elections and locks by name do not lie",
+      );
     const member = await joinCluster(options, log);
     member.signal.addEventListener("abort", () => onFatal(member.signal.reason as Error));
     return { address: member.status().address, admin: member.admin, stop: () => member.leave() };
@@ -105,7 +124,11 @@ async function started(
   const read = readConfig(options.config);
   const config = options.data === undefined ? read : { ...read, dataDir: resolve(options.data) };
   requireMember(config.members, options);
-  return runMember(config, options.id, { log, faultInjector: options.faultInjector === true, onFatal });
+  const liar =
+    options.byzantine === undefined
+      ? {}
+      : { liar: { behaviour: options.byzantine, seed: options.seed ?? realPlatform.random.natural(MAX_SEED + 1) } };
+  return runMember(config, options.id, { log, faultInjector: options.faultInjector === true, onFatal, ...liar });
 }
 
 const SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP"] as const;

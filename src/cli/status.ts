@@ -81,9 +81,10 @@ async function status(options: StatusOptions, { stdout, stderr }: Invocation): P
     throw new EnvironmentError("nobody-alive", `no member answers: ${why}`);
   }
   if (hidden.length > 0) stderr.write(`coterie: ${hint}\n`);
-  const leaders = new Set(alive.map(({ leader }) => leader));
+  const honest = alive.filter(({ byzantine }) => byzantine === undefined);
+  const leaders = new Set(honest.map(({ leader }) => leader));
   if (leaders.size > 1)
-    throw new EnvironmentError("no-agreement", `the members do not agree on a ${what}: ${opinions(alive)}`);
+    throw new EnvironmentError("no-agreement", `the members do not agree on a ${what}: ${opinions(honest)}`);
 }
 
 /** Who answered, and the answer in words or as JSON. */
@@ -91,7 +92,7 @@ async function asked(
   { admin = DEFAULT_ADMIN, config, json }: StatusOptions,
   paint: Paint,
 ): Promise<{
-  readonly nodes: readonly Pick<Row, "id" | "alive" | "leader" | "admin">[];
+  readonly nodes: readonly Pick<Row, "id" | "alive" | "leader" | "admin" | "byzantine">[];
   readonly text: string;
   /** What each of them names. */
   readonly what: string;
@@ -129,6 +130,7 @@ const answerSchema = z.object({
       process: z.enum(["starting", "running", "paused", "exited"]),
       address: z.string(),
       admin: z.string(),
+      byzantine: z.string().exactOptional(),
       refusals,
     }),
   ),
@@ -153,6 +155,7 @@ async function fromMembers({ cluster, protocol, members }: ClusterConfig): Promi
     const known = answer?.cluster === cluster ? answer : null;
     const { pid = null, leader = null, term = null, role = null, refusals: refused = [] } = known ?? {};
     const alive = known !== null;
+    const lying = known?.byzantine === undefined ? {} : { byzantine: known.byzantine };
     return {
       id,
       pid,
@@ -163,6 +166,7 @@ async function fromMembers({ cluster, protocol, members }: ClusterConfig): Promi
       process: alive ? "running" : "unknown",
       address: formatHostPort(member.address),
       admin,
+      ...lying,
       refusals: refused,
     };
   });
@@ -187,9 +191,10 @@ function picture({ nodes }: Status, paint: Paint): string {
   return `${[...lines, ...refusalLines(nodes)].join("\n")}\n`;
 }
 
-function stateOf({ alive, process, admin }: Row): string {
+function stateOf({ alive, process, admin, byzantine }: Row): string {
   if (admin === null) return "no admin address";
-  return !alive && (process === "running" || process === "unknown") ? "no answer" : process;
+  if (!alive && (process === "running" || process === "unknown")) return "no answer";
+  return byzantine === undefined ? process : `${process}, lies`;
 }
 
 function opinions(alive: readonly Pick<Row, "id" | "leader">[]): string {

@@ -64,14 +64,16 @@ function logLine(paint: Paint): Report["log"] {
   return (node, line) => void process.stderr.write(`${paint("dim", `node ${node} │`)} ${line}\n`);
 }
 
-function welcome({ nodes, leader }: EventNamed<"ready">, options: TextReportOptions, paint: Paint): string {
+function welcome({ nodes, leader, seed }: EventNamed<"ready">, options: TextReportOptions, paint: Paint): string {
   const { name, protocol, studio, admin } = options;
   const count = nodes.length === 1 ? "1 member" : `${nodes.length} members`;
   const rows = nodes.map((node) => [
     `  ${node.id === leader ? "★" : " "} node ${node.id}`,
     `pid ${node.pid}`,
     node.address,
-    node.id === leader ? "leads" : "",
+    [node.id === leader ? "leads" : "", node.byzantine === undefined ? "" : `lies: ${node.byzantine}`]
+      .filter((word) => word !== "")
+      .join(", "),
   ]);
   const lines = table(rows, (cell, row) => (nodes[row]?.id === leader ? paint("bold", cell) : cell));
   return [
@@ -80,6 +82,7 @@ function welcome({ nodes, leader }: EventNamed<"ready">, options: TextReportOpti
     "",
     ...lines,
     "",
+    ...(seed === undefined ? [] : [`  Who lies chooses by --seed ${seed}`, ""]),
     ...(studio === null ? [] : [`  Studio  ${paint(["bold", "underline"], studio)}`, ""]),
     "Try",
     ...suggestions(nodes, leader, options, admin, paint),

@@ -1,4 +1,5 @@
 /** `coterie up`: a cluster of real processes on this machine, watched over until Ctrl-C. */
+import { randomInt } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import type { Server } from "node:http";
 import { join, resolve } from "node:path";
@@ -11,8 +12,13 @@ import { type Recorder, record } from "../cluster/local/recorder.ts";
 import { LocalCluster } from "../cluster/local-cluster.ts";
 import { needsKeys, writeKeys } from "../cluster/member-keys.ts";
 import { studioPages } from "../cluster/studio-server.ts";
+import { UsageError } from "../core/errors.ts";
+import type { NodeId } from "../core/protocol.ts";
+import { requireKnown } from "../experiment/experiment.ts";
+import { liars } from "../experiment/written-liars.ts";
+import { type BehaviourName, behaviourSummaries } from "../protocols/byzantine.ts";
 import { protocolNamed, protocolNames } from "../protocols/index.ts";
-import { DEFAULT_PORT, port, wholeNumber } from "./arguments.ts";
+import { DEFAULT_PORT, MAX_SEED, port, seed, wholeNumber } from "./arguments.ts";
 import { adminPort, HOST, MAX_NODES, memberPort, takePorts } from "./port-range.ts";
 import { recordingHeader } from "./recording-header.ts";
 import { jsonReport, type Report, textReport } from "./up-report.ts";
@@ -30,6 +36,8 @@ interface UpOptions {
   readonly record?: string;
   readonly force?: true;
   readonly data?: string;
+  readonly byzantine: Readonly<Record<NodeId, BehaviourName>>;
+  readonly seed: number;
 }
 
 export function declare(command: Command): void {
@@ -41,12 +49,31 @@ export function declare(command: Command): void {
     .option("--name <name>", "the cluster's name", soundName, "demo")
     .option("--restart", "start a member again when it dies, but not after exit code 2, which would come back")
     .option("--data <dir>", "keep the members' journals there; else they go when this ends")
+    .option(
+      "--byzantine <list>",
+      "members that lie, for the others to be seen beside them: 2, or 2,4=equivocate",
+      (text) => liars(text, "--byzantine"),
+      {},
+    )
+    .option("--seed <n>", "with --byzantine: equal seeds choose alike (default: any)", seed)
     .option("--no-studio", "serve the status only, no page")
     .option("--record <file>", "record what every member does, as a trace")
     .option("--force", "overwrite the file of --record")
     .option("--json", "say what happens as JSON lines on stdout")
     .addHelpText("after", EXPLANATION)
-    .action(up);
+    .action((options: Given) => up(settled(options)));
+}
+
+type Given = Omit<UpOptions, "seed"> & { readonly seed?: number };
+
+/** @throws UsageError for members that are none */
+function settled(options: Given): UpOptions {
+  const { byzantine, nodes, seed: given } = options;
+  const ids = Array.from({ length: nodes }, (_, node) => node);
+  for (const id of Object.keys(byzantine)) requireKnown("--byzantine", ids, Number(id));
+  if (given !== undefined && Object.keys(byzantine).length === 0)
+    throw new UsageError("bad-argument", "expected --seed to come with --byzantine, such as --byzantine 2=equivocate");
+  return { ...options, seed: given ?? randomInt(MAX_SEED + 1) };
 }
 
 const EXPLANATION = `
@@ -68,6 +95,13 @@ and then, as things happen,
 GET {admin}/status answers
   { "cluster", "protocol", "nodes": [{ "id", "pid", "alive", "leader", "term", "role", "process", "address", "admin", "refusals" }] }
 The members' logs go to stderr.
+
+With --byzantine, members lie: 2=equivocate, or 2 alone, which says anything. Their algorithm is the true one, and what it sends is
+changed on its way out, by choices that come from --seed:
+${Object.entries(behaviourSummaries)
+  .map(([name, summary]) => `  ${name.padEnd(11)}${summary}`)
+  .join("\n")}
+"ready" then has "byzantine" at these nodes, and "seed". A liar's opinion on who leads counts neither there nor in the other events.
 
 With --record FILE the members' traces are written to FILE as JSON lines until Ctrl-C; \`coterie trace FILE\` shows it,
 \`coterie trace FILE --check\` holds it against the protocol's properties. A file that exists is refused without --force:
@@ -111,13 +145,14 @@ async function up(options: UpOptions): Promise<void> {
   }
 }
 
-function recorderFor(file: string, { protocol, nodes, force }: UpOptions): Recorder {
+function recorderFor(file: string, { protocol, nodes, force, byzantine }: UpOptions): Recorder {
   return record({
     file,
     force: force === true,
     header: recordingHeader(
       protocol,
       Array.from({ length: nodes }, (_, node) => node),
+      byzantine,
     ),
     onFailure: ({ message }) => say(`${message}; the cluster goes on without a recording`),
   });
@@ -133,12 +168,22 @@ function localCluster(
   report: Report,
   recorder: Recorder | null,
 ): LocalCluster {
+  const { byzantine, seed } = options;
   const configFile = join(caretaker.folder, "cluster.json");
   const config = configFor(options, base, resolve(options.data ?? caretaker.folder), caretaker.folder);
   writeFileSync(configFile, JSON.stringify(config, null, 2));
   return new LocalCluster({
     config: parseConfig(config, caretaker.folder),
-    launch: { entry: fileURLToPath(new URL("./coterie.js", import.meta.url)), configFile },
+    launch: {
+      entry: fileURLToPath(new URL("./coterie.js", import.meta.url)),
+      configFile,
+      wordsFor(node) {
+        const behaviour = byzantine[node];
+        return behaviour === undefined ? [] : ["--byzantine", behaviour, "--seed", String(seed)];
+      },
+    },
+    liars: byzantine,
+    seed,
     restarts: options.restart === true,
     caretaker,
     tell(event) {

@@ -31,6 +31,7 @@ const statusSchema = z.object({
   role: z.string(),
   view: z.looseObject({ role: z.string(), leader: z.number().nullable().optional(), term: z.number().optional() }),
   commands: z.record(z.string(), z.array(z.string())),
+  byzantine: z.string().exactOptional(),
   refusals,
 });
 

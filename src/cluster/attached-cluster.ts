@@ -31,6 +31,7 @@ const statusSchema = z.object({
   address: z.string(),
   view: z.looseObject({ role: z.string(), leader: z.number().nullable().optional(), term: z.number().optional() }),
   commands: z.record(z.string(), z.array(z.string())),
+  byzantine: z.string().exactOptional(),
 });
 type Status = z.infer<typeof statusSchema>;
 
@@ -252,7 +253,12 @@ export class AttachedCluster {
 const inWords = ({ cluster, protocol }: Pick<Status, "cluster" | "protocol">): string =>
   `cluster ${cluster} with ${protocol}`;
 
-function pictureOf({ admin, status: { id, pid, address, commands }, silence, view }: Attached): NodePicture {
+function pictureOf({
+  admin,
+  status: { id, pid, address, commands, byzantine },
+  silence,
+  view,
+}: Attached): NodePicture {
   const isThere = silence === null;
   return {
     id,
@@ -262,6 +268,7 @@ function pictureOf({ admin, status: { id, pid, address, commands }, silence, vie
     process: isThere ? "running" : "exited",
     exit: silence,
     view: isThere ? view : null,
+    ...(byzantine === undefined ? {} : { byzantine }),
     commands: offeredCommands(commands),
   };
 }

@@ -55,6 +55,8 @@ export interface NodePicture {
   readonly exit: string | null;
   /** The latest picture of its state; null before the first one and after an exit. */
   readonly view: View | null;
+  /** How it lies, where it was started so. */
+  readonly byzantine?: string;
   /** The commands that its protocol takes from outside, such as "election.call". */
   readonly commands: readonly string[];
 }

@@ -11,7 +11,7 @@ import type { Refused } from "../runtime/transport/identity.ts";
 import { askStatus, postCommand } from "./admin-client.ts";
 import type { ClusterConfig } from "./config.ts";
 import type { Act, ClusterPicture, NetworkPeriod, NetworkPicture, NodePicture } from "./feed.ts";
-import { agreementOf, isLeaderless, isSettled, opinionsOf } from "./local/agreement.ts";
+import { agreementOf, areUp, isLeaderless, isSettled, opinionsOf } from "./local/agreement.ts";
 import type { Caretaker } from "./local/caretaker.ts";
 import { messageTypesOf } from "./local/declared-messages.ts";
 import { DisagreementWatch } from "./local/disagreement-watch.ts";
@@ -56,6 +56,10 @@ export interface LocalClusterOptions {
   /** Called when the cluster is ready, and for everything that happens after that. */
   readonly tell: (event: LifecycleEvent) => void;
   readonly log: (node: NodeId, line: string) => void;
+  /** Who lies, and how. */
+  readonly liars?: Readonly<Record<NodeId, string>>;
+  /** Of their choices. */
+  readonly seed?: number;
   /** Where the members' traces are written to; null where nobody wants that. */
   readonly recorder: Recorder | null;
 }
@@ -77,6 +81,8 @@ export interface ClusterNodeStatus {
   readonly process: "starting" | "running" | "paused" | "exited";
   readonly address: string;
   readonly admin: string;
+  /** How it lies, where it was started so. */
+  readonly byzantine?: string;
   /** The members with which it has no link, and why. */
   readonly refusals: readonly Refused[];
 }
@@ -119,7 +125,11 @@ export class LocalCluster {
     };
     for (const [key, { address, admin }] of Object.entries(config.members)) {
       const id = Number(key);
-      this.members.set(id, new LocalMember(id, formatHostPort(address), `http://${formatHostPort(admin)}`, around));
+      const byzantine = this.options.liars?.[id];
+      this.members.set(
+        id,
+        new LocalMember(id, formatHostPort(address), `http://${formatHostPort(admin)}`, around, byzantine),
+      );
     }
   }
 
@@ -158,16 +168,32 @@ export class LocalCluster {
         );
       if (Date.now() > deadline) throw new EnvironmentError("not-ready", this.whatIsMissing(withinMs));
       settledAt = dueWhile(isSettled(this.picture.nodes), settledAt, SETTLED_FOR_MS);
-      leaderlessAt = dueWhile(isLeaderless(this.picture.nodes), leaderlessAt, LEADERLESS_FOR_MS);
+      leaderlessAt = dueWhile(this.needsNoLeader(), leaderlessAt, LEADERLESS_FOR_MS);
       await this.nextChange(Math.min(deadline, settledAt, leaderlessAt) - Date.now());
     }
     if (this.phase !== "starting") return false;
     this.phase = "ready";
     this.wasReady = true;
     const { nodes } = this.picture;
-    this.tell({ event: "ready", leader: agreementOf(nodes)?.leader ?? null, nodes: nodes.map(whereabouts) });
+    const leader = agreementOf(nodes)?.leader ?? null;
+    this.tell({ event: "ready", leader, nodes: nodes.map(whereabouts), ...this.chance() });
     this.changed();
     return true;
+  }
+
+  private get hasLiars(): boolean {
+    return Object.keys(this.options.liars ?? {}).length > 0;
+  }
+
+  /** Nobody leads, and somebody may still call an election; or some lie, so that the others may never agree. */
+  private needsNoLeader(): boolean {
+    const { nodes } = this.picture;
+    return isLeaderless(nodes) || (this.hasLiars && areUp(nodes));
+  }
+
+  private chance(): { seed?: number } {
+    const { seed } = this.options;
+    return this.hasLiars && seed !== undefined ? { seed } : {};
   }
 
   /** Asks every member at once how it is. */
@@ -181,8 +207,8 @@ export class LocalCluster {
       // It may have died while the answer was on its way, and a stranger may answer in its place.
       const status = answer !== null && answer.pid === member.pid ? answer : null;
       const { leader = null, term = null, role = null, refusals = [] } = status ?? {};
-      const { pid, state: process } = member;
-      return { id, pid, alive: status !== null, leader, term, role, process, address, admin, refusals };
+      const { pid, state: process, lying } = member;
+      return { id, pid, alive: status !== null, leader, term, role, process, address, admin, ...lying, refusals };
     });
     return { cluster, protocol, nodes: await Promise.all(nodes) };
   }
@@ -343,6 +369,6 @@ function dueWhile(isTrue: boolean, due: number, forMs: number): number {
   return isTrue ? Math.min(due, Date.now() + forMs) : NEVER;
 }
 
-function whereabouts({ id, pid, address, admin }: NodePicture) {
-  return { id, pid, address, admin };
+function whereabouts({ id, pid, address, admin, byzantine }: NodePicture) {
+  return { id, pid, address, admin, ...(byzantine === undefined ? {} : { byzantine }) };
 }

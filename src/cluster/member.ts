@@ -3,8 +3,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { UsageError, unexpected } from "../core/errors.ts";
 import { canonical } from "../core/plain.ts";
 import type { NodeId, Tagged, Vocabulary } from "../core/protocol.ts";
+import { random } from "../core/random.ts";
 import { type ShapeNode, type Shapes, variants } from "../core/shape.ts";
 import { bodyOf } from "../core/wrapping.ts";
+import { type BehaviourName, behaviourSummaries, byzantine, onProcesses } from "../protocols/byzantine.ts";
 import { type AnyProtocol, protocolNamed } from "../protocols/index.ts";
 import type { NodeStatus } from "../runtime/admin-pages.ts";
 import { type Broadcast, broadcast } from "../runtime/broadcast.ts";
@@ -18,7 +20,7 @@ import { protocolSlot } from "../runtime/journal/protocol-slot.ts";
 import type { Log } from "../runtime/log.ts";
 import { linksOf, networkMetrics, traceListeners } from "../runtime/metric-table.ts";
 import { type Counts, count, newCounts } from "../runtime/metrics.ts";
-import type { TlsMaterial } from "../runtime/platform/platform.ts";
+import type { Platform, TlsMaterial } from "../runtime/platform/platform.ts";
 import { realPlatform } from "../runtime/platform/real.ts";
 import { GroupIdentity, standingOf } from "../runtime/transport/identity.ts";
 import { tcpTransport } from "../runtime/transport/tcp.ts";
@@ -36,10 +38,18 @@ export interface Member {
   stop(): Promise<void>;
 }
 
+/** How a member lies, and the seed that its choices come from. */
+export interface Liar {
+  readonly behaviour: BehaviourName;
+  readonly seed: number;
+}
+
 export interface MemberOptions {
   readonly log: Log;
   /** Lets `PUT /faults` drop, delay and cut this member's messages. Off unless somebody asks for it. */
   readonly faultInjector?: boolean;
+  /** It lies. Absent: it is honest. */
+  readonly liar?: Liar;
   /** Called when the protocol violates its own invariants: the process must not go on. */
   readonly onFatal: (error: Error) => void;
 }
@@ -55,7 +65,9 @@ const FIRST_CONTACT_MS = 250;
  */
 export async function runMember(config: ClusterConfig, id: NodeId, options: MemberOptions): Promise<Member> {
   placeOf(id, config);
-  const protocol = protocolNamed(config.protocol).node(config.options);
+  const honest = protocolNamed(config.protocol).node(config.options);
+  const { liar } = options;
+  const protocol = liar === undefined ? honest : byzantine(honest, new Map([[id, onProcesses(liar.behaviour)]]));
   const journal = keepsJournal(protocol) ? await journalOf(config, id, options) : null;
   try {
     const slot = journal && protocolSlot<Vocabulary>(journal, config.protocol, protocol);
@@ -93,7 +105,7 @@ interface Inside {
 async function wired({ config, id, options, protocol, slot, identity, counts, trace, injector }: Inside) {
   const { keys } = config;
   const host = new Host<Vocabulary>({
-    platform: realPlatform,
+    platform: options.liar === undefined ? realPlatform : seededPlatform(options.liar.seed, id),
     protocol,
     slot,
     ...(keys && { signatures: readKeys(keys, id, Object.keys(config.members).map(Number)) }),
@@ -111,6 +123,7 @@ async function wired({ config, id, options, protocol, slot, identity, counts, tr
       },
       record: (entry) => trace.publish(entry),
     },
+    onWrongSignature: (from, by) => noteWrongSignature(from ?? id, by, counts, options.log),
     onFatal: options.onFatal,
   });
   const transport = tcpTransport<never>({
@@ -166,6 +179,7 @@ async function runHost(parts: Omit<Inside, "counts" | "trace" | "injector">): Pr
       uptimeMs: Math.round(realPlatform.clock.now() - began),
       address,
       peers: transport.peers,
+      ...(options.liar === undefined ? {} : { byzantine: options.liar.behaviour }),
       ...standingOf(identity),
       commands,
     };
@@ -199,6 +213,11 @@ async function runHost(parts: Omit<Inside, "counts" | "trace" | "injector">): Pr
     throw error;
   });
   // Members that are there are connected before the first message is sent; those that are paused are not waited for.
+  if (options.liar !== undefined)
+    options.log.warn(
+      `this member lies (${options.liar.behaviour}: ${behaviourSummaries[options.liar.behaviour]}), seed ${options.liar.seed}`,
+      { event: "byzantine", ...options.liar },
+    );
   await Promise.race([transport.tried(), sleep(FIRST_CONTACT_MS, undefined, { ref: false })]);
   host.start();
   const renew = (tls: TlsMaterial): void => transport.renew(tls);
@@ -212,6 +231,23 @@ async function runHost(parts: Omit<Inside, "counts" | "trace" | "injector">): Pr
       await Promise.all([transport.close(), admin.close()]);
     },
   };
+}
+
+/** Chance that comes from a seed: what the member chooses, and the times that it draws. */
+function seededPlatform(seed: number, id: NodeId): Pick<Platform, "clock" | "timers" | "random"> {
+  const drawn = random(seed).stream(`node ${id}`);
+  const { clock, timers, random: chance } = realPlatform;
+  return { clock, timers, random: { ...chance, fraction: () => drawn.between(0, 1) } };
+}
+
+/** The peer has made it up, or passes on what it has not looked at. */
+function noteWrongSignature(from: NodeId, by: NodeId, counts: Counts, log: Log): void {
+  count(counts.wrongSignatures, String(from));
+  log.once(`wrong-signature ${from}`, `node ${from} sent what node ${by} has not signed: it does not count`, {
+    event: "wrong-signature",
+    peer: from,
+    by,
+  });
 }
 
 /** The member's own journal, in the directory that the config names. */

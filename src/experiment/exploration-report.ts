@@ -8,6 +8,7 @@ import type { TraceEntry } from "../trace/entry.ts";
 import type { Trace } from "../trace/file.ts";
 import { type CheckRequest, isRandom } from "./check-request.ts";
 import type { CheckAnswer } from "./explore.ts";
+import { liarsIn } from "./simulation-report.ts";
 
 export interface CheckOutcome {
   readonly request: CheckRequest;
@@ -45,12 +46,12 @@ export function explorationReport({ request, answer, seconds }: CheckOutcome): o
 export function counterexampleTrace({ request, answer }: CheckOutcome): Trace | null {
   if (answer.trace === null) return null;
   const { violation } = answer.trace;
-  const { protocol, variant = null, options = {}, nodes } = request.spec;
+  const { protocol, variant = null, options = {}, nodes, byzantine: liars } = request.spec;
   const seed = answer.runs === null ? null : request.seed;
   const made = { kind: "trace", version: 1, madeBy: "checker", form: "model" } as const;
   const entries = answer.trace.entries as readonly TraceEntry[];
   return {
-    header: { ...made, protocol, variant, options, nodes, seed, violation },
+    header: { ...made, protocol, variant, options, nodes, seed, ...liarsIn(liars), violation },
     entries,
     clocks: vectorClocks(entries),
   };

@@ -1,6 +1,7 @@
 /** A trace file as a run of its protocol: what ran, and how everything stood at some point. */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { Vocabulary } from "../core/protocol.ts";
+import { byzantine, type NamedBehaviour } from "../protocols/byzantine.ts";
 import { type AnyProtocol, protocolNamed, variantNamed } from "../protocols/index.ts";
 import { originOf } from "../trace/excerpt.ts";
 import type { Trace } from "../trace/file.ts";
@@ -22,7 +23,7 @@ export function point(expected = "milliseconds, or #57 for the first 57 entries"
 }
 
 /** The protocol in the form that ran. @throws UsageError where the registry does not have it. */
-export function protocolOf({ protocol, form, variant, options }: TraceHeader): AnyProtocol {
+export function protocolOf({ protocol, form, variant, options, byzantine: liars = {} }: TraceHeader): AnyProtocol {
   if (protocol === "services")
     throw new UsageError(
       "bad-argument",
@@ -30,7 +31,9 @@ export function protocolOf({ protocol, form, variant, options }: TraceHeader): A
     );
   const entry = protocolNamed(protocol);
   const maker = variant === null ? entry[form] : variantNamed(protocol, variant).model;
-  return maker(options ?? {});
+  const honest = maker(options ?? {});
+  const behaviours = Object.entries(liars).map(([node, how]) => [Number(node), how as NamedBehaviour] as const);
+  return behaviours.length === 0 ? honest : byzantine(honest, new Map(behaviours));
 }
 
 /** How many entries come before a point. @throws UsageError for more than there are. */
@@ -46,11 +49,16 @@ function entriesUntil({ header, entries }: Trace, until: Point): number {
 
 export function replayed(trace: Trace, until: Point | undefined): Replay<Vocabulary> {
   const { header, entries } = trace;
-  if (until === undefined) return replay(protocolOf(header), header.nodes, entries as never[]);
+  const hasRealSignatures = header.madeBy === "cluster";
+  if (until === undefined) return replay(protocolOf(header), header.nodes, entries as never[], { hasRealSignatures });
   // Nothing is known of what comes after the last entry: timers would have run out.
   const last = entries.at(-1)?.at ?? 0;
   const at = "ms" in until ? { at: Math.min(originOf(header, entries) + until.ms, last) } : {};
-  return replay(protocolOf(header), header.nodes, entries as never[], { until: entriesUntil(trace, until), ...at });
+  return replay(protocolOf(header), header.nodes, entries as never[], {
+    hasRealSignatures,
+    until: entriesUntil(trace, until),
+    ...at,
+  });
 }
 
 export interface RecordedPoint {

@@ -34,9 +34,14 @@ export function simulatedHeader({ scenario, cast, from }: Staged, { properties }
     options: cast.options,
     nodes: cast.ids.toSorted((a, b) => a - b),
     seed: scenario.seed,
+    ...liarsIn(scenario.byzantine),
     violation: violated === undefined ? null : { property: violated.name, claim: violated.claim, loopFrom: null },
   };
 }
+
+/** As a header has them. */
+export const liarsIn = (byzantine: NonNullable<TraceHeader["byzantine"]> = {}): Pick<TraceHeader, "byzantine"> =>
+  Object.keys(byzantine).length === 0 ? {} : { byzantine };
 
 /** Whether the messages are those of an algorithm that came to its end with nothing in its way but nodes that were down. */
 function isUndisturbed({ until, network, byzantine, steps }: Scenario): boolean {

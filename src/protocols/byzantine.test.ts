@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { InvariantViolation } from "../core/errors.ts";
 import type { NodeId, Protocol } from "../core/protocol.ts";
 import { list, natural } from "../core/shape.ts";
 import { type Chooser, step } from "../core/step.ts";
 import { simulation } from "../sim/simulation.ts";
-import { type ByzantineBehaviour, byzantine } from "./byzantine.ts";
+import { type ByzantineBehaviour, behaviourNamed, behaviours, byzantine } from "./byzantine.ts";
 import { changRoberts } from "./election/chang-roberts.ts";
 
 /** Tells everybody a number with its history, and keeps what it is told. */
@@ -85,10 +86,10 @@ describe("a Byzantine node", () => {
     expect(state).toEqual({ told: [1] });
   });
 
-  it("equivocator: tells each receiver the truth, or one number one off, never one below 0", () => {
-    const runs = [...possible(liar("equivocator"))].map((run) => JSON.parse(run) as [NodeId, Gossip["message"]][]);
+  it("equivocate: tells each receiver the truth, or it with one value another, never a number below 0", () => {
+    const runs = [...possible(liar("equivocate"))].map((run) => JSON.parse(run) as [NodeId, Gossip["message"]][]);
     const told = new Set(runs.flatMap((run) => run.map(([, { number, history }]) => `${number} ${history.join(",")}`)));
-    expect(told).toEqual(new Set(["1 0,5", "2 0,5", "0 0,5", "1 1,5", "1 0,6", "1 0,4"]));
+    expect(told).toEqual(new Set(["1 0,5", "2 0,5", "0 0,5", "1 5", "1 0", "1 1,5", "1 0,6", "1 0,4", "1 0,5,5"]));
     expect(runs).toHaveLength(told.size ** 2);
   });
 
@@ -103,15 +104,100 @@ describe("a Byzantine node", () => {
     );
   });
 
-  it("replayer: may say again what it has said, and says what it should", () => {
-    const runs = [...possible(liar("replayer"))].map((run) => (JSON.parse(run) as [NodeId][]).map(([to]) => to));
+  it("replay: may say again what it has said, and says what it should", () => {
+    const runs = [...possible(liar("replay"))].map((run) => (JSON.parse(run) as [NodeId][]).map(([to]) => to));
     expect(runs.sort((a, b) => a.length - b.length)).toEqual([
       [1, 2],
       [1, 2, 2],
     ]);
   });
 
-  it("delayer: keeps messages back, and sends what it kept back later, all of it once", () => {
+  it("replay: and what it has heard", () => {
+    const protocol = liar("replay");
+    const rumour = { type: "rumour", number: 8, history: [] } as const;
+    const { state } = step(
+      protocol,
+      at(0),
+      protocol.init(0, [1, 2]),
+      { kind: "receive", from: 1, message: { ...rumour, history: [] } },
+      (_label, options) => options.at(-1) as (typeof options)[number],
+    );
+    const last: Chooser = (_label, options) => options.at(-1) as (typeof options)[number];
+    const { effects } = step(protocol, at(0), state, { kind: "timeout", timer: "again" }, last);
+    expect(effects.filter(({ kind }) => kind === "send")).toEqual([
+      { kind: "send", to: 1, message: { type: "rumour", number: 3, history: [] } },
+      { kind: "send", to: 1, message: rumour },
+    ]);
+  });
+
+  it("forge: never says what it should, and what it says is a message of the protocol", () => {
+    const runs = [...possible(liar("forge"))].map((run) => JSON.parse(run) as [NodeId, Gossip["message"]][]);
+    const said = runs.flatMap((run) => run.map(([, message]) => message));
+    expect(said.length).toBeGreaterThan(10);
+    for (const { number, history } of said) {
+      expect(`${number} ${history.join()}`).not.toBe("1 0,5");
+      expect([number, ...history].every((each) => each >= 0)).toBe(true);
+    }
+  });
+
+  it.each([
+    ["flood", 1_000],
+    [{ floods: 7 }, 7],
+    [{ floods: 0 }, 0],
+  ] as const)("%j: says what it should, and in all %i messages besides", (behaviour, more) => {
+    const nodes = [0, 1, 2];
+    const sim = simulation<Gossip>({
+      protocol: gossip,
+      nodes,
+      seed: 1,
+      delayMs: 1,
+      byzantine: new Map([[0, behaviour]]),
+    });
+    for (const node of nodes) sim.start(node);
+    sim.run();
+    expect(sim.messages.total).toBe(6 + more);
+    expect(sim.world.state(1).told.length + sim.world.state(2).told.length).toBe(4 + more);
+  });
+
+  it("flood without an end goes on, and keeps no more than it did", () => {
+    const protocol = liar({ floods: null });
+    let { state, effects } = step(protocol, at(0), protocol.init(0, [1, 2]), { kind: "start" });
+    const size = JSON.stringify(state).length;
+    for (let again = 0; again < 100; again++) {
+      ({ state, effects } = step(protocol, at(0), state, { kind: "timeout", timer: "byzantine" as "again" }));
+      expect(effects.filter(({ kind }) => kind === "send")).toHaveLength(40);
+      expect(effects.at(-1)).toEqual({ kind: "setTimer", timer: "byzantine", duration: 10 });
+    }
+    expect(JSON.stringify(state)).toHaveLength(size);
+  });
+
+  it("goes on where its own algorithm finds that this cannot be; others do not", () => {
+    const strict: Protocol<Gossip> = {
+      ...gossip,
+      receive: {
+        rumour() {
+          throw new InvariantViolation("never", "this cannot be");
+        },
+      },
+    };
+    const rumour = { kind: "receive", from: 1, message: { type: "rumour", number: 1, history: [0] } } as const;
+    const heard = { ...rumour, message: { ...rumour.message, history: [0] } };
+    for (const behaviour of behaviours) {
+      const protocol = byzantine(strict, new Map([[0, behaviour]]));
+      expect(() => step(protocol, at(0), protocol.init(0, [1, 2]), heard)).not.toThrow();
+      expect(() => step(protocol, at(2), protocol.init(2, [0, 1]), heard)).toThrow("this cannot be");
+    }
+  });
+
+  it("alone, has nobody to lie to", () => {
+    for (const behaviour of behaviours) {
+      const protocol = liar(behaviour);
+      const { effects } = step(protocol, { self: 0, peers: [] }, protocol.init(0, []), { kind: "start" });
+      expect(effects.filter(({ kind }) => kind === "send")).toEqual([]);
+    }
+  });
+
+  it("withhold: keeps messages back, and sends what it kept back later, all of it once", () => {
     fc.assert(
       fc.property(fc.nat(), (seed) => {
         const sim = simulation<Gossip>({
@@ -120,14 +206,14 @@ describe("a Byzantine node", () => {
           seed,
           delayMs: 1,
           properties: "at the end",
-          byzantine: new Map([[0, "delayer"]]),
+          byzantine: new Map([[0, "withhold"]]),
         });
         for (const node of [0, 1]) sim.wake(node);
         const numbers = Array.from({ length: 12 }, (_, i) => i);
         for (const number of numbers) sim.command(0, { type: "tell", number });
         sim.run();
-        const kept = (sim.world.state(0) as Gossip["state"] & { byzantine: { message: Gossip["message"] }[] })
-          .byzantine;
+        type Keeping = { byzantine: { kept: { message: Gossip["message"] }[] } };
+        const { kept } = (sim.world.state(0) as Gossip["state"] & Keeping).byzantine;
         const told = [...sim.world.state(1).told, ...kept.map(({ message }) => message.number)];
         expect(kept.length).toBeLessThanOrEqual(4);
         expect(told.sort((a, b) => a - b)).toEqual(numbers);
@@ -184,7 +270,21 @@ describe("a Byzantine node", () => {
 
   it("has a behaviour that exists", () => {
     expect(() => liar("rude" as "mute")).toThrow(
-      'expected the behaviour of node 0 to be one of mute, equivocator, replayer, delayer, adversary, { lies } or { lie }, got "rude"',
+      'expected the behaviour of node 0 to be one of mute, equivocate, replay, withhold, forge, flood, adversary, { lies }, { floods } or { lie }, got "rude"',
     );
+    for (const behaviour of [{ lies: -1 }, { floods: 0.5 }, { lie: 3 }, null, "toString"])
+      expect(() => liar(behaviour as "mute")).toThrow("expected the behaviour of node 0 to be one of");
+  });
+
+  it("has the names that are common, too", () => {
+    expect(["silent", "equivocator", "replayer", "delayer", "mute", "liar"].map(behaviourNamed)).toEqual([
+      "mute",
+      "equivocate",
+      "replay",
+      "withhold",
+      "mute",
+      undefined,
+    ]);
+    expect(possible(liar("silent"))).toEqual(new Set(["[]"]));
   });
 });

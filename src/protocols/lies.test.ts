@@ -74,3 +74,30 @@ it("of another it has the signatures that it has seen, of itself any", () => {
   expect(new Set(votes.filter(({ by }) => by === 2).map(({ value }) => value))).toEqual(new Set([7]));
   expect(votes.some(({ by, value }) => by === 1 && value === 8)).toBe(true);
 });
+
+it("lists are padded with what stands in them and with what was seen in such a place; they stay within their bounds", () => {
+  type Votes = { type: "votes"; votes: Signed<number>[]; best: Signed<number> | null };
+  const votes = variants<Votes>({ votes: { votes: list(vote, 3), best: nullable(vote) } });
+  const own = { by: 1, value: 7, signature: idealSignatures(1).sign('["vote",1,7]') };
+  const lies = liesAbout(
+    { type: "votes", votes: [ofAnother.vote], best: null } as Tagged,
+    votes,
+    [{ type: "votes", votes: [own], best: null } as Tagged],
+    ctx,
+  ) as Votes[];
+  const lists = lies.map(({ votes: given }) => given.map(({ by }) => by).join());
+  expect(lists).toContain("2,2"); // One vote twice, as if there were two.
+  expect(lists).toContain("2,1");
+  // What is null may be what was signed, and is not signed anew in another's name.
+  expect(new Set(lies.flatMap(({ best }) => best ?? []))).toEqual(new Set([own, ofAnother.vote]));
+  const full = { type: "votes", votes: [own, own, own], best: null };
+  for (const lie of liesAbout(full as Tagged, votes, [], ctx) as Votes[])
+    expect(lie.votes.length).toBeLessThanOrEqual(3);
+});
+
+it("of a long message only as many lies are made as are kept", () => {
+  type Many = { type: "many"; words: string[] };
+  const many = variants<Many>({ many: { words: list(text(9), 100_000) } });
+  const words = Array.from({ length: 20_000 }, (_, number) => `${number}`);
+  expect(liesAbout({ type: "many", words } as Tagged, many, [], ctx)).toHaveLength(64);
+});

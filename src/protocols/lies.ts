@@ -14,17 +14,33 @@ const MAX_LIES = 64;
 /** Of numbers and of texts that were seen, as many of each are tried in a place. */
 const MAX_TRIED = 4;
 
-/** Values by the kind of their place: of a signed value by what it is signed as. */
-type Seen = ReadonlyMap<string, readonly unknown[]>;
+/** What was seen in places of one kind, by canonical text: of signed values those that are signed as the same. */
+type Seen = Map<string | ShapeNode, Map<string, unknown>>;
 
 /** @param shape of all messages @param seen the messages that it knows */
 export function liesAbout(message: Tagged, shape: ShapeNode, seen: readonly Tagged[], ctx: Signer): Tagged[] {
-  const pool = new Map<string, unknown[]>();
+  const pool: Seen = new Map();
   for (const each of [...seen, message]) gather(each, shape, pool);
-  const changed = changes(message, shape, pool, ctx);
-  const lies = new Map([...seen, ...(changed as Tagged[])].map((lie) => [canonical(lie), lie]));
-  lies.delete(canonical(message));
-  return [...lies.values()].filter((lie) => problem(shape, lie, "lie") === null).slice(0, MAX_LIES);
+  return distinct(message, shape, [seen, changes(message, shape, pool, ctx) as Iterable<Tagged>]);
+}
+
+/** The message with one of its values another, whatever has been seen: a number one off, a truth turned, an entry left out or there twice. */
+export function variationsOf(message: Tagged, shape: ShapeNode, ctx: Signer): Tagged[] {
+  return distinct(message, shape, [changes(message, shape, new Map(), ctx) as Iterable<Tagged>]);
+}
+
+/** The first of them that are messages of the protocol, each once, and without the truth. */
+function distinct(message: Tagged, shape: ShapeNode, sources: readonly Iterable<Tagged>[]): Tagged[] {
+  const lies = new Map<string, Tagged>();
+  const truth = canonical(message);
+  for (const source of sources)
+    for (const lie of source) {
+      if (lies.size === MAX_LIES) return [...lies.values()];
+      if (problem(shape, lie, "lie") !== null) continue;
+      const text = canonical(lie);
+      if (text !== truth) lies.set(text, lie);
+    }
+  return [...lies.values()];
 }
 
 type Struct = Extract<ShapeNode, { kind: "struct" }>;
@@ -36,16 +52,25 @@ function variantOf(value: unknown, shape: Extract<ShapeNode, { kind: "variants" 
   return variant?.kind === "struct" ? variant : null;
 }
 
-function gather(value: unknown, shape: ShapeNode, pool: Map<string, unknown[]>): void {
-  const keep = (kind: string): void => {
-    const known = pool.get(kind) ?? [];
-    if (!known.some((other) => canonical(other) === canonical(value))) known.push(value);
-    pool.set(kind, known);
+/** Values of places with one key stand for each other. */
+function keyOf(shape: ShapeNode): string | ShapeNode {
+  if (shape.kind === "nullable") return keyOf(shape.value);
+  if (shape.kind === "struct") return shape.signs === undefined ? shape : `signed ${shape.signs}`;
+  return shape.kind === "natural" || shape.kind === "real" || shape.kind === "text" ? shape.kind : shape;
+}
+
+function gather(value: unknown, shape: ShapeNode, pool: Seen): void {
+  const keep = (): void => {
+    const key = keyOf(shape);
+    const known = pool.get(key) ?? new Map<string, unknown>();
+    const text = canonical(value);
+    if (!known.has(text)) known.set(text, value);
+    pool.set(key, known);
   };
   switch (shape.kind) {
     case "natural":
     case "text":
-      return keep(shape.kind);
+      return keep();
     case "nullable":
       return value === null ? undefined : gather(value, shape.value, pool);
     case "perNode":
@@ -55,7 +80,7 @@ function gather(value: unknown, shape: ShapeNode, pool: Map<string, unknown[]>):
       for (const item of value as unknown[]) gather(item, shape.items, pool);
       return;
     case "struct":
-      if (shape.signs !== undefined) keep(`signed ${shape.signs}`);
+      keep();
       for (const [name, field] of Object.entries(shape.fields)) gather((value as Fields)[name], field, pool);
       return;
     case "variants":
@@ -68,59 +93,80 @@ function gather(value: unknown, shape: ShapeNode, pool: Map<string, unknown[]>):
   }
 }
 
-/** The value with one change in it, in all ways. */
-function changes(value: unknown, shape: ShapeNode, pool: Seen, ctx: Signer): unknown[] {
+/** The value with one change in it, in all ways; each is made when it is asked for. */
+function* changes(value: unknown, shape: ShapeNode, pool: Seen, ctx: Signer): Iterable<unknown> {
   switch (shape.kind) {
     case "natural":
     case "real": {
       const number = value as number;
-      return [...tried(pool, shape.kind, value), number + 1, ...(number >= 1 ? [number - 1] : [])];
+      yield* tried(pool, shape, value);
+      yield number + 1;
+      if (number >= 1) yield number - 1;
+      return;
     }
     case "text":
-      return tried(pool, "text", value);
+      return yield* tried(pool, shape, value);
     case "boolean":
-      return [value !== true];
+      return yield value !== true;
     case "oneOf":
-      return shape.values.filter((other) => other !== value);
+      return yield* shape.values.filter((other) => other !== value);
     case "nullable":
-      return value === null ? tried(pool, shape.value.kind, null) : [null, ...changes(value, shape.value, pool, ctx)];
-    case "list": {
-      const items = value as unknown[];
-      const without = items.map((_item, at) => items.toSpliced(at, 1));
-      return [
-        ...without,
-        ...items.flatMap((item, at) => changes(item, shape.items, pool, ctx).map((other) => items.with(at, other))),
-      ];
-    }
+      if (value === null) return yield* tried(pool, shape, null);
+      yield null;
+      return yield* changes(value, shape.value, pool, ctx);
+    case "list":
+      return yield* changedItems(value as unknown[], shape, pool, ctx);
     case "perNode": {
       const map = value as PerNode<unknown>;
-      return entriesIn(map).flatMap(([node, each]) => {
+      for (const [node, each] of entriesIn(map)) {
         const { [node]: _left, ...without } = map;
-        return [without, ...changes(each, shape.value, pool, ctx).map((other) => ({ ...map, [node]: other }))];
-      });
+        yield without;
+        for (const other of changes(each, shape.value, pool, ctx)) yield { ...map, [node]: other };
+      }
+      return;
     }
     case "struct":
-      return shape.signs === undefined ? changedFields(value, shape, pool, ctx) : resigned(value, shape, pool, ctx);
+      return yield* shape.signs === undefined
+        ? changedFields(value, shape, pool, ctx)
+        : resigned(value, shape, pool, ctx);
     case "variants":
     case "evolving": {
       const variant = variantOf(value, shape);
-      return variant === null ? [] : changedFields(value, variant, pool, ctx);
+      if (variant !== null) yield* changedFields(value, variant, pool, ctx);
     }
   }
 }
 
-const tried = (pool: Seen, kind: string, value: unknown): unknown[] =>
-  (pool.get(kind) ?? []).filter((other) => other !== value).slice(-MAX_TRIED);
+/** One item less, one changed, one twice, and one more that was seen in such a place. */
+function* changedItems(
+  items: readonly unknown[],
+  shape: Extract<ShapeNode, { kind: "list" }>,
+  pool: Seen,
+  ctx: Signer,
+): Iterable<unknown> {
+  for (const at of items.keys()) yield items.toSpliced(at, 1);
+  for (const [at, item] of items.entries())
+    for (const other of changes(item, shape.items, pool, ctx)) yield items.with(at, other);
+  const last = items.at(-1);
+  if (items.length > 0) yield [...items, last];
+  for (const more of tried(pool, shape.items, last)) yield [...items, more];
+}
 
-const changedFields = (value: unknown, { fields }: Struct, pool: Seen, ctx: Signer): unknown[] =>
-  Object.entries(fields).flatMap(([name, field]) =>
-    changes((value as Fields)[name], field, pool, ctx).map((other) => ({ ...(value as object), [name]: other })),
-  );
+const tried = (pool: Seen, shape: ShapeNode, value: unknown): unknown[] =>
+  [...(pool.get(keyOf(shape))?.values() ?? [])].filter((other) => other !== value).slice(-MAX_TRIED);
+
+function* changedFields(value: unknown, { fields }: Struct, pool: Seen, ctx: Signer): Iterable<unknown> {
+  for (const [name, field] of Object.entries(fields))
+    for (const other of changes((value as Fields)[name], field, pool, ctx))
+      yield { ...(value as object), [name]: other };
+}
 
 /** What others have signed, and anything that it signs itself. */
-function resigned(value: unknown, shape: Struct, pool: Seen, ctx: Signer): unknown[] {
+function* resigned(value: unknown, shape: Struct, pool: Seen, ctx: Signer): Iterable<unknown> {
   const inner = shape.fields.value as ShapeNode;
-  const changed = changes((value as Signed<unknown>).value, inner, pool, ctx);
-  const own = [(value as Signed<unknown>).value, ...changed.filter((each) => problem(inner, each, "") === null)];
-  return [...(pool.get(`signed ${shape.signs}`) ?? []), ...own.map((each) => sign(ctx, shape as never, each))];
+  const { value: truth } = value as Signed<unknown>;
+  yield* pool.get(keyOf(shape))?.values() ?? [];
+  yield sign(ctx, shape as never, truth);
+  for (const other of changes(truth, inner, pool, ctx))
+    if (problem(inner, other, "") === null) yield sign(ctx, shape as never, other);
 }

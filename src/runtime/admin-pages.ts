@@ -21,6 +21,8 @@ export interface NodeStatus extends Standing {
   readonly view: View;
   readonly uptimeMs: number;
   readonly address: string;
+  /** How it lies, where it was started so. */
+  readonly byzantine?: string;
   readonly peers: readonly PeerStatus[];
   /** Commands that `POST /command` takes, such as `election.call`, with the names of their fields. */
   readonly commands: Readonly<Record<string, readonly string[]>>;

@@ -31,6 +31,7 @@ import { type Copies, copiesOf } from "../driver/copies.ts";
 import { requireChoice, requireDuration, unknownReceiver } from "../driver/effect-checks.ts";
 import { isAwaited, type RequestStatus, requestFinder, type Unnumbered, withRequest } from "../driver/requests.ts";
 import type { MessageId, TraceEntry } from "../trace/entry.ts";
+import { SIGNATURE, signatureName, WRONG_SIGNATURE } from "../trace/signature-entries.ts";
 import { differenceOf } from "../trace/standing.ts";
 import type { Slot } from "./journal/journal.ts";
 import { MAX_WAIT_MS } from "./longest-wait.ts";
@@ -50,6 +51,8 @@ export interface HostOptions<V extends Vocabulary> {
   readonly trace: TraceSink<V>;
   /** Required of a protocol that signs. */
   readonly signatures?: Signatures;
+  /** A handler has found that `by` has not signed what `from` sent in its name; null: nobody sent it just now. */
+  readonly onWrongSignature?: (from: NodeId | null, by: NodeId) => void;
   /** Where it journals. Required of a protocol that does; what the slot holds is replayed when the host starts. */
   readonly slot?: Slot<RecordOf<V>> | null;
   /** `until`: up to when it is certain, by its deadline as that was set when it happened; null without one, or once it has passed. */
@@ -122,6 +125,8 @@ export class Host<V extends Vocabulary> {
   readonly #slotOf: (record: RecordOf<V>) => unknown;
   readonly #platform: HostOptions<V>["platform"];
   readonly #startedAt: number;
+  /** Whose message the step that runs handles. */
+  #from: NodeId | null = null;
   /** How many messages it has sent to itself. */
   #toSelf = 0;
   #phase: "new" | "running" | "stopped" = "new";
@@ -283,6 +288,7 @@ export class Host<V extends Vocabulary> {
   #step(stimulus: Stimulus<V>): void {
     this.#options.beforeStep?.();
     if (this.#phase !== "running") return;
+    this.#from = stimulus.kind === "receive" ? stimulus.from : null;
     try {
       dispatch(this.#options.protocol, this.#state, stimulus, this.#ctx);
       if (this.#options.trace.wanted) this.#recordView();
@@ -328,7 +334,7 @@ export class Host<V extends Vocabulary> {
       compact: (records) => this.#journal(records, (slot) => slot.compact(records)),
       emit: (event, until) => this.#emit(event, until),
       reply: (request, reply) => this.#reply(request, reply),
-      signatures: this.#options.signatures ?? noSignatures,
+      signatures: this.#signatures(),
       choose: (label, options) => {
         requireChoice(label, options);
         const option = options[
@@ -336,6 +342,24 @@ export class Host<V extends Vocabulary> {
         ] as (typeof options)[number];
         this.#record({ kind: "choice", label, option });
         return option;
+      },
+    };
+  }
+
+  /** Nobody can compute another's signatures again, so the trace has those that were made, and those that were wrong. */
+  #signatures(): Signatures {
+    const { signatures = noSignatures, onWrongSignature } = this.#options;
+    return {
+      sign: (signedText) => {
+        const signature = signatures.sign(signedText);
+        this.#record({ kind: "choice", label: SIGNATURE, option: signature });
+        return signature;
+      },
+      isSigned: (by, signedText, signature) => {
+        if (signatures.isSigned(by, signedText, signature)) return true;
+        this.#record({ kind: "choice", label: WRONG_SIGNATURE, option: signatureName(by, signedText, signature) });
+        onWrongSignature?.(this.#from, by);
+        return false;
       },
     };
   }

@@ -55,6 +55,12 @@ export function networkMetrics(counts: Counts, gauges: LinkGauges): readonly Met
     tally("messages_lost_total", "Messages that will never arrive, by reason.", "reason", () => counts.lost),
     tally("refused_total", "Connections, frames and commands turned away, by reason.", "reason", () => counts.refused),
     counter("duplicates_total", "Messages received again after a reconnect, and dropped.", () => counts.duplicates),
+    tally(
+      "wrong_signatures_total",
+      "Values that were not signed by the node that they name, and so do not count, by the peer that sent them.",
+      "peer",
+      () => counts.wrongSignatures,
+    ),
     counter("reconnects_total", "Times a link to a peer was opened again.", () => counts.reconnects),
     counter("bytes_sent_total", "Bytes handed to sockets.", () => counts.bytesSent),
     counter("bytes_received_total", "Bytes read from sockets.", () => counts.bytesReceived),

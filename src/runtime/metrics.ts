@@ -20,6 +20,8 @@ export interface Counts {
   messagesReceived: Tally<string>;
   /** Received again after a reconnect, and dropped. */
   duplicates: number;
+  /** Values that a peer sent in the name of a node that has not signed them, by peer. */
+  wrongSignatures: Tally<string>;
   lost: Tally<LossReason>;
   refused: Tally<RefusedReason>;
   reconnects: number;
@@ -75,6 +77,7 @@ export function newCounts(): Counts {
     messagesSent: {},
     messagesReceived: {},
     duplicates: 0,
+    wrongSignatures: {},
     lost: {},
     refused: {},
     reconnects: 0,

@@ -42,7 +42,7 @@ const ids: Field = {
   holds: (value) => Array.isArray(value) && value.every(isNatural) && new Set(value).size === value.length,
 };
 
-const headerFields: { readonly [K in keyof TraceHeader]: Field } = {
+const headerFields: { readonly [K in keyof Required<TraceHeader>]: Field } = {
   kind: oneOf("trace"),
   version: oneOf(1),
   madeBy: oneOf("simulator", "checker", "cluster"),
@@ -52,6 +52,10 @@ const headerFields: { readonly [K in keyof TraceHeader]: Field } = {
   options: anything,
   nodes: ids,
   seed: orNull(finite),
+  byzantine: {
+    expected: "an object from node to behaviour, or absent",
+    holds: (value) => value === undefined || (isObject(value) && Object.keys(value).every(isId)),
+  },
   violation: orNull({ expected: "an object", holds: isObject }),
 };
 

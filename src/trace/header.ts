@@ -13,6 +13,8 @@ export interface TraceHeader {
   readonly options: unknown;
   readonly nodes: readonly NodeId[];
   readonly seed: number | null;
+  /** Nodes that lied, and how, as one writes Byzantine behaviours that are plain data. Absent: nobody. */
+  readonly byzantine?: Readonly<Record<NodeId, unknown>>;
   /** What a counterexample is one of. */
   readonly violation: {
     readonly property: string;

@@ -10,6 +10,7 @@ import type {
   Protocol,
   RecordOf,
   RequestId,
+  Signatures,
   StateOf,
   TimerOf,
   Vocabulary,
@@ -19,6 +20,7 @@ import { idealSignatures } from "../core/signatures.ts";
 import { dispatch, type Stimulus } from "../core/step.ts";
 import { requestFinder } from "../driver/requests.ts";
 import type { RecordedStep } from "./replay-steps.ts";
+import { SIGNATURE, signatureName, WRONG_SIGNATURE } from "./signature-entries.ts";
 import type { NodeSnapshot } from "./snapshot.ts";
 
 interface Armed {
@@ -58,6 +60,7 @@ export class ReplayedNode<V extends Vocabulary> {
     readonly protocol: Protocol<V>,
     readonly id: NodeId,
     nodes: readonly NodeId[],
+    private readonly hasRealSignatures: boolean,
   ) {
     this.#peers = nodes.filter((node) => node !== id);
     this.#ctx = this.#context();
@@ -169,6 +172,22 @@ export class ReplayedNode<V extends Vocabulary> {
     return left;
   }
 
+  /** As recorded, where a network had real ones. */
+  #signatures(): Signatures {
+    const ideal = idealSignatures(this.id);
+    const taken = (label: string): boolean => this.#choices[0]?.label === label;
+    return {
+      sign: (signedText) => (taken(SIGNATURE) ? String(this.#choices.shift()?.option) : ideal.sign(signedText)),
+      isSigned: (by, signedText, signature) => {
+        if (!this.hasRealSignatures) return ideal.isSigned(by, signedText, signature);
+        const [next] = this.#choices;
+        const isWrong = taken(WRONG_SIGNATURE) && next?.option === signatureName(by, signedText, signature);
+        if (isWrong) this.#choices.shift();
+        return !isWrong;
+      },
+    };
+  }
+
   #context(): Context<V> {
     const send = (to: NodeId, message: MessageOf<V>): void =>
       void this.#deeds.push({ kind: "send", what: sending(to, message), to, message: clone(message) });
@@ -190,7 +209,7 @@ export class ReplayedNode<V extends Vocabulary> {
         if (!this.#open.delete(request)) return; // Nobody waits for it.
         this.#deeds.push({ kind: "reply", what: answering(request, reply), to: null, message: null });
       },
-      signatures: idealSignatures(this.id),
+      signatures: this.#signatures(),
       choose: (label, options) => {
         const taken = this.#choices.shift();
         if (taken === undefined) throw new Mismatch(`the handlers choose ${label}, the recording does not`);

@@ -27,6 +27,8 @@ import type { MessageInFlight, Snapshot } from "./snapshot.ts";
 export interface ReplayOptions {
   /** How many entries to replay; all of them by default. */
   readonly until?: number;
+  /** Signatures are not the simulator's: those that the trace does not mention were right. */
+  readonly hasRealSignatures?: boolean;
   /** The time of the snapshot; that of the last of these entries by default. */
   readonly at?: number;
 }
@@ -61,7 +63,7 @@ export function replay<V extends Vocabulary>(
   entries: readonly TraceEntry<V>[],
   options: ReplayOptions = {},
 ): Replay<V> {
-  const run = new Replaying(protocol, nodes, entries);
+  const run = new Replaying(protocol, nodes, entries, options.hasRealSignatures === true);
   const until = Math.min(options.until ?? entries.length, entries.length);
   for (let index = 0; index < until; index++) run.walk(index);
   return run.conclude(options.at ?? entries[until - 1]?.at ?? 0);
@@ -92,10 +94,11 @@ class Replaying<V extends Vocabulary> {
     protocol: Protocol<V>,
     nodes: readonly NodeId[],
     private readonly entries: readonly TraceEntry<V>[],
+    hasRealSignatures: boolean,
   ) {
     const ids = [...nodes].sort((a, b) => a - b);
     this.#recording = recordingOf(entries);
-    this.#nodes = new Map(ids.map((id) => [id, new ReplayedNode(protocol, id, ids)]));
+    this.#nodes = new Map(ids.map((id) => [id, new ReplayedNode(protocol, id, ids, hasRealSignatures)]));
     this.#histories = new Histories(protocol.properties);
     this.#requestIn = requestFinder(protocol);
     this.#findings = new Findings(this.#histories.shown(protocol.properties));

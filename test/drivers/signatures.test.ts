@@ -11,9 +11,11 @@ import {
   sign,
   signed,
 } from "../../src/core/index.ts";
-import { type ByzantineBehaviour, byzantine } from "../../src/protocols/byzantine.ts";
+import { type ByzantineBehaviour, behaviours, byzantine, onProcesses } from "../../src/protocols/byzantine.ts";
 import { ed25519 } from "../../src/runtime/signatures.ts";
 import { simulation } from "../../src/sim/index.ts";
+import type { TraceEntry } from "../../src/trace/entry.ts";
+import { replay } from "../../src/trace/replay.ts";
 import { hostsInMemory } from "./hosts-in-memory.ts";
 import { type Relay, relayedOrder } from "./relayed-order.ts";
 
@@ -83,6 +85,61 @@ describe("an order that a liar passes on", () => {
     strangers.hosts.get(0)?.command(order("attack"));
     strangers.deliver();
     expect(strangers.state(2).obeyed).toEqual([]);
+  });
+
+  it.each(behaviours)(
+    "with Ed25519 a liar alters it no more than in the simulator, and who sent it is known: %s",
+    (behaviour) => {
+      const keys = newKeys(nodes);
+      const wrong: string[] = [];
+      const protocol = byzantine(relayedOrder("signed"), new Map([[1, onProcesses(behaviour)]]));
+      const { hosts, state, deliver } = hostsInMemory(protocol, nodes, (self) => ({
+        signatures: keys(self),
+        onWrongSignature: (from, by) => wrong.push(`${self}: ${from} in the name of ${by}`),
+      }));
+      for (let again = 0; again < 20; again++) {
+        hosts.get(0)?.command(order("attack"));
+        deliver();
+      }
+      for (const host of hosts.values()) host.stop();
+      expect(["", "attack"]).toContain(state(2).obeyed.join());
+      expect(wrong).toEqual([]); // It signs with its own key, and so does not lie about whose it is.
+    },
+  );
+
+  it("in another's name is not obeyed, and counts against who sent it", () => {
+    const keys = newKeys(nodes);
+    const wrong: string[] = [];
+    const protocol = byzantine(relayedOrder("signed"), new Map([[1, forger]]));
+    const { hosts, state, deliver } = hostsInMemory(protocol, nodes, (self) => ({
+      signatures: keys(self),
+      onWrongSignature: (from, by) => wrong.push(`${self}: ${from} in the name of ${by}`),
+    }));
+    for (let again = 0; again < 30; again++) hosts.get(0)?.command(order("attack"));
+    deliver();
+    expect(state(2).obeyed).toEqual(["attack"]);
+    expect(new Set(wrong)).toEqual(new Set(["2: 1 in the name of 0"]));
+  });
+
+  it("is recorded with its signatures: who replays it needs no keys, and sees which were wrong", () => {
+    const keys = newKeys(nodes);
+    const entries: TraceEntry<Relay>[] = [];
+    const protocol = byzantine(relayedOrder("signed"), new Map([[1, forger]]));
+    const { hosts, deliver } = hostsInMemory(protocol, nodes, (self) => ({
+      signatures: keys(self),
+      trace: { wanted: true, record: (entry) => void entries.push(JSON.parse(JSON.stringify(entry))) },
+    }));
+    for (let again = 0; again < 30; again++) hosts.get(0)?.command(order("attack"));
+    deliver();
+    const found = entries.filter(({ kind }) => kind === "choice");
+    expect(new Set(found.map((entry) => (entry.kind === "choice" ? entry.label : "")))).toEqual(
+      new Set(["signature", "lie", "wrong signature"]),
+    );
+    const { doubts, verdict, snapshot } = replay(protocol, nodes, entries, { hasRealSignatures: true });
+    expect(doubts).toEqual([]);
+    expect(verdict).toBe("holds");
+    expect(snapshot.nodes[2]?.state).toEqual({ obeyed: ["attack"] });
+    expect(replay(protocol, nodes, entries).doubts).not.toEqual([]); // The simulator's signatures are others.
   });
 
   it("is refused by a host that has no keys", () => {

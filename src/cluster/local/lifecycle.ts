@@ -15,7 +15,11 @@ export type LifecycleEvent =
         readonly pid: number | null;
         readonly address: string;
         readonly admin: string;
+        /** How it lies, where it was started so. */
+        readonly byzantine?: string;
       }[];
+      /** Of the choices of those that lie; absent where nobody does. */
+      readonly seed?: number;
     }
   | { readonly event: "started" | "paused" | "resumed"; readonly node: NodeId; readonly pid: number }
   | {

@@ -68,7 +68,13 @@ export class LocalMember {
     readonly address: string,
     readonly admin: string,
     private readonly around: Surroundings,
+    private readonly byzantine: string | undefined = undefined,
   ) {}
+
+  /** How it lies. */
+  get lying(): { byzantine?: string } {
+    return this.byzantine === undefined ? {} : { byzantine: this.byzantine };
+  }
 
   get pid(): number | null {
     return this.state === "exited" ? null : (this.process?.pid ?? null);
@@ -76,7 +82,7 @@ export class LocalMember {
 
   get picture(): NodePicture {
     const { id, pid, address, admin, state, view, commands } = this;
-    return { id, pid, address, admin, process: state, exit: this.exit?.words ?? null, view, commands };
+    return { id, pid, address, admin, process: state, exit: this.exit?.words ?? null, view, ...this.lying, commands };
   }
 
   start(): void {

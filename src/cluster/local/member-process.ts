@@ -11,6 +11,8 @@ export interface Launch {
   /** The script of the command line itself. */
   readonly entry: string;
   readonly configFile: string;
+  /** Words for this member alone. */
+  readonly wordsFor?: (node: NodeId) => readonly string[];
 }
 
 export interface Exit {
@@ -34,8 +36,13 @@ export interface MemberProcess {
   signal(name: NodeJS.Signals): void;
 }
 
-export function startProcess({ entry, configFile }: Launch, node: NodeId, events: ProcessEvents): MemberProcess {
+export function startProcess(
+  { entry, configFile, wordsFor }: Launch,
+  node: NodeId,
+  events: ProcessEvents,
+): MemberProcess {
   const args = [entry, "node", "--config", configFile, "--id", String(node), "--fault-injector", "--supervised"];
+  args.push(...(wordsFor?.(node) ?? []));
   // In a session of its own: Ctrl-C in the terminal reaches the supervisor alone, and it stops the members in order.
   // Its standard input is the lifeline: it ends when the supervisor is gone, however that came about.
   const child: ChildProcess = spawn(execPath, args, {

@@ -185,7 +185,7 @@ const refused: readonly [string, string][] = [
   ],
   [
     `${head}byzantine: { 1: liar }`,
-    'x.yaml:4:14: expected byzantine.1 to be one of mute, equivocator, replayer, delayer, adversary, got "liar"',
+    'x.yaml:4:14: expected byzantine.1 to be one of mute, equivocate, replay, withhold, forge, flood, adversary, got "liar"',
   ],
   [
     `${head}expect: { entries: [1] }`,

@@ -1,0 +1,121 @@
+/**
+ * Members that lie, among members that do not, over TCP: every algorithm of the registry beside every way to lie. An honest
+ * member never fails, keeps answering, and holds back no more than its limits.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, describe, expect, test } from "vitest";
+import { closedAfterEach } from "../../test/network/closing.ts";
+import { freePorts } from "../../test/network/free-ports.ts";
+import { seededRandom } from "../../test/network/seed.ts";
+import { type BehaviourName, behaviours } from "../protocols/byzantine.ts";
+import { protocolNames } from "../protocols/index.ts";
+import type { NodeStatus } from "../runtime/admin-pages.ts";
+import { createLog } from "../runtime/log.ts";
+import { parseConfig } from "./config.ts";
+import { commandNamed, offeredCommands } from "./local/offered-commands.ts";
+import { runMember } from "./member.ts";
+
+const closing = closedAfterEach();
+const folder = mkdtempSync(join(tmpdir(), "coterie-test-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const IDS = [0, 1, 2, 3];
+const MAX_QUEUE_BYTES = 2 ** 20;
+let cluster = 0;
+
+interface Honest {
+  readonly id: number;
+  readonly admin: string;
+  readonly lines: string[];
+}
+
+/** Runs four members, of which one lies, and gives them all that they offer to do, for so long. */
+async function beside(protocol: string, liar: number, behaviour: BehaviourName, forMs: number): Promise<void> {
+  const ports = await freePorts(IDS.length);
+  cluster += 1;
+  const config = parseConfig(
+    {
+      cluster: `liars ${cluster}`,
+      protocol,
+      members: Object.fromEntries(IDS.map((id) => [id, `127.0.0.1:${ports[id]}`])),
+      limits: { maxQueueBytes: MAX_QUEUE_BYTES },
+      dataDir: join(folder, `${cluster}-{id}`),
+    },
+    ".",
+  );
+  const failures: string[] = [];
+  const honest: Honest[] = [];
+  const members = await Promise.all(
+    IDS.map((id) => {
+      const lines: string[] = [];
+      const liars = id === liar ? { liar: { behaviour, seed: seededRandom().bits() } } : {};
+      const member = runMember(config, id, {
+        log: createLog((_level, line) => lines.push(line)),
+        onFatal: (error) => failures.push(`member ${id}: ${error.message}`),
+        ...liars,
+      });
+      return member.then(({ admin, stop }) => {
+        closing({ close: stop });
+        if (id !== liar) honest.push({ id, admin, lines });
+        return { id, admin };
+      });
+    }),
+  );
+  const end = Date.now() + forMs;
+  let taken = 0;
+  do {
+    for (const { admin } of members) {
+      const { commands } = (await (await fetch(`${admin}/status`)).json()) as NodeStatus;
+      for (const name of offeredCommands(commands)) {
+        const command = commandNamed(commands, name, `greeting ${taken}`);
+        if ((await post(`${admin}/command`, command)).ok) taken += 1;
+      }
+    }
+    await sleep(20);
+  } while (Date.now() < end);
+  expect(failures).toEqual([]);
+  expect(taken).toBeGreaterThan(0);
+  for (const { id, admin, lines } of honest) {
+    const status = (await (await fetch(`${admin}/status`)).json()) as NodeStatus;
+    expect(status.id).toBe(id);
+    const queued = status.peers.map(({ queuedBytes }) => queuedBytes);
+    expect(Math.max(...queued)).toBeLessThanOrEqual(MAX_QUEUE_BYTES);
+    expect(lines.length, lines.join("\n")).toBeLessThan(20);
+  }
+}
+
+const post = (url: string, body: object): Promise<Response> =>
+  fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+
+describe("a member that lies makes no other fail", () => {
+  test.each([
+    ["raft", "equivocate"],
+    ["epoch-bully", "adversary"],
+    ["isis", "flood"],
+  ] as const)("%s, %s", (protocol, behaviour) => beside(protocol, 3, behaviour, 250));
+
+  const all = protocolNames.flatMap((protocol) => behaviours.map((behaviour) => [protocol, behaviour] as const));
+  test.each(all)("at length: %s, %s", { tags: ["long"] }, async (protocol, behaviour) => {
+    await beside(protocol, 0, behaviour, 300);
+    await beside(protocol, 3, behaviour, 300);
+  });
+});
+
+test("says so in its log and in its status", async () => {
+  const [port] = (await freePorts(1)) as [number];
+  const config = parseConfig({ cluster: "liars", protocol: "bully", members: { 5: `127.0.0.1:${port}` } }, ".");
+  const lines: string[] = [];
+  const member = await runMember(config, 5, {
+    log: createLog((_level, line) => lines.push(line)),
+    onFatal: () => {},
+    liar: { behaviour: "forge", seed: 7 },
+  });
+  closing({ close: () => member.stop() });
+  expect(lines).toEqual([
+    "this member lies (forge: sends in the place of each message another, made of what it has seen), seed 7",
+  ]);
+  expect(await (await fetch(`${member.admin}/status`)).json()).toMatchObject({ id: 5, byzantine: "forge" });
+});

@@ -1,0 +1,85 @@
+/** `coterie up --byzantine`: processes that lie among processes that do not. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, afterEach, describe, expect, test } from "vitest";
+import { behaviours } from "../../src/protocols/byzantine.ts";
+import { ClusterUnderTest, coterie, endAll, until } from "./cluster-under-test.ts";
+
+afterEach(endAll);
+const folder = mkdtempSync(join(tmpdir(), "coterie-test-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** The value of a metric of a member; the sum over its labels. */
+async function metric(admin: string, name: string): Promise<number> {
+  const text = await (await fetch(`${admin}/metrics`)).text();
+  const values = text.split("\n").flatMap((line) => new RegExp(`^${name}(?:\\{.*\\})? (\\S+)$`).exec(line)?.[1] ?? []);
+  return values.reduce((sum, value) => sum + Number(value), 0);
+}
+
+const MIB = 2 ** 20;
+
+/** The honest members live, have said nothing of a failure, answer, and hold no more than they did. */
+async function expectUnharmed(cluster: ClusterUnderTest, liar: number): Promise<void> {
+  expect(cluster.events.filter(({ event }) => event === "exited")).toEqual([]);
+  for (const { id, admin } of cluster.ready.nodes) {
+    if (id === liar) continue;
+    expect(await metric(admin, "coterie_queued_bytes")).toBeLessThan(8 * MIB);
+    expect(await metric(admin, "nodejs_heap_size_used_bytes")).toBeLessThan(150 * MIB);
+  }
+}
+
+test("one that equivocates is named, counts for nothing, and is followed in the recording", async () => {
+  const file = join(folder, "raft.jsonl");
+  const words = ["--protocol", "raft", "--nodes", "4", "--byzantine", "3=equivocate", "--seed", "11"];
+  const cluster = await ClusterUnderTest.up(...words, "--record", file);
+  expect(cluster.ready).toMatchObject({ seed: 11, nodes: [{ id: 0 }, {}, {}, { id: 3, byzantine: "equivocate" }] });
+  expect(cluster.ready.nodes.filter(({ byzantine }) => byzantine !== undefined)).toHaveLength(1);
+  await cluster.act({ type: "command", node: 1, command: "client.propose" });
+  await sleep(300);
+  await expectUnharmed(cluster, 3);
+  expect((await cluster.status()).nodes.map(({ byzantine }) => byzantine)).toEqual([
+    undefined,
+    undefined,
+    undefined,
+    "equivocate",
+  ]);
+  for (const { agreed } of cluster.events.flatMap((event) => (event.event === "leader" ? [event] : [])))
+    expect(agreed).not.toContain(3);
+  expect(cluster.stderr).toContain("this member lies (equivocate: sends each receiver the message as it is, or");
+  cluster.signal("SIGINT");
+  await cluster.finished;
+  const { stdout, stderr } = await coterie("trace", file, "--check", "--json");
+  const checked = JSON.parse(stdout) as { doubts: unknown[]; steps: number };
+  expect(checked.doubts, stderr).toEqual([]);
+  expect(checked.steps).toBeGreaterThan(50);
+});
+
+/** The honest go on: they agree on a leader, or they answer. */
+describe("honest processes outlive", { tags: ["long"] }, () => {
+  const protocols = ["byzantine-generals", "raft", "epoch-bully", "multi-paxos", "maekawa-sanders", "view-synchrony"];
+  test.each(protocols.flatMap((protocol) => behaviours.map((behaviour) => [protocol, behaviour] as const)))(
+    "%s, %s",
+    async (protocol, behaviour) => {
+      const cluster = await ClusterUnderTest.up(
+        "--protocol",
+        protocol,
+        "--nodes",
+        "4",
+        "--byzantine",
+        `1=${behaviour}`,
+      );
+      await sleep(1_500);
+      await expectUnharmed(cluster, 1);
+      cluster.kill(3);
+      await until("the supervisor sees that member 3 is gone", () =>
+        cluster.events.some((event) => event.event === "exited" && event.node === 3),
+      );
+      const exits = cluster.events.filter(({ event }) => event === "exited");
+      expect(exits).toHaveLength(1);
+      cluster.signal("SIGINT");
+      expect((await cluster.finished).code).toBe(0);
+    },
+  );
+});
