@@ -253,12 +253,7 @@ export class AttachedCluster {
 const inWords = ({ cluster, protocol }: Pick<Status, "cluster" | "protocol">): string =>
   `cluster ${cluster} with ${protocol}`;
 
-function pictureOf({
-  admin,
-  status: { id, pid, address, commands, byzantine },
-  silence,
-  view,
-}: Attached): NodePicture {
+function pictureOf({ admin, status: { id, pid, address, commands, byzantine }, silence, view }: Attached): NodePicture {
   const isThere = silence === null;
   return {
     id,

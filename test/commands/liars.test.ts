@@ -7,7 +7,10 @@ test.each([
   [["up", "--byzantine", "2=nice"], "expected --byzantine to be node ids, each with a way to lie (mute, equivocate,"],
   [["up", "--byzantine", "two"], "expected --byzantine to be node ids, each with a way to lie"],
   [["up", "--seed", "3"], "expected --seed to come with --byzantine"],
-  [["node", "--config", "x", "--id", "1", "--byzantine", "nice"], "expected --byzantine to be one of mute, equivocate,"],
+  [
+    ["node", "--config", "x", "--id", "1", "--byzantine", "nice"],
+    "expected --byzantine to be one of mute, equivocate,",
+  ],
   [["node", "--config", "x", "--id", "1", "--seed", "1"], "expected --seed to come with --byzantine"],
 ])("%j is refused", async (words, why) => {
   const { code, stderr } = await coterie(...words);
