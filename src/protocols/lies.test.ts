@@ -91,8 +91,7 @@ it("lists are padded with what stands in them and with what was seen in such a p
   // What is null may be what was signed, and is not signed anew in another's name.
   expect(new Set(lies.flatMap(({ best }) => best ?? []))).toEqual(new Set([own, ofAnother.vote]));
   const full = { type: "votes", votes: [own, own, own], best: null };
-  for (const lie of liesAbout(full as Tagged, votes, [], ctx) as Votes[])
-    expect(lie.votes.length).toBeLessThanOrEqual(3);
+  for (const lie of liesAbout(full, votes, [], ctx) as Votes[]) expect(lie.votes.length).toBeLessThanOrEqual(3);
 });
 
 it("of a long message only as many lies are made as are kept", () => {
