@@ -39,6 +39,7 @@ export const declarations: Declarations = {
       },
       appended: { term: natural, matchIndex: natural },
       rejected: { term: natural, previousIndex: natural, conflictTerm: nullable(natural), conflictIndex: natural },
+      committed: { term: natural, commitIndex: natural },
       heartbeat: { term: natural, round: natural, commitIndex: natural },
       heartbeatAnswered: { term: natural, round: natural },
       installSnapshot: {

@@ -180,10 +180,19 @@ export function commitAgreed(state: State, options: RaftOptions, ctx: Ctx): void
   if (role.is !== "leader") return;
   const agreed = commitIndexOf(state, role, ctx.self);
   if (agreed === state.commitIndex) return;
+  const before = state.commitIndex;
   commit(state, agreed, ctx);
+  if (options.tellsCommit)
+    for (const node of ctx.peers) if ((role.followers[node]?.match ?? 0) > before) tellCommit(state, role, node, ctx);
   const end = endOfChange(state);
   if (end !== null) return appendOwn(state, role, end, options, ctx);
   if (!hasRemovedItself(state, ctx.self)) return;
   nameSuccessor(state, role, ctx);
   becomeFollower(state, null, options, ctx);
+}
+
+/** A follower may commit no more of its log than is known to be the leader's. */
+export function tellCommit({ term, commitIndex }: State, role: Leader, to: NodeId, ctx: Ctx): void {
+  const match = role.followers[to]?.match ?? 0;
+  ctx.send(to, { type: "committed", term, commitIndex: Math.min(commitIndex, match) });
 }

@@ -23,6 +23,8 @@ export interface RaftOptions {
   drift: number;
   /** Nodes that stand behind others: they wait so many spreads of time-outs longer before they are candidates. */
   priorities: readonly { node: NodeId; behind: number }[];
+  /** Whether followers are told at once what is committed, and not with the next entries or heartbeat: N − 1 messages more. */
+  tellsCommit: boolean;
   /** What one message holds at most. */
   maxBatchEntries: number;
   maxBatchChars: number;
@@ -52,6 +54,7 @@ const defaults: RaftOptions = {
   leaseReads: false,
   drift: 0.05,
   priorities: [],
+  tellsCommit: false,
   maxBatchEntries: 64,
   maxBatchChars: 262_144,
   maxInFlight: 8,
@@ -78,6 +81,7 @@ const optionShape = struct<RaftOptions>({
   leaseReads: boolean,
   drift: real,
   priorities: list(struct<{ node: NodeId; behind: number }>({ node: natural, behind: natural }), MAX_MEMBERS),
+  tellsCommit: boolean,
   maxBatchEntries: natural,
   maxBatchChars: natural,
   maxInFlight: natural,

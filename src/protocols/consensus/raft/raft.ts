@@ -20,7 +20,15 @@ import { answerPreVote, answerVote, notePreVote, noteVote, standForElection, tim
 import { handOver } from "./leadership-transfer.ts";
 import { cut, take } from "./log.ts";
 import { compact, noteChunk, receiveChunk, tellSnapshot } from "./log-compaction.ts";
-import { commitAgreed, noteAppended, noteRejected, receiveEntries, replicate, sendAgain } from "./log-replication.ts";
+import {
+  commitAgreed,
+  noteAppended,
+  noteRejected,
+  receiveEntries,
+  replicate,
+  sendAgain,
+  tellCommit,
+} from "./log-replication.ts";
 import { isVoter } from "./membership-changes.ts";
 import { type RaftOptions, settled } from "./options.ts";
 import { endLease, noteConfirmed, noteIndex } from "./reads.ts";
@@ -124,8 +132,12 @@ export function raft(given?: Partial<RaftOptions>): Protocol<Raft> {
       appended(state, from, message, ctx) {
         answered(state, from, message, ctx, (role, follower) => {
           follower.isOverdue = false;
+          const { match } = follower;
+          const { commitIndex } = state;
           noteAppended(state, role, from, message.matchIndex);
           commitAgreed(state, options, ctx);
+          if (options.tellsCommit && match < follower.match && match < commitIndex && commitIndex === state.commitIndex)
+            tellCommit(state, role, from, ctx); // Others had it before.
           if (state.role !== role) return; // It was the last thing to do for a leader that is no member any more.
           replicate(state, from, follower, options, ctx);
           if (role.transfer === from) handOver(state, role, ctx);
@@ -137,6 +149,9 @@ export function raft(given?: Partial<RaftOptions>): Protocol<Raft> {
           noteRejected(state, follower, message);
           replicate(state, from, follower, options, ctx);
         });
+      },
+      committed(state, from, message, ctx) {
+        if (follow(state, from, message, ctx)) commit(state, message.commitIndex, ctx);
       },
       heartbeat(state, from, message, ctx) {
         if (follow(state, from, message, ctx)) commit(state, message.commitIndex, ctx);

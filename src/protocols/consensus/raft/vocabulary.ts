@@ -131,6 +131,8 @@ export type Raft = {
         conflictTerm: number | null;
         conflictIndex: number;
       }
+    /** With `tellsCommit`; not answered. */
+    | { type: "committed"; term: number; commitIndex: number }
     | { type: "heartbeat"; term: number; round: number; commitIndex: number }
     | { type: "heartbeatAnswered"; term: number; round: number }
     | {

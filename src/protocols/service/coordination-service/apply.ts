@@ -1,0 +1,139 @@
+/** The deterministic state machine: what an entry of the log does to the data, and what can be read from them. */
+import type { NodeId } from "../../../core/protocol.ts";
+import { problem } from "../../../core/shape.ts";
+import { applyToBarrier } from "./barriers.ts";
+import { applyToCounter } from "./counters.ts";
+import { applyToGrants, holdersOf } from "./grants.ts";
+import { applyToKeys, changesAfter, range, stored } from "./keys.ts";
+import { ask, execute, type MachineDefinitions } from "./machines.ts";
+import {
+  type Answer,
+  MAX_RANGE,
+  type Operation,
+  type Proposal,
+  proposalShape,
+  type Query,
+  type Result,
+  refuse,
+  type SessionOperation,
+} from "./operations.ts";
+import { applyToQueue, backlogOf } from "./queues.ts";
+import { dropAcknowledged, endSession, expireSession, isBusy, openSession, sessionOf } from "./sessions.ts";
+import type { Applying, Data, Session } from "./state.ts";
+import { lookUp } from "./table.ts";
+
+type Batch = Extract<Proposal, { type: "operations" }>;
+
+/** What a member does not understand changes nothing. */
+export function readProposal(text: string): Proposal | null {
+  let read: unknown;
+  try {
+    read = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  return problem(proposalShape, read, "proposal") === null ? (read as Proposal) : null;
+}
+
+/** What an entry of the log was about: the session as it was when the entry had been applied, and whether it is over. */
+export interface Applied {
+  member: NodeId;
+  life: number;
+  session: Session | null;
+  isOver: boolean;
+}
+
+/** @param index of its place in the log. @returns null where nobody need hear of it. */
+export function applyProposal(
+  on: Applying,
+  machines: MachineDefinitions,
+  member: NodeId,
+  index: number,
+  proposal: Proposal,
+): Applied | null {
+  if (proposal.type === "operations") return applyBatch(on, machines, member, index, proposal);
+  const session = expireSession(on, proposal.session, proposal.seen);
+  return session === null ? null : { member: session.member, life: session.life, session, isOver: true };
+}
+
+function applyBatch(on: Applying, machines: MachineDefinitions, member: NodeId, index: number, batch: Batch): Applied {
+  const { data } = on;
+  const { life, first, acknowledged, operations } = batch;
+  let session = sessionOf(data, member);
+  if (session?.life !== life) {
+    if (life <= (data.lives[member] ?? 0)) return { member, life, session: null, isOver: true };
+    const [opening] = operations;
+    // Behind a gap: what opens it comes again, and this after it.
+    if (first !== 1 || opening?.type !== "open") return { member, life, session: null, isOver: false };
+    session = openSession(on, member, life, opening.ttlMs, index);
+  }
+  session.seen = index;
+  dropAcknowledged(session, acknowledged);
+  for (const [at, operation] of operations.entries()) {
+    if (first + at !== session.applied + 1) continue; // It has been applied, or stands behind a gap.
+    const result = applyOperation(on, machines, session, operation);
+    session.applied += 1;
+    session.replies.push({ revision: data.revision, result });
+    if (operation.type === "close" && result.type === "done") return { member, life, session, isOver: true };
+  }
+  return { member, life, session, isOver: false };
+}
+
+function applyOperation(
+  on: Applying,
+  machines: MachineDefinitions,
+  session: Session,
+  operation: Operation | SessionOperation,
+): Result {
+  switch (operation.type) {
+    case "open":
+      return { type: "done" };
+    case "close":
+      if (operation.ifIdle && isBusy(on.data, session.id)) return refuse("in-use", "it holds or waits for something");
+      endSession(on, session, "closed");
+      return { type: "done" };
+    case "put":
+    case "delete":
+    case "transaction":
+      return applyToKeys(on, session.id, operation);
+    case "add":
+    case "set":
+      return applyToCounter(on, operation);
+    case "acquire":
+    case "release":
+    case "withdraw":
+      return applyToGrants(on, session.id, operation);
+    case "arrive":
+    case "leave":
+      return applyToBarrier(on, session.id, operation);
+    case "enqueue":
+    case "take":
+    case "stopTaking":
+    case "finish":
+    case "giveBack":
+      return applyToQueue(on, session.id, operation);
+    case "execute":
+      return execute(on, machines, operation);
+  }
+}
+
+export function answerTo(data: Data, machines: MachineDefinitions, query: Query): Answer {
+  switch (query.type) {
+    case "get":
+      return { type: "found", entry: stored(data, query.map, query.key) };
+    case "range":
+      return range(data, query.map, query.from, query.to, Math.min(query.limit, MAX_RANGE));
+    case "changes":
+      return changesAfter(data, query.map, query.after);
+    case "count":
+      return { type: "counted", value: lookUp(data.counters, query.name) ?? 0 };
+    case "holders":
+      return holdersOf(data, query.name);
+    case "backlog":
+      return backlogOf(data, query.name);
+    case "sessions":
+      return { type: "sessions", sessions: data.sessions.map(({ id, member }) => ({ session: id, member })) };
+    case "ask":
+      return ask(data, machines, query.machine, query.question);
+  }
+}

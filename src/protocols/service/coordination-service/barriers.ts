@@ -1,0 +1,49 @@
+/** Barriers by name: nobody goes on before so many have arrived. */
+import type { BarrierOperation, Result, SessionId } from "./operations.ts";
+import { MAX_PARTIES, refuse } from "./operations.ts";
+import { type Applying, type Barrier, type Data, nextRevision } from "./state.ts";
+import { enter, lookUp, strike } from "./table.ts";
+
+export function applyToBarrier(on: Applying, session: SessionId, operation: BarrierOperation): Result {
+  if (operation.type === "leave") {
+    leave(on, operation.name, (arrival) => arrival.session === session && arrival.wait === operation.wait);
+    return { type: "done" };
+  }
+  const { name, wait, parties } = operation;
+  const { data, limits, tell } = on;
+  if (parties < 1 || parties > Math.min(MAX_PARTIES, limits.maxWaiting))
+    return refuse(
+      "bad-operation",
+      `expected from 1 to ${Math.min(MAX_PARTIES, limits.maxWaiting)} parties, got ${parties}`,
+    );
+  const known = lookUp(data.barriers, name);
+  if (known !== null && known.parties !== parties)
+    return refuse("in-use", `${known.parties} parties meet at ${name}, not ${parties}`);
+  if (known === null && data.barriers.keys.length >= limits.maxNames)
+    return refuse("too-many", `there are ${limits.maxNames} barriers already`);
+  const barrier: Barrier = known ?? { parties, arrivals: [] };
+  if (!barrier.arrivals.some((arrival) => arrival.session === session && arrival.wait === wait))
+    barrier.arrivals.push({ session, wait });
+  if (barrier.arrivals.length < parties) {
+    enter(data.barriers, name, barrier);
+    return { type: "waiting", ahead: parties - barrier.arrivals.length };
+  }
+  strike(data.barriers, name);
+  const generation = nextRevision(data);
+  tell({ type: "passed", name, generation, arrivals: barrier.arrivals });
+  return { type: "passed", generation };
+}
+
+function leave({ data }: Applying, name: string, isGone: (arrival: Barrier["arrivals"][number]) => boolean): void {
+  const barrier = lookUp(data.barriers, name);
+  if (barrier === null) return;
+  barrier.arrivals = barrier.arrivals.filter((arrival) => !isGone(arrival));
+  if (barrier.arrivals.length === 0) strike(data.barriers, name);
+}
+
+export function leaveBarriers(on: Applying, session: SessionId): void {
+  for (const name of [...on.data.barriers.keys]) leave(on, name, (arrival) => arrival.session === session);
+}
+
+export const waitsAtBarrier = ({ barriers }: Data, session: SessionId): boolean =>
+  barriers.values.some(({ arrivals }) => arrivals.some((arrival) => arrival.session === session));

@@ -1,0 +1,144 @@
+/** Keys and their values, in maps by name; transactions over several of them; the last changes, for watches. */
+import type {
+  Answer,
+  Change,
+  Comparison,
+  KeyOperation,
+  Result,
+  SessionId,
+  Step,
+  StepResult,
+  Stored,
+} from "./operations.ts";
+import { refuse } from "./operations.ts";
+import { type Applying, bytesOf, type Data, nextRevision } from "./state.ts";
+import { emptyTable, enter, lookUp, placeOf, strike, type Table } from "./table.ts";
+
+/** Beside its key and value: revision, session and what JSON adds. */
+const ENTRY_BYTES = 64;
+
+export function applyToKeys(on: Applying, session: SessionId, operation: KeyOperation): Result {
+  if (operation.type !== "transaction") {
+    const refused = problemOf(on, [operation]);
+    return refused ?? (carryOut(on, session, operation, nextRevisionIf(on.data, operation)) as Result);
+  }
+  const succeeded = operation.compare.every((comparison) => holds(on.data, comparison));
+  const steps = succeeded ? operation.success : operation.failure;
+  const refused = problemOf(on, steps);
+  if (refused !== null) return refused;
+  const revision = steps.some(isChange) ? nextRevision(on.data) : on.data.revision;
+  return { type: "transaction", succeeded, results: steps.map((step) => carryOut(on, session, step, revision)) };
+}
+
+const isChange = ({ type }: Step): boolean => type !== "get";
+
+/** To delete what is not there changes nothing. */
+function nextRevisionIf(data: Data, step: Step): number {
+  const isVain = step.type === "delete" && stored(data, step.map, step.key) === null;
+  return isVain ? data.revision : nextRevision(data);
+}
+
+export const stored = (data: Data, map: string, key: string): Stored | null => {
+  const table = lookUp(data.maps, map);
+  return table === null ? null : lookUp(table, key);
+};
+
+function holds(data: Data, comparison: Comparison): boolean {
+  const entry = stored(data, comparison.map, comparison.key);
+  return comparison.type === "revision"
+    ? (entry?.revision ?? 0) === comparison.revision
+    : entry?.value === comparison.value;
+}
+
+/** Whether there is room for all that is put, before any of it is. */
+function problemOf({ data, limits }: Applying, steps: readonly Step[]): Result | null {
+  let bytes = data.bytes;
+  const names = new Set<string>();
+  for (const step of steps) {
+    if (step.type !== "put") continue;
+    bytes += sizeOf(step.key, step.value);
+    if (lookUp(data.maps, step.map) === null) names.add(step.map);
+  }
+  if (bytes > limits.maxBytes && steps.some(({ type }) => type === "put"))
+    return refuse("full", `the service holds ${data.bytes} bytes, and at most ${limits.maxBytes}`);
+  if (data.maps.keys.length + names.size > limits.maxNames)
+    return refuse("too-many", `there are ${data.maps.keys.length} maps, and at most ${limits.maxNames}`);
+  return null;
+}
+
+function carryOut(on: Applying, session: SessionId, step: Step, revision: number): StepResult {
+  const { data } = on;
+  if (step.type === "get") return { type: "found", entry: stored(data, step.map, step.key) };
+  if (step.type === "delete") return { type: "stored", previous: remove(on, step.map, step.key, revision) };
+  const { map, key, value, isLeased } = step;
+  let table = lookUp(data.maps, map);
+  if (table === null) {
+    table = emptyTable<Stored>();
+    enter(data.maps, map, table);
+  }
+  const previous = enter(table, key, { value, revision, session: isLeased ? session : null });
+  data.bytes += sizeOf(key, value) - (previous === null ? 0 : sizeOf(key, previous.value));
+  note(on, { revision, map, key, value });
+  return { type: "stored", previous };
+}
+
+function remove(on: Applying, map: string, key: string, revision: number): Stored | null {
+  const { data } = on;
+  const table = lookUp(data.maps, map);
+  const previous = table === null ? null : strike(table, key);
+  if (table === null || previous === null) return null;
+  if (table.keys.length === 0) strike(data.maps, map);
+  data.bytes -= sizeOf(key, previous.value);
+  note(on, { revision, map, key, value: null });
+  return previous;
+}
+
+const sizeOf = (key: string, value: string): number => ENTRY_BYTES + bytesOf(key) + bytesOf(value);
+
+/** Kept for watches, the oldest as long as there is room. */
+function note({ data, limits, tell }: Applying, change: Change): void {
+  const { kept } = data;
+  kept.changes.push(change);
+  kept.bytes += changeSize(change);
+  while (kept.changes.length > limits.maxChanges || kept.bytes > limits.maxChangeBytes) {
+    const oldest = kept.changes.shift() as Change;
+    kept.bytes -= changeSize(oldest);
+    kept.forgotten = oldest.revision;
+  }
+  tell({ type: "changed", ...change });
+}
+
+const changeSize = ({ map, key, value }: Change): number =>
+  ENTRY_BYTES + bytesOf(map) + bytesOf(key) + (value === null ? 0 : bytesOf(value));
+
+/** What was tied to the session goes with it. */
+export function releaseKeys(on: Applying, session: SessionId): void {
+  const { keys, values } = on.data.maps;
+  const tied = keys.flatMap((map, at) => {
+    const table = values[at] as Table<Stored>;
+    return table.keys.filter((_key, place) => table.values[place]?.session === session).map((key) => ({ map, key }));
+  });
+  if (tied.length === 0) return;
+  const revision = nextRevision(on.data);
+  for (const { map, key } of tied) remove(on, map, key, revision);
+}
+
+export const holdsKeys = ({ maps }: Data, session: SessionId): boolean =>
+  maps.values.some(({ values }) => values.some((entry) => entry.session === session));
+
+export function range(data: Data, map: string, from: string, to: string | null, limit: number): Answer {
+  const table = lookUp(data.maps, map) ?? emptyTable<Stored>();
+  const first = placeOf(table, from);
+  const end = to === null ? table.keys.length : placeOf(table, to);
+  const last = Math.min(end, first + limit);
+  const entries = table.keys.slice(first, last).map((key, at) => ({ key, ...(table.values[first + at] as Stored) }));
+  return { type: "entries", entries, isMore: last < end };
+}
+
+/** All that has changed in a map since, in order. */
+export function changesAfter({ kept }: Data, map: string, after: number): Answer {
+  if (after < kept.forgotten)
+    return refuse("compacted", `changes up to revision ${kept.forgotten} are not kept, and ${after} was asked for`);
+  const changes = kept.changes.filter((change) => change.revision > after && change.map === map);
+  return { type: "changes", changes };
+}

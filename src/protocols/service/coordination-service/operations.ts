@@ -1,0 +1,380 @@
+/** The words of the service: what may be asked of it, what it answers, and what it tells while it works. */
+import type { NodeId } from "../../../core/protocol.ts";
+import {
+  boolean,
+  list,
+  natural,
+  nullable,
+  oneOf,
+  real,
+  type Shape,
+  struct,
+  text,
+  variants,
+} from "../../../core/shape.ts";
+
+/** Names one life of a member's session: the revision at which it was opened. */
+export type SessionId = number;
+
+/** Grows with every change, over all names and for ever: of a grant it is the fencing token. */
+export type Revision = number;
+
+/** Names what a session waits for, such as a grant: unique among those of its member. */
+export type WaitId = number;
+
+/** What changes something, and goes through the log. */
+export type Operation = KeyOperation | CounterOperation | GrantOperation | BarrierOperation | QueueOperation | Command;
+
+export type KeyOperation =
+  /** `isLeased`: the key goes when the session ends. */
+  | { type: "put"; map: string; key: string; value: string; isLeased: boolean }
+  | { type: "delete"; map: string; key: string }
+  /** All of `success` if all comparisons hold, otherwise all of `failure`: at one revision. */
+  | { type: "transaction"; compare: Comparison[]; success: Step[]; failure: Step[] };
+
+export type Comparison =
+  /** Revision 0: the key is absent. */
+  | { type: "revision"; map: string; key: string; revision: Revision }
+  | { type: "value"; map: string; key: string; value: string };
+
+export type Step =
+  | { type: "put"; map: string; key: string; value: string; isLeased: boolean }
+  | { type: "delete"; map: string; key: string }
+  | { type: "get"; map: string; key: string };
+
+export type CounterOperation = { type: "add"; name: string; by: number } | { type: "set"; name: string; to: number };
+
+export type GrantOperation =
+  /**
+   * Waits in one fair queue for each name. `exclusive` takes the whole capacity, `shared` so many permits of it. Asked again with the
+   * same `wait` it is answered as before. `note`: what others are told of the holder, such as its address.
+   */
+  | {
+      type: "acquire";
+      name: string;
+      wait: WaitId;
+      mode: "exclusive" | "shared";
+      permits: number;
+      capacity: number;
+      note: string;
+    }
+  | { type: "release"; name: string; token: Revision }
+  /** Gives up waiting, or gives back what has been granted meanwhile. */
+  | { type: "withdraw"; name: string; wait: WaitId };
+
+export type BarrierOperation =
+  /** Waits until so many have arrived. */
+  { type: "arrive"; name: string; wait: WaitId; parties: number } | { type: "leave"; name: string; wait: WaitId };
+
+export type QueueOperation =
+  | { type: "enqueue"; name: string; value: string }
+  /** Waits in a fair queue for an item, which nobody else gets unless it is given back. */
+  | { type: "take"; name: string; wait: WaitId }
+  /** Gives up waiting, or gives back the item that it was given meanwhile. */
+  | { type: "stopTaking"; name: string; wait: WaitId }
+  /** The item is done with. */
+  | { type: "finish"; name: string; token: Revision }
+  /** To the front of the queue. */
+  | { type: "giveBack"; name: string; token: Revision };
+
+/** For a state machine that the application has defined. */
+export type Command = { type: "execute"; machine: string; command: string };
+
+/** What a member itself puts to the log, beside what it is asked for. */
+export type SessionOperation =
+  /** Always the first of a life. */
+  | { type: "open"; ttlMs: number }
+  /** `ifIdle`: unless it holds or waits for something. */
+  | { type: "close"; ifIdle: boolean };
+
+/** What a command of the log says, as JSON. */
+export type Proposal =
+  /**
+   * Operations of a session, numbered from `first` on. Applied in their order, each once: what comes after a gap is proposed again.
+   * Replies up to `acknowledged` have come. `round`: of the lease, begun before this was proposed for the first time.
+   */
+  | {
+      type: "operations";
+      life: number;
+      round: number;
+      acknowledged: number;
+      first: number;
+      operations: (Operation | SessionOperation)[];
+    }
+  /** Of a leader: takes effect unless the session has been heard of after the place `seen` of the log. */
+  | { type: "expire"; session: SessionId; seen: number };
+
+/** What is read at a replica that is up to date. */
+export type Query =
+  | { type: "get"; map: string; key: string }
+  /** Keys from `from` on and before `to`, in order; null: to the end. */
+  | { type: "range"; map: string; from: string; to: string | null; limit: number }
+  /** All changes of a map after a revision, and none twice if one goes on with the events after the answer's revision. */
+  | { type: "changes"; map: string; after: Revision }
+  | { type: "count"; name: string }
+  | { type: "holders"; name: string }
+  | { type: "backlog"; name: string }
+  | { type: "sessions" }
+  | { type: "ask"; machine: string; question: string };
+
+/** What stands under a key. */
+export interface Stored {
+  value: string;
+  /** Of its last change. */
+  revision: Revision;
+  /** It goes with this session. */
+  session: SessionId | null;
+}
+
+export interface KeyEntry extends Stored {
+  key: string;
+}
+
+export interface Change {
+  revision: Revision;
+  map: string;
+  key: string;
+  /** Null: it was deleted. */
+  value: string | null;
+}
+
+export interface Holder {
+  session: SessionId;
+  member: NodeId;
+  token: Revision;
+  mode: "exclusive" | "shared";
+  permits: number;
+  note: string;
+}
+
+export type StepResult = { type: "stored"; previous: Stored | null } | { type: "found"; entry: Stored | null };
+
+/** What came of an operation. */
+export type Result =
+  | { type: "done" }
+  /** By `put` and `delete`. */
+  | { type: "stored"; previous: Stored | null }
+  | { type: "transaction"; succeeded: boolean; results: StepResult[] }
+  /** The value after it. */
+  | { type: "counted"; value: number }
+  | { type: "granted"; token: Revision }
+  /** Behind so many; an event tells when its turn has come. */
+  | { type: "waiting"; ahead: number }
+  | { type: "passed"; generation: Revision }
+  | { type: "enqueued"; item: Revision }
+  | { type: "item"; token: Revision; value: string }
+  /** By a state machine. */
+  | { type: "executed"; result: string }
+  /** Applied, and no replica that could say what came of it has told this one: its machine is not defined where it was needed. */
+  | { type: "unknown" }
+  | Refusal;
+
+export type Refusal = { type: "refused"; code: RefusalCode; reason: string };
+
+export const refusalCodes = [
+  /** One operation, a key or a name. */
+  "too-large",
+  /** All that the service holds. */
+  "full",
+  /** More waiters, items or names than are allowed. */
+  "too-many",
+  /** Too many operations of this member are under way. */
+  "overloaded",
+  "bad-operation",
+  /** A counter would leave the safe integers. */
+  "overflow",
+  /** Others use the name with another capacity, or another number of parties. */
+  "in-use",
+  /** Nothing is held with this token. */
+  "not-held",
+  /** The session ended before the operation was applied: it has not been and will not be. */
+  "session-expired",
+  /** The session ended, and this member has not seen whether the operation was applied before. */
+  "outcome-unknown",
+  /** Changes after that revision are not kept any more. */
+  "compacted",
+  /** This member has not defined the state machine. */
+  "unknown-machine",
+  "machine-failed",
+] as const;
+export type RefusalCode = (typeof refusalCodes)[number];
+
+export const refuse = (code: RefusalCode, reason: string): Refusal => ({ type: "refused", code, reason });
+
+/** What came of a query. */
+export type Answer =
+  | { type: "found"; entry: Stored | null }
+  /** `isMore`: the limit cut it short. */
+  | { type: "entries"; entries: KeyEntry[]; isMore: boolean }
+  | { type: "changes"; changes: Change[] }
+  | { type: "counted"; value: number }
+  | { type: "holders"; holders: Holder[]; waiting: number }
+  | { type: "backlog"; items: number; taken: number; waiting: number }
+  | { type: "sessions"; sessions: { session: SessionId; member: NodeId }[] }
+  | { type: "answered"; answer: string }
+  | Refusal;
+
+export type EndReason = "closed" | "expired" | "replaced";
+
+/** What every replica tells as it applies the log, in its order. After a restart it is told anew from the last snapshot on. */
+export type ServiceEvent =
+  | ({ type: "changed" } & Change)
+  | { type: "granted"; name: string; session: SessionId; wait: WaitId; token: Revision; note: string }
+  /** Also by the end of the session. */
+  | { type: "released"; name: string; session: SessionId; token: Revision }
+  | { type: "passed"; name: string; generation: Revision; arrivals: { session: SessionId; wait: WaitId }[] }
+  | { type: "item"; name: string; session: SessionId; wait: WaitId; token: Revision; value: string }
+  | { type: "opened"; session: SessionId; member: NodeId; life: number }
+  | { type: "ended"; session: SessionId; member: NodeId; life: number; reason: EndReason };
+
+/** What a command of the log holds at most, in bytes. */
+export const MAX_PROPOSAL_BYTES = 65_536;
+/** One operation as JSON; the rest of a proposal needs some room. */
+export const MAX_OPERATION_BYTES = 65_000;
+export const MAX_NAME_BYTES = 256;
+export const MAX_KEY_BYTES = 1_024;
+export const MAX_NOTE_BYTES = 4_096;
+export const MAX_STEPS = 128;
+export const MAX_OPERATIONS = 1_024;
+/** In one answer to a range. */
+export const MAX_RANGE = 10_000;
+export const MAX_PERMITS = 1_000_000;
+export const MAX_PARTIES = 10_000;
+/** Of what is kept in the state, and so of what one answer may hold. */
+const MAX_KEPT = 100_000;
+const MAX_VALUE_BYTES = MAX_PROPOSAL_BYTES;
+const MAX_ANSWER_BYTES = 16_777_216;
+
+const name = text(MAX_NAME_BYTES);
+const key = text(MAX_KEY_BYTES);
+const value = text(MAX_VALUE_BYTES);
+
+const stepShapes = {
+  put: { map: name, key, value, isLeased: boolean },
+  delete: { map: name, key },
+} as const;
+
+const comparisons = list(
+  variants<Comparison>({
+    revision: { map: name, key, revision: natural },
+    value: { map: name, key, value },
+  }),
+  MAX_STEPS,
+);
+const steps = list(variants<Step>({ ...stepShapes, get: { map: name, key } }), MAX_STEPS);
+
+const operationShapes = {
+  ...stepShapes,
+  transaction: { compare: comparisons, success: steps, failure: steps },
+  add: { name, by: real },
+  set: { name, to: real },
+  acquire: {
+    name,
+    wait: natural,
+    mode: oneOf("exclusive", "shared"),
+    permits: natural,
+    capacity: natural,
+    note: text(MAX_NOTE_BYTES),
+  },
+  release: { name, token: natural },
+  withdraw: { name, wait: natural },
+  arrive: { name, wait: natural, parties: natural },
+  leave: { name, wait: natural },
+  enqueue: { name, value },
+  take: { name, wait: natural },
+  stopTaking: { name, wait: natural },
+  finish: { name, token: natural },
+  giveBack: { name, token: natural },
+  execute: { machine: name, command: value },
+} as const;
+
+export const operationShape: Shape<Operation> = variants<Operation>(operationShapes);
+
+export const proposalShape: Shape<Proposal> = variants<Proposal>({
+  operations: {
+    life: natural,
+    round: natural,
+    acknowledged: natural,
+    first: natural,
+    operations: list(
+      variants<Operation | SessionOperation>({
+        ...operationShapes,
+        open: { ttlMs: natural },
+        close: { ifIdle: boolean },
+      }),
+      MAX_OPERATIONS,
+    ),
+  },
+  expire: { session: natural, seen: natural },
+});
+
+export const queryShape: Shape<Query> = variants<Query>({
+  get: { map: name, key },
+  range: { map: name, from: key, to: nullable(key), limit: natural },
+  changes: { map: name, after: natural },
+  count: { name },
+  holders: { name },
+  backlog: { name },
+  sessions: {},
+  ask: { machine: name, question: value },
+});
+
+const storedFields = { value, revision: natural, session: nullable(natural) };
+const stored = nullable(struct<Stored>(storedFields));
+const refused = { code: oneOf(...refusalCodes), reason: text(1_000) };
+
+export const resultShape: Shape<Result> = variants<Result>({
+  done: {},
+  stored: { previous: stored },
+  transaction: {
+    succeeded: boolean,
+    results: list(variants<StepResult>({ stored: { previous: stored }, found: { entry: stored } }), MAX_STEPS),
+  },
+  counted: { value: real },
+  granted: { token: natural },
+  waiting: { ahead: natural },
+  passed: { generation: natural },
+  enqueued: { item: natural },
+  item: { token: natural, value },
+  executed: { result: text(MAX_ANSWER_BYTES) },
+  unknown: {},
+  refused,
+});
+
+export const answerShape: Shape<Answer> = variants<Answer>({
+  found: { entry: stored },
+  entries: { entries: list(struct<KeyEntry>({ key, ...storedFields }), MAX_RANGE), isMore: boolean },
+  changes: {
+    changes: list(struct<Change>({ revision: natural, map: name, key, value: nullable(value) }), MAX_KEPT),
+  },
+  counted: { value: real },
+  holders: {
+    holders: list(
+      struct<Holder>({
+        session: natural,
+        member: natural,
+        token: natural,
+        mode: oneOf("exclusive", "shared"),
+        permits: natural,
+        note: text(MAX_NOTE_BYTES),
+      }),
+      MAX_KEPT,
+    ),
+    waiting: natural,
+  },
+  backlog: { items: natural, taken: natural, waiting: natural },
+  sessions: {
+    sessions: list(struct<{ session: SessionId; member: NodeId }>({ session: natural, member: natural }), MAX_KEPT),
+  },
+  answered: { answer: text(MAX_ANSWER_BYTES) },
+  refused,
+});
+
+/** The range of all keys that begin with a prefix. */
+export function prefixRange(prefix: string): { from: string; to: string | null } {
+  for (let at = prefix.length - 1; at >= 0; at--) {
+    const unit = prefix.charCodeAt(at);
+    if (unit < 0xff_ff) return { from: prefix, to: prefix.slice(0, at) + String.fromCharCode(unit + 1) };
+  }
+  return { from: prefix, to: null };
+}

@@ -1,0 +1,205 @@
+/**
+ * A replica of the service's state: applies what the log decides, tells what has changed as it does so, and takes snapshots so that
+ * the log can forget. It journals nothing: after a restart the log tells it everything anew.
+ * Schneider, "Implementing Fault-Tolerant Services Using the State Machine Approach", ACM Computing Surveys 1990.
+ */
+import type { Context, Protocol, RequestId } from "../../../core/protocol.ts";
+import { natural, struct } from "../../../core/shape.ts";
+import { type Command, commandShape, snapshotShape } from "../../consensus/family/replicated-log.ts";
+import { settle } from "../../options.ts";
+import { answerTo, applyProposal, readProposal } from "./apply.ts";
+import type { MachineDefinitions } from "./machines.ts";
+import { type Answer, type Query, queryShape, type Revision, type ServiceEvent, type SessionId } from "./operations.ts";
+import { sessionOf } from "./sessions.ts";
+import { type Applying, type Data, emptyData, type Limits, type Reply, type Session } from "./state.ts";
+
+export type Replica = {
+  state: {
+    /** Of the last place of the log that it has been told of. */
+    index: number;
+    data: Data;
+    /** Of all commands that it has applied, in that order, and the revisions they came to: equal digests mean equal histories. */
+    digest: number;
+    /** How much it has applied since the last snapshot, and how long that was, in characters. */
+    unsaved: number;
+    saved: number;
+  };
+  command: /** From the log. */
+    | { type: "decided"; index: number; command: Command }
+    | { type: "installed"; index: number; snapshot: string }
+    /** From the member's session: what it may read now, and who is to be heard of. */
+    | { type: "query"; request: RequestId; query: Query }
+    | { type: "look" };
+  event:
+    | ServiceEvent
+    | { type: "applied"; index: number; digest: number }
+    /** A snapshot took the place of changes that have not been told: `changes` asks for them. */
+    | { type: "restored"; revision: Revision }
+    /** To the member's session. */
+    | ({ type: "answered" } & Answered)
+    | { type: "queried"; request: RequestId; revision: Revision; answer: Answer }
+    | { type: "seen"; sessions: Seen[] }
+    /** To the log. */
+    | { type: "saved"; index: number; snapshot: string };
+};
+
+/** What came of a member's operations. */
+export interface Answered {
+  life: number;
+  /** Null: that life has not begun, or has ended. */
+  session: SessionId | null;
+  /** Of the lease; 0 if nothing is said of it. */
+  round: number;
+  /** The number of the operation that the first reply is to. */
+  first: number;
+  replies: Reply[];
+  /** That life has ended: what is not answered has not been applied and will not be. */
+  isOver: boolean;
+  /** It is read from a snapshot: of lives that have ended it tells nothing more. */
+  isRestored: boolean;
+}
+
+/** Where in the log a session was last heard of. */
+export interface Seen {
+  session: number;
+  seen: number;
+  ttlMs: number;
+}
+
+export interface ReplicaOptions extends Limits {
+  /** It takes a snapshot when it has applied so many characters since the last one, and as many as that one had. */
+  snapshotChars: number;
+}
+
+const defaults: ReplicaOptions = {
+  snapshotChars: 1_048_576,
+  maxBytes: 8_388_608,
+  maxNames: 10_000,
+  maxWaiting: 1_000,
+  maxItems: 10_000,
+  maxChanges: 10_000,
+  maxChangeBytes: 1_048_576,
+  maxPending: 10_000,
+};
+
+const optionShape = struct<ReplicaOptions>({
+  snapshotChars: natural,
+  maxBytes: natural,
+  maxNames: natural,
+  maxWaiting: natural,
+  maxItems: natural,
+  maxChanges: natural,
+  maxChangeBytes: natural,
+  maxPending: natural,
+});
+
+/** What an entry of the log takes beside its operation. */
+const ENTRY_CHARS = 64;
+
+type State = Replica["state"];
+type Ctx = Context<Replica>;
+
+/** @param machines of the application; may be filled while the service runs. */
+export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefinitions = {}): Protocol<Replica> {
+  const { snapshotChars, ...limits } = settle(defaults, optionShape, given, "replica");
+
+  /** What it costs is paid for by what has come since: on average a character is saved twice at most. */
+  function saveIfDue(state: State, ctx: Ctx): void {
+    if (state.unsaved < Math.max(snapshotChars, state.saved)) return;
+    const { index, data, digest } = state;
+    const snapshot = JSON.stringify({ data, digest });
+    state.unsaved = 0;
+    state.saved = snapshot.length;
+    ctx.emit({ type: "saved", index, snapshot });
+  }
+
+  function apply(state: State, index: number, { client, operation }: Command, ctx: Ctx): void {
+    const proposal = readProposal(operation);
+    if (proposal === null) return;
+    const on: Applying = { data: state.data, limits, tell: (event) => ctx.emit(event) };
+    const applied = applyProposal(on, machines, client, index, proposal);
+    if (applied === null || applied.member !== ctx.self) return;
+    const { life, session, isOver } = applied;
+    const isBatch = proposal.type === "operations";
+    const replies = isBatch && session !== null ? repliesTo(session, proposal.first, proposal.operations.length) : none;
+    const round = isBatch ? proposal.round : 0;
+    ctx.emit({ type: "answered", life, session: session?.id ?? null, round, ...replies, isOver, isRestored: false });
+  }
+
+  return {
+    name: "replica",
+    init: () => ({ index: 0, data: emptyData(), digest: 0, unsaved: 0, saved: 0 }),
+    command: {
+      decided(state, { index, command }, ctx) {
+        if (index <= state.index) return; // It is told anew what it has had.
+        state.index = index;
+        apply(state, index, command, ctx);
+        state.digest = mixed(state.digest, `${command.client} ${state.data.revision} ${command.operation}`);
+        ctx.emit({ type: "applied", index, digest: state.digest });
+        state.unsaved += command.operation.length + ENTRY_CHARS;
+        if (snapshotChars > 0) saveIfDue(state, ctx);
+      },
+      installed(state, { index, snapshot }, ctx) {
+        if (index <= state.index) return; // It has had all of it.
+        Object.assign(state, JSON.parse(snapshot), { index, unsaved: 0, saved: snapshot.length });
+        const { data } = state;
+        ctx.emit({ type: "restored", revision: data.revision });
+        const life = data.lives[ctx.self];
+        if (life === undefined) return;
+        const session = sessionOf(data, ctx.self);
+        const replies = session === null ? none : repliesTo(session, 1, session.applied);
+        const isOver = session === null;
+        ctx.emit({
+          type: "answered",
+          life,
+          session: session?.id ?? null,
+          round: 0,
+          ...replies,
+          isOver,
+          isRestored: true,
+        });
+      },
+      query(state, { request, query }, ctx) {
+        const { data } = state;
+        ctx.emit({ type: "queried", request, revision: data.revision, answer: answerTo(data, machines, query) });
+      },
+      look({ data }, _command, ctx) {
+        const sessions = data.sessions.map(({ id, seen, ttlMs }) => ({ session: id, seen, ttlMs }));
+        ctx.emit({ type: "seen", sessions });
+      },
+    },
+    shapes: {
+      command: {
+        decided: { index: natural, command: commandShape },
+        installed: { index: natural, snapshot: snapshotShape },
+        query: { request: natural, query: queryShape },
+        look: {},
+      },
+    },
+    source: "Schneider, ACM Computing Surveys 1990",
+    assumes: [],
+    properties: [],
+    costs: [],
+    view: ({ index }) => ({ role: `applied ${index}` }),
+  };
+}
+
+interface Replies {
+  first: number;
+  replies: Reply[];
+}
+const none: Replies = { first: 1, replies: [] };
+
+/** To so many operations from `first` on: those that have been applied, and whose replies are not acknowledged. */
+function repliesTo(session: Session, first: number, count: number): Replies {
+  const oldest = session.applied - session.replies.length + 1;
+  const from = Math.max(first, oldest);
+  return { first: from, replies: session.replies.slice(from - oldest, Math.max(0, first + count - oldest)) };
+}
+
+/** FNV-1a over the text, from what came before. */
+function mixed(before: number, text: string): number {
+  let hash = (before ^ 0x81_1c_9d_c5) >>> 0;
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01_00_01_93) >>> 0;
+  return hash;
+}

@@ -1,0 +1,188 @@
+/**
+ * A member's use of the service: it opens a session when it is first asked for something, keeps its lease while it uses it, and closes
+ * it when it does not. While its node leads it also watches the sessions of others.
+ */
+import type { NodeId, Protocol } from "../../../core/protocol.ts";
+import { sweep, watchSessions } from "./expiry.ts";
+import { confirmRound, emptyLease, isCertain, runOut } from "./lease.ts";
+import { MAX_OPERATION_BYTES } from "./operations.ts";
+import { askToRead, readAll } from "./reads.ts";
+import { type SessionOptions, settled } from "./session-options.ts";
+import { type MemberSession, shapes } from "./session-vocabulary.ts";
+import { utf8BytesOf } from "./state.ts";
+import {
+  awaitAnswer,
+  begin,
+  beginAnew,
+  end,
+  flush,
+  give,
+  noteReplies,
+  propose,
+  proposeAgain,
+  put,
+  refuse,
+  resolve,
+} from "./under-way.ts";
+
+type State = MemberSession["state"];
+type Handlers = Protocol<MemberSession>;
+
+export function memberSession(given?: Partial<SessionOptions>): Protocol<MemberSession> {
+  const options = settled(given);
+  return {
+    name: "coordination-service",
+    init: initial,
+    start(state, ctx) {
+      state.run += 1;
+      ctx.compact([{ type: "life", run: state.run, life: state.life }]);
+      if (state.life === 0) return;
+      begin(state, options, ctx); // What it held in its last life is released: nobody relies on it any more.
+      flush(state, options, ctx);
+    },
+    timeout: timeouts(options),
+    command: { ...requests(options), ...wired(options) },
+    replay: {
+      life(state, { run, life }) {
+        state.run = run;
+        state.life = life;
+      },
+    },
+    shapes,
+    source: "Ongaro & Ousterhout, USENIX ATC 2014, §8; Gray & Cheriton, SOSP 1989",
+    assumes: [],
+    properties: [],
+    costs: [],
+    view: (state) => ({ role: roleOf(state), leader: state.leader, term: state.term }),
+  };
+}
+
+function timeouts(options: SessionOptions): Handlers["timeout"] {
+  const { renewMs, retryMs, idleMs, sweepMs } = options;
+  return {
+    retry: (state, ctx) => proposeAgain(state, options, ctx),
+    renew(state, ctx) {
+      state.lease.isDue = true;
+      ctx.setTimer("renew", renewMs);
+      if (state.underWay.length === 0) propose(state, options, ctx);
+    },
+    idle(state, ctx) {
+      ctx.setTimer("idle", idleMs);
+      if (!state.isUsed && state.pending.length === 0) close(state, true);
+      state.isUsed = false;
+      flush(state, options, ctx);
+      if (state.pending.length > 0) awaitAnswer(retryMs, ctx);
+    },
+    readAgain: (state, ctx) => askToRead(state, retryMs, ctx),
+    sweep(_state, ctx) {
+      ctx.setTimer("sweep", sweepMs);
+      ctx.emit({ type: "looking" });
+    },
+    leaseEven(state, ctx) {
+      if (runOut(state, "leaseEven")) beginAnew(state, options, ctx);
+    },
+    leaseOdd(state, ctx) {
+      if (runOut(state, "leaseOdd")) beginAnew(state, options, ctx);
+    },
+  };
+}
+
+function close(state: State, ifIdle: boolean): void {
+  state.phase = "closing";
+  give(state, null, JSON.stringify({ type: "close", ifIdle }));
+}
+
+/** From the application. */
+function requests(options: SessionOptions): Pick<Handlers["command"], "submit" | "query" | "depart"> {
+  const { maxPending, retryMs } = options;
+  return {
+    submit(state, { request, operation }, ctx) {
+      if (state.pending.length + state.unresolved.length >= maxPending)
+        return refuse(request, "overloaded", `${maxPending} operations of this member are under way`, ctx);
+      const text = JSON.stringify(operation);
+      if (utf8BytesOf(text) > MAX_OPERATION_BYTES)
+        return refuse(request, "too-large", `an operation has at most ${MAX_OPERATION_BYTES} bytes`, ctx);
+      if (state.phase === "none") begin(state, options, ctx);
+      state.isUsed = true;
+      give(state, request, text);
+      if (state.pending.length === 1) awaitAnswer(retryMs, ctx);
+      flush(state, options, ctx);
+    },
+    query(state, { request, query }, ctx) {
+      const { reads } = state;
+      if (reads.underWay.length + reads.next.length >= maxPending)
+        return refuse(request, "overloaded", `${maxPending} reads of this member wait`, ctx);
+      reads.next.push({ request, query });
+      if (reads.underWay.length === 0) askToRead(state, retryMs, ctx);
+    },
+    depart(state, _command, ctx) {
+      if (state.phase === "none") return;
+      close(state, false);
+      awaitAnswer(retryMs, ctx);
+      flush(state, options, ctx);
+    },
+  };
+}
+
+/** From the log, and from this member's replica. */
+function wired(options: SessionOptions): Omit<Handlers["command"], "submit" | "query" | "depart"> {
+  const { retryMs } = options;
+  return {
+    answered(state, { type: _type, ...answered }, ctx) {
+      const { life, session, round, replies, isOver, isRestored } = answered;
+      if (life === state.life && state.session === null && session !== null) {
+        state.session = session;
+        ctx.emit({ type: "began", session });
+      }
+      if (life === state.life && !isOver) confirmRound(state, round, ctx);
+      const isClosed = noteReplies(state, answered, ctx);
+      if (isOver) return end(state, answered, isClosed, options, ctx);
+      if (session !== null) resolve(state, life - 1, isRestored, ctx);
+      if (life !== state.life) return;
+      if (state.pending.length === 0) ctx.cancelTimer("retry");
+      else if (replies.length > 0) awaitAnswer(retryMs, ctx);
+      flush(state, options, ctx);
+    },
+    queried(_state, { request, revision, answer }, ctx) {
+      if (answer.type === "refused") refuse(request, answer.code, answer.reason, ctx);
+      else ctx.reply(request, { type: "read", revision, answer });
+    },
+    seen(state, { sessions }, ctx) {
+      sweep(state, sessions, options, (proposal) => put(state, JSON.stringify(proposal), ctx));
+    },
+    readable: (state, { read }, ctx) => readAll(state, read, retryMs, ctx),
+    led(state, { leader, term }, ctx) {
+      const isNew = leader !== null && leader !== state.leader;
+      state.leader = leader;
+      state.term = term;
+      watchSessions(state, leader === ctx.self, options, ctx);
+      if (!isNew) return;
+      proposeAgain(state, options, ctx); // What the last leader had not committed may be gone with it.
+      if (state.reads.underWay.length > 0) askToRead(state, retryMs, ctx);
+    },
+  };
+}
+
+const initial = (): State => ({
+  run: 0,
+  life: 0,
+  proposals: 0,
+  phase: "none",
+  session: null,
+  given: 0,
+  proposed: 0,
+  tried: 0,
+  applied: 0,
+  underWay: [],
+  pending: [],
+  unresolved: [],
+  lease: emptyLease(),
+  isUsed: false,
+  reads: { read: 0, underWay: [], next: [] },
+  leader: null as NodeId | null,
+  term: 0,
+  watched: null,
+});
+
+const roleOf = (state: State): string =>
+  state.phase === "none" ? "no session" : isCertain(state) ? "session" : "session not confirmed";

@@ -1,0 +1,433 @@
+import { describe, expect, it } from "vitest";
+import { oneReplica } from "../../../../test/protocols/service/one-replica.ts";
+import type { MachineDefinition } from "./machines.ts";
+import { type Operation, prefixRange } from "./operations.ts";
+
+const put = (key: string, value: string, isLeased = false): Operation => ({
+  type: "put",
+  map: "m",
+  key,
+  value,
+  isLeased,
+});
+const acquire = (wait: number, mode: "exclusive" | "shared", capacity = 1, permits = 1): Operation => ({
+  type: "acquire",
+  name: "l",
+  wait,
+  mode,
+  permits,
+  capacity,
+  note: "",
+});
+const release = (token: number): Operation => ({ type: "release", name: "l", token });
+
+function withSessions(count: number, limits = {}, machines = {}) {
+  const replica = oneReplica(limits, machines);
+  const sessions = Array.from({ length: count }, (_, member) => replica.open(member));
+  replica.events();
+  return { ...replica, sessions };
+}
+
+describe("keys", () => {
+  it("are put, read and deleted; each change has a revision", () => {
+    const { apply, ask, events } = withSessions(1);
+    expect(apply(0, put("a", "1"))).toEqual({ type: "stored", previous: null });
+    expect(apply(0, put("a", "2"))).toEqual({
+      type: "stored",
+      previous: { value: "1", revision: 2, session: null },
+    });
+    expect(ask({ type: "get", map: "m", key: "a" })).toEqual({
+      type: "found",
+      entry: { value: "2", revision: 3, session: null },
+    });
+    expect(apply(0, { type: "delete", map: "m", key: "a" })).toMatchObject({
+      type: "stored",
+      previous: { value: "2" },
+    });
+    expect(apply(0, { type: "delete", map: "m", key: "a" })).toEqual({ type: "stored", previous: null });
+    expect(events()).toEqual([
+      { type: "changed", revision: 2, map: "m", key: "a", value: "1" },
+      { type: "changed", revision: 3, map: "m", key: "a", value: "2" },
+      { type: "changed", revision: 4, map: "m", key: "a", value: null },
+    ]);
+  });
+
+  it("may be called anything", () => {
+    const { apply, ask } = withSessions(1);
+    for (const key of ["__proto__", "constructor", "toString", "", "é\u0000🦊"]) {
+      apply(0, put(key, key));
+      expect(ask({ type: "get", map: "m", key })).toMatchObject({ entry: { value: key } });
+    }
+    expect(ask({ type: "get", map: "m", key: "valueOf" })).toEqual({ type: "found", entry: null });
+  });
+
+  it("are listed in their order, from one to another, as many as are wanted", () => {
+    const { apply, ask } = withSessions(1);
+    for (const key of ["b2", "a", "b10", "c", "b1"]) apply(0, put(key, "x"));
+    const keys = (from: string, to: string | null, limit = 9) => {
+      const answer = ask({ type: "range", map: "m", from, to, limit });
+      return answer.type === "entries" ? [...answer.entries.map(({ key }) => key), answer.isMore] : answer;
+    };
+    expect(keys("", null)).toEqual(["a", "b1", "b10", "b2", "c", false]);
+    expect(keys("b", null, 2)).toEqual(["b1", "b10", true]);
+    const { from, to } = prefixRange("b");
+    expect(keys(from, to)).toEqual(["b1", "b10", "b2", false]);
+    expect(prefixRange("a\uffff")).toEqual({ from: "a\uffff", to: "b" });
+    expect(prefixRange("\uffff")).toEqual({ from: "\uffff", to: null });
+  });
+
+  it("change together or not at all, at one revision", () => {
+    const { apply, events } = withSessions(1);
+    apply(0, put("a", "1"));
+    events();
+    const move = (value: string): Operation => ({
+      type: "transaction",
+      compare: [
+        { type: "value", map: "m", key: "a", value },
+        { type: "revision", map: "n", key: "a", revision: 0 },
+      ],
+      success: [
+        { type: "delete", map: "m", key: "a" },
+        { type: "put", map: "n", key: "a", value, isLeased: false },
+      ],
+      failure: [{ type: "get", map: "m", key: "a" }],
+    });
+    expect(apply(0, move("2"))).toMatchObject({
+      succeeded: false,
+      results: [{ type: "found", entry: { value: "1", revision: 2 } }],
+    });
+    expect(events()).toEqual([]);
+    expect(apply(0, move("1"))).toMatchObject({ succeeded: true, results: [{ type: "stored" }, { type: "stored" }] });
+    expect(events()).toEqual([
+      { type: "changed", revision: 3, map: "m", key: "a", value: null },
+      { type: "changed", revision: 3, map: "n", key: "a", value: "1" },
+    ]);
+  });
+
+  it("go with the session that they are tied to", () => {
+    const { apply, end, events, ask } = withSessions(2);
+    apply(0, put("a", "1", true));
+    apply(1, put("b", "1", true));
+    apply(0, put("c", "1"));
+    events();
+    end(0);
+    expect(events()).toMatchObject([{ type: "ended" }, { type: "changed", key: "a", value: null }]);
+    expect(ask({ type: "range", map: "m", from: "", to: null, limit: 9 })).toMatchObject({
+      entries: [{ key: "b" }, { key: "c" }],
+    });
+  });
+
+  it("a watch goes on from any revision whose changes are kept, and is refused below", () => {
+    const { apply, ask } = withSessions(1, { maxChanges: 2 });
+    for (const value of ["1", "2", "3"]) apply(0, put("a", value)); // At revisions 2, 3, 4.
+    expect(ask({ type: "changes", map: "m", after: 2 })).toMatchObject({ changes: [{ value: "2" }, { value: "3" }] });
+    expect(ask({ type: "changes", map: "m", after: 3 })).toMatchObject({ changes: [{ value: "3" }] });
+    expect(ask({ type: "changes", map: "m", after: 1 })).toMatchObject({ type: "refused", code: "compacted" });
+  });
+
+  it("a transaction whose changes are kept in part is compacted as a whole", () => {
+    const { apply, ask } = withSessions(1, { maxChanges: 1 });
+    const both = ["a", "b"].map((key) => ({ type: "put", map: "m", key, value: "1", isLeased: false }) as const);
+    apply(0, { type: "transaction", compare: [], success: both, failure: [] });
+    expect(ask({ type: "changes", map: "m", after: 1 })).toMatchObject({ type: "refused", code: "compacted" });
+  });
+
+  it("are refused where there is no room for them, and the room comes back", () => {
+    const { apply, data } = withSessions(1, { maxBytes: 200, maxNames: 1 });
+    expect(apply(0, put("a", "x".repeat(100)))).toMatchObject({ type: "stored" });
+    expect(apply(0, put("b", "x".repeat(100)))).toMatchObject({ type: "refused", code: "full" });
+    expect(apply(0, { ...put("b", "x"), map: "other" } as Operation)).toMatchObject({ code: "full" });
+    apply(0, { type: "delete", map: "m", key: "a" });
+    expect(data).toMatchObject({ bytes: 0, maps: { keys: [] } });
+    apply(0, put("b", "x"));
+    expect(apply(0, { ...put("b", "x"), map: "other" } as Operation)).toMatchObject({ code: "too-many" });
+  });
+});
+
+describe("counters", () => {
+  it("add up whole numbers, and refuse what would not be one", () => {
+    const { apply, ask } = withSessions(1);
+    const add = (by: number) => apply(0, { type: "add", name: "c", by });
+    expect([add(3), add(-5)]).toEqual([
+      { type: "counted", value: 3 },
+      { type: "counted", value: -2 },
+    ]);
+    expect(add(0.5)).toMatchObject({ code: "bad-operation" });
+    expect(apply(0, { type: "set", name: "c", to: Number.MAX_SAFE_INTEGER })).toMatchObject({ type: "counted" });
+    expect(add(1)).toMatchObject({ code: "overflow" });
+    expect(ask({ type: "count", name: "c" })).toEqual({ type: "counted", value: Number.MAX_SAFE_INTEGER });
+    expect(ask({ type: "count", name: "none" })).toEqual({ type: "counted", value: 0 });
+  });
+});
+
+describe("grants", () => {
+  it("of a mutex go round in the order in which they were asked for, with growing tokens", () => {
+    const { apply, events, sessions } = withSessions(3);
+    expect(apply(0, acquire(1, "exclusive"))).toEqual({ type: "granted", token: 4 });
+    expect(apply(1, acquire(1, "exclusive"))).toEqual({ type: "waiting", ahead: 0 });
+    expect(apply(2, acquire(1, "exclusive"))).toEqual({ type: "waiting", ahead: 1 });
+    events();
+    expect(apply(0, release(4))).toEqual({ type: "done" });
+    expect(events()).toEqual([
+      { type: "released", name: "l", session: sessions[0], token: 4 },
+      { type: "granted", name: "l", session: sessions[1], wait: 1, token: 5, note: "" },
+    ]);
+  });
+
+  it("are asked for once, however often", () => {
+    const { apply, data } = withSessions(2);
+    apply(0, acquire(7, "exclusive"));
+    expect(apply(0, acquire(7, "exclusive"))).toEqual({ type: "granted", token: 3 });
+    apply(1, acquire(7, "exclusive"));
+    expect(apply(1, acquire(7, "exclusive"))).toEqual({ type: "waiting", ahead: 0 });
+    expect(data.locks.values[0]).toMatchObject({ holders: [{ token: 3 }], waiters: [{ wait: 7 }] });
+  });
+
+  it("are released by name of the grant: a late release touches nobody else's", () => {
+    const { apply, ask } = withSessions(2);
+    apply(0, acquire(1, "exclusive"));
+    apply(1, acquire(1, "exclusive"));
+    apply(0, release(3));
+    expect(apply(0, release(3))).toMatchObject({ code: "not-held" });
+    expect(apply(0, release(4))).toMatchObject({ code: "not-held" }); // It is 1's.
+    expect(ask({ type: "holders", name: "l" })).toMatchObject({ holders: [{ member: 1, token: 4 }], waiting: 0 });
+  });
+
+  it("of readers and writers: a writer that waits is not overtaken", () => {
+    const { apply, ask } = withSessions(4);
+    const read = (member: number) => apply(member, acquire(1, "shared", 100));
+    expect([read(0), read(1)]).toMatchObject([{ type: "granted" }, { type: "granted" }]);
+    expect(apply(2, acquire(1, "exclusive", 100))).toEqual({ type: "waiting", ahead: 0 });
+    expect(read(3)).toEqual({ type: "waiting", ahead: 1 });
+    apply(0, release(5));
+    expect(ask({ type: "holders", name: "l" })).toMatchObject({ holders: [{ member: 1 }], waiting: 2 });
+    apply(1, release(6));
+    expect(ask({ type: "holders", name: "l" })).toMatchObject({
+      holders: [{ member: 2, mode: "exclusive" }],
+      waiting: 1,
+    });
+  });
+
+  it("of a semaphore: so many permits, and who wants more waits for its turn", () => {
+    const { apply, ask } = withSessions(3);
+    apply(0, acquire(1, "shared", 3, 2));
+    expect(apply(1, acquire(1, "shared", 3, 2))).toMatchObject({ type: "waiting" });
+    expect(apply(2, acquire(1, "shared", 3, 1))).toMatchObject({ type: "waiting" }); // It would fit, and does not overtake.
+    expect(apply(2, acquire(2, "shared", 4, 1))).toMatchObject({ code: "in-use" });
+    expect(apply(2, acquire(2, "shared", 3, 4))).toMatchObject({ code: "bad-operation" });
+    expect(apply(2, acquire(2, "shared", 0, 1))).toMatchObject({ code: "bad-operation" });
+    apply(1, { type: "withdraw", name: "l", wait: 1 });
+    expect(ask({ type: "holders", name: "l" })).toMatchObject({ holders: [{ member: 0 }, { member: 2 }], waiting: 0 });
+  });
+
+  it("end with their session, as does waiting; nothing is left of a name that nobody uses", () => {
+    const { apply, end, events, data } = withSessions(3);
+    apply(0, acquire(1, "exclusive"));
+    apply(1, acquire(1, "exclusive"));
+    apply(2, acquire(1, "exclusive"));
+    end(1);
+    events();
+    end(0);
+    expect(events()).toMatchObject([{ type: "ended" }, { type: "released", token: 4 }, { type: "granted", wait: 1 }]);
+    apply(2, { type: "withdraw", name: "l", wait: 1 });
+    expect(data.locks.keys).toEqual([]);
+  });
+
+  it("are refused when too many wait", () => {
+    const { apply } = withSessions(1, { maxWaiting: 2 });
+    apply(0, acquire(1, "exclusive"));
+    apply(0, acquire(2, "exclusive"));
+    expect(apply(0, acquire(3, "exclusive"))).toMatchObject({ code: "too-many" });
+    expect(apply(0, acquire(2, "exclusive"))).toMatchObject({ type: "waiting" });
+  });
+});
+
+describe("barriers", () => {
+  const arrive = (wait: number, parties = 3): Operation => ({ type: "arrive", name: "b", wait, parties });
+
+  it("let everybody pass when so many have arrived, again and again", () => {
+    const { apply, events, sessions } = withSessions(3);
+    for (const wait of [1, 2]) {
+      events();
+      expect([0, 1].map((member) => apply(member, arrive(wait)))).toMatchObject([{ ahead: 2 }, { ahead: 1 }]);
+      expect(apply(2, arrive(wait))).toEqual({ type: "passed", generation: 3 + wait });
+      expect(events()).toEqual([
+        {
+          type: "passed",
+          name: "b",
+          generation: 3 + wait,
+          arrivals: sessions.map((session) => ({ session, wait })),
+        },
+      ]);
+    }
+  });
+
+  it("count nobody twice, nobody who has left, and nobody whose session is over", () => {
+    const { apply, end } = withSessions(4);
+    apply(0, arrive(1));
+    expect(apply(0, arrive(1))).toMatchObject({ ahead: 2 });
+    apply(1, arrive(1));
+    apply(1, { type: "leave", name: "b", wait: 1 });
+    expect(apply(2, arrive(1))).toMatchObject({ ahead: 1 });
+    end(2);
+    expect(apply(1, arrive(2))).toMatchObject({ ahead: 1 });
+    expect(apply(3, arrive(1, 2))).toMatchObject({ code: "in-use" });
+    expect(apply(3, arrive(1))).toMatchObject({ type: "passed" });
+  });
+});
+
+describe("queues", () => {
+  const enqueue = (value: string): Operation => ({ type: "enqueue", name: "q", value });
+  const take = (wait: number): Operation => ({ type: "take", name: "q", wait });
+
+  it("give each item to one, the oldest to whoever has waited longest", () => {
+    const { apply, events, sessions } = withSessions(3);
+    apply(1, take(1));
+    apply(0, take(1));
+    events();
+    apply(2, enqueue("a"));
+    expect(events()).toEqual([{ type: "item", name: "q", session: sessions[1], wait: 1, token: 5, value: "a" }]);
+    apply(2, enqueue("b"));
+    apply(2, enqueue("c"));
+    expect(events()).toMatchObject([{ session: sessions[0], value: "b" }]);
+    expect(apply(1, take(2))).toMatchObject({ type: "item", value: "c" });
+    expect(apply(1, take(2))).toMatchObject({ type: "item", value: "c" });
+  });
+
+  it("get an item back at the front when its taker gives it back or its session ends; with a higher token then", () => {
+    const { apply, end, ask, data } = withSessions(2);
+    for (const value of ["a", "b", "c"]) apply(0, enqueue(value)); // At revisions 3, 4, 5.
+    apply(1, take(1));
+    apply(1, take(2));
+    expect(apply(0, take(1))).toEqual({ type: "item", token: 8, value: "c" });
+    end(1);
+    expect(apply(0, take(2))).toEqual({ type: "item", token: 10, value: "a" });
+    apply(0, { type: "giveBack", name: "q", token: 10 });
+    expect(apply(0, take(3))).toMatchObject({ token: 11, value: "a" });
+    expect(apply(0, { type: "finish", name: "q", token: 11 })).toEqual({ type: "done" });
+    expect(apply(0, { type: "finish", name: "q", token: 11 })).toMatchObject({ code: "not-held" });
+    expect(ask({ type: "backlog", name: "q" })).toEqual({ type: "backlog", items: 1, taken: 1, waiting: 0 });
+    apply(0, { type: "finish", name: "q", token: 8 });
+    expect(apply(0, take(4))).toMatchObject({ value: "b" });
+    apply(0, { type: "stopTaking", name: "q", wait: 4 });
+    expect(data.queues.values[0]).toMatchObject({ items: [{ value: "b" }], taken: [] });
+  });
+
+  it("hold so much and no more", () => {
+    const { apply, data } = withSessions(1, { maxItems: 2 });
+    for (const value of ["a", "b"]) apply(0, enqueue(value));
+    expect(apply(0, enqueue("c"))).toMatchObject({ code: "too-many" });
+    for (const wait of [1, 2]) apply(0, take(wait));
+    for (const { token } of [...(data.queues.values[0]?.taken ?? [])]) apply(0, { type: "finish", name: "q", token });
+    expect(data).toMatchObject({ bytes: 0, queues: { keys: [] } });
+    for (let wait = 1; wait <= 10; wait++) apply(0, take(wait));
+    expect(apply(0, take(11))).toMatchObject({ code: "too-many" });
+  });
+});
+
+describe("state machines of the application", () => {
+  const sum: MachineDefinition = {
+    init: () => 0,
+    apply(state, command) {
+      if (command === "fail") throw new Error("no");
+      const next = (state as number) + Number(command);
+      return [next, `now ${next}`];
+    },
+    ask: (state) => String(state),
+  };
+  const execute = (command: string): Operation => ({ type: "execute", machine: "sum", command });
+  const question = { type: "ask", machine: "sum", question: "" } as const;
+
+  it("apply their commands, and one that throws changes nothing", () => {
+    const { apply, ask } = withSessions(1, {}, { sum });
+    expect(ask(question)).toEqual({ type: "answered", answer: "0" });
+    expect(apply(0, execute("2"))).toEqual({ type: "executed", result: "now 2" });
+    expect(apply(0, execute("fail"))).toEqual({ type: "refused", code: "machine-failed", reason: "no" });
+    expect(apply(0, execute("3"))).toEqual({ type: "executed", result: "now 5" });
+    expect(ask(question)).toEqual({ type: "answered", answer: "5" });
+  });
+
+  it("that are defined later catch up with what came before, unless that was too much", () => {
+    const machines: Record<string, MachineDefinition> = {};
+    const { apply, ask } = withSessions(1, {}, machines);
+    expect(apply(0, execute("2"))).toEqual({ type: "unknown" });
+    expect(ask(question)).toMatchObject({ code: "unknown-machine" });
+    machines.sum = sum;
+    expect(ask(question)).toEqual({ type: "answered", answer: "2" });
+    expect(apply(0, execute("3"))).toEqual({ type: "executed", result: "now 5" });
+    delete machines.sum;
+    for (let many = 0; many < 4; many++) apply(0, execute("1"));
+    machines.sum = sum;
+    expect(ask(question)).toMatchObject({ code: "unknown-machine" });
+    expect(apply(0, execute("1"))).toEqual({ type: "unknown" });
+  });
+});
+
+describe("sessions", () => {
+  const batch = (life: number, first: number, operations: Operation[], acknowledged = 0) =>
+    ({ type: "operations", life, round: 1, acknowledged, first, operations }) as const;
+  const add: Operation = { type: "add", name: "c", by: 1 };
+
+  it("apply an operation once, and in order, however often and in whatever pieces it is proposed", () => {
+    const { propose, ask } = withSessions(1);
+    propose(0, batch(1, 2, [add, add]));
+    propose(0, batch(1, 3, [add, add])); // The second again, and the third.
+    propose(0, batch(1, 6, [add])); // The fourth is missing.
+    expect(propose(0, batch(1, 2, [add, add, add]))?.session?.applied).toBe(4);
+    expect(ask({ type: "count", name: "c" })).toMatchObject({ value: 3 });
+  });
+
+  it("keep replies until they are acknowledged", () => {
+    const { propose } = withSessions(1);
+    propose(0, batch(1, 2, [add, add, add]));
+    expect(propose(0, batch(1, 5, [], 2))?.session?.replies.map(({ result }) => result)).toEqual([
+      { type: "counted", value: 2 },
+      { type: "counted", value: 3 },
+    ]);
+    expect(propose(0, batch(1, 5, [], 4))?.session?.replies).toEqual([]);
+  });
+
+  it("that are over stay over: what is proposed in them changes nothing, and a new life ends the old one", () => {
+    const { propose, open, data, ask, events } = withSessions(1);
+    expect(propose(0, batch(3, 2, [add]))).toMatchObject({ session: null, isOver: false }); // Not open yet.
+    const opening = { type: "open", ttlMs: 1 } as const;
+    propose(0, { type: "operations", life: 2, round: 1, acknowledged: 0, first: 1, operations: [opening, add] });
+    expect(events()).toMatchObject([
+      { type: "ended", life: 1, reason: "replaced" },
+      { type: "opened", life: 2 },
+    ]);
+    expect(propose(0, batch(1, 2, [add]))).toMatchObject({ session: null, isOver: true });
+    expect(ask({ type: "count", name: "c" })).toMatchObject({ value: 1 });
+    expect(data.sessions).toHaveLength(1);
+    open(4);
+    expect(ask({ type: "sessions" })).toMatchObject({ sessions: [{ member: 0 }, { member: 4 }] });
+  });
+
+  it("expire only if nothing has been heard of them since", () => {
+    const { propose, data, sessions } = withSessions(1);
+    const [session = 0] = sessions;
+    const seen = data.sessions[0]?.seen ?? 0;
+    propose(0, batch(1, 2, []));
+    expect(propose(1, { type: "expire", session, seen })).toBe(null);
+    const now = data.sessions[0]?.seen ?? 0;
+    expect(propose(1, { type: "expire", session, seen: now })).toMatchObject({ member: 0, life: 1, isOver: true });
+    expect(propose(1, { type: "expire", session, seen: now })).toBe(null);
+  });
+
+  it("that hold something are not closed for being idle", () => {
+    const { propose, apply } = withSessions(1);
+    apply(0, acquire(1, "exclusive"));
+    const close = (first: number) =>
+      propose(0, {
+        type: "operations",
+        life: 1,
+        round: 1,
+        acknowledged: 0,
+        first,
+        operations: [{ type: "close", ifIdle: true }],
+      });
+    expect(close(3)).toMatchObject({ isOver: false, session: { replies: [{}, { result: { code: "in-use" } }] } });
+    apply(0, release(2));
+    expect(close(5)).toMatchObject({ isOver: true });
+  });
+});

@@ -1,0 +1,167 @@
+/** What a replica of the service holds: plain data, the same at every replica that has applied as much of the log. */
+import type { NodeId } from "../../../core/protocol.ts";
+import type { Change, Result, Revision, ServiceEvent, SessionId, Stored, WaitId } from "./operations.ts";
+import { emptyTable, type Table } from "./table.ts";
+
+export interface Data {
+  /** Of the last change. */
+  revision: Revision;
+  /** Ascending by their ids. */
+  sessions: Session[];
+  /** Of each member that has ever opened a session: its last life. */
+  lives: Record<NodeId, number>;
+  maps: Table<Table<Stored>>;
+  /** Of keys and values and items, in bytes. */
+  bytes: number;
+  kept: Kept;
+  counters: Table<number>;
+  locks: Table<Lock>;
+  barriers: Table<Barrier>;
+  queues: Table<Queue>;
+  machines: Table<MachineState>;
+}
+
+export interface Session {
+  id: SessionId;
+  member: NodeId;
+  life: number;
+  ttlMs: number;
+  /** The place in the log where it was last heard of. */
+  seen: number;
+  /** The number of its last operation. */
+  applied: number;
+  /** What came of its last operations, up to that one: those whose replies it has not acknowledged. */
+  replies: Reply[];
+}
+
+export interface Reply {
+  revision: Revision;
+  result: Result;
+}
+
+/** The last changes of all maps, so that a watch can go on where it stopped. */
+export interface Kept {
+  changes: Change[];
+  bytes: number;
+  /** Changes up to this revision are not all here any more. */
+  forgotten: Revision;
+}
+
+export interface Lock {
+  capacity: number;
+  holders: Held[];
+  /** First come, first served. */
+  waiters: Waiter[];
+}
+
+interface Waiter {
+  session: SessionId;
+  wait: WaitId;
+  mode: "exclusive" | "shared";
+  permits: number;
+  note: string;
+}
+
+export interface Held extends Waiter {
+  token: Revision;
+}
+
+export interface Barrier {
+  parties: number;
+  arrivals: { session: SessionId; wait: WaitId }[];
+}
+
+export interface Queue {
+  items: Item[];
+  taken: Taken[];
+  takers: { session: SessionId; wait: WaitId }[];
+}
+
+export interface Item {
+  /** The revision at which it was enqueued. */
+  id: Revision;
+  value: string;
+}
+
+export interface Taken extends Item {
+  session: SessionId;
+  wait: WaitId;
+  token: Revision;
+}
+
+/** `pending`: commands that came before this member had defined the machine; null: there were too many. */
+export interface MachineState {
+  state: unknown;
+  isDefined: boolean;
+  pending: string[] | null;
+}
+
+export const emptyData = (): Data => ({
+  revision: 0,
+  sessions: [],
+  lives: {},
+  maps: emptyTable(),
+  bytes: 0,
+  kept: { changes: [], bytes: 0, forgotten: 0 },
+  counters: emptyTable(),
+  locks: emptyTable(),
+  barriers: emptyTable(),
+  queues: emptyTable(),
+  machines: emptyTable(),
+});
+
+/** Bounds of what is held, so that a snapshot of it is never larger than the log takes. */
+export interface Limits {
+  /** All keys and values and items together, in bytes of JSON. */
+  maxBytes: number;
+  /** Keys of all maps are in that, names are counted: maps, counters, locks, barriers, queues and machines, each. */
+  maxNames: number;
+  /** Waiters, holders and arrivals of one name. */
+  maxWaiting: number;
+  /** Items of one queue. */
+  maxItems: number;
+  /** How many of the last changes are kept for watches, and how many bytes of them. */
+  maxChanges: number;
+  maxChangeBytes: number;
+  /** Commands for a machine that is not defined here. */
+  maxPending: number;
+}
+
+/** One operation is being applied. */
+export interface Applying {
+  data: Data;
+  limits: Limits;
+  tell(event: ServiceEvent): void;
+}
+
+/** Of the next change. */
+export function nextRevision(data: Data): Revision {
+  data.revision += 1;
+  return data.revision;
+}
+
+export const sessionNamed = ({ sessions }: Data, id: SessionId): Session | null =>
+  sessions.find((session) => session.id === id) ?? null;
+
+/** How much room a text takes in a snapshot: JSON in UTF-8. */
+export function bytesOf(text: string): number {
+  let bytes = 2;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit < 0x20 || isHalf(unit)) bytes += 6;
+    else if (unit === 0x22 || unit === 0x5c) bytes += 2;
+    else bytes += widthOf(unit);
+  }
+  return bytes;
+}
+
+/** In UTF-8. */
+export function utf8BytesOf(text: string): number {
+  let bytes = 0;
+  for (let at = 0; at < text.length; at++) bytes += widthOf(text.charCodeAt(at));
+  return bytes;
+}
+
+/** Of a character of two halves each counts for three: at most that. */
+const widthOf = (unit: number): number => (unit < 0x80 ? 1 : unit < 0x800 ? 2 : 3);
+const isHalf = (unit: number): boolean => unit >= 0xd800 && unit < 0xe000;

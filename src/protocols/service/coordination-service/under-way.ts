@@ -1,0 +1,165 @@
+/**
+ * Operations of a session that are under way: numbered, put to the log until this member's replica has applied them, many at a time.
+ * What comes while some commands are on their way goes together into the next one. A session that is over takes nothing with it that
+ * the log may still apply: what became of that is known when the log has ended that life.
+ */
+import type { Context, RequestId } from "../../../core/protocol.ts";
+import { beginRound, stopLease } from "./lease.ts";
+import { MAX_OPERATION_BYTES, MAX_OPERATIONS, type RefusalCode, type SessionOperation } from "./operations.ts";
+import type { Answered } from "./replica.ts";
+import type { SessionOptions } from "./session-options.ts";
+import type { MemberSession, Pending } from "./session-vocabulary.ts";
+import { utf8BytesOf } from "./state.ts";
+
+type State = MemberSession["state"];
+type Ctx = Context<MemberSession>;
+
+/** Commands of one run; the number of the run stands above them. */
+const MAX_PROPOSALS = 2 ** 36;
+
+/** A session of its own life: what is asked for in it is never mistaken for what was asked for in another. */
+export function begin(state: State, { leaseMs, renewMs, idleMs, retryMs }: SessionOptions, ctx: Ctx): void {
+  state.life += 1;
+  ctx.compact([{ type: "life", run: state.run, life: state.life }]);
+  Object.assign(state, { phase: "open", session: null, given: 0, proposed: 0, tried: 0, applied: 0, underWay: [] });
+  give(state, null, JSON.stringify({ type: "open", ttlMs: Math.ceil(leaseMs) } satisfies SessionOperation));
+  awaitAnswer(retryMs, ctx);
+  ctx.setTimer("renew", renewMs);
+  ctx.setTimer("idle", idleMs);
+}
+
+/** @param operation as JSON. */
+export function give(state: State, request: RequestId | null, operation: string): void {
+  state.given += 1;
+  state.pending.push({ sequence: state.given, request, operation });
+}
+
+export const awaitAnswer = (retryMs: number, ctx: Ctx): void => ctx.setTimer("retry", [retryMs, 2 * retryMs]);
+
+export function put(state: State, text: string, ctx: Ctx): void {
+  state.proposals += 1;
+  const sequence = state.run * MAX_PROPOSALS + state.proposals;
+  ctx.emit({ type: "proposed", command: { client: ctx.self, sequence, operation: text } });
+}
+
+/** All that waits, as long as few commands are under way. */
+export function flush(state: State, options: SessionOptions, ctx: Ctx): void {
+  while (state.proposed < state.given && state.underWay.length < options.maxUnderWay) propose(state, options, ctx);
+}
+
+/** The next operations, as many as one command may hold; none is a keep-alive. */
+export function propose(state: State, options: SessionOptions, ctx: Ctx): void {
+  beginRound(state, options, ctx);
+  const { life, lease, applied, pending } = state;
+  const texts: string[] = [];
+  let bytes = 0;
+  for (let at = state.proposed - applied; at < pending.length && texts.length < MAX_OPERATIONS; at++) {
+    const { operation } = pending[at] as Pending;
+    bytes += utf8BytesOf(operation) + 1;
+    if (bytes > MAX_OPERATION_BYTES && texts.length > 0) break;
+    texts.push(operation);
+  }
+  const first = state.proposed + 1;
+  state.proposed += texts.length;
+  state.tried = Math.max(state.tried, state.proposed);
+  if (texts.length > 0) state.underWay.push(state.proposed);
+  const numbers = `"life":${life},"round":${lease.round},"acknowledged":${applied},"first":${first}`;
+  put(state, `{"type":"operations",${numbers},"operations":[${texts.join(",")}]}`, ctx);
+}
+
+/** From the first that is not applied on. */
+export function proposeAgain(state: State, options: SessionOptions, ctx: Ctx): void {
+  state.proposed = state.applied;
+  state.underWay = [];
+  if (state.pending.length === 0) return;
+  awaitAnswer(options.retryMs, ctx);
+  flush(state, options, ctx);
+}
+
+/** @returns whether the session has been closed, as it wanted. */
+export function noteReplies(state: State, { life, session, first, replies }: Answered, ctx: Ctx): boolean {
+  let isClosed = false;
+  for (const [at, { revision, result }] of replies.entries()) {
+    const sequence = first + at;
+    const found = life === state.life ? takeApplied(state, sequence) : takeUnresolved(state, life, sequence);
+    if (found === null) continue; // It is known already.
+    if (result.type === "refused") refuse(found.request, result.code, result.reason, ctx);
+    else if (found.request !== null)
+      ctx.reply(found.request, { type: "done", session: session ?? 0, revision, result });
+    if (found.request !== null || sequence === 1 || life !== state.life) continue;
+    isClosed = result.type === "done";
+    state.phase = "open"; // If it holds something it stays.
+  }
+  return isClosed;
+}
+
+function takeApplied(state: State, sequence: number): Pending | null {
+  if (state.pending[0]?.sequence !== sequence) return null;
+  state.applied = sequence;
+  state.proposed = Math.max(state.proposed, sequence);
+  while ((state.underWay[0] ?? Number.POSITIVE_INFINITY) <= sequence) state.underWay.shift();
+  return state.pending.shift() ?? null;
+}
+
+/** Of a life that is over: what is known of it now. */
+function takeUnresolved(state: State, life: number, sequence: number): Pending | null {
+  const place = state.unresolved.findIndex((each) => each.life === life && each.sequence === sequence);
+  return place === -1 ? null : (state.unresolved.splice(place, 1)[0] as Pending);
+}
+
+/** The log has ended this life and all before it. What was behind the closing of a session has not been applied. */
+export function end(
+  state: State,
+  { life, isRestored }: Answered,
+  isClosed: boolean,
+  options: SessionOptions,
+  ctx: Ctx,
+) {
+  const isCurrent = life === state.life && state.phase !== "none";
+  const rest = isCurrent ? lose(state, ({ sequence }) => !isClosed && sequence <= state.tried, ctx) : [];
+  resolve(state, life, isRestored, ctx);
+  if (rest.length > 0) beginWith(state, rest, options, ctx);
+}
+
+/** Its lease is over. What was put to the log may still be applied; its next session has the log end this one. */
+export function beginAnew(state: State, options: SessionOptions, ctx: Ctx): void {
+  beginWith(
+    state,
+    lose(state, ({ sequence }) => sequence <= state.tried, ctx),
+    options,
+    ctx,
+  );
+}
+
+/** @returns what is to be asked for in the next session; the rest waits for what becomes of it. */
+function lose(state: State, isAwaited: (pending: Pending) => boolean, ctx: Ctx): Pending[] {
+  const { session, life, pending } = state;
+  const asked = pending.filter(({ request }) => request !== null);
+  state.unresolved.push(...asked.filter(isAwaited).map((each) => ({ ...each, life })));
+  Object.assign(state, { phase: "none", session: null, pending: [], underWay: [] });
+  for (const timer of ["retry", "renew", "idle"] as const) ctx.cancelTimer(timer);
+  stopLease(state, ctx);
+  if (session !== null) ctx.emit({ type: "lost", session });
+  return asked.filter((each) => !isAwaited(each));
+}
+
+function beginWith(state: State, rest: readonly Pending[], options: SessionOptions, ctx: Ctx): void {
+  begin(state, options, ctx);
+  for (const { request, operation } of rest) give(state, request, operation);
+  flush(state, options, ctx);
+}
+
+/** What is not known of lives up to this one. */
+export function resolve(state: State, life: number, isRestored: boolean, ctx: Ctx): void {
+  if (state.unresolved.length === 0) return;
+  const over = state.unresolved.filter((each) => each.life <= life);
+  state.unresolved = state.unresolved.filter((each) => each.life > life);
+  const [code, reason] = isRestored
+    ? (["outcome-unknown", "the session ended, and it is not known whether this was applied before"] as const)
+    : (["session-expired", "the session ended before this was applied"] as const);
+  for (const { request } of over) refuse(request, code, reason, ctx);
+}
+
+export function refuse(request: RequestId | null, code: RefusalCode, reason: string, ctx: Ctx): void {
+  if (request !== null) ctx.reply(request, { type: "refused", code, reason });
+}

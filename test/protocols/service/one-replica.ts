@@ -1,0 +1,81 @@
+/** The state machine of the service by itself: operations of sessions, one after the other, and all that is emitted meanwhile. */
+import type { NodeId } from "../../../src/core/protocol.ts";
+import { answerTo, applyProposal } from "../../../src/protocols/service/coordination-service/apply.ts";
+import type { MachineDefinitions } from "../../../src/protocols/service/coordination-service/machines.ts";
+import type {
+  Answer,
+  Operation,
+  Proposal,
+  Query,
+  Result,
+  ServiceEvent,
+  SessionId,
+} from "../../../src/protocols/service/coordination-service/operations.ts";
+import { sessionOf } from "../../../src/protocols/service/coordination-service/sessions.ts";
+import {
+  type Applying,
+  type Data,
+  emptyData,
+  type Limits,
+} from "../../../src/protocols/service/coordination-service/state.ts";
+
+const limits: Limits = {
+  maxBytes: 1_000_000,
+  maxNames: 100,
+  maxWaiting: 10,
+  maxItems: 10,
+  maxChanges: 10,
+  maxChangeBytes: 100_000,
+  maxPending: 3,
+};
+
+export interface OneReplica {
+  data: Data;
+  /** Since the last look. */
+  events(): ServiceEvent[];
+  open(member: NodeId): SessionId;
+  end(member: NodeId): void;
+  /** By the member's session. */
+  apply(member: NodeId, operation: Operation): Result;
+  propose(member: NodeId, proposal: Proposal): ReturnType<typeof applyProposal>;
+  ask(query: Query): Answer;
+}
+
+export function oneReplica(given: Partial<Limits> = {}, machines: MachineDefinitions = {}): OneReplica {
+  const data = emptyData();
+  let events: ServiceEvent[] = [];
+  const on: Applying = { data, limits: { ...limits, ...given }, tell: (event) => void events.push(event) };
+  let index = 0;
+
+  function propose(member: NodeId, proposal: Proposal): ReturnType<typeof applyProposal> {
+    index += 1;
+    return applyProposal(on, machines, member, index, structuredClone(proposal));
+  }
+  /** With the next number of the member's session. */
+  function next(member: NodeId, operation: Extract<Proposal, { type: "operations" }>["operations"][number]) {
+    const session = sessionOf(data, member);
+    const first = (session?.applied ?? 0) + 1;
+    const life = session?.life ?? (data.lives[member] ?? 0) + 1;
+    return propose(member, {
+      type: "operations",
+      life,
+      round: 1,
+      acknowledged: first - 1,
+      first,
+      operations: [operation],
+    })?.session;
+  }
+  return {
+    data,
+    events() {
+      const since = events;
+      events = [];
+      return since;
+    },
+    open: (member) => next(member, { type: "open", ttlMs: 1_000 })?.id ?? 0,
+    end: (member) => void next(member, { type: "close", ifIdle: false }),
+    apply: (member, operation) => next(member, operation)?.replies.at(-1)?.result ?? { type: "unknown" },
+    propose,
+    ask: (query) => answerTo(data, machines, query),
+  };
+}
