@@ -24,6 +24,7 @@ import type { Platform, TlsMaterial } from "../runtime/platform/platform.ts";
 import { realPlatform } from "../runtime/platform/real.ts";
 import { GroupIdentity, standingOf } from "../runtime/transport/identity.ts";
 import { tcpTransport } from "../runtime/transport/tcp.ts";
+import { wrongSignatures } from "../runtime/wrong-signatures.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { CertificateRenewal, readTls } from "./certificate-files.ts";
 import type { ClusterConfig } from "./config.ts";
@@ -123,7 +124,7 @@ async function wired({ config, id, options, protocol, slot, identity, counts, tr
       },
       record: (entry) => trace.publish(entry),
     },
-    onWrongSignature: (from, by) => noteWrongSignature(from ?? id, by, counts, options.log),
+    onWrongSignature: wrongSignatures(id, counts, options.log),
     onFatal: options.onFatal,
   });
   const transport = tcpTransport<never>({
@@ -238,16 +239,6 @@ function seededPlatform(seed: number, id: NodeId): Pick<Platform, "clock" | "tim
   const drawn = random(seed).stream(`node ${id}`);
   const { clock, timers, random: chance } = realPlatform;
   return { clock, timers, random: { ...chance, fraction: () => drawn.between(0, 1) } };
-}
-
-/** The peer has made it up, or passes on what it has not looked at. */
-function noteWrongSignature(from: NodeId, by: NodeId, counts: Counts, log: Log): void {
-  count(counts.wrongSignatures, String(from));
-  log.once(`wrong-signature ${from}`, `node ${from} sent what node ${by} has not signed: it does not count`, {
-    event: "wrong-signature",
-    peer: from,
-    by,
-  });
 }
 
 /** The member's own journal, in the directory that the config names. */

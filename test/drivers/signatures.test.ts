@@ -1,32 +1,17 @@
 /** What one node has signed another cannot alter, in any driver; what it has not signed, it can. */
-import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { explore } from "../../src/check/index.ts";
-import {
-  idealSignatures,
-  isGenuine,
-  type NodeId,
-  natural,
-  type Signatures,
-  sign,
-  signed,
-} from "../../src/core/index.ts";
+import { idealSignatures, isGenuine, natural, sign, signed } from "../../src/core/index.ts";
 import { type ByzantineBehaviour, behaviours, byzantine, onProcesses } from "../../src/protocols/byzantine.ts";
-import { ed25519 } from "../../src/runtime/signatures.ts";
 import { simulation } from "../../src/sim/index.ts";
 import type { TraceEntry } from "../../src/trace/entry.ts";
 import { replay } from "../../src/trace/replay.ts";
+import { newKeys } from "../network/signing-keys.ts";
 import { hostsInMemory } from "./hosts-in-memory.ts";
 import { type Relay, relayedOrder } from "./relayed-order.ts";
 
 const nodes = [0, 1, 2];
 
-/** Fresh keys: each node's own signatures. */
-function newKeys(of: readonly NodeId[]): (self: NodeId) => Signatures {
-  const pairs = new Map(of.map((node) => [node, generateKeyPairSync("ed25519")]));
-  const all = new Map([...pairs].map(([node, { publicKey }]) => [node, publicKey]));
-  return (self) => ed25519({ own: (pairs.get(self) as { privateKey: KeyObject }).privateKey, all });
-}
 const order = (word: "attack" | "retreat") => ({ type: "order" as const, word });
 
 /** Whether 2 is ever led to obey what 0 has not said. */
