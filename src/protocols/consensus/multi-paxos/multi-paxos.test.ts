@@ -5,6 +5,7 @@ import { simulation } from "../../../sim/simulation.ts";
 import { logLine } from "../../../trace/log.ts";
 import type { Command } from "../family/replicated-log.ts";
 import { type MultiPaxos, type MultiPaxosOptions, multiPaxos } from "./multi-paxos.ts";
+import type { Ballot } from "./vocabulary.ts";
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const propose = (sequence: number, client = 0): MultiPaxos["command"] => ({
@@ -269,7 +270,67 @@ describe("multi-paxos: reads and leases", () => {
   });
 });
 
+describe("multi-paxos: leadership is handed over", () => {
+  const leaders = (sim: ReturnType<typeof stage>["sim"]) =>
+    sim.world.alive.filter((node) => sim.world.state(node).role.is === "leader");
+
+  it("the heir leads two round trips later, whoever is asked, and there is one lease at a time", () => {
+    const { sim, decided } = led(5, { reads: "lease" });
+    sim.command(1, { type: "transfer", to: 3 });
+    sim.command(1, propose(1, 1)); // Waits where it is until there is a leader.
+    sim.run(145); // Told by 1, the heir has asked and been promised.
+    expect(leaders(sim)).toEqual([3]);
+    sim.run(400);
+    expect(sim.messages.byType).toMatchObject({ forwardTransfer: 1, takeOver: 1, prepare: 2 * 4 });
+    expect(decided(3)).toEqual(["append 0.1", "append 1.1"]);
+    expect(sim.violations).toEqual([]);
+  });
+
+  it("nobody but a voter is an heir, and if it is not there the leader is elected again", () => {
+    const { sim, decided } = led(4, { voters: [0, 1, 2], learners: [3] });
+    for (const to of [0, 3, 9]) sim.command(0, { type: "transfer", to });
+    expect(leaders(sim)).toEqual([0]);
+    sim.crash(2);
+    sim.command(0, { type: "transfer", to: 2 });
+    expect(leaders(sim)).toEqual([]);
+    sim.command(1, propose(1, 1));
+    sim.run(2_000);
+    expect([leaders(sim).length, decided(1).at(-1)]).toEqual([1, "append 1.1"]);
+  });
+
+  it("who is bound to another leader than the one that has stepped down promises nothing", () => {
+    const node = { self: 1, peers: [0, 2] };
+    const protocol = multiPaxos();
+    let state = protocol.init(1, node.peers);
+    const take = (from: NodeId, message: MultiPaxos["message"]) => {
+      const taken = step(protocol, node, state, { kind: "receive", from, message });
+      state = taken.state;
+      return taken.effects.flatMap((effect) => (effect.kind === "send" ? [effect.message.type] : []));
+    };
+    const ballot = (round: number, of: NodeId) => ({ round, node: of });
+    take(0, { type: "heartbeat", ballot: ballot(3, 0), round: 1, decided: 0 });
+    const asked = (released: Ballot | null) => take(2, { type: "prepare", ballot: ballot(4, 2), from: 1, released });
+    expect(asked(null)).toEqual(["nack"]);
+    expect(asked(ballot(2, 0))).toEqual(["nack"]);
+    expect(asked(ballot(3, 0))).toEqual(["promise"]);
+  });
+});
+
 describe("multi-paxos: what it promises", () => {
+  it("its picture of a long log costs no more than that of a short one", () => {
+    const log = Object.fromEntries(
+      range(1, 5_000).map((slot) => [slot, { ballot: { round: 1, node: 0 }, value: { type: "noop" } as const }]),
+    );
+    const unlisted = new Proxy(log, {
+      ownKeys() {
+        throw new Error("all slots are gone through");
+      },
+    });
+    const protocol = multiPaxos();
+    const state = { ...protocol.init(0, [1, 2]), log: unlisted, decided: 4_990 };
+    expect(protocol.view(state, 0)).toMatchObject({ log: { decided: 4_990, last: 5_000 } });
+  });
+
   it("an acceptor journals what it promises and accepts before it answers", () => {
     const node = { self: 1, peers: [0, 2] };
     const ballot = { round: 1, node: 0 };
@@ -277,7 +338,7 @@ describe("multi-paxos: what it promises", () => {
       step(multiPaxos(), node, multiPaxos().init(1, node.peers), { kind: "receive", from: 0, message })
         .effects.map(({ kind }) => kind)
         .filter((kind) => kind === "persist" || kind === "send");
-    expect(kinds({ type: "prepare", ballot, from: 1 })).toEqual(["persist", "send"]);
+    expect(kinds({ type: "prepare", ballot, from: 1, released: null })).toEqual(["persist", "send"]);
     expect(kinds({ type: "accept", ballot, slot: 1, value: { type: "noop" }, decided: 0 })).toEqual([
       "persist",
       "send",

@@ -15,7 +15,7 @@
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import type { Command } from "../family/replicated-log.ts";
 import { answerCatchUp, askToCatchUp, takeChunk, takeEntries } from "./catch-up.ts";
-import { isAuxiliary, isMembership, sorted } from "./configurations.ts";
+import { currentConfiguration, isAuxiliary, isMembership, pendingConfiguration, sorted } from "./configurations.ts";
 import { accept, cut, decideUpTo, forget, hear, promise, raise, serveReads, tell, tellSnapshot } from "./decisions.ts";
 import { beat, followerOf, noteConfirm, read } from "./leadership.ts";
 import { answerToAuxiliary } from "./main-nodes.ts";
@@ -23,8 +23,17 @@ import { type MultiPaxosOptions, type Settings, settled } from "./options.ts";
 import { campaign, catchUpFirst, isBehind, leadIfPromised, notePromise, promiseTo, retry } from "./phase-one.ts";
 import { enqueue, noteAccepted, progress } from "./phase-two.ts";
 import { declarations } from "./properties.ts";
-import { bind, follow, leave, see, stepDown, yieldTo } from "./standing.ts";
-import { attemptOf, type Ballot, isForeign, isStale, type MultiPaxos, type State } from "./vocabulary.ts";
+import { bind, follow, handOver, leave, see, stepDown, yieldTo } from "./standing.ts";
+import {
+  attemptOf,
+  type Ballot,
+  isForeign,
+  isSame,
+  isStale,
+  type Leader,
+  type MultiPaxos,
+  type State,
+} from "./vocabulary.ts";
 
 export type { MultiPaxosOptions } from "./options.ts";
 export type { MultiPaxos } from "./vocabulary.ts";
@@ -106,9 +115,9 @@ function refuse(state: State, to: NodeId, ballot: Ballot, ctx: Ctx): void {
   ctx.send(to, { type: "nack", ballot, promised, decided, leader: role.is === "leader" ? ctx.self : leader });
 }
 
-/** Whether it is sure that another node leads, or leads itself. */
-const isBoundAgainst = ({ role, isBound, promised }: State, node: NodeId): boolean =>
-  role.is === "leader" || (isBound && promised.node !== node);
+/** Whether it is sure that another node leads, or leads itself; of a leader that has stepped down for this one it is not. */
+const isBoundAgainst = ({ role, isBound, promised }: State, node: NodeId, released: Ballot | null): boolean =>
+  role.is === "leader" || (isBound && promised.node !== node && !(released !== null && isSame(promised, released)));
 
 /** A slot so far beyond what this acceptor knows to be decided, or an auxiliary holds, that it has to be told more first. */
 function isTooFar(state: State, slot: number, { tail }: Settings, self: NodeId): boolean {
@@ -117,9 +126,9 @@ function isTooFar(state: State, slot: number, { tail }: Settings, self: NodeId):
 }
 
 const asAcceptor = (settings: Settings): Pick<Table, "prepare" | "accept" | "heartbeat" | "forget"> => ({
-  prepare(state, from, { ballot, from: slot }, ctx) {
+  prepare(state, from, { ballot, from: slot, released }, ctx) {
     if (isForeign(from, ballot)) return;
-    if (isStale(state, ballot) || isBoundAgainst(state, from)) return refuse(state, from, ballot, ctx);
+    if (isStale(state, ballot) || isBoundAgainst(state, from, released)) return refuse(state, from, ballot, ctx);
     yieldTo(state, ballot, settings, ctx);
     promiseTo(state, from, ballot, slot, ctx);
   },
@@ -187,6 +196,7 @@ const asProposer = (settings: Settings): Pick<Table, "promise" | "accepted" | "c
   },
   forward(state, _from, { command }, ctx) {
     if (state.role.is === "leader") offer(state, command, settings, ctx);
+    else if (hasHandedOver(state, ctx.self)) enqueue(state, command, settings); // The heir is sent it.
   },
   forwardMembers(state, _from, { members }, ctx) {
     if (state.role.is === "leader") commands(settings).reconfigure(state, { type: "reconfigure", ...members }, ctx);
@@ -194,8 +204,24 @@ const asProposer = (settings: Settings): Pick<Table, "promise" | "accepted" | "c
   forwardRead(state, from, { read: number }, ctx) {
     if (state.role.is === "leader") read(state, state.role, from, number, settings, ctx);
   },
+  forwardTransfer(state, _from, { to }, ctx) {
+    if (state.role.is === "leader") transfer(state, state.role, to, settings, ctx);
+  },
+  takeOver(state, from, { ballot }, ctx) {
+    if (isForeign(from, ballot) || !isSame(state.promised, ballot) || isAuxiliary(state, ctx.self)) return; // Late, or a copy.
+    campaign(state, settings, ctx, ballot);
+  },
 });
-type Asked = "forward" | "forwardMembers" | "forwardRead";
+type Asked = "forward" | "forwardMembers" | "forwardRead" | "forwardTransfer" | "takeOver";
+
+const hasHandedOver = ({ role, isBound, promised }: State, self: NodeId): boolean =>
+  role.is === "follower" && isBound && promised.node === self;
+
+/** To another main node that votes, now and in what comes next. */
+function transfer(state: State, role: Leader, to: NodeId, settings: Settings, ctx: Ctx): void {
+  const isHeir = to !== ctx.self && !isAuxiliary(state, to) && currentConfiguration(state).voters.includes(to);
+  if (isHeir && pendingConfiguration(state) === null) handOver(state, role, to, settings, ctx);
+}
 
 const asLearner = (settings: Settings): Pick<Table, "decided" | "catchUp" | "learn" | "chunk" | "readAt"> => ({
   decided(state, from, { ballot, decided }, ctx) {
@@ -261,6 +287,10 @@ const commands = (settings: Settings): Protocol<MultiPaxos>["command"] => ({
   read(state, { read: number }, ctx) {
     if (state.role.is === "leader") return read(state, state.role, ctx.self, number, settings, ctx);
     if (state.leader !== null) ctx.send(state.leader, { type: "forwardRead", read: number });
+  },
+  transfer(state, { to }, ctx) {
+    if (state.role.is === "leader") return transfer(state, state.role, to, settings, ctx);
+    if (state.leader !== null) ctx.send(state.leader, { type: "forwardTransfer", to });
   },
   reconfigure(state, { voters, learners }, ctx) {
     const members = sorted({ voters, learners });

@@ -24,8 +24,11 @@ type Promised = Extract<MultiPaxos["message"], { type: "promise" }>;
 const mayStand = (state: State, self: NodeId): boolean =>
   currentConfiguration(state).voters.includes(self) && !isAuxiliary(state, self);
 
-/** Phase 1a with a ballot above all that this node knows. It promises first itself, so its journal keeps the ballot from being used again. */
-export function campaign(state: State, settings: Settings, ctx: Ctx): void {
+/**
+ * Phase 1a with a ballot above all that this node knows. It promises first itself, so its journal keeps the ballot from being used again.
+ * @param released of the leader that has asked for it.
+ */
+export function campaign(state: State, settings: Settings, ctx: Ctx, released: Ballot | null = null): void {
   if (!mayStand(state, ctx.self)) return handOver(state, settings, ctx);
   const { decided } = state;
   const wasEngaged = state.role.is !== "follower" && state.role.isEngaged;
@@ -48,6 +51,7 @@ export function campaign(state: State, settings: Settings, ctx: Ctx): void {
     target: decided,
     source: ctx.self,
     isHalted: wasHalted,
+    released,
   };
   ask(state, state.role, settings, ctx);
   leadIfPromised(state, settings, ctx);
@@ -64,10 +68,10 @@ function handOver(state: State, { boundsMs }: Settings, ctx: Ctx): void {
 
 /** To those that have not promised yet. */
 function ask(state: State, role: Candidate, { answerMs }: Settings, ctx: Ctx): void {
+  const { ballot, released } = role;
   ctx.setTimer("election", [answerMs, 2 * answerMs]);
   for (const voter of asked(state, role, votersAhead(state), ctx.self))
-    if (!role.promises.includes(voter))
-      ctx.send(voter, { type: "prepare", ballot: role.ballot, from: state.decided + 1 });
+    if (!role.promises.includes(voter)) ctx.send(voter, { type: "prepare", ballot, from: state.decided + 1, released });
 }
 
 /** An attempt has gone by. With the same ballot, unless a higher one is known; and now of auxiliaries as well. */
@@ -121,7 +125,7 @@ export function notePromise(
     role.target = decided;
     role.source = from;
   }
-  if (rest !== null) return ctx.send(from, { type: "prepare", ballot: role.ballot, from: rest });
+  if (rest !== null) return ctx.send(from, { type: "prepare", ballot: role.ballot, from: rest, released: null });
   if (!role.promises.includes(from)) role.promises.push(from);
 }
 

@@ -66,7 +66,7 @@ function decide(state: State, role: Leader, settings: Settings, ctx: Ctx): void 
 
 /** New voters promise this ballot before there is anything for them to accept. */
 function prepareAhead(state: State, role: Leader, ctx: Ctx): void {
-  const message = { type: "prepare", ballot: role.ballot, from: state.decided + 1 } as const;
+  const message = { type: "prepare", ballot: role.ballot, from: state.decided + 1, released: null } as const;
   for (const voter of asked(state, role, votersAhead(state), ctx.self))
     if (!role.promises.includes(voter)) ctx.send(voter, message);
 }

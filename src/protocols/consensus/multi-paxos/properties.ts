@@ -26,7 +26,7 @@ const fragment = text(MAX_FRAGMENT_BYTES);
 
 const shapes: Protocol<MultiPaxos>["shapes"] = {
   message: {
-    prepare: { ballot, from: natural },
+    prepare: { ballot, from: natural, released: nullable(ballot) },
     promise: { ballot, decided: natural, accepted: slots, rest: nullable(natural) },
     accept: { slot: natural, ballot, value, decided: natural },
     accepted: { ballot, slot: natural, decided: natural },
@@ -40,15 +40,12 @@ const shapes: Protocol<MultiPaxos>["shapes"] = {
     forward: { command: commandShape },
     forwardMembers: { members },
     forwardRead: { read: natural },
+    forwardTransfer: { to: natural },
+    takeOver: { ballot },
     readAt: { read: natural, index: natural },
     forget: { ballot, index: natural },
   },
-  command: {
-    propose: logCommandShapes.propose,
-    compact: logCommandShapes.compact,
-    read: logCommandShapes.read,
-    reconfigure: logCommandShapes.reconfigure,
-  },
+  command: logCommandShapes,
   record: {
     promised: { ballot },
     accepted: { slot: natural, ballot, value, decided: natural },
@@ -60,7 +57,7 @@ const shapes: Protocol<MultiPaxos>["shapes"] = {
 
 type Declarations = "shapes" | "source" | "assumes" | "properties" | "costs" | "view";
 
-export const declarations = ({ reads, announces }: Settings): Pick<Protocol<MultiPaxos>, Declarations> => ({
+export const declarations = ({ reads, announces, tail }: Settings): Pick<Protocol<MultiPaxos>, Declarations> => ({
   shapes,
   source: "Lamport, Paxos Made Simple, 2001, §3; Chandra, Griesemer & Redstone, PODC 2007",
   assumes: [
@@ -79,9 +76,18 @@ export const declarations = ({ reads, announces }: Settings): Pick<Protocol<Mult
     role: roleOf(state, self),
     leader: state.role.is === "leader" ? self : state.leader,
     term: state.promised.round,
-    log: { decided: state.decided, last: Math.max(state.decided, ...Object.keys(state.log).map(Number)) },
+    log: { decided: state.decided, last: lastAccepted(state, self, tail) },
   }),
 });
+
+/** No further than `tail` beyond what is decided; an auxiliary knows little of that, and holds no more than `tail`. */
+function lastAccepted(state: State, self: NodeId, tail: number): number {
+  const { decided, log } = state;
+  if (isAuxiliary(state, self)) return Math.max(decided, ...Object.keys(log).map(Number));
+  let last = decided + tail;
+  while (last > decided && log[last] === undefined) last -= 1;
+  return last;
+}
 
 function roleOf(state: State, self: NodeId): string {
   const { role } = state;

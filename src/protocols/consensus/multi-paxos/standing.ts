@@ -2,7 +2,7 @@
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { promise } from "./decisions.ts";
 import type { Settings } from "./options.ts";
-import type { Ballot, MultiPaxos, State } from "./vocabulary.ts";
+import type { Ballot, Leader, MultiPaxos, State } from "./vocabulary.ts";
 
 type Ctx = Context<MultiPaxos>;
 
@@ -34,6 +34,17 @@ export function see(state: State, leader: NodeId | null, term: number, ctx: Ctx)
   if (state.leader === leader) return;
   state.leader = leader;
   ctx.emit({ type: "led", leader, term });
+}
+
+/**
+ * A leader lets go of its lease and asks another to lead: whoever is bound to this ballot may promise it another. Should
+ * nobody take over, this node stands again when it would have had to anyway.
+ */
+export function handOver(state: State, { ballot }: Leader, to: NodeId, settings: Settings, ctx: Ctx): void {
+  leave(state, ctx);
+  see(state, null, state.promised.round, ctx);
+  bind(state, settings, ctx);
+  ctx.send(to, { type: "takeOver", ballot });
 }
 
 /** Neither leads nor stands any longer, and knows nobody who does; stands again if nobody is heard of. */

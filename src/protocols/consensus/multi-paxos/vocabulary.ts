@@ -64,6 +64,8 @@ export interface Candidate extends Attempt {
   source: NodeId;
   /** A whole attempt has gone by without enough promises. */
   isHalted: boolean;
+  /** The ballot of the leader that has stepped down for this node: who is bound to it is free. */
+  released: Ballot | null;
 }
 
 /** What a leader knows of another node: how many heartbeats it owes, and up to where it has been told what is decided. */
@@ -125,7 +127,7 @@ export type MultiPaxos = {
     auxiliaries: NodeId[];
   };
   message: /** Phase 1a, for all slots from this one on. */
-    | { type: "prepare"; ballot: Ballot; from: number }
+    | { type: "prepare"; ballot: Ballot; from: number; released: Ballot | null }
     /** Phase 1b. `rest`: from this slot on there is more, which is to be asked for; null: that was all. */
     | { type: "promise"; ballot: Ballot; decided: number; accepted: SlotProposal[]; rest: number | null }
     /** Phase 2a. All slots up to `decided` are. */
@@ -154,12 +156,15 @@ export type MultiPaxos = {
     | { type: "forward"; command: Command }
     | { type: "forwardMembers"; members: Members }
     | { type: "forwardRead"; read: number }
+    | { type: "forwardTransfer"; to: NodeId }
+    /** The leader of this ballot leads no longer, and asks the receiver to. */
+    | { type: "takeOver"; ballot: Ballot }
     | { type: "readAt"; read: number; index: number }
     /** To an auxiliary: all main nodes know what is decided up to here. */
     | { type: "forget"; ballot: Ballot; index: number };
   timer: /** When a follower stands for election, and a candidate asks again. */
   "election" | "bound" | "heartbeat" | LeaseTimer;
-  command: Exclude<ReplicatedLog["command"], { type: "transfer" }>;
+  command: ReplicatedLog["command"];
   event: ReplicatedLog["event"];
   record:
     | { type: "promised"; ballot: Ballot }
