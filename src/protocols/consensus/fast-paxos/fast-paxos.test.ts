@@ -1,8 +1,5 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { reaching } from "../../../../test/protocols/reached.ts";
-import { type ExploreOptions, explore } from "../../../check/explore.ts";
-import { walk } from "../../../check/search/walks.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { simulation } from "../../../sim/simulation.ts";
 import { logLine } from "../../../trace/log.ts";
@@ -187,49 +184,4 @@ describe("fast paxos: a log that goes on", () => {
       );
     },
   );
-});
-
-/** Every run of one instance in which two of four acceptors propose, timers aside. */
-const exploring = (options: Partial<FastPaxosOptions>, more: Partial<ExploreOptions<FastPaxos>> = {}) =>
-  explore<FastPaxos>({
-    protocol: fastPaxos({ instances: 1, ...options }),
-    nodes: range(0, 3),
-    network: "fifo",
-    timers: "never",
-    begin: "idle",
-    asks: (node) => (node === 1 || node === 3 ? [propose(node)] : []),
-    ...more,
-  });
-
-describe("fast paxos: every run of one instance, four acceptors and two proposers", () => {
-  it.each([
-    ["coordinated", 471_602],
-    ["uncoordinated", 205_845],
-  ] as const)("%s: keeps agreement", { tags: ["long"] }, (recovery, states) => {
-    const found = reaching(exploring({ recovery }), "decided", "receive accepted");
-    expect([found.verdict, found.states]).toEqual(["holds", states]);
-  });
-
-  it("with a crash, a recovery and a loss: as far as a bounded search comes", { tags: ["long"] }, () => {
-    const faults = { crashes: 1, recoveries: 1, losses: 1, timers: "quiet", maxTimeouts: 1 } as const;
-    const found = reaching(exploring({}, { ...faults, maxStates: 200_000 }), "decided", "start");
-    expect(found.verdict).toBe("unknown"); // No violation in 200,000 states; 4,000,000 were looked at once, to depth 11.
-    const { timers, maxTimeouts, ...struck } = faults;
-    for (const strategy of ["random", "pct", "swarm"] as const) {
-      const walked = walk<FastPaxos>({
-        protocol: fastPaxos({ instances: 1 }),
-        nodes: range(0, 3),
-        network: "fifo",
-        timers,
-        maxTimeouts,
-        begin: "idle",
-        asks: (node) => (node === 1 || node === 3 ? [propose(node)] : []),
-        ...struck,
-        strategy,
-        seed: 1,
-        runs: 1_000,
-      });
-      expect([strategy, walked.verdict]).not.toContain("violated");
-    }
-  });
 });

@@ -1,0 +1,55 @@
+/** A log by itself in the checker, where two nodes propose a command each: what it promises whatever happens, and what its runs went through. */
+import { expect } from "vitest";
+import type { ExploreOptions } from "../../../src/check/explore.ts";
+import { walk } from "../../../src/check/search/walks.ts";
+import type { EventOf, NodeId, Property, Vocabulary } from "../../../src/core/protocol.ts";
+import type { ReplicatedLog } from "../../../src/protocols/consensus/family/replicated-log.ts";
+import { reaching } from "../reached.ts";
+
+export const proposal = (client: NodeId) =>
+  ({ type: "propose", command: { client, sequence: 1, operation: `put k ${client}` } }) as const;
+
+/** The client whose command stands at a place; -1: two have stood there, or one that nobody proposed. */
+type Places = Readonly<Record<number, NodeId>>;
+
+/** Of all nodes, those that have crashed among them: what each has decided where, in all its lives. */
+export const agreed = <V extends Vocabulary>(proposers: readonly NodeId[]): Property<V> => ({
+  name: "agreement, integrity and validity",
+  claim: "no two nodes decide differently at a place, no node twice, and nothing that was not proposed",
+  when: "always",
+  history: {
+    empty: {},
+    after(before, event): Places {
+      const known = before as Places;
+      const said = event as unknown as EventOf<ReplicatedLog>;
+      if (said.type !== "decided") return known;
+      const { index, command } = said;
+      const isSound = proposers.includes(command.client) && (known[index] ?? command.client) === command.client;
+      return { ...known, [index]: isSound ? command.client : -1 };
+    },
+  },
+  holds({ nodes, history }) {
+    const places = nodes.map((node) => history<Places>(node));
+    return places.every((one) =>
+      Object.entries(one).every(
+        ([index, client]) => client >= 0 && places.every((other) => (other[Number(index)] ?? client) === client),
+      ),
+    );
+  },
+});
+
+const RUNS = 150;
+
+/** Random, PCT and swarm runs within these bounds: none violates anything, and together they come to all of this. */
+export function walked<V extends Vocabulary>(options: ExploreOptions<V>, ...reached: string[]): void {
+  const { maxStates: _, ...model } = options;
+  for (const strategy of ["random", "pct", "swarm"] as const) {
+    const found = walk<V>({ ...model, strategy, seed: 1, runs: RUNS });
+    expect([strategy, found.property]).toEqual([strategy, null]);
+    reaching(found, ...reached);
+    const events = Object.entries(found.reach.events).map(([name, times]) => `${name} ${times}`);
+    console.log(
+      `${options.protocol.name}, ${strategy}: ${found.runs} runs, ${found.transitions} moves: ${events.join(", ")}`,
+    );
+  }
+}
