@@ -13,6 +13,7 @@ import { twoPhaseCommit } from "../../src/protocols/consensus/two-phase-commit/t
 import { type AnyProtocol, paxos } from "../../src/protocols/index.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
 import type { Claim } from "./figure.ts";
+import { roundsClaims } from "./rounds.ts";
 import { range } from "./sections.ts";
 
 type Formula = Pick<Claim, "formula" | "expected">;
@@ -282,4 +283,4 @@ export function claimsOf(agreement: Agreement): Claim[] {
   ];
 }
 
-export const consensusClaims: readonly Claim[] = agreements.flatMap(claimsOf);
+export const consensusClaims: readonly Claim[] = [...agreements.flatMap(claimsOf), ...roundsClaims];

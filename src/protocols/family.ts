@@ -143,6 +143,9 @@ export const consensus: Family = {
   },
 };
 
+/** A consensus to which everybody brings a value. */
+export const consensusOfAll: Family = { ...consensus, initiators: "all" };
+
 /** Consensus on one command after the other: what is decided is a list. */
 export const replicatedLog: Family = {
   ...consensus,

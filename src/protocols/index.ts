@@ -7,6 +7,7 @@ import { cheapPaxos } from "./consensus/cheap-paxos/cheap-paxos.ts";
 import { fastPaxos } from "./consensus/fast-paxos/fast-paxos.ts";
 import { clientOrders } from "./consensus/generalized-paxos/agreement.ts";
 import { generalizedPaxos } from "./consensus/generalized-paxos/generalized-paxos.ts";
+import { lockstep } from "./consensus/lockstep/lockstep.ts";
 import { multiPaxos } from "./consensus/multi-paxos/multi-paxos.ts";
 import { paxos } from "./consensus/paxos/paxos.ts";
 import { boundedRaft } from "./consensus/raft/bounded.ts";
@@ -24,6 +25,7 @@ import { entry, type RegistryEntry, type Variant } from "./entry.ts";
 import {
   atomicCommit,
   consensus,
+  consensusOfAll,
   election,
   membership,
   mutualExclusion,
@@ -156,6 +158,33 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     mustStart: true,
     check: { maxTimeouts: 4 },
   }),
+  lockstep: entry(
+    consensusOfAll,
+    "turns of a game: all commit to their actions before any reveals its own; who cheats is convicted by a proof",
+    lockstep,
+    {
+      variants: {
+        echo: {
+          summary:
+            "players show each other the commitments that they have, against different ones to different players",
+          algorithm: settled(lockstep, { echoes: true }),
+        },
+        bounded: {
+          summary: "with echoes, one turn that begins by itself and nothing asked for twice, for the checker",
+          algorithm: settled(lockstep, { echoes: true, moves: ["rock", "paper"], turns: 1, resends: 0 }),
+          ends: true,
+        },
+        "bounded-plain": {
+          summary: "the same without echoes: who says different things to different players gets its look ahead",
+          algorithm: settled(lockstep, { moves: ["rock", "paper"], turns: 1, resends: 0 }),
+          ends: true,
+        },
+      },
+      mustStart: true,
+      embedded: false,
+      check: { timers: "rounds", variant: "bounded" },
+    },
+  ),
   maekawa: entry(mutualExclusion, "who wants in asks its voting set for votes; deadlocks", maekawa, {
     variants: {
       lecture: {
@@ -368,6 +397,10 @@ export {
   type GeneralizedPaxosOptions,
   generalizedPaxos,
 } from "./consensus/generalized-paxos/generalized-paxos.ts";
+export { lockstep } from "./consensus/lockstep/lockstep.ts";
+export type { LockstepOptions } from "./consensus/lockstep/options.ts";
+export { type Table, type Verdict, verdictOn } from "./consensus/lockstep/proofs.ts";
+export type { Lockstep, Proof } from "./consensus/lockstep/vocabulary.ts";
 export { type MultiPaxos, type MultiPaxosOptions, multiPaxos } from "./consensus/multi-paxos/multi-paxos.ts";
 export type { PaxosOptions } from "./consensus/paxos/options.ts";
 export { paxos } from "./consensus/paxos/paxos.ts";

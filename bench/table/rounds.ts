@@ -1,0 +1,53 @@
+/** What agreements cost in which everybody takes part, round by round. Every message takes one unit of time. */
+import type { NodeId, Tagged } from "../../src/core/protocol.ts";
+import { lockstep } from "../../src/protocols/consensus/lockstep/lockstep.ts";
+import type { AnyProtocol } from "../../src/protocols/index.ts";
+import { simulation } from "../../src/sim/simulation.ts";
+import type { Claim } from "./figure.ts";
+import { range } from "./sections.ts";
+
+interface Rounds {
+  readonly name: string;
+  readonly make: () => unknown;
+  /** Which of the algorithm's `costs` it is. */
+  readonly cost: string;
+  readonly formula: string;
+  /** Who proposes; all unless said. */
+  readonly proposers?: readonly NodeId[];
+  readonly maxNodes: number;
+}
+
+const rounds: readonly Rounds[] = [
+  { name: "lockstep", make: () => lockstep(), cost: "a turn", formula: "2N(N − 1)", maxNodes: 31 },
+  {
+    name: "lockstep, echo",
+    make: () => lockstep({ echoes: true }),
+    cost: "a turn",
+    formula: "3N(N − 1)",
+    maxNodes: 31,
+  },
+];
+
+function measured(make: () => unknown, nodes: number, proposers: readonly NodeId[] | undefined): number {
+  const ids = range(0, nodes - 1);
+  const protocol = { ...(make() as AnyProtocol), properties: [] };
+  const sim = simulation({ protocol, nodes: ids, seed: 1, delayMs: 1 });
+  for (const node of ids) sim.start(node);
+  for (const node of proposers ?? ids) sim.command(node, { type: "propose", value: `from ${node}` } as Tagged as never);
+  sim.run();
+  return sim.messages.total;
+}
+
+export const roundsClaims: readonly Claim[] = rounds.map(({ name, make, cost, formula, proposers, maxNodes }) => {
+  const declared = (make() as AnyProtocol).costs.find(({ when }) => when === cost);
+  if (declared === undefined) throw new Error(`expected ${name} to declare what costs “${cost}”`);
+  return {
+    protocol: name,
+    what: cost,
+    unit: "messages",
+    formula,
+    expected: (nodes) => declared.messages(nodes),
+    measure: (nodes) => measured(make, nodes, proposers),
+    maxNodes,
+  };
+});

@@ -1,0 +1,146 @@
+/** What players of lockstep turns say and sign. */
+import type { PerNode } from "../../../core/per-node.ts";
+import { canonical } from "../../../core/plain.ts";
+import type { Context, NodeId } from "../../../core/protocol.ts";
+import { list, natural, oneOf, struct, text, variants } from "../../../core/shape.ts";
+import { type Signed, type Signer, sign, signed } from "../../../core/signatures.ts";
+import { DIGEST_CHARS, digest } from "../../digest.ts";
+
+const MAX_PLAYERS = 64;
+export const MAX_ACTION_BYTES = 1_000;
+export const MAX_GAME_BYTES = 100;
+
+const phases = ["commit", "echo", "reveal"] as const;
+/** What is due. */
+export type Phase = (typeof phases)[number];
+
+/** “My action of this turn has this hash.” */
+export interface Commitment {
+  game: string;
+  turn: number;
+  hash: string;
+}
+
+/** “This is my action, and what else the hash was made of.” */
+export interface Opening {
+  game: string;
+  turn: number;
+  nonce: string;
+  action: string;
+}
+
+/** “What was due from this player has not reached me before the deadline, and I have stopped.” */
+export interface Complaint {
+  game: string;
+  turn: number;
+  player: NodeId;
+  due: Phase;
+}
+
+/** What convicts a player before anybody who knows the players' keys. */
+export type Proof =
+  /** What it revealed is not what it had committed to. */
+  | { type: "wrong-reveal"; commitment: Signed<Commitment>; opening: Signed<Opening> }
+  /** It has committed to two actions in one turn. */
+  | { type: "equivocation"; one: Signed<Commitment>; other: Signed<Commitment> }
+  /** Its commitment was made before, by the one who opened it: in another turn, or by another player. */
+  | { type: "replay"; commitment: Signed<Commitment>; opening: Signed<Opening> }
+  /** A majority of the players says that it was silent. */
+  | { type: "silence"; complaints: Signed<Complaint>[] };
+
+export type How = Proof["type"];
+
+export type Lockstep = {
+  state: {
+    /** The one that is played, or was last; 0 before the first. */
+    turn: number;
+    /** `over`: it has stopped, for good. */
+    phase: "waiting" | "committing" | "echoing" | "revealing" | "over";
+    /** How often it has asked in this phase for what is missing. */
+    attempts: number;
+    /** What it is going to play, in this turn and in those after it. */
+    action: string | null;
+    plays: string[];
+    commitments: PerNode<Signed<Commitment>>;
+    /** Whose echo has come. */
+    echoed: NodeId[];
+    openings: PerNode<Signed<Opening>>;
+    /** Commitments of the turn after this one. */
+    early: PerNode<Signed<Commitment>>;
+    /** Of the turn before: a player that is late may ask for it. */
+    past: Statements;
+    /** Of this turn. */
+    complaints: Signed<Complaint>[];
+    /** The players that have stopped, each with the complaint that says so. */
+    stopped: PerNode<Signed<Complaint>>;
+    convicted: PerNode<Proof>;
+  };
+  message:
+    | { type: "commit"; statement: Signed<Commitment> }
+    | { type: "echo"; turn: number; statements: Signed<Commitment>[] }
+    | { type: "reveal"; statement: Signed<Opening> }
+    /** “What is due from these has not come yet.” */
+    | { type: "missing"; turn: number; due: Phase; from: NodeId[] }
+    | { type: "complain"; statement: Signed<Complaint> }
+    | { type: "accuse"; proof: Proof };
+  timer: "due";
+  command: /** Play this in the next turn that this player has no action for. */ { type: "propose"; value: string };
+  event: /** The actions of all, by player, as canonical text. */
+    | { type: "decided"; turn: number; value: string }
+    | { type: "cheated"; player: NodeId; how: How; proof: Proof }
+    /** What was due did not come from these. */
+    | { type: "stopped"; turn: number; due: Phase; missing: NodeId[] };
+};
+
+export interface Statements {
+  commitments: PerNode<Signed<Commitment>>;
+  openings: PerNode<Signed<Opening>>;
+}
+
+export type State = Lockstep["state"];
+export type Ctx = Context<Lockstep>;
+
+const game = text(MAX_GAME_BYTES);
+const action = text(MAX_ACTION_BYTES);
+const hash = text(DIGEST_CHARS);
+const players = list(natural, MAX_PLAYERS);
+
+export const commitmentShape = signed("commitment", struct<Commitment>({ game, turn: natural, hash }));
+export const openingShape = signed("opening", struct<Opening>({ game, turn: natural, nonce: hash, action }));
+const due = oneOf(...phases);
+export const complaintShape = signed("complaint", struct<Complaint>({ game, turn: natural, player: natural, due }));
+const proofShape = variants<Proof>({
+  "wrong-reveal": { commitment: commitmentShape, opening: openingShape },
+  equivocation: { one: commitmentShape, other: commitmentShape },
+  replay: { commitment: commitmentShape, opening: openingShape },
+  silence: { complaints: list(complaintShape, MAX_PLAYERS) },
+});
+
+export const shapes = {
+  message: {
+    commit: { statement: commitmentShape },
+    echo: { turn: natural, statements: list(commitmentShape, MAX_PLAYERS) },
+    reveal: { statement: openingShape },
+    missing: { turn: natural, due, from: players },
+    complain: { statement: complaintShape },
+    accuse: { proof: proofShape },
+  },
+  command: { propose: { value: action } },
+};
+
+/** H(game ‖ turn ‖ player ‖ nonce ‖ action): of one place in one game, so it is of no use to anybody in another. */
+export const hashOf = ({ by, value }: Pick<Signed<Opening>, "by" | "value">): string =>
+  digest(canonical([value.game, value.turn, by, value.nonce, value.action]));
+
+const nonceShape = signed("nonce", struct({ game, turn: natural, action }));
+
+/**
+ * What makes the hash impossible to guess. It is a digest of a signature that nobody else can make and that is shown to nobody: so it needs
+ * no chance, and is as secret as the key. Another action has another nonce, whatever was revealed.
+ */
+export const nonceFor = (signer: Signer, value: { game: string; turn: number; action: string }): string =>
+  digest(sign(signer, nonceShape, value).signature);
+
+/** Whether what is due first in a turn comes before the other. */
+export const isBefore = (one: { turn: number; due: Phase }, other: { turn: number; due: Phase }): boolean =>
+  one.turn < other.turn || (one.turn === other.turn && phases.indexOf(one.due) < phases.indexOf(other.due));
