@@ -53,7 +53,6 @@ const isPlaying = (phase: State["phase"]): phase is Playing => Object.hasOwn(due
 export function lockstep(given?: Partial<LockstepOptions>): Protocol<Lockstep> {
   const options = lockstepOptions(given);
   const { game, echoes, resends, resendMs, moves, turns } = options;
-  const playersOf = ({ self, peers }: Pick<Ctx, "self" | "peers">): NodeId[] => [self, ...peers].sort((a, b) => a - b);
   const tableOf = (ctx: Ctx): Table => ({ game, players: playersOf(ctx), signatures: ctx.signatures });
 
   function beginNext(state: State, ctx: Ctx): void {
@@ -115,15 +114,6 @@ export function lockstep(given?: Partial<LockstepOptions>): Protocol<Lockstep> {
     const actions = entriesIn(state.openings).map(([player, { value }]) => `${player}: ${value.action}`);
     ctx.emit({ type: "decided", turn: state.turn, value: actions.join(", ") });
     beginNext(state, ctx);
-  }
-
-  /** Whose part of the phase has not come. */
-  function missing(state: State, ctx: Ctx): NodeId[] {
-    const has = { committing: state.commitments, revealing: state.openings };
-    if (state.phase === "echoing") return ctx.peers.filter((peer) => !state.echoed.includes(peer));
-    if (!isPlaying(state.phase)) return [];
-    const known = has[state.phase];
-    return ctx.peers.filter((peer) => known[peer] === undefined);
   }
 
   /** The deadline has passed. Who had stopped before this was due is not silent: it has said why. */
@@ -259,6 +249,17 @@ export function lockstep(given?: Partial<LockstepOptions>): Protocol<Lockstep> {
     },
     ...declarations(options),
   };
+}
+
+const playersOf = ({ self, peers }: Pick<Ctx, "self" | "peers">): NodeId[] => [self, ...peers].sort((a, b) => a - b);
+
+/** Whose part of the phase has not come. */
+function missing(state: State, ctx: Ctx): NodeId[] {
+  const has = { committing: state.commitments, revealing: state.openings };
+  if (state.phase === "echoing") return ctx.peers.filter((peer) => !state.echoed.includes(peer));
+  if (!isPlaying(state.phase)) return [];
+  const known = has[state.phase];
+  return ctx.peers.filter((peer) => known[peer] === undefined);
 }
 
 const newPlayer = (): State => ({
