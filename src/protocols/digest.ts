@@ -3,7 +3,7 @@
  * the same. Written out here since handlers run in browsers too, and cannot wait for what the platform offers there.
  */
 export function digest(text: string): string {
-  const words = padded(new TextEncoder().encode(text));
+  const words = padded(utf8(text));
   const hash = Int32Array.from(INITIAL);
   const schedule = new Int32Array(64);
   for (let block = 0; block < words.length; block += 16) {
@@ -29,8 +29,23 @@ const exactRoot = (prime: number, root: 2 | 3): number => (root === 2 ? Math.sqr
 const INITIAL = fractions(8, 2);
 const CONSTANTS = fractions(64, 3);
 
+/** Half a pair of surrogates, which stands for no character, counts as U+FFFD. */
+function utf8(text: string): number[] {
+  const bytes: number[] = [];
+  for (const character of text) {
+    const found = character.codePointAt(0) as number;
+    const code = found >= 0xd800 && found < 0xe000 ? 0xfffd : found;
+    const tail = (shift: number): number => 0x80 | ((code >> shift) & 0x3f);
+    if (code < 0x80) bytes.push(code);
+    else if (code < 0x800) bytes.push(0xc0 | (code >> 6), tail(0));
+    else if (code < 0x10000) bytes.push(0xe0 | (code >> 12), tail(6), tail(0));
+    else bytes.push(0xf0 | (code >> 18), tail(12), tail(6), tail(0));
+  }
+  return bytes;
+}
+
 /** A bit 1, zeros, and the length in bits, so that it fills whole blocks of sixteen words. */
-function padded(bytes: Uint8Array): Int32Array {
+function padded(bytes: readonly number[]): Int32Array {
   const filled = new DataView(new ArrayBuffer(64 * Math.ceil((bytes.length + 9) / 64)));
   new Uint8Array(filled.buffer).set(bytes);
   filled.setUint8(bytes.length, 0x80);
