@@ -6,6 +6,7 @@
 import type { NodeId } from "../../src/core/protocol.ts";
 import { type Random, random } from "../../src/core/random.ts";
 import { type Raft, raft } from "../../src/protocols/consensus/raft/raft.ts";
+import type { Delay } from "../../src/sim/index.ts";
 import { simulation } from "../../src/sim/simulation.ts";
 
 /** Election time-outs are drawn from here. */
@@ -25,7 +26,7 @@ export const DELAY_MS = [1.5, 6] as const;
 /** Nobody waits longer for a leader. */
 const PATIENCE_MS = 20_000;
 
-export function downtimeMs({ minMs, maxMs }: Timeouts, seed: number): number {
+export function downtimeMs({ minMs, maxMs }: Timeouts, seed: number, delayMs: Delay = DELAY_MS): number {
   const chance = random(seed).stream("trial");
   const heartbeatMs = minMs / 2;
   const crashedAt = chance.between(0, heartbeatMs);
@@ -41,7 +42,7 @@ export function downtimeMs({ minMs, maxMs }: Timeouts, seed: number): number {
     protocol: { ...protocol, properties: [] },
     nodes: [LEADER, ...FOLLOWERS],
     seed,
-    delayMs: DELAY_MS,
+    delayMs,
     onEvent(at, node, event) {
       if (event.type === "led" && event.leader === node) ledAt ??= at;
     },

@@ -10,7 +10,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { checkLinearizability, drawText, type Report } from "../../src/check/linearizability/index.ts";
 import { type Random, random } from "../../src/core/random.ts";
 import { machineModel } from "../protocols/logs/machine-model.ts";
-import { endAll, PATIENCE_MS } from "./cluster-under-test.ts";
+import { endAll, PATIENCE_MS, until } from "./cluster-under-test.ts";
 import { LogClients } from "./log-clients.ts";
 import { MembersUnderTest } from "./members-under-test.ts";
 
@@ -56,7 +56,7 @@ describe.each(["raft", "multi-paxos"])("%s", (protocol) => {
       clients.start(CLIENTS);
 
       const done = new Map<Deed, number>();
-      const tookMs: number[] = [];
+      const waits: { deed: Deed; ms: number }[] = [];
       for (let round = 0; round < rounds; round++) {
         const deed = draw.pick(deeds);
         done.set(deed, (done.get(deed) ?? 0) + 1);
@@ -64,14 +64,14 @@ describe.each(["raft", "multi-paxos"])("%s", (protocol) => {
         const { acknowledged } = clients;
         const from = performance.now();
         await clients.progress(acknowledged);
-        tookMs.push(performance.now() - from);
+        waits.push({ deed, ms: Math.round(performance.now() - from) });
         if ((round + 1) % ROUNDS_WITH_SAME_KEYS === 0) clients.renewKeys();
         if ((round + 1) % SAYS_EVERY_ROUNDS === 0)
           console.log(`${protocol}, ${count} members: ${round + 1} rounds, ${clients.acknowledged} acknowledged`);
       }
       await clients.end();
       const report = checkLinearizability(clients.history, machineModel("map"));
-      tookMs.sort((a, b) => a - b);
+      waits.sort((a, b) => a.ms - b.ms);
       console.log(
         `${protocol}, ${count} members: ${[...done].map(([deed, times]) => `${times} × ${deed}`).join(", ")}`,
       );
@@ -79,7 +79,10 @@ describe.each(["raft", "multi-paxos"])("%s", (protocol) => {
         `${protocol}, ${count} members: ${clients.acknowledged} of ${report.operations} operations acknowledged`,
       );
       console.log(
-        `${protocol}, ${count} members: the next after a repair within ${tookMs[rounds >> 1]?.toFixed(0)} ms in the middle, ${tookMs.at(-1)?.toFixed(0)} ms at worst`,
+        `${protocol}, ${count} members: the next after a repair within ${waits[rounds >> 1]?.ms} ms in the middle, at worst ${waits
+          .slice(-3)
+          .map(({ deed, ms }) => `${ms} ms after “${deed}”`)
+          .join(", ")}`,
       );
       expect(report.verdict, pictures(report)).toBe("holds");
     },
@@ -127,5 +130,6 @@ async function restarted(ids: readonly number[], afterMs: number): Promise<void>
   for (const member of ended) member.signal("SIGKILL");
   await Promise.all(ended.map(({ finished }) => finished));
   await sleep(afterMs);
-  for (const id of ids) members.serve(id, "--fault-injector");
+  for (const member of ids.map((id) => members.serve(id, "--fault-injector")))
+    await until("a member runs", () => member.stdout.includes("listening"), member);
 }
