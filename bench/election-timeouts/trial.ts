@@ -26,7 +26,7 @@ export const DELAY_MS = [1.5, 6] as const;
 /** Nobody waits longer for a leader. */
 const PATIENCE_MS = 20_000;
 
-export function downtimeMs({ minMs, maxMs }: Timeouts, seed: number, delayMs: Delay = DELAY_MS): number {
+export function downtimeMs({ minMs, maxMs }: Timeouts, seed: number, delayMs: Delay = DELAY_MS, processingMs: Delay = 0): number {
   const chance = random(seed).stream("trial");
   const heartbeatMs = minMs / 2;
   const crashedAt = chance.between(0, heartbeatMs);
@@ -43,6 +43,7 @@ export function downtimeMs({ minMs, maxMs }: Timeouts, seed: number, delayMs: De
     nodes: [LEADER, ...FOLLOWERS],
     seed,
     delayMs,
+    processingMs,
     onEvent(at, node, event) {
       if (event.type === "led" && event.leader === node) ledAt ??= at;
     },
