@@ -50,7 +50,7 @@ describe.each(["raft", "multi-paxos"])("%s", (protocol) => {
       const draw = random(seed).stream(`${protocol} ${count}`);
       members = await MembersUnderTest.of(count);
       members.rewrite({ protocol, options: { machine: { kind: "map", snapshotEvery: 25 }, client: { retryMs: 300 } } });
-      for (const id of members.ids) members.serve(id, "--fault-injector");
+      await started(members.ids);
       clients = new LogClients(members, draw.stream("clients"));
       await clients.progress(0);
       clients.start(CLIENTS);
@@ -130,6 +130,10 @@ async function restarted(ids: readonly number[], afterMs: number): Promise<void>
   for (const member of ended) member.signal("SIGKILL");
   await Promise.all(ended.map(({ finished }) => finished));
   await sleep(afterMs);
+  await started(ids);
+}
+
+async function started(ids: readonly number[]): Promise<void> {
   for (const member of ids.map((id) => members.serve(id, "--fault-injector")))
     await until("a member runs", () => member.stdout.includes("listening"), member);
 }

@@ -121,6 +121,7 @@ describe("multi-paxos: crashes, snapshots, members", () => {
     sim.start(2);
     sim.run(700);
     expect(sim.events(2)).toContainEqual({ type: "installed", index: 5, snapshot: "five" });
+    expect(sim.events(2)).toContainEqual({ type: "reconfigured", voters: [0, 1, 2], learners: [] });
     expect(decided(2)).toEqual(["append 0.1", "append 0.6"]); // The first it had accepted before.
     await expect(`${until(lines, "index 6", 1).join("\n")}\n`).toMatchFileSnapshot("stories/catch-up.txt");
     sim.crash(2);

@@ -185,6 +185,8 @@ const asProposer = (settings: Settings): Pick<Table, "promise" | "accepted" | "c
     if (decided > state.decided && state.role.is !== "leader") askToCatchUp(state, from, ctx);
     const attempt = attemptOf(state, ballot);
     if (attempt === null) return;
+    // By a node with a higher id, which may never ask again: only a higher round gets past it.
+    if (promised.round === ballot.round) state.round = Math.max(state.round, ballot.round + 1);
     const { boundsMs, maxBackOffMs, backOff } = settings;
     if (leader !== null && leader !== ctx.self) {
       leave(state, ctx);
