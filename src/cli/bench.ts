@@ -25,6 +25,8 @@ const benchmarks: Readonly<Record<string, string>> = {
     "the studio in Chromium, each protocol at rest and in a burst: frames per second, late frames, work per frame",
   "super-peers":
     "super-peers by a hash table and by repelling tokens beside as many drawn by lot: latency, spread, share, load",
+  "partial-connectivity":
+    "Raft and Multi-Paxos while links are broken in part: how long nothing is decided, and how often leaders change",
   "election-timeouts": "the Raft paper's figure 16: the time without a leader against the spread of election time-outs",
 };
 const names = Object.keys(benchmarks);
