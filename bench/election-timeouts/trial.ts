@@ -26,7 +26,6 @@ export function downtimeMs(
   { minMs, maxMs }: Timeouts,
   seed: number,
   delayMs: Delay = DELAY_MS,
-  processingMs: Delay = 0,
 ): number {
   const chance = random(seed).stream("trial");
   const heartbeatMs = minMs / 2;

@@ -1,9 +1,9 @@
 /** What Multi-Paxos says of itself: shapes, properties, costs, and a picture of its state. */
 import type { NodeId, Property, Protocol, World } from "../../../core/protocol.ts";
 import { boolean, list, natural, nullable, struct, text, variants } from "../../../core/shape.ts";
-import { commandShape, logCommandShapes, MAX_MEMBERS, type Members } from "../family/replicated-log.ts";
+import { commandShape, isSameCommand, logCommandShapes, MAX_MEMBERS, type Members } from "../family/replicated-log.ts";
 import { MAX_ENTRIES } from "./catch-up.ts";
-import { currentConfiguration, isAuxiliary } from "./configurations.ts";
+import { currentConfiguration, isAuxiliary, isSameMembers } from "./configurations.ts";
 import { MAX_FRAGMENT_BYTES } from "./fragments.ts";
 import { hasLease } from "./leadership.ts";
 import type { Settings } from "./options.ts";
@@ -106,14 +106,19 @@ const oneValuePerSlot: Property<MultiPaxos> = {
       const { decided, log } = state(node);
       const last = log[decided];
       if (last === undefined) return true; // It stands in its snapshot.
-      const text = JSON.stringify(last.value);
       return alive.every((other) => {
         const known = state(other).decided >= decided ? state(other).log[decided] : undefined;
-        return known === undefined || known === last || JSON.stringify(known.value) === text;
+        return known === undefined || known === last || isSameValue(known.value, last.value);
       });
     });
   },
 };
+
+function isSameValue(a: Value, b: Value): boolean {
+  if (a.type === "command")
+    return b.type === "command" && isSameCommand(a.command, b.command) && a.command.operation === b.command.operation;
+  return a.type === "members" ? b.type === "members" && isSameMembers(a, b) : b.type === "noop";
+}
 
 const promisesKept: Property<MultiPaxos> = {
   name: "promises are kept",
