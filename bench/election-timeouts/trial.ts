@@ -22,11 +22,7 @@ export const DELAY_MS = [1.5, 6] as const;
 /** Nobody waits longer for a leader. */
 const PATIENCE_MS = 20_000;
 
-export function downtimeMs(
-  { minMs, maxMs }: Timeouts,
-  seed: number,
-  delayMs: Delay = DELAY_MS,
-): number {
+export function downtimeMs({ minMs, maxMs }: Timeouts, seed: number, delayMs: Delay = DELAY_MS): number {
   const chance = random(seed).stream("trial");
   const heartbeatMs = minMs / 2;
   const crashedAt = chance.between(0, heartbeatMs);
