@@ -39,6 +39,28 @@ export type {
   Transport,
 } from "./cluster/services/channel-api.ts";
 export { type CoordinationCode, CoordinationError, type Phase } from "./cluster/services/coordination-error.ts";
+export type {
+  Barrier,
+  BarrierOptions,
+  CallOptions,
+  Change,
+  Entry,
+  PutOptions,
+  QueueItem,
+  Range,
+  RangeOptions,
+  Replicated,
+  ReadWriteLock,
+  Semaphore,
+  SemaphoreOptions,
+  SharedCounter,
+  SharedMap,
+  SharedQueue,
+  StateMachine as ReplicatedMachine,
+  StateStatus,
+  Transaction,
+  WatchOptions,
+} from "./cluster/services/state/state-api.ts";
 export { guard, StaleToken } from "./cluster/services/guard.ts";
 export * from "./core/index.ts";
 export { createLog, type Log, type LogFields, type Logger, type LogLevel } from "./runtime/log.ts";

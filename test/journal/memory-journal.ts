@@ -32,6 +32,7 @@ export function memoryJournal(kept = new Map<string, unknown[]>()): Journal {
         release: () => void taken.delete(name),
       };
     },
+    has: (name) => kept.has(name),
     forget(name) {
       if (taken.has(name)) throw new UsageError("slot-taken", `the slot ${name} is taken`);
       kept.delete(name);

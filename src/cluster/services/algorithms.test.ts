@@ -1,18 +1,31 @@
 /** What members say to each other is a promise to other releases: docs/compatibility.md says how it may change. */
 import { expect, test } from "vitest";
+import type { ShapeNode } from "../../core/shape.ts";
 import { epochBully } from "../../protocols/election/epoch-bully/epoch-bully.ts";
 import { type AnyProtocol, heartbeat } from "../../protocols/index.ts";
 import { protocolHash, WIRE_VERSION } from "../../runtime/transport/frames.ts";
 import { announcement, envelopeShape, messageForm } from "./algorithms.ts";
 
-const parts = [heartbeat(), epochBully()].map((part) => part as never as AnyProtocol) as [AnyProtocol, AnyProtocol];
+const protocols = {
+  detector: heartbeat() as never as AnyProtocol,
+  leadership: epochBully() as never as AnyProtocol,
+  service: null,
+};
 
 test("what members say besides messages of algorithms changes only with the wire version", () => {
-  const hash = protocolHash("services", envelopeShape(...parts));
+  const hash = protocolHash("services", envelopeShape(protocols));
   expect({ version: WIRE_VERSION, hash }, "raise WIRE_VERSION, and go on speaking the version before").toEqual({
-    version: 3,
-    hash: 5261392821680123,
+    version: 4,
+    hash: 5228808365586187,
   });
+});
+
+test("version 3 is spoken as well: what version 4 adds stands behind all that was there", () => {
+  const shape = envelopeShape(protocols) as Extract<ShapeNode, { kind: "variants" }>;
+  const { service, ...before } = shape.variants;
+  expect(Object.keys(shape.variants).at(-1)).toBe("service");
+  expect(service).toBeDefined();
+  expect(protocolHash("services", { kind: "variants", variants: before })).toBe(5261392821680123);
 });
 
 test("an announcement says how the messages of its algorithm look", () => {

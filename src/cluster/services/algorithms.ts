@@ -21,6 +21,7 @@ import type { Transport } from "./channel-api.ts";
 import { stackNamed, stacks } from "./channel-stacks.ts";
 import { MAX_NAME_BYTES } from "./instance-name.ts";
 import type { RetirementMessage } from "./joint-retirement.ts";
+import type { SharedProtocols } from "./shared-protocols.ts";
 import { type Timing, timings, viewOptions } from "./timing.ts";
 
 const kinds: Readonly<Record<string, Kind>> = { election: "election", "mutual exclusion": "mutex" };
@@ -113,7 +114,17 @@ export type Envelope =
   /** Of the failure detector, and of the election of who serves: both are there once for all instances. */
   | { type: "detector"; body: Tagged }
   | { type: "leadership"; body: Tagged }
+  /** Of the replicated service: only to members that speak `SERVICE_VERSION`. */
+  | ServiceEnvelope
   | InstanceEnvelope;
+
+export interface ServiceEnvelope {
+  readonly type: "service";
+  content: Content;
+}
+
+/** The wire version since which members understand messages of the replicated service. */
+export const SERVICE_VERSION = 4;
 
 /** With a message of an instance. */
 export type InstanceEnvelope = { [K in Kind]: { type: K; name: string; content: Content } }[Kind];
@@ -131,8 +142,7 @@ export const settingShape = struct<Setting>({
 });
 const bodyOf = (protocol: AnyProtocol): Shape<Tagged> => variants((protocol.shapes.message ?? {}) as Shapes<Tagged>);
 
-/** @param leadership the election of who serves; null where there is none. */
-export function envelopeShape(detector: AnyProtocol, leadership: AnyProtocol | null): Shape<Envelope> {
+export function envelopeShape({ detector, leadership, service }: SharedProtocols): Shape<Envelope> {
   const setting = {
     kind: kindShape,
     name: nameShape,
@@ -151,8 +161,15 @@ export function envelopeShape(detector: AnyProtocol, leadership: AnyProtocol | n
     election: { name: nameShape, content: contentShape("election") },
     mutex: { name: nameShape, content: contentShape("mutex") },
     channel: { name: nameShape, content: contentShape("channel") },
+    service: { content: serviceShape(service) }, // The last: what stands before it looks as in version 3.
   });
 }
+
+/** Members whose releases differ in it share all else. */
+const serviceShape = (service: AnyProtocol | null): Shape<Content> =>
+  evolving<{ type: string; body: Tagged }>(
+    Object.fromEntries(service === null ? [] : [[service.name, { body: bodyOf(service) }]]),
+  );
 
 /** Instead of an algorithm: what members say to each other to put a name away. */
 export const RETIREMENT = "retirement";

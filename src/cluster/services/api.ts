@@ -10,6 +10,7 @@ import type { Standing } from "../../runtime/transport/identity.ts";
 import type { Limits } from "../../runtime/transport/limits.ts";
 import type { UdpPlace } from "../../runtime/transport/udp-place.ts";
 import type { Channel, ChannelOptions, ChannelStatus } from "./channel-api.ts";
+import type { StateApi, StateStatus } from "./state/state-api.ts";
 import type { Timing } from "./timing.ts";
 
 export interface JoinOptions {
@@ -71,7 +72,7 @@ export interface ServiceLimits {
 }
 
 /** One member of a cluster, in this process. */
-export interface Member extends AsyncDisposable {
+export interface Member extends StateApi, AsyncDisposable {
   readonly id: NodeId;
   /** `host:port` of the admin pages, as a base URL; null where there are none. */
   readonly admin: string | null;
@@ -303,6 +304,8 @@ export interface MemberStatus extends Standing {
   /** Who serves the default locks; null while this member knows of nobody, and without a `dataDir`. Who leads an election stands in `instances`. */
   readonly lockServer: NodeId | null;
   readonly instances: readonly InstanceStatus[];
+  /** How the replicated service stands here; null while nobody uses it. */
+  readonly shared: StateStatus | null;
   readonly uptimeMs: number;
 }
 

@@ -4,7 +4,8 @@ import { EnvironmentError } from "../../core/errors.ts";
 /**
  * Of a member that is not ready, what is missing: `no-majority`, or `no-lock-server`. Of what is held, `never-acquired`: it was not had at any time; `lost`: it was had, and no longer is; `released`: it was
  * given back. Of a message, `never-sent`: nobody gets it; `uncertain`: others may have it, or get it yet; `missed`: it was
- * delivered, and its reader has not had it.
+ * delivered, and its reader has not had it. Of a call of shared state, `never-sent`: nothing was done, and nothing will be; `uncertain`: it was done, or is
+ * done yet, or never.
  */
 export type Phase = "never-acquired" | "lost" | "released" | "never-sent" | "uncertain" | "missed" | Missing;
 
@@ -26,11 +27,20 @@ export type CoordinationCode =
   | "channel-full"
   | "channel-closed"
   | "reader-too-slow"
+  | "request-timeout"
+  | "request-aborted"
+  | "overloaded"
+  | "outcome-unknown"
+  | "compacted"
+  | "state-full"
+  | "overflow"
+  | "session-ended"
+  | "machine-failed"
   | "member-left"
   | "member-failed";
 
 /** What a caller's signal ended is an `AbortError` by name, as in Node's own functions; the signal's reason is its `cause`. */
-const aborted = new Set<CoordinationCode>(["acquire-aborted", "lead-aborted", "send-aborted", "ready-aborted"]);
+const aborted = new Set<CoordinationCode>(["acquire-aborted", "lead-aborted", "send-aborted", "ready-aborted", "request-aborted"]);
 
 export class CoordinationError extends EnvironmentError {
   declare readonly code: CoordinationCode;

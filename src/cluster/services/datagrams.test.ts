@@ -27,7 +27,7 @@ function impostor(place: UdpPlace): UdpMulticast<Envelope> {
       platform: realPlatform,
       ...{ cluster: "coterie", self: 3, members: [1, 2, 3], place },
       protocol: canonical(["services", true]),
-      shape: envelopeShape(protocol(heartbeat()), protocol(epochBully())),
+      shape: envelopeShape({ detector: protocol(heartbeat()), leadership: protocol(epochBully()), service: null }),
       ...{
         injector: faultInjector(realPlatform.random),
         counts: newCounts(),

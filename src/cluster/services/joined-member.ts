@@ -2,12 +2,10 @@
 import { canonical } from "../../core/plain.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import type { Shape } from "../../core/shape.ts";
-import { epochBully } from "../../protocols/election/epoch-bully/epoch-bully.ts";
-import { type AnyProtocol, heartbeat } from "../../protocols/index.ts";
 import type { AdminServer } from "../../runtime/admin.ts";
 import { type FaultInjector, faultInjector } from "../../runtime/fault-injector.ts";
 import { formatHostPort } from "../../runtime/host-port.ts";
-import { linksOf, type Metric, networkMetrics, register, serviceMetrics } from "../../runtime/metric-table.ts";
+import { type Metric, register } from "../../runtime/metric-table.ts";
 import { type Counts, count } from "../../runtime/metrics.ts";
 import type { Platform, TlsMaterial } from "../../runtime/platform/platform.ts";
 import { sleep } from "../../runtime/platform/sleep.ts";
@@ -17,7 +15,15 @@ import { type SendResult, type TcpTransport, tcpTransport } from "../../runtime/
 import { type UdpMulticast, type UdpOptions, udpMulticast } from "../../runtime/transport/udp-multicast.ts";
 import type { UdpPlace } from "../../runtime/transport/udp-place.ts";
 import type { LossReason, MessageId } from "../../trace/entry.ts";
-import { channelOptions, type Envelope, envelopeShape, optionsText, type Setting } from "./algorithms.ts";
+import {
+  channelOptions,
+  type Envelope,
+  envelopeShape,
+  optionsText,
+  SERVICE_VERSION,
+  type ServiceEnvelope,
+  type Setting,
+} from "./algorithms.ts";
 import type {
   ElectionOptions,
   Kind,
@@ -35,13 +41,14 @@ import { type Bounds, boundsWithin } from "./channel-text.ts";
 import { CoordinationError, type Missing } from "./coordination-error.ts";
 import { roughBytes, typeOf } from "./envelope-words.ts";
 import { ElectionHandle, MutexHandle } from "./handles.ts";
-import type { Instance } from "./instance.ts";
+import { type Instance, UNNAMED } from "./instance.ts";
 import { Instances } from "./instances.ts";
 import { refusedIn, requireOptions } from "./known-options.ts";
 import { LocalChannel } from "./local-channel.ts";
 import { LocalElection } from "./local-election.ts";
-import { LocalMutex } from "./local-mutex.ts";
+import type { LocalMutex } from "./local-mutex.ts";
 import { latestEvents, refusalEvent } from "./member-events.ts";
+import { memberMetrics } from "./member-metrics.ts";
 import { serveMemberPages } from "./member-pages.ts";
 import { MemberTrace } from "./member-trace.ts";
 import type { Membership } from "./membership.ts";
@@ -51,8 +58,11 @@ import { readyRules, whenReady } from "./ready.ts";
 import { Resending } from "./resending.ts";
 import { Sessions } from "./sessions.ts";
 import { SharedParts } from "./shared-parts.ts";
+import { sharedProtocols } from "./shared-protocols.ts";
 import { watchStalls } from "./stall-watch.ts";
-import { detectorOptions, leaseOptions } from "./timing.ts";
+import { Machines } from "./state/replicated.ts";
+import { SharedState } from "./state/shared-state.ts";
+import { leaseOptions } from "./timing.ts";
 
 /** How long a starting member waits for its peers at most. */
 const FIRST_CONTACT_MS = 250;
@@ -62,6 +72,7 @@ const LAST_WORDS_MS = 1_000;
 const DRAIN_EVERY_MS = 5;
 /** With so much on its way to a member, what is sent on channels waits. */
 const FULL_LINK_BYTES = 1024 * 1024;
+const UNSENT: SendResult = { id: UNNAMED, lost: "down" };
 
 export class JoinedMember implements Member {
   readonly #membership: Membership;
@@ -75,6 +86,7 @@ export class JoinedMember implements Member {
   readonly #udp: UdpMulticast<Envelope> | null;
   readonly #resending: Resending<Envelope>;
   readonly #shared: SharedParts;
+  readonly #kept: SharedState;
   readonly #instances: Instances;
   readonly #sessions = new Sessions(this, () => count(this.#counts.refused, "too-many-sessions"));
   #admin: AdminServer | null = null;
@@ -89,7 +101,8 @@ export class JoinedMember implements Member {
     this.#injector = faultInjector(platform.random);
     this.#began = platform.clock.now();
     this.#trace = new MemberTrace(id, platform.clock, membership.admin !== null);
-    const protocols = sharedProtocols(membership);
+    const machines = new Machines();
+    const protocols = sharedProtocols(membership, machines.definitions);
     const members = Object.keys(config.members).map(Number);
     const peers = members.filter((member) => member !== id);
     const around = {
@@ -112,6 +125,15 @@ export class JoinedMember implements Member {
       tell: (command) => this.#instances.tell(command),
       heard: (node) => this.#instances.heard(node),
     });
+    const kept = {
+      ...around,
+      maxWaiters: limits.maxWaiters,
+      counts: this.#counts,
+      protocol: protocols.service,
+      send: (to: NodeId, envelope: ServiceEnvelope) => this.#sendOfService(to, envelope),
+      why: () => this.#shared.whyNoQuorum,
+    };
+    this.#kept = new SharedState(kept, machines);
     this.#instances = new Instances({
       ...around,
       ...limits,
@@ -127,7 +149,7 @@ export class JoinedMember implements Member {
       onFull: (kind, name, by) => this.#noteFull(kind, name, by),
       onStray: (from, envelope) => this.#refuseDatagram(from, envelope),
     });
-    const ways = this.#ways(envelopeShape(protocols.detector, protocols.leadership));
+    const ways = this.#ways(envelopeShape(protocols));
     this.#transport = tcpTransport<Envelope>({
       ...ways,
       deliver: (from, envelope, messageId) => this.#deliver(from, envelope, "tcp", messageId),
@@ -176,6 +198,7 @@ export class JoinedMember implements Member {
     }
     this.#trace.started();
     this.#shared.start();
+    this.#kept.host.start();
     this.#instances.restore();
     for (const { id } of this.#transport.peers) this.#send(id, { type: "hello" });
     this.#unwatch = watchStalls(this.#platform, (forMs) => this.#events.publish({ type: "stalled", forMs }));
@@ -245,6 +268,15 @@ export class JoinedMember implements Member {
     return (local as LocalChannel).use<T>();
   }
 
+  readonly map: Member["map"] = (name) => this.#kept.map(name);
+  readonly counter: Member["counter"] = (name) => this.#kept.counter(name);
+  readonly semaphore: Member["semaphore"] = (name, options) => this.#kept.semaphore(name, options);
+  readonly readWriteLock: Member["readWriteLock"] = (name) => this.#kept.readWriteLock(name);
+  readonly barrier: Member["barrier"] = (name, options) => this.#kept.barrier(name, options);
+  readonly queue: Member["queue"] = (name) => this.#kept.queue(name);
+  readonly replicated: Member["replicated"] = (name, machine) => this.#kept.replicated(name, machine);
+  readonly transaction: Member["transaction"] = (work, options) => this.#kept.transaction(work, options);
+
   ready(options: ReadyOptions = {}): Promise<void> {
     requireOptions("ready", options, readyRules);
     return whenReady(
@@ -277,6 +309,7 @@ export class JoinedMember implements Member {
       ...standingOf(this.#membership.identity),
       lockServer: this.#shared.server,
       instances: this.#instances.all.map(({ status }) => status),
+      shared: this.#kept.status,
       uptimeMs: Math.round(this.#platform.clock.now() - this.#began),
     };
   }
@@ -309,6 +342,13 @@ export class JoinedMember implements Member {
     const result = this.#transport.send(to, envelope);
     this.#trace.sent(to, envelope, result);
     return result;
+  }
+
+  /** A member of an earlier release could not read it, and would take it for damage. */
+  #sendOfService(to: NodeId, envelope: ServiceEnvelope): SendResult {
+    if ((this.#transport.versionOf(to) ?? 0) >= SERVICE_VERSION) return this.#send(to, envelope);
+    count(this.#counts.lost, "down");
+    return UNSENT;
   }
 
   #multicast(to: readonly NodeId[], envelope: Envelope, transport: Transport): void {
@@ -356,6 +396,7 @@ export class JoinedMember implements Member {
     this.#trace.received(from, envelope, id);
     count(this.#counts.messagesReceived, typeOf(envelope));
     if (envelope.type === "detector" || envelope.type === "leadership") return this.#shared.receive(from, envelope);
+    if (envelope.type === "service") return this.#kept.host.receive(from, envelope.content);
     if (envelope.type === "channel") this.#shared.hear(from);
     this.#instances.receive(from, envelope, by);
   }
@@ -402,6 +443,7 @@ export class JoinedMember implements Member {
       const channels = this.#instances.all.flatMap(({ local }) => (local instanceof LocalChannel ? [local] : []));
       const gone = Promise.all(channels.map((channel) => channel.leave(reason)));
       await Promise.race([gone, sleep(timers, LAST_WORDS_MS, { ref: false })]);
+      this.#kept.host.close(reason);
       this.#instances.close(reason); // While there is a server that it can be given back to.
       this.#instances.tell({ type: "depart" }); // Each server to come is told that nothing is held here.
       await this.#shared.handOver();
@@ -419,6 +461,7 @@ export class JoinedMember implements Member {
     const until = clock.now() + LAST_WORDS_MS;
     const isWaiting = (): boolean =>
       !this.#instances.isSettled ||
+      !this.#kept.host.isSettled ||
       this.#transport.peers.some(({ link, queuedBytes }) => link === "open" && queuedBytes > 0);
     while (isWaiting() && clock.now() < until) await sleep(timers, DRAIN_EVERY_MS);
   }
@@ -432,6 +475,7 @@ export class JoinedMember implements Member {
     const reason = new CoordinationError("member-failed", "lost", text, { cause: error });
     log.error(text, { event: "member-failed" });
     this.#controller.abort(reason);
+    this.#kept.host.close(reason);
     this.#instances.close(reason);
     this.#leaving = this.#close();
     this.#leaving.catch(() => {}); // The caller of `leave` is told what cannot be closed.
@@ -440,6 +484,7 @@ export class JoinedMember implements Member {
   async #close(): Promise<void> {
     this.#unwatch();
     this.#instances.stop();
+    this.#kept.host.stop();
     this.#shared.stop();
     this.#events.close();
     this.#resending.close();
@@ -448,29 +493,13 @@ export class JoinedMember implements Member {
   }
 
   get #metrics(): readonly Metric[] {
-    const shared = this.#shared;
-    const open = (): readonly Instance[] => this.#instances.all;
-    const locks = () => open().flatMap(({ local }) => (local instanceof LocalMutex ? [local.held] : []));
-    return [
-      ...networkMetrics(
-        this.#counts,
-        linksOf(() => this.#transport.peers),
-      ),
-      ...serviceMetrics(this.#counts, {
-        locksHeld: () => locks().filter(({ isHeld }) => isHeld).length,
-        lockWaiters: () => locks().reduce((sum, { waiting }) => sum + waiting, 0),
-        leadershipsHeld: () => open().filter(({ local }) => local instanceof LocalElection && local.leads).length,
-        hasQuorum: () => this.#state === "joined" && shared.hasQuorum,
-        reachable: () => shared.reachable,
-        suspected: () => this.#transport.peers.filter(({ id }) => shared.isSuspected(id)).length,
-        hasLockServer: () => this.#state === "joined" && shared.server !== null,
-        instances: () => {
-          const kinds = { election: 0, mutex: 0, channel: 0 };
-          for (const { setting } of open()) kinds[setting.kind] += 1;
-          return kinds;
-        },
-      }),
-    ];
+    return memberMetrics({
+      counts: this.#counts,
+      instances: this.#instances,
+      shared: this.#shared,
+      isJoined: () => this.#state === "joined",
+      peers: () => this.#transport.peers,
+    });
   }
 
   #serveAdmin(): Promise<AdminServer> | null {
@@ -489,11 +518,4 @@ export class JoinedMember implements Member {
       sessions: this.#sessions,
     });
   }
-}
-
-/** Who keeps no journal cannot take part in elections of who serves; that all do or none does is seen to by the hand-shake. */
-function sharedProtocols({ journal, timing }: Membership): { detector: AnyProtocol; leadership: AnyProtocol | null } {
-  const detector = heartbeat(detectorOptions(timing)) as never as AnyProtocol;
-  if (journal === null) return { detector, leadership: null };
-  return { detector, leadership: epochBully({ takesOver: false, ...leaseOptions(timing, "epoch-bully") }) };
 }

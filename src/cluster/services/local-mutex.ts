@@ -4,13 +4,13 @@
  */
 import { MAX_WAIT_MS } from "../../runtime/longest-wait.ts";
 import { measure } from "../../runtime/metrics.ts";
-import type { Platform } from "../../runtime/platform/platform.ts";
 import type { AcquireOptions, Grant } from "./api.ts";
 import { type CoordinationCode, CoordinationError } from "./coordination-error.ts";
 import type { AlgorithmEvent, Engine, LocalSide } from "./engine.ts";
 import { duration, type Rules, requireOptions, signal } from "./known-options.ts";
 import { onAbort } from "./on-abort.ts";
-import { isGivenUp, OwnTenure } from "./tenure.ts";
+import { HeldGrant } from "./held-grant.ts";
+import { isGivenUp } from "./tenure.ts";
 
 interface Waiter {
   readonly granted: (grant: HeldGrant) => void;
@@ -180,38 +180,7 @@ export class LocalMutex implements LocalSide {
   }
 }
 
-const acquireRules: Rules<AcquireOptions> = {
+export const acquireRules: Rules<AcquireOptions> = {
   timeoutMs: { ...duration, wanted: `${duration.wanted}, since no lock on a network is had without waiting` },
   signal,
 };
-
-interface HeldOptions {
-  readonly platform: Platform;
-  readonly token: number;
-  readonly name: string;
-  readonly what: string;
-  /** It has ended, and not because the algorithm says so. */
-  readonly over: () => void;
-  readonly onEnd: (reason: CoordinationError) => void;
-}
-
-class HeldGrant extends OwnTenure<number> implements Grant {
-  readonly name: string;
-  readonly #options: HeldOptions;
-
-  constructor(options: HeldOptions) {
-    super({ ...options, onOverdue: options.over });
-    this.name = options.name;
-    this.#options = options;
-  }
-
-  release(): Promise<void> {
-    this.end(new CoordinationError("released", "released", `${this.#options.what} has been released`));
-    this.#options.over();
-    return Promise.resolve();
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.release();
-  }
-}

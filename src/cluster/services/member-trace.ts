@@ -91,6 +91,6 @@ const within = (path: readonly string[], inner: Tagged): Tagged =>
 
 function messageIn(envelope: Envelope): Tagged {
   if (!("content" in envelope)) return envelope;
-  const { type, name, content } = envelope;
-  return within([type, name], "body" in content ? content.body : content);
+  const path = "name" in envelope ? [envelope.type, envelope.name] : [envelope.type];
+  return within(path, "body" in envelope.content ? envelope.content.body : envelope.content);
 }

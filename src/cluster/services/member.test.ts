@@ -48,8 +48,8 @@ describe("join", () => {
       "expected limits.maxWaiters of join() to be a whole number > 0, got 0",
     ],
     [
-      { id: 1, members, dataDir: "unused", limits: { maxInstances: 65_529 } },
-      "expected limits.maxInstances of join() to be at most 65528, as a journal holds no more, got 65529",
+      { id: 1, members, dataDir: "unused", limits: { maxInstances: 65_521 } },
+      "expected limits.maxInstances of join() to be at most 65520, as a journal holds no more, got 65521",
     ],
     [{ id: 1, members, limits: { maxFrameBytes: 1 } }, "limits.maxFrameBytes"],
     [{ id: 1, members, admin: "10.0.0.1:80" }, "a loopback address"],

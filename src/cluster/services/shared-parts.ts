@@ -86,6 +86,12 @@ export class SharedParts {
     return 2 * this.reachable > this.#members;
   }
 
+  /** As a part of a sentence; empty while there is a majority. */
+  get whyNoQuorum(): string {
+    if (this.hasQuorum) return "";
+    return `only ${this.reachable} of ${this.#members} members can be reached, and a majority is needed; `;
+  }
+
   isSuspected(node: NodeId): boolean {
     return this.#suspected.has(node);
   }

@@ -182,6 +182,10 @@ class DiskJournal implements Journal {
     };
   }
 
+  has(name: string): boolean {
+    return this.#slots.has(name);
+  }
+
   forget(name: string): void {
     this.#requireOpen();
     const kept = this.#slots.get(name);

@@ -11,6 +11,8 @@ export interface Journal {
    * @throws UsageError if the slot is taken already, EnvironmentError if what it holds has another shape.
    */
   slot<R>(name: string, shape: Shape<R>): Slot<R>;
+  /** Whether a slot of this name was ever taken, in this run of the process or before, and not forgotten since. */
+  has(name: string): boolean;
   /**
    * Frees the slot of this name with all that it holds, for another name; nothing where there is none. Durable with what is appended next to it.
    * @throws UsageError if the slot is taken.

@@ -36,8 +36,8 @@ export interface AcceptorOptions<M> {
   readonly log: Log;
   /** A message has arrived; `number` counts those that `from` sent here in this incarnation. */
   readonly deliver: (from: NodeId, message: M, number: number, incarnation: number) => void;
-  /** A peer has said which run of its process it is. */
-  readonly onIncarnation: (peer: NodeId, incarnation: number) => void;
+  /** A peer has said which run of its process it is, and the newest version that it speaks. */
+  readonly onIncarnation: (peer: NodeId, incarnation: number, version: number) => void;
   /** A handler failed. */
   readonly onFatal: (error: Error) => void;
 }
@@ -210,7 +210,7 @@ export class Acceptor<M> {
     const run = presentRun(incoming, hello.incarnation);
     welcome(this.#receiver(stream, hello.from, run));
     stream.write(welcomeCodec.frame({ incarnation: this.options.self.incarnation, received: run.received }));
-    this.options.onIncarnation(hello.from, hello.incarnation);
+    this.options.onIncarnation(hello.from, hello.incarnation, hello.version);
   }
 
   /** Why this `hello` is turned away, or null. */

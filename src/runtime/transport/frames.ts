@@ -13,7 +13,7 @@ import { differences, type Identity, identityShape, NOBODY } from "./identity.ts
  * hand-shake or what members say to each other besides messages of algorithms change; docs/compatibility.md says by
  * which rules.
  */
-export const WIRE_VERSION = 3;
+export const WIRE_VERSION = 4;
 export const OLDEST_WIRE_VERSION = 3;
 
 export const FRAME = { hello: 1, welcome: 2, refuse: 3, messages: 4, ack: 5, probe: 6, alive: 7 } as const;

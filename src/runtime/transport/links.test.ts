@@ -11,7 +11,7 @@ import { newCounts } from "../metrics.ts";
 import { realPlatform } from "../platform/real.ts";
 import { codecOf, Reader } from "../wire.ts";
 import { Acceptor } from "./acceptor.ts";
-import { ackCodec, emptyFrame, FRAME, frameSplitter, helloCodec, welcomeCodec } from "./frames.ts";
+import { ackCodec, emptyFrame, FRAME, frameSplitter, helloCodec, WIRE_VERSION, welcomeCodec } from "./frames.ts";
 import { GroupIdentity } from "./identity.ts";
 import { defaultLimits } from "./limits.ts";
 import { OutgoingLink } from "./outgoing-link.ts";
@@ -211,7 +211,7 @@ describe("the dialling end", () => {
     await vi.waitFor(() => expect(link.status).toBe("open"));
     latest().destroy(); // Process 7 dies.
     await vi.waitFor(() => expect(sockets).toHaveLength(2));
-    link.noteIncarnation(8); // Process 8 calls, while the answer to our dial, from before it began, is still on its way.
+    link.noteIncarnation(8, WIRE_VERSION); // Process 8 calls, while the answer to our dial, from before it began, is still on its way.
     link.send(numbered(1));
     latest().destroy(refused());
     await vi.waitFor(() => expect(sockets).toHaveLength(3));
@@ -229,7 +229,7 @@ describe("the dialling end", () => {
     await nextTurn();
     latest().say(ackCodec.frame({ received: 2 })); // In the middle of a frame, as after a refusal.
     await nextTurn();
-    link.noteIncarnation(8);
+    link.noteIncarnation(8, WIRE_VERSION);
     expect(lost).toEqual([{ first: 3, last: 3, why: "crashed" }]);
     expect(counts.lost).toEqual({ crashed: 1 });
     welcome(8);
@@ -247,7 +247,7 @@ describe("the dialling end", () => {
     latest().say(ackCodec.frame({ received: 1 }));
     await nextTurn();
     link.send(numbered(13)); // Process 7 is no more, which this end does not know yet.
-    link.noteIncarnation(8);
+    link.noteIncarnation(8, WIRE_VERSION);
     expect(lost).toEqual([{ first: 2, last: 5, why: "crashed" }]);
     welcome(8);
     link.send(numbered(14));
@@ -293,7 +293,7 @@ describe("the dialling end", () => {
     const { link, sockets, welcome, lost } = dialling();
     welcome(7);
     await vi.waitFor(() => expect(link.status).toBe("open"));
-    link.noteIncarnation(8);
+    link.noteIncarnation(8, WIRE_VERSION);
     expect(sockets).toHaveLength(2);
     link.send(numbered(1));
     sockets[0]?.emit("data", ackCodec.frame({ received: 1 }));

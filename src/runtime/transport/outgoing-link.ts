@@ -80,6 +80,8 @@ export class OutgoingLink<M> {
   #backoffMs = MIN_BACKOFF_MS;
   #redial: Timer | null = null;
   #incarnation: number | null = null;
+  /** Which run of the peer's process has said what it speaks. */
+  #said: { readonly incarnation: number; readonly version: number } | null = null;
   #lastProgress = 0;
   #watchdog: Timer | null = null;
 
@@ -129,8 +131,14 @@ export class OutgoingLink<M> {
     return { number: this.#taken, lost: null };
   }
 
+  /** The newest version that the peer's present process speaks; null while that has not said so. */
+  get version(): number | null {
+    return this.#said !== null && this.#said.incarnation === this.#incarnation ? this.#said.version : null;
+  }
+
   /** The peer has said which run of its process it is. What was meant for another run is lost. */
-  noteIncarnation(incarnation: number): void {
+  noteIncarnation(incarnation: number, version: number): void {
+    this.#said = { incarnation, version };
     if (this.#incarnation !== incarnation && this.#incarnation !== null) {
       this.#succeeded();
       if (this.status === "open") this.#abandon(); // It leads to the old process.

@@ -1,0 +1,36 @@
+/** What this process holds of a lock, from its grant to its release or loss. */
+import type { Platform } from "../../runtime/platform/platform.ts";
+import type { Grant } from "./api.ts";
+import { CoordinationError } from "./coordination-error.ts";
+import { OwnTenure } from "./tenure.ts";
+
+interface HeldOptions {
+  readonly platform: Platform;
+  readonly token: number;
+  readonly name: string;
+  readonly what: string;
+  /** It has ended, and not because the algorithm says so. */
+  readonly over: () => void;
+  readonly onEnd: (reason: CoordinationError) => void;
+}
+
+export class HeldGrant extends OwnTenure<number> implements Grant {
+  readonly name: string;
+  readonly #options: HeldOptions;
+
+  constructor(options: HeldOptions) {
+    super({ ...options, onOverdue: options.over });
+    this.name = options.name;
+    this.#options = options;
+  }
+
+  release(): Promise<void> {
+    this.end(new CoordinationError("released", "released", `${this.#options.what} has been released`));
+    this.#options.over();
+    return Promise.resolve();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
+  }
+}

@@ -1,0 +1,39 @@
+/** What Prometheus is told of a member. */
+import type { PeerStatus } from "../../runtime/admin-pages.ts";
+import { linksOf, type Metric, networkMetrics, serviceMetrics } from "../../runtime/metric-table.ts";
+import type { Counts } from "../../runtime/metrics.ts";
+import type { Instance } from "./instance.ts";
+import type { Instances } from "./instances.ts";
+import { LocalElection } from "./local-election.ts";
+import { LocalMutex } from "./local-mutex.ts";
+import type { SharedParts } from "./shared-parts.ts";
+
+interface Measured {
+  readonly counts: Counts;
+  readonly instances: Pick<Instances, "all">;
+  readonly shared: SharedParts;
+  isJoined(): boolean;
+  peers(): readonly PeerStatus[];
+}
+
+export function memberMetrics({ counts, instances, shared, isJoined, peers }: Measured): readonly Metric[] {
+  const open = (): readonly Instance[] => instances.all;
+  const locks = () => open().flatMap(({ local }) => (local instanceof LocalMutex ? [local.held] : []));
+  return [
+    ...networkMetrics(counts, linksOf(peers)),
+    ...serviceMetrics(counts, {
+      locksHeld: () => locks().filter(({ isHeld }) => isHeld).length,
+      lockWaiters: () => locks().reduce((sum, { waiting }) => sum + waiting, 0),
+      leadershipsHeld: () => open().filter(({ local }) => local instanceof LocalElection && local.leads).length,
+      hasQuorum: () => isJoined() && shared.hasQuorum,
+      reachable: () => shared.reachable,
+      suspected: () => peers().filter(({ id }) => shared.isSuspected(id)).length,
+      hasLockServer: () => isJoined() && shared.server !== null,
+      instances: () => {
+        const kinds = { election: 0, mutex: 0, channel: 0 };
+        for (const { setting } of open()) kinds[setting.kind] += 1;
+        return kinds;
+      },
+    }),
+  ];
+}

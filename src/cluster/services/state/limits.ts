@@ -1,0 +1,10 @@
+/** How much of everything: what callers are told, and what the state machine refuses as well. */
+export const limits = {
+  keyBytes: 512,
+  /** Of a value as JSON, or of bytes as base64. */
+  valueBytes: 60_000,
+  /** Entries that one `range` gives. */
+  range: 1_000,
+  /** Keys that one transaction reads and writes. */
+  transactionKeys: 64,
+} as const;

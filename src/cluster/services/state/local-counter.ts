@@ -1,0 +1,41 @@
+/** A counter as this process uses it. */
+import * as may from "../known-options.ts";
+import { requireOptions } from "../known-options.ts";
+import { callRules } from "./calls.ts";
+import type { Service } from "./service.ts";
+import type { CallOptions, SharedCounter } from "./state-api.ts";
+
+const whole: may.Rule = {
+  wanted: `a whole number between ${-Number.MAX_SAFE_INTEGER} and ${Number.MAX_SAFE_INTEGER}`,
+  accepts: Number.isSafeInteger,
+};
+
+export class LocalCounter implements SharedCounter {
+  constructor(
+    readonly name: string,
+    private readonly service: Service,
+  ) {}
+
+  get(options: CallOptions = {}): Promise<number> {
+    return this.#call("get", false, options, async () => {
+      return (await this.service.query({ type: "count", name: this.name })).answer.value;
+    });
+  }
+
+  async add(by = 1, options: CallOptions = {}): Promise<number> {
+    may.requireRule("by of add()", by, may.needed(whole));
+    return this.#call("add", true, options, async () => {
+      return (await this.service.submit({ type: "add", name: this.name, by })).result.value;
+    });
+  }
+
+  async set(value: number, options: CallOptions = {}): Promise<void> {
+    may.requireRule("the value of set()", value, may.needed(whole));
+    await this.#call("set", true, options, () => this.service.submit({ type: "set", name: this.name, to: value }));
+  }
+
+  async #call<T>(name: string, changes: boolean, options: CallOptions, answer: () => Promise<T>): Promise<T> {
+    requireOptions(name, options, callRules);
+    return this.service.call({ ...options, what: `${name}() of the counter "${this.name}"`, changes }, answer);
+  }
+}

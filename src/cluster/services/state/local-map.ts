@@ -1,0 +1,165 @@
+/** A map as this process uses it: what callers say on one side, operations of the log on the other. */
+import { UsageError, unexpected } from "../../../core/errors.ts";
+import { type Change as LoggedChange, prefixRange, type Step } from "../../../protocols/service/operations.ts";
+import { CoordinationError } from "../coordination-error.ts";
+import type { Rules } from "../known-options.ts";
+import * as may from "../known-options.ts";
+import { requireOptions } from "../known-options.ts";
+import { callRules } from "./calls.ts";
+import { limits } from "./limits.ts";
+import type { Service } from "./service.ts";
+import type {
+  CallOptions,
+  Change,
+  Entry,
+  PutOptions,
+  Range,
+  RangeOptions,
+  SharedMap,
+  WatchOptions,
+} from "./state-api.ts";
+import { textOf, valueOf } from "./value-text.ts";
+import { Watch } from "./watch.ts";
+
+/** So often another may have been faster with a key. */
+export const MAX_TRIES = 1_000;
+
+const key: may.Rule = { wanted: "a text", accepts: (value) => typeof value === "string" };
+const putRules: Rules<PutOptions> = { ...callRules, leased: may.flag };
+const deleteRules: Rules<CallOptions & { ifRevision?: number }> = { ...callRules, ifRevision: may.natural };
+const rangeRules: Rules<RangeOptions> = {
+  ...callRules,
+  from: key,
+  to: key,
+  prefix: key,
+  limit: { wanted: `a whole number from 1 to ${limits.range}`, accepts: isLimit },
+};
+const watchRules: Rules<WatchOptions> = { after: may.natural, key, prefix: key, signal: may.signal };
+
+export class LocalMap<T> implements SharedMap<T> {
+  constructor(
+    readonly name: string,
+    private readonly service: Service,
+  ) {}
+
+  async get(key: string, options: CallOptions = {}): Promise<T | undefined> {
+    requireOptions("get", options, callRules);
+    return (await this.#entry(key, options))?.value;
+  }
+
+  async entry(key: string, options: CallOptions = {}): Promise<Entry<T> | undefined> {
+    requireOptions("entry", options, callRules);
+    return this.#entry(key, options);
+  }
+
+  async put(key: string, value: T, options: PutOptions = {}): Promise<number> {
+    requireOptions("put", options, putRules);
+    return (await this.#put(key, value, null, options)) as number;
+  }
+
+  async compareAndSet(key: string, ifRevision: number, value: T, options: PutOptions = {}): Promise<number | null> {
+    requireOptions("compareAndSet", options, putRules);
+    may.requireRule("ifRevision of compareAndSet()", ifRevision, may.needed(may.natural));
+    return this.#put(key, value, ifRevision, options);
+  }
+
+  async update(key: string, change: (value: T | undefined) => T, options: PutOptions = {}): Promise<T> {
+    requireOptions("update", options, putRules);
+    may.requireRule("the change of update()", change, may.work);
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const entry = await this.#entry(key, options);
+      const value = change(entry?.value);
+      if ((await this.#put(key, value, entry?.revision ?? 0, options)) !== null) return value;
+    }
+    throw new CoordinationError("overloaded", "never-sent", tooOften(`"${key}" in the map "${this.name}"`));
+  }
+
+  async delete(key: string, options: CallOptions & { readonly ifRevision?: number } = {}): Promise<boolean> {
+    requireOptions("delete", options, deleteRules);
+    requireKey(key);
+    const { ifRevision = null } = options;
+    return this.#call(`the deletion of "${key}" in`, true, options, async () => {
+      const deletion = { type: "delete", map: this.name, key } as const;
+      if (ifRevision === null) return (await this.service.submit(deletion)).result.previous !== null;
+      if (ifRevision === 0) return false;
+      return (await this.#ifUnchanged(key, ifRevision, deletion)).result.succeeded;
+    });
+  }
+
+  async range(options: RangeOptions = {}): Promise<Range<T>> {
+    requireOptions("range", options, rangeRules);
+    const { limit = limits.range } = options;
+    const { from, to } = boundsOf(options);
+    return this.#call("the range of", false, options, async () => {
+      const { revision, answer } = await this.service.query({ type: "range", map: this.name, from, to, limit });
+      const entries = answer.entries.map(({ key, value, revision: at }) => ({
+        key,
+        value: valueOf(value) as T,
+        revision: at,
+      }));
+      return { entries, revision, more: answer.isMore };
+    });
+  }
+
+  watch(options: WatchOptions = {}): AsyncIterableIterator<Change<T>> {
+    requireOptions("watch", options, watchRules);
+    this.service.use();
+    const { after = null, key, prefix = "", signal } = options;
+    const wants = (changed: string): boolean => (key === undefined || changed === key) && changed.startsWith(prefix);
+    return new Watch<Change<T>>(this.service, { map: this.name, after, wants, signal }, (change) => shown<T>(change));
+  }
+
+  #entry(key: string, options: CallOptions): Promise<Entry<T> | undefined> {
+    requireKey(key);
+    return this.#call(`the read of "${key}" in`, false, options, async () => {
+      const { entry } = (await this.service.query({ type: "get", map: this.name, key })).answer;
+      return entry === null ? undefined : { key, value: valueOf(entry.value) as T, revision: entry.revision };
+    });
+  }
+
+  #put(key: string, value: T, ifRevision: number | null, options: PutOptions): Promise<number | null> {
+    requireKey(key);
+    const text = textOf(value, `the value of "${key}"`, limits.valueBytes);
+    const { leased = false } = options;
+    return this.#call(`the write of "${key}" in`, true, options, async () => {
+      const put = { type: "put", map: this.name, key, value: text, isLeased: leased } as const;
+      if (ifRevision === null) return (await this.service.submit(put)).revision;
+      const { revision, result } = await this.#ifUnchanged(key, ifRevision, put);
+      return result.succeeded ? revision : null;
+    });
+  }
+
+  #ifUnchanged(key: string, revision: number, step: Step) {
+    const unchanged = { type: "revision", map: this.name, key, revision } as const;
+    return this.service.submit({ type: "transaction", compare: [unchanged], success: [step], failure: [] });
+  }
+
+  #call<R>(what: string, changes: boolean, options: CallOptions, answer: () => Promise<R>): Promise<R> {
+    const { timeoutMs, signal } = options;
+    return this.service.call({ what: `${what} the map "${this.name}"`, changes, timeoutMs, signal }, answer);
+  }
+}
+
+/** @throws UsageError */
+export function requireKey(key: unknown): asserts key is string {
+  const isKey = typeof key === "string" && key !== "" && Buffer.byteLength(key) <= limits.keyBytes;
+  if (!isKey) throw new UsageError("bad-key", unexpected("the key", `a text of 1 to ${limits.keyBytes} bytes`, key));
+}
+
+export const tooOften = (what: string): string =>
+  `${MAX_TRIES} times in a row another was faster with ${what}: nothing was done`;
+
+const shown = <T>({ key, value, revision }: LoggedChange): Change<T> =>
+  value === null ? { type: "delete", key, revision } : { type: "put", key, value: valueOf(value) as T, revision };
+
+/** The keys that are asked for: from the first on, before the last; null: to the end. */
+function boundsOf({ from = "", to, prefix = "" }: RangeOptions): { from: string; to: string | null } {
+  const within = prefixRange(prefix);
+  const first = from > within.from ? from : within.from;
+  if (to === undefined || (within.to !== null && within.to < to)) return { from: first, to: within.to };
+  return { from: first, to };
+}
+
+function isLimit(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) > 0 && (value as number) <= limits.range;
+}

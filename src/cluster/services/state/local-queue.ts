@@ -1,0 +1,119 @@
+/** A queue, and a barrier, as this process uses them. */
+import type { AcquireOptions } from "../api.ts";
+import { CoordinationError } from "../coordination-error.ts";
+import { requireOptions } from "../known-options.ts";
+import { acquireRules } from "../local-mutex.ts";
+import { OwnTenure } from "../tenure.ts";
+import { callRules } from "./calls.ts";
+import { limits } from "./limits.ts";
+import type { Service } from "./service.ts";
+import type { Barrier, CallOptions, QueueItem, SharedQueue } from "./state-api.ts";
+import { textOf, valueOf } from "./value-text.ts";
+import type { Place, Waits } from "./waits.ts";
+
+export class LocalQueue<T> implements SharedQueue<T> {
+  constructor(
+    readonly name: string,
+    private readonly service: Service,
+    private readonly waits: Waits,
+  ) {}
+
+  async add(item: T, options: CallOptions = {}): Promise<number> {
+    requireOptions("add", options, callRules);
+    const value = textOf(item, "the item", limits.valueBytes);
+    return this.service.call({ ...options, what: `add() to ${this.#what}`, changes: true }, async () => {
+      return (await this.service.submit({ type: "enqueue", name: this.name, value })).result.item;
+    });
+  }
+
+  async take(options: AcquireOptions = {}): Promise<QueueItem<T>> {
+    requireOptions("take", options, acquireRules);
+    return (await this.waits.wait(this.#place(), options)).held;
+  }
+
+  async size(options: CallOptions = {}): Promise<number> {
+    requireOptions("size", options, callRules);
+    return this.service.call({ ...options, what: `size() of ${this.#what}`, changes: false }, async () => {
+      return (await this.service.query({ type: "backlog", name: this.name })).answer.items;
+    });
+  }
+
+  get #what(): string {
+    return `the queue "${this.name}"`;
+  }
+
+  #place(): Place<TakenItem<T>> {
+    const { name } = this;
+    const what = `an item of ${this.#what}`;
+    return {
+      name: `queue/${name}`,
+      what,
+      ask: (wait) => ({ type: "take", name, wait }),
+      giveUp: (wait) => ({ type: "stopTaking", name, wait }),
+      hold: (token, value, giveBack) =>
+        new TakenItem<T>(
+          { queue: name, what, token, item: valueOf(value) as T, giveBack },
+          this.service,
+          this.waits,
+        ),
+    };
+  }
+}
+
+interface Taken<T> {
+  readonly queue: string;
+  readonly what: string;
+  readonly token: number;
+  readonly item: T;
+  readonly giveBack: () => void;
+}
+
+class TakenItem<T> extends OwnTenure<number> implements QueueItem<T> {
+  readonly item: T;
+
+  constructor(
+    private readonly taken: Taken<T>,
+    private readonly service: Service,
+    private readonly waits: Waits,
+  ) {
+    super({ platform: service.platform, token: taken.token, what: taken.what, onOverdue: taken.giveBack });
+    this.item = taken.item;
+  }
+
+  async done(options: CallOptions = {}): Promise<void> {
+    requireOptions("done", options, callRules);
+    if (!this.isHeld) throw this.signal.reason;
+    const { queue: name, what } = this.taken;
+    const call = { ...options, what: `done() of ${what}`, changes: true };
+    await this.service.call(call, () => this.service.submit({ type: "finish", name, token: this.token }));
+    this.waits.forget(this);
+    this.end(new CoordinationError("released", "released", `${what} is done`));
+  }
+
+  giveBack(): Promise<void> {
+    this.end(new CoordinationError("released", "released", `${this.taken.what} was given back`));
+    this.taken.giveBack();
+    return Promise.resolve();
+  }
+}
+
+export class LocalBarrier implements Barrier {
+  constructor(
+    readonly name: string,
+    readonly parties: number,
+    private readonly waits: Waits,
+  ) {}
+
+  async arrive(options: AcquireOptions = {}): Promise<number> {
+    requireOptions("arrive", options, acquireRules);
+    const { name, parties } = this;
+    const place: Place<null> = {
+      name: `barrier/${name}`,
+      what: `the barrier "${name}"`,
+      ask: (wait) => ({ type: "arrive", name, wait, parties }),
+      giveUp: (wait) => ({ type: "leave", name, wait }),
+      hold: () => null,
+    };
+    return (await this.waits.wait(place, options)).token;
+  }
+}

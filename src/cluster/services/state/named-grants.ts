@@ -1,0 +1,135 @@
+/** Locks, semaphores and read-write locks of the service: what each of them asks for of the grants of its name. */
+import type { AcquireOptions, Grant, Mutex } from "../api.ts";
+import type { CoordinationError } from "../coordination-error.ts";
+import { HeldGrant } from "../held-grant.ts";
+import * as may from "../known-options.ts";
+import { type Rules, requireOptions, requireRule } from "../known-options.ts";
+import { acquireRules } from "../local-mutex.ts";
+import { isGivenUp } from "../tenure.ts";
+import type { Service } from "./service.ts";
+import type { ReadWriteLock, Semaphore } from "./state-api.ts";
+import type { Place, Waits } from "./waits.ts";
+
+/** As many readers as this may be inside at once. */
+const READERS = 1_000_000;
+
+/** What is asked for of a name. */
+interface Wish {
+  /** Each kind has names of its own. */
+  readonly kind: "mutex" | "semaphore" | "read-write";
+  readonly name: string;
+  readonly what: string;
+  readonly mode: "exclusive" | "shared";
+  readonly permits: number;
+  readonly capacity: number;
+}
+
+/** Grants to this process, each with its own place in the queue of its name. */
+export class Grants {
+  constructor(
+    private readonly service: Service,
+    private readonly waits: Waits,
+  ) {}
+
+  async acquire(wish: Wish, options: AcquireOptions): Promise<Grant> {
+    const { locks } = this.service.counts;
+    const { held } = await this.waits.wait(this.#placeOf(wish), options);
+    locks.acquired += 1;
+    return held;
+  }
+
+  #placeOf({ kind, name: title, what, mode, permits, capacity }: Wish): Place<HeldGrant> {
+    const { platform, counts } = this.service;
+    const name = `${kind}/${title}`;
+    const onEnd = (reason: CoordinationError): void => {
+      counts.locks[isGivenUp(reason) ? "released" : "lost"] += 1;
+    };
+    return {
+      name,
+      what,
+      ask: (wait) => ({ type: "acquire", name, wait, mode, permits, capacity, note: "" }),
+      giveUp: (wait) => ({ type: "withdraw", name, wait }),
+      hold: (token, _value, over) => new HeldGrant({ platform, token, name: title, what, over, onEnd }),
+    };
+  }
+}
+
+/** The lock of that name; its algorithm is the replicated log. */
+export class SharedMutex implements Mutex {
+  readonly algorithm = "raft";
+
+  constructor(
+    readonly name: string,
+    private readonly grants: Grants,
+  ) {}
+
+  async acquire(options: AcquireOptions = {}): Promise<Grant> {
+    requireOptions("acquire", options, acquireRules);
+    const { name } = this;
+    const what = `the lock "${name}"`;
+    return this.grants.acquire({ kind: "mutex", name, what, mode: "exclusive", permits: 1, capacity: 1 }, options);
+  }
+
+  async use<T>(work: (grant: Grant) => T | Promise<T>, options?: AcquireOptions): Promise<T> {
+    return useOf(() => this.acquire(options), work);
+  }
+}
+
+export class LocalSemaphore implements Semaphore {
+  constructor(
+    readonly name: string,
+    readonly permits: number,
+    private readonly grants: Grants,
+  ) {}
+
+  async acquire(options: AcquireOptions & { readonly permits?: number | undefined } = {}): Promise<Grant> {
+    const rules: Rules<AcquireOptions & { permits?: number }> = { ...acquireRules, permits: permitsUpTo(this.permits) };
+    requireOptions("acquire", options, rules);
+    const { permits = 1 } = options;
+    const { name, permits: capacity } = this;
+    const what = `a permit of the semaphore "${name}"`;
+    return this.grants.acquire({ kind: "semaphore", name, what, mode: "shared", permits, capacity }, options);
+  }
+
+  async use<T>(work: (grant: Grant) => T | Promise<T>, options?: AcquireOptions): Promise<T> {
+    return useOf(() => this.acquire(options), work);
+  }
+}
+
+export class LocalReadWriteLock implements ReadWriteLock {
+  constructor(
+    readonly name: string,
+    private readonly grants: Grants,
+  ) {}
+
+  async read(options: AcquireOptions = {}): Promise<Grant> {
+    requireOptions("read", options, acquireRules);
+    return this.grants.acquire(this.#place("shared", "for reading"), options);
+  }
+
+  async write(options: AcquireOptions = {}): Promise<Grant> {
+    requireOptions("write", options, acquireRules);
+    return this.grants.acquire(this.#place("exclusive", "for writing"), options);
+  }
+
+  #place(mode: Wish["mode"], why: string): Wish {
+    const { name } = this;
+    const what = `the lock "${name}" ${why}`;
+    return { kind: "read-write", name, what, mode, permits: 1, capacity: READERS };
+  }
+}
+
+const permitsUpTo = (most: number): may.Rule => ({
+  wanted: `a whole number from 1 to ${most}`,
+  accepts: (value) => Number.isSafeInteger(value) && (value as number) > 0 && (value as number) <= most,
+});
+
+async function useOf<T>(acquire: () => Promise<Grant>, work: (grant: Grant) => T | Promise<T>): Promise<T> {
+  requireRule("the work of use()", work, may.work);
+  const grant = await acquire();
+  try {
+    return await work(grant);
+  } finally {
+    await grant.release();
+  }
+}

@@ -1,0 +1,40 @@
+/** What the service refuses, as the callers of a member are told. */
+import { UsageError } from "../../../core/errors.ts";
+import type { Refusal, RefusalCode } from "../../../protocols/service/operations.ts";
+import { type CoordinationCode, CoordinationError, type Phase } from "../coordination-error.ts";
+
+/** Nothing is wrong with what was asked: it may be asked again. */
+const states: Partial<Record<RefusalCode, readonly [CoordinationCode, Phase]>> = {
+  full: ["state-full", "never-sent"],
+  "too-many": ["state-full", "never-sent"],
+  overloaded: ["overloaded", "never-sent"],
+  overflow: ["overflow", "never-sent"],
+  "not-held": ["grant-lost", "lost"],
+  "session-expired": ["session-ended", "never-sent"],
+  compacted: ["compacted", "missed"],
+  "machine-failed": ["machine-failed", "never-sent"],
+};
+
+export function refusalOf({ code, reason }: Refusal): CoordinationError | UsageError {
+  const state = states[code];
+  if (state !== undefined) return new CoordinationError(...state, reason);
+  return new UsageError(code === "in-use" ? "other-setting" : code, reason);
+}
+
+export const unknownOutcome = (): CoordinationError =>
+  new CoordinationError(
+    "outcome-unknown",
+    "uncertain",
+    "this member has fallen behind, and no other remembers what came of it: it may have been done, once",
+  );
+
+/** Whether the same may be refused no longer in a moment. */
+export const isPassing = (error: unknown): boolean =>
+  error instanceof CoordinationError && (error.code === "overloaded" || error.code === "session-ended");
+
+/** The same in the words of the call that met it. */
+export function inWordsOf(what: string, error: unknown): unknown {
+  if (error instanceof CoordinationError && !error.message.startsWith(what))
+    return new CoordinationError(error.code, error.phase, `${what}: ${error.message}`, { cause: error });
+  return error;
+}

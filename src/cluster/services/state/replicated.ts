@@ -1,0 +1,67 @@
+/** State machines of the caller's own: what it has defined in its types, the log carries as JSON. */
+import { UsageError } from "../../../core/errors.ts";
+import type { MachineDefinition, MachineDefinitions } from "../../../protocols/service/machines.ts";
+import { requireOptions } from "../known-options.ts";
+import { callRules } from "./calls.ts";
+import { limits } from "./limits.ts";
+import type { Service } from "./service.ts";
+import type { CallOptions, Replicated, StateMachine } from "./state-api.ts";
+import { textOf, valueOf } from "./value-text.ts";
+
+// biome-ignore lint/suspicious/noExplicitAny: of which types it is, its caller knows.
+export type AnyMachine = StateMachine<any, any, any>;
+
+/** As the replicas run it. */
+const definitionOf = (machine: AnyMachine): MachineDefinition => ({
+  init: () => machine.init(),
+  apply(state, command) {
+    const [next, result] = machine.apply(state, valueOf(command));
+    return [next, result === undefined ? "" : JSON.stringify(result)];
+  },
+  ask: (state) => JSON.stringify(state),
+});
+
+/** Those that this process has defined; the replicas look them up by name. */
+export class Machines {
+  readonly definitions: MachineDefinitions = {};
+  readonly #given = new Map<string, AnyMachine>();
+
+  /** @throws UsageError if the name has another machine already. */
+  define(name: string, machine: AnyMachine): void {
+    const known = this.#given.get(name);
+    if (known === machine) return;
+    if (known !== undefined)
+      throw new UsageError(
+        "other-setting",
+        `expected the state machine "${name}" to be the one that this process has defined already, got another`,
+      );
+    this.#given.set(name, machine);
+    this.definitions[name] = definitionOf(machine);
+  }
+}
+
+export class LocalReplicated<S, C, R> implements Replicated<S, C, R> {
+  constructor(
+    readonly name: string,
+    private readonly service: Service,
+  ) {}
+
+  async execute(command: C, options: CallOptions = {}): Promise<R> {
+    requireOptions("execute", options, callRules);
+    const text = textOf(command, "the command", limits.valueBytes);
+    const call = { ...options, what: `the command to "${this.name}"`, changes: true };
+    return this.service.call(call, async () => {
+      const { result } = await this.service.submit({ type: "execute", machine: this.name, command: text });
+      return (result.type === "executed" && result.result !== "" ? JSON.parse(result.result) : undefined) as R;
+    });
+  }
+
+  async read(options: CallOptions = {}): Promise<S> {
+    requireOptions("read", options, callRules);
+    const call = { ...options, what: `the read of "${this.name}"`, changes: false };
+    return this.service.call(call, async () => {
+      const { answer } = await this.service.query({ type: "ask", machine: this.name, question: "" });
+      return JSON.parse(answer.answer) as S;
+    });
+  }
+}

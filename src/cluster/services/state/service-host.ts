@@ -1,0 +1,218 @@
+/**
+ * The replicated service of a member: one host of the embedded assembly. It is started when it is first used, here or by another
+ * member, and from then on whenever the member starts. What is asked of it and what it tells goes through here.
+ */
+import { EnvironmentError, UsageError } from "../../../core/errors.ts";
+import type { NodeId, Tagged, View, Vocabulary } from "../../../core/protocol.ts";
+import type { AnyProtocol } from "../../../protocols/index.ts";
+import { type Operation, type Query, type Refusal, refuse, type SessionId } from "../../../protocols/service/operations.ts";
+import type { MemberSession } from "../../../protocols/service/session-vocabulary.ts";
+import { Host } from "../../../runtime/host.ts";
+import type { Journal } from "../../../runtime/journal/journal.ts";
+import type { Counts } from "../../../runtime/metrics.ts";
+import type { Platform } from "../../../runtime/platform/platform.ts";
+import { sleep } from "../../../runtime/platform/sleep.ts";
+import type { SendResult } from "../../../runtime/transport/tcp.ts";
+import type { Content, ServiceEnvelope } from "../algorithms.ts";
+import { CoordinationError } from "../coordination-error.ts";
+import { slotOf, UNNAMED } from "../instance.ts";
+import type { MemberTrace } from "../member-trace.ts";
+import { type Call, withinTime } from "./calls.ts";
+import { inWordsOf, refusalOf, unknownOutcome } from "./refusals.ts";
+import type { Done, Found, Listener, Service, Told } from "./service.ts";
+
+export interface ServiceHostOptions {
+  readonly platform: Platform;
+  readonly self: NodeId;
+  readonly peers: readonly NodeId[];
+  readonly maxWaiters: number;
+  readonly counts: Pick<Counts, "locks" | "leaderships">;
+  /** Null where this member keeps no journal, and so cannot take part. */
+  readonly protocol: AnyProtocol | null;
+  readonly journal: Journal | null;
+  readonly trace: MemberTrace;
+  send(to: NodeId, envelope: ServiceEnvelope): SendResult;
+  /** Why nobody may be answering, as a part of a sentence; empty where that is not known. */
+  why(): string;
+  onFatal(error: Error): void;
+}
+
+const SLOT = "service";
+/** A command whose session ended before it was carried out is given to the next one. */
+const AGAIN_MS = 20;
+
+export class ServiceHost implements Service {
+  readonly platform: Platform;
+  readonly self: NodeId;
+  readonly counts: ServiceHostOptions["counts"];
+  readonly maxWaiters: number;
+  session: SessionId | null = null;
+  until: number | null = null;
+  closed: CoordinationError | null = null;
+  readonly #options: ServiceHostOptions;
+  readonly #listeners = new Set<Listener>();
+  #host: Host<Vocabulary> | null = null;
+  #current: Promise<unknown> | null = null;
+  revision: number | null = null;
+  #isOpen = false;
+  #waiting = 0;
+  #number = 0;
+
+  constructor(options: ServiceHostOptions) {
+    this.#options = options;
+    this.platform = options.platform;
+    this.self = options.self;
+    this.counts = options.counts;
+    this.maxWaiters = options.maxWaiters;
+  }
+
+  /** How the log stands here; null while nobody uses it. */
+  get view(): View | null {
+    return this.#host?.view ?? null;
+  }
+
+  /** Calls that wait for their answer. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /** Whether all that has been done here has left. */
+  get isSettled(): boolean {
+    return this.#host?.isSettled !== false;
+  }
+
+  /** The member has joined. What it has journalled binds it, so it takes part from now on. */
+  start(): void {
+    this.#isOpen = true;
+    if (this.#host !== null) this.#host.start();
+    else if (this.#options.journal?.has(SLOT) === true) this.#begin();
+  }
+
+  use(): void {
+    if (this.closed !== null) throw this.closed;
+    if (this.#options.protocol === null) throw new UsageError("no-journal", NO_JOURNAL);
+    if (this.#host === null) this.#begin();
+  }
+
+  receive(from: NodeId, content: Content): void {
+    // What cannot be read is of another release.
+    if (!("body" in content) || this.#options.protocol === null || this.closed !== null) return;
+    if (this.#host === null) this.#begin();
+    this.#host?.receive(from, content.body as never, UNNAMED);
+  }
+
+  number(): number {
+    this.#number += 1;
+    return this.#number;
+  }
+
+  async current(): Promise<number> {
+    this.#current ??= this.query({ type: "sessions" }).then(({ revision }) => {
+      this.revision = Math.max(this.revision ?? 0, revision);
+    });
+    await this.#current;
+    return this.revision ?? 0;
+  }
+
+  async submit<O extends Operation>(operation: O): Promise<Done<O>> {
+    for (;;) {
+      const reply = await this.#request({ type: "submit", operation });
+      const { revision, result } = reply.type === "done" ? reply : { revision: 0, result: refusalIn(reply) };
+      if (result.type === "unknown") throw unknownOutcome();
+      if (result.type !== "refused") return { revision, result } as Done<O>;
+      if (result.code !== "session-expired") throw refusalOf(result);
+      await sleep(this.platform.timers, AGAIN_MS, { ref: false }); // It was not done, and is done in the next session.
+    }
+  }
+
+  async query<Q extends Query>(query: Q): Promise<Found<Q>> {
+    const reply = await this.#request({ type: "query", query });
+    const { revision, answer } = reply.type === "read" ? reply : { revision: 0, answer: refusalIn(reply) };
+    if (answer.type === "refused") throw refusalOf(answer);
+    return { revision, answer } as Found<Q>;
+  }
+
+  async call<T>(call: Call, answer: () => Promise<T>): Promise<T> {
+    this.use();
+    this.#waiting += 1;
+    try {
+      return await withinTime(this.platform, call, answer, this.#options.why);
+    } catch (error) {
+      throw inWordsOf(call.what, this.closed !== null && isOver(error) ? this.#over(call) : error);
+    } finally {
+      this.#waiting -= 1;
+    }
+  }
+
+  listen(listener: Listener): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** Nothing more is asked for, and what is held is lost. */
+  close(reason: CoordinationError): void {
+    if (this.closed !== null) return;
+    this.closed = reason;
+    this.#tell({ type: "closed", reason }, null);
+    this.#listeners.clear();
+  }
+
+  stop(): void {
+    this.#isOpen = false;
+    this.#host?.stop();
+  }
+
+  #begin(): void {
+    const { platform, self, peers, protocol, journal, send, trace, onFatal } = this.#options;
+    if (protocol === null) return;
+    const { name } = protocol;
+    this.#host = new Host<Vocabulary>({
+      platform,
+      protocol,
+      self,
+      peers,
+      send: (to, body) => send(to, { type: "service", content: { type: name, body } }),
+      trace: trace.of(["service"]),
+      slot: slotOf(protocol, journal, SLOT),
+      onEvent: (event, until) => this.#hear((event as Wrapped).body, until),
+      onFatal,
+    });
+    if (this.#isOpen) this.#host.start();
+  }
+
+  async #request(command: object): Promise<Reply> {
+    this.use();
+    const reply: Wrapped = await (this.#host as Host<Vocabulary>).request({ type: "session", body: command } as never);
+    return reply.body;
+  }
+
+  #hear(event: Told, until: number | null): void {
+    if (event.type === "began") this.session = event.session;
+    if (event.type === "confirmed") this.until = until;
+    if (event.type === "changed" && this.revision !== null) this.revision = event.revision;
+    this.#tell(event, until);
+    if (event.type === "lost") {
+      this.session = null;
+      this.until = null;
+    }
+  }
+
+  #tell(event: Told, until: number | null): void {
+    for (const listener of [...this.#listeners]) listener(event, until);
+  }
+
+  #over({ changes }: Call): CoordinationError {
+    const { code, message } = this.closed as CoordinationError;
+    return new CoordinationError(code, changes ? "uncertain" : "never-sent", message, { cause: this.closed });
+  }
+}
+
+type Wrapped = { readonly body: never };
+type Reply = MemberSession["reply"];
+
+const refusalIn = (reply: Reply): Refusal =>
+  reply.type === "refused" ? reply : refuse("bad-operation", `an answer to something else came: ${reply.type}`);
+
+const isOver = (error: unknown): boolean => error instanceof EnvironmentError && error.code === "stopped";
+
+const NO_JOURNAL = "expected join() to be given a dataDir, since what members share is kept in their journals";

@@ -1,0 +1,94 @@
+/** What the local sides of shared state may ask of the member's replicated service, and what they are told. */
+import type { NodeId } from "../../../core/protocol.ts";
+import type { Answer, Operation, Query, Result, ServiceEvent, SessionId } from "../../../protocols/service/operations.ts";
+import type { Counts } from "../../../runtime/metrics.ts";
+import type { Platform } from "../../../runtime/platform/platform.ts";
+import type { CoordinationError } from "../coordination-error.ts";
+import type { Call } from "./calls.ts";
+
+export interface Service {
+  readonly platform: Platform;
+  readonly self: NodeId;
+  readonly counts: Pick<Counts, "locks" | "leaderships">;
+  /** How many may wait here for one name. */
+  readonly maxWaiters: number;
+  /** This member's session; null while it has none. */
+  readonly session: SessionId | null;
+  /** Until when it is certain that nobody else is given what the session holds; null while nothing says so. */
+  readonly until: number | null;
+  /** Of the last change that this replica knows; null before it has once been up to date. */
+  readonly revision: number | null;
+  /** Why nothing more is taken, once the member leaves or has failed. */
+  readonly closed: CoordinationError | null;
+  /** Starts it, if it does not run. @throws UsageError without a `dataDir`; CoordinationError once the member leaves. */
+  use(): void;
+  /** Resolves with `revision` once this replica has been up to date. */
+  current(): Promise<number>;
+  /** Another number each time, in this life of the process. */
+  number(): number;
+  /** Does it once. Resolves when this replica has applied it. @throws CoordinationError or UsageError where it was refused. */
+  submit<O extends Operation>(operation: O): Promise<Done<O>>;
+  /** What a linearizable read finds. @throws as `submit` does */
+  query<Q extends Query>(query: Q): Promise<Found<Q>>;
+  /** The same within the caller's time, with errors in the caller's words. */
+  call<T>(call: Call, answer: () => Promise<T>): Promise<T>;
+  /** Calls back with all that this replica applies, in order, until what is returned is called. */
+  listen(listener: Listener): () => void;
+}
+
+/** `until`: up to when it is certain, on the platform's clock. */
+export type Listener = (event: Told, until: number | null) => void;
+
+export type Told =
+  | ServiceEvent
+  /** This member's session: what it is granted counts from the first `confirmed` on, for as long as that says. */
+  | { readonly type: "began" | "confirmed"; readonly session: SessionId }
+  /** Others may be granted what it held from now on. */
+  | { readonly type: "lost"; readonly session: SessionId }
+  /** This replica was given a snapshot: what happened before it is told by nothing but the state. */
+  | { readonly type: "restored"; readonly revision: number }
+  /** The member leaves, or has failed. */
+  | { readonly type: "closed"; readonly reason: CoordinationError };
+
+/** At which it was done: the revision of what it has changed. */
+export interface Done<O> {
+  readonly revision: number;
+  readonly result: Extract<Result, { type: ResultTypes[TypeOf<O> & keyof ResultTypes] }>;
+}
+
+export interface Found<Q> {
+  readonly revision: number;
+  readonly answer: Extract<Answer, { type: AnswerTypes[TypeOf<Q> & keyof AnswerTypes] }>;
+}
+
+type TypeOf<T> = T extends { readonly type: infer K } ? K : never;
+
+interface ResultTypes {
+  put: "stored";
+  delete: "stored";
+  transaction: "transaction";
+  add: "counted";
+  set: "counted";
+  acquire: "granted" | "waiting";
+  release: "done";
+  withdraw: "done";
+  arrive: "passed" | "waiting";
+  leave: "done";
+  enqueue: "enqueued";
+  take: "item" | "waiting";
+  stopTaking: "done";
+  finish: "done";
+  giveBack: "done";
+  execute: "executed" | "unknown";
+}
+
+interface AnswerTypes {
+  get: "found";
+  range: "entries";
+  changes: "changes";
+  count: "counted";
+  holders: "holders";
+  backlog: "backlog";
+  sessions: "sessions";
+  ask: "answered";
+}

@@ -1,0 +1,154 @@
+/**
+ * A watch: the changes behind a revision, in order, none left out and none told twice. It asks its replica for what has been, and
+ * from there on is told of each change as it is applied. Who reads too slowly is told nothing more, and asks again once it has read
+ * what waits for it: so a slow reader costs a bounded backlog, and misses nothing that the replica remembers.
+ */
+import type { Change as LoggedChange } from "../../../protocols/service/operations.ts";
+import { CoordinationError } from "../coordination-error.ts";
+import { onAbort } from "../on-abort.ts";
+import type { Service, Told } from "./service.ts";
+
+export interface Watched {
+  readonly map: string;
+  /** Null: from what this replica has applied by now. */
+  readonly after: number | null;
+  readonly wants: (key: string) => boolean;
+  readonly signal: AbortSignal | undefined;
+}
+
+const MAX_BACKLOG = 1_000;
+const DONE = { done: true, value: undefined } as const;
+
+export class Watch<T> implements AsyncIterableIterator<T> {
+  /** What stands up to here has been asked for. Null: it is not known yet from where on. */
+  #after: number | null;
+  /** What is behind that, and was taken as it was applied. */
+  #heard = 0;
+  #waiting: LoggedChange[] = [];
+  /** Whether changes are taken as they are applied; otherwise the replica is asked for those behind `#after`. */
+  #isLive = false;
+  /** What is applied while it is asked. */
+  #meanwhile: LoggedChange[] | null = null;
+  #error: Error | null = null;
+  #isEnded = false;
+  #wake: (() => void) | null = null;
+  readonly #stop: (() => void)[];
+  /** Calls of `next` are answered one after the other. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    private readonly service: Service,
+    private readonly watched: Watched,
+    private readonly shown: (change: LoggedChange) => T,
+  ) {
+    this.#after = watched.after ?? service.revision;
+    this.#stop = [service.listen((event) => this.#hear(event)), onAbort(watched.signal, () => this.#end())];
+    if (watched.signal?.aborted === true) this.#end();
+  }
+
+  next(): Promise<IteratorResult<T>> {
+    const result = this.#last.then(() => this.#next());
+    this.#last = result.catch(() => {});
+    return result;
+  }
+
+  return(): Promise<IteratorResult<T>> {
+    this.#waiting = [];
+    this.#end();
+    return Promise.resolve(DONE);
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async #next(): Promise<IteratorResult<T>> {
+    for (;;) {
+      const change = this.#waiting.shift();
+      if (change !== undefined) return { done: false, value: this.shown(change) };
+      if (this.#error !== null) throw this.#error;
+      if (this.#isEnded) return DONE;
+      if (this.#isLive) await new Promise<void>((resolve) => (this.#wake = resolve));
+      else await this.#ask();
+    }
+  }
+
+  async #ask(): Promise<void> {
+    this.#meanwhile = [];
+    const { map } = this.watched;
+    try {
+      const after = this.#after ?? (await this.service.current());
+      this.#after = after;
+      const found = await this.service.query({ type: "changes", map, after });
+      for (const change of found.answer.changes) this.#take(change);
+      this.#after = found.revision;
+      const meanwhile = this.#meanwhile;
+      this.#isLive = meanwhile !== null;
+      for (const change of meanwhile ?? []) if (this.#isLive) this.#live(change);
+    } catch (error) {
+      this.#fail(isCompacted(error) ? compacted(this.watched.map, this.#after ?? 0) : (error as Error));
+    } finally {
+      this.#meanwhile = null;
+    }
+  }
+
+  #hear(event: Told): void {
+    if (event.type === "closed") {
+      if (event.reason.code !== "member-left") this.#error = event.reason;
+      return this.#end();
+    }
+    if (event.type === "restored") {
+      this.#meanwhile = null; // Changes in between are remembered, and asked for.
+      return this.#isLive ? this.#fallBehind(Math.max(this.#after ?? 0, this.#heard)) : undefined;
+    }
+    if (event.type !== "changed" || event.map !== this.watched.map) return;
+    if (this.#isLive) this.#live(event);
+    else if (this.#meanwhile !== null && this.#meanwhile.push(event) > MAX_BACKLOG) this.#meanwhile = null; // It is asked once more.
+  }
+
+  #live(change: LoggedChange): void {
+    if (change.revision <= (this.#after ?? 0)) return;
+    if (this.#waiting.length >= MAX_BACKLOG) return this.#fallBehind(change.revision - 1);
+    this.#heard = change.revision;
+    this.#take(change);
+  }
+
+  /** From behind this revision on it is asked for: one revision may have changed several keys. */
+  #fallBehind(after: number): void {
+    this.#isLive = false;
+    this.#after = after;
+    while ((this.#waiting.at(-1)?.revision ?? 0) > after) this.#waiting.pop();
+    this.#awake();
+  }
+
+  #take(change: LoggedChange): void {
+    if (!this.watched.wants(change.key)) return;
+    this.#waiting.push(change);
+    this.#awake();
+  }
+
+  #awake(): void {
+    this.#wake?.();
+    this.#wake = null;
+  }
+
+  #fail(error: Error): void {
+    this.#error = error;
+    this.#end();
+  }
+
+  #end(): void {
+    this.#isEnded = true;
+    for (const stop of this.#stop ?? []) stop();
+    this.#awake();
+  }
+}
+
+const isCompacted = (error: unknown): boolean => error instanceof CoordinationError && error.code === "compacted";
+
+const compacted = (map: string, after: number): CoordinationError =>
+  new CoordinationError(
+    "compacted",
+    "missed",
+    `the changes of the map "${map}" behind revision ${after} are not remembered any more: read the map with range(), and watch from its revision`,
+  );
