@@ -39,6 +39,7 @@ export type {
   Transport,
 } from "./cluster/services/channel-api.ts";
 export { type CoordinationCode, CoordinationError, type Phase } from "./cluster/services/coordination-error.ts";
+export { guard, StaleToken } from "./cluster/services/guard.ts";
 export type {
   Barrier,
   BarrierOptions,
@@ -49,8 +50,8 @@ export type {
   QueueItem,
   Range,
   RangeOptions,
-  Replicated,
   ReadWriteLock,
+  Replicated,
   Semaphore,
   SemaphoreOptions,
   SharedCounter,
@@ -61,6 +62,5 @@ export type {
   Transaction,
   WatchOptions,
 } from "./cluster/services/state/state-api.ts";
-export { guard, StaleToken } from "./cluster/services/guard.ts";
 export * from "./core/index.ts";
 export { createLog, type Log, type LogFields, type Logger, type LogLevel } from "./runtime/log.ts";

@@ -176,6 +176,7 @@ export class Cluster {
       journal: memoryJournal(this.#kept.get(self)),
       log: { info() {}, warn() {}, error() {}, once() {} },
       news: () => this.#news(),
+      isOnLog: () => false,
       send,
       insist: send,
       multicast: (members, envelope) => {

@@ -168,4 +168,3 @@ const failureOf = (work: Promise<unknown>): Promise<CoordinationError> =>
     },
     (error: unknown) => error as CoordinationError,
   );
-

@@ -137,22 +137,24 @@ export interface Member extends StateApi, AsyncDisposable {
 }
 
 /** Elections whose leaders have a growing token. */
-export type FencedElection = "epoch-bully";
+export type FencedElection = "epoch-bully" | "raft";
 
 /** Elections that may have two leaders for a while, so that no number could tell which is the later one. */
 export type TextbookElection = "bully" | "chang-roberts" | "ring";
 
 export interface ElectionOptions<A extends string = string> {
-  /** A name of the registry, of the family of elections. Default `epoch-bully`. */
+  /** A name of the registry, of the family of elections; or `raft`: on the replicated log, first come, first served. Default `epoch-bully`. */
   readonly algorithm?: A | undefined;
   /** The algorithm's own options, the same at every member. */
   readonly options?: object | undefined;
   /** Where the algorithm goes by rank: this member's, for the elections to come. The higher leads. */
   readonly rank?: number | undefined;
+  /** With `raft`: what the others are told of this member while it leads, such as its address. JSON data, at most 4,096 bytes. */
+  readonly metadata?: unknown;
 }
 
 export interface MutexOptions {
-  /** A name of the registry, of the family of mutual exclusions. Default `elected-server`. */
+  /** A name of the registry, of the family of mutual exclusions; or `raft`: on the replicated log, first come, first served. Default `elected-server`. */
   readonly algorithm?: string | undefined;
   /** The algorithm's own options, the same at every member. */
   readonly options?: object | undefined;
@@ -248,6 +250,8 @@ export interface LeaderChange<Token extends number | null = number> {
   readonly leader: NodeId | null;
   /** Of that leader; null while nobody leads. */
   readonly token: Token | null;
+  /** What the leader gave as its `metadata`, with the algorithm `raft`; absent where it gave none. */
+  readonly metadata?: unknown;
 }
 
 export type MemberEvent =
@@ -267,6 +271,10 @@ export type MemberEvent =
     }
   /** Who serves the default locks; null while this member knows of nobody. `token`: of its time as the server. */
   | { readonly type: "server-changed"; readonly server: NodeId | null; readonly token: number | null }
+  /** Who leads the log of the replicated service; null while this member knows of nobody. */
+  | { readonly type: "log-leader-changed"; readonly leader: NodeId | null; readonly term: number }
+  /** This member's session of the replicated service is over: what it held there is lost. */
+  | { readonly type: "session-lost"; readonly session: number }
   /** Another member uses the name with other settings than this one wants. */
   | {
       readonly type: "instance-refused";

@@ -8,7 +8,7 @@ import * as may from "./known-options.ts";
 
 export const signalRule: Rules<{ signal?: AbortSignal }> = { signal: may.signal };
 export const mutexRules: Rules<MutexOptions> = { algorithm: may.text, options: may.plainData };
-export const electionRules: Rules<ElectionOptions> = { ...mutexRules, rank: may.finite };
+export const electionRules: Rules<ElectionOptions> = { ...mutexRules, rank: may.finite, metadata: may.anything };
 export const channelRules: Rules<ChannelOptions> = {
   order: may.needed(may.oneOf(...orders)),
   reliable: may.flag,

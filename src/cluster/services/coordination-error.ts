@@ -40,7 +40,13 @@ export type CoordinationCode =
   | "member-failed";
 
 /** What a caller's signal ended is an `AbortError` by name, as in Node's own functions; the signal's reason is its `cause`. */
-const aborted = new Set<CoordinationCode>(["acquire-aborted", "lead-aborted", "send-aborted", "ready-aborted", "request-aborted"]);
+const aborted = new Set<CoordinationCode>([
+  "acquire-aborted",
+  "lead-aborted",
+  "send-aborted",
+  "ready-aborted",
+  "request-aborted",
+]);
 
 export class CoordinationError extends EnvironmentError {
   declare readonly code: CoordinationCode;

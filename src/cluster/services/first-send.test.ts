@@ -45,6 +45,7 @@ function members(floor: readonly object[]) {
       journal: journal(),
       log: { info() {}, warn() {}, error() {}, once() {} },
       news: () => [],
+      isOnLog: () => false,
       send,
       insist: send,
       multicast: (to, envelope) => to.forEach((each) => void send(each, envelope)),

@@ -51,6 +51,7 @@ function serving({ kept = new Map<string, unknown[]>(), maxInstances = 10, stall
     journal: memoryJournal(kept),
     log: { info() {}, warn() {}, error() {}, once: (_key, text) => void lines.push(text) },
     news,
+    isOnLog: () => false,
     send(_to: NodeId, envelope: Envelope) {
       const type = "content" in envelope && "body" in envelope.content ? envelope.content.body.type : envelope.type;
       sent.push(type);

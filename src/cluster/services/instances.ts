@@ -49,6 +49,8 @@ export interface InstancesOptions extends Omit<Surroundings, "send" | "multicast
   onRefused(setting: Setting, by: NodeId, why: string): void;
   /** A member, this one or another, has too many instances to take this one, too. */
   onFull(kind: Kind, name: string, by: NodeId): void;
+  /** Whether this member uses the name on the replicated log, and so not with any of these algorithms. */
+  isOnLog(kind: Kind, name: string): boolean;
   /** A message came by datagram, and is of no channel that uses them. */
   onStray(from: NodeId, envelope: InstanceEnvelope): void;
 }
@@ -124,6 +126,7 @@ export class Instances {
     if (this.#closed !== null) throw this.#closed;
     requireName(setting.name);
     const known = this.#open.get(keyOf(setting));
+    if (this.options.isOnLog(setting.kind, setting.name)) throw new UsageError("other-setting", onLog(setting));
     if (known === undefined) return this.#begin(setting);
     const difference = differenceOf(setting, known.setting);
     if (difference !== null) throw new UsageError("other-setting", difference);
@@ -459,6 +462,9 @@ function otherRelease(setting: Setting, form: number): UsageError | null {
   const text = `expected the messages of ${setting.algorithm} to be those of this member's release, got another release's: run one release at all members that use the ${setting.kind} "${setting.name}"`;
   return new UsageError("other-release", text);
 }
+
+const onLog = ({ kind, name, algorithm }: Setting): string =>
+  unexpected(`the algorithm of the ${kind} "${name}"`, "raft, as it is in use already", algorithm);
 
 function differenceOf(wanted: Setting, known: Setting): string | null {
   const what = `the ${wanted.kind} "${wanted.name}"`;

@@ -55,6 +55,7 @@ import type { Membership } from "./membership.ts";
 import { controllerForMany } from "./on-abort.ts";
 import { type Feed, feed } from "./reading.ts";
 import { readyRules, whenReady } from "./ready.ts";
+import { RefusalNotes } from "./refusal-notes.ts";
 import { Resending } from "./resending.ts";
 import { Sessions } from "./sessions.ts";
 import { SharedParts } from "./shared-parts.ts";
@@ -72,6 +73,8 @@ const LAST_WORDS_MS = 1_000;
 const DRAIN_EVERY_MS = 5;
 /** With so much on its way to a member, what is sent on channels waits. */
 const FULL_LINK_BYTES = 1024 * 1024;
+/** The algorithm of locks and elections that are on the replicated log. */
+const LOG = "raft";
 const UNSENT: SendResult = { id: UNNAMED, lost: "down" };
 
 export class JoinedMember implements Member {
@@ -81,6 +84,7 @@ export class JoinedMember implements Member {
   readonly #events: Feed<MemberEvent> = feed(latestEvents);
   readonly #began: number;
   readonly #trace: MemberTrace;
+  readonly #notes: RefusalNotes;
   readonly #transport: TcpTransport<Envelope>;
   /** Null where this member does not multicast. */
   readonly #udp: UdpMulticast<Envelope> | null;
@@ -102,6 +106,7 @@ export class JoinedMember implements Member {
     this.#began = platform.clock.now();
     this.#trace = new MemberTrace(id, platform.clock, membership.admin !== null);
     const machines = new Machines();
+    this.#notes = new RefusalNotes(log, this.#counts, (event) => this.#events.publish(event));
     const protocols = sharedProtocols(membership, machines.definitions);
     const members = Object.keys(config.members).map(Number);
     const peers = members.filter((member) => member !== id);
@@ -117,7 +122,7 @@ export class JoinedMember implements Member {
       publish: (event: MemberEvent) => this.#events.publish(event),
       onFatal: (error: Error) => this.fail(error),
     };
-    const onOverflow = (to: NodeId): void => this.#noteOverflow(to);
+    const onOverflow = (to: NodeId): void => this.#notes.overflow(to);
     this.#resending = new Resending({ platform, send: around.send, bytesOf: roughBytes, onOverflow });
     this.#shared = new SharedParts({
       ...around,
@@ -127,11 +132,12 @@ export class JoinedMember implements Member {
     });
     const kept = {
       ...around,
-      maxWaiters: limits.maxWaiters,
+      ...limits,
       counts: this.#counts,
       protocol: protocols.service,
       send: (to: NodeId, envelope: ServiceEnvelope) => this.#sendOfService(to, envelope),
       why: () => this.#shared.whyNoQuorum,
+      otherAlgorithm: (kind: Kind, name: string) => this.#instances.find({ kind, name })?.setting.algorithm ?? null,
     };
     this.#kept = new SharedState(kept, machines);
     this.#instances = new Instances({
@@ -145,9 +151,10 @@ export class JoinedMember implements Member {
       news: () => this.#shared.news(),
       checkService: () => this.#shared.checkService(),
       onExhausted: () => this.#shared.beginEpoch(),
-      onRefused: (setting, by, why) => this.#noteRefusal(setting, by, why),
-      onFull: (kind, name, by) => this.#noteFull(kind, name, by),
-      onStray: (from, envelope) => this.#refuseDatagram(from, envelope),
+      onRefused: (setting, by, why) => this.#notes.instance(setting, by, why),
+      onFull: (kind, name, by) => this.#notes.full(kind, name, by),
+      isOnLog: (kind, name) => this.#kept.uses(kind, name),
+      onStray: (from, envelope) => this.#notes.datagram(from, envelope),
     });
     const ways = this.#ways(envelopeShape(protocols));
     this.#transport = tcpTransport<Envelope>({
@@ -237,6 +244,7 @@ export class JoinedMember implements Member {
 
   election(name: string, given: ElectionOptions = {}): never {
     requireOptions("election", given, electionRules);
+    if (given.algorithm === LOG) return this.#kept.election(name, given) as never;
     const { algorithm = "epoch-bully", options = {}, rank } = given;
     const open = (): LocalElection => {
       const local = this.#use("election", name, algorithm, this.#timed(algorithm, options)).local as LocalElection;
@@ -249,6 +257,7 @@ export class JoinedMember implements Member {
 
   mutex(name: string, given: MutexOptions = {}): Mutex {
     requireOptions("mutex", given, mutexRules);
+    if (given.algorithm === LOG) return this.#kept.mutex(name, given);
     const { algorithm = "elected-server", options = {} } = given;
     return new MutexHandle(
       () => this.#use("mutex", name, algorithm, this.#timed(algorithm, options)).local as LocalMutex,
@@ -308,7 +317,7 @@ export class JoinedMember implements Member {
       hasQuorum: this.#shared.hasQuorum,
       ...standingOf(this.#membership.identity),
       lockServer: this.#shared.server,
-      instances: this.#instances.all.map(({ status }) => status),
+      instances: [...this.#instances.all, ...this.#kept.elections].map(({ status }) => status),
       shared: this.#kept.status,
       uptimeMs: Math.round(this.#platform.clock.now() - this.#began),
     };
@@ -372,7 +381,7 @@ export class JoinedMember implements Member {
       place,
       deliver: (from, envelope, messageId) => {
         if (envelope.type === "channel") this.#deliver(from, envelope, "udp", messageId);
-        else this.#refuseDatagram(from, envelope);
+        else this.#notes.datagram(from, envelope);
       },
       fallback: (to, envelope) => this.#transport.send(to, envelope),
       linked: () => this.#transport.peers.flatMap(({ id, link }) => (link === "open" ? [id] : [])),
@@ -401,32 +410,6 @@ export class JoinedMember implements Member {
     this.#instances.receive(from, envelope, by);
   }
 
-  /** Only a link proves which member has sent something: a datagram at most that some member has. */
-  #refuseDatagram(from: NodeId, envelope: Envelope): void {
-    count(this.#counts.refused, "forged");
-    const what = "name" in envelope ? `${envelope.type} of "${envelope.name}"` : envelope.type;
-    const text = `refused a datagram in the name of node ${from}, since it carries ${what}: expected messages of channels that use udp`;
-    this.#membership.log.once(`datagram ${from}`, text, { event: "datagram-refused", peer: from, reason: "forged" });
-  }
-
-  #noteRefusal({ kind, name }: Setting, by: NodeId, why: string): void {
-    count(this.#counts.refused, "instance");
-    const fields = { event: "instance-refused", kind, name, peer: by };
-    this.#membership.log.once(`refused ${kind} ${name}`, `node ${by} refuses the ${kind} "${name}": ${why}`, fields);
-    this.#events.publish({ type: "instance-refused", kind, name, by, why });
-  }
-
-  #noteOverflow(to: NodeId): void {
-    const text = `too much waits for node ${to}, which cannot be reached: the oldest is dropped`;
-    this.#membership.log.once(`resending ${to}`, text, { event: "resending-full", peer: to });
-  }
-
-  #noteFull(kind: Kind, name: string, by: NodeId): void {
-    count(this.#counts.refused, "instance");
-    const text = `node ${by} has too many elections, locks and channels, and does without the ${kind} "${name}" and others: raise its limits.maxInstances`;
-    this.#membership.log.once(`full ${by}`, text, { event: "too-many-instances", kind, name, peer: by });
-  }
-
   async #leave(): Promise<void> {
     if (this.#state === "failed") return;
     this.#state = "left";
@@ -435,7 +418,8 @@ export class JoinedMember implements Member {
     const reason = new CoordinationError("member-left", "lost", `member ${id} of ${config.cluster} has left`);
     this.#controller.abort(reason);
     try {
-      const elections = this.#instances.all.flatMap(({ local }) => (local instanceof LocalElection ? [local] : []));
+      const open = [...this.#instances.all, ...this.#kept.elections];
+      const elections = open.flatMap(({ local }) => (local instanceof LocalElection ? [local] : []));
       const lent = this.#sessions.close();
       const worked = Promise.all(elections.map((election) => election.stopWorking(reason)));
       await Promise.race([worked, sleep(timers, LAST_WORK_MS, { ref: false })]);
@@ -443,7 +427,7 @@ export class JoinedMember implements Member {
       const channels = this.#instances.all.flatMap(({ local }) => (local instanceof LocalChannel ? [local] : []));
       const gone = Promise.all(channels.map((channel) => channel.leave(reason)));
       await Promise.race([gone, sleep(timers, LAST_WORDS_MS, { ref: false })]);
-      this.#kept.host.close(reason);
+      await this.#kept.leave(reason, this.#shared.reachablePeers);
       this.#instances.close(reason); // While there is a server that it can be given back to.
       this.#instances.tell({ type: "depart" }); // Each server to come is told that nothing is held here.
       await this.#shared.handOver();

@@ -19,6 +19,8 @@ export const duration: Rule = {
   wanted: "a number of milliseconds above 0",
   accepts: (value) => typeof value === "number" && value > 0,
 };
+/** What it is is looked at where it is used. */
+export const anything: Rule = { wanted: "anything", accepts: () => true };
 export const work: Rule = needed(callback);
 /** An `AbortController` in place of its signal would fail only when somebody waits for it, with a timer set already. */
 export const signal: Rule = {

@@ -109,14 +109,14 @@ export class LocalElection implements LocalSide {
       if (leads) this.#beginTenure(this.#now.token); // It goes on leading, with nothing to do.
       return;
     }
-    if (leads) this.#change(null, null);
+    if (leads) this.#change(NOBODY);
     this.resign();
   }
 
   onEvent(event: AlgorithmEvent, until: number | null): void {
     const epoch = typeof event.epoch === "number" ? event.epoch : null;
-    if (event.type === "elected") this.#hearOf(event.leader as NodeId, epoch);
-    else if (event.type === "deposed" && (epoch === null || epoch === this.#now.token)) this.#change(null, null);
+    if (event.type === "elected") this.#hearOf(leaderIn(event, epoch));
+    else if (event.type === "deposed" && (epoch === null || epoch === this.#now.token)) this.#change(NOBODY);
     else if (event.type === "confirmed" && this.#tenure?.token === epoch) this.#tenure.confirm(until);
   }
 
@@ -124,7 +124,7 @@ export class LocalElection implements LocalSide {
   lookAgain(): void {
     const leader = leaderToSay(this.#now.leader, this.#elected.leader, this.#engine);
     if (leader === this.#now.leader) return;
-    this.#change(leader, leader === null ? null : this.#elected.token);
+    this.#change(leader === null ? NOBODY : { ...this.#elected, leader });
   }
 
   /** Ends a campaign; resolves once its work has ended. */
@@ -184,14 +184,15 @@ export class LocalElection implements LocalSide {
     if (this.#campaign !== null) this.#tenure?.end(new CoordinationError(reason.code, "lost", reason.message));
   }
 
-  #hearOf(leader: NodeId, token: Token): void {
+  #hearOf(elected: LeaderChange<Token>): void {
     const { self } = this.#engine;
-    this.#elected = { leader, token };
+    const { leader, token } = elected;
+    this.#elected = elected;
     if (leader === self && this.#engine.leader !== self) return; // It has stepped down since.
     if (this.#engine.leader === null) return; // It has been lost since.
     const isSame = leader === this.#now.leader && token === this.#now.token;
     if (isSame && this.#tenure?.isHeld !== false) return;
-    this.#change(leader, token);
+    this.#change(elected);
     if (leader === self) this.#beginTenure(token);
   }
 
@@ -203,8 +204,9 @@ export class LocalElection implements LocalSide {
     this.#campaign?.elected(tenure);
   }
 
-  #change(leader: NodeId | null, token: Token): void {
-    this.#now = { leader, token };
+  #change(change: LeaderChange<Token>): void {
+    const { leader, token } = change;
+    this.#now = change;
     this.#tenure?.lose();
     this.#tenure = null;
     this.#changes.publish(this.#now);
@@ -215,7 +217,7 @@ export class LocalElection implements LocalSide {
   /** The clock was faster than the algorithm: it may still believe that it leads. */
   #overdue(tenure: OwnLeadership): void {
     if (tenure !== this.#tenure) return;
-    this.#change(null, null);
+    this.#change(NOBODY);
     tenure.mustStand = this.#engine.takes("resign");
     if (tenure.mustStand) this.#engine.command({ type: "resign" });
   }
@@ -241,6 +243,12 @@ export class LocalElection implements LocalSide {
 const leadRules = { signal };
 
 const NOBODY: LeaderChange<Token> = { leader: null, token: null };
+
+const leaderIn = ({ leader, metadata }: AlgorithmEvent, token: Token): LeaderChange<Token> => ({
+  leader: leader as NodeId,
+  token,
+  ...(metadata === undefined ? {} : { metadata }),
+});
 
 class OwnLeadership extends OwnTenure<Token> implements Leadership<Token> {
   /** It was given up by this process, which has to stand again. */

@@ -7,9 +7,9 @@ import { measure } from "../../runtime/metrics.ts";
 import type { AcquireOptions, Grant } from "./api.ts";
 import { type CoordinationCode, CoordinationError } from "./coordination-error.ts";
 import type { AlgorithmEvent, Engine, LocalSide } from "./engine.ts";
+import { HeldGrant } from "./held-grant.ts";
 import { duration, type Rules, requireOptions, signal } from "./known-options.ts";
 import { onAbort } from "./on-abort.ts";
-import { HeldGrant } from "./held-grant.ts";
 import { isGivenUp } from "./tenure.ts";
 
 interface Waiter {

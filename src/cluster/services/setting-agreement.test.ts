@@ -129,6 +129,7 @@ class Members {
       journal: memoryJournal(kept),
       log: { info() {}, warn() {}, error() {}, once() {} },
       news: () => [],
+      isOnLog: () => false,
       send,
       insist: send,
       multicast() {},

@@ -79,11 +79,16 @@ export class SharedParts {
 
   /** Members that can be heard of, this one among them. */
   get reachable(): number {
-    return 1 + [...this.#met].filter((node) => !this.#suspected.has(node)).length;
+    return 1 + this.reachablePeers.length;
   }
 
   get hasQuorum(): boolean {
     return 2 * this.reachable > this.#members;
+  }
+
+  /** Peers that can be heard of. */
+  get reachablePeers(): readonly NodeId[] {
+    return [...this.#met].filter((node) => !this.#suspected.has(node));
   }
 
   /** As a part of a sentence; empty while there is a majority. */

@@ -3,6 +3,8 @@ export const limits = {
   keyBytes: 512,
   /** Of a value as JSON, or of bytes as base64. */
   valueBytes: 60_000,
+  /** What others are told of a leader. */
+  noteBytes: 4_096,
   /** Entries that one `range` gives. */
   range: 1_000,
   /** Keys that one transaction reads and writes. */

@@ -51,11 +51,7 @@ export class LocalQueue<T> implements SharedQueue<T> {
       ask: (wait) => ({ type: "take", name, wait }),
       giveUp: (wait) => ({ type: "stopTaking", name, wait }),
       hold: (token, value, giveBack) =>
-        new TakenItem<T>(
-          { queue: name, what, token, item: valueOf(value) as T, giveBack },
-          this.service,
-          this.waits,
-        ),
+        new TakenItem<T>({ queue: name, what, token, item: valueOf(value) as T, giveBack }, this.service, this.waits),
     };
   }
 }

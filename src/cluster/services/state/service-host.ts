@@ -3,9 +3,15 @@
  * member, and from then on whenever the member starts. What is asked of it and what it tells goes through here.
  */
 import { EnvironmentError, UsageError } from "../../../core/errors.ts";
-import type { NodeId, Tagged, View, Vocabulary } from "../../../core/protocol.ts";
+import type { NodeId, Vocabulary } from "../../../core/protocol.ts";
 import type { AnyProtocol } from "../../../protocols/index.ts";
-import { type Operation, type Query, type Refusal, refuse, type SessionId } from "../../../protocols/service/operations.ts";
+import {
+  type Operation,
+  type Query,
+  type Refusal,
+  refuse,
+  type SessionId,
+} from "../../../protocols/service/operations.ts";
 import type { MemberSession } from "../../../protocols/service/session-vocabulary.ts";
 import { Host } from "../../../runtime/host.ts";
 import type { Journal } from "../../../runtime/journal/journal.ts";
@@ -38,6 +44,8 @@ export interface ServiceHostOptions {
 }
 
 const SLOT = "service";
+/** Nobody waits a thousand times each millisecond of a process's life: so no later one has a number again. */
+const NUMBERS_PER_MS = 1_000;
 /** A command whose session ended before it was carried out is given to the next one. */
 const AGAIN_MS = 20;
 
@@ -48,6 +56,9 @@ export class ServiceHost implements Service {
   readonly maxWaiters: number;
   session: SessionId | null = null;
   until: number | null = null;
+  /** Who leads the log, as this member knows. */
+  leader: NodeId | null = null;
+  term = 0;
   closed: CoordinationError | null = null;
   readonly #options: ServiceHostOptions;
   readonly #listeners = new Set<Listener>();
@@ -56,7 +67,9 @@ export class ServiceHost implements Service {
   revision: number | null = null;
   #isOpen = false;
   #waiting = 0;
-  #number = 0;
+  #number: number;
+  /** Sessions of this member that the log has not ended, as far as this replica knows. */
+  readonly #own = new Set<SessionId>();
 
   constructor(options: ServiceHostOptions) {
     this.#options = options;
@@ -64,11 +77,12 @@ export class ServiceHost implements Service {
     this.self = options.self;
     this.counts = options.counts;
     this.maxWaiters = options.maxWaiters;
+    this.#number = Math.floor(options.platform.clock.stamp()) * NUMBERS_PER_MS;
   }
 
-  /** How the log stands here; null while nobody uses it. */
-  get view(): View | null {
-    return this.#host?.view ?? null;
+  /** Whether it has been started: nobody uses it otherwise. */
+  get isRunning(): boolean {
+    return this.#host !== null;
   }
 
   /** Calls that wait for their answer. */
@@ -99,6 +113,10 @@ export class ServiceHost implements Service {
     if (!("body" in content) || this.#options.protocol === null || this.closed !== null) return;
     if (this.#host === null) this.#begin();
     this.#host?.receive(from, content.body as never, UNNAMED);
+  }
+
+  isOwn(session: SessionId): boolean {
+    return this.#own.has(session);
   }
 
   number(): number {
@@ -157,6 +175,23 @@ export class ServiceHost implements Service {
     this.#listeners.clear();
   }
 
+  /** Ends the session, and hands the log over to one of these if this member leads it; as far as that goes quickly. */
+  async depart(peers: readonly NodeId[]): Promise<void> {
+    const host = this.#host;
+    if (host === null) return;
+    const { clock, timers } = this.platform;
+    const until = clock.now() + LAST_WORDS_MS;
+    const settle = async (isDone: () => boolean): Promise<void> => {
+      while (!isDone() && this.#isOpen && clock.now() < until) await sleep(timers, LOOK_EVERY_MS);
+    };
+    host.command({ type: "session", body: { type: "depart" } });
+    if (peers.length > 0) await settle(() => this.session === null);
+    const [to] = peers;
+    if (to === undefined || this.leader !== this.self) return;
+    host.command({ type: "log", body: { type: "transfer", to } });
+    await settle(() => this.leader !== this.self);
+  }
+
   stop(): void {
     this.#isOpen = false;
     this.#host?.stop();
@@ -187,10 +222,18 @@ export class ServiceHost implements Service {
   }
 
   #hear(event: Told, until: number | null): void {
-    if (event.type === "began") this.session = event.session;
+    if (event.type === "began" || (event.type === "opened" && event.member === this.self)) {
+      this.session = event.session;
+      this.#own.add(event.session);
+    }
     if (event.type === "confirmed") this.until = until;
+    if (event.type === "led") {
+      this.leader = event.leader;
+      this.term = event.term;
+    }
     if (event.type === "changed" && this.revision !== null) this.revision = event.revision;
     this.#tell(event, until);
+    if (event.type === "ended" || event.type === "lost") this.#own.delete(event.session);
     if (event.type === "lost") {
       this.session = null;
       this.until = null;
@@ -206,6 +249,10 @@ export class ServiceHost implements Service {
     return new CoordinationError(code, changes ? "uncertain" : "never-sent", message, { cause: this.closed });
   }
 }
+
+/** How long a member that leaves waits at most for its session to end, and for another to lead. */
+const LAST_WORDS_MS = 500;
+const LOOK_EVERY_MS = 2;
 
 type Wrapped = { readonly body: never };
 type Reply = MemberSession["reply"];

@@ -1,6 +1,13 @@
 /** What the local sides of shared state may ask of the member's replicated service, and what they are told. */
 import type { NodeId } from "../../../core/protocol.ts";
-import type { Answer, Operation, Query, Result, ServiceEvent, SessionId } from "../../../protocols/service/operations.ts";
+import type {
+  Answer,
+  Operation,
+  Query,
+  Result,
+  ServiceEvent,
+  SessionId,
+} from "../../../protocols/service/operations.ts";
 import type { Counts } from "../../../runtime/metrics.ts";
 import type { Platform } from "../../../runtime/platform/platform.ts";
 import type { CoordinationError } from "../coordination-error.ts";
@@ -24,7 +31,9 @@ export interface Service {
   use(): void;
   /** Resolves with `revision` once this replica has been up to date. */
   current(): Promise<number>;
-  /** Another number each time, in this life of the process. */
+  /** Whether it is one of this member's. Of what is told of a session before that began, nothing else says so. */
+  isOwn(session: SessionId): boolean;
+  /** Another number each time, over all lives of this member. */
   number(): number;
   /** Does it once. Resolves when this replica has applied it. @throws CoordinationError or UsageError where it was refused. */
   submit<O extends Operation>(operation: O): Promise<Done<O>>;
@@ -45,6 +54,8 @@ export type Told =
   | { readonly type: "began" | "confirmed"; readonly session: SessionId }
   /** Others may be granted what it held from now on. */
   | { readonly type: "lost"; readonly session: SessionId }
+  /** Who leads the log. */
+  | { readonly type: "led"; readonly leader: NodeId | null; readonly term: number }
   /** This replica was given a snapshot: what happened before it is told by nothing but the state. */
   | { readonly type: "restored"; readonly revision: number }
   /** The member leaves, or has failed. */

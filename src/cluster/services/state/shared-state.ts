@@ -1,11 +1,18 @@
 /** All that members share by name, on the replicated service of this member. */
-import type { Mutex } from "../api.ts";
+import { EnvironmentError, UsageError } from "../../../core/errors.ts";
+import type { NodeId } from "../../../core/protocol.ts";
+import type { ElectionOptions, Kind, LeaderChange, MemberEvent, Mutex, MutexOptions } from "../api.ts";
+import type { CoordinationError } from "../coordination-error.ts";
+import { ElectionHandle } from "../handles.ts";
 import { requireName } from "../instance-name.ts";
 import * as may from "../known-options.ts";
 import { requireOptions } from "../known-options.ts";
+import type { LocalElection } from "../local-election.ts";
+import { limits } from "./limits.ts";
 import { LocalCounter } from "./local-counter.ts";
 import { LocalMap } from "./local-map.ts";
 import { LocalBarrier, LocalQueue } from "./local-queue.ts";
+import { LogElection } from "./log-election.ts";
 import { Grants, LocalReadWriteLock, LocalSemaphore, SharedMutex } from "./named-grants.ts";
 import { LocalReplicated, type Machines } from "./replicated.ts";
 import { ServiceHost, type ServiceHostOptions } from "./service-host.ts";
@@ -26,23 +33,36 @@ import type {
   Transaction,
 } from "./state-api.ts";
 import { transact } from "./transactions.ts";
+import { textOf } from "./value-text.ts";
 import { Waits } from "./waits.ts";
 
 const count = may.needed(may.positive);
+
+export interface SharedStateOptions extends ServiceHostOptions {
+  readonly maxInstances: number;
+  publish(event: MemberEvent): void;
+  /** With which other algorithm a name is in use here; null: with none. */
+  otherAlgorithm(kind: Kind, name: string): string | null;
+}
 
 export class SharedState implements StateApi {
   readonly host: ServiceHost;
   readonly waits: Waits;
   readonly #grants: Grants;
+  readonly #elections = new Map<string, LogElection>();
 
   /** @param machines that the replicas look up. */
   constructor(
-    options: ServiceHostOptions,
+    private readonly options: SharedStateOptions,
     private readonly machines: Machines,
   ) {
     this.host = new ServiceHost(options);
     this.waits = new Waits(this.host);
     this.#grants = new Grants(this.host, this.waits);
+    this.host.listen((event) => {
+      if (event.type === "led") options.publish({ type: "log-leader-changed", leader: event.leader, term: event.term });
+      else if (event.type === "lost") options.publish({ type: "session-lost", session: event.session });
+    });
   }
 
   map<T>(name: string): SharedMap<T> {
@@ -57,8 +77,63 @@ export class SharedState implements StateApi {
     return transact(this.host, work, options);
   }
 
-  mutex(name: string): Mutex {
-    return new SharedMutex(this.#used(name), this.#grants);
+  mutex(name: string, { options }: MutexOptions): Mutex {
+    requireNothing("mutex", { options });
+    return new SharedMutex(this.#free("mutex", name), this.#grants);
+  }
+
+  /** @throws UsageError as `map` does, and for metadata that cannot be sent. */
+  election(name: string, { metadata, options, rank }: ElectionOptions): ElectionHandle {
+    requireNothing("election", { options, rank });
+    this.#free("election", name);
+    const note = metadata === undefined ? "" : textOf(metadata, "metadata of election()", limits.noteBytes);
+    const open = (): LocalElection => this.#election(name, note).local;
+    return new ElectionHandle(open, () => this.#elections.get(name)?.local ?? null);
+  }
+
+  /** Whether this process uses that name on the log. */
+  uses(kind: Kind, name: string): boolean {
+    if (kind === "election") return this.#elections.get(name)?.isUsed === true;
+    return kind === "mutex" && this.waits.uses(`mutex/${name}`);
+  }
+
+  /** Those that are open here. */
+  get elections(): readonly LogElection[] {
+    return [...this.#elections.values()];
+  }
+
+  #election(name: string, note: string): LogElection {
+    const known = this.#elections.get(name);
+    if (known !== undefined && (known.isUsed || known.note === note)) return known;
+    known?.retire();
+    this.#makeRoom();
+    const sayLeader = (change: LeaderChange<number | null>): void =>
+      this.options.publish({ type: "leader-changed", election: name, ...change });
+    const election = new LogElection(this.host, { name, note, sayLeader });
+    this.#elections.set(name, election);
+    return election;
+  }
+
+  /** Where there is no room, what is not in use makes room. */
+  #makeRoom(): void {
+    const { maxInstances } = this.options;
+    if (this.#elections.size < maxInstances) return;
+    for (const [name, election] of this.#elections) {
+      if (election.isUsed) continue;
+      election.retire();
+      this.#elections.delete(name);
+    }
+    if (this.#elections.size >= maxInstances)
+      throw new EnvironmentError(
+        "too-many-instances",
+        `this member has ${maxInstances} elections in use, and takes no more: raise limits.maxInstances or use fewer names at a time`,
+      );
+  }
+
+  /** What is held is given back, and another leads the log where this member does: the others need not wait for either. */
+  async leave(reason: CoordinationError, peers: readonly NodeId[]): Promise<void> {
+    this.host.close(reason);
+    await this.host.depart(peers);
   }
 
   semaphore(name: string, options: SemaphoreOptions): Semaphore {
@@ -86,10 +161,19 @@ export class SharedState implements StateApi {
   }
 
   get status(): StateStatus | null {
-    const { view, session, waiting } = this.host;
-    if (view === null) return null;
-    const { role, leader = null, term = 0, log } = view;
-    return { role, leader, term, decided: log?.decided ?? 0, session, waiting };
+    if (!this.host.isRunning) return null;
+    const { leader, term, session, revision, waiting } = this.host;
+    return { leader, term, session, revision, waiting };
+  }
+
+  /** @throws UsageError if the name is in use with another algorithm. */
+  #free(kind: Kind, name: string): string {
+    const algorithm = this.options.otherAlgorithm(kind, this.#used(name));
+    if (algorithm === null) return name;
+    throw new UsageError(
+      "other-setting",
+      `expected the algorithm of the ${kind} "${name}" to be ${algorithm}, as it is in use already, got raft`,
+    );
   }
 
   /** @throws UsageError for a name that cannot be, or without a `dataDir`. */
@@ -97,4 +181,15 @@ export class SharedState implements StateApi {
     this.host.use();
     return requireName(name);
   }
+}
+
+/** @throws UsageError for what other algorithms know. */
+function requireNothing(
+  call: string,
+  given: { readonly options?: object | undefined; readonly rank?: number | undefined },
+): void {
+  const { options = {}, rank } = given;
+  const [unknown] = rank === undefined ? Object.keys(options) : ["rank"];
+  if (unknown === undefined) return;
+  throw new UsageError("bad-option", `expected ${unknown} of ${call}() to be absent: raft has no such option`);
 }

@@ -184,10 +184,8 @@ export interface StateStatus {
   /** Who leads the log in this member's eyes. */
   readonly leader: NodeId | null;
   readonly term: number;
-  /** `leader`, `follower`, `candidate` …, in Raft's words. */
-  readonly role: string;
-  /** Up to which place of the log this member knows it to be decided. */
-  readonly decided: number;
+  /** Of the last change that this member knows; null while it has not used the service. */
+  readonly revision: number | null;
   /** This member's session, if it has one now. */
   readonly session: number | null;
   /** Calls that wait for their answer here. */

@@ -67,6 +67,12 @@ export class Waits {
     return [...this.#waiting.values()].reduce((sum, count) => sum + count, 0);
   }
 
+  /** Whether anything of that name is waited for or held here. */
+  uses(name: string): boolean {
+    for (const { place } of this.#wanted.values()) if (place.name === name) return true;
+    return false;
+  }
+
   async wait<H extends OwnTenure<number> | null>(
     place: Place<H>,
     { timeoutMs, signal }: AcquireOptions,
@@ -157,13 +163,12 @@ export class Waits {
   #hear(event: Told, until: number | null): void {
     if (event.type === "closed") return this.#close(event.reason);
     if (event.type === "restored") return this.#askAgain();
-    const { session } = this.#service;
     if (event.type === "passed") {
-      for (const arrival of event.arrivals)
-        if (arrival.session === session) this.#give(arrival.wait, event.generation, "");
+      for (const { session, wait } of event.arrivals)
+        if (this.#service.isOwn(session)) this.#give(wait, event.generation, "");
       return;
     }
-    if (!("session" in event) || event.session !== session) return;
+    if (!("session" in event) || !this.#service.isOwn(event.session)) return;
     if (event.type === "granted") this.#give(event.wait, event.token, "");
     else if (event.type === "item") this.#give(event.wait, event.token, event.value);
     else if (event.type === "confirmed") this.#confirm(until);

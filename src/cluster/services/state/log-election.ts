@@ -1,0 +1,236 @@
+/**
+ * An election on the replicated log: who holds the one grant of its name leads, until it gives it up or its session ends. For the
+ * side that this process uses it stands where an algorithm stands in other elections.
+ */
+import type { NodeId, Tagged } from "../../../core/protocol.ts";
+import type { Holder, WaitId } from "../../../protocols/service/operations.ts";
+import { sleep } from "../../../runtime/platform/sleep.ts";
+import type { Setting } from "../algorithms.ts";
+import type { InstanceStatus, LeaderChange } from "../api.ts";
+import type { Engine } from "../engine.ts";
+import { LocalElection } from "../local-election.ts";
+import { isPassing } from "./refusals.ts";
+import type { Service, Told } from "./service.ts";
+
+const AGAIN_MS = 50;
+const commands = ["stand", "resign"];
+
+interface Leader {
+  readonly node: NodeId;
+  readonly token: number;
+  readonly note: string;
+}
+
+export interface LogElectionOptions {
+  readonly name: string;
+  /** What others are told of this member while it leads, as JSON; empty: nothing. */
+  readonly note: string;
+  sayLeader(change: LeaderChange<number | null>): void;
+}
+
+export class LogElection {
+  readonly local: LocalElection;
+  readonly #service: Service;
+  readonly #options: LogElectionOptions;
+  readonly #forget: () => void;
+  #leader: Leader | null = null;
+  /** While this member campaigns or leads. */
+  #wait: WaitId | null = null;
+  /** What it was granted, once that counts. */
+  #own: number | null = null;
+  /** Granted, and not confirmed yet. */
+  #granted: number | null = null;
+  /** How many changes of the leader have been told: what was asked before one is outdated. */
+  #told = 0;
+
+  constructor(service: Service, options: LogElectionOptions) {
+    this.#service = service;
+    this.#options = options;
+    this.local = new LocalElection(this.#engine());
+    this.#forget = service.listen((event, until) => this.#hear(event, until));
+    this.#look();
+  }
+
+  get note(): string {
+    return this.#options.note;
+  }
+
+  get isUsed(): boolean {
+    return this.local.isUsed || this.#wait !== null;
+  }
+
+  get status(): InstanceStatus {
+    const role = this.#own !== null ? "leader" : this.#wait !== null ? "candidate" : "follower";
+    const { leader, held } = this.local;
+    return { kind: "election", name: this.#options.name, algorithm: "raft", role, leader, ...held };
+  }
+
+  retire(): void {
+    this.#forget();
+    this.local.retire();
+  }
+
+  get #name(): string {
+    return `election/${this.#options.name}`;
+  }
+
+  #engine(): Engine {
+    const election = this;
+    const { platform, self, counts, maxWaiters } = this.#service;
+    const setting: Setting = { kind: "election", name: this.#options.name, algorithm: "raft", options: "{}" };
+    return {
+      platform,
+      setting,
+      self,
+      peers: [],
+      maxWaiters,
+      counts,
+      get leader() {
+        return election.#leader?.node ?? null;
+      },
+      isSettled: true,
+      takes: (command) => commands.includes(command),
+      command: ({ type }) => (type === "stand" ? this.#stand() : this.#resign()),
+      hasRoom: () => true,
+      bounds: () => ({ payloadBytes: 0, batchBytes: 0 }), // Channels ask for it.
+      sayLeader: this.#options.sayLeader,
+      sayPressure: () => {},
+    };
+  }
+
+  #stand(): void {
+    if (this.#wait !== null) return;
+    this.#wait = this.#service.number();
+    this.#submit(this.#wait);
+  }
+
+  #submit(wait: WaitId): void {
+    const { note } = this.#options;
+    const acquire = {
+      type: "acquire",
+      name: this.#name,
+      wait,
+      mode: "exclusive",
+      permits: 1,
+      capacity: 1,
+      note,
+    } as const;
+    this.#service.submit(acquire).then(
+      ({ result }) => {
+        if (result.type === "granted") this.#win(wait, result.token);
+      },
+      (error: unknown) => void this.#notAsked(wait, error),
+    );
+  }
+
+  async #notAsked(wait: WaitId, error: unknown): Promise<void> {
+    if (this.#wait !== wait || this.#service.closed !== null || !isPassing(error)) return;
+    await sleep(this.#service.platform.timers, AGAIN_MS, { ref: false });
+    if (this.#wait === wait) this.#submit(wait);
+  }
+
+  #resign(): void {
+    const wait = this.#wait;
+    if (wait === null) return;
+    const own = this.#own;
+    this.#wait = null;
+    this.#own = null;
+    this.#granted = null;
+    if (own !== null) this.#change(null);
+    this.#giveBack(wait);
+  }
+
+  #giveBack(wait: WaitId): void {
+    const { session, closed, platform } = this.#service;
+    if (closed !== null) return;
+    this.#service.submit({ type: "withdraw", name: this.#name, wait }).catch(async (error: unknown) => {
+      if (!isPassing(error)) return;
+      await sleep(platform.timers, AGAIN_MS, { ref: false });
+      if (session === this.#service.session) this.#giveBack(wait);
+    });
+  }
+
+  #hear(event: Told, until: number | null): void {
+    switch (event.type) {
+      case "granted":
+        if (event.name !== this.#name) return;
+        if (this.#service.isOwn(event.session) && event.wait === this.#wait) return this.#win(event.wait, event.token);
+        this.#told += 1;
+        return this.#look();
+      case "released":
+        if (event.name !== this.#name) return;
+        this.#told += 1;
+        if (event.token === this.#leader?.token) this.#change(null);
+        return;
+      case "restored":
+        if (this.#wait !== null && this.#granted === null) this.#submit(this.#wait);
+        this.#told += 1;
+        return this.#look();
+      case "confirmed":
+        this.#confirm(until);
+        return;
+      case "lost":
+        this.#lose();
+        return;
+    }
+  }
+
+  #win(wait: WaitId, token: number): void {
+    if (wait !== this.#wait || this.#granted !== null) return;
+    this.#granted = token;
+    this.#told += 1;
+    if (this.#service.until !== null) this.#confirm(this.#service.until);
+  }
+
+  #confirm(until: number | null): void {
+    const token = this.#granted;
+    if (token === null || until === null) return;
+    if (this.#own === null) {
+      this.#own = token;
+      this.#change({ node: this.#service.self, token, note: this.#options.note });
+    }
+    this.local.onEvent({ type: "confirmed", epoch: token } as Tagged, until);
+  }
+
+  /** The session is over: what it held is another's soon. Who campaigns does so in the next one. */
+  #lose(): void {
+    const own = this.#own;
+    this.#own = null;
+    this.#granted = null;
+    if (own !== null) this.#change(null);
+    if (this.#wait === null) return;
+    this.#wait = this.#service.number();
+    this.#submit(this.#wait);
+  }
+
+  /** Asks who leads, as nothing has told so: when it is opened, and where a session is not known here. */
+  #look(): void {
+    const told = this.#told;
+    this.#service.query({ type: "holders", name: this.#name }).then(
+      ({ answer }) => {
+        if (told !== this.#told || this.#own !== null) return;
+        const [holder] = answer.holders;
+        if (holder === undefined) {
+          if (this.#leader !== null) this.#change(null);
+        } else if (!this.#isOwn(holder) && holder.token !== this.#leader?.token)
+          this.#change({ node: holder.member, token: holder.token, note: holder.note });
+      },
+      () => {}, // The member leaves.
+    );
+  }
+
+  /** Granted to this member, and not confirmed yet. */
+  #isOwn = ({ session }: Holder): boolean => this.#service.isOwn(session);
+
+  #change(leader: Leader | null): void {
+    const before = this.#leader;
+    this.#leader = leader;
+    if (leader === null) {
+      this.local.onEvent({ type: "deposed", epoch: before?.token } as Tagged as never, null);
+      return;
+    }
+    const { node, token, note } = leader;
+    const metadata = note === "" ? undefined : (JSON.parse(note) as unknown);
+    this.local.onEvent({ type: "elected", leader: node, epoch: token, metadata } as Tagged as never, null);
+  }
+}

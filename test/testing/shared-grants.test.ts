@@ -1,0 +1,270 @@
+/** Locks, elections, semaphores, queues and more on the replicated log of members, in virtual time. */
+import { describe, expect, test } from "vitest";
+import type { Grant, Leadership, Member } from "../../src/index.ts";
+import { simulate, type World } from "../../src/testing/index.ts";
+
+const three = (seed = 1): World => simulate({ members: 3, seed });
+const lockAt = (member: Member) => member.mutex("invoice", { algorithm: "raft" });
+
+describe("a lock on the log", () => {
+  test("is held by one at a time, and those who wait are served first come, first served, over all members", async () => {
+    const world = three();
+    await world.run(async () => {
+      const order: string[] = [];
+      const first = await lockAt(world.member(1)).acquire();
+      const wait = async (id: number, name: string): Promise<void> => {
+        await lockAt(world.member(id)).use(({ token }) => {
+          expect(token).toBeGreaterThan(first.token);
+          order.push(name);
+        });
+      };
+      const all: Promise<void>[] = [];
+      for (const [id, name] of [
+        [2, "a"],
+        [3, "b"],
+        [2, "c"],
+        [1, "d"],
+      ] as const) {
+        all.push(wait(id, name));
+        await world.sleep(100);
+      }
+      expect(order).toEqual([]);
+      await first.release();
+      await Promise.all(all);
+      expect(order).toEqual(["a", "b", "c", "d"]);
+    });
+  });
+
+  test.each(["partition", "pause"] as const)(
+    "is known to be lost by who held it before another has it: %s",
+    async (trouble) => {
+      const world = three(3);
+      await world.run(async () => {
+        const lost: number[] = [];
+        const lock = await lockAt(world.member(1)).acquire();
+        lock.signal.addEventListener("abort", () => lost.push(world.now()));
+        await world.sleep(20_000);
+        expect(lock.isHeld).toBe(true);
+        if (trouble === "partition") world.partition([1], [2, 3]);
+        else world.pause(1);
+        const next = await lockAt(world.member(2)).acquire();
+        expect(next.token).toBeGreaterThan(lock.token);
+        if (trouble === "partition") expect(lost[0]).toBeLessThan(world.now());
+        else world.resume(1);
+        expect(lock.isHeld).toBe(false);
+        world.heal();
+        const again = lockAt(world.member(1)).acquire();
+        await next.release();
+        expect((await again).token).toBeGreaterThan(next.token);
+      });
+    },
+  );
+
+  test("goes on when its holder is killed, and after all have lost power at once", async () => {
+    const world = three(5);
+    await world.run(async () => {
+      const lock = await lockAt(world.member(1)).acquire();
+      world.kill(1);
+      const next = await lockAt(world.member(2)).acquire();
+      expect(next.token).toBeGreaterThan(lock.token);
+      for (const id of [2, 3]) world.crash(id);
+      await Promise.all([1, 2, 3].map((id) => world.restart(id)));
+      expect((await lockAt(world.member(3)).acquire()).token).toBeGreaterThan(next.token);
+    });
+  });
+
+  test("is given up by who waits no longer, and given back by who leaves", async () => {
+    const world = three();
+    await world.run(async () => {
+      const lock = await lockAt(world.member(1)).acquire();
+      await expect(lockAt(world.member(2)).acquire({ timeoutMs: 50 })).rejects.toMatchObject({
+        code: "acquire-timeout",
+      });
+      const stop = new AbortController();
+      const aborted = lockAt(world.member(2)).acquire({ signal: stop.signal });
+      stop.abort();
+      await expect(aborted).rejects.toMatchObject({ code: "acquire-aborted", name: "AbortError" });
+      const waiting = lockAt(world.member(3)).acquire();
+      const began = world.now();
+      await world.member(1).leave();
+      expect(lock.signal.reason).toMatchObject({ code: "member-left" });
+      expect((await waiting).isHeld).toBe(true);
+      expect(world.now() - began).toBeLessThan(1_000);
+    });
+  });
+
+  test("and the same name with another algorithm refuse each other", async () => {
+    const world = three();
+    await world.run(async () => {
+      await lockAt(world.member(1)).acquire();
+      expect(() => world.member(1).mutex("invoice")).toThrow(/raft/);
+      const other = await world.member(1).mutex("other").acquire();
+      expect(() => world.member(1).mutex("other", { algorithm: "raft" })).toThrow(/elected-server/);
+      await other.release();
+    });
+  });
+});
+
+describe("an election on the log", () => {
+  const election = (member: Member) =>
+    member.election("report", { algorithm: "raft", metadata: { address: `host-${member.id}` } });
+
+  test("has one leader at a time, whom all know with what it says of itself, and another when that one is killed", async () => {
+    const world = three();
+    await world.run(async () => {
+      const led: Leadership[] = [];
+      const work = (leadership: Leadership): Promise<void> => {
+        led.push(leadership);
+        return new Promise(() => {});
+      };
+      void election(world.member(1)).lead(work);
+      await world.sleep(1_000);
+      void election(world.member(2)).lead(work);
+      const changes = election(world.member(3)).watch();
+      await world.sleep(1_000);
+      expect(led).toHaveLength(1);
+      expect((await changes.next()).value).toEqual({
+        leader: 1,
+        token: led[0]?.token,
+        metadata: { address: "host-1" },
+      });
+      world.kill(1);
+      await world.sleep(10_000);
+      expect(led).toHaveLength(2);
+      expect(election(world.member(3)).leader).toBe(2);
+      expect(led[1]?.token).toBeGreaterThan(led[0]?.token ?? 0);
+    });
+  });
+
+  test("is handed on when the work ends", async () => {
+    const world = three();
+    await world.run(async () => {
+      const first = election(world.member(1)).lead(async () => {
+        await world.sleep(500);
+        return "done";
+      });
+      await world.sleep(200);
+      const second = election(world.member(2)).lead(() => "also done");
+      expect(await first).toBe("done");
+      expect(await second).toBe("also done");
+      await world.sleep(500);
+      expect(election(world.member(3)).leader).toBeNull();
+    });
+  });
+});
+
+test("a semaphore lets in as many as it has permits, and refuses another number of them", async () => {
+  const world = three();
+  await world.run(async () => {
+    const held: Grant[] = [];
+    const semaphore = (id: number) => world.member(id).semaphore("slots", { permits: 3 });
+    for (const id of [1, 2]) held.push(await semaphore(id).acquire());
+    const two = semaphore(3).acquire({ permits: 2 });
+    await world.sleep(200);
+    const one = semaphore(1).acquire();
+    await world.sleep(500);
+    await held[0]?.release();
+    expect((await two).isHeld).toBe(true);
+    await held[1]?.release();
+    expect((await one).isHeld).toBe(true);
+    await expect(world.member(2).semaphore("slots", { permits: 4 }).acquire()).rejects.toMatchObject({
+      code: "other-setting",
+    });
+  });
+});
+
+test("a read-write lock lets in many readers or one writer, and readers do not overtake a writer", async () => {
+  const world = three();
+  await world.run(async () => {
+    const lock = (id: number) => world.member(id).readWriteLock("page");
+    const readers = await Promise.all([1, 2, 3].map((id) => lock(id).read()));
+    const order: string[] = [];
+    const writer = lock(1).write();
+    void writer.then(() => order.push("writer"));
+    await world.sleep(200);
+    const late = lock(2).read();
+    void late.then(() => order.push("reader"));
+    await world.sleep(200);
+    expect(order).toEqual([]);
+    for (const reader of readers) await reader.release();
+    await (await writer).release();
+    await late;
+    expect(order).toEqual(["writer", "reader"]);
+  });
+});
+
+test("a barrier lets all pass once all have arrived, again and again", async () => {
+  const world = three();
+  await world.run(async () => {
+    const arrive = (id: number) => world.member(id).barrier("start", { parties: 3 }).arrive({ timeoutMs: 5_000 });
+    await expect(world.member(1).barrier("start", { parties: 3 }).arrive({ timeoutMs: 100 })).rejects.toThrow();
+    const first = await Promise.all([1, 2, 3].map(arrive));
+    const second = await Promise.all([1, 2, 3].map(arrive));
+    expect(new Set(first).size).toBe(1);
+    expect(second[0]).toBeGreaterThan(first[0] as number);
+  });
+});
+
+test("a queue gives each item to one taker, in order, and again when that one is lost", async () => {
+  const world = three();
+  await world.run(async () => {
+    const queue = (id: number) => world.member(id).queue<string>("orders");
+    for (const item of ["a", "b", "c"]) await queue(1).add(item);
+    const a = await queue(2).take();
+    const b = await queue(3).take();
+    expect([a.item, b.item]).toEqual(["a", "b"]);
+    await b.done();
+    await a.giveBack();
+    const again = await queue(3).take();
+    expect(again.item).toBe("a");
+    expect(again.token).toBeGreaterThan(a.token);
+    world.crash(3);
+    const later = await queue(1).take();
+    expect(later.item).toBe("c");
+    expect((await queue(2).take()).item).toBe("a");
+    expect(await queue(1).size()).toBe(0);
+    await expect(a.done()).rejects.toMatchObject({ code: "released" });
+  });
+});
+
+test("a counter counts once for each call, whoever leads", async () => {
+  const world = three(9);
+  await world.run(async () => {
+    const counter = (id: number) => world.member(id).counter("orders");
+    const counting = [1, 2, 3].map(async (id) => {
+      for (let i = 0; i < 20; i++) await counter(id).add();
+    });
+    while (world.member(1).status().shared?.leader == null) await world.sleep(10);
+    const { leader } = world.member(1).status().shared ?? {};
+    world.pause(leader as number);
+    await world.sleep(2_000);
+    world.resume(leader as number);
+    await Promise.all(counting);
+    expect(await counter(1).get()).toBe(60);
+    await counter(2).set(Number.MAX_SAFE_INTEGER);
+    await expect(counter(3).add()).rejects.toMatchObject({ code: "overflow" });
+    await expect(counter(3).add(0.5)).rejects.toMatchObject({ code: "bad-option" });
+  });
+});
+
+test("a state machine of the caller's own goes through the same states at every member, also at one that defines it later", async () => {
+  const balance = {
+    init: () => ({ total: 0 }),
+    apply(state: { total: number }, by: number) {
+      if (state.total + by < 0) throw new Error("there is not so much");
+      return [{ total: state.total + by }, state.total + by] as const;
+    },
+  };
+  const world = three();
+  await world.run(async () => {
+    const machine = (id: number) => world.member(id).replicated("balance", balance);
+    expect(await machine(1).execute(10)).toBe(10);
+    expect(await machine(2).execute(-3)).toBe(7);
+    await expect(machine(1).execute(-30)).rejects.toMatchObject({ code: "machine-failed" });
+    expect(await machine(3).read()).toEqual({ total: 7 });
+    world.crash(2);
+    await machine(1).execute(1);
+    await world.restart(2);
+    expect(await machine(2).read()).toEqual({ total: 8 });
+  });
+});
