@@ -17,13 +17,13 @@ const first = <S extends Report["said"]>(members: readonly Joined[], said: S): P
     return found === undefined ? null : ([found, found.saidAlready(said)[0]] as [Joined, Said<S>]);
   });
 
-const locks = protocolNames.filter((name) => {
+const ofRegistry = protocolNames.filter((name) => {
   const { family, embedded } = protocolNamed(name);
   return family === mutualExclusion && embedded !== null && name !== "maekawa"; // The textbook's, which deadlocks.
 });
 
 /** All that `join()` runs for a lock, the default first. */
-const [standard, ...others] = ["elected-server", ...locks.filter((name) => name !== "elected-server")];
+const [standard, ...others] = ["elected-server", "raft", ...ofRegistry.filter((name) => name !== "elected-server")];
 
 const title = "%s: who contends is inside alone, with growing tokens";
 test.each([standard])(title, (algorithm) => contend(algorithm));

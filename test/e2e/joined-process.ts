@@ -21,6 +21,12 @@ export type Order =
   | { do: "names"; count: number }
   /** Contends for one lock and campaigns in one election, for ever; what it sees of its tenures goes into a file, as `Sighting`s. */
   | { do: "sight"; file: string; run: string }
+  /** Puts `key 1`, `key 2` … into a map, one after the other, until it is to rest; what is acknowledged goes into a file. */
+  | { do: "put"; key: string; file: string }
+  /** Says all that is in that map. */
+  | { do: "range" }
+  /** Says what changes in it, behind that revision. */
+  | { do: "watch"; after: number }
   | { do: "status" }
   | { do: "measure" }
   | { do: "leave" };
@@ -42,7 +48,15 @@ export interface Sighting {
 export type Report =
   | { said: "joined" }
   | { said: "left" }
-  | { said: "status"; hasQuorum: boolean; refusals: { node: number; reason: string; members: string }[] }
+  | { said: "put"; count: number }
+  | { said: "range"; keys: string[]; revision: number }
+  | { said: "change"; key: string; revision: number }
+  | {
+      said: "status";
+      logLeader: number | null;
+      hasQuorum: boolean;
+      refusals: { node: number; reason: string; members: string }[];
+    }
   | { said: "contended"; tokens: number[] }
   | { said: "refused"; code: string; why: string }
   | { said: "writing"; token: number }
@@ -82,6 +96,34 @@ async function write(file: string): Promise<void> {
     await sleep(2);
   }
   report({ said: "lost", token: grant.token, code: grant.signal.reason.code, heldAfter: grant.isHeld });
+}
+
+/** Opened when it is used: members without a journal have none. */
+const numbersOf = () => member.map<number>("numbers");
+
+async function put({ key, file }: Extract<Order, { do: "put" }>): Promise<void> {
+  let count = 0;
+  isResting = false;
+  while (!isResting) {
+    await numbersOf().put(`${key} ${count + 1}`, count + 1, { timeoutMs: 60_000 });
+    count += 1;
+    appendFileSync(file, `${key} ${count}\n`);
+  }
+  report({ said: "put", count });
+}
+
+async function range(): Promise<void> {
+  const keys: string[] = [];
+  for (;;) {
+    const last = keys.at(-1);
+    const { entries, revision, more } = await numbersOf().range(last === undefined ? {} : { from: `${last}\0` });
+    keys.push(...entries.map((entry) => entry.key));
+    if (!more) return report({ said: "range", keys, revision });
+  }
+}
+
+async function watch(after: number): Promise<void> {
+  for await (const { key, revision } of numbersOf().watch({ after })) report({ said: "change", key, revision });
 }
 
 async function lead(): Promise<void> {
@@ -158,6 +200,9 @@ async function carryOut(order: Order): Promise<void> {
     return;
   }
   if (order.do === "write") return write(order.file);
+  if (order.do === "put") return put(order);
+  if (order.do === "range") return range();
+  if (order.do === "watch") return watch(order.after);
   if (order.do === "lead") return lead();
   if (order.do === "sight") return sight(order);
   if (order.do === "names") return useNames(order.count);
@@ -167,8 +212,8 @@ async function carryOut(order: Order): Promise<void> {
     return report({ said: "entered", token });
   }
   if (order.do === "status") {
-    const { hasQuorum, refusals } = member.status();
-    return report({ said: "status", hasQuorum, refusals: [...refusals] });
+    const { hasQuorum, refusals, shared } = member.status();
+    return report({ said: "status", logLeader: shared?.leader ?? null, hasQuorum, refusals: [...refusals] });
   }
   await member.leave();
   report({ said: "left" });

@@ -1,6 +1,6 @@
 /** A map as this process uses it: what callers say on one side, operations of the log on the other. */
 import { UsageError, unexpected } from "../../../core/errors.ts";
-import { type Change as LoggedChange, prefixRange, type Step } from "../../../protocols/service/operations.ts";
+import { type Change as LoggedChange, prefixRange, type Step } from "../../../protocols/service/coordination-service/operations.ts";
 import { CoordinationError } from "../coordination-error.ts";
 import type { Rules } from "../known-options.ts";
 import * as may from "../known-options.ts";
@@ -18,7 +18,7 @@ import type {
   SharedMap,
   WatchOptions,
 } from "./state-api.ts";
-import { textOf, valueOf } from "./value-text.ts";
+import { parsedValue, textOf } from "./value-text.ts";
 import { Watch } from "./watch.ts";
 
 /** So often another may have been faster with a key. */
@@ -94,7 +94,7 @@ export class LocalMap<T> implements SharedMap<T> {
       const { revision, answer } = await this.service.query({ type: "range", map: this.name, from, to, limit });
       const entries = answer.entries.map(({ key, value, revision: at }) => ({
         key,
-        value: valueOf(value) as T,
+        value: parsedValue(value) as T,
         revision: at,
       }));
       return { entries, revision, more: answer.isMore };
@@ -113,7 +113,7 @@ export class LocalMap<T> implements SharedMap<T> {
     requireKey(key);
     return this.#call(`the read of "${key}" in`, false, options, async () => {
       const { entry } = (await this.service.query({ type: "get", map: this.name, key })).answer;
-      return entry === null ? undefined : { key, value: valueOf(entry.value) as T, revision: entry.revision };
+      return entry === null ? undefined : { key, value: parsedValue(entry.value) as T, revision: entry.revision };
     });
   }
 
@@ -150,7 +150,7 @@ export const tooOften = (what: string): string =>
   `${MAX_TRIES} times in a row another was faster with ${what}: nothing was done`;
 
 const shown = <T>({ key, value, revision }: LoggedChange): Change<T> =>
-  value === null ? { type: "delete", key, revision } : { type: "put", key, value: valueOf(value) as T, revision };
+  value === null ? { type: "delete", key, revision } : { type: "put", key, value: parsedValue(value) as T, revision };
 
 /** The keys that are asked for: from the first on, before the last; null: to the end. */
 function boundsOf({ from = "", to, prefix = "" }: RangeOptions): { from: string; to: string | null } {

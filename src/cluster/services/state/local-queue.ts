@@ -8,7 +8,7 @@ import { callRules } from "./calls.ts";
 import { limits } from "./limits.ts";
 import type { Service } from "./service.ts";
 import type { Barrier, CallOptions, QueueItem, SharedQueue } from "./state-api.ts";
-import { textOf, valueOf } from "./value-text.ts";
+import { parsedValue, textOf } from "./value-text.ts";
 import type { Place, Waits } from "./waits.ts";
 
 export class LocalQueue<T> implements SharedQueue<T> {
@@ -51,7 +51,11 @@ export class LocalQueue<T> implements SharedQueue<T> {
       ask: (wait) => ({ type: "take", name, wait }),
       giveUp: (wait) => ({ type: "stopTaking", name, wait }),
       hold: (token, value, giveBack) =>
-        new TakenItem<T>({ queue: name, what, token, item: valueOf(value) as T, giveBack }, this.service, this.waits),
+        new TakenItem<T>(
+          { queue: name, what, token, item: parsedValue(value) as T, giveBack },
+          this.service,
+          this.waits,
+        ),
     };
   }
 }

@@ -3,7 +3,7 @@
  * side that this process uses it stands where an algorithm stands in other elections.
  */
 import type { NodeId, Tagged } from "../../../core/protocol.ts";
-import type { Holder, WaitId } from "../../../protocols/service/operations.ts";
+import type { Holder, WaitId } from "../../../protocols/service/coordination-service/operations.ts";
 import { sleep } from "../../../runtime/platform/sleep.ts";
 import type { Setting } from "../algorithms.ts";
 import type { InstanceStatus, LeaderChange } from "../api.ts";

@@ -1,6 +1,6 @@
 /** What the service refuses, as the callers of a member are told. */
 import { UsageError } from "../../../core/errors.ts";
-import type { Refusal, RefusalCode } from "../../../protocols/service/operations.ts";
+import type { Refusal, RefusalCode } from "../../../protocols/service/coordination-service/operations.ts";
 import { type CoordinationCode, CoordinationError, type Phase } from "../coordination-error.ts";
 
 /** Nothing is wrong with what was asked: it may be asked again. */

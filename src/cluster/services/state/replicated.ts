@@ -1,12 +1,12 @@
 /** State machines of the caller's own: what it has defined in its types, the log carries as JSON. */
 import { UsageError } from "../../../core/errors.ts";
-import type { MachineDefinition, MachineDefinitions } from "../../../protocols/service/machines.ts";
+import type { MachineDefinition, MachineDefinitions } from "../../../protocols/service/coordination-service/machines.ts";
 import { requireOptions } from "../known-options.ts";
 import { callRules } from "./calls.ts";
 import { limits } from "./limits.ts";
 import type { Service } from "./service.ts";
 import type { CallOptions, Replicated, StateMachine } from "./state-api.ts";
-import { textOf, valueOf } from "./value-text.ts";
+import { parsedValue, textOf } from "./value-text.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: of which types it is, its caller knows.
 export type AnyMachine = StateMachine<any, any, any>;
@@ -15,7 +15,7 @@ export type AnyMachine = StateMachine<any, any, any>;
 const definitionOf = (machine: AnyMachine): MachineDefinition => ({
   init: () => machine.init(),
   apply(state, command) {
-    const [next, result] = machine.apply(state, valueOf(command));
+    const [next, result] = machine.apply(state, parsedValue(command));
     return [next, result === undefined ? "" : JSON.stringify(result)];
   },
   ask: (state) => JSON.stringify(state),

@@ -11,8 +11,8 @@ import {
   type Refusal,
   refuse,
   type SessionId,
-} from "../../../protocols/service/operations.ts";
-import type { MemberSession } from "../../../protocols/service/session-vocabulary.ts";
+} from "../../../protocols/service/coordination-service/operations.ts";
+import type { MemberSession } from "../../../protocols/service/coordination-service/session-vocabulary.ts";
 import { Host } from "../../../runtime/host.ts";
 import type { Journal } from "../../../runtime/journal/journal.ts";
 import type { Counts } from "../../../runtime/metrics.ts";

@@ -7,7 +7,7 @@ import type {
   Result,
   ServiceEvent,
   SessionId,
-} from "../../../protocols/service/operations.ts";
+} from "../../../protocols/service/coordination-service/operations.ts";
 import type { Counts } from "../../../runtime/metrics.ts";
 import type { Platform } from "../../../runtime/platform/platform.ts";
 import type { CoordinationError } from "../coordination-error.ts";

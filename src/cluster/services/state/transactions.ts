@@ -3,7 +3,7 @@
  * nothing that was read has changed, all is written; otherwise the work is done anew.
  */
 import { UsageError, unexpected } from "../../../core/errors.ts";
-import type { Step } from "../../../protocols/service/operations.ts";
+import type { Step } from "../../../protocols/service/coordination-service/operations.ts";
 import { CoordinationError } from "../coordination-error.ts";
 import { requireOptions, requireRule, work as workRule } from "../known-options.ts";
 import { callRules } from "./calls.ts";
@@ -11,7 +11,7 @@ import { limits } from "./limits.ts";
 import { LocalMap, MAX_TRIES, requireKey, tooOften } from "./local-map.ts";
 import type { Service } from "./service.ts";
 import type { CallOptions, SharedMap, Transaction } from "./state-api.ts";
-import { textOf, valueOf } from "./value-text.ts";
+import { parsedValue, textOf } from "./value-text.ts";
 
 const WHAT = "the transaction";
 
@@ -53,7 +53,7 @@ class Attempt implements Transaction {
 
   async get<T>(map: SharedMap<T>, key: string): Promise<T | undefined> {
     const touched = await this.#read(nameOf(map), key);
-    return touched.text === null ? undefined : (valueOf(touched.text) as T);
+    return touched.text === null ? undefined : (parsedValue(touched.text) as T);
   }
 
   put<T>(map: SharedMap<T>, key: string, value: T): void {

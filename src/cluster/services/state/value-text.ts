@@ -15,7 +15,7 @@ export function textOf(value: unknown, what: string, maxBytes: number): string {
   }
 }
 
-export function valueOf(text: string): unknown {
+export function parsedValue(text: string): unknown {
   if (text.startsWith(BYTES)) return new Uint8Array(Buffer.from(text.slice(BYTES.length), "base64"));
   return JSON.parse(text);
 }

@@ -3,7 +3,7 @@
  * the one queue of its name, so callers of all members are served first come, first served. What it is given is certain from
  * the first confirmation of the session's lease on, and for as long as that says.
  */
-import type { Operation, WaitId } from "../../../protocols/service/operations.ts";
+import type { Operation, WaitId } from "../../../protocols/service/coordination-service/operations.ts";
 import { MAX_WAIT_MS } from "../../../runtime/longest-wait.ts";
 import { measure } from "../../../runtime/metrics.ts";
 import { sleep } from "../../../runtime/platform/sleep.ts";

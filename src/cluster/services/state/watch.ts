@@ -3,7 +3,7 @@
  * from there on is told of each change as it is applied. Who reads too slowly is told nothing more, and asks again once it has read
  * what waits for it: so a slow reader costs a bounded backlog, and misses nothing that the replica remembers.
  */
-import type { Change as LoggedChange } from "../../../protocols/service/operations.ts";
+import type { Change as LoggedChange } from "../../../protocols/service/coordination-service/operations.ts";
 import { CoordinationError } from "../coordination-error.ts";
 import { onAbort } from "../on-abort.ts";
 import type { Service, Told } from "./service.ts";

@@ -1,0 +1,81 @@
+/** What members share, on real processes: kill -9 of the one that leads the log, and of all; nothing acknowledged is lost. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { until } from "./cluster-under-test.ts";
+import { folder, Joined, joinedAt, type Place, place } from "./joined-members.ts";
+
+const acknowledged = (file: string): string[] => {
+  try {
+    return readFileSync(file, "utf8").trim().split("\n");
+  } catch {
+    return [];
+  }
+};
+
+const grownTo = (file: string, count: number): Promise<boolean> =>
+  until(
+    () => `${count} writes are acknowledged, and ${acknowledged(file).length} were`,
+    () => (acknowledged(file).length >= count ? true : null),
+  );
+
+async function logLeader(members: readonly Joined[]): Promise<Joined> {
+  return until("one leads the log", () => {
+    for (const member of members) member.order({ do: "status" });
+    const known = members.map((member) => member.saidAlready("status").at(-1)?.logLeader ?? null);
+    const [leader] = known;
+    if (leader === undefined || leader === null || known.some((each) => each !== leader)) return null;
+    return members.find(({ id }) => id === leader) ?? null;
+  });
+}
+
+async function keysAt(member: Joined): Promise<{ keys: string[]; revision: number }> {
+  const before = member.saidAlready("range").length;
+  member.order({ do: "range" });
+  return until(`member ${member.id} says what is in the map`, () => member.saidAlready("range")[before] ?? null);
+}
+
+test("the leader of the log is killed, then all members: what was acknowledged is there, and a watch tells it once, in order", async () => {
+  const where: Place = await place(3);
+  const members = await joinedAt(where);
+  const files = new Map(members.map((member) => [member.id, join(folder, `acknowledged-${member.id}`)]));
+  const fileOf = ({ id }: Joined): string => files.get(id) as string;
+  for (const member of members) member.order({ do: "put", key: `of ${member.id}`, file: fileOf(member) });
+  for (const member of members) await grownTo(fileOf(member), 20);
+  const leader = await logLeader(members);
+  leader.signal("SIGKILL");
+  const others = members.filter((member) => member !== leader);
+  for (const member of others) await grownTo(fileOf(member), acknowledged(fileOf(member)).length + 20);
+
+  for (const member of others) member.signal("SIGKILL");
+  await Promise.all(members.map(({ exited }) => exited));
+  const promised = [...files.values()].flatMap(acknowledged);
+  const again = await joinedAt(where);
+  const [first, second] = again as [Joined, Joined, Joined];
+  const { keys, revision } = await keysAt(first);
+  expect(promised.filter((key) => !keys.includes(key))).toEqual([]);
+
+  second.order({ do: "watch", after: 0 });
+  await until("the watch tells all of it", () =>
+    second.saidAlready("change").at(-1)?.revision === revision ? true : null,
+  );
+  const told = second.saidAlready("change");
+  expect(told.map(({ key }) => key).toSorted()).toEqual(keys.toSorted());
+  expect(told.map((change) => change.revision)).toEqual(
+    told.map((change) => change.revision).toSorted((a, b) => a - b),
+  );
+});
+
+test("members of which fewer than a majority run say so, and go on when there is one", async () => {
+  const where = await place(3);
+  const members = await joinedAt(where);
+  const [one, two, three] = members as [Joined, Joined, Joined];
+  const file = join(folder, "minority");
+  one.order({ do: "put", key: "minority", file });
+  await grownTo(file, 5);
+  for (const member of [two, three]) member.signal("SIGKILL");
+  await Promise.all([two.exited, three.exited]);
+  const stood = acknowledged(file).length;
+  await new Joined(2, where).said("joined");
+  await grownTo(file, stood + 5);
+});
