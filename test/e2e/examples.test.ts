@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { CLI, until } from "./cluster-under-test.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "coterie-examples-"));
-const names = ["lock", "leader", "chat", "counter"];
+const names = ["lock", "leader", "chat", "counter", "settings"];
 const running = new Set<ChildProcess>();
 
 beforeAll(async () => {
@@ -109,4 +109,25 @@ test("counter: replicas differ without an order, and agree with total order", as
   expect(new Set(none)).toEqual(new Set([12, 22])); // 1 · 2 + 10, and (1 + 10) · 2.
   expect(total).toHaveLength(3);
   expect(new Set(total).size).toBe(1);
+});
+
+test("settings: what one member sets all see, and one that was killed has missed nothing", async () => {
+  const [one, two, three] = ["1", "2", "3"].map((id) => run("settings", id)) as [Example, Example, Example];
+  const text = ({ said }: Example): string => said.join("");
+  const sees = (member: Example, line: string): Promise<boolean> =>
+    until(
+      () => `a member sees ${line}, but it has seen ${text(member)}`,
+      () => text(member).includes(line),
+    );
+  one.child.stdin?.write("color=blue\n");
+  for (const member of [one, two, three]) await sees(member, "color is");
+  three.child.kill("SIGKILL");
+  two.child.stdin?.write("size=9\n");
+  await sees(one, "size is now 9\n");
+  const again = run("settings", "3");
+  await sees(again, "color is blue\nsize is 9\n");
+  one.child.stdin?.write("size=10\n");
+  await sees(again, "size is now 10\n");
+  for (const member of [one, two, again]) member.child.stdin?.end();
+  expect(await one.exited).toBe(0);
 });

@@ -49,7 +49,7 @@ export type Report =
   | { said: "joined" }
   | { said: "left" }
   | { said: "put"; count: number }
-  | { said: "range"; keys: string[]; revision: number }
+  | { said: "range"; keys: string[] }
   | { said: "change"; key: string; revision: number }
   | {
       said: "status";
@@ -116,9 +116,9 @@ async function range(): Promise<void> {
   const keys: string[] = [];
   for (;;) {
     const last = keys.at(-1);
-    const { entries, revision, more } = await numbersOf().range(last === undefined ? {} : { from: `${last}\0` });
+    const { entries, more } = await numbersOf().range(last === undefined ? {} : { from: `${last}\0` });
     keys.push(...entries.map((entry) => entry.key));
-    if (!more) return report({ said: "range", keys, revision });
+    if (!more) return report({ said: "range", keys });
   }
 }
 

@@ -22,7 +22,6 @@ import {
   optionsText,
   SERVICE_VERSION,
   type ServiceEnvelope,
-  type Setting,
 } from "./algorithms.ts";
 import type {
   ElectionOptions,
@@ -63,6 +62,7 @@ import { sharedProtocols } from "./shared-protocols.ts";
 import { watchStalls } from "./stall-watch.ts";
 import { Machines } from "./state/replicated.ts";
 import { SharedState } from "./state/shared-state.ts";
+import { Sharing } from "./state/sharing.ts";
 import { leaseOptions } from "./timing.ts";
 
 /** How long a starting member waits for its peers at most. */
@@ -77,7 +77,7 @@ const FULL_LINK_BYTES = 1024 * 1024;
 const LOG = "raft";
 const UNSENT: SendResult = { id: UNNAMED, lost: "down" };
 
-export class JoinedMember implements Member {
+export class JoinedMember extends Sharing implements Member {
   readonly #membership: Membership;
   readonly #injector: FaultInjector;
   readonly #controller = controllerForMany();
@@ -90,7 +90,7 @@ export class JoinedMember implements Member {
   readonly #udp: UdpMulticast<Envelope> | null;
   readonly #resending: Resending<Envelope>;
   readonly #shared: SharedParts;
-  readonly #kept: SharedState;
+  protected readonly state: SharedState;
   readonly #instances: Instances;
   readonly #sessions = new Sessions(this, () => count(this.#counts.refused, "too-many-sessions"));
   #admin: AdminServer | null = null;
@@ -100,6 +100,7 @@ export class JoinedMember implements Member {
   #unregister: () => void = () => {};
 
   constructor(membership: Membership) {
+    super();
     this.#membership = membership;
     const { platform, id, config, log, limits, journal, timing } = membership;
     this.#injector = faultInjector(platform.random);
@@ -139,7 +140,7 @@ export class JoinedMember implements Member {
       why: () => this.#shared.whyNoQuorum,
       otherAlgorithm: (kind: Kind, name: string) => this.#instances.find({ kind, name })?.setting.algorithm ?? null,
     };
-    this.#kept = new SharedState(kept, machines);
+    this.state = new SharedState(kept, machines);
     this.#instances = new Instances({
       ...around,
       ...limits,
@@ -153,7 +154,7 @@ export class JoinedMember implements Member {
       onExhausted: () => this.#shared.beginEpoch(),
       onRefused: (setting, by, why) => this.#notes.instance(setting, by, why),
       onFull: (kind, name, by) => this.#notes.full(kind, name, by),
-      isOnLog: (kind, name) => this.#kept.uses(kind, name),
+      isOnLog: (kind, name) => this.state.uses(kind, name),
       onStray: (from, envelope) => this.#notes.datagram(from, envelope),
     });
     const ways = this.#ways(envelopeShape(protocols));
@@ -205,7 +206,7 @@ export class JoinedMember implements Member {
     }
     this.#trace.started();
     this.#shared.start();
-    this.#kept.host.start();
+    this.state.host.start();
     this.#instances.restore();
     for (const { id } of this.#transport.peers) this.#send(id, { type: "hello" });
     this.#unwatch = watchStalls(this.#platform, (forMs) => this.#events.publish({ type: "stalled", forMs }));
@@ -244,7 +245,7 @@ export class JoinedMember implements Member {
 
   election(name: string, given: ElectionOptions = {}): never {
     requireOptions("election", given, electionRules);
-    if (given.algorithm === LOG) return this.#kept.election(name, given) as never;
+    if (given.algorithm === LOG) return this.state.election(name, given) as never;
     const { algorithm = "epoch-bully", options = {}, rank } = given;
     const open = (): LocalElection => {
       const local = this.#use("election", name, algorithm, this.#timed(algorithm, options)).local as LocalElection;
@@ -257,7 +258,7 @@ export class JoinedMember implements Member {
 
   mutex(name: string, given: MutexOptions = {}): Mutex {
     requireOptions("mutex", given, mutexRules);
-    if (given.algorithm === LOG) return this.#kept.mutex(name, given);
+    if (given.algorithm === LOG) return this.state.mutex(name, given);
     const { algorithm = "elected-server", options = {} } = given;
     return new MutexHandle(
       () => this.#use("mutex", name, algorithm, this.#timed(algorithm, options)).local as LocalMutex,
@@ -276,15 +277,6 @@ export class JoinedMember implements Member {
     );
     return (local as LocalChannel).use<T>();
   }
-
-  readonly map: Member["map"] = (name) => this.#kept.map(name);
-  readonly counter: Member["counter"] = (name) => this.#kept.counter(name);
-  readonly semaphore: Member["semaphore"] = (name, options) => this.#kept.semaphore(name, options);
-  readonly readWriteLock: Member["readWriteLock"] = (name) => this.#kept.readWriteLock(name);
-  readonly barrier: Member["barrier"] = (name, options) => this.#kept.barrier(name, options);
-  readonly queue: Member["queue"] = (name) => this.#kept.queue(name);
-  readonly replicated: Member["replicated"] = (name, machine) => this.#kept.replicated(name, machine);
-  readonly transaction: Member["transaction"] = (work, options) => this.#kept.transaction(work, options);
 
   ready(options: ReadyOptions = {}): Promise<void> {
     requireOptions("ready", options, readyRules);
@@ -317,8 +309,8 @@ export class JoinedMember implements Member {
       hasQuorum: this.#shared.hasQuorum,
       ...standingOf(this.#membership.identity),
       lockServer: this.#shared.server,
-      instances: [...this.#instances.all, ...this.#kept.elections].map(({ status }) => status),
-      shared: this.#kept.status,
+      instances: [...this.#instances.all, ...this.state.elections].map(({ status }) => status),
+      shared: this.state.status,
       uptimeMs: Math.round(this.#platform.clock.now() - this.#began),
     };
   }
@@ -405,7 +397,7 @@ export class JoinedMember implements Member {
     this.#trace.received(from, envelope, id);
     count(this.#counts.messagesReceived, typeOf(envelope));
     if (envelope.type === "detector" || envelope.type === "leadership") return this.#shared.receive(from, envelope);
-    if (envelope.type === "service") return this.#kept.host.receive(from, envelope.content);
+    if (envelope.type === "service") return this.state.host.receive(from, envelope.content);
     if (envelope.type === "channel") this.#shared.hear(from);
     this.#instances.receive(from, envelope, by);
   }
@@ -418,7 +410,7 @@ export class JoinedMember implements Member {
     const reason = new CoordinationError("member-left", "lost", `member ${id} of ${config.cluster} has left`);
     this.#controller.abort(reason);
     try {
-      const open = [...this.#instances.all, ...this.#kept.elections];
+      const open = [...this.#instances.all, ...this.state.elections];
       const elections = open.flatMap(({ local }) => (local instanceof LocalElection ? [local] : []));
       const lent = this.#sessions.close();
       const worked = Promise.all(elections.map((election) => election.stopWorking(reason)));
@@ -427,7 +419,7 @@ export class JoinedMember implements Member {
       const channels = this.#instances.all.flatMap(({ local }) => (local instanceof LocalChannel ? [local] : []));
       const gone = Promise.all(channels.map((channel) => channel.leave(reason)));
       await Promise.race([gone, sleep(timers, LAST_WORDS_MS, { ref: false })]);
-      await this.#kept.leave(reason, this.#shared.reachablePeers);
+      await this.state.leave(reason, this.#shared.reachablePeers);
       this.#instances.close(reason); // While there is a server that it can be given back to.
       this.#instances.tell({ type: "depart" }); // Each server to come is told that nothing is held here.
       await this.#shared.handOver();
@@ -445,7 +437,7 @@ export class JoinedMember implements Member {
     const until = clock.now() + LAST_WORDS_MS;
     const isWaiting = (): boolean =>
       !this.#instances.isSettled ||
-      !this.#kept.host.isSettled ||
+      !this.state.host.isSettled ||
       this.#transport.peers.some(({ link, queuedBytes }) => link === "open" && queuedBytes > 0);
     while (isWaiting() && clock.now() < until) await sleep(timers, DRAIN_EVERY_MS);
   }
@@ -459,7 +451,7 @@ export class JoinedMember implements Member {
     const reason = new CoordinationError("member-failed", "lost", text, { cause: error });
     log.error(text, { event: "member-failed" });
     this.#controller.abort(reason);
-    this.#kept.host.close(reason);
+    this.state.host.close(reason);
     this.#instances.close(reason);
     this.#leaving = this.#close();
     this.#leaving.catch(() => {}); // The caller of `leave` is told what cannot be closed.
@@ -468,7 +460,7 @@ export class JoinedMember implements Member {
   async #close(): Promise<void> {
     this.#unwatch();
     this.#instances.stop();
-    this.#kept.host.stop();
+    this.state.host.stop();
     this.#shared.stop();
     this.#events.close();
     this.#resending.close();

@@ -1,6 +1,10 @@
 /** A map as this process uses it: what callers say on one side, operations of the log on the other. */
 import { UsageError, unexpected } from "../../../core/errors.ts";
-import { type Change as LoggedChange, prefixRange, type Step } from "../../../protocols/service/coordination-service/operations.ts";
+import {
+  type Change as LoggedChange,
+  prefixRange,
+  type Step,
+} from "../../../protocols/service/coordination-service/operations.ts";
 import { CoordinationError } from "../coordination-error.ts";
 import type { Rules } from "../known-options.ts";
 import * as may from "../known-options.ts";

@@ -1,6 +1,9 @@
 /** State machines of the caller's own: what it has defined in its types, the log carries as JSON. */
 import { UsageError } from "../../../core/errors.ts";
-import type { MachineDefinition, MachineDefinitions } from "../../../protocols/service/coordination-service/machines.ts";
+import type {
+  MachineDefinition,
+  MachineDefinitions,
+} from "../../../protocols/service/coordination-service/machines.ts";
 import { requireOptions } from "../known-options.ts";
 import { callRules } from "./calls.ts";
 import { limits } from "./limits.ts";
