@@ -109,7 +109,7 @@ describe("an election on the log", () => {
   const election = (member: Member) =>
     member.election("report", { algorithm: "raft", metadata: { address: `host-${member.id}` } });
 
-  test("has one leader at a time, whom all know with what it says of itself, and another when that one is killed", async () => {
+  test("has one leader at a time, known to all with what it says of itself, and another when that one is killed", async () => {
     const world = three();
     await world.run(async () => {
       const led: Leadership[] = [];

@@ -11,7 +11,10 @@ import type { Limits } from "../../runtime/transport/limits.ts";
 import type { UdpPlace } from "../../runtime/transport/udp-place.ts";
 import type { Channel, ChannelOptions, ChannelStatus } from "./channel-api.ts";
 import type { StateApi, StateStatus } from "./state/state-api.ts";
+import type { AcquireOptions, Grant, Tenure } from "./tenure-api.ts";
 import type { Timing } from "./timing.ts";
+
+export type { AcquireOptions, Grant, Tenure };
 
 export interface JoinOptions {
   /** This member's id, one of `members`. */
@@ -160,27 +163,6 @@ export interface MutexOptions {
   readonly options?: object | undefined;
 }
 
-/**
- * Something that is this member's alone until it is lost: a lock, or leadership. Code that relies on it looks at
- * `signal` before each act, and passes `token` to what it acts on.
- */
-export interface Tenure<Token extends number | null = number> {
-  /**
-   * Grows from one tenure of the name to the next, over all members. A resource that remembers the highest turns stale ones
-   * away. With `central-server` and the other locks that keep no journal only while no member is started again: after that,
-   * tokens may repeat and two may be inside.
-   */
-  readonly token: Token;
-  /** Aborted the moment it is no longer certain that nobody else has it; the reason is a `CoordinationError`. */
-  readonly signal: AbortSignal;
-  /** Whether it is certain at this very moment, which is asked of the clock as well. */
-  readonly isHeld: boolean;
-  /** Until when it is certain if nothing more is heard, on the scale of `performance.now()`; null where the algorithm has no lease. */
-  readonly deadline: number | null;
-  /** Calls the listener with each new `deadline`, with the present one at once, until what is returned is called. */
-  onDeadline(listener: (deadline: number) => void): () => void;
-}
-
 export interface Mutex {
   readonly name: string;
   readonly algorithm: string;
@@ -195,28 +177,11 @@ export interface Mutex {
   use<T>(work: (grant: Grant) => T | Promise<T>, options?: AcquireOptions): Promise<T>;
 }
 
-export interface AcquireOptions {
-  /**
-   * How long to wait at most. Default: as long as it takes. 0 is refused: whether a lock is free is known to others, so that
-   * a try without waiting could not succeed.
-   */
-  readonly timeoutMs?: number | undefined;
-  /** Aborted: the wait ends. It does not touch a grant that has been given. */
-  readonly signal?: AbortSignal | undefined;
-}
-
 export interface ReadyOptions {
   /** How long to wait at most. Default: as long as it takes. */
   readonly timeoutMs?: number | undefined;
   /** Aborted: the wait ends. */
   readonly signal?: AbortSignal | undefined;
-}
-
-/** A lock that is held. `await using` releases it. */
-export interface Grant extends Tenure, AsyncDisposable {
-  readonly name: string;
-  /** Gives the lock back, this grant and no other. Twice is once; after a loss it does nothing. */
-  release(): Promise<void>;
 }
 
 export interface Election<Token extends number | null = number> {

@@ -134,7 +134,7 @@ export class Instances {
   }
 
   /** @param by what it came over. A datagram brings messages of channels that use them, and nothing else. */
-  receive(from: NodeId, envelope: Exclude<Envelope, { type: "detector" | "leadership" }>, by: Transport = "tcp"): void {
+  receive(from: NodeId, envelope: Exclude<Envelope, { type: OfOthers }>, by: Transport = "tcp"): void {
     switch (envelope.type) {
       case "hello":
         for (const { setting } of this.#open.values()) this.#announce(setting, from);
@@ -446,6 +446,8 @@ export class Instances {
   }
 }
 
+/** What is not for elections, locks and channels by name. */
+type OfOthers = "detector" | "leadership" | "service";
 type Named = Pick<Setting, "kind" | "name">;
 
 const keyOf = ({ kind, name }: Named): string => `${kind}/${name}`;

@@ -61,7 +61,7 @@ import { SharedParts } from "./shared-parts.ts";
 import { sharedProtocols } from "./shared-protocols.ts";
 import { watchStalls } from "./stall-watch.ts";
 import { Machines } from "./state/replicated.ts";
-import { SharedState } from "./state/shared-state.ts";
+import { type OfMember, SharedState, type SharedStateOptions } from "./state/shared-state.ts";
 import { Sharing } from "./state/sharing.ts";
 import { leaseOptions } from "./timing.ts";
 
@@ -92,6 +92,7 @@ export class JoinedMember extends Sharing implements Member {
   readonly #shared: SharedParts;
   protected readonly state: SharedState;
   readonly #instances: Instances;
+  readonly #machines = new Machines();
   readonly #sessions = new Sessions(this, () => count(this.#counts.refused, "too-many-sessions"));
   #admin: AdminServer | null = null;
   #state: MemberStatus["state"] = "joined";
@@ -106,9 +107,8 @@ export class JoinedMember extends Sharing implements Member {
     this.#injector = faultInjector(platform.random);
     this.#began = platform.clock.now();
     this.#trace = new MemberTrace(id, platform.clock, membership.admin !== null);
-    const machines = new Machines();
     this.#notes = new RefusalNotes(log, this.#counts, (event) => this.#events.publish(event));
-    const protocols = sharedProtocols(membership, machines.definitions);
+    const protocols = sharedProtocols(membership, this.#machines.definitions);
     const members = Object.keys(config.members).map(Number);
     const peers = members.filter((member) => member !== id);
     const around = {
@@ -131,16 +131,7 @@ export class JoinedMember extends Sharing implements Member {
       tell: (command) => this.#instances.tell(command),
       heard: (node) => this.#instances.heard(node),
     });
-    const kept = {
-      ...around,
-      ...limits,
-      counts: this.#counts,
-      protocol: protocols.service,
-      send: (to: NodeId, envelope: ServiceEnvelope) => this.#sendOfService(to, envelope),
-      why: () => this.#shared.whyNoQuorum,
-      otherAlgorithm: (kind: Kind, name: string) => this.#instances.find({ kind, name })?.setting.algorithm ?? null,
-    };
-    this.state = new SharedState(kept, machines);
+    this.state = new SharedState(this.#forState({ ...around, protocol: protocols.service }), this.#machines);
     this.#instances = new Instances({
       ...around,
       ...limits,
@@ -168,6 +159,17 @@ export class JoinedMember extends Sharing implements Member {
       tls: membership.tls,
     });
     this.#udp = membership.multicast && this.#multicasting(ways, members, membership.multicast);
+  }
+
+  #forState(around: Omit<SharedStateOptions, keyof OfMember>): SharedStateOptions {
+    return {
+      ...around,
+      ...this.#membership.limits,
+      counts: this.#counts,
+      send: (to, envelope) => this.#sendOfService(to, envelope),
+      why: () => this.#shared.whyNoQuorum,
+      otherAlgorithm: (kind, name) => this.#instances.find({ kind, name })?.setting.algorithm ?? null,
+    };
   }
 
   /** What both transports are told alike. */

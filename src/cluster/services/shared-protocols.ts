@@ -24,6 +24,6 @@ export function sharedProtocols({ journal, timing }: Membership, machines: Machi
   return {
     detector,
     leadership: epochBully({ takesOver: false, ...leaseOptions(timing, "epoch-bully") }),
-    service: coordinationService({}, machines) as never as AnyProtocol,
+    service: coordinationService({}, machines),
   };
 }

@@ -6,7 +6,7 @@ import { duration, type Rules, signal } from "../known-options.ts";
 import { onAbort } from "../on-abort.ts";
 import type { CallOptions } from "./state-api.ts";
 
-export const DEFAULT_TIMEOUT_MS = 10_000;
+const DEFAULT_TIMEOUT_MS = 10_000;
 
 export const callRules: Rules<CallOptions> = { timeoutMs: duration, signal };
 
@@ -39,18 +39,21 @@ export function withinTime<T>(
       timers.cancel(timer);
       forget();
     };
-    const end = (error: unknown): void => {
+    const end = (error: Error): void => {
       done();
-      reject(error as Error);
+      reject(error);
     };
     const timer =
       timeoutMs > MAX_WAIT_MS
         ? null
         : timers.after(timeoutMs, () => end(fail("request-timeout", `was not answered within ${timeoutMs} ms`)));
     const forget = onAbort(signal, () => end(fail("request-aborted", "was aborted", signal?.reason)));
-    answer().then((value) => {
-      done();
-      resolve(value);
-    }, end);
+    answer().then(
+      (value) => {
+        done();
+        resolve(value);
+      },
+      (error: Error) => end(error),
+    );
   });
 }

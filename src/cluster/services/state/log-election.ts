@@ -2,7 +2,7 @@
  * An election on the replicated log: who holds the one grant of its name leads, until it gives it up or its session ends. For the
  * side that this process uses it stands where an algorithm stands in other elections.
  */
-import type { NodeId, Tagged } from "../../../core/protocol.ts";
+import type { NodeId } from "../../../core/protocol.ts";
 import type { Holder, WaitId } from "../../../protocols/service/coordination-service/operations.ts";
 import { sleep } from "../../../runtime/platform/sleep.ts";
 import type { Setting } from "../algorithms.ts";
@@ -151,28 +151,25 @@ export class LogElection {
   }
 
   #hear(event: Told, until: number | null): void {
-    switch (event.type) {
-      case "granted":
-        if (event.name !== this.#name) return;
-        if (this.#service.isOwn(event.session) && event.wait === this.#wait) return this.#win(event.wait, event.token);
-        this.#told += 1;
-        return this.#look();
-      case "released":
-        if (event.name !== this.#name) return;
-        this.#told += 1;
-        if (event.token === this.#leader?.token) this.#change(null);
-        return;
-      case "restored":
-        if (this.#wait !== null && this.#granted === null) this.#submit(this.#wait);
-        this.#told += 1;
-        return this.#look();
-      case "confirmed":
-        this.#confirm(until);
-        return;
-      case "lost":
-        this.#lose();
-        return;
+    if (event.type === "confirmed") return this.#confirm(until);
+    if (event.type === "lost") return this.#lose();
+    if (event.type === "restored") {
+      if (this.#wait !== null && this.#granted === null) this.#submit(this.#wait);
+      return this.#lookAgain();
     }
+    if (!("name" in event) || event.name !== this.#name) return;
+    if (event.type === "granted") {
+      if (this.#service.isOwn(event.session) && event.wait === this.#wait) this.#win(event.wait, event.token);
+      else this.#lookAgain();
+    } else if (event.type === "released") {
+      this.#told += 1;
+      if (event.token === this.#leader?.token) this.#change(null);
+    }
+  }
+
+  #lookAgain(): void {
+    this.#told += 1;
+    this.#look();
   }
 
   #win(wait: WaitId, token: number): void {
@@ -189,7 +186,7 @@ export class LogElection {
       this.#own = token;
       this.#change({ node: this.#service.self, token, note: this.#options.note });
     }
-    this.local.onEvent({ type: "confirmed", epoch: token } as Tagged, until);
+    this.local.onEvent({ type: "confirmed", epoch: token }, until);
   }
 
   /** The session is over: what it held is another's soon. Who campaigns does so in the next one. */
@@ -226,11 +223,11 @@ export class LogElection {
     const before = this.#leader;
     this.#leader = leader;
     if (leader === null) {
-      this.local.onEvent({ type: "deposed", epoch: before?.token } as Tagged as never, null);
+      this.local.onEvent({ type: "deposed", epoch: before?.token }, null);
       return;
     }
     const { node, token, note } = leader;
     const metadata = note === "" ? undefined : (JSON.parse(note) as unknown);
-    this.local.onEvent({ type: "elected", leader: node, epoch: token, metadata } as Tagged as never, null);
+    this.local.onEvent({ type: "elected", leader: node, epoch: token, metadata }, null);
   }
 }

@@ -38,11 +38,15 @@ import { Waits } from "./waits.ts";
 
 const count = may.needed(may.positive);
 
-export interface SharedStateOptions extends ServiceHostOptions {
+/** What the member says of itself. */
+export interface OfMember extends Pick<ServiceHostOptions, "maxWaiters" | "counts" | "send" | "why"> {
   readonly maxInstances: number;
-  publish(event: MemberEvent): void;
   /** With which other algorithm a name is in use here; null: with none. */
   otherAlgorithm(kind: Kind, name: string): string | null;
+}
+
+export interface SharedStateOptions extends ServiceHostOptions, OfMember {
+  publish(event: MemberEvent): void;
 }
 
 export class SharedState implements StateApi {

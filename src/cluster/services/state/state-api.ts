@@ -4,7 +4,7 @@
  * says what it guarantees.
  */
 import type { NodeId } from "../../../core/protocol.ts";
-import type { AcquireOptions, Grant, Tenure } from "../api.ts";
+import type { AcquireOptions, Grant, Tenure } from "../tenure-api.ts";
 
 /** What every call of shared state takes. */
 export interface CallOptions {
