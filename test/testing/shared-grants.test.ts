@@ -227,7 +227,7 @@ test("a queue gives each item to one taker, in order, and again when that one is
   });
 });
 
-test("a counter counts once for each call, whoever leads", async () => {
+test("a counter counts each call once, over a change of the leader", async () => {
   const world = three(9);
   await world.run(async () => {
     const counter = (id: number) => world.member(id).counter("orders");
