@@ -51,6 +51,7 @@ import { maekawaAsLectured } from "./mutex/variants/maekawa-as-lectured.ts";
 import { manyLeaders } from "./overlay/parts/many-leaders.ts";
 import { superPeerDht } from "./overlay/super-peer-dht/super-peer-dht.ts";
 import { superPeerTokens } from "./overlay/super-peer-tokens/super-peer-tokens.ts";
+import { services } from "./services.ts";
 import { settled } from "./system.ts";
 
 const told = (node: NodeId): Tagged => ({ type: "suspect", node }) as Tagged;
@@ -353,6 +354,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     { embedded: false, check: { maxInFlight: 4 } },
   ),
   ...multicasts,
+  ...services,
   // coterie new: election, mutex, consensus, membership
 };
 
@@ -475,6 +477,7 @@ export {
 export { type SuzukiKasami, suzukiKasami } from "./mutex/suzuki-kasami.ts";
 export { type TokenRing, type TokenRingOptions, tokenRing } from "./mutex/token-ring.ts";
 export * from "./offered-multicasts.ts";
+export * from "./offered-service.ts";
 export { requirePositive, settle } from "./options.ts";
 export {
   type SuperPeerDht,
@@ -486,14 +489,3 @@ export {
   type SuperPeerTokensOptions,
   superPeerTokens,
 } from "./overlay/super-peer-tokens/super-peer-tokens.ts";
-export {
-  type CoordinationService,
-  type CoordinationServiceOptions,
-  coordinationService,
-  type ServiceParts,
-} from "./service/coordination-service/assembly.ts";
-export type { MachineDefinition, MachineDefinitions } from "./service/coordination-service/machines.ts";
-export * from "./service/coordination-service/operations.ts";
-export type { Replica, ReplicaOptions } from "./service/coordination-service/replica.ts";
-export type { SessionOptions } from "./service/coordination-service/session-options.ts";
-export type { MemberSession } from "./service/coordination-service/session-vocabulary.ts";

@@ -5,7 +5,7 @@ import {
   type CoordinationService,
   type CoordinationServiceOptions,
   coordinationService,
-} from "../../../src/protocols/service/coordination-service/assembly.ts";
+} from "../../../src/protocols/service/coordination-service/coordination-service.ts";
 import type { MachineDefinitions } from "../../../src/protocols/service/coordination-service/machines.ts";
 import type { Operation, Query } from "../../../src/protocols/service/coordination-service/operations.ts";
 import { type Simulation, simulation } from "../../../src/sim/simulation.ts";

@@ -34,10 +34,17 @@ function acquire(on: Applying, session: SessionId, operation: Acquire): Result {
     lock.waiters.push({ session, wait, mode, permits: mode === "exclusive" ? capacity : permits, note });
     enter(on.data.locks, name, lock);
     grantNext(on, name, lock);
-  }
+  } else tellAgain(on, name, lock.holders.find(isMine));
   const held = lock.holders.find(isMine);
   if (held !== undefined) return { type: "granted", token: held.token };
   return { type: "waiting", ahead: lock.waiters.findIndex(isMine) };
+}
+
+/** To a member that a snapshot has taken past it. */
+function tellAgain({ tell }: Applying, name: string, held: Held | undefined): void {
+  if (held === undefined) return;
+  const { session, wait, token, note } = held;
+  tell({ type: "granted", name, session, wait, token, note });
 }
 
 function refusalOf({ data, limits }: Applying, lock: Lock, operation: Acquire): Refusal | null {

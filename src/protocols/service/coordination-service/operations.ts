@@ -216,9 +216,13 @@ export type Answer =
 
 export type EndReason = "closed" | "expired" | "replaced";
 
-/** What every replica tells as it applies the log, in its order. After a restart it is told anew from the last snapshot on. */
+/**
+ * What every replica tells as it applies the log, in its order. After a restart it is told anew from the last snapshot on. A grant that
+ * is asked for again is told again.
+ */
 export type ServiceEvent =
   | ({ type: "changed" } & Change)
+  /** In the entry that opens a session what it asks for may be granted already: `opened` comes first. */
   | { type: "granted"; name: string; session: SessionId; wait: WaitId; token: Revision; note: string }
   /** Also by the end of the session. */
   | { type: "released"; name: string; session: SessionId; token: Revision }

@@ -56,6 +56,8 @@ export type MemberSession = {
   timer: "retry" | "renew" | "idle" | "readAgain" | "sweep" | LeaseTimer;
   command: /** Answered once it has been applied here. */
     | { type: "submit"; request: RequestId; operation: Operation }
+    /** Of another part of this node, which hears from the replica what comes of it. Forgotten with the session. */
+    | { type: "perform"; operation: Operation }
     /** Answered from this node's replica, once that is up to date. */
     | { type: "query"; request: RequestId; query: Query }
     /** This node is about to end, in order: its session ends, and what it holds is released. */
@@ -87,8 +89,10 @@ export type MemberSession = {
 
 export interface Pending {
   sequence: number;
-  /** Null: the session's own. */
+  /** Null: nobody is answered. */
   request: RequestId | null;
+  /** The session opens or closes. */
+  isOwn: boolean;
   /** As JSON. */
   operation: string;
 }
@@ -130,6 +134,7 @@ export const shapes: Protocol<MemberSession>["shapes"] = {
   command: {
     submit: { request: natural, operation: operationShape },
     query: { request: natural, query: queryShape },
+    perform: { operation: operationShape },
     depart: {},
     answered: {
       life: natural,

@@ -2,7 +2,7 @@
  * A member's use of the service: it opens a session when it is first asked for something, keeps its lease while it uses it, and closes
  * it when it does not. While its node leads it also watches the sessions of others.
  */
-import type { NodeId, Protocol } from "../../../core/protocol.ts";
+import type { Context, NodeId, Protocol, RequestId } from "../../../core/protocol.ts";
 import { sweep, watchSessions } from "./expiry.ts";
 import { confirmRound, emptyLease, isCertain, runOut } from "./lease.ts";
 import { MAX_OPERATION_BYTES } from "./operations.ts";
@@ -17,6 +17,7 @@ import {
   end,
   flush,
   give,
+  giveOwn,
   noteReplies,
   propose,
   proposeAgain,
@@ -27,6 +28,7 @@ import {
 
 type State = MemberSession["state"];
 type Handlers = Protocol<MemberSession>;
+type Asked = "submit" | "perform" | "query" | "depart";
 
 export function memberSession(given?: Partial<SessionOptions>): Protocol<MemberSession> {
   const options = settled(given);
@@ -89,11 +91,11 @@ function timeouts(options: SessionOptions): Handlers["timeout"] {
 
 function close(state: State, ifIdle: boolean): void {
   state.phase = "closing";
-  give(state, null, JSON.stringify({ type: "close", ifIdle }));
+  giveOwn(state, { type: "close", ifIdle });
 }
 
-/** From the application. */
-function requests(options: SessionOptions): Pick<Handlers["command"], "submit" | "query" | "depart"> {
+/** From the application, and from other parts of this node. */
+function requests(options: SessionOptions): Pick<Handlers["command"], Asked> {
   const { maxPending, retryMs } = options;
   return {
     submit(state, { request, operation }, ctx) {
@@ -102,11 +104,10 @@ function requests(options: SessionOptions): Pick<Handlers["command"], "submit" |
       const text = JSON.stringify(operation);
       if (utf8BytesOf(text) > MAX_OPERATION_BYTES)
         return refuse(request, "too-large", `an operation has at most ${MAX_OPERATION_BYTES} bytes`, ctx);
-      if (state.phase === "none") begin(state, options, ctx);
-      state.isUsed = true;
-      give(state, request, text);
-      if (state.pending.length === 1) awaitAnswer(retryMs, ctx);
-      flush(state, options, ctx);
+      giveAndFlush(state, request, text, options, ctx);
+    },
+    perform(state, { operation }, ctx) {
+      if (state.pending.length < maxPending) giveAndFlush(state, null, JSON.stringify(operation), options, ctx);
     },
     query(state, { request, query }, ctx) {
       const { reads } = state;
@@ -124,8 +125,22 @@ function requests(options: SessionOptions): Pick<Handlers["command"], "submit" |
   };
 }
 
+function giveAndFlush(
+  state: State,
+  request: RequestId | null,
+  operation: string,
+  options: SessionOptions,
+  ctx: Context<MemberSession>,
+): void {
+  if (state.phase === "none") begin(state, options, ctx);
+  state.isUsed = true;
+  give(state, request, operation);
+  if (state.pending.length === 1) awaitAnswer(options.retryMs, ctx);
+  flush(state, options, ctx);
+}
+
 /** From the log, and from this member's replica. */
-function wired(options: SessionOptions): Omit<Handlers["command"], "submit" | "query" | "depart"> {
+function wired(options: SessionOptions): Omit<Handlers["command"], Asked> {
   const { retryMs } = options;
   return {
     answered(state, { type: _type, ...answered }, ctx) {

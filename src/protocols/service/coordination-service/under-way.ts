@@ -22,7 +22,7 @@ export function begin(state: State, { leaseMs, renewMs, idleMs, retryMs }: Sessi
   state.life += 1;
   ctx.compact([{ type: "life", run: state.run, life: state.life }]);
   Object.assign(state, { phase: "open", session: null, given: 0, proposed: 0, tried: 0, applied: 0, underWay: [] });
-  give(state, null, JSON.stringify({ type: "open", ttlMs: Math.ceil(leaseMs) } satisfies SessionOperation));
+  giveOwn(state, { type: "open", ttlMs: Math.ceil(leaseMs) });
   awaitAnswer(retryMs, ctx);
   ctx.setTimer("renew", renewMs);
   ctx.setTimer("idle", idleMs);
@@ -31,7 +31,13 @@ export function begin(state: State, { leaseMs, renewMs, idleMs, retryMs }: Sessi
 /** @param operation as JSON. */
 export function give(state: State, request: RequestId | null, operation: string): void {
   state.given += 1;
-  state.pending.push({ sequence: state.given, request, operation });
+  state.pending.push({ sequence: state.given, request, isOwn: false, operation });
+}
+
+/** What the session wants for itself. */
+export function giveOwn(state: State, operation: SessionOperation): void {
+  state.given += 1;
+  state.pending.push({ sequence: state.given, request: null, isOwn: true, operation: JSON.stringify(operation) });
 }
 
 export const awaitAnswer = (retryMs: number, ctx: Ctx): void => ctx.setTimer("retry", [retryMs, 2 * retryMs]);
@@ -86,7 +92,7 @@ export function noteReplies(state: State, { life, session, first, replies }: Ans
     if (result.type === "refused") refuse(found.request, result.code, result.reason, ctx);
     else if (found.request !== null)
       ctx.reply(found.request, { type: "done", session: session ?? 0, revision, result });
-    if (found.request !== null || sequence === 1 || life !== state.life) continue;
+    if (!found.isOwn || sequence === 1 || life !== state.life) continue;
     isClosed = result.type === "done";
     state.phase = "open"; // If it holds something it stays.
   }
@@ -134,7 +140,7 @@ export function beginAnew(state: State, options: SessionOptions, ctx: Ctx): void
 /** @returns what is to be asked for in the next session; the rest waits for what becomes of it. */
 function lose(state: State, isAwaited: (pending: Pending) => boolean, ctx: Ctx): Pending[] {
   const { session, life, pending } = state;
-  const asked = pending.filter(({ request }) => request !== null);
+  const asked = pending.filter(({ request }) => request !== null); // Other parts ask again, if they still want it.
   state.unresolved.push(...asked.filter(isAwaited).map((each) => ({ ...each, life })));
   Object.assign(state, { phase: "none", session: null, pending: [], underWay: [] });
   for (const timer of ["retry", "renew", "idle"] as const) ctx.cancelTimer(timer);

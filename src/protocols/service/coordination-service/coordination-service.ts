@@ -27,9 +27,13 @@ import { type Assembly, assemble, type Wires } from "../../../core/assemble.ts";
 import type { Protocol } from "../../../core/protocol.ts";
 import type { RaftOptions } from "../../consensus/raft/options.ts";
 import { type Raft, raft } from "../../consensus/raft/raft.ts";
+import { withMutexWorkload } from "../../mutex/family/workload.ts";
 import { requireParts } from "../../options.ts";
+import { type AnyMaker, defaulting, joined, type System, type WireTable } from "../../system.ts";
 import type { MachineDefinitions } from "./machines.ts";
+import { serviceProperties } from "./properties.ts";
 import { type Replica, type ReplicaOptions, replica } from "./replica.ts";
+import { type ServiceMutex, serviceMutex } from "./service-mutex.ts";
 import { memberSession } from "./session.ts";
 import type { SessionOptions } from "./session-options.ts";
 import type { MemberSession } from "./session-vocabulary.ts";
@@ -67,6 +71,38 @@ const wires: Wires<ServiceParts> = {
 /** Members apply what is committed at once, wherever they are; a command is as long as many operations. */
 const ofLog: Partial<RaftOptions> = { tellsCommit: true };
 
+/** With a lock at every node, which is used as every mutual exclusion is. */
+export const coordinationSystem: System = {
+  parts: { mutex: serviceMutex, session: memberSession, replica, log: defaulting(raft, ofLog) },
+  wires: joined(wires as WireTable, {
+    mutex: { asked: ({ operation }, give) => give("session", { type: "perform", operation }) },
+    session: {
+      began: ({ session }, give) => give("mutex", { type: "began", session }),
+      confirmed: ({ session }, give) => give("mutex", { type: "confirmed", session }),
+      lost: ({ session }, give) => give("mutex", { type: "over", session }),
+    },
+    replica: {
+      opened: ({ session, member }, give) => give("mutex", { type: "opened", session, member }),
+      granted: ({ session, wait, token }, give) => give("mutex", { type: "granted", session, wait, token }),
+      restored: (_event, give) => give("mutex", { type: "restored" }),
+    },
+  }),
+  algorithm: "mutex",
+};
+
+/** What simulator and checker run: every node uses the lock. @param log may be another form of Raft. */
+export function serviceModel(log: AnyMaker = raft) {
+  const parts = { ...coordinationSystem.parts, log: defaulting(log, ofLog) };
+  const make = withMutexWorkload<ServiceParts & { mutex: ServiceMutex }, CoordinationServiceOptions>({
+    ...coordinationSystem,
+    parts,
+  });
+  return (options?: Parameters<typeof make>[0]): ReturnType<typeof make> => {
+    const model = make(options);
+    return { ...model, properties: [...model.properties, ...(serviceProperties as typeof model.properties)] };
+  };
+}
+
 /** A member's whole part in it, as `join()` runs it. @param machines of the application; may be filled while the service runs. */
 export function coordinationService(
   options: CoordinationServiceOptions = {},
@@ -78,5 +114,6 @@ export function coordinationService(
     replica: replica(options.replica, machines),
     log: raft({ ...ofLog, ...options.log }),
   };
-  return assemble<ServiceParts>("coordination-service", parts, wires, { face: "session" });
+  const service = assemble<ServiceParts>("coordination-service", parts, wires, { face: "session" });
+  return { ...service, properties: [...service.properties, ...(serviceProperties as typeof service.properties)] };
 }

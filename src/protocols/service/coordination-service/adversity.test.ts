@@ -1,0 +1,37 @@
+/** The coordination service through whatever may happen to a network and its nodes, drawn at random. */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { store } from "../../../../test/protocols/service/store-model.ts";
+import { type SwarmOptions, swarm } from "../../../../test/protocols/service/swarm.ts";
+import { checkLinearizability } from "../../../check/linearizability/check.ts";
+
+/** What a run comes to; all of it is as it should be if nothing is said. */
+function problems(options: SwarmOptions): string[] {
+  const report = swarm(options);
+  const { verdict } = checkLinearizability(report.history, store());
+  return [
+    ...report.violations,
+    ...report.gaps,
+    ...(verdict === "holds" ? [] : [`linearizable: ${verdict}`]),
+    ...(report.unanswered > 0 ? [`${report.unanswered} operations after all was healed are not answered`] : []),
+    ...(report.lostWrongly > 0 ? [`${report.lostWrongly} sessions expired after all was healed`] : []),
+    ...(report.keptWrongly > 0 ? [`${report.keptWrongly} sessions of nobody are kept`] : []),
+  ];
+}
+
+const nothing = (more: Partial<SwarmOptions> = {}) =>
+  fc.property(fc.nat(), (seed) => {
+    expect(problems({ seed, ...more })).toEqual([]);
+  });
+
+describe("the coordination service in adversity", () => {
+  it("is linearizable, holds no lock twice, tells every change once, and goes on when all is healed", () =>
+    fc.assert(nothing({ operations: 20 }), { numRuns: 2 }));
+  it("likewise with pauses, but for what deadlines are for", () =>
+    fc.assert(nothing({ pauses: true, operations: 20 }), { numRuns: 1 }));
+
+  it("likewise in long searches", { tags: ["long"], timeout: 600_000 }, () => {
+    fc.assert(nothing(), { numRuns: 200 });
+    fc.assert(nothing({ pauses: true }), { numRuns: 100 });
+  });
+});

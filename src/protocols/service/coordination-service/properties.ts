@@ -1,0 +1,130 @@
+/** What the service promises, over all members and over what those have told that have crashed since. */
+import type { NodeId, Property, World } from "../../../core/protocol.ts";
+import type { Raft } from "../../consensus/raft/raft.ts";
+import { isCertain } from "./lease.ts";
+import type { Replica } from "./replica.ts";
+import type { MemberSession } from "./session-vocabulary.ts";
+
+type States = { session: MemberSession["state"]; replica: Replica["state"]; log: Raft["state"] };
+type Emitted = { type: string; body: Record<string, unknown> & { type: string } };
+
+/** Of a node's last entries or changes, as many as histories of nodes that are not far apart have in common. */
+const REMEMBERED = 32;
+
+/** What a node has come to know under a name, such as the digest at a place of the log. */
+type Known = readonly { readonly name: string; readonly value: string }[];
+
+/** Of all nodes: nobody knows something else under the same name. A node that starts again may be told again what it knows. */
+function areAlike({ nodes, history }: World<States>): boolean {
+  const values = new Map<string, string>();
+  for (const node of nodes)
+    for (const { name, value } of history<Known>(node)) {
+      if ((values.get(name) ?? value) !== value) return false;
+      values.set(name, value);
+    }
+  return true;
+}
+
+function withKnown(before: Known, name: string, value: string): Known {
+  if (before.some((known) => known.name === name && known.value === value)) return before;
+  return [...before, { name, value }].slice(-REMEMBERED);
+}
+
+const agreement = {
+  name: "agreement",
+  claim: "all replicas, those of nodes that have crashed since among them, apply the same commands to the same data",
+  when: "always",
+  history: {
+    empty: [] as Known,
+    after: (before: Known, { type, body }: Emitted): Known =>
+      type === "replica" && body.type === "applied"
+        ? withKnown(before, String(body.index), String(body.digest))
+        : before,
+  },
+  holds: areAlike,
+} as const;
+
+/** What a member may rely on: it has a grant, is certain of its session, and has not asked to release it. */
+interface Relied {
+  readonly name: string;
+  readonly token: number;
+  readonly permits: number;
+  readonly capacity: number;
+}
+
+function relied({ session, replica }: States): Relied[] {
+  if (!isCertain(session)) return [];
+  const { keys, values } = replica.data.locks;
+  return keys.flatMap((name, at) => {
+    const { holders = [], capacity = 0 } = values[at] ?? {};
+    return holders
+      .filter((holder) => holder.session === session.session && !isGivenUp(session, holder.token))
+      .map(({ token, permits }) => ({ name, token, permits, capacity }));
+  });
+}
+
+const isGivenUp = ({ pending }: States["session"], token: number): boolean =>
+  pending.some(({ operation }) => (JSON.parse(operation) as { token?: number }).token === token);
+
+const noLockHeldTwice = {
+  name: "no lock held twice",
+  claim: "what members rely on of a name, by their leases, is never more than its capacity",
+  when: "always",
+  holds({ alive, state }: World<States>): boolean {
+    const used = new Map<string, number>();
+    for (const node of alive)
+      for (const { name, permits, capacity } of relied(state(node))) {
+        const sum = (used.get(name) ?? 0) + permits;
+        if (sum > capacity) return false;
+        used.set(name, sum);
+      }
+    return true;
+  },
+} as const;
+
+const watchesAgree = {
+  name: "watches agree",
+  claim: "what has changed at a revision, all members see alike, those that have crashed since among them",
+  when: "always",
+  history: {
+    empty: [] as Known,
+    after: (before: Known, { type, body }: Emitted): Known =>
+      type === "replica" && body.type === "changed"
+        ? withKnown(before, JSON.stringify([body.revision, body.map, body.key]), JSON.stringify(body.value))
+        : before,
+  },
+  holds: areAlike,
+} as const;
+
+const tokensOnce = {
+  name: "tokens are unique",
+  claim: "no two grants have had the same token, those of nodes that have crashed since among them",
+  when: "always",
+  history: {
+    empty: [] as Known,
+    after: (before: Known, { type, body }: Emitted): Known =>
+      type === "replica" && body.type === "granted"
+        ? withKnown(before, String(body.token), JSON.stringify([body.name, body.session, body.wait]))
+        : before,
+  },
+  holds: areAlike,
+} as const;
+
+const termination = {
+  name: "termination",
+  claim: "what a member asks for is answered in the end",
+  when: "leadsTo",
+  given: ({ state }: World<States>, node: NodeId): boolean => isWaiting(state(node)),
+  holds: ({ state }: World<States>, node: NodeId): boolean => !isWaiting(state(node)),
+} as const;
+
+const isWaiting = ({ session }: States): boolean =>
+  session.pending.some(({ request }) => request !== null) || session.unresolved.length > 0;
+
+export const serviceProperties = [
+  agreement,
+  noLockHeldTwice,
+  watchesAgree,
+  tokensOnce,
+  termination,
+] as unknown as readonly Property<never>[];

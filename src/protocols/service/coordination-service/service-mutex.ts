@@ -1,0 +1,144 @@
+/**
+ * A lock of the service, asked for and used as every mutual exclusion is: `enter` acquires it, `exit` releases it. A node is inside
+ * once it has the grant and is certain of its session; it is out when it is not certain any more.
+ */
+import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
+import { natural, struct } from "../../../core/shape.ts";
+import { mutexProperties, type Section } from "../../mutex/family/properties.ts";
+import { settle } from "../../options.ts";
+import type { GrantOperation, SessionId } from "./operations.ts";
+
+export type ServiceMutex = {
+  state: {
+    section: Section;
+    /** Of this member, and whether it is certain of it. */
+    session: SessionId | null;
+    isCertain: boolean;
+    /** Numbers what it asks for in this run. */
+    wait: number;
+    /** Of the grant that it has; 0 without one. */
+    token: number;
+  };
+  command: { type: "enter" } | { type: "exit" } | FromMember;
+  event:
+    | { type: "entered"; token: number }
+    | { type: "exited" }
+    | { type: "lost"; token: number }
+    /** To the member's session. */
+    | { type: "asked"; operation: GrantOperation };
+};
+
+type FromMember =
+  /** From the member's session. */
+  | { type: "began"; session: SessionId }
+  | { type: "confirmed"; session: SessionId }
+  | { type: "over"; session: SessionId }
+  /** From its replica, which tells what stands in the log after the opening of a session before the session says that it began. */
+  | { type: "opened"; session: SessionId; member: NodeId }
+  | { type: "granted"; session: SessionId; wait: number; token: number }
+  | { type: "restored" };
+
+/** There is one lock. */
+const NAME = "lock";
+
+type State = ServiceMutex["state"];
+type Ctx = Context<ServiceMutex>;
+
+function acquire(state: State, ctx: Ctx): void {
+  const { wait } = state;
+  const rest = { mode: "exclusive", permits: 1, capacity: 1, note: "" } as const;
+  ctx.emit({ type: "asked", operation: { type: "acquire", name: NAME, wait, ...rest } });
+}
+
+/** A wait of its own for each time, so that what is left of the last one is not taken for this. A node that starts has a new session. */
+function want(state: State, ctx: Ctx): void {
+  state.wait += 1;
+  acquire(state, ctx);
+}
+
+/** What was granted in another session is gone. */
+function use(state: State, session: SessionId): void {
+  if (session !== state.session) Object.assign(state, { session, isCertain: false, token: 0 });
+}
+
+function enterIfGranted(state: State, ctx: Ctx): void {
+  if (state.section !== "wanted" || state.token === 0 || !state.isCertain) return;
+  state.section = "held";
+  ctx.emit({ type: "entered", token: state.token });
+}
+
+/** It has no options. */
+export function serviceMutex(given?: object): Protocol<ServiceMutex> {
+  settle({}, struct({}), given, "coordination-service");
+  return {
+    name: "coordination-service",
+    init: () => ({ section: "released", session: null, isCertain: false, wait: 0, token: 0 }),
+    command: {
+      enter(state, _command, ctx) {
+        if (state.section !== "released") return; // It asks already, or is inside.
+        state.section = "wanted";
+        want(state, ctx);
+      },
+      exit(state, _command, ctx) {
+        const { section, token, wait } = state;
+        if (section === "released") return; // It neither asks nor is inside.
+        state.section = "released";
+        state.token = 0;
+        if (section === "held") {
+          ctx.emit({ type: "exited" });
+          ctx.emit({ type: "asked", operation: { type: "release", name: NAME, token } });
+        } else ctx.emit({ type: "asked", operation: { type: "withdraw", name: NAME, wait } });
+      },
+      opened(state, { session, member }, ctx) {
+        if (member === ctx.self) use(state, session);
+      },
+      began: (state, { session }) => use(state, session),
+      confirmed(state, { session }, ctx) {
+        if (session !== state.session) return; // Of an earlier life.
+        state.isCertain = true;
+        enterIfGranted(state, ctx);
+      },
+      over(state, { session }, ctx) {
+        if (session !== state.session) return; // Of an earlier life.
+        const { section, token } = state;
+        Object.assign(state, { session: null, isCertain: false, token: 0 });
+        if (section === "held") {
+          state.section = "released";
+          ctx.emit({ type: "lost", token });
+        } else if (section === "wanted") want(state, ctx);
+      },
+      granted(state, { session, wait, token }, ctx) {
+        if (session !== state.session || wait !== state.wait || state.section !== "wanted") return; // Somebody else's.
+        state.token = token;
+        enterIfGranted(state, ctx);
+      },
+      restored(state, _command, ctx) {
+        if (state.section === "wanted") acquire(state, ctx); // The grant may be among what has not been told.
+      },
+    },
+    shapes: {
+      command: {
+        enter: {},
+        exit: {},
+        opened: { session: natural, member: natural },
+        began: { session: natural },
+        confirmed: { session: natural },
+        over: { session: natural },
+        granted: { session: natural, wait: natural, token: natural },
+        restored: {},
+      },
+    },
+    source: "Burrows, OSDI 2006; Hunt et al., USENIX ATC 2010; Ongaro & Ousterhout, USENIX ATC 2014",
+    assumes: [
+      "crash-recovery nodes with a journal",
+      "for leases: clocks within the drift, and nodes that are not paused",
+      "for liveness: a majority alive and connected to a common leader, reliable links and bounded delay in the end",
+    ],
+    // It is never at rest: the log goes on beating.
+    properties: mutexProperties<ServiceMutex>(({ section }) => section).filter(({ when }) => when !== "quiescent"),
+    costs: [
+      { when: "an entry of the member that leads the log, without heartbeats", messages: (nodes) => 6 * (nodes - 1) },
+    ],
+    view: ({ section }) => ({ role: section }),
+  };
+}

@@ -1,0 +1,25 @@
+/** The registry's lines of services: systems that offer more than one thing. */
+import { boundedRaft } from "./consensus/raft/bounded.ts";
+import { entry, type RegistryEntry } from "./entry.ts";
+import { mutualExclusion } from "./family.ts";
+import { coordinationSystem, serviceModel } from "./service/coordination-service/coordination-service.ts";
+
+export const services: Readonly<Record<string, RegistryEntry>> = {
+  "coordination-service": entry(
+    mutualExclusion,
+    "keys, locks, queues and sessions that a Raft log replicates: what is run beside an application elsewhere, in it",
+    coordinationSystem,
+    {
+      model: serviceModel(),
+      variants: {
+        bounded: {
+          summary: "on a log in which elections end, for the checker",
+          model: serviceModel(boundedRaft),
+        },
+      },
+      mustStart: true,
+      embedded: false,
+      check: { variant: "bounded", maxTimeouts: 1 },
+    },
+  ),
+};
