@@ -214,4 +214,10 @@ export interface View {
   readonly held?: readonly string[];
   /** Of a replicated log: up to which place this node knows it to be decided, and how far it reaches with what is tentative. */
   readonly log?: { readonly decided: number; readonly last: number };
+  /** Of what many have to sign before it counts: who has, and how many must. Of many only the first few. */
+  readonly certificates?: readonly {
+    readonly of: string;
+    readonly signed: readonly NodeId[];
+    readonly needed: number;
+  }[];
 }

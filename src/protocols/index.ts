@@ -10,6 +10,7 @@ import { generalizedPaxos } from "./consensus/generalized-paxos/generalized-paxo
 import { lockstep } from "./consensus/lockstep/lockstep.ts";
 import { multiPaxos } from "./consensus/multi-paxos/multi-paxos.ts";
 import { paxos } from "./consensus/paxos/paxos.ts";
+import { pbft } from "./consensus/pbft/pbft.ts";
 import { boundedRaft } from "./consensus/raft/bounded.ts";
 import { raft } from "./consensus/raft/raft.ts";
 import { replicatedCommitSystem } from "./consensus/replicated-commit.ts";
@@ -239,6 +240,26 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     },
     check: { counters: ["round"], maxInFlight: 4 },
   }),
+  pbft: entry(
+    replicatedLog,
+    "a primary orders signed requests; 2f + 1 of 3f + 1 replicas agree on each, though f of them lie",
+    pbft,
+    {
+      variants: {
+        bounded: {
+          summary: "one view change, nothing is sent again: every run ends, for the checker",
+          algorithm: settled(pbft, { lastView: 1, statusMs: 0, retransmitMs: 0 }),
+        },
+        "client-apart": {
+          summary: "the node with the highest id is a client only, which waits for f + 1 equal replies",
+          algorithm: settled(pbft, { clients: 1 }),
+        },
+      },
+      mustStart: true,
+      embedded: false,
+      check: { variant: "bounded", maxTimeouts: 2 },
+    },
+  ),
   raft: entry(
     replicatedLog,
     "an elected leader orders all commands in its log; what a majority has is committed",
@@ -407,6 +428,7 @@ export { type MultiPaxos, type MultiPaxosOptions, multiPaxos } from "./consensus
 export type { PaxosOptions } from "./consensus/paxos/options.ts";
 export { paxos } from "./consensus/paxos/paxos.ts";
 export type { Ballot, Paxos, Proposal } from "./consensus/paxos/vocabulary.ts";
+export { type Pbft, type PbftOptions, pbft } from "./consensus/pbft/pbft.ts";
 export { type Raft, type RaftOptions, raft } from "./consensus/raft/raft.ts";
 export {
   type ReplicatedCommit,

@@ -3,8 +3,9 @@
  * can forget. It journals nothing: after a restart the log tells it everything anew.
  * Schneider, ACM Computing Surveys 1990; sessions as in Ongaro & Ousterhout 2014, §8.
  */
+import { canonical } from "../../../core/plain.ts";
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
-import { natural, oneOf, struct } from "../../../core/shape.ts";
+import { boolean, natural, oneOf, struct } from "../../../core/shape.ts";
 import { settle } from "../../options.ts";
 import { type Command, commandShape, operationShape, snapshotShape } from "./replicated-log.ts";
 import { type MachineKind, machineKinds, stateMachines } from "./state-machines.ts";
@@ -24,6 +25,8 @@ export type Machine = {
   command: /** From the log. */
     | { type: "decided"; index: number; command: Command }
     | { type: "installed"; index: number; snapshot: string }
+    /** From a log that says itself when snapshots are taken: this index is the last that is in it. */
+    | { type: "save"; index: number }
     /** From the client, once the log has said that this node's data are up to date. */
     | { type: "query"; read: number; operation: string };
   event: /** For the first time; a command that is decided twice is applied once. */
@@ -31,6 +34,8 @@ export type Machine = {
     /** To this node's own client. */
     | { type: "answered"; sequence: number; result: string; index: number }
     | { type: "queried"; read: number; result: string }
+    /** To the log, where it tells clients of other nodes. */
+    | { type: "replied"; client: NodeId; sequence: number; result: string; index: number }
     /** To the log. */
     | { type: "saved"; index: number; snapshot: string };
 };
@@ -44,29 +49,38 @@ export interface MachineOptions {
   kind: MachineKind;
   /** After so many commands it takes a snapshot; 0: never. */
   snapshotEvery: number;
+  /** Whether it tells what came of the commands of other nodes' clients, too. */
+  repliesToAll: boolean;
 }
 
-const defaults: MachineOptions = { kind: "log", snapshotEvery: 0 };
+const defaults: MachineOptions = { kind: "log", snapshotEvery: 0, repliesToAll: false };
 
-const optionShape = struct<MachineOptions>({ kind: oneOf(...machineKinds), snapshotEvery: natural });
+const optionShape = struct<MachineOptions>({
+  kind: oneOf(...machineKinds),
+  snapshotEvery: natural,
+  repliesToAll: boolean,
+});
 
 type State = Machine["state"];
 type Ctx = Context<Machine>;
 
 export function machine(given?: Partial<MachineOptions>): Protocol<Machine> {
-  const { kind, snapshotEvery } = settle(defaults, optionShape, given, "machine");
+  const { kind, snapshotEvery, repliesToAll } = settle(defaults, optionShape, given, "machine");
   const { empty, apply } = stateMachines[kind];
 
+  /** Equal states have equal snapshots, whatever order their keys came in: others may compare what they have. */
   function save(state: State, ctx: Ctx): void {
     const { index, data, sessions, digest } = state;
     state.unsaved = 0;
-    ctx.emit({ type: "saved", index, snapshot: JSON.stringify({ data, sessions, digest }) });
+    ctx.emit({ type: "saved", index, snapshot: canonical({ data, sessions, digest }) });
   }
 
   /** What a client has been waiting for is told where it is. */
-  function answer(state: State, ctx: Ctx): void {
-    const session = state.sessions[ctx.self];
-    if (session !== undefined) ctx.emit({ type: "answered", ...session, index: state.index });
+  function answer(state: State, client: NodeId, ctx: Ctx): void {
+    const session = state.sessions[client];
+    if (session === undefined) return;
+    if (client === ctx.self) ctx.emit({ type: "answered", ...session, index: state.index });
+    else if (repliesToAll) ctx.emit({ type: "replied", client, ...session, index: state.index });
   }
 
   return {
@@ -83,13 +97,17 @@ export function machine(given?: Partial<MachineOptions>): Protocol<Machine> {
           ctx.emit({ type: "applied", index, digest: state.digest });
           state.unsaved += 1;
         }
-        if (client === ctx.self) answer(state, ctx);
+        answer(state, client, ctx);
         if (snapshotEvery > 0 && state.unsaved >= snapshotEvery) save(state, ctx);
       },
       installed(state, { index, snapshot }, ctx) {
         if (index <= state.index) return; // It has had all of it.
         Object.assign(state, JSON.parse(snapshot), { index, unsaved: 0 });
-        answer(state, ctx);
+        for (const client of Object.keys(state.sessions)) answer(state, Number(client), ctx);
+      },
+      save(state, { index }, ctx) {
+        state.index = Math.max(state.index, index);
+        save(state, ctx);
       },
       query(state, { read, operation }, ctx) {
         ctx.emit({ type: "queried", read, result: apply(state.data, operation) });
@@ -99,6 +117,7 @@ export function machine(given?: Partial<MachineOptions>): Protocol<Machine> {
       command: {
         decided: { index: natural, command: commandShape },
         installed: { index: natural, snapshot: snapshotShape },
+        save: { index: natural },
         query: { read: natural, operation: operationShape },
       },
     },

@@ -38,7 +38,9 @@ export interface ReplicatedLog extends Vocabulary {
     /** Where members may change: these are to be the members. Whoever wants it asks until it is in effect. */
     | ({ type: "reconfigure" } & Members)
     /** Where there is a leader that can choose another. */
-    | { type: "transfer"; to: NodeId };
+    | { type: "transfer"; to: NodeId }
+    /** Where clients may be apart from replicas: from the state machine, what came of a command of another node's client. */
+    | { type: "reply"; client: NodeId; sequence: number; result: string; index: number };
   event: /**
    * At this place of the order stands this command. Indices grow by node and are the same everywhere; those in between
    * hold what the log needs for itself. After a restart, what stands above the last snapshot is decided anew.
@@ -53,7 +55,11 @@ export interface ReplicatedLog extends Vocabulary {
     /** So few have answered who would lead, and `needed` must: nothing is decided until enough are back. */
     | { type: "halted"; promised: number; needed: number }
     /** These are the members from here on. */
-    | ({ type: "reconfigured" } & Members);
+    | ({ type: "reconfigured" } & Members)
+    /** Where the log says when snapshots are taken: now, of all up to the index. The state machine answers with `compact`. */
+    | { type: "checkpoint"; index: number }
+    /** To this node's own client, where it is apart from the replicas. */
+    | { type: "answered"; sequence: number; result: string; index: number };
 }
 
 export const operationShape = text(MAX_OPERATION_BYTES);
@@ -70,6 +76,7 @@ export const logCommandShapes: Shapes<ReplicatedLog["command"]> = {
   read: { read: natural },
   reconfigure: membersShape,
   transfer: { to: natural },
+  reply: { client: natural, sequence: natural, result: resultShape, index: natural },
 };
 
 export const isSameCommand = (a: Command, b: Command): boolean => a.client === b.client && a.sequence === b.sequence;

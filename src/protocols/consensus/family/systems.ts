@@ -27,10 +27,14 @@ const wires: Wires<Replica<ReplicatedLog>> = {
     decided: ({ index, command }, give) => give("machine", { type: "decided", index, command }),
     installed: ({ index, snapshot }, give) => give("machine", { type: "installed", index, snapshot }),
     readable: ({ read }, give) => give("client", { type: "readable", read }),
+    checkpoint: ({ index }, give) => give("machine", { type: "save", index }),
+    answered: ({ sequence, result, index }, give) => give("client", { type: "answered", sequence, result, index }),
   },
   machine: {
     answered: ({ sequence, result, index }, give) => give("client", { type: "answered", sequence, result, index }),
     queried: ({ read, result }, give) => give("client", { type: "queried", read, result }),
+    replied: ({ client, sequence, result, index }, give) =>
+      give("log", { type: "reply", client, sequence, result, index }),
     saved: ({ index, snapshot }, give) => give("log", { type: "compact", index, snapshot }),
   },
 };
@@ -45,9 +49,14 @@ export function withLogClients<L extends ReplicatedLog, O extends object>(
   const log = parts[algorithm] as (options?: O) => Protocol<ReplicatedLog>;
   return (options: ReplicatedSystemOptions<O> = {}): Protocol<ReplicatedSystem<L>> => {
     const kind = options.machine?.kind;
-    const reads = Object.hasOwn(log(options.log).command, "read");
-    const client = { ...options.client, reads, ...(kind === undefined ? {} : { kind }) };
-    const system = make({ ...options, client });
+    const { command } = log(options.log);
+    const client = {
+      ...options.client,
+      reads: Object.hasOwn(command, "read"),
+      ...(kind === undefined ? {} : { kind }),
+    };
+    const machine = { ...options.machine, repliesToAll: Object.hasOwn(command, "reply") };
+    const system = make({ ...options, client, machine });
     const promised = logProperties(orders);
     // What the log promises by itself under the same name is said once, with the clients that see it.
     const others = system.properties.filter(({ name }) => !promised.some((property) => property.name === name));

@@ -164,7 +164,7 @@ export type MultiPaxos = {
     | { type: "forget"; ballot: Ballot; index: number };
   timer: /** When a follower stands for election, and a candidate asks again. */
   "election" | "bound" | "heartbeat" | LeaseTimer;
-  command: ReplicatedLog["command"];
+  command: Exclude<ReplicatedLog["command"], { type: "reply" }>;
   event: ReplicatedLog["event"];
   record:
     | { type: "promised"; ballot: Ballot }

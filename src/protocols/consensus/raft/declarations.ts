@@ -19,7 +19,7 @@ const entries = list(
   }),
   MAX_BATCH_ENTRIES,
 );
-const { compact: _compact, ...forwarded } = logCommandShapes;
+const { compact: _compact, reply: _reply, ...forwarded } = logCommandShapes;
 /** A character takes at most three bytes for each of its units. */
 const chunk = text(3 * MAX_CHUNK_CHARS);
 

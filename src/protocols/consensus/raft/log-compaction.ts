@@ -1,5 +1,6 @@
 /** Log compaction (§7): what a snapshot stands for is forgotten, and who needs it is sent the snapshot, chunk by chunk. */
 import type { Context, NodeId } from "../../../core/protocol.ts";
+import { chunkAt } from "../family/chunks.ts";
 import { MAX_SNAPSHOT_BYTES } from "../family/replicated-log.ts";
 import { batchFrom, lastIndex, termAt } from "./log.ts";
 import { configurationAt } from "./membership-changes.ts";
@@ -53,15 +54,6 @@ function journal({ term, votedFor, snapshot, log }: State, options: RaftOptions,
   }
   ctx.compact(records);
 }
-
-/** A character of two units is not cut in half: halves have no bytes of their own. */
-function chunkAt(text: string, position: number, maxChars: number): string {
-  const end = position + maxChars;
-  const isCut = end < text.length && isFirstHalf(text.charCodeAt(end - 1));
-  return text.slice(position, isCut && maxChars > 1 ? end - 1 : isCut ? end + 1 : end);
-}
-
-const isFirstHalf = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00;
 
 /** One chunk at a time: the next is sent when this one has been received. */
 export function sendChunk(state: State, to: NodeId, follower: Follower, options: RaftOptions, ctx: Ctx): void {

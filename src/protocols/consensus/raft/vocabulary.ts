@@ -151,7 +151,7 @@ export type Raft = {
     | { type: "forward"; request: Forwarded }
     | { type: "readIndex"; read: number; index: number };
   timer: "election" | "heartbeat" | "quorum" | "transfer" | LeaseTimer;
-  command: ReplicatedLog["command"];
+  command: Exclude<ReplicatedLog["command"], { type: "reply" }>;
   event: ReplicatedLog["event"];
   record:
     | { type: "voted"; term: number; votedFor: NodeId | null }

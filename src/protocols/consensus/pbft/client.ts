@@ -1,0 +1,71 @@
+/**
+ * The client (§4.1). One that shares its node with a replica takes that replica's word: both are correct or neither is. One
+ * that is apart waits for f + 1 equal replies. Whoever has no answer in time asks all replicas.
+ */
+import { entriesIn } from "../../../core/per-node.ts";
+import type { Context, NodeId } from "../../../core/protocol.ts";
+import { type Signed, sign } from "../../../core/signatures.ts";
+import type { Command } from "../family/replicated-log.ts";
+import { isOfReplica, replyShape, requestShape } from "./certificates.ts";
+import { receiveRequest } from "./normal-case-operation.ts";
+import type { PbftOptions } from "./options.ts";
+import { isReplica, type Pbft, primaryOf, type Reply, weakQuorum } from "./vocabulary.ts";
+
+type State = Pbft["state"];
+type Ctx = Context<Pbft>;
+
+/** The first time the primary is asked, after that all are. */
+export function propose(state: State, { client, sequence, operation }: Command, options: PbftOptions, ctx: Ctx): void {
+  if (client !== ctx.self || sequence <= (state.last[client] ?? 0)) return; // Nobody signs for another.
+  if (state.asked?.request.value.sequence === sequence) return askAll(state, options, ctx);
+  const request = sign(ctx, requestShape, { sequence, operation });
+  state.asked = { request, replies: {} };
+  if (options.retransmitMs > 0) ctx.setTimer("retransmit", options.retransmitMs);
+  if (isReplica(state, ctx.self)) receiveRequest(state, ctx.self, request, options, ctx);
+  else ctx.send(primaryOf(state, state.view), { type: "request", request });
+}
+
+export function askAll(state: State, options: PbftOptions, ctx: Ctx): void {
+  if (state.asked === null) return;
+  const { request } = state.asked;
+  for (const replica of state.replicas)
+    if (replica === ctx.self) receiveRequest(state, replica, request, options, ctx);
+    else ctx.send(replica, { type: "request", request });
+}
+
+/** Its own replica has executed it, or others have said so. */
+export function noteAnswered(state: State, sequence: number, ctx: Ctx): void {
+  if (state.asked === null || state.asked.request.value.sequence > sequence) return;
+  state.asked = null;
+  ctx.cancelTimer("retransmit");
+}
+
+/** At a replica: what came of a command goes to its client, if that is apart, and is kept for when it asks again. */
+export function sendReply(state: State, { client, sequence, result, index }: Omit<Reply, "view">, ctx: Ctx): void {
+  if (isReplica(state, client) || !ctx.peers.includes(client)) return;
+  if (sequence < (state.replies[client]?.sequence ?? 0)) return;
+  state.replies[client] = { view: state.view, client, sequence, result, index };
+  answerAgain(state, client, ctx);
+}
+
+export function answerAgain(state: State, client: NodeId, ctx: Ctx): void {
+  const known = state.replies[client];
+  if (known !== undefined)
+    ctx.send(client, { type: "reply", reply: sign(ctx, replyShape, { ...known, view: state.view }) });
+}
+
+/** f + 1 equal ones are needed: one of them at least is of a correct replica. */
+export function noteReply(state: State, reply: Signed<Reply>, ctx: Ctx): void {
+  const { asked } = state;
+  const { client, sequence, result, index } = reply.value;
+  if (asked === null || client !== ctx.self || sequence !== asked.request.value.sequence) return; // Of an earlier one.
+  if (!isOfReplica(state, replyShape, reply, ctx)) return;
+  asked.replies[reply.by] = reply.value;
+  const equal = entriesIn(asked.replies).filter(([, other]) => other.result === result && other.index === index);
+  if (equal.length < weakQuorum(state)) return;
+  // A correct one among them is no further than this: so the next request goes to the primary of a view that there is.
+  state.view = Math.max(state.view, Math.min(...equal.map(([, { view }]) => view)));
+  state.last[client] = sequence;
+  noteAnswered(state, sequence, ctx);
+  ctx.emit({ type: "answered", sequence, result, index });
+}

@@ -1,0 +1,81 @@
+/** Garbage collection (§4.3): 2f + 1 checkpoints that agree make a state stable; what led to it is forgotten, and the window moves on. */
+import { nodesIn } from "../../../core/per-node.ts";
+import { clone } from "../../../core/plain.ts";
+import type { Context } from "../../../core/protocol.ts";
+import { type Signed, sign } from "../../../core/signatures.ts";
+import { checkpointShape, digestOfState, isOfReplica } from "./certificates.ts";
+import { others, propose } from "./normal-case-operation.ts";
+import type { PbftOptions } from "./options.ts";
+import { journal } from "./slots.ts";
+import { catchUpTo } from "./state-transfer.ts";
+import { type Checkpoint, INDICES, isPrimary, type Pbft, quorum } from "./vocabulary.ts";
+
+type State = Pbft["state"];
+type Ctx = Context<Pbft>;
+
+/** Of each replica, so many checkpoints are known: those of a window, and what is beyond it. */
+const MAX_CHECKPOINTS = 8;
+
+/** The state machine is asked for its snapshot just where the batch ends. */
+export function takeCheckpoint(state: State, ctx: Ctx): void {
+  const { executed: sequence } = state;
+  state.snapshots = state.snapshots.filter((snapshot) => snapshot.sequence !== sequence);
+  state.snapshots.push({ sequence, digest: "", executed: clone(state.last), text: "" });
+  ctx.emit({ type: "checkpoint", index: sequence * INDICES });
+}
+
+/** The state machine has handed it in. */
+export function compact(state: State, index: number, text: string, options: PbftOptions, ctx: Ctx): void {
+  const snapshot = state.snapshots.find(({ sequence }) => sequence * INDICES === index);
+  if (snapshot === undefined || snapshot.digest !== "") return; // It was not asked for.
+  snapshot.text = text;
+  snapshot.digest = digestOfState(snapshot.executed, text);
+  const { sequence, digest } = snapshot;
+  const own = sign(ctx, checkpointShape, { sequence, digest });
+  for (const replica of others(state, ctx)) ctx.send(replica, { type: "checkpoint", checkpoint: own });
+  note(state, own, options, ctx);
+}
+
+export function receiveCheckpoint(state: State, checkpoint: Signed<Checkpoint>, options: PbftOptions, ctx: Ctx): void {
+  const { by, value } = checkpoint;
+  if (value.sequence <= state.stable.sequence || value.sequence % options.checkpointEvery !== 0) return;
+  if (state.checkpoints[by]?.some((known) => known.value.sequence === value.sequence)) return;
+  if (isOfReplica(state, checkpointShape, checkpoint, ctx)) note(state, checkpoint, options, ctx);
+}
+
+function note(state: State, checkpoint: Signed<Checkpoint>, options: PbftOptions, ctx: Ctx): void {
+  const { by, value } = checkpoint;
+  const known = (state.checkpoints[by] ?? []).filter((each) => each.value.sequence !== value.sequence);
+  const all = [...known, checkpoint].sort((a, b) => a.value.sequence - b.value.sequence);
+  state.checkpoints[by] = all.slice(-MAX_CHECKPOINTS);
+  const proof = nodesIn(state.checkpoints).flatMap((node) =>
+    (state.checkpoints[node] ?? []).filter(
+      (each) => each.value.sequence === value.sequence && each.value.digest === value.digest,
+    ),
+  );
+  if (proof.length >= quorum(state)) prove(state, proof.slice(0, quorum(state)), options, ctx);
+}
+
+/** The checkpoint is right. Where this replica has come to the same, it is stable here; otherwise it has to catch up. */
+export function prove(state: State, proof: Signed<Checkpoint>[], options: PbftOptions, ctx: Ctx): void {
+  const { sequence, digest } = (proof[0] as Signed<Checkpoint>).value;
+  if (sequence <= state.stable.sequence) return;
+  const own = state.snapshots.find((snapshot) => snapshot.sequence === sequence && snapshot.digest === digest);
+  if (own === undefined) return catchUpTo(state, proof);
+  state.stable = { ...own, proof };
+  forgetUpTo(state, sequence);
+  journal(state, ctx);
+  if (!state.isChanging && isPrimary(state, ctx.self)) propose(state, options, ctx);
+}
+
+/** What the stable checkpoint stands for. */
+export function forgetUpTo(state: State, sequence: number): void {
+  for (const at of nodesIn(state.slots)) if (at <= sequence) delete state.slots[at];
+  state.snapshots = state.snapshots.filter((snapshot) => snapshot.sequence > sequence);
+  for (const node of nodesIn(state.checkpoints)) {
+    const later = (state.checkpoints[node] ?? []).filter(({ value }) => value.sequence > sequence);
+    if (later.length === 0) delete state.checkpoints[node];
+    else state.checkpoints[node] = later;
+  }
+  if (state.goal !== null && state.goal.sequence <= sequence) state.goal = null;
+}

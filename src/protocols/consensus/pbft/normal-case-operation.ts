@@ -1,0 +1,247 @@
+/** Normal-case operation (§4.2): request, pre-prepare, prepare, commit, and execution in the order of sequence numbers. */
+import type { Context, NodeId } from "../../../core/protocol.ts";
+import { type Signed, sign } from "../../../core/signatures.ts";
+import { commitShape, digestOf, isOfClient, isOfReplica, prePrepareShape, prepareShape } from "./certificates.ts";
+import { answerAgain, noteAnswered } from "./client.ts";
+import { takeCheckpoint } from "./garbage-collection.ts";
+import type { PbftOptions } from "./options.ts";
+import { batchOf, expose, isInWindow, keep, keepBatch, signersOf, slotAt, wantedOf } from "./slots.ts";
+import { watchPending } from "./time-outs.ts";
+import {
+  type Assignment,
+  commandOf,
+  INDICES,
+  isPrimary,
+  isReplica,
+  isSame,
+  type Pbft,
+  primaryOf,
+  quorum,
+  type Request,
+  type Slot,
+} from "./vocabulary.ts";
+
+type State = Pbft["state"];
+type Ctx = Context<Pbft>;
+
+/** At a replica: the primary orders it, a backup passes it on and waits for it to be executed. */
+export function receiveRequest(
+  state: State,
+  from: NodeId,
+  request: Signed<Request>,
+  options: PbftOptions,
+  ctx: Ctx,
+): void {
+  if (!isReplica(state, ctx.self)) return;
+  const { by, value } = request;
+  if (value.sequence <= (state.last[by] ?? 0)) {
+    if (from === by) answerAgain(state, by, ctx); // It has not had the reply.
+    return;
+  }
+  if (!state.pending.some((known) => isSameRequest(known.request, request))) {
+    if (!isOfClient(request, ctx)) return;
+    addPending(state, request, false);
+  }
+  if (state.isChanging) return;
+  if (isPrimary(state, ctx.self)) return propose(state, options, ctx);
+  if (from === by) ctx.send(primaryOf(state, state.view), { type: "request", request });
+  watchPending(state, options, ctx);
+}
+
+const isSameRequest = (a: Signed<Request>, b: Signed<Request>): boolean =>
+  a.by === b.by && a.signature === b.signature && a.value.sequence === b.value.sequence;
+
+/** A client has one request under way at a time: a later one takes the place of the one before. */
+function addPending(state: State, request: Signed<Request>, isAssigned: boolean): void {
+  const { by, value } = request;
+  const known = state.pending.find((each) => each.request.by === by);
+  if (known !== undefined && known.request.value.sequence > value.sequence) return;
+  if (known?.request.value.sequence === value.sequence) {
+    known.isAssigned ||= isAssigned;
+    return;
+  }
+  state.pending = state.pending.filter((each) => each !== known);
+  state.pending.push({ request, isAssigned });
+}
+
+/** At the primary: what waits is assigned, a batch to each sequence number, as far as window and pipeline go. */
+export function propose(state: State, options: PbftOptions, ctx: Ctx): void {
+  while (isInWindow(state, state.assigned + 1, options) && state.assigned < state.executed + options.maxInFlight) {
+    const requests = nextBatch(state, options);
+    if (requests.length === 0) return;
+    state.assigned += 1;
+    const value = { view: state.view, sequence: state.assigned, digest: digestOf(requests) };
+    const prePrepare = sign(ctx, prePrepareShape, value);
+    accept(state, prePrepare, requests, ctx);
+    for (const replica of others(state, ctx)) ctx.send(replica, { type: "prePrepare", prePrepare, requests });
+    checkPrepared(state, value.sequence, options, ctx); // Alone, it needs nobody else.
+  }
+}
+
+function nextBatch(state: State, { maxBatch, maxBatchChars }: PbftOptions): Signed<Request>[] {
+  const batch: Signed<Request>[] = [];
+  let chars = 0;
+  for (const waiting of state.pending) {
+    if (waiting.isAssigned) continue;
+    chars += waiting.request.value.operation.length;
+    if (batch.length > 0 && (batch.length === maxBatch || chars > maxBatchChars)) break;
+    waiting.isAssigned = true;
+    batch.push(waiting.request);
+  }
+  return batch;
+}
+
+export const others = ({ replicas }: State, { self }: Pick<Ctx, "self">): NodeId[] =>
+  replicas.filter((replica) => replica !== self);
+
+/** The one and only of its view, here. It is journalled before anybody hears of it. */
+function accept(state: State, prePrepare: Signed<Assignment>, requests: Signed<Request>[], ctx: Ctx): void {
+  const { sequence, digest } = prePrepare.value;
+  const slot = slotAt(state, sequence);
+  slot.prePrepare = prePrepare;
+  keepBatch(slot, digest, requests);
+  ctx.persist({ type: "batch", sequence, requests });
+  ctx.persist({ type: "prePrepared", prePrepare });
+  for (const request of requests)
+    if (request.value.sequence > (state.last[request.by] ?? 0)) addPending(state, request, true);
+}
+
+/** At a backup. Anybody may pass it on: the primary has signed it. */
+export function receivePrePrepare(
+  state: State,
+  { prePrepare, requests }: { prePrepare: Signed<Assignment>; requests: Signed<Request>[] },
+  options: PbftOptions,
+  ctx: Ctx,
+): void {
+  const { by, value } = prePrepare;
+  const { view, sequence, digest } = value;
+  if (!isReplica(state, ctx.self) || !isInWindow(state, sequence, options)) return;
+  takeBatch(state, sequence, requests, options, ctx);
+  if (state.isChanging || view !== state.view || by !== primaryOf(state, view) || by === ctx.self) return;
+  const known = state.slots[sequence]?.prePrepare?.value;
+  if (known?.view === view) {
+    if (known.digest !== digest && isOfReplica(state, prePrepareShape, prePrepare, ctx)) expose(state, prePrepare, ctx); // It has assigned one number twice.
+    return;
+  }
+  if (!isSound(state, prePrepare, requests, ctx)) return;
+  accept(state, prePrepare, requests, ctx);
+  prepare(state, value, ctx);
+  checkPrepared(state, sequence, options, ctx);
+  watchPending(state, options, ctx);
+}
+
+/** All is as its primary has signed it, and all requests are of clients. */
+const isSound = (state: State, prePrepare: Signed<Assignment>, requests: Signed<Request>[], ctx: Ctx): boolean =>
+  digestOf(requests) === prePrepare.value.digest &&
+  isOfReplica(state, prePrepareShape, prePrepare, ctx) &&
+  requests.every(
+    (request) => state.pending.some((known) => isSameRequest(known.request, request)) || isOfClient(request, ctx),
+  );
+
+/** A backup agrees to an assignment. */
+export function prepare(state: State, value: Assignment, ctx: Ctx): void {
+  const own = sign(ctx, prepareShape, value);
+  slotAt(state, value.sequence).prepares[ctx.self] = own;
+  for (const replica of others(state, ctx)) ctx.send(replica, { type: "prepare", prepare: own });
+}
+
+export function receivePrepare(state: State, vote: Signed<Assignment>, options: PbftOptions, ctx: Ctx): void {
+  const { view, sequence } = vote.value;
+  if (view < state.view || !isInWindow(state, sequence, options)) return; // Of a view that is over, or cut off.
+  if (state.slots[sequence]?.prepared?.prePrepare.value.view === view) return; // It is prepared already.
+  if (vote.by === primaryOf(state, view) || !isOfReplica(state, prepareShape, vote, ctx)) return;
+  if (keep(state, slotAt(state, sequence).prepares, vote, ctx)) checkPrepared(state, sequence, options, ctx);
+}
+
+/** prepared(m, v, n, i): the pre-prepare, and prepares of 2f backups that match it. Then this replica commits itself to it. */
+export function checkPrepared(state: State, sequence: number, options: PbftOptions, ctx: Ctx): void {
+  const slot = state.slots[sequence];
+  const value = slot?.prePrepare?.value;
+  if (slot === undefined || !slot.prePrepare || state.isChanging || value?.view !== state.view) return;
+  if (slot.prepared !== null && isSame(slot.prepared.prePrepare.value, value)) return;
+  const signers = signersOf(slot.prepares, value).slice(0, quorum(state) - 1);
+  if (signers.length < quorum(state) - 1) return;
+  const prepares = signers.map((node) => slot.prepares[node] as Signed<Assignment>);
+  slot.prepared = { prePrepare: slot.prePrepare, prepares };
+  ctx.persist({ type: "prepared", ...slot.prepared });
+  const own = sign(ctx, commitShape, value);
+  slot.commits[ctx.self] = own;
+  for (const replica of others(state, ctx)) ctx.send(replica, { type: "commit", commit: own });
+  checkCommitted(state, sequence, value, options, ctx);
+}
+
+export function receiveCommit(state: State, vote: Signed<Assignment>, options: PbftOptions, ctx: Ctx): void {
+  const { sequence } = vote.value;
+  if (!isInWindow(state, sequence, options) || sequence <= state.executed) return;
+  if ((state.slots[sequence]?.committed ?? null) !== null || !isOfReplica(state, commitShape, vote, ctx)) return;
+  if (keep(state, slotAt(state, sequence).commits, vote, ctx))
+    checkCommitted(state, sequence, vote.value, options, ctx);
+}
+
+/**
+ * committed(m, v, n): 2f + 1 replicas are prepared. The paper's replica counts commits if it is prepared itself; the commits of so
+ * many prove as much, so one that takes no part in the view may count them too.
+ */
+export function checkCommitted(
+  state: State,
+  sequence: number,
+  value: Assignment,
+  options: PbftOptions,
+  ctx: Ctx,
+): void {
+  const slot = slotAt(state, sequence);
+  if (slot.committed !== null || signersOf(slot.commits, value).length < quorum(state)) return;
+  slot.committed = value.digest;
+  execute(state, options, ctx);
+}
+
+/** A batch that is wanted is known by its digest, from whomever it comes. */
+export function takeBatch(
+  state: State,
+  sequence: number,
+  requests: Signed<Request>[],
+  options: PbftOptions,
+  ctx: Ctx,
+): void {
+  const slot = state.slots[sequence];
+  if (slot === undefined || wantedOf(slot).length === 0) return;
+  const digest = digestOf(requests);
+  if (!wantedOf(slot).includes(digest)) return;
+  keepBatch(slot, digest, requests);
+  ctx.persist({ type: "batch", sequence, requests });
+  execute(state, options, ctx);
+}
+
+/** In the order of sequence numbers, without a gap. */
+export function execute(state: State, options: PbftOptions, ctx: Ctx): void {
+  const before = state.executed;
+  for (let batch = nextCommitted(state); batch !== undefined; batch = nextCommitted(state)) {
+    state.executed += 1;
+    for (const [at, request] of batch.entries()) perform(state, request, at, ctx);
+    if (state.executed % options.checkpointEvery === 0) takeCheckpoint(state, ctx);
+  }
+  if (state.executed > before) noteProgress(state, options, ctx);
+}
+
+function nextCommitted(state: State): Signed<Request>[] | undefined {
+  const slot: Slot | undefined = state.slots[state.executed + 1];
+  return slot === undefined || slot.committed === null ? undefined : batchOf(slot, slot.committed)?.requests;
+}
+
+/** A request that stands in the order twice is executed once. */
+function perform(state: State, request: Signed<Request>, at: number, ctx: Ctx): void {
+  const { by, value } = request;
+  if (value.sequence <= (state.last[by] ?? 0)) return;
+  state.last[by] = value.sequence;
+  ctx.emit({ type: "decided", index: (state.executed - 1) * INDICES + 1 + at, command: commandOf(request) });
+}
+
+/** What is executed nobody waits for any more; the primary has room for more. */
+export function noteProgress(state: State, options: PbftOptions, ctx: Ctx): void {
+  state.pending = state.pending.filter(({ request }) => request.value.sequence > (state.last[request.by] ?? 0));
+  noteAnswered(state, state.last[ctx.self] ?? 0, ctx);
+  state.assigned = Math.max(state.assigned, state.executed);
+  if (!state.isChanging) state.failures = 0;
+  watchPending(state, options, ctx);
+  if (!state.isChanging && isPrimary(state, ctx.self)) propose(state, options, ctx);
+}

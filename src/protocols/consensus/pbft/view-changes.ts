@@ -1,0 +1,203 @@
+/** View changes (§4.4): backups that wait too long give up a view; its successor's primary takes over all that may have been committed. */
+import { entriesIn, nodesIn } from "../../../core/per-node.ts";
+import { canonical } from "../../../core/plain.ts";
+import type { Context } from "../../../core/protocol.ts";
+import { type Signed, sign } from "../../../core/signatures.ts";
+import {
+  areDistinct,
+  isOfReplica,
+  isPreparedBy,
+  isProof,
+  NOTHING,
+  prePrepareShape,
+  viewChangeShape,
+} from "./certificates.ts";
+import { prove } from "./garbage-collection.ts";
+import { checkPrepared, execute, others, prepare, propose } from "./normal-case-operation.ts";
+import type { PbftOptions } from "./options.ts";
+import { batchOf, journal, keepBatch, slotAt, slotsOf } from "./slots.ts";
+import { isLast, timeOutMs, watchPending } from "./time-outs.ts";
+import {
+  type Assignment,
+  isPrimary,
+  isReplica,
+  type NewView,
+  type Pbft,
+  primaryOf,
+  quorum,
+  type ViewChange,
+  weakQuorum,
+} from "./vocabulary.ts";
+
+type State = Pbft["state"];
+type Ctx = Context<Pbft>;
+
+/** The timer has run out: for a request, or for the new view. */
+export function giveUp(state: State, options: PbftOptions, ctx: Ctx): void {
+  if (isLast(state, options)) return;
+  state.failures += 1;
+  changeTo(state, state.view + 1, options, ctx);
+}
+
+/** From here on this replica takes no part in earlier views. */
+export function changeTo(state: State, view: number, options: PbftOptions, ctx: Ctx): void {
+  state.view = view;
+  state.isChanging = true;
+  state.awaited = null;
+  ctx.cancelTimer("viewChange");
+  ctx.persist({ type: "view", view, isChanging: true });
+  const own = ownViewChange(state, ctx);
+  for (const replica of others(state, ctx)) ctx.send(replica, { type: "viewChange", viewChange: own });
+  note(state, own, options, ctx);
+}
+
+/** C and P of the paper: the stable checkpoint, and what has been prepared above it. */
+export function ownViewChange(state: State, ctx: Ctx): Signed<ViewChange> {
+  const { view, stable } = state;
+  const prepared = slotsOf(state).flatMap(([, slot]) => (slot.prepared === null ? [] : [slot.prepared]));
+  return sign(ctx, viewChangeShape, { view, stable: stable.sequence, proof: stable.proof, prepared });
+}
+
+export function receiveViewChange(state: State, viewChange: Signed<ViewChange>, options: PbftOptions, ctx: Ctx): void {
+  const { by, value } = viewChange;
+  if (value.view < state.view || (value.view === state.view && !state.isChanging)) return; // Of a view that is over, or goes on.
+  if (value.view <= (state.viewChanges[by]?.value.view ?? 0)) return;
+  if (options.lastView > 0 && value.view > options.lastView) return;
+  if (isSound(state, viewChange, options, ctx)) note(state, viewChange, options, ctx);
+}
+
+function isSound(state: State, viewChange: Signed<ViewChange>, { window }: PbftOptions, ctx: Ctx): boolean {
+  const { view, stable, proof, prepared } = viewChange.value;
+  const places = prepared.map(({ prePrepare }) => prePrepare.value);
+  return (
+    isOfReplica(state, viewChangeShape, viewChange, ctx) &&
+    isProof(state, stable, proof, ctx) &&
+    areDistinct(places.map(({ sequence }) => sequence)) &&
+    places.every((at) => at.view < view && at.sequence > stable && at.sequence <= stable + window) &&
+    prepared.every((certificate) => isPreparedBy(state, certificate, ctx))
+  );
+}
+
+function note(state: State, viewChange: Signed<ViewChange>, options: PbftOptions, ctx: Ctx): void {
+  state.viewChanges[viewChange.by] = viewChange;
+  if (joinOthers(state, options, ctx)) return;
+  if (!state.isChanging) return;
+  const all = viewChangesTo(state, state.view);
+  if (all.length < quorum(state)) return;
+  if (isPrimary(state, ctx.self)) return begin(state, all.slice(0, quorum(state)), options, ctx);
+  if (viewChange.value.view === state.view && all.length === quorum(state) && !isLast(state, options))
+    ctx.setTimer("viewChange", timeOutMs(state, options)); // Its primary has what it needs: it is to begin in time.
+}
+
+/**
+ * f + 1 have given up this view, one of them at least for a reason: so it is given up here too, for the earliest of theirs (§4.5.2).
+ * They may have gone to different views. Counting only those of one view would leave replicas apart for ever.
+ */
+function joinOthers(state: State, options: PbftOptions, ctx: Ctx): boolean {
+  const later = entriesIn(state.viewChanges)
+    .map(([, { value }]) => value.view)
+    .filter((view) => view > state.view)
+    .sort((a, b) => a - b);
+  const [earliest] = later;
+  if (earliest === undefined || later.length < weakQuorum(state)) return false;
+  changeTo(state, earliest, options, ctx);
+  return true;
+}
+
+/** By the ids of who has signed them, so that all make the same of them. */
+const viewChangesTo = ({ viewChanges }: State, view: number): Signed<ViewChange>[] =>
+  entriesIn(viewChanges)
+    .map(([, viewChange]) => viewChange)
+    .filter(({ value }) => value.view === view);
+
+/** O of the paper: from the latest stable checkpoint to the last that is prepared, each number with the digest of the latest view, or nothing. */
+export function assignmentsOf(view: number, viewChanges: readonly Signed<ViewChange>[]): Assignment[] {
+  const from = Math.max(...viewChanges.map(({ value }) => value.stable));
+  const prepared = viewChanges.flatMap(({ value }) => value.prepared.map(({ prePrepare }) => prePrepare.value));
+  const upTo = Math.max(from, ...prepared.map(({ sequence }) => sequence));
+  return Array.from({ length: upTo - from }, (_, at) => {
+    const sequence = from + 1 + at;
+    const [latest] = prepared.filter((each) => each.sequence === sequence).sort((a, b) => b.view - a.view);
+    return { view, sequence, digest: latest?.digest ?? NOTHING };
+  });
+}
+
+/** At the new primary. */
+function begin(state: State, viewChanges: Signed<ViewChange>[], options: PbftOptions, ctx: Ctx): void {
+  const { view } = state;
+  const prePrepares = assignmentsOf(view, viewChanges).map((value) => sign(ctx, prePrepareShape, value));
+  const newView: NewView = { view, viewChanges, prePrepares };
+  for (const replica of others(state, ctx)) ctx.send(replica, { type: "newView", ...newView });
+  enter(state, newView, options, ctx);
+}
+
+/** At a backup, from whomever: all in it is signed, and O follows from V. */
+export function receiveNewView(state: State, newView: NewView, options: PbftOptions, ctx: Ctx): void {
+  if (!isReplica(state, ctx.self)) return;
+  if (newView.view < state.view || (newView.view === state.view && !state.isChanging)) return; // It goes on, or is over.
+  if (options.lastView > 0 && newView.view > options.lastView) return;
+  if (isJustified(state, newView, options, ctx)) enter(state, newView, options, ctx);
+}
+
+function isJustified(
+  state: State,
+  { view, viewChanges, prePrepares }: NewView,
+  options: PbftOptions,
+  ctx: Ctx,
+): boolean {
+  const assigned = prePrepares.map(({ value }) => value);
+  return (
+    viewChanges.length >= quorum(state) &&
+    areDistinct(viewChanges.map(({ by }) => by)) &&
+    viewChanges.every((each) => each.value.view === view && isSound(state, each, options, ctx)) &&
+    canonical(assigned) === canonical(assignmentsOf(view, viewChanges)) &&
+    prePrepares.every((each) => each.by === primaryOf(state, view) && isOfReplica(state, prePrepareShape, each, ctx))
+  );
+}
+
+function enter(state: State, newView: NewView, options: PbftOptions, ctx: Ctx): void {
+  const { view, viewChanges, prePrepares } = newView;
+  state.view = view;
+  state.isChanging = false;
+  state.newView = newView;
+  state.awaited = null;
+  ctx.cancelTimer("viewChange");
+  for (const node of nodesIn(state.viewChanges))
+    if ((state.viewChanges[node]?.value.view ?? 0) <= view) delete state.viewChanges[node];
+  adopt(state, prePrepares);
+  journal(state, ctx);
+  ctx.emit({ type: "led", leader: primaryOf(state, view), term: view });
+  const furthest = viewChanges.map(({ value }) => value).sort((a, b) => b.stable - a.stable)[0] as ViewChange;
+  state.assigned = Math.max(state.executed, furthest.stable, ...prePrepares.map(({ value }) => value.sequence));
+  if (furthest.stable > state.stable.sequence) prove(state, furthest.proof, options, ctx);
+  takeUp(state, prePrepares, options, ctx);
+}
+
+/** What earlier primaries have assigned counts no more, but for what the new one has taken over. */
+function adopt(state: State, prePrepares: readonly Signed<Assignment>[]): void {
+  for (const [, slot] of slotsOf(state)) slot.prePrepare = null;
+  for (const prePrepare of prePrepares) {
+    const { sequence, digest } = prePrepare.value;
+    if (sequence <= state.stable.sequence) continue;
+    const slot = slotAt(state, sequence);
+    slot.prePrepare = prePrepare;
+    if (digest === NOTHING) keepBatch(slot, NOTHING, []);
+  }
+}
+
+/** Agreement on it begins, and on what has been waiting. */
+function takeUp(state: State, prePrepares: readonly Signed<Assignment>[], options: PbftOptions, ctx: Ctx): void {
+  const isLeading = isPrimary(state, ctx.self);
+  const taken = prePrepares.filter(({ value }) => value.sequence > state.stable.sequence);
+  for (const { value } of taken) if (!isLeading) prepare(state, value, ctx);
+  const assigned = taken.flatMap(({ value }) => batchOf(slotAt(state, value.sequence), value.digest)?.requests ?? []);
+  for (const waiting of state.pending) {
+    const { by, value } = waiting.request;
+    waiting.isAssigned = assigned.some((each) => each.by === by && each.value.sequence === value.sequence);
+  }
+  for (const { value } of taken) checkPrepared(state, value.sequence, options, ctx);
+  execute(state, options, ctx);
+  if (isLeading) return propose(state, options, ctx);
+  for (const { request } of state.pending) ctx.send(primaryOf(state, state.view), { type: "request", request });
+  watchPending(state, options, ctx);
+}

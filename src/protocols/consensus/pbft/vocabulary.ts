@@ -1,0 +1,190 @@
+/** The words of PBFT: its state, what is signed, sent, journalled and said, and what can be told from a state. */
+import type { PerNode } from "../../../core/per-node.ts";
+import type { NodeId } from "../../../core/protocol.ts";
+import { byzantineQuorum, toleratedByzantine } from "../../../core/quorums.ts";
+import type { Signed } from "../../../core/signatures.ts";
+import type { Command, ReplicatedLog } from "../family/replicated-log.ts";
+
+/** ⟨REQUEST, o, t, c⟩: the signer is c; its commands are numbered, and that number is t. */
+export interface Request {
+  sequence: number;
+  operation: string;
+}
+
+/** At this place of the order, in this view, stands what has this digest. Signed as a pre-prepare, a prepare or a commit. */
+export interface Assignment {
+  view: number;
+  sequence: number;
+  digest: string;
+}
+
+/** ⟨CHECKPOINT, n, d, i⟩: what the state after the first n batches has as its digest. */
+export interface Checkpoint {
+  sequence: number;
+  digest: string;
+}
+
+/** What shows that an assignment is prepared: the primary's pre-prepare, and prepares of 2f others. */
+export interface Certificate {
+  prePrepare: Signed<Assignment>;
+  prepares: Signed<Assignment>[];
+}
+
+/** ⟨VIEW-CHANGE, v, n, C, P, i⟩: `stable` is n, `proof` C, `prepared` P with at most one certificate for a sequence number. */
+export interface ViewChange {
+  view: number;
+  stable: number;
+  proof: Signed<Checkpoint>[];
+  prepared: Certificate[];
+}
+
+/** ⟨NEW-VIEW, v, V, O⟩. All in it is signed, so anybody may pass it on. */
+export interface NewView {
+  view: number;
+  viewChanges: Signed<ViewChange>[];
+  prePrepares: Signed<Assignment>[];
+}
+
+/** ⟨REPLY, v, t, c, i, r⟩ to a client that is apart. `index`: where the state machine was when it had applied it. */
+export interface Reply {
+  view: number;
+  client: NodeId;
+  sequence: number;
+  result: string;
+  index: number;
+}
+
+/** What a replica knows of one sequence number: of each other replica the latest that it has signed. */
+export interface Slot {
+  prePrepare: Signed<Assignment> | null;
+  prepares: PerNode<Signed<Assignment>>;
+  commits: PerNode<Signed<Assignment>>;
+  /** Of the latest view in which it was prepared here: what a view change tells of it. */
+  prepared: Certificate | null;
+  /** The digest that 2f + 1 have committed. */
+  committed: string | null;
+  /** The latest last. Those of older views may be wanted again by a view change. */
+  batches: Batch[];
+}
+
+export interface Batch {
+  digest: string;
+  requests: Signed<Request>[];
+}
+
+/** The state after the first `sequence` batches. */
+export interface Snapshot {
+  sequence: number;
+  digest: string;
+  /** Of each client, the last command of which is in it. */
+  executed: PerNode<number>;
+  text: string;
+}
+
+/** Known to be right, though this replica does not have it. */
+export interface Goal {
+  sequence: number;
+  digest: string;
+  proof: Signed<Checkpoint>[];
+  /** Which of those that vouch for it is asked. */
+  source: number;
+  /** What of it has come. */
+  executed: PerNode<number>;
+  text: string;
+}
+
+export type Pbft = {
+  state: {
+    /** Who orders and executes, ascending; other nodes are clients only. */
+    replicas: NodeId[];
+    /** Journalled, like `isChanging`, `stable`, `slots` (but for commits) and `newView`. */
+    view: number;
+    /** Between its view change and the new view a replica takes part in no agreement. */
+    isChanging: boolean;
+    stable: Snapshot & { proof: Signed<Checkpoint>[] };
+    /** By sequence number, above the stable checkpoint and within the window. */
+    slots: Record<number, Slot>;
+    /** What has shown that the view may begin, for those who have missed it. */
+    newView: NewView | null;
+    /** Up to this sequence number all is executed. */
+    executed: number;
+    /** Of each client, its last command that is executed. */
+    last: PerNode<number>;
+    /** Up to this sequence number the primary has assigned. */
+    assigned: number;
+    /** Requests that are not executed, at most one of a client; the oldest first. */
+    pending: { request: Signed<Request>; isAssigned: boolean }[];
+    /** For which of them the view-change timer runs. */
+    awaited: { client: NodeId; sequence: number } | null;
+    /** How often in a row a view has come to nothing: each time-out is twice the one before. */
+    failures: number;
+    /** The status timer runs, and `executed` was this when it was set. */
+    watched: number | null;
+    /** Its own, not stable yet; `digest` is empty until the state machine has handed in its snapshot. */
+    snapshots: Snapshot[];
+    /** The last checkpoints of each replica, ascending. */
+    checkpoints: PerNode<Signed<Checkpoint>[]>;
+    viewChanges: PerNode<Signed<ViewChange>>;
+    goal: Goal | null;
+    /** Who has signed two things of which a correct node signs one. */
+    exposed: NodeId[];
+    /** The command that this node's own client has under way. */
+    asked: { request: Signed<Request>; replies: PerNode<Reply> } | null;
+    /** The last one sent to each client that is apart. */
+    replies: PerNode<Reply>;
+  };
+  message: /** From a client, or passed on. */
+    | { type: "request"; request: Signed<Request> }
+    | { type: "prePrepare"; prePrepare: Signed<Assignment>; requests: Signed<Request>[] }
+    | { type: "prepare"; prepare: Signed<Assignment> }
+    | { type: "commit"; commit: Signed<Assignment> }
+    | { type: "reply"; reply: Signed<Reply> }
+    | { type: "checkpoint"; checkpoint: Signed<Checkpoint> }
+    | { type: "viewChange"; viewChange: Signed<ViewChange> }
+    | ({ type: "newView" } & NewView)
+    /** Where a replica stands that waits for something, and which batches it lacks. Others send again what it has missed. */
+    | { type: "status"; view: number; isChanging: boolean; stable: number; executed: number; wanted: string[] }
+    | { type: "batch"; sequence: number; requests: Signed<Request>[] }
+    | { type: "fetch"; sequence: number; position: number }
+    | { type: "state"; sequence: number; position: number; executed: PerNode<number>; text: string; isLast: boolean };
+  timer: "viewChange" | "status" | "retransmit";
+  command:
+    | Extract<ReplicatedLog["command"], { type: "propose" | "compact" }>
+    /** From the state machine: what came of a client's command. */
+    | { type: "reply"; client: NodeId; sequence: number; result: string; index: number };
+  event:
+    | Extract<ReplicatedLog["event"], { type: "decided" | "installed" | "led" }>
+    /** The state machine is to hand in its snapshot. */
+    | { type: "checkpoint"; index: number }
+    /** To a client that is apart: f + 1 say so. */
+    | { type: "answered"; sequence: number; result: string; index: number }
+    /** It has signed two things of which a correct node signs one. */
+    | { type: "exposed"; liar: NodeId; view: number; sequence: number };
+  record:
+    | { type: "view"; view: number; isChanging: boolean }
+    | { type: "batch"; sequence: number; requests: Signed<Request>[] }
+    | { type: "prePrepared"; prePrepare: Signed<Assignment> }
+    | ({ type: "prepared" } & Certificate)
+    | { type: "stable"; sequence: number; digest: string; executed: PerNode<number>; proof: Signed<Checkpoint>[] }
+    | { type: "stableText"; text: string }
+    | ({ type: "newView" } & NewView);
+};
+
+type State = Pbft["state"];
+
+/** The primary of view v is replica v mod N (§4). */
+export const primaryOf = ({ replicas }: State, view: number): NodeId => replicas[view % replicas.length] as NodeId;
+export const isReplica = ({ replicas }: State, node: NodeId): boolean => replicas.includes(node);
+export const isPrimary = (state: State, self: NodeId): boolean => primaryOf(state, state.view) === self;
+
+/** 2f + 1 of 3f + 1: any two such sets meet in a correct replica. */
+export const quorum = ({ replicas }: State): number => byzantineQuorum(replicas.length);
+/** f + 1: one of them at least is correct. */
+export const weakQuorum = ({ replicas }: State): number => toleratedByzantine(replicas.length) + 1;
+
+/** What commands of one batch have as their indices: each sequence number has room for so many. */
+export const INDICES = 1_024;
+export const commandOf = ({ by, value }: Signed<Request>): Command => ({ client: by, ...value });
+
+export const isSame = (a: Assignment, b: Assignment): boolean =>
+  a.view === b.view && a.sequence === b.sequence && a.digest === b.digest;
