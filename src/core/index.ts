@@ -1,7 +1,6 @@
 /** The contract and what algorithms are built from: for those who write their own. */
 export * from "./assemble.ts";
 export * from "./clocks.ts";
-export * from "./digest.ts";
 export * from "./errors.ts";
 export * from "./per-node.ts";
 export * from "./plain.ts";

@@ -3,6 +3,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { ownKey, publicHalf } from "../../src/cluster/keys.ts";
+import { protocolNamed } from "../../src/protocols/index.ts";
+import { isSigning } from "../../src/runtime/signatures.ts";
 import { Coterie, occupyPort, until } from "./cluster-under-test.ts";
 
 const WITNESS = fileURLToPath(new URL("./witness.js", import.meta.url));
@@ -38,7 +41,7 @@ export class MembersUnderTest {
   private readonly admin = new Map<number, string>();
   /** For the witnesses, or for what members have in common otherwise. */
   readonly port: number;
-  private readonly fields: object;
+  private readonly fields: { readonly members: Readonly<Record<number, object>> };
 
   private constructor(count: number, [port = 0, ...ports]: readonly number[]) {
     this.ids = Array.from({ length: count }, (_, index) => index + 1);
@@ -48,14 +51,21 @@ export class MembersUnderTest {
       this.addresses.set(id, `127.0.0.1:${ports[id - 1]}`);
       return [id, { address: this.addresses.get(id), admin: this.admin.get(id) }];
     });
-    this.fields = { cluster: "test", dataDir: "journal-{id}", members: Object.fromEntries(members) };
+    const fields = { cluster: "test", dataDir: "journal-{id}", members: Object.fromEntries(members) };
+    this.fields = fields;
     this.rewrite({});
     writeFileSync(this.log, "");
   }
 
-  /** Writes the config file with these fields changed. */
-  rewrite(changes: object): void {
-    writeFileSync(this.config, JSON.stringify({ ...this.fields, ...changes }));
+  /** Writes the config file with these fields changed, and with their public keys if what they run signs. */
+  rewrite(changes: { readonly protocol?: string; readonly [field: string]: unknown }): void {
+    const { protocol } = changes;
+    const signs = protocol !== undefined && isSigning(protocolNamed(protocol).node());
+    const members = Object.entries(this.fields.members).map(([id, member]) => {
+      const key = signs ? { publicKey: publicHalf(ownKey(join(this.folder, `journal-${id}`))) } : {};
+      return [id, { ...member, ...key }];
+    });
+    writeFileSync(this.config, JSON.stringify({ ...this.fields, members: Object.fromEntries(members), ...changes }));
   }
 
   static async of(count: number): Promise<MembersUnderTest> {

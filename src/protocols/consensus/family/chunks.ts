@@ -1,4 +1,4 @@
-/** Long texts, such as snapshots, go over the network and into journals in pieces. */
+/** Long texts, such as snapshots, go over the network and into journals in fragments. */
 
 /** What comes at the position. A character of two units is not cut in half: halves have no bytes of their own. */
 export function chunkAt(text: string, position: number, maxChars: number): string {

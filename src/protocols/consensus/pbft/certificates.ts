@@ -1,10 +1,11 @@
 /** What is signed, under which name, and what a set of signed values proves. All that is signed is the canonical text of a shape (§4.6: equal values, equal bytes). */
-import { DIGEST_CHARS, digest } from "../../../core/digest.ts";
+
 import type { PerNode } from "../../../core/per-node.ts";
 import { canonical } from "../../../core/plain.ts";
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { list, natural, type Shape, struct, text } from "../../../core/shape.ts";
 import { isGenuine, type Signed, signed } from "../../../core/signatures.ts";
+import { DIGEST_CHARS, digest } from "../../digest.ts";
 import { operationShape, resultShape } from "../family/replicated-log.ts";
 import { MAX_REPLICAS, MAX_WINDOW } from "./options.ts";
 import {

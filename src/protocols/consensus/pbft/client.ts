@@ -3,12 +3,13 @@
  * that is apart waits for f + 1 equal replies. Whoever has no answer in time asks all replicas.
  */
 import { entriesIn } from "../../../core/per-node.ts";
-import type { Context, NodeId } from "../../../core/protocol.ts";
+import type { Context } from "../../../core/protocol.ts";
 import { type Signed, sign } from "../../../core/signatures.ts";
 import type { Command } from "../family/replicated-log.ts";
 import { isOfReplica, replyShape, requestShape } from "./certificates.ts";
 import { receiveRequest } from "./normal-case-operation.ts";
 import type { PbftOptions } from "./options.ts";
+import { noteAnswered } from "./replies.ts";
 import { isReplica, type Pbft, primaryOf, type Reply, weakQuorum } from "./vocabulary.ts";
 
 type State = Pbft["state"];
@@ -31,27 +32,6 @@ export function askAll(state: State, options: PbftOptions, ctx: Ctx): void {
   for (const replica of state.replicas)
     if (replica === ctx.self) receiveRequest(state, replica, request, options, ctx);
     else ctx.send(replica, { type: "request", request });
-}
-
-/** Its own replica has executed it, or others have said so. */
-export function noteAnswered(state: State, sequence: number, ctx: Ctx): void {
-  if (state.asked === null || state.asked.request.value.sequence > sequence) return;
-  state.asked = null;
-  ctx.cancelTimer("retransmit");
-}
-
-/** At a replica: what came of a command goes to its client, if that is apart, and is kept for when it asks again. */
-export function sendReply(state: State, { client, sequence, result, index }: Omit<Reply, "view">, ctx: Ctx): void {
-  if (isReplica(state, client) || !ctx.peers.includes(client)) return;
-  if (sequence < (state.replies[client]?.sequence ?? 0)) return;
-  state.replies[client] = { view: state.view, client, sequence, result, index };
-  answerAgain(state, client, ctx);
-}
-
-export function answerAgain(state: State, client: NodeId, ctx: Ctx): void {
-  const known = state.replies[client];
-  if (known !== undefined)
-    ctx.send(client, { type: "reply", reply: sign(ctx, replyShape, { ...known, view: state.view }) });
 }
 
 /** f + 1 equal ones are needed: one of them at least is of a correct replica. */

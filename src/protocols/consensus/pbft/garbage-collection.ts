@@ -4,11 +4,9 @@ import { clone } from "../../../core/plain.ts";
 import type { Context } from "../../../core/protocol.ts";
 import { type Signed, sign } from "../../../core/signatures.ts";
 import { checkpointShape, digestOfState, isOfReplica } from "./certificates.ts";
-import { others, propose } from "./normal-case-operation.ts";
 import type { PbftOptions } from "./options.ts";
 import { journal } from "./slots.ts";
-import { catchUpTo } from "./state-transfer.ts";
-import { type Checkpoint, INDICES, isPrimary, type Pbft, quorum } from "./vocabulary.ts";
+import { type Checkpoint, INDICES, others, type Pbft, quorum } from "./vocabulary.ts";
 
 type State = Pbft["state"];
 type Ctx = Context<Pbft>;
@@ -25,7 +23,7 @@ export function takeCheckpoint(state: State, ctx: Ctx): void {
 }
 
 /** The state machine has handed it in. */
-export function compact(state: State, index: number, text: string, options: PbftOptions, ctx: Ctx): void {
+export function compact(state: State, index: number, text: string, ctx: Ctx): void {
   const snapshot = state.snapshots.find(({ sequence }) => sequence * INDICES === index);
   if (snapshot === undefined || snapshot.digest !== "") return; // It was not asked for.
   snapshot.text = text;
@@ -33,17 +31,17 @@ export function compact(state: State, index: number, text: string, options: Pbft
   const { sequence, digest } = snapshot;
   const own = sign(ctx, checkpointShape, { sequence, digest });
   for (const replica of others(state, ctx)) ctx.send(replica, { type: "checkpoint", checkpoint: own });
-  note(state, own, options, ctx);
+  note(state, own, ctx);
 }
 
 export function receiveCheckpoint(state: State, checkpoint: Signed<Checkpoint>, options: PbftOptions, ctx: Ctx): void {
   const { by, value } = checkpoint;
   if (value.sequence <= state.stable.sequence || value.sequence % options.checkpointEvery !== 0) return;
   if (state.checkpoints[by]?.some((known) => known.value.sequence === value.sequence)) return;
-  if (isOfReplica(state, checkpointShape, checkpoint, ctx)) note(state, checkpoint, options, ctx);
+  if (isOfReplica(state, checkpointShape, checkpoint, ctx)) note(state, checkpoint, ctx);
 }
 
-function note(state: State, checkpoint: Signed<Checkpoint>, options: PbftOptions, ctx: Ctx): void {
+function note(state: State, checkpoint: Signed<Checkpoint>, ctx: Ctx): void {
   const { by, value } = checkpoint;
   const known = (state.checkpoints[by] ?? []).filter((each) => each.value.sequence !== value.sequence);
   const all = [...known, checkpoint].sort((a, b) => a.value.sequence - b.value.sequence);
@@ -53,19 +51,25 @@ function note(state: State, checkpoint: Signed<Checkpoint>, options: PbftOptions
       (each) => each.value.sequence === value.sequence && each.value.digest === value.digest,
     ),
   );
-  if (proof.length >= quorum(state)) prove(state, proof.slice(0, quorum(state)), options, ctx);
+  if (proof.length >= quorum(state)) prove(state, proof.slice(0, quorum(state)), ctx);
 }
 
 /** The checkpoint is right. Where this replica has come to the same, it is stable here; otherwise it has to catch up. */
-export function prove(state: State, proof: Signed<Checkpoint>[], options: PbftOptions, ctx: Ctx): void {
+export function prove(state: State, proof: Signed<Checkpoint>[], ctx: Ctx): void {
   const { sequence, digest } = (proof[0] as Signed<Checkpoint>).value;
   if (sequence <= state.stable.sequence) return;
   const own = state.snapshots.find((snapshot) => snapshot.sequence === sequence && snapshot.digest === digest);
-  if (own === undefined) return catchUpTo(state, proof);
+  if (own === undefined) return awaitState(state, proof);
   state.stable = { ...own, proof };
   forgetUpTo(state, sequence);
   journal(state, ctx);
-  if (!state.isChanging && isPrimary(state, ctx.self)) propose(state, options, ctx);
+}
+
+/** It may come there by itself yet: only when its status timer runs out, it fetches the state. */
+function awaitState(state: State, proof: Signed<Checkpoint>[]): void {
+  const { sequence, digest } = (proof[0] as Signed<Checkpoint>).value;
+  if (sequence <= (state.goal?.sequence ?? 0)) return;
+  state.goal = { sequence, digest, proof, source: 0, executed: {}, text: "" };
 }
 
 /** What the stable checkpoint stands for. */

@@ -2,9 +2,9 @@
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { type Signed, sign } from "../../../core/signatures.ts";
 import { commitShape, digestOf, isOfClient, isOfReplica, prePrepareShape, prepareShape } from "./certificates.ts";
-import { answerAgain, noteAnswered } from "./client.ts";
 import { takeCheckpoint } from "./garbage-collection.ts";
 import type { PbftOptions } from "./options.ts";
+import { answerAgain, noteAnswered } from "./replies.ts";
 import { batchOf, expose, isInWindow, keep, keepBatch, signersOf, slotAt, wantedOf } from "./slots.ts";
 import { watchPending } from "./time-outs.ts";
 import {
@@ -14,6 +14,7 @@ import {
   isPrimary,
   isReplica,
   isSame,
+  others,
   type Pbft,
   primaryOf,
   quorum,
@@ -42,8 +43,7 @@ export function receiveRequest(
     if (!isOfClient(request, ctx)) return;
     addPending(state, request, false);
   }
-  if (state.isChanging) return;
-  if (isPrimary(state, ctx.self)) return propose(state, options, ctx);
+  if (state.isChanging || isPrimary(state, ctx.self)) return;
   if (from === by) ctx.send(primaryOf(state, state.view), { type: "request", request });
   watchPending(state, options, ctx);
 }
@@ -64,8 +64,9 @@ function addPending(state: State, request: Signed<Request>, isAssigned: boolean)
   state.pending.push({ request, isAssigned });
 }
 
-/** At the primary: what waits is assigned, a batch to each sequence number, as far as window and pipeline go. */
-export function propose(state: State, options: PbftOptions, ctx: Ctx): void {
+/** At the primary, after each step: what waits is assigned, a batch to each sequence number, as far as window and pipeline go. */
+export function assign(state: State, options: PbftOptions, ctx: Ctx): void {
+  if (state.isChanging || !isPrimary(state, ctx.self)) return;
   while (isInWindow(state, state.assigned + 1, options) && state.assigned < state.executed + options.maxInFlight) {
     const requests = nextBatch(state, options);
     if (requests.length === 0) return;
@@ -90,9 +91,6 @@ function nextBatch(state: State, { maxBatch, maxBatchChars }: PbftOptions): Sign
   }
   return batch;
 }
-
-export const others = ({ replicas }: State, { self }: Pick<Ctx, "self">): NodeId[] =>
-  replicas.filter((replica) => replica !== self);
 
 /** The one and only of its view, here. It is journalled before anybody hears of it. */
 function accept(state: State, prePrepare: Signed<Assignment>, requests: Signed<Request>[], ctx: Ctx): void {
@@ -236,12 +234,11 @@ function perform(state: State, request: Signed<Request>, at: number, ctx: Ctx): 
   ctx.emit({ type: "decided", index: (state.executed - 1) * INDICES + 1 + at, command: commandOf(request) });
 }
 
-/** What is executed nobody waits for any more; the primary has room for more. */
+/** What is executed nobody waits for any more. */
 export function noteProgress(state: State, options: PbftOptions, ctx: Ctx): void {
   state.pending = state.pending.filter(({ request }) => request.value.sequence > (state.last[request.by] ?? 0));
   noteAnswered(state, state.last[ctx.self] ?? 0, ctx);
   state.assigned = Math.max(state.assigned, state.executed);
   if (!state.isChanging) state.failures = 0;
   watchPending(state, options, ctx);
-  if (!state.isChanging && isPrimary(state, ctx.self)) propose(state, options, ctx);
 }

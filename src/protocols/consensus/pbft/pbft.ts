@@ -20,10 +20,11 @@ import { clone } from "../../../core/plain.ts";
 import type { CommandTable, Context, NodeId, Protocol, ReceiveTable, TimeoutTable } from "../../../core/protocol.ts";
 import { mapped } from "../../contexts.ts";
 import { digestOf, digestOfState } from "./certificates.ts";
-import { askAll, noteReply, propose, sendReply } from "./client.ts";
+import { askAll, noteReply, propose } from "./client.ts";
 import { declarations } from "./declarations.ts";
 import { compact, receiveCheckpoint } from "./garbage-collection.ts";
 import {
+  assign,
   checkCommitted,
   receiveCommit,
   receivePrePrepare,
@@ -32,6 +33,7 @@ import {
   takeBatch,
 } from "./normal-case-operation.ts";
 import { type PbftOptions, requireReplicas, settled } from "./options.ts";
+import { sendReply } from "./replies.ts";
 import { askAround, recall, receiveStatus, tellStatus } from "./retransmission.ts";
 import { keepBatch, slotAt, slotsOf } from "./slots.ts";
 import { receiveState, sendState } from "./state-transfer.ts";
@@ -88,12 +90,16 @@ function resume(state: State, options: PbftOptions, ctx: Ctx): void {
 export function pbft(given?: Partial<PbftOptions>): Protocol<Pbft> {
   const options = settled(given);
 
-  /** Whatever a step has come to, what is still missing is waited for. */
-  const watching = (table: object): never =>
+  /** Whatever a step has come to: there may be room for what waits, and what is missing is waited for. */
+  function goOn(state: State, ctx: Ctx): void {
+    assign(state, options, ctx);
+    watchProgress(state, options, ctx);
+  }
+  const goingOn = <T extends object>(table: T): T =>
     mapped(table, (handle) => (...args: unknown[]) => {
       handle(...args);
-      watchProgress(args[0] as State, options, args.at(-1) as Ctx);
-    }) as never;
+      goOn(args[0] as State, args.at(-1) as Ctx);
+    }) as T;
 
   return {
     name: "pbft",
@@ -102,9 +108,9 @@ export function pbft(given?: Partial<PbftOptions>): Protocol<Pbft> {
       resume(state, options, ctx);
       if (state.isChanging) changeTo(state, state.view, options, ctx);
       else ctx.emit({ type: "led", leader: primaryOf(state, state.view), term: state.view });
-      watchProgress(state, options, ctx);
+      goOn(state, ctx);
     },
-    receive: watching({
+    receive: goingOn<ReceiveTable<Pbft>>({
       request: (state, from, { request }, ctx) => receiveRequest(state, from, request, options, ctx),
       prePrepare: (state, _from, message, ctx) => receivePrePrepare(state, message, options, ctx),
       prepare: (state, _from, message, ctx) => receivePrepare(state, message.prepare, options, ctx),
@@ -117,17 +123,17 @@ export function pbft(given?: Partial<PbftOptions>): Protocol<Pbft> {
       batch: (state, _from, { sequence, requests }, ctx) => takeBatch(state, sequence, requests, options, ctx),
       fetch: (state, from, message, ctx) => sendState(state, from, message, options, ctx),
       state: (state, from, message, ctx) => receiveState(state, from, message, options, ctx),
-    } satisfies ReceiveTable<Pbft>),
-    timeout: watching({
+    }),
+    timeout: goingOn<TimeoutTable<Pbft>>({
       viewChange: (state, ctx) => giveUp(state, options, ctx),
       status: (state, ctx) => askAround(state, options, ctx),
       retransmit: (state, ctx) => askAll(state, options, ctx),
-    } satisfies TimeoutTable<Pbft>),
-    command: watching({
+    }),
+    command: goingOn<CommandTable<Pbft>>({
       propose: (state, { command }, ctx) => propose(state, command, options, ctx),
-      compact: (state, { index, snapshot }, ctx) => compact(state, index, snapshot, options, ctx),
+      compact: (state, { index, snapshot }, ctx) => compact(state, index, snapshot, ctx),
       reply: (state, { type: _reply, ...reply }, ctx) => sendReply(state, reply, ctx),
-    } satisfies CommandTable<Pbft>),
+    }),
     replay: {
       view(state, { view, isChanging }) {
         Object.assign(state, { view, isChanging });

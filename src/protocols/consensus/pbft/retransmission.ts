@@ -5,13 +5,12 @@
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { sign } from "../../../core/signatures.ts";
 import { commitShape, prepareShape } from "./certificates.ts";
-import { others } from "./normal-case-operation.ts";
 import type { PbftOptions } from "./options.ts";
 import { batchOf, slotsOf, wantedOf } from "./slots.ts";
 import { fetchState, sendProof } from "./state-transfer.ts";
 import { isWaiting, watchProgress } from "./time-outs.ts";
 import { ownViewChange } from "./view-changes.ts";
-import { isReplica, type Pbft } from "./vocabulary.ts";
+import { isReplica, others, type Pbft } from "./vocabulary.ts";
 
 type State = Pbft["state"];
 type Ctx = Context<Pbft>;

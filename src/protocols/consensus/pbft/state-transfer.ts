@@ -4,7 +4,6 @@
  */
 import { clone } from "../../../core/plain.ts";
 import type { Context, NodeId } from "../../../core/protocol.ts";
-import type { Signed } from "../../../core/signatures.ts";
 import { chunkAt } from "../family/chunks.ts";
 import { MAX_SNAPSHOT_BYTES } from "../family/replicated-log.ts";
 import { digestOfState } from "./certificates.ts";
@@ -12,18 +11,11 @@ import { forgetUpTo } from "./garbage-collection.ts";
 import { execute, noteProgress } from "./normal-case-operation.ts";
 import type { PbftOptions } from "./options.ts";
 import { journal } from "./slots.ts";
-import { type Checkpoint, type Goal, INDICES, isReplica, type Pbft } from "./vocabulary.ts";
+import { type Goal, INDICES, isReplica, type Pbft } from "./vocabulary.ts";
 
 type State = Pbft["state"];
 type Ctx = Context<Pbft>;
 type Piece = Extract<Pbft["message"], { type: "state" }>;
-
-/** It may come there by itself yet: it asks when its status timer runs out. */
-export function catchUpTo(state: State, proof: Signed<Checkpoint>[]): void {
-  const { sequence, digest } = (proof[0] as Signed<Checkpoint>).value;
-  if (sequence <= state.stable.sequence || sequence <= (state.goal?.sequence ?? 0)) return;
-  state.goal = { sequence, digest, proof, source: 0, executed: {}, text: "" };
-}
 
 /** From the next one of those that vouch for it, from the beginning. */
 export function fetchState(state: State, ctx: Ctx): void {

@@ -13,7 +13,7 @@ import {
   viewChangeShape,
 } from "./certificates.ts";
 import { prove } from "./garbage-collection.ts";
-import { checkPrepared, execute, others, prepare, propose } from "./normal-case-operation.ts";
+import { checkPrepared, execute, prepare } from "./normal-case-operation.ts";
 import type { PbftOptions } from "./options.ts";
 import { batchOf, journal, keepBatch, slotAt, slotsOf } from "./slots.ts";
 import { isLast, timeOutMs, watchPending } from "./time-outs.ts";
@@ -22,6 +22,7 @@ import {
   isPrimary,
   isReplica,
   type NewView,
+  others,
   type Pbft,
   primaryOf,
   quorum,
@@ -111,7 +112,7 @@ const viewChangesTo = ({ viewChanges }: State, view: number): Signed<ViewChange>
     .filter(({ value }) => value.view === view);
 
 /** O of the paper: from the latest stable checkpoint to the last that is prepared, each number with the digest of the latest view, or nothing. */
-export function assignmentsOf(view: number, viewChanges: readonly Signed<ViewChange>[]): Assignment[] {
+function assignmentsOf(view: number, viewChanges: readonly Signed<ViewChange>[]): Assignment[] {
   const from = Math.max(...viewChanges.map(({ value }) => value.stable));
   const prepared = viewChanges.flatMap(({ value }) => value.prepared.map(({ prePrepare }) => prePrepare.value));
   const upTo = Math.max(from, ...prepared.map(({ sequence }) => sequence));
@@ -169,7 +170,7 @@ function enter(state: State, newView: NewView, options: PbftOptions, ctx: Ctx): 
   ctx.emit({ type: "led", leader: primaryOf(state, view), term: view });
   const furthest = viewChanges.map(({ value }) => value).sort((a, b) => b.stable - a.stable)[0] as ViewChange;
   state.assigned = Math.max(state.executed, furthest.stable, ...prePrepares.map(({ value }) => value.sequence));
-  if (furthest.stable > state.stable.sequence) prove(state, furthest.proof, options, ctx);
+  if (furthest.stable > state.stable.sequence) prove(state, furthest.proof, ctx);
   takeUp(state, prePrepares, options, ctx);
 }
 
@@ -197,7 +198,7 @@ function takeUp(state: State, prePrepares: readonly Signed<Assignment>[], option
   }
   for (const { value } of taken) checkPrepared(state, value.sequence, options, ctx);
   execute(state, options, ctx);
-  if (isLeading) return propose(state, options, ctx);
+  if (isLeading) return;
   for (const { request } of state.pending) ctx.send(primaryOf(state, state.view), { type: "request", request });
   watchPending(state, options, ctx);
 }

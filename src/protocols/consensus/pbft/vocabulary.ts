@@ -148,18 +148,11 @@ export type Pbft = {
     | { type: "fetch"; sequence: number; position: number }
     | { type: "state"; sequence: number; position: number; executed: PerNode<number>; text: string; isLast: boolean };
   timer: "viewChange" | "status" | "retransmit";
-  command:
-    | Extract<ReplicatedLog["command"], { type: "propose" | "compact" }>
-    /** From the state machine: what came of a client's command. */
-    | { type: "reply"; client: NodeId; sequence: number; result: string; index: number };
-  event:
-    | Extract<ReplicatedLog["event"], { type: "decided" | "installed" | "led" }>
-    /** The state machine is to hand in its snapshot. */
-    | { type: "checkpoint"; index: number }
-    /** To a client that is apart: f + 1 say so. */
-    | { type: "answered"; sequence: number; result: string; index: number }
-    /** It has signed two things of which a correct node signs one. */
-    | { type: "exposed"; liar: NodeId; view: number; sequence: number };
+  command: Extract<ReplicatedLog["command"], { type: "propose" | "compact" | "reply" }>;
+  event: Extract<
+    ReplicatedLog["event"],
+    { type: "decided" | "installed" | "led" | "checkpoint" | "answered" | "exposed" }
+  >;
   record:
     | { type: "view"; view: number; isChanging: boolean }
     | { type: "batch"; sequence: number; requests: Signed<Request>[] }
@@ -176,6 +169,9 @@ type State = Pbft["state"];
 export const primaryOf = ({ replicas }: State, view: number): NodeId => replicas[view % replicas.length] as NodeId;
 export const isReplica = ({ replicas }: State, node: NodeId): boolean => replicas.includes(node);
 export const isPrimary = (state: State, self: NodeId): boolean => primaryOf(state, state.view) === self;
+
+export const others = ({ replicas }: State, { self }: { readonly self: NodeId }): NodeId[] =>
+  replicas.filter((replica) => replica !== self);
 
 /** 2f + 1 of 3f + 1: any two such sets meet in a correct replica. */
 export const quorum = ({ replicas }: State): number => byzantineQuorum(replicas.length);

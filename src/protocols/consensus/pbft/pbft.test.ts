@@ -1,0 +1,213 @@
+import { describe, expect, it } from "vitest";
+import { random } from "../../../core/random.ts";
+import { type Simulation, simulation } from "../../../sim/index.ts";
+import { logLine } from "../../../trace/log.ts";
+import { type ByzantineBehaviour, byzantine } from "../../byzantine.ts";
+import { type ReplicatedSystem, replicated } from "../family/systems.ts";
+import { type Pbft, type PbftOptions, pbft } from "./pbft.ts";
+
+type Replica = ReplicatedSystem<Pbft>;
+
+const range = (nodes: number): number[] => Array.from({ length: nodes }, (_, id) => id);
+const use = (commands: number): Replica["command"] => ({ type: "client", body: { type: "use", commands } });
+
+interface Setting {
+  readonly log?: Partial<PbftOptions>;
+  readonly liars?: Readonly<Record<number, ByzantineBehaviour>>;
+  readonly seed?: number;
+  readonly delayMs?: number | readonly [number, number];
+}
+
+/** With clients and state machines, started. */
+function stage(nodes: number, { log = {}, liars = {}, seed = 1, delayMs = 10 }: Setting = {}) {
+  const lines: string[] = [];
+  const behaviours = new Map(Object.entries(liars).map(([id, how]) => [Number(id), how]));
+  const sim: Simulation<Replica> = simulation<Replica>({
+    protocol: byzantine(replicated<Pbft, Partial<PbftOptions>>(pbft, { log, client: { retryMs: 400 } }), behaviours),
+    nodes: range(nodes),
+    seed,
+    delayMs,
+    properties: "every step",
+    trace: (entry) => lines.push(logLine(entry)),
+  });
+  for (const node of range(nodes)) sim.start(node);
+  lines.length = 0;
+  const log_ = (node: number): Pbft["state"] => sim.world.state(node).log;
+  const applied = (node: number) => (sim.world.state(node).machine.data as { entries: string[] }).entries;
+  return { sim, lines, log: log_, applied, story: () => `${lines.join("\n")}\n` };
+}
+
+describe("pbft: what it costs", () => {
+  it.each([
+    [4, 24, 29],
+    [7, 84, 92],
+    [10, 180, 191],
+  ])(
+    "N = %i: %i messages between replicas, %i with the request of a client that is apart and its replies",
+    (nodes, between, whole) => {
+      const { sim, applied } = stage(nodes);
+      sim.command(0, use(1));
+      sim.run(1_000);
+      expect(sim.messages).toEqual({
+        total: between,
+        byType: { prePrepare: nodes - 1, prepare: (nodes - 1) ** 2, commit: nodes * (nodes - 1) },
+      });
+      expect(pbft().costs[0]?.messages(nodes)).toBe(between);
+      for (const node of range(nodes)) expect(applied(node)).toEqual(["0.1"]);
+
+      const apart = stage(nodes + 1, { log: { clients: 1 } });
+      apart.sim.command(nodes, use(1));
+      apart.sim.run(1_000);
+      expect(apart.sim.messages).toMatchObject({ total: whole, byType: { request: 1, reply: nodes } });
+      expect(pbft().costs[1]?.messages(nodes)).toBe(whole);
+      expect(apart.sim.world.state(nodes).client.underWay).toBeNull();
+    },
+  );
+
+  it.each([4, 5, 6, 7, 8, 9])("N = %i: 2N(N − 1) a batch, and N(N − 1) a checkpoint after K of them", (nodes) => {
+    const { sim } = stage(nodes, { log: { checkpointEvery: 4, window: 8 } });
+    sim.command(0, use(9));
+    sim.run(3_000);
+    const all = nodes * (nodes - 1);
+    expect(sim.messages).toMatchObject({ total: 9 * 2 * all + 2 * all, byType: { checkpoint: 2 * all } });
+    expect(pbft().costs[2]?.messages(nodes)).toBe(all);
+  });
+
+  it("what comes while batches are on their way is in the next one", () => {
+    const { sim } = stage(4, { log: { maxInFlight: 1 } });
+    for (const node of range(4)) sim.command(node, use(1));
+    sim.run(1_000);
+    expect(sim.messages.byType).toMatchObject({ prePrepare: 2 * 3, commit: 2 * 12 }); // The primary's own, then the others'.
+  });
+});
+
+describe("pbft: stories", () => {
+  it("the normal case", async () => {
+    const { sim, story } = stage(4);
+    sim.command(0, use(1));
+    sim.run(1_000);
+    await expect(story()).toMatchFileSnapshot("stories/normal-case.txt");
+  });
+
+  it("the primary crashes with a batch that one backup has prepared: the next primary takes it over", async () => {
+    const { sim, log, story, applied } = stage(4, { log: { statusMs: 0 } }); // Or what was lost would be sent again.
+    for (const [from, to] of [
+      [1, 2],
+      [1, 3],
+      [2, 3],
+      [3, 2],
+    ] as const)
+      sim.cut(from, to);
+    sim.command(0, use(1));
+    sim.run(25);
+    sim.crash(0);
+    expect([1, 2, 3].filter((node) => log(node).slots[1]?.prepared)).toEqual([1]);
+    sim.heal();
+    sim.run(5_000);
+    for (const node of [1, 2, 3]) expect([log(node).view, applied(node)]).toEqual([1, ["0.1"]]);
+    await expect(story()).toMatchFileSnapshot("stories/primary-crashes.txt");
+  });
+
+  it("who fell behind a checkpoint fetches the state", async () => {
+    const { sim, log, lines, story, applied } = stage(4, { log: { checkpointEvery: 2, window: 4, maxChunkChars: 60 } });
+    sim.partition([[0, 1, 2], [3]]);
+    sim.command(0, use(4));
+    sim.run(1_000);
+    expect([log(0).stable.sequence, Object.keys(log(0).slots)]).toEqual([4, []]);
+    sim.heal();
+    sim.command(0, use(2));
+    sim.run(1_100);
+    lines.length = 0;
+    sim.run(2_000);
+    expect([log(3).stable.sequence, applied(3)]).toEqual([6, range(6).map((i) => `0.${i + 1}`)]);
+    await expect(story()).toMatchFileSnapshot("stories/state-transfer.txt");
+  });
+});
+
+describe("pbft: crashes and recoveries", () => {
+  it("all replicas lose their power at once: what was acknowledged stands, and they go on", () => {
+    const { sim, applied } = stage(4, { log: { checkpointEvery: 2, window: 4 } });
+    sim.command(2, use(5));
+    sim.run(2_000);
+    for (const node of range(4)) sim.crash(node, { journal: "synced" });
+    for (const node of range(4)) sim.start(node);
+    sim.run(4_000);
+    for (const node of range(4)) expect(applied(node)).toEqual(range(5).map((i) => `2.${i + 1}`));
+    sim.command(1, use(1));
+    sim.run(6_000);
+    expect(applied(3).at(-1)).toBe("1.1");
+    expect(sim.violations).toEqual([]);
+  });
+
+  it("each view that comes to nothing doubles the time-out", () => {
+    const { sim, log } = stage(7, { log: { viewChangeMs: 100, maxViewChangeMs: 800, retransmitMs: 20 } });
+    for (const node of [1, 2]) sim.crash(node);
+    sim.command(4, use(1));
+    sim.run(5);
+    sim.crash(0);
+    const enteredAt: number[] = [];
+    for (let view = 0; sim.now < 20_000 && sim.step(20_000); )
+      if (log(4).view > view) {
+        view = log(4).view;
+        enteredAt.push(sim.now);
+      }
+    // Three primaries in a row are gone, and four replicas are too few for anything: they go on waiting.
+    const waits = enteredAt.slice(1).map((at, i) => Math.round((at - (enteredAt[i] ?? 0)) / 100));
+    expect(waits).toEqual(waits.toSorted((a, b) => a - b));
+  });
+});
+
+describe("pbft: liars", () => {
+  const asked = (seed: number, liar: number, how: ByzantineBehaviour) => {
+    const { sim, log, applied } = stage(4, { seed, liars: { [liar]: how }, delayMs: [1, 20] });
+    const chance = random(seed);
+    for (const node of range(4)) if (node !== liar) sim.command(node, use(1 + chance.below(3)));
+    sim.run(30_000);
+    return { sim, log, applied, correct: range(4).filter((node) => node !== liar) };
+  };
+
+  it.each(["mute", "equivocator", "replayer", "delayer", "adversary"] as const)(
+    "one replica of four is a %s, be it the primary or not: all that is asked for is executed, in one order",
+    (how) => {
+      for (let seed = 1; seed <= 6; seed++) {
+        const { sim, applied, correct } = asked(seed, seed % 4, how);
+        expect([seed, sim.violations, sim.verdict()]).toEqual([seed, [], []]);
+        const [first, ...others] = correct.map((node) => applied(node));
+        for (const other of others) expect([seed, other]).toEqual([seed, first]);
+      }
+    },
+  );
+
+  it("two of four that say nothing are too many: nothing is executed", () => {
+    const { sim, applied } = stage(4, { liars: { 0: "mute", 3: "mute" } });
+    sim.command(1, use(1));
+    sim.run(20_000);
+    expect([sim.violations, applied(1), applied(2)]).toEqual([[], [], []]);
+  });
+
+  it("a client that is apart believes f + 1 equal replies, and no single one", () => {
+    const lying: ByzantineBehaviour = "adversary";
+    for (let seed = 1; seed <= 10; seed++) {
+      const { sim, applied } = stage(5, { log: { clients: 1 }, seed, liars: { 2: lying } });
+      sim.command(4, use(3));
+      sim.run(20_000);
+      expect([seed, sim.verdict(), sim.world.state(4).client.underWay]).toEqual([seed, [], null]);
+      expect(applied(0)).toEqual(["4.1", "4.2", "4.3"]);
+    }
+  });
+});
+
+describe("pbft: options", () => {
+  it("refuses what makes no sense", () => {
+    expect(() => pbft({ window: 20 })).toThrow(
+      "expected pbft.window to be a multiple of checkpointEvery, from 32 to 1024, got 20",
+    );
+    expect(() => pbft({ viewChangeMs: 0 })).toThrow("expected pbft.viewChangeMs to be a finite number > 0, got 0");
+    expect(() => pbft({ maxViewChangeMs: 1 })).toThrow(
+      "expected pbft.maxViewChangeMs to be a number >= viewChangeMs, which is 500, got 1",
+    );
+    expect(() => stage(2, { log: { clients: 2 } })).toThrow(
+      "expected pbft.clients to be a number that leaves 1 to 128 of 2 nodes as replicas, got 2",
+    );
+  });
+});
