@@ -10,7 +10,7 @@ import { parseConfig, requireClusterName } from "../cluster/config.ts";
 import { type Caretaker, startCaretaker } from "../cluster/local/caretaker.ts";
 import { type Recorder, record } from "../cluster/local/recorder.ts";
 import { LocalCluster } from "../cluster/local-cluster.ts";
-import { needsKeys, writeKeys } from "../cluster/member-keys.ts";
+import { makeKeys, needsKeys } from "../cluster/member-keys.ts";
 import { studioPages } from "../cluster/studio-server.ts";
 import { UsageError } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
@@ -170,7 +170,7 @@ function localCluster(
 ): LocalCluster {
   const { byzantine, seed } = options;
   const configFile = join(caretaker.folder, "cluster.json");
-  const config = configFor(options, base, resolve(options.data ?? caretaker.folder), caretaker.folder);
+  const config = configFor(options, base, resolve(options.data ?? caretaker.folder));
   writeFileSync(configFile, JSON.stringify(config, null, 2));
   return new LocalCluster({
     config: parseConfig(config, caretaker.folder),
@@ -196,22 +196,19 @@ function localCluster(
   });
 }
 
-/** The config file that every member reads. What signs gets keys that last as long as the cluster. */
-function configFor({ name, protocol, nodes }: UpOptions, base: number, journals: string, folder: string): object {
-  const members = Array.from({ length: nodes }, (_, node) => [
+/** The config file that every member reads. What signs gets keys, each member's own in its directory: they last as long as its journal. */
+function configFor({ name, protocol, nodes }: UpOptions, base: number, journals: string): object {
+  const ids = Array.from({ length: nodes }, (_, node) => node);
+  const members = ids.map((node) => [
     node,
     { address: `${HOST}:${memberPort(base, node)}`, admin: `${HOST}:${adminPort(base, node)}` },
   ]);
-  const keys = needsKeys(protocolNamed(protocol).node())
-    ? {
-        keys: writeKeys(
-          join(folder, "keys"),
-          Array.from({ length: nodes }, (_, node) => node),
-        ),
-      }
-    : {};
   const dataDir = join(journals, "node-{id}");
-  return { cluster: name, protocol, members: Object.fromEntries(members), dataDir, ...keys };
+  const config = { cluster: name, protocol, members: Object.fromEntries(members), dataDir };
+  if (!needsKeys(protocolNamed(protocol).node())) return config;
+  const keys = { own: join(dataDir, "signing.key"), all: join(journals, "keys", "{id}.pub") };
+  makeKeys(keys, ids);
+  return { ...config, keys };
 }
 
 /** Resolves when somebody asked for the end and it has come. */

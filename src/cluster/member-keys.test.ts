@@ -1,24 +1,33 @@
 import { generateKeyPairSync } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { protocolNamed } from "../protocols/index.ts";
 import { parseConfig } from "./config.ts";
-import { needsKeys, readKeys, writeKeys } from "./member-keys.ts";
+import { makeKeys, needsKeys, readKeys } from "./member-keys.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "coterie-keys-"));
+const files = { own: join(folder, "{id}", "signing.key"), all: join(folder, "{id}.pub") };
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 test("each member signs with its own key, and the others verify", () => {
-  const files = writeKeys(folder, [1, 2]);
+  makeKeys(files, [1, 2]);
   const [one, two] = [readKeys(files, 1, [1, 2]), readKeys(files, 2, [1, 2])];
   expect(two.isSigned(1, "text", one.sign("text"))).toBe(true);
   expect(one.isSigned(1, "text", two.sign("text"))).toBe(false);
 });
 
+test("a key is made once, for its owner alone", () => {
+  makeKeys(files, [1]);
+  const signature = readKeys(files, 1, [1]).sign("text");
+  makeKeys(files, [1, 2]);
+  expect(readKeys(files, 2, [1, 2]).isSigned(1, "text", signature)).toBe(true);
+  expect(statSync(join(folder, "1", "signing.key")).mode & 0o777).toBe(0o600);
+});
+
 test("what cannot be used is refused by its name", () => {
-  const files = writeKeys(folder, [1, 2]);
+  makeKeys(files, [1, 2]);
   const missing = join(folder, "3.pub");
   expect(() => readKeys(files, 1, [1, 2, 3])).toThrow(
     `expected the public key of member 3 to be a PEM file, got "${missing}" (ENOENT)`,
@@ -26,7 +35,7 @@ test("what cannot be used is refused by its name", () => {
   const rsa = generateKeyPairSync("rsa", { modulusLength: 1_024 }).publicKey;
   writeFileSync(missing, rsa.export({ type: "spki", format: "pem" }));
   expect(() => readKeys(files, 1, [1, 2, 3])).toThrow(`expected the key in ${missing} to be of Ed25519, got "rsa"`);
-  expect(() => readKeys({ own: join(folder, "2.key"), all: files.all }, 1, [1, 2])).toThrow(
+  expect(() => readKeys({ own: join(folder, "2", "signing.key"), all: files.all }, 1, [1, 2])).toThrow(
     "to be the private key of member 1",
   );
 });

@@ -1,7 +1,7 @@
 /** The keys that members of a cluster sign with: a PEM file with the private key of each, and one with its public key. */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId, Protocol, Signatures, Vocabulary } from "../core/protocol.ts";
 import { type ShapeNode, variants } from "../core/shape.ts";
@@ -49,16 +49,23 @@ export function readKeys({ own, all }: KeyFiles, self: NodeId, members: readonly
   return ed25519({ own: secret, all: known });
 }
 
-/** Makes a pair of keys for each member, in a folder. */
-export function writeKeys(folder: string, members: readonly NodeId[]): KeyFiles {
-  mkdirSync(folder, { recursive: true });
-  const files = { own: join(folder, "{id}.key"), all: join(folder, "{id}.pub") };
+/** Makes a pair of keys for each member that has none. What is there is kept: what its journal holds was signed with it. */
+export function makeKeys({ own, all }: KeyFiles, members: readonly NodeId[]): void {
   for (const id of members) {
-    const { privateKey, publicKey } = generateKeyPairSync("ed25519");
-    writeFileSync(pathOf(files.own, id), privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600 });
-    writeFileSync(pathOf(files.all, id), publicKey.export({ type: "spki", format: "pem" }));
+    const [secret, open] = [pathOf(own, id), pathOf(all, id)];
+    for (const file of [secret, open]) mkdirSync(dirname(file), { recursive: true });
+    if (!existsSync(secret)) {
+      const { privateKey } = generateKeyPairSync("ed25519");
+      writeWhole(secret, privateKey.export({ type: "pkcs8", format: "pem" }));
+    }
+    writeWhole(open, createPublicKey(keyIn(own, id, "private")).export({ type: "spki", format: "pem" }));
   }
-  return files;
+}
+
+/** Nobody ever reads half of it, and only its owner reads it. */
+function writeWhole(file: string, text: string | Buffer): void {
+  writeFileSync(`${file}.new`, text, { mode: 0o600, flush: true });
+  renameSync(`${file}.new`, file);
 }
 
 const pathOf = (pattern: string, id: NodeId): string => pattern.replaceAll("{id}", String(id));

@@ -3,9 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { ownKey, publicHalf } from "../../src/cluster/keys.ts";
+import { makeKeys, needsKeys } from "../../src/cluster/member-keys.ts";
 import { protocolNamed } from "../../src/protocols/index.ts";
-import { isSigning } from "../../src/runtime/signatures.ts";
 import { Coterie, occupyPort, until } from "./cluster-under-test.ts";
 
 const WITNESS = fileURLToPath(new URL("./witness.js", import.meta.url));
@@ -41,7 +40,7 @@ export class MembersUnderTest {
   private readonly admin = new Map<number, string>();
   /** For the witnesses, or for what members have in common otherwise. */
   readonly port: number;
-  private readonly fields: { readonly members: Readonly<Record<number, object>> };
+  private readonly fields: object;
 
   private constructor(count: number, [port = 0, ...ports]: readonly number[]) {
     this.ids = Array.from({ length: count }, (_, index) => index + 1);
@@ -51,21 +50,18 @@ export class MembersUnderTest {
       this.addresses.set(id, `127.0.0.1:${ports[id - 1]}`);
       return [id, { address: this.addresses.get(id), admin: this.admin.get(id) }];
     });
-    const fields = { cluster: "test", dataDir: "journal-{id}", members: Object.fromEntries(members) };
-    this.fields = fields;
+    this.fields = { cluster: "test", dataDir: "journal-{id}", members: Object.fromEntries(members) };
     this.rewrite({});
     writeFileSync(this.log, "");
   }
 
-  /** Writes the config file with these fields changed, and with their public keys if what they run signs. */
+  /** Writes the config file with these fields changed, and makes keys if what the members run signs. */
   rewrite(changes: { readonly protocol?: string; readonly [field: string]: unknown }): void {
     const { protocol } = changes;
-    const signs = protocol !== undefined && isSigning(protocolNamed(protocol).node());
-    const members = Object.entries(this.fields.members).map(([id, member]) => {
-      const key = signs ? { publicKey: publicHalf(ownKey(join(this.folder, `journal-${id}`))) } : {};
-      return [id, { ...member, ...key }];
-    });
-    writeFileSync(this.config, JSON.stringify({ ...this.fields, members: Object.fromEntries(members), ...changes }));
+    const keys = { own: join(this.folder, "journal-{id}", "signing.key"), all: join(this.folder, "{id}.pub") };
+    const signs = protocol !== undefined && needsKeys(protocolNamed(protocol).node());
+    if (signs) makeKeys(keys, this.ids);
+    writeFileSync(this.config, JSON.stringify({ ...this.fields, ...(signs ? { keys } : {}), ...changes }));
   }
 
   static async of(count: number): Promise<MembersUnderTest> {
