@@ -1,6 +1,6 @@
 /**
  * The client (§4.1). One that shares its node with a replica takes that replica's word: both are correct or neither is. One
- * that is apart waits for f + 1 equal replies. Whoever has no answer in time asks all replicas.
+ * that is apart waits for f + 1 equal replies. A client without an answer in time asks all replicas.
  */
 import { entriesIn } from "../../../core/per-node.ts";
 import type { Context } from "../../../core/protocol.ts";

@@ -34,7 +34,7 @@ function stage(nodes: number, { log = {}, liars = {}, seed = 1, delayMs = 10 }: 
   lines.length = 0;
   const log_ = (node: number): Pbft["state"] => sim.world.state(node).log;
   const applied = (node: number) => (sim.world.state(node).machine.data as { entries: string[] }).entries;
-  return { sim, lines, log: log_, applied, story: () => `${lines.join("\n")}\n` };
+  return { sim, lines, log: log_, applied, told: () => `${lines.join("\n")}\n` };
 }
 
 describe("pbft: what it costs", () => {
@@ -81,16 +81,16 @@ describe("pbft: what it costs", () => {
   });
 });
 
-describe("pbft: stories", () => {
+describe("pbft: told as logs", () => {
   it("the normal case", async () => {
-    const { sim, story } = stage(4);
+    const { sim, told } = stage(4);
     sim.command(0, use(1));
     sim.run(1_000);
-    await expect(story()).toMatchFileSnapshot("stories/normal-case.txt");
+    await expect(told()).toMatchFileSnapshot("stories/normal-case.txt");
   });
 
   it("the primary crashes with a batch that one backup has prepared: the next primary takes it over", async () => {
-    const { sim, log, story, applied } = stage(4, { log: { statusMs: 0 } }); // Or what was lost would be sent again.
+    const { sim, log, told, applied } = stage(4, { log: { statusMs: 0 } }); // Or what was lost would be sent again.
     for (const [from, to] of [
       [1, 2],
       [1, 3],
@@ -105,11 +105,11 @@ describe("pbft: stories", () => {
     sim.heal();
     sim.run(5_000);
     for (const node of [1, 2, 3]) expect([log(node).view, applied(node)]).toEqual([1, ["0.1"]]);
-    await expect(story()).toMatchFileSnapshot("stories/primary-crashes.txt");
+    await expect(told()).toMatchFileSnapshot("stories/primary-crashes.txt");
   });
 
   it("who fell behind a checkpoint fetches the state", async () => {
-    const { sim, log, lines, story, applied } = stage(4, { log: { checkpointEvery: 2, window: 4, maxChunkChars: 60 } });
+    const { sim, log, lines, told, applied } = stage(4, { log: { checkpointEvery: 2, window: 4, maxChunkChars: 60 } });
     sim.partition([[0, 1, 2], [3]]);
     sim.command(0, use(4));
     sim.run(1_000);
@@ -120,7 +120,7 @@ describe("pbft: stories", () => {
     lines.length = 0;
     sim.run(2_000);
     expect([log(3).stable.sequence, applied(3)]).toEqual([6, range(6).map((i) => `0.${i + 1}`)]);
-    await expect(story()).toMatchFileSnapshot("stories/state-transfer.txt");
+    await expect(told()).toMatchFileSnapshot("stories/state-transfer.txt");
   });
 });
 
