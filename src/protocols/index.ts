@@ -405,7 +405,9 @@ export function hasToStart(protocol: string, variant: string | null = null): boo
   return (variant === null ? undefined : variantNamed(protocol, variant).mustStart) ?? entry.mustStart;
 }
 
-export * from "./consensus/index.ts";
+export type { Command } from "./consensus/family/replicated-log.ts";
+export type { Proposal } from "./consensus/paxos/vocabulary.ts";
+export * from "./consensus-exports.ts";
 export { type Bully, type BullyOptions, bully } from "./election/bully/bully.ts";
 export { type ExtendedBully, type ExtendedBullyOptions, extendedBully } from "./election/bully/extended-bully.ts";
 export { type ChangRoberts, type ChangRobertsOptions, changRoberts } from "./election/chang-roberts.ts";

@@ -1,0 +1,34 @@
+/** What `coterie/protocols` has of consensus. */
+export { type OralMessages, oralMessages } from "./consensus/byzantine-generals/byzantine-generals.ts";
+export type { GeneralsOptions } from "./consensus/byzantine-generals/generals.ts";
+export { type SignedMessages, signedMessages } from "./consensus/byzantine-generals/signed-messages.ts";
+export { type CheapPaxos, type CheapPaxosOptions, cheapPaxos } from "./consensus/cheap-paxos/cheap-paxos.ts";
+export { type LogClient, type LogClientOptions, logClient } from "./consensus/family/client.ts";
+export { type Machine, type MachineOptions, machine } from "./consensus/family/machine.ts";
+export type { Command, Members, ReplicatedLog } from "./consensus/family/replicated-log.ts";
+export { type MachineKind, machineKinds, type StateMachine, stateMachines } from "./consensus/family/state-machines.ts";
+export { type ReplicatedSystem, type ReplicatedSystemOptions, replicated } from "./consensus/family/systems.ts";
+export { type FastPaxos, type FastPaxosOptions, fastPaxos } from "./consensus/fast-paxos/fast-paxos.ts";
+export {
+  type GeneralizedPaxos,
+  type GeneralizedPaxosOptions,
+  generalizedPaxos,
+} from "./consensus/generalized-paxos/generalized-paxos.ts";
+export { lockstep } from "./consensus/lockstep/lockstep.ts";
+export type { LockstepOptions } from "./consensus/lockstep/options.ts";
+export { type Table, type Verdict, verdictOn } from "./consensus/lockstep/proofs.ts";
+export type { Lockstep, Proof } from "./consensus/lockstep/vocabulary.ts";
+export { type MultiPaxos, type MultiPaxosOptions, multiPaxos } from "./consensus/multi-paxos/multi-paxos.ts";
+export type { PaxosOptions } from "./consensus/paxos/options.ts";
+export { paxos } from "./consensus/paxos/paxos.ts";
+export type { Ballot, Paxos, Proposal } from "./consensus/paxos/vocabulary.ts";
+export { type Pbft, type PbftOptions, pbft } from "./consensus/pbft/pbft.ts";
+export { type Raft, type RaftOptions, raft } from "./consensus/raft/raft.ts";
+export {
+  type ReplicatedCommit,
+  type ReplicatedCommitOptions,
+  replicatedCommit,
+} from "./consensus/replicated-commit.ts";
+export type { TwoPhaseCommitOptions } from "./consensus/two-phase-commit/options.ts";
+export { twoPhaseCommit } from "./consensus/two-phase-commit/two-phase-commit.ts";
+export type { Transaction, TwoPhaseCommit } from "./consensus/two-phase-commit/vocabulary.ts";
