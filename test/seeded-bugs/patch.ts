@@ -5,6 +5,7 @@
  */
 import type { Plugin } from "vite";
 import { bugs, type SeededBug } from "./bugs.ts";
+import { serviceBugs } from "./service.ts";
 
 export function seededBugs(): Plugin {
   return {
@@ -19,7 +20,7 @@ export function seededBugs(): Plugin {
     transform(code, id) {
       const [file, name] = splitOf(id);
       if (name === null) return null;
-      const bug = bugs.find((each) => each.name === name);
+      const bug = [...bugs, ...serviceBugs].find((each) => each.name === name);
       if (bug === undefined) throw new Error(`there is no seeded bug "${name}"`);
       return file.endsWith(bug.file) ? { code: patched(code, bug), map: null } : null;
     },
@@ -32,7 +33,10 @@ function splitOf(id: string): [string, string | null] {
   return [file, new URLSearchParams(query).get("bug")];
 }
 
-export function patched(code: string, { name, file, find, replace }: SeededBug): string {
+export function patched(
+  code: string,
+  { name, file, find, replace }: Pick<SeededBug, "name" | "file" | "find" | "replace">,
+): string {
   const parts = code.split(find);
   if (parts.length !== 2)
     throw new Error(

@@ -1,7 +1,7 @@
 /** What a member runs once for all names. */
 import { epochBully } from "../../protocols/election/epoch-bully/epoch-bully.ts";
 import { type AnyProtocol, heartbeat } from "../../protocols/index.ts";
-import { coordinationService } from "../../protocols/service/coordination-service/assembly.ts";
+import { coordinationService } from "../../protocols/service/coordination-service/coordination-service.ts";
 import type { MachineDefinitions } from "../../protocols/service/coordination-service/machines.ts";
 import type { Membership } from "./membership.ts";
 import { detectorOptions, leaseOptions } from "./timing.ts";

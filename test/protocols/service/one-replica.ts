@@ -1,6 +1,6 @@
 /** The state machine of the service by itself: operations of sessions, one after the other, and all that is emitted meanwhile. */
 import type { NodeId } from "../../../src/core/protocol.ts";
-import { answerTo, applyProposal } from "../../../src/protocols/service/coordination-service/apply.ts";
+import * as stateMachine from "../../../src/protocols/service/coordination-service/apply.ts";
 import type { MachineDefinitions } from "../../../src/protocols/service/coordination-service/machines.ts";
 import type {
   Answer,
@@ -29,6 +29,8 @@ const limits: Limits = {
   maxPending: 3,
 };
 
+export type StateMachine = Pick<typeof stateMachine, "applyProposal" | "answerTo">;
+
 export interface OneReplica {
   data: Data;
   /** Since the last look. */
@@ -37,17 +39,22 @@ export interface OneReplica {
   end(member: NodeId): void;
   /** By the member's session. */
   apply(member: NodeId, operation: Operation): Result;
-  propose(member: NodeId, proposal: Proposal): ReturnType<typeof applyProposal>;
+  propose(member: NodeId, proposal: Proposal): ReturnType<StateMachine["applyProposal"]>;
   ask(query: Query): Answer;
 }
 
-export function oneReplica(given: Partial<Limits> = {}, machines: MachineDefinitions = {}): OneReplica {
+/** @param machine another form of the state machine. */
+export function oneReplica(
+  given: Partial<Limits> = {},
+  machines: MachineDefinitions = {},
+  { applyProposal, answerTo }: StateMachine = stateMachine,
+): OneReplica {
   const data = emptyData();
   let events: ServiceEvent[] = [];
   const on: Applying = { data, limits: { ...limits, ...given }, tell: (event) => void events.push(event) };
   let index = 0;
 
-  function propose(member: NodeId, proposal: Proposal): ReturnType<typeof applyProposal> {
+  function propose(member: NodeId, proposal: Proposal): ReturnType<StateMachine["applyProposal"]> {
     index += 1;
     return applyProposal(on, machines, member, index, structuredClone(proposal));
   }

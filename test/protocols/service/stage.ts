@@ -35,6 +35,7 @@ export interface StageOptions {
   machines?: (node: NodeId) => MachineDefinitions;
   delayMs?: number | readonly [number, number];
   seed?: number;
+  protocol?: typeof coordinationService;
 }
 
 export function stage({
@@ -43,11 +44,12 @@ export function stage({
   machines = {},
   delayMs = 5,
   seed = 1,
+  protocol = coordinationService,
 }: Omit<StageOptions, "machines"> & { machines?: MachineDefinitions } = {}): Stage {
   const ids = Array.from({ length: nodes }, (_, node) => node);
   const events: Emitted[] = [];
   const sim: Sim = simulation({
-    protocol: coordinationService(service, machines),
+    protocol: protocol(service, machines),
     nodes: ids,
     delayMs,
     seed,

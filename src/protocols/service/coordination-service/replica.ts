@@ -5,13 +5,18 @@
  */
 import type { Context, Protocol, RequestId } from "../../../core/protocol.ts";
 import { natural, struct } from "../../../core/shape.ts";
-import { type Command, commandShape, snapshotShape } from "../../consensus/family/replicated-log.ts";
+import {
+  type Command,
+  commandShape,
+  MAX_SNAPSHOT_BYTES,
+  snapshotShape,
+} from "../../consensus/family/replicated-log.ts";
 import { settle } from "../../options.ts";
 import { answerTo, applyProposal, readProposal } from "./apply.ts";
 import type { MachineDefinitions } from "./machines.ts";
 import { type Answer, type Query, queryShape, type Revision, type ServiceEvent, type SessionId } from "./operations.ts";
 import { sessionOf } from "./sessions.ts";
-import { type Applying, type Data, emptyData, type Limits, type Reply, type Session } from "./state.ts";
+import { type Applying, type Data, emptyData, type Limits, type Reply, type Session, utf8BytesOf } from "./state.ts";
 
 export type Replica = {
   state: {
@@ -110,6 +115,7 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
     const snapshot = JSON.stringify({ data, digest });
     state.unsaved = 0;
     state.saved = snapshot.length;
+    if (isTooLarge(snapshot)) return; // The log keeps all that it stands for.
     ctx.emit({ type: "saved", index, snapshot });
   }
 
@@ -196,6 +202,10 @@ function repliesTo(session: Session, first: number, count: number): Replies {
   const from = Math.max(first, oldest);
   return { first: from, replies: session.replies.slice(from - oldest, Math.max(0, first + count - oldest)) };
 }
+
+/** No other member would take it. */
+const isTooLarge = (snapshot: string): boolean =>
+  snapshot.length * 3 > MAX_SNAPSHOT_BYTES && utf8BytesOf(snapshot) > MAX_SNAPSHOT_BYTES;
 
 /** FNV-1a over the text, from what came before. */
 function mixed(before: number, text: string): number {

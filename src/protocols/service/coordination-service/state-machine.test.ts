@@ -1,4 +1,6 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { grantRun } from "../../../../test/protocols/service/grant-runs.ts";
 import { oneReplica } from "../../../../test/protocols/service/one-replica.ts";
 import type { MachineDefinition } from "./machines.ts";
 import { type Operation, prefixRange } from "./operations.ts";
@@ -231,6 +233,15 @@ describe("grants", () => {
     expect(events()).toMatchObject([{ type: "ended" }, { type: "released", token: 4 }, { type: "granted", wait: 1 }]);
     apply(2, { type: "withdraw", name: "l", wait: 1 });
     expect(data.locks.keys).toEqual([]);
+  });
+
+  it("keep to all of that in random operations, some of them twice, late, or of a session that is over", () => {
+    fc.assert(
+      fc.property(fc.nat(), (seed) => {
+        expect(grantRun(seed, 100)).toBeNull();
+      }),
+      { numRuns: 20 },
+    );
   });
 
   it("are refused when too many wait", () => {
