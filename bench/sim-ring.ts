@@ -1,7 +1,10 @@
 /** Chang–Roberts elections on the simulator, timed. */
 import type { NodeId } from "../src/core/protocol.ts";
 import { random } from "../src/core/random.ts";
-import { type ChangRoberts, changRoberts } from "../src/protocols/election/chang-roberts.ts";
+import {
+  type ExtendedChangRoberts,
+  extendedChangRoberts,
+} from "../src/protocols/election/chang-roberts/extended-chang-roberts.ts";
 import type { SimulationOptions } from "../src/sim/options.ts";
 import { simulation } from "../src/sim/simulation.ts";
 import { bareElection } from "./bare-loop.ts";
@@ -32,13 +35,13 @@ export function ringOf(nodes: number, order: RingOrder, seed = 1): NodeId[] {
   return ring;
 }
 
-type Extra = Partial<Pick<SimulationOptions<ChangRoberts>, "trace" | "properties">>;
+type Extra = Partial<Pick<SimulationOptions<ExtendedChangRoberts>, "trace" | "properties">>;
 
 /** One election on the simulator, with the protocol as everybody gets it. Everybody calls, or one node alone. */
 export function simulatedElection(ring: readonly NodeId[], extra: Extra, callers: readonly NodeId[] = ring): Run {
   const made = performance.now();
-  const sim = simulation<ChangRoberts>({
-    protocol: changRoberts({ ring }),
+  const sim = simulation<ExtendedChangRoberts>({
+    protocol: extendedChangRoberts({ ring }),
     nodes: ring,
     seed: 1,
     delayMs: DELAY_MS,

@@ -5,9 +5,9 @@
 import type { NodeId, Protocol, Tagged, Vocabulary } from "../../src/core/protocol.ts";
 import { random } from "../../src/core/random.ts";
 import { bully } from "../../src/protocols/election/bully/bully.ts";
-import { changRoberts } from "../../src/protocols/election/chang-roberts.ts";
+import { extendedChangRoberts } from "../../src/protocols/election/chang-roberts/extended-chang-roberts.ts";
 import { epochBully } from "../../src/protocols/election/epoch-bully/epoch-bully.ts";
-import { ring as listRing } from "../../src/protocols/election/ring.ts";
+import { extendedRing } from "../../src/protocols/election/ring/extended-ring.ts";
 import { simulation } from "../../src/sim/simulation.ts";
 import type { Claim } from "./figure.ts";
 import { range } from "./sections.ts";
@@ -125,7 +125,7 @@ function meanOverRings(nodes: number): number {
   for (let done = 0; done < rings; done++) {
     const ring = shuffled(nodes, source);
     for (const each of [ring, ring.toReversed()])
-      sum += elected(changRoberts({ ring: each }), each, [], each.map(call)).messages;
+      sum += elected(extendedChangRoberts({ ring: each }), each, [], each.map(call)).messages;
   }
   return sum / (2 * rings);
 }
@@ -134,7 +134,7 @@ function changRobertsClaims(): Claim[] {
   const protocol = "chang-roberts";
   const descending = (n: number): NodeId[] => range(0, n - 1).reverse();
   const on = (ring: readonly NodeId[], callers: readonly NodeId[]): Run =>
-    elected(changRoberts({ ring }), ring, [], callers.map(call));
+    elected(extendedChangRoberts({ ring }), ring, [], callers.map(call));
   return [
     {
       protocol,
@@ -195,7 +195,7 @@ function resignationClaims(): Claim[] {
   const protocol = "chang-roberts";
   const resigned = (ring: readonly NodeId[]): Run => {
     const leader = ring.length - 1;
-    return elected(changRoberts({ ring }), ring, [], [resign(leader)], { leader });
+    return elected(extendedChangRoberts({ ring }), ring, [], [resign(leader)], { leader });
   };
   return [
     {
@@ -220,7 +220,7 @@ function resignationClaims(): Claim[] {
 function ringClaims(): Claim[] {
   const protocol = "ring";
   const counted = ["election", "coordinator"]; // As the books count: without receipts.
-  const make = () => listRing({ maxDelayMs: 1, processMs: 1 });
+  const make = () => extendedRing({ maxDelayMs: 1, processMs: 1 });
   const on = (nodes: number, callers: readonly NodeId[]): Run =>
     elected(make(), range(0, nodes - 1), [], callers.map(call), { counted });
   const past = (nodes: number): Run => elected(make(), range(0, nodes), [nodes], [call(0)], { counted });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { bully } from "../protocols/election/bully/bully.ts";
-import { changRoberts } from "../protocols/election/chang-roberts.ts";
+import { extendedChangRoberts } from "../protocols/election/chang-roberts/extended-chang-roberts.ts";
 import { mutexWithWorkload } from "../protocols/mutex/family/workload.ts";
 import { ricartAgrawala } from "../protocols/mutex/ricart-agrawala/ricart-agrawala.ts";
 import { coverage, coverageTogether } from "./coverage.ts";
@@ -10,7 +10,7 @@ const ring = { nodes: [0, 1, 2], network: "fifo", timers: "free", begin: "idle" 
 
 describe("coverage", () => {
   it("tells in how many ways each handler ended", () => {
-    const seen = coverage(changRoberts());
+    const seen = coverage(extendedChangRoberts());
     explore({ ...ring, protocol: seen.protocol, asks: () => [{ type: "call" as const }] });
     const { handlers, never } = seen.report();
     expect(never).toEqual(["command suspect", "command restore", "command rank", "command resign", "command stand"]);
@@ -67,8 +67,8 @@ describe("coverage", () => {
 
   it("changes nothing: the same states, the same verdict", () => {
     const asks = (): { type: "call" }[] => [{ type: "call" }];
-    const bare = explore({ ...ring, protocol: changRoberts(), asks });
-    const watched = explore({ ...ring, protocol: coverage(changRoberts()).protocol, asks });
+    const bare = explore({ ...ring, protocol: extendedChangRoberts(), asks });
+    const watched = explore({ ...ring, protocol: coverage(extendedChangRoberts()).protocol, asks });
     expect([watched.verdict, watched.states, watched.transitions]).toEqual([
       bare.verdict,
       bare.states,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { bully } from "../protocols/election/bully/bully.ts";
-import { changRoberts } from "../protocols/election/chang-roberts.ts";
+import { extendedChangRoberts } from "../protocols/election/chang-roberts/extended-chang-roberts.ts";
 import { Model, type ModelOptions } from "./model.ts";
 import { ringModel } from "./models/chang-roberts.ts";
 import { mutexModel } from "./models/ricart-agrawala.ts";
@@ -8,7 +8,7 @@ import { StateSpace } from "./state-space.ts";
 
 const three = { nodes: [0, 1, 2], network: "fifo", timers: "free", begin: "down" } as const;
 const elects = { ...three, protocol: bully() };
-const ring = { ...three, protocol: changRoberts({ ring: [0, 1, 2] }), asks: () => [{ type: "call" as const }] };
+const ring = { ...three, protocol: extendedChangRoberts({ ring: [0, 1, 2] }), asks: () => [{ type: "call" as const }] };
 
 /** Where steps are remembered configuration by configuration, where they may not be, and where they may be from some state on. */
 const systems: Record<string, ModelOptions<never>> = {

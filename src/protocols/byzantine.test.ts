@@ -6,7 +6,7 @@ import { list, natural } from "../core/shape.ts";
 import { type Chooser, step } from "../core/step.ts";
 import { simulation } from "../sim/simulation.ts";
 import { type ByzantineBehaviour, behaviourNamed, behaviours, byzantine } from "./byzantine.ts";
-import { changRoberts } from "./election/chang-roberts.ts";
+import { extendedChangRoberts } from "./election/chang-roberts/extended-chang-roberts.ts";
 
 /** Tells everybody a number with its history, and keeps what it is told. */
 type Gossip = {
@@ -255,7 +255,7 @@ describe("a Byzantine node", () => {
     const ring = [0, 1, 2, 3];
     const lie = (_to: NodeId, message: { type: string }) => [{ ...message, type: "elected", id: 1 }];
     const sim = simulation({
-      protocol: changRoberts({ ring }),
+      protocol: extendedChangRoberts({ ring }),
       nodes: ring,
       seed: 1,
       delayMs: 1,

@@ -17,11 +17,13 @@ import { replicatedCommitSystem } from "./consensus/replicated-commit.ts";
 import { twoPhaseCommit } from "./consensus/two-phase-commit/two-phase-commit.ts";
 import { bully } from "./election/bully/bully.ts";
 import { extendedBully } from "./election/bully/extended-bully.ts";
-import { changRoberts } from "./election/chang-roberts.ts";
+import { changRoberts } from "./election/chang-roberts/chang-roberts.ts";
+import { extendedChangRoberts } from "./election/chang-roberts/extended-chang-roberts.ts";
 import { boundedEpochBully } from "./election/epoch-bully/bounded.ts";
 import { epochBully } from "./election/epoch-bully/epoch-bully.ts";
 import { monitored } from "./election/monitored.ts";
-import { ring } from "./election/ring.ts";
+import { extendedRing } from "./election/ring/extended-ring.ts";
+import { ring } from "./election/ring/ring.ts";
 import { entry, type RegistryEntry, type Variant } from "./entry.ts";
 import {
   atomicCommit,
@@ -95,8 +97,15 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   "chang-roberts": entry(
     election,
     "on a ring, the highest id comes back to its node and leads",
-    monitored(changRoberts),
-    { variants: { monitored: onRealProcesses }, onRing: (ring) => ({ ring }), check: { crashNotification: told } },
+    monitored(extendedChangRoberts),
+    {
+      variants: {
+        textbook: { summary: "the paper's: no rounds, no ranks, nobody resigns or crashes", model: changRoberts },
+        monitored: onRealProcesses,
+      },
+      onRing: (ring) => ({ ring }),
+      check: { crashNotification: told },
+    },
   ),
   "elected-server": entry(
     mutualExclusion,
@@ -352,8 +361,11 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       },
     },
   ),
-  ring: entry(election, "a list of who is alive goes round a ring, then who leads", monitored(ring), {
-    variants: { monitored: onRealProcesses },
+  ring: entry(election, "a list of who is alive goes round a ring, then who leads", monitored(extendedRing), {
+    variants: {
+      textbook: { summary: "the book's: no receipts, no numbers, nobody resigns", model: ring },
+      monitored: onRealProcesses,
+    },
     onRing: (ring) => ({ ring }),
     check: { crashNotification: told },
   }),
@@ -410,7 +422,12 @@ export type { Proposal } from "./consensus/paxos/vocabulary.ts";
 export * from "./consensus-exports.ts";
 export { type Bully, type BullyOptions, bully } from "./election/bully/bully.ts";
 export { type ExtendedBully, type ExtendedBullyOptions, extendedBully } from "./election/bully/extended-bully.ts";
-export { type ChangRoberts, type ChangRobertsOptions, changRoberts } from "./election/chang-roberts.ts";
+export { type ChangRoberts, type ChangRobertsOptions, changRoberts } from "./election/chang-roberts/chang-roberts.ts";
+export {
+  type ExtendedChangRoberts,
+  type ExtendedChangRobertsOptions,
+  extendedChangRoberts,
+} from "./election/chang-roberts/extended-chang-roberts.ts";
 export { type EpochBully, epochBully, type Pledge } from "./election/epoch-bully/epoch-bully.ts";
 export type { EpochBullyOptions } from "./election/epoch-bully/options.ts";
 export {
@@ -423,7 +440,8 @@ export {
   monitoredChangRoberts,
   monitoredRing,
 } from "./election/monitored.ts";
-export { type Ring, type RingOptions, ring } from "./election/ring.ts";
+export { type ExtendedRing, type ExtendedRingOptions, extendedRing } from "./election/ring/extended-ring.ts";
+export { type Ring, type RingOptions, ring } from "./election/ring/ring.ts";
 export type { AnyProtocol, CheckHints, RegistryEntry, Variant } from "./entry.ts";
 export type { Emitted, Ending, Entry, Family, Outcome } from "./family.ts";
 export {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Protocol } from "../core/protocol.ts";
 import { list, natural } from "../core/shape.ts";
-import { changRoberts } from "../protocols/election/chang-roberts.ts";
+import { extendedChangRoberts } from "../protocols/election/chang-roberts/extended-chang-roberts.ts";
 import { ipMulticast } from "../protocols/multicast/ip-multicast/ip-multicast.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { simulation } from "./simulation.ts";
@@ -205,7 +205,7 @@ describe("the simulator", () => {
   it("holds a ring of 30,000 nodes with the ordinary protocol, and ids with gaps", () => {
     const ring = Array.from({ length: 30_000 }, (_, i) => 3 * i + 1);
     const sim = simulation({
-      protocol: changRoberts({ ring }),
+      protocol: extendedChangRoberts({ ring }),
       nodes: ring,
       seed: 1,
       delayMs: 1,
@@ -224,7 +224,7 @@ describe("the simulator", () => {
     sim.command(0, { type: "send", payload: "to all" });
     expect([sim.messages.total, sim.datagrams]).toEqual([3, 1]);
     const others = simulation({
-      protocol: changRoberts({ ring: [0, 1, 2, 3] }),
+      protocol: extendedChangRoberts({ ring: [0, 1, 2, 3] }),
       nodes: [0, 1, 2, 3],
       seed: 1,
       delayMs: 1,

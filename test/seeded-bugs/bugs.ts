@@ -53,7 +53,7 @@ export type Subject =
   | "view-synchrony"
   | "view-synchrony, the agreement on views";
 
-const CR = "src/protocols/election/chang-roberts.ts";
+const CR = "src/protocols/election/chang-roberts/extended-chang-roberts.ts";
 const RA = "src/protocols/mutex/ricart-agrawala/ricart-agrawala.ts";
 const CAUSAL = "src/protocols/multicast/causal.ts";
 const BULLY = "src/protocols/election/bully/bully.ts";
@@ -67,7 +67,7 @@ const inFile = (change: Omit<Change, "file">, protocol: Subject, file: string): 
   file,
 });
 
-const changRoberts: readonly SeededBug[] = [
+const extendedChangRoberts: readonly SeededBug[] = [
   {
     name: "lower-id-passes",
     says: "a node that was not a participant passes a lower id on instead of its own",
@@ -369,7 +369,7 @@ const paxos: readonly SeededBug[] = [
 ].map((bug) => inFile(bug as Change, "paxos", `src/protocols/consensus/paxos/${PAXOS_FILES[bug.name] ?? "paxos.ts"}`));
 
 export const bugs: readonly SeededBug[] = [
-  ...changRoberts,
+  ...extendedChangRoberts,
   ...bully,
   ...ricartAgrawala,
   ...causal,

@@ -47,8 +47,8 @@ const madeOf: Readonly<Record<Subject, Making>> = {
     make: ({ causal }) => multicastWithWorkload(causal?.() as never, [happenedBeforeOrder]),
   },
   "chang-roberts": {
-    file: "src/protocols/election/chang-roberts.ts",
-    make: ({ changRoberts }) => changRoberts?.(),
+    file: "src/protocols/election/chang-roberts/extended-chang-roberts.ts",
+    make: ({ extendedChangRoberts }) => extendedChangRoberts?.(),
   },
   "elected-server": {
     file: "src/protocols/mutex/elected-server/elected-server.ts",

@@ -3,7 +3,7 @@ import { canonical } from "../../core/plain.ts";
 import type { Protocol, StateProperty } from "../../core/protocol.ts";
 import { natural } from "../../core/shape.ts";
 import { type Bully, bully } from "../../protocols/election/bully/bully.ts";
-import { changRoberts } from "../../protocols/election/chang-roberts.ts";
+import { extendedChangRoberts } from "../../protocols/election/chang-roberts/extended-chang-roberts.ts";
 import { type MutexWithWorkload, mutexWithWorkload } from "../../protocols/mutex/family/workload.ts";
 import { type RicartAgrawala, ricartAgrawala } from "../../protocols/mutex/ricart-agrawala/ricart-agrawala.ts";
 import { explore } from "../explore.ts";
@@ -173,7 +173,13 @@ describe("depth-first search", () => {
     ["adding", adding({ name: "any", claim: "", when: "always", holds: () => true })],
     [
       "Chang–Roberts with its promises",
-      { ...hasty, protocol: changRoberts(), network: "fifo", begin: "idle", asks: () => [{ type: "call" }] } as const,
+      {
+        ...hasty,
+        protocol: extendedChangRoberts(),
+        network: "fifo",
+        begin: "idle",
+        asks: () => [{ type: "call" }],
+      } as const,
     ],
   ])("visits what breadth-first search visits: %s", (_name, options) => {
     const [{ states, transitions }, deep] = [explore(options as never), exploreDepthFirst(options as never)];

@@ -8,8 +8,12 @@ import { watching } from "../membership/family/watching.ts";
 import { type Heartbeat, type HeartbeatOptions, heartbeat } from "../membership/heartbeat.ts";
 import { type AnyMaker, composed, type System } from "../system.ts";
 import { type ExtendedBully, type ExtendedBullyOptions, extendedBully } from "./bully/extended-bully.ts";
-import { type ChangRoberts, type ChangRobertsOptions, changRoberts } from "./chang-roberts.ts";
-import { type Ring, type RingOptions, ring } from "./ring.ts";
+import {
+  type ExtendedChangRoberts,
+  type ExtendedChangRobertsOptions,
+  extendedChangRoberts,
+} from "./chang-roberts/extended-chang-roberts.ts";
+import { type ExtendedRing, type ExtendedRingOptions, extendedRing } from "./ring/extended-ring.ts";
 
 type Monitored<E extends Vocabulary> = Assembly<{ detector: Heartbeat; election: E }>;
 
@@ -37,13 +41,14 @@ export const monitoredBully = composed<{ detector: Heartbeat; election: Extended
   monitored(extendedBully),
 );
 
-export type MonitoredRing = Monitored<Ring>;
-export const monitoredRing = composed<{ detector: Heartbeat; election: Ring }, MonitoredOptions<RingOptions>>(
-  monitored(ring),
-);
+export type MonitoredRing = Monitored<ExtendedRing>;
+export const monitoredRing = composed<
+  { detector: Heartbeat; election: ExtendedRing },
+  MonitoredOptions<ExtendedRingOptions>
+>(monitored(extendedRing));
 
-export type MonitoredChangRoberts = Monitored<ChangRoberts>;
+export type MonitoredChangRoberts = Monitored<ExtendedChangRoberts>;
 export const monitoredChangRoberts = composed<
-  { detector: Heartbeat; election: ChangRoberts },
-  MonitoredOptions<ChangRobertsOptions>
->(monitored(changRoberts));
+  { detector: Heartbeat; election: ExtendedChangRoberts },
+  MonitoredOptions<ExtendedChangRobertsOptions>
+>(monitored(extendedChangRoberts));

@@ -1,13 +1,17 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { reaching } from "../../../test/protocols/reached.ts";
-import { type ExploreOptions, explore } from "../../check/explore.ts";
-import { systemFor } from "../../check/suite.ts";
-import type { NodeId } from "../../core/protocol.ts";
-import { random } from "../../core/random.ts";
-import { type Simulation, simulation } from "../../sim/simulation.ts";
-import { logLine } from "../../trace/log.ts";
-import { type ChangRoberts, type ChangRobertsOptions, changRoberts } from "./chang-roberts.ts";
+import { reaching } from "../../../../test/protocols/reached.ts";
+import { type ExploreOptions, explore } from "../../../check/explore.ts";
+import { systemFor } from "../../../check/suite.ts";
+import type { NodeId } from "../../../core/protocol.ts";
+import { random } from "../../../core/random.ts";
+import { type Simulation, simulation } from "../../../sim/simulation.ts";
+import { logLine } from "../../../trace/log.ts";
+import {
+  type ExtendedChangRoberts,
+  type ExtendedChangRobertsOptions,
+  extendedChangRoberts,
+} from "./extended-chang-roberts.ts";
 
 interface Setting {
   ring: readonly NodeId[];
@@ -17,9 +21,9 @@ interface Setting {
 }
 
 /** Nodes on a ring that have been running idly. */
-function stage({ ring, delayMs = 10, seed = 1, trace }: Setting): Simulation<ChangRoberts> {
-  const sim = simulation<ChangRoberts>({
-    protocol: changRoberts({ ring }),
+function stage({ ring, delayMs = 10, seed = 1, trace }: Setting): Simulation<ExtendedChangRoberts> {
+  const sim = simulation<ExtendedChangRoberts>({
+    protocol: extendedChangRoberts({ ring }),
     nodes: ring,
     seed,
     delayMs,
@@ -40,7 +44,7 @@ function cost(ring: readonly NodeId[], callers: readonly NodeId[]): number {
   return sim.messages.total;
 }
 
-const leaders = (sim: Simulation<ChangRoberts>) =>
+const leaders = (sim: Simulation<ExtendedChangRoberts>) =>
   new Set(sim.world.alive.map((node) => sim.world.state(node).elected));
 const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const mean = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0) / numbers.length;
@@ -68,7 +72,7 @@ describe("chang-roberts: the worked example of the catalogue", () => {
     expect(leaders(sim)).toEqual(new Set([24]));
     // 6 to reach 24, 7 for its lap, 7 elected: 3N − 1, since node 1 stands just after the highest.
     expect(sim.messages.byType).toEqual({ election: 13, elected: 7 });
-    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("stories/chang-roberts-ring-of-seven.txt");
+    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("../stories/chang-roberts-ring-of-seven.txt");
   });
 
   it("with several callers the lower ids are swallowed", async () => {
@@ -77,7 +81,7 @@ describe("chang-roberts: the worked example of the catalogue", () => {
     for (const caller of [9, 4, 17]) sim.command(caller, { type: "call" });
     sim.run();
     expect(leaders(sim)).toEqual(new Set([24]));
-    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("stories/chang-roberts-three-callers.txt");
+    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("../stories/chang-roberts-three-callers.txt");
   });
 });
 
@@ -94,7 +98,7 @@ describe("chang-roberts: what it costs", () => {
     ];
     const all = (nodes * (nodes + 1)) / 2 + nodes;
     expect(measured).toEqual([2 * nodes, 3 * nodes - 1, all, 3 * nodes - 1, 2 * nodes + 1, 3 * nodes - 1]);
-    expect(measured).toEqual(changRoberts().costs.map(({ messages }) => messages(nodes)));
+    expect(measured).toEqual(extendedChangRoberts().costs.map(({ messages }) => messages(nodes)));
   });
 
   const title = "N = %i, one caller, every ring: 2N at best, 2.5N − 0.5 in the mean, 3N − 1 at worst";
@@ -123,8 +127,8 @@ describe("chang-roberts: what it costs", () => {
       // Each ring in both directions: what is dear in one is cheap in the other, so the mean settles sooner.
       return [ring, ring.toReversed()].map((each) => {
         // Properties look at every node after every step; here only the messages count.
-        const protocol = { ...changRoberts({ ring: each }), properties: [] };
-        const sim = simulation<ChangRoberts>({ protocol, nodes: each, seed: 1, delayMs: 1 });
+        const protocol = { ...extendedChangRoberts({ ring: each }), properties: [] };
+        const sim = simulation<ExtendedChangRoberts>({ protocol, nodes: each, seed: 1, delayMs: 1 });
         for (const node of each) sim.wake(node);
         for (const node of each) sim.command(node, { type: "call" });
         sim.run();
@@ -168,14 +172,14 @@ describe("chang-roberts: what it promises", () => {
       "participant",
       "participant",
     ]);
-    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("stories/chang-roberts-crash.txt");
+    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("../stories/chang-roberts-crash.txt");
   });
 
   it("a call while an election goes on, and an announcement that has gone round, change nothing", () => {
     const sim = stage({ ring: [0, 1, 2] });
     sim.command(0, { type: "call" });
     const before = JSON.stringify(sim.world.state(0));
-    const { command, receive } = changRoberts();
+    const { command, receive } = extendedChangRoberts();
     const silent = { self: 0, peers: [1, 2] } as never; // Whatever it did with it would throw.
     command.call(sim.world.state(0), { type: "call" }, silent);
     expect(JSON.stringify(sim.world.state(0))).toBe(before);
@@ -190,8 +194,8 @@ describe("chang-roberts: what it promises", () => {
   it("with other ranks than ids the highest rank is elected, and ids break ties: the least loaded of four", () => {
     const ranks = [1 / 8, 1 / 2, 1 / 2, 1 / 4].map((rank, node) => ({ node, rank }));
     const ring = [0, 1, 2, 3];
-    const sim = simulation<ChangRoberts>({
-      protocol: changRoberts({ ring, ranks }),
+    const sim = simulation<ExtendedChangRoberts>({
+      protocol: extendedChangRoberts({ ring, ranks }),
       nodes: ring,
       seed: 1,
       delayMs: 10,
@@ -216,7 +220,7 @@ describe("chang-roberts: what it promises", () => {
   });
 
   it("without a ring given, ids ascend clockwise", () => {
-    const { init } = changRoberts();
+    const { init } = extendedChangRoberts();
     expect(
       [1, 4, 9].map(
         (node, _, all) =>
@@ -228,13 +232,14 @@ describe("chang-roberts: what it promises", () => {
     ).toEqual([4, 9, 1]);
   });
 
-  it.each<[Partial<ChangRobertsOptions>]>([[{ ring: [0, 1] }], [{ ring: [0, 1, 3] }], [{ ring: [0, 1, 2, 1] }]])(
-    "refuses %j for the nodes 0, 1, 2",
-    (options) => {
-      const init = () => changRoberts(options).init(2, [0, 1]);
-      expect(init).toThrow("expected chang-roberts.ring to be every node once, got [0,1");
-    },
-  );
+  it.each<[Partial<ExtendedChangRobertsOptions>]>([
+    [{ ring: [0, 1] }],
+    [{ ring: [0, 1, 3] }],
+    [{ ring: [0, 1, 2, 1] }],
+  ])("refuses %j for the nodes 0, 1, 2", (options) => {
+    const init = () => extendedChangRoberts(options).init(2, [0, 1]);
+    expect(init).toThrow("expected chang-roberts.ring to be every node once, got [0,1");
+  });
 });
 
 /** How many messages it costs that the highest resigns, who leads, until the next one does. */
@@ -261,7 +266,7 @@ describe("chang-roberts: the leader resigns", () => {
     sim.run();
     expect(leaders(sim)).toEqual(new Set([17]));
     expect(sim.violations).toEqual([]);
-    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("stories/chang-roberts-resignation.txt");
+    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot("../stories/chang-roberts-resignation.txt");
     sim.command(24, { type: "stand" });
     sim.run();
     expect(leaders(sim)).toEqual(new Set([24]));
@@ -285,10 +290,10 @@ describe("chang-roberts: the leader resigns", () => {
 });
 
 /** Every run in which each node may call as long as it knows nobody. */
-const exploring = (nodes: number, more: Partial<ExploreOptions<ChangRoberts>> = {}) =>
+const exploring = (nodes: number, more: Partial<ExploreOptions<ExtendedChangRoberts>> = {}) =>
   reaching(
-    explore<ChangRoberts>({
-      protocol: changRoberts({ ring: range(0, nodes - 1).map((place) => (5 * place + 3) % nodes) }),
+    explore<ExtendedChangRoberts>({
+      protocol: extendedChangRoberts({ ring: range(0, nodes - 1).map((place) => (5 * place + 3) % nodes) }),
       nodes: range(0, nodes - 1),
       network: "fifo",
       timers: "free",

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { reaching } from "../../../test/protocols/reached.ts";
-import { type ExploreOptions, explore } from "../../check/explore.ts";
-import type { NodeId } from "../../core/protocol.ts";
-import { type Simulation, simulation } from "../../sim/simulation.ts";
-import { logLine } from "../../trace/log.ts";
-import { type Ring, type RingOptions, ring } from "./ring.ts";
+import { reaching } from "../../../../test/protocols/reached.ts";
+import { type ExploreOptions, explore } from "../../../check/explore.ts";
+import type { NodeId } from "../../../core/protocol.ts";
+import { type Simulation, simulation } from "../../../sim/simulation.ts";
+import { logLine } from "../../../trace/log.ts";
+import { type ExtendedRing, type ExtendedRingOptions, extendedRing } from "./extended-ring.ts";
 
 /** T = 2·10 + 5 = 25 ms, and messages that travel 10 ms. */
 const bounds = { maxDelayMs: 10, processMs: 5 };
@@ -15,14 +15,14 @@ interface Setting {
   crashed?: readonly NodeId[];
   delayMs?: number | readonly [number, number];
   seed?: number;
-  options?: Partial<RingOptions>;
+  options?: Partial<ExtendedRingOptions>;
 }
 
 /** Nodes that have been running idly; some of them have crashed. */
 function stage({ nodes, crashed = [], delayMs = 10, seed = 1, options = {} }: Setting) {
   const story: string[] = [];
-  const sim = simulation<Ring>({
-    protocol: ring({ ...bounds, ...options }),
+  const sim = simulation<ExtendedRing>({
+    protocol: extendedRing({ ...bounds, ...options }),
     nodes: range(0, nodes - 1),
     seed,
     delayMs,
@@ -35,18 +35,18 @@ function stage({ nodes, crashed = [], delayMs = 10, seed = 1, options = {} }: Se
 
 const call = { type: "call" } as const;
 const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
-const leaders = ({ world }: Simulation<Ring>) => world.alive.map((node) => world.state(node).leader);
-const allFollow = (sim: Simulation<Ring>, leader: NodeId | null) =>
+const leaders = ({ world }: Simulation<ExtendedRing>) => world.alive.map((node) => world.state(node).leader);
+const allFollow = (sim: Simulation<ExtendedRing>, leader: NodeId | null) =>
   expect(leaders(sim)).toEqual(sim.world.alive.map(() => leader));
 const announcements = (told: string): Set<string> =>
   new Set([...told.matchAll(/emits elected leader (\d+)/g)].map(([, leader]) => leader as string));
 
 /** The convention of the books: receipts are not counted. */
-function withLists({ messages: { total, byType } }: Simulation<Ring>): number {
+function withLists({ messages: { total, byType } }: Simulation<ExtendedRing>): number {
   return total - (byType.received ?? 0);
 }
 
-describe("ring: the worked examples", () => {
+describe("extended ring: the worked examples", () => {
   it("of 8 nodes 7 has crashed and 4 calls: 6 finds 7 out, skips it, and 6 leads", async () => {
     const { sim, told } = stage({ nodes: 8, crashed: [7] });
     sim.command(4, call);
@@ -55,7 +55,7 @@ describe("ring: the worked examples", () => {
     expect(sim.messages.byType).toEqual({ election: 8, coordinator: 7, received: 14 });
     expect(sim.world.state(2).members).toEqual([4, 5, 6, 0, 1, 2, 3]);
     expect(sim.violations).toEqual([]);
-    await expect(told()).toMatchFileSnapshot("stories/ring-dead-successor.txt");
+    await expect(told()).toMatchFileSnapshot("../stories/ring-dead-successor.txt");
   });
 
   it("two call at once: both laps go round and announce the same coordinator", async () => {
@@ -65,7 +65,7 @@ describe("ring: the worked examples", () => {
     allFollow(sim, 3);
     expect(announcements(told())).toEqual(new Set(["3"]));
     expect(sim.messages.byType).toMatchObject({ election: 8, coordinator: 8 });
-    await expect(told()).toMatchFileSnapshot("stories/ring-two-callers.txt");
+    await expect(told()).toMatchFileSnapshot("../stories/ring-two-callers.txt");
   });
 
   it("a crash between two laps: the lists differ, and everybody follows the later announcement", () => {
@@ -84,7 +84,7 @@ describe("ring: the worked examples", () => {
   });
 });
 
-describe("ring: what it costs", () => {
+describe("extended ring: what it costs", () => {
   it.each(range(3, 64))("N = %i: 2N for one caller, 4N for two, one more for each crashed node", (nodes) => {
     const cost = (crashed: readonly NodeId[], callers: readonly NodeId[]): number => {
       const { sim } = stage({ nodes: nodes + crashed.length, crashed });
@@ -95,7 +95,7 @@ describe("ring: what it costs", () => {
       return withLists(sim);
     };
     const measured = [cost([], [0]), cost([], [0, nodes - 1]), costOfResigning(nodes)];
-    expect(measured).toEqual(ring().costs.map(({ messages }) => messages(nodes)));
+    expect(measured).toEqual(extendedRing().costs.map(({ messages }) => messages(nodes)));
     expect([cost([], [1]), cost([], [1, 2])]).toEqual([2 * nodes, 4 * nodes]);
     expect(cost([nodes], [0])).toBe(2 * nodes + 1);
     expect(cost(range(nodes, nodes + 4), [0])).toBe(2 * nodes + 5);
@@ -111,7 +111,7 @@ describe("ring: what it costs", () => {
   });
 });
 
-describe("ring: what it promises", () => {
+describe("extended ring: what it promises", () => {
   const deeds = fc.array(
     fc.record({
       node: fc.nat(4),
@@ -143,7 +143,7 @@ describe("ring: what it promises", () => {
           }
         }
         sim.run(sim.now + 20_000);
-        for (const property of ring().properties)
+        for (const property of extendedRing().properties)
           if (property.when === "quiescent")
             expect([property.name, property.holds(sim.world)]).toEqual([property.name, true]);
       }),
@@ -210,7 +210,7 @@ describe("ring: what it promises", () => {
     sim.command(0, call);
     sim.run();
     const before = JSON.stringify(sim.world.state(1));
-    const { receive } = ring();
+    const { receive } = extendedRing();
     const ctx = { self: 1, peers: [0, 2], send: () => undefined, setTimer: () => undefined, emit: () => undefined };
     const lap = { caller: 1, number: 1, list: [{ node: 1, rank: 1 }] };
     const given = structuredClone(sim.world.state(1));
@@ -242,16 +242,18 @@ describe("ring: what it promises", () => {
     expect(sim.violations).toEqual([]);
   });
 
-  it.each<[Partial<RingOptions>, string]>([
+  it.each<[Partial<ExtendedRingOptions>, string]>([
     [{ maxDelayMs: 0 }, "expected ring.maxDelayMs to be a finite number > 0, got 0"],
     [{ processMs: -1 }, "expected ring.processMs to be a finite number > 0, got -1"],
     [{ patience: 3 } as never, "expected ring.patience to be absent, got 3"],
   ])("refuses the options %j", (options, sentence) => {
-    expect(() => ring(options)).toThrow(sentence);
+    expect(() => extendedRing(options)).toThrow(sentence);
   });
 
   it("refuses a ring that does not have every node once", () => {
-    expect(() => ring({ ring: [0, 1, 2, 1] }).init(2, [0, 1])).toThrow("expected ring.ring to be every node once");
+    expect(() => extendedRing({ ring: [0, 1, 2, 1] }).init(2, [0, 1])).toThrow(
+      "expected ring.ring to be every node once",
+    );
   });
 });
 
@@ -267,7 +269,7 @@ function costOfResigning(nodes: number): number {
   return withLists(sim) - before;
 }
 
-describe("ring: the leader resigns", () => {
+describe("extended ring: the leader resigns", () => {
   it("of 4 nodes 3 leads and resigns: 2 is elected, and 3 again when it stands", async () => {
     const { sim, told } = stage({ nodes: 4 });
     sim.command(0, call);
@@ -276,7 +278,7 @@ describe("ring: the leader resigns", () => {
     sim.run();
     allFollow(sim, 2);
     expect(sim.violations).toEqual([]);
-    await expect(told()).toMatchFileSnapshot("stories/ring-resignation.txt");
+    await expect(told()).toMatchFileSnapshot("../stories/ring-resignation.txt");
     sim.command(3, { type: "stand" });
     sim.run();
     allFollow(sim, 3);
@@ -302,10 +304,10 @@ describe("ring: the leader resigns", () => {
 });
 
 /** Every run in which these nodes call, each once, within bounds on time. Crashes are told after the last messages. */
-const exploring = (nodes: number, callers: readonly NodeId[], more: Partial<ExploreOptions<Ring>> = {}) =>
+const exploring = (nodes: number, callers: readonly NodeId[], more: Partial<ExploreOptions<ExtendedRing>> = {}) =>
   reaching(
-    explore<Ring>({
-      protocol: ring(),
+    explore<ExtendedRing>({
+      protocol: extendedRing(),
       nodes: range(0, nodes - 1),
       network: "fifo",
       timers: "quiet",
@@ -318,9 +320,9 @@ const exploring = (nodes: number, callers: readonly NodeId[], more: Partial<Expl
     "elected",
   );
 
-describe("ring: every run", () => {
+describe("extended ring: every run", () => {
   const title = "of %i nodes, where %j call, keeps E1, E2 and ends within bounds on time: %j";
-  it.each<[number, number[], Partial<ExploreOptions<Ring>>, number]>([
+  it.each<[number, number[], Partial<ExploreOptions<ExtendedRing>>, number]>([
     [3, [0], {}, 73],
     [3, [0, 1], {}, 2_936],
     [3, [0], { crashes: 1 }, 536],
@@ -331,7 +333,7 @@ describe("ring: every run", () => {
     expect(exploring(nodes, callers, more)).toMatchObject({ verdict: "holds", states });
   });
 
-  it.each<[number, number[], Partial<ExploreOptions<Ring>>, number]>([
+  it.each<[number, number[], Partial<ExploreOptions<ExtendedRing>>, number]>([
     [3, [1, 2], { crashes: 1 }, 12_587],
     [4, [0, 2], {}, 16_092],
     [4, [0], { crashes: 1 }, 55_667],

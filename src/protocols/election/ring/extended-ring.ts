@@ -1,15 +1,10 @@
 /**
- * Ring election with a list: the election message collects who is alive, the coordinator message tells who leads.
- * Tanenbaum & van Steen, *Distributed Systems*, §6.5.1: the ring algorithm.
+ * The ring election as processes and `join()` run it: with receipts, numbered laps, ranks and resignation. The book's is `ring.ts`.
  *
- * Assumes   crash-recovery nodes; reliable links; bounded delay: T = 2·T_max + T_process exceeds a round trip;
- *           everybody has the same ring.
- * Safety    E1: at rest, a node that follows an alive node follows the one that ranked highest of those alive.
- *           In the end all that took part follow it, if each crash is told to everybody after the crashed node's messages.
- * Liveness  E2: every election ends, and then everybody that took part knows a leader.
- * Cost      2N messages with a list, over N alive nodes and one caller; 2N more for each that calls at the same time;
- *           one more for each crashed node that is found out. Each message with a list that arrives has a receipt, of a
- *           type of its own, which the books leave out and these figures too.
+ * Nodes may crash at any time and come back, if delay is bounded: T = 2·T_max + T_process exceeds a round trip. Then E1 and E2
+ * hold at rest of the one that ranked highest of those alive; in the end, too, if each crash is told to everybody after the
+ * crashed node's messages. A crashed node that is found out costs one message more. Each message with a list that arrives
+ * has a receipt, of a type of its own, which the books leave out and the costs here too.
  *
  * A successor whose receipt does not come within T is skipped, and a failure detector may say so before (`suspect`). A
  * lap always ends at the place of its caller, be it that the caller is skipped there. A lap whose holder crashes is
@@ -19,10 +14,10 @@
  * and then by caller; a lap's number is above that of every announcement followed by those it passed. The lower of two
  * goes its round, but nobody follows it who has met the higher.
  */
-import type { Context, Cost, NodeId, Property, Protocol } from "../../core/protocol.ts";
-import { list, natural, oneOf, real, struct } from "../../core/shape.ts";
-import { exclude, include } from "../node-set.ts";
-import { requirePositive, settle } from "../options.ts";
+import type { Context, Cost, NodeId, Property, Protocol } from "../../../core/protocol.ts";
+import { list, natural, oneOf, real, struct } from "../../../core/shape.ts";
+import { exclude, include } from "../../node-set.ts";
+import { requirePositive, settle } from "../../options.ts";
 import {
   hasChangedSides,
   highestOf,
@@ -32,15 +27,15 @@ import {
   ranksShape,
   settledRank,
   standingRank,
-} from "./parts/ranks.ts";
-import { ringOrder, ringShape } from "./parts/ring-order.ts";
+} from "../parts/ranks.ts";
+import { ringOrder, ringShape } from "../parts/ring-order.ts";
 
 /** Goes round, and is removed where it began. */
 type Lap = { caller: NodeId; number: number; list: Ranked[] };
 type Election = { type: "election" } & Lap;
 type Coordinator = { type: "coordinator" } & Lap;
 
-export type Ring = {
+export type ExtendedRing = {
   state: {
     /** `new`: has not taken part in an election yet. */
     phase: "new" | "idle" | "calling" | "taking part";
@@ -83,7 +78,7 @@ export type Ring = {
     | { type: "heard"; node: NodeId };
 };
 
-export interface RingOptions {
+export interface ExtendedRingOptions {
   /** Every node once, clockwise. Empty: ascending by id. */
   ring: readonly NodeId[];
   /** T_max: the longest that a message travels. */
@@ -94,14 +89,19 @@ export interface RingOptions {
   ranks: readonly Ranked[];
 }
 
-const defaults: RingOptions = { ring: [], maxDelayMs: 60, processMs: 60, ranks: [] };
+const defaults: ExtendedRingOptions = { ring: [], maxDelayMs: 60, processMs: 60, ranks: [] };
 
-const optionShape = struct<RingOptions>({ ring: ringShape, maxDelayMs: real, processMs: real, ranks: ranksShape });
+const optionShape = struct<ExtendedRingOptions>({
+  ring: ringShape,
+  maxDelayMs: real,
+  processMs: real,
+  ranks: ranksShape,
+});
 
-type State = Ring["state"];
-type Ctx = Context<Ring>;
+type State = ExtendedRing["state"];
+type Ctx = Context<ExtendedRing>;
 
-export function ring(given?: Partial<RingOptions>): Protocol<Ring> {
+export function extendedRing(given?: Partial<ExtendedRingOptions>): Protocol<ExtendedRing> {
   const options = settle(defaults, optionShape, given, "ring");
   requirePositive("ring.maxDelayMs", options.maxDelayMs);
   requirePositive("ring.processMs", options.processMs);
@@ -282,7 +282,7 @@ const fresh = (rank: number): State => ({
   handed: [],
 });
 
-const shapes: Protocol<Ring>["shapes"] = {
+const shapes: Protocol<ExtendedRing>["shapes"] = {
   message: {
     election: { caller: natural, number: natural, list: list(rankedShape, 1_000) },
     coordinator: { caller: natural, number: natural, list: list(rankedShape, 1_000) },
@@ -311,7 +311,7 @@ const costs: Cost[] = [
   { when: "the leader resigns, without receipts", messages: (nodes) => 2 * nodes },
 ];
 
-const properties: Property<Ring>[] = [
+const properties: Property<ExtendedRing>[] = [
   {
     name: "E1 safety",
     claim: "at rest, nobody follows an alive node other than the one that ranked highest of those alive",
@@ -353,7 +353,7 @@ const properties: Property<Ring>[] = [
 
 const isElecting = ({ phase }: State): boolean => phase === "calling" || phase === "taking part";
 
-const claims = (): Pick<Protocol<Ring>, "shapes" | "source" | "assumes" | "properties" | "costs"> => ({
+const claims = (): Pick<Protocol<ExtendedRing>, "shapes" | "source" | "assumes" | "properties" | "costs"> => ({
   shapes,
   source: "Tanenbaum & van Steen, Distributed Systems, §6.5.1",
   assumes,

@@ -1,27 +1,23 @@
 /**
- * Chang–Roberts: on a ring, the highest id is the only one that comes back to its node.
- * Chang & Roberts, "An Improved Algorithm for Decentralized Extrema-Finding in Circular Configurations of Processes",
- * CACM 1979; words of Coulouris et al. §15.3.
+ * Chang–Roberts as processes and `join()` run it: with rounds, ranks, resignation and crashes that are told. The paper's is
+ * `chang-roberts.ts`.
  *
- * Assumes   no crashes during an election; reliable links; everybody has the same ring.
- * Safety    E1: a node that has elected somebody has elected the highest.
- * Liveness  E2: every election ends, and then every node has elected somebody and nobody is a participant.
- * Cost      one caller: 2N (the highest itself) … 3N − 1 (the node after the highest).
- *           All at once: N(N + 1)/2 + N where ids descend in the direction of the ring; N·H(N) + N in the mean over all orders.
+ * E1 holds of each round and of what ranks highest in it; links need not be FIFO.
  *
- * Beyond the textbook, and without a message more: elections are numbered in rounds, so that what is left of an earlier
+ * Without a message more: elections are numbered in rounds, so that what is left of an earlier
  * one is known by its number, links need not be FIFO, and copies are harmless; each message carries the rank that is compared. A node that is told of crashes
  * (`suspect`) skips the nodes that it suspects and calls the next round where the ring is mended, since the crash may have
  * taken a message of this one with it.
  */
-import type { Context, NodeId, Property, Protocol, World } from "../../core/protocol.ts";
-import { natural, real, struct } from "../../core/shape.ts";
-import { exclude, include } from "../node-set.ts";
-import { settle } from "../options.ts";
-import { highestOf, outranks, type Ranked, ranksShape, settledRank, standingRank } from "./parts/ranks.ts";
-import { ringOrder, ringShape } from "./parts/ring-order.ts";
+import type { Context, NodeId, Property, Protocol, World } from "../../../core/protocol.ts";
+import { natural, real, struct } from "../../../core/shape.ts";
+import { exclude, include } from "../../node-set.ts";
+import { settle } from "../../options.ts";
+import { highestOf, outranks, type Ranked, ranksShape, settledRank, standingRank } from "../parts/ranks.ts";
+import { ringOrder, ringShape } from "../parts/ring-order.ts";
+import { changRobertsCosts } from "./chang-roberts.ts";
 
-export type ChangRoberts = {
+export type ExtendedChangRoberts = {
   state: {
     part: "participant" | "non-participant";
     /** ⊥ is null. */
@@ -54,21 +50,21 @@ export type ChangRoberts = {
   event: { type: "elected"; leader: NodeId };
 };
 
-export interface ChangRobertsOptions {
+export interface ExtendedChangRobertsOptions {
   /** Every node once, clockwise. Empty: ascending by id. */
   ring: readonly NodeId[];
   /** The rank of each node that has another than its id. Ties are broken by id. */
   ranks: readonly Ranked[];
 }
 
-const defaults: ChangRobertsOptions = { ring: [], ranks: [] };
+const defaults: ExtendedChangRobertsOptions = { ring: [], ranks: [] };
 
-const optionShape = struct<ChangRobertsOptions>({ ring: ringShape, ranks: ranksShape });
+const optionShape = struct<ExtendedChangRobertsOptions>({ ring: ringShape, ranks: ranksShape });
 
-type State = ChangRoberts["state"];
-type Ctx = Context<ChangRoberts>;
+type State = ExtendedChangRoberts["state"];
+type Ctx = Context<ExtendedChangRoberts>;
 
-export function changRoberts(given?: Partial<ChangRobertsOptions>): Protocol<ChangRoberts> {
+export function extendedChangRoberts(given?: Partial<ExtendedChangRobertsOptions>): Protocol<ExtendedChangRoberts> {
   const options = settle(defaults, optionShape, given, "chang-roberts");
   const neighbour = ringOrder("chang-roberts.ring", options.ring);
   const rankAtFirst = settledRank(options.ranks);
@@ -198,10 +194,7 @@ export function changRoberts(given?: Partial<ChangRobertsOptions>): Protocol<Cha
     assumes: ["no crashes during an election", "reliable links", "everybody has the same ring"],
     properties,
     costs: [
-      { when: "the highest calls", messages: (nodes) => 2 * nodes },
-      { when: "the node after the highest calls", messages: (nodes) => 3 * nodes - 1 },
-      { when: "all call, ids descend clockwise", messages: (nodes) => (nodes * (nodes + 1)) / 2 + nodes },
-      { when: "all call, ids ascend clockwise", messages: (nodes) => 3 * nodes - 1 },
+      ...changRobertsCosts,
       { when: "the leader resigns, its successor is next on the ring", messages: (nodes) => 2 * nodes + 1 },
       { when: "the leader resigns, its successor is last on the ring", messages: (nodes) => 3 * nodes - 1 },
     ],
@@ -209,7 +202,7 @@ export function changRoberts(given?: Partial<ChangRobertsOptions>): Protocol<Cha
   };
 }
 
-const properties: Property<ChangRoberts>[] = [
+const properties: Property<ExtendedChangRoberts>[] = [
   {
     name: "E1 safety",
     claim: "a node that has elected an alive node has elected the one that ranked highest of those alive",

@@ -1,0 +1,129 @@
+/**
+ * Chang–Roberts: on a ring, the highest id is the only one that comes back to its node.
+ * Chang & Roberts, "An Improved Algorithm for Decentralized Extrema-Finding in Circular Configurations of Processes",
+ * CACM 1979; words of Coulouris et al. §15.3.
+ *
+ * Assumes   no crashes; reliable FIFO links; everybody has the same ring.
+ * Safety    E1: a node that has elected somebody has elected the highest.
+ * Liveness  E2: every election ends, and then every node has elected somebody and nobody is a participant.
+ * Cost      one caller: 2N (the highest itself) … 3N − 1 (the node after the highest).
+ *           All at once: N(N + 1)/2 + N where ids descend in the direction of the ring; N·H(N) + N in the mean over all orders.
+ *
+ * With rounds, ranks, resignation and crashes that are told, as processes run it: `extended-chang-roberts.ts`.
+ */
+import type { Context, NodeId, Property, Protocol } from "../../../core/protocol.ts";
+import { natural, struct } from "../../../core/shape.ts";
+import { settle } from "../../options.ts";
+import { ringOrder, ringShape } from "../parts/ring-order.ts";
+
+export type ChangRoberts = {
+  state: {
+    part: "participant" | "non-participant";
+    /** ⊥ is null. */
+    elected: NodeId | null;
+  };
+  message: { type: "election"; id: NodeId } | { type: "elected"; id: NodeId };
+  command: /** Calls an election. */ { type: "call" };
+  event: { type: "elected"; leader: NodeId };
+};
+
+export interface ChangRobertsOptions {
+  /** Every node once, clockwise. Empty: ascending by id. */
+  ring: readonly NodeId[];
+}
+
+type State = ChangRoberts["state"];
+type Ctx = Context<ChangRoberts>;
+
+export function changRoberts(given?: Partial<ChangRobertsOptions>): Protocol<ChangRoberts> {
+  const { ring } = settle({ ring: [] }, struct<ChangRobertsOptions>({ ring: ringShape }), given, "chang-roberts");
+  const neighbour = ringOrder("chang-roberts.ring", ring);
+  const next = ({ self, peers }: Ctx): NodeId => neighbour(self, peers, 1);
+
+  function forward(state: State, id: NodeId, ctx: Ctx): void {
+    state.part = "participant";
+    state.elected = null;
+    ctx.send(next(ctx), { type: "election", id });
+  }
+
+  function settleOn(state: State, leader: NodeId, ctx: Ctx): void {
+    state.part = "non-participant";
+    state.elected = leader;
+    ctx.emit({ type: "elected", leader });
+  }
+
+  return {
+    name: "chang-roberts",
+    init(self, peers) {
+      neighbour(self, peers, 1); // Refuses a ring that is none.
+      return { part: "non-participant", elected: null };
+    },
+    receive: {
+      election(state, _from, { id }, ctx) {
+        if (id > ctx.self) return forward(state, id, ctx);
+        if (id < ctx.self) {
+          if (state.part === "non-participant") forward(state, ctx.self, ctx);
+          return; // A participant swallows it: its own id, or a greater one, is on its way.
+        }
+        if (state.part === "non-participant") return; // A copy of what has been round.
+        settleOn(state, ctx.self, ctx); // Nobody is greater: this node is the coordinator.
+        ctx.send(next(ctx), { type: "elected", id });
+      },
+      elected(state, _from, { id }, ctx) {
+        if (state.elected === id) return; // It has gone round.
+        settleOn(state, id, ctx);
+        ctx.send(next(ctx), { type: "elected", id });
+      },
+    },
+    command: {
+      call(state, _command, ctx) {
+        if (state.part === "participant") return; // An election goes on.
+        if (ctx.peers.length === 0) settleOn(state, ctx.self, ctx);
+        else forward(state, ctx.self, ctx);
+      },
+    },
+    shapes: { message: { election: { id: natural }, elected: { id: natural } }, command: { call: {} } },
+    source: "Chang & Roberts, CACM 1979; Coulouris et al. §15.3",
+    assumes: ["no crashes", "reliable FIFO links", "everybody has the same ring"],
+    properties,
+    costs: changRobertsCosts,
+    view: ({ part, elected }, self) => ({
+      role: part === "participant" || elected === null ? part : elected === self ? "leader" : "follower",
+      leader: elected,
+    }),
+  };
+}
+
+export const changRobertsCosts = [
+  { when: "the highest calls", messages: (nodes: number) => 2 * nodes },
+  { when: "the node after the highest calls", messages: (nodes: number) => 3 * nodes - 1 },
+  { when: "all call, ids descend clockwise", messages: (nodes: number) => (nodes * (nodes + 1)) / 2 + nodes },
+  { when: "all call, ids ascend clockwise", messages: (nodes: number) => 3 * nodes - 1 },
+];
+
+const properties: Property<ChangRoberts>[] = [
+  {
+    name: "E1 safety",
+    claim: "a node that has elected somebody has elected the highest",
+    when: "always",
+    holds: ({ nodes, alive, state }) =>
+      alive.every((node) => state(node).elected === null || state(node).elected === nodes.at(-1)),
+  },
+  {
+    name: "E2 liveness",
+    claim: "at rest nobody is a participant, and everybody has elected somebody unless nobody has",
+    when: "quiescent",
+    holds({ alive, state }) {
+      const knowing = alive.filter((node) => state(node).elected !== null).length;
+      const hasEnded = alive.every((node) => state(node).part === "non-participant");
+      return hasEnded && (knowing === alive.length || knowing === 0);
+    },
+  },
+  {
+    name: "E2 termination",
+    claim: "every participant has elected somebody in the end",
+    when: "leadsTo",
+    given: ({ state }, node) => state(node).part === "participant",
+    holds: ({ state }, node) => state(node).part === "non-participant",
+  },
+];

@@ -1,0 +1,86 @@
+import { describe, expect, it } from "vitest";
+import { reaching } from "../../../../test/protocols/reached.ts";
+import { type Exploration, type ExploreOptions, explore } from "../../../check/explore.ts";
+import type { NodeId } from "../../../core/protocol.ts";
+import { type Simulation, simulation } from "../../../sim/simulation.ts";
+import { type Ring, ring } from "./ring.ts";
+
+const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
+
+/** Nodes that have been running idly; all know who has crashed. */
+function stage(nodes: number, crashed: readonly NodeId[] = []): Simulation<Ring> {
+  const sim = simulation<Ring>({ protocol: ring(), nodes: range(0, nodes - 1), seed: 1, delayMs: 10 });
+  for (const node of range(0, nodes - 1)) if (!crashed.includes(node)) sim.wake(node);
+  for (const node of sim.world.alive) for (const gone of crashed) sim.command(node, { type: "suspect", node: gone });
+  return sim;
+}
+
+function called(sim: Simulation<Ring>, ...callers: readonly NodeId[]): number {
+  for (const node of callers) sim.command(node, { type: "call" });
+  sim.run();
+  expect(sim.verdict()).toEqual([]);
+  for (const node of sim.world.alive) expect(sim.world.state(node).leader).toBe(sim.world.alive.at(-1));
+  return sim.messages.total;
+}
+
+describe("ring, the book's: what it costs", () => {
+  const [one, two] = ring().costs;
+
+  it.each(range(1, 64))("N = %i: 2N with one caller, 4N with two", (nodes) => {
+    expect(called(stage(nodes), 0)).toBe(one?.messages(nodes));
+    if (nodes > 1) expect(called(stage(nodes), 0, nodes - 1)).toBe(two?.messages(nodes));
+  });
+
+  it("a node that has crashed is skipped, and costs nothing", () => {
+    expect(called(stage(8, [7]), 4)).toBe(2 * 7);
+    expect(called(stage(8, [5, 7]), 4)).toBe(2 * 6);
+  });
+});
+
+/** Each node calls once, whenever it likes. */
+const everyRun = (nodes: number, options: Partial<ExploreOptions<Ring>> = {}) =>
+  reaching(
+    explore<Ring>({
+      protocol: ring(),
+      nodes: range(0, nodes - 1),
+      network: "fifo",
+      timers: "free",
+      begin: "idle",
+      asks: () => [{ type: "call" }],
+      ...options,
+    }),
+    "elected",
+  );
+
+const shown = ({ verdict, property, path }: Exploration<Ring>) => [verdict, property?.name, path.length];
+
+describe("ring, the book's: every run", () => {
+  it.each([
+    ["fifo", 3, 878],
+    ["bag", 3, 1_139],
+  ] as const)("over %s links, of %i nodes that call once each, keeps E1 and E2", (network, nodes, states) => {
+    expect(everyRun(nodes, { network })).toMatchObject({ verdict: "holds", states });
+  });
+
+  it("a crash that is told before anybody calls: the others elect", () => {
+    expect(called(stage(3, [2]), 0)).toBe(4);
+  });
+
+  it("with a crash during an election: E2 is violated", () => {
+    expect(shown(everyRun(3, { crashes: 1 }))).toEqual(["violated", "E2 liveness", 2]);
+  });
+
+  it("with a lost message: E2 is violated", () => {
+    expect(shown(everyRun(3, { losses: 1 }))).toEqual(["violated", "E2 liveness", 2]);
+  });
+});
+
+describe("ring, the book's: what it refuses", () => {
+  it("a ring that does not have every node once", () => {
+    expect(() => ring({ ring: [0, 1, 1] }).init(1, [0])).toThrow("expected ring.ring to be every node once");
+  });
+
+  it("options that it has not", () => {
+    expect(() => ring({ maxDelayMs: 1 } as never)).toThrow("expected ring.maxDelayMs to be absent");
+  });
+});

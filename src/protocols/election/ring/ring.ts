@@ -1,0 +1,149 @@
+/**
+ * Ring election with a list: the election message collects who is alive, the coordinator message tells who leads.
+ * Tanenbaum & van Steen, *Distributed Systems*, §6.5.1: the ring algorithm.
+ *
+ * Assumes   no crashes during an election, and each before it is told to everybody; reliable links; everybody has the same ring.
+ * Safety    E1: at rest, a node that knows a leader knows the highest alive node.
+ * Liveness  E2: every election ends, and then everybody alive knows a leader.
+ * Cost      2N messages over N alive nodes and one caller; 2N more for each that calls at the same time.
+ *
+ * With receipts, numbered laps, ranks and resignation, as processes run it: `extended-ring.ts`.
+ */
+import type { Context, NodeId, Property, Protocol } from "../../../core/protocol.ts";
+import { list, natural, struct } from "../../../core/shape.ts";
+import { exclude, include } from "../../node-set.ts";
+import { settle } from "../../options.ts";
+import { ringOrder, ringShape } from "../parts/ring-order.ts";
+
+/** Who is alive, in the order of the ring; the first is its caller, where it is removed. */
+interface Lap {
+  list: NodeId[];
+}
+
+export type Ring = {
+  state: {
+    phase: "idle" | "calling" | "taking part";
+    leader: NodeId | null;
+    /** Ascending. */
+    suspected: NodeId[];
+  };
+  message: ({ type: "election" } & Lap) | ({ type: "coordinator" } & Lap);
+  command: /** Calls an election. */
+  { type: "call" } | { type: "suspect"; node: NodeId } | { type: "restore"; node: NodeId };
+  event: { type: "elected"; leader: NodeId };
+};
+
+export interface RingOptions {
+  /** Every node once, clockwise. Empty: ascending by id. */
+  ring: readonly NodeId[];
+}
+
+type State = Ring["state"];
+type Ctx = Context<Ring>;
+
+export function ring(given?: Partial<RingOptions>): Protocol<Ring> {
+  const options = settle({ ring: [] }, struct<RingOptions>({ ring: ringShape }), given, "ring");
+  const neighbour = ringOrder("ring.ring", options.ring);
+
+  /** The next one that is not suspected; the node itself, if it suspects all others. */
+  function successor(state: State, { self, peers }: Ctx): NodeId {
+    for (let steps = 1; steps <= peers.length; steps++) {
+      const node = neighbour(self, peers, steps);
+      if (!state.suspected.includes(node)) return node;
+    }
+    return self;
+  }
+
+  function call(state: State, ctx: Ctx): void {
+    state.leader = null;
+    const next = successor(state, ctx);
+    if (next === ctx.self) return follow(state, [ctx.self], ctx); // Alone on the ring.
+    state.phase = "calling";
+    ctx.send(next, { type: "election", list: [ctx.self] });
+  }
+
+  function follow(state: State, members: readonly NodeId[], ctx: Ctx): void {
+    state.phase = "idle";
+    state.leader = Math.max(...members);
+    ctx.emit({ type: "elected", leader: state.leader });
+  }
+
+  return {
+    name: "ring",
+    init(self, peers) {
+      neighbour(self, peers, 1); // Refuses a ring that is none.
+      return { phase: "idle", leader: null, suspected: [] };
+    },
+    receive: {
+      election(state, _from, { list: members }, ctx) {
+        if (members[0] === ctx.self) {
+          if (state.phase !== "calling") return; // A copy: its announcement is under way.
+          follow(state, members, ctx);
+          return ctx.send(successor(state, ctx), { type: "coordinator", list: members });
+        }
+        if (members.includes(ctx.self)) return; // It has gone round without meeting its caller.
+        if (state.phase === "idle") state.phase = "taking part";
+        state.leader = null;
+        ctx.send(successor(state, ctx), { type: "election", list: [...members, ctx.self] });
+      },
+      coordinator(state, _from, { list: members }, ctx) {
+        if (members[0] === ctx.self || members.length === 0) return; // It has gone round.
+        if (state.phase !== "calling") follow(state, members, ctx); // A caller awaits its own lap.
+        ctx.send(successor(state, ctx), { type: "coordinator", list: members });
+      },
+    },
+    command: {
+      call(state, _command, ctx) {
+        if (state.phase !== "calling") call(state, ctx); // Otherwise it does already.
+      },
+      suspect(state, { node }, ctx) {
+        include(state.suspected, node);
+        if (state.leader === node) call(state, ctx);
+      },
+      restore: (state, { node }) => void exclude(state.suspected, node),
+    },
+    shapes: {
+      message: { election: { list: list(natural, 1_000) }, coordinator: { list: list(natural, 1_000) } },
+      command: { call: {}, suspect: { node: natural }, restore: { node: natural } },
+    },
+    source: "Tanenbaum & van Steen, Distributed Systems, §6.5.1",
+    assumes: ["no crashes during an election", "reliable links", "everybody has the same ring"],
+    properties,
+    costs: [
+      { when: "one calls", messages: (nodes) => (nodes === 1 ? 0 : 2 * nodes) },
+      { when: "two call at once", messages: (nodes) => 4 * nodes },
+    ],
+    view: ({ phase, leader }, self) => ({
+      role: phase !== "idle" || leader === null ? phase : leader === self ? "leader" : "follower",
+      leader,
+    }),
+  };
+}
+
+const isElecting = ({ phase }: State): boolean => phase !== "idle";
+
+const properties: Property<Ring>[] = [
+  {
+    name: "E1 safety",
+    claim: "at rest, a node that knows a leader knows the highest alive node",
+    when: "quiescent",
+    holds: ({ alive, state }) =>
+      alive.every((node) => state(node).leader === null || state(node).leader === alive.at(-1)),
+  },
+  {
+    name: "E2 liveness",
+    claim: "at rest no election goes on, and everybody knows a leader unless nobody does",
+    when: "quiescent",
+    holds({ alive, state }) {
+      const knowing = alive.filter((node) => state(node).leader !== null).length;
+      return !alive.some((node) => isElecting(state(node))) && (knowing === alive.length || knowing === 0);
+    },
+  },
+  {
+    name: "E2 termination",
+    claim: "every election terminates",
+    when: "leadsTo",
+    given: ({ state }, node) => isElecting(state(node)),
+    holds: ({ state }, node) => !isElecting(state(node)),
+  },
+];
