@@ -31,26 +31,12 @@ import {
   consensusOfAll,
   election,
   membership,
-  mutualExclusion,
   replicatedAtomicCommit,
   replicatedLog,
 } from "./family.ts";
 import { heartbeat } from "./membership/heartbeat.ts";
 import { multicasts } from "./multicasts.ts";
-import { centralServer } from "./mutex/central-server.ts";
-import { electedServerSystem } from "./mutex/elected-server/elected-server.ts";
-import { epochTokenRing } from "./mutex/epoch-token-ring/epoch-token-ring.ts";
-import { probed } from "./mutex/family/causality-probe.ts";
-import { monitored as monitoredMutexSystem, mutexWithWorkload } from "./mutex/family/workload.ts";
-import { maekawa } from "./mutex/maekawa.ts";
-import { maekawaSanders } from "./mutex/maekawa-sanders.ts";
-import { raymond } from "./mutex/raymond.ts";
-import { recoveringRicartAgrawala } from "./mutex/ricart-agrawala/recovering.ts";
-import { ricartAgrawala } from "./mutex/ricart-agrawala/ricart-agrawala.ts";
-import { roucairolCarvalho } from "./mutex/ricart-agrawala/roucairol-carvalho.ts";
-import { suzukiKasami } from "./mutex/suzuki-kasami.ts";
-import { tokenRing } from "./mutex/token-ring.ts";
-import { maekawaAsLectured } from "./mutex/variants/maekawa-as-lectured.ts";
+import { mutualExclusions } from "./mutexes.ts";
 import { manyLeaders } from "./overlay/parts/many-leaders.ts";
 import { superPeerDht } from "./overlay/super-peer-dht/super-peer-dht.ts";
 import { superPeerTokens } from "./overlay/super-peer-tokens/super-peer-tokens.ts";
@@ -58,13 +44,8 @@ import { services } from "./services.ts";
 import { settled } from "./system.ts";
 
 const told = (node: NodeId): Tagged => ({ type: "suspect", node }) as Tagged;
-const toldInPart = (node: NodeId): Tagged => ({ type: "mutex", body: told(node) }) as Tagged;
 
 const onRealProcesses = { summary: "with the failure detector that real processes have", detects: true } as const;
-const withDetector = {
-  summary: "with a failure detector: goes on after a crash; a wrong suspicion lets two in",
-  detects: true,
-} as const;
 
 const registry: Readonly<Record<string, RegistryEntry>> = {
   bully: entry(election, "the alive node with the highest id leads", monitored(extendedBully), {
@@ -88,12 +69,6 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       check: { timers: "rounds" },
     },
   ),
-  "central-server": entry(
-    mutualExclusion,
-    "a server hands out the permission, one request after the other",
-    centralServer,
-    { variants: { "causality-probe": probed(centralServer) } },
-  ),
   "chang-roberts": entry(
     election,
     "on a ring, the highest id comes back to its node and leads",
@@ -106,12 +81,6 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       onRing: (ring) => ({ ring }),
       check: { crashNotification: told },
     },
-  ),
-  "elected-server": entry(
-    mutualExclusion,
-    "a central server that is elected; permissions are leases with growing tokens",
-    electedServerSystem,
-    { mustStart: true, check: { maxTimeouts: 2 } },
   ),
   "epoch-bully": entry(election, "bully with a majority's votes: one leader per epoch", epochBully, {
     // Whoever leads has work under way: a higher member that comes back does not end it, unless that is asked for.
@@ -127,22 +96,6 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     mustStart: true,
     check: { variant: "bounded", maxTimeouts: 1 },
   }),
-  "epoch-token-ring": entry(
-    mutualExclusion,
-    "a token ring that makes a lost token anew, in a higher epoch; permissions are leases",
-    monitoredMutexSystem(epochTokenRing),
-    {
-      variants: {
-        monitored: {
-          summary: "with the failure detector that real processes have: who is suspected is passed over",
-          detects: true,
-        },
-      },
-      mustStart: true,
-      onRing: (ring) => ({ mutex: { ring } }),
-      check: { maxTimeouts: 2 },
-    },
-  ),
   "fast-paxos": entry(
     replicatedLog,
     "commands go straight to the acceptors: decided after two delays, unless they collide",
@@ -194,32 +147,6 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       mustStart: true,
       embedded: false,
       check: { timers: "rounds", variant: "bounded" },
-    },
-  ),
-  maekawa: entry(mutualExclusion, "who wants in asks its voting set for votes; deadlocks", maekawa, {
-    variants: {
-      lecture: {
-        summary: "as a lecture has it: K − 1 votes and none of one's own; two nodes get in",
-        algorithm: maekawaAsLectured,
-      },
-      "causality-probe": probed(maekawa),
-    },
-  }),
-  "maekawa-sanders": entry(
-    mutualExclusion,
-    "votes can be taken back for an earlier request",
-    monitoredMutexSystem(maekawaSanders),
-    {
-      whereDetected: { rejoins: true },
-      variants: {
-        monitored: withDetector,
-        "displaced-untold": {
-          summary: "as published in 1985: who is displaced from the head of a queue is not told; four nodes deadlock",
-          algorithm: settled(maekawaSanders, { tellsDisplaced: false }),
-        },
-        "causality-probe": probed(maekawaSanders),
-      },
-      check: { crashNotification: toldInPart },
     },
   ),
   "cheap-paxos": entry(
@@ -309,28 +236,6 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       check: { variant: "bounded", maxTimeouts: 1 },
     },
   ),
-  "ricart-agrawala": entry(
-    mutualExclusion,
-    "who wants in asks everybody; the lowest stamp goes first",
-    monitoredMutexSystem(recoveringRicartAgrawala),
-    {
-      model: (options) => mutexWithWorkload(ricartAgrawala, options),
-      whereDetected: { rejoins: true },
-      variants: {
-        monitored: withDetector,
-        "roucairol-carvalho": {
-          summary: "a reply counts until its sender asks itself: 0 … 2(N − 1) messages an entry",
-          algorithm: roucairolCarvalho,
-        },
-        "roucairol-carvalho-forgetful": {
-          summary: "the same without asking again whoever gets its permission back; two nodes get in",
-          algorithm: settled(roucairolCarvalho, { asksAgain: false }),
-        },
-        "causality-probe": probed(ricartAgrawala),
-      },
-      check: { crashNotification: toldInPart },
-    },
-  ),
   "super-peer-dht": entry(
     election,
     "on a Chord ring, who is responsible for a reserved identifier serves its region",
@@ -343,24 +248,6 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     superPeerTokens,
     { node: manyLeaders(superPeerTokens), embedded: false, mustStart: true, check: { maxTimeouts: 4 } },
   ),
-  raymond: entry(
-    mutualExclusion,
-    "on a tree, requests go towards the one token, and it comes back the same way",
-    raymond,
-    {
-      variants: {
-        "causality-probe": probed(raymond),
-        star: {
-          summary: "the first node in the middle: 4 messages at worst",
-          algorithm: settled(raymond, { tree: "star" }),
-        },
-        line: {
-          summary: "one after the other: 2(N − 1) messages at worst",
-          algorithm: settled(raymond, { tree: "line" }),
-        },
-      },
-    },
-  ),
   ring: entry(election, "a list of who is alive goes round a ring, then who leads", monitored(extendedRing), {
     variants: {
       textbook: { summary: "the book's: no receipts, no numbers, nobody resigns", model: ring },
@@ -369,26 +256,16 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     onRing: (ring) => ({ ring }),
     check: { crashNotification: told },
   }),
-  "suzuki-kasami": entry(
-    mutualExclusion,
-    "a node that wants in asks everybody for the one token, which queues those that wait",
-    suzukiKasami,
-    { variants: { "causality-probe": probed(suzukiKasami) } },
-  ),
-  "token-ring": entry(mutualExclusion, "a token goes round; whoever has it may be inside", tokenRing, {
-    variants: { "causality-probe": probed(tokenRing) },
-    mustStart: true,
-    onRing: (ring) => ({ mutex: { ring } }),
-  }),
   "two-phase-commit": entry(
     atomicCommit,
     "a coordinator asks all to vote; only if all vote yes the transaction commits; a crash of the coordinator blocks",
     twoPhaseCommit,
     { embedded: false, check: { maxInFlight: 4 } },
   ),
+  ...mutualExclusions,
   ...multicasts,
   ...services,
-  // coterie new: election, mutex, consensus, membership
+  // coterie new: election, consensus, membership
 };
 
 export const protocolNames = Object.keys(registry);

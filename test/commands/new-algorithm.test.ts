@@ -55,7 +55,7 @@ function holdsWords(root: string): void {
   expect(text("docs/protocols/fresh-mutex.md")).toMatch(/^# Fresh & Lock\n\nOne lock, always fresh\. /);
   expect(text("scenarios/fresh-mutex-two-wait.yaml")).toContain('name: "Fresh & Lock: two wait"');
   expect(existsSync(join(root, "src/protocols/mutex/stories/fresh-mutex-two-wait.txt"))).toBe(true);
-  expect(text("src/protocols/index.ts")).toContain(
+  expect(text("src/protocols/mutexes.ts")).toContain(
     '"fresh-mutex": entry(mutualExclusion, "one lock, always fresh", freshMutex, {',
   );
   expect(text("docs/algorithms.md")).toContain(
