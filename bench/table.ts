@@ -2,9 +2,10 @@
  * What each algorithm costs, measured beside the formula: the registry's own protocols, run in the simulator with links
  * that take one unit of time.
  *
- *     node build/bench/table.js mutex|election|multicast|consensus [--nodes 3,7] [--json]
+ *     node build/bench/table.js mutex|election|multicast|consensus [--nodes 3,7] [--full] [--json]
  */
 import { parseArgs } from "node:util";
+import { wrapped } from "../src/cli/paragraph.ts";
 import { consensusClaims } from "./table/consensus.ts";
 import { electionClaims } from "./table/election.ts";
 import { type Claim, type Figure, measured } from "./table/figure.ts";
@@ -19,6 +20,8 @@ const tables: Readonly<Record<string, readonly Claim[]>> = {
   consensus: consensusClaims,
 };
 const SIZES = [3, 4, 7, 9, 13, 16, 25, 31, 49, 64, 1_000];
+/** In the one table: as many as fit beside what is measured. */
+const FEW = [3, 7, 16];
 const MAX_NODES = 10_000;
 
 const number = new Intl.NumberFormat("en-US", { maximumFractionDigits: 2 });
@@ -28,8 +31,8 @@ function refuse(message: string): never {
   process.exit(2);
 }
 
-function sizesFrom(text: string | undefined): readonly number[] {
-  if (text === undefined) return SIZES;
+function sizesFrom(text: string | undefined, isFull: boolean): readonly number[] {
+  if (text === undefined) return isFull ? SIZES : FEW;
   const sizes = text.split(",").map(Number);
   const isSound = (size: number): boolean => Number.isSafeInteger(size) && size >= 3 && size <= MAX_NODES;
   if (!sizes.every(isSound))
@@ -39,6 +42,47 @@ function sizesFrom(text: string | undefined): readonly number[] {
 
 const span = ([least, most]: readonly [number, number]): string =>
   least === most ? number.format(least) : `${number.format(least)} … ${number.format(most)}`;
+
+const WIDTH = process.stdout.isTTY ? process.stdout.columns : 80;
+const WIDEST_FORMULA = 24;
+
+/** Beside each other, for one column each: lines of texts that are broken to fit. */
+function beside(cells: readonly string[], widths: readonly number[]): string {
+  const broken = cells.map((cell, at) => wrapped(cell, 0, widths[at] ?? 0).split("\n"));
+  const lines = Array.from({ length: Math.max(...broken.map(({ length }) => length)) }, (_, line) =>
+    broken.map((cell, at) => {
+      const text = cell[line] ?? "";
+      return at < 2 ? text.padEnd(widths[at] ?? 0) : text.padStart(widths[at] ?? 0);
+    }),
+  );
+  return lines.map((line) => `  ${line.join("  ")}`.trimEnd()).join("\n");
+}
+
+/** All in one table: a heading for each algorithm, a row for each claim, a column for each size. */
+function showTogether(all: readonly (readonly Figure[])[], sizes: readonly number[]): void {
+  const rows = all.flatMap((figures) => {
+    const [first] = figures;
+    if (first === undefined) return [];
+    const measured = sizes.map((size) => {
+      const figure = figures.find(({ nodes }) => nodes === size);
+      return figure === undefined ? "" : `${span(figure.measured)}${figure.fits ? "" : " ✗"}`;
+    });
+    return [{ protocol: first.protocol, what: `${first.what}, ${first.unit}`, formula: first.formula, measured }];
+  });
+  const heads = sizes.map((size) => `N = ${number.format(size)}`);
+  const figures = heads.map((head, at) =>
+    Math.max(head.length, ...rows.map(({ measured }) => measured[at]?.length ?? 0)),
+  );
+  const formula = Math.min(WIDEST_FORMULA, Math.max(...rows.map((row) => row.formula.length)));
+  const room = WIDTH - 4 - formula - figures.reduce((sum, width) => sum + width + 2, 0);
+  const what = Math.max(20, Math.min(room, Math.max(...rows.map((row) => row.what.length))));
+  const widths = [what, formula, ...figures];
+  console.log(beside(["measured", "formula", ...heads], widths));
+  for (const [at, row] of rows.entries()) {
+    if (row.protocol !== rows[at - 1]?.protocol) console.log(`\n${row.protocol}`);
+    console.log(beside([row.what, row.formula, ...row.measured], widths));
+  }
+}
 
 /** A claim's formula and what was measured, a column for each size. */
 function show(figures: readonly Figure[]): void {
@@ -61,11 +105,17 @@ function show(figures: readonly Figure[]): void {
 }
 
 const { values, positionals } = parseArgs({
-  options: { nodes: { type: "string" }, json: { type: "boolean" }, help: { type: "boolean" } },
+  options: {
+    nodes: { type: "string" },
+    full: { type: "boolean" },
+    json: { type: "boolean" },
+    help: { type: "boolean" },
+  },
   allowPositionals: true,
 });
 helpIfAsked(values.help === true, "table mutex|election|multicast|consensus", {
-  "--nodes 3,7,16": `how many nodes; ${SIZES.join(", ")} if not said`,
+  "--nodes 3,7,16": `how many nodes; ${FEW.join(", ")} if not said, with --full or --json ${SIZES.join(", ")}`,
+  "--full": "a table for each claim, with what the formula gives below what was measured",
   "--json": "one object for each figure, as a list",
 });
 const [name] = positionals;
@@ -73,16 +123,19 @@ const claims = name === undefined ? undefined : Object.entries(tables).find(([kn
 if (claims === undefined || positionals.length > 1)
   refuse(`expected one of ${Object.keys(tables).join(", ")}, got ${positionals.join(" ") || "nothing"}`);
 
-const all: Figure[] = [];
-for (const claim of claims) {
-  const figures = sizesFrom(values.nodes).flatMap((nodes) => {
+const isFull = values.full === true || values.json === true;
+const sizes = sizesFrom(values.nodes, isFull);
+const byClaim = claims.map((claim) => {
+  const figures = sizes.flatMap((nodes) => {
     if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${claim.protocol}: ${claim.what}, N = ${nodes}`);
     return measured(claim, nodes) ?? [];
   });
   if (process.stderr.isTTY) process.stderr.write("\r\x1b[K");
-  if (values.json !== true) show(figures);
-  all.push(...figures);
-}
+  if (values.full === true && values.json !== true) show(figures);
+  return figures;
+});
+if (!isFull) showTogether(byClaim, sizes);
+const all = byClaim.flat();
 const wrong = all.filter(({ fits }) => !fits);
 if (values.json === true) console.log(JSON.stringify(all));
 else console.log(`\n${all.length - wrong.length} of ${all.length} figures fit their formula.`);

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
 import type { Invocation, Output } from "./invocation.ts";
-import { table } from "./terminal.ts";
+import { wrapped } from "./paragraph.ts";
 
 /** One file of `bench/` each. */
 const benchmarks: Readonly<Record<string, string>> = {
@@ -53,8 +53,11 @@ Exit codes: 0 done, 1 it could not be done, 2 wrong arguments.`;
 
 async function bench(name: string | undefined, options: readonly string[], stdout: Output): Promise<void> {
   if (name === undefined) {
-    const rows = Object.entries(benchmarks).map((row) => [...row]);
-    return void stdout.write(`${table(rows, (cell) => cell).join("\n")}\n`);
+    const width = Math.max(...names.map(({ length }) => length));
+    const rows = Object.entries(benchmarks).map(
+      ([each, what]) => `${each.padEnd(width)}  ${wrapped(what, width + 2)}\n`,
+    );
+    return void stdout.write(rows.join(""));
   }
   if (!Object.hasOwn(benchmarks, name))
     throw new UsageError("bad-argument", unexpected("the benchmark", `one of ${names.join(", ")}`, name));

@@ -82,8 +82,8 @@ function workOf({ spec: { protocol, initiators, nodes, times = 1 } }: CheckReque
     initiators === undefined || initiators.length === nodes.length
       ? "every node"
       : `${initiators.length === 1 ? "node" : "nodes"} ${spans(initiators)}`;
-  const many = count === null ? "once" : `for ${counted(times, { one: singular[count], more: count })}`;
-  return `; ${who} may be asked to ${verb} ${many}`;
+  const many = count === null ? "once" : counted(times, { one: singular[count], more: count });
+  return `; ${who} may ${verb} ${many}`;
 }
 
 const singular = { entries: "entry", messages: "message", commands: "command", transactions: "transaction" } as const;

@@ -5,7 +5,7 @@ import { UsageError } from "../core/errors.ts";
 import { commands } from "./commands.ts";
 import { ExitWith } from "./exit-with.ts";
 import type { Invocation, Output } from "./invocation.ts";
-import { errorLine } from "./paragraph.ts";
+import { errorLine, fitted } from "./paragraph.ts";
 
 const EXAMPLE = `
 Example:
@@ -74,11 +74,13 @@ function ending(command: Command, stdout: Output): Command {
     .exitOverride()
     .showSuggestionAfterError(true)
     .configureOutput({
-      writeOut: (text) => stdout.write(text),
-      getOutHelpWidth: () => (stdout.isTTY === true ? (stdout.columns ?? COLUMNS) : COLUMNS),
+      writeOut: (text) => stdout.write(fitted(text, widthOf(stdout))),
+      getOutHelpWidth: () => widthOf(stdout),
       outputError: () => {},
     });
 }
+
+const widthOf = (stdout: Output): number => (stdout.isTTY === true ? (stdout.columns ?? COLUMNS) : COLUMNS);
 
 function version(): string {
   const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {

@@ -54,10 +54,11 @@ const EXAMPLE = `
 Example:
   $ cat demo.json
   { "cluster": "demo", "protocol": "bully",
-    "members": { "0": { "address": "127.0.0.1:7401", "admin": "127.0.0.1:7501" },
-                 "1": { "address": "127.0.0.1:7402", "admin": "127.0.0.1:7502" } } }
+    "members": {
+      "0": { "address": "127.0.0.1:7401", "admin": "127.0.0.1:7501" },
+      "1": { "address": "127.0.0.1:7402", "admin": "127.0.0.1:7502" } } }
   $ coterie node --config demo.json --id 0
-  {"event":"listening","id":0,"pid":4711,"address":"127.0.0.1:7401","admin":"http://127.0.0.1:7501"}
+  {"event":"listening","id":0,"pid":4711,"address":"127.0.0.1:7401",…}
 
 The config file:
   cluster   a name; members of another cluster are refused

@@ -1,5 +1,5 @@
-import { expect, it } from "vitest";
-import { errorLine, figure, spans, wrapped } from "./paragraph.ts";
+import { describe, expect, it } from "vitest";
+import { errorLine, figure, fitted, spans, wrapped } from "./paragraph.ts";
 
 it("breaks text at spaces, with an indent", () => {
   expect(wrapped("one two three four", 2, 10)).toBe("one two\n  three\n  four");
@@ -26,4 +26,27 @@ it("runs neighbours together", () => {
     "0–3",
     "0–2, 5, 7 and 8",
   ]);
+});
+
+describe("a text that was written for wider lines", () => {
+  it("keeps what fits", () => {
+    const text = "Example:\n  $ coterie up    five processes\n\nExit codes: 0 ok.\n";
+    expect(fitted(text, 40)).toBe(text);
+  });
+
+  it("breaks what does not, and a sentence that went on in the next line goes on", () => {
+    expect(fitted("one two three four five six seven\neight nine. Ten\n\neleven", 20)).toBe(
+      "one two three four\nfive six seven eight\nnine. Ten\n\neleven",
+    );
+    expect(fitted("a sentence that ends in its line.\nThe next one", 20)).toBe(
+      "a sentence that ends\nin its line.\nThe next one",
+    );
+  });
+
+  it("goes on below the text of the line, or where the next line began", () => {
+    expect(fitted("  --word  what it does and when it does", 26)).toBe(
+      "  --word  what it does and\n          when it does",
+    );
+    expect(fitted('With --json: { "a", "b", "c",\n  "d" }', 20)).toBe('With --json: { "a",\n  "b", "c", "d" }');
+  });
 });

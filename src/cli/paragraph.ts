@@ -15,6 +15,48 @@ export function wrapped(text: string, indent: number, width = WIDTH): string {
   return [...lines, line].join(`\n${" ".repeat(indent)}`);
 }
 
+/**
+ * Lines that are too long are broken; a sentence that goes on in the next line is one with it. What follows begins below the
+ * text of its line, after a mark or a heading in front of it, or where the next line began.
+ */
+export function fitted(text: string, width = WIDTH): string {
+  const lines: { line: string; indent: number }[] = [];
+  for (const line of text.split("\n")) {
+    const before = lines.at(-1);
+    if (before !== undefined && before.line.length > width && goesOn(before.line, line))
+      Object.assign(before, { line: `${before.line} ${line.trimStart()}`, indent: indentOf(line).length });
+    else lines.push({ line, indent: hangingIndent(line, width) });
+  }
+  return lines
+    .map(({ line, indent }) => {
+      if (line.length <= width) return line;
+      const own = indentOf(line).length;
+      const [first = "", ...rest] = wrapped(line.slice(own), own, width).split("\n");
+      return rest.length === 0
+        ? `${" ".repeat(own)}${first}`
+        : `${" ".repeat(own)}${first}\n${" ".repeat(indent)}${wrapped(rest.map((each) => each.trim()).join(" "), indent, width)}`;
+    })
+    .join("\n");
+}
+
+/** Not after the end of a sentence or of a value, nor from or into a row of a list, nor where either is a command. */
+function goesOn(line: string, next: string): boolean {
+  if (next === "" || /[.}]$/.test(line) || [line, next].some((each) => /^ *\$ /.test(each))) return false;
+  if (/^ *\{/.test(next) || ROW.test(next)) return false;
+  const isInside = indentOf(next).length > indentOf(line).length;
+  return isInside ? !line.endsWith(":") : !ROW.test(line);
+}
+
+/** A word and, apart from it, what it means. */
+const ROW = /^ *\S+(?: \S+)* {2,}/;
+
+const indentOf = (line: string): string => /^ */.exec(line)?.[0] ?? "";
+
+function hangingIndent(line: string, width: number): number {
+  const head = (ROW.exec(line) ?? /^ *[-$] /.exec(line))?.[0] ?? indentOf(line);
+  return head.length > width / 2 ? indentOf(line).length : head.length;
+}
+
 /** Of the message of an error at most so many characters are shown. */
 const MOST_CHARACTERS = 1_000;
 

@@ -79,6 +79,7 @@ function listOf(all: readonly Described[], paint: Paint): string {
     paint("bold", family),
     ...all
       .filter((each) => each.family === family)
+      .sort((a, b) => (a.name < b.name ? -1 : 1))
       .map(({ name, summary }) => `  ${paint("cyan", name.padEnd(width))}  ${wrapped(summary, width + 4)}`),
     "",
   ]);
@@ -125,9 +126,20 @@ const checkedWhen: Readonly<Record<string, string>> = {
   leadsTo: "sooner or later",
 };
 
+/** What a row is of is broken into lines, so that its figures stay on one. */
 function costTable(costs: Described["costs"], paint: Paint): string[] {
   if (costs.length === 0) return [];
-  const head = ["  nodes", ...SIZES.map(String)];
-  const rows = costs.map(({ when, messages }) => [`  ${when}`, ...SIZES.map((nodes) => figure(messages[nodes] ?? 0))]);
-  return table([head, ...rows], (cell, at) => (at === 0 ? paint("dim", cell) : cell));
+  const figures = costs.map(({ messages }) => SIZES.map((nodes) => figure(messages[nodes] ?? 0)));
+  const widths = SIZES.map((nodes, at) =>
+    Math.max(String(nodes).length, ...figures.map((row) => row[at]?.length ?? 0)),
+  );
+  const room = Math.max(20, 80 - 4 - widths.reduce((sum, width) => sum + width + 2, 0));
+  const labels = costs.map(({ when }) => wrapped(when, 0, room).split("\n"));
+  const width = Math.max(...labels.flat().map(({ length }) => length));
+  const rows = labels.flatMap((label, row) =>
+    label.map((line, at) => [`  ${line.padEnd(width)}`, ...(figures[row] ?? []).map((each) => (at === 0 ? each : ""))]),
+  );
+  return table([[`  ${"nodes".padEnd(width)}`, ...SIZES.map(String)], ...rows], (cell, at) =>
+    at === 0 ? paint("dim", cell) : cell,
+  );
 }

@@ -2,6 +2,7 @@
 import type { LifecycleEvent } from "../cluster/local/lifecycle.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { DEFAULT_PORT } from "./arguments.ts";
+import { wrapped } from "./paragraph.ts";
 import { list, type Paint, paintFor, table } from "./terminal.ts";
 
 export interface Report {
@@ -111,7 +112,10 @@ function suggestions(
     ...(studio === null ? [] : [["  open the studio", "press Kill, pause a member, cut a link, split the cluster"]]),
     ...(restart ? [] : [[`  npx coterie up --restart${same}`, "next time: the dead come back by themselves"]]),
   ];
-  return table(rows, (cell, _row, column) => (column === 0 ? paint("cyan", cell) : cell));
+  const width = Math.max(...rows.map(([command = ""]) => command.length));
+  return rows.map(
+    ([command = "", what = ""]) => `${paint("cyan", command.padEnd(width))}  ${wrapped(what, width + 2)}`,
+  );
 }
 
 function sentence(

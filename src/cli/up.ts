@@ -99,7 +99,7 @@ The members' logs go to stderr.
 With --byzantine, members lie: 2=equivocate, or 2 alone, which says anything. Their algorithm is the true one, and what it sends is
 changed on its way out, by choices that come from --seed:
 ${Object.entries(behaviourSummaries)
-  .map(([name, summary]) => `  ${name.padEnd(11)}${summary}`)
+  .map(([name, summary]) => `  ${name.padEnd(12)}${summary}`)
   .join("\n")}
 "ready" then has "byzantine" at these nodes, and "seed". A liar's opinion on who leads counts neither there nor in the other events.
 

@@ -23,8 +23,18 @@ test.each(["mutex", "election", "multicast", "consensus"])(
   },
 );
 
-test("for people: formula and measured under each other, a column for each N", async () => {
-  const { code, stdout } = await coterie("bench", "table", "mutex", "--nodes", "3,1000");
+test("for people: one table, a row for each claim, that fits 80 columns", async () => {
+  const { code, stdout } = await coterie("bench", "table", "mutex");
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^ {2}measured +formula +N = 3 +N = 7 +N = 16$/m);
+  expect(stdout).toMatch(/^ricart-agrawala\n {2}entry, messages +2\(N − 1\) +4 +12 +30$/m);
+  expect(stdout.match(/^ricart-agrawala$/gm)).toHaveLength(1);
+  expect(stdout).toMatch(/^(\d+) of \1 figures fit their formula\.$/m);
+  expect(Math.max(...stdout.split("\n").map(({ length }) => length))).toBeLessThanOrEqual(80);
+});
+
+test("in full: formula and measured under each other, a column for each N", async () => {
+  const { code, stdout } = await coterie("bench", "table", "mutex", "--full", "--nodes", "3,1000");
   expect(code).toBe(0);
   expect(stdout).toContain(`ricart-agrawala: entry, in messages: 2(N − 1)
   N         3  1,000
