@@ -33,7 +33,7 @@ describe("central server: what it costs", () => {
   });
 });
 
-describe("central server: what it promises", () => {
+describe("central server: what it guarantees", () => {
   it("ME1, ME2: any workloads, any delays; the tokens of the entries grow", () => {
     const demand = fc.array(fc.record({ node: fc.nat(4), at: fc.nat(200), entries: fc.integer({ min: 1, max: 3 }) }));
     fc.assert(

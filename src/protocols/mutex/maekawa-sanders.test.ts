@@ -48,7 +48,7 @@ describe("maekawa-sanders: what it costs", () => {
   });
 });
 
-describe("maekawa-sanders: what it promises", () => {
+describe("maekawa-sanders: what it guarantees", () => {
   it.each([3, 7, 9])("ME1, ME2: %i nodes, any workloads, any delays: one at a time, and everybody", (nodes) => {
     const demand = fc.array(
       fc.record({ node: fc.nat(nodes - 1), at: fc.nat(200), entries: fc.integer({ min: 1, max: 3 }) }),

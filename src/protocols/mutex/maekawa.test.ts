@@ -38,7 +38,7 @@ describe("maekawa: what it costs", () => {
   });
 });
 
-describe("maekawa: what it promises", () => {
+describe("maekawa: what it guarantees", () => {
   it("ME1: any workloads, any delays: one at a time", () => {
     const demand = fc.array(fc.record({ node: fc.nat(6), at: fc.nat(200) }));
     fc.assert(

@@ -72,7 +72,7 @@ describe("suzuki-kasami: what it costs", () => {
   });
 });
 
-describe("suzuki-kasami: what it promises", () => {
+describe("suzuki-kasami: what it guarantees", () => {
   it("ME1, ME2: any workloads, any delays: one at a time, everybody, and the tokens count the entries", () => {
     const demand = fc.array(fc.record({ node: fc.nat(4), at: fc.nat(200), entries: fc.integer({ min: 1, max: 3 }) }));
     fc.assert(

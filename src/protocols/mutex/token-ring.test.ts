@@ -63,7 +63,7 @@ describe("token ring: what it costs", () => {
   );
 });
 
-describe("token ring: what it promises", () => {
+describe("token ring: what it guarantees", () => {
   it("ME1, ME2: any workloads, any delays: one at a time, everybody, and the tokens grow", () => {
     const demand = fc.array(fc.record({ node: fc.nat(4), at: fc.nat(200), entries: fc.integer({ min: 1, max: 3 }) }), {
       maxLength: 6,

@@ -112,7 +112,7 @@ describe("bully: what it costs", () => {
   });
 });
 
-describe("bully: what it promises", () => {
+describe("bully: what it guarantees", () => {
   const callers = fc.array(fc.record({ node: fc.nat(5), at: fc.nat(60) }), { minLength: 1, maxLength: 6 });
 
   it("E1, E2: any callers, up to N at once, any one crash: the highest alive leads", () => {

@@ -140,7 +140,7 @@ describe("chang-roberts: what it costs", () => {
   });
 });
 
-describe("chang-roberts: what it promises", () => {
+describe("chang-roberts: what it guarantees", () => {
   it("E1, E2: any ring, any callers, up to N at once and again: the highest is elected", () => {
     const calls = fc.array(fc.record({ place: fc.nat(7), at: fc.nat(300) }), { minLength: 1, maxLength: 12 });
     fc.assert(

@@ -111,7 +111,7 @@ describe("extended ring: what it costs", () => {
   });
 });
 
-describe("extended ring: what it promises", () => {
+describe("extended ring: what it guarantees", () => {
   const deeds = fc.array(
     fc.record({
       node: fc.nat(4),

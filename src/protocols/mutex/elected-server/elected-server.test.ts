@@ -214,7 +214,7 @@ describe("elected server: what it costs", () => {
   );
 });
 
-describe("elected server: what it promises", () => {
+describe("elected server: what it guarantees", () => {
   const rough = { delayMs: [1, 60], link: { lossRate: 0.02, duplicateRate: 0.05, order: "none" } } as const;
 
   const title =

@@ -253,7 +253,7 @@ describe("epoch token ring: what it costs", () => {
   });
 });
 
-describe("epoch token ring: what it promises", () => {
+describe("epoch token ring: what it guarantees", () => {
   const rough = { delayMs: [1, 60], link: { lossRate: 0.02, duplicateRate: 0.05, order: "none" } } as const;
   const faults = ["crash", "start", "cut", "mend", "isolate", "heal", "use", "use", "use", "clock"] as const;
 

@@ -118,7 +118,7 @@ describe("ricart-agrawala: what it costs", () => {
   });
 });
 
-describe("ricart-agrawala: what it promises", () => {
+describe("ricart-agrawala: what it guarantees", () => {
   it("ME1, ME2, ME3: any workloads, any delays: one at a time, everybody, in the order of happened-before", () => {
     const demand = fc.array(fc.record({ node: fc.nat(4), at: fc.nat(200), entries: fc.integer({ min: 1, max: 3 }) }), {
       minLength: 1,
