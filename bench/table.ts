@@ -5,7 +5,7 @@
  *     node build/bench/table.js mutex|election|multicast|consensus [--nodes 3,7] [--full] [--json]
  */
 import { parseArgs } from "node:util";
-import { wrapped } from "../src/cli/paragraph.ts";
+import { wrapped } from "../src/experiment/paragraph.ts";
 import { consensusClaims } from "./table/consensus.ts";
 import { electionClaims } from "./table/election.ts";
 import { type Claim, type Figure, measured } from "./table/figure.ts";

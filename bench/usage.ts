@@ -1,4 +1,4 @@
-import { fitted, wrapped } from "../src/cli/paragraph.ts";
+import { fitted, wrapped } from "../src/experiment/paragraph.ts";
 
 /** `--help`: says what a benchmark takes, and ends. The note comes last. */
 export function helpIfAsked(

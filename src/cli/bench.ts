@@ -4,8 +4,8 @@ import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
+import { wrapped } from "../experiment/paragraph.ts";
 import type { Invocation, Output } from "./invocation.ts";
-import { wrapped } from "./paragraph.ts";
 
 /** One file of `bench/` each. */
 const benchmarks: Readonly<Record<string, string>> = {

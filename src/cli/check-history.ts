@@ -9,10 +9,10 @@ import {
   readJsonLinesHistory,
 } from "../check/linearizability/index.ts";
 import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
+import { figure } from "../experiment/paragraph.ts";
 import type { HistoryAnswer, HistoryRequest } from "./check-history-search.ts";
 import { workApart } from "./interruptible.ts";
 import type { Invocation } from "./invocation.ts";
-import { figure } from "./paragraph.ts";
 import { progressLine } from "./progress.ts";
 import { type Paint, paintFor } from "./terminal.ts";
 

@@ -5,8 +5,8 @@ import { type CheckRequest, isRandom } from "../experiment/check-request.ts";
 import { type CounterexampleLog, waitCycle } from "../experiment/counterexample-log.ts";
 import { type CheckOutcome, cutOffBy, missing, whyUnknown } from "../experiment/exploration-report.ts";
 import type { CheckAnswer, CheckProgress } from "../experiment/explore.ts";
+import { figure, spans, wrapped } from "../experiment/paragraph.ts";
 import { protocolNamed } from "../protocols/index.ts";
-import { figure, spans, wrapped } from "./paragraph.ts";
 import { type Paint, table } from "./terminal.ts";
 
 const INDENT = 2;

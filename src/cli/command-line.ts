@@ -2,10 +2,10 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { UsageError } from "../core/errors.ts";
+import { errorLine, fitted } from "../experiment/paragraph.ts";
 import { commands } from "./commands.ts";
 import { ExitWith } from "./exit-with.ts";
 import type { Invocation, Output } from "./invocation.ts";
-import { errorLine, fitted } from "./paragraph.ts";
 
 const EXAMPLE = `
 Example:

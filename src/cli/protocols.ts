@@ -1,9 +1,9 @@
 /** `coterie protocols`: what there is, what it guarantees under which assumptions, and what it costs. */
 import type { Command } from "commander";
 import type { Property, Vocabulary } from "../core/protocol.ts";
+import { figure, wrapped } from "../experiment/paragraph.ts";
 import { protocolNamed, protocolNames, type RegistryEntry } from "../protocols/index.ts";
 import type { Invocation, Output } from "./invocation.ts";
-import { figure, wrapped } from "./paragraph.ts";
 import { type Paint, paintFor, table } from "./terminal.ts";
 
 /** For so many nodes costs are shown. */

@@ -1,4 +1,4 @@
 /** What there is to say beside a command is said on stderr: stdout is the command's. */
-import { errorLine } from "./paragraph.ts";
+import { errorLine } from "../experiment/paragraph.ts";
 
 export const say = (text: string): void => void process.stderr.write(`coterie: ${errorLine(text)}\n`);

@@ -1,10 +1,10 @@
 /** What a simulated run came to, for people. */
 import type { NodeId } from "../core/protocol.ts";
+import { figure, spans, wrapped } from "../experiment/paragraph.ts";
 import type { Judged, Result, Scenario } from "../experiment/scenario/index.ts";
 import type { Spread, Staged, Summary } from "../experiment/simulate.ts";
 import { publishedCosts, usesIn } from "../experiment/simulation-report.ts";
 import type { Entry } from "../protocols/index.ts";
-import { figure, spans, wrapped } from "./paragraph.ts";
 import { type Paint, table } from "./terminal.ts";
 
 const INDENT = 12;

@@ -1,13 +1,13 @@
 /** `coterie trace FILE --check` and `--until`: a recording held against its protocol, and all states at some point. */
 import { InvariantViolation } from "../core/errors.ts";
 import type { Vocabulary } from "../core/protocol.ts";
+import { figure, wrapped } from "../experiment/paragraph.ts";
 import { type Point, protocolOf, replayed } from "../experiment/recording.ts";
 import { originOf } from "../trace/excerpt.ts";
 import type { Trace } from "../trace/file.ts";
 import { logLine, phrase } from "../trace/log.ts";
 import type { Replay } from "../trace/replay.ts";
 import type { ReplayFinding } from "../trace/replay-findings.ts";
-import { figure, wrapped } from "./paragraph.ts";
 import { list, type Paint, table } from "./terminal.ts";
 
 export interface ReplayWords {

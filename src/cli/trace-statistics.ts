@@ -1,6 +1,7 @@
 /** The figures of a trace, for people. */
+
+import { figure } from "../experiment/paragraph.ts";
 import type { Statistics, TypeStatistics } from "../trace/export/statistics.ts";
-import { figure } from "./paragraph.ts";
 import { type Paint, table } from "./terminal.ts";
 
 /** Of many links so many are shown, the busiest first. */

@@ -1,8 +1,8 @@
 /** What `coterie up` says: to people on a terminal, or in JSON to a program. */
 import type { LifecycleEvent } from "../cluster/local/lifecycle.ts";
 import type { NodeId } from "../core/protocol.ts";
+import { wrapped } from "../experiment/paragraph.ts";
 import { DEFAULT_PORT } from "./arguments.ts";
-import { wrapped } from "./paragraph.ts";
 import { list, type Paint, paintFor, table } from "./terminal.ts";
 
 export interface Report {
