@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { NodeId } from "../../../core/protocol.ts";
 import { majority } from "../../../core/quorums.ts";
 import { random } from "../../../core/random.ts";
+import { step } from "../../../core/step.ts";
 import { simulation } from "../../../sim/simulation.ts";
 import { logLine } from "../../../trace/log.ts";
 import { replicated } from "../family/systems.ts";
@@ -124,6 +125,41 @@ describe("cheap-paxos: stories", () => {
       ["append 0.1", "append 0.2"],
     ]);
     expect(sim.verdict()).toEqual([]);
+  });
+});
+
+describe("cheap-paxos: who is left", () => {
+  it("a leader that is no member any more does not replace the last main node, whoever is silent", () => {
+    const node = { self: 0, peers: [1, 2] };
+    const protocol = cheapPaxos();
+    const fresh = protocol.init(0, node.peers);
+    const ballot = { round: 1, node: 0 };
+    const state = {
+      ...fresh,
+      promised: ballot,
+      configurations: [{ from: 1, voters: [1], learners: [0] }],
+      role: {
+        is: "leader" as const,
+        ballot,
+        promises: [0, 1],
+        found: {},
+        isEngaged: false,
+        next: 1,
+        votes: {},
+        resendBelow: 0,
+        announced: 0,
+        round: 1,
+        confirms: [0],
+        lease: [],
+        reads: [],
+        followers: { 1: { silent: 9, decided: 0 } },
+        wanted: null,
+        auxiliariesHold: 0,
+      },
+    };
+    const { effects, state: after } = step(protocol, node, state, { kind: "timeout", timer: "heartbeat" });
+    expect(effects.filter(({ kind }) => kind === "persist")).toEqual([]);
+    expect(after).toMatchObject({ role: { is: "follower" }, log: {} }); // The last one knows that it is, so this node is done.
   });
 });
 

@@ -41,7 +41,8 @@ export function replaceFailed(state: State, role: Leader, { suspectAfter, window
     auxiliaries,
   );
   const isSettled = pendingConfiguration(state) === null && isSameMembers(members, { voters, learners });
-  role.wanted = isSettled ? null : members;
+  const isAlone = wanted.length === 0; // It is no member any more, and the last one is silent: nobody is left to replace that one.
+  role.wanted = isSettled || isAlone ? null : members;
   if (mains.some(hasFailed)) engage(state, role, mains, ctx);
   else if (isSettled) release(state, role, mains, ctx);
 }

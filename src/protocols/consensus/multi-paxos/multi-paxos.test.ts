@@ -271,6 +271,26 @@ describe("multi-paxos: reads and leases", () => {
   });
 });
 
+describe("multi-paxos: ballots", () => {
+  it("a candidate whose ballot is below another of the same round takes one of a higher round", () => {
+    const node = { self: 0, peers: [1, 2] };
+    const protocol = multiPaxos();
+    let state = protocol.init(0, node.peers);
+    const take = (stimulus: Stimulus<MultiPaxos>) => {
+      const taken = step(protocol, node, state, stimulus);
+      state = taken.state;
+      return taken.effects.flatMap((effect) => (effect.kind === "send" ? [effect.message] : []));
+    };
+    const [first] = take({ kind: "command", command: propose(1) });
+    if (first?.type !== "prepare") throw new Error("it stands for nothing");
+    const promised = { round: first.ballot.round, node: 1 };
+    const nack = { type: "nack", ballot: first.ballot, promised, decided: 0, leader: null } as const;
+    expect(take({ kind: "receive", from: 2, message: nack })).toEqual([]);
+    const [second] = take({ kind: "timeout", timer: "election" });
+    expect(second?.type === "prepare" && second.ballot.round > promised.round).toBe(true);
+  });
+});
+
 describe("multi-paxos: leadership is handed over", () => {
   const leaders = (sim: ReturnType<typeof stage>["sim"]) =>
     sim.world.alive.filter((node) => sim.world.state(node).role.is === "leader");
