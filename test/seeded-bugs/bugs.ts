@@ -1,7 +1,7 @@
 /** Bugs put into the shipped protocols on purpose, and what is to find each: all of it plain data. */
 import { fastPaxos, generalizedPaxos } from "./fast.ts";
 import { hardened } from "./hardened.ts";
-import { multiPaxosBugs } from "./multi-paxos.ts";
+import { multiPaxosBugs, multiPaxosWithTwoBallots } from "./multi-paxos.ts";
 import { raft, raftBounded, raftInFigure8, raftWithLearners } from "./raft.ts";
 import { twoPhaseCommitBugs } from "./two-phase-commit.ts";
 
@@ -40,6 +40,7 @@ export type Subject =
   | "isis over views"
   | "maekawa-sanders, rejoining"
   | "multi-paxos"
+  | "multi-paxos, two ballots"
   | "paxos"
   | "raft"
   | "raft, bounded"
@@ -376,6 +377,7 @@ export const bugs: readonly SeededBug[] = [
   ...paxos,
   ...twoPhaseCommitBugs,
   ...multiPaxosBugs.map((bug): SeededBug => ({ ...bug, protocol: "multi-paxos" })),
+  ...multiPaxosWithTwoBallots.map((bug): SeededBug => ({ ...bug, protocol: "multi-paxos, two ballots" })),
   ...hardened,
   ...fastPaxos.map((bug) => ({ ...bug, protocol: "fast-paxos" }) as const),
   ...generalizedPaxos.map((bug) => ({ ...bug, protocol: "generalized-paxos" }) as const),

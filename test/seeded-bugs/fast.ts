@@ -27,6 +27,26 @@ export const fastPaxos: readonly Change[] = [
     setting: "fast rounds in adversity",
     property: "agreement",
   },
+  {
+    name: "picks-any-vote",
+    says: "of several values that were voted for one is picked, whether a quorum may have chosen it or not",
+    file: `${FAST}/picking-a-value.ts`,
+    find: `const v = V.filter(O4);`,
+    replace: `const v = V.filter((value) => O4(value) || V.includes(value));`,
+    by: "simulator",
+    setting: "collisions in adversity",
+    property: "agreement",
+  },
+  {
+    name: "fast-vote-not-journalled",
+    says: "an acceptor forgets in a crash what it has voted for",
+    file: `${FAST}/acceptor.ts`,
+    find: `  ctx.persist({ type: "voted", ...cast });\n`,
+    replace: ``,
+    by: "simulator",
+    setting: "collisions in adversity",
+    property: "agreement",
+  },
 ];
 
 export const generalizedPaxos: readonly Change[] = [
@@ -106,5 +126,20 @@ const asks = { 0: commands(0, 10), 1: commands(1, 10), 2: commands(2, 10), 3: co
 
 export const fastSettings: Readonly<Record<string, Setting>> = {
   "fast rounds in adversity": { ...calm, says: `5 ${says}`, nodes: 5, asks, adversity },
+  "collisions in adversity": {
+    ...calm,
+    says: "4 nodes in virtual time, each of which proposes twelve times; nodes crash and are back, or are cut off for a while, and messages are lost",
+    nodes: 4,
+    asks: { 0: commands(0, 12), 1: commands(1, 12), 2: commands(2, 12), 3: commands(3, 12) },
+    adversity: {
+      ...adversity,
+      spanMs: 1_000,
+      count: 30,
+      mishaps: ["restart", "restart", "cut", "isolation"],
+      lastingMs: [20, 200],
+      downMs: [1, 30],
+      lossRate: 0.2,
+    },
+  },
   "histories in adversity": { ...calm, says: `5 ${says}, to three keys`, nodes: 5, asks, adversity },
 };

@@ -4,6 +4,10 @@ import type { Setting } from "./settings.ts";
 
 const use = (commands: number): object => ({ type: "client", body: { type: "use", commands } });
 
+const proposed = (client: number): object => ({
+  type: "propose",
+  command: { client, sequence: 1, operation: `append ${client}` },
+});
 const adversity: Adversity = {
   seeds: 300,
   spanMs: 3_000,
@@ -25,5 +29,20 @@ export const multiPaxosSettings: Readonly<Record<string, Setting>> = {
     nodes: 5,
     asks: { 0: [use(8), use(4)], 1: [use(8), use(4)], 2: [use(8), use(4)] },
     adversity,
+  },
+  "a log whose leaders change often": {
+    ...calm,
+    says: "3 nodes in virtual time whose clocks are wrong by up to four fifths, so that leases mean nothing; all propose, crash for a moment, are cut off, and messages are lost",
+    nodes: 3,
+    asks: { 0: [use(30)], 1: [use(30)], 2: [use(30)] },
+    adversity: { ...adversity, seeds: 250, drift: 0.8, count: 40, lastingMs: [20, 200], downMs: [1, 20] },
+  },
+  "a slot of two ballots": {
+    ...calm,
+    says: "3 nodes that have accepted something in slot 1, node 0 in ballot 1, the others in ballot 2; node 0 proposes a command",
+    nodes: 3,
+    network: "fifo",
+    asks: { 0: [proposed(0)] },
+    maxTimeouts: 2,
   },
 };

@@ -5,6 +5,11 @@ const FOLDER = "src/protocols/consensus/multi-paxos";
 const DECISIONS = `${FOLDER}/decisions.ts`;
 const PHASE_TWO = `${FOLDER}/phase-two.ts`;
 
+const whereLeadersChange = {
+  by: "simulator",
+  setting: "a log whose leaders change often",
+  property: "agreement",
+} as const;
 const inAdversity = { by: "simulator", setting: "a log in adversity", property: "one value per slot" } as const;
 
 export const multiPaxosBugs: readonly Change[] = [
@@ -31,5 +36,26 @@ export const multiPaxosBugs: readonly Change[] = [
     find: `state.log[slot] !== undefined && isSame(state.log[slot].ballot, ballot)`,
     replace: `state.log[slot] !== undefined`,
     ...inAdversity,
+  },
+  {
+    name: "rewritten-without-the-tail",
+    says: "with a snapshot the journal is written anew without what has been accepted beyond it",
+    file: DECISIONS,
+    find: `{ type: "promised", ballot: promised }, ...accepted]`,
+    replace: `{ type: "promised", ballot: promised }, ...accepted.slice(accepted.length)]`,
+    ...whereLeadersChange,
+  },
+];
+
+export const multiPaxosWithTwoBallots: readonly Change[] = [
+  {
+    name: "any-found-value",
+    says: "of what promises tell of a slot the first is taken, not that of the highest ballot",
+    file: `${FOLDER}/phase-one.ts`,
+    find: `known === undefined || isBelow(known.ballot, proposal.ballot)`,
+    replace: `known === undefined || isBelow(proposal.ballot, proposal.ballot)`,
+    by: "bfs",
+    setting: "a slot of two ballots",
+    property: "one value per slot",
   },
 ];

@@ -4,6 +4,7 @@ import type { ExploreOptions } from "../../src/check/explore.ts";
 import { type Assembly, assemble } from "../../src/core/assemble.ts";
 import type { Protocol, Vocabulary } from "../../src/core/protocol.ts";
 import { replicated } from "../../src/protocols/consensus/family/systems.ts";
+import type { MultiPaxos } from "../../src/protocols/consensus/multi-paxos/multi-paxos.ts";
 import type { boundedRaft as realRaft } from "../../src/protocols/consensus/raft/bounded.ts";
 import type { Raft } from "../../src/protocols/consensus/raft/raft.ts";
 import type { Views } from "../../src/protocols/membership/views/vocabulary.ts";
@@ -112,6 +113,11 @@ const madeOf: Readonly<Record<Subject, Making>> = {
     file: "src/protocols/consensus/multi-paxos/multi-paxos.ts",
     make: ({ multiPaxos }) => replicated(multiPaxos as never, littleRoom),
   },
+  "multi-paxos, two ballots": {
+    file: "src/protocols/consensus/multi-paxos/multi-paxos.ts",
+    make: ({ multiPaxos }) =>
+      inTwoBallots(multiPaxos?.({ window: 2, announces: false }) as unknown as Protocol<MultiPaxos>),
+  },
   paxos: {
     file: "src/protocols/consensus/paxos/paxos.ts",
     make: ({ paxos }) => paxos?.(),
@@ -194,6 +200,23 @@ function asInFigure8(bounded: Protocol<Raft>): Protocol<Raft> {
       const entries = (terms[self] ?? []).map(entry);
       return { ...bounded.init(self, peers), term: 3, log: { offset: 0, offsetTerm: 0, entries } };
     },
+  };
+}
+
+/** What nodes 1 and 2 have accepted in ballot 2 is chosen, and node 1 knows it. Node 0 has accepted something else in ballot 1. */
+function inTwoBallots(whole: Protocol<MultiPaxos>): Protocol<MultiPaxos> {
+  const accepted = (round: number, node: number) => {
+    const ballot = { round, node };
+    const command = { client: node, sequence: 9, operation: "x" };
+    return { round, promised: ballot, log: { 1: { ballot, value: { type: "command", command } as const } } };
+  };
+  return {
+    ...whole,
+    init: (self, peers) => ({
+      ...whole.init(self, peers),
+      ...(self === 0 ? accepted(1, 0) : accepted(2, 1)),
+      decided: self === 1 ? 1 : 0,
+    }),
   };
 }
 

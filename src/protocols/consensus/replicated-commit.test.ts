@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { reaching } from "../../../test/protocols/reached.ts";
 import { explore } from "../../check/explore.ts";
+import { walk } from "../../check/search/walks.ts";
 import { systemFor } from "../../check/suite.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { random } from "../../core/random.ts";
@@ -137,6 +138,20 @@ describe("commit on a replicated log", () => {
     const found = reaching(explore({ ...options, properties: protocol, maxStates: 60_000 }), "commit.voted");
     expect(found.verdict).not.toBe("violated");
   });
+
+  it.each(["random", "pct", "swarm"] as const)(
+    "%s runs with a crash, a recovery, a loss and six time-outs keep it",
+    { tags: ["long"] },
+    (strategy) => {
+      const system = { protocol: "replicated-commit", variant: "bounded", nodes: [0, 1, 2], initiators: [0] };
+      const { properties = [], ...options } = systemFor({ ...system, maxTimeouts: 6 });
+      const kept = properties.filter(({ name }) => ["atomicity", "unanimity"].includes(name));
+      const faults = { crashes: 1, recoveries: 1, losses: 1 };
+      const found = walk({ ...options, ...faults, properties: kept, strategy, seed: 1, runs: 150 });
+      expect(found.property).toBeNull();
+      reaching(found, "led", "commit.voted", "commit.decided");
+    },
+  );
 });
 
 /** Five nodes, of which some crash and refuse; then all is well, and every transaction is decided everywhere. How many decisions there were. */

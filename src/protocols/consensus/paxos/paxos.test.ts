@@ -157,6 +157,20 @@ describe("paxos: what it promises", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
+  it("a node that was cut off throughout learns nothing by itself, and what is decided once it proposes", () => {
+    const { sim, decided } = stage(3);
+    sim.partition([[0, 1], [2]]);
+    sim.command(0, propose("a"));
+    sim.run(100_000); // The last reminder is long gone.
+    sim.heal();
+    sim.run(200_000);
+    expect(decided()).toEqual(new Set(["a", null]));
+    sim.command(2, propose("b"));
+    sim.run(300_000);
+    expect(decided()).toEqual(new Set(["a"]));
+    expect(sim.verdict()).toEqual([]);
+  });
+
   it("an acceptor journals what it promises and accepts before it answers", () => {
     const node = { self: 1, peers: [0, 2] };
     const ballot = { round: 1, node: 0 };

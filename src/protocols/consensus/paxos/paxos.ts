@@ -5,7 +5,8 @@
  * Assumes   crash-recovery nodes with a journal; for liveness, a quorum alive, reliable links and luck in back-off.
  * Safety    agreement: no two nodes decide differently. Integrity: a node decides once. Validity: what is decided was proposed.
  * Liveness  termination: in the end a node that has proposed has decided. Randomised back-off ends duels with probability one;
- *           without it nothing can promise that (Fischer, Lynch & Paterson 1985).
+ *           without it nothing can promise that (Fischer, Lynch & Paterson 1985). Of others it is not promised: a node that was cut
+ *           off for longer than it is reminded learns when somebody proposes again, itself or another ("Paxos Made Simple", §2.3).
  * Cost      (N − 1)(N + 3) messages for an undisturbed decision: N − 1 prepare, promise and accept each, and N(N − 1)
  *           accepted, since every acceptor tells every learner. 2 round trips until the proposer has decided. Where acceptors
  *           tell the proposer alone: 4(N − 1), and N − 1 decided by which it tells the learners.
