@@ -2,7 +2,9 @@
 import { join } from "../src/cluster/join.ts";
 import type { Grant, Leadership } from "../src/cluster/services/api.ts";
 import type { Channel, Order } from "../src/cluster/services/channel-api.ts";
+import type { Throughput, Work } from "./cluster/subject.ts";
 import { type Answers, type Ask, type Being, type Note, ROOM, type Standing, sharedNowMs } from "./services/asks.ts";
+import { quantile } from "./services/figures.ts";
 
 /** Enough for batches to grow, and less than may wait. */
 const IN_FLIGHT = 2_000;
@@ -45,9 +47,9 @@ async function tellViews(channel: Channel<string>): Promise<void> {
 }
 
 function standing(): Standing {
-  const { reachable, lockServer } = member.status();
+  const { reachable, lockServer, shared } = member.status();
   const { view, members: viewMembers, state } = open(ROOM, "total").status;
-  return { reachable, lockServer, view, viewMembers, isInView: state === "member" };
+  return { reachable, lockServer, view, viewMembers, isInView: state === "member", logLeader: shared?.leader ?? null };
 }
 
 async function pairs(name: string, clients: number, ms: number): Promise<number> {
@@ -155,6 +157,44 @@ async function endTurns(): Promise<number> {
   return turns.longestGapMs;
 }
 
+const VALUE = "x".repeat(64);
+const KEYS = 100;
+
+async function load(work: Work, inFlight: number, ms: number): Promise<Throughput> {
+  const [map, lock] = [member.map<string>("bench"), member.mutex("bench", { algorithm: "raft" })];
+  const deeds: Readonly<Record<Work, (client: number, turn: number) => Promise<unknown>>> = {
+    write: (client, turn) => map.put(`key-${client}-${turn % KEYS}`, VALUE),
+    read: (client, turn) => map.get(`key-${client}-${turn % KEYS}`),
+    lock: () => lock.use(() => {}),
+  };
+  const took: number[] = [];
+  let errors = 0;
+  const began = performance.now();
+  const client = async (number: number): Promise<void> => {
+    for (let turn = 0; performance.now() - began < ms; turn++) {
+      const since = performance.now();
+      try {
+        await deeds[work](number, turn);
+        took.push(performance.now() - since);
+      } catch {
+        errors += 1;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: inFlight }, (_, number) => client(number)));
+  const perSecond = took.length / ((performance.now() - began) / 1_000);
+  return { perSecond, p50: quantile(took, 0.5), p99: quantile(took, 0.99), errors };
+}
+
+async function write(timeoutMs: number): Promise<boolean> {
+  try {
+    await member.map("bench").put("fail-over", VALUE, { timeoutMs });
+    return true;
+  } catch {
+    return false; // Nobody led, or not for long enough.
+  }
+}
+
 async function answer(ask: Ask): Promise<Answers[Ask["ask"]]> {
   switch (ask.ask) {
     case "standing":
@@ -196,6 +236,10 @@ async function answer(ask: Ask): Promise<Answers[Ask["ask"]]> {
       return null;
     case "end-turns":
       return { longestGapMs: await endTurns() };
+    case "load":
+      return load(ask.work, ask.inFlight, ask.ms);
+    case "write":
+      return { isAccepted: await write(ask.timeoutMs) };
     case "leave": {
       const began = performance.now();
       await member.leave();

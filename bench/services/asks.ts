@@ -1,6 +1,7 @@
 /** What the processes of `coterie bench services` are asked, what they answer, and what they note by themselves. */
 import type { Order } from "../../src/cluster/services/channel-api.ts";
 import type { Timing } from "../../src/cluster/services/timing.ts";
+import type { Throughput, Work } from "../cluster/subject.ts";
 
 /** What one of the processes is: a member, with the channel `ROOM` open from its start. */
 export interface Being {
@@ -29,6 +30,10 @@ export type Ask =
   | { ask: "tenures"; name: string }
   /** Takes a lock and gives it back again and again, until it is asked for the longest time between two grants. */
   | { ask: "begin-turns" | "end-turns"; name: string }
+  /** So many clients write to the shared map, read from it, or take one lock of the replicated log in turn, for so long. */
+  | { ask: "load"; work: Work; inFlight: number; ms: number }
+  /** One write to the shared map; whether it was acknowledged in time. */
+  | { ask: "write"; timeoutMs: number }
   | { ask: "leave" };
 
 export interface Standing {
@@ -38,6 +43,8 @@ export interface Standing {
   readonly view: number | null;
   readonly viewMembers: readonly number[];
   readonly isInView: boolean;
+  /** Who leads the replicated log. */
+  readonly logLeader: number | null;
 }
 
 export interface Answers {
@@ -55,6 +62,8 @@ export interface Answers {
   tenures: { leads: boolean; holds: boolean };
   "begin-turns": null;
   "end-turns": { longestGapMs: number };
+  load: Throughput;
+  write: { isAccepted: boolean };
   leave: { tookMs: number };
 }
 

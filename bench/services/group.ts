@@ -78,6 +78,7 @@ export class Group {
       timing: this.#timing,
     };
     const child = fork(memberFile, [JSON.stringify(being)]);
+    child.setMaxListeners(0); // Each question that is under way listens for its end.
     this.#children.set(id, child);
     child.on("message", (said: Reply | Note) => {
       if ("number" in said) this.#replies.get(said.number)?.(said);
@@ -138,13 +139,13 @@ export class Group {
   do(deed: Deed, id: number): { readonly atMs: number; readonly over: Promise<number | null> } {
     const atMs = sharedNowMs();
     if (deed === "leave") return { atMs, over: this.ask(id, { ask: "leave" }).then(({ tookMs }) => tookMs) };
-    this.#signal(id, deed === "kill" ? "SIGKILL" : "SIGSTOP");
+    this.signal(id, deed === "kill" ? "SIGKILL" : "SIGSTOP");
     return { atMs, over: Promise.resolve(null) };
   }
 
   /** After a deed: the member runs again. */
   async undo(deed: Deed, id: number): Promise<void> {
-    if (deed === "stop") return this.#signal(id, "SIGCONT");
+    if (deed === "stop") return this.signal(id, "SIGCONT");
     const child = this.#children.get(id) as ChildProcess;
     const isGone = child.exitCode !== null || child.signalCode !== null;
     const gone = isGone ? null : new Promise((resolve) => child.once("exit", resolve));
@@ -154,12 +155,16 @@ export class Group {
   }
 
   end(): void {
-    for (const id of this.#children.keys()) this.#signal(id, "SIGKILL");
+    for (const id of this.#children.keys()) this.signal(id, "SIGKILL");
     rmSync(this.#folder, { recursive: true, force: true, maxRetries: 3 });
     Group.#all.delete(this);
   }
 
-  #signal(id: number, signal: NodeJS.Signals): void {
+  get children(): readonly ChildProcess[] {
+    return [...this.#children.values()];
+  }
+
+  signal(id: number, signal: NodeJS.Signals): void {
     this.#children.get(id)?.kill(signal);
   }
 }

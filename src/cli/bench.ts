@@ -18,6 +18,8 @@ const benchmarks: Readonly<Record<string, string>> = {
   multicast: "every order of a channel beside a bare fan-out: messages per second and delay, at 3, 5 and 7 processes",
   services:
     "locks and sends a second, and how long others wait after a crash, a pause or an orderly leave, for each timing",
+  cluster:
+    "the replicated service of join() beside etcd: writes, linearizable reads and locks per second, fail-over, memory",
   "ack-implosion":
     "acknowledgements at the sender of a multicast against N, and how long they queue there, with and without",
   duel: "duelling proposers of Paxos: how long until one has a whole attempt for itself, with a back-off and without",
@@ -33,7 +35,7 @@ const names = Object.keys(benchmarks);
 
 export function declare(command: Command, { stdout }: Invocation): void {
   command
-    .description("Runs one of the benchmarks. What peers need (SPIN and gcc, SimPy) is used where it is installed.")
+    .description("Runs one of the benchmarks. What peers need (SPIN and gcc, SimPy, etcd and Go) is used where it is installed.")
     .argument("[name]", `one of ${names.join(", ")}; without it, the list`)
     .argument("[options...]", "what the benchmark takes, such as --quick or --json")
     .passThroughOptions()

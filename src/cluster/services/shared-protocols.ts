@@ -4,7 +4,7 @@ import { type AnyProtocol, heartbeat } from "../../protocols/index.ts";
 import { coordinationService } from "../../protocols/service/coordination-service/coordination-service.ts";
 import type { MachineDefinitions } from "../../protocols/service/coordination-service/machines.ts";
 import type { Membership } from "./membership.ts";
-import { detectorOptions, leaseOptions } from "./timing.ts";
+import { detectorOptions, leaseOptions, serviceOptions } from "./timing.ts";
 
 export interface SharedProtocols {
   readonly detector: AnyProtocol;
@@ -24,6 +24,6 @@ export function sharedProtocols({ journal, timing }: Membership, machines: Machi
   return {
     detector,
     leadership: epochBully({ takesOver: false, ...leaseOptions(timing, "epoch-bully") }),
-    service: coordinationService({}, machines),
+    service: coordinationService(serviceOptions(timing), machines),
   };
 }

@@ -5,6 +5,7 @@
  */
 import type { HeartbeatOptions } from "../../protocols/membership/heartbeat.ts";
 import type { ViewsOptions } from "../../protocols/membership/views/options.ts";
+import type { CoordinationServiceOptions } from "../../protocols/service/coordination-service/assembly.ts";
 
 export const timings = ["fast", "default", "patient"] as const;
 export type Timing = (typeof timings)[number];
@@ -19,6 +20,18 @@ const leases: Readonly<Record<string, { readonly leaseMs: number; readonly renew
 };
 
 export const detectorOptions = (timing: Timing): Partial<HeartbeatOptions> => ({ intervalMs: 100 * factors[timing] });
+
+/** Of the replicated service: how soon the next leader of its log stands, and how long a session outlives its member. */
+const ofService = {
+  session: { leaseMs: 1_000, renewMs: 250, sweepMs: 200 },
+  log: { minElectionMs: 250, maxElectionMs: 400, heartbeatMs: 60 },
+};
+
+export function serviceOptions(timing: Timing): CoordinationServiceOptions {
+  const times = <T extends Readonly<Record<string, number>>>(waits: T): T =>
+    Object.fromEntries(Object.entries(waits).map(([name, ms]) => [name, ms * factors[timing]])) as T;
+  return { session: times(ofService.session), log: times(ofService.log) };
+}
 
 /** What an algorithm is told where its user does not say otherwise. */
 export function leaseOptions(timing: Timing, algorithm: string): object {

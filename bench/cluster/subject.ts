@@ -1,0 +1,27 @@
+/** What is measured, whoever it is: three members on loopback that keep what they are given on disk. */
+export type Work = "write" | "read" | "lock";
+
+/** Of one round: `p50` and `p99` in milliseconds. */
+export interface Throughput {
+  readonly perSecond: number;
+  readonly p50: number;
+  readonly p99: number;
+  readonly errors: number;
+}
+
+export interface Subject {
+  readonly name: string;
+  /** So many clients at the leader, each with one request under way, for so long. */
+  load(work: Work, inFlight: number, ms: number): Promise<Throughput>;
+  readonly members: readonly string[];
+  /** Who leads, once somebody does. */
+  leader(among?: readonly string[]): Promise<string>;
+  /** One write through that member. @returns whether it was accepted in time. */
+  write(member: string, timeoutMs: number): Promise<boolean>;
+  signal(member: string, signal: NodeJS.Signals): void;
+  /** One that was killed runs again. */
+  startAgain(member: string): Promise<void>;
+  /** Of all members together. */
+  residentBytes(): number;
+  end(): void;
+}
