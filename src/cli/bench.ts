@@ -35,7 +35,9 @@ const names = Object.keys(benchmarks);
 
 export function declare(command: Command, { stdout }: Invocation): void {
   command
-    .description("Runs one of the benchmarks. What peers need (SPIN and gcc, SimPy, etcd and Go) is used where it is installed.")
+    .description(
+      "Runs one of the benchmarks. What peers need (SPIN and gcc, SimPy, etcd and Go) is used where it is installed.",
+    )
     .argument("[name]", `one of ${names.join(", ")}; without it, the list`)
     .argument("[options...]", "what the benchmark takes, such as --quick or --json")
     .passThroughOptions()
