@@ -1,4 +1,4 @@
-/** Three members of `join()` in processes of their own; whoever uses the map or the lock is one of them, as in an application. */
+/** Three members of `join()` in processes of their own. The load runs in one of them, as in an application. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Group } from "../services/group.ts";
 import { residentBytesOf } from "./resident.ts";
@@ -17,7 +17,7 @@ export class Coterie implements Subject {
 
   static async start(): Promise<Coterie> {
     const group = await Group.of("default");
-    await group.all({ ask: "write", timeoutMs: PATIENCE_MS }); // Whoever uses it first starts the log.
+    await group.all({ ask: "write", timeoutMs: PATIENCE_MS }); // The first use starts the log.
     const coterie = new Coterie(group);
     await coterie.leader();
     return coterie;

@@ -1,4 +1,4 @@
-/** What is measured, whoever it is: three members on loopback that keep what they are given on disk. */
+/** What is measured, ours or the peer: three members on loopback that keep what they are given on disk. */
 export type Work = "write" | "read" | "lock";
 
 /** Of one round: `p50` and `p99` in milliseconds. */
