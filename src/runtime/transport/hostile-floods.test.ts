@@ -31,9 +31,10 @@ import { DatagramFormat, type Header, isObjection } from "./udp-datagram.ts";
 import { type UdpMulticast, udpMulticast } from "./udp-multicast.ts";
 
 const closing = closedAfterEach();
-const PATIENCE = { timeout: 60_000, interval: 5 };
+/** These tests say that something happens, never how fast; the machine may be busy. */
+const PATIENCE = { timeout: 300_000, interval: 5 };
 const MIB = 2 ** 20;
-const FEW = 20;
+const FEW = 50;
 /** Node 0 gives orders, 1 passes them on, and 2 obeys: 1 is the attacker, who knows all that a member knows but another's key. */
 const NODES: readonly NodeId[] = [0, 1, 2];
 const protocol = relayedOrder("signed");
@@ -114,6 +115,12 @@ function expectUnharmed({ lines, failures }: Victim, kinds: readonly RegExp[]): 
 }
 
 const WRONG = /^node 1 sent what node 0 has not signed: it does not count/;
+
+/** Resolves when it is so, and looks whenever something has arrived. */
+async function taken(isSo: () => boolean): Promise<void> {
+  for (const from = Date.now(); !isSo(); await new Promise((resolve) => setImmediate(resolve)))
+    if (Date.now() - from > PATIENCE.timeout) throw new Error("what was sent has not arrived");
+}
 
 /** Of each kind, in turn: so memory is seen to stay flat over all of them. */
 const grownBytes = async (work: (share: number) => Promise<void>, each: number): Promise<number> => {
@@ -227,7 +234,7 @@ describe("over TCP", () => {
   }
 
   test("1,100 of them", () => attacked(500));
-  test("100,000 of them", { tags: ["long"], timeout: 300_000 }, () => attacked(47_700));
+  test("100,000 of them", { tags: ["long"], timeout: 900_000 }, () => attacked(47_700));
 });
 
 describe("over UDP", () => {
@@ -291,7 +298,7 @@ describe("over UDP", () => {
         const some = Math.min(FEW, datagrams - done);
         for (let i = 0; i < some; i++) stranger.send(make(done + i), place.port, place.group);
         done += some;
-        await vi.waitFor(() => expect(read() - before).toBe(done), { ...PATIENCE, interval: 1 });
+        await taken(() => read() - before === done);
       }
     };
     const refused = (reason: "malformed" | "replayed" | "forged") => () => counts.refused[reason] ?? 0;
@@ -315,17 +322,14 @@ describe("over UDP", () => {
     const wrong = async (values: number): Promise<void> => {
       for (let done = 0; done < values; ) {
         const before = counts.wrongSignatures[1] ?? 0;
-        for (const message of wronglySigned) attacker.send(message);
-        done += wronglySigned.length;
-        await vi.waitFor(() => expect((counts.wrongSignatures[1] ?? 0) - before).toBe(wronglySigned.length), {
-          ...PATIENCE,
-          interval: 1,
-        });
+        for (let i = 0; i < FEW; i += wronglySigned.length) for (const message of wronglySigned) attacker.send(message);
+        done += FEW;
+        await taken(() => (counts.wrongSignatures[1] ?? 0) - before === FEW);
       }
     };
 
     const grown = await grownBytes(async (share) => {
-      await said(share, (index) => (index % 50 === 0 ? large : noise(index)), refused("malformed"));
+      await said(share, (index) => (index % 100 === 0 ? large : noise(index)), refused("malformed"));
       await said(share, () => heard, refused("replayed"));
       await said(share, forged, refused("forged"));
       await wrong(share);
@@ -344,5 +348,5 @@ describe("over UDP", () => {
   }
 
   test("450 of them", () => attacked(100));
-  test("100,000 of them", { tags: ["long"], timeout: 300_000 }, () => attacked(22_300));
+  test("100,000 of them", { tags: ["long"], timeout: 900_000 }, () => attacked(22_300));
 });

@@ -1,0 +1,368 @@
+/**
+ * Every protocol of the registry by every assumption dropped: what its properties come to, by the checker within bounds, and the
+ * shortest run that breaks one. The words of a command say what was dropped, so each cell can be run by itself.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { explore as everyRun } from "../../src/check/explore.ts";
+import { isReached } from "../../src/check/reach.ts";
+import { walk } from "../../src/check/search/walks.ts";
+import { shrink } from "../../src/check/shrink/shrink.ts";
+import { systemFor } from "../../src/check/suite.ts";
+import { slotsOf } from "../../src/core/journal-slots.ts";
+import type { Property, Vocabulary } from "../../src/core/protocol.ts";
+import { type CheckRequest, requestFrom } from "../../src/experiment/check-request.ts";
+import type { Experiment } from "../../src/experiment/experiment.ts";
+import { parseScenario, runScenario } from "../../src/experiment/scenario/index.ts";
+import { simulate } from "../../src/experiment/simulate.ts";
+import { flagOf } from "../../src/experiment/words.ts";
+import { type AnyProtocol, protocolNamed } from "../../src/protocols/index.ts";
+
+/** So far is each search: every run of so many states, then as many random ones. */
+const MAX_STATES = 5_000;
+const RUNS = 40;
+const STEPS = 100;
+/** A liar has so many things to say that random runs in virtual time find more than all short ones. */
+const SEEDS = 40;
+const LIAR_RUN_MS = 1_000;
+
+type Words = Partial<Experiment>;
+
+export type Symbol = "✓" | "✗" | "◌" | "?" | "–";
+export interface Cell {
+  readonly symbol: Symbol;
+  /** What is violated, how far was searched, or why there is nothing to say. */
+  readonly words: string;
+  /** What shows it; null where nothing runs. */
+  readonly command: string | null;
+}
+
+export interface Column {
+  readonly name: string;
+  readonly title: string;
+  /** What is added to the run in which all assumptions hold; a sentence where it cannot be dropped. */
+  drop(protocol: string): Words | string;
+  /** Whether the protocol says that it does without. */
+  isTolerated(assumes: readonly string[]): boolean;
+}
+
+const has = (assumes: readonly string[], pattern: RegExp): boolean => assumes.some((each) => pattern.test(each));
+/** Without what only liveness needs. */
+const forSafety = (assumes: readonly string[]): readonly string[] =>
+  assumes.filter((each) => !/^for (liveness|ME2)/.test(each) && !/, for ME2$/.test(each));
+const assumesLinks = (assumes: readonly string[]): boolean => has(forSafety(assumes), /reliable|nothing that was sent/);
+const assumesCrashes = (assumes: readonly string[]): boolean =>
+  has(assumes, /no crashes|does not crash|a holder and its heir/);
+const assumesTime = (assumes: readonly string[]): boolean =>
+  has(forSafety(assumes), /bounded delay|synchronous|partial synchrony|moveRounds|within half of its deadline/);
+
+/** With fewer than four, nobody may lie. */
+const nodesOf = (protocol: string): number => (has(assumptionsOf(protocol), /3[mf] \+ 1/) ? 4 : 3);
+const tells = (protocol: string): Words =>
+  protocolNamed(protocol).check.crashNotification === undefined ? {} : { failureDetector: "last" };
+
+export const columns: readonly Column[] = [
+  { name: "nothing", title: "nothing", drop: () => ({}), isTolerated: () => true },
+  {
+    name: "loss",
+    title: "loss",
+    drop: () => ({ losses: 1 }),
+    isTolerated: (assumes) => !assumesLinks(assumes),
+  },
+  {
+    name: "reordering",
+    title: "reordering",
+    drop: () => ({ network: "bag" }),
+    isTolerated: (assumes) => !has(assumes, /FIFO/) && !assumesTime(assumes),
+  },
+  {
+    name: "duplication",
+    title: "duplication",
+    drop: () => ({ duplications: 1 }),
+    isTolerated: (assumes) => !assumesLinks(assumes),
+  },
+  {
+    name: "delay",
+    title: "delay without bound",
+    drop: () => ({ timers: "free" }),
+    isTolerated: (assumes) => !assumesTime(assumes),
+  },
+  {
+    name: "crash",
+    title: "crash",
+    drop: (protocol) => ({ crashes: 1, ...tells(protocol) }),
+    isTolerated: (assumes) => !assumesCrashes(assumes) && !assumesTime(assumes),
+  },
+  {
+    name: "recovery",
+    title: "crash and recovery",
+    drop: (protocol) => ({ crashes: 1, recoveries: 1, ...tells(protocol) }),
+    isTolerated: (assumes) =>
+      has(assumes, /crash-recovery|journals are kept/) && !assumesTime(assumes) && !assumesCrashes(assumes),
+  },
+  {
+    name: "journal",
+    title: "lost journal",
+    drop: (protocol) =>
+      slotsOf(modelOf(protocol)).length === 0
+        ? "it keeps no journal"
+        : { crashes: 1, recoveries: 1, journal: "lost", ...tells(protocol) },
+    isTolerated: (assumes) => !has(assumes, /journal/),
+  },
+  {
+    name: "liar",
+    title: "a liar",
+    drop: (protocol) => ({ byzantine: { [nodesOf(protocol) - 1]: "adversary" } }),
+    isTolerated: (assumes) => has(assumes, /traitors|Byzantine|liars|faulty|\blies?\b/),
+  },
+  {
+    name: "clocks",
+    title: "clocks beyond their drift",
+    drop: () => ({ timers: "free" }),
+    isTolerated: (assumes) => !has(assumes, /clocks/) && !assumesTime(assumes),
+  },
+];
+
+function modelOf(protocol: string): AnyProtocol {
+  const { check, variants, model } = protocolNamed(protocol);
+  return (check.variant === undefined ? model : (variants[check.variant]?.model ?? model))(undefined);
+}
+
+const assumptionsOf = (protocol: string): readonly string[] => modelOf(protocol).assumes;
+
+/** Whose leases rest on clocks: the checker lets timers run out at any time, so it is asked for what holds whatever clocks do. */
+const withoutClocks: Readonly<Record<string, string>> = {
+  "elected-server": "tokens are unique",
+  "epoch-token-ring": "one token an epoch",
+};
+
+/** All assumptions hold: what needs bounded delay has it, and all that may be asked for anything is. */
+function undisturbed(protocol: string): Words {
+  const { check } = protocolNamed(protocol);
+  const isTimed = assumesTime(assumptionsOf(protocol));
+  return {
+    nodes: nodesOf(protocol),
+    ...(check.timers === undefined && isTimed ? { timers: "quiet" } : {}),
+    ...(withoutClocks[protocol] === undefined ? {} : { property: withoutClocks[protocol] }),
+  };
+}
+
+/** Whether it claims that something comes about. */
+const isLiveness = ({ name, when }: Pick<Property<Vocabulary>, "name" | "when">): boolean =>
+  when === "leadsTo" || when === "sometimes" || when === "eventually" || /liveness|termination/.test(name);
+
+/** As it is typed. */
+function commandOf(experiment: Experiment, verb: "check" | "sim" = "check"): string {
+  const { protocol, ...words } = experiment;
+  const written = Object.entries(words).flatMap(([word, value]) => {
+    if (value === undefined) return [];
+    if (value === true) return [flagOf(word)];
+    if (word === "byzantine")
+      return [
+        flagOf(word),
+        Object.entries(value as object)
+          .map(([node, how]) => `${node}=${how}`)
+          .join(","),
+      ];
+    const text = Array.isArray(value) ? value.join("..") : `${value as string | number}`;
+    return [flagOf(word), /[^\w.-]/.test(text) ? `"${text}"` : text];
+  });
+  return ["coterie", verb, protocol, ...written].join(" ");
+}
+
+const number = new Intl.NumberFormat("en-US");
+
+type Found = {
+  readonly verdict: "holds" | "violated" | "unknown";
+  readonly property: Property<Vocabulary> | null;
+  readonly steps: number;
+  readonly states: number;
+  readonly isReached: boolean;
+};
+
+function search(experiment: Experiment, only: (property: Property<Vocabulary>) => boolean): Found {
+  const request: CheckRequest = requestFrom(experiment);
+  const whole = systemFor(request.spec);
+  const properties = (whole.properties ?? whole.protocol.properties).filter(only);
+  const system = { ...whole, properties };
+  const found =
+    request.strategy === "bfs"
+      ? everyRun(system)
+      : walk({
+          ...system,
+          strategy: request.strategy as "swarm",
+          seed: request.seed,
+          runs: request.runs,
+          stepsPerRun: request.steps,
+        });
+  const { done } = protocolNamed(experiment.protocol).family;
+  const small =
+    request.strategy !== "bfs" && found.property !== null && found.loop === null
+      ? shrink({ ...system, mayGoOn: () => true }, found.path, found.property)
+      : null;
+  return {
+    verdict: found.verdict,
+    property: found.property,
+    steps: (small ?? found).path.length,
+    states: found.states,
+    isReached: isReached(found.reach, done.event),
+  };
+}
+
+const bounded = { maxStates: MAX_STATES } as const;
+const random = { strategy: "swarm", runs: RUNS, steps: STEPS, seed: 1, workers: 1 } as const;
+
+export function cell(protocol: string, column: Column): Cell {
+  const dropped = column.drop(protocol);
+  if (typeof dropped === "string") return { symbol: "–", words: dropped, command: null };
+  if (column.name === "clocks") return slowClock(protocol) ?? explored(protocol, dropped);
+  return column.name === "liar" ? besideLiar(protocol, dropped) : explored(protocol, dropped);
+}
+
+function explored(protocol: string, dropped: Words): Cell {
+  const experiment: Experiment = { protocol, ...undisturbed(protocol), ...dropped };
+  const inOrder: Experiment = { ...experiment, ...bounded };
+  const all = search(inOrder, () => true);
+  if (all.verdict === "holds")
+    return { symbol: "✓", words: `holds in all ${number.format(all.states)} states`, command: commandOf(inOrder) };
+  const unsafe =
+    all.property !== null && !isLiveness(all.property) ? all : search(inOrder, (property) => !isLiveness(property));
+  if (unsafe.verdict === "violated") return broken("✗", inOrder, unsafe);
+  const atRandom: Experiment = { ...experiment, ...random };
+  const drawn = unsafe.verdict === "holds" ? null : search(atRandom, (property) => !isLiveness(property));
+  if (drawn?.verdict === "violated") return broken("✗", atRandom, drawn);
+  if (all.verdict === "violated") return broken("◌", inOrder, all);
+  const further = drawn === null ? "" : `, nor in ${RUNS} random runs`;
+  const isIdle = !all.isReached && drawn?.isReached !== true;
+  const words = `none found in ${number.format(all.states)} states${further}${isIdle ? "; what it is for happens in none of them" : ""}`;
+  return { symbol: "?", words, command: commandOf(inOrder) };
+}
+
+/** Seeded runs in virtual time. */
+function besideLiar(protocol: string, dropped: Words): Cell {
+  const { byzantine = {} } = dropped;
+  const lively = protocolNamed(protocol)
+    .model()
+    .properties.filter(isLiveness)
+    .map(({ name }) => name);
+  let stuck: Cell | null = null;
+  for (let seed = 1; seed <= SEEDS; seed++) {
+    const experiment: Experiment = {
+      protocol,
+      nodes: nodesOf(protocol),
+      byzantine,
+      delay: [1, 10],
+      until: LIAR_RUN_MS,
+      seed,
+    };
+    const violated = simulate(experiment).properties.filter(({ verdict }) => verdict === "violated");
+    const found = (symbol: "✗" | "◌", name: string): Cell => ({
+      symbol,
+      words: name,
+      command: commandOf(experiment, "sim"),
+    });
+    const unsafe = violated.find(({ name }) => !lively.includes(name));
+    if (unsafe !== undefined) return found("✗", unsafe.name);
+    if (violated[0] !== undefined) stuck ??= found("◌", violated[0].name);
+  }
+  return (
+    stuck ?? {
+      symbol: "?",
+      words: `none found in ${SEEDS} runs, of the seeds from 1 on`,
+      command: commandOf(
+        { protocol, nodes: nodesOf(protocol), byzantine, delay: [1, 10], until: LIAR_RUN_MS, seed: 1 },
+        "sim",
+      ),
+    }
+  );
+}
+
+/** What rests on clocks has a scenario in which one is too slow; of the rest, the checker lets any timer run out at any time. */
+function slowClock(protocol: string): Cell | null {
+  if (!has(forSafety(assumptionsOf(protocol)), /clocks/)) return null;
+  const path = `scenarios/${protocol}-slow-clock.yaml`;
+  const file = fileURLToPath(new URL(`../../${path}`, import.meta.url));
+  if (!existsSync(file)) return null;
+  const { scenario } = parseScenario(readFileSync(file, "utf8"), path);
+  const violated = runScenario(scenario).properties.find(({ verdict }) => verdict === "violated");
+  const command = `coterie sim ${path}`;
+  return violated === undefined
+    ? { symbol: "?", words: "none found in one run", command }
+    : { symbol: "✗", words: violated.name, command };
+}
+
+function broken(symbol: "✗" | "◌", experiment: Experiment, { property, steps }: Found): Cell {
+  const { name } = property as Property<Vocabulary>;
+  const words = `${name}: ${steps} steps`;
+  return { symbol, words, command: commandOf({ ...experiment, property: name }) };
+}
+
+export type Row = Readonly<Record<string, Cell>>;
+
+export const rowOf = (protocol: string): Row =>
+  Object.fromEntries(columns.map((column) => [column.name, cell(protocol, column)]));
+
+/** What a protocol's header takes back of what it assumes. */
+const stated: Readonly<Record<string, readonly string[]>> = {
+  lockstep: ["liar"], // Only with echoes are liars bound by what they commit to.
+};
+
+/** What is not safe although the protocol says that it does without: a mistake of the algorithm, or of what it says it assumes. */
+export const brokenPromises = (protocol: string, row: Row): string[] =>
+  columns.flatMap(({ name, isTolerated }) => {
+    const { symbol, words, command } = row[name] as Cell;
+    const isPromised = isTolerated(assumptionsOf(protocol));
+    return isPromised && stated[protocol]?.includes(name) !== true && symbol === "✗"
+      ? [`${protocol}, ${name}: ${words}. ${command}`]
+      : [];
+  });
+
+export function pageOf(rows: ReadonlyMap<string, Row>): string {
+  const heads = ["", ...columns.map(({ title }) => title)];
+  const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
+  const table = [
+    line(heads),
+    line(heads.map((_head, at) => (at === 0 ? "---" : ":-:"))),
+    ...[...rows].map(([protocol, row]) =>
+      line([
+        `[\`${protocol}\`](#${protocol})`,
+        ...columns.map(({ name }) => `[${row[name]?.symbol}](#${protocol}-${name})`),
+      ]),
+    ),
+  ];
+  return `${INTRODUCTION}\n${table.join("\n")}\n\n${LEGEND}\n${[...rows].map(sectionOf).join("\n")}`;
+}
+
+function sectionOf([protocol, row]: readonly [string, Row]): string {
+  const assumes = assumptionsOf(protocol);
+  const items = columns.map(({ name, title }) => {
+    const { symbol, words, command } = row[name] as Cell;
+    const run = command === null ? "" : `. \`${command}\``;
+    return `- <a id="${protocol}-${name}"></a>${symbol} **${title}**: ${words}${run}`;
+  });
+  return [
+    `### ${protocol}`,
+    "",
+    `[Its page](protocols/${protocol}.md). Assumes: ${assumes.length === 0 ? "nothing" : assumes.join("; ")}.`,
+    "",
+    ...items,
+    "",
+  ].join("\n");
+}
+
+const INTRODUCTION = `# What breaks without what
+
+Every protocol of the registry, and what its properties come to when one assumption is dropped. The table is written by \`npm run pages -- assumptions\`; a test compares it with what runs say. Each cell leads to the command that shows it.
+`;
+
+const LEGEND = `✓ holds: every run, with the faults named · ✗ a safety property is violated · ◌ safety was not found broken, but something that should happen never does · ? nothing found within the bounds, which is no proof · – does not apply
+
+**Bounds.** Three nodes (four where N ≥ 3f + 1 is assumed), one fault of its kind, and the work that \`coterie check\` gives by default. First every run in up to ${number.format(MAX_STATES)} states, the shortest first, so a run that breaks something is a shortest one; then ${RUNS} random runs of at most ${STEPS} moves, shrunk. Longer searches, with more nodes, are on the
+page of each protocol. A crash is noticed, as late as can be, by protocols that handle notifications of crashes. What assumes bounded delay is given time-outs that come only when nothing is on its way; "delay without bound" takes that away. **A liar** is the node with the highest id, \`adversary\`: up to ${SEEDS} seeded runs in virtual time of one second each, the first that breaks something is shown.
+**Clocks**: what rests on leases (${Object.entries(withoutClocks)
+  .map(([protocol, claim]) => `\`${protocol}\`, asked everywhere else for “${claim}” alone`)
+  .join(
+    "; ",
+  )}; \`epoch-bully\`) has a scenario in which the holder's clock is too slow; of the rest the checker lets every timer run out at any time, which is what clocks without bounds can do.
+What a protocol assumes it may break without: the marks that matter are those where it does not say so, and a test finds no ✗ there. One is left, which its page states: \`lockstep\` without echoes, beside a liar.
+`;
