@@ -3,11 +3,12 @@
  * takes. The messages' formulas are the algorithms' own `costs`. Every message takes one unit of time.
  */
 import type { Context, NodeId, Protocol, Tagged, Vocabulary } from "../../src/core/protocol.ts";
-import { majority } from "../../src/core/quorums.ts";
+import { byzantineQuorum, majority } from "../../src/core/quorums.ts";
 import { cheapPaxos } from "../../src/protocols/consensus/cheap-paxos/cheap-paxos.ts";
 import { fastPaxos } from "../../src/protocols/consensus/fast-paxos/fast-paxos.ts";
 import { generalizedPaxos } from "../../src/protocols/consensus/generalized-paxos/generalized-paxos.ts";
 import { multiPaxos } from "../../src/protocols/consensus/multi-paxos/multi-paxos.ts";
+import { pbft } from "../../src/protocols/consensus/pbft/pbft.ts";
 import { raft } from "../../src/protocols/consensus/raft/raft.ts";
 import { twoPhaseCommit } from "../../src/protocols/consensus/two-phase-commit/two-phase-commit.ts";
 import { type AnyProtocol, paxos } from "../../src/protocols/index.ts";
@@ -111,6 +112,18 @@ export const agreements: readonly Agreement[] = [
     delays: exactly(2),
     writes: each(1),
     tolerated: minority,
+  },
+  {
+    name: "pbft",
+    make: () => pbft(),
+    cost: "one batch, between replicas",
+    propose: logCommand,
+    settle: SETTLED,
+    besides: [],
+    delays: { formula: "3, from N = 4 on", expected: (n) => (n < 4 ? 2 : 3) },
+    // Of three replicas none may lie, and a backup's own prepare is enough: it writes once.
+    writes: { formula: "2N, from N = 4 on", expected: (n) => (n < 4 ? n + 1 : 2 * n) },
+    tolerated: { formula: "N − ⌈(N + f + 1) / 2⌉", expected: (n) => n - byzantineQuorum(n) },
   },
   {
     name: "two-phase-commit",

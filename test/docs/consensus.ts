@@ -30,6 +30,7 @@ const uses: Readonly<Record<string, string>> = {
   "cheap-paxos": "a log where f of the machines should be idle, or small",
   "fast-paxos": "one delay less for clients that are no leaders, where commands seldom meet",
   "generalized-paxos": "the same where commands that meet seldom interfere",
+  pbft: "a log among organisations of which fewer than a third may lie",
   raft: "a log for production: membership changes, snapshots, reads, transfer of leadership",
   "two-phase-commit": "all or nothing over parties that may say no; a coordinator's crash blocks",
 };

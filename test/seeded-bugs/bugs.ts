@@ -2,6 +2,7 @@
 import { fastPaxos, generalizedPaxos } from "./fast.ts";
 import { hardened } from "./hardened.ts";
 import { multiPaxosBugs, multiPaxosWithTwoBallots } from "./multi-paxos.ts";
+import { pbftBugs } from "./pbft.ts";
 import { raft, raftBounded, raftInFigure8, raftWithLearners } from "./raft.ts";
 import { twoPhaseCommitBugs } from "./two-phase-commit.ts";
 
@@ -42,6 +43,7 @@ export type Subject =
   | "multi-paxos"
   | "multi-paxos, two ballots"
   | "paxos"
+  | "pbft"
   | "raft"
   | "raft, bounded"
   | "raft, figure 8"
@@ -378,6 +380,7 @@ export const bugs: readonly SeededBug[] = [
   ...twoPhaseCommitBugs,
   ...multiPaxosBugs.map((bug): SeededBug => ({ ...bug, protocol: "multi-paxos" })),
   ...multiPaxosWithTwoBallots.map((bug): SeededBug => ({ ...bug, protocol: "multi-paxos, two ballots" })),
+  ...pbftBugs.map((bug): SeededBug => ({ ...bug, protocol: "pbft" })),
   ...hardened,
   ...fastPaxos.map((bug) => ({ ...bug, protocol: "fast-paxos" }) as const),
   ...generalizedPaxos.map((bug) => ({ ...bug, protocol: "generalized-paxos" }) as const),

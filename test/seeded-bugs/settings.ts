@@ -4,6 +4,7 @@ import type { Adversity } from "./adversity.ts";
 import { fastSettings } from "./fast.ts";
 import { hardenedSettings } from "./hardened-settings.ts";
 import { multiPaxosSettings } from "./multi-paxos-settings.ts";
+import { pbftSettings } from "./pbft.ts";
 import { raftSettings } from "./raft-settings.ts";
 
 /** What is run, on the protocol with the bug and on the one without, by checker and simulator alike. */
@@ -200,5 +201,6 @@ export const settings: Readonly<Record<string, Setting>> = {
   ...hardenedSettings,
   ...fastSettings,
   ...multiPaxosSettings,
+  ...pbftSettings,
   ...raftSettings,
 };

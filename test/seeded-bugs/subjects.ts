@@ -122,6 +122,10 @@ const madeOf: Readonly<Record<Subject, Making>> = {
     file: "src/protocols/consensus/paxos/paxos.ts",
     make: ({ paxos }) => paxos?.(),
   },
+  pbft: {
+    file: "src/protocols/consensus/pbft/pbft.ts",
+    make: ({ pbft }) => replicated(pbft as never, fewBatches),
+  },
   raft: {
     file: "src/protocols/consensus/raft/raft.ts",
     make: ({ raft }) => raft?.(oftenElected),
@@ -176,6 +180,12 @@ const littleRoom = {
   client: { retryMs: 100 },
   machine: { snapshotEvery: 3 },
   log: { window: 4, keep: 0, leaseMs: 120, renewMs: 40 },
+};
+
+/** Views that change often, and checkpoints every other batch. */
+const fewBatches = {
+  client: { retryMs: 150 },
+  log: { checkpointEvery: 2, window: 4, viewChangeMs: 100, maxViewChangeMs: 800, retransmitMs: 50, statusMs: 60 },
 };
 
 /** Nothing that keeps elections rare gives a margin that hides what is wrong. */

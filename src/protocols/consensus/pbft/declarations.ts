@@ -16,12 +16,11 @@ import {
   viewChangeShape,
 } from "./certificates.ts";
 import { MAX_CHUNK_CHARS, MAX_REPLICAS, MAX_WINDOW } from "./options.ts";
-import { properties } from "./properties.ts";
 import { MAX_WANTED } from "./retransmission.ts";
 import { signersOf } from "./slots.ts";
 import { INDICES, type Pbft, primaryOf, quorum } from "./vocabulary.ts";
 
-type Declarations = Pick<Protocol<Pbft>, "shapes" | "source" | "assumes" | "properties" | "costs" | "view">;
+type Declarations = Pick<Protocol<Pbft>, "shapes" | "source" | "assumes" | "costs" | "view">;
 type State = Pbft["state"];
 
 const MAX_CLIENTS = 1_000;
@@ -79,7 +78,6 @@ export const declarations: Declarations = {
     "signatures that nobody can forge, and digests without collisions",
     "for liveness: delays do not grow for ever as fast as the time-outs",
   ],
-  properties,
   costs: [
     { when: "one batch, between replicas", messages: (n) => 2 * n * (n - 1) },
     { when: "with the request of a client that is apart, and its replies", messages: (n) => 2 * n * (n - 1) + 1 + n },

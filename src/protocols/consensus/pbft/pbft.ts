@@ -33,6 +33,7 @@ import {
   takeBatch,
 } from "./normal-case-operation.ts";
 import { type PbftOptions, requireReplicas, settled } from "./options.ts";
+import { propertiesWith } from "./properties.ts";
 import { sendReply } from "./replies.ts";
 import { askAround, recall, receiveStatus, tellStatus } from "./retransmission.ts";
 import { keepBatch, slotAt, slotsOf } from "./slots.ts";
@@ -156,5 +157,6 @@ export function pbft(given?: Partial<PbftOptions>): Protocol<Pbft> {
       },
     },
     ...declarations,
+    properties: propertiesWith(options),
   };
 }

@@ -1,7 +1,8 @@
 /** What PBFT guarantees of the correct replicas at all times. What crashed ones have executed counts, too. */
 import type { EventOf, Property, World } from "../../../core/protocol.ts";
 import { type Command, isSameCommand } from "../family/replicated-log.ts";
-import type { Pbft } from "./vocabulary.ts";
+import type { PbftOptions } from "./options.ts";
+import { isSame, type Pbft, quorum } from "./vocabulary.ts";
 
 type State = Pbft["state"];
 type Event = EventOf<Pbft>;
@@ -54,7 +55,8 @@ const SEQUENCES = 2 ** 32;
 
 const certified: Property<Pbft> = {
   name: "prepared certificates",
-  claim: "no two correct replicas have prepared different batches for one sequence number in one view",
+  claim:
+    "what a correct replica has prepared 2f backups have agreed to, and it is one batch for each sequence number and view",
   when: "always",
   holds({ alive, state }: World<State>) {
     const digests = new Places<string>((a, b) => a === b);
@@ -62,6 +64,8 @@ const certified: Property<Pbft> = {
       for (const { prepared } of Object.values(state(node).slots)) {
         if (prepared === null) continue;
         const { view, sequence, digest } = prepared.prePrepare.value;
+        const matching = prepared.prepares.filter(({ value }) => isSame(value, prepared.prePrepare.value));
+        if (matching.length < quorum(state(node)) - 1) return false;
         if (!digests.admit(view * SEQUENCES + sequence, digest)) return false;
       }
     return true;
@@ -94,12 +98,14 @@ const executedOnce: Property<Pbft> = {
 
 const stableCheckpoints: Property<Pbft> = {
   name: "stable checkpoints",
-  claim: "what is stable at correct replicas at one sequence number is one state",
+  claim: "what is stable at a correct replica 2f + 1 vouch for, and it is one state for each sequence number",
   when: "always",
   holds({ alive, state }: World<State>) {
     const digests = new Places<string>((a, b) => a === b);
     for (const node of alive) {
       const { stable, snapshots } = state(node);
+      const vouching = stable.proof.filter(({ value }) => value.digest === stable.digest);
+      if (stable.sequence > 0 && vouching.length < quorum(state(node))) return false;
       for (const { sequence, digest } of [stable, ...snapshots])
         if (digest !== "" && !digests.admit(sequence, digest)) return false;
     }
@@ -107,22 +113,22 @@ const stableCheckpoints: Property<Pbft> = {
   },
 };
 
-const watermarks: Property<Pbft> = {
+const watermarks = ({ window }: PbftOptions): Property<Pbft> => ({
   name: "watermarks",
-  claim:
-    "a correct replica knows of no sequence number outside its window, and executes none twice or before the one before it",
+  claim: "a correct replica knows of no sequence number outside its window",
   when: "always",
   holds: ({ alive, state }: World<State>) =>
     alive.every((node) => {
       const { stable, slots, executed } = state(node);
-      return executed >= stable.sequence && Object.keys(slots).every((sequence) => Number(sequence) > stable.sequence);
+      const [low, high] = [stable.sequence, stable.sequence + window];
+      return executed >= low && Object.keys(slots).every((each) => Number(each) > low && Number(each) <= high);
     }),
-};
+});
 
-export const properties: readonly Property<Pbft>[] = [
+export const propertiesWith = (options: PbftOptions): readonly Property<Pbft>[] => [
   certified,
   totalOrder,
   executedOnce,
   stableCheckpoints,
-  watermarks,
+  watermarks(options),
 ];

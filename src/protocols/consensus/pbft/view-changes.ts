@@ -15,7 +15,7 @@ import {
 import { prove } from "./garbage-collection.ts";
 import { checkPrepared, execute, prepare } from "./normal-case-operation.ts";
 import type { PbftOptions } from "./options.ts";
-import { batchOf, journal, keepBatch, slotAt, slotsOf } from "./slots.ts";
+import { batchOf, isInWindow, journal, keepBatch, slotAt, slotsOf } from "./slots.ts";
 import { isLast, timeOutMs, watchPending } from "./time-outs.ts";
 import {
   type Assignment,
@@ -165,7 +165,7 @@ function enter(state: State, newView: NewView, options: PbftOptions, ctx: Ctx): 
   ctx.cancelTimer("viewChange");
   for (const node of nodesIn(state.viewChanges))
     if ((state.viewChanges[node]?.value.view ?? 0) <= view) delete state.viewChanges[node];
-  adopt(state, prePrepares);
+  adopt(state, prePrepares, options);
   journal(state, ctx);
   ctx.emit({ type: "led", leader: primaryOf(state, view), term: view });
   const furthest = viewChanges.map(({ value }) => value).sort((a, b) => b.stable - a.stable)[0] as ViewChange;
@@ -175,11 +175,11 @@ function enter(state: State, newView: NewView, options: PbftOptions, ctx: Ctx): 
 }
 
 /** What earlier primaries have assigned counts no more, but for what the new one has taken over. */
-function adopt(state: State, prePrepares: readonly Signed<Assignment>[]): void {
+function adopt(state: State, prePrepares: readonly Signed<Assignment>[], options: PbftOptions): void {
   for (const [, slot] of slotsOf(state)) slot.prePrepare = null;
   for (const prePrepare of prePrepares) {
     const { sequence, digest } = prePrepare.value;
-    if (sequence <= state.stable.sequence) continue;
+    if (!isInWindow(state, sequence, options)) continue; // One that has fallen behind is sent it again.
     const slot = slotAt(state, sequence);
     slot.prePrepare = prePrepare;
     if (digest === NOTHING) keepBatch(slot, NOTHING, []);
@@ -189,7 +189,7 @@ function adopt(state: State, prePrepares: readonly Signed<Assignment>[]): void {
 /** Agreement on it begins, and on what has been waiting. */
 function takeUp(state: State, prePrepares: readonly Signed<Assignment>[], options: PbftOptions, ctx: Ctx): void {
   const isLeading = isPrimary(state, ctx.self);
-  const taken = prePrepares.filter(({ value }) => value.sequence > state.stable.sequence);
+  const taken = prePrepares.filter(({ value }) => isInWindow(state, value.sequence, options));
   for (const { value } of taken) if (!isLeading) prepare(state, value, ctx);
   const assigned = taken.flatMap(({ value }) => batchOf(slotAt(state, value.sequence), value.digest)?.requests ?? []);
   for (const waiting of state.pending) {
