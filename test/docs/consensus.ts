@@ -45,8 +45,8 @@ What long runs came to, five nodes each, with no violation (\`COTERIE_SWARM=1000
 
 | | seeds | commands answered | crashes | leaders | changes of members | snapshots sent | unsynced records lost | well again within |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
-| raft | 7,500 | 308,923 | 44,711 | 18,543 | 6,285 | 8,700 | 3,082 | 4.1 s |
-| multi-paxos | 5,000 | 305,412 | 31,024 | 14,861 | 5,741 | 10,979 | 14,360 | 3.3 s |
+| raft | 10,000 | 411,441 | 60,171 | 24,683 | 8,287 | 11,524 | 4,255 | 4.1 s |
+| multi-paxos | 10,000 | 608,747 | 61,606 | 32,248 | 11,406 | 20,850 | 24,716 | 3.8 s |
 
 Before them seed 879 of Multi-Paxos had found a candidate that stood still for good. On real processes 200 faults each (a kill, a pause or a cut of any member or of the leader, a kill of all), with five clients all the time:
 

@@ -49,7 +49,7 @@ export interface SwarmResult {
 }
 
 const FAULTS_MS = 3_000;
-/** How long all may take once everything is mended. Of 12,500 runs of Raft and Multi-Paxos none took 5 s. */
+/** How long all may take once everything is mended. Of 20,000 runs of Raft and Multi-Paxos none took 5 s. */
 const WELL_WITHIN_MS = 10_000;
 /** So often one looks whether all is well, and asks again for all members. */
 const LOOKS_EVERY_MS = 100;
