@@ -1,5 +1,5 @@
 /**
- * Signatures in a recording of real processes. Whoever replays it has no keys: a signature that was made stands there as a
+ * Signatures in a recording of real processes. A replay has no keys: a signature that was made stands there as a
  * choice, and so does one that was found to be wrong; those that are not mentioned were right.
  */
 import { hash } from "../core/plain.ts";
