@@ -35,6 +35,8 @@ export interface ServiceGauges {
   reachable(): number;
   suspected(): number;
   hasLockServer(): boolean;
+  stateCalls(): number;
+  hasLogLeader(): boolean;
   /** How many are open, by kind. */
   instances(): Tally<string>;
 }
@@ -88,7 +90,7 @@ function journalMetrics({ journal }: Counts): readonly Metric[] {
 }
 
 /** Of a member that `join()` has made. None has a label or a name of its own for each lock, election or channel. */
-export function serviceMetrics({ locks, leaderships }: Counts, now: ServiceGauges): readonly Metric[] {
+export function serviceMetrics({ locks, leaderships, sessionsLost }: Counts, now: ServiceGauges): readonly Metric[] {
   return [
     gauge("locks_held", "Locks that this process holds.", now.locksHeld),
     gauge("lock_waiters", "Calls of acquire() that wait.", now.lockWaiters),
@@ -104,6 +106,15 @@ export function serviceMetrics({ locks, leaderships }: Counts, now: ServiceGauge
     gauge("members_reachable", "Members that can be heard, this one among them.", now.reachable),
     gauge("peers_suspected", "Peers that are suspected of having crashed.", now.suspected),
     gauge("lock_server_known", "1 if this member knows who serves the locks.", () => Number(now.hasLockServer())),
+    gauge("state_calls_waiting", "Calls of shared state that wait for their answer.", now.stateCalls),
+    gauge("state_leader_known", "1 if this member knows who leads the log of shared state.", () =>
+      Number(now.hasLogLeader()),
+    ),
+    counter(
+      "state_sessions_lost_total",
+      "Times this member's session of shared state ended.",
+      () => sessionsLost.count,
+    ),
     {
       ...named("instances", "Elections, locks and channels open here."),
       type: "gauge",

@@ -36,6 +36,8 @@ export interface Counts {
   messagesIncomplete: number;
   readonly locks: LockCounts;
   readonly leaderships: LeadershipCounts;
+  /** Sessions of shared state that ended, with what they held. */
+  readonly sessionsLost: { count: number };
   readonly journal: JournalCounts;
 }
 export type Tally<K extends string> = Partial<Record<K, number>>;
@@ -89,6 +91,7 @@ export function newCounts(): Counts {
     messagesIncomplete: 0,
     locks: { acquired: 0, released: 0, lost: 0, timedOut: 0, acquiring: newDurations() },
     leaderships: { won: 0, lost: 0 },
+    sessionsLost: { count: 0 },
     journal: { bytes: 0, records: 0, failures: 0, syncing: newDurations() },
   };
 }

@@ -475,6 +475,7 @@ export class JoinedMember extends Sharing implements Member {
       counts: this.#counts,
       instances: this.#instances,
       shared: this.#shared,
+      state: this.state,
       isJoined: () => this.#state === "joined",
       peers: () => this.#transport.peers,
     });

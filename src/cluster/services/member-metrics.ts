@@ -7,24 +7,29 @@ import type { Instances } from "./instances.ts";
 import { LocalElection } from "./local-election.ts";
 import { LocalMutex } from "./local-mutex.ts";
 import type { SharedParts } from "./shared-parts.ts";
+import type { SharedState } from "./state/shared-state.ts";
 
 interface Measured {
   readonly counts: Counts;
   readonly instances: Pick<Instances, "all">;
   readonly shared: SharedParts;
+  readonly state: SharedState;
   isJoined(): boolean;
   peers(): readonly PeerStatus[];
 }
 
-export function memberMetrics({ counts, instances, shared, isJoined, peers }: Measured): readonly Metric[] {
+export function memberMetrics({ counts, instances, shared, state, isJoined, peers }: Measured): readonly Metric[] {
   const open = (): readonly Instance[] => instances.all;
   const locks = () => open().flatMap(({ local }) => (local instanceof LocalMutex ? [local.held] : []));
   return [
     ...networkMetrics(counts, linksOf(peers)),
     ...serviceMetrics(counts, {
-      locksHeld: () => locks().filter(({ isHeld }) => isHeld).length,
-      lockWaiters: () => locks().reduce((sum, { waiting }) => sum + waiting, 0),
-      leadershipsHeld: () => open().filter(({ local }) => local instanceof LocalElection && local.leads).length,
+      locksHeld: () => locks().filter(({ isHeld }) => isHeld).length + state.waits.held,
+      lockWaiters: () => locks().reduce((sum, { waiting }) => sum + waiting, state.waits.waiting),
+      leadershipsHeld: () =>
+        [...open(), ...state.elections].filter(({ local }) => local instanceof LocalElection && local.leads).length,
+      stateCalls: () => state.host.waiting,
+      hasLogLeader: () => isJoined() && state.host.leader !== null,
       hasQuorum: () => isJoined() && shared.hasQuorum,
       reachable: () => shared.reachable,
       suspected: () => peers().filter(({ id }) => shared.isSuspected(id)).length,

@@ -32,7 +32,7 @@ export interface ServiceHostOptions {
   readonly self: NodeId;
   readonly peers: readonly NodeId[];
   readonly maxWaiters: number;
-  readonly counts: Pick<Counts, "locks" | "leaderships">;
+  readonly counts: Pick<Counts, "locks" | "leaderships" | "sessionsLost">;
   /** Null where this member keeps no journal, and so cannot take part. */
   readonly protocol: AnyProtocol | null;
   readonly journal: Journal | null;

@@ -65,7 +65,10 @@ export class SharedState implements StateApi {
     this.#grants = new Grants(this.host, this.waits);
     this.host.listen((event) => {
       if (event.type === "led") options.publish({ type: "log-leader-changed", leader: event.leader, term: event.term });
-      else if (event.type === "lost") options.publish({ type: "session-lost", session: event.session });
+      else if (event.type === "lost" && this.host.closed === null) {
+        options.counts.sessionsLost.count += 1;
+        options.publish({ type: "session-lost", session: event.session });
+      }
     });
   }
 

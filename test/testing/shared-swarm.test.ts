@@ -1,0 +1,23 @@
+/** Shared state under random faults in virtual time. */
+import { expect, test } from "vitest";
+import { sharedSwarm } from "./shared-swarm.ts";
+
+const SHORT_MS = 1_000;
+const LONG_MS = 6_000;
+/** `COTERIE_SWARM=10000 npx vitest run --project unit test/testing/shared --tags-filter long` tries more. */
+const MANY = Number(process.env.COTERIE_SWARM ?? 100);
+const { COTERIE_SEED: replayed } = process.env;
+
+async function underSeeds(first: number, last: number, faultsMs: number): Promise<void> {
+  const sums = { grants: 0, writes: 0, changes: 0, faults: 0 };
+  for (let seed = first; seed <= last; seed++) {
+    const result = await sharedSwarm(seed, faultsMs);
+    for (const key of ["grants", "writes", "changes", "faults"] as const) sums[key] += result[key];
+  }
+  for (const sum of Object.values(sums)) expect(sum).toBeGreaterThan(0);
+}
+
+test("what is acknowledged stands, commands are done once, watches have no gap, and nobody holds another's lock", () =>
+  replayed === undefined ? underSeeds(2, 2, SHORT_MS) : underSeeds(Number(replayed), Number(replayed), LONG_MS));
+
+test("the same under many seeds", { tags: ["long"], timeout: 3_600_000 }, () => underSeeds(1, MANY, LONG_MS));
