@@ -39,21 +39,18 @@ export function withinTime<T>(
       timers.cancel(timer);
       forget();
     };
-    const end = (error: Error): void => {
+    const end = (error: unknown): void => {
       done();
-      reject(error);
+      reject(error instanceof Error ? error : new Error(String(error)));
     };
     const timer =
       timeoutMs > MAX_WAIT_MS
         ? null
         : timers.after(timeoutMs, () => end(fail("request-timeout", `was not answered within ${timeoutMs} ms`)));
     const forget = onAbort(signal, () => end(fail("request-aborted", "was aborted", signal?.reason)));
-    answer().then(
-      (value) => {
-        done();
-        resolve(value);
-      },
-      (error: Error) => end(error),
-    );
+    answer().then((value) => {
+      done();
+      resolve(value);
+    }, end);
   });
 }
