@@ -5,7 +5,7 @@
  */
 import type { HeartbeatOptions } from "../../protocols/membership/heartbeat.ts";
 import type { ViewsOptions } from "../../protocols/membership/views/options.ts";
-import type { CoordinationServiceOptions } from "../../protocols/service/coordination-service/assembly.ts";
+import type { CoordinationServiceOptions } from "../../protocols/service/coordination-service/coordination-service.ts";
 
 export const timings = ["fast", "default", "patient"] as const;
 export type Timing = (typeof timings)[number];
