@@ -2,6 +2,7 @@
 export { type ClusterConfig, parseConfig, readConfig } from "./cluster/config.ts";
 export { join } from "./cluster/join.ts";
 export { type Member as RunningMember, type MemberOptions, runMember } from "./cluster/member.ts";
+export { type ProofFile, proofFile, readProofFile, verdictOnFile } from "./cluster/proof-file.ts";
 export type {
   AcquireOptions,
   AdminOptions,

@@ -1,5 +1,6 @@
 /** What agreements cost in which everybody takes part, round by round. Every message takes one unit of time. */
 import type { NodeId, Tagged } from "../../src/core/protocol.ts";
+import { floodSet } from "../../src/protocols/consensus/flood-set.ts";
 import { lockstep } from "../../src/protocols/consensus/lockstep/lockstep.ts";
 import type { AnyProtocol } from "../../src/protocols/index.ts";
 import { simulation } from "../../src/sim/simulation.ts";
@@ -18,6 +19,7 @@ interface Rounds {
 }
 
 const rounds: readonly Rounds[] = [
+  { name: "flood-set", make: () => floodSet(), cost: "all propose", formula: "(f + 1)N(N − 1), f = 1", maxNodes: 31 },
   { name: "lockstep", make: () => lockstep(), cost: "a turn", formula: "2N(N − 1)", maxNodes: 31 },
   {
     name: "lockstep, echo",

@@ -65,6 +65,11 @@ export const commands: Readonly<Record<string, Listed>> = {
     summary: "check a recorded history for linearizability",
     load: () => import("./check-history.ts"),
   },
+  "verify-proof": {
+    usage: "[options] <file>",
+    summary: "verify a proof that a player of a lockstep game has cheated",
+    load: () => import("./verify-proof.ts"),
+  },
   sim: {
     usage: "[options] [protocol|file]",
     summary: "run a protocol or a scenario in virtual time",

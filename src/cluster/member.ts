@@ -35,6 +35,8 @@ export interface Member {
   readonly address: string;
   /** The base URL of its admin pages. */
   readonly admin: string;
+  /** Gives what it runs a command. @throws UsageError if it is none of its commands */
+  command(command: Tagged): void;
   /** Closes every connection and listener. */
   stop(): Promise<void>;
 }
@@ -51,6 +53,10 @@ export interface MemberOptions {
   readonly faultInjector?: boolean;
   /** It lies. Absent: it is honest. */
   readonly liar?: Liar;
+  /** Called with what the protocol emits. */
+  readonly onEvent?: (event: Tagged) => void;
+  /** What runs in the place of the protocol, which the others take it for: to see how they bear it. */
+  readonly alter?: (protocol: AnyProtocol) => AnyProtocol;
   /** Called when the protocol violates its own invariants: the process must not go on. */
   readonly onFatal: (error: Error) => void;
 }
@@ -66,7 +72,8 @@ const FIRST_CONTACT_MS = 250;
  */
 export async function runMember(config: ClusterConfig, id: NodeId, options: MemberOptions): Promise<Member> {
   placeOf(id, config);
-  const honest = protocolNamed(config.protocol).node(config.options);
+  const declared = protocolNamed(config.protocol).node(config.options);
+  const honest = options.alter?.(declared) ?? declared;
   const { liar } = options;
   const protocol = liar === undefined ? honest : byzantine(honest, new Map([[id, onProcesses(liar.behaviour)]]));
   const journal = keepsJournal(protocol) ? await journalOf(config, id, options) : null;
@@ -125,6 +132,7 @@ async function wired({ config, id, options, protocol, slot, identity, counts, tr
       record: (entry) => trace.publish(entry),
     },
     onWrongSignature: wrongSignatures(id, counts, options.log),
+    ...(options.onEvent && { onEvent: options.onEvent }),
     onFatal: options.onFatal,
   });
   const transport = tcpTransport<never>({
@@ -226,6 +234,7 @@ async function runHost(parts: Omit<Inside, "counts" | "trace" | "injector">): Pr
   return {
     address,
     admin: admin.url,
+    command: (command) => host.command(command),
     async stop() {
       renewal.stop();
       host.stop();

@@ -9,15 +9,17 @@ export type { Command, Members, ReplicatedLog } from "./consensus/family/replica
 export { type MachineKind, machineKinds, type StateMachine, stateMachines } from "./consensus/family/state-machines.ts";
 export { type ReplicatedSystem, type ReplicatedSystemOptions, replicated } from "./consensus/family/systems.ts";
 export { type FastPaxos, type FastPaxosOptions, fastPaxos } from "./consensus/fast-paxos/fast-paxos.ts";
+export { type FloodSet, type FloodSetOptions, floodSet } from "./consensus/flood-set.ts";
 export {
   type GeneralizedPaxos,
   type GeneralizedPaxosOptions,
   generalizedPaxos,
 } from "./consensus/generalized-paxos/generalized-paxos.ts";
+export { type Cheat, cheating, cheats } from "./consensus/lockstep/cheats.ts";
 export { lockstep } from "./consensus/lockstep/lockstep.ts";
 export type { LockstepOptions } from "./consensus/lockstep/options.ts";
 export { type Table, type Verdict, verdictOn } from "./consensus/lockstep/proofs.ts";
-export type { Lockstep, Proof } from "./consensus/lockstep/vocabulary.ts";
+export { type Lockstep, type Proof, proofShape } from "./consensus/lockstep/vocabulary.ts";
 export { type MultiPaxos, type MultiPaxosOptions, multiPaxos } from "./consensus/multi-paxos/multi-paxos.ts";
 export type { PaxosOptions } from "./consensus/paxos/options.ts";
 export { paxos } from "./consensus/paxos/paxos.ts";

@@ -7,7 +7,6 @@ import { cheapPaxos } from "./consensus/cheap-paxos/cheap-paxos.ts";
 import { fastPaxos } from "./consensus/fast-paxos/fast-paxos.ts";
 import { clientOrders } from "./consensus/generalized-paxos/agreement.ts";
 import { generalizedPaxos } from "./consensus/generalized-paxos/generalized-paxos.ts";
-import { lockstep } from "./consensus/lockstep/lockstep.ts";
 import { multiPaxos } from "./consensus/multi-paxos/multi-paxos.ts";
 import { paxos } from "./consensus/paxos/paxos.ts";
 import { pbft } from "./consensus/pbft/pbft.ts";
@@ -25,15 +24,8 @@ import { monitored } from "./election/monitored.ts";
 import { extendedRing } from "./election/ring/extended-ring.ts";
 import { ring } from "./election/ring/ring.ts";
 import { entry, type RegistryEntry, type Variant } from "./entry.ts";
-import {
-  atomicCommit,
-  consensus,
-  consensusOfAll,
-  election,
-  membership,
-  replicatedAtomicCommit,
-  replicatedLog,
-} from "./family.ts";
+import { atomicCommit, consensus, election, membership, replicatedAtomicCommit, replicatedLog } from "./family.ts";
+import { lockstepRounds } from "./lockstep-rounds.ts";
 import { heartbeat } from "./membership/heartbeat.ts";
 import { multicasts } from "./multicasts.ts";
 import { mutualExclusions } from "./mutexes.ts";
@@ -122,33 +114,6 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     mustStart: true,
     check: { maxTimeouts: 4 },
   }),
-  lockstep: entry(
-    consensusOfAll,
-    "turns of a game: all commit to their actions before any reveals its own; who cheats is convicted by a proof",
-    lockstep,
-    {
-      variants: {
-        echo: {
-          summary:
-            "players show each other the commitments that they have, against different ones to different players",
-          algorithm: settled(lockstep, { echoes: true }),
-        },
-        bounded: {
-          summary: "with echoes, one turn that begins by itself and nothing asked for twice, for the checker",
-          algorithm: settled(lockstep, { echoes: true, moves: ["rock", "paper"], turns: 1, resends: 0 }),
-          ends: true,
-        },
-        "bounded-plain": {
-          summary: "the same without echoes: who says different things to different players gets its look ahead",
-          algorithm: settled(lockstep, { moves: ["rock", "paper"], turns: 1, resends: 0 }),
-          ends: true,
-        },
-      },
-      mustStart: true,
-      embedded: false,
-      check: { timers: "rounds", variant: "bounded" },
-    },
-  ),
   "cheap-paxos": entry(
     replicatedLog,
     "f + 1 main nodes decide on commands; f auxiliaries help only when one of them has failed",
@@ -262,6 +227,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     twoPhaseCommit,
     { embedded: false, check: { maxInFlight: 4 } },
   ),
+  ...lockstepRounds,
   ...mutualExclusions,
   ...multicasts,
   ...services,

@@ -1,5 +1,6 @@
 /** Signatures between processes: Ed25519, with a private key of the node's own and the public keys of all. */
 import { type KeyObject, sign, verify } from "node:crypto";
+import { UsageError } from "../core/errors.ts";
 import type { NodeId, Signatures } from "../core/protocol.ts";
 
 export interface Keys {
@@ -7,12 +8,20 @@ export interface Keys {
   readonly all: ReadonlyMap<NodeId, KeyObject>;
 }
 
+/** For somebody who has the public keys and signs nothing. */
+export const publicSignatures = (all: Keys["all"]): Signatures => ({
+  sign() {
+    throw new UsageError("no-keys", "expected a private key to sign with, and got none");
+  },
+  isSigned: (by, text, signature) => isSignedBy(all.get(by), text, signature),
+});
+
+const isSignedBy = (key: KeyObject | undefined, text: string, signature: string): boolean =>
+  key !== undefined && verify(null, Buffer.from(text), key, Buffer.from(signature, "base64"));
+
 export function ed25519({ own, all }: Keys): Signatures {
   return {
     sign: (text) => sign(null, Buffer.from(text), own).toString("base64"),
-    isSigned(by, text, signature) {
-      const key = all.get(by);
-      return key !== undefined && verify(null, Buffer.from(text), key, Buffer.from(signature, "base64"));
-    },
+    isSigned: (by, text, signature) => isSignedBy(all.get(by), text, signature),
   };
 }

@@ -116,17 +116,18 @@ describe("turns", () => {
     expect(states.map(({ turn, phase }) => [turn, phase])).toEqual(range(4).map(() => [5, "waiting"]));
     const last = range(4).map((node) => sim.events(node).at(-1));
     const value = "0: move 0 5, 1: move 1 5, 2: move 2 5, 3: move 3 5";
-    expect(last).toEqual(range(4).map(() => ({ type: "decided", turn: 5, value })));
+    const actions = { 0: "move 0 5", 1: "move 1 5", 2: "move 2 5", 3: "move 3 5" };
+    expect(last).toEqual(range(4).map(() => ({ type: "decided", turn: 5, actions, value })));
   });
 
   it("nothing that a player sends before it reveals tells its action", () => {
-    const said = range(2).map((at) => {
+    const sent = range(2).map((at) => {
       const { log } = run(3, { actions: (node) => (node === 0 ? ["rock", "paper"][at] : "paper") as string });
       return log.split("\n").filter((line) => line.includes("node 0  sends commit"));
     });
-    expect(said[0]).toHaveLength(2);
-    expect(said[0]).not.toEqual(said[1]);
-    expect(said.flat().join()).not.toMatch(/rock|paper/);
+    expect(sent[0]).toHaveLength(2);
+    expect(sent[0]).not.toEqual(sent[1]);
+    expect(sent.flat().join()).not.toMatch(/rock|paper/);
   });
 
   it("a player that does not play is given up by the deadline, with a proof", () => {

@@ -111,8 +111,9 @@ export function lockstep(given?: Partial<LockstepOptions>): Protocol<Lockstep> {
   function settleTurn(state: State, ctx: Ctx): void {
     state.phase = "waiting";
     ctx.cancelTimer("due");
-    const actions = entriesIn(state.openings).map(([player, { value }]) => `${player}: ${value.action}`);
-    ctx.emit({ type: "decided", turn: state.turn, value: actions.join(", ") });
+    const all = entriesIn(state.openings).map(([player, { value }]) => [player, value.action] as const);
+    const value = all.map(([player, action]) => `${player}: ${action}`).join(", ");
+    ctx.emit({ type: "decided", turn: state.turn, actions: Object.fromEntries(all), value });
     beginNext(state, ctx);
   }
 

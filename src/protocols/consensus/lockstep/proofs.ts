@@ -1,5 +1,5 @@
 /**
- * Proofs of cheating. Whoever knows the players and can verify their signatures comes to the same verdict: the players themselves, and
+ * Proofs of cheating. All who know the players and can verify their signatures come to the same verdict: the players themselves, and
  * `coterie verify-proof`. Nothing else is believed.
  */
 import type { NodeId, Signatures } from "../../../core/protocol.ts";

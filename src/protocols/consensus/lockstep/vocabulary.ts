@@ -85,8 +85,8 @@ export type Lockstep = {
     | { type: "accuse"; proof: Proof };
   timer: "due";
   command: /** Play this in the next turn that this player has no action for. */ { type: "propose"; value: string };
-  event: /** The actions of all, by player, as canonical text. */
-    | { type: "decided"; turn: number; value: string }
+  event: /** The actions of all, and the same as text for people. */
+    | { type: "decided"; turn: number; actions: PerNode<string>; value: string }
     | { type: "cheated"; player: NodeId; how: How; proof: Proof }
     /** What was due did not come from these. */
     | { type: "stopped"; turn: number; due: Phase; missing: NodeId[] };
@@ -109,7 +109,7 @@ export const commitmentShape = signed("commitment", struct<Commitment>({ game, t
 export const openingShape = signed("opening", struct<Opening>({ game, turn: natural, nonce: hash, action }));
 const due = oneOf(...phases);
 export const complaintShape = signed("complaint", struct<Complaint>({ game, turn: natural, player: natural, due }));
-const proofShape = variants<Proof>({
+export const proofShape = variants<Proof>({
   "wrong-reveal": { commitment: commitmentShape, opening: openingShape },
   equivocation: { one: commitmentShape, other: commitmentShape },
   replay: { commitment: commitmentShape, opening: openingShape },

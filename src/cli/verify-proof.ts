@@ -1,0 +1,90 @@
+/** `coterie verify-proof`: whether a proof of cheating convicts somebody, for anybody who has the players' public keys. */
+import { readFileSync } from "node:fs";
+import type { Command } from "commander";
+import { isSameKey, type ProofFile, readProofFile, verdictOnFile } from "../cluster/proof-file.ts";
+import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
+import type { Invocation, Output } from "./invocation.ts";
+import { paintFor } from "./terminal.ts";
+
+interface Options {
+  readonly keys?: string;
+  readonly json?: true;
+}
+
+export function declare(command: Command, { stdout }: Invocation): void {
+  command
+    .description("Verifies a proof that a player of a lockstep game has cheated: signatures, hashes, and what follows.")
+    .argument("<file>", "the proof, as JSON")
+    .option("--keys <pattern>", "the players' public keys, as PEM files; {id} stands for a player's id")
+    .option("--json", "print the verdict as JSON")
+    .addHelpText("after", EXPLANATION)
+    .action((file: string, options: Options) => verify(file, options, stdout));
+}
+
+const EXPLANATION = `
+Example:
+  $ coterie verify-proof proof.json --keys 'keys/{id}.pub'
+
+A file names the players and their public keys, the game, and what was signed: two commitments of one turn; a commitment, and a
+reveal that does not fit, or that fits another place; the complaints of a majority. See docs/protocols/lockstep.md.
+The writer of a file can write keys of its own into it: --keys compares them with those that you have from the players. Without it
+the verdict is about the keys in the file.
+
+With --json: { "verdict": "proved" | "not proved", "culprit": id | null, "how", "why", "game", "keysCompared" }
+Exit codes: 0 it proves that the culprit has cheated; 1 it proves nothing; 2 wrong arguments, or a file that is no proof.`;
+
+function verify(file: string, options: Options, stdout: Output): void {
+  const proof = inFile(file, () => readProofFile(contentOf(file, "the proof")));
+  const { culprit, why } = inFile(file, () => verdictOnFile(proof));
+  if (options.keys !== undefined) compareKeys(proof, options.keys);
+  const { game } = proof;
+  const verdict = culprit === null ? "not proved" : "proved";
+  const keysCompared = options.keys !== undefined;
+  const paint = paintFor(stdout);
+  if (options.json === true)
+    stdout.write(`${JSON.stringify({ verdict, culprit, how: proof.proof.type, why, game, keysCompared })}\n`);
+  else {
+    const mark = culprit === null ? paint("red", "✗ not proved") : paint("green", "✓ proved");
+    const keys = keysCompared ? "" : "  by the keys in the file: --keys compares them with yours\n";
+    stdout.write(`${mark}  ${why} (game ${JSON.stringify(game)})\n${keys}`);
+  }
+  if (culprit === null) throw new InvariantViolation("not-proved", `the file proves nothing: ${why}`);
+}
+
+/** @throws UsageError where the file has another key than the one that is known. */
+function compareKeys({ keys }: ProofFile, pattern: string): void {
+  for (const [player, key] of Object.entries(keys)) {
+    const path = pattern.replaceAll("{id}", player);
+    const known = contentOf(path, `the public key of player ${player}`);
+    if (!inFile(path, () => isSame(known, key)))
+      throw new UsageError("bad-proof", `expected the key of player ${player} to be the one in ${path}, got another`);
+  }
+}
+
+function isSame(known: string, key: string): boolean {
+  try {
+    return isSameKey(known, key);
+  } catch {
+    throw new UsageError("bad-key", "expected a public key as PEM");
+  }
+}
+
+function contentOf(file: string, what: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new UsageError("bad-proof", `${unexpected(what, "a readable file", file)} (${code})`);
+  }
+}
+
+/** What is wrong with a file, with its name. */
+function inFile<T>(file: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof UsageError && !error.message.includes(file))
+      throw new UsageError(error.code, `${file}: ${error.message}`);
+    throw error;
+  }
+}

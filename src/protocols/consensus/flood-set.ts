@@ -1,0 +1,148 @@
+/**
+ * FloodSet: agreement under crashes in f + 1 synchronous rounds. In each round all tell all which values they know; in one of f + 1 rounds
+ * nobody crashes, so after it all know the same.
+ * Lynch, "Distributed Algorithms", 1996, §6.2.1; Coulouris et al. §15.5.2; f + 1 rounds are needed: Fischer & Lynch 1982, Dolev & Strong 1983.
+ *
+ * Assumes   synchronous rounds that begin together and last longer than any message travels; reliable links; at most f
+ *           crashes, each perhaps in the middle of a broadcast; nobody comes back.
+ * Safety    no two nodes decide differently, crashed ones included; what is decided was proposed.
+ * Liveness  every node that is up decides after f + 1 rounds.
+ * Cost      (f + 1)N(N − 1) messages.
+ *
+ * With the option `rounds: "f"` there is one round less, and f crashes divide the nodes: that is the lower bound, shown.
+ */
+import { UsageError, unexpected } from "../../core/errors.ts";
+import type { Context, NodeId, Property, Protocol, World } from "../../core/protocol.ts";
+import { list, natural, oneOf, real, struct, text } from "../../core/shape.ts";
+import { requirePositive, settle } from "../options.ts";
+
+export type FloodSet = {
+  state: {
+    /** The one that goes on; above the last when all are over. */
+    round: number;
+    proposed: string | null;
+    /** W of the book: all that it has heard of, ascending. */
+    values: string[];
+    decided: string | null;
+  };
+  message: { type: "values"; round: number; values: string[] };
+  timer: "round";
+  command: { type: "propose"; value: string };
+  event: { type: "decided"; value: string };
+};
+
+type State = FloodSet["state"];
+type Ctx = Context<FloodSet>;
+
+export interface FloodSetOptions {
+  /** How many crashes it has to stand. */
+  f: number;
+  /** How many rounds there are. */
+  rounds: "f + 1" | "f";
+  /** What the nodes propose when they start, by their ids; where there is nothing, values are commands. */
+  values: string[];
+  /** A round ends after this time, which is longer than any message travels. */
+  roundMs: number;
+}
+
+const defaults: FloodSetOptions = { f: 1, rounds: "f + 1", values: [], roundMs: 100 };
+const MAX_VALUES = 1_000;
+const value = text(1_000);
+const values = list(value, MAX_VALUES);
+const optionShape = struct<FloodSetOptions>({ f: natural, rounds: oneOf("f + 1", "f"), values, roundMs: real });
+
+export function floodSet(given?: Partial<FloodSetOptions>): Protocol<FloodSet> {
+  const options = settle(defaults, optionShape, given, "floodSet");
+  const { f, roundMs } = options;
+  requirePositive("floodSet.roundMs", roundMs);
+  const rounds = options.rounds === "f" ? f : f + 1;
+  if (rounds === 0)
+    throw new UsageError("bad-option", unexpected("floodSet.f", "at least 1, where there are f rounds", f));
+
+  /** In the first round what a node proposes, in each later one all that it knows when the round before has ended. */
+  function tell(state: State, ctx: Ctx): void {
+    ctx.broadcast({ type: "values", round: state.round, values: state.values });
+  }
+
+  function propose(state: State, own: string, ctx: Ctx): void {
+    if (state.round > 1 || state.proposed !== null) return;
+    state.proposed = own;
+    state.values = union(state.values, [own]);
+    ctx.broadcast({ type: "values", round: 1, values: [own] });
+  }
+
+  function decide(state: State, ctx: Ctx): void {
+    const [least] = state.values;
+    if (least === undefined) return; // Nobody has proposed anything.
+    state.decided = least;
+    ctx.emit({ type: "decided", value: least });
+  }
+
+  return {
+    name: "flood-set",
+    init: () => ({ round: 1, proposed: null, values: [], decided: null }),
+    start(state, ctx) {
+      ctx.setTimer("round", roundMs);
+      const own = options.values[ctx.self];
+      if (own !== undefined) propose(state, own, ctx);
+    },
+    receive: {
+      values(state, _from, message) {
+        if (message.round < state.round) return; // Late: its round is over.
+        state.values = union(state.values, message.values);
+      },
+    },
+    timeout: {
+      round(state, ctx) {
+        const isLast = state.round === rounds;
+        state.round += 1;
+        if (isLast) return decide(state, ctx);
+        tell(state, ctx);
+        ctx.setTimer("round", roundMs);
+      },
+    },
+    command: { propose: (state, { value: own }, ctx) => propose(state, own, ctx) },
+    shapes: { message: { values: { round: natural, values } }, command: { propose: { value } } },
+    source: "Lynch 1996, §6.2.1",
+    assumes: ["synchronous rounds", "reliable links", "at most f crashes, no recovery"],
+    properties,
+    costs: [{ when: "all propose", messages: (nodes) => rounds * nodes * (nodes - 1) }],
+    view: ({ round, decided }) => ({ role: decided ?? "undecided", term: round }),
+  };
+}
+
+/** Ascending, none twice; of more than can be said the first. */
+const union = (one: readonly string[], other: readonly string[]): string[] =>
+  [...new Set([...one, ...other])].sort().slice(0, MAX_VALUES);
+
+type Decisions = readonly string[];
+const history = {
+  empty: [] as Decisions,
+  after: (before: Decisions, { value: decided }: FloodSet["event"]): Decisions => [...before, decided].slice(-2),
+};
+
+const properties = [
+  {
+    name: "agreement",
+    claim: "no two nodes decide differently, crashed ones included",
+    when: "always",
+    history,
+    holds: ({ nodes, history: of }: World<State>) =>
+      new Set(nodes.flatMap((node: NodeId) => of<Decisions>(node))).size <= 1,
+  },
+  {
+    name: "integrity",
+    claim: "a node decides once",
+    when: "always",
+    history,
+    holds: ({ nodes, history: of }: World<State>) => nodes.every((node: NodeId) => of<Decisions>(node).length <= 1),
+  },
+  {
+    name: "termination",
+    claim: "when the last round is over, every node that is up and has proposed has decided",
+    when: "quiescent",
+    pendingTimers: ["round"],
+    holds: ({ alive, state }: World<State>) =>
+      alive.every((node) => state(node).proposed === null || state(node).decided !== null),
+  },
+] as Property<FloodSet>[];

@@ -1,0 +1,58 @@
+/** The part of the registry in which everybody brings a value, and rounds end for all together. */
+import { floodSet } from "./consensus/flood-set.ts";
+import { lockstep } from "./consensus/lockstep/lockstep.ts";
+import { entry, type RegistryEntry } from "./entry.ts";
+import { consensusOfAll } from "./family.ts";
+import { settled } from "./system.ts";
+
+export const lockstepRounds: Readonly<Record<string, RegistryEntry>> = {
+  "flood-set": entry(
+    consensusOfAll,
+    "agreement under crashes in f + 1 synchronous rounds: all tell all what they know",
+    floodSet,
+    {
+      variants: {
+        bounded: {
+          summary: "nodes propose when they start, for the checker",
+          algorithm: settled(floodSet, { values: ["a", "b", "c", "d"] }),
+          ends: true,
+        },
+        "f-rounds": {
+          summary: "the same with f rounds, one too few: f crashes divide the nodes",
+          algorithm: settled(floodSet, { values: ["a", "b", "c", "d"], rounds: "f" }),
+          ends: true,
+        },
+      },
+      mustStart: true,
+      embedded: false,
+      check: { timers: "rounds", variant: "bounded" },
+    },
+  ),
+  lockstep: entry(
+    consensusOfAll,
+    "turns of a game: all commit to their actions before any reveals its own; who cheats is convicted by a proof",
+    lockstep,
+    {
+      variants: {
+        echo: {
+          summary:
+            "players show each other the commitments that they have, against different ones to different players",
+          algorithm: settled(lockstep, { echoes: true }),
+        },
+        bounded: {
+          summary: "with echoes, one turn that begins by itself and nothing asked for twice, for the checker",
+          algorithm: settled(lockstep, { echoes: true, moves: ["rock", "paper"], turns: 1, resends: 0 }),
+          ends: true,
+        },
+        "bounded-plain": {
+          summary: "the same without echoes: who says different things to different players gets its look ahead",
+          algorithm: settled(lockstep, { moves: ["rock", "paper"], turns: 1, resends: 0 }),
+          ends: true,
+        },
+      },
+      mustStart: true,
+      embedded: false,
+      check: { timers: "rounds", variant: "bounded" },
+    },
+  ),
+};
