@@ -3,7 +3,7 @@
  * while every member asks for keys, counters, transactions and locks. Afterwards all is healed, and looked at.
  */
 import type { Operation as Asked, History } from "../../../src/check/linearizability/history.ts";
-import type { EventOf, NodeId } from "../../../src/core/protocol.ts";
+import type { NodeId } from "../../../src/core/protocol.ts";
 import { type Random, random } from "../../../src/core/random.ts";
 import { unwrapped } from "../../../src/core/wrapping.ts";
 import {
@@ -191,7 +191,7 @@ class Run {
         order: draw.pick(["fifo", "none"]),
       },
       syncMs: 2,
-      onEvent: (at, node, emitted) => this.note(at, node, unwrapped(emitted as EventOf<CoordinationService>)),
+      onEvent: (at, node, emitted) => this.note(at, node, unwrapped(emitted)),
     });
   }
 

@@ -100,7 +100,7 @@ export function ring(given?: Partial<RingOptions>): Protocol<Ring> {
         include(state.suspected, node);
         if (state.leader === node) call(state, ctx);
       },
-      restore: (state, { node }) => void exclude(state.suspected, node),
+      restore: (state, { node }) => exclude(state.suspected, node),
     },
     shapes: {
       message: { election: { list: list(natural, 1_000) }, coordinator: { list: list(natural, 1_000) } },
