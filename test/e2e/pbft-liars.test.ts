@@ -1,7 +1,8 @@
 /**
  * Four PBFT replicas as real processes, of which one lies, under load: the others decide throughout, and what their clients see
- * is linearizable. Here the liar signs nothing new: one that does is a lying client as well, whose own requests, made of what it has
- * seen, are in the log by right, so that the history of the others alone tells nothing.
+ * is linearizable. A liar that signs something new is a lying client as well: it asks in its own name for what it has seen others ask
+ * for, and that is in the log by right (`coterie sim pbft --byzantine 0=equivocate --propose 1,2,3 --seed 2` shows one command
+ * twice). The history of the others alone tells nothing then, so beside such a liar they only have to decide.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
@@ -30,6 +31,9 @@ afterEach(async () => {
 const statusOf = async (id: number): Promise<NodeStatus> =>
   (await (await fetch(`${members.adminOf(id)}/status`)).json()) as NodeStatus;
 
+/** Those who sign what nobody has said. */
+const INVENTORS: readonly BehaviourName[] = ["equivocate", "forge", "adversary"];
+
 /** @param deeds how often the clients have to be answered anew, a while apart */
 async function beside(liar: number, behaviour: BehaviourName, deeds: number): Promise<void> {
   console.log(`member ${liar}, ${behaviour}: COTERIE_SEED=${seed}`);
@@ -50,10 +54,11 @@ async function beside(liar: number, behaviour: BehaviourName, deeds: number): Pr
   }
   const { acknowledged } = clients;
   await clients.end();
-  const report = checkLinearizability(clients.history, machineModel("map"));
-  expect(report.verdict, report.findings.map((finding) => drawText(finding, { model: report.model })).join("\n")).toBe(
-    "holds",
-  );
+  if (!INVENTORS.includes(behaviour)) {
+    const report = checkLinearizability(clients.history, machineModel("map"));
+    const findings = report.findings.map((finding) => drawText(finding, { model: report.model }));
+    expect(report.verdict, findings.join("\n")).toBe("holds");
+  }
   for (const id of honest) {
     const member = members.running.get(id);
     expect(member?.stderr, `member ${id}`).not.toMatch(/InvariantViolation|coterie: |this cannot/);
@@ -74,4 +79,8 @@ test("a primary that says nothing is replaced, and the others decide", async () 
     });
 });
 
-test("a primary that floods the others, under load", { tags: ["long"] }, () => beside(PRIMARY, "flood", 30));
+test.each<BehaviourName>(["flood", "equivocate", "replay", "withhold", "forge"])(
+  "a primary of whom this is true, under load: %s",
+  { tags: ["long"] },
+  (behaviour) => beside(PRIMARY, behaviour, 10),
+);
