@@ -14,7 +14,7 @@ import { createLog, parseConfig, proofFile, runMember } from "coterie";
 import { cheating, cheats, type Lockstep } from "coterie/protocols";
 
 const GOAL = 10;
-const FIRST_PORT = 7180;
+const FIRST_PORT = 7200;
 
 const { values } = parseArgs({
   options: {
