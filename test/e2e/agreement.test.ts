@@ -51,3 +51,33 @@ test.each(logs)("%s", { timeout: 4 * PATIENCE_MS }, async (protocol) => {
   expect(await answered(second, "get x")).toBe("“2”");
   expect(await answered(first, "put x 3")).toBe("“2”");
 });
+
+test("pbft: the primary is killed under load, and the others go on in the next view", {
+  timeout: 4 * PATIENCE_MS,
+}, async () => {
+  members = await MembersUnderTest.of(4);
+  members.rewrite({ protocol: "pbft", options: { machine: { kind: "counter" }, client: { retryMs: 300 } } });
+  await members.serveAll();
+  const [primary = 0, ...backups] = members.ids;
+  await answered(primary, "add 1");
+
+  let isLoaded = true;
+  const counts = backups.map(async (id) => {
+    let added = 0;
+    for (; isLoaded; added++) await answered(id, "add 1");
+    return added;
+  });
+  for (const id of backups) await answered(id, "get");
+  members.running.get(primary)?.signal("SIGKILL");
+  for (const id of backups) await answered(id, "get");
+  isLoaded = false;
+  const added = (await Promise.all(counts)).reduce((sum, each) => sum + each, 1);
+  for (const id of backups) {
+    const { view } = (await (await fetch(`${members.adminOf(id)}/status`)).json()) as {
+      view: { term: number; leader: number };
+    };
+    expect(view).toMatchObject({ term: 1, leader: backups[0] });
+    // What is asked again after an answer was lost is another command: so at least so many.
+    expect(Number((await answered(id, "get")).slice(1, -1))).toBeGreaterThanOrEqual(added);
+  }
+});
