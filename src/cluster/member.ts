@@ -36,7 +36,7 @@ export interface Member {
   /** The base URL of its admin pages. */
   readonly admin: string;
   /** Gives what it runs a command. @throws UsageError if it is none of its commands */
-  command(command: Tagged): void;
+  command(command: Tagged & Readonly<Record<string, unknown>>): void;
   /** Closes every connection and listener. */
   stop(): Promise<void>;
 }

@@ -51,10 +51,12 @@ function linksOf(page: string): { file: string; heading: string }[] {
 }
 
 /** As GitHub calls them: lower case, without punctuation, with hyphens for spaces; a second one of a name is counted. */
+/** Headings, and places that a page names itself. */
 function headingsOf(page: string): string[] {
   const text = readFileSync(join(root, page), "utf8").replaceAll(/^```.*?^```/gms, "");
   const seen = new Map<string, number>();
-  return [...text.matchAll(/^#+ (.*)$/gm)].map(([, title = ""]) => {
+  const places = [...text.matchAll(/<a id="([^"]+)">/g)].map(([, id = ""]) => id);
+  const headings = [...text.matchAll(/^#+ (.*)$/gm)].map(([, title = ""]) => {
     const name = title
       .toLowerCase()
       .replaceAll(/[^\p{L}\p{N}\- _]/gu, "")
@@ -63,6 +65,7 @@ function headingsOf(page: string): string[] {
     seen.set(name, times + 1);
     return times === 0 ? name : `${name}-${times}`;
   });
+  return [...headings, ...places];
 }
 
 describe("the docs", () => {
