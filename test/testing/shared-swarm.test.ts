@@ -5,7 +5,7 @@ import { sharedSwarm } from "./shared-swarm.ts";
 const SHORT_MS = 1_000;
 const LONG_MS = 6_000;
 /** `COTERIE_SWARM=10000 npx vitest run --project unit test/testing/shared --tags-filter long` tries more. */
-const MANY = Number(process.env.COTERIE_SWARM ?? 100);
+const MANY = Number(process.env.COTERIE_SWARM ?? 35);
 const { COTERIE_SEED: replayed } = process.env;
 
 async function underSeeds(first: number, last: number, faultsMs: number): Promise<void> {
