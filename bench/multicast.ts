@@ -48,7 +48,7 @@ const options = {
   "--json": "one object for each figure, as a list",
 };
 const note = `With its defaults it takes about 40 minutes; shorter, two or three:
-  coterie bench multicast --processes 3 --order total --kind reliable --transport tcp`;
+  coterie bench multicast --processes 3 --order total --transport tcp`;
 helpIfAsked(values.help, "multicast", options, note);
 
 function refuse(message: string): never {

@@ -34,7 +34,7 @@ test.each(lines)("coterie %s: %s", async (words, verdict) => {
 const root = new URL("../../", import.meta.url);
 
 const pages = readdirSync(new URL("docs", root), { recursive: true, encoding: "utf8" })
-  .filter((file) => file.endsWith(".md"))
+  .filter((file) => file.endsWith(".md") && file !== "assumptions.md") // Its test runs each of its commands, and what it does not find it calls "?".
   .map((file) => `docs/${file}`)
   .sort();
 

@@ -104,7 +104,7 @@ export const raft: readonly Change[] = [
     replace: ``,
     by: "simulator",
     setting: "commands in adversity",
-    property: "leader completeness",
+    property: "log matching",
   },
   {
     name: "truncation-not-journalled",
