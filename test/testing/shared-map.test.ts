@@ -111,6 +111,23 @@ describe("a map", () => {
     });
   });
 
+  test("is not written any more by a call that its caller has given up, once the session in which it was asked for is over", async () => {
+    const world = simulate({ members: 3, seed: 35 });
+    await world.run(async () => {
+      await mapOf(world, 1).put("a", 1);
+      const { leader } = world.member(1).status().shared ?? {};
+      const cutOff = [1, 2, 3].find((id) => id !== leader) as number;
+      await mapOf(world, cutOff).put("a", 2);
+      world.partition([cutOff]);
+      const error = await failureOf(mapOf(world, cutOff).put("a", 3, { timeoutMs: 500 }));
+      expect(error).toMatchObject({ code: "request-timeout", phase: "uncertain" });
+      await world.sleep(30_000);
+      world.heal();
+      await world.sleep(10_000);
+      expect(await mapOf(world, cutOff).get("a")).toBe(2);
+    });
+  });
+
   test("needs a dataDir", async () => {
     const world = simulate({ members: 3, join: { dataDir: undefined } });
     await world.run(() => {

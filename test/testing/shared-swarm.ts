@@ -28,8 +28,6 @@ class SharedSwarm {
   #perhaps = 0;
   /** By key: the last value that was acknowledged. Each key has one writer, which only counts up. */
   readonly #acknowledged = new Map<string, number>();
-  /** By key: writes whose callers were told that they may be done yet. So they may be, also after later ones. */
-  readonly #uncertain = new Map<string, Set<number>>();
   /** Items of the queue that are done for certain. */
   readonly #done: string[] = [];
   #writes = 0;
@@ -74,22 +72,14 @@ class SharedSwarm {
 
   async #write(member: Member, tools: ProcessTools, run: string): Promise<void> {
     const map = member.map<number>("numbers");
-    const uncertain = new Set<number>();
-    this.#uncertain.set(run, uncertain);
     for (let value = 1; !this.#isEnding; value++) {
-      await unlessCoordination(
-        async () => {
-          await map.put(run, value, { timeoutMs: 1_000 });
-          this.#writes += 1;
-          this.#acknowledged.set(run, value);
-          const found = await map.get(run, { timeoutMs: 1_000 });
-          if (found === undefined || (found < value && !uncertain.has(found)))
-            throw new Error(`${run} has put ${value}, and reads ${found}`);
-        },
-        ({ phase }) => {
-          if (phase === "uncertain") uncertain.add(value);
-        },
-      );
+      await unlessCoordination(async () => {
+        await map.put(run, value, { timeoutMs: 1_000 });
+        this.#writes += 1;
+        this.#acknowledged.set(run, value);
+        const found = await map.get(run, { timeoutMs: 1_000 });
+        if (found === undefined || found < value) throw new Error(`${run} has put ${value}, and reads ${found}`);
+      });
       await tools.sleep(tools.random() * 200);
     }
   }
@@ -173,7 +163,7 @@ class SharedSwarm {
     const map = member.map<number>("numbers");
     for (const [key, value] of this.#acknowledged) {
       const found = await map.get(key, { timeoutMs: WELL_WITHIN_MS });
-      const isKnown = found !== undefined && (found >= value || this.#uncertain.get(key)?.has(found) === true);
+      const isKnown = found !== undefined && found >= value;
       if (!isKnown) throw new Error(`${key} was ${value} for certain, and is ${found}`);
     }
   }

@@ -4,6 +4,7 @@ import type { Platform } from "../../../runtime/platform/platform.ts";
 import { type CoordinationCode, CoordinationError } from "../coordination-error.ts";
 import { duration, type Rules, signal } from "../known-options.ts";
 import { onAbort } from "../on-abort.ts";
+import type { IsWanted } from "./service.ts";
 import type { CallOptions } from "./state-api.ts";
 
 const DEFAULT_TIMEOUT_MS = 10_000;
@@ -21,7 +22,7 @@ export interface Call extends CallOptions {
 export function withinTime<T>(
   platform: Pick<Platform, "timers">,
   { what, changes, timeoutMs = DEFAULT_TIMEOUT_MS, signal }: Call,
-  answer: () => Promise<T>,
+  answer: (isWanted: IsWanted) => Promise<T>,
   why: () => string,
 ): Promise<T> {
   const { timers } = platform;
@@ -35,7 +36,9 @@ export function withinTime<T>(
     return Promise.reject(new CoordinationError("request-aborted", "never-sent", text, { cause: signal.reason }));
   }
   return new Promise((resolve, reject) => {
+    let isWanted = true;
     const done = (): void => {
+      isWanted = false;
       timers.cancel(timer);
       forget();
     };
@@ -48,7 +51,7 @@ export function withinTime<T>(
         ? null
         : timers.after(timeoutMs, () => end(fail("request-timeout", `was not answered within ${timeoutMs} ms`)));
     const forget = onAbort(signal, () => end(fail("request-aborted", "was aborted", signal?.reason)));
-    answer().then((value) => {
+    answer(() => isWanted).then((value) => {
       done();
       resolve(value);
     }, end);

@@ -2,7 +2,7 @@
 import * as may from "../known-options.ts";
 import { requireOptions } from "../known-options.ts";
 import { callRules } from "./calls.ts";
-import type { Service } from "./service.ts";
+import type { IsWanted, Service } from "./service.ts";
 import type { CallOptions, SharedCounter } from "./state-api.ts";
 
 const whole: may.Rule = {
@@ -24,17 +24,24 @@ export class LocalCounter implements SharedCounter {
 
   async add(by = 1, options: CallOptions = {}): Promise<number> {
     may.requireRule("by of add()", by, may.needed(whole));
-    return this.#call("add", true, options, async () => {
-      return (await this.service.submit({ type: "add", name: this.name, by })).result.value;
+    return this.#call("add", true, options, async (isWanted) => {
+      return (await this.service.submit({ type: "add", name: this.name, by }, isWanted)).result.value;
     });
   }
 
   async set(value: number, options: CallOptions = {}): Promise<void> {
     may.requireRule("the value of set()", value, may.needed(whole));
-    await this.#call("set", true, options, () => this.service.submit({ type: "set", name: this.name, to: value }));
+    await this.#call("set", true, options, (isWanted) =>
+      this.service.submit({ type: "set", name: this.name, to: value }, isWanted),
+    );
   }
 
-  async #call<T>(name: string, changes: boolean, options: CallOptions, answer: () => Promise<T>): Promise<T> {
+  async #call<T>(
+    name: string,
+    changes: boolean,
+    options: CallOptions,
+    answer: (isWanted: IsWanted) => Promise<T>,
+  ): Promise<T> {
     requireOptions(name, options, callRules);
     return this.service.call({ ...options, what: `${name}() of the counter "${this.name}"`, changes }, answer);
   }

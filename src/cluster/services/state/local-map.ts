@@ -2,6 +2,7 @@
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import {
   type Change as LoggedChange,
+  type Operation,
   prefixRange,
   type Step,
 } from "../../../protocols/service/coordination-service/operations.ts";
@@ -11,7 +12,7 @@ import * as may from "../known-options.ts";
 import { requireOptions } from "../known-options.ts";
 import { callRules } from "./calls.ts";
 import { limits } from "./limits.ts";
-import type { Service } from "./service.ts";
+import type { IsWanted, Service } from "./service.ts";
 import type {
   CallOptions,
   Change,
@@ -82,11 +83,11 @@ export class LocalMap<T> implements SharedMap<T> {
     requireOptions("delete", options, deleteRules);
     requireKey(key);
     const { ifRevision = null } = options;
-    return this.#call(`the deletion of "${key}" in`, true, options, async () => {
+    return this.#call(`the deletion of "${key}" in`, true, options, async (isWanted) => {
       const deletion = { type: "delete", map: this.name, key } as const;
-      if (ifRevision === null) return (await this.service.submit(deletion)).result.previous !== null;
+      if (ifRevision === null) return (await this.service.submit(deletion, isWanted)).result.previous !== null;
       if (ifRevision === 0) return false;
-      return (await this.#ifUnchanged(key, ifRevision, deletion)).result.succeeded;
+      return (await this.#ifUnchanged(key, ifRevision, deletion, isWanted)).result.succeeded;
     });
   }
 
@@ -125,20 +126,31 @@ export class LocalMap<T> implements SharedMap<T> {
     requireKey(key);
     const text = textOf(value, `the value of "${key}"`, limits.valueBytes);
     const { leased = false } = options;
-    return this.#call(`the write of "${key}" in`, true, options, async () => {
+    return this.#call(`the write of "${key}" in`, true, options, async (isWanted) => {
       const put = { type: "put", map: this.name, key, value: text, isLeased: leased } as const;
-      if (ifRevision === null) return (await this.service.submit(put)).revision;
-      const { revision, result } = await this.#ifUnchanged(key, ifRevision, put);
+      if (ifRevision === null) return (await this.service.submit(put, isWanted)).revision;
+      const { revision, result } = await this.#ifUnchanged(key, ifRevision, put, isWanted);
       return result.succeeded ? revision : null;
     });
   }
 
-  #ifUnchanged(key: string, revision: number, step: Step) {
+  #ifUnchanged(key: string, revision: number, step: Step, isWanted: IsWanted) {
     const unchanged = { type: "revision", map: this.name, key, revision } as const;
-    return this.service.submit({ type: "transaction", compare: [unchanged], success: [step], failure: [] });
+    const operation: Operation & { type: "transaction" } = {
+      type: "transaction",
+      compare: [unchanged],
+      success: [step],
+      failure: [],
+    };
+    return this.service.submit(operation, isWanted);
   }
 
-  #call<R>(what: string, changes: boolean, options: CallOptions, answer: () => Promise<R>): Promise<R> {
+  #call<R>(
+    what: string,
+    changes: boolean,
+    options: CallOptions,
+    answer: (isWanted: IsWanted) => Promise<R>,
+  ): Promise<R> {
     const { timeoutMs, signal } = options;
     return this.service.call({ what: `${what} the map "${this.name}"`, changes, timeoutMs, signal }, answer);
   }

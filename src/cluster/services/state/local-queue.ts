@@ -21,8 +21,8 @@ export class LocalQueue<T> implements SharedQueue<T> {
   async add(item: T, options: CallOptions = {}): Promise<number> {
     requireOptions("add", options, callRules);
     const value = textOf(item, "the item", limits.valueBytes);
-    return this.service.call({ ...options, what: `add() to ${this.#what}`, changes: true }, async () => {
-      return (await this.service.submit({ type: "enqueue", name: this.name, value })).result.item;
+    return this.service.call({ ...options, what: `add() to ${this.#what}`, changes: true }, async (isWanted) => {
+      return (await this.service.submit({ type: "enqueue", name: this.name, value }, isWanted)).result.item;
     });
   }
 
@@ -85,7 +85,9 @@ class TakenItem<T> extends OwnTenure<number> implements QueueItem<T> {
     if (!this.isHeld) throw this.signal.reason;
     const { queue: name, what } = this.taken;
     const call = { ...options, what: `done() of ${what}`, changes: true };
-    await this.service.call(call, () => this.service.submit({ type: "finish", name, token: this.token }));
+    await this.service.call(call, (isWanted) =>
+      this.service.submit({ type: "finish", name, token: this.token }, isWanted),
+    );
     this.waits.forget(this);
     this.end(new CoordinationError("released", "released", `${what} is done`));
   }

@@ -115,12 +115,14 @@ export class LogElection {
       capacity: 1,
       note,
     } as const;
-    this.#service.submit(acquire).then(
-      ({ result }) => {
-        if (result.type === "granted") this.#win(wait, result.token);
-      },
-      (error: unknown) => void this.#notAsked(wait, error),
-    );
+    this.#service
+      .submit(acquire, () => this.#wait === wait)
+      .then(
+        ({ result }) => {
+          if (result.type === "granted") this.#win(wait, result.token);
+        },
+        (error: unknown) => void this.#notAsked(wait, error),
+      );
   }
 
   async #notAsked(wait: WaitId, error: unknown): Promise<void> {
@@ -143,7 +145,9 @@ export class LogElection {
   #giveBack(wait: WaitId): void {
     const { session, closed, platform } = this.#service;
     if (closed !== null) return;
-    this.#service.submit({ type: "withdraw", name: this.#name, wait }).catch(async (error: unknown) => {
+    const withdrawal = { type: "withdraw", name: this.#name, wait } as const;
+    const isWanted = (): boolean => session === this.#service.session;
+    this.#service.submit(withdrawal, isWanted).catch(async (error: unknown) => {
       if (!isPassing(error)) return;
       await sleep(platform.timers, AGAIN_MS, { ref: false });
       if (session === this.#service.session) this.#giveBack(wait);

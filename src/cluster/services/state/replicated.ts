@@ -53,8 +53,8 @@ export class LocalReplicated<S, C, R> implements Replicated<S, C, R> {
     requireOptions("execute", options, callRules);
     const text = textOf(command, "the command", limits.valueBytes);
     const call = { ...options, what: `the command to "${this.name}"`, changes: true };
-    return this.service.call(call, async () => {
-      const { result } = await this.service.submit({ type: "execute", machine: this.name, command: text });
+    return this.service.call(call, async (isWanted) => {
+      const { result } = await this.service.submit({ type: "execute", machine: this.name, command: text }, isWanted);
       return (result.type === "executed" && result.result !== "" ? JSON.parse(result.result) : undefined) as R;
     });
   }

@@ -25,7 +25,7 @@ import { slotOf, UNNAMED } from "../instance.ts";
 import type { MemberTrace } from "../member-trace.ts";
 import { type Call, withinTime } from "./calls.ts";
 import { inWordsOf, refusalOf, unknownOutcome } from "./refusals.ts";
-import type { Done, Found, Listener, Service, Told } from "./service.ts";
+import type { Done, Found, IsWanted, Listener, Service, Told } from "./service.ts";
 
 export interface ServiceHostOptions {
   readonly platform: Platform;
@@ -132,7 +132,7 @@ export class ServiceHost implements Service {
     return this.revision ?? 0;
   }
 
-  async submit<O extends Operation>(operation: O): Promise<Done<O>> {
+  async submit<O extends Operation>(operation: O, isWanted: IsWanted): Promise<Done<O>> {
     for (;;) {
       const reply = await this.#request({ type: "submit", operation });
       const { revision, result } = reply.type === "done" ? reply : { revision: 0, result: refusalIn(reply) };
@@ -140,6 +140,7 @@ export class ServiceHost implements Service {
       if (result.type !== "refused") return { revision, result } as Done<O>;
       if (result.code !== "session-expired") throw refusalOf(result);
       await sleep(this.platform.timers, AGAIN_MS, { ref: false }); // It was not done, and is done in the next session.
+      if (!isWanted()) throw refusalOf(result);
     }
   }
 
@@ -150,7 +151,7 @@ export class ServiceHost implements Service {
     return { revision, answer } as Found<Q>;
   }
 
-  async call<T>(call: Call, answer: () => Promise<T>): Promise<T> {
+  async call<T>(call: Call, answer: (isWanted: IsWanted) => Promise<T>): Promise<T> {
     this.use();
     this.#waiting += 1;
     try {

@@ -35,15 +35,21 @@ export interface Service {
   isOwn(session: SessionId): boolean;
   /** Another number each time, over all lives of this member. */
   number(): number;
-  /** Does it once. Resolves when this replica has applied it. @throws CoordinationError or UsageError where it was refused. */
-  submit<O extends Operation>(operation: O): Promise<Done<O>>;
+  /**
+   * Does it once. Resolves when this replica has applied it. If the session ends before, it is asked for in the next one for as long as
+   * it is wanted. @throws CoordinationError or UsageError where it was refused.
+   */
+  submit<O extends Operation>(operation: O, isWanted: IsWanted): Promise<Done<O>>;
   /** What a linearizable read finds. @throws as `submit` does */
   query<Q extends Query>(query: Q): Promise<Found<Q>>;
   /** The same within the caller's time, with errors in the caller's words. */
-  call<T>(call: Call, answer: () => Promise<T>): Promise<T>;
+  call<T>(call: Call, answer: (isWanted: IsWanted) => Promise<T>): Promise<T>;
   /** Calls back with all that this replica applies, in order, until what is returned is called. */
   listen(listener: Listener): () => void;
 }
+
+/** Whether somebody waits for it still: what nobody waits for may not be done after what was asked for later. */
+export type IsWanted = () => boolean;
 
 /** `until`: up to when it is certain, on the platform's clock. */
 export type Listener = (event: Told, until: number | null) => void;

@@ -73,13 +73,11 @@ class Attempt implements Transaction {
     );
     const steps = all.flatMap((touched) => (touched.isWritten ? [stepOf(touched)] : []));
     if (all.length === 0) return true;
-    return this.service.call({ what: WHAT, changes: steps.length > 0, ...this.options }, async () => {
-      const { result } = await this.service.submit({
-        type: "transaction",
-        compare: unchanged,
-        success: steps,
-        failure: [],
-      });
+    return this.service.call({ what: WHAT, changes: steps.length > 0, ...this.options }, async (isWanted) => {
+      const { result } = await this.service.submit(
+        { type: "transaction", compare: unchanged, success: steps, failure: [] },
+        isWanted,
+      );
       return result.succeeded;
     });
   }

@@ -140,8 +140,10 @@ export class Waits {
 
   #submit(wanted: Wanted): void {
     const { wait, place } = wanted;
-    this.#service.submit(place.ask(wait)).then(
+    const isWanted = (): boolean => this.#wanted.get(wait) === wanted;
+    this.#service.submit(place.ask(wait), isWanted).then(
       ({ result }) => {
+        if (wanted.wait !== wait) return this.#insist(place.giveUp(wait)); // Its session was lost meanwhile: it was asked for anew.
         if (result.type === "granted") this.#give(wait, result.token, "");
         else if (result.type === "item") this.#give(wait, result.token, result.value);
         else if (result.type === "passed") this.#give(wait, result.generation, "");
@@ -225,11 +227,13 @@ export class Waits {
 
   #insist(operation: Operation): void {
     const { session } = this.#service;
-    this.#service.submit(operation).catch(async (error: unknown) => {
-      if (!isPassing(error)) return;
-      await sleep(this.#service.platform.timers, AGAIN_MS, { ref: false });
-      if (session === this.#service.session && this.#service.closed === null) this.#insist(operation);
-    });
+    this.#service
+      .submit(operation, () => session === this.#service.session)
+      .catch(async (error: unknown) => {
+        if (!isPassing(error)) return;
+        await sleep(this.#service.platform.timers, AGAIN_MS, { ref: false });
+        if (session === this.#service.session && this.#service.closed === null) this.#insist(operation);
+      });
   }
 
   #count(name: string, by: 1 | -1): void {
