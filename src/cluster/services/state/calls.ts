@@ -4,7 +4,6 @@ import type { Platform } from "../../../runtime/platform/platform.ts";
 import { type CoordinationCode, CoordinationError } from "../coordination-error.ts";
 import { duration, type Rules, signal } from "../known-options.ts";
 import { onAbort } from "../on-abort.ts";
-import type { IsWanted } from "./service.ts";
 import type { CallOptions } from "./state-api.ts";
 
 const DEFAULT_TIMEOUT_MS = 10_000;
@@ -17,6 +16,9 @@ export interface Call extends CallOptions {
   /** Whether it may have been done though nobody has said so. */
   readonly changes: boolean;
 }
+
+/** Whether somebody waits for it still: what nobody waits for may not be done after what was asked for later. */
+export type IsWanted = () => boolean;
 
 /** @param why nothing is answered, as far as this member can tell; empty where it cannot. */
 export function withinTime<T>(

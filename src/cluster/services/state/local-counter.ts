@@ -1,8 +1,8 @@
 /** A counter as this process uses it. */
 import * as may from "../known-options.ts";
 import { requireOptions } from "../known-options.ts";
-import { callRules } from "./calls.ts";
-import type { IsWanted, Service } from "./service.ts";
+import { callRules, type IsWanted } from "./calls.ts";
+import type { Service } from "./service.ts";
 import type { CallOptions, SharedCounter } from "./state-api.ts";
 
 const whole: may.Rule = {

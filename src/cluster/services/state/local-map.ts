@@ -10,9 +10,9 @@ import { CoordinationError } from "../coordination-error.ts";
 import type { Rules } from "../known-options.ts";
 import * as may from "../known-options.ts";
 import { requireOptions } from "../known-options.ts";
-import { callRules } from "./calls.ts";
+import { callRules, type IsWanted } from "./calls.ts";
 import { limits } from "./limits.ts";
-import type { IsWanted, Service } from "./service.ts";
+import type { Service } from "./service.ts";
 import type {
   CallOptions,
   Change,

@@ -23,9 +23,9 @@ import type { Content, ServiceEnvelope } from "../algorithms.ts";
 import { CoordinationError } from "../coordination-error.ts";
 import { slotOf, UNNAMED } from "../instance.ts";
 import type { MemberTrace } from "../member-trace.ts";
-import { type Call, withinTime } from "./calls.ts";
+import { type Call, type IsWanted, withinTime } from "./calls.ts";
 import { inWordsOf, refusalOf, unknownOutcome } from "./refusals.ts";
-import type { Done, Found, IsWanted, Listener, Service, Told } from "./service.ts";
+import type { Done, Found, Listener, Service, Told } from "./service.ts";
 
 export interface ServiceHostOptions {
   readonly platform: Platform;

@@ -11,7 +11,7 @@ import type {
 import type { Counts } from "../../../runtime/metrics.ts";
 import type { Platform } from "../../../runtime/platform/platform.ts";
 import type { CoordinationError } from "../coordination-error.ts";
-import type { Call } from "./calls.ts";
+import type { Call, IsWanted } from "./calls.ts";
 
 export interface Service {
   readonly platform: Platform;
@@ -47,9 +47,6 @@ export interface Service {
   /** Calls back with all that this replica applies, in order, until what is returned is called. */
   listen(listener: Listener): () => void;
 }
-
-/** Whether somebody waits for it still: what nobody waits for may not be done after what was asked for later. */
-export type IsWanted = () => boolean;
 
 /** `until`: up to when it is certain, on the platform's clock. */
 export type Listener = (event: Told, until: number | null) => void;
