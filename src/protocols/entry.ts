@@ -1,6 +1,8 @@
 /** What the registry says of an algorithm: one declaration, from which the forms follow in which it runs. */
 import type { NodeId, Property, Protocol, Tagged, Vocabulary } from "../core/protocol.ts";
 import type { Family } from "./family.ts";
+import type { Presentation } from "./presentation.ts";
+import type { DeclaredPresentation } from "./presentations.ts";
 import { type AnyMaker, composed, defaulting, type System, type WireTable } from "./system.ts";
 
 /** Users of the registry handle every algorithm alike: the type bag is forgotten. */
@@ -30,6 +32,8 @@ export interface RegistryEntry {
   readonly onRing: ((ring: readonly NodeId[]) => object) | null;
   /** What the checker cannot see for itself in the `model` form. */
   readonly check: CheckHints;
+  /** How its runs are shown to people. */
+  readonly presentation: Presentation;
 }
 
 export interface CheckHints {
@@ -76,6 +80,8 @@ interface Declaration {
   readonly mustStart?: boolean;
   readonly onRing?: RegistryEntry["onRing"];
   readonly check?: CheckHints;
+  /** Where its family's presentation does not do. */
+  readonly shown?: DeclaredPresentation;
 }
 
 /** A variant is the entry with something in its place, or a model of its own. */
@@ -136,6 +142,7 @@ export function entry(
     mustStart,
     onRing,
     check,
+    presentation: family.shown(declared.shown),
   } as RegistryEntry;
 }
 

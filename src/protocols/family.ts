@@ -8,6 +8,16 @@ import type { Command } from "./consensus/family/replicated-log.ts";
 import { withLogClients } from "./consensus/family/systems.ts";
 import { multicastModel } from "./multicast/family/systems.ts";
 import { withMutexWorkload } from "./mutex/family/workload.ts";
+import type { Presentation } from "./presentation.ts";
+import {
+  consensusShown,
+  type DeclaredPresentation,
+  electionShown,
+  logShown,
+  membershipShown,
+  multicastShown,
+  mutexShown,
+} from "./presentations.ts";
 import type { AnyMaker, System } from "./system.ts";
 
 export interface Family {
@@ -31,6 +41,8 @@ export interface Family {
   /** What a node, or a part of it, emits where the family's work is done, and how one says that nobody ever did. */
   readonly done: { readonly event: string; readonly none: string };
   outcome(end: Ending): Outcome;
+  /** How its algorithms are shown, where one does not declare otherwise. */
+  shown(declared?: DeclaredPresentation): Presentation;
 }
 
 /** How a run ended. */
@@ -66,6 +78,7 @@ export interface Entry {
 }
 
 export const election: Family = {
+  shown: electionShown,
   part: "election",
   name: "election",
   verb: "call",
@@ -79,6 +92,7 @@ export const election: Family = {
 };
 
 export const mutualExclusion: Family = {
+  shown: mutexShown,
   part: "mutex",
   withWorkload: withMutexWorkload,
   isUsedInNodes: true,
@@ -107,6 +121,7 @@ export const mutualExclusion: Family = {
 };
 
 export const multicast: Family = {
+  shown: multicastShown,
   part: "multicast",
   withWorkload: (system, orders) => multicastModel(system, orders),
   name: "multicast",
@@ -126,6 +141,7 @@ export const multicast: Family = {
 };
 
 export const consensus: Family = {
+  shown: consensusShown,
   part: "consensus",
   name: "consensus",
   verb: "propose",
@@ -150,6 +166,7 @@ export const consensusOfAll: Family = { ...consensus, initiators: "all" };
 export const replicatedLog: Family = {
   ...consensus,
   part: "log",
+  shown: logShown,
   withWorkload: (system, orders) => withLogClients(system, orders),
   isUsedInNodes: true,
   count: "commands",
@@ -194,6 +211,7 @@ export const replicatedAtomicCommit: Family = {
 };
 
 export const membership: Family = {
+  shown: membershipShown,
   part: "membership",
   name: "membership",
   verb: null,

@@ -4,6 +4,7 @@ import type { NodeId, Tagged } from "../core/protocol.ts";
 import { oralMessages } from "./consensus/byzantine-generals/byzantine-generals.ts";
 import { signedMessages } from "./consensus/byzantine-generals/signed-messages.ts";
 import { cheapPaxos } from "./consensus/cheap-paxos/cheap-paxos.ts";
+import { ballotLog, raftLog } from "./consensus/family/presentations.ts";
 import { fastPaxos } from "./consensus/fast-paxos/fast-paxos.ts";
 import { clientOrders } from "./consensus/generalized-paxos/agreement.ts";
 import { generalizedPaxos } from "./consensus/generalized-paxos/generalized-paxos.ts";
@@ -25,6 +26,7 @@ import { extendedRing } from "./election/ring/extended-ring.ts";
 import { ring } from "./election/ring/ring.ts";
 import { entry, type RegistryEntry, type Variant } from "./entry.ts";
 import { atomicCommit, consensus, election, membership, replicatedAtomicCommit, replicatedLog } from "./family.ts";
+import { superPeersHeadline } from "./headlines.ts";
 import { lockstepRounds } from "./lockstep-rounds.ts";
 import { heartbeat } from "./membership/heartbeat.ts";
 import { multicasts } from "./multicasts.ts";
@@ -37,6 +39,10 @@ import { settled } from "./system.ts";
 
 const told = (node: NodeId): Tagged => ({ type: "suspect", node }) as Tagged;
 
+/** What is said again and again: that a lease is renewed, and who is next on the circle. */
+const leases = ["coordinator", "confirm", "renew", "confirmed"];
+const lookUps = ["round", "stabilize", "neighbours", "ask", "way"];
+
 const onRealProcesses = { summary: "with the failure detector that real processes have", detects: true } as const;
 
 const registry: Readonly<Record<string, RegistryEntry>> = {
@@ -47,6 +53,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       monitored: { summary: "the same, with the failure detector that real processes have", detects: true },
     },
     check: { crashNotification: told },
+    shown: { periodic: ["alive", "beat"] },
   }),
   "byzantine-generals": entry(
     consensus,
@@ -59,6 +66,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       mustStart: true,
       embedded: false,
       check: { timers: "rounds" },
+      shown: { periodic: ["round"] },
     },
   ),
   "chang-roberts": entry(
@@ -72,6 +80,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       },
       onRing: (ring) => ({ ring }),
       check: { crashNotification: told },
+      shown: { topology: "ring", labels: { election: ["id"], elected: ["id"] } },
     },
   ),
   "epoch-bully": entry(election, "bully with a majority's votes: one leader per epoch", epochBully, {
@@ -87,6 +96,11 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     },
     mustStart: true,
     check: { variant: "bounded", maxTimeouts: 1 },
+    shown: {
+      term: "epoch",
+      labels: { election: [], answer: [], coordinator: ["epoch"], requestVote: ["epoch"] },
+      periodic: leases,
+    },
   }),
   "fast-paxos": entry(
     replicatedLog,
@@ -102,29 +116,47 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       mustStart: true,
       embedded: false,
       check: { maxTimeouts: 1 },
+      shown: { term: "round", labels: { accepted: ["instance", "round"] }, periodic: ["heartbeat"] },
     },
   ),
   "generalized-paxos": entry(
     replicatedLog,
     "an order for commands that interfere only: those that commute are decided after two delays, whatever else goes on",
     generalizedPaxos,
-    { orders: clientOrders, mustStart: true, embedded: false, check: { maxTimeouts: 1 } },
+    {
+      orders: clientOrders,
+      mustStart: true,
+      embedded: false,
+      check: { maxTimeouts: 1 },
+      shown: { term: "round", labels: { propose: [], accepted: ["round"] }, periodic: ["heartbeat"] },
+    },
   ),
   heartbeat: entry(membership, "suspects whoever has not been heard of for too long", heartbeat, {
     mustStart: true,
     check: { maxTimeouts: 4 },
+    shown: { periodic: ["alive", "beat"] },
   }),
   "cheap-paxos": entry(
     replicatedLog,
     "f + 1 main nodes decide on commands; f auxiliaries help only when one of them has failed",
     cheapPaxos,
-    { embedded: false, mustStart: true, check: { maxInFlight: 4, maxTimeouts: 1 } },
+    {
+      embedded: false,
+      mustStart: true,
+      check: { maxInFlight: 4, maxTimeouts: 1 },
+      shown: ballotLog,
+    },
   ),
   "multi-paxos": entry(
     replicatedLog,
     "a proposer that stays: its ballot is promised once for all slots, then one round trip a command",
     multiPaxos,
-    { embedded: false, mustStart: true, check: { maxInFlight: 4, maxTimeouts: 1 } },
+    {
+      embedded: false,
+      mustStart: true,
+      check: { maxInFlight: 4, maxTimeouts: 1 },
+      shown: ballotLog,
+    },
   ),
   paxos: entry(consensus, "a majority promises, a majority accepts, and one value is decided", paxos, {
     variants: {
@@ -140,6 +172,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       },
     },
     check: { counters: ["round"], maxInFlight: 4 },
+    shown: { term: "ballot", topology: "quorums" },
   }),
   pbft: entry(
     replicatedLog,
@@ -159,6 +192,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       mustStart: true,
       embedded: false,
       check: { variant: "bounded", maxTimeouts: 2 },
+      shown: { term: "view", labels: { prePrepare: [], prepare: [], commit: [] }, periodic: ["status"] },
     },
   ),
   raft: entry(
@@ -180,6 +214,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       embedded: false,
       mustStart: true,
       check: { variant: "bounded", maxTimeouts: 2 },
+      shown: raftLog,
     },
   ),
   "replicated-commit": entry(
@@ -199,19 +234,32 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       mustStart: true,
       embedded: false,
       check: { variant: "bounded", maxTimeouts: 1 },
+      shown: { labels: raftLog.labels ?? {}, periodic: raftLog.periodic ?? [] },
     },
   ),
   "super-peer-dht": entry(
     election,
     "on a Chord ring, who is responsible for a reserved identifier serves its region",
     superPeerDht,
-    { node: manyLeaders(superPeerDht), embedded: false, mustStart: true, check: { maxTimeouts: 4 } },
+    {
+      node: manyLeaders(superPeerDht),
+      embedded: false,
+      mustStart: true,
+      check: { maxTimeouts: 4 },
+      shown: { topology: "identifier circle", headline: superPeersHeadline, periodic: lookUps },
+    },
   ),
   "super-peer-tokens": entry(
     election,
     "tokens repel each other in space; who holds one long enough serves those around",
     superPeerTokens,
-    { node: manyLeaders(superPeerTokens), embedded: false, mustStart: true, check: { maxTimeouts: 4 } },
+    {
+      node: manyLeaders(superPeerTokens),
+      embedded: false,
+      mustStart: true,
+      check: { maxTimeouts: 4 },
+      shown: { topology: "plane", headline: superPeersHeadline, periodic: ["round", "gossip", "answer"] },
+    },
   ),
   ring: entry(election, "a list of who is alive goes round a ring, then who leads", monitored(extendedRing), {
     variants: {
@@ -220,12 +268,17 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     },
     onRing: (ring) => ({ ring }),
     check: { crashNotification: told },
+    shown: { topology: "ring", labels: { election: ["list"], received: ["of"], coordinator: ["list"] } },
   }),
   "two-phase-commit": entry(
     atomicCommit,
     "a coordinator asks all to vote; only if all vote yes the transaction commits; a crash of the coordinator blocks",
     twoPhaseCommit,
-    { embedded: false, check: { maxInFlight: 4 } },
+    {
+      embedded: false,
+      check: { maxInFlight: 4 },
+      shown: { topology: "star", term: "transaction", labels: { vote: ["vote"], decision: ["decision"] } },
+    },
   ),
   ...lockstepRounds,
   ...mutualExclusions,
@@ -342,3 +395,4 @@ export {
   type SuperPeerTokensOptions,
   superPeerTokens,
 } from "./overlay/super-peer-tokens/super-peer-tokens.ts";
+export { type Presentation, rowsOf, type Scene, type ShownNode, type Span } from "./presentation.ts";

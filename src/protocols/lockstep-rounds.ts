@@ -26,6 +26,7 @@ export const lockstepRounds: Readonly<Record<string, RegistryEntry>> = {
       mustStart: true,
       embedded: false,
       check: { timers: "rounds", variant: "bounded" },
+      shown: { labels: { values: ["round"] }, periodic: ["round"] },
     },
   ),
   lockstep: entry(
@@ -53,6 +54,7 @@ export const lockstepRounds: Readonly<Record<string, RegistryEntry>> = {
       mustStart: true,
       embedded: false,
       check: { timers: "rounds", variant: "bounded" },
+      shown: { term: "turn", labels: { commit: [], reveal: [] } },
     },
   ),
 };

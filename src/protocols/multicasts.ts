@@ -78,6 +78,7 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
     {
       orders: [totalOrder, happenedBeforeOrder],
       variants: { "every-order": everyOrder, flush: flush(flushCausalTotal) },
+      shown: { labels: { multicast: ["number", "payload"], proposal: ["place"], agreed: ["place", "proposer"] } },
     },
   ),
   fifo: entry(multicast, "multicast; the messages of one sender come in its order", fifo, {
@@ -99,7 +100,11 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
     multicast,
     "multicast; everybody delivers in the same order, and each sender's in its own",
     fifoTotal,
-    { orders: [totalOrder, fifoOrder], variants: { "every-order": everyOrder, flush: flush(flushFifoTotal) } },
+    {
+      orders: [totalOrder, fifoOrder],
+      variants: { "every-order": everyOrder, flush: flush(flushFifoTotal) },
+      shown: { labels: { multicast: ["number", "payload"], proposal: ["place"], agreed: ["place", "proposer"] } },
+    },
   ),
   "ip-multicast": entry(
     multicast,
@@ -132,6 +137,7 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
         },
       },
       check: { variant: "even", maxInFlight: 2 },
+      shown: { labels: { data: ["number", "payload"], session: [] }, periodic: ["session"] },
     },
   ),
   isis: entry(
@@ -148,6 +154,7 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
           model: groupsModel(isisInGroups, [totalOrder]),
         },
       },
+      shown: { labels: { multicast: ["number", "payload"], proposal: ["place"], agreed: ["place", "proposer"] } },
     },
   ),
   "reliable-multicast": entry(
@@ -175,6 +182,10 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
         crashNotification: (node) => ({ type: "multicast", body: { type: "suspect", node } }) as Tagged,
         timers: "quiet",
         crashNotifications: "any",
+      },
+      shown: {
+        labels: { data: ["number", "payload"], session: [], propose: ["round"], accept: ["round"] },
+        periodic: ["session", "alive", "beat", "remind"],
       },
     },
   ),

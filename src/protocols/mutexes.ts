@@ -30,13 +30,24 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
     mutualExclusion,
     "a server hands out the permission, one request after the other",
     centralServer,
-    { variants: { "causality-probe": probed(centralServer) } },
+    {
+      variants: { "causality-probe": probed(centralServer) },
+      shown: { topology: "star" },
+    },
   ),
   "elected-server": entry(
     mutualExclusion,
     "a central server that is elected; permissions are leases with growing tokens",
     electedServerSystem,
-    { mustStart: true, check: { maxTimeouts: 2 } },
+    {
+      mustStart: true,
+      check: { maxTimeouts: 2 },
+      shown: {
+        topology: "star",
+        labels: { coordinator: ["epoch"] },
+        periodic: ["coordinator", "confirm", "renew", "confirmed"],
+      },
+    },
   ),
   "epoch-token-ring": entry(
     mutualExclusion,
@@ -52,6 +63,11 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
       mustStart: true,
       onRing: (ring) => ({ mutex: { ring } }),
       check: { maxTimeouts: 2 },
+      shown: {
+        topology: "ring",
+        labels: { token: ["epoch", "hops"], renew: [], confirm: [] },
+        periodic: ["confirmed"],
+      },
     },
   ),
   maekawa: entry(mutualExclusion, "who wants in asks its voting set for votes; deadlocks", maekawa, {
@@ -62,6 +78,7 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
       },
       "causality-probe": probed(maekawa),
     },
+    shown: { topology: "quorums" },
   }),
   "maekawa-sanders": entry(
     mutualExclusion,
@@ -78,6 +95,7 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
         "causality-probe": probed(maekawaSanders),
       },
       check: { crashNotification: toldInPart },
+      shown: { topology: "quorums" },
     },
   ),
   raymond: entry(
@@ -96,6 +114,7 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
           algorithm: settled(raymond, { tree: "line" }),
         },
       },
+      shown: { topology: "tree" },
     },
   ),
   "ricart-agrawala": entry(
@@ -118,18 +137,23 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
         "causality-probe": probed(ricartAgrawala),
       },
       check: { crashNotification: toldInPart },
+      shown: { labels: { request: ["time"] } },
     },
   ),
   "suzuki-kasami": entry(
     mutualExclusion,
     "a node that wants in asks everybody for the one token, which queues those that wait",
     suzukiKasami,
-    { variants: { "causality-probe": probed(suzukiKasami) } },
+    {
+      variants: { "causality-probe": probed(suzukiKasami) },
+      shown: { labels: { request: ["n"], privilege: ["queue"] } },
+    },
   ),
   "token-ring": entry(mutualExclusion, "a token goes round; whoever has it may be inside", tokenRing, {
     variants: { "causality-probe": probed(tokenRing) },
     mustStart: true,
     onRing: (ring) => ({ mutex: { ring } }),
+    shown: { topology: "ring", labels: { token: [] } },
   }),
   // coterie new: mutex
 };

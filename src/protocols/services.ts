@@ -20,6 +20,15 @@ export const services: Readonly<Record<string, RegistryEntry>> = {
       mustStart: true,
       embedded: false,
       check: { variant: "bounded", maxTimeouts: 1 },
+      shown: {
+        labels: {
+          appendEntries: ["term", "commitIndex"],
+          appended: ["matchIndex"],
+          forward: [],
+          committed: ["commitIndex"],
+        },
+        periodic: ["heartbeat", "heartbeatAnswered", "quorum", "renew", "sweep", "idle", "committed"],
+      },
     },
   ),
 };

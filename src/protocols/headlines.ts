@@ -1,0 +1,169 @@
+/** How things stand in a run, as a sentence: one for each family. */
+import type { NodeId } from "../core/protocol.ts";
+import { unwrapped } from "../core/wrapping.ts";
+import type { Presentation, Scene, ShownNode } from "./presentation.ts";
+
+type Words = Pick<Presentation, "span" | "term">;
+
+/** `0`, `0 and 1`, `0, 1 and 2`. */
+function list(items: readonly (NodeId | string)[]): string {
+  return items.length < 2 ? items.join("") : `${items.slice(0, -1).join(", ")} and ${items.at(-1)}`;
+}
+
+const nodesIn = (ids: readonly NodeId[]): string => `${ids.length === 1 ? "node" : "nodes"} ${list(ids)}`;
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+/** `is` where there is one. */
+const verb = (ids: readonly unknown[], one: string, more: string): string => (ids.length === 1 ? one : more);
+
+const upIn = ({ nodes }: Scene): readonly ShownNode[] => nodes.filter(({ condition }) => condition !== "down");
+const idsOf = (nodes: readonly ShownNode[]): NodeId[] => nodes.map(({ node }) => node);
+
+function among(scene: Scene, { span }: Words, kind: string): NodeId[] {
+  return idsOf(upIn(scene).filter(({ view, node }) => view !== null && span(view, node)?.kind === kind));
+}
+
+/** What is said beside it: who is down. */
+function downIn({ nodes }: Scene): string {
+  const down = idsOf(nodes.filter(({ condition }) => condition === "down"));
+  return down.length === 0 ? "" : `; ${list(down)} ${verb(down, "is", "are")} down`;
+}
+
+const sentence = (scene: Scene, text: string): string =>
+  upIn(scene).length === 0 ? "All nodes are down." : `${capital(text)}${downIn(scene)}.`;
+
+export function electionHeadline(words: Words): Presentation["headline"] {
+  return (scene) => {
+    const up = upIn(scene);
+    const leaders = idsOf(up.filter(({ node, view }) => view?.leader === node));
+    const electing = among(scene, words, "electing");
+    if (leaders.length > 1) return sentence(scene, `${nodesIn(leaders)} ${leaders.length === 2 ? "both" : "all"} lead`);
+    if (electing.length > 0) {
+      const who = `${nodesIn(electing)} ${verb(electing, "holds", "hold")} an election`;
+      return sentence(scene, leaders.length === 0 ? who : `${who}, while ${leaders[0]} leads`);
+    }
+    if (leaders.length === 0) return sentence(scene, leaderless(up));
+    const [leader] = leaders;
+    const strays = idsOf(up.filter(({ view }) => view?.leader !== leader));
+    const rest = strays.length === 0 ? "" : `; ${list(strays)} ${verb(strays, "does", "do")} not follow it`;
+    return sentence(scene, `${termOf(words, up, leader)}node ${leader} leads${rest}`);
+  };
+}
+
+function leaderless(up: readonly ShownNode[]): string {
+  const followed = [...new Set(up.flatMap(({ view }) => (typeof view?.leader === "number" ? [view.leader] : [])))];
+  if (followed.length === 0) return "nobody leads yet";
+  return `nobody leads, though ${list(followed)} ${verb(followed, "is", "are")} still followed`;
+}
+
+/** `term 3: `, of the node, or of all if there is none. */
+function termOf({ term }: Words, up: readonly ShownNode[], node: NodeId | undefined): string {
+  const own = up.find((each) => each.node === node)?.view?.term;
+  return own === undefined ? "" : `${term} ${own}: `;
+}
+
+export function mutexHeadline(words: Words): Presentation["headline"] {
+  return (scene) => {
+    const inside = among(scene, words, "inside");
+    const waiting = among(scene, words, "waiting");
+    const who = inside.length === 0 ? "nobody is inside" : `${nodesIn(inside)} ${verb(inside, "is", "are")} inside`;
+    const waits = waiting.length === 0 ? "" : `; ${list(waiting)} ${verb(waiting, "waits", "wait")}`;
+    const nobody = inside.length === 0 && waiting.length === 0 ? ", and nobody waits" : "";
+    return sentence(scene, `${who}${waits}${nobody}`);
+  };
+}
+
+export const multicastHeadline: Presentation["headline"] = (scene) => {
+  const delivered = new Map<NodeId, number>(idsOf(upIn(scene)).map((node) => [node, 0]));
+  let sent = 0;
+  for (const { node, event } of scene.events) {
+    const { type } = unwrapped(event);
+    if (type === "said") sent++;
+    if (type === "delivered" && delivered.has(node)) delivered.set(node, (delivered.get(node) ?? 0) + 1);
+  }
+  const counts = [...delivered.values()];
+  const [least, most] = [Math.min(...counts), Math.max(...counts)];
+  const holding = idsOf(upIn(scene).filter(({ view }) => (view?.held?.length ?? 0) > 0));
+  const held = holding.length === 0 ? "" : `; ${list(holding)} ${verb(holding, "holds", "hold")} something back`;
+  if (sent === 0 && most <= 0) return sentence(scene, `nothing is delivered yet${held}`);
+  const many = least === most ? `each node has delivered ${most}` : `the nodes have delivered ${least} to ${most}`;
+  const of = sent === 0 ? "" : ` of ${sent === 1 ? "1 message" : `${sent} messages`}`;
+  return sentence(scene, `${many}${of}${held}`);
+};
+
+export function consensusHeadline(words: Words): Presentation["headline"] {
+  return (scene) => {
+    const values = new Map<string, Set<NodeId>>();
+    for (const { node, event } of scene.events) {
+      const { type, value } = unwrapped(event);
+      if (type !== "decided" || value === undefined) continue;
+      for (const others of values.values()) others.delete(node); // What it decided last, where it decides again and again.
+      const text = typeof value === "string" ? value : JSON.stringify(value);
+      values.set(text, (values.get(text) ?? new Set()).add(node));
+    }
+    const doubt = among(scene, words, "waiting");
+    const waits = doubt.length === 0 ? "" : `; ${list(doubt)} ${verb(doubt, "is", "are")} in doubt`;
+    const decided = [...values].filter(([, nodes]) => nodes.size > 0);
+    if (decided.length === 0) return sentence(scene, `nobody has decided yet${waits}`);
+    const parts = decided.map(([value, nodes]) => {
+      const who = nodes.size === scene.nodes.length ? "all nodes" : nodesIn([...nodes].toSorted((a, b) => a - b));
+      return `${who} ${nodes.size === 1 ? "has" : "have"} decided “${value}”`;
+    });
+    return sentence(scene, `${parts.join(", but ")}${waits}`);
+  };
+}
+
+export function logHeadline(words: Words): Presentation["headline"] {
+  return (scene) => {
+    const up = upIn(scene);
+    const claims = up.filter(({ node, view }) => view?.leader === node);
+    const electing = among(scene, words, "electing");
+    const [leader] = claims.toSorted((a, b) => (b.view?.term ?? 0) - (a.view?.term ?? 0));
+    const others = idsOf(claims.filter((claim) => claim !== leader));
+    const stale =
+      others.length === 0 ? "" : `, and ${list(others)} still ${verb(others, "thinks it does", "think they do")}`;
+    const who =
+      leader !== undefined
+        ? `${termOf(words, up, leader.node)}node ${leader.node} leads${stale}`
+        : electing.length > 0
+          ? `${nodesIn(electing)} ${verb(electing, "holds", "hold")} an election`
+          : "nobody leads";
+    return sentence(scene, `${who}; ${decidedIn(scene)}`);
+  };
+}
+
+/** Up to where a majority knows the log to be decided. */
+function decidedIn({ nodes }: Scene): string {
+  const known = nodes.map(({ view }) => view?.log?.decided ?? -1).toSorted((a, b) => b - a);
+  const most = known[0] ?? -1;
+  const byMajority = known[Math.floor(known.length / 2)] ?? -1;
+  if (byMajority >= 0) return `a majority knows entry ${byMajority} to be decided`;
+  return most >= 0
+    ? `${most === 0 ? "an entry is" : `${most + 1} entries are`} decided, and few know it`
+    : "nothing is decided yet";
+}
+
+export const membershipHeadline: Presentation["headline"] = (scene) => {
+  const suspects = new Map<NodeId, Set<NodeId>>();
+  for (const { node, event } of scene.events) {
+    const { type, node: other } = unwrapped(event);
+    const by = suspects.get(Number(other)) ?? new Set();
+    if (type === "suspected") suspects.set(Number(other), by.add(node));
+    if (type === "restored") by.delete(node);
+  }
+  const up = new Set(idsOf(upIn(scene)));
+  const parts = [...suspects]
+    .map(([node, by]) => [node, [...by].filter((each) => up.has(each)).toSorted((a, b) => a - b)] as const)
+    .filter(([, by]) => by.length > 0)
+    .map(([node, by]) => `node ${node} is suspected by ${list(by)}`);
+  return sentence(scene, parts.length === 0 ? "nobody is suspected" : parts.join("; "));
+};
+
+/** Where several serve, each for those that follow it. */
+export const superPeersHeadline: Presentation["headline"] = (scene) => {
+  const up = upIn(scene);
+  const peers = idsOf(up.filter(({ node, view }) => view?.leader === node));
+  const without = idsOf(up.filter(({ view }) => view?.leader == null));
+  if (peers.length === 0) return sentence(scene, "there is no super-peer yet");
+  const rest = without.length === 0 ? "every node has one" : `${list(without)} ${verb(without, "has", "have")} none`;
+  return sentence(scene, `${nodesIn(peers)} ${verb(peers, "is a super-peer", "are super-peers")}; ${rest}`);
+};

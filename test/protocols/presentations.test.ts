@@ -1,0 +1,91 @@
+/** What people are told of a run: of every algorithm of the registry, in every scenario, at the start and at the end. */
+import { readdirSync, readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { unwrapped } from "../../src/core/wrapping.ts";
+import { parseScenario, runScenario } from "../../src/experiment/index.ts";
+import { sceneAt } from "../../src/experiment/scene.ts";
+import { protocolNamed, protocolNames } from "../../src/protocols/index.ts";
+import type { TraceEntry } from "../../src/trace/entry.ts";
+
+const folder = new URL("../../scenarios/", import.meta.url);
+const files = readdirSync(folder).filter((file) => file.endsWith(".yaml"));
+
+/** The first scenario of each protocol; one is enough for the words. */
+const firsts = new Map(
+  files.toReversed().map((file) => {
+    const { scenario } = parseScenario(readFileSync(new URL(file, folder), "utf8"), file);
+    return [scenario.protocol, scenario] as const;
+  }),
+);
+
+const SENTENCE = /^[A-Z][^\n]*[^.]\.$/;
+
+function played(protocol: string) {
+  const scenario = firsts.get(protocol);
+  if (scenario === undefined) throw new Error(`expected a scenario of ${protocol}`);
+  const entries: TraceEntry[] = [];
+  const result = runScenario(scenario, { trace: (entry) => void entries.push(entry), properties: "at the end" });
+  const nodes =
+    typeof scenario.nodes === "number" ? Array.from({ length: scenario.nodes }, (_, id) => id) : scenario.nodes;
+  return { entries, result, nodes };
+}
+
+describe("the headline", () => {
+  it.each(protocolNames)("of %s is a sentence from the start to the end, and true of its outcome", (name) => {
+    const { entries, result, nodes } = played(name);
+    const { presentation, family } = protocolNamed(name);
+    const at = (count: number) => presentation.headline(sceneAt(nodes, entries, count));
+    for (const count of [0, 1, entries.length >> 1, entries.length]) expect(at(count)).toMatch(SENTENCE);
+    const end = at(entries.length);
+    const { outcome } = result;
+    if ("entries" in outcome) {
+      // A crash ends an entry without an exit, and so does a lease that ran out.
+      const endedBy = (node: number) =>
+        entries.some(
+          (entry) =>
+            entry.node === node &&
+            (entry.kind === "crash" || (entry.kind === "event" && unwrapped(entry.event).type === "lost")),
+        );
+      const inside = outcome.entries.filter(
+        ({ node, enteredAt, exitedAt }) => enteredAt !== null && exitedAt === null && !endedBy(node),
+      );
+      for (const { node } of inside) expect(end).toMatch(new RegExp(`node.* ${node}\\b.* inside`, "i"));
+      if (inside.length === 0) expect(end).toMatch(/^Nobody is inside/);
+    }
+    if ("leader" in outcome && !name.startsWith("super-peer")) {
+      const leaders = new Set(Object.values(outcome.leader));
+      const [leader] = leaders;
+      if (leaders.size === 1 && leader != null) expect(end).toMatch(new RegExp(`node ${leader} leads`, "i"));
+    }
+    if ("decided" in outcome && family.part === "consensus") {
+      for (const value of Object.values(outcome.decided)) if (typeof value === "string") expect(end).toContain(value);
+    }
+  });
+
+  it("says who is inside and who waits", () => {
+    const { headline } = protocolNamed("ricart-agrawala").presentation;
+    const node = (id: number, role: string) => ({ node: id, condition: "up" as const, view: { role } });
+    const scene = (...roles: string[]) => ({ nodes: roles.map((role, id) => node(id, role)), events: [] });
+    expect(headline(scene("held", "wanted", "wanted"))).toBe("Node 0 is inside; 1 and 2 wait.");
+    expect(headline(scene("held", "held", "released"))).toBe("Nodes 0 and 1 are inside.");
+    expect(headline(scene("released", "released"))).toBe("Nobody is inside, and nobody waits.");
+  });
+
+  it("says who leads in which term, and how far the log is decided", () => {
+    const { headline } = protocolNamed("raft").presentation;
+    const view = (leader: number, decided: number) => ({
+      role: "follower",
+      leader,
+      term: 3,
+      log: { decided, last: 9 },
+    });
+    const nodes = [7, 7, 4].map((decided, node) => ({ node, condition: "up" as const, view: view(2, decided) }));
+    expect(headline({ nodes, events: [] })).toBe("Term 3: node 2 leads; a majority knows entry 7 to be decided.");
+  });
+
+  it("says it where two lead", () => {
+    const { headline } = protocolNamed("bully").presentation;
+    const node = (id: number, leader: number) => ({ node: id, condition: "up" as const, view: { role: "x", leader } });
+    expect(headline({ nodes: [node(0, 1), node(1, 1), node(2, 2)], events: [] })).toBe("Nodes 1 and 2 both lead.");
+  });
+});
