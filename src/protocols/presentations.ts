@@ -21,7 +21,7 @@ const ELECTING =
   /^(campaigning|deferring|participant|pre-voting|requesting votes|calling|taking part|candidate|pre-candidate|joining|preparing)/;
 
 /** Who leads, and who would like to. */
-export const leadership =
+const leadership =
   (term: string) =>
   (view: View, node: NodeId): Span | null => {
     const words = view.term === undefined ? "" : `${term} ${view.term}`;
