@@ -2,7 +2,7 @@
 import type { NodeId, Protocol } from "../../src/core/protocol.ts";
 import type { Mutex } from "../../src/protocols/mutex/family/workload.ts";
 import { maekawa } from "../../src/protocols/mutex/maekawa.ts";
-import { maekawaSanders } from "../../src/protocols/mutex/maekawa-sanders.ts";
+import { maekawaSanders } from "../../src/protocols/mutex/maekawa-sanders/maekawa-sanders.ts";
 import { electorates, voteCount } from "../../src/protocols/mutex/parts/voting-sets.ts";
 import type { Claim } from "./figure.ts";
 import { CROWD, claimsAtRest, crowdedOf, type Pair } from "./measures.ts";

@@ -366,7 +366,16 @@ export {
   mutexWorkload,
 } from "./mutex/family/workload.ts";
 export { type Maekawa, maekawa } from "./mutex/maekawa.ts";
-export { type MaekawaSanders, type MaekawaSandersOptions, maekawaSanders } from "./mutex/maekawa-sanders.ts";
+export {
+  type MaekawaSanders,
+  type MaekawaSandersOptions,
+  maekawaSanders,
+} from "./mutex/maekawa-sanders/maekawa-sanders.ts";
+export {
+  type RecoveringMaekawaSanders,
+  type RecoveringMaekawaSandersOptions,
+  recoveringMaekawaSanders,
+} from "./mutex/maekawa-sanders/recovering.ts";
 export { type Construction, type VotingSets, votingSets, votingSetsProblem } from "./mutex/parts/voting-sets.ts";
 export { type Raymond, type RaymondOptions, raymond } from "./mutex/raymond.ts";
 export {

@@ -8,7 +8,8 @@ import { epochTokenRing } from "./mutex/epoch-token-ring/epoch-token-ring.ts";
 import { probed } from "./mutex/family/causality-probe.ts";
 import { monitored as monitoredMutexSystem, mutexWithWorkload } from "./mutex/family/workload.ts";
 import { maekawa } from "./mutex/maekawa.ts";
-import { maekawaSanders } from "./mutex/maekawa-sanders.ts";
+import { maekawaSanders } from "./mutex/maekawa-sanders/maekawa-sanders.ts";
+import { recoveringMaekawaSanders } from "./mutex/maekawa-sanders/recovering.ts";
 import { raymond } from "./mutex/raymond.ts";
 import { recoveringRicartAgrawala } from "./mutex/ricart-agrawala/recovering.ts";
 import { ricartAgrawala } from "./mutex/ricart-agrawala/ricart-agrawala.ts";
@@ -83,7 +84,7 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
   "maekawa-sanders": entry(
     mutualExclusion,
     "votes can be taken back for an earlier request",
-    monitoredMutexSystem(maekawaSanders),
+    monitoredMutexSystem(recoveringMaekawaSanders),
     {
       whereDetected: { rejoins: true },
       variants: {

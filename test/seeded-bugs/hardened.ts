@@ -5,7 +5,8 @@ import { heartbeat, superPeerDht, superPeerTokens } from "./hardened-overlays.ts
 import { electedServer, electedServerTold, epochBully, epochBullyBounded } from "./hardened-services.ts";
 
 const RA = "src/protocols/mutex/ricart-agrawala/recovering.ts";
-const MS = "src/protocols/mutex/maekawa-sanders.ts";
+const MS = "src/protocols/mutex/maekawa-sanders/recovering.ts";
+const VOTES = "src/protocols/mutex/maekawa-sanders/maekawa-sanders.ts";
 const RING = "src/protocols/mutex/epoch-token-ring/epoch-token-ring.ts";
 
 const inFile =
@@ -59,7 +60,7 @@ const maekawaSanders: readonly Omit<Change, "file">[] = [
     name: "one-more-is-enough",
     says: "a voter that loses its candidate adds one to its own count, and asks nobody",
     find: `    askForTokens(state, ctx);\n  }`,
-    replace: `    state.token += 1;\n    voteForNext(state, ctx);\n  }`,
+    replace: `    state.token += 1;\n    rules.voteForNext(state, asPublished(ctx));\n  }`,
     by: "bfs",
     setting: "a crash that is noticed, three want in",
     property: "tokens grow",
@@ -82,10 +83,13 @@ const maekawaSanders: readonly Omit<Change, "file">[] = [
     setting: "a crash that is noticed, three want in",
     property: "ME2 liveness",
   },
+];
+
+const votesOfMaekawaSanders: readonly Omit<Change, "file">[] = [
   {
     name: "votes-while-joining",
     says: "whoever has started votes before it knows whom it had voted for",
-    find: `if (ballot.candidate === null && !state.joining) return vote`,
+    find: `if (ballot.candidate === null && mayVote(state)) return vote`,
     replace: `if (ballot.candidate === null) return vote`,
     by: "bfs",
     setting: "a crash that is noticed, and a recovery",
@@ -147,6 +151,7 @@ const epochTokenRingInTime: readonly Omit<Change, "file">[] = [
 export const hardened: readonly SeededBug[] = [
   ...ricartAgrawala.map(inFile("ricart-agrawala, rejoining", RA)),
   ...maekawaSanders.map(inFile("maekawa-sanders, rejoining", MS)),
+  ...votesOfMaekawaSanders.map(inFile("maekawa-sanders, rejoining", VOTES)),
   ...epochTokenRing.map(inFile("epoch-token-ring", RING)),
   ...epochTokenRingInTime.map(inFile("epoch-token-ring, long stays", RING)),
   ...electedServerTold.map(of("elected-server, told who serves")),

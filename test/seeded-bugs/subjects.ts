@@ -106,8 +106,9 @@ const madeOf: Readonly<Record<Subject, Making>> = {
     make: ({ flushIsis }) => monitoredMulticastModel(flushIsis as never, [totalOrder]),
   },
   "maekawa-sanders, rejoining": {
-    file: "src/protocols/mutex/maekawa-sanders.ts",
-    make: ({ maekawaSanders }) => mutexWithWorkload(() => maekawaSanders?.({ rejoins: true }) as never),
+    file: "src/protocols/mutex/maekawa-sanders/recovering.ts",
+    make: ({ recoveringMaekawaSanders }) =>
+      mutexWithWorkload(() => recoveringMaekawaSanders?.({ rejoins: true }) as never),
   },
   "multi-paxos": {
     file: "src/protocols/consensus/multi-paxos/multi-paxos.ts",

@@ -4,7 +4,7 @@ import type { Exploration, ExploreOptions } from "../../../check/explore.ts";
 import type { Protocol } from "../../../core/protocol.ts";
 import { centralServer } from "../central-server.ts";
 import { maekawa } from "../maekawa.ts";
-import { maekawaSanders } from "../maekawa-sanders.ts";
+import { maekawaSanders } from "../maekawa-sanders/maekawa-sanders.ts";
 import { ricartAgrawala } from "../ricart-agrawala/ricart-agrawala.ts";
 import { tokenRing } from "../token-ring.ts";
 import { causalityProbe } from "./causality-probe.ts";

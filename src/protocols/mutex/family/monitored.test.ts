@@ -6,7 +6,7 @@ import { walk } from "../../../check/search/walks.ts";
 import type { Protocol } from "../../../core/protocol.ts";
 import { type Simulation, simulation } from "../../../sim/simulation.ts";
 import { epochTokenRing } from "../epoch-token-ring/epoch-token-ring.ts";
-import { maekawaSanders } from "../maekawa-sanders.ts";
+import { recoveringMaekawaSanders } from "../maekawa-sanders/recovering.ts";
 import { recoveringRicartAgrawala } from "../ricart-agrawala/recovering.ts";
 import {
   type MonitoredMutex,
@@ -64,7 +64,10 @@ const makers = [
     "ricart-agrawala",
     (workload: object) => monitoredMutex(recoveringRicartAgrawala, { workload, mutex: { rejoins: true } }),
   ],
-  ["maekawa-sanders", (workload: object) => monitoredMutex(maekawaSanders, { workload, mutex: { rejoins: true } })],
+  [
+    "maekawa-sanders",
+    (workload: object) => monitoredMutex(recoveringMaekawaSanders, { workload, mutex: { rejoins: true } }),
+  ],
   ["epoch-token-ring", (workload: object) => monitoredMutex(epochTokenRing, { workload })],
 ] as unknown as [string, (workload: object) => Protocol<MonitoredMutex<Mutex>>][];
 
@@ -174,7 +177,7 @@ describe("every run with right suspicions", () => {
   it("maekawa-sanders: of 3 nodes, one of which crashes, keeps ME1 and ME2, and tokens grow", {
     tags: ["long"],
   }, () => {
-    expect(exploreUses(maekawaSanders(), 3, 1, { crashes: 1, crashNotification: suspect })).toMatchObject({
+    expect(exploreUses(recoveringMaekawaSanders(), 3, 1, { crashes: 1, crashNotification: suspect })).toMatchObject({
       verdict: "holds",
       states: 44_857,
     });
@@ -183,14 +186,14 @@ describe("every run with right suspicions", () => {
   it("maekawa-sanders: of 3 nodes, one of which crashes and comes back, keeps ME1 and ME2, and tokens grow", {
     tags: ["long"],
   }, () => {
-    const protocol = maekawaSanders({ rejoins: true });
+    const protocol = recoveringMaekawaSanders({ rejoins: true });
     const found = exploreUses(protocol, 3, [1, 1, 0], { crashes: 1, recoveries: 1, crashNotification: suspect });
     expect(found).toMatchObject({ verdict: "holds", states: 64_810 });
   });
 
   it.each([
     ["ricart-agrawala", recoveringRicartAgrawala(), 11],
-    ["maekawa-sanders", maekawaSanders(), 8],
+    ["maekawa-sanders", recoveringMaekawaSanders(), 8],
   ] as unknown as [string, Protocol<Mutex>, number][])(
     "%s without rejoining: who comes back has forgotten what it promised, and two are inside",
     (_name, protocol, steps) => {
@@ -206,7 +209,7 @@ describe("every run with right suspicions", () => {
 
   it.each([
     ["ricart-agrawala", recoveringRicartAgrawala(), 5],
-    ["maekawa-sanders", maekawaSanders(), 5],
+    ["maekawa-sanders", recoveringMaekawaSanders(), 5],
   ] as unknown as [string, Protocol<Mutex>, number][])(
     "%s: one wrong suspicion, and two are inside",
     (_name, protocol, steps) => {

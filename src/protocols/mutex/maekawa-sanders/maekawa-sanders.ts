@@ -11,20 +11,15 @@
  * Cost      3(K − 1) messages per entry without rivals, up to 5(K − 1) with: failed, inquire and yield. K ≈ √N is the
  *           size of the voting sets. Client delay 2 message times, hand-over 2.
  *
- * Told of suspicions, by a failure detector, a node that suspects one of its voters asks all that it does not suspect
- * instead, which meets every other set in the node whose set it is; and a voter takes its vote back, and votes for nobody
- * before it has heard from all others how high tokens are: 2(N − 2) messages. With `rejoins`, a node that starts neither
- * asks nor votes before it has heard from all others for which node it had voted, too. Then crashes and recoveries are allowed,
- * as long as nobody is suspected who is alive and not two are down at a time: ME1 and ME2 hold, and tokens grow. A wrong
- * suspicion, as in a partition, lets two in. 2(N − 1) messages per start.
+ * `recovering.ts` goes on after crashes, and lets nodes come back.
  */
-import { precedes, type Stamp, tick } from "../../core/clocks.ts";
-import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
-import { boolean, natural, nullable, struct } from "../../core/shape.ts";
-import { exclude, include } from "../node-set.ts";
-import { settle } from "../options.ts";
-import { mutexProperties, type Section } from "./family/properties.ts";
-import { electorates, voteCount } from "./parts/voting-sets.ts";
+import { precedes, type Stamp, tick } from "../../../core/clocks.ts";
+import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
+import { boolean, natural, struct } from "../../../core/shape.ts";
+import { exclude, include } from "../../node-set.ts";
+import { settle } from "../../options.ts";
+import { mutexProperties, type Section } from "../family/properties.ts";
+import { electorates, voteCount } from "../parts/voting-sets.ts";
 
 export type MaekawaSanders = {
   state: {
@@ -44,14 +39,6 @@ export type MaekawaSanders = {
     ballot: Ballot;
     /** The highest that this node knows of: its votes and releases carry it on. */
     token: number;
-    /** Ascending. */
-    suspected: NodeId[];
-    /** Whether it has started, or forgotten for which node it had voted, and waits for the welcome of those in `unmet`. */
-    joining: boolean;
-    /** Ascending. */
-    unmet: NodeId[];
-    /** Whether it asks as soon as it may. */
-    wishes: boolean;
   };
   message:
     | { type: "request"; time: number }
@@ -62,13 +49,9 @@ export type MaekawaSanders = {
     | { type: "inquire"; time: number }
     /** Here it is. */
     | { type: "yield"; time: number }
-    | { type: "release"; time: number; token: number }
-    /** What do you want of me? `forgotten`: I have started, and know nothing. */
-    | { type: "hello"; forgotten: boolean }
-    /** The time of the request for which I need your vote, and whether I have it. */
-    | { type: "welcome"; time: number; token: number; wanted: number | null; voted: boolean };
+    | { type: "release"; time: number; token: number };
   /** `enter` counts when released, `exit` when held. */
-  command: { type: "enter" } | { type: "exit" } | { type: "suspect"; node: NodeId } | { type: "restore"; node: NodeId };
+  command: { type: "enter" } | { type: "exit" };
   /** The token grows from one entry to the next, over all nodes: both had the vote of the same node. */
   event: { type: "entered"; token: number } | { type: "exited" };
 };
@@ -85,37 +68,21 @@ interface Ballot {
 export interface MaekawaSandersOptions {
   /** Sanders' correction. Without it, as published in 1985, nodes can still wait for each other for ever. */
   tellsDisplaced: boolean;
-  /** Hears from all others what they want of it before it asks or votes. */
-  rejoins: boolean;
 }
 
-const defaults: MaekawaSandersOptions = { tellsDisplaced: true, rejoins: false };
+const defaults: MaekawaSandersOptions = { tellsDisplaced: true };
 
-const optionShape = struct<MaekawaSandersOptions>({ tellsDisplaced: boolean, rejoins: boolean });
+const optionShape = struct<MaekawaSandersOptions>({ tellsDisplaced: boolean });
 
 type State = MaekawaSanders["state"];
 type Ctx = Context<MaekawaSanders>;
-type Message = Exclude<MaekawaSanders["message"], { type: "hello" | "welcome" }>;
+type Message = MaekawaSanders["message"];
 
 const byStamp = (a: Stamp, b: Stamp): number => (precedes(a, b) ? -1 : 1);
 const isSame = (a: Stamp, b: Stamp): boolean => a.time === b.time && a.node === b.node;
 
-const mustWait = ({ unmet, suspected }: State): boolean => !unmet.every((node) => suspected.includes(node));
-
-/**
- * The candidate may have entered with one more than the highest that any of its voters knew of, which this node need not
- * have heard of. Those that are alive know it.
- */
-function askForTokens(state: State, ctx: Ctx): void {
-  state.joining = true;
-  state.unmet = ctx.peers.filter((peer) => !state.suspected.includes(peer));
-  for (const peer of state.unmet) ctx.send(peer, { type: "hello", forgotten: false });
-}
-
-export function maekawaSanders(given?: Partial<MaekawaSandersOptions>): Protocol<MaekawaSanders> {
-  const { tellsDisplaced, rejoins } = settle(defaults, optionShape, given, "maekawa-sanders");
-  const votersOf = electorates();
-
+/** What a voter and a candidate do. `mayVote`: always, as published; `recovering.ts` lets a voter wait. */
+export function votingRules(tellsDisplaced: boolean, mayVote: (state: State) => boolean) {
   /** A node is one of its own voters: what it tells itself is no message. */
   function tell(to: NodeId, message: Message, state: State, ctx: Ctx): void {
     if (to === ctx.self) hear(state, ctx.self, message, ctx);
@@ -140,13 +107,12 @@ export function maekawaSanders(given?: Partial<MaekawaSandersOptions>): Protocol
 
   function consider(request: Stamp, state: State, ctx: Ctx): void {
     const { ballot } = state;
-    if (state.suspected.includes(request.node)) return; // It is asked again if it is restored.
     if ([ballot.candidate, ...ballot.queue].some((known) => known !== null && isSame(known, request))) return; // A duplicate.
-    if (ballot.candidate === null && !state.joining) return vote(request, state, ctx);
+    if (ballot.candidate === null && mayVote(state)) return vote(request, state, ctx);
     const [head] = ballot.queue;
     ballot.queue.push(request);
     ballot.queue.sort(byStamp);
-    if (ballot.candidate === null || state.joining) return; // It is considered again as soon as this node has joined.
+    if (ballot.candidate === null || !mayVote(state)) return; // It is considered again as soon as this node may vote.
     const isFirst = ballot.queue[0] === request && precedes(request, ballot.candidate);
     if (!isFirst) return tell(request.node, { type: "failed", time: request.time }, state, ctx);
     // The head so far came before the candidate, so nobody has told it yet that it may have to wait.
@@ -179,24 +145,15 @@ export function maekawaSanders(given?: Partial<MaekawaSandersOptions>): Protocol
   }
 
   function voteForNext(state: State, ctx: Ctx): void {
-    if (state.joining) return;
+    if (!mayVote(state)) return;
     const next = state.ballot.queue.shift();
     if (next !== undefined) vote(next, state, ctx);
-  }
-
-  /** A node that is down or has started anew wants nothing of what it wanted before. */
-  function letGo(node: NodeId, state: State, ctx: Ctx): void {
-    const { ballot } = state;
-    ballot.queue = ballot.queue.filter((waiting) => waiting.node !== node);
-    if (ballot.candidate?.node !== node) return;
-    ballot.candidate = null;
-    askForTokens(state, ctx);
   }
 
   // The candidate.
 
   function noteVote(voter: NodeId, state: State, ctx: Ctx): void {
-    if (!state.voters.includes(voter)) return; // It is suspected, and others vote instead.
+    if (!state.voters.includes(voter)) return; // Another votes instead by now.
     exclude(state.failedAt, voter);
     include(state.votes, voter);
     enterIfAllVoted(state, ctx);
@@ -222,43 +179,25 @@ export function maekawaSanders(given?: Partial<MaekawaSandersOptions>): Protocol
     }
   }
 
-  function ask(state: State, ctx: Ctx): void {
+  function ask(voters: NodeId[], state: State, ctx: Ctx): void {
     state.clock = tick(state.clock);
-    const voters = electorate(state, ctx);
     Object.assign(state, { section: "wanted", time: state.clock, voters, votes: [], failedAt: [], inquiries: [] });
-    for (const voter of state.voters) tell(voter, { type: "request", time: state.time }, state, ctx);
+    for (const voter of voters) tell(voter, { type: "request", time: state.time }, state, ctx);
   }
 
-  // With a failure detector.
-
-  function electorate({ suspected }: State, { self, peers }: Ctx): NodeId[] {
-    const voters = votersOf(self, peers);
-    if (!voters.some((voter) => suspected.includes(voter))) return voters;
-    return [self, ...peers.filter((peer) => !suspected.includes(peer))].sort((a, b) => a - b);
+  function leave(voters: readonly NodeId[], state: State, ctx: Ctx): void {
+    state.section = "released";
+    ctx.emit({ type: "exited" });
+    for (const voter of voters) tell(voter, { type: "release", time: state.time, token: state.token }, state, ctx);
   }
 
-  /** One of those asked is suspected: the others that are not are asked as well. */
-  function askOthers(state: State, ctx: Ctx): void {
-    const asked = state.voters;
-    state.voters = electorate(state, ctx);
-    for (const set of ["votes", "failedAt", "inquiries"] as const)
-      state[set] = state[set].filter((voter) => state.voters.includes(voter));
-    for (const voter of state.voters)
-      if (!asked.includes(voter)) tell(voter, { type: "request", time: state.time }, state, ctx);
-    enterIfAllVoted(state, ctx);
-  }
+  return { tell, hear, consider, voteForNext, enterIfAllVoted, ask, leave };
+}
 
-  function joinIfMet(state: State, ctx: Ctx): void {
-    if (!state.joining || mustWait(state)) return;
-    const { queue } = state.ballot;
-    state.joining = false;
-    state.token += 1; // A node that crashed inside may have entered with this one.
-    state.ballot.queue = [];
-    for (const request of queue) consider(request, state, ctx);
-    if (!state.wishes) return;
-    state.wishes = false;
-    ask(state, ctx);
-  }
+export function maekawaSanders(given?: Partial<MaekawaSandersOptions>): Protocol<MaekawaSanders> {
+  const { tellsDisplaced } = settle(defaults, optionShape, given, "maekawa-sanders");
+  const votersOf = electorates();
+  const { hear, ask, leave } = votingRules(tellsDisplaced, () => true);
 
   return {
     name: "maekawa-sanders",
@@ -272,60 +211,16 @@ export function maekawaSanders(given?: Partial<MaekawaSandersOptions>): Protocol
       inquiries: [],
       ballot: { candidate: null, inquired: false, queue: [] },
       token: 0,
-      suspected: [],
-      joining: false,
-      unmet: [],
-      wishes: false,
     }),
-    start(state, ctx) {
-      if (!rejoins || ctx.peers.length === 0) return;
-      Object.assign(state, { joining: true, unmet: [...ctx.peers] });
-      ctx.broadcast({ type: "hello", forgotten: true });
-    },
-    receive: {
-      ...{ request: hear, vote: hear, failed: hear, inquire: hear, yield: hear, release: hear },
-      hello(state, from, { forgotten }, ctx) {
-        if (forgotten) {
-          for (const set of ["suspected", "unmet", "failedAt", "inquiries"] as const) exclude(state[set], from);
-          letGo(from, state, ctx);
-        }
-        const { clock, token, section, voters, votes } = state;
-        const wanted = section !== "released" && voters.includes(from) ? state.time : null;
-        ctx.send(from, { type: "welcome", time: clock, token, wanted, voted: votes.includes(from) });
-        joinIfMet(state, ctx);
-      },
-      welcome(state, from, { time, token, wanted, voted }, ctx) {
-        state.clock = tick(state.clock, time);
-        state.token = Math.max(state.token, token);
-        exclude(state.unmet, from);
-        if (wanted !== null && !voted) consider({ time: wanted, node: from }, state, ctx);
-        else if (wanted !== null) state.ballot.candidate ??= { time: wanted, node: from };
-        joinIfMet(state, ctx);
-      },
-    },
+    receive: { request: hear, vote: hear, failed: hear, inquire: hear, yield: hear, release: hear },
     command: {
       enter(state, _command, ctx) {
         if (state.section !== "released") return; // It asks already, or is inside.
-        if (state.joining) state.wishes = true;
-        else ask(state, ctx);
+        ask(votersOf(ctx.self, ctx.peers), state, ctx);
       },
       exit(state, _command, ctx) {
         if (state.section !== "held") return; // It is not inside.
-        state.section = "released";
-        ctx.emit({ type: "exited" });
-        const release: Message = { type: "release", time: state.time, token: state.token };
-        const asked = new Set([...state.voters, ...votersOf(ctx.self, ctx.peers)]);
-        for (const voter of [...asked].sort((a, b) => a - b)) tell(voter, release, state, ctx);
-      },
-      suspect(state, { node }, ctx) {
-        include(state.suspected, node);
-        letGo(node, state, ctx);
-        if (state.section === "wanted" && state.voters.includes(node)) askOthers(state, ctx);
-        joinIfMet(state, ctx);
-      },
-      restore(state, { node }, ctx) {
-        exclude(state.suspected, node);
-        ctx.send(node, { type: "hello", forgotten: false }); // This node has let go of what the other wants.
+        leave(state.voters, state, ctx);
       },
     },
     ...declarations,
@@ -347,14 +242,12 @@ const declarations: Pick<
       inquire: timed,
       yield: timed,
       release: counted,
-      hello: { forgotten: boolean },
-      welcome: { time: natural, token: natural, wanted: nullable(natural), voted: boolean },
     },
-    command: { enter: {}, exit: {}, suspect: { node: natural }, restore: { node: natural } },
+    command: { enter: {}, exit: {} },
   },
   source: "Maekawa, ACM TOCS 1985; Sanders, ACM TOCS 1987",
   assumes: ["no crashes", "reliable FIFO links", "a node that is inside leaves"],
-  properties: mutexProperties(({ section, wishes }) => (wishes ? "wanted" : section)),
+  properties: mutexProperties(({ section }) => section),
   costs: [{ when: "one entry and exit without rivals", messages: (nodes) => 3 * (voteCount(nodes) - 1) }],
   view: ({ section, ballot: { candidate } }) => ({
     role: candidate === null ? section : `${section}, voted for ${candidate.node}`,

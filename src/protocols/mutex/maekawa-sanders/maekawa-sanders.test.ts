@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { exploreUses, MESSAGE_MS, range, STAY_MS, stage, use } from "../../../test/protocols/mutex-stage.ts";
-import { walk } from "../../check/search/walks.ts";
-import { systemFor } from "../../check/suite.ts";
+import { exploreUses, MESSAGE_MS, range, STAY_MS, stage, use } from "../../../../test/protocols/mutex-stage.ts";
+import { walk } from "../../../check/search/walks.ts";
+import { systemFor } from "../../../check/suite.ts";
 import { maekawaSanders } from "./maekawa-sanders.ts";
 
 describe("maekawa-sanders: the worked example of the catalogue", () => {
@@ -12,7 +12,7 @@ describe("maekawa-sanders: the worked example of the catalogue", () => {
     sim.run();
     expect(moments("entered").map(({ node }) => node)).toEqual([2, 1, 3]);
     expect(sim.verdict()).toEqual([]);
-    await expect(story()).toMatchFileSnapshot("stories/maekawa-sanders-three-at-once.txt");
+    await expect(story()).toMatchFileSnapshot("../stories/maekawa-sanders-three-at-once.txt");
   });
 });
 

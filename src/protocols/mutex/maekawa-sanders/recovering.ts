@@ -1,0 +1,191 @@
+/**
+ * Maekawa's algorithm with Sanders' correction, with crashes and recoveries, as processes and `join()` run it, where a
+ * failure detector tells of suspicions.
+ *
+ * A node that suspects one of its voters asks all that it does not suspect instead, which meets every other set in the
+ * node whose set it is. A voter takes its vote back from a suspected node, and votes for nobody before it has heard from
+ * all others how high tokens are: 2(N − 2) messages. With `rejoins`, a node that starts neither asks nor votes before it
+ * has heard from all others for which node it had voted, too: 2(N − 1) messages. Then ME1 and ME2 hold and tokens grow, as
+ * long as nobody is suspected who is alive and not two are down at a time. A wrong suspicion, as in a partition, lets two in.
+ */
+import { tick } from "../../../core/clocks.ts";
+import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
+import { boolean, natural, nullable, struct } from "../../../core/shape.ts";
+import { exclude, include } from "../../node-set.ts";
+import { settle } from "../../options.ts";
+import { mutexProperties } from "../family/properties.ts";
+import { electorates } from "../parts/voting-sets.ts";
+import { type MaekawaSanders, type MaekawaSandersOptions, maekawaSanders, votingRules } from "./maekawa-sanders.ts";
+
+export type RecoveringMaekawaSanders = {
+  state: MaekawaSanders["state"] & {
+    /** Ascending. */
+    suspected: NodeId[];
+    /** Whether it has started, or forgotten for which node it had voted, and waits for the welcome of those in `unmet`. */
+    joining: boolean;
+    /** Ascending. */
+    unmet: NodeId[];
+    /** Whether it asks as soon as it may. */
+    wishes: boolean;
+  };
+  message:
+    | MaekawaSanders["message"]
+    /** What do you want of me? `forgotten`: I have started, and know nothing. */
+    | { type: "hello"; forgotten: boolean }
+    /** The time of the request for which I need your vote, and whether I have it. */
+    | { type: "welcome"; time: number; token: number; wanted: number | null; voted: boolean };
+  command: MaekawaSanders["command"] | { type: "suspect"; node: NodeId } | { type: "restore"; node: NodeId };
+  event: MaekawaSanders["event"];
+};
+
+export interface RecoveringMaekawaSandersOptions extends MaekawaSandersOptions {
+  /** Hears from all others what they want of it before it asks or votes. */
+  rejoins: boolean;
+}
+
+const defaults: RecoveringMaekawaSandersOptions = { tellsDisplaced: true, rejoins: false };
+
+const optionShape = struct<RecoveringMaekawaSandersOptions>({ tellsDisplaced: boolean, rejoins: boolean });
+
+type State = RecoveringMaekawaSanders["state"];
+type Ctx = Context<RecoveringMaekawaSanders>;
+
+/** All that the published algorithm sends and says, this one may. */
+const asPublished = (ctx: Ctx): Context<MaekawaSanders> => ctx as unknown as Context<MaekawaSanders>;
+
+const votersOf = electorates();
+
+export function recoveringMaekawaSanders(
+  given?: Partial<RecoveringMaekawaSandersOptions>,
+): Protocol<RecoveringMaekawaSanders> {
+  const { tellsDisplaced, rejoins } = settle(defaults, optionShape, given, "maekawa-sanders");
+  const { init, receive, shapes, ...published } = maekawaSanders({ tellsDisplaced });
+  const rules = votingRules(tellsDisplaced, (state) => !(state as State).joining);
+
+  function consider(time: number, node: NodeId, state: State, ctx: Ctx): void {
+    if (state.suspected.includes(node)) return; // It is asked again if it is restored.
+    rules.consider({ time, node }, state, asPublished(ctx));
+  }
+
+  /** A node that is down or has started anew wants nothing of what it wanted before. */
+  function letGo(node: NodeId, state: State, ctx: Ctx): void {
+    const { ballot } = state;
+    ballot.queue = ballot.queue.filter((waiting) => waiting.node !== node);
+    if (ballot.candidate?.node !== node) return;
+    ballot.candidate = null;
+    askForTokens(state, ctx);
+  }
+
+  /** One of those asked is suspected: the others that are not are asked as well. */
+  function askOthers(state: State, ctx: Ctx): void {
+    const asked = state.voters;
+    state.voters = electorate(state, ctx);
+    for (const set of ["votes", "failedAt", "inquiries"] as const)
+      state[set] = state[set].filter((voter) => state.voters.includes(voter));
+    for (const voter of state.voters)
+      if (!asked.includes(voter)) rules.tell(voter, { type: "request", time: state.time }, state, asPublished(ctx));
+    rules.enterIfAllVoted(state, asPublished(ctx));
+  }
+
+  function joinIfMet(state: State, ctx: Ctx): void {
+    if (!state.joining || !state.unmet.every((node) => state.suspected.includes(node))) return;
+    const { queue } = state.ballot;
+    state.joining = false;
+    state.token += 1; // A node that crashed inside may have entered with this one.
+    state.ballot.queue = [];
+    for (const { time, node } of queue) consider(time, node, state, ctx);
+    if (!state.wishes) return;
+    state.wishes = false;
+    rules.ask(electorate(state, ctx), state, asPublished(ctx));
+  }
+
+  const hear = (state: State, from: NodeId, message: MaekawaSanders["message"], ctx: Ctx): void =>
+    rules.hear(state, from, message, asPublished(ctx));
+
+  return {
+    ...published,
+    init: (self, peers) => ({ ...init(self, peers), suspected: [], joining: false, unmet: [], wishes: false }),
+    start(state, ctx) {
+      if (!rejoins || ctx.peers.length === 0) return;
+      Object.assign(state, { joining: true, unmet: [...ctx.peers] });
+      ctx.broadcast({ type: "hello", forgotten: true });
+    },
+    receive: {
+      ...{ vote: hear, failed: hear, inquire: hear, yield: hear, release: hear },
+      request(state, from, { time }, ctx) {
+        state.clock = tick(state.clock, time);
+        consider(time, from, state, ctx);
+      },
+      hello(state, from, { forgotten }, ctx) {
+        if (forgotten) {
+          for (const set of ["suspected", "unmet", "failedAt", "inquiries"] as const) exclude(state[set], from);
+          letGo(from, state, ctx);
+        }
+        const { clock, token, section, voters, votes } = state;
+        const wanted = section !== "released" && voters.includes(from) ? state.time : null;
+        ctx.send(from, { type: "welcome", time: clock, token, wanted, voted: votes.includes(from) });
+        joinIfMet(state, ctx);
+      },
+      welcome(state, from, { time, token, wanted, voted }, ctx) {
+        state.clock = tick(state.clock, time);
+        state.token = Math.max(state.token, token);
+        exclude(state.unmet, from);
+        if (wanted !== null && !voted) consider(wanted, from, state, ctx);
+        else if (wanted !== null) state.ballot.candidate ??= { time: wanted, node: from };
+        joinIfMet(state, ctx);
+      },
+    },
+    command: {
+      enter(state, _command, ctx) {
+        if (state.section !== "released") return; // It asks already, or is inside.
+        if (state.joining) state.wishes = true;
+        else rules.ask(electorate(state, ctx), state, asPublished(ctx));
+      },
+      exit(state, _command, ctx) {
+        if (state.section !== "held") return; // It is not inside.
+        const asked = new Set([...state.voters, ...votersOf(ctx.self, ctx.peers)]);
+        rules.leave(
+          [...asked].sort((a, b) => a - b),
+          state,
+          asPublished(ctx),
+        );
+      },
+      suspect(state, { node }, ctx) {
+        include(state.suspected, node);
+        letGo(node, state, ctx);
+        if (state.section === "wanted" && state.voters.includes(node)) askOthers(state, ctx);
+        joinIfMet(state, ctx);
+      },
+      restore(state, { node }, ctx) {
+        exclude(state.suspected, node);
+        ctx.send(node, { type: "hello", forgotten: false }); // This node has let go of what the other wants.
+      },
+    },
+    shapes: {
+      message: {
+        ...shapes.message,
+        hello: { forgotten: boolean },
+        welcome: { time: natural, token: natural, wanted: nullable(natural), voted: boolean },
+      },
+      command: { ...shapes.command, suspect: { node: natural }, restore: { node: natural } },
+    },
+    properties: mutexProperties(({ section, wishes }) => (wishes ? "wanted" : section)),
+  };
+}
+
+/** Its voting set; all that are not suspected, if one of the set is. */
+function electorate({ suspected }: State, { self, peers }: Ctx): NodeId[] {
+  const voters = votersOf(self, peers);
+  if (!voters.some((voter) => suspected.includes(voter))) return voters;
+  return [self, ...peers.filter((peer) => !suspected.includes(peer))].sort((a, b) => a - b);
+}
+
+/**
+ * The candidate may have entered with one more than the highest that any of its voters knew of, which this node need not
+ * have heard of. Those that are alive know it.
+ */
+function askForTokens(state: State, ctx: Ctx): void {
+  state.joining = true;
+  state.unmet = ctx.peers.filter((peer) => !state.suspected.includes(peer));
+  for (const peer of state.unmet) ctx.send(peer, { type: "hello", forgotten: false });
+}
