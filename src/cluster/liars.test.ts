@@ -107,10 +107,11 @@ describe("a member that lies makes no other fail", () => {
   const all = protocolNames
     .flatMap((protocol) => behaviours.map((behaviour) => [protocol, behaviour] as const))
     .filter(([protocol, behaviour]) => !isStorm(protocol, behaviour));
-  test.each(all)("at length: %s, %s", { tags: ["long"] }, async (protocol, behaviour) => {
-    await beside(protocol, 0, behaviour, 300);
-    await beside(protocol, 3, behaviour, 300);
-  });
+  // The first node leads or coordinates in many protocols, the last in others; simulated runs have either for each pair.
+  const liars = all.map(([protocol, behaviour], at) => [protocol, behaviour, at % 2 === 0 ? 0 : 3] as const);
+  test.each(liars)("at length: %s, %s by node %i", { tags: ["long"] }, (protocol, behaviour, liar) =>
+    beside(protocol, liar, behaviour, 300),
+  );
 });
 
 test("says so in its log and in its status", async () => {

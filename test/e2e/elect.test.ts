@@ -28,10 +28,10 @@ describe("how it ends", () => {
     run.signal("SIGCONT");
     const second = await members.successor(first.token);
     run.signal("SIGTERM");
-    expect(await run.finished).toMatchObject({
-      code: 0, // The witness ends well when it is told to.
-      stderr: "coterie: leadership of job was lost, and the command stopped\n",
-    });
+    const { code, stderr } = await run.finished;
+    // The witness ends well when it is told to; on a machine that stood still, leadership may be lost once more just then.
+    expect(code).toBe(members.sightings.some(({ what, pid }) => what === "told" && pid === second.pid) ? 0 : 128 + 15);
+    expect(stderr).toContain("coterie: leadership of job was lost, and the command stopped\n");
     expect(isAlive(second.pid)).toBe(false);
     expect(disorder(members.sightings)).toEqual([]);
   });

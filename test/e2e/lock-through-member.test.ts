@@ -171,10 +171,11 @@ test("coterie status says who serves, and what is held by whom", async () => {
     const { code, stdout } = await coterie("status", "--config", members.config, ...options);
     return code === 0 ? stdout : ""; // Not every member has heard of the leader yet.
   };
-  const found = JSON.parse(await until("the members agree", () => status("--json"))) as {
-    nodes: { lockServer: number }[];
-    instances: object[];
-  };
+  type Status = { nodes: { lockServer: number }[]; instances: object[] };
+  const found = await until("the members agree, and know the holder", async () => {
+    const answer = JSON.parse((await status("--json")) || '{"instances":[]}') as Status;
+    return answer.instances.length > 0 ? answer : null;
+  });
   expect(found.nodes.map(({ lockServer }) => lockServer)).toEqual(Array(3).fill(found.nodes[0]?.lockServer));
   expect(found.instances).toEqual([
     {
