@@ -1,6 +1,12 @@
 /** What agreements cost in which everybody takes part, round by round. Every message takes one unit of time. */
 import type { NodeId, Tagged } from "../../src/core/protocol.ts";
+import { oralMessages } from "../../src/protocols/consensus/byzantine-generals/byzantine-generals.ts";
+import { signedMessages } from "../../src/protocols/consensus/byzantine-generals/signed-messages.ts";
 import { floodSet } from "../../src/protocols/consensus/flood-set.ts";
+import {
+  interactiveConsistency,
+  signedInteractiveConsistency,
+} from "../../src/protocols/consensus/interactive-consistency.ts";
 import { lockstep } from "../../src/protocols/consensus/lockstep/lockstep.ts";
 import type { AnyProtocol } from "../../src/protocols/index.ts";
 import { simulation } from "../../src/sim/simulation.ts";
@@ -18,8 +24,31 @@ interface Rounds {
   readonly maxNodes: number;
 }
 
+const anOrder = { cost: "the commander gives an order", proposers: [0], maxNodes: 10 } as const;
+
 const rounds: readonly Rounds[] = [
+  {
+    ...anOrder,
+    name: "byzantine-generals",
+    make: () => oralMessages(),
+    formula: "Σ over k = 0 … m of (N − 1)…(N − 1 − k)",
+  },
+  { ...anOrder, name: "byzantine-generals, signed", make: () => signedMessages(), formula: "(N − 1)²" },
   { name: "flood-set", make: () => floodSet(), cost: "all propose", formula: "(f + 1)N(N − 1), f = 1", maxNodes: 31 },
+  {
+    name: "interactive-consistency",
+    make: () => interactiveConsistency(),
+    cost: "all propose",
+    formula: "N Σ over k = 0 … m of (N − 1)…(N − 1 − k)",
+    maxNodes: 7,
+  },
+  {
+    name: "interactive-consistency, signed",
+    make: () => signedInteractiveConsistency(),
+    cost: "all propose",
+    formula: "N(N − 1)²",
+    maxNodes: 7,
+  },
   { name: "lockstep", make: () => lockstep(), cost: "a turn", formula: "2N(N − 1)", maxNodes: 31 },
   {
     name: "lockstep, echo",

@@ -15,6 +15,12 @@ export {
   type GeneralizedPaxosOptions,
   generalizedPaxos,
 } from "./consensus/generalized-paxos/generalized-paxos.ts";
+export {
+  type InteractiveConsistency,
+  type InteractiveConsistencyOptions,
+  interactiveConsistency,
+  signedInteractiveConsistency,
+} from "./consensus/interactive-consistency.ts";
 export { type Cheat, cheating, cheats } from "./consensus/lockstep/cheats.ts";
 export { lockstep } from "./consensus/lockstep/lockstep.ts";
 export type { LockstepOptions } from "./consensus/lockstep/options.ts";

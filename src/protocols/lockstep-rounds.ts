@@ -1,9 +1,13 @@
 /** The part of the registry in which everybody brings a value, and rounds end for all together. */
 import { floodSet } from "./consensus/flood-set.ts";
+import { interactiveConsistency, signedInteractiveConsistency } from "./consensus/interactive-consistency.ts";
 import { lockstep } from "./consensus/lockstep/lockstep.ts";
 import { entry, type RegistryEntry } from "./entry.ts";
 import { consensusOfAll } from "./family.ts";
 import { settled } from "./system.ts";
+
+/** What each node brings, where nodes begin by themselves. */
+const values = ["a", "b", "c", "d"];
 
 export const lockstepRounds: Readonly<Record<string, RegistryEntry>> = {
   "flood-set": entry(
@@ -14,12 +18,35 @@ export const lockstepRounds: Readonly<Record<string, RegistryEntry>> = {
       variants: {
         bounded: {
           summary: "nodes propose when they start, for the checker",
-          algorithm: settled(floodSet, { values: ["a", "b", "c", "d"] }),
+          algorithm: settled(floodSet, { values }),
           ends: true,
         },
         "f-rounds": {
           summary: "the same with f rounds, one too few: f crashes divide the nodes",
-          algorithm: settled(floodSet, { values: ["a", "b", "c", "d"], rounds: "f" }),
+          algorithm: settled(floodSet, { values, rounds: "f" }),
+          ends: true,
+        },
+      },
+      mustStart: true,
+      embedded: false,
+      check: { timers: "rounds", variant: "bounded" },
+    },
+  ),
+  "interactive-consistency": entry(
+    consensusOfAll,
+    "every node brings a value, some lie, and all honest ones end with the same vector: N generals at once",
+    interactiveConsistency,
+    {
+      variants: {
+        signed: { summary: "with signed messages: any number of liars", algorithm: signedInteractiveConsistency },
+        bounded: {
+          summary: "nodes propose when they start, for the checker",
+          algorithm: settled(interactiveConsistency, { values }),
+          ends: true,
+        },
+        "bounded-signed": {
+          summary: "the same with signed messages",
+          algorithm: settled(signedInteractiveConsistency, { values }),
           ends: true,
         },
       },

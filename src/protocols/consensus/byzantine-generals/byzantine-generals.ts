@@ -17,14 +17,7 @@ import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { toleratedByzantine } from "../../../core/quorums.ts";
 import { list, natural } from "../../../core/shape.ts";
-import {
-  DEFAULT_ORDER,
-  type GeneralsOptions,
-  generalsOptions,
-  interactiveConsistency,
-  orderShape,
-  requireCommander,
-} from "./generals.ts";
+import { type GeneralsOptions, generalsOptions, loyalty, orderShape, requireCommander } from "./generals.ts";
 
 /** Who has passed an order on, the commander first. */
 type Path = NodeId[];
@@ -53,9 +46,11 @@ const MAX_PATHS = 100_000;
 
 export function oralMessages(given?: Partial<GeneralsOptions>): Protocol<OralMessages> {
   const options = generalsOptions(given);
-  const { commander, order: ownOrder, ties, roundMs } = options;
+  const { commander, order: ownOrder, missing, ties, roundMs } = options;
   const roundsOf = (generals: number): number => (options.m ?? toleratedByzantine(generals)) + 1;
   const rounds = (ctx: Pick<Ctx, "peers">): number => roundsOf(ctx.peers.length + 1);
+
+  const heardBy = ({ heard }: State, path: Path): string => heard[path.join(".")] ?? missing;
 
   /** At the end of a round: what was heard in it is passed on to all that it has not passed yet. */
   function passOn(state: State, ctx: Ctx): void {
@@ -77,7 +72,7 @@ export function oralMessages(given?: Partial<GeneralsOptions>): Protocol<OralMes
   function resolved(state: State, path: Path, ctx: Ctx): string {
     const own = heardBy(state, path);
     if (path.length === rounds(ctx)) return own;
-    return majorityOf(ties === "heard" ? own : DEFAULT_ORDER, [
+    return majorityOf(ties === "heard" ? own : missing, [
       own,
       ...beyond(path, ctx).map((node) => resolved(state, [...path, node], ctx)),
     ]);
@@ -107,17 +102,18 @@ export function oralMessages(given?: Partial<GeneralsOptions>): Protocol<OralMes
         const isLast = state.round === rounds(ctx);
         if (ctx.self !== commander && !isLast) passOn(state, ctx);
         if (isLast && ctx.self !== commander) decide(state, resolved(state, [commander], ctx), ctx);
-        if (isLast && state.decided === null) decide(state, DEFAULT_ORDER, ctx); // A commander that was not asked.
+        if (isLast && state.decided === null) decide(state, missing, ctx); // A commander that was not asked.
         state.round += 1;
         if (!isLast) ctx.setTimer("round", roundMs);
       },
     },
     command: {
-      propose(state, _command, ctx) {
+      propose(state, { value }, ctx) {
         if (ctx.self !== commander || state.round > 1 || state.ordered !== null) return;
-        state.ordered = ownOrder;
-        ctx.broadcast({ type: "order", path: [commander], order: ownOrder });
-        decide(state, ownOrder, ctx);
+        const order = ownOrder ?? value;
+        state.ordered = order;
+        ctx.broadcast({ type: "order", path: [commander], order });
+        decide(state, order, ctx);
       },
     },
     shapes: {
@@ -126,7 +122,7 @@ export function oralMessages(given?: Partial<GeneralsOptions>): Protocol<OralMes
     },
     source: "Lamport, Shostak & Pease, ACM TOPLAS 1982, §3",
     assumes: ["synchronous rounds", "reliable links", "at most m traitors among N ≥ 3m + 1 generals"],
-    properties: interactiveConsistency(options),
+    properties: loyalty(options),
     costs: [
       {
         when: "the commander gives an order",
@@ -146,8 +142,6 @@ function messagesOf(generals: number, rounds: number): number {
   }
   return sum;
 }
-
-const heardBy = ({ heard }: State, path: Path): string => heard[path.join(".")] ?? DEFAULT_ORDER;
 
 /** The others that are not on the path. */
 const beyond = (path: Path, { peers }: Pick<Ctx, "peers">): NodeId[] => peers.filter((node) => !path.includes(node));

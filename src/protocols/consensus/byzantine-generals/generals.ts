@@ -4,15 +4,14 @@ import type { NodeId, Property, Vocabulary, World } from "../../../core/protocol
 import { natural, nullable, oneOf, real, struct, text } from "../../../core/shape.ts";
 import { requirePositive, settle } from "../../options.ts";
 
-/** An order that did not arrive is this one: RETREAT in the paper. */
-export const DEFAULT_ORDER = "retreat";
-
 export const orderShape = text(1_000);
 
 export interface GeneralsOptions {
   commander: NodeId;
-  /** What the commander orders when it is asked to. */
-  order: string;
+  /** What the commander orders when it is asked to. Null: what it is asked to order. */
+  order: string | null;
+  /** What an order that did not arrive stands for: RETREAT in the paper. */
+  missing: string;
   /** There are m + 1 rounds, which stand m traitors. Null: as many as the algorithm can stand among so many generals. */
   m: number | null;
   /** Oral messages: where no order has a majority, the default is obeyed, or what the general itself has heard. */
@@ -21,11 +20,19 @@ export interface GeneralsOptions {
   roundMs: number;
 }
 
-const defaults: GeneralsOptions = { commander: 0, order: "attack", m: null, ties: "default", roundMs: 100 };
+const defaults: GeneralsOptions = {
+  commander: 0,
+  order: "attack",
+  missing: "retreat",
+  m: null,
+  ties: "default",
+  roundMs: 100,
+};
 
 const optionShape = struct<GeneralsOptions>({
   commander: natural,
-  order: orderShape,
+  order: nullable(orderShape),
+  missing: orderShape,
   m: nullable(natural),
   ties: oneOf("default", "heard"),
   roundMs: real,
@@ -56,7 +63,7 @@ export interface Deciding {
 type Generals = Vocabulary & { state: Deciding; timer: "round" };
 
 /** IC1 and IC2 of Lamport, Shostak & Pease 1982. Where generals lie, the properties speak of the loyal ones. */
-export function interactiveConsistency<V extends Generals>({ commander }: GeneralsOptions): Property<V>[] {
+export function loyalty<V extends Generals>({ commander }: GeneralsOptions): Property<V>[] {
   const decisions = ({ alive, state }: World<Deciding>): string[] =>
     alive.flatMap((node) => (node === commander ? [] : (state(node).decided ?? [])));
   const isOver = ({ alive, state }: World<Deciding>): boolean => alive.every((node) => state(node).decided !== null);

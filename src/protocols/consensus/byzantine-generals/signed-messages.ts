@@ -14,14 +14,7 @@
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { list, natural, struct } from "../../../core/shape.ts";
 import { isGenuine, type Signed, sign, signed } from "../../../core/signatures.ts";
-import {
-  DEFAULT_ORDER,
-  type GeneralsOptions,
-  generalsOptions,
-  interactiveConsistency,
-  orderShape,
-  requireCommander,
-} from "./generals.ts";
+import { type GeneralsOptions, generalsOptions, loyalty, orderShape, requireCommander } from "./generals.ts";
 
 /** `path`: who has passed the order on, the commander first and the signer last. */
 interface Statement {
@@ -57,7 +50,7 @@ const signedStatement = signed("order", statementShape);
 
 export function signedMessages(given?: Partial<GeneralsOptions>): Protocol<SignedMessages> {
   const options = generalsOptions(given);
-  const { commander, order: ownOrder, roundMs } = options;
+  const { commander, order: ownOrder, missing, roundMs } = options;
   const roundsOf = (generals: number): number => (options.m ?? Math.max(0, generals - 2)) + 1;
   const rounds = (ctx: Pick<Ctx, "peers">): number => roundsOf(ctx.peers.length + 1);
 
@@ -73,6 +66,9 @@ export function signedMessages(given?: Partial<GeneralsOptions>): Protocol<Signe
       for (const to of ctx.peers) if (!path.includes(to)) ctx.send(to, message);
     }
   }
+
+  /** choice(V): the only order there is; none or two show a traitor. */
+  const choice = ({ orders }: State): string => (orders.length === 1 ? (orders[0]?.order as string) : missing);
 
   function decide(state: State, value: string, ctx: Ctx): void {
     state.decided = value;
@@ -105,12 +101,13 @@ export function signedMessages(given?: Partial<GeneralsOptions>): Protocol<Signe
       },
     },
     command: {
-      propose(state, _command, ctx) {
+      propose(state, { value }, ctx) {
         if (ctx.self !== commander || state.round > 1 || state.ordered !== null) return;
-        state.ordered = ownOrder;
-        const statement = sign(ctx, signedStatement, { order: ownOrder, path: [commander] });
+        const order = ownOrder ?? value;
+        state.ordered = order;
+        const statement = sign(ctx, signedStatement, { order, path: [commander] });
         ctx.broadcast({ type: "order", statements: [statement] });
-        decide(state, ownOrder, ctx);
+        decide(state, order, ctx);
       },
     },
     shapes: {
@@ -124,7 +121,7 @@ export function signedMessages(given?: Partial<GeneralsOptions>): Protocol<Signe
       "unforgeable signatures",
       "at most m traitors among N ≥ m + 2 generals",
     ],
-    properties: interactiveConsistency(options),
+    properties: loyalty(options),
     costs: [
       {
         when: "the commander gives an order",
@@ -134,9 +131,6 @@ export function signedMessages(given?: Partial<GeneralsOptions>): Protocol<Signe
     view: ({ round, decided }) => ({ role: decided ?? "undecided", term: round }),
   };
 }
-
-/** choice(V): the only order there is; none or two show a traitor. */
-const choice = ({ orders }: State): string => (orders.length === 1 ? (orders[0]?.order as string) : DEFAULT_ORDER);
 
 /** Whether the commander has ordered this, and each of a path of different generals has passed it on, its sender last. */
 const isProof = (

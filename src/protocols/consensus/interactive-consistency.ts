@@ -1,0 +1,188 @@
+/**
+ * Interactive consistency: every node brings a value, and all honest nodes end with the same vector, in which the entries of honest nodes
+ * are true. N generals command at once: each node orders its own value, and its entry is what the others obey.
+ * Pease, Shostak & Lamport, "Reaching Agreement in the Presence of Faults", JACM 1980; Coulouris et al. §15.5.1.
+ *
+ * Assumes   what the generals assume: synchronous rounds that begin together and last longer than any message travels; reliable links; at
+ *           most m liars among N ≥ 3m + 1 nodes. With signatures that nobody can forge, among N ≥ m + 2.
+ * Safety    agreement: no two honest nodes have different vectors. Validity: the entry of an honest node is what it has proposed.
+ * Liveness  every honest node has a vector after m + 1 rounds.
+ * Cost      N times the generals: with oral messages 36 for N = 4, m = 1, and 1,092 for N = 7, m = 2; with signatures N(N − 1)². m + 1 rounds.
+ *
+ * An order names its commander, so the N agreements do not disturb one another. The entry of a node that said nothing is "nothing".
+ */
+
+import { entriesIn, nodesIn, type PerNode } from "../../core/per-node.ts";
+import { equal } from "../../core/plain.ts";
+import type { Context, NodeId, Property, Protocol, Vocabulary, World } from "../../core/protocol.ts";
+import { list, natural, nullable, oneOf, real, struct } from "../../core/shape.ts";
+import { contexts } from "../contexts.ts";
+import { requirePositive, settle } from "../options.ts";
+import { type OralMessages, oralMessages } from "./byzantine-generals/byzantine-generals.ts";
+import { type GeneralsOptions, orderShape } from "./byzantine-generals/generals.ts";
+import { type SignedMessages, signedMessages } from "./byzantine-generals/signed-messages.ts";
+
+export type InteractiveConsistency<General extends Vocabulary = OralMessages> = {
+  state: {
+    /** The one that goes on; above m + 1 when all are over. */
+    round: number;
+    proposed: string | null;
+    /** By commander: what this node knows as a general of that one. */
+    generals: PerNode<General["state"]>;
+    decided: PerNode<string> | null;
+  };
+  message: General["message"];
+  timer: "round";
+  command: { type: "propose"; value: string };
+  event: /** The vector, and the same as text for people. */ {
+    type: "decided";
+    vector: PerNode<string>;
+    value: string;
+  };
+};
+
+export interface InteractiveConsistencyOptions extends Pick<GeneralsOptions, "m" | "ties" | "roundMs"> {
+  /** What the nodes propose when they start, by their ids; where there is nothing, values are commands. */
+  values: string[];
+}
+
+const NOTHING = "nothing";
+const MAX_VALUES = 1_000;
+const defaults: InteractiveConsistencyOptions = { m: null, ties: "default", roundMs: 100, values: [] };
+const optionShape = struct<InteractiveConsistencyOptions>({
+  m: nullable(natural),
+  ties: oneOf("default", "heard"),
+  roundMs: real,
+  values: list(orderShape, MAX_VALUES),
+});
+
+type Given = Partial<InteractiveConsistencyOptions>;
+
+/** Over OM(m). */
+export const interactiveConsistency = (given?: Given): Protocol<InteractiveConsistency> =>
+  overGenerals<OralMessages>(oralMessages, ({ path }) => path[0], given);
+
+/** Over SM(m). */
+export const signedInteractiveConsistency = (given?: Given): Protocol<InteractiveConsistency<SignedMessages>> =>
+  overGenerals<SignedMessages>(signedMessages, ({ statements }) => statements[0]?.by, given);
+
+// Which handlers the generals have is known here; their messages are not looked into.
+// biome-ignore lint/suspicious/noExplicitAny: see above
+type Any = any;
+type Generals = OralMessages | SignedMessages;
+
+function overGenerals<General extends Generals>(
+  make: (options: Partial<GeneralsOptions>) => Protocol<General>,
+  commanderOf: (message: General["message"]) => NodeId | undefined,
+  given: Given | undefined,
+): Protocol<InteractiveConsistency<General>> {
+  type State = InteractiveConsistency<General>["state"];
+  type Ctx = Context<InteractiveConsistency<General>>;
+  const { values, ...options } = settle(defaults, optionShape, given, "interactiveConsistency");
+  const { roundMs } = options;
+  requirePositive("interactiveConsistency.roundMs", roundMs);
+
+  const made = new Map<NodeId, Protocol<General>>();
+  /** The algorithm of those who have this commander. */
+  function general(commander: NodeId): Any {
+    const known = made.get(commander) ?? make({ ...options, commander, order: null, missing: NOTHING });
+    made.set(commander, known);
+    return known;
+  }
+  /** Rounds end for all agreements at once; what each comes to stands in its state. */
+  const within = contexts(() => ({ setTimer: () => {}, emit: () => {} }));
+
+  function propose(state: State, value: string, ctx: Ctx): void {
+    if (state.round > 1 || state.proposed !== null) return;
+    state.proposed = value;
+    general(ctx.self).command.propose(state.generals[ctx.self], { type: "propose", value }, within(ctx));
+  }
+
+  function decide(state: State, ctx: Ctx): void {
+    const vector = Object.fromEntries(entriesIn(state.generals).map(([of, { decided }]) => [of, decided as string]));
+    state.decided = vector;
+    ctx.emit({ type: "decided", vector, value: textOf(vector) });
+  }
+
+  return {
+    name: "interactive-consistency",
+    init: (self, peers) => ({
+      round: 1,
+      proposed: null,
+      generals: Object.fromEntries(
+        [self, ...peers].map((commander) => [commander, general(commander).init(self, peers)]),
+      ),
+      decided: null,
+    }),
+    start(state, ctx) {
+      ctx.setTimer("round", roundMs);
+      const own = values[ctx.self];
+      if (own !== undefined) propose(state, own, ctx);
+    },
+    receive: {
+      order(state: State, from: NodeId, message: General["message"], ctx: Ctx) {
+        const commander = commanderOf(message);
+        const known = commander === undefined ? undefined : state.generals[commander];
+        if (known !== undefined) general(commander as NodeId).receive.order(known, from, message, within(ctx));
+      },
+    },
+    timeout: {
+      round(state, ctx) {
+        for (const [commander, known] of entriesIn(state.generals))
+          general(commander).timeout.round(known, within(ctx));
+        state.round += 1;
+        if (entriesIn(state.generals).every(([, { decided }]) => decided !== null)) decide(state, ctx);
+        else ctx.setTimer("round", roundMs);
+      },
+    },
+    command: { propose: (state, { value }, ctx) => propose(state, value, ctx) },
+    shapes: { ...general(0).shapes, command: { propose: { value: orderShape } } },
+    source: "Pease, Shostak & Lamport, JACM 1980",
+    assumes: general(0).assumes,
+    properties,
+    costs: [{ when: "all propose", messages: (nodes) => nodes * general(0).costs[0].messages(nodes) }],
+    view: ({ round, decided }) => ({ role: decided === null ? "undecided" : textOf(decided), term: round }),
+  };
+}
+
+const textOf = (vector: PerNode<string>): string =>
+  entriesIn(vector)
+    .map(([node, value]) => `${node}: ${value}`)
+    .join(", ");
+
+type Deciding = Pick<InteractiveConsistency["state"], "proposed" | "decided">;
+
+const properties = [
+  {
+    name: "agreement",
+    claim: "no two honest nodes have different vectors",
+    when: "always",
+    holds({ alive, state }: World<Deciding>) {
+      const [first, ...others] = alive.map((node) => state(node).decided).filter((vector) => vector !== null);
+      return others.every((vector) => equal(vector, first));
+    },
+  },
+  {
+    name: "validity",
+    claim: "in the vector of an honest node, the entry of each honest node is what that one has proposed",
+    when: "always",
+    holds: ({ alive, state }: World<Deciding>) =>
+      alive.every((node) => {
+        const vector = state(node).decided;
+        return (
+          vector === null ||
+          nodesIn(vector).every((of) => {
+            const proposed = alive.includes(of) ? state(of).proposed : null;
+            return proposed === null || vector[of] === proposed;
+          })
+        );
+      }),
+  },
+  {
+    name: "termination",
+    claim: "when the last round is over, every honest node has a vector",
+    when: "quiescent",
+    pendingTimers: ["round"],
+    holds: ({ alive, state }: World<Deciding>) => alive.every((node) => state(node).decided !== null),
+  },
+] as Property<Vocabulary>[];
