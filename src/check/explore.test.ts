@@ -109,4 +109,19 @@ describe("exploration", () => {
     expect(path.length).toBeLessThanOrEqual(10);
     expect(path.at(-1)?.states.map((state) => state?.leader)).toEqual([1, 2, 2]);
   });
+
+  it("deliveries in one order but for some delays: with each delay more runs, with many all", () => {
+    const protocol = coins(() => true);
+    const count = (delays: number): number =>
+      explore({ ...two, begin: "together", protocol, delays, properties: [] }).transitions;
+    expect([0, 1, 2, 9].map(count)).toEqual([14, 22, 22, 22]);
+  });
+
+  it("an order of deliveries says nothing of runs as wholes", () => {
+    const model = ringModel(3) as unknown as Parameters<typeof explore>[0];
+    const properties = [{ name: "in the end", claim: "", when: "eventually", holds: () => true }] as const;
+    expect(() => explore({ ...model, properties, delays: 0 })).toThrow(
+      'expected delays to come with properties of single states only, got "in the end": leave it out of properties or do without delays',
+    );
+  });
 });

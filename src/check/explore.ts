@@ -30,7 +30,7 @@ export const exploreRules: Rules<ExploreOptions<Vocabulary>> & typeof walkRules 
 
 const ASK_EVERY = 1 << 13;
 
-/** @throws UsageError for options that make no sense, and where symmetry and promises about whole runs meet. */
+/** @throws UsageError for options that make no sense, and where symmetry or delays and promises about whole runs meet. */
 export function explore<V extends Vocabulary>(options: ExploreOptions<V>): Exploration<V> {
   requireOptions("explore", options, exploreRules);
   const { mayGoOn = () => true } = options;
@@ -44,17 +44,18 @@ export function explore<V extends Vocabulary>(options: ExploreOptions<V>): Explo
   return search.violated === null ? exploration : { ...exploration, depth: exploration.path.length };
 }
 
-/** A permutation of the nodes takes one node's promise for another's. */
+/** A permutation of the nodes takes one node's promise for another's; an order of deliveries leaves out runs that never end. */
 export function requireSingleStates<V extends Vocabulary>(
   options: ModelOptions<V>,
   properties: readonly Property<V>[],
 ): void {
-  if (options.symmetry === undefined) return;
+  const word = options.symmetry === undefined ? "delays" : "symmetry";
+  if (options[word] === undefined) return;
   const promise = properties.find(({ when }) => when === "leadsTo" || when === "eventually");
   if (promise === undefined) return;
-  const wanted = "expected symmetry to come with properties of single states only";
+  const wanted = `expected ${word} to come with properties of single states only`;
   throw new UsageError(
     "bad-option",
-    `${wanted}, got "${promise.name}": leave it out of properties or do without symmetry`,
+    `${wanted}, got "${promise.name}": leave it out of properties or do without ${word}`,
   );
 }

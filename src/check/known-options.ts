@@ -70,6 +70,7 @@ export const modelRules: Rules<ModelOptions<Vocabulary>> = {
   crashNotification: callback,
   crashNotifications: words.crashNotifications,
   ...modelLimits,
+  delays: natural,
   counters: names,
   rounds: names,
   symmetry: callback,

@@ -61,6 +61,13 @@ export interface ModelOptions<V extends Vocabulary> {
   readonly faults?: number;
   /** What a crash leaves of a node's journal: all of it by default. */
   readonly journal?: "kept" | "lost";
+  /**
+   * Deliveries in one order, but for so many times: a node takes all that is on its way to it, in the order of `network`, then it
+   * is the turn of the next node to which something is on its way. Passing one over, whose turn comes again later, counts as one
+   * delay (Emmi, Qadeer & Rakamarić, "Delay-Bounded Scheduling", POPL 2011). Few are enough to find most bugs, and
+   * many messages are no obstacle any more. With properties of single states only. No order by default.
+   */
+  readonly delays?: number;
   /** Runs with more messages on their way are cut off: where nothing was violated, the verdict is `unknown`. */
   readonly maxInFlight?: number;
   /** Runs with more time-outs are cut off, likewise. */

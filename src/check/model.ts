@@ -40,6 +40,8 @@ export class Model<V extends Vocabulary> {
   readonly #maxInFlight: number;
   /** Where in a tuple it says from which node on timers are still to run out in the round that ends; 0: no round ends now. Null: there are no rounds. */
   readonly #roundAt: number | null;
+  /** Where in a tuple it says how often a run may still leave its order, and after it whose turn it is. Null: there is no order. */
+  readonly #delaysAt: number | null;
   readonly #representatives: Representatives<V> | null;
   /** Whether anybody is ever told of a crash. */
   readonly #tells: boolean;
@@ -68,7 +70,9 @@ export class Model<V extends Vocabulary> {
     this.#maxInFlight = maxInFlight ?? Number.POSITIVE_INFINITY;
     const budgetsEnd = 2 * this.#count + this.#budgets.width;
     this.#roundAt = options.timers === "rounds" ? budgetsEnd : null;
-    this.width = this.#roundAt === null ? budgetsEnd : budgetsEnd + 1;
+    const roundEnd = this.#roundAt === null ? budgetsEnd : budgetsEnd + 1;
+    this.#delaysAt = options.delays === undefined ? null : roundEnd;
+    this.width = this.#delaysAt === null ? roundEnd : roundEnd + 2;
     this.next = new Int32Array(this.width);
     this.network = network(options.network);
     this.#tells = options.crashNotification !== undefined && this.#budgets.has("crashes");
@@ -101,12 +105,15 @@ export class Model<V extends Vocabulary> {
     for (const [i, node] of nodes.entries())
       tuple[i] = begin === "idle" ? this.steps.idle(node) : this.steps.fresh(node);
     tuple.set(this.#budgets.full, 2 * this.#count);
+    if (this.#delaysAt !== null) tuple[this.#delaysAt] = this.options.delays ?? 0;
     return tuple;
   }
 
   /** The greatest values of what stands in a tuple beyond the nodes and the ways to them. */
   get mostBeyond(): readonly number[] {
-    return this.#roundAt === null ? this.#budgets.full : [...this.#budgets.full, this.#count];
+    const { full } = this.#budgets;
+    const rounds = this.#roundAt === null ? [] : [this.#count];
+    return [...full, ...rounds, ...(this.#delaysAt === null ? [] : [this.options.delays ?? 0, this.#count])];
   }
 
   /** Whether all have begun, no message is on its way and no crash notification is due. */
@@ -121,9 +128,9 @@ export class Model<V extends Vocabulary> {
    * where all have begun and no fault can happen any more.
    */
   isLocal(tuple: Int32Array): boolean {
-    const isPlain =
-      this.#maxInFlight === Number.POSITIVE_INFINITY && this.#representatives === null && this.#roundAt === null;
-    return isPlain && this.#budgets.areSpent(tuple) && !this.#isBeginning(tuple);
+    const isPlain = this.#maxInFlight === Number.POSITIVE_INFINITY && this.#representatives === null;
+    const isOrdered = this.#roundAt !== null || this.#delaysAt !== null;
+    return isPlain && !isOrdered && this.#budgets.areSpent(tuple) && !this.#isBeginning(tuple);
   }
 
   /** Whether faults can happen in some run. */
@@ -288,10 +295,12 @@ export class Model<V extends Vocabulary> {
     return false;
   }
 
-  #deliveries(tuple: Int32Array, i: number, visit: Visitor<V>): boolean {
-    const local = tuple[i] as number;
+  #deliveries(before: Int32Array, i: number, visit: Visitor<V>): boolean {
+    const local = before[i] as number;
     if (!this.#accepts(local)) return false;
-    const content = tuple[this.#count + i] as number;
+    const content = before[this.#count + i] as number;
+    const tuple = content === 0 ? null : this.#atTurnOf(before, i);
+    if (tuple === null) return false;
     const mayRepeat = this.#budgets.mayHappen(tuple, "duplications");
     for (const { envelope, rest } of this.network.deliveries(content)) {
       const outcomes = (): readonly Outcome<V>[] => this.steps.receive(local, envelope);
@@ -302,6 +311,24 @@ export class Model<V extends Vocabulary> {
       if (this.#outcomes(tuple, i, content, outcomes(), repeated, visit, "duplications")) return true;
     }
     return false;
+  }
+
+  /** The state in which it is the turn of node `i`, to which something is on its way; null if too many are passed over for that. */
+  #atTurnOf(tuple: Int32Array, i: number): Int32Array | null {
+    const at = this.#delaysAt;
+    if (at === null) return tuple;
+    let left = tuple[at] as number;
+    for (let k = tuple[at + 1] as number; k !== i; k = (k + 1) % this.#count) if (this.#mayTake(tuple, k)) left -= 1;
+    if (left < 0) return null;
+    const turned = tuple.slice();
+    turned[at] = left;
+    turned[at + 1] = i;
+    return turned;
+  }
+
+  #mayTake(tuple: Int32Array, k: number): boolean {
+    const local = tuple[k] as number;
+    return tuple[this.#count + k] !== 0 && this.isAlive(local) && this.#accepts(local);
   }
 
   /** The first start is free; after a crash it is a recovery. */
