@@ -1,4 +1,5 @@
 /** Joins a cluster: from here on, elections, locks and channels by name, on the members themselves and nothing else. */
+import { setMaxListeners } from "node:events";
 import type { EnvironmentError } from "../core/errors.ts";
 import { openJournal } from "../runtime/journal/disk-journal.ts";
 import { groupMemory } from "../runtime/journal/group-memory.ts";
@@ -10,6 +11,7 @@ import { CertificateRenewal } from "./certificate-files.ts";
 import type { JoinOptions, Member } from "./services/api.ts";
 import { JoinedMember } from "./services/joined-member.ts";
 import { type Membership, membershipOf, OWN_SLOTS, requireJoinOptions } from "./services/membership.ts";
+import { listeners } from "./services/on-abort.ts";
 
 /**
  * Makes this process a member of a cluster.
@@ -32,6 +34,7 @@ export function join(options: JoinOptions): Promise<Member> {
 /** The same, on a platform of one's choice. */
 export async function joinOn(platform: Platform, options: JoinOptions): Promise<Member> {
   requireJoinOptions(options);
+  listeners.allowMany = (many) => setMaxListeners(0, many);
   const { signal } = options;
   signal?.throwIfAborted();
   const membership = await membershipOf(platform, options);

@@ -15,7 +15,7 @@ export class Pressure {
   #waking: Timer | null = null;
 
   constructor(
-    private readonly platform: Platform,
+    private readonly platform: Pick<Platform, "clock" | "timers">,
     /** To all other members. */
     private readonly say: (isFull: boolean) => void,
     /** Somebody may have been waited for that is not any more. */

@@ -31,7 +31,7 @@ const DELIVERY_COST_BYTES = 200;
 const sizeOf = ({ json }: Delivery): number => json.length + DELIVERY_COST_BYTES;
 
 export interface ReaderOptions {
-  readonly platform: Platform;
+  readonly platform: Pick<Platform, "clock" | "timers">;
   readonly what: string;
   /** How long senders wait for a reader that takes nothing. */
   readonly patienceMs: number;

@@ -11,7 +11,7 @@ import { duration, type Rules, requireOptions, signal } from "./known-options.ts
 import { onAbort } from "./on-abort.ts";
 
 export interface SendingOptions {
-  readonly platform: Platform;
+  readonly platform: Pick<Platform, "clock" | "timers">;
   /** In an error's words, such as `the channel "room"`. */
   readonly what: string;
   readonly maxWaiting: number;

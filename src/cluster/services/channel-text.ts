@@ -43,7 +43,8 @@ export function payloadOf(value: unknown, maxBytes: number): Payload {
   );
 }
 
-function jsonOf(value: unknown): string {
+/** @throws UsageError for what another member would not get as it is. */
+export function jsonOf(value: unknown): string {
   const { text, fault } = attempted(value);
   if (text !== undefined && fault === null) return text;
   throw new UsageError("bad-payload", fault ?? unexpected("the payload", "JSON data", value));

@@ -37,7 +37,11 @@ export type CoordinationCode =
   | "session-ended"
   | "machine-failed"
   | "member-left"
-  | "member-failed";
+  | "member-failed"
+  | "no-endpoint"
+  | "forbidden"
+  | "client-refused"
+  | "client-closed";
 
 /** What a caller's signal ended is an `AbortError` by name, as in Node's own functions; the signal's reason is its `cause`. */
 const aborted = new Set<CoordinationCode>([

@@ -5,7 +5,7 @@ import { CoordinationError } from "./coordination-error.ts";
 import { OwnTenure } from "./tenure.ts";
 
 interface HeldOptions {
-  readonly platform: Platform;
+  readonly platform: Pick<Platform, "clock" | "timers">;
   readonly token: number;
   readonly name: string;
   readonly what: string;

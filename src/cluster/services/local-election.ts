@@ -257,7 +257,7 @@ class OwnLeadership extends OwnTenure<Token> implements Leadership<Token> {
   onEnd: (reason: CoordinationError) => void = () => {};
 
   constructor(
-    platform: Platform,
+    platform: Pick<Platform, "clock" | "timers">,
     token: Token,
     readonly name: string,
     onOverdue: () => void,

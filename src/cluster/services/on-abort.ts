@@ -1,5 +1,4 @@
 /** Many wait for one signal: Node warns of a leak where more than ten listen to it, so one listens for all of them. */
-import { setMaxListeners } from "node:events";
 
 interface Crowd {
   readonly waiting: Set<Waiter>;
@@ -36,9 +35,12 @@ function gather(signal: AbortSignal): Crowd {
   return crowd;
 }
 
+/** Of the surroundings: how a signal is told that many may listen. Browsers do not count them. */
+export const listeners = { allowMany(_signal: AbortSignal): void {} };
+
 /** Its signal is handed out: all that is done under it may listen, and that is no leak. */
 export function controllerForMany(): AbortController {
   const controller = new AbortController();
-  setMaxListeners(0, controller.signal);
+  listeners.allowMany(controller.signal);
   return controller;
 }

@@ -11,7 +11,7 @@ import { requireRule, work } from "./known-options.ts";
 import { controllerForMany } from "./on-abort.ts";
 
 export interface TenureOptions<T extends number | null> {
-  readonly platform: Platform;
+  readonly platform: Pick<Platform, "clock" | "timers">;
   readonly token: T;
   /** In an error's words, such as `the lock "invoice-42"`. */
   readonly what: string;

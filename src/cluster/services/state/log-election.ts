@@ -47,7 +47,10 @@ export class LogElection {
     this.#service = service;
     this.#options = options;
     this.local = new LocalElection(this.#engine());
-    this.#forget = service.listen((event, until) => this.#hear(event, until));
+    const stop = [service.follow("grants", this.#name), service.listen((event, until) => this.#hear(event, until))];
+    this.#forget = () => {
+      for (const each of stop) each();
+    };
     this.#look();
   }
 

@@ -4,6 +4,7 @@
  */
 import { EnvironmentError, UsageError } from "../../../core/errors.ts";
 import type { NodeId, Vocabulary } from "../../../core/protocol.ts";
+import type { Command } from "../../../protocols/consensus/family/replicated-log.ts";
 import type { AnyProtocol } from "../../../protocols/index.ts";
 import {
   type Operation,
@@ -12,6 +13,7 @@ import {
   refuse,
   type SessionId,
 } from "../../../protocols/service/coordination-service/operations.ts";
+import type { Replica } from "../../../protocols/service/coordination-service/replica.ts";
 import type { MemberSession } from "../../../protocols/service/coordination-service/session-vocabulary.ts";
 import { Host } from "../../../runtime/host.ts";
 import type { Journal } from "../../../runtime/journal/journal.ts";
@@ -43,6 +45,9 @@ export interface ServiceHostOptions {
   onFatal(error: Error): void;
 }
 
+/** What came of commands of a client that is no member. */
+export type ClientAnswered = Extract<Replica["event"], { type: "clientAnswered" }>;
+
 const SLOT = "service";
 /** Nobody waits a thousand times each millisecond of a process's life: so no later one has a number again. */
 const NUMBERS_PER_MS = 1_000;
@@ -60,6 +65,8 @@ export class ServiceHost implements Service {
   leader: NodeId | null = null;
   term = 0;
   closed: CoordinationError | null = null;
+  /** Where clients are served. */
+  onClientAnswered: (answered: ClientAnswered) => void = () => {};
   readonly #options: ServiceHostOptions;
   readonly #listeners = new Set<Listener>();
   #host: Host<Vocabulary> | null = null;
@@ -115,6 +122,12 @@ export class ServiceHost implements Service {
     this.#host?.receive(from, content.body as never, UNNAMED);
   }
 
+  /** Puts a command of a client to the log. It may be lost: the client asks again. */
+  propose(command: Command): void {
+    this.use();
+    this.#host?.carryOut({ type: "log", body: { type: "propose", command } } as never);
+  }
+
   isOwn(session: SessionId): boolean {
     return this.#own.has(session);
   }
@@ -161,6 +174,10 @@ export class ServiceHost implements Service {
     } finally {
       this.#waiting -= 1;
     }
+  }
+
+  follow(): () => void {
+    return () => {};
   }
 
   listen(listener: Listener): () => void {
@@ -222,7 +239,8 @@ export class ServiceHost implements Service {
     return reply.body;
   }
 
-  #hear(event: Told, until: number | null): void {
+  #hear(event: Told | ClientAnswered, until: number | null): void {
+    if (event.type === "clientAnswered") return this.onClientAnswered(event);
     if (event.type === "began" || (event.type === "opened" && event.member === this.self)) {
       this.session = event.session;
       this.#own.add(event.session);

@@ -13,8 +13,11 @@ import type { Platform } from "../../../runtime/platform/platform.ts";
 import type { CoordinationError } from "../coordination-error.ts";
 import type { Call, IsWanted } from "./calls.ts";
 
+/** The changes of a map, or who is granted what under a name. */
+export type Topic = "map" | "grants";
+
 export interface Service {
-  readonly platform: Platform;
+  readonly platform: Pick<Platform, "clock" | "timers">;
   readonly self: NodeId;
   readonly counts: Pick<Counts, "locks" | "leaderships">;
   /** How many may wait here for one name. */
@@ -44,6 +47,8 @@ export interface Service {
   query<Q extends Query>(query: Q): Promise<Found<Q>>;
   /** The same within the caller's time, with errors in the caller's words. */
   call<T>(call: Call, answer: (isWanted: IsWanted) => Promise<T>): Promise<T>;
+  /** What happens there is told, until what is returned is called. Members are told everything. */
+  follow(topic: Topic, name: string): () => void;
   /** Calls back with all that this replica applies, in order, until what is returned is called. */
   listen(listener: Listener): () => void;
 }

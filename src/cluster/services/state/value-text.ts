@@ -1,6 +1,7 @@
 /** Values of shared state as the log carries them: JSON, or bytes in base64 behind a letter with which no JSON begins. */
 import { UsageError } from "../../../core/errors.ts";
-import { payloadOf } from "../channel-text.ts";
+import { jsonOf } from "../channel-text.ts";
+import { utf8Bytes } from "../utf8-bytes.ts";
 
 const BYTES = "b";
 
@@ -8,7 +9,7 @@ const BYTES = "b";
 export function textOf(value: unknown, what: string, maxBytes: number): string {
   if (value instanceof Uint8Array) return withinBounds(BYTES + base64Of(value), what, maxBytes);
   try {
-    return withinBounds(payloadOf(value, Number.POSITIVE_INFINITY).text, what, maxBytes);
+    return withinBounds(jsonOf(value), what, maxBytes);
   } catch (error) {
     if (!(error instanceof UsageError) || error.code !== "bad-payload") throw error;
     throw new UsageError("bad-value", error.message.replaceAll("the payload", what), { cause: error });
@@ -16,15 +17,22 @@ export function textOf(value: unknown, what: string, maxBytes: number): string {
 }
 
 export function parsedValue(text: string): unknown {
-  if (text.startsWith(BYTES)) return new Uint8Array(Buffer.from(text.slice(BYTES.length), "base64"));
-  return JSON.parse(text);
+  if (!text.startsWith(BYTES)) return JSON.parse(text);
+  return Uint8Array.from(atob(text.slice(BYTES.length)), (unit) => unit.charCodeAt(0));
 }
 
-const base64Of = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>
-  Buffer.from(buffer, byteOffset, byteLength).toString("base64");
+/** Without `Buffer`, as in browsers. */
+function base64Of(bytes: Uint8Array): string {
+  let units = "";
+  for (let at = 0; at < bytes.length; at += AT_ONCE) units += String.fromCharCode(...bytes.subarray(at, at + AT_ONCE));
+  return btoa(units);
+}
+
+/** Arguments of one call. */
+const AT_ONCE = 4_096;
 
 function withinBounds(text: string, what: string, maxBytes: number): string {
-  const bytes = Buffer.byteLength(text);
+  const bytes = utf8Bytes(text);
   if (bytes <= maxBytes) return text;
   throw new UsageError(
     "too-large",

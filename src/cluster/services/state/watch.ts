@@ -32,6 +32,8 @@ export class Watch<T> implements AsyncIterableIterator<T> {
   #error: Error | null = null;
   #isEnded = false;
   #wake: (() => void) | null = null;
+  /** From where on, where that is asked for. */
+  #beginning: Promise<number> | null = null;
   readonly #stop: (() => void)[];
   /** Calls of `next` are answered one after the other. */
   #last: Promise<unknown> = Promise.resolve();
@@ -42,7 +44,9 @@ export class Watch<T> implements AsyncIterableIterator<T> {
     private readonly shown: (change: LoggedChange) => T,
   ) {
     this.#after = watched.after ?? service.revision;
-    this.#stop = [service.listen((event) => this.#hear(event)), onAbort(watched.signal, () => this.#end())];
+    if (this.#after === null && watched.signal?.aborted !== true) this.#beginning = service.current();
+    this.#beginning?.catch(() => {}); // Who reads is told.
+    this.#stop = [service.follow("map", watched.map), service.listen((event) => this.#hear(event)), onAbort(watched.signal, () => this.#end())];
     if (watched.signal?.aborted === true) this.#end();
   }
 
@@ -77,7 +81,7 @@ export class Watch<T> implements AsyncIterableIterator<T> {
     this.#meanwhile = [];
     const { map } = this.watched;
     try {
-      const after = this.#after ?? (await this.service.current());
+      const after = this.#after ?? (await (this.#beginning ?? this.service.current()));
       this.#after = after;
       const found = await this.service.query({ type: "changes", map, after });
       for (const change of found.answer.changes) this.#take(change);

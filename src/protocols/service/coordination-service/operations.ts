@@ -13,6 +13,10 @@ import {
   variants,
 } from "../../../core/shape.ts";
 
+/** Clients that are no members have numbers of their own, given by the log and never twice: from here on. */
+export const FIRST_CLIENT: NodeId = 2 ** 40;
+export const isClient = (member: NodeId): boolean => member >= FIRST_CLIENT;
+
 /** Names one life of a member's session: the revision at which it was opened. */
 export type SessionId = number;
 

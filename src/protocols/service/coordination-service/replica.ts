@@ -3,7 +3,7 @@
  * the log can forget. It journals nothing: after a restart the log tells it everything anew.
  * Schneider, "Implementing Fault-Tolerant Services Using the State Machine Approach", ACM Computing Surveys 1990.
  */
-import type { Context, Protocol, RequestId } from "../../../core/protocol.ts";
+import type { Context, NodeId, Protocol, RequestId } from "../../../core/protocol.ts";
 import { natural, struct } from "../../../core/shape.ts";
 import {
   type Command,
@@ -14,8 +14,16 @@ import {
 import { settle } from "../../options.ts";
 import { answerTo, applyProposal, readProposal } from "./apply.ts";
 import type { MachineDefinitions } from "./machines.ts";
-import { type Answer, type Query, queryShape, type Revision, type ServiceEvent, type SessionId } from "./operations.ts";
-import { sessionOf } from "./sessions.ts";
+import {
+  type Answer,
+  isClient,
+  type Query,
+  queryShape,
+  type Revision,
+  type ServiceEvent,
+  type SessionId,
+} from "./operations.ts";
+import { isForgotten, sessionOf } from "./sessions.ts";
 import { type Applying, type Data, emptyData, type Limits, type Reply, type Session, utf8BytesOf } from "./state.ts";
 
 export type Replica = {
@@ -40,6 +48,8 @@ export type Replica = {
     | { type: "applied"; index: number; digest: number }
     /** A snapshot took the place of changes that have not been told: `changes` asks for them. */
     | { type: "restored"; revision: Revision }
+    /** To a client that is no member, by the member that it speaks to. `isForgotten`: it has to take another number. */
+    | ({ type: "clientAnswered"; client: NodeId; isForgotten: boolean } & Answered)
     /** To the member's session. */
     | ({ type: "answered" } & Answered)
     | { type: "queried"; request: RequestId; revision: Revision; answer: Answer }
@@ -124,12 +134,14 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
     if (proposal === null) return;
     const on: Applying = { data: state.data, limits, tell: (event) => ctx.emit(event) };
     const applied = applyProposal(on, machines, client, index, proposal);
-    if (applied === null || applied.member !== ctx.self) return;
-    const { life, session, isOver } = applied;
+    if (applied === null || (applied.member !== ctx.self && !isClient(applied.member))) return;
+    const { member, life, session, isOver } = applied;
     const isBatch = proposal.type === "operations";
     const replies = isBatch && session !== null ? repliesTo(session, proposal.first, proposal.operations.length) : none;
     const round = isBatch ? proposal.round : 0;
-    ctx.emit({ type: "answered", life, session: session?.id ?? null, round, ...replies, isOver, isRestored: false });
+    const answered = { life, session: session?.id ?? null, round, ...replies, isOver, isRestored: false };
+    if (member === ctx.self) ctx.emit({ type: "answered", ...answered });
+    else ctx.emit({ type: "clientAnswered", client: member, isForgotten: isForgotten(on.data, member), ...answered });
   }
 
   return {

@@ -9,9 +9,12 @@ import type { NodeId } from "../../../core/protocol.ts";
 import { leaveBarriers, waitsAtBarrier } from "./barriers.ts";
 import { holdsGrants, releaseGrants } from "./grants.ts";
 import { holdsKeys, releaseKeys } from "./keys.ts";
-import type { EndReason, SessionId } from "./operations.ts";
+import { type EndReason, isClient, type SessionId } from "./operations.ts";
 import { holdsItems, releaseItems } from "./queues.ts";
 import { type Applying, type Data, nextRevision, type Session, sessionNamed } from "./state.ts";
+
+/** Of which it is remembered what they asked for. */
+const MAX_CLIENTS = 10_000;
 
 export const sessionOf = ({ sessions }: Data, member: NodeId): Session | null =>
   sessions.find((session) => session.member === member) ?? null;
@@ -22,6 +25,7 @@ export function openSession(on: Applying, member: NodeId, life: number, ttlMs: n
   const before = sessionOf(data, member);
   if (before !== null) endSession(on, before, "replaced");
   data.lives[member] = life;
+  forgetClients(data);
   const session: Session = { id: nextRevision(data), member, life, ttlMs, seen, applied: 0, replies: [] };
   data.sessions.push(session);
   tell({ type: "opened", session: session.id, member, life });
@@ -39,6 +43,25 @@ export function endSession(on: Applying, session: Session, reason: EndReason): v
   releaseItems(on, id);
   leaveBarriers(on, id);
 }
+
+/** Clients come and go: of those that have no session, the first that came are forgotten. */
+function forgetClients(data: Data): void {
+  const clients = Object.keys(data.lives).map(Number).filter(isClient);
+  let tooMany = clients.length - MAX_CLIENTS;
+  if (tooMany <= 0) return;
+  const busy = new Set(data.sessions.map(({ member }) => member));
+  for (const client of clients.sort((a, b) => a - b)) {
+    if (tooMany <= 0) return;
+    if (busy.has(client)) continue;
+    delete data.lives[client];
+    data.forgottenClients = Math.max(data.forgottenClients ?? 0, client);
+    tooMany -= 1;
+  }
+}
+
+/** What such a client asked for may have been applied already: it is not applied again, and the client takes another number. */
+export const isForgotten = ({ lives, forgottenClients = 0 }: Data, member: NodeId): boolean =>
+  isClient(member) && member <= forgottenClients && lives[member] === undefined;
 
 /** A keep-alive that stands in the log after the place that the leader had seen wins. @returns the session, if it has ended. */
 export function expireSession(on: Applying, id: SessionId, seen: number): Session | null {

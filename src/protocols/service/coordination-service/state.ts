@@ -10,6 +10,8 @@ export interface Data {
   sessions: Session[];
   /** Of each member that has ever opened a session: its last life. */
   lives: Record<NodeId, number>;
+  /** Of clients up to this number it is forgotten whether they had one; absent: of none. */
+  forgottenClients?: number;
   maps: Table<Table<Stored>>;
   /** Of keys and values and items, in bytes. */
   bytes: number;

@@ -1,0 +1,273 @@
+/** What a program that is no member has of a cluster: the same calls as a member, without a vote. docs/clients.md says what holds. */
+import type { Election, ElectionOptions, Mutex } from "../cluster/services/api.ts";
+import { CoordinationError } from "../cluster/services/coordination-error.ts";
+import { ElectionHandle } from "../cluster/services/handles.ts";
+import { requireName } from "../cluster/services/instance-name.ts";
+import * as may from "../cluster/services/known-options.ts";
+import { type Rules, requireOptions } from "../cluster/services/known-options.ts";
+import type { LocalElection } from "../cluster/services/local-election.ts";
+import { controllerForMany, onAbort } from "../cluster/services/on-abort.ts";
+import { limits } from "../cluster/services/state/limits.ts";
+import { LocalCounter } from "../cluster/services/state/local-counter.ts";
+import { LocalMap } from "../cluster/services/state/local-map.ts";
+import { LocalBarrier, LocalQueue } from "../cluster/services/state/local-queue.ts";
+import { LogElection } from "../cluster/services/state/log-election.ts";
+import { Grants, LocalReadWriteLock, LocalSemaphore, SharedMutex } from "../cluster/services/state/named-grants.ts";
+import type {
+  Barrier,
+  BarrierOptions,
+  CallOptions,
+  ReadWriteLock,
+  Semaphore,
+  SemaphoreOptions,
+  SharedCounter,
+  SharedMap,
+  SharedQueue,
+  StateApi,
+  Transaction,
+} from "../cluster/services/state/state-api.ts";
+import { transact } from "../cluster/services/state/transactions.ts";
+import { textOf } from "../cluster/services/state/value-text.ts";
+import { Waits } from "../cluster/services/state/waits.ts";
+import type { Role } from "../cluster/clients/client-words.ts";
+import { UsageError, unexpected } from "../core/errors.ts";
+import type { NodeId } from "../core/protocol.ts";
+import { MAX_WAIT_MS } from "../runtime/longest-wait.ts";
+import type { Platform } from "../runtime/platform/platform.ts";
+import type { Dial } from "./link.ts";
+import { RemoteService } from "./remote-service.ts";
+
+export interface ConnectOptions {
+  /** Where members take clients, such as `http://10.0.0.1:7300`; any of them, and best all. */
+  readonly endpoints: readonly string[];
+  /** Where the cluster asks for one. */
+  readonly token?: string | undefined;
+  /** How long the first connection may take. Default 10,000. */
+  readonly timeoutMs?: number | undefined;
+  /** Aborted: the client is closed. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface ClientStatus {
+  /** By which the log knows this client; its leaderships and grants stand under it. */
+  readonly client: NodeId;
+  readonly role: Role | null;
+  /** The member that it speaks to, and by which endpoint; null while to none. */
+  readonly member: NodeId | null;
+  readonly endpoint: string | null;
+  readonly session: number | null;
+  /** How often another connection has taken the place of one. */
+  readonly moves: number;
+}
+
+/** A program that uses a cluster and is no member of it. */
+export interface Client extends Omit<StateApi, "replicated">, AsyncDisposable {
+  /** Aborted once the client is closed, or is refused by the cluster. */
+  readonly signal: AbortSignal;
+  /** The lock of that name on the replicated log: members that use it with `algorithm: "raft"` wait in the same queue. */
+  mutex(name: string): Mutex;
+  /** The election of that name on the replicated log, as of members with `algorithm: "raft"`. */
+  election(name: string, options?: Pick<ElectionOptions, "metadata">): Election<number>;
+  status(): ClientStatus;
+  /** Gives back what is held, and closes. Twice is once. */
+  close(): Promise<void>;
+}
+
+const rules: Rules<ConnectOptions> = {
+  endpoints: may.needed({ wanted: 'a list of URLs such as "http://127.0.0.1:7300"', accepts: areTexts }),
+  token: may.text,
+  timeoutMs: may.duration,
+  signal: may.signal,
+};
+const count = may.needed(may.positive);
+const DEFAULT_TIMEOUT_MS = 10_000;
+const MAX_ELECTIONS = 1_000;
+
+function areTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.length > 0 && value.every((each) => typeof each === "string");
+}
+
+/** @throws UsageError for options that cannot be. */
+export function requireConnectOptions(options: unknown, more: Rules<object> = {}): asserts options is ConnectOptions {
+  requireOptions<ConnectOptions>("connect", options, { ...rules, ...more });
+  for (const endpoint of (options as ConnectOptions).endpoints) socketUrl(endpoint);
+}
+
+/** @throws UsageError for what is no endpoint. */
+export function socketUrl(endpoint: string): string {
+  const wanted = 'a URL such as "http://127.0.0.1:7300"';
+  const parts = /^(https?|wss?):\/\/([^/?#@\s]+)\/?$/.exec(endpoint);
+  if (parts === null) throw new UsageError("bad-option", unexpected("an endpoint of connect()", wanted, endpoint));
+  const [, scheme = "", place = ""] = parts;
+  return `${scheme === "https" || scheme === "wss" ? "wss" : "ws"}://${place}/v1/client`;
+}
+
+/**
+ * Connects by any way of dialling, on any platform.
+ * @throws CoordinationError `no-endpoint`, `forbidden`; the reason of `signal`
+ */
+export async function connectOn(
+  platform: Pick<Platform, "clock" | "timers" | "random">,
+  dial: Dial,
+  options: ConnectOptions,
+): Promise<Client> {
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, signal } = options;
+  signal?.throwIfAborted();
+  const client = new RemoteClient(platform, dial, options);
+  await client.open(timeoutMs);
+  if (signal !== undefined) client.closeWith(signal);
+  return client;
+}
+
+class RemoteClient implements Client {
+  readonly #service: RemoteService;
+  readonly #waits: Waits;
+  readonly #grants: Grants;
+  readonly #elections = new Map<string, LogElection>();
+  readonly #controller = controllerForMany();
+  readonly #endpoints: readonly string[];
+  #changed: () => void = () => {};
+  #closing: Promise<void> | null = null;
+
+  constructor(platform: Pick<Platform, "clock" | "timers" | "random">, dial: Dial, options: ConnectOptions) {
+    this.#endpoints = options.endpoints;
+    this.#service = new RemoteService({
+      platform,
+      endpoints: options.endpoints,
+      token: options.token ?? null,
+      dial,
+      onChange: () => this.#look(),
+    });
+    this.#waits = new Waits(this.#service);
+    this.#grants = new Grants(this.#service, this.#waits);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  async open(timeoutMs: number): Promise<void> {
+    const { link, platform } = this.#service;
+    await new Promise<void>((resolve, reject) => {
+      const timer = platform.timers.after(Math.min(timeoutMs, MAX_WAIT_MS), () => {
+        const text = `none of ${this.#endpoints.join(", ")} took this client within ${timeoutMs} ms`;
+        this.#fail(new CoordinationError("no-endpoint", "never-sent", text));
+      });
+      this.#changed = () => {
+        const { closed } = this.#service;
+        if (closed === null && !link.isUp) return;
+        platform.timers.cancel(timer);
+        this.#changed = () => {};
+        if (closed === null) resolve();
+        else reject(closed);
+      };
+      link.open();
+    });
+  }
+
+  closeWith(signal: AbortSignal): void {
+    const forget = onAbort(signal, () => void this.close());
+    onAbort(this.signal, forget);
+    if (signal.aborted) void this.close();
+  }
+
+  map<T>(name: string): SharedMap<T> {
+    return new LocalMap<T>(this.#used(name), this.#service);
+  }
+
+  counter(name: string): SharedCounter {
+    return new LocalCounter(this.#used(name), this.#service);
+  }
+
+  transaction<R>(work: (transaction: Transaction) => R | Promise<R>, options: CallOptions = {}): Promise<R> {
+    return transact(this.#service, work, options);
+  }
+
+  mutex(name: string): Mutex {
+    return new SharedMutex(this.#used(name), this.#grants);
+  }
+
+  semaphore(name: string, options: SemaphoreOptions): Semaphore {
+    requireOptions("semaphore", options, { permits: count });
+    return new LocalSemaphore(this.#used(name), options.permits, this.#grants);
+  }
+
+  readWriteLock(name: string): ReadWriteLock {
+    return new LocalReadWriteLock(this.#used(name), this.#grants);
+  }
+
+  barrier(name: string, options: BarrierOptions): Barrier {
+    requireOptions("barrier", options, { parties: count });
+    return new LocalBarrier(this.#used(name), options.parties, this.#waits);
+  }
+
+  queue<T>(name: string): SharedQueue<T> {
+    return new LocalQueue<T>(this.#used(name), this.#service, this.#waits);
+  }
+
+  election(name: string, options: Pick<ElectionOptions, "metadata"> = {}): Election<number> {
+    requireOptions("election", options, { metadata: may.anything });
+    this.#used(name);
+    const { metadata } = options;
+    const note = metadata === undefined ? "" : textOf(metadata, "metadata of election()", limits.noteBytes);
+    const open = (): LocalElection => this.#election(name, note).local;
+    return new ElectionHandle(open, () => this.#elections.get(name)?.local ?? null) as Election<number>;
+  }
+
+  status(): ClientStatus {
+    const { link, self, session } = this.#service;
+    const { role, member, moves } = link;
+    return { client: self, role, member, endpoint: member === null ? null : link.endpoint, session, moves };
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#leave();
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #leave(): Promise<void> {
+    const reason = new CoordinationError("client-closed", "lost", "this client has been closed");
+    await Promise.all([...this.#elections.values()].map(({ local }) => local.stopWorking(reason)));
+    this.#service.close(reason);
+    this.#controller.abort(this.#service.closed);
+    await this.#service.depart();
+  }
+
+  #look(): void {
+    const { closed } = this.#service;
+    this.#changed();
+    if (closed !== null && !this.#controller.signal.aborted) this.#fail(closed);
+  }
+
+  #fail(reason: CoordinationError): void {
+    this.#service.close(reason);
+    this.#changed();
+    this.#controller.abort(reason);
+    for (const { local } of this.#elections.values()) void local.stopWorking(reason);
+    this.#closing ??= this.#service.depart();
+  }
+
+  #election(name: string, note: string): LogElection {
+    const known = this.#elections.get(name);
+    if (known !== undefined && (known.isUsed || known.note === note)) return known;
+    known?.retire();
+    for (const [other, election] of this.#elections) {
+      if (this.#elections.size < MAX_ELECTIONS || election.isUsed) continue;
+      election.retire();
+      this.#elections.delete(other);
+    }
+    const election = new LogElection(this.#service, { name, note, sayLeader() {} });
+    this.#elections.set(name, election);
+    return election;
+  }
+
+  /** @throws UsageError for a name that cannot be; CoordinationError once the client is closed. */
+  #used(name: string): string {
+    this.#service.use();
+    return requireName(name);
+  }
+}

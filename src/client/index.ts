@@ -1,0 +1,61 @@
+/** Coterie for programs that are no members: `connect()` as browsers have it, which runs in Node as well. */
+import { UsageError } from "../core/errors.ts";
+import { type Client, type ConnectOptions, connectOn, requireConnectOptions, socketUrl } from "./client.ts";
+import type { Dial } from "./link.ts";
+import { surroundings } from "./surroundings.ts";
+
+export { type CoordinationCode, CoordinationError, type Phase } from "../cluster/services/coordination-error.ts";
+export type { Role } from "../cluster/clients/client-words.ts";
+export { UsageError } from "../core/errors.ts";
+export type { Client, ClientStatus, ConnectOptions } from "./client.ts";
+
+/** What browsers have, and newer releases of Node. */
+interface Socket {
+  send(text: string): void;
+  close(): void;
+  onopen: (() => void) | null;
+  onmessage: ((message: { readonly data: unknown }) => void) | null;
+  onclose: (() => void) | null;
+  onerror: (() => void) | null;
+  readonly readyState: number;
+}
+
+const OPEN = 1;
+
+/**
+ * Connects to a cluster, as a client without a vote: elections, locks and shared state by name, as members have them.
+ *
+ * @example
+ * const client = await connect({ endpoints: ["http://10.0.0.1:7300", "http://10.0.0.2:7300"] });
+ * const stock = client.map<number>("stock");
+ * await stock.put("apples", 3);
+ * for await (const change of stock.watch()) console.log(change.key);
+ * @throws UsageError for options that cannot be; CoordinationError `no-endpoint` if none takes it in time, `forbidden` without
+ * a token that the cluster knows; the reason of `signal`.
+ */
+export function connect(options: ConnectOptions): Promise<Client> {
+  requireConnectOptions(options);
+  return connectOn(surroundings, dial, options);
+}
+
+const dial: Dial = (endpoint, ear) => {
+  const Made = (globalThis as { WebSocket?: new (url: string) => Socket }).WebSocket;
+  if (Made === undefined)
+    throw new UsageError("no-websocket", "expected a WebSocket here, and there is none: import connect from coterie");
+  const socket = new Made(socketUrl(endpoint));
+  socket.onopen = () => ear.opened();
+  socket.onmessage = ({ data }) => {
+    if (typeof data === "string") ear.heard(data);
+  };
+  socket.onclose = () => ear.closed();
+  socket.onerror = () => {}; // After it comes "close".
+  return {
+    send: (text) => {
+      if (socket.readyState === OPEN) socket.send(text);
+    },
+    close() {
+      socket.onclose = null;
+      socket.close();
+    },
+  };
+};

@@ -1,0 +1,55 @@
+/** `connect()` as Node has it: WebSockets in every release of it, with certificates of one's own. */
+import { setMaxListeners } from "node:events";
+import { WebSocket } from "ws";
+import * as may from "../cluster/services/known-options.ts";
+import { listeners } from "../cluster/services/on-abort.ts";
+import { type Client, type ConnectOptions, connectOn, requireConnectOptions, socketUrl } from "./client.ts";
+import type { Dial } from "./link.ts";
+import { surroundings } from "./surroundings.ts";
+
+export interface NodeConnectOptions extends ConnectOptions {
+  /** PEM texts: whose certificates members must have, and this client's own where the cluster asks for one. */
+  readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string } | undefined;
+}
+
+/** What a member sends at once, at most: all that it has. */
+const MAX_PAYLOAD_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Connects to a cluster, as a client without a vote: elections, locks and shared state by name, as members have them.
+ *
+ * @example
+ * const client = await connect({ endpoints: ["http://10.0.0.1:7300", "http://10.0.0.2:7300"] });
+ * await using lock = await client.mutex("invoice-42").acquire({ timeoutMs: 5_000 });
+ * @throws UsageError for options that cannot be; CoordinationError `no-endpoint` if none takes it in time, `forbidden` without
+ * a token or a certificate that the cluster knows; the reason of `signal`.
+ */
+export async function connect(options: NodeConnectOptions): Promise<Client> {
+  requireConnectOptions(options, { tls: may.fields });
+  listeners.allowMany = (many) => setMaxListeners(0, many);
+  return connectOn(surroundings, dialWith(options.tls ?? {}), options);
+}
+
+const dialWith =
+  (tls: NonNullable<NodeConnectOptions["tls"]>): Dial =>
+  (endpoint, ear) => {
+    const socket = new WebSocket(socketUrl(endpoint), { ...tls, maxPayload: MAX_PAYLOAD_BYTES, perMessageDeflate: false });
+    socket.on("open", () => ear.opened());
+    socket.on("message", (data, isBinary) => {
+      if (!isBinary) ear.heard(String(data));
+    });
+    socket.on("close", () => ear.closed());
+    socket.on("error", () => {}); // After it comes "close".
+    return {
+      send: (text) => {
+        if (socket.readyState === WebSocket.OPEN) socket.send(text);
+      },
+      close: () => {
+        // A member that stands still would not answer the close.
+        if (socket.readyState === WebSocket.OPEN) socket.close();
+        setTimeout(() => socket.terminate(), LINGER_MS).unref();
+      },
+    };
+  };
+
+const LINGER_MS = 200;

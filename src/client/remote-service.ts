@@ -1,0 +1,332 @@
+/**
+ * The replicated service as a client uses it that is no member. The client runs its session itself, with the very protocol that
+ * members run: it opens it, numbers its commands, proposes them again until it hears what came of them, and keeps its lease by its
+ * own clock, which counts from when a keep-alive was first proposed. What differs is what is between: a member's log and replica, at
+ * the other end of a connection that may break and be another's from then on.
+ *
+ * A client that has changed its member has missed what it was told meanwhile. What its session was answered is kept for it in the
+ * log until it says that it has it. But of a session that has ended nothing is kept, so what it had asked for last in one that
+ * saw such a change may have been done, and its caller is told that nobody knows.
+ */
+import type { NodeId, Vocabulary } from "../core/protocol.ts";
+import {
+  CoordinationError,
+} from "../cluster/services/coordination-error.ts";
+import { type Call, withinTime } from "../cluster/services/state/calls.ts";
+import { inWordsOf, refusalOf, unknownOutcome } from "../cluster/services/state/refusals.ts";
+import type { Done, Found, IsWanted, Listener, Service, Told, Topic } from "../cluster/services/state/service.ts";
+import type { MemberWord } from "../cluster/clients/client-words.ts";
+import {
+  type Answer,
+  FIRST_CLIENT,
+  type Operation,
+  type Query,
+  type RefusalCode,
+  refusalCodes,
+  refuse,
+  type SessionId,
+} from "../protocols/service/coordination-service/operations.ts";
+import { memberSession } from "../protocols/service/coordination-service/session.ts";
+import type { SessionOptions } from "../protocols/service/coordination-service/session-options.ts";
+import type { MemberSession } from "../protocols/service/coordination-service/session-vocabulary.ts";
+import { Host } from "../runtime/host.ts";
+import type { Slot } from "../runtime/journal/journal.ts";
+import { newCounts } from "../runtime/metrics.ts";
+import type { Platform } from "../runtime/platform/platform.ts";
+import { sleep } from "../runtime/platform/sleep.ts";
+import { type Dial, Link } from "./link.ts";
+
+export interface RemoteServiceOptions {
+  readonly platform: Pick<Platform, "clock" | "timers" | "random">;
+  readonly endpoints: readonly string[];
+  readonly token: string | null;
+  readonly dial: Dial;
+  readonly session?: Partial<SessionOptions>;
+  onChange(): void;
+}
+
+type Session = MemberSession["state"];
+
+const AGAIN_MS = 20;
+const LAST_WORDS_MS = 500;
+const LOOK_EVERY_MS = 5;
+const MAX_WAITERS = 10_000;
+const MAX_READS = 1_024;
+const NUMBERS_PER_MS = 1_000;
+
+interface Reading {
+  readonly query: Query;
+  resolve(found: { revision: number; answer: Answer }): void;
+  reject(error: Error): void;
+}
+
+export class RemoteService implements Service {
+  readonly platform: RemoteServiceOptions["platform"];
+  /** In its own eyes: members' answers name it by the number that the log has given it. */
+  self: NodeId = FIRST_CLIENT;
+  readonly counts = newCounts();
+  readonly maxWaiters = MAX_WAITERS;
+  /** What it has read last may be older than what there is: so it is asked for where it counts. */
+  readonly revision = null;
+  session: SessionId | null = null;
+  until: number | null = null;
+  closed: CoordinationError | null = null;
+  readonly link: Link;
+  readonly #host: Host<Vocabulary>;
+  readonly #protocol: { state: Session | null } = { state: null };
+  readonly #listeners = new Set<Listener>();
+  readonly #own = new Set<SessionId>();
+  readonly #followed = new Map<string, { topic: Topic; name: string; times: number }>();
+  readonly #readings = new Map<number, Reading>();
+  /** The last life that saw another member take the place of one. */
+  #movedIn = 0;
+  #number: number;
+  #reading = 0;
+  /** Where watches that have been begun go on from is known. */
+  #before: Promise<unknown> = Promise.resolve();
+  /** By which the log knows it. */
+  #client: NodeId | null = null;
+
+  constructor(options: RemoteServiceOptions) {
+    this.platform = options.platform;
+    this.#number = Math.floor(options.platform.clock.stamp()) * NUMBERS_PER_MS;
+    this.link = new Link({
+      ...options,
+      onWelcome: (welcome, isFirst) => {
+        this.#enter(welcome, isFirst);
+        options.onChange();
+      },
+      onWord: (word) => this.#hear(word),
+      onLost: options.onChange,
+      onRefused: (error) => {
+        this.close(error);
+        options.onChange();
+      },
+    });
+    this.#host = this.#hostOf(memberSession(options.session));
+    this.#host.start();
+  }
+
+  use(): void {
+    if (this.closed !== null) throw this.closed;
+  }
+
+  isOwn(session: SessionId): boolean {
+    return this.#own.has(session);
+  }
+
+  number(): number {
+    this.#number += 1;
+    return this.#number;
+  }
+
+  /** What is asked for from now on is done after it. */
+  async current(): Promise<number> {
+    const found = this.query({ type: "count", name: "" });
+    const settled = found.then(
+      () => {},
+      () => {},
+    );
+    this.#before = Promise.all([this.#before, settled]);
+    return (await found).revision;
+  }
+
+  async submit<O extends Operation>(operation: O, isWanted: IsWanted): Promise<Done<O>> {
+    for (;;) {
+      this.use();
+      this.#requireRole();
+      await this.#before;
+      const reply = await this.#request(operation);
+      const { revision, result } =
+        reply.type === "done" ? reply : { revision: 0, result: reply.type === "refused" ? refuse(reply.code, reply.reason) : refuse("bad-operation", "an answer to something else came") };
+      if (result.type === "unknown") throw unknownOutcome();
+      if (result.type !== "refused") return { revision, result } as Done<O>;
+      if (result.code !== "session-expired" || !isWanted()) throw refusalOf(result);
+      await sleep(this.platform.timers, AGAIN_MS, { ref: false }); // It was not done, and is done in the next session.
+    }
+  }
+
+  query<Q extends Query>(query: Q): Promise<Found<Q>> {
+    return new Promise((resolve, reject) => {
+      this.use();
+      if (this.#readings.size >= MAX_READS) throw refusalOf(refuse("overloaded", `${MAX_READS} reads of this client wait`));
+      this.#reading += 1;
+      this.#readings.set(this.#reading, { query, resolve: resolve as Reading["resolve"], reject });
+      this.link.say({ type: "query", id: this.#reading, query });
+    });
+  }
+
+  async call<T>(call: Call, answer: (isWanted: IsWanted) => Promise<T>): Promise<T> {
+    this.use();
+    try {
+      return await withinTime(this.platform, call, answer, () => (this.link.isUp ? "" : "no member answers, and "));
+    } catch (error) {
+      throw inWordsOf(call.what, error);
+    }
+  }
+
+  listen(listener: Listener): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** From now on it is told what happens there, and after a gap that there may have been one. */
+  follow(topic: Topic, name: string): () => void {
+    const key = `${topic} ${name}`;
+    const followed = this.#followed.get(key) ?? { topic, name, times: 0 };
+    followed.times += 1;
+    this.#followed.set(key, followed);
+    if (followed.times === 1) this.link.say({ type: "follow", topic, name });
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      followed.times -= 1;
+      if (followed.times > 0) return;
+      this.#followed.delete(key);
+      this.link.say({ type: "unfollow", topic, name });
+    };
+  }
+
+  /** What is held is lost, and nothing more is asked. */
+  close(reason: CoordinationError): void {
+    if (this.closed !== null) return;
+    this.closed = reason;
+    for (const listener of [...this.#listeners]) listener({ type: "closed", reason }, null);
+    this.#listeners.clear();
+    for (const { reject } of this.#readings.values()) reject(reason);
+    this.#readings.clear();
+  }
+
+  /** Ends the session, so that what it holds is others' at once, as far as that goes quickly. */
+  async depart(): Promise<void> {
+    const { clock, timers } = this.platform;
+    if (this.link.isUp) this.#host.carryOut({ type: "depart" } as never);
+    const until = clock.now() + LAST_WORDS_MS;
+    while (this.link.isUp && this.session !== null && clock.now() < until) await sleep(timers, LOOK_EVERY_MS);
+    this.#host.stop();
+    this.link.close();
+  }
+
+  #hostOf(protocol: ReturnType<typeof memberSession>): Host<Vocabulary> {
+    const { platform } = this;
+    const kept = this.#protocol;
+    const seen = {
+      ...protocol,
+      init: (self: NodeId, peers: readonly NodeId[]) => {
+        kept.state = protocol.init(self, peers);
+        return kept.state;
+      },
+    };
+    return new Host<Vocabulary>({
+      platform,
+      protocol: seen as never,
+      self: FIRST_CLIENT,
+      peers: [],
+      send: () => {
+        throw new Error("a session sends no messages");
+      },
+      trace: { wanted: false, record() {} },
+      slot: forgetful,
+      onEvent: (event, until) => this.#onEvent(event as never, until),
+      onFatal: (error) =>
+        this.close(new CoordinationError("client-refused", "uncertain", `this client has failed: ${error.message}`)),
+    });
+  }
+
+  async #request(operation: Operation): Promise<MemberSession["reply"]> {
+    try {
+      return (await this.#host.request({ type: "submit", operation } as never)) as MemberSession["reply"];
+    } catch (error) {
+      throw this.closed ?? error;
+    }
+  }
+
+  #requireRole(): void {
+    if (this.link.role !== "read") return;
+    const text = "a change takes the role write, and this client has the role read: give connect() another token";
+    throw new CoordinationError("forbidden", "never-sent", text);
+  }
+
+  #enter(welcome: MemberWord & { type: "welcome" }, isFirst: boolean): void {
+    this.#client = welcome.client;
+    if (isFirst) this.self = welcome.client;
+    for (const { topic, name } of this.#followed.values()) this.link.say({ type: "follow", topic, name });
+    for (const [id, { query }] of this.#readings) this.link.say({ type: "query", id, query });
+    if (!isFirst) this.#moved();
+  }
+
+  #moved(): void {
+    this.#movedIn = this.#protocol.state?.life ?? 0;
+    this.#tell({ type: "restored", revision: 0 }, null);
+  }
+
+  #hear(word: MemberWord): void {
+    switch (word.type) {
+      case "answered": {
+        const { isForgotten, ...answered } = word;
+        this.#host.carryOut({ ...answered, isRestored: answered.isRestored || this.#hasMissedAnswers(word.life) } as never);
+        return isForgotten ? this.link.beginAnew() : undefined;
+      }
+      case "read":
+        this.#readings.get(word.id)?.resolve(word);
+        return void this.#readings.delete(word.id);
+      case "refused": {
+        const code = refusalCodes.find((known) => known === word.code) ?? ("overloaded" satisfies RefusalCode);
+        this.#readings.get(word.id)?.reject(refusalOf(refuse(code, word.reason)));
+        return void this.#readings.delete(word.id);
+      }
+      case "told":
+        if (word.event.type === "opened" && word.event.member === this.#client) this.#own.add(word.event.session);
+        return this.#tell(word.event, null);
+      case "restored":
+        return this.#moved();
+      case "led":
+        // What the last leader had not committed may be gone with it, and what was said to another member too.
+        this.#host.carryOut({ type: "led", leader: null, term: word.term } as never);
+        this.#host.carryOut({ type: "led", leader: word.leader, term: word.term } as never);
+    }
+  }
+
+  /** Whether answers to what is not known yet may have been told to nobody. */
+  #hasMissedAnswers(life: number): boolean {
+    const unresolved = this.#protocol.state?.unresolved ?? [];
+    return life <= this.#movedIn || unresolved.some((each) => each.life <= this.#movedIn);
+  }
+
+  #onEvent(event: MemberSession["event"], until: number | null): void {
+    switch (event.type) {
+      case "proposed":
+        return this.link.say({
+          type: "propose",
+          sequence: event.command.sequence,
+          operation: event.command.operation,
+        });
+      case "began":
+        this.session = event.session;
+        this.#own.add(event.session);
+        return this.#tell(event, null);
+      case "confirmed":
+        this.until = until;
+        return this.#tell(event, until);
+      case "lost":
+        this.#tell(event, null);
+        this.#own.delete(event.session);
+        this.session = null;
+        this.until = null;
+    }
+  }
+
+  #tell(event: Told, until: number | null): void {
+    for (const listener of [...this.#listeners]) listener(event, until);
+  }
+}
+
+/** A client that ends comes back as another. */
+const forgetful: Slot<never> = {
+  records: [],
+  append() {},
+  compact() {},
+  whenDurable: (then) => void Promise.resolve().then(then),
+  release() {},
+};

@@ -1,0 +1,41 @@
+/** Time, timers and chance as browsers and Node have them alike. */
+import type { Platform, Timer } from "../runtime/platform/platform.ts";
+
+/** Browsers name their timers by numbers, and have nothing that a timer would keep running. */
+class OwnTimer implements Timer {
+  constructor(private readonly handle: ReturnType<typeof setTimeout>) {}
+
+  unref(): this {
+    if (typeof this.handle === "object") this.handle.unref();
+    return this;
+  }
+
+  cancel(): void {
+    clearTimeout(this.handle); // An interval, too.
+  }
+}
+
+/** Half of what a natural random number is made of. */
+const HALF = 2 ** 24;
+
+export const surroundings: Pick<Platform, "clock" | "timers" | "random"> = {
+  clock: {
+    now: () => performance.now(),
+    wall: () => Date.now(),
+    stamp: () => performance.timeOrigin + performance.now(),
+  },
+  timers: {
+    after: (ms, run) => new OwnTimer(setTimeout(run, ms)),
+    every: (ms, run) => new OwnTimer(setInterval(run, ms)),
+    soon: (run) => new OwnTimer(setTimeout(run, 0)),
+    cancel: (timer) => (timer as OwnTimer | null)?.cancel(),
+  },
+  random: {
+    fraction: () => Math.random(),
+    natural: (below) => {
+      const [high = 0, low = 0] = crypto.getRandomValues(new Uint32Array(2));
+      return ((high % HALF) * HALF + (low % HALF)) % below;
+    },
+    name: () => Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join("-"),
+  },
+};

@@ -1,0 +1,341 @@
+/**
+ * The clients that speak to this member. Each runs its session itself, under a number of its own: this member puts its commands to the
+ * log, answers its reads, and tells it what its replica applies of what concerns it. A client may go on at another member at any
+ * time: nothing of it is kept here but what it follows.
+ */
+import type { NodeId } from "../../core/protocol.ts";
+import { readProposal } from "../../protocols/service/coordination-service/apply.ts";
+import {
+  FIRST_CLIENT,
+  isClient,
+  type Proposal,
+  type Query,
+  type Revision,
+  type SessionId,
+} from "../../protocols/service/coordination-service/operations.ts";
+import type { ClientAnswered, ServiceHost } from "../services/state/service-host.ts";
+import type { Told, Topic } from "../services/state/service.ts";
+import {
+  CLIENT_VERSION,
+  type ClientWord,
+  clientWordShape,
+  type MemberWord,
+  type Role,
+  readWord,
+  type ToldClient,
+} from "./client-words.ts";
+
+/** A connection of a client. */
+export interface ClientWire {
+  send(text: string): void;
+  /** What has been sent and has not left. */
+  readonly queuedBytes: number;
+  /** After the last word. */
+  close(): void;
+}
+
+/** Who may do what. @returns null: nothing. */
+export type RoleOf = (token: string | null) => Role | null;
+
+/** For metrics. */
+export interface ClientCounts {
+  connected: number;
+  connections: number;
+  commands: number;
+  reads: number;
+  requests: number;
+  refused: number;
+  dropped: number;
+}
+
+export const noClients = (): ClientCounts => ({
+  connected: 0,
+  connections: 0,
+  commands: 0,
+  reads: 0,
+  requests: 0,
+  refused: 0,
+  dropped: 0,
+});
+
+export interface ClientDoorOptions {
+  readonly service: ServiceHost;
+  readonly counts: ClientCounts;
+}
+
+const MAX_CLIENTS = 1_000;
+/** Of one client: reads that wait, and what it follows. */
+const MAX_READS = 1_024;
+const MAX_FOLLOWED = 1_000;
+/** A client that reads more slowly than this is let go. */
+const MAX_QUEUED_BYTES = 16 * 1024 * 1024;
+/** Counts those that were given a number. */
+const NUMBERS = "coterie/clients";
+
+export class ClientDoor {
+  readonly #guests = new Set<Guest>();
+  readonly #byClient = new Map<NodeId, Guest>();
+  readonly #bySession = new Map<SessionId, Guest>();
+  readonly #followers = new Map<string, Set<Guest>>();
+  readonly #forget: () => void;
+
+  constructor(private readonly options: ClientDoorOptions) {
+    this.#forget = options.service.listen((event) => this.#hear(event));
+    options.service.onClientAnswered = (answered) => this.#answer(answered);
+  }
+
+  /** @returns what the connection is to call. */
+  accept(wire: ClientWire, roleOf: RoleOf): Guest {
+    const { counts, service } = this.options;
+    const guest = new Guest(wire, roleOf, { door: this, service, counts });
+    counts.connections += 1;
+    if (this.#guests.size >= MAX_CLIENTS) {
+      guest.dismiss("too-many-clients", `${MAX_CLIENTS} clients speak to this member, and no more may`, false);
+      return guest;
+    }
+    this.#guests.add(guest);
+    counts.connected = this.#guests.size;
+    return guest;
+  }
+
+  /** The member ends. */
+  close(): void {
+    this.#forget();
+    for (const guest of [...this.#guests]) guest.dismiss("member-left", "the member has left", false);
+  }
+
+  /** It speaks under this number from now on; who did before does no more. */
+  enter(guest: Guest, client: NodeId): void {
+    this.#byClient.get(client)?.dismiss("moved", "the client has another connection", false);
+    this.#byClient.set(client, guest);
+  }
+
+  leave(guest: Guest): void {
+    if (!this.#guests.delete(guest)) return;
+    this.options.counts.connected = this.#guests.size;
+    const { client, session } = guest;
+    if (client !== null && this.#byClient.get(client) === guest) this.#byClient.delete(client);
+    if (session !== null && this.#bySession.get(session) === guest) this.#bySession.delete(session);
+    for (const topic of guest.followed) this.#drop(topic, guest);
+  }
+
+  follow(topic: Topic, name: string, guest: Guest): string {
+    const key = `${topic} ${name}`;
+    const followers = this.#followers.get(key) ?? new Set();
+    this.#followers.set(key, followers.add(guest));
+    return key;
+  }
+
+  unfollow(topic: Topic, name: string, guest: Guest): string {
+    const key = `${topic} ${name}`;
+    this.#drop(key, guest);
+    return key;
+  }
+
+  #drop(key: string, guest: Guest): void {
+    const followers = this.#followers.get(key);
+    followers?.delete(guest);
+    if (followers?.size === 0) this.#followers.delete(key);
+  }
+
+  #answer({ client, type: _type, ...answer }: ClientAnswered): void {
+    const guest = this.#byClient.get(client);
+    if (guest === undefined) return;
+    if (answer.session !== null && !answer.isOver) this.#know(guest, answer.session);
+    guest.say({ type: "answered", ...answer });
+  }
+
+  #hear(event: Told): void {
+    switch (event.type) {
+      case "opened": {
+        const guest = isClient(event.member) ? this.#byClient.get(event.member) : undefined;
+        if (guest === undefined) return;
+        this.#know(guest, event.session);
+        return guest.say({ type: "told", event });
+      }
+      case "changed":
+        return this.#tell(event, [`map ${event.map}`], []);
+      case "granted":
+      case "released":
+      case "item":
+        return this.#tell(event, [`grants ${event.name}`], [event.session]);
+      case "passed":
+        return this.#tell(
+          event,
+          [],
+          event.arrivals.map(({ session }) => session),
+        );
+      case "led":
+        return this.#all({ type: "led", leader: event.leader, term: event.term });
+      case "restored":
+        return this.#all({ type: "restored", revision: event.revision });
+      case "closed":
+        return this.close();
+    }
+  }
+
+  #know(guest: Guest, session: SessionId): void {
+    if (guest.session === session) return;
+    if (guest.session !== null) this.#bySession.delete(guest.session);
+    guest.session = session;
+    this.#bySession.set(session, guest);
+  }
+
+  #tell(event: ToldClient, topics: readonly string[], sessions: readonly SessionId[]): void {
+    const told = new Set<Guest>();
+    for (const topic of topics) for (const guest of this.#followers.get(topic) ?? []) told.add(guest);
+    for (const session of sessions) {
+      const guest = this.#bySession.get(session);
+      if (guest !== undefined) told.add(guest);
+    }
+    if (told.size === 0) return;
+    const text = JSON.stringify({ type: "told", event } satisfies MemberWord);
+    for (const guest of told) guest.sayText(text);
+  }
+
+  #all(word: MemberWord): void {
+    for (const guest of this.#guests) if (guest.isWelcome) guest.say(word);
+  }
+}
+
+interface Around {
+  readonly door: ClientDoor;
+  readonly service: ServiceHost;
+  readonly counts: ClientCounts;
+}
+
+/** One connection of a client. */
+export class Guest {
+  client: NodeId | null = null;
+  session: SessionId | null = null;
+  readonly followed = new Set<string>();
+  #role: Role | null = null;
+  #phase: "new" | "greeting" | "welcome" | "over" = "new";
+  #reads = 0;
+
+  constructor(
+    private readonly wire: ClientWire,
+    private readonly roleOf: RoleOf,
+    private readonly around: Around,
+  ) {}
+
+  get isWelcome(): boolean {
+    return this.#phase === "welcome";
+  }
+
+  /** What has arrived. */
+  hear(text: string): void {
+    if (this.#phase === "over") return;
+    const read = readWord(clientWordShape, text);
+    if ("fault" in read) return this.dismiss("bad-message", read.fault, true);
+    const { word } = read;
+    if (word.type === "ping") return this.say({ type: "pong", id: word.id });
+    if (word.type === "hello") return this.#greet(word);
+    if (this.#phase !== "welcome") return this.dismiss("bad-message", "expected a hello first, and a welcome", true);
+    if (word.type === "propose") this.#propose(word);
+    else if (word.type === "query") void this.#read(word);
+    else this.#follow(word);
+  }
+
+  /** The connection has ended. */
+  left(): void {
+    this.#phase = "over";
+    this.around.door.leave(this);
+  }
+
+  say(word: MemberWord): void {
+    this.sayText(JSON.stringify(word));
+  }
+
+  sayText(text: string): void {
+    if (this.#phase === "over") return;
+    if (this.wire.queuedBytes > MAX_QUEUED_BYTES) {
+      this.around.counts.dropped += 1;
+      return this.#end();
+    }
+    this.wire.send(text);
+  }
+
+  /** @param isFinal it would be told the same by other members. */
+  dismiss(code: string, reason: string, isFinal: boolean): void {
+    if (this.#phase === "over") return;
+    this.around.counts.refused += isFinal ? 1 : 0;
+    this.say({ type: "farewell", code, reason, isFinal });
+    this.#end();
+  }
+
+  #end(): void {
+    this.left();
+    this.wire.close();
+  }
+
+  #greet({ version, client, token }: ClientWord & { type: "hello" }): void {
+    if (this.#phase !== "new") return this.dismiss("bad-message", "expected one hello, and got another", true);
+    this.#phase = "greeting";
+    this.#role = this.roleOf(token);
+    if (this.#role === null)
+      return this.dismiss("forbidden", "expected a token, or a certificate, that this cluster knows", true);
+    if (version !== CLIENT_VERSION)
+      return this.dismiss("bad-version", `expected version ${CLIENT_VERSION} of the client, got ${version}`, true);
+    if (client !== null && !isClient(client)) return this.dismiss("bad-message", "expected a client's number", true);
+    if (client !== null || this.#role === "read") return this.#welcome(client ?? FIRST_CLIENT);
+    this.around.service.submit({ type: "add", name: NUMBERS, by: 1 }, () => this.#phase === "greeting").then(
+      ({ revision }) => this.#welcome(FIRST_CLIENT + revision),
+      (error: unknown) => this.dismiss("unavailable", (error as Error).message, false),
+    );
+  }
+
+  #welcome(client: NodeId): void {
+    if (this.#phase !== "greeting") return;
+    const { service, door } = this.around;
+    this.#phase = "welcome";
+    if (client !== FIRST_CLIENT) {
+      this.client = client;
+      door.enter(this, client);
+    }
+    const { self: member, leader, term } = service;
+    this.say({ type: "welcome", version: CLIENT_VERSION, member, client, role: this.#role ?? "read" });
+    this.say({ type: "led", leader, term });
+  }
+
+  #propose({ sequence, operation }: ClientWord & { type: "propose" }): void {
+    const { counts, service } = this.around;
+    if (this.#role === "read" || this.client === null)
+      return this.dismiss("forbidden", "expected the role write for this, got read", true);
+    if (!isOfOwnSession(readProposal(operation)))
+      return this.dismiss("bad-message", "expected operations of the client's own session", true);
+    counts.commands += 1;
+    service.propose({ client: this.client, sequence, operation });
+  }
+
+  async #read({ id, query }: { id: number; query: Query }): Promise<void> {
+    const { counts, service } = this.around;
+    if (this.#reads >= MAX_READS)
+      return this.say({ type: "refused", id, code: "overloaded", reason: `${MAX_READS} reads of this client wait` });
+    this.#reads += 1;
+    counts.reads += 1;
+    try {
+      const { revision, answer } = (await service.query(query)) as { revision: Revision; answer: never };
+      this.say({ type: "read", id, revision, answer });
+    } catch (error) {
+      const { code = "failed", message } = error as Error & { code?: string };
+      this.say({ type: "refused", id, code, reason: message });
+    } finally {
+      this.#reads -= 1;
+    }
+  }
+
+  #follow({ type, topic, name }: ClientWord & { type: "follow" | "unfollow" }): void {
+    const { door } = this.around;
+    if (type === "unfollow") return void this.followed.delete(door.unfollow(topic, name, this));
+    if (this.followed.size >= MAX_FOLLOWED)
+      return this.dismiss("too-many", `expected a client to follow at most ${MAX_FOLLOWED} names`, true);
+    this.followed.add(door.follow(topic, name, this));
+  }
+}
+
+/** A leader alone has sessions expire; and a client that is gone is not waited for longer than this. */
+const isOfOwnSession = (proposal: Proposal | null): boolean =>
+  proposal?.type === "operations" &&
+  proposal.operations.every((operation) => operation.type !== "open" || operation.ttlMs <= MAX_TTL_MS);
+const MAX_TTL_MS = 60_000;
