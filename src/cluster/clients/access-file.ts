@@ -1,0 +1,66 @@
+/** Who may do what: a file of tokens, of which it holds nothing but hashes, and of names in certificates. */
+import { createHash, timingSafeEqual } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { z } from "zod";
+import { EnvironmentError, UsageError } from "../../core/errors.ts";
+import { firstProblem } from "../first-problem.ts";
+import { type Role, roles } from "./client-words.ts";
+
+const role = z.enum(roles, `one of ${roles.join(", ")}`);
+const name = z.string("a name").min(1, "a name");
+const sha256 = z.string("the SHA-256 of a token in hex").regex(/^[\da-f]{64}$/i, "the SHA-256 of a token in hex");
+const file = z.strictObject(
+  {
+    tokens: z.array(z.strictObject({ name, role, sha256 }, "an object"), "a list").default([]),
+    certificates: z.array(z.strictObject({ name, role }, "an object"), "a list").default([]),
+  },
+  "an object",
+);
+
+export interface Access {
+  /** @param names in the certificate that was shown. @returns null: nothing. */
+  roleOf(token: string | null, names: readonly string[]): Role | null;
+}
+
+/** @throws EnvironmentError if it cannot be read, UsageError for what is no such file. */
+export async function readAccess(path: string): Promise<Access> {
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (error) {
+    throw new EnvironmentError("cannot-read", `cannot read ${path}: ${(error as Error).message}`, { cause: error });
+  }
+  return accessOf(parsed(text, path), path);
+}
+
+/** @throws UsageError for what is no such file. */
+export function accessOf(value: unknown, path: string): Access {
+  const read = file.safeParse(value);
+  if (!read.success) throw new UsageError("bad-roles", `${path}: ${firstProblem(read.error, value, "the file of roles")}`);
+  const tokens = read.data.tokens.map((each) => ({ role: each.role, hash: Buffer.from(each.sha256, "hex") }));
+  const { certificates } = read.data;
+  return {
+    roleOf(token, names) {
+      const found = certificates.filter(({ name }) => names.includes(name)).map((each) => each.role);
+      if (token !== null) {
+        const hash = createHash("sha256").update(token).digest();
+        // All of them are compared, each in constant time: how long it takes tells nothing.
+        for (const known of tokens) if (timingSafeEqual(known.hash, hash)) found.push(known.role);
+      }
+      return found.length === 0 ? null : (roles[Math.max(...found.map((each) => roles.indexOf(each)))] ?? null);
+    },
+  };
+}
+
+function parsed(text: string, path: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new UsageError("bad-roles", `expected ${path} to be JSON: ${(error as Error).message}`);
+  }
+}
+
+/** On loopback, where the cluster has no file of roles: whoever can run a program on this machine. */
+export const everybody: Access = { roleOf: () => "admin" };
+
+export const mayDo = (has: Role, needs: Role): boolean => roles.indexOf(has) >= roles.indexOf(needs);

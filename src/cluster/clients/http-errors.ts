@@ -1,0 +1,49 @@
+/** What goes wrong, as HTTP tells it: a status for programs, a sentence and its code for people. */
+import { UsageError } from "../../core/errors.ts";
+import { CoordinationError } from "../services/coordination-error.ts";
+
+export class Forbidden extends Error {
+  constructor(
+    readonly status: 401 | 403,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+type Status = 400 | 401 | 403 | 404 | 409 | 410 | 413 | 422 | 429 | 500 | 503 | 504 | 507;
+
+/** Of every request. */
+export const coordinationErrors: Readonly<Record<number, string>> = {
+  400: "What was asked cannot be: the sentence says what was expected, and what came.",
+  401: "A token is needed, or a certificate.",
+  403: "The role does not allow it.",
+  413: "Too large.",
+  429: "Too much is under way: ask again in a moment.",
+  503: "This member cannot answer now: ask another.",
+  504: "No answer in time. A change may have been done, or be done yet: `phase` says so.",
+};
+
+const statuses: Partial<Record<string, Status>> = {
+  "too-large": 413,
+  "body-too-long": 413,
+  overflow: 422,
+  compacted: 410,
+  overloaded: 429,
+  "state-full": 507,
+  "request-timeout": 504,
+  "outcome-unknown": 504,
+  "member-left": 503,
+  "member-failed": 503,
+};
+
+export function httpError(error: unknown): { readonly status: Status; readonly body: object } {
+  if (error instanceof Forbidden) return { status: error.status, body: { error: error.message, code: "forbidden" } };
+  const { message } = error as Error;
+  if (error instanceof CoordinationError)
+    return { status: statuses[error.code] ?? 503, body: { error: message, code: error.code, phase: error.phase } };
+  if (error instanceof UsageError)
+    return { status: statuses[error.code] ?? 400, body: { error: message, code: error.code } };
+  const { code } = error as { code?: unknown };
+  return { status: typeof code === "string" ? 503 : 500, body: { error: message, code: code ?? "failed" } };
+}

@@ -1,0 +1,260 @@
+/** What may be asked over HTTP: each request with its shape, who may ask it, and what it does. openapi.ts describes the same table. */
+import { z } from "zod";
+import { UsageError } from "../../core/errors.ts";
+import type { Operation } from "../../protocols/service/coordination-service/operations.ts";
+import { limits } from "../services/state/limits.ts";
+import { requireKey } from "../services/state/local-map.ts";
+import type { SharedState } from "../services/state/shared-state.ts";
+import type { StateStatus } from "../services/state/state-api.ts";
+import { parsedValue, textOf } from "../services/state/value-text.ts";
+import type { Role } from "./client-words.ts";
+
+/** What requests are done with. */
+export interface Served {
+  readonly state: SharedState;
+  readonly member: number;
+  readonly cluster: string;
+  clients(): number;
+}
+
+export interface HttpRequest {
+  readonly method: "GET" | "PUT" | "POST" | "DELETE";
+  /** As in OpenAPI: `{name}` is a parameter. */
+  readonly path: string;
+  readonly id: string;
+  readonly summary: string;
+  readonly role: Role;
+  readonly query?: z.ZodObject;
+  readonly body?: z.ZodType;
+  readonly answer: z.ZodType;
+  /** What else it is answered with, and when. */
+  readonly otherwise?: Readonly<Record<number, string>>;
+  /** @returns an answer, or one with another status. */
+  answered(served: Served, given: Given): Promise<object | Other>;
+}
+
+/** Parsed by the request's own shapes. */
+export interface Given {
+  readonly params: Readonly<Record<string, string>>;
+  // biome-ignore lint/suspicious/noExplicitAny: parsed by the request's shape, which stands beside what reads it
+  readonly query: any;
+  // biome-ignore lint/suspicious/noExplicitAny: see above
+  readonly body: any;
+}
+
+export class Other {
+  constructor(
+    readonly status: 404 | 409,
+    readonly body: object,
+  ) {}
+}
+
+const whole = z.number("a whole number of 0 or more").int("a whole number").min(0, "a whole number of 0 or more");
+const integer = z.number("a whole number").int("a whole number");
+/** In a URL. */
+const number = z
+  .string()
+  .regex(/^\d{1,15}$/, "a whole number of 0 or more")
+  .transform(Number);
+const revision = whole.describe("grows from change to change, over all keys and maps");
+const value = z.json("JSON data").describe(`JSON data of at most ${limits.valueBytes} bytes`);
+const text = z.string("a text");
+const timeoutMs = z.number("a number of milliseconds").positive("a number of milliseconds above 0").max(600_000).optional();
+const ofQuery = number.optional().describe("milliseconds; default 10,000");
+
+const entry = z.object({ key: z.string(), value, revision });
+export const change = z.union([
+  z.object({ type: z.literal("put"), key: z.string(), value, revision }),
+  z.object({ type: z.literal("delete"), key: z.string(), revision }),
+]);
+
+const comparison = z.union([
+  z.strictObject({ map: text, key: text, revision: whole.describe("0: the key is absent") }, "a comparison"),
+  z.strictObject({ map: text, key: text, value }, "a comparison"),
+]);
+const put = z.strictObject({ put: z.strictObject({ map: text, key: text, value }, "map, key and value") }, "a step");
+const remove = z.strictObject({ delete: z.strictObject({ map: text, key: text }, "map and key") }, "a step");
+const get = z.strictObject({ get: z.strictObject({ map: text, key: text }, "map and key") }, "a step");
+const steps = z
+  .array(z.union([put, remove, get], "a step: put, delete or get"), "a list")
+  .max(limits.transactionKeys)
+  .default([]);
+const transaction = z.strictObject(
+  {
+    if: z.array(comparison, "a list").max(limits.transactionKeys).default([]),
+    // biome-ignore lint/suspicious/noThenProperty: what is done if it holds
+    then: steps,
+    else: steps,
+    timeoutMs,
+  },
+  "an object",
+);
+
+export const httpRequests: readonly HttpRequest[] = [
+  {
+    method: "GET",
+    path: "/v1/status",
+    id: "status",
+    summary: "How the log stands at this member.",
+    role: "read",
+    answer: z.object({
+      member: whole,
+      cluster: z.string(),
+      leader: whole.nullable(),
+      term: whole,
+      revision: whole.nullable(),
+      clients: whole,
+    }),
+    async answered({ state, member, cluster, clients }) {
+      await state.host.current();
+      const { leader, term, revision } = state.status as StateStatus;
+      return { member, cluster, leader, term, revision, clients: clients() };
+    },
+  },
+  {
+    method: "GET",
+    path: "/v1/maps/{map}/keys/{key}",
+    id: "get",
+    summary: "What stands under a key.",
+    role: "read",
+    query: z.strictObject({ timeoutMs: ofQuery }),
+    answer: entry,
+    otherwise: { 404: "Nothing stands there." },
+    async answered({ state }, { params: { map = "", key = "" }, query }) {
+      const found = await state.map(map).entry(key, query);
+      return found ?? new Other(404, { error: `nothing stands under "${key}" in the map "${map}"`, code: "absent" });
+    },
+  },
+  {
+    method: "PUT",
+    path: "/v1/maps/{map}/keys/{key}",
+    id: "put",
+    summary: "Puts a value under a key; with ifRevision only if it was last put at that revision, 0: if nothing stands there.",
+    role: "write",
+    body: z.strictObject({ value, ifRevision: whole.optional(), timeoutMs }, "an object"),
+    answer: z.object({ revision }),
+    otherwise: { 409: "Something else stands there." },
+    async answered({ state }, { params: { map = "", key = "" }, body: { value: given, ifRevision, ...options } }) {
+      const to = state.map(map);
+      if (ifRevision === undefined) return { revision: await to.put(key, given, options) };
+      const done = await to.compareAndSet(key, ifRevision, given, options);
+      return done === null ? changedMeanwhile(key, ifRevision) : { revision: done };
+    },
+  },
+  {
+    method: "DELETE",
+    path: "/v1/maps/{map}/keys/{key}",
+    id: "delete",
+    summary: "Deletes a key; with ifRevision only if it was last put at that revision.",
+    role: "write",
+    query: z.strictObject({ ifRevision: number.optional(), timeoutMs: ofQuery }),
+    answer: z.object({ deleted: z.boolean() }),
+    async answered({ state }, { params: { map = "", key = "" }, query }) {
+      return { deleted: await state.map(map).delete(key, query) };
+    },
+  },
+  {
+    method: "GET",
+    path: "/v1/maps/{map}",
+    id: "range",
+    summary: "Entries in the order of their keys, all as of one revision.",
+    role: "read",
+    query: z.strictObject({
+      from: text.optional().describe("keys from this one on"),
+      to: text.optional().describe("keys before this one"),
+      prefix: text.optional(),
+      limit: number.optional().describe(`at most, and by default, ${limits.range}`),
+      timeoutMs: ofQuery,
+    }),
+    answer: z.object({ entries: z.array(entry), revision, more: z.boolean() }),
+    answered: ({ state }, { params: { map = "" }, query }) => state.map(map).range(query),
+  },
+  {
+    method: "POST",
+    path: "/v1/transactions",
+    id: "transaction",
+    summary: "All of `then` if all of `if` holds, otherwise all of `else`: at one moment, or not at all.",
+    role: "write",
+    body: transaction,
+    answer: z.object({
+      succeeded: z.boolean(),
+      revision,
+      results: z.array(z.object({ key: z.string(), value: value.optional(), revision: revision.optional() })),
+    }),
+    answered: transact,
+  },
+  {
+    method: "GET",
+    path: "/v1/counters/{counter}",
+    id: "count",
+    summary: "A counter's value.",
+    role: "read",
+    query: z.strictObject({ timeoutMs: ofQuery }),
+    answer: z.object({ value: integer }),
+    async answered({ state }, { params: { counter = "" }, query }) {
+      return { value: await state.counter(counter).get(query) };
+    },
+  },
+  {
+    method: "POST",
+    path: "/v1/counters/{counter}",
+    id: "add",
+    summary: "Adds to a counter, or sets it.",
+    role: "write",
+    body: z.union(
+      [z.strictObject({ add: integer, timeoutMs }), z.strictObject({ set: integer, timeoutMs })],
+      "an object with add or set",
+    ),
+    answer: z.object({ value: integer }),
+    async answered({ state }, { params: { counter: name = "" }, body: { add, set, ...options } }) {
+      const counter = state.counter(name);
+      if (set === undefined) return { value: await counter.add(add, options) };
+      await counter.set(set, options);
+      return { value: set };
+    },
+  },
+];
+
+const changedMeanwhile = (key: string, ifRevision: number): Other =>
+  new Other(409, { error: `"${key}" was not last put at revision ${ifRevision}`, code: "changed" });
+
+type TransactionStep = z.infer<typeof put> | z.infer<typeof remove> | z.infer<typeof get>;
+
+async function transact({ state }: Served, { body }: Given): Promise<object> {
+  const { if: compare, then, else: otherwise, timeoutMs: within } = body as z.infer<typeof transaction>;
+  const operation: Operation & { type: "transaction" } = {
+    type: "transaction",
+    compare: compare.map((each) => {
+      const { map, key } = each;
+      requireKey(key);
+      if ("revision" in each) return { type: "revision", map, key, revision: each.revision };
+      return { type: "value", map, key, value: textOf(each.value, `the value of "${key}"`, limits.valueBytes) };
+    }),
+    success: then.map(stepOf),
+    failure: otherwise.map(stepOf),
+  };
+  const { revision: at, result } = await state.host.call(
+    { what: "the transaction", changes: true, timeoutMs: within },
+    (isWanted) => state.host.submit(operation, isWanted),
+  );
+  const done = result.succeeded ? then : otherwise;
+  const results = result.results.map((each, index) => {
+    const { key } = partOf(done[index] as TransactionStep);
+    if (each.type !== "found" || each.entry === null) return { key };
+    return { key, value: parsedValue(each.entry.value), revision: each.entry.revision };
+  });
+  return { succeeded: result.succeeded, revision: at, results };
+}
+
+const partOf = (step: TransactionStep): { map: string; key: string } =>
+  "put" in step ? step.put : "delete" in step ? step.delete : step.get;
+
+function stepOf(step: TransactionStep) {
+  const { map, key } = partOf(step);
+  requireKey(key);
+  if (map === "") throw new UsageError("bad-name", 'expected the name of a map, got ""');
+  if ("get" in step) return { type: "get", map, key } as const;
+  if ("delete" in step) return { type: "delete", map, key } as const;
+  const stored = textOf(step.put.value, `the value of "${key}"`, limits.valueBytes);
+  return { type: "put", map, key, value: stored, isLeased: false } as const;
+}

@@ -1,0 +1,122 @@
+/** The HTTP side in the words of OpenAPI 3.1, from the very shapes that requests are parsed with. */
+import { z } from "zod";
+import { change, type HttpRequest, httpRequests } from "./http-requests.ts";
+import { coordinationErrors } from "./http-errors.ts";
+
+const schema = (of: z.ZodType, io: "input" | "output"): object => {
+  const { $schema: _schema, ...rest } = z.toJSONSchema(of, { io, unrepresentable: "any" }) as Record<string, unknown>;
+  return rest;
+};
+
+const json = (of: object) => ({ content: { "application/json": { schema: of } } });
+const failure = { type: "object", properties: { error: { type: "string" }, code: { type: "string" } } };
+
+export function openApi(version: string): object {
+  const paths: Record<string, Record<string, object>> = {};
+  for (const request of httpRequests) {
+    const at = paths[request.path] ?? {};
+    paths[request.path] = at;
+    at[request.method.toLowerCase()] = described(request);
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Coterie: clients that are no members",
+      version,
+      description: "What the members of a cluster share, over HTTP. Any member answers; reads are linearizable.",
+    },
+    paths: { ...paths, ...streams },
+    components: { securitySchemes: { token: { type: "http", scheme: "bearer" } } },
+    security: [{ token: [] }, {}],
+  };
+}
+
+function described({ id, path, summary, role, query, body, answer, otherwise = {} }: HttpRequest): object {
+  return {
+    operationId: id,
+    summary,
+    description: `Takes the role ${role}.`,
+    parameters: [...inPath(path), ...inQuery(query)],
+    ...(body === undefined ? {} : { requestBody: { required: true, ...json(schema(body, "input")) } }),
+    responses: {
+      200: { description: "Done.", ...json(schema(answer, "output")) },
+      ...Object.fromEntries(
+        Object.entries({ ...coordinationErrors, ...otherwise }).map(([status, description]) => [
+          status,
+          { description, ...json(failure) },
+        ]),
+      ),
+    },
+  };
+}
+
+const inPath = (path: string): object[] =>
+  [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({ name, in: "path", required: true, schema: { type: "string" } }));
+
+const inQuery = (query: z.ZodObject | undefined): object[] =>
+  Object.entries(query?.shape ?? {}).map(([name, of]) => ({ name, in: "query", schema: schema(of as z.ZodType, "input") }));
+
+const text = { type: "string" };
+const named = (name: string) => [{ name, in: "path", required: true, schema: text }];
+const wish = {
+  type: "object",
+  properties: {
+    timeoutMs: { type: "integer", description: "Locks only: how long to wait at most." },
+    silenceMs: { type: "integer", description: "The caller says at least so often that it lives: PUT /v1/sessions/{session}." },
+  },
+};
+const lines = (description: string) => ({
+  200: { description, content: { "application/x-ndjson": { schema: { type: "object" } } } },
+});
+
+/** What goes on for as long as the connection does. */
+const streams = {
+  "/v1/maps/{map}/watch": {
+    get: {
+      operationId: "watch",
+      summary: "Every change of a map as a server-sent event, in order, without gap.",
+      description: "Takes the role read. Last-Event-ID goes on where an earlier connection ended.",
+      parameters: [
+        ...named("map"),
+        { name: "after", in: "query", schema: { type: "integer" } },
+        { name: "key", in: "query", schema: text },
+        { name: "prefix", in: "query", schema: text },
+      ],
+      responses: {
+        200: { description: "Events `change`.", content: { "text/event-stream": { schema: schema(change, "output") } } },
+      },
+    },
+  },
+  "/v1/locks/{lock}": {
+    post: {
+      operationId: "lock",
+      summary: "Waits for a lock, and holds it for as long as the connection lasts.",
+      parameters: named("lock"),
+      requestBody: { required: true, ...json(wish) },
+      responses: lines("What happens, a line each: waiting, granted, certain, lost, released, refused."),
+    },
+  },
+  "/v1/elections/{election}": {
+    post: {
+      operationId: "lead",
+      summary: "Campaigns, and leads for as long as the connection lasts.",
+      parameters: named("election"),
+      requestBody: { required: true, ...json(wish) },
+      responses: lines("What happens, a line each: waiting, granted, certain, lost, released, refused."),
+    },
+  },
+  "/v1/sessions/{session}": {
+    put: {
+      operationId: "keepAlive",
+      summary: "The caller lives.",
+      parameters: named("session"),
+      responses: { 200: { description: "Noted." } },
+    },
+    delete: {
+      operationId: "release",
+      summary: "The caller is done: what it held is given back.",
+      parameters: named("session"),
+      responses: { 200: { description: "It has been given back." } },
+    },
+  },
+};
