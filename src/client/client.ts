@@ -1,4 +1,6 @@
 /** What a program that is no member has of a cluster: the same calls as a member, without a vote. docs/clients.md says what holds. */
+
+import type { Role } from "../cluster/clients/client-words.ts";
 import type { Election, ElectionOptions, Mutex } from "../cluster/services/api.ts";
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
 import { ElectionHandle } from "../cluster/services/handles.ts";
@@ -29,7 +31,6 @@ import type {
 import { transact } from "../cluster/services/state/transactions.ts";
 import { textOf } from "../cluster/services/state/value-text.ts";
 import { Waits } from "../cluster/services/state/waits.ts";
-import type { Role } from "../cluster/clients/client-words.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { MAX_WAIT_MS } from "../runtime/longest-wait.ts";

@@ -4,8 +4,8 @@ import { type Client, type ConnectOptions, connectOn, requireConnectOptions, soc
 import type { Dial } from "./link.ts";
 import { surroundings } from "./surroundings.ts";
 
-export { type CoordinationCode, CoordinationError, type Phase } from "../cluster/services/coordination-error.ts";
 export type { Role } from "../cluster/clients/client-words.ts";
+export { type CoordinationCode, CoordinationError, type Phase } from "../cluster/services/coordination-error.ts";
 export { UsageError } from "../core/errors.ts";
 export type { Client, ClientStatus, ConnectOptions } from "./client.ts";
 

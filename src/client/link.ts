@@ -2,7 +2,7 @@
  * A client's way to the members: one connection at a time, to whichever of them answers. When it breaks, or nobody answers on it, the
  * next member is tried; what is to be said again there is for others to know.
  */
-import type { NodeId } from "../core/protocol.ts";
+
 import {
   CLIENT_VERSION,
   type ClientWord,
@@ -12,6 +12,7 @@ import {
   readWord,
 } from "../cluster/clients/client-words.ts";
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
+import type { NodeId } from "../core/protocol.ts";
 import type { Platform, Timer } from "../runtime/platform/platform.ts";
 
 export interface Connection {
@@ -166,7 +167,9 @@ export class Link {
     if (!isFinal) return this.#lose(this.#connection);
     this.close();
     const known = code === "forbidden" ? "forbidden" : "client-refused";
-    this.#options.onRefused(new CoordinationError(known, "never-sent", `${this.endpoint} refuses this client: ${reason}`));
+    this.#options.onRefused(
+      new CoordinationError(known, "never-sent", `${this.endpoint} refuses this client: ${reason}`),
+    );
   }
 
   #lose(connection: Connection | null): void {

@@ -33,7 +33,11 @@ export async function connect(options: NodeConnectOptions): Promise<Client> {
 const dialWith =
   (tls: NonNullable<NodeConnectOptions["tls"]>): Dial =>
   (endpoint, ear) => {
-    const socket = new WebSocket(socketUrl(endpoint), { ...tls, maxPayload: MAX_PAYLOAD_BYTES, perMessageDeflate: false });
+    const socket = new WebSocket(socketUrl(endpoint), {
+      ...tls,
+      maxPayload: MAX_PAYLOAD_BYTES,
+      perMessageDeflate: false,
+    });
     socket.on("open", () => ear.opened());
     socket.on("message", (data, isBinary) => {
       if (!isBinary) ear.heard(String(data));

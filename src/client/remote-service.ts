@@ -8,14 +8,13 @@
  * log until it says that it has it. But of a session that has ended nothing is kept, so what it had asked for last in one that
  * saw such a change may have been done, and its caller is told that nobody knows.
  */
-import type { NodeId, Vocabulary } from "../core/protocol.ts";
-import {
-  CoordinationError,
-} from "../cluster/services/coordination-error.ts";
+
+import type { MemberWord } from "../cluster/clients/client-words.ts";
+import { CoordinationError } from "../cluster/services/coordination-error.ts";
 import { type Call, withinTime } from "../cluster/services/state/calls.ts";
 import { inWordsOf, refusalOf, unknownOutcome } from "../cluster/services/state/refusals.ts";
 import type { Done, Found, IsWanted, Listener, Service, Told, Topic } from "../cluster/services/state/service.ts";
-import type { MemberWord } from "../cluster/clients/client-words.ts";
+import type { NodeId, Vocabulary } from "../core/protocol.ts";
 import {
   type Answer,
   FIRST_CLIENT,
@@ -138,7 +137,15 @@ export class RemoteService implements Service {
       await this.#before;
       const reply = await this.#request(operation);
       const { revision, result } =
-        reply.type === "done" ? reply : { revision: 0, result: reply.type === "refused" ? refuse(reply.code, reply.reason) : refuse("bad-operation", "an answer to something else came") };
+        reply.type === "done"
+          ? reply
+          : {
+              revision: 0,
+              result:
+                reply.type === "refused"
+                  ? refuse(reply.code, reply.reason)
+                  : refuse("bad-operation", "an answer to something else came"),
+            };
       if (result.type === "unknown") throw unknownOutcome();
       if (result.type !== "refused") return { revision, result } as Done<O>;
       if (result.code !== "session-expired" || !isWanted()) throw refusalOf(result);
@@ -149,7 +156,8 @@ export class RemoteService implements Service {
   query<Q extends Query>(query: Q): Promise<Found<Q>> {
     return new Promise((resolve, reject) => {
       this.use();
-      if (this.#readings.size >= MAX_READS) throw refusalOf(refuse("overloaded", `${MAX_READS} reads of this client wait`));
+      if (this.#readings.size >= MAX_READS)
+        throw refusalOf(refuse("overloaded", `${MAX_READS} reads of this client wait`));
       this.#reading += 1;
       this.#readings.set(this.#reading, { query, resolve: resolve as Reading["resolve"], reject });
       this.link.say({ type: "query", id: this.#reading, query });
@@ -265,7 +273,10 @@ export class RemoteService implements Service {
     switch (word.type) {
       case "answered": {
         const { isForgotten, ...answered } = word;
-        this.#host.carryOut({ ...answered, isRestored: answered.isRestored || this.#hasMissedAnswers(word.life) } as never);
+        this.#host.carryOut({
+          ...answered,
+          isRestored: answered.isRestored || this.#hasMissedAnswers(word.life),
+        } as never);
         return isForgotten ? this.link.beginAnew() : undefined;
       }
       case "read":

@@ -8,6 +8,8 @@ import type { Platform, TlsMaterial } from "../runtime/platform/platform.ts";
 import { realPlatform } from "../runtime/platform/real.ts";
 import { GroupIdentity } from "../runtime/transport/identity.ts";
 import { CertificateRenewal } from "./certificate-files.ts";
+import { ClientDoor } from "./clients/client-door.ts";
+import { clientPlaceOf, serveClientsOf } from "./clients/member-clients.ts";
 import type { JoinOptions, Member } from "./services/api.ts";
 import { JoinedMember } from "./services/joined-member.ts";
 import { type Membership, membershipOf, OWN_SLOTS, requireJoinOptions } from "./services/membership.ts";
@@ -34,6 +36,7 @@ export function join(options: JoinOptions): Promise<Member> {
 /** The same, on a platform of one's choice. */
 export async function joinOn(platform: Platform, options: JoinOptions): Promise<Member> {
   requireJoinOptions(options);
+  clientPlaceOf(options); // Before anything is opened.
   listeners.allowMany = (many) => setMaxListeners(0, many);
   const { signal } = options;
   signal?.throwIfAborted();
@@ -42,6 +45,7 @@ export async function joinOn(platform: Platform, options: JoinOptions): Promise<
   const failure = new AbortController(); // The journal may fail before there is a member.
   const journal = await journalOf(options.dataDir, membership, (error) => failure.abort(error));
   const member = await opened({ ...membership, journal }, options);
+  await serveClients(member, membership, options);
   if (failure.signal.aborted) member.fail(failure.signal.reason as Error);
   failure.signal.addEventListener("abort", () => member.fail(failure.signal.reason as Error));
   const { id, config, log } = membership;
@@ -52,6 +56,25 @@ export async function joinOn(platform: Platform, options: JoinOptions): Promise<
   signal?.addEventListener("abort", leave);
   member.signal.addEventListener("abort", () => signal?.removeEventListener("abort", leave));
   return member;
+}
+
+async function serveClients(
+  member: JoinedMember,
+  { config, counts }: Omit<Membership, "journal" | "identity">,
+  options: JoinOptions,
+): Promise<void> {
+  const place = clientPlaceOf(options);
+  if (place === null) return;
+  const { id, state, sessions } = member;
+  const door = new ClientDoor({ service: state.host, counts: counts.clients });
+  try {
+    state.host.use();
+    const of = { id, cluster: config.cluster, state, door, sessions, counts: counts.clients };
+    member.clientServer = await serveClientsOf(place, of);
+  } catch (error) {
+    await member.leave();
+    throw error;
+  }
 }
 
 async function opened(

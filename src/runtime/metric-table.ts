@@ -90,7 +90,10 @@ function journalMetrics({ journal }: Counts): readonly Metric[] {
 }
 
 /** Of a member that `join()` has made. None has a label or a name of its own for each lock, election or channel. */
-export function serviceMetrics({ locks, leaderships, sessionsLost }: Counts, now: ServiceGauges): readonly Metric[] {
+export function serviceMetrics(
+  { locks, leaderships, sessionsLost, clients }: Counts,
+  now: ServiceGauges,
+): readonly Metric[] {
   return [
     gauge("locks_held", "Locks that this process holds.", now.locksHeld),
     gauge("lock_waiters", "Calls of acquire() that wait.", now.lockWaiters),
@@ -115,12 +118,26 @@ export function serviceMetrics({ locks, leaderships, sessionsLost }: Counts, now
       "Times this member's session of shared state ended.",
       () => sessionsLost.count,
     ),
+    ...clientMetrics(clients),
     {
       ...named("instances", "Elections, locks and channels open here."),
       type: "gauge",
       label: "kind",
       read: now.instances,
     },
+  ];
+}
+
+/** Clients that are no members. */
+function clientMetrics(clients: Counts["clients"]): readonly Metric[] {
+  return [
+    gauge("clients_connected", "Clients that speak to this member.", () => clients.connected),
+    counter("client_connections_total", "Connections of clients.", () => clients.connections),
+    counter("client_commands_total", "Commands of clients, proposed again among them.", () => clients.commands),
+    counter("client_reads_total", "Reads of clients.", () => clients.reads),
+    counter("client_requests_total", "Requests over HTTP.", () => clients.requests),
+    counter("client_refused_total", "Clients and requests that were turned away.", () => clients.refused),
+    counter("client_dropped_total", "Clients that read too slowly and were let go.", () => clients.dropped),
   ];
 }
 

@@ -38,6 +38,7 @@ export interface Counts {
   readonly leaderships: LeadershipCounts;
   /** Sessions of shared state that ended, with what they held. */
   readonly sessionsLost: { count: number };
+  readonly clients: ClientCounts;
   readonly journal: JournalCounts;
 }
 export type Tally<K extends string> = Partial<Record<K, number>>;
@@ -49,6 +50,20 @@ export interface LockCounts {
   lost: number;
   timedOut: number;
   readonly acquiring: Durations;
+}
+
+/** Of clients that are no members. */
+export interface ClientCounts {
+  /** Who speaks to this member now. */
+  connected: number;
+  connections: number;
+  commands: number;
+  reads: number;
+  /** Over HTTP. */
+  requests: number;
+  refused: number;
+  /** They read too slowly. */
+  dropped: number;
 }
 
 /** Of the elections in which this process works while it leads. */
@@ -92,6 +107,7 @@ export function newCounts(): Counts {
     locks: { acquired: 0, released: 0, lost: 0, timedOut: 0, acquiring: newDurations() },
     leaderships: { won: 0, lost: 0 },
     sessionsLost: { count: 0 },
+    clients: { connected: 0, connections: 0, commands: 0, reads: 0, requests: 0, refused: 0, dropped: 0 },
     journal: { bytes: 0, records: 0, failures: 0, syncing: newDurations() },
   };
 }

@@ -36,7 +36,8 @@ export async function readAccess(path: string): Promise<Access> {
 /** @throws UsageError for what is no such file. */
 export function accessOf(value: unknown, path: string): Access {
   const read = file.safeParse(value);
-  if (!read.success) throw new UsageError("bad-roles", `${path}: ${firstProblem(read.error, value, "the file of roles")}`);
+  if (!read.success)
+    throw new UsageError("bad-roles", `${path}: ${firstProblem(read.error, value, "the file of roles")}`);
   const tokens = read.data.tokens.map((each) => ({ role: each.role, hash: Buffer.from(each.sha256, "hex") }));
   const { certificates } = read.data;
   return {

@@ -13,8 +13,9 @@ import {
   type Revision,
   type SessionId,
 } from "../../protocols/service/coordination-service/operations.ts";
-import type { ClientAnswered, ServiceHost } from "../services/state/service-host.ts";
+import type { ClientCounts } from "../../runtime/metrics.ts";
 import type { Told, Topic } from "../services/state/service.ts";
+import type { ClientAnswered, ServiceHost } from "../services/state/service-host.ts";
 import {
   CLIENT_VERSION,
   type ClientWord,
@@ -36,27 +37,6 @@ export interface ClientWire {
 
 /** Who may do what. @returns null: nothing. */
 export type RoleOf = (token: string | null) => Role | null;
-
-/** For metrics. */
-export interface ClientCounts {
-  connected: number;
-  connections: number;
-  commands: number;
-  reads: number;
-  requests: number;
-  refused: number;
-  dropped: number;
-}
-
-export const noClients = (): ClientCounts => ({
-  connected: 0,
-  connections: 0,
-  commands: 0,
-  reads: 0,
-  requests: 0,
-  refused: 0,
-  dropped: 0,
-});
 
 export interface ClientDoorOptions {
   readonly service: ServiceHost;
@@ -279,10 +259,12 @@ export class Guest {
       return this.dismiss("bad-version", `expected version ${CLIENT_VERSION} of the client, got ${version}`, true);
     if (client !== null && !isClient(client)) return this.dismiss("bad-message", "expected a client's number", true);
     if (client !== null || this.#role === "read") return this.#welcome(client ?? FIRST_CLIENT);
-    this.around.service.submit({ type: "add", name: NUMBERS, by: 1 }, () => this.#phase === "greeting").then(
-      ({ revision }) => this.#welcome(FIRST_CLIENT + revision),
-      (error: unknown) => this.dismiss("unavailable", (error as Error).message, false),
-    );
+    this.around.service
+      .submit({ type: "add", name: NUMBERS, by: 1 }, () => this.#phase === "greeting")
+      .then(
+        ({ revision }) => this.#welcome(FIRST_CLIENT + revision),
+        (error: unknown) => this.dismiss("unavailable", (error as Error).message, false),
+      );
   }
 
   #welcome(client: NodeId): void {

@@ -11,11 +11,12 @@ import type { z } from "zod";
 import { EnvironmentError, UsageError, unexpected } from "../../core/errors.ts";
 import { formatHostPort, type HostPort } from "../../runtime/host-port.ts";
 import { jsonBody } from "../../runtime/json-body.ts";
+import type { ClientCounts } from "../../runtime/metrics.ts";
 import { addSessionPages, type SessionHost } from "../../runtime/session-pages.ts";
 import { firstProblem } from "../first-problem.ts";
 import type { Change } from "../services/state/state-api.ts";
 import { type Access, mayDo } from "./access-file.ts";
-import type { ClientCounts, ClientDoor } from "./client-door.ts";
+import type { ClientDoor } from "./client-door.ts";
 import { CLIENT_PATH, MAX_CLIENT_WORD_BYTES, type Role } from "./client-words.ts";
 import { Forbidden, httpError } from "./http-errors.ts";
 import { type Given, type HttpRequest, httpRequests, Other, type Served } from "./http-requests.ts";
@@ -67,7 +68,9 @@ export async function serveClients(options: ClientServerOptions): Promise<Client
     const objection = objectionTo(request, place);
     if (objection !== null || request.url?.split("?")[0] !== CLIENT_PATH) {
       options.counts.refused += 1;
-      return socket.end(`HTTP/1.1 ${objection === null ? "404 Not Found" : "403 Forbidden"}\r\nconnection: close\r\n\r\n`);
+      return socket.end(
+        `HTTP/1.1 ${objection === null ? "404 Not Found" : "403 Forbidden"}\r\nconnection: close\r\n\r\n`,
+      );
     }
     sockets.handleUpgrade(request, socket, head, (ws) => converse(ws, request, door, place.access));
   });
@@ -79,7 +82,10 @@ export async function serveClients(options: ClientServerOptions): Promise<Client
     url: `${tls === null ? "http" : "https"}://${formatHostPort({ host: address.host, port })}`,
     close() {
       for (const watch of watches) watch.abort();
-      for (const client of sockets.clients) client.terminate();
+      for (const client of sockets.clients) {
+        client.close();
+        setTimeout(() => client.terminate(), LAST_WORDS_MS).unref(); // What was said last is on its way.
+      }
       return new Promise((resolve) => {
         server.close(() => resolve());
         if ("closeAllConnections" in server) server.closeAllConnections();
@@ -125,6 +131,7 @@ function converse(ws: WebSocket, request: IncomingMessage, door: ClientDoor, acc
 }
 
 const LINGER_MS = 1_000;
+const LAST_WORDS_MS = 100;
 
 /** In a certificate that this member's authority has signed. */
 function namesOf({ socket }: Pick<IncomingMessage, "socket">): string[] {
@@ -233,6 +240,7 @@ const onTheLog = (sessions: SessionHost): SessionHost => ({
 /** One change may be one of several of its revision: an event's id says which, so that a reader goes on behind it. */
 async function watch(c: Context<Env>, options: ClientServerOptions, watches: Set<AbortController>): Promise<Response> {
   requireRole(c, "read");
+  if (c.req.method === "HEAD") return c.body(null); // Nobody would read the stream, nor end it.
   if (watches.size >= MAX_WATCHES)
     throw new EnvironmentError("too-many-watches", `${MAX_WATCHES} watch here, and no more may`);
   const { key, prefix, after: since } = c.req.query();
@@ -243,9 +251,12 @@ async function watch(c: Context<Env>, options: ClientServerOptions, watches: Set
   const after = last === null ? asked : Number(last[1]) - 1;
   const skipped = last === null ? 0 : Number(last[2]);
   const left = new AbortController();
-  const changes = options.served.state
-    .map<unknown>(c.req.param("map") ?? "")
-    .watch({ signal: left.signal, ...(after === undefined ? {} : { after }), ...(key === undefined ? {} : { key }), ...(prefix === undefined ? {} : { prefix }) });
+  const changes = options.served.state.map<unknown>(c.req.param("map") ?? "").watch({
+    signal: left.signal,
+    ...(after === undefined ? {} : { after }),
+    ...(key === undefined ? {} : { key }),
+    ...(prefix === undefined ? {} : { prefix }),
+  });
   watches.add(left);
   return streamSSE(c, async (out) => {
     out.onAbort(() => left.abort());

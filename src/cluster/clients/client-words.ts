@@ -3,8 +3,18 @@
  * session itself; the member puts its commands to the log, and tells what came of them.
  */
 import type { NodeId } from "../../core/protocol.ts";
-import { boolean, list, natural, nullable, oneOf, problem, type Shape, struct, text, variants } from "../../core/shape.ts";
-import type { Topic } from "../services/state/service.ts";
+import {
+  boolean,
+  list,
+  natural,
+  nullable,
+  oneOf,
+  problem,
+  type Shape,
+  struct,
+  text,
+  variants,
+} from "../../core/shape.ts";
 import {
   type Answer,
   answerShape,
@@ -16,6 +26,7 @@ import {
   type ServiceEvent,
   type SessionId,
 } from "../../protocols/service/coordination-service/operations.ts";
+import type { Topic } from "../services/state/service.ts";
 
 export const CLIENT_VERSION = 1;
 /** Where members take clients by WebSocket. */
@@ -24,7 +35,6 @@ export const CLIENT_PATH = "/v1/client";
 /** `read` what there is; `write`, and hold locks; `admin`: also see who does. Each may do what stands before it. */
 export const roles = ["read", "write", "admin"] as const;
 export type Role = (typeof roles)[number];
-
 
 export type ClientWord =
   /** The first. `client`: the number that it has had already, on another connection. */
@@ -59,7 +69,10 @@ export type MemberWord =
   | { type: "farewell"; code: string; reason: string; isFinal: boolean };
 
 /** Of what the log does: what concerns the client, or what it follows. */
-export type ToldClient = Extract<ServiceEvent, { type: "changed" | "opened" | "granted" | "released" | "item" | "passed" }>;
+export type ToldClient = Extract<
+  ServiceEvent,
+  { type: "changed" | "opened" | "granted" | "released" | "item" | "passed" }
+>;
 
 const MAX_TOKEN_BYTES = 4_096;
 const MAX_NAME_BYTES = 256;
@@ -105,7 +118,10 @@ export const memberWordShape: Shape<MemberWord> = variants<MemberWord>({
     session: nullable(natural),
     round: natural,
     first: natural,
-    replies: list(struct<{ revision: number; result: Result }>({ revision: natural, result: resultShape }), MAX_REPLIES),
+    replies: list(
+      struct<{ revision: number; result: Result }>({ revision: natural, result: resultShape }),
+      MAX_REPLIES,
+    ),
     isOver: boolean,
     isRestored: boolean,
     isForgotten: boolean,

@@ -59,7 +59,11 @@ const number = z
 const revision = whole.describe("grows from change to change, over all keys and maps");
 const value = z.json("JSON data").describe(`JSON data of at most ${limits.valueBytes} bytes`);
 const text = z.string("a text");
-const timeoutMs = z.number("a number of milliseconds").positive("a number of milliseconds above 0").max(600_000).optional();
+const timeoutMs = z
+  .number("a number of milliseconds")
+  .positive("a number of milliseconds above 0")
+  .max(600_000)
+  .optional();
 const ofQuery = number.optional().describe("milliseconds; default 10,000");
 
 const entry = z.object({ key: z.string(), value, revision });
@@ -129,7 +133,8 @@ export const httpRequests: readonly HttpRequest[] = [
     method: "PUT",
     path: "/v1/maps/{map}/keys/{key}",
     id: "put",
-    summary: "Puts a value under a key; with ifRevision only if it was last put at that revision, 0: if nothing stands there.",
+    summary:
+      "Puts a value under a key; with ifRevision only if it was last put at that revision, 0: if nothing stands there.",
     role: "write",
     body: z.strictObject({ value, ifRevision: whole.optional(), timeoutMs }, "an object"),
     answer: z.object({ revision }),

@@ -1,7 +1,7 @@
 /** The HTTP side in the words of OpenAPI 3.1, from the very shapes that requests are parsed with. */
 import { z } from "zod";
-import { change, type HttpRequest, httpRequests } from "./http-requests.ts";
 import { coordinationErrors } from "./http-errors.ts";
+import { change, type HttpRequest, httpRequests } from "./http-requests.ts";
 
 const schema = (of: z.ZodType, io: "input" | "output"): object => {
   const { $schema: _schema, ...rest } = z.toJSONSchema(of, { io, unrepresentable: "any" }) as Record<string, unknown>;
@@ -51,10 +51,19 @@ function described({ id, path, summary, role, query, body, answer, otherwise = {
 }
 
 const inPath = (path: string): object[] =>
-  [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({ name, in: "path", required: true, schema: { type: "string" } }));
+  [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+  }));
 
 const inQuery = (query: z.ZodObject | undefined): object[] =>
-  Object.entries(query?.shape ?? {}).map(([name, of]) => ({ name, in: "query", schema: schema(of as z.ZodType, "input") }));
+  Object.entries(query?.shape ?? {}).map(([name, of]) => ({
+    name,
+    in: "query",
+    schema: schema(of as z.ZodType, "input"),
+  }));
 
 const text = { type: "string" };
 const named = (name: string) => [{ name, in: "path", required: true, schema: text }];
@@ -62,7 +71,10 @@ const wish = {
   type: "object",
   properties: {
     timeoutMs: { type: "integer", description: "Locks only: how long to wait at most." },
-    silenceMs: { type: "integer", description: "The caller says at least so often that it lives: PUT /v1/sessions/{session}." },
+    silenceMs: {
+      type: "integer",
+      description: "The caller says at least so often that it lives: PUT /v1/sessions/{session}.",
+    },
   },
 };
 const lines = (description: string) => ({
@@ -83,7 +95,10 @@ const streams = {
         { name: "prefix", in: "query", schema: text },
       ],
       responses: {
-        200: { description: "Events `change`.", content: { "text/event-stream": { schema: schema(change, "output") } } },
+        200: {
+          description: "Events `change`.",
+          content: { "text/event-stream": { schema: schema(change, "output") } },
+        },
       },
     },
   },

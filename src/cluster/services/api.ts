@@ -38,6 +38,8 @@ export interface JoinOptions {
    * other programs of this machine. Off loopback: `AdminOptions`. Default: there are none.
    */
   readonly admin?: string | AdminOptions | undefined;
+  /** `host:port` where clients that are no members are served, on loopback. Off loopback: `ClientsOptions`. Default: nowhere. */
+  readonly clients?: string | ClientsOptions | undefined;
   /**
    * A prom-client `Registry`, in which the member's metrics are until it leaves; no two members may share one. docs/metrics.md lists them. Default: only
    * `/metrics` on the admin address shows them.
@@ -54,6 +56,18 @@ export interface JoinOptions {
   readonly signal?: AbortSignal | undefined;
   /** For tests and demonstrations: `PUT /faults` on the admin address drops, delays and cuts this member's messages. */
   readonly faultInjector?: boolean | undefined;
+}
+
+/** Where clients that are no members are served, and who may do what; docs/clients.md. */
+export interface ClientsOptions {
+  /** `host:port`: HTTP and WebSocket. Off loopback `roles` and `tls` must be said. */
+  readonly listen: string;
+  /** A JSON file with the hashes of tokens, and names in certificates, and what each may do; `{id}` stands for the id. Default, on loopback: everybody may do everything. */
+  readonly roles?: string | undefined;
+  /** PEM files, `{id}` in a path stands for the id; with `ca`, clients may show a certificate of that authority. `"off"` where a network is trusted. */
+  readonly tls?: "off" | { readonly cert: string; readonly key: string; readonly ca?: string } | undefined;
+  /** Web pages of these origins may call, such as `https://console.example.org`, beside those of the same address. */
+  readonly origins?: readonly string[] | undefined;
 }
 
 export interface AdminOptions {
@@ -79,6 +93,8 @@ export interface Member extends StateApi, AsyncDisposable {
   readonly id: NodeId;
   /** `host:port` of the admin pages, as a base URL; null where there are none. */
   readonly admin: string | null;
+  /** Where clients that are no members are served, as a base URL; null where they are not. */
+  readonly clients: string | null;
   /** Aborted as this member begins to leave, or fails; its reason, a `CoordinationError`, says which. */
   readonly signal: AbortSignal;
 

@@ -39,6 +39,7 @@ import { stackOf } from "./channel-stacks.ts";
 import { type Bounds, boundsWithin } from "./channel-text.ts";
 import { CoordinationError, type Missing } from "./coordination-error.ts";
 import { roughBytes, typeOf } from "./envelope-words.ts";
+import { firstContact } from "./first-contact.ts";
 import { ElectionHandle, MutexHandle } from "./handles.ts";
 import { type Instance, UNNAMED } from "./instance.ts";
 import { Instances } from "./instances.ts";
@@ -65,8 +66,6 @@ import { type OfMember, SharedState, type SharedStateOptions } from "./state/sha
 import { Sharing } from "./state/sharing.ts";
 import { leaseOptions } from "./timing.ts";
 
-/** How long a starting member waits for its peers at most. */
-const FIRST_CONTACT_MS = 250;
 /** How long a leaving member waits for work under its leadership to end, and for its last messages to be taken. */
 const LAST_WORK_MS = 1_000;
 const LAST_WORDS_MS = 1_000;
@@ -90,11 +89,13 @@ export class JoinedMember extends Sharing implements Member {
   readonly #udp: UdpMulticast<Envelope> | null;
   readonly #resending: Resending<Envelope>;
   readonly #shared: SharedParts;
-  protected readonly state: SharedState;
+  readonly state: SharedState;
   readonly #instances: Instances;
   readonly #machines = new Machines();
-  readonly #sessions = new Sessions(this, () => count(this.#counts.refused, "too-many-sessions"));
+  readonly sessions = new Sessions(this, () => count(this.#counts.refused, "too-many-sessions"));
   #admin: AdminServer | null = null;
+  /** Given by `join()`, where there is one. */
+  clientServer: { readonly url: string; close(): Promise<void> } | null = null;
   #state: MemberStatus["state"] = "joined";
   #leaving: Promise<void> | null = null;
   #unwatch: () => void = () => {};
@@ -198,7 +199,7 @@ export class JoinedMember extends Sharing implements Member {
       await this.#transport.open();
       await this.#udp?.open();
       this.#admin = await this.#serveAdmin();
-      await this.#firstContact(signal);
+      await firstContact(this.#transport, this.#platform, signal);
       signal?.throwIfAborted();
       this.signal.throwIfAborted(); // It may have failed meanwhile.
     } catch (error) {
@@ -212,12 +213,6 @@ export class JoinedMember extends Sharing implements Member {
     this.#instances.restore();
     for (const { id } of this.#transport.peers) this.#send(id, { type: "hello" });
     this.#unwatch = watchStalls(this.#platform, (forMs) => this.#events.publish({ type: "stalled", forMs }));
-  }
-
-  /** Peers that run are connected before the first message is sent; those that are paused are not waited for. */
-  async #firstContact(signal: AbortSignal | undefined): Promise<void> {
-    const { timers } = this.#platform;
-    await Promise.race([this.#transport.tried(), sleep(timers, FIRST_CONTACT_MS, { ref: false, signal })]);
   }
 
   get #platform(): Platform {
@@ -239,6 +234,10 @@ export class JoinedMember extends Sharing implements Member {
 
   get admin(): string | null {
     return this.#admin?.url ?? null;
+  }
+
+  get clients(): string | null {
+    return this.clientServer?.url ?? null;
   }
 
   get signal(): AbortSignal {
@@ -414,7 +413,7 @@ export class JoinedMember extends Sharing implements Member {
     try {
       const open = [...this.#instances.all, ...this.state.elections];
       const elections = open.flatMap(({ local }) => (local instanceof LocalElection ? [local] : []));
-      const lent = this.#sessions.close();
+      const lent = this.sessions.close();
       const worked = Promise.all(elections.map((election) => election.stopWorking(reason)));
       await Promise.race([worked, sleep(timers, LAST_WORK_MS, { ref: false })]);
       await lent; // Other processes rely on it.
@@ -467,7 +466,9 @@ export class JoinedMember extends Sharing implements Member {
     this.#events.close();
     this.#resending.close();
     this.#udp?.close();
-    await Promise.all([this.#transport.close(), this.#admin?.close(), this.#membership.journal?.close()]);
+    await Promise.all(
+      [this.clientServer, this.#transport, this.#admin, this.#membership.journal].map((each) => each?.close()),
+    );
   }
 
   get #metrics(): readonly Metric[] {
@@ -494,7 +495,7 @@ export class JoinedMember extends Sharing implements Member {
       counts: this.#counts,
       metrics: this.#metrics,
       injector: faultInjector ? this.#injector : null,
-      sessions: this.#sessions,
+      sessions: this.sessions,
     });
   }
 }

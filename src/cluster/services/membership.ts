@@ -13,7 +13,7 @@ import type { Limits } from "../../runtime/transport/limits.ts";
 import { settlePlace, type UdpPlace } from "../../runtime/transport/udp-place.ts";
 import { readPem, readTls } from "../certificate-files.ts";
 import { type ClusterConfig, parseConfig } from "../config.ts";
-import type { AdminOptions, JoinOptions, MulticastPlace, ServiceLimits } from "./api.ts";
+import type { AdminOptions, ClientsOptions, JoinOptions, MulticastPlace, ServiceLimits } from "./api.ts";
 import * as may from "./known-options.ts";
 import { type Rules, refusedIn, requireOptions } from "./known-options.ts";
 import type { AdminPlace } from "./member-pages.ts";
@@ -69,6 +69,10 @@ const known: Rules<JoinOptions> = {
     accepts: (value) => typeof value === "string" || may.fields.accepts(value),
   },
   multicast: may.fields,
+  clients: {
+    wanted: '"host:port" or an object with listen',
+    accepts: (value) => typeof value === "string" || may.fields.accepts(value),
+  },
   signal: may.signal,
   timing: { wanted: `one of ${timings.join(", ")}`, accepts: (value) => timings.includes(value as Timing) },
   faultInjector: may.flag,
@@ -87,6 +91,15 @@ const knownAdminTls: Rules<Exclude<AdminOptions["tls"], "off" | undefined>> = {
   cert: may.needed(path),
   key: may.needed(path),
   ca: path,
+};
+const knownClients: Rules<ClientsOptions> = {
+  listen: may.needed(may.text),
+  roles: path,
+  tls: { wanted: '"off" or an object with cert and key', accepts: known.tls.accepts },
+  origins: {
+    wanted: 'a list of origins such as "https://console.example.org"',
+    accepts: (value) => Array.isArray(value) && value.every((each) => typeof each === "string"),
+  },
 };
 const knownLimits: Rules<ServiceLimits & Limits> = {
   maxInstances: may.positive,
@@ -108,11 +121,14 @@ const knownPlace: Rules<MulticastPlace> = {
 /** Before anything is opened or waited for. @throws UsageError that names the option. */
 export function requireJoinOptions(options: unknown): asserts options is JoinOptions {
   requireOptions<JoinOptions>(CALL, options, known);
-  const { tls, admin, limits, multicast } = options as JoinOptions;
+  const { tls, admin, clients, limits, multicast } = options as JoinOptions;
   if (typeof tls === "object") requireOptions(CALL, tls, knownTls, "tls");
   if (typeof admin === "object") requireOptions(CALL, admin, knownAdmin, "admin");
   if (typeof admin === "object" && typeof admin.tls === "object")
     requireOptions(CALL, admin.tls, knownAdminTls, "admin.tls");
+  if (typeof clients === "object") requireOptions(CALL, clients, knownClients, "clients");
+  if (typeof clients === "object" && typeof clients.tls === "object")
+    requireOptions(CALL, clients.tls, knownAdminTls, "clients.tls");
   if (limits !== undefined) requireOptions(CALL, limits, knownLimits, "limits");
   if (multicast !== undefined) requireOptions(CALL, multicast, knownPlace, "multicast");
 }

@@ -17,7 +17,7 @@ import type {
 } from "./state-api.ts";
 
 export abstract class Sharing implements StateApi {
-  protected abstract readonly state: SharedState;
+  abstract readonly state: SharedState;
 
   map<T>(name: string): SharedMap<T> {
     return this.state.map<T>(name);

@@ -46,7 +46,11 @@ export class Watch<T> implements AsyncIterableIterator<T> {
     this.#after = watched.after ?? service.revision;
     if (this.#after === null && watched.signal?.aborted !== true) this.#beginning = service.current();
     this.#beginning?.catch(() => {}); // Who reads is told.
-    this.#stop = [service.follow("map", watched.map), service.listen((event) => this.#hear(event)), onAbort(watched.signal, () => this.#end())];
+    this.#stop = [
+      service.follow("map", watched.map),
+      service.listen((event) => this.#hear(event)),
+      onAbort(watched.signal, () => this.#end()),
+    ];
     if (watched.signal?.aborted === true) this.#end();
   }
 

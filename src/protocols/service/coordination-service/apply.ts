@@ -18,7 +18,15 @@ import {
   type SessionOperation,
 } from "./operations.ts";
 import { applyToQueue, backlogOf } from "./queues.ts";
-import { dropAcknowledged, endSession, expireSession, isBusy, isForgotten, openSession, sessionOf } from "./sessions.ts";
+import {
+  dropAcknowledged,
+  endSession,
+  expireSession,
+  isBusy,
+  isForgotten,
+  openSession,
+  sessionOf,
+} from "./sessions.ts";
 import type { Applying, Data, Session } from "./state.ts";
 import { lookUp } from "./table.ts";
 
@@ -61,7 +69,8 @@ function applyBatch(on: Applying, machines: MachineDefinitions, member: NodeId, 
   const { life, first, acknowledged, operations } = batch;
   let session = sessionOf(data, member);
   if (session?.life !== life) {
-    if (life <= (data.lives[member] ?? 0) || isForgotten(data, member)) return { member, life, session: null, isOver: true };
+    if (life <= (data.lives[member] ?? 0) || isForgotten(data, member))
+      return { member, life, session: null, isOver: true };
     const [opening] = operations;
     // Behind a gap: what opens it comes again, and this after it.
     if (first !== 1 || opening?.type !== "open") return { member, life, session: null, isOver: false };

@@ -1,0 +1,84 @@
+/** Where a member of `join()` serves clients that are no members. */
+import { UsageError, unexpected } from "../../core/errors.ts";
+import type { NodeId } from "../../core/protocol.ts";
+import { FIRST_CLIENT } from "../../protocols/service/coordination-service/operations.ts";
+import { formatHostPort, type HostPort, isLoopback, parseHostPort } from "../../runtime/host-port.ts";
+import type { ClientCounts } from "../../runtime/metrics.ts";
+import type { SessionHost } from "../../runtime/session-pages.ts";
+import { readPem } from "../certificate-files.ts";
+import type { ClientsOptions, JoinOptions } from "../services/api.ts";
+import type { SharedState } from "../services/state/shared-state.ts";
+import type { ClientDoor } from "./client-door.ts";
+import type { ClientServer } from "./client-server.ts";
+
+export interface ClientsOfMember {
+  readonly id: NodeId;
+  readonly cluster: string;
+  readonly state: SharedState;
+  readonly door: ClientDoor;
+  readonly sessions: SessionHost;
+  readonly counts: ClientCounts;
+}
+
+interface Place {
+  readonly origins: readonly string[];
+  readonly address: HostPort;
+  readonly tls: ClientsOptions["tls"];
+  readonly roles: string | null;
+}
+
+/**
+ * Off loopback a stranger could ask: so there must be roles, and TLS unless that is switched off by name.
+ * @throws UsageError that names the field
+ */
+export function clientPlaceOf({ clients, dataDir, members }: JoinOptions): Place | null {
+  if (clients === undefined) return null;
+  const given: ClientsOptions = typeof clients === "string" ? { listen: clients } : clients;
+  const { listen, tls, roles = null, origins = [] } = given;
+  const name = typeof clients === "string" ? "clients" : "clients.listen";
+  const address = parseHostPort(listen);
+  if (address === null) throw refusal(unexpected(name, "host:port", listen));
+  if (dataDir === undefined)
+    throw refusal(
+      `${unexpected("clients", "absent without a dataDir", listen)}: what clients share is kept in journals`,
+    );
+  if (Object.keys(members).some((id) => Number(id) >= FIRST_CLIENT))
+    throw refusal(`expected the ids of members to be below ${FIRST_CLIENT}, as clients have numbers from there on`);
+  if (isLoopback(address.host)) return { address, tls, roles, origins };
+  const off = `${unexpected(name, "a loopback address", formatHostPort(address))}: to serve a network, give clients`;
+  if (roles === null) throw refusal(`${off}: { listen, roles }, a file that says who may do what`);
+  if (tls === undefined)
+    throw refusal(`${off}: { listen, roles, tls: { cert, key } }, or tls: "off" where the network is trusted`);
+  return { address, tls, roles, origins };
+}
+
+/** What serves is loaded where there is something to serve. @throws EnvironmentError if it cannot listen, or read a file */
+export async function serveClientsOf(
+  { address, tls, roles, origins }: Place,
+  { id, cluster, state, door, sessions, counts }: ClientsOfMember,
+): Promise<ClientServer> {
+  const { serveClients } = await import("./client-server.ts");
+  const { everybody, readAccess } = await import("./access-file.ts");
+  const { version } = await import("./version.ts");
+  return serveClients({
+    place: {
+      address,
+      tls: typeof tls === "object" ? await materialOf(tls, id) : null,
+      access: roles === null ? everybody : await readAccess(roles.replaceAll("{id}", String(id))),
+      isOpen: roles === null,
+      origins,
+    },
+    served: { state, member: id, cluster, clients: () => counts.connected },
+    door,
+    sessions,
+    counts,
+    version,
+  });
+}
+
+async function materialOf({ cert, key, ca }: Exclude<ClientsOptions["tls"], "off" | undefined>, id: NodeId) {
+  const read = (path: string): Promise<string> => readPem(path, id);
+  return { cert: await read(cert), key: await read(key), ...(ca === undefined ? {} : { ca: await read(ca) }) };
+}
+
+const refusal = (message: string): UsageError => new UsageError("bad-option", message);
