@@ -33,6 +33,7 @@ const endToEnd = { testTimeout: 120 * seconds, hookTimeout: 120 * seconds, globa
 /** What users import, for examples that are tests. */
 const ownSources = [
   { find: /^coterie$/, replacement: fileURLToPath(new URL("src/index.ts", import.meta.url)) },
+  { find: /^coterie\/client$/, replacement: fileURLToPath(new URL("src/client/index.ts", import.meta.url)) },
   { find: /^coterie\/testing$/, replacement: fileURLToPath(new URL("src/testing/index.ts", import.meta.url)) },
 ];
 

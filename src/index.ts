@@ -6,6 +6,7 @@ export { type ProofFile, proofFile, readProofFile, verdictOnFile } from "./clust
 export type {
   AcquireOptions,
   AdminOptions,
+  ClientsOptions,
   Election,
   ElectionOptions,
   FencedElection,
@@ -63,5 +64,7 @@ export type {
   Transaction,
   WatchOptions,
 } from "./cluster/services/state/state-api.ts";
+export type { Client, ClientStatus, ConnectOptions } from "./client/client.ts";
+export { connect, type NodeConnectOptions } from "./client/node.ts";
 export * from "./core/index.ts";
 export { createLog, type Log, type LogFields, type Logger, type LogLevel } from "./runtime/log.ts";

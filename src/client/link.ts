@@ -46,8 +46,8 @@ export interface LinkOptions {
 /** How long a member may take to say welcome. */
 const WELCOME_MS = 2_000;
 /** How often it is asked whether it is there, and how long it may take to answer: a session lasts longer. */
-const PING_EVERY_MS = 500;
-const SILENCE_MS = 1_500;
+const PING_EVERY_MS = 250;
+const SILENCE_MS = 750;
 /** After all have been tried in vain. */
 const MIN_WAIT_MS = 50;
 const MAX_WAIT_MS = 1_000;

@@ -1,6 +1,6 @@
 /** `connect()` as Node has it: WebSockets in every release of it, with certificates of one's own. */
 import { setMaxListeners } from "node:events";
-import { WebSocket } from "ws";
+import type { WebSocket } from "ws";
 import * as may from "../cluster/services/known-options.ts";
 import { listeners } from "../cluster/services/on-abort.ts";
 import { type Client, type ConnectOptions, connectOn, requireConnectOptions, socketUrl } from "./client.ts";
@@ -27,13 +27,14 @@ const MAX_PAYLOAD_BYTES = 64 * 1024 * 1024;
 export async function connect(options: NodeConnectOptions): Promise<Client> {
   requireConnectOptions(options, { tls: may.fields });
   listeners.allowMany = (many) => setMaxListeners(0, many);
-  return connectOn(surroundings, dialWith(options.tls ?? {}), options);
+  const { WebSocket: Made } = await import("ws"); // Who does not connect need not have it.
+  return connectOn(surroundings, dialWith(Made, options.tls ?? {}), options);
 }
 
 const dialWith =
-  (tls: NonNullable<NodeConnectOptions["tls"]>): Dial =>
+  (Made: typeof WebSocket, tls: NonNullable<NodeConnectOptions["tls"]>): Dial =>
   (endpoint, ear) => {
-    const socket = new WebSocket(socketUrl(endpoint), {
+    const socket = new Made(socketUrl(endpoint), {
       ...tls,
       maxPayload: MAX_PAYLOAD_BYTES,
       perMessageDeflate: false,
@@ -46,11 +47,11 @@ const dialWith =
     socket.on("error", () => {}); // After it comes "close".
     return {
       send: (text) => {
-        if (socket.readyState === WebSocket.OPEN) socket.send(text);
+        if (socket.readyState === Made.OPEN) socket.send(text);
       },
       close: () => {
         // A member that stands still would not answer the close.
-        if (socket.readyState === WebSocket.OPEN) socket.close();
+        if (socket.readyState === Made.OPEN) socket.close();
         setTimeout(() => socket.terminate(), LINGER_MS).unref();
       },
     };

@@ -52,6 +52,8 @@ const LOOK_EVERY_MS = 5;
 const MAX_WAITERS = 10_000;
 const MAX_READS = 1_024;
 const NUMBERS_PER_MS = 1_000;
+/** A command that changes nothing. */
+const NOTHING: Operation = { type: "release", name: "coterie/alive", token: 0 };
 
 interface Reading {
   readonly query: Query;
@@ -83,6 +85,7 @@ export class RemoteService implements Service {
   #reading = 0;
   /** Where watches that have been begun go on from is known. */
   #before: Promise<unknown> = Promise.resolve();
+  #keepAlives = 0;
   /** By which the log knows it. */
   #client: NodeId | null = null;
 
@@ -261,7 +264,18 @@ export class RemoteService implements Service {
     if (isFirst) this.self = welcome.client;
     for (const { topic, name } of this.#followed.values()) this.link.say({ type: "follow", topic, name });
     for (const [id, { query }] of this.#readings) this.link.say({ type: "query", id, query });
-    if (!isFirst) this.#moved();
+    if (isFirst) return;
+    this.#moved();
+    if (this.session === null) return;
+    this.#keepAlives = 2;
+    this.#keepAlive();
+  }
+
+  /** The round of the lease that was lost with the other member, and then one of its own: what is held lasts anew. */
+  #keepAlive(): void {
+    if (this.#keepAlives === 0) return;
+    this.#keepAlives -= 1;
+    this.#host.carryOut({ type: "perform", operation: NOTHING } as never);
   }
 
   #moved(): void {
@@ -319,7 +333,8 @@ export class RemoteService implements Service {
         return this.#tell(event, null);
       case "confirmed":
         this.until = until;
-        return this.#tell(event, until);
+        this.#tell(event, until);
+        return this.#keepAlive();
       case "lost":
         this.#tell(event, null);
         this.#own.delete(event.session);

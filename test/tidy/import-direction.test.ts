@@ -1,4 +1,4 @@
-/** `core ← {protocols, driver ← trace} ← {sim, check, runtime} ← {experiment, cluster} ← {testing, cli, studio, bench}`, where `experiment` knows `sim` and `check` alone: arrows point one way. */
+/** `core ← {protocols, driver ← trace} ← {sim, check, runtime} ← {experiment, cluster ← client} ← {testing, cli, studio, bench}`, where `experiment` knows `sim` and `check` alone: arrows point one way. */
 import { describe, expect, it } from "vitest";
 import { code, type HouseFile, importsOf, isTest, targetOf } from "./house.ts";
 
@@ -13,12 +13,13 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   runtime: ["core", "driver", "protocols", "trace"],
   experiment: ["core", "protocols", "trace", "sim", "check"],
   cluster: ["core", "protocols", "trace", "sim", "check", "experiment", "runtime"],
-  testing: ["core", "sim", "runtime", "cluster"],
-  cli: ["core", "protocols", "trace", "sim", "check", "experiment", "runtime", "cluster"],
+  client: ["core", "protocols", "runtime", "cluster"],
+  testing: ["core", "sim", "runtime", "cluster", "client"],
+  cli: ["core", "protocols", "trace", "sim", "check", "experiment", "runtime", "cluster", "client"],
   studio: ["core", "protocols", "trace", "sim", "check", "experiment"],
   bench: ["core", "protocols", "trace", "sim", "check", "experiment", "runtime", "cluster"],
   // The public entry point, src/index.ts.
-  entry: ["core", "protocols", "trace", "sim", "check", "runtime", "cluster"],
+  entry: ["core", "protocols", "trace", "sim", "check", "runtime", "cluster", "client"],
 };
 
 /** Only what the compiler erases: the studio runs in a browser, the cluster on Node. */

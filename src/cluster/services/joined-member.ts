@@ -466,9 +466,8 @@ export class JoinedMember extends Sharing implements Member {
     this.#events.close();
     this.#resending.close();
     this.#udp?.close();
-    await Promise.all(
-      [this.clientServer, this.#transport, this.#admin, this.#membership.journal].map((each) => each?.close()),
-    );
+    const open = [this.clientServer, this.#transport, this.#admin, this.#membership.journal];
+    await Promise.all(open.map((each) => each?.close()));
   }
 
   get #metrics(): readonly Metric[] {

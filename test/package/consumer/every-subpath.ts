@@ -9,6 +9,7 @@ import {
   type RunningMember,
   runMember,
 } from "coterie";
+import { type Client, connect } from "coterie/client";
 import { assemble, type NodeId, type Protocol, UsageError, type Vocabulary } from "coterie/core";
 import { runScenario, scenarioSchema } from "coterie/experiment";
 import { type Bully, bully, heartbeat, protocolNames } from "coterie/protocols";
@@ -37,6 +38,11 @@ export async function services(member: Member): Promise<void> {
   // @ts-expect-error a textbook election has no token that could be compared
   await member.election("report", { algorithm: "bully" }).lead(({ token }) => guard()(token));
   for await (const { leader, token } of member.election("report").watch()) guard()(token ?? leader ?? Number(nobody));
+}
+
+export async function client(endpoints: readonly string[]): Promise<number | undefined> {
+  const client: Client = await connect({ endpoints });
+  return client.map<number>("stock").get("apples");
 }
 
 const pair: Protocol<Vocabulary> = assemble(
