@@ -41,7 +41,7 @@ const dialWith =
     });
     socket.on("open", () => ear.opened());
     socket.on("message", (data, isBinary) => {
-      if (!isBinary) ear.heard(String(data));
+      if (!isBinary) ear.heard((data as Buffer).toString());
     });
     socket.on("close", () => ear.closed());
     socket.on("error", () => {}); // After it comes "close".

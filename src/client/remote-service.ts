@@ -11,16 +11,15 @@
 
 import type { MemberWord } from "../cluster/clients/client-words.ts";
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
-import { type Call, withinTime } from "../cluster/services/state/calls.ts";
+import { type Call, type IsWanted, withinTime } from "../cluster/services/state/calls.ts";
 import { inWordsOf, refusalOf, unknownOutcome } from "../cluster/services/state/refusals.ts";
-import type { Done, Found, IsWanted, Listener, Service, Told, Topic } from "../cluster/services/state/service.ts";
-import type { NodeId, Vocabulary } from "../core/protocol.ts";
+import type { Done, Found, Listener, Service, Told, Topic } from "../cluster/services/state/service.ts";
+import type { NodeId } from "../core/protocol.ts";
 import {
   type Answer,
   FIRST_CLIENT,
   type Operation,
   type Query,
-  type RefusalCode,
   refusalCodes,
   refuse,
   type SessionId,
@@ -73,7 +72,7 @@ export class RemoteService implements Service {
   until: number | null = null;
   closed: CoordinationError | null = null;
   readonly link: Link;
-  readonly #host: Host<Vocabulary>;
+  readonly #host: Host<MemberSession>;
   readonly #protocol: { state: Session | null } = { state: null };
   readonly #listeners = new Set<Listener>();
   readonly #own = new Set<SessionId>();
@@ -212,14 +211,14 @@ export class RemoteService implements Service {
   /** Ends the session, so that what it holds is others' at once, as far as that goes quickly. */
   async depart(): Promise<void> {
     const { clock, timers } = this.platform;
-    if (this.link.isUp) this.#host.carryOut({ type: "depart" } as never);
+    if (this.link.isUp) this.#host.carryOut({ type: "depart" });
     const until = clock.now() + LAST_WORDS_MS;
     while (this.link.isUp && this.session !== null && clock.now() < until) await sleep(timers, LOOK_EVERY_MS);
     this.#host.stop();
     this.link.close();
   }
 
-  #hostOf(protocol: ReturnType<typeof memberSession>): Host<Vocabulary> {
+  #hostOf(protocol: ReturnType<typeof memberSession>): Host<MemberSession> {
     const { platform } = this;
     const kept = this.#protocol;
     const seen = {
@@ -229,9 +228,9 @@ export class RemoteService implements Service {
         return kept.state;
       },
     };
-    return new Host<Vocabulary>({
+    return new Host<MemberSession>({
       platform,
-      protocol: seen as never,
+      protocol: seen,
       self: FIRST_CLIENT,
       peers: [],
       send: () => {
@@ -239,7 +238,7 @@ export class RemoteService implements Service {
       },
       trace: { wanted: false, record() {} },
       slot: forgetful,
-      onEvent: (event, until) => this.#onEvent(event as never, until),
+      onEvent: (event, until) => this.#onEvent(event, until),
       onFatal: (error) =>
         this.close(new CoordinationError("client-refused", "uncertain", `this client has failed: ${error.message}`)),
     });
@@ -247,7 +246,7 @@ export class RemoteService implements Service {
 
   async #request(operation: Operation): Promise<MemberSession["reply"]> {
     try {
-      return (await this.#host.request({ type: "submit", operation } as never)) as MemberSession["reply"];
+      return await this.#host.request({ type: "submit", operation });
     } catch (error) {
       throw this.closed ?? error;
     }
@@ -275,7 +274,7 @@ export class RemoteService implements Service {
   #keepAlive(): void {
     if (this.#keepAlives === 0) return;
     this.#keepAlives -= 1;
-    this.#host.carryOut({ type: "perform", operation: NOTHING } as never);
+    this.#host.carryOut({ type: "perform", operation: NOTHING });
   }
 
   #moved(): void {
@@ -284,33 +283,36 @@ export class RemoteService implements Service {
   }
 
   #hear(word: MemberWord): void {
-    switch (word.type) {
-      case "answered": {
-        const { isForgotten, ...answered } = word;
-        this.#host.carryOut({
-          ...answered,
-          isRestored: answered.isRestored || this.#hasMissedAnswers(word.life),
-        } as never);
-        return isForgotten ? this.link.beginAnew() : undefined;
-      }
-      case "read":
-        this.#readings.get(word.id)?.resolve(word);
-        return void this.#readings.delete(word.id);
-      case "refused": {
-        const code = refusalCodes.find((known) => known === word.code) ?? ("overloaded" satisfies RefusalCode);
-        this.#readings.get(word.id)?.reject(refusalOf(refuse(code, word.reason)));
-        return void this.#readings.delete(word.id);
-      }
-      case "told":
-        if (word.event.type === "opened" && word.event.member === this.#client) this.#own.add(word.event.session);
-        return this.#tell(word.event, null);
-      case "restored":
-        return this.#moved();
-      case "led":
-        // What the last leader had not committed may be gone with it, and what was said to another member too.
-        this.#host.carryOut({ type: "led", leader: null, term: word.term } as never);
-        this.#host.carryOut({ type: "led", leader: word.leader, term: word.term } as never);
+    if (word.type === "answered") return this.#answered(word);
+    if (word.type === "read") this.#settle(word.id)?.resolve(word);
+    else if (word.type === "refused") {
+      const code = refusalCodes.find((known) => known === word.code) ?? "overloaded";
+      this.#settle(word.id)?.reject(refusalOf(refuse(code, word.reason)));
+    } else if (word.type === "restored") this.#moved();
+    else if (word.type === "led") this.#led(word.leader, word.term);
+    else if (word.type === "told") {
+      const { event } = word;
+      if (event.type === "opened" && event.member === this.#client) this.#own.add(event.session);
+      this.#tell(event, null);
     }
+  }
+
+  #answered({ isForgotten, ...answered }: MemberWord & { type: "answered" }): void {
+    const isRestored = answered.isRestored || this.#hasMissedAnswers(answered.life);
+    this.#host.carryOut({ ...answered, isRestored });
+    if (isForgotten) this.link.beginAnew();
+  }
+
+  /** What the last leader had not committed may be gone with it, and so may what was said to another member: it is said again. */
+  #led(leader: NodeId | null, term: number): void {
+    this.#host.carryOut({ type: "led", leader: null, term });
+    this.#host.carryOut({ type: "led", leader, term });
+  }
+
+  #settle(id: number): Reading | undefined {
+    const reading = this.#readings.get(id);
+    this.#readings.delete(id);
+    return reading;
   }
 
   /** Whether answers to what is not known yet may have been told to nobody. */
@@ -320,26 +322,22 @@ export class RemoteService implements Service {
   }
 
   #onEvent(event: MemberSession["event"], until: number | null): void {
-    switch (event.type) {
-      case "proposed":
-        return this.link.say({
-          type: "propose",
-          sequence: event.command.sequence,
-          operation: event.command.operation,
-        });
-      case "began":
-        this.session = event.session;
-        this.#own.add(event.session);
-        return this.#tell(event, null);
-      case "confirmed":
-        this.until = until;
-        this.#tell(event, until);
-        return this.#keepAlive();
-      case "lost":
-        this.#tell(event, null);
-        this.#own.delete(event.session);
-        this.session = null;
-        this.until = null;
+    if (event.type === "proposed") {
+      const { sequence, operation } = event.command;
+      this.link.say({ type: "propose", sequence, operation });
+    } else if (event.type === "began") {
+      this.session = event.session;
+      this.#own.add(event.session);
+      this.#tell(event, null);
+    } else if (event.type === "confirmed") {
+      this.until = until;
+      this.#tell(event, until);
+      this.#keepAlive();
+    } else if (event.type === "lost") {
+      this.#tell(event, null);
+      this.#own.delete(event.session);
+      this.session = null;
+      this.until = null;
     }
   }
 

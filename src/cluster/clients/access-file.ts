@@ -34,7 +34,7 @@ export async function readAccess(path: string): Promise<Access> {
 }
 
 /** @throws UsageError for what is no such file. */
-export function accessOf(value: unknown, path: string): Access {
+function accessOf(value: unknown, path: string): Access {
   const read = file.safeParse(value);
   if (!read.success)
     throw new UsageError("bad-roles", `${path}: ${firstProblem(read.error, value, "the file of roles")}`);

@@ -126,32 +126,23 @@ export class ClientDoor {
   }
 
   #hear(event: Told): void {
-    switch (event.type) {
-      case "opened": {
-        const guest = isClient(event.member) ? this.#byClient.get(event.member) : undefined;
-        if (guest === undefined) return;
-        this.#know(guest, event.session);
-        return guest.say({ type: "told", event });
-      }
-      case "changed":
-        return this.#tell(event, [`map ${event.map}`], []);
-      case "granted":
-      case "released":
-      case "item":
-        return this.#tell(event, [`grants ${event.name}`], [event.session]);
-      case "passed":
-        return this.#tell(
-          event,
-          [],
-          event.arrivals.map(({ session }) => session),
-        );
-      case "led":
-        return this.#all({ type: "led", leader: event.leader, term: event.term });
-      case "restored":
-        return this.#all({ type: "restored", revision: event.revision });
-      case "closed":
-        return this.close();
-    }
+    if (event.type === "opened") this.#opened(event);
+    else if (event.type === "changed") this.#tell(event, `map ${event.map}`, []);
+    else if (event.type === "granted" || event.type === "released" || event.type === "item")
+      this.#tell(event, `grants ${event.name}`, [event.session]);
+    else if (event.type === "passed") {
+      const sessions = event.arrivals.map(({ session }) => session);
+      this.#tell(event, null, sessions);
+    } else if (event.type === "led") this.#all({ type: "led", leader: event.leader, term: event.term });
+    else if (event.type === "restored") this.#all({ type: "restored", revision: event.revision });
+    else if (event.type === "closed") this.close();
+  }
+
+  #opened(event: ToldClient & { type: "opened" }): void {
+    const guest = isClient(event.member) ? this.#byClient.get(event.member) : undefined;
+    if (guest === undefined) return;
+    this.#know(guest, event.session);
+    guest.say({ type: "told", event });
   }
 
   #know(guest: Guest, session: SessionId): void {
@@ -161,9 +152,8 @@ export class ClientDoor {
     this.#bySession.set(session, guest);
   }
 
-  #tell(event: ToldClient, topics: readonly string[], sessions: readonly SessionId[]): void {
-    const told = new Set<Guest>();
-    for (const topic of topics) for (const guest of this.#followers.get(topic) ?? []) told.add(guest);
+  #tell(event: ToldClient, topic: string | null, sessions: readonly SessionId[]): void {
+    const told = new Set(topic === null ? [] : this.#followers.get(topic));
     for (const session of sessions) {
       const guest = this.#bySession.get(session);
       if (guest !== undefined) told.add(guest);

@@ -124,7 +124,7 @@ function converse(ws: WebSocket, request: IncomingMessage, door: ClientDoor, acc
   const guest = door.accept(wire, (token) => access.roleOf(token, names));
   ws.on("message", (data, isBinary) => {
     if (isBinary) guest.dismiss("bad-message", "expected texts of JSON, got bytes", true);
-    else guest.hear(String(data));
+    else guest.hear((data as Buffer).toString());
   });
   ws.on("close", () => guest.left());
   ws.on("error", () => {}); // After it comes "close".
@@ -238,7 +238,7 @@ const onTheLog = (sessions: SessionHost): SessionHost => ({
 });
 
 /** One change may be one of several of its revision: an event's id says which, so that a reader goes on behind it. */
-async function watch(c: Context<Env>, options: ClientServerOptions, watches: Set<AbortController>): Promise<Response> {
+function watch(c: Context<Env>, options: ClientServerOptions, watches: Set<AbortController>): Response {
   requireRole(c, "read");
   if (c.req.method === "HEAD") return c.body(null); // Nobody would read the stream, nor end it.
   if (watches.size >= MAX_WATCHES)

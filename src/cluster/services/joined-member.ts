@@ -466,8 +466,8 @@ export class JoinedMember extends Sharing implements Member {
     this.#events.close();
     this.#resending.close();
     this.#udp?.close();
-    const open = [this.clientServer, this.#transport, this.#admin, this.#membership.journal];
-    await Promise.all(open.map((each) => each?.close()));
+    await Promise.all([this.#transport.close(), this.#admin?.close(), this.clientServer?.close()]);
+    await this.#membership.journal?.close();
   }
 
   get #metrics(): readonly Metric[] {
