@@ -1,4 +1,7 @@
 /** Coterie for a Node process: elections, locks and channels by name, one member of a cluster, and the contract of what it runs. */
+
+export type { Client, ClientStatus, ConnectOptions } from "./client/client.ts";
+export { connect, type NodeConnectOptions } from "./client/node.ts";
 export { type ClusterConfig, parseConfig, readConfig } from "./cluster/config.ts";
 export { join } from "./cluster/join.ts";
 export { type Member as RunningMember, type MemberOptions, runMember } from "./cluster/member.ts";
@@ -64,7 +67,5 @@ export type {
   Transaction,
   WatchOptions,
 } from "./cluster/services/state/state-api.ts";
-export type { Client, ClientStatus, ConnectOptions } from "./client/client.ts";
-export { connect, type NodeConnectOptions } from "./client/node.ts";
 export * from "./core/index.ts";
 export { createLog, type Log, type LogFields, type Logger, type LogLevel } from "./runtime/log.ts";
