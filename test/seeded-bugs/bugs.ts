@@ -1,4 +1,5 @@
 /** Bugs put into the shipped protocols on purpose, and what is to find each: all of it plain data. */
+import { agreementBugs } from "./agreement.ts";
 import { fastPaxos, generalizedPaxos } from "./fast.ts";
 import { hardened } from "./hardened.ts";
 import { multiPaxosBugs, multiPaxosWithTwoBallots } from "./multi-paxos.ts";
@@ -36,9 +37,17 @@ export type Subject =
   | "epoch-token-ring, long stays"
   | "fast-paxos"
   | "generalized-paxos"
+  | "flood-set"
+  | "generals, a lieutenant lies"
+  | "generals, the commander lies"
   | "heartbeat"
   | "ip-multicast"
   | "isis over views"
+  | "lockstep of three"
+  | "lockstep of two"
+  | "lockstep, a cheat commits twice"
+  | "lockstep, a cheat reveals something else"
+  | "lockstep, a cheat shows nothing"
   | "maekawa-sanders, rejoining"
   | "multi-paxos"
   | "multi-paxos, two ballots"
@@ -50,6 +59,8 @@ export type Subject =
   | "raft, two learners"
   | "ricart-agrawala"
   | "ricart-agrawala, rejoining"
+  | "signed generals, a lieutenant lies"
+  | "signed generals, the commander lies"
   | "super-peer-dht"
   | "super-peer-tokens"
   | "two-phase-commit"
@@ -381,6 +392,7 @@ export const bugs: readonly SeededBug[] = [
   ...multiPaxosBugs.map((bug): SeededBug => ({ ...bug, protocol: "multi-paxos" })),
   ...multiPaxosWithTwoBallots.map((bug): SeededBug => ({ ...bug, protocol: "multi-paxos, two ballots" })),
   ...pbftBugs.map((bug): SeededBug => ({ ...bug, protocol: "pbft" })),
+  ...agreementBugs,
   ...hardened,
   ...fastPaxos.map((bug) => ({ ...bug, protocol: "fast-paxos" }) as const),
   ...generalizedPaxos.map((bug) => ({ ...bug, protocol: "generalized-paxos" }) as const),

@@ -1,6 +1,7 @@
 /** Where seeded bugs are looked for: all of it plain data. */
 
 import type { Adversity } from "./adversity.ts";
+import { agreementSettings } from "./agreement.ts";
 import { fastSettings } from "./fast.ts";
 import { hardenedSettings } from "./hardened-settings.ts";
 import { multiPaxosSettings } from "./multi-paxos-settings.ts";
@@ -17,8 +18,10 @@ export interface Setting {
   /** Whether links keep the order. */
   readonly network: "fifo" | "bag";
   /** For the checker: whether a timer waits until no message is on its way. */
-  readonly timers: "free" | "quiet" | "never";
+  readonly timers: "free" | "quiet" | "rounds" | "never";
   readonly crashes: number;
+  /** For the checker: whether crashes strike within a step, too. */
+  readonly withinStep?: boolean;
   readonly recoveries: number;
   /** In the simulator, one message in ten is duplicated if there are any. */
   readonly duplications: number;
@@ -198,6 +201,7 @@ export const settings: Readonly<Record<string, Setting>> = {
     recoveries: 1,
     safetyOnly: true,
   },
+  ...agreementSettings,
   ...hardenedSettings,
   ...fastSettings,
   ...multiPaxosSettings,

@@ -3,6 +3,7 @@
 import type { ExploreOptions } from "../../src/check/explore.ts";
 import { type Assembly, assemble } from "../../src/core/assemble.ts";
 import type { Protocol, Vocabulary } from "../../src/core/protocol.ts";
+import { type ByzantineBehaviour, byzantine } from "../../src/protocols/byzantine.ts";
 import { replicated } from "../../src/protocols/consensus/family/systems.ts";
 import type { MultiPaxos } from "../../src/protocols/consensus/multi-paxos/multi-paxos.ts";
 import type { boundedRaft as realRaft } from "../../src/protocols/consensus/raft/bounded.ts";
@@ -20,6 +21,7 @@ import { evenly } from "../../src/protocols/multicast/ip-multicast/options.ts";
 import type { LockService } from "../../src/protocols/mutex/elected-server/vocabulary.ts";
 import { mutexWithWorkload } from "../../src/protocols/mutex/family/workload.ts";
 import { type Nothing, nothing } from "../protocols/views-explored.ts";
+import { liars } from "./agreement.ts";
 import type { SeededBug, Subject } from "./bugs.ts";
 
 export type AnyProtocol = Protocol<Vocabulary>;
@@ -32,6 +34,16 @@ interface Making {
   /** What the checker has to be told beside the setting. */
   explored?(protocol: AnyProtocol): Partial<ExploreOptions<Vocabulary>>;
 }
+
+/** The same beside a node that lies, or a cheat. */
+const beside = (protocol: AnyProtocol | undefined, liar: number, how: ByzantineBehaviour): AnyProtocol =>
+  byzantine(protocol as AnyProtocol, new Map([[liar, how]]));
+
+const GENERALS = "src/protocols/consensus/byzantine-generals/byzantine-generals.ts";
+const SIGNED_GENERALS = "src/protocols/consensus/byzantine-generals/signed-messages.ts";
+const LOCKSTEP = "src/protocols/consensus/lockstep/lockstep.ts";
+const COMMANDER = 0;
+const oneTurn = { echoes: true, moves: ["rock"], turns: 1, resends: 0 };
 
 const madeOf: Readonly<Record<Subject, Making>> = {
   bully: {
@@ -92,6 +104,40 @@ const madeOf: Readonly<Record<Subject, Making>> = {
         heartbeatMs: 50,
         recoverMs: 100,
       }),
+  },
+  "flood-set": {
+    file: "src/protocols/consensus/flood-set.ts",
+    make: ({ floodSet }) => floodSet?.({ values: ["c", "a", "b"] }),
+  },
+  "generals, a lieutenant lies": {
+    file: GENERALS,
+    make: ({ oralMessages }) => beside(oralMessages?.(), 3, liars.lieutenant),
+  },
+  "generals, the commander lies": {
+    file: GENERALS,
+    make: ({ oralMessages }) => beside(oralMessages?.(), COMMANDER, "adversary"),
+  },
+  "signed generals, a lieutenant lies": {
+    file: SIGNED_GENERALS,
+    make: ({ signedMessages }) => beside(signedMessages?.(), 2, liars.forger),
+  },
+  "signed generals, the commander lies": {
+    file: SIGNED_GENERALS,
+    make: ({ signedMessages }) => beside(signedMessages?.(), COMMANDER, "adversary"),
+  },
+  "lockstep of two": { file: LOCKSTEP, make: ({ lockstep }) => lockstep?.(oneTurn) },
+  "lockstep of three": { file: LOCKSTEP, make: ({ lockstep }) => lockstep?.(oneTurn) },
+  "lockstep, a cheat commits twice": {
+    file: LOCKSTEP,
+    make: ({ lockstep }) => beside(lockstep?.(oneTurn), 2, liars.committer),
+  },
+  "lockstep, a cheat shows nothing": {
+    file: LOCKSTEP,
+    make: ({ lockstep }) => beside(lockstep?.(oneTurn), 2, liars.hider),
+  },
+  "lockstep, a cheat reveals something else": {
+    file: LOCKSTEP,
+    make: ({ lockstep }) => beside(lockstep?.(oneTurn), 2, liars.revealer),
   },
   heartbeat: {
     file: "src/protocols/membership/heartbeat.ts",

@@ -1,0 +1,271 @@
+/** Bugs in what generals, FloodSet and players in lockstep do, round by round; beside a liar where they should withstand one. */
+import type { Tagged } from "../../src/core/protocol.ts";
+import { idealSignatures, type Signed, sign } from "../../src/core/signatures.ts";
+import type { ByzantineBehaviour } from "../../src/protocols/byzantine.ts";
+import { commitmentShape, type Opening, openingShape } from "../../src/protocols/consensus/lockstep/vocabulary.ts";
+import type { SeededBug, Subject } from "./bugs.ts";
+import type { Setting } from "./settings.ts";
+
+const ORAL = "src/protocols/consensus/byzantine-generals/byzantine-generals.ts";
+const SIGNED = "src/protocols/consensus/byzantine-generals/signed-messages.ts";
+const FLOOD = "src/protocols/consensus/flood-set.ts";
+const LOCKSTEP = "src/protocols/consensus/lockstep/lockstep.ts";
+const WORDS = "src/protocols/consensus/lockstep/vocabulary.ts";
+
+// What liars say is put together from what their algorithm says.
+// biome-ignore lint/suspicious/noExplicitAny: see above
+type Any = any;
+const lying = (lies: (message: Any) => readonly object[]): ByzantineBehaviour => ({
+  lie: (_to, message) => [message, ...lies(message)] as Tagged[],
+});
+const CHEAT = 2;
+const asCheat = { self: CHEAT, signatures: idealSignatures(CHEAT) };
+
+export const liars = {
+  /** The order that it passes on, another, none, or one that it says another has passed on. */
+  lieutenant: lying((message) => [
+    { ...message, order: "retreat" },
+    { ...message, path: [0, 1], order: "retreat" },
+  ]),
+  /** An order that the commander has not signed. */
+  forger: lying(({ type, statements }) => [
+    {
+      type,
+      statements: statements.map((each: Signed<Any>) => ({ ...each, value: { ...each.value, order: "retreat" } })),
+    },
+  ]),
+  committer: lying(({ type, statement }) => {
+    if (type !== "commit") return [];
+    const { game, turn } = statement.value;
+    const another = sign(asCheat, commitmentShape, { game, turn, hash: "another" });
+    return [
+      { type, statement: another },
+      { type: "missing", turn, due: "commit", from: [] },
+    ];
+  }),
+  /** Its echo, or none. */
+  hider: lying(({ type, turn }) => (type === "echo" ? [{ type: "missing", turn, due: "commit", from: [] }] : [])),
+  revealer: lying(({ type, statement }) => {
+    if (type !== "reveal") return [];
+    const { value } = statement as Signed<Opening>;
+    return [{ type, statement: sign(asCheat, openingShape, { ...value, action: "what wins" }) }];
+  }),
+} as const;
+
+const rounds = {
+  network: "fifo",
+  timers: "rounds",
+  begin: "together",
+  crashes: 0,
+  recoveries: 0,
+  duplications: 0,
+  asks: {},
+} as const;
+const order = [{ type: "propose", value: "attack" }];
+
+export const agreementSettings: Readonly<Record<string, Setting>> = {
+  "an order among four": { ...rounds, says: "4 generals, 0 gives an order", nodes: 4, asks: { 0: order } },
+  "an order among three": { ...rounds, says: "3 generals, 0 gives an order", nodes: 3, asks: { 0: order } },
+  "three values and a crash": {
+    ...rounds,
+    says: "3 nodes with a value each; one crashes, perhaps in the middle of a broadcast",
+    nodes: 3,
+    crashes: 1,
+    withinStep: true,
+  },
+  "a turn of two": { ...rounds, says: "2 players, one turn", nodes: 2 },
+  "a turn of two that may be late": {
+    ...rounds,
+    says: "2 players, one turn; deadlines may pass at any time. What is owed in the end is not asked",
+    nodes: 2,
+    timers: "free",
+    safetyOnly: true,
+  },
+  "a turn of three": { ...rounds, says: "3 players, one turn", nodes: 3 },
+};
+
+type Bug = Omit<SeededBug, "protocol" | "file">;
+
+const inFile = (protocol: Subject, file: string, bugs: readonly Bug[]): SeededBug[] =>
+  bugs.map((bug) => ({ ...bug, protocol, file }));
+
+export const agreementBugs: readonly SeededBug[] = [
+  ...inFile("generals, the commander lies", ORAL, [
+    {
+      name: "one-round-short",
+      says: "the generals decide when the first round is over: m rounds for m traitors",
+      find: `toleratedByzantine(generals)) + 1;`,
+      replace: `toleratedByzantine(generals)) + 0;`,
+      by: "bfs",
+      setting: "an order among four",
+      property: "IC1 agreement",
+    },
+    {
+      name: "heard-alone",
+      says: "a lieutenant obeys what it has heard itself, whatever the others say",
+      find: `    const own = heardBy(state, path);\n    if (path.length === rounds(ctx)) return own;`,
+      replace: `    const own = heardBy(state, path);\n    if (path.length <= rounds(ctx)) return own;`,
+      by: "bfs",
+      setting: "an order among four",
+      property: "IC1 agreement",
+    },
+    {
+      name: "late-path-counts",
+      says: "an order that was due in a round that is over still counts, though it was passed on by nobody",
+      find: `if (isLate(state, path) || !isPath(`,
+      replace: `if (!isPath(`,
+      by: "bfs",
+      setting: "an order among four",
+      property: "IC1 agreement",
+    },
+  ]),
+  ...inFile("generals, a lieutenant lies", ORAL, [
+    {
+      name: "sender-unchecked",
+      says: "an order counts for the path that it names, whoever sends it",
+      find: `  path.at(-1) === from &&\n`,
+      replace: ``,
+      by: "bfs",
+      setting: "an order among four",
+      property: "IC1 agreement",
+    },
+  ]),
+  ...inFile("signed generals, the commander lies", SIGNED, [
+    {
+      name: "late-order-counts",
+      says: "an order that was due in a round that is over still counts",
+      find: `if (statements.length < state.round) return; // Kept back: it was due in a round that is over.`,
+      replace: ``,
+      by: "bfs",
+      setting: "an order among three",
+      property: "IC1 agreement",
+    },
+    {
+      name: "first-of-two",
+      says: "of two orders the first is obeyed, though they show that the commander is a traitor",
+      find: `(orders.length === 1 ? (orders[0]?.order as string) : missing)`,
+      replace: `orders[0]?.order ?? missing`,
+      by: "bfs",
+      setting: "an order among three",
+      property: "IC1 agreement",
+    },
+  ]),
+  ...inFile("signed generals, a lieutenant lies", SIGNED, [
+    {
+      name: "signatures-unverified",
+      says: "signatures are not verified, so anybody can give an order",
+      find: `isGenuine(ctx, signedStatement, statement)`,
+      replace: `statement.signature !== null`,
+      by: "bfs",
+      setting: "an order among three",
+      property: "IC2 validity",
+    },
+  ]),
+  ...inFile("flood-set", FLOOD, [
+    {
+      name: "f-rounds",
+      says: "f rounds instead of f + 1",
+      find: `options.rounds === "f" ? f : f + 1`,
+      replace: `options.rounds === "f" ? f : Math.max(1, f)`,
+      by: "bfs",
+      setting: "three values and a crash",
+      property: "agreement",
+    },
+    {
+      name: "own-value-again",
+      says: "in later rounds a node says its own value again, not what it has heard",
+      find: `values: state.values });`,
+      replace: `values: state.proposed === null ? [] : [state.proposed] });`,
+      by: "bfs",
+      setting: "three values and a crash",
+      property: "agreement",
+    },
+    {
+      name: "first-heard",
+      says: "values are kept in the order in which they came, and the first is decided",
+      find: `[...new Set([...one, ...other])].sort().slice(`,
+      replace: `[...new Set([...one, ...other])].slice(`,
+      by: "bfs",
+      setting: "three values and a crash",
+      property: "agreement",
+    },
+  ]),
+  ...inFile("lockstep of two", WORDS, [
+    {
+      name: "nonce-left-out",
+      says: "the hash names neither the player nor a nonce: who plays the same has the same commitment, and seems to have copied it",
+      find: `canonical([value.game, value.turn, by, value.nonce, value.action])`,
+      replace: `canonical([value.game, value.turn, value.action])`,
+      by: "bfs",
+      setting: "a turn of two",
+      property: "accuracy",
+    },
+  ]),
+  ...inFile("lockstep of two", LOCKSTEP, [
+    {
+      name: "reveal-after-deadline",
+      says: "a player goes on when the deadline has passed: a late reveal still counts",
+      find: `    state.phase = "over";\n    ctx.emit({ type: "stopped"`,
+      replace: `    ctx.emit({ type: "stopped"`,
+      by: "bfs",
+      setting: "a turn of two that may be late",
+      property: "deadlines",
+    },
+  ]),
+  ...inFile("lockstep of three", LOCKSTEP, [
+    {
+      name: "one-echo-short",
+      says: "a player reveals its action when one echo is still missing",
+      find: `if (state.phase === "echoing" && missing(state, ctx).length === 0)`,
+      replace: `if (state.phase === "echoing" && missing(state, ctx).length <= 1)`,
+      by: "bfs",
+      setting: "a turn of three",
+      property: "no look-ahead",
+    },
+  ]),
+  ...inFile("lockstep, a cheat commits twice", LOCKSTEP, [
+    {
+      name: "echo-not-compared",
+      says: "an echo counts whatever commitments it shows",
+      find: `for (const statement of statements) takeCommitment(state, statement, ctx);
+        if (!state.echoed.includes(from) && showsAll(state, statements, ctx))`,
+      replace: `if (statements.length > 0 && !state.echoed.includes(from))`,
+      by: "bfs",
+      setting: "a turn of three",
+      property: "no look-ahead",
+    },
+  ]),
+  ...inFile("lockstep, a cheat shows nothing", LOCKSTEP, [
+    {
+      name: "equal-deadlines",
+      says: "deadlines are as long in all phases: who stops says so when the others no longer listen",
+      find: `{ committing: 1, echoing: 2, revealing: 3 }`,
+      replace: `{ committing: 1, echoing: 1, revealing: 1 }`,
+      by: "bfs",
+      setting: "a turn of three",
+      property: "accuracy",
+    },
+  ]),
+  ...inFile("lockstep, a cheat reveals something else", WORDS, [
+    {
+      name: "hash-not-bound",
+      says: "the hash is of the nonce and not of the action, so any action opens it",
+      find: `by, value.nonce, value.action]`,
+      replace: `by, value.nonce]`,
+      by: "bfs",
+      setting: "a turn of three",
+      property: "agreement",
+    },
+  ]),
+  ...inFile("lockstep, a cheat reveals something else", LOCKSTEP, [
+    {
+      name: "reveal-not-compared",
+      says: "what is revealed is not held against what its player had committed to",
+      find: `if (isItsOwn && !isOpened) prove({ type: "wrong-reveal", commitment, opening }, state, ctx);`,
+      replace: ``,
+      by: "bfs",
+      setting: "a turn of three",
+      property: "agreement",
+    },
+  ]),
+];
