@@ -20,6 +20,8 @@ const benchmarks: Readonly<Record<string, string>> = {
     "locks and sends a second, and how long others wait after a crash, a pause or an orderly leave, for each timing",
   cluster:
     "the replicated service of join() beside etcd: writes, linearizable reads and locks per second, fail-over, memory",
+  agreement:
+    "PBFT beside Raft, processes with journals, 4 and 7 of them: commands per second and delay, and what signatures cost",
   "ack-implosion":
     "acknowledgements at the sender of a multicast against N, and how long they queue there, with and without",
   duel: "duelling proposers of Paxos: how long until one has a whole attempt for itself, with a back-off and without",

@@ -65,9 +65,16 @@ export function actionText(entry: TraceEntry): string {
   }
 }
 
-function standing({ leader, held = [] }: View): string {
+function standing({ leader, held = [], certificates = [] }: View): string {
   const led = leader === undefined ? "" : `, leader ${leader ?? "unknown"}`;
-  return held.length === 0 ? led : `${led}, ${held.join(" ")} held back`;
+  const waiting = held.length === 0 ? "" : `, ${held.join(" ")} held back`;
+  const proved = certificates.map(({ of, signed, needed }) => `, ${of}: ${filling({ signed, needed })}`).join("");
+  return `${led}${waiting}${proved}`;
+}
+
+/** `2 of 3 (0 2)`: how full a certificate is, and who has signed. */
+function filling({ signed, needed }: { readonly signed: readonly NodeId[]; readonly needed: number }): string {
+  return signed.length === 0 ? `0 of ${needed}` : `${signed.length} of ${needed} (${signed.join(" ")})`;
 }
 
 /** `election`, `alive beat 3`, `election.coordinator`: type and fields; those of a part of an assembly carry its name. */

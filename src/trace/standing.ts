@@ -49,13 +49,24 @@ export function leads(node: NodeId, { condition, view }: Standing): boolean {
   return condition !== "down" && view?.leader === node;
 }
 
-/** Whether two pictures differ: not at all, in their logs alone, in what is held back alone, or in how the node stands. Asked at every step of a traced run. */
-export function differenceOf(before: View | null, after: View): "none" | "log" | "held" | "standing" {
+/**
+ * Whether two pictures differ: not at all, in their logs alone, in what is held back or in certificates alone, or in how the node
+ * stands. Asked at every step of a traced run.
+ */
+export function differenceOf(before: View | null, after: View): "none" | "log" | "held" | "certificates" | "standing" {
   if (before === null || before.role !== after.role || before.leader !== after.leader || before.term !== after.term)
     return "standing";
   if (!areSame(before.held, after.held)) return "held";
+  if (!areEqual(before.certificates, after.certificates)) return "certificates";
   return before.log?.decided === after.log?.decided && before.log?.last === after.log?.last ? "none" : "log";
 }
 
-const areSame = (a: View["held"], b: View["held"]): boolean =>
+type Listed = readonly (string | NodeId)[] | undefined;
+const areSame = (a: Listed, b: Listed): boolean =>
   a === b || (a?.length === b?.length && a?.every((id, index) => id === b?.[index]) === true);
+
+function areEqual(a: View["certificates"], b: View["certificates"]): boolean {
+  if (a === b) return true;
+  if (a?.length !== b?.length) return false;
+  return a?.every(({ of, signed }, at) => of === b?.[at]?.of && areSame(signed, b[at]?.signed)) === true;
+}

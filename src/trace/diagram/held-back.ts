@@ -39,7 +39,12 @@ export function tracksOf(before: Standings, steps: readonly HoldingStep[]): Trac
   });
 }
 
-const heldBy = (view: View | null): readonly string[] => view?.held ?? [];
+/** And certificates, each as full as it is: from one signature to the next. One without any is not drawn. */
+function heldBy(view: View | null): readonly string[] {
+  const { held = [], certificates = [] } = view ?? {};
+  const filled = certificates.filter(({ signed }) => signed.length > 0);
+  return [...held, ...filled.map(({ of, signed, needed }) => `${of}: ${signed.length}/${needed}`)];
+}
 
 /** How far below its life line each node's tracks reach. */
 export function depthsOf(tracks: readonly Track[]): ReadonlyMap<NodeId, number> {

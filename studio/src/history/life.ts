@@ -40,6 +40,8 @@ export class Life {
   readonly holdBack: HoldBack;
   /** How far its replicated log is by now; null where it has none, or its process is gone. */
   log: View["log"] | null = null;
+  /** Who has signed what by now; null where nothing is to be signed, or its process is gone. */
+  certificates: View["certificates"] | null = null;
   #evidence: Evidence[] = [];
   /** What the evidence comes to; null when there is new evidence. */
   #stretches: readonly Stretch[] | null = null;
@@ -52,12 +54,14 @@ export class Life {
   started(at: number): void {
     this.holdBack.lose(at);
     this.log = null;
+    this.certificates = null;
     this.#insert({ at, condition: "running", view: null });
   }
 
   crashed(at: number): void {
     this.holdBack.lose(at);
     this.log = null;
+    this.certificates = null;
     this.#insert({ at, condition: "gone", view: null });
   }
 
@@ -65,6 +69,7 @@ export class Life {
     const before = this.#lastView();
     if (view.held !== undefined) this.holdBack.become(at, view.held);
     this.log = view.log ?? null;
+    this.certificates = view.certificates ?? null;
     if (differenceOf(before, view) === "standing") this.#insert({ at, view });
   }
 
@@ -83,6 +88,7 @@ export class Life {
     const opposite: Condition = first?.condition === "gone" ? "running" : "gone";
     this.holdBack.supposeBefore(picture.view?.held);
     this.log ??= picture.view?.log ?? null;
+    this.certificates ??= picture.view?.certificates ?? null;
     const unseen = this.#evidence.every((each) => each.view === undefined);
     this.#evidence.unshift({
       at: -Infinity,

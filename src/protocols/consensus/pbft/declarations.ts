@@ -101,16 +101,20 @@ function roleOf(state: State, self: NodeId): string {
 /** Of more the first are shown. */
 const SHOWN = 4;
 
-/** Who has signed what for the batches that are not executed yet, in the view in which it stands. */
+/**
+ * Who has signed what for the batches that are not executed yet, in the view in which it stands; where all are, for the last. The
+ * pre-prepare counts as its primary's word that it is prepared.
+ */
 function certificatesIn(state: State): Pick<View, "certificates"> {
   const open = nodesIn(state.slots).filter((sequence) => sequence > state.executed);
-  const certificates = open.slice(0, SHOWN).flatMap((sequence) => {
+  const shown = open.length === 0 ? [state.executed] : open.slice(0, SHOWN);
+  const certificates = shown.flatMap((sequence) => {
     const slot = state.slots[sequence];
-    const value = slot?.prePrepare?.value;
-    if (slot === undefined || value === undefined) return [];
+    if (slot === undefined || slot.prePrepare === null) return [];
+    const { by, value } = slot.prePrepare;
     return [
-      { of: `prepare ${sequence}`, signed: signersOf(slot.prepares, value), needed: quorum(state) - 1 },
-      { of: `commit ${sequence}`, signed: signersOf(slot.commits, value), needed: quorum(state) },
+      { of: `prepared ${sequence}`, signed: [by, ...signersOf(slot.prepares, value)], needed: quorum(state) },
+      { of: `committed ${sequence}`, signed: signersOf(slot.commits, value), needed: quorum(state) },
     ];
   });
   return certificates.length === 0 ? {} : { certificates };

@@ -139,6 +139,31 @@ describe("pbft: crashes and recoveries", () => {
     expect(sim.violations).toEqual([]);
   });
 
+  /** A request that the primary took with it is asked of all, then its time is up; view change, new view, prepare, commit. */
+  it("the primary crashes under load: decisions go on within a retransmission, the time-out and five message delays", () => {
+    const [retransmitMs, viewChangeMs, delayMs] = [300, 500, 10];
+    const gaps: number[] = [];
+    for (let at = 0; at < 4; at++) {
+      const { sim, log } = stage(4, {
+        log: { retransmitMs, viewChangeMs, checkpointEvery: 128, window: 256 },
+        delayMs,
+      });
+      for (const node of [1, 2, 3]) sim.command(node, use(100));
+      sim.run(200 + 15 * at);
+      sim.crash(0);
+      const crashedAt = sim.now;
+      let [isNew, before] = [false, 0];
+      while (!isNew || log(1).executed === before) {
+        if (!isNew) before = log(1).executed;
+        isNew = log(1).view === 1 && !log(1).isChanging;
+        expect(sim.step(10_000)).toBe(true);
+      }
+      gaps.push(sim.now - crashedAt);
+      expect(sim.violations).toEqual([]);
+    }
+    expect(Math.max(...gaps)).toBeLessThanOrEqual(retransmitMs + viewChangeMs + 5 * delayMs);
+  });
+
   it("each view that comes to nothing doubles the time-out", () => {
     const { sim, log } = stage(7, { log: { viewChangeMs: 100, maxViewChangeMs: 800, retransmitMs: 20 } });
     for (const node of [1, 2]) sim.crash(node);

@@ -1,0 +1,33 @@
+/**
+ * The benchmark of PBFT beside Raft, with as little as it takes: every row is there, of both; never how fast.
+ *
+ * @module-tag long
+ */
+import { expect, test } from "vitest";
+import { coterie } from "./cluster-under-test.ts";
+
+interface Printed {
+  readonly rows: readonly { nodes: number; what: string; pbft: number[]; raft: number[] }[];
+  readonly signatures: { signUs: number; verifyUs: number; counts: readonly object[] };
+}
+
+test("coterie bench agreement: commands a second, delay and what signatures cost, of both in one run", async () => {
+  const { code, stdout, stderr } = await coterie("bench", "agreement", "--nodes", "4", "--quick", "--json");
+  expect(code, stderr).toBe(0);
+  const { rows, signatures } = JSON.parse(stdout) as Printed;
+  expect(rows.map(({ what }) => what)).toEqual(["4 clients", "4 clients, p50", "1 client, p50", "1 client, p99"]);
+  for (const { what, pbft, raft } of rows)
+    for (const figures of [pbft, raft]) {
+      expect(figures, what).toHaveLength(1);
+      expect(figures[0], what).toBeGreaterThan(0);
+    }
+  expect(Math.min(signatures.signUs, signatures.verifyUs)).toBeGreaterThan(0);
+  // One request, one pre-prepare, N − 1 prepares, N commits.
+  expect(signatures.counts).toEqual([{ nodes: 4, signed: 9, verified: 20 }]);
+});
+
+test("refuses a size that cannot be, in one sentence", async () => {
+  const { code, stdout, stderr } = await coterie("bench", "agreement", "--nodes", "0");
+  expect([code, stdout]).toEqual([2, ""]);
+  expect(stderr).toContain("coterie bench agreement: expected --nodes to be whole numbers from 1 to 16, got 0\n");
+});
