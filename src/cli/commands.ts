@@ -27,7 +27,7 @@ export const commands: Readonly<Record<string, Listed>> = {
   },
   studio: {
     usage: "[options]",
-    summary: "the studio over members that run elsewhere",
+    summary: "the laboratory, or the studio over members that run elsewhere",
     load: () => import("./studio.ts"),
   },
   status: {

@@ -1,10 +1,10 @@
-/** `coterie studio`: the studio over members that run elsewhere, until Ctrl-C. */
+/** `coterie studio`: the laboratory, or the studio over members that run elsewhere, until Ctrl-C. */
 import { createServer, type Server } from "node:http";
 import { getRequestListener } from "@hono/node-server";
 import type { Command } from "commander";
 import { AttachedCluster } from "../cluster/attached-cluster.ts";
 import { type Recorder, record } from "../cluster/local/recorder.ts";
-import { studioPages } from "../cluster/studio-server.ts";
+import { laboratoryPages, studioPages } from "../cluster/studio-server.ts";
 import { UsageError } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { adminUrl, DEFAULT_PORT, port } from "./arguments.ts";
@@ -12,7 +12,7 @@ import { HOST } from "./port-range.ts";
 import { recordingHeader } from "./recording-header.ts";
 
 interface StudioOptions {
-  readonly attach: readonly string[];
+  readonly attach?: readonly string[];
   readonly port: number;
   readonly record?: string;
   readonly force?: true;
@@ -22,8 +22,8 @@ interface StudioOptions {
 export function declare(command: Command): void {
   const attach = adminUrl("--attach", "http://127.0.0.1:7501");
   command
-    .description("Shows members that run elsewhere in the studio, as `coterie up` shows its own.")
-    .requiredOption(
+    .description("The laboratory, or the studio over members that run elsewhere, as `coterie up` shows its own.")
+    .option(
       "--attach <url...>",
       "the admin address of a member; several of one cluster may be given",
       (text: string, before: readonly string[] = []) => [...before, attach(text)],
@@ -37,7 +37,10 @@ export function declare(command: Command): void {
 }
 
 const EXPLANATION = `
-Example:
+Without --attach it serves the laboratory: run any algorithm, step through it, break it and check it, in the browser alone.
+
+Examples:
+  $ coterie studio
   $ coterie studio --attach http://127.0.0.1:7501 --attach http://127.0.0.1:7502
 
 A member of join() has an admin address with join({ admin: "127.0.0.1:7501" }), one of \`coterie node\` in its config file.
@@ -48,11 +51,33 @@ or --fault-injector. A member that does not answer is shown so until it does.
 
 With --record FILE the members' traces are written to FILE as JSON lines; \`coterie trace FILE\` shows it.
 
-With --json, stdout has one line, { "event": "ready", "studio": url, "cluster", "protocol", "nodes": [{ "id", "admin" }] }.
+With --json, stdout has one line, { "event": "ready", "studio": url, "cluster", "protocol", "nodes": [{ "id", "admin" }] };
+of the laboratory { "event": "ready", "studio": url }.
 Exit codes: 0 stopped with Ctrl-C, 1 a member does not answer, 2 wrong arguments or a taken port.`;
 
 async function studio(options: StudioOptions): Promise<void> {
-  const { attach, record: file } = options;
+  const { attach, record } = options;
+  if (attach !== undefined) return attached(attach, options);
+  if (record !== undefined)
+    throw new UsageError("bad-argument", "expected --record to come with --attach: the laboratory has no members");
+  await laboratory(options);
+}
+
+async function laboratory({ port: wanted, json }: StudioOptions): Promise<void> {
+  const server = await listening(wanted);
+  const { port: bound } = server.address() as { port: number };
+  const answer = getRequestListener(laboratoryPages(bound).fetch);
+  server.on("request", (request, response) => void answer(request, response));
+  const url = `http://${HOST}:${bound}/laboratory.html`;
+  const text = `the laboratory: ${url}\nCtrl-C ends it.`;
+  process.stdout.write(`${json === true ? JSON.stringify({ event: "ready", studio: url }) : text}\n`);
+  await stopSignal();
+  server.close();
+  server.closeAllConnections();
+}
+
+async function attached(attach: readonly string[], options: StudioOptions): Promise<void> {
+  const { record: file } = options;
   const recorders: Recorder[] = [];
   const cluster = await AttachedCluster.to(attach, ({ protocol }, nodes) => {
     if (file === undefined) return null;

@@ -140,6 +140,15 @@ function feed(cluster: FeedSource) {
   };
 }
 
+/** The laboratory alone: files, and nothing that a cluster would answer. */
+export function laboratoryPages(port: number): Hono {
+  const app = new Hono();
+  app.use(onlyFromHere(port));
+  app.get("/", (c) => c.redirect("laboratory.html"));
+  app.get("/*", page());
+  return app;
+}
+
 function page() {
   if (!existsSync(STUDIO_FOLDER))
     return (c: Context) => c.json({ error: "the studio has not been built: run `npm run build`" }, 404);

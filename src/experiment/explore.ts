@@ -20,7 +20,7 @@ import { protocolNamed } from "../protocols/index.ts";
 import { type CheckRequest, requestFrom } from "./check-request.ts";
 import { type CounterexampleLog, logOf } from "./counterexample-log.ts";
 import { type Experiment, requireWordsOf } from "./experiment.ts";
-import { isLowest, noteViolated, type SharedRuns, sharedNumbers, sharedRuns } from "./shared-runs.ts";
+import { isLowest, noteViolated, ownRuns, type SharedRuns, sharedNumbers } from "./shared-runs.ts";
 
 export interface CheckProgress extends Progress {
   readonly phase: "searching" | "following" | "shrinking";
@@ -77,7 +77,7 @@ type Found = Exploration<Vocabulary> & {
 /** Every run within bounds, or many random ones, on this thread. @throws UsageError that names the word which makes no sense */
 export function explore(experiment: Experiment, mayGoOn?: (progress: CheckProgress) => boolean): CheckAnswer {
   requireWordsOf("explore", experiment);
-  return answerTo({ request: requestFrom(experiment), shared: sharedRuns() }, mayGoOn);
+  return answerTo({ request: requestFrom(experiment), shared: ownRuns() }, mayGoOn);
 }
 
 /** Of threads that share a search, those that find a violation in vain answer with a run that is not shrunk. */

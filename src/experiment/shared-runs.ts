@@ -13,6 +13,13 @@ export function sharedRuns(): SharedRuns {
   return shared;
 }
 
+/** Those of one thread alone: a page that nobody isolates has no shared memory. */
+export function ownRuns(): SharedRuns {
+  const own = new Int32Array(2);
+  own[LOWEST] = NONE;
+  return own;
+}
+
 /**
  * The numbers that are left, as they are asked for. Who leaves off before the end leaves none to the others: all lower
  * ones have been taken, and their runs are made to the end, so what one thread would have found first is found.

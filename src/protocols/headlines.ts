@@ -83,7 +83,8 @@ export const multicastHeadline: Presentation["headline"] = (scene) => {
   const counts = [...delivered.values()];
   const [least, most] = [Math.min(...counts), Math.max(...counts)];
   const holding = idsOf(upIn(scene).filter(({ view }) => (view?.held?.length ?? 0) > 0));
-  const held = holding.length === 0 ? "" : `; ${list(holding)} ${verb(holding, "holds", "hold")} something back`;
+  const holders = holding.length === counts.length && holding.length > 2 ? "all" : list(holding);
+  const held = holding.length === 0 ? "" : `; ${holders} ${verb(holding, "holds", "hold")} something back`;
   if (sent === 0 && most <= 0) return sentence(scene, `nothing is delivered yet${held}`);
   const many = least === most ? `each node has delivered ${most}` : `the nodes have delivered ${least} to ${most}`;
   const of = sent === 0 ? "" : ` of ${sent === 1 ? "1 message" : `${sent} messages`}`;

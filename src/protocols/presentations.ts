@@ -38,10 +38,6 @@ function doubt({ role }: View): Span | null {
   return role === "in doubt" ? { kind: "waiting", words: role } : null;
 }
 
-function heldBack({ held = [] }: View): Span | null {
-  return held.length > 0 ? { kind: "waiting", words: "holds back" } : null;
-}
-
 /** The words that a headline is made of can be declared; the headline then goes by them. */
 const family = (plain: Plain, headline: (words: Plain) => Presentation["headline"]) => {
   return (declared: DeclaredPresentation = {}): Presentation => {
@@ -56,7 +52,7 @@ const termless: Presentation["span"] = () => null;
 
 export const electionShown = family({ term: "term", span: termless }, electionHeadline);
 export const mutexShown = family({ term: "epoch", span: section }, mutexHeadline);
-export const multicastShown = family({ term: "view", span: heldBack }, () => multicastHeadline);
+export const multicastShown = family({ term: "view", span: () => null }, () => multicastHeadline);
 export const consensusShown = family({ term: "round", span: doubt }, consensusHeadline);
 export const logShown = family({ term: "term", span: termless }, logHeadline);
 export const membershipShown = family({ term: "view", span: () => null }, () => membershipHeadline);

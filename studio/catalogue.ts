@@ -1,0 +1,43 @@
+/** What the gallery shows, made when the page is built, so that it is there before any algorithm is loaded. */
+import { readdirSync, readFileSync } from "node:fs";
+import type { Plugin } from "vite";
+import { parseScenario } from "../src/experiment/scenario/parse.ts";
+import { protocolNamed, protocolNames } from "../src/protocols/index.ts";
+import type { Catalogue, Exhibit } from "./src/laboratory/catalogue.ts";
+
+const MODULE = "virtual:catalogue";
+const NODES = 5;
+const MOST_GUARANTEES = 2;
+const folder = new URL("../scenarios/", import.meta.url);
+
+/** Gives `virtual:catalogue` to the page. */
+export function catalogue(): Plugin {
+  return {
+    name: "catalogue",
+    resolveId: (id) => (id === MODULE ? `\0${MODULE}` : null),
+    load: (id) => (id === `\0${MODULE}` ? `export default ${JSON.stringify(made())};` : null),
+  };
+}
+
+function made(): Catalogue {
+  const scenarios = readdirSync(folder)
+    .filter((file) => file.endsWith(".yaml"))
+    .map((file) => {
+      const { scenario } = parseScenario(readFileSync(new URL(file, folder), "utf8"), file);
+      return { file: file.replace(/\.yaml$/, ""), name: scenario.name, protocol: scenario.protocol };
+    });
+  return protocolNames.map((name): Exhibit => {
+    const { summary, family, model, presentation } = protocolNamed(name);
+    const { properties, costs } = model();
+    const safety = properties.filter(({ when }) => when === "always" || when === "quiescent");
+    return {
+      name,
+      summary,
+      family: family.name,
+      topology: presentation.topology,
+      guarantees: safety.slice(0, MOST_GUARANTEES).map(({ claim }) => claim),
+      costs: costs.map(({ when, messages }) => ({ when, count: messages(NODES) })).filter(({ count }) => count >= 0),
+      scenarios: scenarios.flatMap(({ file, name: title, protocol }) => (protocol === name ? [{ file, title }] : [])),
+    };
+  });
+}

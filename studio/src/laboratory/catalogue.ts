@@ -1,0 +1,14 @@
+/** What the gallery knows of each algorithm. */
+
+export interface Exhibit {
+  readonly name: string;
+  readonly summary: string;
+  readonly family: string;
+  readonly topology: string;
+  readonly guarantees: readonly string[];
+  /** Of five nodes. */
+  readonly costs: readonly { readonly when: string; readonly count: number }[];
+  readonly scenarios: readonly { readonly file: string; readonly title: string }[];
+}
+
+export type Catalogue = readonly Exhibit[];

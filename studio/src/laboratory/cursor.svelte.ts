@@ -1,0 +1,56 @@
+/** The one cursor of a run: a step, moved by hand, by keys, or by itself. −1 is before the first. */
+
+const STEP_MS = 600;
+
+export class Cursor {
+  step = $state(-1);
+  last = $state(-1);
+  plays = $state(false);
+  #timer: ReturnType<typeof setInterval> | undefined;
+
+  begin(count: number, step: number): void {
+    this.pause();
+    this.last = count - 1;
+    this.step = clamp(step, this.last);
+  }
+
+  go(step: number): void {
+    this.pause();
+    this.step = clamp(step, this.last);
+  }
+
+  pause(): void {
+    clearInterval(this.#timer);
+    this.plays = false;
+  }
+
+  toggle(): void {
+    if (this.plays) return this.pause();
+    if (this.step >= this.last) this.step = -1;
+    this.plays = true;
+    this.#timer = setInterval(() => {
+      this.step = clamp(this.step + 1, this.last);
+      if (this.step >= this.last) this.pause();
+    }, STEP_MS);
+  }
+
+  /** Arrows, Home, End and Space, unless they are meant for something that is written or pressed. */
+  onkey(event: KeyboardEvent): void {
+    const { target } = event;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (target instanceof HTMLElement && target.closest("input, select, textarea, button, summary, a") !== null) return;
+    const moves: Readonly<Record<string, () => void>> = {
+      ArrowRight: () => this.go(this.step + 1),
+      ArrowLeft: () => this.go(this.step - 1),
+      Home: () => this.go(-1),
+      End: () => this.go(this.last),
+      " ": () => this.toggle(),
+    };
+    const move = moves[event.key];
+    if (move === undefined) return;
+    event.preventDefault();
+    move();
+  }
+}
+
+const clamp = (step: number, last: number): number => Math.max(-1, Math.min(step, last));

@@ -1,0 +1,133 @@
+/** What the page asks the worker, and what it is answered: plain data. */
+import type { Fork, Words } from "./recipe.ts";
+
+export type Question =
+  | { readonly do: "form"; readonly protocol: string }
+  | { readonly do: "run"; readonly words: Words }
+  | { readonly do: "look"; readonly step: number }
+  | { readonly do: "check"; readonly words: Words };
+
+export type Asked = Question & { readonly id: number };
+
+export type Answer =
+  | { readonly id: number; readonly value: unknown }
+  | { readonly id: number; readonly progress: Progress }
+  | { readonly id: number; readonly error: string };
+
+/** Words that a form offers, each with what it means. */
+export interface Form {
+  readonly run: readonly Field[];
+  readonly check: readonly Field[];
+  readonly variants: readonly { readonly name: string; readonly summary: string }[];
+}
+
+export interface Field {
+  readonly word: string;
+  readonly about: string;
+  /** How its value is written; null for a switch. */
+  readonly value: string | null;
+}
+
+export interface ShownStep {
+  readonly x: number;
+  readonly y: number;
+  readonly node: number;
+  /** In milliseconds, or moves of the checker. */
+  readonly at: number;
+  readonly lines: readonly string[];
+  /** How many entries of the run are past after it. */
+  readonly entries: number;
+}
+
+export interface ShownSpan {
+  readonly x1: number;
+  readonly x2: number;
+  readonly y: number;
+  readonly kind: string;
+  readonly words: string;
+}
+
+export interface ShownProperty {
+  readonly name: string;
+  readonly claim: string;
+  readonly verdict: "holds" | "violated" | "unknown";
+  readonly why: string;
+  /** The step after which it was broken. */
+  readonly step: number | null;
+}
+
+export interface ShownRun {
+  readonly title: string;
+  readonly about: string;
+  readonly protocol: string;
+  readonly family: string;
+  readonly unit: "ms" | "move";
+  readonly lanes: readonly { readonly node: number; readonly y: number }[];
+  readonly shapes: string;
+  readonly stepShapes: readonly string[];
+  readonly left: number;
+  readonly width: number;
+  readonly height: number;
+  readonly steps: readonly ShownStep[];
+  readonly spans: readonly ShownSpan[];
+  readonly keys: readonly { readonly name: string; readonly sample: string }[];
+  readonly properties: readonly ShownProperty[];
+  readonly cost: {
+    readonly total: number;
+    readonly byType: Readonly<Record<string, number>>;
+    readonly formulas: readonly { readonly when: string; readonly count: number }[];
+  };
+  readonly entries: number;
+  /** Entries that were folded, since they only keep coming. */
+  readonly folded: number;
+  /** Entries that come after what is drawn. */
+  readonly beyond: number;
+  readonly forks: readonly Fork[];
+  /** Those that were given, and what was added. */
+  readonly words: Words;
+}
+
+/** Everything at one moment. */
+export interface Look {
+  readonly step: number;
+  readonly headline: string;
+  /** Messages sent up to here. */
+  readonly messages: number;
+  readonly nodes: readonly LookNode[];
+  readonly inFlight: readonly {
+    readonly id: string;
+    readonly from: number;
+    readonly to: number;
+    readonly text: string;
+  }[];
+  /** Whether states are known; otherwise only what pictures show of them. */
+  readonly hasStates: boolean;
+}
+
+export interface LookNode {
+  readonly node: number;
+  readonly condition: "up" | "down" | "paused";
+  readonly role: string;
+  readonly fields: readonly { readonly path: string; readonly text: string; readonly changed: boolean }[];
+  readonly timers: readonly string[];
+}
+
+export interface Progress {
+  readonly phase: string;
+  readonly states: number;
+  readonly transitions: number;
+  readonly depth: number;
+}
+
+export interface CheckShown {
+  readonly verdict: "holds" | "violated" | "unknown";
+  readonly property: string | null;
+  readonly claim: string | null;
+  readonly why: string | null;
+  readonly states: number;
+  readonly transitions: number;
+  readonly depth: number;
+  readonly steps: readonly string[];
+  readonly checked: readonly { readonly name: string; readonly claim: string }[];
+  readonly hasTrace: boolean;
+}

@@ -1,0 +1,68 @@
+/** The page's end of the worker. */
+import type { Answer, Asked, CheckShown, Form, Look, Progress, Question, ShownRun } from "./answers.ts";
+import type { Words } from "./recipe.ts";
+
+interface Open {
+  resolve(value: unknown): void;
+  reject(error: Error): void;
+  onProgress(progress: Progress): void;
+}
+
+export class Asking {
+  #worker: Worker | null = null;
+  #asked = 0;
+  readonly #open = new Map<number, Open>();
+
+  form(protocol: string): Promise<Form> {
+    return this.#ask({ do: "form", protocol }) as Promise<Form>;
+  }
+
+  run(words: Words): Promise<ShownRun> {
+    return this.#ask({ do: "run", words: { ...words } }) as Promise<ShownRun>;
+  }
+
+  look(step: number): Promise<Look> {
+    return this.#ask({ do: "look", step }) as Promise<Look>;
+  }
+
+  check(words: Words, onProgress: (progress: Progress) => void): Promise<CheckShown> {
+    return this.#ask({ do: "check", words: { ...words } }, onProgress) as Promise<CheckShown>;
+  }
+
+  /** Ends what is under way; the next question has a worker of its own. */
+  stop(): void {
+    this.#worker?.terminate();
+    this.#worker = null;
+    for (const { reject } of this.#open.values()) reject(new Error("stopped"));
+    this.#open.clear();
+  }
+
+  #ask(question: Question, onProgress: Open["onProgress"] = () => {}): Promise<unknown> {
+    const id = this.#asked++;
+    return new Promise((resolve, reject) => {
+      this.#open.set(id, { resolve, reject, onProgress });
+      this.#started().postMessage({ ...question, id } satisfies Asked);
+    });
+  }
+
+  #started(): Worker {
+    if (this.#worker !== null) return this.#worker;
+    const worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
+    worker.addEventListener("message", ({ data }: MessageEvent<Answer>) => this.#take(data));
+    worker.addEventListener("error", ({ message }) => {
+      for (const { reject } of this.#open.values()) reject(new Error(message));
+      this.#open.clear();
+    });
+    this.#worker = worker;
+    return worker;
+  }
+
+  #take(answer: Answer): void {
+    const open = this.#open.get(answer.id);
+    if (open === undefined) return;
+    if ("progress" in answer) return open.onProgress(answer.progress);
+    this.#open.delete(answer.id);
+    if ("error" in answer) open.reject(new Error(answer.error));
+    else open.resolve(answer.value);
+  }
+}

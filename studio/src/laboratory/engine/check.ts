@@ -1,0 +1,37 @@
+/** The checker in the worker: what came of an exploration, in words. Loaded when somebody checks. */
+import { requestFrom } from "../../../../src/experiment/check-request.ts";
+import { type Experiment, requireWordsOf } from "../../../../src/experiment/experiment.ts";
+import { counterexampleTrace, whyUnknown } from "../../../../src/experiment/exploration-report.ts";
+import { answerTo } from "../../../../src/experiment/explore.ts";
+import { ownRuns } from "../../../../src/experiment/shared-runs.ts";
+import type { Trace } from "../../../../src/trace/file.ts";
+import type { CheckShown, Progress } from "./answers.ts";
+
+export function checked(
+  experiment: Experiment,
+  onProgress: (progress: Progress) => void,
+): { readonly shown: CheckShown; readonly trace: Trace | null } {
+  requireWordsOf("explore", experiment);
+  const request = requestFrom(experiment);
+  const answer = answerTo({ request, shared: ownRuns() }, (progress) => {
+    onProgress(progress);
+    return true;
+  });
+  const trace = counterexampleTrace({ request, answer, seconds: 0 });
+  const { verdict, property, states, transitions, depth, log, checked: all } = answer;
+  return {
+    trace,
+    shown: {
+      verdict,
+      property: property?.name ?? null,
+      claim: property?.claim ?? null,
+      why: verdict === "unknown" ? whyUnknown(request, answer) : null,
+      states,
+      transitions,
+      depth,
+      steps: log?.steps.map(({ deed, consequences }) => [deed, ...consequences].join("; ")) ?? [],
+      checked: all.map(({ name, claim }) => ({ name, claim })),
+      hasTrace: trace !== null,
+    },
+  };
+}

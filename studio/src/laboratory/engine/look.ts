@@ -1,0 +1,66 @@
+/** Everything at one step of a run: every state, what changed in it, what is on its way. */
+import { protocolOf, replayed } from "../../../../src/experiment/recording.ts";
+import { sceneAt } from "../../../../src/experiment/scene.ts";
+import { protocolNamed } from "../../../../src/protocols/index.ts";
+import { labelOf } from "../../../../src/trace/naming.ts";
+import type { Look, LookNode, ShownRun } from "./answers.ts";
+import type { Run } from "./runs.ts";
+
+/** @param step −1: before the first */
+export function lookAt(run: Run, { steps }: Pick<ShownRun, "steps">, step: number): Look {
+  const { trace } = run;
+  const { header, entries } = trace;
+  const count = step < 0 ? 0 : (steps[step]?.entries ?? entries.length);
+  const earlier = step < 1 ? 0 : (steps[step - 1]?.entries ?? 0);
+  const now = replayed(trace, { entries: count });
+  const before = replayed(trace, { entries: earlier });
+  const protocol = protocolOf(header);
+  const states = new Map(now.snapshot.nodes.map(({ id, state }) => [id, state]));
+  const told = sceneAt(header.nodes, entries, count);
+  // Not every change of a picture is recorded, but what it is made from is known.
+  const seen = told.nodes.map((shown) => {
+    const state = states.get(shown.node) ?? null;
+    return state === null ? shown : { ...shown, view: protocol.view(state as never, shown.node) };
+  });
+  const scene = { ...told, nodes: seen };
+  const { headline } = protocolNamed(header.protocol).presentation;
+  const hasStates = now.doubts.length === 0;
+  const nodes = scene.nodes.map(({ node, condition, view }): LookNode => {
+    const own = now.snapshot.nodes.find(({ id }) => id === node);
+    const was = new Map(flat(before.snapshot.nodes.find(({ id }) => id === node)?.state ?? null));
+    const fields = hasStates ? flat(own?.state ?? null) : [];
+    return {
+      node,
+      condition,
+      role: view?.role ?? "",
+      fields: fields.map(([path, text]) => ({ path, text, changed: was.size > 0 && was.get(path) !== text })),
+      timers: own?.timers.map(({ timer }) => timer) ?? [],
+    };
+  });
+  const inFlight = now.snapshot.inFlight.map(({ id, from, to, message }) => ({
+    id,
+    from,
+    to,
+    text: labelOf(message, 40),
+  }));
+  const messages = entries.slice(0, count).filter((entry) => entry.kind === "send" && entry.to !== entry.node).length;
+  return { step, headline: headline(scene), messages, nodes, inFlight, hasStates };
+}
+
+const MAX_FIELDS = 60;
+const MAX_TEXT = 90;
+
+/** Fields by their path; what is small stands on one line. */
+function flat(state: unknown, path = ""): [string, string][] {
+  if (state === null && path === "") return [];
+  const text = textOf(state);
+  const isPlain = typeof state !== "object" || state === null || Array.isArray(state);
+  if (path !== "" && (isPlain || text.length <= 34))
+    return [[path, text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text]];
+  return Object.entries(state as object)
+    .flatMap(([name, value]) => flat(value, path === "" ? name : `${path}.${name}`))
+    .slice(0, MAX_FIELDS);
+}
+
+const textOf = (value: unknown): string =>
+  value === undefined ? "–" : JSON.stringify(value).replaceAll('"', "").replaceAll(",", ", ");

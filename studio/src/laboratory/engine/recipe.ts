@@ -1,0 +1,71 @@
+/** Where one is in the laboratory, as the hash of its address: a link says all that is needed to make the same run again. */
+
+export type PageName = "gallery" | "run" | "check";
+
+/**
+ * The words of an experiment as people write them, `protocol` among them. `scenario`: a file's name instead of words;
+ * `counterexample`: the run is what the checker finds; `fork`: what was done to it, after how many of its entries; `at`: the cursor.
+ */
+export type Words = Readonly<Record<string, string>>;
+
+export interface Place {
+  readonly page: PageName;
+  readonly words: Words;
+}
+
+/** Words that say where a run comes from, and are no words of an experiment. */
+export const ownWords: readonly string[] = ["protocol", "scenario", "counterexample", "fork", "at"];
+
+const pages: readonly PageName[] = ["gallery", "run", "check"];
+
+export function hashOf({ page, words }: Place): string {
+  const query = new URLSearchParams(Object.entries(words).filter(([, text]) => text !== "")).toString();
+  return `#/${page}${query === "" ? "" : `?${query}`}`;
+}
+
+export function placeOf(hash: string): Place {
+  const [, name = "", query = ""] = /^#\/([a-z]*)(?:\?(.*))?$/.exec(hash) ?? [];
+  const page = pages.find((each) => each === name) ?? "gallery";
+  return { page, words: Object.fromEntries(new URLSearchParams(query)) };
+}
+
+export type ActKind = "crash" | "start" | "timer" | "lose" | "duplicate";
+
+/** Something that is done to a run at one of its entries. */
+export interface Fork {
+  readonly entries: number;
+  readonly act: ActKind;
+  readonly node: number;
+  /** The timer, or the message's id. */
+  readonly what: string;
+}
+
+const acts: readonly ActKind[] = ["crash", "start", "timer", "lose", "duplicate"];
+
+/** `57 crash 2;80 timer 3 answer`. */
+export const forksText = (forks: readonly Fork[]): string =>
+  forks.map(({ entries, act, node, what }) => `${entries} ${act} ${node} ${what}`.trim()).join(";");
+
+/** What cannot be read is left out. */
+export function forksOf(text: string): Fork[] {
+  return text.split(";").flatMap((part) => {
+    const [, entries, name, node, what = ""] = /^(\d{1,9}) ([a-z]+) (\d{1,9})(?: (.+))?$/.exec(part) ?? [];
+    const act = acts.find((each) => each === name);
+    return act === undefined ? [] : [{ entries: Number(entries), act, node: Number(node), what }];
+  });
+}
+
+/** The command that does the same in a terminal; null where there is none. */
+export function commandOf({ page, words }: Place): string | null {
+  const { protocol = "", scenario, counterexample, fork } = words;
+  if (fork !== undefined) return null;
+  const name = page === "check" || counterexample !== undefined ? "check" : "sim";
+  if (scenario !== undefined) return `npx coterie sim scenarios/${scenario}.yaml`;
+  const flags = Object.entries(words)
+    .filter(([word, text]) => !ownWords.includes(word) && text !== "")
+    .map(([word, text]) => {
+      const flag = `--${word.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+      return text === "on" ? flag : `${flag} ${/^[\w.,:-]+$/.test(text) ? text : `'${text}'`}`;
+    });
+  return ["npx coterie", name, protocol, ...flags].join(" ");
+}

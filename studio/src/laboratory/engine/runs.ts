@@ -1,0 +1,149 @@
+/** Makes the run that a place of the laboratory names: from words, a scenario or a counterexample, with what was done to it. */
+import { UsageError } from "../../../../src/core/errors.ts";
+import type { Experiment } from "../../../../src/experiment/experiment.ts";
+import { snapshotFrom } from "../../../../src/experiment/recording.ts";
+import { playScenario, type Result } from "../../../../src/experiment/scenario/run.ts";
+import type { Scenario } from "../../../../src/experiment/scenario/schema.ts";
+import { play, type Staged, staged } from "../../../../src/experiment/simulate.ts";
+import { continuationOf, scenarioOf } from "../../../../src/experiment/simulation.ts";
+import { publishedCosts, simulatedHeader } from "../../../../src/experiment/simulation-report.ts";
+import type { PropertyVerdict } from "../../../../src/experiment/verdicts.ts";
+import { flagOf, words as known } from "../../../../src/experiment/words.ts";
+import { hasToStart } from "../../../../src/protocols/index.ts";
+import { vectorClocks } from "../../../../src/trace/causality.ts";
+import type { TraceEntry } from "../../../../src/trace/entry.ts";
+import type { Trace } from "../../../../src/trace/file.ts";
+import { type Fork, forksOf, ownWords, type Words } from "./recipe.ts";
+
+export interface Run {
+  readonly title: string;
+  readonly about: string;
+  readonly trace: Trace;
+  /** Of a simulated run; those of a counterexample follow from its trace. */
+  readonly verdicts: readonly PropertyVerdict[];
+  readonly formulas: readonly { readonly when: string; readonly count: number }[];
+  readonly forks: readonly Fork[];
+  /** Those that were given, and what was added. */
+  readonly words: Words;
+}
+
+/** So long a fork goes on, and what starts and does not come to rest, in milliseconds. */
+const FORK_MS = 1_000;
+const UNTIL_MS = 1_000;
+
+/** @throws UsageError that names the word. */
+export function experimentOf(words: Words): Experiment {
+  const given = Object.entries(words).filter(([word, text]) => !ownWords.includes(word) && text !== "");
+  const read = given.map(([word, text]) => {
+    const found = Object.hasOwn(known, word) ? known[word as keyof typeof known] : undefined;
+    if (found === undefined) throw new UsageError("bad-argument", `expected a word of an experiment, got ${word}`);
+    return [word, found.read(text === "on" && found.preset !== undefined ? found.preset : text, flagOf(word))];
+  });
+  return { protocol: words.protocol ?? "", ...Object.fromEntries(read) };
+}
+
+/** @param scenarioNamed what stands in a file of that name @param counterexampleTo the trace that the checker finds */
+export async function runOf(
+  words: Words,
+  scenarioNamed: (name: string) => Promise<Staged>,
+  counterexampleTo: (words: Words) => Promise<Trace | null>,
+): Promise<Run> {
+  const run = await madeBy(words, scenarioNamed, counterexampleTo);
+  return forksOf(words.fork ?? "").reduce(forked, run);
+}
+
+async function madeBy(
+  words: Words,
+  scenarioNamed: (name: string) => Promise<Staged>,
+  counterexampleTo: (words: Words) => Promise<Trace | null>,
+): Promise<Run> {
+  if (words.scenario !== undefined) return { ...simulated(await scenarioNamed(words.scenario)), words };
+  if (words.counterexample === undefined) {
+    const ending = endingWords(words);
+    const scenario = scenarioOf(experimentOf(ending));
+    return { ...simulated(staged({ scenario, place: () => "the form" })), words: ending };
+  }
+  const trace = await counterexampleTo(words);
+  if (trace === null) throw new UsageError("bad-argument", "expected a counterexample: the checker finds none");
+  const { property = "", claim = "" } = trace.header.violation ?? {};
+  const title = `${words.protocol}: ${property} is broken`;
+  return { title, about: `Claimed: ${claim}.`, trace, verdicts: [], formulas: [], forks: [], words };
+}
+
+/** What keeps going for ever is ended, unless somebody says when. */
+function endingWords(words: Words): Words {
+  const { protocol = "", variant = "", until = "" } = words;
+  const isEndless = until === "" && hasToStart(protocol, variant === "" ? null : variant);
+  return isEndless ? { ...words, until: String(UNTIL_MS) } : words;
+}
+
+function simulated(made: Staged): Omit<Run, "words"> {
+  const entries: TraceEntry[] = [];
+  const result = playedOut(made, entries);
+  const { scenario, cast } = made;
+  return {
+    title: scenario.name === scenario.protocol ? `${scenario.protocol}, ${cast.ids.length} nodes` : scenario.name,
+    about: scenario.about ?? "",
+    trace: { header: simulatedHeader(made, result), entries, clocks: vectorClocks(entries) },
+    verdicts: result.properties,
+    formulas: publishedCosts(cast.protocol.costs, cast.ids.length, scenario, result),
+    forks: [],
+  };
+}
+
+function playedOut(made: Staged, entries: TraceEntry[]): Result {
+  const slices = play(made, { see: (entry) => void entries.push(entry), deliveredOnly: false });
+  for (;;) {
+    const { done, value } = slices.next(true);
+    if (done === true) return value as Result;
+  }
+}
+
+/** The same up to some entry, and from there on otherwise. @throws UsageError where states are not known there. */
+function forked({ trace, ...run }: Run, fork: Fork): Run {
+  const before = trace.entries.slice(0, fork.entries);
+  const point = snapshotFrom({ ...trace, entries: before }, "this run", { entries: fork.entries });
+  const { snapshot, steps } = doneTo(point.snapshot, fork);
+  const words = { seed: trace.header.seed ?? 1, for: FORK_MS };
+  const scenario: Scenario = { ...continuationOf(point, words), steps };
+  const entries = [...before];
+  const slices = playScenario(scenario, {
+    from: { protocol: point.protocol, snapshot },
+    trace: (entry) => void entries.push(entry),
+  });
+  let slice = slices.next();
+  while (slice.done !== true) slice = slices.next();
+  const header = { ...trace.header, violation: null };
+  const made = { header, entries, clocks: vectorClocks(entries) };
+  return { ...run, trace: made, verdicts: [], formulas: [], forks: [...run.forks, fork] };
+}
+
+type Snapshot = ReturnType<typeof snapshotFrom>["snapshot"];
+
+function doneTo(snapshot: Snapshot, { act, node, what }: Fork): { snapshot: Snapshot; steps: Scenario["steps"] } {
+  const { nodes, inFlight } = snapshot;
+  switch (act) {
+    case "crash":
+      return { snapshot, steps: [{ crash: [node] }] };
+    case "start":
+      return { snapshot, steps: [{ start: [node] }] };
+    case "timer": {
+      const ringing = nodes.map((each) =>
+        each.id === node
+          ? {
+              ...each,
+              timers: each.timers.map((timer) => (timer.timer === what ? { ...timer, remainingMs: 0 } : timer)),
+            }
+          : each,
+      );
+      return { snapshot: { ...snapshot, nodes: ringing }, steps: [] };
+    }
+    case "lose":
+      return { snapshot: { ...snapshot, inFlight: inFlight.filter(({ id }) => id !== what) }, steps: [] };
+    case "duplicate":
+      return {
+        snapshot: { ...snapshot, inFlight: inFlight.flatMap((each) => (each.id === what ? [each, each] : [each])) },
+        steps: [],
+      };
+  }
+}

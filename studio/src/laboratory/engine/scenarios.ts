@@ -1,0 +1,12 @@
+/** The files of the scenarios, loaded together when the first of them is asked for. */
+const files = import.meta.glob<string>("../../../../scenarios/*.yaml", {
+  query: "?raw",
+  import: "default",
+  eager: true,
+});
+
+export function scenarioText(name: string): string {
+  const text = files[`../../../../scenarios/${name}.yaml`];
+  if (text === undefined) throw new Error(`expected the name of a scenario, got ${name}`);
+  return text;
+}

@@ -1,0 +1,138 @@
+/** The laboratory in a real browser: what it shows is what simulator and checker compute in Node. */
+import { readFileSync } from "node:fs";
+import type { Server } from "node:http";
+import type { Browser, BrowserContext } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { explore, parseScenario, runScenario } from "../../src/experiment/index.ts";
+import type { TraceEntry } from "../../src/trace/entry.ts";
+import { actionText } from "../../src/trace/log.ts";
+import { stepsOf } from "../../src/trace/steps.ts";
+import { Coterie, until } from "../e2e/cluster-under-test.ts";
+import { launch, noBrowser } from "./chromium.ts";
+import { headline, openPage, PATIENCE_MS, ready, staticHost, stepOf } from "./laboratory-under-test.ts";
+
+if (noBrowser !== null) console.warn(`The browser tests are skipped: ${noBrowser}.`);
+
+/** What the event table says of a run, row by row. */
+function rowsOf(entries: readonly TraceEntry[]): string[] {
+  return stepsOf(entries).map(({ indices }) =>
+    indices.map((index) => actionText(entries[index] as TraceEntry)).join("; "),
+  );
+}
+
+describe.skipIf(noBrowser !== null)("the laboratory", () => {
+  let browser: Browser;
+  let context: BrowserContext;
+  let host: Server;
+  let url: string;
+  const complaints: string[] = [];
+
+  beforeAll(async () => {
+    browser = await launch();
+    ({ server: host, url } = await staticHost());
+  });
+  afterAll(async () => {
+    await browser?.close();
+    host?.close();
+  });
+  beforeEach(async () => {
+    complaints.length = 0;
+    context = await browser.newContext({ viewport: { width: 1440, height: 1000 } });
+    await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  });
+  afterEach(async () => {
+    await context?.close();
+    expect(complaints).toEqual([]);
+  });
+
+  test("a newcomer sees an election, has it checked, opens the counterexample and shares it", async () => {
+    const page = await openPage(context, url, complaints);
+    await page.getByRole("link", { name: /the coordinator crashes/ }).click();
+    await ready(page);
+    const rows = page.locator("tbody button");
+    const entries: TraceEntry[] = [];
+    const file = new URL("../../scenarios/bully-a-highest-crashed.yaml", import.meta.url);
+    runScenario(parseScenario(readFileSync(file, "utf8"), "bully.yaml").scenario, {
+      trace: (entry) => void entries.push(entry),
+    });
+    expect(await rows.allInnerTexts()).toEqual(rowsOf(entries));
+
+    await page.getByRole("button", { name: "Play" }).click();
+    await expect.poll(() => headline(page), { timeout: PATIENCE_MS }).toMatch(/election/);
+    await page.getByRole("button", { name: "To the end" }).click();
+    await expect.poll(() => headline(page), { timeout: PATIENCE_MS }).toBe("Node 6 leads; 7 is down.");
+    expect(await page.getByTestId("sent").innerText()).toBe(
+      String(entries.filter(({ kind }) => kind === "send").length),
+    );
+
+    await page.getByRole("navigation").getByRole("link", { name: "check" }).click();
+    const found = explore({ protocol: "bully" });
+    await page.waitForSelector('[data-testid="verdict"][data-verdict="violated"]');
+    expect(await page.getByTestId("states").getAttribute("data-states")).toBe(String(found.states));
+    await page.getByRole("link", { name: "Open the counterexample" }).click();
+    await page.waitForSelector('[data-stand="broken"]');
+    expect(await page.locator("tbody button").allInnerTexts()).toEqual(rowsOf(found.trace?.entries as TraceEntry[]));
+
+    const [shown, step] = [await headline(page), await stepOf(page)];
+    await page.getByRole("button", { name: "Copy link" }).click();
+    const link = await page.evaluate<string>("navigator.clipboard.readText()");
+    const stranger = await browser.newContext();
+    const other = await openPage(stranger, link, complaints);
+    await expect.poll(() => headline(other), { timeout: PATIENCE_MS }).toBe(shown);
+    expect(await stepOf(other)).toBe(step);
+    expect(await other.locator("tbody button").allInnerTexts()).toEqual(
+      await page.locator("tbody button").allInnerTexts(),
+    );
+    await stranger.close();
+  });
+
+  test("the checker counts the states that it counts in Node", { tags: ["long"] }, async () => {
+    const page = await openPage(context, `${url}#/check?protocol=ricart-agrawala`, complaints);
+    await page.waitForSelector('[data-testid="verdict"][data-verdict="holds"]');
+    const { states } = explore({ protocol: "ricart-agrawala" });
+    expect(await page.getByTestId("states").getAttribute("data-states")).toBe(String(states));
+  });
+
+  test("one cursor by keyboard; a crash at the cursor makes another run, and Undo takes it back", async () => {
+    const page = await openPage(context, `${url}#/run?protocol=ricart-agrawala&nodes=3`, complaints);
+    await ready(page);
+    await page.locator("h1").click();
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("ArrowRight");
+    expect(await stepOf(page)).toBe(1);
+    await page.keyboard.press("End");
+    await expect.poll(() => headline(page), { timeout: PATIENCE_MS }).toBe("Nobody is inside, and nobody waits.");
+    await page.keyboard.press("Home");
+    expect(await stepOf(page)).toBe(-1);
+    for (let presses = 0; presses < 3; presses++) await page.keyboard.press("ArrowRight");
+    const row = page.getByTestId("state-2").locator(".row");
+    if ((await row.getAttribute("aria-expanded")) === "false") await row.click();
+    await page.getByRole("button", { name: "Crash node 2" }).click();
+    await page.waitForSelector('[data-testid="state-2"][data-condition="down"]');
+    await page.getByRole("button", { name: "To the end" }).click();
+    // Nobody enters: the reply of the crashed node never comes.
+    await expect
+      .poll(() => headline(page), { timeout: PATIENCE_MS })
+      .toMatch(/^Nobody is inside; .*wait.*2 is down\.$/);
+    await page.getByRole("button", { name: "Undo" }).click();
+    await page.waitForSelector('[data-testid="state-2"][data-condition="up"]');
+  });
+
+  test("`coterie studio` serves it under its own content security policy; words that make no sense are said", {
+    tags: ["long"],
+  }, async () => {
+    const studio = new Coterie("studio", "--port", "0", "--json");
+    const { studio: served } = await until<{ studio: string }>(
+      "the laboratory is served",
+      () => (studio.stdout.includes("\n") ? JSON.parse(studio.stdout) : null),
+      studio,
+    );
+    const page = await openPage(context, `${served}#/run?protocol=bully&nodes=0`, complaints);
+    await expect.poll(() => page.getByRole("alert").innerText(), { timeout: PATIENCE_MS }).toMatch(/--nodes/);
+    await page.goto(`${served}#/run?protocol=bully`);
+    await ready(page);
+    await page.close();
+    studio.signal("SIGINT");
+    await studio.finished;
+  });
+});
