@@ -17,7 +17,7 @@ export default defineConfig({
     target: "es2023",
     cssTarget: ["chrome123", "firefox120", "safari17.5"],
     modulePreload: { polyfill: false },
-    rollupOptions: { input: [page("index.html"), page("laboratory.html")] },
+    rolldownOptions: { input: [page("index.html"), page("laboratory.html")] },
   },
   // For work on the page itself: `npx vite studio` beside a running `coterie up`.
   server: { proxy: { "/api": "http://127.0.0.1:7400" } },

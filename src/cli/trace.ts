@@ -4,6 +4,7 @@ import type { Command } from "commander";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { type Point, point } from "../experiment/recording.ts";
+import { asShown } from "../experiment/showing.ts";
 import { clockText } from "../trace/diagram/diagram.ts";
 import { type Excerpt, excerptOf } from "../trace/excerpt.ts";
 import { mermaid } from "../trace/export/mermaid.ts";
@@ -38,6 +39,7 @@ export interface TraceOptions {
   readonly to?: number;
   readonly nodes?: readonly NodeId[];
   readonly hide?: readonly string[];
+  readonly fold?: true;
   readonly width?: number;
   readonly clocks?: true;
   readonly check?: true;
@@ -69,6 +71,10 @@ export function declare(command: Command, invocation: Invocation): void {
     .option("--to <ms>", "end at this time", time("--to"))
     .option("--nodes <list>", "only these nodes, and the messages between them, as in 0,2,5", ids)
     .option("--hide <names>", "leave out messages, timers and events of these names, as in alive,beat", names)
+    .option(
+      "--fold",
+      "as the laboratory shows it: without what only keeps coming and changes nothing, with short labels",
+    )
     .option(
       "--width <px>",
       "how wide a picture may be (default: 1200)",
@@ -104,7 +110,7 @@ async function trace(file: string, options: TraceOptions, { stdout, stderr }: In
     return replayTrace(whole, options, options.out === undefined ? paintFor(stdout) : plain, (text) =>
       put(options, text, stdout),
     );
-  const excerpt = excerptOf(whole, options);
+  const excerpt = excerptOf(options.fold === true ? asShown(whole) : whole, options);
   if (options.png === true) return put(options, await pngOf(drawSvg(excerpt, options)), stdout);
   put(options, textOf(excerpt, options, stdout), stdout);
 }

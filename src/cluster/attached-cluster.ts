@@ -11,6 +11,7 @@ import { wallClock } from "../runtime/platform/wall-clock.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { postCommand, putFaults } from "./admin-client.ts";
 import type { Act, ClusterPicture, NetworkPeriod, NetworkPicture, NodePicture } from "./feed.ts";
+import { headlineOf } from "./headline.ts";
 import { exchange } from "./http-exchange.ts";
 import { messageTypesOf } from "./local/declared-messages.ts";
 import { commandNamed, offeredCommands } from "./local/offered-commands.ts";
@@ -130,6 +131,7 @@ export class AttachedCluster {
       network,
       networkSince,
       messageTypes,
+      headline: headlineOf(protocol, nodes),
     };
   }
 

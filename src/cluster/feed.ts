@@ -35,6 +35,8 @@ export interface ClusterPicture {
   readonly networkSince: number;
   /** What its nodes say to each other, by full names such as `election.answer`, as the protocol declares it. */
   readonly messageTypes: readonly string[];
+  /** How things stand, in a sentence of the protocol's own; null where it has none that pictures tell. */
+  readonly headline?: string | null;
 }
 
 /** What the network was like from a moment on, until the next one. */

@@ -11,6 +11,7 @@ import type { Refused } from "../runtime/transport/identity.ts";
 import { askStatus, postCommand } from "./admin-client.ts";
 import type { ClusterConfig } from "./config.ts";
 import type { Act, ClusterPicture, NetworkPeriod, NetworkPicture, NodePicture } from "./feed.ts";
+import { headlineOf } from "./headline.ts";
 import { agreementOf, areUp, isLeaderless, isSettled, opinionsOf } from "./local/agreement.ts";
 import type { Caretaker } from "./local/caretaker.ts";
 import { messageTypesOf } from "./local/declared-messages.ts";
@@ -140,7 +141,8 @@ export class LocalCluster {
     const networkSince = this.networks.at(-1)?.since ?? 0;
     const { cluster: name, protocol } = config;
     const kind = { restarts, isAttached: false, takesFaults: true };
-    return { name, protocol, now: Date.now(), ...kind, nodes, network, networkSince, messageTypes };
+    const headline = headlineOf(protocol, nodes);
+    return { name, protocol, now: Date.now(), ...kind, nodes, network, networkSince, messageTypes, headline };
   }
 
   /** Calls back on every new trace entry and every change of the picture. Returns what ends that. */

@@ -1,6 +1,7 @@
 /** The laboratory in a real browser: what it shows is what simulator and checker compute in Node. */
 import { readFileSync } from "node:fs";
 import type { Server } from "node:http";
+import { gzipSync } from "node:zlib";
 import type { Browser, BrowserContext } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { explore, parseScenario, runScenario } from "../../src/experiment/index.ts";
@@ -19,6 +20,18 @@ function rowsOf(entries: readonly TraceEntry[]): string[] {
     indices.map((index) => actionText(entries[index] as TraceEntry)).join("; "),
   );
 }
+
+const MOST_BYTES = 130_000;
+
+test("what loads first is small", () => {
+  const page = readFileSync(new URL("../../dist/studio/laboratory.html", import.meta.url), "utf8");
+  const named = [...page.matchAll(/(?:src|href)="\.\/(assets\/[^"]+)"/g)].map(([, file]) => file as string);
+  expect(named.length).toBeGreaterThan(2);
+  const sizes = named.map(
+    (file) => gzipSync(readFileSync(new URL(`../../dist/studio/${file}`, import.meta.url))).length,
+  );
+  expect(sizes.reduce((a, b) => a + b, 0)).toBeLessThan(MOST_BYTES);
+});
 
 describe.skipIf(noBrowser !== null)("the laboratory", () => {
   let browser: Browser;

@@ -16,6 +16,13 @@ interface Following {
 }
 
 export function leadershipOf(cluster: ClusterPicture): Leadership {
+  const told = leadershipIn(cluster);
+  const headline = cluster.headline ?? null;
+  // What the protocol is for comes first; who leads in it is a detail.
+  return headline === null ? told : { ...told, headline, detail: `${told.headline} ${told.detail}` };
+}
+
+function leadershipIn(cluster: ClusterPicture): Leadership {
   const running = cluster.nodes.filter((node) => node.process === "running");
   if (running.length === 0) return { leader: "none", headline: "No node is running.", detail: "Restart one to begin." };
   const seen = running.filter((node) => node.view !== null);

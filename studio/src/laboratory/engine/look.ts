@@ -20,7 +20,7 @@ export function lookAt(run: Run, { steps }: Pick<ShownRun, "steps">, step: numbe
   // Not every change of a picture is recorded, but what it is made from is known.
   const seen = told.nodes.map((shown) => {
     const state = states.get(shown.node) ?? null;
-    return state === null ? shown : { ...shown, view: protocol.view(state as never, shown.node) };
+    return state === null ? shown : { ...shown, view: protocol.view(state, shown.node) };
   });
   const scene = { ...told, nodes: seen };
   const { headline } = protocolNamed(header.protocol).presentation;

@@ -1,8 +1,8 @@
 /** A run as the page shows it: the drawing, its steps in words, what lasts, properties and costs. */
-import type { NodeId } from "../../../../src/core/protocol.ts";
 import { pathOf } from "../../../../src/core/wrapping.ts";
 import { replayed } from "../../../../src/experiment/recording.ts";
-import { protocolNamed, rowsOf } from "../../../../src/protocols/index.ts";
+import { asShown } from "../../../../src/experiment/showing.ts";
+import { protocolNamed } from "../../../../src/protocols/index.ts";
 import { Inkwell } from "../../../../src/trace/diagram/ink.ts";
 import { spansOf } from "../../../../src/trace/diagram/spans.ts";
 import type { TraceEntry } from "../../../../src/trace/entry.ts";
@@ -10,7 +10,7 @@ import { beginningOf, excerptOf } from "../../../../src/trace/excerpt.ts";
 import { actionText } from "../../../../src/trace/log.ts";
 import type { Picture } from "../../../../src/trace/picture/layout.ts";
 import { drawEndless } from "../../../../src/trace/picture/svg.ts";
-import { type Presented, presented } from "../../../../src/trace/presented.ts";
+import type { Presented } from "../../../../src/trace/presented.ts";
 import { stepsOf } from "../../../../src/trace/steps.ts";
 import type { ShownProperty, ShownRun, ShownSpan, ShownStep } from "./answers.ts";
 import type { Run } from "./runs.ts";
@@ -22,8 +22,7 @@ export function shown(run: Run): ShownRun {
   const { trace } = run;
   const { header } = trace;
   const { presentation, family } = protocolNamed(header.protocol);
-  const rows = rowsOf(presentation, header.nodes, header.options);
-  const small = presented(trace, { ...presentation, rows });
+  const small = asShown(trace);
   const isChecked = header.madeBy === "checker";
   const whole = excerptOf(isChecked ? small : byEvents(small));
   const excerpt = beginningOf(whole, MAX_ENTRIES);
@@ -98,7 +97,7 @@ function spansIn(
   return lanes.flatMap(({ node, y }) => {
     const own = steps.filter(({ step }) => step.node === node);
     const changes = own.map(({ x, after }) => {
-      const found = after.condition === "down" || after.view === null ? null : span(after.view, node as NodeId);
+      const found = after.condition === "down" || after.view === null ? null : span(after.view, node);
       return { at: x, value: found };
     });
     const isSame = (a: (typeof changes)[number]["value"], b: typeof a) => a?.kind === b?.kind && a?.words === b?.words;

@@ -7,14 +7,16 @@ const laboratory = new Laboratory(async (name) => (await import("./scenarios.ts"
 
 const answer = (said: Answer): void => postMessage(said);
 
-addEventListener("message", async ({ data }: MessageEvent<Asked>) => {
-  const { id } = data;
+addEventListener("message", ({ data }: MessageEvent<Asked>) => void answered(data));
+
+async function answered(asked: Asked): Promise<void> {
+  const { id } = asked;
   try {
-    const value = await laboratory.answer(data, ({ phase, states, transitions, depth }) =>
+    const value = await laboratory.answer(asked, ({ phase, states, transitions, depth }) =>
       answer({ id, progress: { phase, states, transitions, depth } }),
     );
     answer({ id, value });
   } catch (error) {
     answer({ id, error: error instanceof Error ? error.message : String(error) });
   }
-});
+}

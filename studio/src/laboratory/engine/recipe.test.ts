@@ -1,0 +1,48 @@
+import { describe, expect, it, test } from "vitest";
+import { afterAct, withoutLastFork } from "../forking.ts";
+import type { ShownRun } from "./answers.ts";
+import { commandOf, forksOf, hashOf, placeOf } from "./recipe.ts";
+
+describe("a link", () => {
+  it("says everything that it was made from", () => {
+    const words = {
+      protocol: "ricart-agrawala",
+      nodes: "3",
+      request: "0,2",
+      options: '{"a":1}',
+      at: "-1",
+      fork: "7 timer 2 mutex.pass",
+    };
+    expect(placeOf(hashOf({ page: "run", words }))).toEqual({ page: "run", words });
+  });
+
+  it("that nobody wrote leads to the gallery", () => {
+    for (const hash of ["", "#", "#/nowhere", "#run", "#/?x"]) expect(placeOf(hash).page).toBe("gallery");
+  });
+
+  it("names the command that does the same", () => {
+    expect(commandOf({ page: "run", words: { protocol: "bully", nodes: "8", started: "on", at: "3", loss: "" } })).toBe(
+      "npx coterie sim bully --nodes 8 --started",
+    );
+    expect(commandOf({ page: "check", words: { protocol: "bully", maxStates: "9" } })).toBe(
+      "npx coterie check bully --max-states 9",
+    );
+    expect(commandOf({ page: "run", words: { protocol: "bully", fork: "1 crash 0" } })).toBeNull();
+  });
+
+  it("keeps acts that can be read", () => {
+    expect(forksOf("57 crash 2;nonsense;80 timer 3 log.election;9 explode 1")).toEqual([
+      { entries: 57, act: "crash", node: 2, what: "" },
+      { entries: 80, act: "timer", node: 3, what: "log.election" },
+    ]);
+  });
+});
+
+test("an act at the cursor undoes what was done later, and Undo takes back the last", () => {
+  const forks = forksOf("2 crash 0;9 start 0");
+  const run = { steps: [{ entries: 1 }, { entries: 5 }], forks } as unknown as ShownRun;
+  const words = afterAct({ protocol: "bully", at: "1" }, run, 1, { act: "crash", node: 1, what: "" });
+  expect(words).toEqual({ protocol: "bully", fork: "2 crash 0;5 crash 1" });
+  expect(withoutLastFork(words)).toEqual({ protocol: "bully", fork: "2 crash 0" });
+  expect(withoutLastFork(withoutLastFork(words))).toEqual({ protocol: "bully" });
+});
