@@ -117,7 +117,7 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
     await expect.poll(() => headline(page), { timeout: PATIENCE_MS }).toBe("Nobody is inside, and nobody waits.");
     await page.keyboard.press("Home");
     expect(await stepOf(page)).toBe(-1);
-    for (let presses = 0; presses < 3; presses++) await page.keyboard.press("ArrowRight");
+    for (let presses = 0; presses < 6; presses++) await page.keyboard.press("ArrowRight");
     const row = page.getByTestId("state-2").locator(".row");
     if ((await row.getAttribute("aria-expanded")) === "false") await row.click();
     await page.getByRole("button", { name: "Crash node 2" }).click();

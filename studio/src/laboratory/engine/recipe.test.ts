@@ -31,7 +31,7 @@ describe("a link", () => {
   });
 
   it("keeps acts that can be read", () => {
-    expect(forksOf("57 crash 2;nonsense;80 timer 3 log.election;9 explode 1")).toEqual([
+    expect(forksOf("57 crash 2;and so on;80 timer 3 log.election;9 explode 1")).toEqual([
       { entries: 57, act: "crash", node: 2, what: "" },
       { entries: 80, act: "timer", node: 3, what: "log.election" },
     ]);
