@@ -110,6 +110,8 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
     const page = await openPage(context, `${url}#/run?protocol=ricart-agrawala&nodes=3`, complaints);
     await ready(page);
     await page.locator("h1").click();
+    expect(await stepOf(page)).toBe(2); // All three have started.
+    await page.keyboard.press("Home");
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("ArrowRight");
     expect(await stepOf(page)).toBe(1);
@@ -129,6 +131,7 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
       .toMatch(/^Nobody is inside; .*wait.*2 is down\.$/);
     await page.getByRole("button", { name: "Undo" }).click();
     await page.waitForSelector('[data-testid="state-2"][data-condition="up"]');
+    await expect.poll(() => stepOf(page)).toBe(2);
   });
 
   test("`coterie studio` serves it under its own content security policy; words that make no sense are said", {

@@ -42,6 +42,7 @@ async function photographed(browser: Browser, url: string, picture: Picture): Pr
   await page.goto(`${url}${hash}`);
   if (hash.startsWith("#/run")) await ready(page);
   else await page.waitForSelector(hash.startsWith("#/check") ? '[data-testid="verdict"]' : "article");
+  if (steps > 0) await page.keyboard.press("Home");
   for (let step = 0; step < steps; step++) await page.keyboard.press("ArrowRight");
   if (steps > 0) await page.waitForSelector(`[data-testid="headline"][data-step="${steps - 1}"]`);
   await page.screenshot({ path: fileURLToPath(new URL(`../../docs/images/laboratory/${image}.png`, import.meta.url)) });
