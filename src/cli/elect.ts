@@ -21,7 +21,7 @@ export function declare(command: Command): void {
     .argument("<name>", "the election's name")
     .argument("<command...>", "after --, what is run, with its arguments");
   withAccessOptions(command)
-    .option("--algorithm <name>", "an election of `coterie protocols` (default: epoch-bully)")
+    .option("--algorithm <name>", "an election of `coterie protocols` (default: the replicated log, raft)")
     .option("--once", "end when leadership is lost, and do not campaign again")
     .addHelpText("after", EXPLANATION)
     .action(elect);

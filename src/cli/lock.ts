@@ -23,7 +23,7 @@ export function declare(command: Command): void {
     .argument("<command...>", "after --, what is run, with its arguments");
   withAccessOptions(command)
     .option("--timeout <time>", "how long to wait for the lock at most", duration("--timeout"))
-    .option("--algorithm <name>", "a mutual exclusion of `coterie protocols` (default: elected-server)")
+    .option("--algorithm <name>", "a mutual exclusion of `coterie protocols` (default: the replicated log, raft)")
     .addHelpText("after", EXPLANATION)
     .action(lock);
 }

@@ -49,7 +49,9 @@ describe("members of join()", () => {
   });
 
   test("a lock's entry stands under its name, and its messages have both ends", async () => {
-    const lock = await (members[0] as Member).mutex("invoice-42").acquire({ timeoutMs: 5_000 });
+    const lock = await (members[0] as Member)
+      .mutex("invoice-42", { algorithm: "ricart-agrawala" })
+      .acquire({ timeoutMs: 5_000 });
     await lock.release();
     await vi.waitFor(() => expect(events()).toContain("1 mutex.invoice-42.exited"));
     expect(events()).toContain("1 mutex.invoice-42.entered");
@@ -58,7 +60,7 @@ describe("members of join()", () => {
       entry.kind === "receive" && nameOf(entry.message).full.startsWith("mutex.invoice-42.") ? [entry.id] : [],
     );
     for (const id of received) expect(sent).toContain(id);
-    expect(members[0]?.status().lockServer === 1 || received.length > 0).toBe(true);
+    expect(received.length).toBeGreaterThan(0);
   });
 
   test("links are cut and mended, and messages are lost meanwhile", async () => {

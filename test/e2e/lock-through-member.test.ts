@@ -181,7 +181,7 @@ test("coterie status says who serves, and what is held by whom", async () => {
     {
       kind: "mutex",
       name: "orders",
-      algorithm: "elected-server",
+      algorithm: "raft",
       holder: 2,
       token: expect.any(Number) as number,
       waiting: 0,
@@ -189,7 +189,7 @@ test("coterie status says who serves, and what is held by whom", async () => {
   ]);
   const words = await until("the members agree", () => status());
   expect(words).toMatch(/^NODE +PID +STATE +LOCK SERVER +MAJORITY\n1 +\d+ +running +\d +yes\n/);
-  expect(words).toMatch(/\nKIND +NAME +ALGORITHM +HOLDER +TOKEN +WAITING\nlock +orders +elected-server +2 +\d+ +0\n$/);
+  expect(words).toMatch(/\nKIND +NAME +ALGORITHM +HOLDER +TOKEN +WAITING\nlock +orders +raft +2 +\d+ +0\n$/);
   expect(isAlive(pid)).toBe(true);
 });
 

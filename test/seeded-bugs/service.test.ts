@@ -47,7 +47,7 @@ const looks: Readonly<Record<ServiceBug["by"], (subject: Subject, seed: number) 
     const old = leader();
     submit((old + 1) % 3, { type: "add", name: "n", by: 1 });
     sim.crash(old);
-    run(3_000);
+    run(6_000);
     return events.some(({ type, node }) => type === "lost" && node !== old) ? "a session is lost" : null;
   },
 };

@@ -42,10 +42,10 @@ export const serviceBugs: readonly ServiceBug[] = [
   ]),
   ...inFile("expiry.ts", [
     {
-      name: "new-leader-does-not-wait",
-      says: "a new leader has sessions expire that it has not heard of itself",
-      find: `before.sweeps + 1 : 0;`,
-      replace: `before.sweeps + 1 : before === undefined ? 99 : 0;`,
+      name: "counts-on-though-heard",
+      says: "a leader counts on although it has heard of a session meanwhile",
+      find: `before?.seen === seen ? before.sweeps + 1 : 0;`,
+      replace: `before === undefined ? 0 : before.sweeps + 1;`,
       by: "failover",
     },
     {

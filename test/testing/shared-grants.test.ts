@@ -4,7 +4,7 @@ import type { Grant, Leadership, Member } from "../../src/index.ts";
 import { simulate, type World } from "../../src/testing/index.ts";
 
 const three = (seed = 1): World => simulate({ members: 3, seed });
-const lockAt = (member: Member) => member.mutex("invoice", { algorithm: "raft" });
+const lockAt = (member: Member) => member.mutex("invoice");
 
 describe("a lock on the log", () => {
   test("is held by one at a time, and those who wait are served first come, first served, over all members", async () => {
@@ -97,9 +97,9 @@ describe("a lock on the log", () => {
     const world = three();
     await world.run(async () => {
       await lockAt(world.member(1)).acquire();
-      expect(() => world.member(1).mutex("invoice")).toThrow(/raft/);
-      const other = await world.member(1).mutex("other").acquire();
-      expect(() => world.member(1).mutex("other", { algorithm: "raft" })).toThrow(/elected-server/);
+      expect(() => world.member(1).mutex("invoice", { algorithm: "elected-server" })).toThrow(/raft/);
+      const other = await world.member(1).mutex("other", { algorithm: "elected-server" }).acquire();
+      expect(() => world.member(1).mutex("other")).toThrow(/name elected-server, .* or wait until nobody uses it/);
       await other.release();
     });
   });
@@ -107,7 +107,7 @@ describe("a lock on the log", () => {
 
 describe("an election on the log", () => {
   const election = (member: Member) =>
-    member.election("report", { algorithm: "raft", metadata: { address: `host-${member.id}` } });
+    member.election<{ address: string }>("report", { metadata: { address: `host-${member.id}` } });
 
   test("has one leader at a time, known to all with what it says of itself, and another when that one is killed", async () => {
     const world = three();
@@ -197,6 +197,7 @@ test("a barrier lets all pass once all have arrived, again and again", async () 
   const world = three();
   await world.run(async () => {
     const arrive = (id: number) => world.member(id).barrier("start", { parties: 3 }).arrive({ timeoutMs: 5_000 });
+    await world.member(1).ready();
     await expect(world.member(1).barrier("start", { parties: 3 }).arrive({ timeoutMs: 100 })).rejects.toThrow();
     const first = await Promise.all([1, 2, 3].map(arrive));
     const second = await Promise.all([1, 2, 3].map(arrive));

@@ -107,7 +107,7 @@ export interface Member extends StateApi, AsyncDisposable {
    * });
    * @throws UsageError for a name, algorithm or option that cannot be, or that differs from what is in use.
    */
-  election(name: string, options?: ElectionOptions<FencedElection>): Election<number>;
+  election<M = unknown>(name: string, options?: ElectionOptions<FencedElection, M>): Election<number, M>;
   election(name: string, options: ElectionOptions<TextbookElection> & { algorithm: TextbookElection }): Election<null>;
   election(name: string, options: ElectionOptions): Election<number | null>;
 
@@ -138,9 +138,9 @@ export interface Member extends StateApi, AsyncDisposable {
 
   /**
    * Resolves once a lock or an election could be had: a majority of the members is heard of, and, with a `dataDir`, it is
-   * known who serves the default locks.
+   * known who leads their log.
    *
-   * @throws CoordinationError `ready-timeout`, whose `phase` says what is missing (`no-majority`, `no-lock-server`),
+   * @throws CoordinationError `ready-timeout`, whose `phase` says what is missing (`no-majority`, `no-log-leader`),
    * `ready-aborted`, `member-left` or `member-failed`.
    */
   ready(options?: ReadyOptions): Promise<void>;
@@ -161,19 +161,19 @@ export type FencedElection = "epoch-bully" | "raft";
 /** Elections that may have two leaders for a while, so that no number could tell which is the later one. */
 export type TextbookElection = "bully" | "chang-roberts" | "ring";
 
-export interface ElectionOptions<A extends string = string> {
-  /** A name of the registry, of the family of elections; or `raft`: on the replicated log, first come, first served. Default `epoch-bully`. */
+export interface ElectionOptions<A extends string = string, M = unknown> {
+  /** `raft`, the default: on the replicated log, first come, first served. Or a name of the registry, of the family of elections. */
   readonly algorithm?: A | undefined;
   /** The algorithm's own options, the same at every member. */
   readonly options?: object | undefined;
   /** Where the algorithm goes by rank: this member's, for the elections to come. The higher leads. */
   readonly rank?: number | undefined;
-  /** With `raft`: what the others are told of this member while it leads, such as its address. JSON data, at most 4,096 bytes. */
-  readonly metadata?: unknown;
+  /** With `raft`, the default: what the others are told of this member while it leads, such as its address. JSON data, at most 4,096 bytes. */
+  readonly metadata?: M | undefined;
 }
 
 export interface MutexOptions {
-  /** A name of the registry, of the family of mutual exclusions; or `raft`: on the replicated log, first come, first served. Default `elected-server`. */
+  /** `raft`, the default: on the replicated log, first come, first served. Or a name of the registry, of the family of mutual exclusions. */
   readonly algorithm?: string | undefined;
   /** The algorithm's own options, the same at every member. */
   readonly options?: object | undefined;
@@ -200,7 +200,7 @@ export interface ReadyOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface Election<Token extends number | null = number> {
+export interface Election<Token extends number | null = number, M = unknown> {
   readonly name: string;
   readonly algorithm: string;
   /** Who leads in this member's eyes; null while it knows of nobody. */
@@ -217,7 +217,7 @@ export interface Election<Token extends number | null = number> {
    */
   lead<T>(work: (leadership: Leadership<Token>) => T | Promise<T>, options?: LeadOptions): Promise<T>;
   /** Who leads, at once and whenever it changes. Who reads slowly sees the latest only. */
-  watch(options?: { readonly signal?: AbortSignal | undefined }): AsyncIterableIterator<LeaderChange<Token>>;
+  watch(options?: { readonly signal?: AbortSignal | undefined }): AsyncIterableIterator<LeaderChange<Token, M>>;
 }
 
 export interface LeadOptions {
@@ -227,12 +227,12 @@ export interface LeadOptions {
 
 export type Leadership<Token extends number | null = number> = Tenure<Token> & { readonly name: string };
 
-export interface LeaderChange<Token extends number | null = number> {
+export interface LeaderChange<Token extends number | null = number, M = unknown> {
   readonly leader: NodeId | null;
   /** Of that leader; null while nobody leads. */
   readonly token: Token | null;
-  /** What the leader gave as its `metadata`, with the algorithm `raft`; absent where it gave none. */
-  readonly metadata?: unknown;
+  /** What the leader gave as its `metadata`, in elections on the log; absent where it gave none. */
+  readonly metadata?: M;
 }
 
 export type MemberEvent =
@@ -250,7 +250,7 @@ export type MemberEvent =
       readonly leader: NodeId | null;
       readonly token: number | null;
     }
-  /** Who serves the default locks; null while this member knows of nobody. `token`: of its time as the server. */
+  /** Who serves the locks of `elected-server`; null while this member knows of nobody. `token`: of its time as the server. */
   | { readonly type: "server-changed"; readonly server: NodeId | null; readonly token: number | null }
   /** Who leads the log of the replicated service; null while this member knows of nobody. */
   | { readonly type: "log-leader-changed"; readonly leader: NodeId | null; readonly term: number }
@@ -290,10 +290,10 @@ export interface MemberStatus extends Standing {
   readonly reachable: number;
   /** Whether these are a majority. */
   readonly hasQuorum: boolean;
-  /** Who serves the default locks; null while this member knows of nobody, and without a `dataDir`. Who leads an election stands in `instances`. */
+  /** Who serves the default locks, as the leader of their log; null while this member knows of nobody, and without a `dataDir`. Who leads an election stands in `instances`. */
   readonly lockServer: NodeId | null;
   readonly instances: readonly InstanceStatus[];
-  /** How the replicated service stands here; null while nobody uses it. */
+  /** How the replicated service stands here; null without a `dataDir`. */
   readonly shared: StateStatus | null;
   readonly uptimeMs: number;
 }

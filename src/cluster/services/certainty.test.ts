@@ -5,11 +5,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test, vi } from "vitest";
 import { closedAfterEach } from "../../../test/network/closing.ts";
-import { cluster, startAll } from "../../../test/network/joined.ts";
+import { cluster, lockServerOf, startAll } from "../../../test/network/joined.ts";
 import { seededRandom } from "../../../test/network/seed.ts";
 import type { Random } from "../../core/random.ts";
 import { epochOf } from "../../protocols/mutex/family/fencing-tokens.ts";
-import type { Member, Tenure } from "./api.ts";
+import type { Member, Tenure, FencedElection, Mutex } from "./api.ts";
 import type { CoordinationError } from "./coordination-error.ts";
 import { guard } from "./guard.ts";
 
@@ -33,14 +33,16 @@ const locking =
     }
   };
 
-const leading: Contender = async (member, work, signal) => {
-  while (!signal.aborted) {
-    await member
-      .election("certain")
-      .lead(work, { signal })
-      .catch((error: unknown) => expect(error).toMatchObject({ code: "lead-aborted" }));
-  }
-};
+const leading =
+  (algorithm: FencedElection): Contender =>
+  async (member, work, signal) => {
+    while (!signal.aborted) {
+      await member
+        .election("certain", { algorithm })
+        .lead(work, { signal })
+        .catch((error: unknown) => expect(error).toMatchObject({ code: "lead-aborted" }));
+    }
+  };
 
 /**
  * Of what each member sends, some is dropped: cut off from some or all, losing some, or late. Or one of them, `alone`, is cut
@@ -76,7 +78,9 @@ function stall(ms: number): void {
 test.each<[string, Contender, number]>([
   ["the lock of elected-server", locking("elected-server"), 150],
   ["the lock of epoch-token-ring", locking("epoch-token-ring"), 150],
-  ["the leadership of epoch-bully", leading, 1_500],
+  ["the leadership of epoch-bully", leading("epoch-bully"), 1_500],
+  ["the lock of the log", locking("raft"), 150],
+  ["the leadership of the log", leading("raft"), 1_500],
 ])(
   "%s is certain for one at a time, and tokens grow, whatever the network does; it is had again when that is well",
   { tags: ["long"], timeout: 600_000 },
@@ -123,10 +127,9 @@ test.each<[string, Contender, number]>([
 
 test("a server that has stood still grants nothing, not even to itself, before it is elected anew", async () => {
   const members = await startAll(closing(await cluster(3)));
-  const serving = (): Set<number | null> => new Set(members.map((member) => member.status().lockServer));
-  await vi.waitFor(() => expect([serving().size, serving().has(null)]).toEqual([1, false]), PATIENCE);
-  const server = members.find((member) => serving().has(member.id)) as Member;
-  const lock = server.mutex("certain");
+  const locks = members.map((member) => member.mutex("certain", { algorithm: "elected-server" }));
+  const server = (await lockServerOf(members, locks)) as Member;
+  const lock = locks[members.indexOf(server)] as Mutex;
   const before = await lock.use(({ token }) => token);
   stall(600); // Longer than its lease as a leader: others may have elected another meanwhile.
   const { token } = await lock.acquire();

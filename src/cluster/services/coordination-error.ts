@@ -2,14 +2,14 @@
 import { EnvironmentError } from "../../core/errors.ts";
 
 /**
- * Of a member that is not ready, what is missing: `no-majority`, or `no-lock-server`. Of what is held, `never-acquired`: it was not had at any time; `lost`: it was had, and no longer is; `released`: it was
+ * Of a member that is not ready, what is missing: `no-majority`, or `no-log-leader`. Of what is held, `never-acquired`: it was not had at any time; `lost`: it was had, and no longer is; `released`: it was
  * given back. Of a message, `never-sent`: nobody gets it; `uncertain`: others may have it, or get it yet; `missed`: it was
  * delivered, and its reader has not had it. Of a call of shared state, `never-sent`: nothing was done, and nothing will be; `uncertain`: it was done, or is
  * done yet, or never.
  */
 export type Phase = "never-acquired" | "lost" | "released" | "never-sent" | "uncertain" | "missed" | Missing;
 
-export type Missing = "no-majority" | "no-lock-server";
+export type Missing = "no-majority" | "no-log-leader";
 
 export type CoordinationCode =
   | "acquire-timeout"

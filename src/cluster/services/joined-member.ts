@@ -72,7 +72,7 @@ const LAST_WORDS_MS = 1_000;
 const DRAIN_EVERY_MS = 5;
 /** With so much on its way to a member, what is sent on channels waits. */
 const FULL_LINK_BYTES = 1024 * 1024;
-/** The algorithm of locks and elections that are on the replicated log. */
+/** The algorithm of locks and elections where their user does not say otherwise: the replicated log. */
 const LOG = "raft";
 const UNSENT: SendResult = { id: UNNAMED, lost: "down" };
 
@@ -246,8 +246,8 @@ export class JoinedMember extends Sharing implements Member {
 
   election(name: string, given: ElectionOptions = {}): never {
     requireOptions("election", given, electionRules);
-    if (given.algorithm === LOG) return this.state.election(name, given) as never;
-    const { algorithm = "epoch-bully", options = {}, rank } = given;
+    const { algorithm = LOG, options = {}, rank } = given;
+    if (algorithm === LOG) return this.state.election(name, given) as never;
     const open = (): LocalElection => {
       const local = this.#use("election", name, algorithm, this.#timed(algorithm, options)).local as LocalElection;
       if (rank !== undefined) local.rank(rank);
@@ -259,8 +259,8 @@ export class JoinedMember extends Sharing implements Member {
 
   mutex(name: string, given: MutexOptions = {}): Mutex {
     requireOptions("mutex", given, mutexRules);
-    if (given.algorithm === LOG) return this.state.mutex(name, given);
-    const { algorithm = "elected-server", options = {} } = given;
+    const { algorithm = LOG, options = {} } = given;
+    if (algorithm === LOG) return this.state.mutex(name, given);
     return new MutexHandle(
       () => this.#use("mutex", name, algorithm, this.#timed(algorithm, options)).local as LocalMutex,
     );
@@ -290,7 +290,7 @@ export class JoinedMember extends Sharing implements Member {
   /** What this member lacks to be ready; null if it is. */
   get missing(): Missing | null {
     if (!this.#shared.hasQuorum) return "no-majority";
-    return this.#membership.journal !== null && this.#shared.server === null ? "no-lock-server" : null;
+    return this.#membership.journal !== null && this.state.host.leader === null ? "no-log-leader" : null;
   }
 
   events(options: { signal?: AbortSignal | undefined } = {}): AsyncIterableIterator<MemberEvent> {
@@ -309,8 +309,8 @@ export class JoinedMember extends Sharing implements Member {
       reachable: this.#shared.reachable,
       hasQuorum: this.#shared.hasQuorum,
       ...standingOf(this.#membership.identity),
-      lockServer: this.#shared.server,
-      instances: [...this.#instances.all, ...this.state.elections].map(({ status }) => status),
+      lockServer: this.state.host.leader,
+      instances: [...this.#instances.all.map(({ status }) => status), ...this.state.inUse],
       shared: this.state.status,
       uptimeMs: Math.round(this.#platform.clock.now() - this.#began),
     };
@@ -489,7 +489,7 @@ export class JoinedMember extends Sharing implements Member {
       place: admin,
       status: () => this.status(),
       missing: () => this.missing,
-      view: () => this.#shared.view,
+      view: () => this.state.host.view,
       trace,
       counts: this.#counts,
       metrics: this.#metrics,

@@ -201,7 +201,7 @@ describe("a member", () => {
     await vi.waitFor(() => expect(first.status().lockServer).not.toBe(null), PATIENCE);
     await Promise.all([second.leave(), third.leave()]);
     await vi.waitFor(() => expect(first.status().lockServer).toBe(null), PATIENCE);
-    const changes = (): MemberEvent[] => events.filter(({ type }) => type === "server-changed");
+    const changes = (): MemberEvent[] => events.filter(({ type }) => type === "server-changed"); // Of elected-server.
     await vi.waitFor(() => expect(changes().at(-1)).toMatchObject({ server: null, token: null }), PATIENCE);
   });
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
 import { closedAfterEach } from "../../../test/network/closing.ts";
-import { type Cluster, cluster, startAll } from "../../../test/network/joined.ts";
+import { type Cluster, cluster, lockServerOf, startAll } from "../../../test/network/joined.ts";
 import type { Grant, Member, MemberEvent, Mutex } from "./api.ts";
 
 const closing = closedAfterEach();
@@ -16,7 +16,7 @@ async function three(options = {}): Promise<{ it: Cluster; members: Member[]; lo
 
 const at = <T>(items: readonly T[], index: number): T => items[index] as T;
 
-describe.each(["elected-server", "central-server", "token-ring", algorithm, "maekawa-sanders"])(
+describe.each(["raft", "elected-server", "central-server", "token-ring", algorithm, "maekawa-sanders"])(
   "a lock by %s",
   (name) => {
     test("has one holder at a time, and tokens that grow", async () => {
@@ -40,15 +40,15 @@ describe.each(["elected-server", "central-server", "token-ring", algorithm, "mae
 
 describe("a member that leaves in order", () => {
   // With leases this long whoever had to wait for one would not get in before its time is up.
-  const options = { leaseMs: 600_000, renewMs: 200 };
+  const served = { algorithm: "elected-server", options: { leaseMs: 600_000, renewMs: 200 } };
   const within = { timeoutMs: 30_000 };
 
   test("while it serves: nobody waits for what it has granted, since it says that it holds nothing", async () => {
     const members = await startAll(closing(await cluster(3)));
-    const locks = members.map((member) => member.mutex("report", { options }));
+    const locks = members.map((member) => member.mutex("report", served));
     const tokens: number[] = [];
     for (const lock of locks) await lock.use(({ token }) => void tokens.push(token), within);
-    const serving = members.findIndex((member) => member.id === member.status().lockServer);
+    const serving = members.indexOf((await lockServerOf(members, locks)) as Member);
     const leaving = at(members, serving).leave();
     for (const lock of locks.filter((_lock, index) => index !== serving))
       await lock.use(({ token }) => void tokens.push(token), within);

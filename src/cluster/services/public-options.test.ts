@@ -151,7 +151,7 @@ describe("other things that cannot be", () => {
     expect(() => member.mutex("invoice", { leaseMs: 5 } as never)).toThrow(
       'expected the options of mutex() to be among algorithm, options, got "leaseMs"; options of the algorithm are written options: { leaseMs }',
     );
-    expect(() => member.mutex("invoice", { options: { leaseMs: "5" } })).toThrow(
+    expect(() => member.mutex("invoice", { algorithm: "elected-server", options: { leaseMs: "5" } })).toThrow(
       'expected options.leaseMs of mutex() to be a finite number, got "5"',
     );
     expect(() => member.mutex("invoice", { algorithm: "bully" })).toThrow(
@@ -171,7 +171,7 @@ describe("other things that cannot be", () => {
 
   test.each([5, null, "", "a\nb", "x".repeat(129)])("no name: %s", async (name) => {
     for (const use of ["mutex", "election"] as const)
-      expect(await refusalOf(() => member[use](name as never))).toMatchObject({ code: "bad-name" });
+      expect(await refusalOf(() => member[use](name as never, {}))).toMatchObject({ code: "bad-name" });
     const channel = await refusalOf(() => member.channel(name as never, { order: "fifo", reliable: false }));
     expect(channel).toMatchObject({ code: "bad-name" });
     expect(channel.message).toMatch(/^expected the name of channel\(\) to be /);

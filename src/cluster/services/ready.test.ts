@@ -56,7 +56,7 @@ describe("a member that has heard nobody", () => {
 });
 
 describe("a member that is ready", () => {
-  test("hears a majority, and knows who serves the default locks", async () => {
+  test("hears a majority, and knows who leads the log of the default locks and elections", async () => {
     const it = await founded(3);
     const first = await it.start(1);
     const ready = first.ready();
@@ -68,18 +68,19 @@ describe("a member that is ready", () => {
     await first.ready({ timeoutMs: 1 }); // At once.
   });
 
-  test("needs no lock server where it keeps no journal, as there is none", async () => {
+  test("needs no log where it keeps no journal, as there is none", async () => {
     const members = await startAll(closing(await cluster(2, { dataDir: undefined })));
     await Promise.all(members.map((member) => member.ready()));
-    expect(members[0]?.status()).toMatchObject({ hasQuorum: true, lockServer: null });
+    expect(members[0]?.status()).toMatchObject({ hasQuorum: true, lockServer: null, shared: null });
   });
 });
 
 describe("who leads", () => {
-  test("is told of each election by name, and is another thing than who serves the locks", async () => {
+  test("is told of each election by name, to members that use it", async () => {
     const [first, second] = (await startAll(closing(await cluster(2)))) as [Member, Member];
     await first.ready();
     const events = eventsOf(second);
+    second.election("report");
     const over = new AbortController();
     const led = first
       .election("report")
@@ -95,7 +96,7 @@ describe("who leads", () => {
   test("stays, though a higher member campaigns, unless the highest is asked for", async () => {
     const [first, second] = (await startAll(closing(await cluster(2)))) as [Member, Member];
     const waits = (member: Member, name: string, options = {}) => {
-      const election = member.election(name, { options });
+      const election = member.election(name, { algorithm: "epoch-bully", options });
       let lead: () => void = () => {};
       const leading = new Promise<void>((resolve) => (lead = resolve));
       const over = new AbortController();
@@ -116,23 +117,24 @@ describe("who leads", () => {
     await Promise.all([sticky.leading, bully.leading]);
     const others = [waits(second, "sticky"), waits(second, "bully", highest)] as const;
     await others[1].leading; // The one that takes over has had as much time as the one that does not.
-    expect(second.election("sticky").leader).toBe(1);
+    expect(second.election("sticky", { algorithm: "epoch-bully" }).leader).toBe(1);
     await sticky.end();
     await others[0].leading; // It stood all the while.
     await Promise.all([bully, ...others].map(({ end }) => end()));
   });
 
-  test("of the default locks stays, though a higher member comes", async () => {
+  test("of the log, and who serves locks of elected-server, stays, though a higher member comes", async () => {
     const it = await founded(3);
     const [first, second] = await Promise.all([it.start(1), it.start(2)]);
     await Promise.all([first.ready(), second.ready()]);
+    await second.mutex("invoice", { algorithm: "elected-server" }).use(() => {});
     const { lockServer } = first.status();
     const events = eventsOf(first);
     const third = await it.start(3);
     await third.ready();
-    const lock = third.mutex("invoice");
-    for (let times = 0; times < 20; times++) await (await lock.acquire()).release();
-    expect(third.status().lockServer).toBe(lockServer);
+    const locks = [third.mutex("invoice", { algorithm: "elected-server" }), third.mutex("order")];
+    for (const lock of locks) for (let times = 0; times < 20; times++) await (await lock.acquire()).release();
+    expect(third.status()).toMatchObject({ lockServer });
     expect(events.filter(({ type }) => type === "server-changed")).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-/** Waits until a member could have a lock or lead: it hears a majority, and knows who serves. */
+/** Waits until a member could have a lock or lead: it hears a majority, and knows who leads the log. */
 
 import { MAX_WAIT_MS } from "../../runtime/longest-wait.ts";
 import type { Platform } from "../../runtime/platform/platform.ts";
@@ -21,7 +21,7 @@ export interface Waited {
 
 const SAYINGS: Record<Missing, string> = {
   "no-majority": "too few members can be heard of: start others, or see what keeps this one from them",
-  "no-lock-server": "a majority can be heard of, and nobody has been elected to serve the default locks yet",
+  "no-log-leader": "a majority can be heard of, and nobody has been elected to lead their log yet",
 };
 
 /** @throws CoordinationError */

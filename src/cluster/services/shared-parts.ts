@@ -2,7 +2,7 @@
  * What a member has once for all its elections and locks: a failure detector, and an election of who serves. What they
  * find out is given to the instances as commands, as wires do in an assembly.
  */
-import type { NodeId, Tagged, View, Vocabulary } from "../../core/protocol.ts";
+import type { NodeId, Tagged, Vocabulary } from "../../core/protocol.ts";
 import type { AnyProtocol } from "../../protocols/index.ts";
 import { Host } from "../../runtime/host.ts";
 import type { Journal } from "../../runtime/journal/journal.ts";
@@ -61,11 +61,6 @@ export class SharedParts {
     this.#detector = this.#host("detector", options.detector, (event) => this.#detected(event));
     const { leadership } = options;
     this.#leadership = leadership && this.#host("leadership", leadership, (event, until) => this.#led(event, until));
-  }
-
-  /** How this member stands in the election of who serves; null without one. */
-  get view(): View | null {
-    return this.#leadership?.view ?? null;
   }
 
   get leader(): NodeId | null {

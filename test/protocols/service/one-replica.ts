@@ -27,6 +27,8 @@ const limits: Limits = {
   maxChanges: 10,
   maxChangeBytes: 100_000,
   maxPending: 3,
+  maxMachines: 3,
+  maxMachineBytes: 1_000,
 };
 
 export type StateMachine = Pick<typeof stateMachine, "applyProposal" | "answerTo">;
@@ -83,6 +85,6 @@ export function oneReplica(
     end: (member) => void next(member, { type: "close", ifIdle: false }),
     apply: (member, operation) => next(member, operation)?.replies.at(-1)?.result ?? { type: "unknown" },
     propose,
-    ask: (query) => answerTo(data, machines, query),
+    ask: (query) => answerTo(on, machines, query),
   };
 }

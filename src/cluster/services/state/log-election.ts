@@ -160,6 +160,7 @@ export class LogElection {
   #hear(event: Told, until: number | null): void {
     if (event.type === "confirmed") return this.#confirm(until);
     if (event.type === "lost") return this.#lose();
+    if (event.type === "closed") return this.local.close(event.reason);
     if (event.type === "restored") {
       if (this.#wait !== null && this.#granted === null) this.#submit(this.#wait);
       return this.#lookAgain();

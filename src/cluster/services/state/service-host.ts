@@ -1,9 +1,6 @@
-/**
- * The replicated service of a member: one host of the embedded assembly. It is started when it is first used, here or by another
- * member, and from then on whenever the member starts. What is asked of it and what it tells goes through here.
- */
+/** The replicated service of a member that keeps a journal: one host of the embedded assembly. What is asked of it and what it tells goes through here. */
 import { EnvironmentError, UsageError } from "../../../core/errors.ts";
-import type { NodeId, Vocabulary } from "../../../core/protocol.ts";
+import type { NodeId, View, Vocabulary } from "../../../core/protocol.ts";
 import type { Command } from "../../../protocols/consensus/family/replicated-log.ts";
 import type { AnyProtocol } from "../../../protocols/index.ts";
 import {
@@ -69,8 +66,10 @@ export class ServiceHost implements Service {
   onClientAnswered: (answered: ClientAnswered) => void = () => {};
   readonly #options: ServiceHostOptions;
   readonly #listeners = new Set<Listener>();
-  #host: Host<Vocabulary> | null = null;
-  #current: Promise<unknown> | null = null;
+  readonly #host: Host<Vocabulary> | null;
+  #current: Promise<number> | null = null;
+  /** The revision before the first write of this member, as far as that was done while it was not known which one is current. */
+  #beforeOwn = Number.POSITIVE_INFINITY;
   revision: number | null = null;
   #isOpen = false;
   #waiting = 0;
@@ -85,11 +84,17 @@ export class ServiceHost implements Service {
     this.counts = options.counts;
     this.maxWaiters = options.maxWaiters;
     this.#number = Math.floor(options.platform.clock.stamp()) * NUMBERS_PER_MS;
+    this.#host = options.protocol && this.#hostOf(options.protocol);
   }
 
-  /** Whether it has been started: nobody uses it otherwise. */
+  /** Whether this member takes part. */
   get isRunning(): boolean {
     return this.#host !== null;
+  }
+
+  /** How this member stands in the service; null where it takes no part. */
+  get view(): View | null {
+    return this.#host?.view ?? null;
   }
 
   /** Calls that wait for their answer. */
@@ -102,23 +107,19 @@ export class ServiceHost implements Service {
     return this.#host?.isSettled !== false;
   }
 
-  /** The member has joined. What it has journalled binds it, so it takes part from now on. */
+  /** The member has joined. */
   start(): void {
     this.#isOpen = true;
-    if (this.#host !== null) this.#host.start();
-    else if (this.#options.journal?.has(SLOT) === true) this.#begin();
+    this.#host?.start();
   }
 
   use(): void {
     if (this.closed !== null) throw this.closed;
-    if (this.#options.protocol === null) throw new UsageError("no-journal", NO_JOURNAL);
-    if (this.#host === null) this.#begin();
+    if (this.#host === null) throw new UsageError("no-journal", NO_JOURNAL);
   }
 
   receive(from: NodeId, content: Content): void {
-    // What cannot be read is of another release.
-    if (!("body" in content) || this.#options.protocol === null || this.closed !== null) return;
-    if (this.#host === null) this.#begin();
+    if (!("body" in content) || this.closed !== null) return; // What cannot be read is of another release.
     this.#host?.receive(from, content.body as never, UNNAMED);
   }
 
@@ -137,18 +138,25 @@ export class ServiceHost implements Service {
     return this.#number;
   }
 
-  async current(): Promise<number> {
-    this.#current ??= this.query({ type: "sessions" }).then(({ revision }) => {
-      this.revision = Math.max(this.revision ?? 0, revision);
-    });
-    await this.#current;
-    return this.revision ?? 0;
+  current(): Promise<number> {
+    this.#current ??= this.query({ type: "sessions" }).then(
+      ({ revision }) => {
+        this.revision = Math.max(this.revision ?? 0, revision);
+        return Math.min(revision, this.#beforeOwn);
+      },
+      (error: unknown) => {
+        this.#current = null;
+        throw error;
+      },
+    );
+    return this.#current;
   }
 
   async submit<O extends Operation>(operation: O, isWanted: IsWanted): Promise<Done<O>> {
     for (;;) {
       const reply = await this.#request({ type: "submit", operation });
       const { revision, result } = reply.type === "done" ? reply : { revision: 0, result: refusalIn(reply) };
+      if (this.revision === null && revision > 0) this.#beforeOwn = Math.min(this.#beforeOwn, revision - 1);
       if (result.type === "unknown") throw unknownOutcome();
       if (result.type !== "refused") return { revision, result } as Done<O>;
       if (result.code !== "session-expired") throw refusalOf(result);
@@ -215,11 +223,10 @@ export class ServiceHost implements Service {
     this.#host?.stop();
   }
 
-  #begin(): void {
-    const { platform, self, peers, protocol, journal, send, trace, onFatal } = this.#options;
-    if (protocol === null) return;
+  #hostOf(protocol: AnyProtocol): Host<Vocabulary> {
+    const { platform, self, peers, journal, send, trace, onFatal } = this.#options;
     const { name } = protocol;
-    this.#host = new Host<Vocabulary>({
+    return new Host<Vocabulary>({
       platform,
       protocol,
       self,
@@ -230,7 +237,6 @@ export class ServiceHost implements Service {
       onEvent: (event, until) => this.#hear((event as Wrapped).body, until),
       onFatal,
     });
-    if (this.#isOpen) this.#host.start();
   }
 
   async #request(command: object): Promise<Reply> {
@@ -249,6 +255,7 @@ export class ServiceHost implements Service {
     if (event.type === "led") {
       this.leader = event.leader;
       this.term = event.term;
+      if (event.leader !== null && this.revision === null) this.current().catch(() => {}); // It is asked again.
     }
     if (event.type === "changed" && this.revision !== null) this.revision = event.revision;
     this.#tell(event, until);

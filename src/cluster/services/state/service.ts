@@ -30,9 +30,9 @@ export interface Service {
   readonly revision: number | null;
   /** Why nothing more is taken, once the member leaves or has failed. */
   readonly closed: CoordinationError | null;
-  /** Starts it, if it does not run. @throws UsageError without a `dataDir`; CoordinationError once the member leaves. */
+  /** @throws UsageError without a `dataDir`; CoordinationError once the member leaves. */
   use(): void;
-  /** Resolves with `revision` once this replica has been up to date. */
+  /** Resolves once this replica has been up to date, with a revision that was current then: before all writes of this member since it was called. */
   current(): Promise<number>;
   /** Whether it is one of this member's. Of what is told of a session before that began, nothing else says so. */
   isOwn(session: SessionId): boolean;

@@ -1,7 +1,7 @@
 /** All that members share by name, on the replicated service of this member. */
-import { EnvironmentError, UsageError } from "../../../core/errors.ts";
+import { EnvironmentError, UsageError, unexpected } from "../../../core/errors.ts";
 import type { NodeId } from "../../../core/protocol.ts";
-import type { ElectionOptions, Kind, LeaderChange, MemberEvent, Mutex, MutexOptions } from "../api.ts";
+import type { ElectionOptions, InstanceStatus, Kind, LeaderChange, MemberEvent, Mutex, MutexOptions } from "../api.ts";
 import type { CoordinationError } from "../coordination-error.ts";
 import { ElectionHandle } from "../handles.ts";
 import { requireName } from "../instance-name.ts";
@@ -37,6 +37,7 @@ import { textOf } from "./value-text.ts";
 import { Waits } from "./waits.ts";
 
 const count = may.needed(may.positive);
+const LOG = "raft";
 
 /** What the member says of itself. */
 export interface OfMember extends Pick<ServiceHostOptions, "maxWaiters" | "counts" | "send" | "why"> {
@@ -86,12 +87,14 @@ export class SharedState implements StateApi {
 
   mutex(name: string, { options }: MutexOptions): Mutex {
     requireNothing("mutex", { options });
+    this.#requireJournal("mutex", "central-server");
     return new SharedMutex(this.#free("mutex", name), this.#grants);
   }
 
   /** @throws UsageError as `map` does, and for metadata that cannot be sent. */
   election(name: string, { metadata, options, rank }: ElectionOptions): ElectionHandle {
     requireNothing("election", { options, rank });
+    this.#requireJournal("election", "bully");
     this.#free("election", name);
     const note = metadata === undefined ? "" : textOf(metadata, "metadata of election()", limits.noteBytes);
     const open = (): LocalElection => this.#election(name, note).local;
@@ -102,6 +105,15 @@ export class SharedState implements StateApi {
   uses(kind: Kind, name: string): boolean {
     if (kind === "election") return this.#elections.get(name)?.isUsed === true;
     return kind === "mutex" && this.waits.uses(`mutex/${name}`);
+  }
+
+  /** Elections that are open here, and locks that this process waits for or holds. */
+  get inUse(): readonly InstanceStatus[] {
+    const locks = [...this.waits.locks].map(([name, use]) => {
+      const role = use.isHeld ? "held" : "wanted";
+      return { kind: "mutex", name, algorithm: LOG, role, leader: null, ...use } as const;
+    });
+    return [...this.elections.map(({ status }) => status), ...locks];
   }
 
   /** Those that are open here. */
@@ -179,7 +191,16 @@ export class SharedState implements StateApi {
     if (algorithm === null) return name;
     throw new UsageError(
       "other-setting",
-      `expected the algorithm of the ${kind} "${name}" to be ${algorithm}, as it is in use already, got raft`,
+      `expected the algorithm of the ${kind} "${name}" to be ${algorithm}, as it is in use already, got raft, which is the default: name ${algorithm}, as all members of earlier releases do, or wait until nobody uses it`,
+    );
+  }
+
+  #requireJournal(call: string, other: string): void {
+    if (this.options.protocol !== null) return;
+    const wanted = `expected join() to be given a dataDir, since locks and elections are kept in the journals of the members`;
+    throw new UsageError(
+      "no-journal",
+      `${wanted}: give one, or name an algorithm of ${call}() that keeps none, such as ${other}`,
     );
   }
 
@@ -196,7 +217,12 @@ function requireNothing(
   given: { readonly options?: object | undefined; readonly rank?: number | undefined },
 ): void {
   const { options = {}, rank } = given;
-  const [unknown] = rank === undefined ? Object.keys(options) : ["rank"];
+  const [unknown] = Object.entries({ ...(rank === undefined ? {} : { rank }), ...prefixed(options) });
   if (unknown === undefined) return;
-  throw new UsageError("bad-option", `expected ${unknown} of ${call}() to be absent: raft has no such option`);
+  const [name, value] = unknown;
+  const wanted = "absent, since raft, which is the default, has no such option";
+  throw new UsageError("bad-option", unexpected(`${name} of ${call}()`, wanted, value));
 }
+
+const prefixed = (options: object): object =>
+  Object.fromEntries(Object.entries(options).map(([name, value]) => [`options.${name}`, value as unknown]));

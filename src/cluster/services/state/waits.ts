@@ -7,7 +7,7 @@ import type { Operation, WaitId } from "../../../protocols/service/coordination-
 import { MAX_WAIT_MS } from "../../../runtime/longest-wait.ts";
 import { measure } from "../../../runtime/metrics.ts";
 import { sleep } from "../../../runtime/platform/sleep.ts";
-import type { AcquireOptions } from "../api.ts";
+import type { AcquireOptions, InstanceStatus } from "../api.ts";
 import { type CoordinationCode, CoordinationError } from "../coordination-error.ts";
 import { onAbort } from "../on-abort.ts";
 import type { OwnTenure } from "../tenure.ts";
@@ -44,6 +44,11 @@ interface Wanted {
   waiter: { granted(): void; refused(error: CoordinationError): void } | null;
 }
 
+/** How a lock stands here. */
+type Use = Pick<InstanceStatus, "token" | "isHeld" | "waiting">;
+
+const MUTEX = "mutex/";
+
 /** What was refused only because too much was under way is asked for again. */
 const AGAIN_MS = 50;
 
@@ -71,6 +76,20 @@ export class Waits {
   uses(name: string): boolean {
     for (const { place } of this.#wanted.values()) if (place.name === name) return true;
     return false;
+  }
+
+  /** Locks that are waited for or held here, by name. */
+  get locks(): ReadonlyMap<string, Use> {
+    const locks = new Map<string, Use>();
+    for (const { place, given, waiter } of this.#wanted.values()) {
+      if (!place.name.startsWith(MUTEX)) continue;
+      const name = place.name.slice(MUTEX.length);
+      const use = locks.get(name) ?? { token: null, isHeld: false, waiting: 0 };
+      const isHeld = waiter === null && given?.held?.isHeld === true;
+      if (waiter !== null) locks.set(name, { ...use, waiting: use.waiting + 1 });
+      else locks.set(name, isHeld ? { ...use, isHeld, token: given?.token ?? null } : use);
+    }
+    return locks;
   }
 
   async wait<H extends OwnTenure<number> | null>(

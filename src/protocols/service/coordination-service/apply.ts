@@ -126,7 +126,12 @@ function applyOperation(
   }
 }
 
-export function answerTo(data: Data, machines: MachineDefinitions, query: Query): Answer {
+export function answerTo(
+  on: Pick<Applying, "data" | "limits">,
+  machines: MachineDefinitions,
+  query: Query,
+): Answer {
+  const { data } = on;
   switch (query.type) {
     case "get":
       return { type: "found", entry: stored(data, query.map, query.key) };
@@ -143,6 +148,6 @@ export function answerTo(data: Data, machines: MachineDefinitions, query: Query)
     case "sessions":
       return { type: "sessions", sessions: data.sessions.map(({ id, member }) => ({ session: id, member })) };
     case "ask":
-      return ask(data, machines, query.machine, query.question);
+      return ask(on, machines, query.machine, query.question);
   }
 }

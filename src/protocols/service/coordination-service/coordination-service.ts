@@ -16,7 +16,7 @@
  *
  * Why no two hold a lock, however slow the network is. A member arms the timer of a lease when it proposes a keep-alive for the first
  * time, and relies on it only once its own replica has applied that keep-alive. A leader that wants a session to expire has counted
- * since it applied the last keep-alive, so since later, and for longer, by what clocks may drift. And what it proposes names the
+ * since it applied the last keep-alive, whether it led then or not, so since later, and for longer, by what clocks may drift. And what it proposes names the
  * place of that keep-alive in the log: if another one stands between, it changes nothing.
  *
  *     member   propose ─────────── lease ───────────────┤ lost

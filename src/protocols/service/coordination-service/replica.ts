@@ -95,6 +95,8 @@ const defaults: ReplicaOptions = {
   maxChanges: 10_000,
   maxChangeBytes: 1_048_576,
   maxPending: 10_000,
+  maxMachines: 8,
+  maxMachineBytes: 524_288,
 };
 
 const optionShape = struct<ReplicaOptions>({
@@ -106,6 +108,8 @@ const optionShape = struct<ReplicaOptions>({
   maxChanges: natural,
   maxChangeBytes: natural,
   maxPending: natural,
+  maxMachines: natural,
+  maxMachineBytes: natural,
 });
 
 /** What an entry of the log takes beside its operation. */
@@ -179,7 +183,7 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
       },
       query(state, { request, query }, ctx) {
         const { data } = state;
-        ctx.emit({ type: "queried", request, revision: data.revision, answer: answerTo(data, machines, query) });
+        ctx.emit({ type: "queried", request, revision: data.revision, answer: answerTo({ data, limits }, machines, query) });
       },
       look({ data }, _command, ctx) {
         const sessions = data.sessions.map(({ id, seen, ttlMs }) => ({ session: id, seen, ttlMs }));

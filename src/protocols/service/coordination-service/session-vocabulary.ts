@@ -50,8 +50,8 @@ export type MemberSession = {
     reads: Reads;
     leader: NodeId | null;
     term: number;
-    /** While this node leads: how many sweeps ago each session was heard of. */
-    watched: Watched[] | null;
+    /** How many sweeps ago each session was heard of. */
+    watched: Watched[];
   };
   timer: "retry" | "renew" | "idle" | "readAgain" | "sweep" | LeaseTimer;
   command: /** Answered once it has been applied here. */

@@ -1,11 +1,11 @@
 /**
  * A member's use of the service: it opens a session when it is first asked for something, keeps its lease while it uses it, and closes
- * it when it does not. While its node leads it also watches the sessions of others.
+ * it when it does not. It also counts for how long others were silent.
  */
 import type { Context, NodeId, Protocol, RequestId } from "../../../core/protocol.ts";
-import { sweep, watchSessions } from "./expiry.ts";
+import { sweep } from "./expiry.ts";
 import { confirmRound, emptyLease, isCertain, runOut } from "./lease.ts";
-import { MAX_OPERATION_BYTES } from "./operations.ts";
+import { MAX_OPERATION_BYTES, type Proposal } from "./operations.ts";
 import { askToRead, readAll } from "./reads.ts";
 import { type SessionOptions, settled } from "./session-options.ts";
 import { type MemberSession, shapes } from "./session-vocabulary.ts";
@@ -38,6 +38,7 @@ export function memberSession(given?: Partial<SessionOptions>): Protocol<MemberS
     start(state, ctx) {
       state.run += 1;
       ctx.compact([{ type: "life", run: state.run, life: state.life }]);
+      ctx.setTimer("sweep", options.sweepMs);
       if (state.life === 0) return;
       begin(state, options, ctx); // What it held in its last life is released: nobody relies on it any more.
       flush(state, options, ctx);
@@ -163,14 +164,14 @@ function wired(options: SessionOptions): Omit<Handlers["command"], Asked> {
       else ctx.reply(request, { type: "read", revision, answer });
     },
     seen(state, { sessions }, ctx) {
-      sweep(state, sessions, options, (proposal) => put(state, JSON.stringify(proposal), ctx));
+      const propose = (proposal: Proposal): void => put(state, JSON.stringify(proposal), ctx);
+      sweep(state, sessions, options, state.leader === ctx.self ? propose : null);
     },
     readable: (state, { read }, ctx) => readAll(state, read, retryMs, ctx),
     led(state, { leader, term }, ctx) {
       const isNew = leader !== null && leader !== state.leader;
       state.leader = leader;
       state.term = term;
-      watchSessions(state, leader === ctx.self, options, ctx);
       if (!isNew) return;
       proposeAgain(state, options, ctx); // What the last leader had not committed may be gone with it.
       if (state.reads.underWay.length > 0) askToRead(state, retryMs, ctx);
@@ -196,7 +197,7 @@ const initial = (): State => ({
   reads: { read: 0, underWay: [], next: [] },
   leader: null as NodeId | null,
   term: 0,
-  watched: null,
+  watched: [],
 });
 
 const roleOf = (state: State): string =>

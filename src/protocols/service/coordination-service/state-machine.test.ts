@@ -372,6 +372,41 @@ describe("state machines of the application", () => {
     expect(ask(question)).toMatchObject({ code: "unknown-machine" });
     expect(apply(0, execute("1"))).toEqual({ type: "unknown" });
   });
+
+  it("have room for so much: what would make the state larger is refused and changes nothing, what makes it smaller is done", () => {
+    const texts: MachineDefinition = {
+      init: () => "",
+      apply: (state, command) => [
+        command.startsWith("cut") ? (state as string).slice(0, Number(command.slice(3))) : `${state as string}${command}`,
+        command === "answer" ? "x".repeat(70_000) : "",
+      ],
+      ask: (state) => String((state as string).length),
+    };
+    const { apply, ask, data } = withSessions(1, { maxMachineBytes: 300_000 }, { sum: texts });
+    const piece = "x".repeat(60_000);
+    for (let at = 0; at < 4; at++) expect(apply(0, execute(piece))).toEqual({ type: "executed", result: "" });
+    const results = Array.from({ length: 20 }, () => apply(0, execute(piece)));
+    const done = results.findIndex(({ type }) => type === "refused");
+    expect(done).toBeLessThan(8); // A large state is not measured after each command.
+    const tooLarge = { type: "refused", code: "too-large", reason: "the state of a machine takes at most 300000 bytes as JSON" };
+    expect(results.slice(done)).toEqual(Array(20 - done).fill(tooLarge));
+    const length = ask(question);
+    expect(apply(0, execute("answer"))).toMatchObject({ code: "too-large" });
+    expect(ask(question)).toEqual(length);
+    expect(apply(0, execute("cut10"))).toEqual({ type: "executed", result: "" });
+    expect(apply(0, execute("cut0"))).toEqual({ type: "executed", result: "" });
+    expect(apply(0, execute(piece))).toEqual({ type: "executed", result: "" });
+    expect(JSON.stringify(data.machines).length).toBeLessThan(70_000);
+  });
+
+  it("are so many, and what waits for one that is not defined here has room for so much", () => {
+    const { apply, ask, data } = withSessions(1, { maxMachines: 2, maxPending: 100, maxMachineBytes: 1_000 });
+    for (const machine of ["a", "b"]) apply(0, { type: "execute", machine, command: "1" });
+    expect(apply(0, { type: "execute", machine: "c", command: "1" })).toMatchObject({ code: "too-many" });
+    for (let at = 0; at < 10; at++) apply(0, { type: "execute", machine: "a", command: "x".repeat(200) });
+    expect(JSON.stringify(data.machines).length).toBeLessThan(1_000);
+    expect(ask({ type: "ask", machine: "a", question: "" })).toMatchObject({ code: "unknown-machine" });
+  });
 });
 
 describe("sessions", () => {

@@ -96,6 +96,11 @@ export interface MachineState {
   state: unknown;
   isDefined: boolean;
   pending: string[] | null;
+  /** What is pending takes, and what the state took as it was last measured. */
+  pendingBytes: number;
+  bytes: number;
+  /** How many commands were applied since. */
+  unmeasured: number;
 }
 
 export const emptyData = (): Data => ({
@@ -127,6 +132,9 @@ export interface Limits {
   maxChangeBytes: number;
   /** Commands for a machine that is not defined here. */
   maxPending: number;
+  /** How many state machines there are, and how much the state of each takes as JSON: together less than half of a snapshot. */
+  maxMachines: number;
+  maxMachineBytes: number;
 }
 
 /** One operation is being applied. */
