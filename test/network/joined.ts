@@ -21,7 +21,8 @@ export interface Cluster {
 export async function lockServerOf(members: readonly Member[], locks: readonly Mutex[]): Promise<Member | undefined> {
   const [{ name }] = locks as [Mutex];
   for (const lock of locks) await lock.use(() => {});
-  const serves = ({ instances }: MemberStatus) => instances.some((one) => one.name === name && one.role.endsWith("serving"));
+  const serves = ({ instances }: MemberStatus) =>
+    instances.some((one) => one.name === name && one.role.endsWith("serving"));
   return members.find((member) => serves(member.status()));
 }
 

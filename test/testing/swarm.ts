@@ -6,6 +6,8 @@ import { ExclusiveUse } from "./exclusive-use.ts";
 
 const locks = ["stock", "invoice"];
 const election = "report";
+/** Those that are not on the log; the default where nothing is said. */
+const leased = { mutex: { algorithm: "elected-server" }, election: { algorithm: "epoch-bully" } } as const;
 const orders: readonly Order[] = ["none", "fifo", "causal", "total", "causal-total"];
 const FAULTS_MS = 6_000;
 /** All is mended by then: a fault lasts at most half as long. */
@@ -30,9 +32,11 @@ class Swarm {
   readonly world: World;
   #runs = 0;
   readonly order: Order;
+  readonly #algorithms: Partial<typeof leased>;
 
   constructor(seed: number, members: number) {
     this.order = orders[seed % orders.length] as Order;
+    this.#algorithms = seed % 2 === 0 ? {} : leased;
     this.world = simulate({
       members,
       seed,
@@ -79,7 +83,9 @@ class Swarm {
     while (!this.isEnding) {
       const name = locks[Math.floor(tools.random() * locks.length)] as string;
       await unlessCoordination(async () => {
-        const grant = await member.mutex(name).acquire({ timeoutMs: between(tools, 200, 3_000) });
+        const grant = await member
+          .mutex(name, this.#algorithms.mutex)
+          .acquire({ timeoutMs: between(tools, 200, 3_000) });
         this.exclusive.enter(`the lock ${name}`, member.id, grant, tools.now, () => this.#runsStill(member));
         await tools.sleep(between(tools, 1, 400));
         await grant.release();
@@ -91,7 +97,7 @@ class Swarm {
   async #lead(member: Member, tools: ProcessTools): Promise<void> {
     while (!this.isEnding) {
       await unlessCoordination(() =>
-        member.election(election).lead(async (leadership) => {
+        member.election(election, this.#algorithms.election).lead(async (leadership) => {
           const { signal } = leadership;
           this.exclusive.enter(`the election ${election}`, member.id, leadership, tools.now, () =>
             this.#runsStill(member),
@@ -137,7 +143,7 @@ class Swarm {
         all.map((id) =>
           world
             .member(id)
-            .mutex(name)
+            .mutex(name, this.#algorithms.mutex)
             .use(() => {}, within),
         ),
       );

@@ -9,7 +9,7 @@ import { cluster, lockServerOf, startAll } from "../../../test/network/joined.ts
 import { seededRandom } from "../../../test/network/seed.ts";
 import type { Random } from "../../core/random.ts";
 import { epochOf } from "../../protocols/mutex/family/fencing-tokens.ts";
-import type { Member, Tenure, FencedElection, Mutex } from "./api.ts";
+import type { FencedElection, Member, Mutex, Tenure } from "./api.ts";
 import type { CoordinationError } from "./coordination-error.ts";
 import { guard } from "./guard.ts";
 

@@ -33,10 +33,10 @@ export function memberMetrics({ counts, instances, shared, state, isJoined, peer
       hasQuorum: () => isJoined() && shared.hasQuorum,
       reachable: () => shared.reachable,
       suspected: () => peers().filter(({ id }) => shared.isSuspected(id)).length,
-      hasLockServer: () => isJoined() && shared.server !== null,
+      hasLockServer: () => isJoined() && state.host.leader !== null,
       instances: () => {
         const kinds = { election: 0, mutex: 0, channel: 0 };
-        for (const { setting } of open()) kinds[setting.kind] += 1;
+        for (const { kind } of [...open().map(({ setting }) => setting), ...state.inUse]) kinds[kind] += 1;
         return kinds;
       },
     }),

@@ -126,11 +126,7 @@ function applyOperation(
   }
 }
 
-export function answerTo(
-  on: Pick<Applying, "data" | "limits">,
-  machines: MachineDefinitions,
-  query: Query,
-): Answer {
+export function answerTo(on: Pick<Applying, "data" | "limits">, machines: MachineDefinitions, query: Query): Answer {
   const { data } = on;
   switch (query.type) {
     case "get":

@@ -4,7 +4,7 @@
  */
 import type { Answer, Command, Result } from "./operations.ts";
 import { MAX_OPERATION_BYTES, refuse } from "./operations.ts";
-import { type Applying, bytesOf, type Data, type Limits, type MachineState, nextRevision, utf8BytesOf } from "./state.ts";
+import { type Applying, bytesOf, type Limits, type MachineState, nextRevision, utf8BytesOf } from "./state.ts";
 import { enter, lookUp } from "./table.ts";
 
 /** The state is plain data. `apply` leaves it as it is and gives the next one, which rests on nothing but what it is given. */
@@ -27,7 +27,14 @@ export function execute({ data, limits }: Applying, machines: MachineDefinitions
   if (known === null && data.machines.keys.length >= limits.maxMachines)
     return refuse("too-many", `there are ${limits.maxMachines} state machines already`);
   nextRevision(data);
-  const machine: MachineState = known ?? { state: null, isDefined: false, pending: [], pendingBytes: 0, bytes: 0, unmeasured: 0 };
+  const machine: MachineState = known ?? {
+    state: null,
+    isDefined: false,
+    pending: [],
+    pendingBytes: 0,
+    bytes: 0,
+    unmeasured: 0,
+  };
   if (known === null) enter(data.machines, name, machine);
   const definition = definitionOf(machines, name);
   if (definition === null) {

@@ -183,7 +183,12 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
       },
       query(state, { request, query }, ctx) {
         const { data } = state;
-        ctx.emit({ type: "queried", request, revision: data.revision, answer: answerTo({ data, limits }, machines, query) });
+        ctx.emit({
+          type: "queried",
+          request,
+          revision: data.revision,
+          answer: answerTo({ data, limits }, machines, query),
+        });
       },
       look({ data }, _command, ctx) {
         const sessions = data.sessions.map(({ id, seen, ttlMs }) => ({ session: id, seen, ttlMs }));

@@ -377,7 +377,9 @@ describe("state machines of the application", () => {
     const texts: MachineDefinition = {
       init: () => "",
       apply: (state, command) => [
-        command.startsWith("cut") ? (state as string).slice(0, Number(command.slice(3))) : `${state as string}${command}`,
+        command.startsWith("cut")
+          ? (state as string).slice(0, Number(command.slice(3)))
+          : `${state as string}${command}`,
         command === "answer" ? "x".repeat(70_000) : "",
       ],
       ask: (state) => String((state as string).length),
@@ -388,7 +390,11 @@ describe("state machines of the application", () => {
     const results = Array.from({ length: 20 }, () => apply(0, execute(piece)));
     const done = results.findIndex(({ type }) => type === "refused");
     expect(done).toBeLessThan(8); // A large state is not measured after each command.
-    const tooLarge = { type: "refused", code: "too-large", reason: "the state of a machine takes at most 300000 bytes as JSON" };
+    const tooLarge = {
+      type: "refused",
+      code: "too-large",
+      reason: "the state of a machine takes at most 300000 bytes as JSON",
+    };
     expect(results.slice(done)).toEqual(Array(20 - done).fill(tooLarge));
     const length = ask(question);
     expect(apply(0, execute("answer"))).toMatchObject({ code: "too-large" });
