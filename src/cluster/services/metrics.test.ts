@@ -30,7 +30,7 @@ async function joined(size: number, options = {}) {
 }
 
 test("locks are counted as they are acquired, waited for, given back, lost and not had in time", async () => {
-  const { member, values } = await joined(1);
+  const { member, values } = await joined(1, { timing: "patient" });
   const grant = await member.mutex("invoice-1").acquire();
   const waiting = member.mutex("invoice-1").acquire();
   await expect(member.mutex("invoice-1").acquire({ timeoutMs: 1 })).rejects.toMatchObject({ code: "acquire-timeout" });

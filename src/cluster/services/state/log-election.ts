@@ -167,7 +167,10 @@ export class LogElection {
     }
     if (!("name" in event) || event.name !== this.#name) return;
     if (event.type === "granted") {
-      if (this.#service.isOwn(event.session) && event.wait === this.#wait) this.#win(event.wait, event.token);
+      const isOwn = this.#service.isOwn(event.session);
+      if (isOwn && event.wait === this.#wait) this.#win(event.wait, event.token);
+      else if (isOwn)
+        this.#giveBack(event.wait); // It is not wanted any more.
       else this.#lookAgain();
     } else if (event.type === "released") {
       this.#told += 1;
@@ -204,6 +207,7 @@ export class LogElection {
     this.#granted = null;
     if (own !== null) this.#change(null);
     if (this.#wait === null) return;
+    this.#giveBack(this.#wait); // What has not been put to the log yet is put to it in the next session.
     this.#wait = this.#service.number();
     this.#submit(this.#wait);
   }

@@ -159,7 +159,7 @@ export class ServiceHost implements Service {
       if (this.revision === null && revision > 0) this.#beforeOwn = Math.min(this.#beforeOwn, revision - 1);
       if (result.type === "unknown") throw unknownOutcome();
       if (result.type !== "refused") return { revision, result } as Done<O>;
-      if (result.code !== "session-expired") throw refusalOf(result);
+      if (result.code !== "session-expired" || OF_A_SESSION.has(operation.type)) throw refusalOf(result);
       await sleep(this.platform.timers, AGAIN_MS, { ref: false }); // It was not done, and is done in the next session.
       if (!isWanted()) throw refusalOf(result);
     }
@@ -275,6 +275,16 @@ export class ServiceHost implements Service {
     return new CoordinationError(code, changes ? "uncertain" : "never-sent", message, { cause: this.closed });
   }
 }
+
+/** Who waits for something asks for it anew in the next session, if it still wants it. */
+const OF_A_SESSION: ReadonlySet<Operation["type"]> = new Set([
+  "acquire",
+  "withdraw",
+  "arrive",
+  "leave",
+  "take",
+  "stopTaking",
+]);
 
 /** How long a member that leaves waits at most for its session to end, and for another to lead. */
 const LAST_WORDS_MS = 500;

@@ -48,6 +48,7 @@ interface Wanted {
 type Use = Pick<InstanceStatus, "token" | "isHeld" | "waiting">;
 
 const MUTEX = "mutex/";
+const ofElection = (name: string): boolean => name.startsWith("election/");
 
 /** What was refused only because too much was under way is asked for again. */
 const AGAIN_MS = 50;
@@ -190,9 +191,14 @@ export class Waits {
       return;
     }
     if (!("session" in event) || !this.#service.isOwn(event.session)) return;
-    if (event.type === "granted") this.#give(event.wait, event.token, "");
-    else if (event.type === "item") this.#give(event.wait, event.token, event.value);
-    else if (event.type === "confirmed") this.#confirm(until);
+    if (event.type === "granted") {
+      if (ofElection(event.name)) return;
+      if (this.#wanted.has(event.wait)) this.#give(event.wait, event.token, "");
+      else this.#insist({ type: "withdraw", name: event.name, wait: event.wait }); // Nobody waits for it any more.
+    } else if (event.type === "item") {
+      if (this.#wanted.has(event.wait)) this.#give(event.wait, event.token, event.value);
+      else this.#insist({ type: "stopTaking", name: event.name, wait: event.wait });
+    } else if (event.type === "confirmed") this.#confirm(until);
     else if (event.type === "lost") this.#lose();
   }
 
@@ -220,8 +226,9 @@ export class Waits {
   #lose(): void {
     for (const [wait, wanted] of [...this.#wanted]) {
       this.#wanted.delete(wait);
-      const { given, waiter } = wanted;
+      const { given, waiter, place } = wanted;
       wanted.given = null;
+      if (waiter !== null) this.#insist(place.giveUp(wait)); // What has not been put to the log yet is put to it in the next session.
       given?.held?.lose();
       if (waiter !== null) this.#ask(wanted);
     }
