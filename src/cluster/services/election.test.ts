@@ -154,7 +154,7 @@ describe("a leadership", () => {
 
 describe("watching an election", () => {
   test("shows who leads, with the token, at every member", async () => {
-    const members = await three();
+    const members = await startAll(closing(await cluster(3, { timing: "patient" }))); // It leads until all have seen it.
     const seen: LeaderChange[][] = members.map(() => []);
     const abort = new AbortController();
     const watching = members.map(async (member, index) => {
@@ -214,9 +214,9 @@ describe("ranks", () => {
   test("say who leads, where the algorithm goes by them", async () => {
     const members = await three();
     const [first, second] = [at(members, 0), at(members, 1)];
-    const options = { takesOver: true };
-    const low = first.election("report", { options, rank: 9 });
-    const high = second.election("report", { options, rank: 1 });
+    const given = { algorithm: "epoch-bully", options: { takesOver: true } } as const;
+    const low = first.election("report", { ...given, rank: 9 });
+    const high = second.election("report", { ...given, rank: 1 });
     const abort = new AbortController();
     const led = high.lead(untilLost, { signal: abort.signal }).catch(() => {});
     await vi.waitFor(() => expect(low.leader).toBe(2), PATIENCE);
