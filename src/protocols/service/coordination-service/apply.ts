@@ -27,7 +27,7 @@ import {
   openSession,
   sessionOf,
 } from "./sessions.ts";
-import type { Applying, Data, Session } from "./state.ts";
+import type { Applying, Session } from "./state.ts";
 import { lookUp } from "./table.ts";
 
 type Batch = Extract<Proposal, { type: "operations" }>;
