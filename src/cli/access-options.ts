@@ -6,6 +6,7 @@ import { createLog } from "../runtime/log.ts";
 import type { Access } from "./access.ts";
 import { adminUrl, wholeNumber } from "./arguments.ts";
 import { duration } from "./duration.ts";
+import { clientFor, type EndpointOptions, withEndpointOptions } from "./endpoints.ts";
 import type { Place } from "./own-member.ts";
 import { say } from "./say.ts";
 
@@ -15,14 +16,14 @@ const DEFAULT_GRACE_MS = 100;
 const MEMBER_VARIABLE = "COTERIE_MEMBER";
 const MEMBER_EXAMPLE = "http://127.0.0.1:7501";
 
-export interface AccessOptions extends Partial<Place> {
+export interface AccessOptions extends Partial<Omit<Place, "clients" | "clientRoles">>, EndpointOptions {
   readonly member?: string;
   readonly grace: number;
   readonly verbose?: true;
 }
 
 export function withAccessOptions(command: Command): Command {
-  return command
+  return withEndpointOptions(command)
     .option(
       "--member <url>",
       "a member that runs on this machine, by its admin address (default: $COTERIE_MEMBER)",
@@ -52,6 +53,7 @@ export async function accessFor(options: AccessOptions): Promise<Access> {
     throw new UsageError("no-process-groups", `${sentence}; from a program, join() works there`);
   }
   const { id, config = DEFAULT_CONFIG } = options;
+  if (options.endpoints !== undefined) return throughEndpoints(options);
   const member = memberOf(options);
   if (member !== null) return (await import("./through-member.ts")).throughMember(member);
   if (id === undefined)
@@ -61,6 +63,36 @@ export async function accessFor(options: AccessOptions): Promise<Access> {
   });
   const { accessAs, joinCluster } = await import("./own-member.ts");
   return accessAs(await joinCluster({ ...options, id, config }, log));
+}
+
+/** As a client that is no member; locks and elections are those of the log. */
+async function throughEndpoints(options: AccessOptions): Promise<Access> {
+  const own = (["member", "id", "config", "data", "faultInjector"] as const).find(
+    (name) => options[name] !== undefined,
+  );
+  if (own !== undefined)
+    throw new UsageError(
+      "bad-argument",
+      `expected --endpoints or --${own === "faultInjector" ? "fault-injector" : own}, got both`,
+    );
+  const client = await clientFor(options);
+  const onlyRaft = ({ algorithm = "raft" }: { readonly algorithm?: string }): void => {
+    if (algorithm === "raft") return;
+    const text = `expected --algorithm to be raft with --endpoints, got ${algorithm}: clients have what is on the log`;
+    throw new UsageError("bad-argument", text);
+  };
+  return {
+    mutex(name, given) {
+      onlyRaft(given);
+      return client.mutex(name);
+    },
+    election(name, given) {
+      onlyRaft(given);
+      return client.election(name);
+    },
+    explainWaiting: () => () => {},
+    leave: () => client.close(),
+  };
 }
 
 /** Null: this process is to be a member itself. */

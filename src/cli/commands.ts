@@ -45,6 +45,36 @@ export const commands: Readonly<Record<string, Listed>> = {
     summary: "make certificates for the members of a cluster",
     load: () => import("./cert.ts"),
   },
+  get: {
+    usage: "[options] <map> [key]",
+    summary: "read a key of a map that the cluster shares, or many",
+    load: () => import("./get.ts"),
+  },
+  put: {
+    usage: "[options] <map> <key> <value>",
+    summary: "put a value under a key of a map",
+    load: () => import("./put.ts"),
+  },
+  del: {
+    usage: "[options] <map> <key>",
+    summary: "delete a key of a map",
+    load: () => import("./del.ts"),
+  },
+  watch: {
+    usage: "[options] <map> [key]",
+    summary: "print every change of a map as it happens",
+    load: () => import("./watch.ts"),
+  },
+  txn: {
+    usage: "[options] <file>",
+    summary: "read and write several keys at one moment",
+    load: () => import("./txn.ts"),
+  },
+  counter: {
+    usage: "[options] <name>",
+    summary: "print a counter, add to it, or set it",
+    load: () => import("./counter.ts"),
+  },
   lock: {
     usage: "[options] <name> <command...>",
     summary: "run a command while holding a lock of the cluster",

@@ -20,6 +20,8 @@ interface NodeOptions {
   readonly config: string;
   readonly id: number;
   readonly data?: string;
+  readonly clients?: string;
+  readonly clientRoles?: string;
   readonly faultInjector?: true;
   readonly logJson?: true;
   readonly supervised?: true;
@@ -39,6 +41,8 @@ export function declare(command: Command): void {
       wholeNumber("--id", 0, Number.MAX_SAFE_INTEGER, "a member's id"),
     )
     .option("--data <dir>", "where this member keeps its journal, if what runs keeps one")
+    .option("--clients <host:port>", "serve clients that are no members there: HTTP and WebSocket")
+    .option("--client-roles <file>", "with --clients: a file that says who may do what; off loopback it must be")
     .option("--fault-injector", "let PUT /faults on the admin pages drop, delay and cut this member's messages")
     .option("--byzantine <how>", `lie, for tests of the others: ${behaviours.join(", ")}`, (text) =>
       behaviour(text, "--byzantine"),
@@ -91,8 +95,10 @@ async function run(options: NodeOptions): Promise<void> {
     throw isForTheCaller(error) ? new UsageError(error.code, error.message) : error;
   });
   if (member === undefined) return; // Asked to stop before it ran.
-  const { address, admin } = member;
-  process.stdout.write(`${JSON.stringify({ event: "listening", id: options.id, pid: process.pid, address, admin })}\n`);
+  const { address, admin, clients } = member;
+  const served = typeof clients === "string" ? { clients } : {};
+  const listening = { event: "listening", id: options.id, pid: process.pid, address, admin, ...served };
+  process.stdout.write(`${JSON.stringify(listening)}\n`);
   try {
     await Promise.race([ended, failed]);
   } finally {
@@ -105,13 +111,15 @@ async function run(options: NodeOptions): Promise<void> {
 async function started(
   options: NodeOptions,
   onFatal: (error: Error) => void,
-): Promise<Pick<Member, "admin"> & Pick<RunningMember, "address" | "stop">> {
+): Promise<Pick<Member, "admin"> & Partial<Pick<Member, "clients">> & Pick<RunningMember, "address" | "stop">> {
   const log = logTo(process.stderr, options.logJson === true);
   if (options.seed !== undefined && options.byzantine === undefined)
     throw new UsageError(
       "bad-argument",
       "expected --seed to come with --byzantine: an honest member has no use for it",
     );
+  if (options.clientRoles !== undefined && options.clients === undefined)
+    throw new UsageError("bad-argument", "expected --client-roles to come with --clients");
   if (!namesProtocol(options.config)) {
     if (options.byzantine !== undefined)
       throw new UsageError(
@@ -120,8 +128,14 @@ async function started(
       );
     const member = await joinCluster(options, log);
     member.signal.addEventListener("abort", () => onFatal(member.signal.reason as Error));
-    return { address: member.status().address, admin: member.admin, stop: () => member.leave() };
+    const { admin, clients } = member;
+    return { address: member.status().address, admin, clients, stop: () => member.leave() };
   }
+  if (options.clients !== undefined)
+    throw new UsageError(
+      "bad-argument",
+      "expected --clients to come with a config that names no protocol: only members that serve elections and locks by name serve clients",
+    );
   const read = readConfig(options.config);
   const config = options.data === undefined ? read : { ...read, dataDir: resolve(options.data) };
   requireMember(config.members, options);

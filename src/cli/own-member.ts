@@ -1,8 +1,8 @@
 /** Members of a cluster that serves elections and locks by name: what says which one, and how it joins. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { readServiceConfig } from "../cluster/config.ts";
+import { readServiceConfig, type ServiceConfig } from "../cluster/config.ts";
 import { join } from "../cluster/join.ts";
-import type { Member } from "../cluster/services/api.ts";
+import type { JoinOptions, Member } from "../cluster/services/api.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
 import { formatHostPort, type HostPort, isLoopback } from "../runtime/host-port.ts";
 import type { Log } from "../runtime/log.ts";
@@ -18,6 +18,9 @@ export interface Place {
   /** Instead of the config's `dataDir`. */
   readonly data?: string;
   readonly faultInjector?: true;
+  /** Where clients are served, and the file that says who may do what. */
+  readonly clients?: string;
+  readonly clientRoles?: string;
 }
 
 /** Joins as a config file says. @throws UsageError for a config, an id, an address or a folder that cannot be used */
@@ -34,11 +37,18 @@ export async function joinCluster(options: Place, log: Log): Promise<Member> {
     limits,
     ...(folder === undefined ? {} : { dataDir: folder }),
     ...(admin.port === 0 ? {} : { admin: adminOf(admin) }),
+    ...clientsOf(options, tls),
     faultInjector: options.faultInjector === true,
     log,
   }).catch((error: unknown) => {
     throw isForTheCaller(error) ? new UsageError(error.code, error.message) : error;
   });
+}
+
+/** With the certificates that members have, if they have any. */
+function clientsOf({ clients: listen, clientRoles }: Place, tls: ServiceConfig["tls"]): Pick<JoinOptions, "clients"> {
+  if (listen === undefined) return {};
+  return { clients: { listen, tls: tls ?? "off", ...(clientRoles === undefined ? {} : { roles: clientRoles }) } };
 }
 
 /** A config that shows admin pages to a network has said that it is trusted. */

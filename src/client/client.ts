@@ -15,6 +15,7 @@ import { LocalMap } from "../cluster/services/state/local-map.ts";
 import { LocalBarrier, LocalQueue } from "../cluster/services/state/local-queue.ts";
 import { LogElection } from "../cluster/services/state/log-election.ts";
 import { Grants, LocalReadWriteLock, LocalSemaphore, SharedMutex } from "../cluster/services/state/named-grants.ts";
+import type { Service } from "../cluster/services/state/service.ts";
 import type {
   Barrier,
   BarrierOptions,
@@ -120,8 +121,11 @@ export async function connectOn(
   return client;
 }
 
+/** For programs of this package that have words of their own. */
+export const serviceOf = (client: Client): Service => (client as RemoteClient).service;
+
 class RemoteClient implements Client {
-  readonly #service: RemoteService;
+  readonly service: RemoteService;
   readonly #waits: Waits;
   readonly #grants: Grants;
   readonly #elections = new Map<string, LogElection>();
@@ -132,15 +136,15 @@ class RemoteClient implements Client {
 
   constructor(platform: Pick<Platform, "clock" | "timers" | "random">, dial: Dial, options: ConnectOptions) {
     this.#endpoints = options.endpoints;
-    this.#service = new RemoteService({
+    this.service = new RemoteService({
       platform,
       endpoints: options.endpoints,
       token: options.token ?? null,
       dial,
       onChange: () => this.#look(),
     });
-    this.#waits = new Waits(this.#service);
-    this.#grants = new Grants(this.#service, this.#waits);
+    this.#waits = new Waits(this.service);
+    this.#grants = new Grants(this.service, this.#waits);
   }
 
   get signal(): AbortSignal {
@@ -148,14 +152,14 @@ class RemoteClient implements Client {
   }
 
   async open(timeoutMs: number): Promise<void> {
-    const { link, platform } = this.#service;
+    const { link, platform } = this.service;
     await new Promise<void>((resolve, reject) => {
       const timer = platform.timers.after(Math.min(timeoutMs, MAX_WAIT_MS), () => {
         const text = `none of ${this.#endpoints.join(", ")} took this client within ${timeoutMs} ms`;
         this.#fail(new CoordinationError("no-endpoint", "never-sent", text));
       });
       this.#changed = () => {
-        const { closed } = this.#service;
+        const { closed } = this.service;
         if (closed === null && !link.isUp) return;
         platform.timers.cancel(timer);
         this.#changed = () => {};
@@ -173,15 +177,15 @@ class RemoteClient implements Client {
   }
 
   map<T>(name: string): SharedMap<T> {
-    return new LocalMap<T>(this.#used(name), this.#service);
+    return new LocalMap<T>(this.#used(name), this.service);
   }
 
   counter(name: string): SharedCounter {
-    return new LocalCounter(this.#used(name), this.#service);
+    return new LocalCounter(this.#used(name), this.service);
   }
 
   transaction<R>(work: (transaction: Transaction) => R | Promise<R>, options: CallOptions = {}): Promise<R> {
-    return transact(this.#service, work, options);
+    return transact(this.service, work, options);
   }
 
   mutex(name: string): Mutex {
@@ -203,7 +207,7 @@ class RemoteClient implements Client {
   }
 
   queue<T>(name: string): SharedQueue<T> {
-    return new LocalQueue<T>(this.#used(name), this.#service, this.#waits);
+    return new LocalQueue<T>(this.#used(name), this.service, this.#waits);
   }
 
   election(name: string, options: Pick<ElectionOptions, "metadata"> = {}): Election<number> {
@@ -216,7 +220,7 @@ class RemoteClient implements Client {
   }
 
   status(): ClientStatus {
-    const { link, self, session } = this.#service;
+    const { link, self, session } = this.service;
     const { role, member, moves } = link;
     return { client: self, role, member, endpoint: member === null ? null : link.endpoint, session, moves };
   }
@@ -233,23 +237,23 @@ class RemoteClient implements Client {
   async #leave(): Promise<void> {
     const reason = new CoordinationError("client-closed", "lost", "this client has been closed");
     await Promise.all([...this.#elections.values()].map(({ local }) => local.stopWorking(reason)));
-    this.#service.close(reason);
-    this.#controller.abort(this.#service.closed);
-    await this.#service.depart();
+    this.service.close(reason);
+    this.#controller.abort(this.service.closed);
+    await this.service.depart();
   }
 
   #look(): void {
-    const { closed } = this.#service;
+    const { closed } = this.service;
     this.#changed();
     if (closed !== null && !this.#controller.signal.aborted) this.#fail(closed);
   }
 
   #fail(reason: CoordinationError): void {
-    this.#service.close(reason);
+    this.service.close(reason);
     this.#changed();
     this.#controller.abort(reason);
     for (const { local } of this.#elections.values()) void local.stopWorking(reason);
-    this.#closing ??= this.#service.depart();
+    this.#closing ??= this.service.depart();
   }
 
   #election(name: string, note: string): LogElection {
@@ -261,14 +265,14 @@ class RemoteClient implements Client {
       election.retire();
       this.#elections.delete(other);
     }
-    const election = new LogElection(this.#service, { name, note, sayLeader() {} });
+    const election = new LogElection(this.service, { name, note, sayLeader() {} });
     this.#elections.set(name, election);
     return election;
   }
 
   /** @throws UsageError for a name that cannot be; CoordinationError once the client is closed. */
   #used(name: string): string {
-    this.#service.use();
+    this.service.use();
     return requireName(name);
   }
 }

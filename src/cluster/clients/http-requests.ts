@@ -1,13 +1,10 @@
 /** What may be asked over HTTP: each request with its shape, who may ask it, and what it does. openapi.ts describes the same table. */
 import { z } from "zod";
-import { UsageError } from "../../core/errors.ts";
-import type { Operation } from "../../protocols/service/coordination-service/operations.ts";
 import { limits } from "../services/state/limits.ts";
-import { requireKey } from "../services/state/local-map.ts";
 import type { SharedState } from "../services/state/shared-state.ts";
 import type { StateStatus } from "../services/state/state-api.ts";
-import { parsedValue, textOf } from "../services/state/value-text.ts";
 import type { Role } from "./client-words.ts";
+import { performed, transactionShape } from "./transaction-request.ts";
 
 /** What requests are done with. */
 export interface Served {
@@ -71,28 +68,6 @@ export const change = z.union([
   z.object({ type: z.literal("put"), key: z.string(), value, revision }),
   z.object({ type: z.literal("delete"), key: z.string(), revision }),
 ]);
-
-const comparison = z.union([
-  z.strictObject({ map: text, key: text, revision: whole.describe("0: the key is absent") }, "a comparison"),
-  z.strictObject({ map: text, key: text, value }, "a comparison"),
-]);
-const put = z.strictObject({ put: z.strictObject({ map: text, key: text, value }, "map, key and value") }, "a step");
-const remove = z.strictObject({ delete: z.strictObject({ map: text, key: text }, "map and key") }, "a step");
-const get = z.strictObject({ get: z.strictObject({ map: text, key: text }, "map and key") }, "a step");
-const steps = z
-  .array(z.union([put, remove, get], "a step: put, delete or get"), "a list")
-  .max(limits.transactionKeys)
-  .default([]);
-const transaction = z.strictObject(
-  {
-    if: z.array(comparison, "a list").max(limits.transactionKeys).default([]),
-    // biome-ignore lint/suspicious/noThenProperty: what is done if it holds
-    then: steps,
-    else: steps,
-    timeoutMs,
-  },
-  "an object",
-);
 
 export const httpRequests: readonly HttpRequest[] = [
   {
@@ -180,13 +155,13 @@ export const httpRequests: readonly HttpRequest[] = [
     id: "transaction",
     summary: "All of `then` if all of `if` holds, otherwise all of `else`: at one moment, or not at all.",
     role: "write",
-    body: transaction,
+    body: transactionShape,
     answer: z.object({
       succeeded: z.boolean(),
       revision,
       results: z.array(z.object({ key: z.string(), value: value.optional(), revision: revision.optional() })),
     }),
-    answered: transact,
+    answered: ({ state }, { body }) => performed(state.host, body),
   },
   {
     method: "GET",
@@ -222,44 +197,3 @@ export const httpRequests: readonly HttpRequest[] = [
 
 const changedMeanwhile = (key: string, ifRevision: number): Other =>
   new Other(409, { error: `"${key}" was not last put at revision ${ifRevision}`, code: "changed" });
-
-type TransactionStep = z.infer<typeof put> | z.infer<typeof remove> | z.infer<typeof get>;
-
-async function transact({ state }: Served, { body }: Given): Promise<object> {
-  const { if: compare, then, else: otherwise, timeoutMs: within } = body as z.infer<typeof transaction>;
-  const operation: Operation & { type: "transaction" } = {
-    type: "transaction",
-    compare: compare.map((each) => {
-      const { map, key } = each;
-      requireKey(key);
-      if ("revision" in each) return { type: "revision", map, key, revision: each.revision };
-      return { type: "value", map, key, value: textOf(each.value, `the value of "${key}"`, limits.valueBytes) };
-    }),
-    success: then.map(stepOf),
-    failure: otherwise.map(stepOf),
-  };
-  const { revision: at, result } = await state.host.call(
-    { what: "the transaction", changes: true, timeoutMs: within },
-    (isWanted) => state.host.submit(operation, isWanted),
-  );
-  const done = result.succeeded ? then : otherwise;
-  const results = result.results.map((each, index) => {
-    const { key } = partOf(done[index] as TransactionStep);
-    if (each.type !== "found" || each.entry === null) return { key };
-    return { key, value: parsedValue(each.entry.value), revision: each.entry.revision };
-  });
-  return { succeeded: result.succeeded, revision: at, results };
-}
-
-const partOf = (step: TransactionStep): { map: string; key: string } =>
-  "put" in step ? step.put : "delete" in step ? step.delete : step.get;
-
-function stepOf(step: TransactionStep) {
-  const { map, key } = partOf(step);
-  requireKey(key);
-  if (map === "") throw new UsageError("bad-name", 'expected the name of a map, got ""');
-  if ("get" in step) return { type: "get", map, key } as const;
-  if ("delete" in step) return { type: "delete", map, key } as const;
-  const stored = textOf(step.put.value, `the value of "${key}"`, limits.valueBytes);
-  return { type: "put", map, key, value: stored, isLeased: false } as const;
-}

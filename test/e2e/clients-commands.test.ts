@@ -1,0 +1,82 @@
+/** `coterie get`, `put`, `del`, `watch`, `txn` and `counter`, at a member of this process. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join as path } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { join, type Member } from "../../src/index.ts";
+import { coterie } from "../commands/run-here.ts";
+import { freePorts } from "../network/free-ports.ts";
+
+const folder = mkdtempSync(path(tmpdir(), "coterie-commands-"));
+let member: Member;
+let at: readonly string[] = [];
+
+beforeAll(async () => {
+  const [own, clients] = await freePorts(2);
+  member = await join({
+    id: 1,
+    members: { 1: `127.0.0.1:${own}` },
+    dataDir: path(folder, "data"),
+    clients: `127.0.0.1:${clients}`,
+  });
+  at = ["--endpoints", member.clients as string];
+});
+afterAll(async () => {
+  await member.leave();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test("a key is put, read, watched and deleted; what does not hold is exit code 1", async () => {
+  const first = await coterie("put", "stock", "apples", "3", ...at);
+  expect(first).toMatchObject({ code: 0, stderr: "" });
+  const revision = Number(first.stdout);
+  expect(await coterie("get", "stock", "apples", ...at)).toMatchObject({ code: 0, stdout: "3\n" });
+  expect(await coterie("get", "stock", "apples", "--json", ...at)).toMatchObject({
+    stdout: `${JSON.stringify({ key: "apples", value: 3, revision })}\n`,
+  });
+  const again = await coterie("put", "stock", "apples", "many", "--if-revision", "0", ...at);
+  expect(again).toMatchObject({
+    code: 1,
+    stdout: "",
+    stderr: expect.stringContaining("was not last put at revision 0"),
+  });
+  expect((await coterie("put", "stock", "pears", "many", "--if-revision", "0", ...at)).code).toBe(0);
+  expect((await coterie("get", "stock", "--prefix", "", ...at)).stdout).toBe('apples 3\npears "many"\n');
+  expect((await coterie("del", "stock", "pears", ...at)).code).toBe(0);
+  expect((await coterie("del", "stock", "pears", ...at)).code).toBe(1);
+  expect((await coterie("get", "stock", "pears", ...at)).code).toBe(1);
+  const watched = await coterie("watch", "stock", "--after", "0", "--count", "3", ...at);
+  expect(watched.code).toBe(0);
+  expect(watched.stdout.replaceAll(/^\d+/gm, "R")).toBe('R put apples 3\nR put pears "many"\nR delete pears\n');
+});
+
+test("a counter is added to, and a transaction carried out", async () => {
+  expect((await coterie("counter", "orders", "--add", "2", ...at)).stdout).toBe("2\n");
+  expect((await coterie("counter", "orders", "--json", ...at)).stdout).toBe('{"value":2}\n');
+  const file = path(folder, "move.json");
+  const put = (value: number) => ({ put: { map: "moved", key: "a", value } });
+  writeFileSync(
+    file,
+    JSON.stringify({ if: [{ map: "moved", key: "a", revision: 0 }], then: [put(1)], else: [put(2)] }),
+  );
+  expect((await coterie("txn", file, ...at)).code).toBe(0);
+  expect((await coterie("txn", file, ...at)).code).toBe(1);
+  expect((await coterie("get", "moved", "a", ...at)).stdout).toBe("2\n");
+  writeFileSync(file, '{"if":[],"than":[]}');
+  expect(await coterie("txn", file, ...at)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("than to be absent"),
+  });
+});
+
+test("without endpoints, or with such as cannot be, it says what was expected", async () => {
+  expect(await coterie("get", "stock", "apples", "--endpoints", "")).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("expected --endpoints"),
+  });
+  expect((await coterie("get", "stock", "apples", "--endpoints", "tcp://x")).code).toBe(2);
+  expect((await coterie("get", "stock", "apples", "--limit", "1", ...at)).code).toBe(2);
+  const [free] = await freePorts(1);
+  const nobody = await coterie("get", "s", "a", "--endpoints", `http://127.0.0.1:${free}`, "--timeout", "200ms");
+  expect(nobody).toMatchObject({ code: 1, stderr: expect.stringContaining("none of") });
+});
