@@ -54,11 +54,8 @@ test("a counter is added to, and a transaction carried out", async () => {
   expect((await coterie("counter", "orders", "--add", "2", ...at)).stdout).toBe("2\n");
   expect((await coterie("counter", "orders", "--json", ...at)).stdout).toBe('{"value":2}\n');
   const file = path(folder, "move.json");
-  const put = (value: number) => ({ put: { map: "moved", key: "a", value } });
-  writeFileSync(
-    file,
-    JSON.stringify({ if: [{ map: "moved", key: "a", revision: 0 }], then: [put(1)], else: [put(2)] }),
-  );
+  const put = (value: number) => `[{"put":{"map":"moved","key":"a","value":${value}}}]`;
+  writeFileSync(file, `{"if":[{"map":"moved","key":"a","revision":0}],"then":${put(1)},"else":${put(2)}}`);
   expect((await coterie("txn", file, ...at)).code).toBe(0);
   expect((await coterie("txn", file, ...at)).code).toBe(1);
   expect((await coterie("get", "moved", "a", ...at)).stdout).toBe("2\n");
