@@ -11,6 +11,7 @@ const states: Partial<Record<RefusalCode, readonly [CoordinationCode, Phase]>> =
   overflow: ["overflow", "never-sent"],
   "not-held": ["grant-lost", "lost"],
   "session-expired": ["session-ended", "never-sent"],
+  "outcome-unknown": ["outcome-unknown", "uncertain"],
   compacted: ["compacted", "missed"],
   "machine-failed": ["machine-failed", "never-sent"],
 };
