@@ -14,7 +14,7 @@ import { holdsItems, releaseItems } from "./queues.ts";
 import { type Applying, type Data, nextRevision, type Session, sessionNamed } from "./state.ts";
 
 /** Of which it is remembered what they asked for. */
-const MAX_CLIENTS = 10_000;
+const MAX_CLIENTS = 1_000;
 
 export const sessionOf = ({ sessions }: Data, member: NodeId): Session | null =>
   sessions.find((session) => session.member === member) ?? null;
