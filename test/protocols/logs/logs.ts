@@ -25,6 +25,9 @@ function raft(chance: Random): Drawn {
     maxWaiting: chance.pick([1, 64]),
     maxChunkChars: chance.pick([20, 65_536]),
     keptEntries: chance.pick([0, 2, 64]),
+    handOverBeats: chance.pick([0, 0, 2, 5]),
+    catchUpRounds: chance.pick([0, 0, 1, 10]),
+    priorities: chance.below(2) === 0 ? [] : [0, 1, 2].map((node) => ({ node, behind: chance.below(4) })),
   };
   return { log, clocks: leaseReads ? [1 - DRIFT, 1 + DRIFT] : wild.clocks };
 }

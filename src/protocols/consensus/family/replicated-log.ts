@@ -28,6 +28,9 @@ export interface Members {
   learners: NodeId[];
 }
 
+/** Why members stay as they are: one that was to vote takes nothing of what it is sent, or falls behind as fast as it is sent it. */
+export type Refusal = "no progress" | "too slow";
+
 export interface ReplicatedLog extends Vocabulary {
   command: /** At any node. It may be lost, or decided more than once: who wants it proposes it again until it is decided. */
     | { type: "propose"; command: Command }
@@ -56,6 +59,8 @@ export interface ReplicatedLog extends Vocabulary {
     | { type: "halted"; promised: number; needed: number }
     /** These are the members from here on. */
     | ({ type: "reconfigured" } & Members)
+    /** Where new voters have to have the log first: these are not the members, and were asked for here or at the leader, which this is. */
+    | ({ type: "changeRefused"; reason: Refusal } & Members)
     /** Where the log says when snapshots are taken: now, of all up to the index. The state machine answers with `compact`. */
     | { type: "checkpoint"; index: number }
     /** Where replicas may lie: it has signed two things of which a correct node signs one. */

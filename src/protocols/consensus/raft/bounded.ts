@@ -6,7 +6,7 @@
 import type { Context, Duration, Protocol, TimerOf } from "../../../core/protocol.ts";
 import { changedContext } from "../../contexts.ts";
 import type { RaftOptions } from "./options.ts";
-import { safety } from "./properties.ts";
+import { safetyWith } from "./properties.ts";
 import { type Raft, raft } from "./raft.ts";
 
 type Ctx = Context<Raft>;
@@ -26,7 +26,7 @@ export function boundedRaft(given?: Partial<RaftOptions>, lastTerm = 2): Protoco
   };
   return {
     ...rest,
-    properties: safety,
+    properties: safetyWith({ catchUpRounds: given?.catchUpRounds ?? 0 }),
     start: (state, ctx) => start?.(state, calm(state, lastTerm, ctx)),
     receive: calmly(receive, lastTerm),
     timeout: calmly({ ...timeout, election: untilLast }, lastTerm),

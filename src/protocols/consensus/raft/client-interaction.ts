@@ -1,8 +1,9 @@
 /** Client interaction (§8): what is asked of any node is done by the leader. */
 import type { Context, NodeId } from "../../../core/protocol.ts";
+import { beginChange } from "./catching-up.ts";
 import { transfer } from "./leadership-transfer.ts";
-import { appendOwn, propose, wait } from "./log-replication.ts";
-import { changeTo, isPossible } from "./membership-changes.ts";
+import { propose, wait } from "./log-replication.ts";
+import { isPossible } from "./membership-changes.ts";
 import type { RaftOptions } from "./options.ts";
 import { readAtLeader } from "./reads.ts";
 import { type Forwarded, leaderOf, type Raft } from "./vocabulary.ts";
@@ -35,9 +36,8 @@ export function perform(state: State, asker: NodeId, request: Forwarded, options
       return readAtLeader(state, role, asker, request.read, options, ctx);
     case "transfer":
       return transfer(state, role, request.to, options, ctx);
-    case "reconfigure": {
-      const change = isPossible(request, [ctx.self, ...ctx.peers]) ? changeTo(state, role, request) : null;
-      if (change !== null && role.transfer === null) appendOwn(state, role, change, options, ctx);
-    }
+    case "reconfigure":
+      if (isPossible(request, [ctx.self, ...ctx.peers]) && role.transfer === null)
+        beginChange(state, role, asker, request, options, ctx);
   }
 }

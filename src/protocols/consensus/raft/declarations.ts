@@ -1,7 +1,7 @@
 /** What Raft says of itself: the shapes of what it sends and journals, its claims (figure 3), its costs, its picture. */
 import type { Protocol } from "../../../core/protocol.ts";
-import { boolean, list, natural, nullable, struct, text, variants } from "../../../core/shape.ts";
-import { commandShape, logCommandShapes, MAX_MEMBERS } from "../family/replicated-log.ts";
+import { boolean, list, natural, nullable, oneOf, struct, text, variants } from "../../../core/shape.ts";
+import { commandShape, logCommandShapes, MAX_MEMBERS, type Refusal } from "../family/replicated-log.ts";
 import { lastIndex } from "./log.ts";
 import { MAX_BATCH_ENTRIES, MAX_CHUNK_CHARS } from "./options.ts";
 import { properties } from "./properties.ts";
@@ -55,6 +55,7 @@ export const declarations: Declarations = {
       timeoutNow: { term: natural },
       forward: { request: variants<Forwarded>(forwarded) },
       readIndex: { read: natural, index: natural },
+      changeRefused: { voters: nodes, learners: nodes, reason: oneOf<Refusal>("no progress", "too slow") },
     },
     command: logCommandShapes,
     record: {

@@ -4,6 +4,7 @@
  */
 import type { Context } from "../../../core/protocol.ts";
 import { leaseTimer } from "../../leases.ts";
+import { considerHeir } from "./leadership-transfer.ts";
 import { isAwaited } from "./log-replication.ts";
 import { isQuorum } from "./membership-changes.ts";
 import { leaseMs, type RaftOptions } from "./options.ts";
@@ -22,6 +23,7 @@ export function beginRound(state: State, role: Leader, options: RaftOptions, ctx
 
 /** Every `heartbeatMs`. */
 export function heartbeat(state: State, role: Leader, options: RaftOptions, ctx: Ctx): void {
+  considerHeir(state, role, options, ctx);
   for (const follower of Object.values(role.followers)) follower.isOverdue = isAwaited(follower);
   if (isConfirmed(state, role, ctx)) beginRound(state, role, options, ctx);
   else sendHeartbeats(state, role, options, ctx);

@@ -93,6 +93,8 @@ function becomeLeader(state: State, options: RaftOptions, ctx: Ctx): void {
     transfer: null,
     mayLease: options.leaseReads,
     uncommittedChars: 0,
+    heir: null,
+    catchUp: null,
   };
   state.role = role;
   meetMembers(state, role, role.firstIndex, ctx.self);

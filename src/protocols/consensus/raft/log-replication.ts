@@ -49,11 +49,11 @@ export function appendOwn(state: State, role: Leader, entry: Entry, options: Raf
   commitAgreed(state, options, ctx);
 }
 
-/** The leader sends to the members of the configuration that it uses, and to nobody else; to new ones from `next` on. */
+/** The leader sends to the members of the configuration that it uses and to voters to come, and to nobody else; to new ones from `next` on. */
 export function meetMembers(state: State, role: Leader, next: number, self: NodeId): void {
   const known = role.followers;
   role.followers = {};
-  for (const node of membersOf(state.configuration))
+  for (const node of [...membersOf(state.configuration), ...(role.catchUp?.newcomers ?? [])])
     if (node !== self) role.followers[node] = known[node] ?? newFollower(next);
 }
 
@@ -63,6 +63,7 @@ const newFollower = (next: number): Follower => ({
   sending: { is: "probing", isAwaiting: false },
   isOverdue: false,
   isActive: true,
+  hasAnswered: true,
 });
 
 function replicateToAll(state: State, role: Leader, options: RaftOptions, ctx: Ctx): void {

@@ -23,6 +23,16 @@ export interface RaftOptions {
   drift: number;
   /** Nodes that stand behind others: they wait so many spreads of time-outs longer before they are candidates. */
   priorities: readonly { node: NodeId; behind: number }[];
+  /**
+   * When a voter that stands before the leader in `priorities` has kept up with it for so many heartbeats, leadership is handed to
+   * it. 0: never.
+   */
+  handOverBeats: number;
+  /**
+   * Thesis §4.2.1: before nodes become voters their logs are brought up to the leader's, in so many rounds at most; who needs more is
+   * refused. 0: they are voters at once.
+   */
+  catchUpRounds: number;
   /** Whether followers are told at once what is committed, and not with the next entries or heartbeat: N − 1 messages more. */
   tellsCommit: boolean;
   /** What one message holds at most. */
@@ -54,6 +64,8 @@ const defaults: RaftOptions = {
   leaseReads: false,
   drift: 0.05,
   priorities: [],
+  handOverBeats: 0,
+  catchUpRounds: 0,
   tellsCommit: false,
   maxBatchEntries: 64,
   maxBatchChars: 262_144,
@@ -81,6 +93,8 @@ const optionShape = struct<RaftOptions>({
   leaseReads: boolean,
   drift: real,
   priorities: list(struct<{ node: NodeId; behind: number }>({ node: natural, behind: natural }), MAX_MEMBERS),
+  handOverBeats: natural,
+  catchUpRounds: natural,
   tellsCommit: boolean,
   maxBatchEntries: natural,
   maxBatchChars: natural,
@@ -131,10 +145,14 @@ export function spread(
   { minElectionMs, maxElectionMs, priorities }: RaftOptions,
   self: NodeId,
 ): readonly [number, number] {
-  const behind = priorities.find(({ node }) => node === self)?.behind ?? 0;
+  const behind = behindOf(priorities, self);
   const spreadMs = maxElectionMs - minElectionMs;
   return [behind * spreadMs, (behind + 1) * spreadMs];
 }
+
+/** 0: nobody stands before it. */
+export const behindOf = (priorities: RaftOptions["priorities"], self: NodeId): number =>
+  priorities.find(({ node }) => node === self)?.behind ?? 0;
 
 /** A lease on the slowest clock ends no later than the least election time-out on the fastest. */
 export const leaseMs = ({ minElectionMs, drift }: RaftOptions): number =>

@@ -3,6 +3,7 @@ import type { EventOf, NodeId, Property, World } from "../../../core/protocol.ts
 import { type Command, isSameCommand } from "../family/replicated-log.ts";
 import { entryAt, lastIndex, termAt } from "./log.ts";
 import { isQuorum, isVoter } from "./membership-changes.ts";
+import { behindOf, type RaftOptions } from "./options.ts";
 import { type Entry, type Log, leaderOf, type Raft } from "./vocabulary.ts";
 
 type State = Raft["state"];
@@ -163,7 +164,48 @@ function newestOf({ alive, state }: World<State>): State | null {
   return newest;
 }
 
+/** With `catchUpRounds`. */
+export const caughtUp: Property<Raft> = {
+  name: "catch-up",
+  claim: "who is to be a voter has, when the change begins, all that its leader had when it began to lead",
+  when: "always",
+  holds: ({ alive, state }) =>
+    alive.every((node) => {
+      const { role, configuration } = state(node);
+      const { voters, outgoing, index } = configuration;
+      if (role.is !== "leader" || outgoing === null || index <= role.firstIndex) return true;
+      const newcomers = voters.filter((voter) => voter !== node && !outgoing.includes(voter));
+      return newcomers.every((voter) => (role.followers[voter]?.match ?? 0) >= role.firstIndex);
+    }),
+};
+
+/** With `handOverBeats`. */
+const priority = ({ priorities }: RaftOptions): Property<Raft> => ({
+  name: "priority",
+  claim: "in the end no voter that is alive stands before the leader in `priorities`",
+  when: "eventually",
+  holds(world) {
+    const { alive, state } = world;
+    const newest = newestOf(world);
+    if (newest === null || !isQuorum(newest.configuration, alive)) return true;
+    const leader = alive.find((node) => state(node).role.is === "leader");
+    if (leader === undefined) return true; // What there is in the end is said above.
+    const behind = (node: NodeId): number => behindOf(priorities, node);
+    return newest.configuration.voters.every((node) => !alive.includes(node) || behind(node) >= behind(leader));
+  },
+});
+
 /** Safety: what holds after every step. */
 export const safety = [electionSafety, leaderAppendOnly, logMatching, leaderCompleteness, stateMachineSafety] as const;
 
 export const properties: readonly Property<Raft>[] = [...safety, leadership];
+
+export const safetyWith = ({ catchUpRounds }: Pick<RaftOptions, "catchUpRounds">): readonly Property<Raft>[] =>
+  catchUpRounds > 0 ? [...safety, caughtUp] : safety;
+
+/** What options promise comes on top. */
+export const propertiesWith = (options: RaftOptions): readonly Property<Raft>[] => [
+  ...safetyWith(options),
+  leadership,
+  ...(options.handOverBeats > 0 ? [priority(options)] : []),
+];

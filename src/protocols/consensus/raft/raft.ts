@@ -7,12 +7,14 @@
  *           links and bounded delay in the end. For lease reads: clocks whose speeds differ by no more than `drift`, no pauses.
  * Safety    election safety, leader append-only, log matching, leader completeness, state-machine safety, under any delay,
  *           loss, duplication, reordering, partition, crash and recovery.
- * Liveness  in the end one leads, and what is proposed again and again is decided at every member.
+ * Liveness  in the end one leads, and what is proposed again and again is decided at every member. With `handOverBeats` no alive
+ *           voter that it can reach stands before it in `priorities`. With `catchUpRounds` a new voter has the log before it counts.
  * Cost      2(N − 1) messages for a batch of entries; 2(N − 1) for an election, 2(N − 1) for its pre-vote and 2(N − 1) for the
  *           first entry of the term; 2(N − 1) for a read, none for a lease read; 2(N − 1) a round of heartbeats.
  */
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { include } from "../../node-set.ts";
+import { checkCatchUp, noteCaughtUp } from "./catching-up.ts";
 import { ask, askAgain, perform } from "./client-interaction.ts";
 import { declarations } from "./declarations.ts";
 import { checkQuorum, heartbeat } from "./heartbeats.ts";
@@ -31,6 +33,7 @@ import {
 } from "./log-replication.ts";
 import { isVoter } from "./membership-changes.ts";
 import { type RaftOptions, settled } from "./options.ts";
+import { propertiesWith } from "./properties.ts";
 import { endLease, noteConfirmed, noteIndex } from "./reads.ts";
 import { commit } from "./safety.ts";
 import { adoptTerm, awaitLeader, becomeFollower, keepStill } from "./server-states.ts";
@@ -65,6 +68,7 @@ function noteAnswer(state: State, from: NodeId, message: Answer, note: Noted, op
   const follower = role.is === "leader" ? role.followers[from] : undefined;
   if (role.is !== "leader" || follower === undefined || isStale(state, message)) return;
   follower.isActive = true;
+  if (options.handOverBeats > 0) follower.hasAnswered = true;
   note(role, follower);
 }
 
@@ -87,6 +91,7 @@ function initial(nodes: NodeId[], options: RaftOptions): State {
     waiting: [],
     reads: [],
     dropped: 0,
+    handOvers: 0,
   };
 }
 
@@ -141,6 +146,7 @@ export function raft(given?: Partial<RaftOptions>): Protocol<Raft> {
           if (state.role !== role) return; // It was the last thing to do for a leader that is no member any more.
           replicate(state, from, follower, options, ctx);
           if (role.transfer === from) handOver(state, role, ctx);
+          noteCaughtUp(state, role, options, ctx);
         });
       },
       rejected(state, from, message, ctx) {
@@ -184,6 +190,7 @@ export function raft(given?: Partial<RaftOptions>): Protocol<Raft> {
       },
       forward: (state, from, { request }, ctx) => perform(state, from, request, options, ctx),
       readIndex: (state, _from, { read, index }, ctx) => noteIndex(state, read, index, options, ctx),
+      changeRefused: (_state, _from, refused, ctx) => ctx.emit(refused),
     },
     timeout: {
       election(state, ctx) {
@@ -200,6 +207,9 @@ export function raft(given?: Partial<RaftOptions>): Protocol<Raft> {
         if (state.role.is !== "leader") return;
         state.role.transfer = null; // The other has not been elected in time: this node goes on.
         askAgain(state, options, ctx);
+      },
+      catchUp(state, ctx) {
+        if (state.role.is === "leader") checkCatchUp(state, state.role, options, ctx);
       },
       leaseEven: lease(0),
       leaseOdd: lease(1),
@@ -230,5 +240,6 @@ export function raft(given?: Partial<RaftOptions>): Protocol<Raft> {
       },
     },
     ...declarations,
+    properties: propertiesWith(options),
   };
 }

@@ -28,6 +28,7 @@ export function becomeFollower(state: State, leader: NodeId | null, options: Raf
   const before = leaderOf(state, ctx.self);
   const { role } = state;
   if (role.is === "leader") for (const timer of leaderTimers) ctx.cancelTimer(timer);
+  if (role.is === "leader" && role.catchUp !== null) ctx.cancelTimer("catchUp");
   state.role = { is: "follower", leader, hasHeard: false, incoming: null };
   // §5.2: hearing from a leader and giving a vote begin the time-out anew. A term that somebody else begins does not, or a
   // candidate that nobody may vote for would keep those waiting that can win.

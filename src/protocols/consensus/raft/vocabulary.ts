@@ -3,7 +3,7 @@
 import type { PerNode } from "../../../core/per-node.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import type { LeaseTimer } from "../../leases.ts";
-import type { Command, Members, ReplicatedLog } from "../family/replicated-log.ts";
+import type { Command, Members, Refusal, ReplicatedLog } from "../family/replicated-log.ts";
 
 /** §6. While `outgoing` is there the configuration is joint: a majority of `voters` and one of `outgoing` decide together. */
 export interface Configuration extends Members {
@@ -50,6 +50,8 @@ export interface Follower {
   isOverdue: boolean;
   /** Has answered since the leader last asked whether a majority has. */
   isActive: boolean;
+  /** With `handOverBeats`: has answered since the last heartbeat. */
+  hasAnswered: boolean;
 }
 
 export type Sending =
@@ -81,6 +83,25 @@ export interface Leader {
   mayLease: boolean;
   /** Of the operations that are not committed. */
   uncommittedChars: number;
+  /** With `handOverBeats`: who is to lead instead, and for how many heartbeats in a row it has kept up. */
+  heir: { node: NodeId; beats: number } | null;
+  /** With `catchUpRounds`: a change whose new voters are being brought up to the leader's log. */
+  catchUp: CatchUp | null;
+}
+
+/** Thesis §4.2.1. */
+export interface CatchUp extends Members {
+  /** Who has asked for the change, and is told if it is refused. */
+  asker: NodeId;
+  /** The voters to come. */
+  newcomers: NodeId[];
+  /** 1, 2, 3 …; over when all newcomers have the log up to `target`, where it ended when the round began. */
+  round: number;
+  target: number;
+  /** The round has taken longer than the least election time-out. */
+  isSlow: boolean;
+  /** How far all of them had come, in sum, when the timer was set last. */
+  progress: number;
 }
 
 export type Role =
@@ -107,6 +128,8 @@ export type Raft = {
     reads: Omit<Read, "node">[];
     /** Commands that were dropped here since too much waited already. */
     dropped: number;
+    /** How often this node has handed over to one that stands before it. */
+    handOvers: number;
   };
   message: /** Would a node vote? `term` is that of the election to come. Changes nothing where it arrives. */
     | { type: "requestPreVote"; term: number; lastIndex: number; lastTerm: number }
@@ -149,8 +172,10 @@ export type Raft = {
     | { type: "timeoutNow"; term: number }
     /** What was given to a node that does not lead, to the node that does. */
     | { type: "forward"; request: Forwarded }
-    | { type: "readIndex"; read: number; index: number };
-  timer: "election" | "heartbeat" | "quorum" | "transfer" | LeaseTimer;
+    | { type: "readIndex"; read: number; index: number }
+    /** To whoever asked for the change. */
+    | ({ type: "changeRefused"; reason: Refusal } & Members);
+  timer: "election" | "heartbeat" | "quorum" | "transfer" | "catchUp" | LeaseTimer;
   command: Exclude<ReplicatedLog["command"], { type: "reply" }>;
   event: ReplicatedLog["event"];
   record:

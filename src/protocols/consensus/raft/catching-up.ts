@@ -1,0 +1,93 @@
+/**
+ * Catching up new servers (thesis §4.2.1). A voter with an empty log would count at once, and nothing would be committed until it
+ * has all of it. So its log is brought up to the leader's first, in rounds: each sends what was in the log when the round began.
+ * Rounds get shorter; when one has taken no longer than the least election time-out, the change begins.
+ */
+import type { Context, NodeId } from "../../../core/protocol.ts";
+import type { Members, Refusal } from "../family/replicated-log.ts";
+import { lastIndex } from "./log.ts";
+import { appendOwn, meetMembers, replicate } from "./log-replication.ts";
+import { changeTo } from "./membership-changes.ts";
+import type { RaftOptions } from "./options.ts";
+import type { CatchUp, Leader, Raft } from "./vocabulary.ts";
+
+type State = Raft["state"];
+type Ctx = Context<Raft>;
+
+/** Of a change that is possible now. One at a time: what is asked for meanwhile is asked for again. */
+export function beginChange(
+  state: State,
+  role: Leader,
+  asker: NodeId,
+  { voters, learners }: Members,
+  options: RaftOptions,
+  ctx: Ctx,
+): void {
+  const change = role.catchUp === null ? changeTo(state, role, { voters, learners }) : null;
+  if (change === null) return;
+  const newcomers = voters.filter((node) => node !== ctx.self && !state.configuration.voters.includes(node));
+  if (options.catchUpRounds === 0 || newcomers.length === 0) return appendOwn(state, role, change, options, ctx);
+  role.catchUp = { voters, learners, asker, newcomers, round: 0, target: 0, isSlow: false, progress: 0 };
+  meetMembers(state, role, lastIndex(state.log), ctx.self); // From its last entry on: they say how much they lack.
+  beginCatchUpRound(state, role, role.catchUp, options, ctx);
+}
+
+function beginCatchUpRound(state: State, role: Leader, catchUp: CatchUp, options: RaftOptions, ctx: Ctx): void {
+  catchUp.round += 1;
+  catchUp.target = lastIndex(state.log);
+  catchUp.isSlow = false;
+  catchUp.progress = progressOf(role, catchUp);
+  ctx.setTimer("catchUp", options.minElectionMs);
+  for (const node of catchUp.newcomers) {
+    const follower = role.followers[node];
+    if (follower !== undefined) replicate(state, node, follower, options, ctx);
+  }
+  noteCaughtUp(state, role, options, ctx); // They may have it all: learners, or where nothing has been appended in the round before.
+}
+
+/** It changes with each answer that tells of something new: entries, or a chunk of a snapshot. */
+const progressOf = ({ followers }: Leader, { newcomers }: CatchUp): number =>
+  newcomers.reduce((sum, node) => {
+    const follower = followers[node];
+    return sum + (follower?.match ?? 0) + (follower?.sending.is === "snapshot" ? follower.sending.position : 0);
+  }, 0);
+
+/** Called when a newcomer may have all that the round is about. */
+export function noteCaughtUp(state: State, role: Leader, options: RaftOptions, ctx: Ctx): void {
+  const { catchUp } = role;
+  if (catchUp === null) return;
+  if (!catchUp.newcomers.every((node) => (role.followers[node]?.match ?? 0) >= catchUp.target)) return;
+  if (catchUp.isSlow && catchUp.round >= options.catchUpRounds) return refuse(state, role, catchUp, "too slow", ctx);
+  if (catchUp.isSlow) return beginCatchUpRound(state, role, catchUp, options, ctx);
+  const change = role.transfer === null ? changeTo(state, role, catchUp) : null;
+  if (change === null) return giveUp(state, role, ctx); // Another is to lead, and is asked again.
+  role.catchUp = null;
+  ctx.cancelTimer("catchUp");
+  appendOwn(state, role, change, options, ctx);
+}
+
+/** The least election time-out has gone by: the round is a long one, and over for good if nothing has come of it meanwhile. */
+export function checkCatchUp(state: State, role: Leader, options: RaftOptions, ctx: Ctx): void {
+  const { catchUp } = role;
+  if (catchUp === null) return;
+  const progress = progressOf(role, catchUp);
+  if (progress === catchUp.progress) return refuse(state, role, catchUp, "no progress", ctx);
+  catchUp.isSlow = true;
+  catchUp.progress = progress;
+  ctx.setTimer("catchUp", options.minElectionMs);
+}
+
+function refuse(state: State, role: Leader, catchUp: CatchUp, reason: Refusal, ctx: Ctx): void {
+  const { asker, voters, learners } = catchUp;
+  giveUp(state, role, ctx);
+  const refused = { type: "changeRefused", voters, learners, reason } as const;
+  ctx.emit(refused);
+  if (asker !== ctx.self) ctx.send(asker, refused);
+}
+
+/** Who was to be a voter and is no member is sent nothing any more. */
+function giveUp(state: State, role: Leader, ctx: Ctx): void {
+  role.catchUp = null;
+  ctx.cancelTimer("catchUp");
+  meetMembers(state, role, lastIndex(state.log) + 1, ctx.self);
+}

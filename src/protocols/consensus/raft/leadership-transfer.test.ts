@@ -1,0 +1,115 @@
+/** Leadership that is handed over because another voter stands before the leader. */
+import { describe, expect, it } from "vitest";
+import { type RaftStage, raftStage } from "../../../../test/protocols/raft-stage.ts";
+import type { NodeId } from "../../../core/protocol.ts";
+import { type RaftOptions, settled } from "./options.ts";
+import { propertiesWith } from "./properties.ts";
+import { raft } from "./raft.ts";
+
+const BEATS = 8;
+const HEARTBEAT_MS = 75;
+
+/** 1 leads, since 0, which stands before it, was down, and is back. */
+function displaced(nodes: number, options: Partial<RaftOptions> = {}): RaftStage {
+  const priorities = Array.from({ length: nodes }, (_, node) => ({ node, behind: node }));
+  const stage = raftStage({ nodes, options: { priorities, handOverBeats: BEATS, ...options }, told: false });
+  stage.settle();
+  stage.sim.crash(stage.leader());
+  stage.settle();
+  expect(stage.leader()).toBe(1);
+  return stage;
+}
+
+const termOf = ({ sim }: RaftStage, node: NodeId): number => sim.world.state(node).term;
+const run = ({ sim }: RaftStage, ms: number): void => sim.run(sim.now + ms);
+
+describe("raft: leadership goes to who stands first", () => {
+  it("once that one has kept up for some heartbeats, without a time-out and with all that was proposed", () => {
+    const stage = displaced(3);
+    const term = termOf(stage, 1);
+    stage.propose(1, "a");
+    stage.sim.start(0);
+    run(stage, 400);
+    expect(stage.leader()).toBe(1); // It has had all that 1 has for long, and waits.
+    for (let at = 0; at < 40 && stage.sim.world.state(1).role.is === "leader"; at++) {
+      stage.propose(1, `x${at}`);
+      run(stage, 20);
+    }
+    stage.settle();
+    expect([stage.leader(), termOf(stage, 0)]).toEqual([0, term + 1]);
+    const [log, ...others] = stage.logs();
+    expect(new Set(others)).toEqual(new Set([log]));
+    expect(log?.match(/:x/g)?.length).toBeGreaterThan(10);
+    expect(stage.sim.verdict()).toEqual([]);
+  });
+
+  it("not unless it is asked for, which breaks the property", () => {
+    const stage = displaced(3, { handOverBeats: 0 });
+    stage.sim.start(0);
+    run(stage, 10_000);
+    expect(stage.leader()).toBe(1);
+    const { priorities } = settled({ priorities: [{ node: 1, behind: 1 }] });
+    const priority = propertiesWith({ ...settled({}), priorities, handOverBeats: 1 }).find(
+      ({ name }) => name === "priority",
+    );
+    expect((priority as { holds(world: unknown): boolean }).holds(stage.sim.world)).toBe(false);
+    expect(raft().properties.map(({ name }) => name)).not.toContain("priority");
+  });
+
+  it("not to one that answers now and then only", () => {
+    const stage = displaced(3);
+    stage.sim.start(0);
+    const term = termOf(stage, 1);
+    for (let at = 0; at < 20; at++) {
+      run(stage, 350);
+      stage.sim.partition([[0]]);
+      run(stage, 100);
+      stage.sim.heal();
+    }
+    expect([stage.leader(), termOf(stage, 1)]).toEqual([1, term]);
+    run(stage, 2_000);
+    expect(stage.leader()).toBe(0);
+  });
+
+  it("not to a learner, nor to an equal", () => {
+    for (const options of [{ voters: [1, 2, 3], learners: [0] }, { priorities: [] }] as const) {
+      const stage = raftStage({ nodes: 4, options: { handOverBeats: 1, ...options }, told: false });
+      stage.settle();
+      const leader = stage.leader();
+      run(stage, 5_000);
+      expect([stage.leader(), termOf(stage, leader)]).toEqual([leader, 1]);
+    }
+  });
+
+  it("a leader whose heir crashes when it is asked goes on", () => {
+    const stage = displaced(3, { handOverBeats: 1 });
+    stage.sim.start(0);
+    while ((stage.sim.messages.byType.timeoutNow ?? 0) === 0) stage.sim.step();
+    stage.sim.crash(0);
+    stage.propose(1, "waits");
+    const term = termOf(stage, 1);
+    stage.settle();
+    expect([stage.leader(), termOf(stage, 1)]).toEqual([1, term]);
+    expect(stage.logs()[0]).toContain("waits");
+  });
+
+  it("to one that nobody but the leader hears ever more seldom", () => {
+    const stage = displaced(5, { handOverBeats: 4 });
+    stage.sim.start(0);
+    for (const node of [2, 3, 4]) {
+      stage.sim.cut(0, node);
+      stage.sim.cut(node, 0);
+    }
+    const asked: number[] = [];
+    const end = stage.sim.now + 60_000;
+    for (let known = 0; stage.sim.now < end && stage.sim.step(); ) {
+      const { timeoutNow = 0 } = stage.sim.messages.byType;
+      if (timeoutNow > known) asked.push(stage.sim.now);
+      known = timeoutNow;
+    }
+    const between = asked.slice(1).map((at, index) => Math.round((at - (asked[index] ?? 0)) / HEARTBEAT_MS));
+    // 8 beats, 16, 32, 64 and no more, and each time an election.
+    expect(between).toEqual([20, 26, 41, 73, 76, 74, 75, 73, 75, 73, 73, 74]);
+    expect(stage.sim.violations).toEqual([]);
+  });
+});
