@@ -4,7 +4,7 @@ import { fastPaxos, generalizedPaxos } from "./fast.ts";
 import { hardened } from "./hardened.ts";
 import { multiPaxosBugs, multiPaxosWithTwoBallots } from "./multi-paxos.ts";
 import { pbftBugs } from "./pbft.ts";
-import { raft, raftBounded, raftInFigure8, raftWithLearners } from "./raft.ts";
+import { raft, raftBounded, raftInFigure8, raftPreVotes, raftReads, raftWithLearners } from "./raft.ts";
 import { twoPhaseCommitBugs } from "./two-phase-commit.ts";
 
 export interface SeededBug {
@@ -56,6 +56,8 @@ export type Subject =
   | "raft"
   | "raft, bounded"
   | "raft, figure 8"
+  | "raft, pre-votes"
+  | "raft, reads"
   | "raft, two learners"
   | "ricart-agrawala"
   | "ricart-agrawala, rejoining"
@@ -400,4 +402,6 @@ export const bugs: readonly SeededBug[] = [
   ...raftWithLearners.map((bug) => ({ ...bug, protocol: "raft, two learners" }) as const),
   ...raftBounded.map((bug) => ({ ...bug, protocol: "raft, bounded" }) as const),
   ...raftInFigure8.map((bug) => ({ ...bug, protocol: "raft, figure 8" }) as const),
+  ...raftReads.map((bug) => ({ ...bug, protocol: "raft, reads" }) as const),
+  ...raftPreVotes.map((bug) => ({ ...bug, protocol: "raft, pre-votes" }) as const),
 ];

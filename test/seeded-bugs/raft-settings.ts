@@ -62,6 +62,20 @@ export const raftSettings: Readonly<Record<string, Setting>> = {
     asks: {},
     maxTimeouts: 2,
   },
+  "a read elsewhere": {
+    ...calm,
+    says: "3 nodes, of which 0 leads, and a follower stands; a command is decided, and the others that know of it ask 0 for a read",
+    nodes: 3,
+    asks: { 1: commands(1, 1) },
+    maxTimeouts: 1,
+  },
+  "pre-votes": {
+    ...calm,
+    says: "3 nodes that start together, with pre-votes and heartbeats; two timers run out",
+    nodes: 3,
+    asks: {},
+    maxTimeouts: 2,
+  },
   "commands in adversity": {
     ...calm,
     says: "5 nodes in virtual time, of which three propose eight times; nodes crash and are back, or are cut off for a while",

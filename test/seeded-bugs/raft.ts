@@ -163,3 +163,29 @@ export const raftInFigure8: readonly Change[] = [
     property: "leader completeness",
   },
 ];
+
+export const raftReads: readonly Change[] = [
+  {
+    name: "stale-read-index",
+    says: "a leader answers a read at once, without a round of messages that confirms that it still leads",
+    file: `${RAFT}/reads.ts`,
+    find: `if (role.leaseRound !== null) return answer(`,
+    replace: `if (role.round >= 0) return answer(`,
+    by: "bfs",
+    setting: "a read elsewhere",
+    property: "reads",
+  },
+];
+
+export const raftPreVotes: readonly Change[] = [
+  {
+    name: "pre-vote-with-a-side-effect",
+    says: "a node that is asked for a pre-vote takes over the term of the election to come",
+    file: ELECTION,
+    find: `  const isGranted = asked.term > state.term && !isLed(`,
+    replace: `  adoptTerm(state, asked.term, null, options, ctx);\n  const isGranted = asked.term >= state.term && !isLed(`,
+    by: "bfs",
+    setting: "pre-votes",
+    property: "terms begin with candidates",
+  },
+];

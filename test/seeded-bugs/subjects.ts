@@ -23,6 +23,7 @@ import { mutexWithWorkload } from "../../src/protocols/mutex/family/workload.ts"
 import { type Nothing, nothing } from "../protocols/views-explored.ts";
 import { liars } from "./agreement.ts";
 import type { SeededBug, Subject } from "./bugs.ts";
+import { asInFigure8, readElsewhere, withPreVotes } from "./raft-subjects.ts";
 
 export type AnyProtocol = Protocol<Vocabulary>;
 type Module = Readonly<Record<string, (options?: object) => never>>;
@@ -185,6 +186,14 @@ const madeOf: Readonly<Record<Subject, Making>> = {
     file: "src/protocols/consensus/raft/bounded.ts",
     make: ({ boundedRaft }) => asInFigure8((boundedRaft as unknown as typeof realRaft)({ maxBatchEntries: 1 }, 5)),
   },
+  "raft, pre-votes": {
+    file: "src/protocols/consensus/raft/raft.ts",
+    make: ({ raft }) => withPreVotes(raft?.() as unknown as Protocol<Raft>),
+  },
+  "raft, reads": {
+    file: "src/protocols/consensus/raft/bounded.ts",
+    make: ({ boundedRaft }) => readElsewhere((boundedRaft as unknown as typeof realRaft)({ tellsCommit: true })),
+  },
   "raft, two learners": {
     file: "src/protocols/consensus/raft/raft.ts",
     make: ({ raft }) => raft?.({ ...oftenElected, learners: [3, 4] }),
@@ -245,20 +254,6 @@ const oftenElected = {
   maxBatchEntries: 1,
   keptEntries: 0,
 };
-
-/** Of three nodes two have entries at one place, of terms 2 and 3, and neither is committed. */
-function asInFigure8(bounded: Protocol<Raft>): Protocol<Raft> {
-  const terms = [[1, 2], [1], [1, 3]];
-  const entry = (term: number, at: number) =>
-    ({ type: "command", term, command: { client: 0, sequence: 10 * term + at, operation: "x" } }) as const;
-  return {
-    ...bounded,
-    init(self, peers) {
-      const entries = (terms[self] ?? []).map(entry);
-      return { ...bounded.init(self, peers), term: 3, log: { offset: 0, offsetTerm: 0, entries } };
-    },
-  };
-}
 
 /** What nodes 1 and 2 have accepted in ballot 2 is chosen, and node 1 knows it. Node 0 has accepted something else in ballot 1. */
 function inTwoBallots(whole: Protocol<MultiPaxos>): Protocol<MultiPaxos> {

@@ -165,7 +165,7 @@ function newestOf({ alive, state }: World<State>): State | null {
 }
 
 /** With `catchUpRounds`. */
-export const caughtUp: Property<Raft> = {
+const caughtUp: Property<Raft> = {
   name: "catch-up",
   claim: "who is to be a voter has, when the change begins, all that its leader had when it began to lead",
   when: "always",
