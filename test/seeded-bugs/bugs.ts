@@ -2,7 +2,7 @@
 import { agreementBugs } from "./agreement.ts";
 import { fastPaxos, generalizedPaxos } from "./fast.ts";
 import { hardened } from "./hardened.ts";
-import { multiPaxosBugs, multiPaxosWithTwoBallots } from "./multi-paxos.ts";
+import { multiPaxosAlone, multiPaxosBugs, multiPaxosWithTwoBallots } from "./multi-paxos.ts";
 import { pbftBugs } from "./pbft.ts";
 import { raft, raftBounded, raftInFigure8, raftPreVotes, raftReads, raftWithLearners } from "./raft.ts";
 import { twoPhaseCommitBugs } from "./two-phase-commit.ts";
@@ -50,6 +50,7 @@ export type Subject =
   | "lockstep, a cheat shows nothing"
   | "maekawa-sanders, rejoining"
   | "multi-paxos"
+  | "multi-paxos, alone"
   | "multi-paxos, two ballots"
   | "paxos"
   | "pbft"
@@ -393,6 +394,7 @@ export const bugs: readonly SeededBug[] = [
   ...twoPhaseCommitBugs,
   ...multiPaxosBugs.map((bug): SeededBug => ({ ...bug, protocol: "multi-paxos" })),
   ...multiPaxosWithTwoBallots.map((bug): SeededBug => ({ ...bug, protocol: "multi-paxos, two ballots" })),
+  ...multiPaxosAlone.map((bug): SeededBug => ({ ...bug, protocol: "multi-paxos, alone" })),
   ...pbftBugs.map((bug): SeededBug => ({ ...bug, protocol: "pbft" })),
   ...agreementBugs,
   ...hardened,

@@ -37,6 +37,18 @@ export const multiPaxosSettings: Readonly<Record<string, Setting>> = {
     asks: { 0: [use(30)], 1: [use(30)], 2: [use(30)] },
     adversity: { ...adversity, seeds: 250, drift: 0.8, count: 40, lastingMs: [20, 200], downMs: [1, 20] },
   },
+  "two lead, a crash": {
+    ...calm,
+    says: "3 nodes, of which 0 and 1 propose a command; a node crashes and comes back, no timer runs out, and at most seven messages are on their way",
+    nodes: 3,
+    network: "fifo",
+    asks: { 0: [proposed(0)], 1: [proposed(1)] },
+    crashes: 1,
+    recoveries: 1,
+    maxTimeouts: 0,
+    maxInFlight: 7,
+    safetyOnly: true,
+  },
   "a slot of two ballots": {
     ...calm,
     says: "3 nodes that have accepted something in slot 1, node 0 in ballot 1, the others in ballot 2; node 0 proposes a command",

@@ -59,3 +59,16 @@ export const multiPaxosWithTwoBallots: readonly Change[] = [
     property: "one value per slot",
   },
 ];
+
+export const multiPaxosAlone: readonly Change[] = [
+  {
+    name: "promised-ballot-not-journalled",
+    says: "an acceptor forgets in a crash what it has promised, and promises an earlier ballot",
+    file: DECISIONS,
+    find: `  ctx.persist({ type: "promised", ballot });\n`,
+    replace: ``,
+    by: "bfs",
+    setting: "two lead, a crash",
+    property: "one value per slot",
+  },
+];

@@ -161,6 +161,10 @@ const madeOf: Readonly<Record<Subject, Making>> = {
     file: "src/protocols/consensus/multi-paxos/multi-paxos.ts",
     make: ({ multiPaxos }) => replicated(multiPaxos as never, littleRoom),
   },
+  "multi-paxos, alone": {
+    file: "src/protocols/consensus/multi-paxos/multi-paxos.ts",
+    make: ({ multiPaxos }) => multiPaxos?.({ window: 2, announces: false }),
+  },
   "multi-paxos, two ballots": {
     file: "src/protocols/consensus/multi-paxos/multi-paxos.ts",
     make: ({ multiPaxos }) =>

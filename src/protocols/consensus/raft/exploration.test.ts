@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { reaching } from "../../../../test/protocols/reached.ts";
 import { type Exploration, type ExploreOptions, explore } from "../../../check/explore.ts";
 import { walk } from "../../../check/search/walks.ts";
-import type { NodeId } from "../../../core/protocol.ts";
+import type { NodeId, Property, Protocol, World } from "../../../core/protocol.ts";
 import { boundedRaft } from "./bounded.ts";
 import { safety } from "./properties.ts";
 import { type Raft, raft } from "./raft.ts";
@@ -78,6 +78,77 @@ describe("raft: every run of three nodes in two terms", () => {
     const bounds = { maxTimeouts: 2, crashes: 1, recoveries: 1, maxStates: MOST_STATES };
     const found = exploring({ 0: [change, propose(0)] }, bounds, "decided", "reconfigured", "replay appended");
     expect(held(found)).toEqual({ property: null, states: MOST_STATES, cut: "unknown" });
+  });
+});
+
+/** Two nodes propose a command each, the members change, two time-outs, and a crash with a recovery. */
+describe("raft: two terms, two entries, a change of members, a crash and a recovery", () => {
+  interface Marked {
+    isBack?: boolean;
+  }
+  const marked = (node: NodeId, { state }: World<Raft["state"]>): Raft["state"] & Marked => state(node);
+  const isChanged = ({ configuration: { index, outgoing }, commitIndex }: Raft["state"]): boolean =>
+    index > 0 && index <= commitIndex && outgoing === null;
+  const terms = ({ log, commitIndex }: Raft["state"]): number =>
+    new Set(log.entries.slice(0, commitIndex).flatMap(({ type, term }) => (type === "command" ? [term] : []))).size;
+  const sought = (name: string, holds: (state: Raft["state"], isAnyBack: boolean) => boolean): Property<Raft> => ({
+    name,
+    claim: "what the bounds are about is come to",
+    when: "sometimes",
+    holds: (world) =>
+      world.alive.some((node) =>
+        holds(
+          world.state(node),
+          world.alive.some((each) => marked(each, world).isBack === true),
+        ),
+      ),
+  });
+  const goals = [
+    sought("the change, after a recovery", (state, isAnyBack) => isAnyBack && isChanged(state)),
+    sought("commands of both terms, after a recovery", (state, isAnyBack) => isAnyBack && terms(state) === 2),
+    sought("all of it", (state, isAnyBack) => isAnyBack && isChanged(state) && terms(state) === 2),
+  ];
+
+  /** A node that has replayed its journal is marked, so that what happened after that can be told from what happened before. */
+  function markingThoseBack(whole: Protocol<Raft>): Protocol<Raft> {
+    const replay = Object.entries(whole.replay ?? {}).map(([type, take]) => [
+      type,
+      (state: Raft["state"] & Marked, record: never) => {
+        (take as (state: Raft["state"], record: never) => void)(state, record);
+        state.isBack = true;
+      },
+    ]);
+    return { ...whole, replay: Object.fromEntries(replay) as NonNullable<Protocol<Raft>["replay"]> };
+  }
+
+  const asked: Asks = { 0: [propose(0), change], 1: [propose(1)] };
+  const options: ExploreOptions<Raft> = {
+    protocol: markingThoseBack(boundedRaft()),
+    ...three,
+    asks: (node) => asked[node] ?? [],
+    properties: [...safety, ...goals],
+    maxTimeouts: 2,
+    crashes: 1,
+    recoveries: 1,
+  };
+  const reached = ({ witnesses }: { witnesses: Exploration<Raft>["witnesses"] }): string[] =>
+    witnesses.map(({ property, path }) => `${property.name}: ${path.length} moves`);
+
+  it("the first 60,000 states of it hold", { tags: ["long"] }, () => {
+    const found = explore<Raft>({ ...options, maxStates: 60_000 });
+    expect([found.property, found.depth, reached(found)]).toEqual([null, 11, []]);
+  });
+
+  it("runs that swarms draw come to all of it, and hold", { tags: ["long"] }, () => {
+    const found = walk<Raft>({ ...options, strategy: "swarm", seed: 1, runs: 300 });
+    expect([found.property, reached(found)]).toEqual([
+      null,
+      [
+        "the change, after a recovery: 39 moves",
+        "commands of both terms, after a recovery: 45 moves",
+        "all of it: 45 moves",
+      ],
+    ]);
   });
 });
 
