@@ -29,7 +29,7 @@ const readsAreNew: Property<Raft> = {
   claim: "a read is answered with all that anybody knew to be decided when it was asked for",
   when: "always",
   history: {
-    empty: { decided: 0, isStale: false } as Asked,
+    empty: { decided: 0, isStale: false },
     after({ decided, isStale }: Asked, event: EventOf<Raft>): Asked {
       if (event.type === "decided") return { decided: event.index, isStale };
       return { decided, isStale: isStale || (event.type === "readable" && event.read > decided) };
