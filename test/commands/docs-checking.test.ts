@@ -8,17 +8,20 @@ import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { coterie } from "./run-here.ts";
 
-/** The commands of a page's first block that say what comes of them, each with that word. */
+/** The commands of a page's blocks that say what comes of them, each with that word. */
 function linesOf(file: string): [string, string][] {
   const page = readFileSync(new URL(`../../docs/${file}`, import.meta.url), "utf8");
-  const [, block = ""] = /```sh\n(.*?)```/s.exec(page) ?? [];
-  return [...block.matchAll(/^coterie (check .*?)\s+# (\w+)/gm)].map(([, words = "", verdict = ""]) => [
+  const blocks = [...page.matchAll(/```sh\n(.*?)```/gs)].map(([, block = ""]) => block).join("");
+  return [...blocks.matchAll(/^coterie (check .*?)\s+# (\w+)/gm)].map(([, words = "", verdict = ""]) => [
     words,
     verdict,
   ]);
 }
 
-const lines = ["checking.md", "flp.md", "protocols/elected-server.md"].flatMap(linesOf);
+const lines = [
+  ...["checking.md", "flp.md", "agreement.md"],
+  ...["protocols/elected-server.md", "protocols/flood-set.md", "protocols/interactive-consistency.md"],
+].flatMap(linesOf);
 
 test("there are some", () => {
   expect(linesOf("checking.md").length).toBeGreaterThanOrEqual(5);
@@ -26,7 +29,8 @@ test("there are some", () => {
 });
 
 test.each(lines)("coterie %s: %s", async (words, verdict) => {
-  const { code, stdout } = await coterie(...words.split(" "), "--json");
+  const args = words.split(" ").map((word) => word.replace(/^'(.*)'$/, "$1")); // As a shell does.
+  const { code, stdout } = await coterie(...args, "--json");
   const answer = JSON.parse(stdout);
   expect([code, answer.verdict, answer.reached.missing]).toEqual([verdict === "holds" ? 0 : 1, verdict, []]);
 });
