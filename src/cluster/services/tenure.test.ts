@@ -1,7 +1,9 @@
+import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { realPlatform } from "../../runtime/platform/real.ts";
 import { CoordinationError } from "./coordination-error.ts";
+import { listeners } from "./on-abort.ts";
 import { OwnTenure } from "./tenure.ts";
 
 afterEach(() => void vi.restoreAllMocks());
@@ -112,6 +114,7 @@ describe("a tenure", () => {
 });
 
 test("any number may listen to a signal that was handed out", async () => {
+  listeners.allowMany = (many) => setMaxListeners(0, many); // As join() and connect() do.
   const warned = vi.fn();
   process.on("warning", warned);
   const { signal } = tenure();
