@@ -116,6 +116,11 @@ export class RemoteService implements Service {
     return this.#own.has(session);
   }
 
+  /** A client has one run. */
+  isOfThisRun(session: SessionId): boolean {
+    return this.isOwn(session);
+  }
+
   number(): number {
     this.#number += 1;
     return this.#number;

@@ -26,4 +26,9 @@ test.each([78, 183, 323])("a channel goes on though a member is back before all 
   expect((await swarm(seed)).deliveries).toBeGreaterThan(0);
 });
 
+/** The log ended a session that its member had not been certain of yet: what it had granted was handed over in the next one. */
+test("what an ended session was granted is not had in the next one: seed 50", async () => {
+  expect((await swarm(50)).grants).toBeGreaterThan(0);
+});
+
 test("the same under very many seeds", { tags: ["long"], timeout: 3_600_000 }, () => underSeeds(FEW + 1, MANY));

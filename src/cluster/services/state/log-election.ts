@@ -169,7 +169,7 @@ export class LogElection {
     if (event.type === "granted") {
       const isOwn = this.#service.isOwn(event.session);
       if (isOwn && event.wait === this.#wait) this.#win(event.wait, event.token);
-      else if (isOwn)
+      else if (this.#service.isOfThisRun(event.session))
         this.#giveBack(event.wait); // It is not wanted any more.
       else this.#lookAgain();
     } else if (event.type === "released") {

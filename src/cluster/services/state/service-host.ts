@@ -73,9 +73,12 @@ export class ServiceHost implements Service {
   revision: number | null = null;
   #isOpen = false;
   #waiting = 0;
+  readonly #firstNumber: number;
   #number: number;
   /** Sessions of this member that the log has not ended, as far as this replica knows. */
   readonly #own = new Set<SessionId>();
+  /** Of those, the ones that this run knows to be its own: of earlier lives nothing is held any more. */
+  readonly #ofThisRun = new Set<SessionId>();
 
   constructor(options: ServiceHostOptions) {
     this.#options = options;
@@ -83,7 +86,8 @@ export class ServiceHost implements Service {
     this.self = options.self;
     this.counts = options.counts;
     this.maxWaiters = options.maxWaiters;
-    this.#number = Math.floor(options.platform.clock.stamp()) * NUMBERS_PER_MS;
+    this.#firstNumber = Math.floor(options.platform.clock.stamp()) * NUMBERS_PER_MS;
+    this.#number = this.#firstNumber;
     this.#host = options.protocol && this.#hostOf(options.protocol);
   }
 
@@ -131,6 +135,10 @@ export class ServiceHost implements Service {
 
   isOwn(session: SessionId): boolean {
     return this.#own.has(session);
+  }
+
+  isOfThisRun(session: SessionId): boolean {
+    return this.#ofThisRun.has(session);
   }
 
   number(): number {
@@ -258,12 +266,24 @@ export class ServiceHost implements Service {
       if (event.leader !== null && this.revision === null) this.current().catch(() => {}); // It is asked again.
     }
     if (event.type === "changed" && this.revision !== null) this.revision = event.revision;
-    this.#tell(event, until);
-    if (event.type === "ended" || event.type === "lost") this.#own.delete(event.session);
-    if (event.type === "lost") {
-      this.session = null;
-      this.until = null;
-    }
+    if (event.type === "began" || this.#isWaitOfThisRun(event)) this.#ofThisRun.add(event.session);
+    if (event.type !== "lost") this.#tell(event, until);
+    // The log may end it before this member's clock does: what it was granted must not be taken for the next one's.
+    if (event.type === "ended" || event.type === "lost") this.#lose(event.session);
+  }
+
+  #isWaitOfThisRun(event: Told): event is Extract<Told, { type: "granted" | "item" }> {
+    const isGiven = event.type === "granted" || event.type === "item";
+    return isGiven && event.wait > this.#firstNumber && this.#own.has(event.session);
+  }
+
+  #lose(session: SessionId): void {
+    if (this.#ofThisRun.has(session)) this.#tell({ type: "lost", session }, null);
+    this.#ofThisRun.delete(session);
+    this.#own.delete(session);
+    if (this.session !== session) return;
+    this.session = null;
+    this.until = null;
   }
 
   #tell(event: Told, until: number | null): void {

@@ -36,6 +36,8 @@ export interface Service {
   current(): Promise<number>;
   /** Whether it is one of this member's. Of what is told of a session before that began, nothing else says so. */
   isOwn(session: SessionId): boolean;
+  /** Whether this run of the member has used it; others of its own are of its earlier lives. */
+  isOfThisRun(session: SessionId): boolean;
   /** Another number each time, over all lives of this member. */
   number(): number;
   /**

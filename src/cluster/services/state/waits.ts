@@ -191,13 +191,14 @@ export class Waits {
       return;
     }
     if (!("session" in event) || !this.#service.isOwn(event.session)) return;
+    const isOfThisRun = this.#service.isOfThisRun(event.session);
     if (event.type === "granted") {
       if (ofElection(event.name)) return;
       if (this.#wanted.has(event.wait)) this.#give(event.wait, event.token, "");
-      else this.#insist({ type: "withdraw", name: event.name, wait: event.wait }); // Nobody waits for it any more.
+      else if (isOfThisRun) this.#insist({ type: "withdraw", name: event.name, wait: event.wait }); // Nobody waits for it any more.
     } else if (event.type === "item") {
       if (this.#wanted.has(event.wait)) this.#give(event.wait, event.token, event.value);
-      else this.#insist({ type: "stopTaking", name: event.name, wait: event.wait });
+      else if (isOfThisRun) this.#insist({ type: "stopTaking", name: event.name, wait: event.wait });
     } else if (event.type === "confirmed") this.#confirm(until);
     else if (event.type === "lost") this.#lose();
   }
