@@ -41,7 +41,7 @@ describe("join", () => {
     ],
     [
       { id: 1, members, folder: "." },
-      'among id, members, dataDir, cluster, tls, limits, registry, log, admin, multicast, signal, timing, faultInjector, got "folder"',
+      'among id, members, dataDir, cluster, tls, limits, registry, log, admin, multicast, clients, signal, timing, faultInjector, got "folder"',
     ],
     [
       { id: 1, members, limits: { maxWaiters: 0 } },

@@ -218,9 +218,13 @@ export class Waits {
     for (const wanted of [...this.#wanted.values()]) if (wanted.given !== null) this.#handOver(wanted, until);
   }
 
-  #handOver({ given, waiter }: Wanted, until: number | null): void {
+  #handOver(wanted: Wanted, until: number | null): void {
+    const { given, waiter } = wanted;
     given?.held?.confirm(until);
-    if (given?.held?.isHeld === true) waiter?.granted();
+    if (given?.held?.isHeld === true) return waiter?.granted();
+    if (waiter === null || given?.held?.signal.aborted !== true) return;
+    wanted.given = null; // Over before anybody had it, as this process stood still: it is asked for anew.
+    this.#ask(wanted);
   }
 
   /** The session is over, and with it all that it held and waited for. Who still waits does so in the next one, behind all others. */
