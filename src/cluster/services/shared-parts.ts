@@ -193,7 +193,7 @@ export class SharedParts {
       self,
       peers,
       send: (to, body) => send(to, { type, body }),
-      trace: trace.of([type], type === "leadership"),
+      trace: trace.of([type]),
       slot: slotOf(protocol, journal, type),
       onEvent,
       ...(type === "leadership" ? { afterStep: () => this.#lookAgain() } : {}),

@@ -240,7 +240,7 @@ export class ServiceHost implements Service {
       self,
       peers,
       send: (to, body) => send(to, { type: "service", content: { type: name, body } }),
-      trace: trace.of(["service"]),
+      trace: trace.of(["service"], true),
       slot: slotOf(protocol, journal, SLOT),
       onEvent: (event, until) => this.#hear((event as Wrapped).body, until),
       onFatal,
