@@ -9,6 +9,7 @@ import { epochBully } from "../protocols/election/epoch-bully/epoch-bully.ts";
 import type { EpochBully } from "../protocols/election/epoch-bully/vocabulary.ts";
 import { type AnyProtocol, viewSynchrony } from "../protocols/index.ts";
 import { type Views, views } from "../protocols/membership/views/agreement.ts";
+import { coordinationService } from "../protocols/service/coordination-service/coordination-service.ts";
 import { openJournal } from "../runtime/journal/disk-journal.ts";
 import { type GroupRecord, groupShape } from "../runtime/journal/group-memory.ts";
 import { protocolSlot } from "../runtime/journal/protocol-slot.ts";
@@ -135,6 +136,26 @@ describe("a folder that is made of others", () => {
     expect(views?.incarnation).toBeGreaterThan(9);
     const [{ time } = { time: 0 }] = await made(name, asked);
     expect(time).toBeGreaterThanOrEqual(41);
+  });
+
+  test("has the longest log, votes in no term in which its member may have voted, and asks in a life of its own", async () => {
+    const record = variants(coordinationService().shapes.record as never) as Shape<{ type: string; body: object }>;
+    const log = (body: object) => ({ type: "log", body });
+    const noops = (...terms: number[]) =>
+      log({ type: "appended", entries: terms.map((term) => ({ type: "noop", term })) });
+    const voted = (term: number) => log({ type: "voted", term, votedFor: 0 });
+    await keep(0, { "service/log": [record, voted(2), noops(1, 1, 2), voted(5)] });
+    const cut = log({ type: "truncated", lastIndex: 2 });
+    await keep(1, { "service/log": [record, noops(1, 1, 1, 1), cut, voted(3), noops(3)] });
+    const now = Date.now();
+    await replace();
+    expect(await made("service/log", record)).toEqual([
+      ...[noops(1, 1, 1, 1), cut, voted(3), noops(3)],
+      log({ type: "voted", term: 1_005, votedFor: 2 }),
+    ]);
+    const [life] = await made("service/session", record);
+    expect(life).toMatchObject({ type: "session", body: { type: "life", run: Math.floor(now / 86_400_000) } });
+    expect((life as { body: { life: number } }).body.life).toBeGreaterThanOrEqual(now);
   });
 
   test("begins above its lost life in channels that none of the others knows, too", async () => {

@@ -82,6 +82,7 @@ function promise(journal: Journal, kept: readonly Kept[], { id, members }: Lost)
   const now = Date.now();
   const beyond = now * NUMBERS_PER_MS;
   promiseEpochs(journal, kept, members);
+  promiseLog(journal, kept, id, now);
   journal.slot<{ below: number }>("runs", struct({ below: natural })).append({ below: beyond });
   const view = highest(kept, (name) => name === "floor/views", "view");
   const viewFloor = struct({ incarnation: natural, view: natural });
@@ -120,6 +121,53 @@ function promiseEpochs(journal: Journal, kept: readonly Kept[], members: readonl
   // Whose lease it had confirmed nobody knows. Promised to somebody else, it is bound for a lease when it starts; to nobody there is, against all.
   const nobody = [...Array(members.length + 1).keys()].find((id) => !members.includes(id)) as number;
   journal.slot("leadership", promised).append({ type: "promised", epoch, to: nobody });
+}
+
+/** No candidate asks for votes in so many terms of which no majority has heard: before each it asks for a pre-vote. */
+const TERMS_BEYOND = 1_000;
+const DAY_MS = 24 * 3_600_000;
+
+/**
+ * Of the replicated log: all that whoever knows most has of it, so all that was committed; no vote in a term in which the lost
+ * member may have voted; and for its session a life and a run that no earlier one can have had.
+ */
+function promiseLog(journal: Journal, kept: readonly Kept[], id: NodeId, now: number): void {
+  const logs = kept.flatMap(({ slots }) => slots.get("service/log") ?? []).filter(({ records }) => records.length > 0);
+  const [longest] = logs.sort((a, b) => byLast(lastOf(b.records), lastOf(a.records)));
+  if (longest === undefined) return;
+  const slot = journal.slot<object>("service/log", longest.shape as never);
+  for (const record of longest.records) slot.append(record);
+  const terms = logs.flatMap(({ records }) =>
+    records.map((record) => (logRecord(record).term as number | undefined) ?? 0),
+  );
+  const voted = { type: "voted", term: Math.max(...terms) + TERMS_BEYOND, votedFor: id };
+  slot.append(rewrapped(longest.records[0] as never, voted));
+  const life = { type: "life", run: Math.floor(now / DAY_MS), life: now };
+  journal.slot<object>("service/session", longest.shape as never).append({ type: "session", body: life });
+}
+
+const logRecord = (record: AnyRecord): AnyRecord => unwrapped(record as never);
+
+interface Last {
+  readonly term: number;
+  readonly index: number;
+}
+
+const byLast = (a: Last, b: Last): number => a.term - b.term || a.index - b.index;
+
+/** Of the log that these records of Raft's make. */
+function lastOf(records: readonly AnyRecord[]): Last {
+  let before: Last = { term: 0, index: 0 };
+  let terms: number[] = [];
+  for (const { type, ...record } of records.map(logRecord)) {
+    if (type === "appended") terms.push(...(record.entries as { term: number }[]).map(({ term }) => term));
+    else if (type === "truncated") terms.length = (record.lastIndex as number) - before.index;
+    else if (type === "snapshot") {
+      before = { term: record.offsetTerm as number, index: record.offset as number };
+      terms = [];
+    }
+  }
+  return { term: terms.at(-1) ?? before.term, index: before.index + terms.length };
 }
 
 /** The highest value of that field in all records of these slots; 0 if there is none. */
