@@ -135,7 +135,7 @@ function promiseLog(journal: Journal, kept: readonly Kept[], id: NodeId, now: nu
   const logs = kept.flatMap(({ slots }) => slots.get("service/log") ?? []).filter(({ records }) => records.length > 0);
   const [longest] = logs.sort((a, b) => byLast(lastOf(b.records), lastOf(a.records)));
   if (longest === undefined) return;
-  const slot = journal.slot<object>("service/log", longest.shape as never);
+  const slot = journal.slot<object>("service/log", longest.shape);
   for (const record of longest.records) slot.append(record);
   const terms = logs.flatMap(({ records }) =>
     records.map((record) => (logRecord(record).term as number | undefined) ?? 0),
@@ -143,7 +143,7 @@ function promiseLog(journal: Journal, kept: readonly Kept[], id: NodeId, now: nu
   const voted = { type: "voted", term: Math.max(...terms) + TERMS_BEYOND, votedFor: id };
   slot.append(rewrapped(longest.records[0] as never, voted));
   const life = { type: "life", run: Math.floor(now / DAY_MS), life: now };
-  journal.slot<object>("service/session", longest.shape as never).append({ type: "session", body: life });
+  journal.slot<object>("service/session", longest.shape).append({ type: "session", body: life });
 }
 
 const logRecord = (record: AnyRecord): AnyRecord => unwrapped(record as never);
