@@ -139,7 +139,7 @@ describe("a folder that is made of others", () => {
   });
 
   test("has the longest log, votes in no term in which its member may have voted, and asks in a life of its own", async () => {
-    const record = variants<{ type: string; body: object }>(coordinationService().shapes.record as never);
+    const record = variants<{ type: string; body: object }>(coordinationService().shapes.record ?? {});
     const log = (body: object) => ({ type: "log", body });
     const noops = (...terms: number[]) =>
       log({ type: "appended", entries: terms.map((term) => ({ type: "noop", term })) });
