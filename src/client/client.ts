@@ -66,9 +66,9 @@ export interface ClientStatus {
 export interface Client extends Omit<StateApi, "replicated">, AsyncDisposable {
   /** Aborted once the client is closed, or is refused by the cluster. */
   readonly signal: AbortSignal;
-  /** The lock of that name on the replicated log: members that use it with `algorithm: "raft"` wait in the same queue. */
+  /** The lock of that name on the replicated log, which is the default of members: they wait in the same queue. */
   mutex(name: string): Mutex;
-  /** The election of that name on the replicated log, as of members with `algorithm: "raft"`. */
+  /** The election of that name on the replicated log, which is the default of members: they are candidates of the same one. */
   election(name: string, options?: Pick<ElectionOptions, "metadata">): Election<number>;
   status(): ClientStatus;
   /** Gives back what is held, and closes. Twice is once. */
