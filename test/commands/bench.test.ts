@@ -26,7 +26,7 @@ test("coterie bench check: states and transitions of all rows but the longest ar
   ]);
 });
 
-test.each(["check", "sim", "host", "wire", "journal", "multicast", "services", "cluster", "super-peers"])(
+test.each(["check", "sim", "host", "wire", "journal", "multicast", "services", "cluster", "agreement", "super-peers"])(
   "coterie bench %s --help says what it takes",
   async (name) => {
     const { code, stdout } = await coterie("bench", name, "--help");
@@ -42,6 +42,6 @@ test("coterie bench lists what there is, and refuses what there is not", async (
   const unknown = await coterie("bench", "everything");
   expect(unknown).toMatchObject({ code: 2, stdout: "" });
   expect(unknown.stderr).toBe(
-    'coterie: expected the benchmark to be one of check, sim, host, wire, journal, table, multicast, services, cluster, ack-implosion, duel, studio, super-peers, partial-connectivity, election-timeouts, got "everything"\n',
+    'coterie: expected the benchmark to be one of check, sim, host, wire, journal, table, multicast, services, cluster, agreement, ack-implosion, duel, studio, super-peers, partial-connectivity, election-timeouts, got "everything"\n',
   );
 });
