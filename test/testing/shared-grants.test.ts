@@ -93,6 +93,26 @@ describe("a lock on the log", () => {
     });
   });
 
+  test.each([1, 2, 3])(
+    "is lost by nobody else when member %d leaves, whether that led the log or not",
+    async (leaver) => {
+      const world = three(7);
+      await world.run(async () => {
+        const others = [1, 2, 3].filter((id) => id !== leaver);
+        const held = await Promise.all(others.map((id) => world.member(id).mutex(`of ${id}`).acquire()));
+        const given = await lockAt(world.member(leaver)).acquire();
+        const next = lockAt(world.member(others[0] as number)).acquire();
+        await world.sleep(100); // It waits.
+        const began = world.now();
+        await world.member(leaver).leave();
+        expect((await next).token).toBeGreaterThan(given.token);
+        expect(world.now() - began).toBeLessThan(100);
+        await world.sleep(1_000);
+        expect([...held, await next].map(({ isHeld }) => isHeld)).toEqual([true, true, true]);
+      });
+    },
+  );
+
   test("and the same name with another algorithm refuse each other", async () => {
     const world = three();
     await world.run(async () => {

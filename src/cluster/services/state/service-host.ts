@@ -123,7 +123,7 @@ export class ServiceHost implements Service {
   }
 
   receive(from: NodeId, content: Content): void {
-    if (!("body" in content) || this.closed !== null) return; // What cannot be read is of another release.
+    if (!("body" in content)) return; // What cannot be read is of another release.
     this.#host?.receive(from, content.body as never, UNNAMED);
   }
 
