@@ -24,7 +24,7 @@ export const detectorOptions = (timing: Timing): Partial<HeartbeatOptions> => ({
 /**
  * Of the replicated service: how soon the next leader of its log stands, and how long a session outlives its member. A member that was
  * about to renew its lease as the leader crashed has time to until there is the next, and locks of one that has crashed are free in
- * less than half a second.
+ * about half a second.
  */
 const ofService = {
   session: { leaseMs: 400, renewMs: 80, sweepMs: 25, retryMs: 200 },

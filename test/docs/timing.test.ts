@@ -1,0 +1,33 @@
+/** The tables of docs/timing.md are what members in virtual time do today. `npm run pages -- timing` writes them anew. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { crashTable, keptAfter, SEEDS, stallTable } from "./timing.ts";
+
+const file = fileURLToPath(new URL("../../docs/timing.md", import.meta.url));
+
+/** The page with this table between the marks of that name. */
+function withTable(page: string, name: string, table: string): string {
+  const [begin, end] = [`<!-- ${name} -->\n`, `<!-- end of ${name} -->`];
+  const [from, to] = [page.indexOf(begin) + begin.length, page.indexOf(end)];
+  expect(page).toContain(begin);
+  expect(to).toBeGreaterThanOrEqual(from);
+  return `${page.slice(0, from)}${table}${page.slice(to)}`;
+}
+
+test("docs/timing.md says what each timing survives, and what a crash costs", {
+  tags: ["long"],
+  timeout: 600_000,
+}, async () => {
+  const stalls = await stallTable();
+  const crashes = await crashTable();
+  const page = withTable(withTable(readFileSync(file, "utf8"), "stalls", stalls), "crashes", crashes);
+  if (process.env.COTERIE_WRITE_PAGE === "1") writeFileSync(file, page);
+  expect(readFileSync(file, "utf8")).toBe(page);
+});
+
+test("the patient keep longer what they have", async () => {
+  const [seed = 1] = SEEDS;
+  expect(await keptAfter("default", 1_000, seed)).toEqual({ tenures: false, place: false });
+  expect(await keptAfter("patient", 1_000, seed)).toEqual({ tenures: true, place: true });
+});
