@@ -1,5 +1,5 @@
 /** The thread of `coterie check-history`. */
-import { answerTo } from "./check-history-search.ts";
+import { answerWithin } from "./check-history.ts";
 import { workInThread } from "./thread.ts";
 
-workInThread(answerTo);
+workInThread(answerWithin);

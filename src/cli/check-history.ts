@@ -2,15 +2,16 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { type Command, Option } from "commander";
 import {
+  answerTo,
   type History,
+  type HistoryAnswer,
+  type HistoryRequest,
   modelNamed,
   modelNames,
-  readJepsenHistory,
-  readJsonLinesHistory,
+  readHistory,
 } from "../check/linearizability/index.ts";
 import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
 import { figure } from "../experiment/paragraph.ts";
-import type { HistoryAnswer, HistoryRequest } from "./check-history-search.ts";
 import { workApart } from "./interruptible.ts";
 import type { Invocation } from "./invocation.ts";
 import { progressLine } from "./progress.ts";
@@ -23,6 +24,11 @@ interface CheckHistoryOptions {
   readonly timeLimit?: number;
   readonly svg?: string;
   readonly json?: true;
+}
+
+interface HistorySearch extends HistoryRequest {
+  /** Null: no limit. */
+  readonly timeLimitMs: number | null;
 }
 
 export function declare(command: Command, invocation: Invocation): void {
@@ -63,7 +69,7 @@ async function checkHistory(
   const history = read(file, options);
   const began = performance.now();
   const line = progressLine(stderr);
-  const request: HistoryRequest = {
+  const request: HistorySearch = {
     history,
     model: options.model,
     timeLimitMs: options.timeLimit === undefined ? null : options.timeLimit * 1_000,
@@ -72,7 +78,7 @@ async function checkHistory(
     line.show(
       () => `${figure(history.operations.length)} operations, ${figure((performance.now() - began) / 1_000)} s`,
     );
-  const answer = await (usesThreads ? onThread(request, show) : here(request)).catch((error: unknown) => {
+  const answer = await searched(request, usesThreads, show).catch((error: unknown) => {
     throw inFile(file, error);
   });
   line.clear();
@@ -86,14 +92,19 @@ async function checkHistory(
     throw new InvariantViolation("unknown", "the search ended before there was an answer, which is no pass");
 }
 
-async function onThread(request: HistoryRequest, show: () => void): Promise<HistoryAnswer> {
-  const thread = new URL("./check-history-thread.js", import.meta.url);
-  return (await workApart<HistoryRequest, null, HistoryAnswer>(thread, request, show)).answer;
+/** The search within its time limit. */
+export function answerWithin(
+  { timeLimitMs, ...request }: HistorySearch,
+  mayGoOn: (progress: null) => boolean,
+): HistoryAnswer {
+  const deadline = timeLimitMs === null ? Number.POSITIVE_INFINITY : Date.now() + timeLimitMs;
+  return answerTo(request, () => mayGoOn(null) && Date.now() < deadline);
 }
 
-async function here(request: HistoryRequest): Promise<HistoryAnswer> {
-  const { answerTo } = await import("./check-history-search.ts");
-  return answerTo(request, () => true);
+async function searched(request: HistorySearch, usesThreads: boolean, show: () => void): Promise<HistoryAnswer> {
+  if (!usesThreads) return answerWithin(request, () => true);
+  const thread = new URL("./check-history-thread.js", import.meta.url);
+  return (await workApart<HistorySearch, null, HistoryAnswer>(thread, request, show)).answer;
 }
 
 function text({ report, objects, text: picture }: HistoryAnswer, seconds: number, paint: Paint): string {
@@ -125,19 +136,10 @@ function read(file: string, { model, format, keyed }: CheckHistoryOptions): Hist
   }
   const options = { calls: Object.keys(modelNamed(model).calls), ...(keyed === true ? { keyed } : {}) };
   try {
-    const history = isEdn(content, format)
-      ? readJepsenHistory(content, options)
-      : readJsonLinesHistory(content, options);
-    if (history.operations.length > 0) return history;
-    throw new UsageError("bad-history", "expected at least one operation that did not fail, got none");
+    return readHistory(content, format, options);
   } catch (error) {
     throw inFile(file, error);
   }
-}
-
-/** JSON lines begin with a field in quotes; EDN with a keyword, a comment or a vector of maps. */
-function isEdn(content: string, format: CheckHistoryOptions["format"]): boolean {
-  return format === "auto" ? !/^\s*(?:\{\s*"|\{\s*\}|$)/.test(content) : format === "edn";
 }
 
 function write(file: string, content: string): void {

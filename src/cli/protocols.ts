@@ -1,13 +1,10 @@
 /** `coterie protocols`: what there is, what it guarantees under which assumptions, and what it costs. */
 import type { Command } from "commander";
-import type { Property, Vocabulary } from "../core/protocol.ts";
+import { COST_SIZES, type Described, described } from "../experiment/described.ts";
 import { figure, wrapped } from "../experiment/paragraph.ts";
-import { protocolNamed, protocolNames, type RegistryEntry } from "../protocols/index.ts";
+import { protocolNames } from "../protocols/index.ts";
 import type { Invocation, Output } from "./invocation.ts";
 import { type Paint, paintFor, table } from "./terminal.ts";
-
-/** For so many nodes costs are shown. */
-const SIZES = [3, 5, 8, 16, 64];
 
 export function declare(command: Command, { stdout }: Invocation): void {
   command
@@ -32,43 +29,11 @@ function protocols(name: string | undefined, { json }: { readonly json?: true },
   const print = (text: string): void => void stdout.write(`${text}\n`);
   const paint = paintFor(stdout);
   if (name === undefined) {
-    const all = protocolNames.map((each) => described(each, protocolNamed(each)));
+    const all = protocolNames.map((each) => described(each));
     return print(json === true ? JSON.stringify(all) : listOf(all, paint));
   }
-  const one = described(name, protocolNamed(name));
+  const one = described(name);
   print(json === true ? JSON.stringify(one) : inFull(one, paint));
-}
-
-interface Described {
-  readonly name: string;
-  readonly family: string;
-  readonly summary: string;
-  readonly source: string;
-  readonly assumes: readonly string[];
-  readonly properties: readonly { readonly name: string; readonly claim: string; readonly when: string }[];
-  readonly costs: readonly { readonly when: string; readonly messages: Readonly<Record<number, number>> }[];
-  readonly variants: readonly { readonly name: string; readonly summary: string }[];
-}
-
-function described(name: string, { family, summary, model, variants }: RegistryEntry): Described {
-  const { source, assumes, properties, costs } = model();
-  return {
-    name,
-    family: family.name,
-    summary,
-    source,
-    assumes,
-    properties: properties.map((property: Property<Vocabulary>) => ({
-      name: property.name,
-      claim: property.claim,
-      when: property.when,
-    })),
-    costs: costs.map(({ when, messages }) => ({
-      when,
-      messages: Object.fromEntries(SIZES.map((nodes) => [nodes, messages(nodes)])),
-    })),
-    variants: Object.entries(variants).map(([variant, form]) => ({ name: variant, summary: form.summary })),
-  };
 }
 
 /** By family, a line or two each. */
@@ -129,8 +94,8 @@ const checkedWhen: Readonly<Record<string, string>> = {
 /** What a row is of is broken into lines, so that its figures stay on one. */
 function costTable(costs: Described["costs"], paint: Paint): string[] {
   if (costs.length === 0) return [];
-  const figures = costs.map(({ messages }) => SIZES.map((nodes) => figure(messages[nodes] ?? 0)));
-  const widths = SIZES.map((nodes, at) =>
+  const figures = costs.map(({ messages }) => COST_SIZES.map((nodes) => figure(messages[nodes] ?? 0)));
+  const widths = COST_SIZES.map((nodes, at) =>
     Math.max(String(nodes).length, ...figures.map((row) => row[at]?.length ?? 0)),
   );
   const room = Math.max(20, 80 - 4 - widths.reduce((sum, width) => sum + width + 2, 0));
@@ -139,7 +104,7 @@ function costTable(costs: Described["costs"], paint: Paint): string[] {
   const rows = labels.flatMap((label, row) =>
     label.map((line, at) => [`  ${line.padEnd(width)}`, ...(figures[row] ?? []).map((each) => (at === 0 ? each : ""))]),
   );
-  return table([[`  ${"nodes".padEnd(width)}`, ...SIZES.map(String)], ...rows], (cell, at) =>
+  return table([[`  ${"nodes".padEnd(width)}`, ...COST_SIZES.map(String)], ...rows], (cell, at) =>
     at === 0 ? paint("dim", cell) : cell,
   );
 }

@@ -1,9 +1,8 @@
 /** What a simulated run came to, for people. */
-import type { NodeId } from "../core/protocol.ts";
 import { figure, spans, wrapped } from "../experiment/paragraph.ts";
 import type { Judged, Result, Scenario } from "../experiment/scenario/index.ts";
 import type { Spread, Staged, Summary } from "../experiment/simulate.ts";
-import { publishedCosts, usesIn } from "../experiment/simulation-report.ts";
+import { alike, publishedCosts, usesIn } from "../experiment/simulation-report.ts";
 import type { Entry } from "../protocols/index.ts";
 import { type Paint, table } from "./terminal.ts";
 
@@ -55,27 +54,27 @@ function conditions({ lossRate = 0, duplicateRate = 0 }: Scenario["network"]): s
 
 function outcomeLines({ labels }: Scenario, { outcome, nodesAlive }: Result): [string, string][] {
   if ("leader" in outcome)
-    return together(outcome.leader).map(({ value, nodes }) => [
+    return alike(outcome.leader).map(({ value, nodes }) => [
       "leader",
       value === null ? `${spans(nodes)} know of none` : `${value}, say ${spans(nodes)}`,
     ]);
   if ("entries" in outcome) return entryLines(outcome.entries);
   if ("delivered" in outcome)
-    return together(outcome.delivered).map(({ value, nodes }) => [
+    return alike(outcome.delivered).map(({ value, nodes }) => [
       "delivered",
       `${listed(value.map((id) => labels[id] ?? id))}, at ${spans(nodes)}`,
     ]);
   if ("decided" in outcome) {
     const undecided = nodesAlive.filter((node) => outcome.decided[node] === undefined);
     return [
-      ...together(outcome.decided).map(({ value, nodes }): [string, string] => [
+      ...alike(outcome.decided).map(({ value, nodes }): [string, string] => [
         "decided",
         `${typeof value === "string" ? `“${value}”` : listed(value)}, at ${spans(nodes)}`,
       ]),
       ...(undecided.length === 0 ? [] : [["decided", `nothing, at ${spans(undecided)}`] as [string, string]]),
     ];
   }
-  return together(outcome.suspected).map(({ value, nodes }) => [
+  return alike(outcome.suspected).map(({ value, nodes }) => [
     "suspected",
     `${value.length === 0 ? "nobody" : spans(value)}, by ${spans(nodes)}`,
   ]);
@@ -85,18 +84,6 @@ function outcomeLines({ labels }: Scenario, { outcome, nodesAlive }: Result): [s
 function nameLines({ labels }: Scenario): string[] {
   const names = Object.entries(labels).map(([id, name]) => `${name} = ${id}`);
   return names.length === 0 ? [] : [names.join(", ")];
-}
-
-/** Equal values with the nodes that have them. */
-function together<T>(byNode: Readonly<Record<NodeId, T>>): { value: T; nodes: NodeId[] }[] {
-  const groups = new Map<string, { value: T; nodes: NodeId[] }>();
-  for (const [id, value] of Object.entries(byNode)) {
-    const key = JSON.stringify(value);
-    const group = groups.get(key) ?? { value, nodes: [] };
-    group.nodes.push(Number(id));
-    groups.set(key, group);
-  }
-  return [...groups.values()];
 }
 
 const listed = (items: readonly string[]): string => (items.length === 0 ? "nothing" : shortened(items));

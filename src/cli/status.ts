@@ -1,34 +1,28 @@
 /** `coterie status`: who is alive, and who leads. */
 import type { Command } from "commander";
-import { z } from "zod";
-import { askStatus, refusals } from "../cluster/admin-client.ts";
-import type { ClusterConfig } from "../cluster/config.ts";
-import { exchange } from "../cluster/http-exchange.ts";
-import type { ClusterNodeStatus, ClusterStatus } from "../cluster/local-cluster.ts";
+import { servicesStatus } from "../cluster/services-survey.ts";
+import {
+  disagreement,
+  PATIENCE_MS,
+  type Survey,
+  type SurveyedNode,
+  surveyMembers,
+  surveyOf,
+} from "../cluster/survey.ts";
 import { EnvironmentError, UsageError } from "../core/errors.ts";
-import { formatHostPort } from "../runtime/host-port.ts";
 import { adminUrl, DEFAULT_PORT } from "./arguments.ts";
 import type { Invocation } from "./invocation.ts";
 import { refusalLines } from "./refusal-lines.ts";
-import { servicesPicture, servicesStatus } from "./service-status.ts";
+import { servicesPicture } from "./services-picture.ts";
 import { list, type Paint, paintFor, table } from "./terminal.ts";
 
 const DEFAULT_ADMIN = `http://127.0.0.1:${DEFAULT_PORT}`;
-const PATIENCE_MS = 2_000;
 
 interface StatusOptions {
   readonly admin?: string;
   readonly config?: string;
   readonly json?: true;
 }
-
-/** One row: what `up` says of a node, or what can be known of it from afar. */
-interface Row extends Omit<ClusterNodeStatus, "process" | "admin"> {
-  readonly process: ClusterNodeStatus["process"] | "unknown";
-  /** Null where the config does not say it: only who reads the member's output knows the port that it got. */
-  readonly admin: string | null;
-}
-type Status = Omit<ClusterStatus, "nodes"> & { readonly nodes: readonly Row[] };
 
 export function declare(command: Command, invocation: Invocation): void {
   command
@@ -81,10 +75,9 @@ async function status(options: StatusOptions, { stdout, stderr }: Invocation): P
     throw new EnvironmentError("nobody-alive", `no member answers: ${why}`);
   }
   if (hidden.length > 0) stderr.write(`coterie: ${hint}\n`);
-  const honest = alive.filter(({ byzantine }) => byzantine === undefined);
-  const leaders = new Set(honest.map(({ leader }) => leader));
-  if (leaders.size > 1)
-    throw new EnvironmentError("no-agreement", `the members do not agree on a ${what}: ${opinions(honest)}`);
+  const opinions = disagreement(nodes);
+  if (opinions !== null)
+    throw new EnvironmentError("no-agreement", `the members do not agree on a ${what}: ${opinions}`);
 }
 
 /** Who answered, and the answer in words or as JSON. */
@@ -92,7 +85,7 @@ async function asked(
   { admin = DEFAULT_ADMIN, config, json }: StatusOptions,
   paint: Paint,
 ): Promise<{
-  readonly nodes: readonly Pick<Row, "id" | "alive" | "leader" | "admin" | "byzantine">[];
+  readonly nodes: readonly Pick<SurveyedNode, "id" | "alive" | "leader" | "admin" | "byzantine">[];
   readonly text: string;
   /** What each of them names. */
   readonly what: string;
@@ -108,7 +101,7 @@ async function asked(
     };
   }
   const found =
-    config === undefined || configs === null ? await fromUp(admin) : await fromMembers(configs.readConfig(config));
+    config === undefined || configs === null ? await surveyOf(admin) : await surveyMembers(configs.readConfig(config));
   return {
     nodes: found.nodes,
     text: json === true ? `${JSON.stringify(found)}\n` : picture(found, paint),
@@ -116,64 +109,7 @@ async function asked(
   };
 }
 
-const answerSchema = z.object({
-  cluster: z.string(),
-  protocol: z.string(),
-  nodes: z.array(
-    z.object({
-      id: z.number(),
-      pid: z.number().nullable(),
-      alive: z.boolean(),
-      leader: z.number().nullable(),
-      term: z.number().nullable(),
-      role: z.string().nullable(),
-      process: z.enum(["starting", "running", "paused", "exited"]),
-      address: z.string(),
-      admin: z.string(),
-      byzantine: z.string().exactOptional(),
-      refusals,
-    }),
-  ),
-});
-
-async function fromUp(admin: string): Promise<Status> {
-  const hint = "start one with `coterie up`, or name another with --admin";
-  const answer = await exchange(`${admin}/status`, { timeoutMs: PATIENCE_MS }).catch((error: unknown) => {
-    throw new EnvironmentError("unreachable", `no cluster answers at ${admin}: ${hint}`, { cause: error });
-  });
-  const parsed = answerSchema.safeParse(answer.body);
-  if (!parsed.success)
-    throw new EnvironmentError("unreachable", `what answers at ${admin} is not \`coterie up\`: ${hint}`);
-  return parsed.data;
-}
-
-async function fromMembers({ cluster, protocol, members }: ClusterConfig): Promise<Status> {
-  const nodes = Object.entries(members).map(async ([key, member]): Promise<Row> => {
-    const id = Number(key);
-    const admin = member.admin.port === 0 ? null : `http://${formatHostPort(member.admin)}`;
-    const answer = admin === null ? null : await askStatus(admin, id, PATIENCE_MS);
-    const known = answer?.cluster === cluster ? answer : null;
-    const { pid = null, leader = null, term = null, role = null, refusals: refused = [] } = known ?? {};
-    const alive = known !== null;
-    const lying = known?.byzantine === undefined ? {} : { byzantine: known.byzantine };
-    return {
-      id,
-      pid,
-      alive,
-      leader,
-      term,
-      role,
-      process: alive ? "running" : "unknown",
-      address: formatHostPort(member.address),
-      admin,
-      ...lying,
-      refusals: refused,
-    };
-  });
-  return { cluster, protocol, nodes: await Promise.all(nodes) };
-}
-
-function picture({ nodes }: Status, paint: Paint): string {
+function picture({ nodes }: Survey, paint: Paint): string {
   const rows = nodes.map((node) => [
     String(node.id),
     String(node.pid ?? "-"),
@@ -191,12 +127,8 @@ function picture({ nodes }: Status, paint: Paint): string {
   return `${[...lines, ...refusalLines(nodes)].join("\n")}\n`;
 }
 
-function stateOf({ alive, process, admin, byzantine }: Row): string {
+function stateOf({ alive, process, admin, byzantine }: SurveyedNode): string {
   if (admin === null) return "no admin address";
   if (!alive && (process === "running" || process === "unknown")) return "no answer";
   return byzantine === undefined ? process : `${process}, lies`;
-}
-
-function opinions(alive: readonly Pick<Row, "id" | "leader">[]): string {
-  return alive.map(({ id, leader }) => `node ${id} ${leader === null ? "knows of none" : `says ${leader}`}`).join(", ");
 }

@@ -7,9 +7,9 @@ import { type Recorder, record } from "../cluster/local/recorder.ts";
 import { laboratoryPages, studioPages } from "../cluster/studio-server.ts";
 import { UsageError } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
+import { recordingHeader } from "../experiment/recording-header.ts";
 import { adminUrl, DEFAULT_PORT, port } from "./arguments.ts";
 import { HOST } from "./port-range.ts";
-import { recordingHeader } from "./recording-header.ts";
 
 interface StudioOptions {
   readonly attach?: readonly string[];

@@ -1,16 +1,18 @@
 /** `coterie trace FILE --check` and `--until`: a recording held against its protocol, and all states at some point. */
 import { InvariantViolation } from "../core/errors.ts";
 import type { Vocabulary } from "../core/protocol.ts";
+import { roleIn } from "../experiment/counterexample-log.ts";
 import { figure, wrapped } from "../experiment/paragraph.ts";
 import { type Point, protocolOf, replayed } from "../experiment/recording.ts";
+import { lostMoments, notShown, repetition, replayReport } from "../experiment/replay-report.ts";
 import { originOf } from "../trace/excerpt.ts";
 import type { Trace } from "../trace/file.ts";
 import { logLine, phrase } from "../trace/log.ts";
 import type { Replay } from "../trace/replay.ts";
 import type { ReplayFinding } from "../trace/replay-findings.ts";
-import { list, type Paint, table } from "./terminal.ts";
+import { type Paint, table } from "./terminal.ts";
 
-export interface ReplayWords {
+interface ReplayWords {
   readonly check?: true;
   readonly until?: Point;
   readonly json?: true;
@@ -22,7 +24,7 @@ export interface ReplayWords {
  */
 export function replayTrace(trace: Trace, words: ReplayWords, paint: Paint, say: (text: string) => void): void {
   const run = replayed(trace, words.until);
-  if (words.json === true) say(`${JSON.stringify(machineReadable(trace, run, words))}\n`);
+  if (words.json === true) say(`${JSON.stringify(replayReport(trace, run, words))}\n`);
   else {
     const parts = [
       ...(words.check === true ? [checkLines(trace, run, paint)] : []),
@@ -31,10 +33,8 @@ export function replayTrace(trace: Trace, words: ReplayWords, paint: Paint, say:
     say(`${parts.map((lines) => lines.join("\n")).join("\n\n")}\n`);
   }
   if (words.check !== true) return;
-  const violated = run.findings.filter(({ verdict }) => verdict === "violated").map(({ property }) => property.name);
-  if (violated.length > 0) throw new InvariantViolation("violated", `violated: ${violated.join(", ")}`);
-  if (run.verdict === "unknown")
-    throw new InvariantViolation("unknown", "the recording does not tell, which is no pass");
+  const why = notShown(run);
+  if (why !== null) throw new InvariantViolation(run.verdict, why);
 }
 
 function checkLines(trace: Trace, run: Replay<Vocabulary>, paint: Paint): string[] {
@@ -49,7 +49,7 @@ function checkLines(trace: Trace, run: Replay<Vocabulary>, paint: Paint): string
       ({ entry, node, sentence }) =>
         `  ${paint("yellow", "!")} node ${node} is lost from entry ${entry + 1} on: ${sentence}`,
     ),
-    ...lastWords(trace),
+    ...lostMoments(trace).map((words) => `\n  ${words}`),
   ];
 }
 
@@ -60,12 +60,7 @@ function findingLines(
 ): string[] {
   const mark = { holds: paint("green", "✓"), violated: paint("red", "✗"), unknown: paint("yellow", "?") }[verdict];
   const claim = `  ${mark} ${paint("bold", property.name)}: ${wrapped(property.claim, 4)}`;
-  const { violation } = trace.header;
-  const isEndless = verdict === "unknown" && violation?.property === property.name && violation.loopFrom !== null;
-  const repeats = isEndless
-    ? `, and the checker says that all from entry ${(violation.loopFrom ?? 0) + 1} on repeats for ever`
-    : "";
-  const reason = why === "" ? [] : [`    ${why}${repeats}`];
+  const reason = why === "" ? [] : [`    ${why}${repetition(trace, property.name, verdict)}`];
   return [claim, ...reason, ...(entry === null ? [] : [`    from entry ${entry + 1}: ${lineOf(trace, entry)}`])];
 }
 
@@ -74,24 +69,14 @@ function lineOf({ header, entries }: Trace, index: number): string {
   return entry === undefined ? "" : logLine({ ...entry, at: entry.at - originOf(header, entries) }).trim();
 }
 
-/** Entries are handed over a few times a second, so what a process does just before it is killed stays with it. */
-function lastWords({ header, entries }: Trace): string[] {
-  const crashed = new Set(entries.flatMap(({ kind, node }) => (kind === "crash" ? [node] : [])));
-  if (header.madeBy !== "cluster" || crashed.size === 0) return [];
-  const who = `node${crashed.size === 1 ? "" : "s"} ${list([...crashed].sort((a, b) => a - b))}`;
-  return ["", `  The last moment of ${who}, some 20 ms before the end of the process, may not be in the recording.`];
-}
-
 function stateLines(trace: Trace, run: Replay<Vocabulary>, paint: Paint): string[] {
   const { snapshot, lost } = run;
   const protocol = protocolOf(trace.header);
   const at = figure(snapshot.at - originOf(trace.header, trace.entries));
   const rows = snapshot.nodes.map(({ id, state, timers }) => {
     if (state === null) return [`  node ${id}`, lost.includes(id) ? "not known" : "down"];
-    const { role, leader } = protocol.view(state, id);
-    const led = leader === undefined || leader === id ? "" : leader === null ? ", no leader" : `, follows ${leader}`;
     const waits = timers.map(({ timer, remainingMs }) => `${timer} in ${figure(remainingMs)} ms`).join(", ");
-    return [`  node ${id}`, `${role}${led}`, waits];
+    return [`  node ${id}`, roleIn(protocol, state as never, id), waits];
   });
   const states = snapshot.nodes.map(({ state }) =>
     state === null ? [] : [paint("dim", `      ${JSON.stringify(state)}`)],
@@ -102,15 +87,4 @@ function stateLines(trace: Trace, run: Replay<Vocabulary>, paint: Paint): string
     ...table(rows, (cell) => cell).flatMap((line, i) => [line, ...(states[i] ?? [])]),
     ...(flights.length === 0 ? ["  nothing on its way"] : ["", paint("bold", "On the way"), ...flights]),
   ];
-}
-
-function machineReadable({ header }: Trace, run: Replay<Vocabulary>, { check, until }: ReplayWords): object {
-  const { verdict, doubts, steps, snapshot } = run;
-  const properties = run.findings.map(({ property: { name, claim }, ...finding }) => ({ name, claim, ...finding }));
-  return {
-    protocol: header.protocol,
-    nodes: header.nodes.length,
-    ...(check === true ? { verdict, properties, doubts, steps } : {}),
-    ...(until === undefined ? {} : { snapshot }),
-  };
 }

@@ -15,12 +15,12 @@ import { studioPages } from "../cluster/studio-server.ts";
 import { UsageError } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { requireKnown } from "../experiment/experiment.ts";
+import { recordingHeader } from "../experiment/recording-header.ts";
 import { liars } from "../experiment/written-liars.ts";
 import { type BehaviourName, behaviourSummaries } from "../protocols/byzantine.ts";
 import { protocolNamed, protocolNames } from "../protocols/index.ts";
 import { DEFAULT_PORT, MAX_SEED, port, seed, wholeNumber } from "./arguments.ts";
 import { adminPort, HOST, MAX_NODES, memberPort, takePorts } from "./port-range.ts";
-import { recordingHeader } from "./recording-header.ts";
 import { jsonReport, type Report, textReport } from "./up-report.ts";
 
 const DEFAULT_NODES = 5;

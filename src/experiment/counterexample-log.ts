@@ -81,7 +81,8 @@ export function waitCycle(waits: CounterexampleLog["waits"]): readonly NodeId[] 
   return null;
 }
 
-function roleIn<V extends Vocabulary>(protocol: Pick<Protocol<V>, "view">, state: never, node: NodeId): string {
+/** `candidate, knows no leader, term 3`. */
+export function roleIn<V extends Vocabulary>(protocol: Pick<Protocol<V>, "view">, state: never, node: NodeId): string {
   const { role, leader, term } = protocol.view(state, node);
   const words = [role];
   if (leader === null) words.push("knows no leader");

@@ -8,7 +8,7 @@ import type { TraceEntry } from "../trace/entry.ts";
 import type { Trace } from "../trace/file.ts";
 import { type CheckRequest, isRandom } from "./check-request.ts";
 import type { CheckAnswer } from "./explore.ts";
-import { liarsIn } from "./simulation-report.ts";
+import { liarsIn } from "./recording-header.ts";
 
 export interface CheckOutcome {
   readonly request: CheckRequest;

@@ -79,6 +79,10 @@ export function figure(value: number): string {
   return decimals === undefined ? grouped : `${grouped}.${decimals}`;
 }
 
+/** `1 move`, `2 moves`. */
+export const counted = (count: number, { one, more }: { readonly one: string; readonly more: string }): string =>
+  `${figure(count)} ${count === 1 ? one : more}`;
+
 /** `0–3, 5 and 7`: neighbours run together. */
 export function spans(nodes: readonly number[]): string {
   const runs: [number, number][] = [];

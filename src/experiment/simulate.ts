@@ -1,12 +1,15 @@
 /** Simulates experiments, one run or several, in slices: their driver can show how far they are, and stop them. */
+import { UsageError, unexpected } from "../core/errors.ts";
 import { LostMessages } from "../sim/tally.ts";
 import type { TraceEntry } from "../trace/entry.ts";
+import type { Trace } from "../trace/file.ts";
 import { type Experiment, requireWordsOf } from "./experiment.ts";
-import type { RecordedPoint } from "./recording.ts";
+import { type Point, type RecordedPoint, snapshotFrom } from "./recording.ts";
 import type { ParsedScenario } from "./scenario/parse.ts";
 import { type Progress, playScenario, type Result, runScenario } from "./scenario/run.ts";
 import { type Cast, cast } from "./scenario/soundness.ts";
-import { scenarioOf } from "./simulation.ts";
+import { continuationOf, scenarioOf } from "./simulation.ts";
+import { MAX_SEED } from "./words.ts";
 
 /** One run. @throws UsageError that names the word which makes no sense */
 export function simulate(experiment: Experiment): Result {
@@ -33,6 +36,33 @@ export interface Staged extends ParsedScenario {
 /** @throws UsageError */
 export function staged(parsed: ParsedScenario): Staged {
   return { ...parsed, cast: cast(parsed.scenario), from: null };
+}
+
+/** The words that a recording answers by itself. */
+const ofRecordings = ["nodes", "ring", "protocol", "variant", "options", "started"] as const;
+
+type Continuation = Omit<Experiment, "protocol" | "until"> & { readonly protocol?: string; readonly until?: Point };
+
+/**
+ * A recording that continues differently, from the point that `until` names.
+ * @param file where the recording was read, for errors
+ * @throws UsageError that names the word
+ */
+export function continued(trace: Trace, file: string, { until, ...words }: Continuation): Staged {
+  const stray = ofRecordings.find((word) => words[word] !== undefined);
+  if (stray !== undefined)
+    throw new UsageError("bad-argument", `expected --${stray} to be absent beside --from: the recording has it`);
+  if (until === undefined)
+    throw new UsageError(
+      "bad-argument",
+      "expected --until beside --from: the point to go on from, such as 1500 or #57",
+    );
+  const recorded = snapshotFrom(trace, file, until);
+  const { snapshot, origin, header, protocol } = recorded;
+  const from = { ...recorded, snapshot: { ...snapshot, at: snapshot.at - origin } };
+  const scenario = continuationOf(from, words);
+  const options = header.options ?? {};
+  return { scenario, place: () => file, cast: { ...cast({ ...scenario, options: {} }, protocol), options }, from };
 }
 
 /** Yields how far it has come, and takes whether to go on. */
@@ -81,6 +111,12 @@ export interface Spread {
 /** The same scenario with one seed after the other. It yields how many runs are done; stopped, it sums those up. */
 export function* playSeveral(staged: Staged, runs: number, how: Play): Slices<number, Summary> {
   const { seed, protocol } = staged.scenario;
+  const most = MAX_SEED - runs + 1;
+  if (seed > most)
+    throw new UsageError(
+      "bad-argument",
+      unexpected("the seed", `at most ${most}, as each of the ${runs} runs has the next`, seed),
+    );
   const messages: number[] = [];
   const times: number[] = [];
   const failures = new Map<string, number[]>();

@@ -1,7 +1,8 @@
 /** What a simulated run came to, as data. */
-import type { Cost } from "../core/protocol.ts";
+import type { Cost, NodeId } from "../core/protocol.ts";
 import type { Outcome } from "../protocols/index.ts";
 import type { TraceHeader } from "../trace/header.ts";
+import { liarsIn } from "./recording-header.ts";
 import type { Result } from "./scenario/run.ts";
 import { askWords, type Scenario } from "./scenario/schema.ts";
 import type { Staged } from "./simulate.ts";
@@ -39,9 +40,28 @@ export function simulatedHeader({ scenario, cast, from }: Staged, { properties }
   };
 }
 
-/** As a header has them. */
-export const liarsIn = (byzantine: NonNullable<TraceHeader["byzantine"]> = {}): Pick<TraceHeader, "byzantine"> =>
-  Object.keys(byzantine).length === 0 ? {} : { byzantine };
+/** What is not as it should be, in a sentence; null where all is. */
+export function disappointment({ expectations }: Pick<Result, "expectations">): string | null {
+  const unmet = expectations.filter(({ passed }) => !passed);
+  const [first] = unmet;
+  if (first === undefined) return null;
+  const violated = (unmet.find(({ what }) => what === "violated")?.actual ?? []) as readonly string[];
+  return unmet.length === 1 && violated.length > 0
+    ? `violated: ${violated.join(", ")}`
+    : `${unmet.length} of ${expectations.length} expectations not met, first ${first.what}`;
+}
+
+/** Equal values with the nodes that have them, in the order of the first of each. */
+export function alike<T>(byNode: Readonly<Record<NodeId, T>>): { value: T; nodes: NodeId[] }[] {
+  const groups = new Map<string, { value: T; nodes: NodeId[] }>();
+  for (const [id, value] of Object.entries(byNode)) {
+    const key = JSON.stringify(value);
+    const group = groups.get(key) ?? { value, nodes: [] };
+    group.nodes.push(Number(id));
+    groups.set(key, group);
+  }
+  return [...groups.values()];
+}
 
 /** Whether the messages are those of an algorithm that came to its end with nothing in its way but nodes that were down. */
 function isUndisturbed({ until, network, byzantine, steps }: Scenario): boolean {

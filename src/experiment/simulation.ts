@@ -4,7 +4,7 @@ import type { NodeId } from "../core/protocol.ts";
 import { type Family, hasToStart, protocolNamed, variantNamed } from "../protocols/index.ts";
 import type { Delay } from "../sim/delay.ts";
 import { type Experiment, idsOf, liarsOf, optionsOf, requireFamilyWords, requireKnown, timesOf } from "./experiment.ts";
-import type { RecordedPoint } from "./recording.ts";
+import type { Point, RecordedPoint } from "./recording.ts";
 import { type Scenario, type ScenarioSource, scenarioSchema } from "./scenario/schema.ts";
 import { cast } from "./scenario/soundness.ts";
 
@@ -75,6 +75,15 @@ export function continuationOf(
     ],
     until: snapshot.at + (words.for ?? DEFAULT_UNTIL_MS),
   } satisfies ScenarioSource);
+}
+
+/** Where a run ends that begins at time 0. @throws UsageError for a number of entries, which a recording has */
+export function endOf(until: Point | undefined): { until?: number } {
+  if (until === undefined) return {};
+  if ("ms" in until && until.ms > 0) return { until: until.ms };
+  if ("ms" in until) throw new UsageError("bad-argument", unexpected("--until", "milliseconds above 0", until.ms));
+  const expected = "milliseconds: a number of entries goes with --from";
+  throw new UsageError("bad-argument", unexpected("--until", expected, `#${until.entries}`));
 }
 
 function untilOf({ until }: Words, isStarted: boolean): { until?: number } {

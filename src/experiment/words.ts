@@ -30,7 +30,7 @@ export interface Word<T> {
   readonly read: Read<T>;
 }
 
-const MAX_SEED = 2 ** 32 - 1;
+export const MAX_SEED = 2 ** 32 - 1;
 const MANY = 1_000_000_000;
 
 const word = <T>(value: string, read: Read<T>, about: Word<T>["about"]): Word<T> => ({ about, value, read });

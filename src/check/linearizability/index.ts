@@ -1,4 +1,5 @@
 /** Linearizability: histories and how to read them, models, the verdict with its evidence, and pictures of it. */
+export { answerTo, type HistoryAnswer, type HistoryRequest } from "./answer.ts";
 export * from "./check.ts";
 export * from "./history.ts";
 export { type Model, type ModelCall, show } from "./model.ts";
@@ -8,3 +9,4 @@ export { drawText } from "./picture/text.ts";
 export type { ReadingOptions } from "./readers/events.ts";
 export { readJepsenHistory } from "./readers/jepsen.ts";
 export { readJsonLinesHistory } from "./readers/json-lines.ts";
+export { readHistory } from "./readers/read.ts";

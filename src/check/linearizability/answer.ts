@@ -1,21 +1,14 @@
-/** The search of `coterie check-history`. */
-import {
-  checkLinearizability,
-  drawSvg,
-  drawText,
-  type Finding,
-  type History,
-  modelNamed,
-  type Report,
-  type Violated,
-} from "../check/linearizability/index.ts";
-import { show } from "../check/linearizability/model.ts";
+/** A history searched, as plain data that reaches a thread and back: the verdict of each object, and a picture of the one that decided. */
+import { checkLinearizability, type Finding, type Report, type Violated } from "./check.ts";
+import type { History } from "./history.ts";
+import { show } from "./model.ts";
+import { modelNamed } from "./models/index.ts";
+import { drawSvg } from "./picture/svg.ts";
+import { drawText } from "./picture/text.ts";
 
 export interface HistoryRequest {
   readonly history: History;
   readonly model: string;
-  /** Null: no limit. */
-  readonly timeLimitMs: number | null;
 }
 
 export interface HistoryAnswer {
@@ -42,14 +35,8 @@ export interface ObjectAnswer {
   readonly linearization: readonly { readonly operation: string; readonly state: string }[];
 }
 
-export function answerTo(
-  { history, model, timeLimitMs }: HistoryRequest,
-  mayGoOn: (progress: null) => boolean,
-): HistoryAnswer {
-  const deadline = timeLimitMs === null ? Number.POSITIVE_INFINITY : Date.now() + timeLimitMs;
-  const { findings, ...report } = checkLinearizability(history, modelNamed(model), {
-    mayGoOn: () => mayGoOn(null) && Date.now() < deadline,
-  });
+export function answerTo({ history, model }: HistoryRequest, mayGoOn: () => boolean): HistoryAnswer {
+  const { findings, ...report } = checkLinearizability(history, modelNamed(model), { mayGoOn });
   const shown = findings.find(({ verdict }) => verdict === report.verdict);
   const picture = { model, remarks: history.remarks };
   return {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { servicesPicture } from "./service-status.ts";
+import { servicesPicture } from "./services-picture.ts";
 import { paintFor } from "./terminal.ts";
 
 test("what is held and who is in a channel stand in tables of their own", () => {

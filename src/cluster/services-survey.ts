@@ -1,12 +1,13 @@
-/** `coterie status` for members that serve elections, locks and channels by name: who serves, what is held, who is in. */
-import { askServiceStatus, type ServiceStatus } from "../cluster/admin-client.ts";
-import type { ServiceConfig } from "../cluster/config.ts";
+/** What members that serve elections, locks and channels by name say of themselves, put together: who serves, what is held, who is in. */
+
 import type { NodeId } from "../core/protocol.ts";
 import { formatHostPort } from "../runtime/host-port.ts";
-import { type NodeRefusals, refusalLines } from "./refusal-lines.ts";
-import { type Paint, table } from "./terminal.ts";
+import type { Refused } from "../runtime/transport/identity.ts";
+import { askServiceStatus, type ServiceStatus } from "./admin-client.ts";
+import type { ServiceConfig } from "./config.ts";
 
-interface ServiceNode extends NodeRefusals {
+export interface ServiceNode {
+  readonly id: NodeId;
   readonly pid: number | null;
   readonly alive: boolean;
   /** Who serves the default locks in this member's eyes. */
@@ -16,6 +17,8 @@ interface ServiceNode extends NodeRefusals {
   readonly address: string;
   /** Null where the config does not say it. */
   readonly admin: string | null;
+  /** Which nodes it has no link with; none of a member that does not answer. */
+  readonly refusals: readonly Refused[];
 }
 
 /** One election, lock or channel, as those members that answer know it. */
@@ -77,41 +80,3 @@ function latestOf(
 }
 
 const compare = (a: string, b: string): number => Number(a > b) - Number(a < b);
-
-export function servicesPicture({ nodes, instances }: ServicesStatus, paint: Paint): string {
-  const members = nodes.map((node) => [
-    ...[String(node.id), String(node.pid ?? "-"), stateOf(node), String(node.lockServer ?? "-")],
-    node.hasQuorum === null ? "-" : node.hasQuorum ? "yes" : "no",
-  ]);
-  const head = ["NODE", "PID", "STATE", "LOCK SERVER", "MAJORITY"];
-  const lines = table([head, ...members], (cell, row, column) => {
-    if (row === 0) return paint("dim", cell);
-    return column === 2 ? paint(nodes[row - 1]?.alive === true ? "green" : "red", cell) : cell;
-  });
-  const grants = instances
-    .filter(({ kind }) => kind !== "channel")
-    .map(({ kind, name, algorithm, holder, token, waiting }) => [
-      ...[kind === "mutex" ? "lock" : kind, name, algorithm],
-      ...[String(holder ?? "-"), String(token ?? "-"), String(waiting)],
-    ]);
-  const channels = instances
-    .filter(({ kind }) => kind === "channel")
-    .map(({ name, algorithm, channel, waiting }) => [
-      ...[name, algorithm, String(channel?.view ?? "-")],
-      ...[channel?.members.join(", ") ?? "-", String(waiting)],
-    ]);
-  const held = titled(["KIND", "NAME", "ALGORITHM", "HOLDER", "TOKEN", "WAITING"], grants, paint);
-  const open = titled(["CHANNEL", "ALGORITHM", "VIEW", "MEMBERS", "WAITING"], channels, paint);
-  return `${[...lines, ...refusalLines(nodes), ...held, ...open].join("\n")}\n`;
-}
-
-/** A table below others; nothing where there are no rows. */
-function titled(head: readonly string[], rows: readonly (readonly string[])[], paint: Paint): readonly string[] {
-  if (rows.length === 0) return [];
-  return ["", ...table([head, ...rows], (cell, row) => (row === 0 ? paint("dim", cell) : cell))];
-}
-
-function stateOf({ alive, admin }: ServiceNode): string {
-  if (alive) return "running";
-  return admin === null ? "no admin address" : "no answer";
-}

@@ -1,0 +1,95 @@
+/** What the members of a cluster say of themselves, put together: who is alive, who leads, and whether they agree. */
+import { z } from "zod";
+import { EnvironmentError } from "../core/errors.ts";
+import type { NodeId } from "../core/protocol.ts";
+import { formatHostPort } from "../runtime/host-port.ts";
+import { askStatus, refusals } from "./admin-client.ts";
+import type { ClusterConfig } from "./config.ts";
+import { exchange } from "./http-exchange.ts";
+import type { ClusterNodeStatus, ClusterStatus } from "./local-cluster.ts";
+
+/** Each member is waited for so long. */
+export const PATIENCE_MS = 2_000;
+
+/** One row: what `up` says of a node, or what can be known of it from afar. */
+export interface SurveyedNode extends Omit<ClusterNodeStatus, "process" | "admin"> {
+  readonly process: ClusterNodeStatus["process"] | "unknown";
+  /** Null where the config does not say it: only who reads the member's output knows the port that it got. */
+  readonly admin: string | null;
+}
+export type Survey = Omit<ClusterStatus, "nodes"> & { readonly nodes: readonly SurveyedNode[] };
+
+const answerSchema = z.object({
+  cluster: z.string(),
+  protocol: z.string(),
+  nodes: z.array(
+    z.object({
+      id: z.number(),
+      pid: z.number().nullable(),
+      alive: z.boolean(),
+      leader: z.number().nullable(),
+      term: z.number().nullable(),
+      role: z.string().nullable(),
+      process: z.enum(["starting", "running", "paused", "exited"]),
+      address: z.string(),
+      admin: z.string(),
+      byzantine: z.string().exactOptional(),
+      refusals,
+    }),
+  ),
+});
+
+/** Asks the pages of `coterie up`. @throws EnvironmentError if something else answers, or nothing */
+export async function surveyOf(admin: string): Promise<Survey> {
+  const hint = "start one with `coterie up`, or name another with --admin";
+  const answer = await exchange(`${admin}/status`, { timeoutMs: PATIENCE_MS }).catch((error: unknown) => {
+    throw new EnvironmentError("unreachable", `no cluster answers at ${admin}: ${hint}`, { cause: error });
+  });
+  const parsed = answerSchema.safeParse(answer.body);
+  if (!parsed.success)
+    throw new EnvironmentError("unreachable", `what answers at ${admin} is not \`coterie up\`: ${hint}`);
+  return parsed.data;
+}
+
+/** Asks every member at the admin address that the config has for it. */
+export async function surveyMembers({ cluster, protocol, members }: ClusterConfig): Promise<Survey> {
+  const nodes = Object.entries(members).map(async ([key, member]): Promise<SurveyedNode> => {
+    const id = Number(key);
+    const admin = member.admin.port === 0 ? null : `http://${formatHostPort(member.admin)}`;
+    const answer = admin === null ? null : await askStatus(admin, id, PATIENCE_MS);
+    const known = answer?.cluster === cluster ? answer : null;
+    const { pid = null, leader = null, term = null, role = null, refusals: refused = [] } = known ?? {};
+    const alive = known !== null;
+    const lying = known?.byzantine === undefined ? {} : { byzantine: known.byzantine };
+    return {
+      id,
+      pid,
+      alive,
+      leader,
+      term,
+      role,
+      process: alive ? "running" : "unknown",
+      address: formatHostPort(member.address),
+      admin,
+      ...lying,
+      refusals: refused,
+    };
+  });
+  return { cluster, protocol, nodes: await Promise.all(nodes) };
+}
+
+/** What its honest members that are alive name each, where they name different ones; null where they agree. */
+export function disagreement(nodes: readonly Opinion[]): string | null {
+  const honest = nodes.filter(({ alive, byzantine }) => alive && byzantine === undefined);
+  if (new Set(honest.map(({ leader }) => leader)).size < 2) return null;
+  return honest
+    .map(({ id, leader }) => `node ${id} ${leader === null ? "knows of none" : `says ${leader}`}`)
+    .join(", ");
+}
+
+interface Opinion {
+  readonly id: NodeId;
+  readonly alive: boolean;
+  readonly leader: NodeId | null;
+  readonly byzantine?: string | undefined;
+}

@@ -1,0 +1,12 @@
+import { expect, test } from "vitest";
+import { COST_SIZES, described } from "./described.ts";
+
+test("an algorithm is described by its header, its costs figured out", () => {
+  const { family, source, costs, variants } = described("ricart-agrawala");
+  expect(family).toBe("mutual exclusion");
+  expect(source).toContain("Ricart & Agrawala");
+  const [entry] = costs;
+  expect(entry?.messages).toEqual(Object.fromEntries(COST_SIZES.map((nodes) => [nodes, 2 * (nodes - 1)])));
+  expect(variants.map(({ name }) => name)).toContain("roucairol-carvalho");
+  expect(() => described("nobody")).toThrow(/nobody/);
+});

@@ -1,0 +1,40 @@
+/** An algorithm as its header and the registry have it: source, assumptions, properties, costs, variants. */
+import type { Property, Vocabulary } from "../core/protocol.ts";
+import { protocolNamed } from "../protocols/index.ts";
+
+/** For so many nodes costs are figured out. */
+export const COST_SIZES = [3, 5, 8, 16, 64];
+
+export interface Described {
+  readonly name: string;
+  readonly family: string;
+  readonly summary: string;
+  readonly source: string;
+  readonly assumes: readonly string[];
+  readonly properties: readonly { readonly name: string; readonly claim: string; readonly when: string }[];
+  readonly costs: readonly { readonly when: string; readonly messages: Readonly<Record<number, number>> }[];
+  readonly variants: readonly { readonly name: string; readonly summary: string }[];
+}
+
+/** @throws UsageError where the registry does not have it */
+export function described(name: string): Described {
+  const { family, summary, model, variants } = protocolNamed(name);
+  const { source, assumes, properties, costs } = model();
+  return {
+    name,
+    family: family.name,
+    summary,
+    source,
+    assumes,
+    properties: properties.map((property: Property<Vocabulary>) => ({
+      name: property.name,
+      claim: property.claim,
+      when: property.when,
+    })),
+    costs: costs.map(({ when, messages }) => ({
+      when,
+      messages: Object.fromEntries(COST_SIZES.map((nodes) => [nodes, messages(nodes)])),
+    })),
+    variants: Object.entries(variants).map(([variant, form]) => ({ name: variant, summary: form.summary })),
+  };
+}

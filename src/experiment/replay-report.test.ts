@@ -1,0 +1,62 @@
+import { expect, test } from "vitest";
+import { vectorClocks } from "../trace/causality.ts";
+import type { TraceEntry } from "../trace/entry.ts";
+import type { Trace } from "../trace/file.ts";
+import { replayed } from "./recording.ts";
+import { lostMoments, notShown, repetition, replayReport } from "./replay-report.ts";
+import { continued, play, staged } from "./simulate.ts";
+import { scenarioOf } from "./simulation.ts";
+import { simulatedHeader } from "./simulation-report.ts";
+
+function recorded(): Trace {
+  const made = staged({ scenario: scenarioOf({ protocol: "bully", nodes: 3, crash: [2] }), place: () => "" });
+  const entries: TraceEntry[] = [];
+  const slices = play(made, { deliveredOnly: false, see: (entry) => entries.push(entry) });
+  let slice = slices.next(true);
+  while (slice.done !== true) slice = slices.next(true);
+  if (slice.value === null) throw new Error("stopped");
+  return { header: simulatedHeader(made, slice.value), entries, clocks: vectorClocks(entries) };
+}
+
+test("a recording that shows every property holds; what it reports is what was asked", () => {
+  const trace = recorded();
+  const run = replayed(trace, undefined);
+  expect(notShown(run)).toBeNull();
+  expect(replayReport(trace, run, { check: true })).toMatchObject({ protocol: "bully", nodes: 3, verdict: "holds" });
+  expect(Object.keys(replayReport(trace, run, { until: { ms: 1 } }))).toEqual(["protocol", "nodes", "snapshot"]);
+});
+
+test("what a recording does not tell is no pass, and a violation is named", () => {
+  const run = replayed(recorded(), undefined);
+  expect(notShown({ ...run, verdict: "unknown" })).toBe("the recording does not tell, which is no pass");
+  const [first, ...rest] = run.findings;
+  if (first === undefined) throw new Error("no property");
+  const findings = [{ ...first, verdict: "violated" as const }, ...rest];
+  expect(notShown({ verdict: "violated", findings })).toBe(`violated: ${first.property.name}`);
+});
+
+test("a counterexample without end is cut off in its file: its header says where it repeats", () => {
+  const { header, entries } = recorded();
+  const endless = { header: { ...header, violation: { property: "P", claim: "", loopFrom: 4 } }, entries, clocks: [] };
+  expect(repetition(endless, "P", "unknown")).toContain("all from entry 5 on repeats for ever");
+  expect([repetition(endless, "Q", "unknown"), repetition(endless, "P", "violated")]).toEqual(["", ""]);
+});
+
+test("the last moment of a process that was killed may be missing, of a simulated one nothing is", () => {
+  const trace = recorded();
+  const entries = [{ kind: "crash", at: 1, node: 2 } as TraceEntry];
+  expect(lostMoments({ ...trace, entries })).toEqual([]);
+  const real = { ...trace, header: { ...trace.header, madeBy: "cluster" as const } };
+  expect(lostMoments({ ...real, entries })[0]).toMatch(/^The last moment of node 2,/);
+  expect(lostMoments({ ...real, entries: [] })).toEqual([]);
+});
+
+test("a recording continues from a point of it, with the words that it leaves open", () => {
+  const trace = recorded();
+  const made = continued(trace, "run.jsonl", { until: { entries: 3 }, crash: [1] });
+  expect(made.scenario).toMatchObject({ protocol: "bully", steps: [{ crash: [1] }] });
+  expect(() => continued(trace, "run.jsonl", { until: { entries: 3 }, nodes: 4 })).toThrow(
+    "expected --nodes to be absent beside --from: the recording has it",
+  );
+  expect(() => continued(trace, "run.jsonl", {})).toThrow("expected --until beside --from");
+});

@@ -1,0 +1,44 @@
+import { expect, test } from "vitest";
+import type { Judged } from "./scenario/index.ts";
+import { playSeveral, staged } from "./simulate.ts";
+import { endOf, scenarioOf } from "./simulation.ts";
+import { alike, disappointment } from "./simulation-report.ts";
+
+const judged = (what: string, passed: boolean, actual: unknown = null): Judged => ({
+  what,
+  expected: null,
+  actual,
+  passed,
+});
+
+test("what is not as it should be: the properties where nothing else is wrong, otherwise how many expectations", () => {
+  expect(disappointment({ expectations: [judged("violated", true, [])] })).toBeNull();
+  expect(disappointment({ expectations: [judged("violated", false, ["ME1", "ME2"]), judged("leader", true)] })).toBe(
+    "violated: ME1, ME2",
+  );
+  const several = [judged("leader", false), judged("violated", false, ["ME1"]), judged("messages", true)];
+  expect(disappointment({ expectations: several })).toBe("2 of 3 expectations not met, first leader");
+  // A violation that was expected and did not come.
+  expect(disappointment({ expectations: [judged("violated", false, [])] })).toBe(
+    "1 of 1 expectations not met, first violated",
+  );
+});
+
+test("equal outcomes are told with the nodes that have them", () => {
+  expect(alike({ 0: ["a"], 1: null, 2: ["a"] })).toEqual([
+    { value: ["a"], nodes: [0, 2] },
+    { value: null, nodes: [1] },
+  ]);
+});
+
+test("a run ends at a time; a number of entries is a point of a recording", () => {
+  expect([endOf(undefined), endOf({ ms: 5 })]).toEqual([{}, { until: 5 }]);
+  expect(() => endOf({ ms: 0 })).toThrow("expected --until to be milliseconds above 0, got 0");
+  expect(() => endOf({ entries: 57 })).toThrow(/a number of entries goes with --from, got .#57/);
+});
+
+test("each of several runs has a seed of its own", () => {
+  const last = staged({ scenario: scenarioOf({ protocol: "bully", nodes: 2, seed: 2 ** 32 - 2 }), place: () => "" });
+  const slices = playSeveral(last, 3, { deliveredOnly: false });
+  expect(() => slices.next(true)).toThrow("at most 4294967293, as each of the 3 runs has the next");
+});
