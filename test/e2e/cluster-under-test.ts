@@ -61,6 +61,11 @@ export class ScriptUnderTest {
   signal(name: NodeJS.Signals): void {
     this.child.kill(name);
   }
+
+  /** What it has written and, where Linux says so, whether it waits for something or for the processor, and how much of that it has had. */
+  get standing(): string {
+    return `it is ${conditionOf(this.pid)}; stdout: ${this.stdout}; stderr: ${this.stderr}`;
+  }
 }
 
 /** One run of the command line. */
@@ -158,7 +163,7 @@ export async function until<T>(
     const found = await look();
     if (found) return found;
     if (Date.now() > deadline) {
-      const said = process === undefined ? "" : `\nstdout: ${process.stdout}\nstderr: ${process.stderr}`;
+      const said = process === undefined ? "" : `, but ${process.standing}`;
       throw new Error(`waited ${withinMs} ms until ${typeof what === "string" ? what : what()}${said}`);
     }
     await sleep(20);
@@ -177,6 +182,17 @@ export function isAlive(pid: number): boolean {
     return stat[stat.lastIndexOf(")") + 2] !== "Z";
   } catch {
     return process.platform !== "linux";
+  }
+}
+
+/** Of Linux' `/proc`: the state, and the time on a processor in hundredths of a second. */
+function conditionOf(pid: number): string {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    const [state, ...numbers] = stat.slice(stat.lastIndexOf(")") + 2).split(" "); // A name may hold brackets.
+    return `in state ${state} after ${Number(numbers[10]) + Number(numbers[11])} ticks`;
+  } catch {
+    return "gone";
   }
 }
 

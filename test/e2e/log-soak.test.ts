@@ -10,7 +10,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { checkLinearizability, drawText, type Report } from "../../src/check/linearizability/index.ts";
 import { type Random, random } from "../../src/core/random.ts";
 import { machineModel } from "../protocols/logs/machine-model.ts";
-import { endAll, PATIENCE_MS, until } from "./cluster-under-test.ts";
+import { type Coterie, endAll, PATIENCE_MS, until } from "./cluster-under-test.ts";
 import { LogClients } from "./log-clients.ts";
 import { MembersUnderTest } from "./members-under-test.ts";
 
@@ -134,6 +134,20 @@ async function restarted(ids: readonly number[], afterMs: number): Promise<void>
 }
 
 async function started(ids: readonly number[]): Promise<void> {
-  for (const member of ids.map((id) => members.serve(id, "--fault-injector")))
-    await until("a member runs", () => member.stdout.includes("listening"), member);
+  for (const id of ids) members.serve(id, "--fault-injector");
+  for (const id of ids)
+    await until(
+      () => `member ${id} runs, but ${members.running.get(id)?.standing}`,
+      () => isListening(id),
+    );
+}
+
+/** What else has drawn its port meanwhile may give it back. */
+async function isListening(id: number): Promise<boolean> {
+  const member = members.running.get(id) as Coterie;
+  if (member.stderr.includes("it is taken")) {
+    await member.finished;
+    members.serve(id, "--fault-injector");
+  }
+  return member.stdout.includes("listening");
 }

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { makeKeys, needsKeys } from "../../src/cluster/member-keys.ts";
 import { protocolNamed } from "../../src/protocols/index.ts";
-import { Coterie, occupyPort, until } from "./cluster-under-test.ts";
+import { freePorts } from "../network/free-ports.ts";
+import { Coterie, until } from "./cluster-under-test.ts";
 
 const WITNESS = fileURLToPath(new URL("./witness.js", import.meta.url));
 
@@ -22,12 +23,6 @@ export interface Sighting {
 }
 
 export const monotonicMs = (): number => Number(process.hrtime.bigint()) / 1e6;
-
-async function freePorts(count: number): Promise<number[]> {
-  const held = await Promise.all(Array.from({ length: count }, occupyPort));
-  for (const { release } of held) release();
-  return held.map(({ port }) => port);
-}
 
 export class MembersUnderTest {
   readonly folder = mkdtempSync(join(tmpdir(), "coterie-test-"));

@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, expect, test } from "vitest";
-import { Coterie, coterie, endAll, occupyPort, until } from "./cluster-under-test.ts";
+import { freePorts } from "../network/free-ports.ts";
+import { Coterie, coterie, endAll, until } from "./cluster-under-test.ts";
 
 afterEach(endAll);
 
@@ -16,12 +17,6 @@ interface Listening {
   readonly pid: number;
   readonly address: string;
   readonly admin: string;
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  const held = await Promise.all(Array.from({ length: count }, occupyPort));
-  for (const { release } of held) release();
-  return held.map(({ port }) => port);
 }
 
 async function configFile(): Promise<string> {

@@ -1,5 +1,17 @@
+import { createServer } from "node:net";
 import { expect, test } from "vitest";
-import { END, FIRST, REFUSED_BY_FETCH } from "./free-ports.ts";
+import { claimOf, END, FIRST, freePorts, REFUSED_BY_FETCH } from "./free-ports.ts";
+
+test.runIf(process.platform === "linux")("no port is chosen that another process has claimed", async () => {
+  const [port = 0] = await freePorts(1);
+  const claimed = [port + 1, port + 2].filter((each) => each < END);
+  const others = claimed.map((each) => createServer().listen(claimOf(each)));
+  await Promise.all(others.map((other) => new Promise((done) => void other.once("listening", done))));
+  const found = await freePorts(20);
+  for (const other of others) other.close();
+  expect(new Set(found).size).toBe(20);
+  for (const each of claimed) expect(found).not.toContain(each);
+});
 
 test("no port is chosen that fetch refuses to ask", { tags: ["long"] }, async () => {
   const refused: number[] = [];

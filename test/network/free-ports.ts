@@ -1,9 +1,9 @@
 /**
  * Ports of this machine that nobody listens on, below the range from which the system draws those of dialers and that of
- * `coterie up --port 0`. Files that run at once draw from ranges of their own: between finding a port and listening on it,
- * nobody else finds it.
+ * `coterie up --port 0`. Between finding a port and listening on it, and while its member is down, nobody else finds it: files that
+ * run at once draw from ranges of their own, and on Linux tests of other checkouts see that it is claimed.
  */
-import { createServer } from "node:net";
+import { createServer, type Server } from "node:net";
 
 export const FIRST = 5_000;
 const PORTS_EACH = 600;
@@ -23,7 +23,7 @@ export async function freePorts(count: number): Promise<number[]> {
   for (let tried = 0; found.length < count && tried < PORTS_EACH; tried++) {
     next = (next + 1) % PORTS_EACH;
     const port = first + next; // Others may go on from there meanwhile.
-    if (!REFUSED_BY_FETCH.has(port) && (await isFree(port))) found.push(port);
+    if (!REFUSED_BY_FETCH.has(port) && (await isClaimed(port)) && (await isFree(port))) found.push(port);
   }
   if (found.length === count) return found;
   throw new Error(`expected ${count} free ports from ${first} to ${first + PORTS_EACH - 1}, got ${found.length}`);
@@ -34,5 +34,33 @@ function isFree(port: number): Promise<boolean> {
     const server = createServer();
     server.once("error", () => resolve(false));
     server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+  });
+}
+
+/** Of this process, oldest first: more than any test needs at once, and so few that several runs have room. */
+const claims = new Map<number, Server>();
+const MAX_CLAIMS = 64;
+
+export const claimOf = (port: number): string => `\0coterie-test-port-${port}`;
+
+/** Whether this process has claimed the port: a name of which the kernel knows one owner, for as long as that process lives. */
+async function isClaimed(port: number): Promise<boolean> {
+  if (process.platform !== "linux") return true;
+  const claim = claims.get(port) ?? (await listening(claimOf(port)));
+  if (claim === null) return false;
+  claims.delete(port);
+  claims.set(port, claim);
+  const [oldest] = claims;
+  if (claims.size <= MAX_CLAIMS || oldest === undefined) return true;
+  claims.delete(oldest[0]);
+  oldest[1].close();
+  return true;
+}
+
+function listening(name: string): Promise<Server | null> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", () => resolve(null));
+    server.listen(name, () => resolve(server.unref()));
   });
 }

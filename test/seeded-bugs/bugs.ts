@@ -1,5 +1,6 @@
 /** Bugs put into the shipped protocols on purpose, and what is to find each: all of it plain data. */
 import { agreementBugs } from "./agreement.ts";
+import { cheapPaxosBugs } from "./cheap-paxos.ts";
 import { fastPaxos, generalizedPaxos } from "./fast.ts";
 import { hardened } from "./hardened.ts";
 import { multiPaxosAlone, multiPaxosBugs, multiPaxosWithTwoBallots } from "./multi-paxos.ts";
@@ -29,6 +30,7 @@ export type Subject =
   | "bully"
   | "causal"
   | "chang-roberts"
+  | "cheap-paxos"
   | "elected-server"
   | "elected-server, told who serves"
   | "epoch-bully"
@@ -395,6 +397,7 @@ export const bugs: readonly SeededBug[] = [
   ...multiPaxosBugs.map((bug): SeededBug => ({ ...bug, protocol: "multi-paxos" })),
   ...multiPaxosWithTwoBallots.map((bug): SeededBug => ({ ...bug, protocol: "multi-paxos, two ballots" })),
   ...multiPaxosAlone.map((bug): SeededBug => ({ ...bug, protocol: "multi-paxos, alone" })),
+  ...cheapPaxosBugs.map((bug): SeededBug => ({ ...bug, protocol: "cheap-paxos" })),
   ...pbftBugs.map((bug): SeededBug => ({ ...bug, protocol: "pbft" })),
   ...agreementBugs,
   ...hardened,

@@ -2,6 +2,7 @@
 
 import type { Adversity } from "./adversity.ts";
 import { agreementSettings } from "./agreement.ts";
+import { cheapPaxosSettings } from "./cheap-paxos.ts";
 import { fastSettings } from "./fast.ts";
 import { hardenedSettings } from "./hardened-settings.ts";
 import { multiPaxosSettings } from "./multi-paxos-settings.ts";
@@ -203,6 +204,7 @@ export const settings: Readonly<Record<string, Setting>> = {
   },
   ...agreementSettings,
   ...hardenedSettings,
+  ...cheapPaxosSettings,
   ...fastSettings,
   ...multiPaxosSettings,
   ...pbftSettings,

@@ -64,6 +64,10 @@ const madeOf: Readonly<Record<Subject, Making>> = {
     file: "src/protocols/election/chang-roberts/extended-chang-roberts.ts",
     make: ({ extendedChangRoberts }) => extendedChangRoberts?.(),
   },
+  "cheap-paxos": {
+    file: "src/protocols/consensus/cheap-paxos/cheap-paxos.ts",
+    make: ({ cheapPaxos }) => replicated(cheapPaxos as never, littleRoom),
+  },
   "elected-server": {
     file: "src/protocols/mutex/elected-server/elected-server.ts",
     // A long stay, so that leases are renewed and run out.
