@@ -1,22 +1,8 @@
 /** The acceptor: phases 1b and 2b. What it promises and votes for it journals before anybody hears of it. */
-import type { NodeId } from "../../../core/protocol.ts";
+import { type Ballot, isEarlier, isStale, raise } from "../parts/ballots.ts";
 import { hear, isOutside } from "./learner.ts";
 import type { Ctx, Settings } from "./options.ts";
-import { type Ballot, type CastVote, isBelow, isEarlier, isSameBallot, type State } from "./vocabulary.ts";
-
-/** Of ballots that this acceptor has promised to ignore. */
-export const isStale = ({ promised }: State, ballot: Ballot): boolean => isBelow(ballot, promised);
-/** Only the coordinator of a ballot speaks for it. */
-export const isImpostor = (ballot: Ballot, from: NodeId): boolean => ballot.node !== from;
-
-/** Takes a ballot for its own, which no other node may have begun meanwhile. */
-export function raise(state: State, { count, node }: Ballot): void {
-  if (isSameBallot(state.promised, { count, node })) return;
-  state.promised = { count, node };
-  state.count = Math.max(state.count, count);
-  state.any = null;
-  state.leader = null;
-}
+import type { CastVote, State } from "./vocabulary.ts";
 
 /** Phase 1b: ignore all ballots below this one from now on, and say what it has voted for. */
 export function promise(state: State, ballot: Ballot, ctx: Ctx): void {

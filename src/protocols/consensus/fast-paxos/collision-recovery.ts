@@ -4,10 +4,11 @@
  * the coordinator picks and asks (+2 delays), or each acceptor picks by the same rule and votes (+1 delay).
  */
 import type { NodeId } from "../../../core/protocol.ts";
+import { isSameBallot, nodesOf, type Round } from "../parts/ballots.ts";
 import { mayVote, vote } from "./acceptor.ts";
-import { type Ctx, nodesOf, type Settings } from "./options.ts";
+import type { Ctx, Settings } from "./options.ts";
 import { lowest, pick } from "./picking-a-value.ts";
-import { isSameBallot, isSameValue, type Round, type State, type Step, step, type Value } from "./vocabulary.ts";
+import { isSameValue, type State, type Step, step, type Value } from "./vocabulary.ts";
 
 type Votes = Readonly<Record<NodeId, Value>>;
 

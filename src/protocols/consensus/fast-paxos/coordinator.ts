@@ -3,20 +3,12 @@
  * and "any" for all that follow, once a fast quorum of acceptors is with it. Before that it picks the commands itself ("Progress").
  */
 import type { NodeId } from "../../../core/protocol.ts";
-import { mayVote, raise, vote, votesOf } from "./acceptor.ts";
-import { highestSeen, isOutside, isStranger } from "./learner.ts";
-import { type Ctx, nodesOf, type Settings } from "./options.ts";
+import { type Ballot, follow, isSameBallot, isStranger, nodesOf, raise, stepDown } from "../parts/ballots.ts";
+import { mayVote, vote, votesOf } from "./acceptor.ts";
+import { highestSeen, isOutside } from "./learner.ts";
+import type { Ctx, Settings } from "./options.ts";
 import { pick } from "./picking-a-value.ts";
-import {
-  type Ballot,
-  isBelow,
-  isSameBallot,
-  isSameValue,
-  type Promised,
-  type State,
-  step,
-  type Value,
-} from "./vocabulary.ts";
+import { isSameValue, type Promised, type State, step, type Value } from "./vocabulary.ts";
 
 /** Phase 1a. It promises first, so its journal keeps the ballot from being used again. */
 export function campaign(state: State, ctx: Ctx, settings: Settings): void {
@@ -28,13 +20,6 @@ export function campaign(state: State, ctx: Ctx, settings: Settings): void {
   state.coordinator = { is: "preparing", promises: {} };
   ctx.broadcast({ type: "prepare", ballot });
   notePromise(state, ctx.self, ballot, { upTo: state.upTo, votes: votesOf(state) }, ctx, settings);
-}
-
-export function stepDown(state: State, ctx: Ctx, { patienceMs }: Settings): void {
-  state.coordinator = { is: "none" };
-  ctx.cancelTimer("heartbeat");
-  ctx.cancelTimer("recover");
-  ctx.setTimer("patience", [patienceMs, 2 * patienceMs]);
 }
 
 /** It may have votes that no acceptor may cast: nothing of it can be trusted. */
@@ -95,9 +80,9 @@ function ask(state: State, instance: number, value: Value, ctx: Ctx, settings: S
 /** Phase 2a of the fast rounds of all instances that have no value yet: acceptors may take what proposers send them. */
 function openFastRound(state: State, ctx: Ctx, settings: Settings): void {
   const { coordinator } = state;
-  if (coordinator.is !== "leading" || state.any !== null) return;
+  if (coordinator.is !== "leading" || state.open !== null) return;
   if (coordinator.joined.length < settings.quorumsOf(nodesOf(ctx)).fast) return;
-  state.any = coordinator.next;
+  state.open = coordinator.next;
   ctx.broadcast({ type: "any", ballot: state.promised, from: coordinator.next });
 }
 
@@ -109,20 +94,6 @@ export function pickCommand(state: State, command: Value, ctx: Ctx, settings: Se
   const instance = coordinator.next;
   coordinator.next += 1;
   ask(state, instance, command, ctx, settings);
-}
-
-/** Whether the ballot's coordinator is news to this node. */
-export function follow(state: State, ctx: Ctx): void {
-  const { count, node } = state.promised;
-  if (state.leader === node) return;
-  state.leader = node;
-  ctx.emit({ type: "led", leader: node, term: count });
-}
-
-/** Somebody has promised more than this node's ballot. */
-export function noteHigher(state: State, promised: Ballot, ctx: Ctx, settings: Settings): void {
-  state.count = Math.max(state.count, promised.count);
-  if (state.coordinator.is !== "none" && isBelow(state.promised, promised)) stepDown(state, ctx, settings);
 }
 
 /** Where an instance hangs, the coordinator waits a while, and then begins a higher ballot for all that is undecided. */

@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import type { NodeId } from "../../../core/protocol.ts";
 import { simulation } from "../../../sim/simulation.ts";
 import { logLine } from "../../../trace/log.ts";
+import { chosenQuorums, requireQuorums } from "../parts/fast-quorums.ts";
 import { type FastPaxos, type FastPaxosOptions, fastPaxos } from "./fast-paxos.ts";
-import { chosenQuorums, requireQuorums } from "./quorums.ts";
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const D = 10;

@@ -13,40 +13,36 @@
  */
 import type { NodeId, Protocol } from "../../../core/protocol.ts";
 import { logCommandShapes } from "../family/replicated-log.ts";
-import { isImpostor, isStale, mayVote, promise, raise, vote } from "./acceptor.ts";
+import {
+  adopt,
+  firstBallot,
+  isEarlier,
+  isImpostor,
+  isSameBallot,
+  isStale,
+  noteHigher,
+  restore,
+  roles,
+  stepDown,
+} from "../parts/ballots.ts";
+import { mayVote, promise, vote } from "./acceptor.ts";
 import { compact, emitAll, install, learnAll, teach } from "./catch-up.ts";
 import { recover } from "./collision-recovery.ts";
-import { campaign, follow, leadIfPromised, noteHigher, notePromise, stepDown, unhang, watch } from "./coordinator.ts";
+import { campaign, leadIfPromised, notePromise, unhang, watch } from "./coordinator.ts";
 import { advance, hear, highestSeen } from "./learner.ts";
 import { type Ctx, type FastPaxosOptions, type Settings, settled } from "./options.ts";
 import { agreement } from "./properties.ts";
 import { placeProposals, propose, take } from "./proposer.ts";
-import {
-  type Ballot,
-  type FastPaxos,
-  isBelow,
-  isEarlier,
-  isSameBallot,
-  isSameValue,
-  messageShapes,
-  recordShapes,
-  type State,
-} from "./vocabulary.ts";
+import { type FastPaxos, isSameValue, messageShapes, recordShapes, type State } from "./vocabulary.ts";
 
 export type { FastPaxosOptions } from "./options.ts";
 export type { FastPaxos } from "./vocabulary.ts";
 
-/**
- * The first ballot is the lowest node's, and all nodes hold from the outset that its phase 1 is done and "any" sent: nobody can have
- * voted in a ballot before it.
- */
 function initialState(self: NodeId, peers: readonly NodeId[]): State {
-  const first = Math.min(self, ...peers);
   const joined = [self, ...peers].sort((a, b) => a - b);
+  const ballot = firstBallot(self, peers);
   return {
-    promised: { count: 0, node: first },
-    count: 0,
-    any: 1,
+    ...ballot,
     votes: {},
     learnt: {},
     chosen: {},
@@ -54,10 +50,7 @@ function initialState(self: NodeId, peers: readonly NodeId[]): State {
     snapshot: null,
     log: [],
     proposals: [],
-    coordinator: self === first ? { is: "leading", next: 1, joined, watched: null } : { is: "none" },
-    leader: first,
-    atBeat: { mine: 0, leaders: 0 },
-    isRestored: false,
+    coordinator: self === ballot.leader ? { is: "leading", next: 1, joined, watched: null } : { is: "none" },
   };
 }
 
@@ -83,7 +76,7 @@ export function fastPaxos(given?: Partial<FastPaxosOptions>): Protocol<FastPaxos
         afterwards(state, ctx, settings);
       },
       heartbeat(state, ctx) {
-        ctx.broadcast({ type: "heartbeat", ballot: state.promised, any: state.any, upTo: state.upTo });
+        ctx.broadcast({ type: "heartbeat", ballot: state.promised, any: state.open, upTo: state.upTo });
         ctx.setTimer("heartbeat", settings.heartbeatMs);
       },
       recover(state, ctx) {
@@ -108,16 +101,6 @@ function afterwards(state: State, ctx: Ctx, settings: Settings): void {
   leadIfPromised(state, ctx, settings);
   placeProposals(state, ctx, settings);
   watch(state, ctx, settings);
-}
-
-/** A ballot that this node has not promised is news of another coordinator; it follows, since none of its promises forbids it. */
-function adopt(state: State, ballot: Ballot, ctx: Ctx, settings: Settings): void {
-  if (isBelow(state.promised, ballot)) {
-    if (state.coordinator.is !== "none") stepDown(state, ctx, settings);
-    raise(state, ballot);
-  }
-  follow(state, ctx);
-  ctx.setTimer("patience", [settings.patienceMs, 2 * settings.patienceMs]);
 }
 
 type Receive = Protocol<FastPaxos>["receive"];
@@ -159,7 +142,7 @@ const phases = (
   any(state, from, { ballot, from: first }, ctx) {
     if (isImpostor(ballot, from) || isStale(state, ballot)) return;
     adopt(state, ballot, ctx, settings);
-    state.any = first;
+    state.open = first;
   },
   accepted(state, from, { instance, round, value }, ctx) {
     hear(state, from, { instance, round, value }, ctx, settings);
@@ -179,7 +162,7 @@ const upkeep = (settings: Settings): Pick<Receive, "nack" | "heartbeat" | "catch
       promise(state, ballot, ctx);
     }
     adopt(state, ballot, ctx, settings);
-    state.any ??= any;
+    state.open ??= any;
     const { mine, leaders } = state.atBeat;
     if (state.upTo < upTo && state.upTo === mine) ctx.send(from, { type: "catchUp", from: state.upTo + 1 });
     if (upTo < state.upTo && upTo === leaders) teach(state, from, upTo + 1, ctx);
@@ -196,38 +179,28 @@ const upkeep = (settings: Settings): Pick<Receive, "nack" | "heartbeat" | "catch
   },
 });
 
-/** Who has journalled something may have coordinated before: it does not know what it asked for, so it no longer does. */
-function restore(state: State): void {
-  state.coordinator = { is: "none" };
-  state.isRestored = true;
-}
-
 const replay: Protocol<FastPaxos>["replay"] = {
   promised(state, { ballot }) {
-    restore(state);
-    if (isBelow(state.promised, ballot)) raise(state, ballot);
+    restore(state, ballot);
   },
   voted(state, { instance, round, value }) {
-    restore(state);
-    if (isBelow(state.promised, round)) raise(state, round);
+    restore(state, round);
     const last = state.votes[instance];
     if (instance > state.upTo && (last === undefined || isEarlier(last.round, round)))
       state.votes[instance] = { round, value };
   },
   chosen(state, { instance, value }) {
-    restore(state);
+    restore(state, null);
     if (instance > state.upTo) state.chosen[instance] = value;
     advance(state, null);
   },
   snapshot(state, { index, snapshot }) {
-    restore(state);
+    restore(state, null);
     state.upTo = index;
     state.snapshot = { index, snapshot };
     state.log = [];
   },
 };
-
-const roles = { none: "acceptor", preparing: "preparing", leading: "coordinator" } as const;
 
 const declarations: Pick<Protocol<FastPaxos>, "shapes" | "source" | "assumes" | "properties" | "costs" | "view"> = {
   shapes: {

@@ -1,16 +1,8 @@
 /** Learning what is chosen: every node hears the votes of all acceptors, and a quorum of equal votes in one round is a choice. */
 import type { NodeId } from "../../../core/protocol.ts";
-import { type Ctx, nodesOf, type Settings } from "./options.ts";
-import {
-  type CastVote,
-  isBelow,
-  isFast,
-  isSameBallot,
-  isSameValue,
-  type State,
-  step,
-  type Value,
-} from "./vocabulary.ts";
+import { isBelow, isSameBallot, isStranger, nodesOf } from "../parts/ballots.ts";
+import type { Ctx, Settings } from "./options.ts";
+import { type CastVote, isFast, isSameValue, type State, step, type Value } from "./vocabulary.ts";
 
 /** Of instances that are chosen, or so far ahead that this node has to catch up first. */
 export const isOutside = (state: State, instance: number, settings: Settings): boolean =>
@@ -18,7 +10,6 @@ export const isOutside = (state: State, instance: number, settings: Settings): b
 export const isBeyond = ({ upTo }: State, instance: number, { window, instances }: Settings): boolean =>
   instance > upTo + window || (instances > 0 && instance > instances);
 
-export const isStranger = (node: NodeId, ctx: Ctx): boolean => node !== ctx.self && !ctx.peers.includes(node);
 const isKnown = (state: State, instance: number): boolean => state.chosen[instance] !== undefined;
 const isNoRound = (at: number): boolean => at > step.coordinated;
 

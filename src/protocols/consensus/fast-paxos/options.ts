@@ -4,7 +4,7 @@ import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { Context } from "../../../core/protocol.ts";
 import { natural, oneOf, real, struct } from "../../../core/shape.ts";
 import { requirePositive, settle } from "../../options.ts";
-import { chosenQuorums, type QuorumChoice, type Quorums, requireQuorums } from "./quorums.ts";
+import { type QuorumChoice, type Quorums, quorumSizes } from "../parts/fast-quorums.ts";
 import { type FastPaxos, MAX_WINDOW } from "./vocabulary.ts";
 
 export interface FastPaxosOptions {
@@ -56,22 +56,12 @@ export interface Settings extends FastPaxosOptions {
 
 export type Ctx = Context<FastPaxos>;
 
-export const nodesOf = (ctx: Ctx): number => ctx.peers.length + 1;
-
 export function settled(given: Partial<FastPaxosOptions> | undefined): Settings {
   const options = settle(defaults, optionShape, given, "fast-paxos");
   for (const name of ["patienceMs", "heartbeatMs", "window", "maxProposals"] as const)
     requirePositive(`fast-paxos.${name}`, options[name]);
   if (options.window > MAX_WINDOW)
     throw new UsageError("bad-option", unexpected("fast-paxos.window", `at most ${MAX_WINDOW}`, options.window));
-  const known = new Map<number, Quorums>();
-  function quorumsOf(nodes: number): Quorums {
-    const before = known.get(nodes);
-    if (before !== undefined) return before;
-    const { classic, fast } = chosenQuorums(nodes, options.quorums);
-    const sizes = { classic: options.classicQuorum || classic, fast: options.fastQuorum || fast };
-    known.set(nodes, requireQuorums(nodes, sizes));
-    return sizes;
-  }
-  return { ...options, quorumsOf };
+  const { quorums, classicQuorum: classic, fastQuorum: fast } = options;
+  return { ...options, quorumsOf: quorumSizes(quorums, { classic, fast }) };
 }

@@ -2,8 +2,9 @@
  * "Picking a Value in Phase 2a": the rule by which a coordinator, or an acceptor that recovers by itself, finds what may have been
  * chosen in an earlier round. The paper's variables stand beside it.
  */
-import type { Quorums } from "./quorums.ts";
-import { isEarlier, isFast, isSameRound, isSameValue, type Value, type Vote } from "./vocabulary.ts";
+import { isEarlier, isSameRound } from "../parts/ballots.ts";
+import type { Quorums } from "../parts/fast-quorums.ts";
+import { isFast, isSameValue, type Value, type Vote } from "./vocabulary.ts";
 
 /** `free`: no value has been or might yet be chosen in an earlier round, so any that was proposed will do. */
 export type Pick = { is: "value"; value: Value } | { is: "free" };

@@ -39,7 +39,7 @@ function send(state: State, { command, instance }: Proposal, ctx: Ctx, settings:
 
 /** Phase 2b of a fast round: the first command that arrives for an instance gets the vote, if the coordinator has sent "any". */
 export function take(state: State, instance: number, command: Command, ctx: Ctx, settings: Settings): void {
-  if (state.any === null) return pickCommand(state, command, ctx, settings);
+  if (state.open === null) return pickCommand(state, command, ctx, settings);
   const cast = { instance, round: { ...state.promised, step: step.fast }, value: command };
-  if (instance >= state.any && mayVote(state, cast, settings)) vote(state, cast, ctx, settings);
+  if (instance >= state.open && mayVote(state, cast, settings)) vote(state, cast, ctx, settings);
 }

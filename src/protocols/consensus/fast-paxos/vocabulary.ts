@@ -8,17 +8,7 @@ import {
   type ReplicatedLog,
   snapshotShape,
 } from "../family/replicated-log.ts";
-
-/** What a coordinator's phase 1 is about, for all instances at once: unique, since the node is part of it and its count only grows. */
-export interface Ballot {
-  count: number;
-  node: NodeId;
-}
-
-/** A round of one instance, i in the paper. The rounds of a ballot are compared by their step. */
-export interface Round extends Ballot {
-  step: Step;
-}
+import { type Ballot, type Balloting, ballotShape, type Round, roundShape } from "../parts/ballots.ts";
 
 /**
  * The rounds that each ballot has, in their order. `picked`: the coordinator asks for one value. `fast`: it has sent "any", and
@@ -65,14 +55,8 @@ export interface Proposal {
 }
 
 export type FastPaxos = {
-  /** Every node is a proposer, an acceptor, a learner and, if it has to be, the coordinator. */
-  state: {
-    /** rnd in the paper: the acceptor ignores all ballots below this one. */
-    promised: Ballot;
-    /** The highest count of a ballot that this node knows of. */
-    count: number;
-    /** The acceptor has "any" of the promised ballot, for every instance from this one on. */
-    any: number | null;
+  /** Every node is a proposer, an acceptor, a learner and, if it has to be, the coordinator. Open: it has "any", from that instance on. */
+  state: Balloting & {
     /** The acceptor's last vote in each instance above `upTo`. */
     votes: Record<number, Vote>;
     learnt: Record<number, Heard>;
@@ -84,12 +68,6 @@ export type FastPaxos = {
     log: Value[];
     proposals: Proposal[];
     coordinator: Coordinator;
-    /** Who coordinates in this node's eyes. */
-    leader: NodeId | null;
-    /** How far this node and the leader were at the last heartbeat: who stands still is helped. */
-    atBeat: { mine: number; leaders: number };
-    /** Has its journal back and has not told the state machine of it yet: what is proposed meanwhile waits. */
-    isRestored: boolean;
   };
   message:
     | { type: "propose"; instance: number; command: Command }
@@ -119,12 +97,8 @@ export type FastPaxos = {
 
 export type State = FastPaxos["state"];
 
-export const isBelow = (a: Ballot, b: Ballot): boolean => a.count < b.count || (a.count === b.count && a.node < b.node);
-export const isSameBallot = (a: Ballot, b: Ballot): boolean => a.count === b.count && a.node === b.node;
-export const isEarlier = (a: Round, b: Round): boolean => isBelow(a, b) || (isSameBallot(a, b) && a.step < b.step);
-export const isSameRound = (a: Round, b: Round): boolean => isSameBallot(a, b) && a.step === b.step;
 /** In these, acceptors may vote for different values. */
-export const isFast = ({ step: at }: { step: Step }): boolean => at === step.fast || at === step.uncoordinated;
+export const isFast = ({ step: at }: Pick<Round, "step">): boolean => at === step.fast || at === step.uncoordinated;
 
 export const isSameValue = (a: Value, b: Value): boolean => (a === null || b === null ? a === b : isSameCommand(a, b));
 
@@ -132,8 +106,6 @@ export const MAX_WINDOW = 1_000;
 /** Chosen values in one message to a node that has fallen behind. */
 export const BATCH = 100;
 
-const ballotShape = struct<Ballot>({ count: natural, node: natural });
-const roundShape = struct<Round>({ count: natural, node: natural, step: natural });
 const valueShape = nullable(commandShape);
 const castVote = { instance: natural, round: roundShape, value: valueShape };
 

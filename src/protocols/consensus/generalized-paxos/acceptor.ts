@@ -1,24 +1,11 @@
 /** The acceptor: promises, takes the coordinator's histories, and in fast rounds appends what proposers send. It journals before it speaks. */
-import type { NodeId } from "../../../core/protocol.ts";
 import type { Command } from "../family/replicated-log.ts";
-import { type Ballot, isBelow, isEarlier, isSameBallot, isSameRound, type Round } from "../fast-paxos/vocabulary.ts";
+import { type Ballot, isEarlier, isSameBallot, isSameRound, type Round, raise } from "../parts/ballots.ts";
 import { contains, type History } from "./histories.ts";
 import { isCheckpoint } from "./interference.ts";
 import { hear, keep } from "./learner.ts";
 import type { Ctx, Settings } from "./options.ts";
 import { FAST, isFast, type State, type Vote } from "./vocabulary.ts";
-
-export const isStale = ({ promised }: State, ballot: Ballot): boolean => isBelow(ballot, promised);
-/** Only the coordinator of a ballot speaks for it. */
-export const isImpostor = (ballot: Ballot, from: NodeId): boolean => ballot.node !== from;
-
-export function raise(state: State, { count, node }: Ballot): void {
-  if (isSameBallot(state.promised, { count, node })) return;
-  state.promised = { count, node };
-  state.count = Math.max(state.count, count);
-  state.open = null;
-  state.leader = null;
-}
 
 /** Phase 1b. */
 export function promise(state: State, ballot: Ballot, ctx: Ctx): void {

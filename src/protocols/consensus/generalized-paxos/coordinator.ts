@@ -4,12 +4,22 @@
  */
 import type { NodeId } from "../../../core/protocol.ts";
 import type { Command } from "../family/replicated-log.ts";
-import { type Ballot, isBelow, isSameBallot, isSameRound, type Round } from "../fast-paxos/vocabulary.ts";
-import { accept, append, raise } from "./acceptor.ts";
+import {
+  type Ballot,
+  follow,
+  isSameBallot,
+  isSameRound,
+  isStranger,
+  nodesOf,
+  type Round,
+  raise,
+  stepDown,
+} from "../parts/ballots.ts";
+import { accept, append } from "./acceptor.ts";
 import { contains, type History } from "./histories.ts";
 import { isCheckpoint } from "./interference.ts";
 import { checkpointOf, keep, progress } from "./learner.ts";
-import { type Ctx, isStranger, nodesOf, type Settings } from "./options.ts";
+import type { Ctx, Settings } from "./options.ts";
 import { provedSafe } from "./proved-safe.ts";
 import { CLASSIC, FAST, type Promised, type State, type Vote } from "./vocabulary.ts";
 
@@ -26,13 +36,6 @@ export function campaign(state: State, ctx: Ctx, settings: Settings): void {
 }
 
 const copied = (vote: Vote | null): Vote | null => vote && { ...vote, history: [...vote.history] };
-
-export function stepDown(state: State, ctx: Ctx, { patienceMs }: Settings): void {
-  state.coordinator = { is: "none" };
-  ctx.cancelTimer("heartbeat");
-  ctx.cancelTimer("recover");
-  ctx.setTimer("patience", [patienceMs, 2 * patienceMs]);
-}
 
 export function notePromise(
   state: State,
@@ -171,17 +174,4 @@ export function unhang(state: State, ctx: Ctx, settings: Settings): void {
   const isStuck = coordinator.watched === progress(state) && hangs(state);
   coordinator.watched = null;
   if (isStuck) campaign(state, ctx, settings);
-}
-
-export function follow(state: State, ctx: Ctx): void {
-  const { count, node } = state.promised;
-  if (state.leader === node) return;
-  state.leader = node;
-  ctx.emit({ type: "led", leader: node, term: count });
-}
-
-/** Somebody has promised more than this node's ballot. */
-export function noteHigher(state: State, promised: Ballot, ctx: Ctx, settings: Settings): void {
-  state.count = Math.max(state.count, promised.count);
-  if (state.coordinator.is !== "none" && isBelow(state.promised, promised)) stepDown(state, ctx, settings);
 }

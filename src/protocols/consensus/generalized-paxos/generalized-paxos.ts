@@ -15,28 +15,36 @@
  */
 import type { NodeId, Protocol } from "../../../core/protocol.ts";
 import { logCommandShapes } from "../family/replicated-log.ts";
-import { type Ballot, isBelow, isSameBallot } from "../fast-paxos/vocabulary.ts";
-import { accept, isImpostor, isStale, mayAccept, promise, raise } from "./acceptor.ts";
+import {
+  adopt,
+  firstBallot,
+  isImpostor,
+  isSameBallot,
+  isStale,
+  isStranger,
+  noteHigher,
+  restore,
+  roles,
+  stepDown,
+} from "../parts/ballots.ts";
+import { accept, mayAccept, promise } from "./acceptor.ts";
 import { agreement, checkpoints } from "./agreement.ts";
 import { compact, emitAll, install, learnTaught, replayFinished, replaySnapshot, teach } from "./checkpoints.ts";
-import { campaign, follow, noteHigher, notePromise, proceed, stepDown, unhang } from "./coordinator.ts";
+import { campaign, notePromise, proceed, unhang } from "./coordinator.ts";
 import { contains } from "./histories.ts";
 import { isCheckpoint } from "./interference.ts";
 import { hear, isDone, keep, progress } from "./learner.ts";
-import { type Ctx, type GeneralizedPaxosOptions, isStranger, type Settings, settled } from "./options.ts";
+import { type GeneralizedPaxosOptions, type Settings, settled } from "./options.ts";
 import { type GeneralizedPaxos, messageShapes, recordShapes, type State } from "./vocabulary.ts";
 
 export type { GeneralizedPaxosOptions } from "./options.ts";
 export type { GeneralizedPaxos } from "./vocabulary.ts";
 
-/** The first ballot is the lowest node's: nobody can have voted before it, so its fast rounds are open from the outset. */
 function initialState(self: NodeId, peers: readonly NodeId[]): State {
-  const first = Math.min(self, ...peers);
   const joined = [self, ...peers].sort((a, b) => a - b);
+  const ballot = firstBallot(self, peers);
   return {
-    promised: { count: 0, node: first },
-    count: 0,
-    open: 1,
+    ...ballot,
     era: 1,
     base: 0,
     vote: null,
@@ -46,10 +54,7 @@ function initialState(self: NodeId, peers: readonly NodeId[]): State {
     latest: {},
     snapshot: null,
     finished: [],
-    coordinator: self === first ? { is: "leading", joined, watched: null } : { is: "none" },
-    leader: first,
-    atBeat: { mine: 0, leaders: 0 },
-    isRestored: false,
+    coordinator: self === ballot.leader ? { is: "leading", joined, watched: null } : { is: "none" },
   };
 }
 
@@ -120,15 +125,6 @@ export function generalizedPaxos(given?: Partial<GeneralizedPaxosOptions>): Prot
   };
 }
 
-const roles = { none: "acceptor", preparing: "preparing", leading: "coordinator" } as const;
-
-/** A ballot that none of its promises forbids is news of another coordinator. */
-function adopt(state: State, ballot: Ballot, ctx: Ctx, { patienceMs }: Settings): void {
-  raise(state, ballot);
-  follow(state, ctx);
-  ctx.setTimer("patience", [patienceMs, 2 * patienceMs]);
-}
-
 type Receive = Protocol<GeneralizedPaxos>["receive"];
 
 const phases = (settings: Settings): Pick<Receive, "prepare" | "promise" | "propose" | "accept" | "accepted"> => ({
@@ -155,7 +151,6 @@ const phases = (settings: Settings): Pick<Receive, "prepare" | "promise" | "prop
     if (isImpostor(round, from)) return;
     if (isStale(state, round)) return ctx.send(from, { type: "nack", promised: state.promised });
     if (era < state.era) return teach(state, from, era, ctx);
-    if (state.coordinator.is !== "none" && isBelow(state.promised, round)) stepDown(state, ctx, settings);
     adopt(state, round, ctx, settings);
     state.open ??= open;
     if (era > state.era) return ctx.send(from, { type: "catchUp", era: state.era });
@@ -200,28 +195,20 @@ const upkeep = (settings: Settings): Pick<Receive, "nack" | "heartbeat" | "catch
   },
 });
 
-/** What it has coordinated before a crash it does not know: so it no longer does. */
-function restore(state: State): void {
-  state.coordinator = { is: "none" };
-  state.isRestored = true;
-}
-
 const replay: Protocol<GeneralizedPaxos>["replay"] = {
   promised(state, { ballot }) {
-    restore(state);
-    if (isBelow(state.promised, ballot)) raise(state, ballot);
+    restore(state, ballot);
   },
   voted(state, { era, round, history, begun, closed }) {
-    restore(state);
-    if (isBelow(state.promised, round)) raise(state, round);
+    restore(state, round);
     if (era === state.era) state.vote = { round, history, begun, closed };
   },
   finished(state, { commands }) {
-    restore(state);
+    restore(state, null);
     replayFinished(state, commands);
   },
   snapshot(state, { type: _type, ...snapshot }) {
-    restore(state);
+    restore(state, null);
     replaySnapshot(state, snapshot);
   },
 };

@@ -1,10 +1,10 @@
 /** Learning: what a quorum's histories of one round have in common is chosen. Each node learns it in an order of its own. */
 import type { NodeId } from "../../../core/protocol.ts";
 import type { Command } from "../family/replicated-log.ts";
-import { isEarlier, isSameRound } from "../fast-paxos/vocabulary.ts";
+import { isEarlier, isSameRound, isStranger, nodesOf } from "../parts/ballots.ts";
 import { common, contains, type History } from "./histories.ts";
 import { isCheckpoint } from "./interference.ts";
-import { type Ctx, isStranger, nodesOf, type Settings } from "./options.ts";
+import type { Ctx, Settings } from "./options.ts";
 import { isFast, type State, type Vote } from "./vocabulary.ts";
 
 const isOld = (known: Vote | undefined, { round, history, closed }: Vote): boolean =>

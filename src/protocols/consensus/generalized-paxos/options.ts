@@ -1,9 +1,9 @@
 /** What may be set of Generalized Paxos, and what follows from it. */
 import { UsageError, unexpected } from "../../../core/errors.ts";
-import type { Context, NodeId } from "../../../core/protocol.ts";
+import type { Context } from "../../../core/protocol.ts";
 import { natural, oneOf, real, struct } from "../../../core/shape.ts";
 import { requirePositive, settle } from "../../options.ts";
-import { chosenQuorums, type Quorums, requireQuorums } from "../fast-paxos/quorums.ts";
+import { type Quorums, quorumSizes } from "../parts/fast-quorums.ts";
 import { type Interferes, interference, type Relation, relations } from "./interference.ts";
 import type { GeneralizedPaxos } from "./vocabulary.ts";
 
@@ -55,27 +55,19 @@ export interface Settings extends GeneralizedPaxosOptions {
 
 export type Ctx = Context<GeneralizedPaxos>;
 
-export const nodesOf = (ctx: Ctx): number => ctx.peers.length + 1;
-export const isStranger = (node: NodeId, ctx: Ctx): boolean => node !== ctx.self && !ctx.peers.includes(node);
-
 export function settled(given: Partial<GeneralizedPaxosOptions> | undefined): Settings {
   const options = settle(defaults, optionShape, given, "generalized-paxos");
   for (const name of ["checkpointEvery", "patienceMs", "heartbeatMs", "recoverMs", "maxPending"] as const)
     requirePositive(`generalized-paxos.${name}`, options[name]);
-  const { checkpointEvery } = options;
+  const { checkpointEvery, classicQuorum: classic, fastQuorum: fast } = options;
   if (checkpointEvery > MAX_CHECKPOINT_EVERY)
     throw new UsageError(
       "bad-option",
       unexpected("generalized-paxos.checkpointEvery", `at most ${MAX_CHECKPOINT_EVERY}`, checkpointEvery),
     );
-  const known = new Map<number, Quorums>();
-  function quorumsOf(nodes: number): Quorums {
-    const before = known.get(nodes);
-    if (before !== undefined) return before;
-    const { classic, fast } = chosenQuorums(nodes, "majority");
-    const sizes = { classic: options.classicQuorum || classic, fast: options.fastQuorum || fast };
-    known.set(nodes, requireQuorums(nodes, sizes));
-    return sizes;
-  }
-  return { ...options, quorumsOf, interferes: interference(options.interference) };
+  return {
+    ...options,
+    quorumsOf: quorumSizes("majority", { classic, fast }),
+    interferes: interference(options.interference),
+  };
 }

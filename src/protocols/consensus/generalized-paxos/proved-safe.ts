@@ -1,6 +1,7 @@
 /** What may have been chosen in earlier rounds: the paper's ProvedSafe. Whatever a coordinator asks for has to extend it. */
-import type { Quorums } from "../fast-paxos/quorums.ts";
-import { isEarlier, isSameRound } from "../fast-paxos/vocabulary.ts";
+
+import { isEarlier, isSameRound } from "../parts/ballots.ts";
+import type { Quorums } from "../parts/fast-quorums.ts";
 import { common, type History } from "./histories.ts";
 import type { Interferes } from "./interference.ts";
 import { isFast, type Vote } from "./vocabulary.ts";

@@ -10,7 +10,7 @@ import {
   type ReplicatedLog,
   snapshotShape,
 } from "../family/replicated-log.ts";
-import type { Ballot, Round } from "../fast-paxos/vocabulary.ts";
+import { type Ballot, type Balloting, ballotShape, type Round, roundShape } from "../parts/ballots.ts";
 
 /** Rounds of a ballot with an odd step are fast: acceptors append what proposers send them. In step 0 the coordinator alone appends. */
 export const CLASSIC = 0;
@@ -50,11 +50,8 @@ export type Coordinator =
   | { is: "leading"; joined: NodeId[]; watched: number | null };
 
 export type GeneralizedPaxos = {
-  state: {
-    promised: Ballot;
-    count: number;
-    /** From this era on, fast rounds of the promised ballot are open from the empty history. */
-    open: number | null;
+  /** Open: from that era on, fast rounds of the promised ballot begin with the empty history. */
+  state: Balloting & {
     era: number;
     /** How many places the eras before this one take. */
     base: number;
@@ -70,10 +67,6 @@ export type GeneralizedPaxos = {
     /** Eras that are over, from that of the snapshot on. */
     finished: { commands: Command[] }[];
     coordinator: Coordinator;
-    leader: NodeId | null;
-    atBeat: { mine: number; leaders: number };
-    /** Has its journal back and has not told the state machine of it yet: what is proposed meanwhile waits. */
-    isRestored: boolean;
   };
   message:
     | { type: "propose"; command: Command }
@@ -103,8 +96,6 @@ export type State = GeneralizedPaxos["state"];
 /** In one history: an era has twice `checkpointEvery` commands at most, and what one coordinator adds. */
 const MAX_HISTORY = 4_096;
 
-const ballotShape = struct<Ballot>({ count: natural, node: natural });
-const roundShape = struct<Round>({ count: natural, node: natural, step: natural });
 const historyShape = list(commandShape, MAX_HISTORY);
 const vote = { round: roundShape, history: historyShape, begun: natural, closed: boolean };
 const latest = perNode(natural, MAX_MEMBERS);

@@ -19,7 +19,20 @@ export function chosenQuorums(nodes: number, choice: QuorumChoice): Quorums {
   return { classic: both, fast: both };
 }
 
-/** Sizes of one's own, where 0 is the choice's. @throws UsageError for quorums of these nodes that need not meet. */
+/** Sizes of one's own, where 0 is the choice's, by the number of nodes. */
+export function quorumSizes(choice: QuorumChoice, own: Quorums): (nodes: number) => Quorums {
+  const known = new Map<number, Quorums>();
+  return (nodes) => {
+    const before = known.get(nodes);
+    if (before !== undefined) return before;
+    const { classic, fast } = chosenQuorums(nodes, choice);
+    const sizes = requireQuorums(nodes, { classic: own.classic || classic, fast: own.fast || fast });
+    known.set(nodes, sizes);
+    return sizes;
+  };
+}
+
+/** @throws UsageError for quorums of these nodes that need not meet. */
 export function requireQuorums(nodes: number, { classic, fast }: Quorums): Quorums {
   for (const [name, size] of Object.entries({ classic, fast }))
     if (size > nodes) refuse(`the ${name} quorum of ${nodes} nodes`, `at most ${nodes}`, size);
