@@ -69,8 +69,9 @@ The config file:
   protocol  what runs, such as bully; left out: the member serves elections and locks by name, for \`coterie lock\`,
             \`coterie elect\` and programs that join()
   options   the protocol's own options, such as { "detector": { "intervalMs": 50 } }
-  members   id to "host:port", or to { address, admin }; admin is on 127.0.0.1 and any free port if not said. It is what
-            \`coterie lock --member\` and \`coterie elect --member\` go through
+  members   id to "host:port", or to { address, listen, admin }. The others reach it at its address; it binds \`listen\`, such
+            as 0.0.0.0:7101 in a container, or its address if not said. admin is on 127.0.0.1 and any free port if not said:
+            it is what \`coterie lock --member\` and \`coterie elect --member\` go through
   tls       { "ca", "cert", "key" }: PEM files, relative to the config file, {id} stands for the member's id;
             or "off", which has to be said where members are not all on this machine
   limits    maxFrameBytes, maxQueueBytes, handshakeTimeoutMs, maxStrangers

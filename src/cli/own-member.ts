@@ -26,12 +26,13 @@ export interface Place {
 /** Joins as a config file says. @throws UsageError for a config, an id, an address or a folder that cannot be used */
 export async function joinCluster(options: Place, log: Log): Promise<Member> {
   const { cluster, members, tls, limits, dataDir } = readServiceConfig(options.config);
-  const { admin } = requireMember(members, options);
+  const { listen, admin } = requireMember(members, options);
   const addresses = Object.entries(members).map(([id, { address }]) => [id, formatHostPort(address)]);
   const folder = (options.data ?? dataDir)?.replaceAll("{id}", String(options.id));
   return join({
     id: options.id,
     members: Object.fromEntries(addresses),
+    ...(listen && { listen: formatHostPort(listen) }),
     cluster,
     tls: tls ?? "off",
     limits,

@@ -100,7 +100,7 @@ describe("is refused with the path of the field", () => {
     [
       "a number",
       { members: { 1: 7100 } },
-      "expected members.1 to be host:port or an object with address and admin, got 7100",
+      "expected members.1 to be host:port or an object with address, listen and admin, got 7100",
     ],
     [
       "a stray word in a member",
@@ -139,6 +139,17 @@ describe("what leaves the machine", () => {
       /^expected tls to be set, since members\.0\.address 10\.0\.0\.1:7100 /,
     );
     expect(refusal({ ...sound, members: far, tls: "off" })).toBe("accepted");
+  });
+
+  test("is also what a member binds", () => {
+    const members = { 0: { address: "127.0.0.1:7100", listen: "0.0.0.0:7100" } };
+    expect(refusal({ ...sound, members })).toMatch(
+      /^expected tls to be set, since members\.0\.listen 0\.0\.0\.0:7100 is reachable/,
+    );
+    expect(refusal({ ...sound, members, tls: "off" })).toBe("accepted");
+    expect(refusal({ ...sound, members: { 0: { address: "127.0.0.1:7100", listen: "all" } } })).toBe(
+      'expected members.0.listen to be host:port with a port from 1 to 65535, got "all"',
+    );
   });
 
   test("does not include admin pages, unless somebody says so", () => {

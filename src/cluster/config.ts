@@ -18,7 +18,7 @@ export interface ClusterConfig {
   readonly protocol: string;
   /** The protocol's own options. */
   readonly options: object;
-  readonly members: Readonly<Record<NodeId, { readonly address: HostPort; readonly admin: HostPort }>>;
+  readonly members: Readonly<Record<NodeId, MemberPlace>>;
   /** PEM files; `{id}` in a path stands for the member's id. Null: no TLS, said explicitly or on loopback only. */
   readonly tls: { readonly ca: string; readonly cert: string; readonly key: string } | null;
   readonly limits: Partial<Limits>;
@@ -28,8 +28,23 @@ export interface ClusterConfig {
   readonly keys?: KeyFiles;
 }
 
+export interface MemberPlace {
+  /** At which the others reach it. */
+  readonly address: HostPort;
+  /** What it binds; absent: its address. */
+  readonly listen?: HostPort;
+  readonly admin: HostPort;
+}
+
 /** What there is to say of a cluster that runs no single protocol. */
 export type ServiceConfig = Omit<ClusterConfig, "protocol" | "options">;
+
+/** Of one member's transport: who is where, and what is limited. */
+export const placesFor = (id: NodeId, { members, limits }: Pick<ClusterConfig, "members" | "limits">) => ({
+  members: Object.fromEntries(Object.entries(members).map(([member, { address }]) => [member, address])),
+  listen: members[id]?.listen,
+  limits,
+});
 
 const MAX_MEMBERS = 128;
 const MAX_NAME_LENGTH = 64;
@@ -106,10 +121,11 @@ function memberOf(id: string, value: unknown): ClusterConfig["members"][NodeId] 
   const path = `members.${id}`;
   const bound = ({ port }: HostPort): boolean => port > 0;
   if (typeof value === "string") return { address: hostPortOf(value, path, ADDRESS, bound), admin: defaultAdmin };
-  const wanted = "host:port or an object with address and admin";
-  const { address, admin } = requireFields(value, path, wanted, ["address", "admin"]);
+  const wanted = "host:port or an object with address, listen and admin";
+  const { address, listen, admin } = requireFields(value, path, wanted, ["address", "listen", "admin"]);
   return {
     address: hostPortOf(address, `${path}.address`, ADDRESS, bound),
+    ...(listen === undefined ? {} : { listen: hostPortOf(listen, `${path}.listen`, ADDRESS, bound) }),
     admin: admin === undefined ? defaultAdmin : hostPortOf(admin, `${path}.admin`, "host:port", () => true),
   };
 }
@@ -238,10 +254,11 @@ function requireSoundMembers({ members, tls, adminExposed }: ConfigFile): void {
   const count = Object.keys(members).length;
   if (count < 1 || count > MAX_MEMBERS) throw refusal(unexpected("members", `1 to ${MAX_MEMBERS} members`, count));
   const owners = new Map<string, string>();
-  for (const [id, { address, admin }] of Object.entries(members)) {
-    if (tls === undefined && !isLoopback(address.host))
+  for (const [id, { address, listen = address, admin }] of Object.entries(members)) {
+    const [field, open] = isLoopback(address.host) ? ["listen", listen] : ["address", address];
+    if (tls === undefined && !isLoopback(open.host))
       throw refusal(
-        `expected tls to be set, since members.${id}.address ${formatHostPort(address)} is reachable from other machines: give certificates, or "tls": "off" where the network is trusted`,
+        `expected tls to be set, since members.${id}.${field} ${formatHostPort(open)} is reachable from other machines: give certificates, or "tls": "off" where the network is trusted`,
       );
     if (!adminExposed && !isLoopback(admin.host))
       throw refusal(

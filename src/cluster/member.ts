@@ -27,7 +27,7 @@ import { tcpTransport } from "../runtime/transport/tcp.ts";
 import { wrongSignatures } from "../runtime/wrong-signatures.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { CertificateRenewal, readTls } from "./certificate-files.ts";
-import type { ClusterConfig } from "./config.ts";
+import { type ClusterConfig, placesFor } from "./config.ts";
 import { readKeys } from "./member-keys.ts";
 
 export interface Member {
@@ -139,10 +139,9 @@ async function wired({ config, id, options, protocol, slot, identity, counts, tr
     platform: realPlatform,
     cluster: config.cluster,
     self: id,
-    members: Object.fromEntries(Object.entries(config.members).map(([member, { address }]) => [member, address])),
+    ...placesFor(id, config),
     protocol: canonical([config.protocol, config.options]),
     shape: variants((protocol.shapes.message ?? {}) as Shapes<never>),
-    limits: config.limits,
     identity,
     tls: await readTls(config.tls, id),
     injector,

@@ -19,8 +19,10 @@ export type { AcquireOptions, Grant, Tenure };
 export interface JoinOptions {
   /** This member's id, one of `members`. */
   readonly id: NodeId;
-  /** Every member with the address at which the others reach it, `host:port`. The same for all members. */
+  /** Every member with the address at which the others reach it, `host:port`. The same for all members. Names are looked up whenever a member is dialled. */
   readonly members: Readonly<Record<NodeId, string>>;
+  /** `host:port` that this member binds, such as `0.0.0.0:7101` in a container. Default: its own address among `members`. */
+  readonly listen?: string | undefined;
   /**
    * The folder of this member's journal, and of no other's; `{id}` stands for the id. Without it nothing outlives the process, and algorithms that
    * promise something beyond a crash, the defaults among them, are refused.

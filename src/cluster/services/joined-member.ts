@@ -15,6 +15,7 @@ import { type SendResult, type TcpTransport, tcpTransport } from "../../runtime/
 import { type UdpMulticast, type UdpOptions, udpMulticast } from "../../runtime/transport/udp-multicast.ts";
 import type { UdpPlace } from "../../runtime/transport/udp-place.ts";
 import type { LossReason, MessageId } from "../../trace/entry.ts";
+import { placesFor } from "../config.ts";
 import {
   channelOptions,
   type Envelope,
@@ -154,8 +155,7 @@ export class JoinedMember extends Sharing implements Member {
       ...ways,
       deliver: (from, envelope, messageId) => this.#deliver(from, envelope, "tcp", messageId),
       outlives: ({ type }) => type === "channel", // Its views say which run of a member they mean, and who is in one counts on it.
-      members: Object.fromEntries(Object.entries(config.members).map(([member, { address }]) => [member, address])),
-      limits: config.limits,
+      ...placesFor(id, config),
       identity: membership.identity,
       tls: membership.tls,
     });

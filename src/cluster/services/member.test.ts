@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join as path } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { memoryJournal } from "../../../test/journal/memory-journal.ts";
+import { breakingProxy } from "../../../test/network/breaking-proxy.ts";
 import { authority } from "../../../test/network/certificates.ts";
 import { closedAfterEach } from "../../../test/network/closing.ts";
 import { freePorts } from "../../../test/network/free-ports.ts";
@@ -31,10 +32,26 @@ function eventsOf(member: Member): MemberEvent[] {
   return seen;
 }
 
+test("a member that binds another address than the others know it by is reached there", async () => {
+  const group = closing(await cluster(3));
+  const [bound] = (await freePorts(1)) as [number];
+  const known = Number(group.members[1]?.split(":")[1]);
+  closing(await breakingProxy(known, bound));
+  const all = await Promise.all([group.start(1, { listen: `127.0.0.1:${bound}` }), group.start(2), group.start(3)]);
+  for (const member of all) await member.ready();
+  expect(all.map((member) => member.status().reachable)).toEqual([3, 3, 3]);
+  expect(all[0]?.status().address).toBe(group.members[1]);
+});
+
 describe("join", () => {
   test.each<[object, string]>([
     [{ id: 3, members }, "expected id of join() to be one of 1, 2, got 3"],
     [{ id: 1, members: { 1: "nowhere" } }, "host:port"],
+    [{ id: 1, members, listen: "here" }, "expected members.1.listen of join() to be host:port with a port from 1"],
+    [
+      { id: 1, members, listen: "0.0.0.0:7101" },
+      "expected tls of join() to be set, since members.1.listen 0.0.0.0:7101",
+    ],
     [
       { id: 1, members: { 1: "10.0.0.1:7100" } },
       "expected tls of join() to be set, since members.1.address 10.0.0.1:7100",

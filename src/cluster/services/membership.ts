@@ -55,6 +55,7 @@ const path = may.text;
 const known: Rules<JoinOptions> = {
   id: may.needed({ ...may.natural, wanted: "a whole number of 0 or more, one of the members" }),
   members: may.needed({ wanted: 'an object from id to "host:port"', accepts: areMembers }),
+  listen: path,
   dataDir: path,
   cluster: may.text,
   tls: {
@@ -167,7 +168,8 @@ function checked(
   platform: Platform,
   options: JoinOptions,
 ): Pick<Membership, "config" | "limits" | "multicast" | "admin"> {
-  const { id, members, cluster = DEFAULT_CLUSTER, tls, dataDir } = options;
+  const { id, listen, cluster = DEFAULT_CLUSTER, tls, dataDir } = options;
+  const members = listen === undefined ? options.members : withListen(options.members, id, listen);
   const { maxInstances, maxWaiters, ...transport } = { ...defaultLimits, ...options.limits };
   const most = dataDir === undefined ? Number.MAX_SAFE_INTEGER : MAX_INSTANCES;
   try {
@@ -184,6 +186,11 @@ function checked(
     throw refusedIn(CALL, error);
   }
 }
+
+const withListen = (members: JoinOptions["members"], id: NodeId, listen: string) => ({
+  ...members,
+  ...(Object.hasOwn(members, id) && { [id]: { address: members[id], listen } }),
+});
 
 /** @throws UsageError that names the field. */
 function placeOf({ multicast, tls }: JoinOptions, { datagrams }: Platform): UdpPlace | null {

@@ -24,6 +24,8 @@ export interface TcpOptions<M> {
   readonly cluster: string;
   readonly self: NodeId;
   readonly members: Readonly<Record<NodeId, HostPort>>;
+  /** What this member binds; absent: the address at which the others reach it. */
+  readonly listen?: HostPort | undefined;
   /** The protocol and its options, in any words that are the same for all members: who differs is refused. */
   readonly protocol: string;
   /** The shape of every message. */
@@ -49,7 +51,7 @@ export interface SendResult {
 }
 
 export interface TcpTransport<M> {
-  /** Binds the member's own address, then dials the peers. @throws EnvironmentError if the address is taken. */
+  /** Listens, then dials the peers, whose names are looked up each time. @throws EnvironmentError if the address is taken. */
   open(): Promise<void>;
   /** Resolves once every peer has been tried once: it is connected, or not there. */
   tried(): Promise<void>;
@@ -145,7 +147,7 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
 
   return {
     async open() {
-      await listen(listener, own);
+      await listen(listener, options.listen ?? own);
       for (const link of links.values()) link.open();
     },
     async tried() {
