@@ -176,6 +176,9 @@ test("members of different machines may have the same admin port on their own lo
   const member = (host: string) => ({ address: `${host}:7100`, admin: "127.0.0.1:7200" });
   const members = { 0: member("10.0.0.1"), 1: member("10.0.0.2") };
   expect(refusal({ ...sound, members, tls: "off" })).toBe("accepted");
+  const shown = (host: string) => ({ address: `${host}:7100`, admin: "0.0.0.0:7200" });
+  const all = { 0: shown("10.0.0.1"), 1: shown("10.0.0.2") };
+  expect(refusal({ ...sound, members: all, tls: "off", adminExposed: true })).toBe("accepted");
   const here = {
     0: { address: "127.0.0.1:7100", admin: "127.0.0.1:7200" },
     1: { address: "127.0.0.1:7101", admin: "127.0.0.1:7200" },

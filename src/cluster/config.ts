@@ -4,7 +4,7 @@ import { dirname, resolve } from "node:path";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { protocolNamed } from "../protocols/index.ts";
-import { formatHostPort, type HostPort, isLoopback, parseHostPort } from "../runtime/host-port.ts";
+import { formatHostPort, type HostPort, isLoopback, isWildcard, parseHostPort } from "../runtime/host-port.ts";
 import { type Limits, limitsWith } from "../runtime/transport/limits.ts";
 import { type Fields, isFields, strayField } from "./fields.ts";
 import { type KeyFiles, needsKeys } from "./member-keys.ts";
@@ -265,8 +265,8 @@ function requireSoundMembers({ members, tls, adminExposed }: ConfigFile): void {
         `${unexpected(`members.${id}.admin`, "a loopback address", formatHostPort(admin))}: admin pages have no password; "adminExposed": true shows them to a trusted network`,
       );
     claim(owners, address, `members.${id}.address`);
-    // Each machine has a loopback of its own: members of different machines may use the same port there.
-    const isApart = isLoopback(admin.host) && !isLoopback(address.host);
+    // Each machine has a loopback, and interfaces, of its own: members of different machines may use the same port there.
+    const isApart = (isLoopback(admin.host) || isWildcard(admin.host)) && !isLoopback(address.host);
     if (admin.port !== 0 && !isApart) claim(owners, admin, `members.${id}.admin`);
   }
 }

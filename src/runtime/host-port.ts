@@ -35,6 +35,9 @@ export function isLoopback(host: string): boolean {
   return loopback.check(host, isIPv6(host) ? "ipv6" : "ipv4");
 }
 
+/** Whether it means all interfaces of a machine. */
+export const isWildcard = (host: string): boolean => host === "0.0.0.0" || host === "::";
+
 /** Digits and dots alone are an address or a slip of the pen, never a name. */
 function isName(host: string): boolean {
   return /^[\d.]+$/.test(host) ? isIPv4(host) : host.length <= 253 && HOST_NAME.test(host);

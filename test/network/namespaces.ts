@@ -1,11 +1,14 @@
 /** Network namespaces joined by a bridge: machines of their own, as far as sockets can tell. Needs root and Linux. */
 import { execFileSync } from "node:child_process";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 
 export interface Namespaces {
   /** The address of each, by number from 0. */
   readonly addresses: readonly string[];
   /** A command that runs another within the namespace. */
   within(index: number): string[];
+  /** From now on these names lead to these addresses within all of them, and no other does. */
+  name(hosts: Readonly<Record<string, string>>): void;
   /** Whether the bridge forwards multicast to and from the namespaces, as a switch would, or not; the rest it always does. */
   forwardMulticast(forwards: boolean): void;
   close(): void;
@@ -20,6 +23,7 @@ export function namespaces(count: number): Namespaces {
   const outer = (index: number): string => `${tag}v${index}`;
   const close = (): void => {
     for (const name of names) attempt("ip", "netns", "delete", name); // Its end of the cable goes with it.
+    for (const name of names) rmSync(folderOf(name), { recursive: true, force: true });
     for (const index of names.keys()) attempt("ip", "link", "delete", outer(index));
     attempt("ip", "link", "delete", bridge);
   };
@@ -28,6 +32,8 @@ export function namespaces(count: number): Namespaces {
     run("ip", "link", "set", bridge, "up");
     for (const [index, name] of names.entries()) {
       run("ip", "netns", "add", name);
+      mkdirSync(folderOf(name), { recursive: true });
+      writeFileSync(hostsOf(name), "");
       run("ip", "link", "add", outer(index), "type", "veth", "peer", "name", "eth0", "netns", name);
       run("ip", "link", "set", outer(index), "master", bridge, "up");
       const inside = ["netns", "exec", name, "ip"];
@@ -42,6 +48,12 @@ export function namespaces(count: number): Namespaces {
   return {
     addresses: names.map((_, index) => `${subnet}.${index + 1}`),
     within: (index) => ["ip", "netns", "exec", names[index] as string],
+    name(hosts) {
+      const lines = Object.entries({ localhost: "127.0.0.1", ...hosts }).map(
+        ([host, address]) => `${address} ${host}\n`,
+      );
+      for (const name of names) writeFileSync(hostsOf(name), lines.join("")); // The file itself is seen inside.
+    },
     forwardMulticast(forwards) {
       const flood = forwards ? "on" : "off";
       for (const index of names.keys()) run("bridge", "link", "set", "dev", outer(index), "mcast_flood", flood);
@@ -49,6 +61,10 @@ export function namespaces(count: number): Namespaces {
     close,
   };
 }
+
+/** What stands there is in the place of /etc for what `ip netns exec` runs. */
+const folderOf = (name: string): string => `/etc/netns/${name}`;
+const hostsOf = (name: string): string => `${folderOf(name)}/hosts`;
 
 function run(command: string, ...args: string[]): void {
   execFileSync(command, args, { stdio: ["ignore", "ignore", "pipe"], timeout: 10_000 });

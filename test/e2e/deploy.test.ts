@@ -1,0 +1,164 @@
+/**
+ * The files of examples/deploy: what Compose would run is run, in network namespaces with names of their own that come late;
+ * of the manifest for Kubernetes, what members rest on. Needs Linux and root for the former.
+ */
+import { execFileSync, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, expect, test } from "vitest";
+import { parse, parseAllDocuments } from "yaml";
+import { readServiceConfig } from "../../src/cluster/config.ts";
+import { type Namespaces, namespaces } from "../network/namespaces.ts";
+import { CLI, until } from "./cluster-under-test.ts";
+
+const examples = fileURLToPath(new URL("../../examples/deploy", import.meta.url));
+const read = (file: string): string => readFileSync(join(examples, file), "utf8");
+
+interface Service {
+  readonly command: readonly string[];
+  readonly volumes: readonly string[];
+  readonly networks: { readonly coterie: { readonly aliases: readonly string[] } };
+}
+const { services } = parse(read("compose.yaml"), { merge: true }) as { services: Readonly<Record<string, Service>> };
+
+const folder = mkdtempSync(join(tmpdir(), "coterie-deploy-"));
+const cleaning: (() => void)[] = [() => rmSync(folder, { recursive: true, force: true })];
+afterEach(() => {
+  for (const clean of cleaning.splice(0).reverse()) clean();
+});
+
+/** The words of a service, with what its volumes hold in their places. */
+function wordsOf({ command, volumes }: Service): string[] {
+  const places = new Map(volumes.map((volume) => volume.split(":").slice(0, 2).reverse() as [string, string]));
+  return command.map((word) => {
+    const source = places.get(word);
+    return source === undefined ? word : join(folder, source);
+  });
+}
+
+/** A copy of the config in which the paths of a container are folders here. */
+function writeConfig(): void {
+  const text = read("cluster.json")
+    .replaceAll('"/certs/', `"${folder}/certs/`)
+    .replace('"/data"', `"${folder}/data-{id}"`);
+  writeFileSync(join(folder, "cluster.json"), text);
+}
+
+class Deployed {
+  stderr = "";
+  stdout = "";
+  constructor(within: readonly string[], words: readonly string[]) {
+    const [command, ...args] = [...within, process.execPath, CLI, ...words];
+    const child = spawn(command as string, args, { stdio: ["ignore", "pipe", "pipe"] });
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      this.stdout += text;
+    });
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      this.stderr += text;
+    });
+    cleaning.push(() => child.kill("SIGKILL"));
+  }
+}
+
+function machines(): Namespaces {
+  const made = namespaces(Object.keys(services).length);
+  cleaning.push(() => made.close());
+  return made;
+}
+
+test("what Compose runs becomes ready though names come late, and serves clients by token", {
+  tags: ["long"],
+}, async () => {
+  const hosts = machines();
+  const run = (index: number, ...words: string[]): string => {
+    const [command, ...args] = [...hosts.within(index), process.execPath, CLI, ...words];
+    return execFileSync(command as string, args, { encoding: "utf8", timeout: 60_000 });
+  };
+  const all = Object.values(services);
+  const names = all.map(({ networks }) => networks.coterie.aliases[0] as string);
+  run(0, "cert", "0", "1", "2", "--out", join(folder, "certs"), "--host", ...names);
+  writeConfig();
+  const token = "a token of this test";
+  const sha256 = createHash("sha256").update(token).digest("hex");
+  const roles = JSON.parse(read("roles.json")) as { tokens: { sha256: string }[] };
+  writeFileSync(join(folder, "roles.json"), JSON.stringify({ tokens: [{ ...roles.tokens[0], sha256 }] }));
+  writeFileSync(join(folder, "token"), token);
+  const members = all.map((service, index) => new Deployed(hosts.within(index), wordsOf(service)));
+  for (const member of members) await until("it listens", () => member.stdout.includes("listening"), member);
+  hosts.name(Object.fromEntries(names.map((name, index) => [name, hosts.addresses[index] as string])));
+  const probe = (index: number): string => {
+    const script = `fetch("http://127.0.0.1:7200/readyz").then(({ status }) => console.log(status))`;
+    const [command, ...args] = [...hosts.within(index), process.execPath, "-e", script];
+    return execFileSync(command, args, { encoding: "utf8" }).trim();
+  };
+  for (const index of all.keys()) await until(`member ${index} is ready`, () => probe(index) === "200", members[index]);
+  const asClient = [
+    "--endpoints",
+    `https://${names[1]}:7300`,
+    "--ca",
+    join(folder, "certs/ca.pem"),
+    "--token-file",
+    join(folder, "token"),
+  ];
+  run(0, "put", "stock", "apples", "3", ...asClient);
+  expect(run(2, "get", "stock", "apples", ...asClient)).toContain("3");
+});
+
+test("the manifest for Kubernetes starts all members at once, names them before they are ready, and probes what they serve", () => {
+  const documents = parseAllDocuments(read("kubernetes.yaml"));
+  expect(documents.flatMap(({ errors }) => errors)).toEqual([]);
+  const objects: unknown[] = documents.map((document) => document.toJS() as unknown);
+  const [config, service, , set] = objects as [
+    { data: Record<string, string> },
+    { metadata: { name: string }; spec: { clusterIP: string; publishNotReadyAddresses: boolean } },
+    unknown,
+    { metadata: { name: string }; spec: StatefulSetSpec },
+  ];
+  expect(JSON.parse(config.data["cluster.json"] as string)).toEqual(JSON.parse(read("cluster.json")));
+  const { members } = readServiceConfig(join(examples, "cluster.json"));
+  const { spec, metadata } = set;
+  expect(Object.values(members).map(({ address }) => address.host)).toEqual(
+    Array.from({ length: spec.replicas }, (_, ordinal) => `${metadata.name}-${ordinal}.${service.metadata.name}`),
+  );
+  expect(service.spec).toMatchObject({ clusterIP: "None", publishNotReadyAddresses: true });
+  expect(spec).toMatchObject({ serviceName: service.metadata.name, podManagementPolicy: "Parallel" });
+  const [container] = spec.template.spec.containers;
+  expect(container?.args[0]).toMatch(/--id "\$\{HOSTNAME##\*-\}"/);
+  const ports = new Map(container?.ports.map(({ name, containerPort }) => [name, containerPort]));
+  expect(ports.get("members")).toBe(members[0]?.listen?.port);
+  expect(ports.get("admin")).toBe(members[0]?.admin.port);
+  expect([container?.livenessProbe.httpGet.path, container?.readinessProbe.httpGet.path]).toEqual([
+    "/healthz",
+    "/readyz",
+  ]);
+});
+
+interface StatefulSetSpec {
+  readonly replicas: number;
+  readonly template: {
+    readonly spec: {
+      readonly containers: readonly {
+        readonly args: readonly string[];
+        readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
+        readonly livenessProbe: { readonly httpGet: { readonly path: string } };
+        readonly readinessProbe: { readonly httpGet: { readonly path: string } };
+      }[];
+    };
+  };
+}
+
+test("the board and the alerts ask for metrics that there are", () => {
+  const known = readFileSync(fileURLToPath(new URL("../../docs/metrics.md", import.meta.url)), "utf8");
+  const rules = parse(read("alerts.yaml")) as { groups: { rules: { expr: string }[] }[] };
+  const board = JSON.parse(read("grafana.json")) as { panels: { targets?: { expr: string }[] }[] };
+  const asked = [
+    ...rules.groups.flatMap((group) => group.rules.map(({ expr }) => expr)),
+    ...board.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)),
+  ];
+  const names = asked.flatMap((expr) => expr.match(/\bcoterie_\w+/g) ?? []).map((name) => name.replace(/_bucket$/, ""));
+  expect(names.length).toBeGreaterThan(30);
+  for (const name of new Set(names)) expect(known).toMatch(new RegExp(`\\| \`${name}[\`{]`));
+});
