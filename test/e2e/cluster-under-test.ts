@@ -155,7 +155,7 @@ export class ClusterUnderTest extends Coterie {
 export async function until<T>(
   what: string | (() => string),
   look: () => T | Promise<T>,
-  process?: Pick<ScriptUnderTest, "stdout" | "stderr">,
+  process?: Pick<ScriptUnderTest, "standing">,
   withinMs = PATIENCE_MS,
 ): Promise<NonNullable<T>> {
   const deadline = Date.now() + withinMs;

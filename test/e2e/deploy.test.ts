@@ -61,6 +61,10 @@ class Deployed {
     });
     cleaning.push(() => child.kill("SIGKILL"));
   }
+
+  get standing(): string {
+    return `it said ${this.stdout}${this.stderr}`;
+  }
 }
 
 function machines(): Namespaces {
