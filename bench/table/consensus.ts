@@ -13,11 +13,10 @@ import { raft } from "../../src/protocols/consensus/raft/raft.ts";
 import { twoPhaseCommit } from "../../src/protocols/consensus/two-phase-commit/two-phase-commit.ts";
 import { type AnyProtocol, paxos } from "../../src/protocols/index.ts";
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
+import { declared, type Formula } from "./declared.ts";
 import type { Claim } from "./figure.ts";
 import { roundsClaims } from "./rounds.ts";
 import { range } from "./sections.ts";
-
-type Formula = Pick<Claim, "formula" | "expected">;
 
 export interface Agreement {
   readonly name: string;
@@ -256,9 +255,8 @@ function inWords(messages: (nodes: number) => number): string {
 
 export function claimsOf(agreement: Agreement): Claim[] {
   const { name: protocol, make, cost, delays, writes, tolerated } = agreement;
-  const declared = (make() as Protocol<Vocabulary>).costs.find(({ when }) => when === cost);
-  if (declared === undefined) throw new Error(`expected ${protocol} to declare what costs “${cost}”`);
-  const messages: Formula = { formula: inWords(declared.messages), expected: declared.messages };
+  const expected = declared(make() as Protocol<Vocabulary>, cost);
+  const messages: Formula = { formula: inWords(expected), expected };
   const few = { maxNodes: 64 };
   return [
     {

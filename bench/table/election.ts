@@ -9,6 +9,7 @@ import { extendedChangRoberts } from "../../src/protocols/election/chang-roberts
 import { epochBully } from "../../src/protocols/election/epoch-bully/epoch-bully.ts";
 import { extendedRing } from "../../src/protocols/election/ring/extended-ring.ts";
 import { simulation } from "../../src/sim/simulation.ts";
+import { declaredFormula } from "./declared.ts";
 import type { Claim } from "./figure.ts";
 import { range } from "./sections.ts";
 
@@ -75,8 +76,7 @@ function bullyClaims(): Claim[] {
       protocol,
       what: "the second-highest notices",
       unit: "messages",
-      formula: "N − 2",
-      expected: (n) => n - 2,
+      ...declaredFormula(make(), "the second-highest notices the crash of the highest", "N − 2"),
       measure: (n) => best(n).messages,
     },
     {
@@ -91,8 +91,7 @@ function bullyClaims(): Claim[] {
       protocol,
       what: "the lowest calls, the highest has crashed",
       unit: "messages",
-      formula: "N² − N − 1",
-      expected: (n) => n * n - n - 1,
+      ...declaredFormula(make(), "the lowest calls, the highest has crashed", "N² − N − 1"),
       measure: (n) => worst(n).messages,
       maxNodes: 64,
     },
@@ -140,8 +139,7 @@ function changRobertsClaims(): Claim[] {
       protocol,
       what: "the highest calls",
       unit: "messages",
-      formula: "2N",
-      expected: (n) => 2 * n,
+      ...declaredFormula(extendedChangRoberts(), "the highest calls", "2N"),
       measure: (n) => on(range(0, n - 1), [n - 1]).messages,
     },
     {
@@ -156,8 +154,7 @@ function changRobertsClaims(): Claim[] {
       protocol,
       what: "the node after the highest calls",
       unit: "messages",
-      formula: "3N − 1",
-      expected: (n) => 3 * n - 1,
+      ...declaredFormula(extendedChangRoberts(), "the node after the highest calls", "3N − 1"),
       measure: (n) => on(range(0, n - 1), [0]).messages,
     },
     {
@@ -172,8 +169,7 @@ function changRobertsClaims(): Claim[] {
       protocol,
       what: "all call, ids descend",
       unit: "messages",
-      formula: "N(N + 1)/2 + N",
-      expected: (n) => (n * (n + 1)) / 2 + n,
+      ...declaredFormula(extendedChangRoberts(), "all call, ids descend clockwise", "N(N + 1)/2 + N"),
       measure: (n) => on(descending(n), descending(n)).messages,
     },
     {
@@ -202,16 +198,14 @@ function resignationClaims(): Claim[] {
       protocol,
       what: "the leader resigns, its successor is next",
       unit: "messages",
-      formula: "2N + 1",
-      expected: (n) => 2 * n + 1,
+      ...declaredFormula(extendedChangRoberts(), "the leader resigns, its successor is next on the ring", "2N + 1"),
       measure: (n) => resigned(range(0, n - 1).reverse()).messages,
     },
     {
       protocol,
       what: "the leader resigns, its successor is last",
       unit: "messages",
-      formula: "3N − 1",
-      expected: (n) => 3 * n - 1,
+      ...declaredFormula(extendedChangRoberts(), "the leader resigns, its successor is last on the ring", "3N − 1"),
       measure: (n) => resigned(range(0, n - 1)).messages,
     },
   ];
@@ -230,8 +224,7 @@ function ringClaims(): Claim[] {
       protocol,
       what: "one calls",
       unit: "messages",
-      formula: "2N",
-      expected: (n) => 2 * n,
+      ...declaredFormula(make(), "one calls, without receipts", "2N"),
       measure: (n) => on(n, [0]).messages,
       maxNodes,
     },
@@ -248,8 +241,7 @@ function ringClaims(): Claim[] {
       protocol,
       what: "two call at once",
       unit: "messages",
-      formula: "4N",
-      expected: (n) => 4 * n,
+      ...declaredFormula(make(), "two call at once, without receipts", "4N"),
       measure: (n) => on(n, [0, 1]).messages,
       maxNodes,
     },
@@ -266,8 +258,7 @@ function ringClaims(): Claim[] {
       protocol,
       what: "the leader resigns",
       unit: "messages",
-      formula: "2N",
-      expected: (n) => 2 * n,
+      ...declaredFormula(make(), "the leader resigns, without receipts", "2N"),
       measure: (n) => elected(make(), range(0, n - 1), [], [resign(n - 1)], { counted, leader: n - 1 }).messages,
       maxNodes,
     },
@@ -283,8 +274,7 @@ function epochBullyClaims(): Claim[] {
       protocol,
       what: "an undisturbed election",
       unit: "messages",
-      formula: "6(N − 1)",
-      expected: (n) => 6 * (n - 1),
+      ...declaredFormula(epochBully(), "one undisturbed election", "6(N − 1)"),
       measure: (n) => once(n, 50).messages,
     },
     {
@@ -299,8 +289,7 @@ function epochBullyClaims(): Claim[] {
       protocol,
       what: "a round of renewals",
       unit: "messages",
-      formula: "2(N − 1)",
-      expected: (n) => 2 * (n - 1),
+      ...declaredFormula(epochBully(), "one round of renewals", "2(N − 1)"),
       measure: (n) => once(n, 150).messages - once(n, 50).messages,
     },
   ];

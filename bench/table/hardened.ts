@@ -3,6 +3,7 @@ import type { NodeId } from "../../src/core/protocol.ts";
 import { electedServer } from "../../src/protocols/mutex/elected-server/elected-server.ts";
 import { epochTokenRing } from "../../src/protocols/mutex/epoch-token-ring/epoch-token-ring.ts";
 import type { Mutex } from "../../src/protocols/mutex/family/workload.ts";
+import { declaredFormula } from "./declared.ts";
 import type { Claim } from "./figure.ts";
 import { HARDLY, places } from "./measures.ts";
 import { type Section, section, usedSection } from "./sections.ts";
@@ -80,7 +81,14 @@ function electedServerClaims(): Claim[] {
       measure: (n) => handOver(n).time,
       maxNodes,
     },
-    { protocol, what: "bandwidth", unit: "messages", formula: "3", expected: () => 3, measure: bandwidth, maxNodes },
+    {
+      protocol,
+      what: "bandwidth",
+      unit: "messages",
+      ...declaredFormula(electedServer(), "one entry and exit of a node that does not serve, within renewMs", "3"),
+      measure: bandwidth,
+      maxNodes,
+    },
   ];
 }
 
@@ -158,8 +166,7 @@ function epochTokenRingClaims(): Claim[] {
       protocol,
       what: "a new token",
       unit: "messages",
-      formula: "2(N − 1)",
-      expected: (n) => 2 * (n - 1),
+      ...declaredFormula(epochTokenRing(), "a new token, or an entry after a slow round", "2(N − 1)"),
       measure: toMakeAToken,
     },
   ];

@@ -1,6 +1,7 @@
 /** How entry, hand-over and bandwidth of a mutual exclusion are measured, alike for all. */
 import type { NodeId, Protocol } from "../../src/core/protocol.ts";
 import type { Mutex } from "../../src/protocols/mutex/family/workload.ts";
+import type { Formula } from "./declared.ts";
 import type { Claim } from "./figure.ts";
 import { range, section } from "./sections.ts";
 
@@ -46,8 +47,6 @@ export function crowdedOf<M extends Mutex>(mutex: () => Protocol<M>, nodes: numb
 }
 
 export const CROWD = `up to ${WANTING} nodes that want in ${ENTRIES} times each`;
-
-type Formula = Pick<Claim, "formula" | "expected">;
 
 interface FormulasAtRest {
   readonly pair: (nodes: number) => Pair;

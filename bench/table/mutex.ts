@@ -11,6 +11,7 @@ import { ricartAgrawala } from "../../src/protocols/mutex/ricart-agrawala/ricart
 import { roucairolCarvalho } from "../../src/protocols/mutex/ricart-agrawala/roucairol-carvalho.ts";
 import { suzukiKasami } from "../../src/protocols/mutex/suzuki-kasami.ts";
 import { tokenRing } from "../../src/protocols/mutex/token-ring.ts";
+import { declared, declaredFormula } from "./declared.ts";
 import type { Claim } from "./figure.ts";
 import { hardenedClaims } from "./hardened.ts";
 import { CROWD, claimsAtRest, crowdedOf, HARDLY, places } from "./measures.ts";
@@ -23,7 +24,7 @@ const centralServerClaims = (): Claim[] =>
     entry: { formula: "2", expected: () => 2 },
     handOver: { formula: "2", expected: () => 2 },
     handOverTime: { formula: "2", expected: () => 2 },
-    bandwidth: { formula: "3", expected: () => 3 },
+    bandwidth: declaredFormula(centralServer(), "one entry and exit of a node that does not serve", "3"),
   });
 
 function tokenRingClaims(): Claim[] {
@@ -118,7 +119,8 @@ function ricartAgrawalaClaims(): Claim[] {
   const protocol = "ricart-agrawala";
   const make = (): ReturnType<typeof ricartAgrawala> => ricartAgrawala();
   const formula = "2(N − 1)";
-  const expected = (n: number): number => 2 * (n - 1);
+  const expected = declared(make(), "one entry and exit");
+  const unkept = declared(roucairolCarvalho(), "one entry and exit, nobody's permission kept");
   return [
     ...claimsAtRest(protocol, make, {
       pair: () => [0, 1],
@@ -141,7 +143,7 @@ function ricartAgrawalaClaims(): Claim[] {
       what: `bandwidth, ${CROWD}`,
       unit: "messages an entry",
       formula: "0 … 2(N − 1)",
-      expected: (n) => [0, 2 * (n - 1)],
+      expected: (n) => [0, unkept(n)],
       measure: (n) => crowdedOf(() => roucairolCarvalho(), n),
       maxNodes: 64,
     },
@@ -160,7 +162,7 @@ function suzukiKasamiClaims(): Claim[] {
   const protocol = "suzuki-kasami";
   const make = (): ReturnType<typeof suzukiKasami> => suzukiKasami();
   const formula = "N";
-  const expected = (n: number): number => n;
+  const expected = declared(make(), "one entry and exit of a node without the privilege");
   return [
     ...claimsAtRest(protocol, make, {
       pair: () => [0, 1],
@@ -174,7 +176,7 @@ function suzukiKasamiClaims(): Claim[] {
       what: `bandwidth, ${CROWD}`,
       unit: "messages an entry",
       formula: "0 … N",
-      expected: (n) => [0, n],
+      expected: (n) => [0, expected(n)],
       measure: (n) => crowdedOf(make, n),
       maxNodes: 64,
     },
@@ -192,7 +194,7 @@ function suzukiKasamiClaims(): Claim[] {
 /** One at an end of the longest way has been inside last; then others want in, at every distance. */
 function raymondClaims(tree: Tree, protocol: string, twice: string, once: string): Claim[] {
   const make = (): ReturnType<typeof raymond> => raymond({ tree });
-  const worst = (n: number): number => make().costs[1]?.messages(n) ?? 0;
+  const worst = declared(make(), "one entry and exit of a node as far from the privilege as the tree allows");
   const deepest = (n: number): number => (tree === "binary" ? 2 ** Math.floor(Math.log2(n)) - 1 : n - 1);
   function entries(nodes: number): { messages: number; time: number; altogether: number }[] {
     const used = section(make(), nodes);

@@ -10,6 +10,7 @@ import {
 import { lockstep } from "../../src/protocols/consensus/lockstep/lockstep.ts";
 import type { AnyProtocol } from "../../src/protocols/index.ts";
 import { simulation } from "../../src/sim/simulation.ts";
+import { declaredFormula } from "./declared.ts";
 import type { Claim } from "./figure.ts";
 import { range } from "./sections.ts";
 
@@ -70,14 +71,11 @@ function measured(make: () => unknown, nodes: number, proposers: readonly NodeId
 }
 
 export const roundsClaims: readonly Claim[] = rounds.map(({ name, make, cost, formula, proposers, maxNodes }) => {
-  const declared = (make() as AnyProtocol).costs.find(({ when }) => when === cost);
-  if (declared === undefined) throw new Error(`expected ${name} to declare what costs “${cost}”`);
   return {
     protocol: name,
     what: cost,
     unit: "messages",
-    formula,
-    expected: (nodes) => declared.messages(nodes),
+    ...declaredFormula(make() as AnyProtocol, cost, formula),
     measure: (nodes) => measured(make, nodes, proposers),
     maxNodes,
   };

@@ -4,6 +4,7 @@ import type { Mutex } from "../../src/protocols/mutex/family/workload.ts";
 import { maekawa } from "../../src/protocols/mutex/maekawa.ts";
 import { maekawaSanders } from "../../src/protocols/mutex/maekawa-sanders/maekawa-sanders.ts";
 import { electorates, voteCount } from "../../src/protocols/mutex/parts/voting-sets.ts";
+import { declared, declaredFormula } from "./declared.ts";
 import type { Claim } from "./figure.ts";
 import { CROWD, claimsAtRest, crowdedOf, type Pair } from "./measures.ts";
 import { range } from "./sections.ts";
@@ -21,7 +22,7 @@ function votesToCome(nodes: number, [holder, next]: Pair): number {
   return shared.filter((node) => node !== next).length;
 }
 
-function maekawaClaims<M extends Mutex>(protocol: string, make: () => Protocol<M>): Claim[] {
+function maekawaClaims<M extends Mutex>(protocol: string, make: () => Protocol<M>, when: string): Claim[] {
   const others = (n: number): number => voteCount(n) - 1;
   const pair: Pair = [0, 1];
   return claimsAtRest(protocol, make, {
@@ -32,23 +33,28 @@ function maekawaClaims<M extends Mutex>(protocol: string, make: () => Protocol<M
       expected: (n) => others(n) + votesToCome(n, pair),
     },
     handOverTime: { formula: "1 … 2", expected: () => [1, 2] },
-    bandwidth: { formula: "3(K − 1)", expected: (n) => 3 * others(n) },
+    bandwidth: declaredFormula(make(), when, "3(K − 1)"),
   });
 }
 
 function sandersClaims(): Claim[] {
   const protocol = "maekawa-sanders";
   const make = (): ReturnType<typeof maekawaSanders> => maekawaSanders();
+  const when = "one entry and exit without rivals";
+  const alone = declared(make(), when);
   const crowded: Claim = {
     protocol,
     what: `bandwidth, ${CROWD}`,
     unit: "messages an entry",
     formula: "3(K − 1) … 5(K − 1)",
-    expected: (n) => [3 * (voteCount(n) - 1), 5 * (voteCount(n) - 1)],
+    expected: (n) => [alone(n), 5 * (voteCount(n) - 1)],
     measure: (n) => crowdedOf(make, n),
     maxNodes: 64,
   };
-  return [...maekawaClaims(protocol, make), crowded];
+  return [...maekawaClaims(protocol, make, when), crowded];
 }
 
-export const votingClaims: readonly Claim[] = [...maekawaClaims("maekawa", () => maekawa()), ...sandersClaims()];
+export const votingClaims: readonly Claim[] = [
+  ...maekawaClaims("maekawa", () => maekawa(), "one entry and exit"),
+  ...sandersClaims(),
+];

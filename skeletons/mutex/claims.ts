@@ -1,4 +1,5 @@
 /** What `coterie new mutex NAME` adds to bench/table/mutex.ts: the costs of the server that runs until the algorithm stands there. */
+import { declaredFormula } from "../../bench/table/declared.ts";
 import type { Claim } from "../../bench/table/figure.ts";
 import { claimsAtRest } from "../../bench/table/measures.ts";
 import { skeletonAlgorithm } from "./skeleton-algorithm.ts";
@@ -9,6 +10,6 @@ export const added: readonly Claim[] = [
     entry: { formula: "2", expected: () => 2 },
     handOver: { formula: "2", expected: () => 2 },
     handOverTime: { formula: "2", expected: () => 2 },
-    bandwidth: { formula: "3", expected: () => 3 },
+    bandwidth: declaredFormula(skeletonAlgorithm(), "one entry and exit of a node that does not coordinate", "3"),
   }),
 ];

@@ -116,3 +116,35 @@ describe("virtual synchrony of what was recorded", () => {
     expect(violated([...there(a, c), { ...record(1), incarnation: 2 }])).toEqual([]);
   });
 });
+
+describe("orders across views, by what messages say of their sending", () => {
+  const said = (by: string, number: number, after: Record<string, number> = {}): GroupEntry => ({
+    delivered: { id: `${by}${number}`, from: 0, sent: { by, number, after } },
+  });
+  const broken = (sending: "fifo" | "causal" | undefined, ...log: GroupEntry[]): string[][] =>
+    virtualSynchrony([record(0, view(1, 0), ...log)], { sending }).map(({ rule, what }) => [rule, what]);
+
+  it("those of one process come in the order of sending; some may be missing", () => {
+    expect(broken("fifo", said("a", 1), view(2, 0), said("b", 4), said("a", 3))).toEqual([]);
+    expect(broken("fifo", said("a", 3), view(2, 0), said("a", 1))).toEqual([
+      ["FIFO order", "node 0 (incarnation 1) delivered a#1 after #3"],
+    ]);
+    expect(broken(undefined, said("a", 3), said("a", 1))).toEqual([]);
+  });
+
+  it("none comes after a message whose sender had been delivered it before", () => {
+    const answer = said("b", 1, { a: 2 });
+    expect(broken("causal", said("a", 1), said("a", 2), answer, said("a", 3))).toEqual([]);
+    expect(broken("causal", answer, said("a", 3))).toEqual([]); // What is missing was of another view.
+    expect(broken("causal", said("a", 1), answer, said("a", 2))).toEqual([
+      ["causal order", "node 0 (incarnation 1) delivered a#2 after b#1, whose sender had been delivered it before"],
+    ]);
+    expect(broken("fifo", said("a", 1), answer, said("a", 2))).toEqual([]);
+  });
+
+  it("none comes twice, in whatever view", () => {
+    expect(broken(undefined, said("a", 1), view(2, 0), said("a", 1))).toEqual([
+      ["integrity", "node 0 (incarnation 1) delivered a#1 twice"],
+    ]);
+  });
+});

@@ -17,14 +17,35 @@ export interface GroupRecord {
 /** One thing each. An id names a message in its view: `<sender>.<n>`, n counting from 1 in every view. */
 export type GroupEntry =
   | { readonly installed: { readonly view: number; readonly members: readonly NodeId[] } }
-  | { readonly delivered: { readonly id: string; readonly from: NodeId } }
+  | { readonly delivered: GroupDelivery }
   | { readonly ejected: true };
+
+export interface GroupDelivery {
+  readonly id: string;
+  readonly from: NodeId;
+  readonly sent?: Sending;
+}
+
+/** What a message says of its own sending. */
+export interface Sending {
+  /** Which process sent it, told apart from other runs of the node, or all its runs together. */
+  readonly by: string;
+  /** Grows with everything that this process sends, whatever the view. */
+  readonly number: number;
+  /** By process, the highest number that had been delivered to the sender by then. */
+  readonly after?: Readonly<Record<string, number>>;
+}
 
 export interface GroupOrders {
   /** Whether each sender's messages have to come in the order of their numbers, none left out. */
   readonly fifo?: boolean;
   /** Whether all that go on together, or are still together, have to deliver in the same order, nothing left out. */
   readonly total?: boolean;
+  /**
+   * Across views, by what messages say of their sending: `fifo`: those of one process come in the order of sending, some may be
+   * missing; `causal`: and none comes after a message whose sender had been delivered it before.
+   */
+  readonly sending?: "fifo" | "causal" | undefined;
 }
 
 export interface GroupViolation {
@@ -36,6 +57,7 @@ export interface GroupViolation {
     | "integrity"
     | "virtual synchrony"
     | "FIFO order"
+    | "causal order"
     | "total order";
   /** One sentence: who, in which view, what. */
   readonly what: string;
@@ -47,7 +69,7 @@ interface Stay {
   readonly node: NodeId;
   readonly view: number;
   readonly members: readonly NodeId[];
-  readonly delivered: { readonly id: string; readonly from: NodeId }[];
+  readonly delivered: GroupDelivery[];
   /** The view that it went on to from this one; null where it was ejected, crashed, or is still there. */
   next: number | null;
   wasEjected: boolean;
@@ -64,6 +86,7 @@ export function virtualSynchrony(records: readonly GroupRecord[], orders: GroupO
   const found: GroupViolation[] = [];
   const note = (rule: GroupViolation["rule"], what: string): void => void found.push({ rule, what });
   const latest = new Map(records.map((record) => [record.node, record]));
+  for (const record of records) noteSendings(record, orders.sending, note);
   const stays = records.flatMap((record) => staysOf(record, latest.get(record.node) !== record, note));
   noteShrinkingViews(stays, note);
   for (const stay of stays) {
@@ -80,9 +103,48 @@ export function virtualSynchrony(records: readonly GroupRecord[], orders: GroupO
 
 type Note = (rule: GroupViolation["rule"], what: string) => void;
 
+const nameOf = ({ node, incarnation }: GroupRecord): string => `node ${node} (incarnation ${incarnation})`;
+
+/** What is known of each process's messages at one run of a node. */
+interface Heard {
+  readonly numbers: Set<number>;
+  last: number;
+  /** Messages up to this number had been delivered to the sender of `by`, which came here first. */
+  cause: { readonly number: number; readonly by: string };
+}
+
+function noteSendings(record: GroupRecord, order: GroupOrders["sending"], note: Note): void {
+  const processes = new Map<string, Heard>();
+  const heardOf = (by: string): Heard => {
+    const heard = processes.get(by) ?? { numbers: new Set(), last: Number.NEGATIVE_INFINITY, cause: NO_CAUSE };
+    processes.set(by, heard);
+    return heard;
+  };
+  const who = nameOf(record);
+  for (const entry of record.log) {
+    if (!("delivered" in entry) || entry.delivered.sent === undefined) continue;
+    const { by, number, after = {} } = entry.delivered.sent;
+    const heard = heardOf(by);
+    const what = `${who} delivered ${by}#${number}`;
+    if (heard.numbers.has(number)) note("integrity", `${what} twice`);
+    else if (order !== undefined && number < heard.last) note("FIFO order", `${what} after #${heard.last}`);
+    if (order === "causal" && number <= heard.cause.number)
+      note("causal order", `${what} after ${heard.cause.by}, whose sender had been delivered it before`);
+    heard.numbers.add(number);
+    heard.last = Math.max(heard.last, number);
+    for (const [other, known] of Object.entries(after)) {
+      const its = heardOf(other);
+      if (known > its.cause.number) its.cause = { number: known, by: `${by}#${number}` };
+    }
+  }
+}
+
+const NO_CAUSE = { number: Number.NEGATIVE_INFINITY, by: "" };
+
 /** Cuts a log into what was done in each view. */
-function staysOf({ node, incarnation, log }: GroupRecord, hasCrashed: boolean, note: Note): Stay[] {
-  const who = `node ${node} (incarnation ${incarnation})`;
+function staysOf(record: GroupRecord, hasCrashed: boolean, note: Note): Stay[] {
+  const { node, log } = record;
+  const who = nameOf(record);
   const stays: Stay[] = [];
   let current: Stay | null = null;
   for (const entry of log) {

@@ -105,13 +105,13 @@ test.each<[string, string, Report[]]>([
     "node 2 (incarnation 1) delivered 2.3.7.0 in view 2, in which node 3 is not",
     two.toSpliced(7, 0, got(4, 2, "7 of 3 1")),
   ],
-  ["one that comes twice", "member 2 was delivered 2 of 2 1 twice", [...two, got(6, 3, "2 of 2 1")]],
+  ["one that comes twice", "node 2 (incarnation 1) delivered 2#2000001 twice", [...two, got(6, 3, "2 of 2 1")]],
   [
     "one under another's name",
     "member 2 was delivered 8 of 1 1 as from 2",
     [...two, { ...got(6, 3, "8 of 1 1"), from: 2 } as Report],
   ],
-  ["one that overtakes", "member 2 was delivered 3 of 3 2 after 5 of 3 1", [...two, got(6, 3, "3 of 3 2")]],
+  ["one that overtakes", "node 2 (incarnation 1) delivered 3#3000002 after #5000001", [...two, got(6, 3, "3 of 3 2")]],
   [
     "one that was settled and not delivered",
     "9 of 2 1 was settled as 3.2.9.0, and its sender was not delivered that",

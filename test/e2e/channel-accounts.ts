@@ -2,7 +2,7 @@
  * Whether what members have said of a channel is what it promises: in which view each message was delivered, to whom, and in
  * which order. Payloads are to be `BURST of SENDER NUMBER`, the bursts of a sender and the numbers in each counting up.
  */
-import { type GroupEntry, virtualSynchrony } from "../../src/check/virtual-synchrony.ts";
+import { type GroupEntry, type Sending, virtualSynchrony } from "../../src/check/virtual-synchrony.ts";
 import type { Order } from "../../src/cluster/services/channel-api.ts";
 import type { NodeId } from "../../src/core/protocol.ts";
 import type { Report } from "./channel-process.ts";
@@ -30,13 +30,12 @@ export function broken(runs: readonly Run[], order: Order): string[] {
   const known: Known = new Map(said.map(({ view, members }) => [view as number, members]));
   const accounts = runs.map((run) => accountOf(run, known, wasKilled(run, runs)));
   const records = accounts.map(({ run, log }, incarnation) => ({ node: run.id, incarnation, log }));
+  const sending = order === "total" ? undefined : "fifo"; // By itself it promises nothing of one sender's order.
   const isTotal = order === "total" || order === "causal-total";
   return [
     ...accounts.flatMap(({ misplaced }) => misplaced),
-    ...virtualSynchrony(records, { total: isTotal }).map(({ what }) => what),
-    ...runs.flatMap(twice),
+    ...virtualSynchrony(records, { total: isTotal, sending }).map(({ what }) => what),
     ...runs.flatMap(foreign),
-    ...(order === "total" ? [] : runs.flatMap(overtaken)), // By itself it promises nothing of one sender's order.
     ...runs.flatMap(unheard),
     ...accounts.flatMap(unexcused),
     ...unsaid(runs),
@@ -75,7 +74,7 @@ function accountOf(run: Run, known: Known, isCutOff: boolean): Account {
     const changes = [...(k === 0 ? earlier(turn, known) : []), ...views(turn)];
     for (const { id, from, view, payload } of deliveries(turn)) {
       while (current !== view && changes.some((change) => viewIn(change) === view)) go(changes.shift() as Change);
-      if (current === view) log.push({ delivered: { id, from } });
+      if (current === view) log.push({ delivered: { id, from, sent: sendingOf(payload) } });
       else misplaced.push(`member ${run.id}, in ${placeOf(current)}, delivered ${payload} as of view ${view}`);
     }
     const isWhole = !isCutOff || k < turns.length - 1;
@@ -116,36 +115,19 @@ function earlier(turn: Run, known: Known): Change[] {
   });
 }
 
-function twice(run: Run): string[] {
-  const payloads = deliveries(run).map(({ payload }) => payload);
-  const again =
-    payloads.length === new Set(payloads).size ? [] : payloads.filter((one, k) => payloads.indexOf(one) < k);
-  return again.map((payload) => `member ${run.id} was delivered ${payload} twice`);
-}
-
 /** A payload's burst, sender and number. */
 const partsOf = (payload: string): number[] => payload.split(/ of | /).map(Number);
+
+function sendingOf(payload: string): Sending {
+  const [burst = 0, sender, number = 0] = partsOf(payload);
+  return { by: String(sender), number: burst * MOST_IN_A_BURST + number };
+}
+
+const MOST_IN_A_BURST = 1_000_000;
 
 function foreign(run: Run): string[] {
   const forged = deliveries(run).filter(({ from, payload }) => partsOf(payload)[1] !== from);
   return forged.map(({ from, payload }) => `member ${run.id} was delivered ${payload} as from ${from}`);
-}
-
-/** Each sender's messages are to come in the order of sending. */
-function overtaken(run: Run): string[] {
-  const latest = new Map<NodeId, string>();
-  return deliveries(run).flatMap(({ from, payload }) => {
-    const before = latest.get(from);
-    latest.set(from, payload);
-    if (before === undefined || isLater(payload, before)) return [];
-    return [`member ${run.id} was delivered ${payload} after ${before}`];
-  });
-}
-
-function isLater(payload: string, before: string): boolean {
-  const [burst = 0, , number = 0] = partsOf(payload);
-  const [burstBefore = 0, , numberBefore = 0] = partsOf(before);
-  return burst > burstBefore || (burst === burstBefore && number > numberBefore);
 }
 
 /** What was settled has been delivered to its sender, under the id and in the view that it was told. */
