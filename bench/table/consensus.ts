@@ -255,7 +255,7 @@ function inWords(messages: (nodes: number) => number): string {
 
 export function claimsOf(agreement: Agreement): Claim[] {
   const { name: protocol, make, cost, delays, writes, tolerated } = agreement;
-  const expected = declared(make() as Protocol<Vocabulary>, cost);
+  const expected = declared(make(), cost);
   const messages: Formula = { formula: inWords(expected), expected };
   const few = { maxNodes: 64 };
   return [
