@@ -2,7 +2,7 @@
  * What an agreement costs: messages, delays until the proposer knows, writes that have to be durable, and how many crashes it
  * takes. The messages' formulas are the algorithms' own `costs`. Every message takes one unit of time.
  */
-import type { Context, NodeId, Protocol, Tagged, Vocabulary } from "../../src/core/protocol.ts";
+import type { Context, NodeId, Tagged, Vocabulary } from "../../src/core/protocol.ts";
 import { byzantineQuorum, majority } from "../../src/core/quorums.ts";
 import { cheapPaxos } from "../../src/protocols/consensus/cheap-paxos/cheap-paxos.ts";
 import { fastPaxos } from "../../src/protocols/consensus/fast-paxos/fast-paxos.ts";

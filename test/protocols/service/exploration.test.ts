@@ -1,0 +1,31 @@
+/**
+ * The member's lock service as `join()` has it by default, sessions, replica and log together, with one lock: every run of two and of
+ * three members within bounds. What bounds cut off is not known, so the verdict is never `holds`; what is pinned is that no run
+ * within them breaks a property, how many states that are, and that locks are entered, lost and left in them.
+ */
+import { describe, expect, it } from "vitest";
+import type { Experiment } from "../../../src/experiment/experiment.ts";
+import { explore } from "../../../src/experiment/explore.ts";
+
+type Bounds = Omit<Experiment, "protocol" | "variant">;
+
+const explored = (bounds: Bounds) => explore({ protocol: "coordination-service", variant: "bounded", ...bounds });
+
+function isSound(bounds: Bounds, states: number, events: readonly string[]): void {
+  const answer = explored(bounds);
+  expect([answer.verdict, answer.property, answer.ended, answer.states]).toEqual(["unknown", null, null, states]);
+  expect(answer.checked.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(["ME1 safety", "tokens grow", "agreement", "no lock held twice"]),
+  );
+  expect(Object.keys(answer.reach.events)).toEqual(expect.arrayContaining([...events]));
+}
+
+describe("the lock service of members, every run within bounds", () => {
+  it("two members want the lock, and one timer runs out, at any time", () => {
+    isSound({ nodes: 2, maxTimeouts: 1 }, 404, ["mutex.entered"]);
+  });
+
+  it("two members, and two timers that run out where nothing is on its way: sessions are lost, locks are handed on", () => {
+    isSound({ nodes: 2, timers: "quiet", maxTimeouts: 2 }, 3_930, ["mutex.entered", "mutex.lost", "mutex.exited"]);
+  });
+});
