@@ -28,6 +28,7 @@ import { wrongSignatures } from "../runtime/wrong-signatures.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { CertificateRenewal, readTls } from "./certificate-files.ts";
 import { type ClusterConfig, placesFor } from "./config.ts";
+import { exposedLiars } from "./exposed-liars.ts";
 import { readKeys } from "./member-keys.ts";
 
 export interface Member {
@@ -112,6 +113,7 @@ interface Inside {
 /** The protocol, and the transport that carries what it says. */
 async function wired({ config, id, options, protocol, slot, identity, counts, trace, injector }: Inside) {
   const { keys } = config;
+  const exposed = exposedLiars(counts, options.log);
   const host = new Host<Vocabulary>({
     platform: options.liar === undefined ? realPlatform : seededPlatform(options.liar.seed, id),
     protocol,
@@ -132,7 +134,10 @@ async function wired({ config, id, options, protocol, slot, identity, counts, tr
       record: (entry) => trace.publish(entry),
     },
     onWrongSignature: wrongSignatures(id, counts, options.log),
-    ...(options.onEvent && { onEvent: options.onEvent }),
+    onEvent(event) {
+      exposed(event);
+      options.onEvent?.(event);
+    },
     onFatal: options.onFatal,
   });
   const transport = tcpTransport<never>({
@@ -149,6 +154,7 @@ async function wired({ config, id, options, protocol, slot, identity, counts, tr
     log: options.log,
     deliver(from, message, messageId) {
       count(counts.messagesReceived, typeOf(message));
+      count(counts.messagesFrom, String(from));
       host.receive(from, message, messageId);
     },
     onLost(to, ids, why) {

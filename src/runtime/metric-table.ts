@@ -54,6 +54,7 @@ export function networkMetrics(counts: Counts, gauges: LinkGauges): readonly Met
   return [
     tally("messages_sent_total", "Protocol messages sent, by type.", "type", () => counts.messagesSent),
     tally("messages_received_total", "Protocol messages received, by type.", "type", () => counts.messagesReceived),
+    tally("messages_from_total", "Protocol messages received, by peer.", "peer", () => counts.messagesFrom),
     tally("messages_lost_total", "Messages that will never arrive, by reason.", "reason", () => counts.lost),
     tally("refused_total", "Connections, frames and commands turned away, by reason.", "reason", () => counts.refused),
     counter("duplicates_total", "Messages received again after a reconnect, and dropped.", () => counts.duplicates),
@@ -62,6 +63,12 @@ export function networkMetrics(counts: Counts, gauges: LinkGauges): readonly Met
       "Values that were not signed by the node that they name, and so do not count, by the peer that sent them.",
       "peer",
       () => counts.wrongSignatures,
+    ),
+    tally(
+      "exposed_total",
+      "Proofs that a node lies: what it has signed no correct node signs. By the node.",
+      "peer",
+      () => counts.exposed,
     ),
     counter("reconnects_total", "Times a link to a peer was opened again.", () => counts.reconnects),
     counter("bytes_sent_total", "Bytes handed to sockets.", () => counts.bytesSent),

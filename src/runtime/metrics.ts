@@ -18,10 +18,14 @@ export type RefusedReason =
 export interface Counts {
   messagesSent: Tally<string>;
   messagesReceived: Tally<string>;
+  /** The same by peer. */
+  messagesFrom: Tally<string>;
   /** Received again after a reconnect, and dropped. */
   duplicates: number;
   /** Values that a peer sent in the name of a node that has not signed them, by peer. */
   wrongSignatures: Tally<string>;
+  /** Proofs that a node lies, by node. */
+  exposed: Tally<string>;
   lost: Tally<LossReason>;
   refused: Tally<RefusedReason>;
   reconnects: number;
@@ -93,8 +97,10 @@ export function newCounts(): Counts {
   return {
     messagesSent: {},
     messagesReceived: {},
+    messagesFrom: {},
     duplicates: 0,
     wrongSignatures: {},
+    exposed: {},
     lost: {},
     refused: {},
     reconnects: 0,

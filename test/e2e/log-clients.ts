@@ -18,6 +18,7 @@ const RESTS_MS = 100;
 export class LogClients {
   readonly #operations: Operation[] = [];
   readonly #known = new Map<string, string>();
+  readonly #overheard: { operation: string; at: number }[] = [];
   #isEnding = false;
   /** The keys in use stand last. */
   readonly #keys: string[][] = [];
@@ -34,7 +35,7 @@ export class LogClients {
   }
 
   get history(): History {
-    return { operations: this.#operations.toSorted((a, b) => a.call - b.call), remarks: [] };
+    return { operations: [...this.#operations, ...this.#ofOthers()].toSorted((a, b) => a.call - b.call), remarks: [] };
   }
 
   /**
@@ -44,6 +45,25 @@ export class LogClients {
   renewKeys(): void {
     const generation = this.#keys.length;
     this.#keys.push(NAMES.map((name) => `${name}${generation}`));
+  }
+
+  /**
+   * Somebody else has asked for this, and it has been executed by now: with what answer, nobody has seen. A liar asks only for what it
+   * has seen others ask for, so not before they did.
+   */
+  overhear(operation: string): void {
+    this.#overheard.push({ operation, at: performance.now() });
+  }
+
+  #ofOthers(): Operation[] {
+    return this.#overheard.flatMap(({ operation, at }, index) => {
+      const [f = "", key = ""] = operation.split(" ");
+      if (!["put", "cas", "delete"].includes(f)) return []; // It changes nothing.
+      const call = Math.min(...this.#operations.filter(({ input }) => input === operation).map((asked) => asked.call));
+      const process = this.#asked + 1 + index;
+      const from = Number.isFinite(call) ? call : 0;
+      return { process, f, key, input: operation, line: null, call: from, output: undefined, return: at };
+    });
   }
 
   start(count: number): void {

@@ -397,6 +397,7 @@ export class JoinedMember extends Sharing implements Member {
   #deliver(from: NodeId, envelope: Envelope, by: Transport, id: () => MessageId): void {
     this.#trace.received(from, envelope, id);
     count(this.#counts.messagesReceived, typeOf(envelope));
+    count(this.#counts.messagesFrom, String(from));
     if (envelope.type === "detector" || envelope.type === "leadership") return this.#shared.receive(from, envelope);
     if (envelope.type === "service") return this.state.host.receive(from, envelope.content);
     if (envelope.type === "channel") this.#shared.hear(from);

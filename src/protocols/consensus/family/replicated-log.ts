@@ -63,7 +63,7 @@ export interface ReplicatedLog extends Vocabulary {
     | ({ type: "changeRefused"; reason: Refusal } & Members)
     /** Where the log says when snapshots are taken: now, of all up to the index. The state machine answers with `compact`. */
     | { type: "checkpoint"; index: number }
-    /** Where replicas may lie: it has signed two things of which a correct node signs one. */
+    /** Where replicas may lie: it has signed what no correct node signs, such as two values for one place. */
     | { type: "exposed"; liar: NodeId; view: number; sequence: number }
     /** To this node's own client, where it is apart from the replicas. */
     | { type: "answered"; sequence: number; result: string; index: number };

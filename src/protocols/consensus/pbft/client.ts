@@ -10,6 +10,7 @@ import { isOfReplica, replyShape, requestShape } from "./certificates.ts";
 import { receiveRequest } from "./normal-case-operation.ts";
 import type { PbftOptions } from "./options.ts";
 import { noteAnswered } from "./replies.ts";
+import { lengthened } from "./time-outs.ts";
 import { isReplica, type Pbft, primaryOf, type Reply, weakQuorum } from "./vocabulary.ts";
 
 type State = Pbft["state"];
@@ -20,15 +21,18 @@ export function propose(state: State, { client, sequence, operation }: Command, 
   if (client !== ctx.self || sequence <= (state.last[client] ?? 0)) return; // Nobody signs for another.
   if (state.asked?.request.value.sequence === sequence) return askAll(state, options, ctx);
   const request = sign(ctx, requestShape, { sequence, operation });
-  state.asked = { request, replies: {} };
-  if (options.retransmitMs > 0) ctx.setTimer("retransmit", options.retransmitMs);
+  state.asked = { request, replies: {}, isSentAgain: false };
+  if (options.retransmitMs > 0)
+    ctx.setTimer("retransmit", lengthened(options.retransmitMs, state.retransmissions, options));
   if (isReplica(state, ctx.self)) receiveRequest(state, ctx.self, request, options, ctx);
   else ctx.send(primaryOf(state, state.view), { type: "request", request });
 }
 
 export function askAll(state: State, options: PbftOptions, ctx: Ctx): void {
   if (state.asked === null) return;
-  const { request } = state.asked;
+  const { request, isSentAgain } = state.asked;
+  if (!isSentAgain) state.retransmissions += 1;
+  state.asked.isSentAgain = true;
   for (const replica of state.replicas)
     if (replica === ctx.self) receiveRequest(state, replica, request, options, ctx);
     else ctx.send(replica, { type: "request", request });

@@ -6,6 +6,7 @@ import { type Signed, sign } from "../../../core/signatures.ts";
 import { checkpointShape, digestOfState, isOfReplica } from "./certificates.ts";
 import type { PbftOptions } from "./options.ts";
 import { journal } from "./slots.ts";
+import { eased } from "./time-outs.ts";
 import { type Checkpoint, INDICES, others, type Pbft, quorum } from "./vocabulary.ts";
 
 type State = Pbft["state"];
@@ -61,6 +62,7 @@ export function prove(state: State, proof: Signed<Checkpoint>[], ctx: Ctx): void
   const own = state.snapshots.find((snapshot) => snapshot.sequence === sequence && snapshot.digest === digest);
   if (own === undefined) return awaitState(state, proof);
   state.stable = { ...own, proof };
+  if (!state.isChanging) state.failures = eased(state.failures);
   forgetUpTo(state, sequence);
   journal(state, ctx);
 }

@@ -5,7 +5,7 @@ import { commitShape, digestOf, isOfClient, isOfReplica, prePrepareShape, prepar
 import { takeCheckpoint } from "./garbage-collection.ts";
 import type { PbftOptions } from "./options.ts";
 import { answerAgain, noteAnswered } from "./replies.ts";
-import { batchOf, expose, isInWindow, keep, keepBatch, signersOf, slotAt, wantedOf } from "./slots.ts";
+import { batchOf, expose, isHad, isInWindow, keep, keepBatch, signersOf, slotAt, wantedOf } from "./slots.ts";
 import { watchPending } from "./time-outs.ts";
 import {
   type Assignment,
@@ -39,12 +39,14 @@ export function receiveRequest(
     if (from === by) answerAgain(state, by, ctx); // It has not had the reply.
     return;
   }
-  if (!state.pending.some((known) => isSameRequest(known.request, request))) {
+  const isNew = !state.pending.some((known) => isSameRequest(known.request, request));
+  if (isNew) {
     if (!isOfClient(request, ctx)) return;
     addPending(state, request, false);
   }
   if (state.isChanging || isPrimary(state, ctx.self)) return;
-  if (from === by) ctx.send(primaryOf(state, state.view), { type: "request", request });
+  // What is asked again has been passed on, and goes to the primary as to all: that of all backups would be N times as much.
+  if (from === by && (isNew || by === ctx.self)) ctx.send(primaryOf(state, state.view), { type: "request", request });
   watchPending(state, options, ctx);
 }
 
@@ -64,12 +66,17 @@ function addPending(state: State, request: Signed<Request>, isAssigned: boolean)
   state.pending.push({ request, isAssigned });
 }
 
-/** At the primary, after each step: what waits is assigned, a batch to each sequence number, as far as window and pipeline go. */
+/**
+ * At the primary, after each step: what waits is assigned, a batch to each sequence number, as far as the window goes. A batch costs
+ * the same whatever it holds, so while one is on its way, others follow it only when they are full (the thesis, Castro 2001, §5.1.4).
+ */
 export function assign(state: State, options: PbftOptions, ctx: Ctx): void {
   if (state.isChanging || !isPrimary(state, ctx.self)) return;
-  while (isInWindow(state, state.assigned + 1, options) && state.assigned < state.executed + options.maxInFlight) {
-    const requests = nextBatch(state, options);
-    if (requests.length === 0) return;
+  while (isInWindow(state, state.assigned + 1, options)) {
+    const { requests, isFull } = nextBatch(state, options);
+    const inFlight = state.assigned - state.executed;
+    if (requests.length === 0 || inFlight >= (isFull ? options.maxInFlight : 1)) return;
+    for (const waiting of state.pending) if (requests.includes(waiting.request)) waiting.isAssigned = true;
     state.assigned += 1;
     const value = { view: state.view, sequence: state.assigned, digest: digestOf(requests) };
     const prePrepare = sign(ctx, prePrepareShape, value);
@@ -79,17 +86,18 @@ export function assign(state: State, options: PbftOptions, ctx: Ctx): void {
   }
 }
 
-function nextBatch(state: State, { maxBatch, maxBatchChars }: PbftOptions): Signed<Request>[] {
-  const batch: Signed<Request>[] = [];
+/** What waits the longest. */
+function nextBatch(state: State, { maxBatch, maxBatchChars }: PbftOptions) {
+  const requests: Signed<Request>[] = [];
   let chars = 0;
-  for (const waiting of state.pending) {
-    if (waiting.isAssigned) continue;
-    chars += waiting.request.value.operation.length;
-    if (batch.length > 0 && (batch.length === maxBatch || chars > maxBatchChars)) break;
-    waiting.isAssigned = true;
-    batch.push(waiting.request);
+  for (const { request, isAssigned } of state.pending) {
+    if (isAssigned) continue;
+    chars += request.value.operation.length;
+    if (requests.length > 0 && chars > maxBatchChars) return { requests, isFull: true };
+    requests.push(request);
+    if (requests.length === maxBatch) return { requests, isFull: true };
   }
-  return batch;
+  return { requests, isFull: false };
 }
 
 /** The one and only of its view, here. It is journalled before anybody hears of it. */
@@ -115,6 +123,8 @@ export function receivePrePrepare(
   const { view, sequence, digest } = value;
   if (!isReplica(state, ctx.self) || !isInWindow(state, sequence, options)) return;
   takeBatch(state, sequence, requests, options, ctx);
+  if (by !== primaryOf(state, view) && isOfReplica(state, prePrepareShape, prePrepare, ctx))
+    return expose(state, prePrepare, ctx); // It assigns in a view of another's.
   if (state.isChanging || view !== state.view || by !== primaryOf(state, view) || by === ctx.self) return;
   const known = state.slots[sequence]?.prePrepare?.value;
   if (known?.view === view) {
@@ -147,7 +157,8 @@ export function receivePrepare(state: State, vote: Signed<Assignment>, options: 
   const { view, sequence } = vote.value;
   if (view < state.view || !isInWindow(state, sequence, options)) return; // Of a view that is over, or cut off.
   if (state.slots[sequence]?.prepared?.prePrepare.value.view === view) return; // It is prepared already.
-  if (vote.by === primaryOf(state, view) || !isOfReplica(state, prepareShape, vote, ctx)) return;
+  if (isHad(state.slots[sequence]?.prepares, vote) || !isOfReplica(state, prepareShape, vote, ctx)) return;
+  if (vote.by === primaryOf(state, view)) return expose(state, vote, ctx); // Its pre-prepare is its word.
   if (keep(state, slotAt(state, sequence).prepares, vote, ctx)) checkPrepared(state, sequence, options, ctx);
 }
 
@@ -171,7 +182,8 @@ export function checkPrepared(state: State, sequence: number, options: PbftOptio
 export function receiveCommit(state: State, vote: Signed<Assignment>, options: PbftOptions, ctx: Ctx): void {
   const { sequence } = vote.value;
   if (!isInWindow(state, sequence, options) || sequence <= state.executed) return;
-  if ((state.slots[sequence]?.committed ?? null) !== null || !isOfReplica(state, commitShape, vote, ctx)) return;
+  const slot = state.slots[sequence];
+  if (slot?.committed != null || isHad(slot?.commits, vote) || !isOfReplica(state, commitShape, vote, ctx)) return;
   if (keep(state, slotAt(state, sequence).commits, vote, ctx))
     checkCommitted(state, sequence, vote.value, options, ctx);
 }
@@ -239,6 +251,5 @@ export function noteProgress(state: State, options: PbftOptions, ctx: Ctx): void
   state.pending = state.pending.filter(({ request }) => request.value.sequence > (state.last[request.by] ?? 0));
   noteAnswered(state, state.last[ctx.self] ?? 0, ctx);
   state.assigned = Math.max(state.assigned, state.executed);
-  if (!state.isChanging) state.failures = 0;
   watchPending(state, options, ctx);
 }

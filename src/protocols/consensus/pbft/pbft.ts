@@ -64,6 +64,7 @@ function initial(nodes: readonly NodeId[], options: PbftOptions): State {
     pending: [],
     awaited: null,
     failures: 0,
+    retransmissions: 0,
     watched: null,
     snapshots: [],
     checkpoints: {},

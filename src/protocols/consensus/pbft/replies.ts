@@ -2,6 +2,7 @@
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { sign } from "../../../core/signatures.ts";
 import { replyShape } from "./certificates.ts";
+import { eased } from "./time-outs.ts";
 import { isReplica, type Pbft, type Reply } from "./vocabulary.ts";
 
 type State = Pbft["state"];
@@ -10,6 +11,7 @@ type Ctx = Context<Pbft>;
 /** Its own replica has executed it, or others have said so. */
 export function noteAnswered(state: State, sequence: number, ctx: Ctx): void {
   if (state.asked === null || state.asked.request.value.sequence > sequence) return;
+  if (!state.asked.isSentAgain) state.retransmissions = eased(state.retransmissions);
   state.asked = null;
   ctx.cancelTimer("retransmit");
 }

@@ -5,7 +5,7 @@ import type { Signed } from "../../../core/signatures.ts";
 import { include } from "../../node-set.ts";
 import { chunkAt } from "../family/chunks.ts";
 import { MAX_CHUNK_CHARS, type PbftOptions } from "./options.ts";
-import type { Assignment, Batch, Pbft, Request, Slot } from "./vocabulary.ts";
+import { type Assignment, type Batch, isSame, type Pbft, type Request, type Slot } from "./vocabulary.ts";
 
 type State = Pbft["state"];
 type Ctx = Context<Pbft>;
@@ -54,6 +54,12 @@ export const wantedOf = (slot: Slot): string[] =>
   [slot.prePrepare?.value.digest, slot.committed].filter(
     (digest): digest is string => typeof digest === "string" && batchOf(slot, digest) === undefined,
   );
+
+/** Sent again: its signature need not be verified again. */
+export const isHad = (votes: PerNode<Signed<Assignment>> | undefined, { by, value }: Signed<Assignment>): boolean => {
+  const known = votes?.[by];
+  return known !== undefined && isSame(known.value, value);
+};
 
 /**
  * The latest that a replica has signed. Two for one view that differ show that it lies.

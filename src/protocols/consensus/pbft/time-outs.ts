@@ -7,9 +7,15 @@ import { isPrimary, type Pbft, type Slot, weakQuorum } from "./vocabulary.ts";
 type State = Pbft["state"];
 type Ctx = Context<Pbft>;
 
-/** Doubled with each view in a row that has come to nothing. */
-export const timeOutMs = ({ failures }: State, { viewChangeMs, maxViewChangeMs }: PbftOptions): number =>
-  Math.min(viewChangeMs * 2 ** Math.min(failures, 30), maxViewChangeMs);
+/** Doubled each time that it was too short, up to the most. */
+export const lengthened = (ms: number, times: number, { maxViewChangeMs }: PbftOptions): number =>
+  Math.max(ms, Math.min(ms * 2 ** Math.min(times, 30), maxViewChangeMs));
+
+/** What has gone well shortens it again, slowly: so it comes to suit the load, and stays so while that lasts. */
+export const eased = (times: number): number => Math.max(0, times - 1 / 8);
+
+export const timeOutMs = (state: State, options: PbftOptions): number =>
+  lengthened(options.viewChangeMs, state.failures, options);
 
 /**
  * At a backup the timer runs for one request, and when that is executed, for the oldest that is not: so a primary cannot serve
@@ -35,10 +41,11 @@ export function watchPending(state: State, options: PbftOptions, ctx: Ctx): void
 export const isLast = ({ view }: State, { lastView }: PbftOptions): boolean => lastView > 0 && view >= lastView;
 
 /** What is missing may only be late: the timer is left alone while batches are executed. */
-export function watchProgress(state: State, { statusMs }: PbftOptions, ctx: Ctx): void {
+export function watchProgress(state: State, options: PbftOptions, ctx: Ctx): void {
+  const { statusMs } = options;
   if (statusMs === 0 || state.watched !== null || !isWaiting(state)) return;
   state.watched = state.executed;
-  ctx.setTimer("status", statusMs);
+  ctx.setTimer("status", lengthened(statusMs, state.failures, options));
 }
 
 /** For a new view, a batch that others know of, a state to catch up with. What one replica alone speaks of is nothing to wait for. */

@@ -36,7 +36,6 @@ type Ctx = Context<Pbft>;
 /** The timer has run out: for a request, or for the new view. */
 export function giveUp(state: State, options: PbftOptions, ctx: Ctx): void {
   if (isLast(state, options)) return;
-  state.failures += 1;
   changeTo(state, state.view + 1, options, ctx);
 }
 
@@ -44,6 +43,7 @@ export function giveUp(state: State, options: PbftOptions, ctx: Ctx): void {
 export function changeTo(state: State, view: number, options: PbftOptions, ctx: Ctx): void {
   state.view = view;
   state.isChanging = true;
+  state.failures += 1;
   state.awaited = null;
   ctx.cancelTimer("viewChange");
   ctx.persist({ type: "view", view, isChanging: true });

@@ -116,8 +116,10 @@ export type Pbft = {
     pending: { request: Signed<Request>; isAssigned: boolean }[];
     /** For which of them the view-change timer runs. */
     awaited: { client: NodeId; sequence: number } | null;
-    /** How often in a row a view has come to nothing: each time-out is twice the one before. */
+    /** View changes, of which eight stable checkpoints make up for one: each doubles the time-outs. */
     failures: number;
+    /** Of its own client: requests sent again, of which eight that were answered in time make up for one. */
+    retransmissions: number;
     /** The status timer runs, and `executed` was this when it was set. */
     watched: number | null;
     /** Its own, not stable yet; `digest` is empty until the state machine has handed in its snapshot. */
@@ -126,10 +128,10 @@ export type Pbft = {
     checkpoints: PerNode<Signed<Checkpoint>[]>;
     viewChanges: PerNode<Signed<ViewChange>>;
     goal: Goal | null;
-    /** Who has signed two things of which a correct node signs one. */
+    /** Who has signed what no correct replica signs: two things for one place, or what is not its to say. */
     exposed: NodeId[];
     /** The command that this node's own client has under way. */
-    asked: { request: Signed<Request>; replies: PerNode<Reply> } | null;
+    asked: { request: Signed<Request>; replies: PerNode<Reply>; isSentAgain: boolean } | null;
     /** The last one sent to each client that is apart. */
     replies: PerNode<Reply>;
   };
