@@ -19,7 +19,7 @@ import type { Journal, Slot } from "../runtime/journal/journal.ts";
 import { protocolSlot } from "../runtime/journal/protocol-slot.ts";
 import type { Log } from "../runtime/log.ts";
 import { linksOf, networkMetrics, traceListeners } from "../runtime/metric-table.ts";
-import { type Counts, count, newCounts } from "../runtime/metrics.ts";
+import { type Counts, count, countReceived, newCounts } from "../runtime/metrics.ts";
 import type { Platform, TlsMaterial } from "../runtime/platform/platform.ts";
 import { realPlatform } from "../runtime/platform/real.ts";
 import { GroupIdentity, standingOf } from "../runtime/transport/identity.ts";
@@ -153,8 +153,7 @@ async function wired({ config, id, options, protocol, slot, identity, counts, tr
     counts,
     log: options.log,
     deliver(from, message, messageId) {
-      count(counts.messagesReceived, typeOf(message));
-      count(counts.messagesFrom, String(from));
+      countReceived(counts, from, typeOf(message));
       host.receive(from, message, messageId);
     },
     onLost(to, ids, why) {

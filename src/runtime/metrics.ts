@@ -126,6 +126,12 @@ export function count<K extends string>(tally: Tally<K>, key: K, by = 1): void {
   tally[key] = (tally[key] ?? 0) + by;
 }
 
+/** A protocol message, of this type. */
+export function countReceived({ messagesReceived, messagesFrom }: Counts, from: number, type: string): void {
+  count(messagesReceived, type);
+  count(messagesFrom, String(from));
+}
+
 export function measure(durations: Durations, ms: number): void {
   const seconds = ms / 1_000;
   const bound = durationBounds.findIndex((most) => seconds <= most);

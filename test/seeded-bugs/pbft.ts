@@ -13,7 +13,7 @@ const SLOTS = `${FOLDER}/slots.ts`;
 const use = (commands: number): object => ({ type: "client", body: { type: "use", commands } });
 
 const adversity: Adversity = {
-  seeds: 12,
+  seeds: 60,
   spanMs: 2_500,
   calmMs: 0,
   mishaps: ["restart", "cut", "cut", "isolation", "isolation"],
@@ -52,7 +52,7 @@ export const pbftBugs: readonly Change[] = [
     find: `slot.prepared === null ? [] : [slot.prepared]`,
     replace: `[]`,
     ...inAdversity,
-    property: "total order",
+    property: "stable checkpoints",
   },
   {
     name: "quorum-2f",
@@ -61,7 +61,7 @@ export const pbftBugs: readonly Change[] = [
     find: `byzantineQuorum(replicas.length)`,
     replace: `byzantineQuorum(replicas.length) - 1`,
     ...inAdversity,
-    property: "stable checkpoints",
+    property: "total order",
   },
   {
     name: "high-watermark-unchecked",

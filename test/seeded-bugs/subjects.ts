@@ -249,7 +249,15 @@ const littleRoom = {
 /** Views that change often, and checkpoints every other batch. */
 const fewBatches = {
   client: { retryMs: 150 },
-  log: { checkpointEvery: 2, window: 4, viewChangeMs: 100, maxViewChangeMs: 800, retransmitMs: 50, statusMs: 60 },
+  log: {
+    maxBatch: 1,
+    checkpointEvery: 2,
+    window: 4,
+    viewChangeMs: 100,
+    maxViewChangeMs: 200,
+    retransmitMs: 50,
+    statusMs: 60,
+  },
 };
 
 /** Nothing that keeps elections rare gives a margin that hides what is wrong. */

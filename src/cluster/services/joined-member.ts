@@ -6,7 +6,7 @@ import type { AdminServer } from "../../runtime/admin.ts";
 import { type FaultInjector, faultInjector } from "../../runtime/fault-injector.ts";
 import { formatHostPort } from "../../runtime/host-port.ts";
 import { type Metric, register } from "../../runtime/metric-table.ts";
-import { type Counts, count } from "../../runtime/metrics.ts";
+import { type Counts, count, countReceived } from "../../runtime/metrics.ts";
 import type { Platform, TlsMaterial } from "../../runtime/platform/platform.ts";
 import { sleep } from "../../runtime/platform/sleep.ts";
 import { standingOf } from "../../runtime/transport/identity.ts";
@@ -396,8 +396,7 @@ export class JoinedMember extends Sharing implements Member {
 
   #deliver(from: NodeId, envelope: Envelope, by: Transport, id: () => MessageId): void {
     this.#trace.received(from, envelope, id);
-    count(this.#counts.messagesReceived, typeOf(envelope));
-    count(this.#counts.messagesFrom, String(from));
+    countReceived(this.#counts, from, typeOf(envelope));
     if (envelope.type === "detector" || envelope.type === "leadership") return this.#shared.receive(from, envelope);
     if (envelope.type === "service") return this.state.host.receive(from, envelope.content);
     if (envelope.type === "channel") this.#shared.hear(from);

@@ -19,7 +19,10 @@ type Ctx = Context<Pbft>;
 /** The first time the primary is asked, after that all are. */
 export function propose(state: State, { client, sequence, operation }: Command, options: PbftOptions, ctx: Ctx): void {
   if (client !== ctx.self || sequence <= (state.last[client] ?? 0)) return; // Nobody signs for another.
-  if (state.asked?.request.value.sequence === sequence) return askAll(state, options, ctx);
+  if (state.asked?.request.value.sequence === sequence) {
+    if (options.retransmitMs === 0 || state.asked.isSentAgain) askAll(state, options, ctx); // Before that, its timer runs.
+    return;
+  }
   const request = sign(ctx, requestShape, { sequence, operation });
   state.asked = { request, replies: {}, isSentAgain: false };
   if (options.retransmitMs > 0)

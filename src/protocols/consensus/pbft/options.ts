@@ -7,12 +7,12 @@ import { INDICES } from "./vocabulary.ts";
 export interface PbftOptions {
   /** So many nodes, those with the highest ids, are clients only; all others are replicas. */
   clients: number;
-  /** §4.4: how long a backup waits for a request to be executed. Each view that comes to nothing doubles it, up to the most. */
+  /** §4.4: how long a backup waits for a request to be executed. Each view change doubles it, up to the most; eight stable checkpoints make up for one. */
   viewChangeMs: number;
   maxViewChangeMs: number;
-  /** §4.1: a client that has no answer by then asks all replicas. 0: when it is told to. */
+  /** §4.1: a client that has no answer by then asks all replicas. Doubled each time that it had to; eight answers in time make up for one. 0: when it is told to. */
   retransmitMs: number;
-  /** A replica that waits for something tells the others so often where it stands. 0: never. */
+  /** A replica that waits for something tells the others so often where it stands; lengthened as `viewChangeMs` is. 0: never. */
   statusMs: number;
   /** §4.3, K: a checkpoint is taken after so many batches. */
   checkpointEvery: number;
@@ -21,7 +21,7 @@ export interface PbftOptions {
   /** What one batch holds at most. */
   maxBatch: number;
   maxBatchChars: number;
-  /** How many batches are on their way at a time; what comes meanwhile is in the next. */
+  /** How many batches are on their way at a time, all but the first of them full; what comes meanwhile is in the next. */
   maxInFlight: number;
   /** How much of a state one message holds. */
   maxChunkChars: number;

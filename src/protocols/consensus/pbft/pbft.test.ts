@@ -16,10 +16,11 @@ interface Setting {
   readonly liars?: Readonly<Record<number, ByzantineBehaviour>>;
   readonly seed?: number;
   readonly delayMs?: number | readonly [number, number];
+  readonly processingMs?: readonly [number, number];
 }
 
 /** With clients and state machines, started. */
-function stage(nodes: number, { log = {}, liars = {}, seed = 1, delayMs = 10 }: Setting = {}) {
+function stage(nodes: number, { log = {}, liars = {}, seed = 1, delayMs = 10, processingMs = [0, 0] }: Setting = {}) {
   const lines: string[] = [];
   const behaviours = new Map(Object.entries(liars).map(([id, how]) => [Number(id), how]));
   const sim: Simulation<Replica> = simulation<Replica>({
@@ -27,6 +28,7 @@ function stage(nodes: number, { log = {}, liars = {}, seed = 1, delayMs = 10 }: 
     nodes: range(nodes),
     seed,
     delayMs,
+    processingMs,
     properties: "every step",
     trace: (entry) => lines.push(logLine(entry)),
   });
@@ -179,6 +181,36 @@ describe("pbft: crashes and recoveries", () => {
     // Three primaries in a row are gone, and four replicas are too few for anything: they go on waiting.
     const waits = enteredAt.slice(1).map((at, i) => Math.round((at - (enteredAt[i] ?? 0)) / 100));
     expect(waits).toEqual(waits.toSorted((a, b) => a - b));
+  });
+});
+
+describe("pbft: seven replicas under load, a client at each", () => {
+  /** With batches that hold one request each, time-outs that a single batch resets, and requests that all pass on again and again, it came to a view a second, and to nothing. */
+  function loaded(processingMs: readonly [number, number]) {
+    const staged = stage(7, { delayMs: [1, 2], processingMs, log: {} });
+    for (const node of range(7)) staged.sim.command(node, use(1_000));
+    const views = (): number[] => range(7).map((node) => staged.log(node).view);
+    const executed = (): number => Object.values(staged.log(6).last).reduce((sum, each) => sum + each, 0);
+    return { ...staged, views, executed };
+  }
+
+  it("8 ms a message: what waits is in one batch, and no view is given up", () => {
+    const { sim, views, executed } = loaded([4, 12]);
+    sim.run(6_000);
+    expect(views()).toEqual(range(7).map(() => 0));
+    expect(executed()).toBeGreaterThan(100);
+    expect(sim.messages.total / (84 * executed())).toBeLessThan(0.5);
+    expect(sim.violations).toEqual([]);
+  });
+
+  it("16 ms, which the first time-outs are too short for: they come to suit it, and the view stays", () => {
+    const { sim, views, executed } = loaded([8, 24]);
+    sim.run(7_000);
+    const [before, done] = [views(), executed()];
+    sim.run(21_000);
+    expect(views()).toEqual(before);
+    expect(executed() - done).toBeGreaterThan(70);
+    expect(sim.violations).toEqual([]);
   });
 });
 
