@@ -24,6 +24,8 @@ const SAYS_EVERY_ROUNDS = 20;
 
 let members: MembersUnderTest;
 let clients: LogClients;
+/** Of members that start together, on a machine that others use too. */
+let longestStartMs: number;
 afterEach(async () => {
   clients?.stop();
   await endAll();
@@ -50,6 +52,7 @@ describe.each(["raft", "multi-paxos"])("%s", (protocol) => {
       const draw = random(seed).stream(`${protocol} ${count}`);
       members = await MembersUnderTest.of(count);
       members.rewrite({ protocol, options: { machine: { kind: "map", snapshotEvery: 25 }, client: { retryMs: 300 } } });
+      longestStartMs = 0;
       await started(members.ids);
       clients = new LogClients(members, draw.stream("clients"));
       await clients.progress(0);
@@ -82,7 +85,7 @@ describe.each(["raft", "multi-paxos"])("%s", (protocol) => {
         `${protocol}, ${count} members: the next after a repair within ${waits[rounds >> 1]?.ms} ms in the middle, at worst ${waits
           .slice(-3)
           .map(({ deed, ms }) => `${ms} ms after “${deed}”`)
-          .join(", ")}`,
+          .join(", ")}; members ran within ${longestStartMs.toFixed(0)} ms`,
       );
       expect(report.verdict, pictures(report)).toBe("holds");
     },
@@ -134,12 +137,14 @@ async function restarted(ids: readonly number[], afterMs: number): Promise<void>
 }
 
 async function started(ids: readonly number[]): Promise<void> {
+  const from = performance.now();
   for (const id of ids) members.serve(id, "--fault-injector");
   for (const id of ids)
     await until(
       () => `member ${id} runs, but ${members.running.get(id)?.standing}`,
       () => isListening(id),
     );
+  longestStartMs = Math.max(longestStartMs, performance.now() - from);
 }
 
 /** What else has drawn its port meanwhile may give it back. */

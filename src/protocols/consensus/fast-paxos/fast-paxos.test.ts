@@ -98,6 +98,12 @@ describe("fast paxos: what it costs", () => {
     }
     expect(sim.messages.byType).toEqual({ propose: 3 * (nodes - 1), accepted: 3 * nodes * (nodes - 1) });
   });
+
+  it.each(["coordinated", "uncoordinated"] as const)("the story of a collision, %s", async (recovery) => {
+    const { sim, story } = collide(4, recovery);
+    sim.run(99);
+    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot(`stories/collision-${recovery}.txt`);
+  });
 });
 
 describe("fast paxos: quorums", () => {

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { NodeId } from "../../../core/protocol.ts";
 import { simulation } from "../../../sim/simulation.ts";
+import { logLine } from "../../../trace/log.ts";
 import { type GeneralizedPaxos, type GeneralizedPaxosOptions, generalizedPaxos } from "./generalized-paxos.ts";
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
@@ -15,6 +16,7 @@ const propose = (client: NodeId, operation: string, sequence = 1): GeneralizedPa
 type Options = Partial<GeneralizedPaxosOptions>;
 
 function stage(nodes: number, options: Options = {}, delayMs: number | readonly [number, number] = D, seed = 1) {
+  const story: string[] = [];
   const learntAt: Record<NodeId, Record<string, number>> = {};
   const sim = simulation<GeneralizedPaxos>({
     protocol: generalizedPaxos({ interference: "by-key", ...options }),
@@ -22,6 +24,7 @@ function stage(nodes: number, options: Options = {}, delayMs: number | readonly 
     seed,
     delayMs,
     trace(entry) {
+      story.push(logLine(entry));
       if (entry.kind !== "event" || entry.event.type !== "decided") return;
       learntAt[entry.node] ??= {};
       (learntAt[entry.node] as Record<string, number>)[entry.event.command.operation] ??= entry.at;
@@ -29,12 +32,13 @@ function stage(nodes: number, options: Options = {}, delayMs: number | readonly 
   });
   const learnt = (node: NodeId): string[] =>
     sim.events(node).flatMap((event) => (event.type === "decided" ? [event.command.operation] : []));
-  return { sim, learnt, learntAt };
+  return { sim, story, learnt, learntAt };
 }
 
 function idle(nodes: number, options: Options = {}) {
   const staged = stage(nodes, options);
   for (const node of range(0, nodes - 1)) staged.sim.wake(node);
+  staged.story.length = 0;
   return staged;
 }
 
@@ -85,6 +89,14 @@ describe("generalized paxos: what it costs", () => {
       expect(learnt(node)).toEqual(order);
       for (const at of Object.values(learntAt[node] ?? {})) expect([4 * D, 4 * D + 1]).toContain(at);
     }
+  });
+
+  it.each([
+    ["commuting", "put b 2"],
+    ["interfering", "put a 2"],
+  ])("the story of %s commands at once", async (name, other) => {
+    const { story } = atOnce(4, "put a 1", other);
+    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot(`stories/${name}.txt`);
   });
 });
 
