@@ -73,7 +73,7 @@ ${agreements.map(useRow).join("\n")}
 
 ## What one undisturbed agreement costs
 
-The formula, and what a run with ${NODES} nodes measures; \`coterie bench table consensus\` has N = 3, 4, 5, 7, 9. Time is in message delays from the proposal to when the proposer knows. Writes are steps in which a node waits for its disk, all nodes together.
+The formula, and what a run with ${NODES} nodes measures; \`coterie bench table consensus --nodes 3,4,5,7,9\` has more. Time is in message delays from the proposal to when the proposer knows. Writes are steps in which a node waits for its disk, all nodes together.
 Crashes: the most, of other nodes, with which it still decides (two-phase commit: still commits).
 
 | algorithm | messages | delays | durable writes | crashes tolerated |
