@@ -22,7 +22,7 @@ function stage(
   seed = 1,
   starts = false,
 ) {
-  const story: string[] = [];
+  const lines: string[] = [];
   const decidedAt: Record<NodeId, number[]> = {};
   const sim = simulation<FastPaxos>({
     protocol: fastPaxos(options),
@@ -30,7 +30,7 @@ function stage(
     seed,
     delayMs,
     trace(entry) {
-      story.push(logLine(entry));
+      lines.push(logLine(entry));
       if (entry.kind === "event" && entry.event.type === "decided") {
         decidedAt[entry.node] ??= [];
         decidedAt[entry.node]?.push(entry.at);
@@ -38,12 +38,12 @@ function stage(
     },
   });
   for (const node of range(0, nodes - 1)) starts ? sim.start(node) : sim.wake(node);
-  story.length = 0;
+  lines.length = 0;
   const decided = (node: NodeId): string[] =>
     sim
       .events(node)
       .flatMap((event) => (event.type === "decided" ? [`${event.index} ${event.command.operation}`] : []));
-  return { sim, story, decided, decidedAt };
+  return { sim, lines, decided, decidedAt };
 }
 
 describe("fast paxos: what it costs", () => {
@@ -99,10 +99,10 @@ describe("fast paxos: what it costs", () => {
     expect(sim.messages.byType).toEqual({ propose: 3 * (nodes - 1), accepted: 3 * nodes * (nodes - 1) });
   });
 
-  it.each(["coordinated", "uncoordinated"] as const)("the story of a collision, %s", async (recovery) => {
-    const { sim, story } = collide(4, recovery);
+  it.each(["coordinated", "uncoordinated"] as const)("the log of a collision, %s", async (recovery) => {
+    const { sim, lines } = collide(4, recovery);
     sim.run(99);
-    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot(`stories/collision-${recovery}.txt`);
+    await expect(`${lines.join("\n")}\n`).toMatchFileSnapshot(`stories/collision-${recovery}.txt`);
   });
 });
 

@@ -16,7 +16,7 @@ const propose = (client: NodeId, operation: string, sequence = 1): GeneralizedPa
 type Options = Partial<GeneralizedPaxosOptions>;
 
 function stage(nodes: number, options: Options = {}, delayMs: number | readonly [number, number] = D, seed = 1) {
-  const story: string[] = [];
+  const lines: string[] = [];
   const learntAt: Record<NodeId, Record<string, number>> = {};
   const sim = simulation<GeneralizedPaxos>({
     protocol: generalizedPaxos({ interference: "by-key", ...options }),
@@ -24,7 +24,7 @@ function stage(nodes: number, options: Options = {}, delayMs: number | readonly 
     seed,
     delayMs,
     trace(entry) {
-      story.push(logLine(entry));
+      lines.push(logLine(entry));
       if (entry.kind !== "event" || entry.event.type !== "decided") return;
       learntAt[entry.node] ??= {};
       (learntAt[entry.node] as Record<string, number>)[entry.event.command.operation] ??= entry.at;
@@ -32,13 +32,13 @@ function stage(nodes: number, options: Options = {}, delayMs: number | readonly 
   });
   const learnt = (node: NodeId): string[] =>
     sim.events(node).flatMap((event) => (event.type === "decided" ? [event.command.operation] : []));
-  return { sim, story, learnt, learntAt };
+  return { sim, lines, learnt, learntAt };
 }
 
 function idle(nodes: number, options: Options = {}) {
   const staged = stage(nodes, options);
   for (const node of range(0, nodes - 1)) staged.sim.wake(node);
-  staged.story.length = 0;
+  staged.lines.length = 0;
   return staged;
 }
 
@@ -94,9 +94,9 @@ describe("generalized paxos: what it costs", () => {
   it.each([
     ["commuting", "put b 2"],
     ["interfering", "put a 2"],
-  ])("the story of %s commands at once", async (name, other) => {
-    const { story } = atOnce(4, "put a 1", other);
-    await expect(`${story.join("\n")}\n`).toMatchFileSnapshot(`stories/${name}.txt`);
+  ])("the log of %s commands at once", async (name, other) => {
+    const { lines } = atOnce(4, "put a 1", other);
+    await expect(`${lines.join("\n")}\n`).toMatchFileSnapshot(`stories/${name}.txt`);
   });
 });
 

@@ -39,15 +39,25 @@ const extended = (history: History, commands: History): Command[] => [
   ...commands.filter((command) => !contains(history, command)),
 ];
 
+/** How many commands all of them begin with, in one order. */
+function sharedStart([first = [], ...others]: readonly History[]): number {
+  const isShared = (command: Command, place: number): boolean =>
+    others.every((history) => history[place] !== undefined && isSameCommand(history[place], command));
+  const end = first.findIndex((command, place) => !isShared(command, place));
+  return end < 0 ? first.length : end;
+}
+
 /**
  * ⊔ over all sets of `count` histories of the ⊓ of the set: each command that `count` of them have with the same cone. The sets have to
  * meet in pairs, so that what they have in common is compatible.
  */
 export function common(histories: readonly History[], count: number, interferes: Interferes): Command[] {
-  let found: Command[] = [];
+  if (histories.length < count) return [];
+  const start = sharedStart(histories); // What is before a command in all of them is the same, and so is its cone.
+  let found = histories[0]?.slice(0, start) ?? [];
   for (const history of histories)
     for (const [place, command] of history.entries()) {
-      if (contains(found, command)) continue;
+      if (place < start || contains(found, command)) continue;
       const own = cone(history, place, interferes);
       const equal = histories.filter((other) => {
         const at = other.findIndex((each) => isSameCommand(each, command));
