@@ -121,7 +121,7 @@ describe("commit on a replicated log", () => {
     expect(decisions).toBeGreaterThan(100);
   });
 
-  it("keeps it in many", { tags: ["long"] }, () => {
+  it("keeps it in many", { tags: ["long"], timeout: 600_000 }, () => {
     for (let seed = 13; seed <= 200; seed++) adversity(seed);
   });
 
