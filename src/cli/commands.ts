@@ -35,6 +35,11 @@ export const commands: Readonly<Record<string, Listed>> = {
     summary: "who is alive in a cluster, and who leads",
     load: () => import("./status.ts"),
   },
+  doctor: {
+    usage: "[options]",
+    summary: "look for what may be wrong with a cluster",
+    load: () => import("./doctor.ts"),
+  },
   member: {
     usage: "",
     summary: "replace a member that has lost its folder",

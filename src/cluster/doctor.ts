@@ -1,0 +1,243 @@
+/** What may be wrong with a cluster, looked for from one machine: its config, names, links, certificates, disk, and what its members say. */
+import { createPrivateKey, createPublicKey, X509Certificate } from "node:crypto";
+import { lookup } from "node:dns/promises";
+import { existsSync } from "node:fs";
+import { mkdir, open, rm, statfs } from "node:fs/promises";
+import { connect } from "node:net";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { NodeId } from "../core/protocol.ts";
+import { formatHostPort, type HostPort } from "../runtime/host-port.ts";
+import { readTls } from "./certificate-files.ts";
+import type { ServiceConfig } from "./config.ts";
+import { servicesStatus } from "./services-survey.ts";
+
+export interface Finding {
+  /** What was looked at. */
+  readonly check: string;
+  readonly verdict: "ok" | "warning" | "problem";
+  readonly found: string;
+  /** What to do about it; empty where nothing needs to be done. */
+  readonly advice: string;
+}
+
+export interface Patient {
+  readonly config: ServiceConfig;
+  /** The member of this machine; null: none is looked into. */
+  readonly id: NodeId | null;
+  /** Its folder; null: none is known. */
+  readonly folder: string | null;
+}
+
+const PATIENCE_MS = 2_000;
+const DAY_MS = 86_400_000;
+const EXPIRES_SOON_DAYS = 30;
+/** docs/deploy.md says that a member needs as much. */
+const WANTED_FREE_BYTES = 2 ** 30;
+const WRITES = 32;
+const WRITE_BYTES = 4_096;
+/** Members renew leases of 0.4 s: a disk or a process that stands still for so long costs what is held. */
+const SLOW_MS = 20;
+const TOO_SLOW_MS = 100;
+const WATCHED_MS = 1_000;
+const LOOK_EVERY_MS = 5;
+
+const ok = (check: string, found: string): Finding => ({ check, verdict: "ok", found, advice: "" });
+const warning = (check: string, found: string, advice: string): Finding => ({
+  check,
+  verdict: "warning",
+  found,
+  advice,
+});
+const problem = (check: string, found: string, advice: string): Finding => ({
+  check,
+  verdict: "problem",
+  found,
+  advice,
+});
+
+/** Looks at everything, one thing after the other: what takes the disk or the processor must not disturb what is measured. */
+export async function* examine(patient: Patient): AsyncGenerator<Finding> {
+  const { config, id, folder } = patient;
+  yield size(config);
+  yield* await Promise.all(Object.entries(config.members).map(([key, { address }]) => link(Number(key), address, id)));
+  yield* await standing(config);
+  if (config.tls !== null) yield* await certificates(config, id);
+  if (folder !== null) yield* await disk(folder);
+  if (id !== null) yield await stalls();
+}
+
+/** How many members there are. */
+function size({ members }: ServiceConfig): Finding {
+  const count = Object.keys(members).length;
+  const bears = Math.ceil(count / 2) - 1;
+  const found = `${count} ${count === 1 ? "member" : "members"}: ${bears} may fail`;
+  if (count === 1)
+    return warning("members", found, "give it two more, on other machines, if it is to outlive a failure");
+  if (count % 2 === 0)
+    return warning("members", found, `${count - 1} would bear as many failures, and ${count + 1} one more`);
+  return ok("members", found);
+}
+
+/** Whether the name of a member leads somewhere, and somebody listens there. */
+async function link(member: NodeId, address: HostPort, own: NodeId | null): Promise<Finding> {
+  const check = `member ${member}`;
+  const at = formatHostPort(address);
+  const host = await lookup(address.host).catch((error: unknown) => error as NodeJS.ErrnoException);
+  if (host instanceof Error)
+    return problem(
+      check,
+      `${address.host} leads nowhere (${host.code})`,
+      "give it a name that this machine can look up",
+    );
+  const code = await dialled(address);
+  if (code === null) return ok(check, `${at} takes connections`);
+  const what = code === "ETIMEDOUT" ? "does not answer" : `takes no connections (${code})`;
+  const start = `start it: coterie node --id ${member}`;
+  if (member === own) return warning(check, `${at} ${what}`, start);
+  return problem(check, `${at} ${what}`, `${start}; or a firewall is between`);
+}
+
+/** Null where somebody listens, or why not. */
+function dialled({ host, port }: HostPort): Promise<string | null> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port, timeout: PATIENCE_MS });
+    const end = (code: string | null): void => {
+      socket.destroy();
+      resolve(code);
+    };
+    socket.once("connect", () => end(null));
+    socket.once("timeout", () => end("ETIMEDOUT"));
+    socket.once("error", ({ code }: NodeJS.ErrnoException) => end(code ?? "no reason given"));
+  });
+}
+
+/** What members say of themselves on their admin pages. */
+async function standing(config: ServiceConfig): Promise<readonly Finding[]> {
+  const { nodes } = await servicesStatus(config, PATIENCE_MS);
+  const asked = nodes.filter(({ admin }) => admin !== null);
+  if (asked.length === 0)
+    return [warning("cluster", "no member can be asked", "give members an admin address with a port in the config")];
+  const alive = asked.filter((node) => node.alive);
+  const said = `${alive.length} of ${asked.length} members that have an admin address answer`;
+  if (alive.length === 0) return [warning("cluster", said, "ask from a machine that reaches their admin addresses")];
+  const all: Finding[] = [];
+  const alone = alive.filter(({ hasQuorum }) => hasQuorum === false);
+  if (alone.length > 0)
+    all.push(
+      problem(
+        "majority",
+        `not heard of by ${named(alone)}`,
+        "start members until a majority runs, each with its own folder",
+      ),
+    );
+  const leaders = [...new Set(alive.map(({ lockServer }) => lockServer))];
+  if (leaders.includes(null))
+    all.push(warning("leader of the log", "some member knows of none", "ask again in a second"));
+  else if (leaders.length > 1)
+    all.push(warning("leader of the log", `they name ${leaders.join(" and ")}`, "ask again in a second"));
+  else all.push(ok("leader of the log", `member ${leaders[0]}`));
+  for (const { id, refusals } of alive)
+    for (const { node, reason, detail } of refusals)
+      all.push(problem(`member ${id}`, `has no link with ${node}: ${reason}`, detail));
+  return [ok("cluster", said), ...all];
+}
+
+const named = (nodes: readonly { readonly id: NodeId }[]): string =>
+  `${nodes.length === 1 ? "member" : "members"} ${nodes.map(({ id }) => id).join(", ")}`;
+
+/** Of the member of this machine, or of all whose files are here. */
+async function certificates({ tls, members }: ServiceConfig, own: NodeId | null): Promise<readonly Finding[]> {
+  if (tls === null) return [];
+  const isHere = (id: NodeId): boolean => existsSync(tls.cert.replaceAll("{id}", String(id)));
+  const ids = own === null ? Object.keys(members).map(Number).filter(isHere) : [own];
+  if (ids.length === 0) return [warning("certificates", "none are on this machine", "say which member this is: --id")];
+  return Promise.all(ids.map((id) => certificate(tls, id)));
+}
+
+async function certificate(tls: NonNullable<ServiceConfig["tls"]>, id: NodeId): Promise<Finding> {
+  const check = `certificate of ${id}`;
+  const anew = `coterie cert ${id} --renew --out ${dirname(tls.cert)}`;
+  try {
+    const found = await readTls(tls, id);
+    if (found === null) return ok(check, "none is needed");
+    const own = new X509Certificate(found.cert);
+    const days = Math.floor((Date.parse(own.validTo) - Date.now()) / DAY_MS);
+    if (!own.verify(new X509Certificate(found.ca).publicKey))
+      return problem(check, "another authority has signed it", anew);
+    if (!isKeyOf(own, found.key)) return problem(check, "the key is of another certificate", anew);
+    if (own.checkHost(`node-${id}`) === undefined)
+      return problem(check, `it does not carry the name node-${id}`, `${anew}: others take it for no member`);
+    if (days < 0) return problem(check, `it ran out ${-days} days ago`, anew);
+    if (days < EXPIRES_SOON_DAYS)
+      return warning(check, `it runs out in ${days} days`, `${anew}; members read it while they run`);
+    return ok(check, `valid for ${days} days`);
+  } catch (error) {
+    return problem(check, (error as Error).message, anew);
+  }
+}
+
+function isKeyOf(certificate: X509Certificate, key: string): boolean {
+  const form = { type: "spki", format: "der" } as const;
+  return createPublicKey(createPrivateKey(key)).export(form).equals(certificate.publicKey.export(form));
+}
+
+/** Whether the folder can be written, has room, and is quick. */
+async function disk(folder: string): Promise<readonly Finding[]> {
+  const file = join(folder, ".doctor");
+  try {
+    await mkdir(folder, { recursive: true });
+    const { bavail, bsize } = await statfs(folder);
+    const times = await syncTimes(file);
+    return [room(folder, bavail * bsize), speed(times)];
+  } catch (error) {
+    return [problem("folder", (error as Error).message, `let the member write into ${folder}`)];
+  } finally {
+    await rm(file, { force: true }).catch(() => {}); // What kept it from being written has been said.
+  }
+}
+
+function room(folder: string, bytes: number): Finding {
+  const found = `${folder} has ${(bytes / 2 ** 30).toFixed(1)} GiB free`;
+  return bytes < WANTED_FREE_BYTES ? warning("folder", found, "a journal may take 1 GiB") : ok("folder", found);
+}
+
+/** Milliseconds that writing and syncing took, ascending. */
+async function syncTimes(path: string): Promise<readonly number[]> {
+  const file = await open(path, "w");
+  try {
+    const times: number[] = [];
+    for (let write = 0; write < WRITES; write++) {
+      const began = performance.now();
+      await file.write(Buffer.alloc(WRITE_BYTES, write));
+      await file.datasync();
+      times.push(performance.now() - began);
+    }
+    return times.sort((a, b) => a - b);
+  } finally {
+    await file.close();
+  }
+}
+
+function speed(times: readonly number[]): Finding {
+  const [median, worst] = [times[Math.floor(times.length / 2)] as number, times.at(-1) as number];
+  const found = `fdatasync takes ${median.toFixed(1)} ms, at worst ${worst.toFixed(1)} of ${times.length}`;
+  const advice = "what is acknowledged waits for it, and leases do: take a local disk, and give it to few";
+  if (median > TOO_SLOW_MS) return problem("disk", found, advice);
+  return median > SLOW_MS || worst > TOO_SLOW_MS ? warning("disk", found, advice) : ok("disk", found);
+}
+
+/** Whether this machine lets a process run when it wants to. */
+async function stalls(): Promise<Finding> {
+  let [last, longest] = [performance.now(), 0];
+  const until = last + WATCHED_MS;
+  while (last < until) {
+    await sleep(LOOK_EVERY_MS);
+    const now = performance.now();
+    longest = Math.max(longest, now - last - LOOK_EVERY_MS);
+    last = now;
+  }
+  const found = `a process waited for it ${longest.toFixed(0)} ms at most, within a second`;
+  const advice = 'members that stand still lose what they hold: give them more of it, or timing: "patient"';
+  return longest > TOO_SLOW_MS ? warning("processor", found, advice) : ok("processor", found);
+}

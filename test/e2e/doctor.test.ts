@@ -1,0 +1,104 @@
+/** `coterie doctor`: what it finds of members that run, of certificates and of folders. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import { issue, makeAuthority } from "../../src/cluster/certificates.ts";
+import type { Finding } from "../../src/cluster/doctor.ts";
+import { freePorts } from "../network/free-ports.ts";
+import { coterie, endAll, until } from "./cluster-under-test.ts";
+import { MembersUnderTest } from "./members-under-test.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "coterie-doctor-"));
+const removing: (() => void)[] = [() => rmSync(folder, { recursive: true, force: true })];
+afterEach(async () => {
+  await endAll();
+  for (const remove of removing.splice(0)) remove();
+});
+
+/** What this machine is like is nothing that a test can promise. */
+const OF_THE_MACHINE = new Set(["disk", "processor", "folder"]);
+
+async function findings(...words: string[]) {
+  const { code, stdout, stderr } = await coterie("doctor", "--json", ...words);
+  const all = stdout
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as Finding);
+  const of = (check: string): Finding | undefined => all.find((finding) => finding.check === check);
+  return { code, stderr, all, of };
+}
+
+test("doctor finds nothing wrong with members that run, and says which one does not", { tags: ["long"] }, async () => {
+  const members = await MembersUnderTest.of(3);
+  removing.push(() => members.remove());
+  await members.serveAll();
+  const words = ["--config", members.config, "--id", "1"];
+  const well = await until("the members agree", async () => {
+    const now = await findings(...words);
+    return now.of("leader of the log")?.verdict === "ok" ? now : null;
+  });
+  const others = well.all.filter(({ check }) => !OF_THE_MACHINE.has(check));
+  expect(others.map(({ verdict }) => verdict)).toEqual(others.map(() => "ok"));
+  expect(well.of("members")?.found).toBe("3 members: 1 may fail");
+  expect(well.of("disk")?.found).toMatch(/^fdatasync takes [\d.]+ ms, at worst [\d.]+ of 32$/);
+  expect(well.of("folder")?.found).toContain("journal-1 has ");
+
+  const dead = members.running.get(3);
+  dead?.signal("SIGKILL");
+  await dead?.finished;
+  const ill = await findings(...words);
+  expect(ill).toMatchObject({ code: 1, stderr: expect.stringMatching(/^coterie: \d problem/) as string });
+  expect(ill.of("member 3")).toMatchObject({
+    verdict: "problem",
+    found: expect.stringContaining("takes no connections (ECONNREFUSED)") as string,
+    advice: expect.stringContaining("coterie node --id 3") as string,
+  });
+  const { stdout } = await coterie("doctor", ...words);
+  expect(stdout).toMatch(/^ok {7}members {12}3 members: 1 may fail\n/);
+  expect(stdout).toMatch(/\nproblem {2}member 3 .*\n {9}→ start it: /);
+});
+
+test("doctor looks at certificates, names and folders without members that run", async () => {
+  mkdirSync(folder, { recursive: true });
+  const now = Date.now();
+  const [ours, theirs] = await Promise.all([makeAuthority("ours", now), makeAuthority("theirs", now)]);
+  const pairs = {
+    1: await issue(ours, ["node-1"], 365, now),
+    2: await issue(ours, ["node-2"], 10, now),
+    3: await issue(theirs, ["node-3"], 365, now),
+    4: await issue(ours, ["node-1"], 365, now),
+  };
+  writeFileSync(join(folder, "ca.pem"), ours.cert);
+  for (const [id, { cert, key }] of Object.entries(pairs)) {
+    writeFileSync(join(folder, `${id}.pem`), cert);
+    writeFileSync(join(folder, `${id}.key`), key);
+  }
+  const ports = await freePorts(4);
+  const members = Object.fromEntries(ports.map((port, at) => [at + 1, `127.0.0.1:${port}`]));
+  const config = join(folder, "cluster.json");
+  const tls = { ca: "ca.pem", cert: "{id}.pem", key: "{id}.key" };
+  writeFileSync(config, JSON.stringify({ cluster: "x", members: { ...members, 5: "nowhere.invalid:7100" }, tls }));
+  writeFileSync(join(folder, "a-file"), "");
+  const { code, of } = await findings("--config", config);
+  expect(code).toBe(1);
+  expect(of("certificate of 1")).toMatchObject({ verdict: "ok", found: "valid for 364 days" });
+  expect(of("certificate of 2")).toMatchObject({ verdict: "warning", found: "it runs out in 9 days" });
+  expect(of("certificate of 3")).toMatchObject({ verdict: "problem", found: "another authority has signed it" });
+  expect(of("certificate of 4")).toMatchObject({ verdict: "problem", found: "it does not carry the name node-4" });
+  expect(of("member 5")?.found).toContain("nowhere.invalid leads nowhere");
+  expect(of("cluster")?.advice).toContain("admin address");
+  const unwritable = await findings("--config", config, "--id", "1", "--data", join(folder, "a-file", "inside"));
+  expect(unwritable.of("folder")).toMatchObject({
+    verdict: "problem",
+    advice: expect.stringContaining("write") as string,
+  });
+});
+
+test("doctor is refused what cannot be", async () => {
+  expect(await coterie("doctor", "--config", "no-such.json")).toMatchObject({ code: 2 });
+  expect(await coterie("doctor", "--config", "no-such.json", "--data", "x")).toMatchObject({
+    code: 2,
+    stderr: "coterie: expected --data to come with --id: it is that member's folder\n",
+  });
+});
