@@ -83,6 +83,17 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       shown: { topology: "ring", labels: { election: ["id"], elected: ["id"] } },
     },
   ),
+  "cheap-paxos": entry(
+    replicatedLog,
+    "f + 1 main nodes decide on commands; f auxiliaries help only when one of them has failed",
+    cheapPaxos,
+    {
+      embedded: false,
+      mustStart: true,
+      check: { maxInFlight: 4, maxTimeouts: 1 },
+      shown: ballotLog,
+    },
+  ),
   "epoch-bully": entry(election, "bully with a majority's votes: one leader per epoch", epochBully, {
     // Whoever leads has work under way: a higher member that comes back does not end it, unless that is asked for.
     whereEmbedded: { takesOver: false },
@@ -136,17 +147,6 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     check: { maxTimeouts: 4 },
     shown: { periodic: ["alive", "beat"] },
   }),
-  "cheap-paxos": entry(
-    replicatedLog,
-    "f + 1 main nodes decide on commands; f auxiliaries help only when one of them has failed",
-    cheapPaxos,
-    {
-      embedded: false,
-      mustStart: true,
-      check: { maxInFlight: 4, maxTimeouts: 1 },
-      shown: ballotLog,
-    },
-  ),
   "multi-paxos": entry(
     replicatedLog,
     "a proposer that stays: its ballot is promised once for all slots, then one round trip a command",
@@ -237,6 +237,15 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       shown: { labels: raftLog.labels ?? {}, periodic: raftLog.periodic ?? [] },
     },
   ),
+  ring: entry(election, "a list of who is alive goes round a ring, then who leads", monitored(extendedRing), {
+    variants: {
+      textbook: { summary: "the book's: no receipts, no numbers, nobody resigns", model: ring },
+      monitored: onRealProcesses,
+    },
+    onRing: (ring) => ({ ring }),
+    check: { crashNotification: told },
+    shown: { topology: "ring", labels: { election: ["list"], received: ["of"], coordinator: ["list"] } },
+  }),
   "super-peer-dht": entry(
     election,
     "on a Chord ring, who is responsible for a reserved identifier serves its region",
@@ -261,15 +270,6 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       shown: { topology: "plane", headline: superPeersHeadline, periodic: ["round", "gossip", "answer"] },
     },
   ),
-  ring: entry(election, "a list of who is alive goes round a ring, then who leads", monitored(extendedRing), {
-    variants: {
-      textbook: { summary: "the book's: no receipts, no numbers, nobody resigns", model: ring },
-      monitored: onRealProcesses,
-    },
-    onRing: (ring) => ({ ring }),
-    check: { crashNotification: told },
-    shown: { topology: "ring", labels: { election: ["list"], received: ["of"], coordinator: ["list"] } },
-  }),
   "two-phase-commit": entry(
     atomicCommit,
     "a coordinator asks all to vote; only if all vote yes the transaction commits; a crash of the coordinator blocks",

@@ -20,6 +20,23 @@ function algorithmIn(path: string): string | null {
   return folder === undefined || folder === name ? name : null;
 }
 
+/** Entries of the registry by name, and what is exported by the file that it is from. */
+function outOfOrder({ path, text }: HouseFile): string[] {
+  const entries = [...text.matchAll(/^ {2}"?([a-z][\w-]*)"?: entry\(/gm)].map(([, name = ""]) => name);
+  const exported = [...text.matchAll(/^export (?:type )?(?:\*|\{[^}]*\}) from "(\.[^"]+)";$/gm)].map(
+    ([, from = ""]) => from,
+  );
+  return [entries, exported].flatMap((names) =>
+    names.flatMap((name, i) => {
+      const before = names[i - 1] ?? "";
+      return placeOf(before) <= placeOf(name) ? [] : [`${path}: ${name} stands behind ${before}`];
+    }),
+  );
+}
+
+/** Files before folders' contents, as the formatter sorts. */
+const placeOf = (name: string): string => name.replace(/\.ts$/, "").replaceAll("/", " ");
+
 /** What is missing around the algorithms among `files`, and the other way round. */
 function gaps(files: readonly HouseFile[], registered: readonly string[]): string[] {
   const paths = new Set(files.map(({ path }) => path));
@@ -88,6 +105,19 @@ describe("the catalogue", () => {
     const page = house.find(({ path }) => path === `docs/families/${family}.md`)?.text ?? "";
     for (const section of ["command", "event", "Workload", "Properties", "view", "Registry line"])
       expect(page).toContain(section);
+  });
+
+  it("the registry's lists and what they export are sorted, so that each name has its place", () => {
+    const lists = house.filter(
+      ({ path, text }) => /^src\/protocols\/[^/]+\.ts$/.test(path) && !isTest(path) && text !== "",
+    );
+    expect(lists.flatMap(outOfOrder)).toEqual([]);
+    expect(outOfOrder({ path: "a.ts", text: '  ring: entry(\n  "fast-paxos": entry(\n' })).toEqual([
+      "a.ts: fast-paxos stands behind ring",
+    ]);
+    expect(
+      outOfOrder({ path: "a.ts", text: 'export { b } from "./b.ts";\nexport {\n  a,\n} from "./a.ts";\n' }),
+    ).toEqual(["a.ts: ./a.ts stands behind ./b.ts"]);
   });
 
   const header = "/**\n * Ring.\n *\n * Assumes   a\n * Safety    b\n * Liveness  c\n * Cost      d\n */\n";
