@@ -43,6 +43,7 @@ export type {
   Sent,
   Transport,
 } from "./cluster/services/channel-api.ts";
+export type { AddOptions, ClusterMember, ClusterMembers, NewMember } from "./cluster/services/cluster-api.ts";
 export { type CoordinationCode, CoordinationError, type Phase } from "./cluster/services/coordination-error.ts";
 export { guard, StaleToken } from "./cluster/services/guard.ts";
 export type {

@@ -12,7 +12,8 @@ import { ClientDoor } from "./clients/client-door.ts";
 import { clientPlaceOf, serveClientsOf } from "./clients/member-clients.ts";
 import type { JoinOptions, Member } from "./services/api.ts";
 import { JoinedMember } from "./services/joined-member.ts";
-import { type Membership, membershipOf, OWN_SLOTS, requireJoinOptions } from "./services/membership.ts";
+import { KnownMembers } from "./services/known-members.ts";
+import { type Membership, membershipOf, OWN_SLOTS, requireJoinOptions, requireWayIn } from "./services/membership.ts";
 import { listeners } from "./services/on-abort.ts";
 
 /**
@@ -58,11 +59,10 @@ export async function joinOn(platform: Platform, options: JoinOptions): Promise<
   return member;
 }
 
-async function serveClients(
-  member: JoinedMember,
-  { config, counts }: Omit<Membership, "journal" | "identity">,
-  options: JoinOptions,
-): Promise<void> {
+/** What there is before the journal has been opened. */
+type Unopened = Omit<Membership, "journal" | "identity" | "founders" | "known">;
+
+async function serveClients(member: JoinedMember, { config, counts }: Unopened, options: JoinOptions): Promise<void> {
   const place = clientPlaceOf(options);
   if (place === null) return;
   const { id, state, sessions } = member;
@@ -78,16 +78,25 @@ async function serveClients(
 }
 
 async function opened(
-  membership: Omit<Membership, "identity">,
-  { dataDir: folder = "", signal }: JoinOptions,
+  membership: Omit<Membership, "identity" | "founders" | "known">,
+  options: JoinOptions,
 ): Promise<JoinedMember> {
   const { platform, id, config, log, journal } = membership;
+  const { dataDir: folder = "", existing = false, signal } = options;
   try {
     const members = Object.keys(config.members).map(Number);
     const place = folder.replaceAll("{id}", String(id));
-    const memory = journal && (await groupMemory(journal, members, place, platform.random));
+    const known = new KnownMembers(journal);
+    known.requireMember(id, place);
+    const told = existing && journal !== null && !journal.has("group") ? [] : members;
+    const memory = journal && (await groupMemory(journal, told, place, platform.random, known.list !== null));
     signal?.throwIfAborted();
-    const member = new JoinedMember({ ...membership, identity: new GroupIdentity({ self: id, members, log, memory }) });
+    const founders = memory?.founders ?? members;
+    const isNewcomer = founders.length === 0;
+    if (isNewcomer && known.list === null) requireWayIn({ ...options, existing: true });
+    const list = isNewcomer ? members : founders;
+    const identity = new GroupIdentity({ self: id, members: list, isNewcomer, log, memory });
+    const member = new JoinedMember({ ...membership, identity, founders, known });
     await member.open(signal);
     return member;
   } catch (error) {
@@ -98,7 +107,7 @@ async function opened(
 
 function journalOf(
   dataDir: string | undefined,
-  { platform, id, config, log, limits, counts }: Omit<Membership, "journal" | "identity">,
+  { platform, id, config, log, limits, counts }: Unopened,
   onFailure: (error: EnvironmentError) => void,
 ): Promise<Journal> | null {
   if (dataDir === undefined) return null;

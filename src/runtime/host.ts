@@ -3,7 +3,6 @@
  * `dispatch`, run to its end; listeners to the trace see it as it happens, and nobody pays for a trace that
  * nobody listens to.
  */
-
 import { EnvironmentError, UsageError } from "../core/errors.ts";
 import { slotFinder, slotsOf } from "../core/journal-slots.ts";
 import { clone } from "../core/plain.ts";
@@ -116,6 +115,7 @@ const REQUESTS_PER_MS = 1_000;
 
 export class Host<V extends Vocabulary> {
   readonly #options: HostOptions<V>;
+  readonly #peers: NodeId[];
   readonly #state: StateOf<V>;
   readonly #ctx: Context<V>;
   readonly #timers = new Map<TimerOf<V>, ArmedTimer>();
@@ -152,14 +152,21 @@ export class Host<V extends Vocabulary> {
     if (slot === null && keepsJournal(protocol))
       throw new UsageError("no-journal", `expected a journal for ${protocol.name}, which keeps one, and got none`);
     this.#outbox = new Outbox(slot, (error) => this.#fail(error));
-    const peers = [...options.peers].sort((a, b) => a - b);
+    this.#peers = [...options.peers].sort((a, b) => a - b);
     this.#options = options;
-    this.#state = protocol.init(self, peers);
+    this.#state = protocol.init(self, this.#peers);
     this.#commands = variants(protocol.shapes.command ?? {});
     this.#copies = copiesOf(protocol);
     this.#slotOf = slotFinder(protocol);
     this.#requestIn = requestFinder(protocol);
-    this.#ctx = this.#context(self, peers);
+    this.#ctx = this.#context(self, this.#peers);
+  }
+
+  /** Another node, which the protocol finds among its peers from its next step on. Of a protocol whose members change. */
+  meet(node: NodeId): void {
+    if (node === this.#options.self || this.#peers.includes(node)) return;
+    this.#peers.push(node);
+    this.#peers.sort((a, b) => a - b);
   }
 
   get view(): View {

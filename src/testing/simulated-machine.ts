@@ -2,7 +2,7 @@
 
 import { joinOn } from "../cluster/join.ts";
 import type { JoinOptions, Member } from "../cluster/services/api.ts";
-import { InvariantViolation } from "../core/errors.ts";
+import { EnvironmentError, InvariantViolation } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import type { Random } from "../core/random.ts";
 import type { Log, LogLevel } from "../runtime/log.ts";
@@ -16,7 +16,8 @@ import type { VirtualTime } from "./virtual-time.ts";
 export interface Surroundings {
   readonly time: VirtualTime;
   readonly network: () => SimulatedNetwork;
-  readonly members: Readonly<Record<NodeId, string>>;
+  /** What a member is told of the others as it starts. */
+  members(id: NodeId): Pick<JoinOptions, "members" | "existing">;
   readonly join: Partial<JoinOptions>;
   note(node: NodeId, text: string): void;
   /** The member of this process has joined, and may be used. */
@@ -53,14 +54,15 @@ export class SimulatedMachine implements Machine {
 
   /** Starts the member's process. It joins on its own. */
   start(): Run {
-    const { time, network, members, join } = this.around;
+    const { time, network, join } = this.around;
     this.isUp = true;
     this.#runs += 1;
     const process = new SimulatedProcess(time, this.rate, this.chance.stream(`run ${this.#runs}`));
     const { clock, timers, random } = process;
     const disk = this.disk.of(process);
     const platform: Platform = { clock, timers, random, disk, network: network().of(this, process), datagrams: null };
-    const options: JoinOptions = { log: this.#log(), dataDir: "data", ...join, id: this.id, members, tls: "off" };
+    const told = this.around.members(this.id);
+    const options: JoinOptions = { log: this.#log(), dataDir: "data", ...join, id: this.id, ...told, tls: "off" };
     const run: Run = { process, member: null, joined: joinOn(platform, options) };
     run.joined.then(
       (member) => this.#joined(run, member),
@@ -94,7 +96,10 @@ export class SimulatedMachine implements Machine {
   }
 
   #failed({ process }: Run, error: unknown): void {
-    if (process.isAlive) this.around.time.fail(error);
+    if (!process.isAlive) return;
+    const isRemoved = error instanceof EnvironmentError && error.code === "member-removed";
+    if (isRemoved) this.around.note(this.id, `cannot start: ${error.message}`);
+    else this.around.time.fail(error);
   }
 
   #log(): Log {

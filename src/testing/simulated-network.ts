@@ -109,7 +109,7 @@ interface Port {
 }
 
 export class SimulatedNetwork {
-  readonly #machines: readonly Machine[];
+  readonly #machines: Machine[] = [];
   readonly #links = new Map<string, Link>();
   readonly #ports = new Map<string, Port>();
   readonly #streams = new Map<SimulatedProcess, Set<SimulatedStream>>();
@@ -120,10 +120,21 @@ export class SimulatedNetwork {
     machines: readonly Machine[],
     private readonly chance: Random,
   ) {
-    this.#machines = machines;
-    for (const from of machines)
-      for (const to of machines)
-        this.#links.set(key(from.id, to.id), new Link(time, chance.stream(`${from.id}-${to.id}`), from, to));
+    for (const machine of machines) this.add(machine);
+  }
+
+  /** Each link has a random stream of its own, whoever else there is. */
+  add(machine: Machine): void {
+    this.#machines.push(machine);
+    for (const other of this.#machines) {
+      this.#connect(machine, other);
+      if (other !== machine) this.#connect(other, machine);
+    }
+  }
+
+  #connect(from: Machine, to: Machine): void {
+    const link = new Link(this.time, this.chance.stream(`${from.id}-${to.id}`), from, to);
+    this.#links.set(key(from.id, to.id), link);
   }
 
   link(from: NodeId, to: NodeId): Pick<Link, "cut" | "set"> {

@@ -3,6 +3,8 @@
  * network, except for the platform; and equal seeds give equal runs.
  */
 import type { JoinOptions, Member } from "../cluster/services/api.ts";
+import type { AddOptions } from "../cluster/services/cluster-api.ts";
+import type { CallOptions } from "../cluster/services/state/state-api.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { type Random, random } from "../core/random.ts";
@@ -83,7 +85,8 @@ export const simulate = (options: WorldOptions): World => new World(options, new
 
 export class World {
   readonly seed: number;
-  readonly members: readonly NodeId[];
+  /** All that there are, or have been; `member(id).cluster.members()` says who is on the list. */
+  readonly members: NodeId[];
   /** What has happened, a line each, with the time in milliseconds. */
   readonly log: string[] = [];
   readonly sleep: WorldTimers["sleep"];
@@ -94,6 +97,10 @@ export class World {
   readonly #time = new VirtualTime();
   readonly #network: SimulatedNetwork;
   readonly #machines = new Map<NodeId, SimulatedMachine>();
+  readonly #make: (id: NodeId) => SimulatedMachine;
+  readonly #founders: readonly NodeId[];
+  /** How often each has been given another address. */
+  readonly #moves = new Map<NodeId, number>();
   readonly #program: Program | undefined;
   /** Whose stack tells which test this is. Looking at it takes long, and is done where it is needed. */
   readonly #made: Error;
@@ -105,25 +112,26 @@ export class World {
   constructor(options: WorldOptions, made: Error) {
     const { seed = replayedSeed() ?? 1, faults, network = {}, disk = {} } = options;
     this.seed = seed;
-    this.members = idsOf(options.members);
+    this.members = [...idsOf(options.members)];
+    this.#founders = [...this.members];
     this.#program = options.program;
     this.#made = made;
     this.#links = network;
     const chance = random(seed);
-    const addresses = Object.fromEntries(this.members.map((id) => [id, `${hostOf(id)}:${PORT}`]));
     const around = {
       time: this.#time,
       network: () => this.#network,
-      members: addresses,
+      members: (id: NodeId) => this.#told(id),
       join: options.join ?? {},
       note: (node: NodeId, text: string) => this.note(`node ${node} ${text}`),
       onJoined: (run: Run, id: NodeId) => this.#runProgram(run, id),
     };
     const speeds = speedsOf(options, chance.stream("clocks"));
-    for (const id of this.members) {
+    this.#make = (id) => {
       const rate = { speed: speeds(id), aheadMs: chance.stream(`clock ${id}`).between(-500, 500) };
-      this.#machines.set(id, new SimulatedMachine(id, around, chance.stream(`machine ${id}`), rate, disk));
-    }
+      return new SimulatedMachine(id, around, chance.stream(`machine ${id}`), rate, disk);
+    };
+    for (const id of this.members) this.#machines.set(id, this.#make(id));
     this.#network = new SimulatedNetwork(this.#time, [...this.#machines.values()], chance.stream("network"));
     this.#eachLink((from, to) => this.#network.link(from, to).set(network));
     const timers = worldTimers((ms, run) => this.#time.after(ms, run));
@@ -209,6 +217,52 @@ export class World {
       throw new UsageError("already-running", `expected member ${id} to be down, and it runs: crash(${id}) first`);
     this.note(`node ${id} starts`);
     return machine.start().joined;
+  }
+
+  /** Where the others reach that member, whether it is there or not. */
+  address(id: NodeId): string {
+    return `${hostOf(id)}:${PORT + (this.#moves.get(id) ?? 0)}`;
+  }
+
+  /**
+   * A machine more, whose process joins with `existing: true`. Somebody has to put it on the list: `add` does both. Resolves when it
+   * has joined, though the others may not have let it in yet.
+   */
+  enter(id: NodeId): Promise<Member> {
+    if (this.#machines.has(id))
+      throw new UsageError("member-exists", `expected an id that no member has or has had, got ${id}`);
+    const machine = this.#make(...(idsOf([id]) as [NodeId]));
+    this.#network.add(machine);
+    this.members.push(id);
+    this.#machines.set(id, machine);
+    for (const other of this.members) {
+      if (other === id) continue;
+      this.#network.link(id, other).set(this.#links);
+      this.#network.link(other, id).set(this.#links);
+    }
+    return this.restart(id);
+  }
+
+  /** A member that runs puts another on the list, and that starts. It votes once it is up to date: `cluster.settled()` waits for that. */
+  async add(id: NodeId, options: AddOptions = {}): Promise<Member> {
+    await this.#anybody().cluster.add({ id, address: this.address(id) }, options);
+    return this.enter(id);
+  }
+
+  /** Its process ends, another member that runs puts a new address on the list, and it starts there. */
+  async move(id: NodeId, options: CallOptions = {}): Promise<Member> {
+    const { cluster } = this.#anybody(id);
+    if (this.#machine(id).run !== null) this.kill(id);
+    this.#moves.set(id, (this.#moves.get(id) ?? 0) + 1);
+    await cluster.move(id, this.address(id), options);
+    return this.restart(id);
+  }
+
+  /** A member that runs takes it from the list. Resolves once that is in effect: its process, if it runs, has ended as a member by itself or soon will. */
+  async remove(id: NodeId, options: CallOptions = {}): Promise<void> {
+    const { cluster } = this.#anybody(id);
+    await cluster.remove(id, options);
+    await cluster.settled(options);
   }
 
   /** The disk of a member that is down is empty from now on. */
@@ -359,6 +413,20 @@ export class World {
     Promise.resolve()
       .then(() => program(member, tools))
       .catch(end);
+  }
+
+  #told(id: NodeId): Pick<JoinOptions, "members" | "existing"> {
+    const isFounder = this.#founders.includes(id);
+    const those = isFounder ? this.#founders : this.members;
+    const members = Object.fromEntries(those.map((each) => [each, this.address(each)]));
+    return { members, ...(isFounder ? {} : { existing: true }) };
+  }
+
+  /** A member that runs, another than that one. */
+  #anybody(but?: NodeId): Member {
+    const id = this.members.find((each) => each !== but && this.isUp(each) && !this.member(each).signal.aborted);
+    if (id === undefined) throw new UsageError("not-running", "expected a member that runs, and none does");
+    return this.member(id);
   }
 
   #machine(id: NodeId): SimulatedMachine {

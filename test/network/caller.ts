@@ -40,6 +40,7 @@ export const helloOf = (from: number, to: number, change: Partial<Hello> = {}): 
   to,
   incarnation: 1,
   identity: identityOf(),
+  address: "",
   ...change,
 });
 

@@ -5,6 +5,7 @@
  */
 import type { NodeId } from "../../core/protocol.ts";
 import { readProposal } from "../../protocols/service/coordination-service/apply.ts";
+import { memberOperationShapes } from "../../protocols/service/coordination-service/member-words.ts";
 import {
   FIRST_CLIENT,
   isClient,
@@ -306,8 +307,12 @@ export class Guest {
   }
 }
 
-/** A leader alone has sessions expire; and a client that is gone is not waited for longer than this. */
+/** A leader alone has sessions expire, members alone change who is a member; and a client that is gone is not waited for longer than this. */
 const isOfOwnSession = (proposal: Proposal | null): boolean =>
   proposal?.type === "operations" &&
-  proposal.operations.every((operation) => operation.type !== "open" || operation.ttlMs <= MAX_TTL_MS);
+  proposal.operations.every(
+    (operation) =>
+      (operation.type !== "open" || operation.ttlMs <= MAX_TTL_MS) &&
+      !Object.hasOwn(memberOperationShapes, operation.type),
+  );
 const MAX_TTL_MS = 60_000;

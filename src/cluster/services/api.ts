@@ -10,6 +10,7 @@ import type { Standing } from "../../runtime/transport/identity.ts";
 import type { Limits } from "../../runtime/transport/limits.ts";
 import type { UdpPlace } from "../../runtime/transport/udp-place.ts";
 import type { Channel, ChannelOptions, ChannelStatus } from "./channel-api.ts";
+import type { ClusterMembers } from "./cluster-api.ts";
 import type { StateApi, StateStatus } from "./state/state-api.ts";
 import type { AcquireOptions, Grant, Tenure } from "./tenure-api.ts";
 import type { Timing } from "./timing.ts";
@@ -23,6 +24,12 @@ export interface JoinOptions {
   readonly members: Readonly<Record<NodeId, string>>;
   /** `host:port` that this member binds, such as `0.0.0.0:7101` in a container. Default: its own address among `members`. */
   readonly listen?: string | undefined;
+  /**
+   * This member joins a cluster that others have founded, and that has it on its list: `member.cluster.add()` or `coterie member add` puts it
+   * there. `members` are then itself and those that it calls first. Without effect once its journal knows a cluster. Default: false,
+   * `members` found one together.
+   */
+  readonly existing?: boolean | undefined;
   /**
    * The folder of this member's journal, and of no other's; `{id}` stands for the id. Without it nothing outlives the process, and algorithms that
    * promise something beyond a crash, the defaults among them, are refused.
@@ -95,6 +102,8 @@ export interface Member extends StateApi, AsyncDisposable {
   readonly id: NodeId;
   /** `host:port` of the admin pages, as a base URL; null where there are none. */
   readonly admin: string | null;
+  /** Who the members are, and how that is changed. */
+  readonly cluster: ClusterMembers;
   /** Where clients that are no members are served, as a base URL; null where they are not. */
   readonly clients: string | null;
   /** Aborted as this member begins to leave, or fails; its reason, a `CoordinationError`, says which. */
@@ -275,6 +284,13 @@ export type MemberEvent =
     }
   /** That is mended. */
   | { readonly type: "node-accepted"; readonly node: NodeId }
+  /** The list of members has changed: who is on it, and who votes. */
+  | {
+      readonly type: "members-changed";
+      readonly members: readonly NodeId[];
+      readonly voters: readonly NodeId[];
+      readonly revision: number;
+    }
   /** This process, or the whole machine, stood still for so long. */
   | { readonly type: "stalled"; readonly forMs: number }
   /** Who reads these events was too slow: so many were lost. */

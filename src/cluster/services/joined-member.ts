@@ -2,16 +2,14 @@
 import { canonical } from "../../core/plain.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import type { Shape } from "../../core/shape.ts";
+import { MAX_LISTED } from "../../protocols/service/coordination-service/member-words.ts";
 import type { AdminServer } from "../../runtime/admin.ts";
 import { type FaultInjector, faultInjector } from "../../runtime/fault-injector.ts";
-import { formatHostPort } from "../../runtime/host-port.ts";
 import { type Metric, register } from "../../runtime/metric-table.ts";
 import { type Counts, count, countReceived } from "../../runtime/metrics.ts";
 import type { Platform, TlsMaterial } from "../../runtime/platform/platform.ts";
-import { sleep } from "../../runtime/platform/sleep.ts";
-import { standingOf } from "../../runtime/transport/identity.ts";
 import { limitsWith } from "../../runtime/transport/limits.ts";
-import { type SendResult, type TcpTransport, tcpTransport } from "../../runtime/transport/tcp.ts";
+import { type SendResult, type TcpOptions, type TcpTransport, tcpTransport } from "../../runtime/transport/tcp.ts";
 import { type UdpMulticast, type UdpOptions, udpMulticast } from "../../runtime/transport/udp-multicast.ts";
 import type { UdpPlace } from "../../runtime/transport/udp-place.ts";
 import type { LossReason, MessageId } from "../../trace/entry.ts";
@@ -41,16 +39,21 @@ import { type Bounds, boundsWithin } from "./channel-text.ts";
 import { CoordinationError, type Missing } from "./coordination-error.ts";
 import { roughBytes, typeOf } from "./envelope-words.ts";
 import { firstContact } from "./first-contact.ts";
+import { othersNow, requireFounder } from "./founders.ts";
 import { ElectionHandle, MutexHandle } from "./handles.ts";
 import { type Instance, UNNAMED } from "./instance.ts";
 import { Instances } from "./instances.ts";
 import { refusedIn, requireOptions } from "./known-options.ts";
-import { LocalChannel } from "./local-channel.ts";
-import { LocalElection } from "./local-election.ts";
+import { leaveInOrder } from "./leaving.ts";
+import type { LocalChannel } from "./local-channel.ts";
+import type { LocalElection } from "./local-election.ts";
+import { type LocalMembers, membersOf } from "./local-members.ts";
 import type { LocalMutex } from "./local-mutex.ts";
-import { latestEvents, refusalEvent } from "./member-events.ts";
+import { MemberDirectory } from "./member-directory.ts";
+import { changeEvent, latestEvents, refusalEvent } from "./member-events.ts";
 import { memberMetrics } from "./member-metrics.ts";
 import { serveMemberPages } from "./member-pages.ts";
+import { statusOf } from "./member-status.ts";
 import { MemberTrace } from "./member-trace.ts";
 import type { Membership } from "./membership.ts";
 import { controllerForMany } from "./on-abort.ts";
@@ -67,15 +70,14 @@ import { type OfMember, SharedState, type SharedStateOptions } from "./state/sha
 import { Sharing } from "./state/sharing.ts";
 import { leaseOptions } from "./timing.ts";
 
-/** How long a leaving member waits for work under its leadership to end, and for its last messages to be taken. */
-const LAST_WORK_MS = 1_000;
-const LAST_WORDS_MS = 1_000;
-const DRAIN_EVERY_MS = 5;
 /** With so much on its way to a member, what is sent on channels waits. */
 const FULL_LINK_BYTES = 1024 * 1024;
 /** The algorithm of locks and elections where their user does not say otherwise: the replicated log. */
 const LOG = "raft";
 const UNSENT: SendResult = { id: UNNAMED, lost: "down" };
+
+/** What both transports are told alike. */
+type Ways = Omit<TcpOptions<Envelope>, "members" | "deliver" | "limits" | "identity" | "tls">;
 
 export class JoinedMember extends Sharing implements Member {
   readonly #membership: Membership;
@@ -91,6 +93,8 @@ export class JoinedMember extends Sharing implements Member {
   readonly #resending: Resending<Envelope>;
   readonly #shared: SharedParts;
   readonly state: SharedState;
+  readonly cluster: LocalMembers;
+  readonly #directory: MemberDirectory;
   readonly #instances: Instances;
   readonly #machines = new Machines();
   readonly sessions = new Sessions(this, () => count(this.#counts.refused, "too-many-sessions"));
@@ -105,35 +109,28 @@ export class JoinedMember extends Sharing implements Member {
   constructor(membership: Membership) {
     super();
     this.#membership = membership;
-    const { platform, id, config, log, limits, journal, timing } = membership;
+    const { platform, id, log, limits, timing, founders } = membership;
     this.#injector = faultInjector(platform.random);
     this.#began = platform.clock.now();
     this.#trace = new MemberTrace(id, platform.clock, membership.admin !== null);
     this.#notes = new RefusalNotes(log, this.#counts, (event) => this.#events.publish(event));
     const protocols = sharedProtocols(membership, this.#machines.definitions);
-    const members = Object.keys(config.members).map(Number);
-    const peers = members.filter((member) => member !== id);
-    const around = {
-      platform,
-      self: id,
-      peers,
-      journal,
-      trace: this.#trace,
-      send: (to: NodeId, envelope: Envelope) => this.#send(to, envelope),
-      hasRoom: (members: readonly NodeId[]) => this.#hasRoom(members),
-      bounds: (transport: Transport) => this.#bounds(transport),
-      publish: (event: MemberEvent) => this.#events.publish(event),
-      onFatal: (error: Error) => this.fail(error),
-    };
+    const known = othersNow(membership);
+    const around = this.#around(founders);
     const onOverflow = (to: NodeId): void => this.#notes.overflow(to);
     this.#resending = new Resending({ platform, send: around.send, bytesOf: roughBytes, onOverflow });
     this.#shared = new SharedParts({
       ...around,
       ...protocols,
+      leadership: founders.includes(id) ? protocols.leadership : null,
+      known,
       tell: (command) => this.#instances.tell(command),
       heard: (node) => this.#instances.heard(node),
     });
-    this.state = new SharedState(this.#forState({ ...around, protocol: protocols.service }), this.#machines);
+    this.state = new SharedState(
+      this.#forState({ ...around, peers: known, protocol: protocols.service }),
+      this.#machines,
+    );
     this.#instances = new Instances({
       ...around,
       ...limits,
@@ -151,15 +148,46 @@ export class JoinedMember extends Sharing implements Member {
       onStray: (from, envelope) => this.#notes.datagram(from, envelope),
     });
     const ways = this.#ways(envelopeShape(protocols));
-    this.#transport = tcpTransport<Envelope>({
+    this.#transport = this.#linking(ways);
+    const [service, shared, transport] = [this.state.host, this.#shared, this.#transport];
+    this.cluster = membersOf(membership, service, transport);
+    this.#directory = new MemberDirectory(membership, {
+      ...{ service, shared, transport },
+      onChanged: (list) => this.#events.publish(changeEvent(list)),
+      onRemoved: () => this.#removed(),
+    });
+    this.#udp = membership.multicast && this.#multicasting(ways, founders, membership.multicast);
+  }
+
+  /** What all parts are told alike; of the members, those that cannot change. */
+  #around(founders: readonly NodeId[]) {
+    const { platform, id: self, journal } = this.#membership;
+    return {
+      platform,
+      self,
+      peers: founders.filter((member) => member !== self),
+      journal,
+      trace: this.#trace,
+      send: (to: NodeId, envelope: Envelope) => this.#send(to, envelope),
+      hasRoom: (members: readonly NodeId[]) => this.#hasRoom(members),
+      bounds: (transport: Transport) => this.#bounds(transport),
+      publish: (event: MemberEvent) => this.#events.publish(event),
+      onFatal: (error: Error) => this.fail(error),
+    };
+  }
+
+  #linking(ways: Ways): TcpTransport<Envelope> {
+    const { id, config, identity, tls } = this.#membership;
+    return tcpTransport<Envelope>({
       ...ways,
       deliver: (from, envelope, messageId) => this.#deliver(from, envelope, "tcp", messageId),
       outlives: ({ type }) => type === "channel", // Its views say which run of a member they mean, and who is in one counts on it.
       ...placesFor(id, config),
-      identity: membership.identity,
-      tls: membership.tls,
+      maxPeers: MAX_LISTED,
+      onCaller: (node, address) => this.#directory.heardOf(node, address),
+      identity,
+      tls,
     });
-    this.#udp = membership.multicast && this.#multicasting(ways, members, membership.multicast);
   }
 
   #forState(around: Omit<SharedStateOptions, keyof OfMember>): SharedStateOptions {
@@ -173,7 +201,6 @@ export class JoinedMember extends Sharing implements Member {
     };
   }
 
-  /** What both transports are told alike. */
   #ways(shape: Shape<Envelope>) {
     const { platform, id, config, journal, timing, log } = this.#membership;
     return {
@@ -299,21 +326,8 @@ export class JoinedMember extends Sharing implements Member {
   }
 
   status(): MemberStatus {
-    const { id, config } = this.#membership;
-    return {
-      id,
-      cluster: config.cluster,
-      address: formatHostPort(this.#transport.address),
-      state: this.#state,
-      peers: this.#transport.peers.map((peer) => ({ ...peer, suspected: this.#shared.isSuspected(peer.id) })),
-      reachable: this.#shared.reachable,
-      hasQuorum: this.#shared.hasQuorum,
-      ...standingOf(this.#membership.identity),
-      lockServer: this.state.host.leader,
-      instances: [...this.#instances.all.map(({ status }) => status), ...this.state.inUse],
-      shared: this.state.status,
-      uptimeMs: Math.round(this.#platform.clock.now() - this.#began),
-    };
+    const parts = { shared: this.#shared, service: this.state, instances: this.#instances, transport: this.#transport };
+    return statusOf(this.#membership, parts, this.#state, this.#platform.clock.now() - this.#began);
   }
 
   leave(): Promise<void> {
@@ -327,6 +341,7 @@ export class JoinedMember extends Sharing implements Member {
   }
 
   #use(kind: Kind, name: string, algorithm: string, options: object): Instance {
+    requireFounder(this.#membership, kind);
     try {
       return this.#instances.use({ kind, name, algorithm, options: optionsText(options) });
     } catch (error) {
@@ -341,7 +356,7 @@ export class JoinedMember extends Sharing implements Member {
 
   #send(to: NodeId, envelope: Envelope): SendResult {
     count(this.#counts.messagesSent, typeOf(envelope));
-    const result = this.#transport.send(to, envelope);
+    const result = this.#transport.hasPeer(to) ? this.#transport.send(to, envelope) : UNSENT;
     this.#trace.sent(to, envelope, result);
     return result;
   }
@@ -407,50 +422,35 @@ export class JoinedMember extends Sharing implements Member {
     if (this.#state === "failed") return;
     this.#state = "left";
     const { id, config } = this.#membership;
-    const { timers } = this.#platform;
     const reason = new CoordinationError("member-left", "lost", `member ${id} of ${config.cluster} has left`);
     this.#controller.abort(reason);
     try {
-      const open = [...this.#instances.all, ...this.state.elections];
-      const elections = open.flatMap(({ local }) => (local instanceof LocalElection ? [local] : []));
-      const lent = this.sessions.close();
-      const worked = Promise.all(elections.map((election) => election.stopWorking(reason)));
-      await Promise.race([worked, sleep(timers, LAST_WORK_MS, { ref: false })]);
-      await lent; // Other processes rely on it.
-      const channels = this.#instances.all.flatMap(({ local }) => (local instanceof LocalChannel ? [local] : []));
-      const gone = Promise.all(channels.map((channel) => channel.leave(reason)));
-      await Promise.race([gone, sleep(timers, LAST_WORDS_MS, { ref: false })]);
-      await this.state.leave(reason, this.#shared.reachablePeers);
-      this.#instances.close(reason); // While there is a server that it can be given back to.
-      this.#instances.tell({ type: "depart" }); // Each server to come is told that nothing is held here.
-      await this.#shared.handOver();
-      this.#shared.sayFarewell();
-      await this.#drain();
+      const [platform, shared, instances, transport] = [this.#platform, this.#shared, this.#instances, this.#transport];
+      await leaveInOrder(
+        { platform, shared, instances, transport, state: this.state, sessions: this.sessions },
+        reason,
+      );
     } finally {
       await this.#close();
       this.#unregister();
     }
   }
 
-  /** What was said last is on its way to the members that can be reached. */
-  async #drain(): Promise<void> {
-    const { clock, timers } = this.#platform;
-    const until = clock.now() + LAST_WORDS_MS;
-    const isWaiting = (): boolean =>
-      !this.#instances.isSettled ||
-      !this.state.host.isSettled ||
-      this.#transport.peers.some(({ link, queuedBytes }) => link === "open" && queuedBytes > 0);
-    while (isWaiting() && clock.now() < until) await sleep(timers, DRAIN_EVERY_MS);
-  }
-
   /** Nothing may go on from here: an algorithm has violated its own invariants, or the disk has failed. */
   fail(error: Error): void {
+    this.#end("member-failed", `has failed: ${error.message}`, error);
+  }
+
+  #removed(): void {
+    this.#end("member-removed", "has been removed from the cluster: it does not come back");
+  }
+
+  #end(code: "member-failed" | "member-removed", how: string, cause?: Error): void {
     if (this.#state !== "joined") return;
     this.#state = "failed";
     const { id, config, log } = this.#membership;
-    const text = `member ${id} of ${config.cluster} has failed: ${error.message}`;
-    const reason = new CoordinationError("member-failed", "lost", text, { cause: error });
-    log.error(text, { event: "member-failed" });
+    const reason = new CoordinationError(code, "lost", `member ${id} of ${config.cluster} ${how}`, { cause });
+    log.error(reason.message, { event: code });
     this.#controller.abort(reason);
     this.state.host.close(reason);
     this.#instances.close(reason);

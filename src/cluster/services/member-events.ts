@@ -1,5 +1,6 @@
 /** Events for readers at their own pace: the latest are kept, and how many were lost is said. */
 import type { NodeId } from "../../core/protocol.ts";
+import type { MemberList } from "../../protocols/service/coordination-service/member-words.ts";
 import type { Disagreement } from "../../runtime/transport/identity.ts";
 import type { MemberEvent } from "./api.ts";
 
@@ -18,3 +19,10 @@ export const refusalEvent = (node: NodeId, found: Disagreement | null): MemberEv
   found === null
     ? { type: "node-accepted", node }
     : { type: "node-refused", node, reason: found.reason, why: found.detail };
+
+export const changeEvent = ({ members, voters, revision }: MemberList): MemberEvent => ({
+  type: "members-changed",
+  members: members.map(({ member }) => member),
+  voters,
+  revision,
+});

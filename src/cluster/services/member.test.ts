@@ -4,12 +4,12 @@ import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join as path } from "node:path";
 import { describe, expect, test, vi } from "vitest";
-import { memoryJournal } from "../../../test/journal/memory-journal.ts";
 import { breakingProxy } from "../../../test/network/breaking-proxy.ts";
 import { authority } from "../../../test/network/certificates.ts";
 import { closedAfterEach } from "../../../test/network/closing.ts";
 import { freePorts } from "../../../test/network/free-ports.ts";
 import { cluster, startAll } from "../../../test/network/joined.ts";
+import { soleFounder } from "../../../test/services/sole-founder.ts";
 import type { Log } from "../../runtime/log.ts";
 import { realPlatform } from "../../runtime/platform/real.ts";
 import { GroupIdentity } from "../../runtime/transport/identity.ts";
@@ -58,7 +58,7 @@ describe("join", () => {
     ],
     [
       { id: 1, members, folder: "." },
-      'among id, members, dataDir, cluster, tls, limits, registry, log, admin, multicast, clients, signal, timing, faultInjector, got "folder"',
+      'among id, members, dataDir, cluster, tls, limits, registry, log, admin, multicast, clients, signal, timing, faultInjector, existing, got "folder"',
     ],
     [
       { id: 1, members, limits: { maxWaiters: 0 } },
@@ -257,7 +257,7 @@ describe("a member", () => {
     const [port] = (await freePorts(1)) as [number];
     const membership = await membershipOf(realPlatform, { id: 1, members: { 1: `127.0.0.1:${port}` }, log: silent });
     const identity = new GroupIdentity({ self: 1, members: [1], log: silent });
-    const member = new JoinedMember({ ...membership, journal: memoryJournal(), identity });
+    const member = new JoinedMember({ ...membership, ...soleFounder(), identity });
     await member.open();
     const grant = await member.mutex("account").acquire();
     const waiting = member.mutex("account").acquire();

@@ -14,6 +14,7 @@ import { settlePlace, type UdpPlace } from "../../runtime/transport/udp-place.ts
 import { readPem, readTls } from "../certificate-files.ts";
 import { type ClusterConfig, parseConfig } from "../config.ts";
 import type { AdminOptions, ClientsOptions, JoinOptions, MulticastPlace, ServiceLimits } from "./api.ts";
+import type { KnownMembers } from "./known-members.ts";
 import * as may from "./known-options.ts";
 import { type Rules, refusedIn, requireOptions } from "./known-options.ts";
 import type { AdminPlace } from "./member-pages.ts";
@@ -34,6 +35,9 @@ export interface Membership {
   readonly timing: Timing;
   readonly journal: Journal | null;
   readonly identity: GroupIdentity;
+  /** Who founded the cluster, as this member's journal knows; empty of a newcomer. */
+  readonly founders: readonly NodeId[];
+  readonly known: KnownMembers;
   /** Where this member multicasts; null where it does not. */
   readonly multicast: UdpPlace | null;
 }
@@ -77,6 +81,7 @@ const known: Rules<JoinOptions> = {
   signal: may.signal,
   timing: { wanted: `one of ${timings.join(", ")}`, accepts: (value) => timings.includes(value as Timing) },
   faultInjector: may.flag,
+  existing: may.flag,
 };
 const knownTls: Rules<Exclude<JoinOptions["tls"], "off" | undefined>> = {
   ca: may.needed(path),
@@ -123,6 +128,7 @@ const knownPlace: Rules<MulticastPlace> = {
 export function requireJoinOptions(options: unknown): asserts options is JoinOptions {
   requireOptions<JoinOptions>(CALL, options, known);
   const { tls, admin, clients, limits, multicast } = options as JoinOptions;
+  requireWayIn(options as JoinOptions);
   if (typeof tls === "object") requireOptions(CALL, tls, knownTls, "tls");
   if (typeof admin === "object") requireOptions(CALL, admin, knownAdmin, "admin");
   if (typeof admin === "object" && typeof admin.tls === "object")
@@ -134,6 +140,21 @@ export function requireJoinOptions(options: unknown): asserts options is JoinOpt
   if (multicast !== undefined) requireOptions(CALL, multicast, knownPlace, "multicast");
 }
 
+/** A newcomer has to know where there are members, and remembers what it has become. */
+export function requireWayIn({ existing = false, id, members, dataDir }: JoinOptions): void {
+  if (!existing) return;
+  if (dataDir === undefined)
+    throw new UsageError(
+      "no-journal",
+      "expected join() to be given a dataDir: with `existing` it becomes a member for good",
+    );
+  if (Object.keys(members).every((member) => Number(member) === id))
+    throw new UsageError(
+      "bad-option",
+      "expected members of join() to name other members as well: with `existing` they are those that this one calls",
+    );
+}
+
 function areMembers(value: unknown): boolean {
   return may.fields.accepts(value) && Object.values(value as object).every((each) => typeof each === "string");
 }
@@ -142,7 +163,7 @@ function areMembers(value: unknown): boolean {
 export async function membershipOf(
   platform: Platform,
   options: JoinOptions,
-): Promise<Omit<Membership, "journal" | "identity">> {
+): Promise<Omit<Membership, "journal" | "identity" | "founders" | "known">> {
   requireJoinOptions(options);
   const { id, faultInjector = false, timing = "default" } = options;
   const { config, limits, multicast, admin } = checked(platform, options);

@@ -2,10 +2,10 @@
 import { readFileSync } from "node:fs";
 import { Registry } from "prom-client";
 import { expect, test, vi } from "vitest";
-import { memoryJournal } from "../../../test/journal/memory-journal.ts";
 import { closedAfterEach } from "../../../test/network/closing.ts";
 import { freePorts } from "../../../test/network/free-ports.ts";
 import { cluster, startAll } from "../../../test/network/joined.ts";
+import { soleFounder } from "../../../test/services/sole-founder.ts";
 import { realPlatform } from "../../runtime/platform/real.ts";
 import { GroupIdentity } from "../../runtime/transport/identity.ts";
 import type { Leadership, Member } from "./api.ts";
@@ -165,7 +165,7 @@ test("a member that has failed stays in the registry, without a quorum, until it
   const log = { info() {}, warn() {}, error() {} };
   const membership = await membershipOf(realPlatform, { id: 1, members: { 1: `127.0.0.1:${port}` }, log, registry });
   const identity = new GroupIdentity({ self: 1, members: [1], log: membership.log });
-  const member = new JoinedMember({ ...membership, journal: memoryJournal(), identity });
+  const member = new JoinedMember({ ...membership, ...soleFounder(), identity });
   await member.open();
   await member.mutex("account").acquire();
   expect(await valuesIn(registry)).toMatchObject({ coterie_quorum: 1, coterie_locks_held: 1 });

@@ -15,6 +15,7 @@ function played(leadership: SharedPartsOptions["leadership"] = null) {
     platform: realPlatform,
     self: 1,
     peers: [2],
+    known: [2],
     detector: heartbeat(),
     leadership,
     journal: leadership && memoryJournal(),

@@ -2,8 +2,10 @@
  * What a member has once for all its elections and locks: a failure detector, and an election of who serves. What they
  * find out is given to the instances as commands, as wires do in an assembly.
  */
+import { equal } from "../../core/plain.ts";
 import type { NodeId, Tagged, Vocabulary } from "../../core/protocol.ts";
 import type { AnyProtocol } from "../../protocols/index.ts";
+import type { MemberList } from "../../protocols/service/coordination-service/member-words.ts";
 import { Host } from "../../runtime/host.ts";
 import type { Journal } from "../../runtime/journal/journal.ts";
 import type { Platform } from "../../runtime/platform/platform.ts";
@@ -20,7 +22,10 @@ import { OwnTenure } from "./tenure.ts";
 export interface SharedPartsOptions {
   readonly platform: Platform;
   readonly self: NodeId;
+  /** Of the list that the cluster was founded with; none of a member that came later. */
   readonly peers: readonly NodeId[];
+  /** The other members, as far as they are known now. */
+  readonly known: readonly NodeId[];
   readonly detector: AnyProtocol;
   /** Null where this member keeps no journal. */
   readonly leadership: AnyProtocol | null;
@@ -42,7 +47,10 @@ const LOOK_EVERY_MS = 2;
 
 export class SharedParts {
   readonly #options: SharedPartsOptions;
-  readonly #detector: Host<Vocabulary>;
+  #detector: Host<Vocabulary>;
+  /** Of the other members: all that there are, and those that vote; whether this one does. */
+  #others: readonly NodeId[];
+  #voters: readonly NodeId[];
   readonly #leadership: Host<Vocabulary> | null;
   readonly #suspected = new Set<NodeId>();
   /** Peers that have been heard since this member began: of the others nothing is known, suspected or not. */
@@ -58,9 +66,13 @@ export class SharedParts {
 
   constructor(options: SharedPartsOptions) {
     this.#options = options;
-    this.#detector = this.#host("detector", options.detector, (event) => this.#detected(event));
+    this.#others = options.known;
+    this.#voters = [options.self, ...options.known];
+    this.#detector = this.#watching(this.#others);
     const { leadership } = options;
-    this.#leadership = leadership && this.#host("leadership", leadership, (event, until) => this.#led(event, until));
+    const { peers } = options;
+    this.#leadership =
+      leadership && this.#host("leadership", leadership, peers, (event, until) => this.#led(event, until));
   }
 
   get leader(): NodeId | null {
@@ -77,13 +89,22 @@ export class SharedParts {
     return 1 + this.reachablePeers.length;
   }
 
+  /** Whether a majority of those that vote can be heard of. */
   get hasQuorum(): boolean {
-    return 2 * this.reachable > this.#members;
+    const { self } = this.#options;
+    const heard = this.#voters.filter((node) => node === self || this.#isReachable(node));
+    return 2 * heard.length > this.#voters.length;
   }
 
-  /** Peers that can be heard of. */
+  /** Peers that can be heard of; those that vote first. */
   get reachablePeers(): readonly NodeId[] {
-    return [...this.#met].filter((node) => !this.#suspected.has(node));
+    const reachable = this.#others.filter((node) => this.#isReachable(node));
+    const votes = (node: NodeId): boolean => this.#voters.includes(node);
+    return [...reachable.filter(votes), ...reachable.filter((node) => !votes(node))];
+  }
+
+  #isReachable(node: NodeId): boolean {
+    return this.#met.has(node) && !this.#suspected.has(node);
   }
 
   /** As a part of a sentence; empty while there is a majority. */
@@ -98,7 +119,8 @@ export class SharedParts {
 
   /** What an instance that begins is to know. */
   news(): readonly Tagged[] {
-    const suspicions = [...this.#suspected].map((node) => ({ type: "suspect", node }));
+    const suspected = this.#options.peers.filter((node) => this.#suspected.has(node) || !this.#others.includes(node));
+    const suspicions = suspected.map((node) => ({ type: "suspect", node }));
     return this.#leader === null ? suspicions : [...suspicions, this.#leader];
   }
 
@@ -129,7 +151,8 @@ export class SharedParts {
     const { self } = this.#options;
     const served = this.leader === self;
     this.#leadership?.command({ type: "resign" });
-    const canBeSucceeded = 2 * (this.reachable - 1) > this.#members;
+    const { peers } = this.#options;
+    const canBeSucceeded = 2 * peers.filter((node) => this.#isReachable(node)).length > peers.length + 1;
     if (!served || !canBeSucceeded) return;
     const { clock, timers } = this.#options.platform;
     const until = clock.now() + HAND_OVER_MS;
@@ -166,7 +189,30 @@ export class SharedParts {
   }
 
   get #members(): number {
-    return this.#options.peers.length + 1;
+    return this.#others.length + 1;
+  }
+
+  /** The members are these from now on. */
+  watch({ members, voters }: Pick<MemberList, "members" | "voters">): void {
+    const { self } = this.#options;
+    const before = this.#others;
+    this.#watchingQuorum(() => {
+      this.#others = members.map(({ member }) => member).filter((member) => member !== self);
+      this.#voters = voters;
+    });
+    if (equal(before, this.#others)) return;
+    this.#detector.stop();
+    this.#detector = this.#watching(this.#others);
+    if (this.#runs) this.#detector.start();
+    for (const node of this.#suspected) {
+      if (!this.#others.includes(node)) this.#suspected.delete(node);
+      else if (this.#runs) this.#detector.command({ type: "suspect", node });
+    }
+    for (const node of before) if (!this.#others.includes(node)) this.#tellOf("suspect", node); // What the founders run counts on it no more.
+  }
+
+  #watching(others: readonly NodeId[]): Host<Vocabulary> {
+    return this.#host("detector", this.#options.detector, others, (event) => this.#detected(event));
   }
 
   #meet(node: NodeId): void {
@@ -184,9 +230,10 @@ export class SharedParts {
   #host(
     type: "detector" | "leadership",
     protocol: AnyProtocol,
+    peers: readonly NodeId[],
     onEvent: (event: AlgorithmEvent, until: number | null) => void,
   ): Host<Vocabulary> {
-    const { platform, self, peers, send, journal, trace, onFatal } = this.#options;
+    const { platform, self, send, journal, trace, onFatal } = this.#options;
     return new Host<Vocabulary>({
       platform,
       protocol,
@@ -202,16 +249,23 @@ export class SharedParts {
   }
 
   #detected(event: AlgorithmEvent): void {
-    const { tell, publish } = this.#options;
+    const { publish } = this.#options;
     const node = event.node as NodeId;
     const isSuspicion = event.type === "suspected";
+    if (isSuspicion === this.#suspected.has(node)) return; // It is told to a detector that has just begun.
     this.#watchingQuorum(() => {
       if (isSuspicion) this.#suspected.add(node);
       else this.#suspected.delete(node);
-      tell({ type: isSuspicion ? "suspect" : "restore", node } as Tagged);
-      this.#leadership?.command({ type: isSuspicion ? "suspect" : "restore", node });
+      this.#tellOf(isSuspicion ? "suspect" : "restore", node);
       publish({ type: isSuspicion ? "peer-suspected" : "peer-restored", node });
     });
+  }
+
+  /** To what runs among the founders. */
+  #tellOf(type: "suspect" | "restore", node: NodeId): void {
+    if (!this.#options.peers.includes(node)) return;
+    this.#options.tell({ type, node } as Tagged);
+    if (this.#runs) this.#leadership?.command({ type, node });
   }
 
   #led(event: AlgorithmEvent, until: number | null): void {

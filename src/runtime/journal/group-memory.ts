@@ -6,7 +6,7 @@ import type { Random } from "../platform/platform.ts";
 import { groupText, MAX_JOURNAL_BYTES, type Memory } from "../transport/identity.ts";
 import type { Journal, Slot } from "./journal.ts";
 
-/** `others` is empty until the group is founded; that of a single member stays so. */
+/** `members` are the founders; empty of a member that came later. `others` is empty until the group is founded; that of a single member stays so. */
 export interface GroupRecord {
   readonly journal: string;
   readonly members: readonly NodeId[];
@@ -23,6 +23,8 @@ export const groupShape = struct<GroupRecord>({
 /**
  * Opens what the journal remembers; a journal that remembers nothing, since it is new or an earlier version's, gets a name and
  * this list of members. Resolves when that is durable: only then may anybody hear of it.
+ * @param members the founders, by what this member was told; empty of a newcomer.
+ * @param isChanged the journal knows a later list than that of the founders: then what this member was told does not matter.
  * @throws EnvironmentError `wrong-members` if the journal was begun with another list.
  */
 export async function groupMemory(
@@ -30,11 +32,13 @@ export async function groupMemory(
   members: readonly NodeId[],
   folder: string,
   random: Random,
-): Promise<Memory> {
+  isChanged = false,
+): Promise<Memory & { readonly founders: readonly NodeId[] }> {
   const slot = journal.slot<GroupRecord>("group", groupShape);
   const ids = [...members].sort((a, b) => a - b);
   const known = slot.records[0] ?? begun(slot, ids, random.name());
-  if (groupText(known.members) !== groupText(ids))
+  const isFree = isChanged || known.members.length === 0;
+  if (!isFree && groupText(known.members) !== groupText(ids))
     throw new EnvironmentError(
       "wrong-members",
       `expected the members ${groupText(known.members)}, as the journal in ${folder} knows them, got ${groupText(ids)}: start this member with the list that it had, for with another it would give two majorities its vote`,
@@ -42,6 +46,7 @@ export async function groupMemory(
   await new Promise<void>((resolve) => slot.whenDurable(resolve));
   return {
     journal: known.journal,
+    founders: known.members,
     others: known.others.length === 0 ? null : new Map(known.others.map(({ node, journal }) => [node, journal])),
     found(others, then) {
       const listed = [...others].map(([node, journal]) => ({ node, journal }));

@@ -4,6 +4,7 @@
  * that, every message is decoded, which is also its validation, before a handler sees it.
  */
 import type { NodeId } from "../../core/protocol.ts";
+import { type HostPort, parseHostPort } from "../host-port.ts";
 import type { Log } from "../log.ts";
 import { type Counts, count, type RefusedReason } from "../metrics.ts";
 import type { Platform, Stream, Timer } from "../platform/platform.ts";
@@ -38,6 +39,8 @@ export interface AcceptorOptions<M> {
   readonly deliver: (from: NodeId, message: M, number: number, incarnation: number) => void;
   /** A peer has said which run of its process it is, and the newest version that it speaks. */
   readonly onIncarnation: (peer: NodeId, incarnation: number, version: number) => void;
+  /** A node is about to be let in that is to be called there. Where the list of members changes: also one that is not known yet. */
+  readonly onCaller?: ((from: NodeId, address: HostPort) => void) | undefined;
   /** A handler failed. */
   readonly onFatal: (error: Error) => void;
 }
@@ -87,7 +90,7 @@ const PROBE_CHECK_MS = 20;
 const FAREWELL_MS = 1_000;
 
 export class Acceptor<M> {
-  readonly #incoming: ReadonlyMap<NodeId, Incoming>;
+  readonly #incoming: Map<NodeId, Incoming>;
   /** By where they come from, the longest here first. */
   readonly #strangers = new Map<string, Stranger>();
   readonly #streams = new Set<Stream>();
@@ -98,6 +101,16 @@ export class Acceptor<M> {
 
   close(): void {
     for (const stream of this.#streams) stream.destroy();
+  }
+
+  addPeer(peer: NodeId): void {
+    if (!this.#incoming.has(peer)) this.#incoming.set(peer, { connection: null, runs: [] });
+  }
+
+  /** It is no peer any more. */
+  removePeer(peer: NodeId): void {
+    this.#incoming.get(peer)?.connection?.stream.destroy();
+    this.#incoming.delete(peer);
   }
 
   /** Notes a connection that has just been made, before any TLS on it: from now on its silence counts. */
@@ -183,6 +196,8 @@ export class Acceptor<M> {
 
   #greet(connection: Connection, hello: Hello, welcome: (receive: Receive) => void): void {
     const objection = this.#objection(hello, connection.names);
+    const address = parseHostPort(hello.address);
+    if (objection === null && address !== null) this.options.onCaller?.(hello.from, address);
     if (objection === null) this.#admit(connection, hello, welcome);
     else this.#refuse(connection, objection, hello.from);
   }
@@ -191,7 +206,8 @@ export class Acceptor<M> {
   #admit(connection: Connection, hello: Hello, welcome: (receive: Receive) => void): void {
     const { stream } = connection;
     if (isOver(stream)) return;
-    const incoming = this.#incoming.get(hello.from) as Incoming;
+    const incoming = this.#incoming.get(hello.from);
+    if (incoming === undefined) return void stream.destroy(); // Removed while another claimed its id.
     const incumbent = incoming.connection;
     if (incumbent !== null && incoming.runs[0]?.incarnation !== hello.incarnation)
       return this.#challenge(incumbent, (isAlive) => {
@@ -215,7 +231,7 @@ export class Acceptor<M> {
 
   /** Why this `hello` is turned away, or null. */
   #objection(hello: Hello, names: readonly string[] | null): [Refusal, string] | null {
-    const { self, peers, identity } = this.options;
+    const { self, identity } = this.options;
     const otherVersion = versionObjection(self, hello);
     if (otherVersion !== null) return ["wrong-version", otherVersion];
     if (hello.cluster !== self.cluster)
@@ -223,12 +239,20 @@ export class Acceptor<M> {
     // Where one is newer it knows what the other says, and the hashes say nothing.
     if (hello.version === self.version && hello.protocol !== self.protocol) return ["wrong-protocol", OTHER_PROTOCOL];
     if (hello.to !== self.from) return ["wrong-node", `this is node ${self.from}, and node ${hello.to} was called`];
-    if (hello.from === self.from || (hello.identity.group === identity.group && !peers.includes(hello.from)))
-      return ["unknown-node", `expected one of the nodes ${peers.join(", ")}, got ${hello.from}`];
+    const isOfGroup = hello.identity.group === identity.group || hello.identity.group === "";
+    if (hello.from === self.from || (isOfGroup && !this.#mayCall(hello)))
+      return ["unknown-node", `expected one of the nodes ${[...this.#incoming.keys()].join(", ")}, got ${hello.from}`];
     if (names !== null && !names.includes(certificateName(hello.from)))
       return ["wrong-certificate", `expected a certificate for the name ${certificateName(hello.from)}`];
     const disagreement = identity.judge(hello.from, hello.identity); // Once it has proved who it is.
     return disagreement && [disagreement.reason, disagreement.detail];
+  }
+
+  /** One that has been removed is told so. One that is not known is a member by a later list if it knows this node's journal. */
+  #mayCall({ from, identity: theirs, address }: Hello): boolean {
+    const { identity, onCaller } = this.options;
+    if (this.#incoming.has(from) || identity.isRemoved(from)) return true;
+    return onCaller !== undefined && identity.isRememberedBy(theirs) && parseHostPort(address) !== null;
   }
 
   /** Asks the connection that holds an id whether it is alive. */

@@ -100,7 +100,15 @@ describe("a stream of frames", () => {
 
 describe("the bodies of the hand-shake", () => {
   const identity = { group: "0, 300", journal: "5f0c", isFounded: true, remembers: "" };
-  const whole = { cluster: "Käfer", protocol: 2 ** 53 - 1, from: 0, to: 300, incarnation: 17, identity };
+  const whole = {
+    cluster: "Käfer",
+    protocol: 2 ** 53 - 1,
+    from: 0,
+    to: 300,
+    incarnation: 17,
+    identity,
+    address: "10.0.0.7:7100",
+  };
   const hello: Hello = { ...whole, version: WIRE_VERSION, oldest: OLDEST_WIRE_VERSION };
 
   function read<T>(codec: { frame(body: T): Buffer; read(from: never): T }, bytes: Buffer): T {
@@ -134,7 +142,13 @@ describe("the bodies of the hand-shake", () => {
 
   test("of an older release are read as far as they go, and of a newer one as far as this one knows", () => {
     const older = helloCodec.frame({ ...hello, version: 1, identity: NOBODY });
-    expect(read(helloCodec, stretched(older, -5))).toEqual({ ...hello, version: 1, oldest: 1, identity: NOBODY });
+    expect(read(helloCodec, stretched(older, -5))).toEqual({
+      ...hello,
+      version: 1,
+      oldest: 1,
+      identity: NOBODY,
+      address: "",
+    });
     const newer = { ...hello, version: WIRE_VERSION + 1 };
     expect(read(helloCodec, stretched(helloCodec.frame(newer), 3))).toEqual(newer);
     expect(() => read(helloCodec, stretched(helloCodec.frame(hello), 3))).toThrow(MalformedBytes);

@@ -13,7 +13,7 @@ import { differences, type Identity, identityShape, NOBODY } from "./identity.ts
  * hand-shake or what members say to each other besides messages of algorithms change; docs/compatibility.md says by
  * which rules.
  */
-export const WIRE_VERSION = 4;
+export const WIRE_VERSION = 5;
 export const OLDEST_WIRE_VERSION = 3;
 
 export const FRAME = { hello: 1, welcome: 2, refuse: 3, messages: 4, ack: 5, probe: 6, alive: 7 } as const;
@@ -35,6 +35,8 @@ export interface Hello {
   /** The oldest version that the sender speaks. */
   oldest: number;
   identity: Identity;
+  /** Where the sender is to be called, `host:port`; empty where it does not say. */
+  address: string;
 }
 
 /** Of a protocol and its options, as `protocol` describes them, and the message shapes in the order of their declaration. */
@@ -76,8 +78,10 @@ export interface Refuse {
 }
 
 const MAX_NAME_BYTES = 256;
+/** All of a hello fits what a stranger may say. */
+export const MAX_CALL_BACK_BYTES = 100;
 /** Every version begins like this, so that a process that cannot talk can at least say so. */
-type Greeting = Omit<Hello, keyof Addition>;
+type Greeting = Omit<Hello, keyof Addition | "address">;
 const greetingCodec = codecOf<Greeting>(
   struct<Greeting>({
     version: natural,
@@ -96,12 +100,15 @@ export const helloCodec: BodyCodec<Hello> = {
     frameOf(FRAME.hello, (into) => {
       greetingCodec.write(hello, into);
       additionCodec.write(hello, into);
+      into.text(hello.address, MAX_CALL_BACK_BYTES);
     }),
   /** Of version 1 only what it has is read, of a newer one only what is known here. */
   read(from) {
     const greeting = greetingCodec.read(from);
-    if (greeting.version === 1) return { ...greeting, oldest: greeting.version, identity: NOBODY };
-    const hello = { ...greeting, ...additionCodec.read(from) };
+    if (greeting.version === 1) return { ...greeting, oldest: greeting.version, identity: NOBODY, address: "" };
+    const addition = additionCodec.read(from);
+    const address = from.position < from.end ? from.text(MAX_CALL_BACK_BYTES) : "";
+    const hello = { ...greeting, ...addition, address };
     if (hello.version === WIRE_VERSION) requireEnd(from);
     return hello;
   },

@@ -6,6 +6,9 @@
  * A group is founded once, by all its members: each has to hear of every other's journal, and writes them down. From then on
  * nobody comes in with another journal. So a member that has lost its own, and with it what it has promised, is noticed by each
  * of the others; and of two lists that share a member only one can ever be founded, for that member's journal knows one list.
+ *
+ * The founders name the group for good. Who is in it later is said by a list that the members agree on, which also says whose
+ * journal is whose. A newcomer founds nothing: it waits until the members that it calls have it on their list.
  */
 import { hash } from "../../core/plain.ts";
 import type { NodeId } from "../../core/protocol.ts";
@@ -43,8 +46,11 @@ export function groupText(ids: readonly NodeId[]): string {
   return `${all.slice(0, MAX_GROUP_BYTES - 80)} …: ${ids.length} members with the hash ${hash([all])}`;
 }
 
-/** What two nodes can differ in. `not-founded`: in nothing, but one of them has not met the whole group yet. */
-export const differences = ["wrong-members", "lost-journal", "not-founded"] as const;
+/**
+ * What two nodes can differ in. `not-founded`: in nothing, but one of them has not met the whole group yet, or not all of it knows the
+ * other's journal. `removed`: one of them has been taken from the list.
+ */
+export const differences = ["wrong-members", "lost-journal", "not-founded", "removed"] as const;
 export type Difference = (typeof differences)[number];
 
 /** Why two nodes have no link. */
@@ -55,7 +61,7 @@ export interface Objection {
 
 /** What is for people to mend. */
 export interface Disagreement extends Objection {
-  readonly reason: Exclude<Difference, "not-founded">;
+  readonly reason: "wrong-members" | "lost-journal";
   readonly detail: string;
   /** That the other one has. */
   readonly members: string;
@@ -71,9 +77,20 @@ export interface Memory {
   found(others: ReadonlyMap<NodeId, string>, then: () => void): void;
 }
 
+/** What the members have agreed on. */
+export interface AgreedMembers {
+  readonly founders: readonly NodeId[];
+  /** `journal` is empty of one that has not called yet. */
+  readonly members: readonly { readonly member: NodeId; readonly journal: string }[];
+  readonly removed: readonly NodeId[];
+}
+
 export interface GroupIdentityOptions {
   readonly self: NodeId;
+  /** The founders; of a newcomer: itself, and members that it knows of. */
   readonly members: readonly NodeId[];
+  /** It is to come into a group that others have founded. */
+  readonly isNewcomer?: boolean;
   readonly log: Log;
   /** Null of a node that keeps no journal: it has nothing to lose. */
   readonly memory?: Memory | null;
@@ -84,17 +101,22 @@ const MAX_STRANGERS = 128;
 
 /** Who this node is for the others, and who they have said they are. */
 export class GroupIdentity {
-  readonly group: string;
+  group: string;
   /** A node has been found to differ in what is for people to mend, or no longer does: then null. */
   onDisagreement: (node: NodeId, disagreement: Disagreement | null) => void = () => {};
   /** The group has been founded: links that were refused may open. */
   onFounded: () => void = () => {};
+  /** A member that has not called before has, with this journal. */
+  onFirstCall: (node: NodeId, journal: string) => void = () => {};
+  /** This node has been taken from the list of members: another says so. */
+  onRemoved: (by: NodeId) => void = () => {};
   readonly #disagreements = new Map<NodeId, Disagreement>();
   /** Those of them that are no members, and who has called last at the end. */
   readonly #strangers = new Set<NodeId>();
   /** Who has lines of its own in the log, of those that are no members. */
   readonly #namedStrangers = new Set<NodeId>();
-  readonly #peers: readonly NodeId[];
+  #peers: readonly NodeId[];
+  #agreed: AgreedMembers | null = null;
   readonly #memory: Memory | null;
   /** The journals of the others, as they have said. */
   readonly #met = new Map<NodeId, string>();
@@ -102,17 +124,46 @@ export class GroupIdentity {
   #isFounding = false;
 
   constructor(private readonly options: GroupIdentityOptions) {
-    const { self, members, memory } = options;
-    this.group = groupText(members);
+    const { self, members, memory, isNewcomer = false } = options;
+    this.group = isNewcomer ? "" : groupText(members);
     this.#peers = members.filter((member) => member !== self);
     this.#memory = memory ?? null;
     this.#others = memory?.others ?? null;
     this.#foundIfMet(); // Alone it has nobody to meet.
   }
 
-  /** Whether this node takes part: with a journal only once all members have met. */
+  /** Whether this node takes part: with a journal only once all members have met, or as a newcomer to those that have. */
   get isFounded(): boolean {
-    return this.#memory === null || this.#others !== null;
+    return this.#memory === null || this.#others !== null || this.options.isNewcomer === true;
+  }
+
+  /** The members have agreed on another list. */
+  learn(agreed: AgreedMembers): void {
+    this.#agreed = agreed;
+    this.group = groupText(agreed.founders);
+    this.#peers = agreed.members.map(({ member }) => member).filter((member) => member !== this.options.self);
+  }
+
+  /** Whether it is another member, by the list that this node knows. */
+  isPeer(node: NodeId): boolean {
+    return this.#peers.includes(node);
+  }
+
+  /** Whether it is in the group, and has been told of this node's journal. */
+  isRememberedBy({ group, isFounded, remembers }: Identity): boolean {
+    const isOfGroup = group !== "" && (group === this.group || this.group === "");
+    return isOfGroup && isFounded && remembers !== "" && remembers === this.#memory?.journal;
+  }
+
+  isRemoved(node: NodeId): boolean {
+    return this.#agreed?.removed.includes(node) === true;
+  }
+
+  /** What this node remembers of that one; empty if nothing. */
+  journalOf(node: NodeId): string {
+    if (node === this.options.self) return this.#memory?.journal ?? "";
+    const listed = this.#agreed?.members.find(({ member }) => member === node)?.journal ?? "";
+    return listed === "" ? (this.#others?.get(node) ?? "") : listed;
   }
 
   /** The members that have not been met, for which a new group waits. */
@@ -131,12 +182,15 @@ export class GroupIdentity {
   /** What is said to that node. */
   toward(node: NodeId): Identity {
     const { group, isFounded } = this;
-    const remembers = this.#others?.get(node) ?? "";
+    const remembers = this.journalOf(node);
     return { group, journal: this.#memory?.journal ?? "", isFounded, remembers };
   }
 
   /** Another node has said who it is, in its hello or in its refusal: why there can be no link to it, or null. */
   judge(node: NodeId, theirs: Identity): Objection | null {
+    if (this.isRemoved(node))
+      return { reason: "removed", detail: `node ${node} has been removed from the members: it does not come back` };
+    this.#adopt(theirs);
     const found = this.#difference(node, theirs);
     if (found !== null) {
       this.#keep(node, found);
@@ -144,7 +198,12 @@ export class GroupIdentity {
     }
     this.#strangers.delete(node);
     if (this.#disagreements.delete(node)) this.onDisagreement(node, null);
-    if (this.#memory === null || theirs.journal === "" || (theirs.isFounded && this.isFounded)) return null;
+    if (this.#memory === null || theirs.journal === "") return null;
+    if (this.#isFirstCall(node)) {
+      this.onFirstCall(node, theirs.journal);
+      return { reason: "not-founded", detail: `the members are about to write down the journal of node ${node}` };
+    }
+    if (theirs.isFounded && this.isFounded) return null;
     this.#meet(node, theirs.journal); // With which the group may be founded, as soon as that is durable.
     return { reason: "not-founded", detail: "the members of this group have not all met yet, as they have to once" };
   }
@@ -152,6 +211,15 @@ export class GroupIdentity {
   /** Who differs at present in what is for people to mend. */
   get disagreements(): ReadonlyMap<NodeId, Disagreement> {
     return this.#disagreements;
+  }
+
+  /** A newcomer is of the first group that takes it. */
+  #adopt({ group, isFounded }: Identity): void {
+    if (this.group === "" && isFounded) this.group = group;
+  }
+
+  #isFirstCall(node: NodeId): boolean {
+    return this.#agreed !== null && this.isPeer(node) && this.journalOf(node) === "";
   }
 
   #keep(node: NodeId, found: Disagreement): void {
@@ -197,14 +265,15 @@ export class GroupIdentity {
       detail,
       members: group,
     });
-    if (group !== this.group)
+    const isNew = group === "" && this.isPeer(node);
+    if (group !== this.group && !isNew)
       return differs(
         "wrong-members",
         `node ${node} has the members ${group}, and this node has ${this.group}: there is no link between them until both are started with one list`,
       );
     if (this.#memory === null || journal === "") return null;
-    const remembered = this.#others?.get(node) ?? journal;
-    if (remembered !== journal)
+    const remembered = this.journalOf(node);
+    if (remembered !== "" && remembered !== journal)
       return differs(
         "lost-journal",
         `node ${node} has come with a new journal, and this node remembers another: it has lost what it promised, and must not take part. ${REMEDY}`,

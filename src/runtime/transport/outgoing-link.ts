@@ -153,6 +153,13 @@ export class OutgoingLink<M> {
     if (this.status === "waiting" && !this.#closed) this.#dial();
   }
 
+  /** The peer has another address from now on. */
+  redial(): void {
+    this.#backoffMs = MIN_BACKOFF_MS;
+    if (this.#stream === null) this.retry();
+    else this.#stream.destroy();
+  }
+
   close(): void {
     this.#closed = true;
     const { timers } = this.options.platform;
@@ -403,6 +410,7 @@ export class OutgoingLink<M> {
   #refused(body: Reader): false {
     const { reason, detail, identity } = refuseCodec.read(body);
     const { peer } = this.options;
+    if (reason === "removed") this.options.identity.onRemoved(peer);
     const isOfIdentity = differences.some((difference) => difference === reason);
     const text = `node ${peer} refuses this node (${reason}): ${detail}`;
     if (isOfIdentity && identity !== null)

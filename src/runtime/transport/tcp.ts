@@ -14,7 +14,7 @@ import type { Counts } from "../metrics.ts";
 import type { Listener, Platform, TlsMaterial } from "../platform/platform.ts";
 import { type Codec, codecOf } from "../wire.ts";
 import { Acceptor, certificateName, remoteOf } from "./acceptor.ts";
-import { type Hello, OLDEST_WIRE_VERSION, protocolHash, WIRE_VERSION } from "./frames.ts";
+import { type Hello, MAX_CALL_BACK_BYTES, OLDEST_WIRE_VERSION, protocolHash, WIRE_VERSION } from "./frames.ts";
 import type { GroupIdentity } from "./identity.ts";
 import { type Limits, limitsWith } from "./limits.ts";
 import { OutgoingLink } from "./outgoing-link.ts";
@@ -30,6 +30,10 @@ export interface TcpOptions<M> {
   readonly protocol: string;
   /** The shape of every message. */
   readonly shape: ShapeNode;
+  /** How many peers there may be at most, where their list changes. Default: those that there are. */
+  readonly maxPeers?: number;
+  /** Where the list of members changes: a node is about to be let in, and says where it is to be called. */
+  readonly onCaller?: (peer: NodeId, address: HostPort) => void;
   readonly limits?: Partial<Limits>;
   readonly tls?: TlsMaterial | null;
   readonly identity: GroupIdentity;
@@ -56,6 +60,11 @@ export interface TcpTransport<M> {
   /** Resolves once every peer has been tried once: it is connected, or not there. */
   tried(): Promise<void>;
   send(to: NodeId, message: M): SendResult;
+  hasPeer(peer: NodeId): boolean;
+  /** A peer that there is from now on, or where it is from now on. */
+  setPeer(peer: NodeId, address: HostPort): void;
+  /** There is no such peer any more. What waits to be sent to it is lost. */
+  removePeer(peer: NodeId): void;
   /** Connections from now on are proved with these, where there is TLS; those that are open stay. @throws UsageError for certificates that cannot be. */
   renew(tls: TlsMaterial): void;
   /** The newest version that the peer's present process speaks; null while that has not said so. */
@@ -71,28 +80,19 @@ const MAX_LOST_IDS = 1_000;
 const SAY_AWAITED_MS = 2_000;
 
 export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
-  const { platform, self, members, counts, log, injector, identity } = options;
+  const { platform, self, counts, log, injector, identity } = options;
+  const members = new Map(Object.entries(options.members).map(([id, address]) => [Number(id), address]));
   let { tls = null } = options;
-  const own = members[self];
+  const own = members.get(self);
   if (own === undefined)
     throw new UsageError("unknown-node", `expected node ${self} to be among the members, and it is not`);
   const limits: Limits = limitsWith(options.limits ?? {});
   const codec: Codec<M> = codecOf<M>(options.shape);
-  const hello: Omit<Hello, "identity"> = {
-    version: WIRE_VERSION,
-    oldest: OLDEST_WIRE_VERSION,
-    cluster: options.cluster,
-    protocol: protocolHash(options.protocol, options.shape),
-    from: self,
-    to: self,
-    incarnation: platform.clock.wall() * 1_000 + Math.floor(platform.random.fraction() * 1_000),
-  };
+  const hello = helloOf(options, own);
   const name = (from: NodeId, to: NodeId, incarnation: number, number: number | string): MessageId =>
     `${from}-${to}-${incarnation.toString(36)}-${number}`;
   const links = new Map<NodeId, OutgoingLink<M>>();
-  const peerIds = Object.keys(members)
-    .map(Number)
-    .filter((id) => id !== self);
+  const peerIds = [...members.keys()].filter((id) => id !== self);
   const acceptor = new Acceptor<M>({
     platform,
     self: hello,
@@ -105,6 +105,7 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
     deliver: (from, message, number, incarnation) =>
       options.deliver(from, message, () => name(from, self, incarnation, number)),
     onIncarnation: (peer, incarnation, version) => links.get(peer)?.noteIncarnation(incarnation, version),
+    onCaller: options.onCaller,
     onFatal: options.onFatal,
   });
   let lostCount = 0;
@@ -122,7 +123,7 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
       log,
       connect: (onReady) => {
         const proof = tls && { ...tls, name: certificateName(peer) };
-        return platform.network.dial(members[peer] as HostPort, proof, onReady);
+        return platform.network.dial(members.get(peer) as HostPort, proof, onReady);
       },
       outlives: options.outlives,
       onLost: (first, last, why) => options.onLost(peer, () => lostIds(peer, first, last), why),
@@ -142,12 +143,14 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
   };
   const explaining = platform.timers.after(SAY_AWAITED_MS, () => identity.sayAwaited()).unref();
   // A peer that reconnects may hold two connections for a moment.
-  const maxStreams = 2 * peerIds.length + limits.maxStrangers;
+  const maxStreams = 2 * Math.max(peerIds.length, options.maxPeers ?? 0) + limits.maxStrangers;
   const listener = listenerFor(options, limits, maxStreams, acceptor);
+  let phase: "new" | "open" | "closed" = "new";
 
   return {
     async open() {
       await listen(listener, options.listen ?? own);
+      phase = "open";
       for (const link of links.values()) link.open();
     },
     async tried() {
@@ -156,11 +159,34 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
     send(to, message) {
       const link = links.get(to);
       if (link === undefined)
-        throw new UsageError("unknown-node", `expected a message to one of ${peerIds.join(", ")}, got one to ${to}`);
+        throw new UsageError(
+          "unknown-node",
+          `expected a message to one of ${[...links.keys()].join(", ")}, got one to ${to}`,
+        );
       const sent = link.send(message);
       if (sent.lost === null) return { id: () => name(self, to, hello.incarnation, sent.number), lost: null };
       const number = `x${++lostCount}`;
       return { id: () => name(self, to, hello.incarnation, number), lost: sent.lost };
+    },
+    hasPeer: (peer) => links.has(peer),
+    setPeer(peer, address) {
+      const before = members.get(peer);
+      members.set(peer, address);
+      const known = links.get(peer);
+      if (known !== undefined) {
+        const isSame = before?.host === address.host && before.port === address.port;
+        return isSame ? undefined : known.redial();
+      }
+      const link = linkTo(peer);
+      links.set(peer, link);
+      acceptor.addPeer(peer);
+      if (phase === "open") link.open();
+    },
+    removePeer(peer) {
+      links.get(peer)?.close();
+      links.delete(peer);
+      members.delete(peer);
+      acceptor.removePeer(peer);
     },
     renew(material) {
       if (tls === null) return;
@@ -171,17 +197,36 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
     address: own,
     get peers() {
       return [...links].map(([id, link]) => {
-        const address = formatHostPort(members[id] as HostPort);
+        const address = formatHostPort(members.get(id) as HostPort);
         return { id, address, link: link.status, queuedBytes: link.queuedBytes };
       });
     },
     async close() {
+      phase = "closed";
       platform.timers.cancel(explaining);
       for (const link of links.values()) link.close();
       const closed = listener.close();
       acceptor.close();
       await closed;
     },
+  };
+}
+
+/** What this node says of itself to all; `to` is filled in. */
+function helloOf<M>(
+  { platform, cluster, protocol, shape, self }: TcpOptions<M>,
+  own: HostPort,
+): Omit<Hello, "identity"> {
+  const address = formatHostPort(own);
+  return {
+    version: WIRE_VERSION,
+    oldest: OLDEST_WIRE_VERSION,
+    cluster,
+    protocol: protocolHash(protocol, shape),
+    from: self,
+    to: self,
+    address: Buffer.byteLength(address) > MAX_CALL_BACK_BYTES ? "" : address,
+    incarnation: platform.clock.wall() * 1_000 + Math.floor(platform.random.fraction() * 1_000),
   };
 }
 

@@ -13,6 +13,8 @@ const states: Partial<Record<RefusalCode, readonly [CoordinationCode, Phase]>> =
   "session-expired": ["session-ended", "never-sent"],
   "outcome-unknown": ["outcome-unknown", "uncertain"],
   compacted: ["compacted", "missed"],
+  "last-voter": ["last-voter", "never-sent"],
+  "change-under-way": ["change-under-way", "never-sent"],
   "machine-failed": ["machine-failed", "never-sent"],
 };
 

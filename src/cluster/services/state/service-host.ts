@@ -66,6 +66,7 @@ export class ServiceHost implements Service {
   onClientAnswered: (answered: ClientAnswered) => void = () => {};
   readonly #options: ServiceHostOptions;
   readonly #listeners = new Set<Listener>();
+  readonly #peers: Set<NodeId>;
   readonly #host: Host<Vocabulary> | null;
   #current: Promise<number> | null = null;
   /** The revision before the first write of this member, as far as that was done while it was not known which one is current. */
@@ -88,6 +89,7 @@ export class ServiceHost implements Service {
     this.maxWaiters = options.maxWaiters;
     this.#firstNumber = Math.floor(options.platform.clock.stamp()) * NUMBERS_PER_MS;
     this.#number = this.#firstNumber;
+    this.#peers = new Set(options.peers);
     this.#host = options.protocol && this.#hostOf(options.protocol);
   }
 
@@ -122,8 +124,20 @@ export class ServiceHost implements Service {
     if (this.#host === null) throw new UsageError("no-journal", NO_JOURNAL);
   }
 
+  /** Another member, as a later list says. */
+  meet(node: NodeId): void {
+    this.#peers.add(node);
+    this.#host?.meet(node);
+  }
+
+  /** Puts leadership of the log into the hands of that member. */
+  transfer(to: NodeId): void {
+    this.use();
+    this.#host?.carryOut({ type: "log", body: { type: "transfer", to } } as never);
+  }
+
   receive(from: NodeId, content: Content): void {
-    if (!("body" in content)) return; // What cannot be read is of another release.
+    if (!("body" in content) || !this.#peers.has(from)) return; // What cannot be read is of another release.
     this.#host?.receive(from, content.body as never, UNNAMED);
   }
 

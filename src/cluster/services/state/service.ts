@@ -101,6 +101,12 @@ interface ResultTypes {
   finish: "done";
   giveBack: "done";
   execute: "executed" | "unknown";
+  foundMembers: "done";
+  addMember: "done";
+  nameJournal: "done";
+  promoteMember: "done";
+  removeMember: "done";
+  moveMember: "done";
 }
 
 interface AnswerTypes {
@@ -111,5 +117,6 @@ interface AnswerTypes {
   holders: "holders";
   backlog: "backlog";
   sessions: "sessions";
+  members: "members";
   ask: "answered";
 }

@@ -74,7 +74,7 @@ export const operationShape = text(MAX_OPERATION_BYTES);
 export const resultShape = text(MAX_SNAPSHOT_BYTES);
 export const snapshotShape = text(MAX_SNAPSHOT_BYTES);
 export const commandShape = struct<Command>({ client: natural, sequence: natural, operation: operationShape });
-const membersShape = { voters: list(natural, MAX_MEMBERS), learners: list(natural, MAX_MEMBERS) };
+export const membersShape = { voters: list(natural, MAX_MEMBERS), learners: list(natural, MAX_MEMBERS) };
 
 /** Those that an algorithm has are its shapes. */
 export const logCommandShapes: Shapes<ReplicatedLog["command"]> = {

@@ -66,6 +66,22 @@ describe("raft: reads", () => {
   });
 });
 
+describe("raft: what has been lost", () => {
+  it("is sent again though reads come so often that the next round has begun before a heartbeat is due", () => {
+    const stage = settled(3, { heartbeatMs: 75 });
+    const { sim } = stage;
+    sim.partition([[2]]);
+    stage.propose(0, "missed");
+    sim.run(sim.now + 30);
+    sim.heal();
+    for (let read = 1; read <= 50; read++) {
+      sim.command(0, { type: "read", read });
+      sim.run(sim.now + 25);
+    }
+    expect(stage.logs()[2]).toBe(stage.logs()[0]);
+  });
+});
+
 describe("raft: bounds", () => {
   it("a leader that can commit nothing drops what is proposed beyond its bound, and counts it", () => {
     const stage = settled(3, { maxUncommitted: 5, checkQuorum: false });

@@ -18,15 +18,16 @@ export function beginRound(state: State, role: Leader, options: RaftOptions, ctx
   role.round += 1;
   role.answered = [];
   if (options.leaseReads) ctx.setTimer(leaseTimer(role.round), leaseMs(options));
-  sendHeartbeats(state, role, options, ctx);
+  sendHeartbeats(state, role, ctx);
 }
 
-/** Every `heartbeatMs`. */
+/** Every `heartbeatMs`, however many rounds reads begin in between: what has been lost is sent again then. */
 export function heartbeat(state: State, role: Leader, options: RaftOptions, ctx: Ctx): void {
+  ctx.setTimer("heartbeat", options.heartbeatMs);
   considerHeir(state, role, options, ctx);
   for (const follower of Object.values(role.followers)) follower.isOverdue = isAwaited(follower);
   if (isConfirmed(state, role, ctx)) beginRound(state, role, options, ctx);
-  else sendHeartbeats(state, role, options, ctx);
+  else sendHeartbeats(state, role, ctx);
 }
 
 export function isConfirmed({ configuration }: State, { answered }: Leader, ctx: Ctx): boolean {
@@ -34,9 +35,8 @@ export function isConfirmed({ configuration }: State, { answered }: Leader, ctx:
 }
 
 /** They carry no entries, so a follower may commit no more of its log than is known to be the leader's. */
-function sendHeartbeats(state: State, role: Leader, { heartbeatMs }: RaftOptions, ctx: Ctx): void {
+function sendHeartbeats(state: State, role: Leader, ctx: Ctx): void {
   const { term, commitIndex } = state;
-  ctx.setTimer("heartbeat", heartbeatMs);
   for (const node of ctx.peers) {
     const follower = role.followers[node];
     if (follower === undefined) continue;

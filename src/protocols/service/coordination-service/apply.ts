@@ -6,6 +6,7 @@ import { applyToCounter } from "./counters.ts";
 import { applyToGrants, holdersOf } from "./grants.ts";
 import { applyToKeys, changesAfter, range, stored } from "./keys.ts";
 import { ask, execute, type MachineDefinitions } from "./machines.ts";
+import { applyToMembers, membersIn } from "./member-list.ts";
 import {
   type Answer,
   MAX_RANGE,
@@ -123,6 +124,13 @@ function applyOperation(
       return applyToQueue(on, session.id, operation);
     case "execute":
       return execute(on, machines, operation);
+    case "foundMembers":
+    case "addMember":
+    case "nameJournal":
+    case "promoteMember":
+    case "removeMember":
+    case "moveMember":
+      return applyToMembers(on, operation);
   }
 }
 
@@ -143,6 +151,8 @@ export function answerTo(on: Pick<Applying, "data" | "limits">, machines: Machin
       return backlogOf(data, query.name);
     case "sessions":
       return { type: "sessions", sessions: data.sessions.map(({ id, member }) => ({ session: id, member })) };
+    case "members":
+      return { type: "members", list: membersIn(data) };
     case "ask":
       return ask(on, machines, query.machine, query.question);
   }

@@ -30,6 +30,7 @@ import { type Raft, raft } from "../../consensus/raft/raft.ts";
 import { withMutexWorkload } from "../../mutex/family/workload.ts";
 import { requireParts } from "../../options.ts";
 import { type AnyMaker, defaulting, joined, type System, type WireTable } from "../../system.ts";
+import { type Configuration, configuration } from "./configuration.ts";
 import type { MachineDefinitions } from "./machines.ts";
 import { serviceProperties } from "./properties.ts";
 import { type Replica, type ReplicaOptions, replica } from "./replica.ts";
@@ -39,7 +40,9 @@ import type { SessionOptions } from "./session-options.ts";
 import type { MemberSession } from "./session-vocabulary.ts";
 
 export type ServiceParts = { session: MemberSession; replica: Replica; log: Raft };
-export type CoordinationService = Assembly<ServiceParts>;
+/** With a list of members that changes. */
+type EmbeddedParts = ServiceParts & { configuration: Configuration };
+export type CoordinationService = Assembly<EmbeddedParts>;
 
 export interface CoordinationServiceOptions {
   session?: Partial<SessionOptions>;
@@ -47,7 +50,7 @@ export interface CoordinationServiceOptions {
   log?: Partial<RaftOptions>;
 }
 
-const wires: Wires<ServiceParts> = {
+const wires = {
   session: {
     proposed: ({ command }, give) => give("log", { type: "propose", command }),
     reading: ({ read }, give) => give("log", { type: "read", read }),
@@ -66,6 +69,21 @@ const wires: Wires<ServiceParts> = {
     seen: (seen, give) => give("session", seen),
     saved: ({ index, snapshot }, give) => give("log", { type: "compact", index, snapshot }),
   },
+} satisfies Wires<ServiceParts>;
+
+/** The log's configuration follows the list of members. */
+const embeddedWires: Wires<EmbeddedParts> = {
+  session: wires.session,
+  log: {
+    ...wires.log,
+    led({ leader, term }, give) {
+      give("session", { type: "led", leader, term });
+      give("configuration", { type: "led", leader, term });
+    },
+    reconfigured: ({ voters, learners }, give) => give("replica", { type: "reconfigured", voters, learners }),
+  },
+  replica: { ...wires.replica, members: ({ list }, give) => give("configuration", { type: "listed", list }) },
+  configuration: { wanted: ({ voters, learners }, give) => give("log", { type: "reconfigure", voters, learners }) },
 };
 
 /** Members apply what is committed at once, wherever they are; a command is as long as many operations. */
@@ -103,6 +121,9 @@ export function serviceModel(log: AnyMaker = raft) {
   };
 }
 
+/** Thesis §4.2.1. */
+const CATCH_UP_ROUNDS = 10;
+
 /** A member's whole part in it, as `join()` runs it. @param machines of the application; may be filled while the service runs. */
 export function coordinationService(
   options: CoordinationServiceOptions = {},
@@ -112,8 +133,9 @@ export function coordinationService(
   const parts = {
     session: memberSession(options.session),
     replica: replica(options.replica, machines),
-    log: raft({ ...ofLog, ...options.log }),
+    log: raft({ ...ofLog, catchUpRounds: CATCH_UP_ROUNDS, ...options.log }),
+    configuration: configuration(),
   };
-  const service = assemble<ServiceParts>("coordination-service", parts, wires, { face: "session" });
+  const service = assemble<EmbeddedParts>("coordination-service", parts, embeddedWires, { face: "session" });
   return { ...service, properties: [...service.properties, ...(serviceProperties as typeof service.properties)] };
 }

@@ -12,6 +12,7 @@ import {
   text,
   variants,
 } from "../../../core/shape.ts";
+import { type MemberList, type MemberOperation, memberListShape, memberOperationShapes } from "./member-words.ts";
 
 /** Clients that are no members have numbers of their own, given by the log and never twice: from here on. */
 export const FIRST_CLIENT: NodeId = 2 ** 40;
@@ -27,7 +28,14 @@ export type Revision = number;
 export type WaitId = number;
 
 /** What changes something, and goes through the log. */
-export type Operation = KeyOperation | CounterOperation | GrantOperation | BarrierOperation | QueueOperation | Command;
+export type Operation =
+  | KeyOperation
+  | CounterOperation
+  | GrantOperation
+  | BarrierOperation
+  | QueueOperation
+  | Command
+  | MemberOperation;
 
 export type KeyOperation =
   /** `isLeased`: the key goes when the session ends. */
@@ -119,6 +127,7 @@ export type Query =
   | { type: "holders"; name: string }
   | { type: "backlog"; name: string }
   | { type: "sessions" }
+  | { type: "members" }
   | { type: "ask"; machine: string; question: string };
 
 /** What stands under a key. */
@@ -200,6 +209,12 @@ export const refusalCodes = [
   /** This member has not defined the state machine. */
   "unknown-machine",
   "machine-failed",
+  /** Of the list of members. */
+  "unknown-member",
+  "member-exists",
+  "last-voter",
+  /** Who votes changes one step at a time. */
+  "change-under-way",
 ] as const;
 export type RefusalCode = (typeof refusalCodes)[number];
 
@@ -215,6 +230,8 @@ export type Answer =
   | { type: "holders"; holders: Holder[]; waiting: number }
   | { type: "backlog"; items: number; taken: number; waiting: number }
   | { type: "sessions"; sessions: { session: SessionId; member: NodeId }[] }
+  /** Null: it is as it was when the cluster was founded. */
+  | { type: "members"; list: MemberList | null }
   | { type: "answered"; answer: string }
   | Refusal;
 
@@ -233,7 +250,9 @@ export type ServiceEvent =
   | { type: "passed"; name: string; generation: Revision; arrivals: { session: SessionId; wait: WaitId }[] }
   | { type: "item"; name: string; session: SessionId; wait: WaitId; token: Revision; value: string }
   | { type: "opened"; session: SessionId; member: NodeId; life: number }
-  | { type: "ended"; session: SessionId; member: NodeId; life: number; reason: EndReason };
+  | { type: "ended"; session: SessionId; member: NodeId; life: number; reason: EndReason }
+  /** The members are these from here on. */
+  | { type: "members"; list: MemberList };
 
 /** What a command of the log holds at most, in bytes. */
 export const MAX_PROPOSAL_BYTES = 65_536;
@@ -294,6 +313,7 @@ const operationShapes = {
   finish: { name, token: natural },
   giveBack: { name, token: natural },
   execute: { machine: name, command: value },
+  ...memberOperationShapes,
 } as const;
 
 export const operationShape: Shape<Operation> = variants<Operation>(operationShapes);
@@ -324,6 +344,7 @@ export const queryShape: Shape<Query> = variants<Query>({
   holders: { name },
   backlog: { name },
   sessions: {},
+  members: {},
   ask: { machine: name, question: value },
 });
 
@@ -374,6 +395,7 @@ export const answerShape: Shape<Answer> = variants<Answer>({
   sessions: {
     sessions: list(struct<{ session: SessionId; member: NodeId }>({ session: natural, member: natural }), MAX_KEPT),
   },
+  members: { list: nullable(memberListShape) },
   answered: { answer: text(MAX_ANSWER_BYTES) },
   refused,
 });

@@ -9,11 +9,14 @@ import {
   type Command,
   commandShape,
   MAX_SNAPSHOT_BYTES,
+  type Members,
+  membersShape,
   snapshotShape,
 } from "../../consensus/family/replicated-log.ts";
 import { settle } from "../../options.ts";
 import { answerTo, applyProposal, readProposal } from "./apply.ts";
 import type { MachineDefinitions } from "./machines.ts";
+import { copyOf, noteConfiguration } from "./member-list.ts";
 import {
   type Answer,
   isClient,
@@ -40,6 +43,7 @@ export type Replica = {
   command: /** From the log. */
     | { type: "decided"; index: number; command: Command }
     | { type: "installed"; index: number; snapshot: string }
+    | ({ type: "reconfigured" } & Members)
     /** From the member's session: what it may read now, and who is to be heard of. */
     | { type: "query"; request: RequestId; query: Query }
     | { type: "look" };
@@ -166,6 +170,7 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
         Object.assign(state, JSON.parse(snapshot), { index, unsaved: 0, saved: snapshot.length });
         const { data } = state;
         ctx.emit({ type: "restored", revision: data.revision });
+        if (data.members !== undefined) ctx.emit({ type: "members", list: copyOf(data.members) });
         const life = data.lives[ctx.self];
         if (life === undefined) return;
         const session = sessionOf(data, ctx.self);
@@ -180,6 +185,9 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
           isOver,
           isRestored: true,
         });
+      },
+      reconfigured({ data }, { voters, learners }, ctx) {
+        noteConfiguration({ data, limits, tell: (event) => ctx.emit(event) }, { voters, learners });
       },
       query(state, { request, query }, ctx) {
         const { data } = state;
@@ -199,6 +207,7 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
       command: {
         decided: { index: natural, command: commandShape },
         installed: { index: natural, snapshot: snapshotShape },
+        reconfigured: membersShape,
         query: { request: natural, query: queryShape },
         look: {},
       },

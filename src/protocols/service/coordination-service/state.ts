@@ -1,5 +1,6 @@
 /** What a replica of the service holds: plain data, the same at every replica that has applied as much of the log. */
 import type { NodeId } from "../../../core/protocol.ts";
+import type { MemberList } from "./member-words.ts";
 import type { Change, Result, Revision, ServiceEvent, SessionId, Stored, WaitId } from "./operations.ts";
 import { emptyTable, type Table } from "./table.ts";
 
@@ -12,6 +13,8 @@ export interface Data {
   lives: Record<NodeId, number>;
   /** Of clients up to this number it is forgotten whether they had one; absent: of none. */
   forgottenClients?: number;
+  /** Absent: the members are those that founded the cluster. */
+  members?: MemberList;
   maps: Table<Table<Stored>>;
   /** Of keys and values and items, in bytes. */
   bytes: number;

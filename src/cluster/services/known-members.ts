@@ -1,0 +1,47 @@
+/**
+ * The list of members that this member's journal knows: that of the last change that it has heard of. So after a restart it knows
+ * whom to call before the log has told it anything. Absent while the members are those that founded the cluster.
+ */
+import { EnvironmentError } from "../../core/errors.ts";
+import type { NodeId } from "../../core/protocol.ts";
+import { type MemberList, memberListShape } from "../../protocols/service/coordination-service/member-words.ts";
+import type { Journal, Slot } from "../../runtime/journal/journal.ts";
+
+export class KnownMembers {
+  readonly #slot: Slot<MemberList> | null;
+  #list: MemberList | null;
+
+  constructor(journal: Journal | null) {
+    this.#slot = journal?.slot("members", memberListShape) ?? null;
+    this.#list = this.#slot?.records.at(-1) ?? null;
+  }
+
+  get list(): MemberList | null {
+    return this.#list;
+  }
+
+  /** @returns false of a list that is known, or older: after a restart the log tells it anew. */
+  note(list: MemberList): boolean {
+    if (this.#list !== null && list.revision <= this.#list.revision) return false;
+    this.#list = list;
+    this.#slot?.compact([list]);
+    return true;
+  }
+
+  /** Another member says so, which knows a later list. */
+  noteRemoved(self: NodeId): void {
+    if (this.#list === null || this.#list.removed.includes(self)) return;
+    const members = this.#list.members.filter(({ member }) => member !== self);
+    this.#list = { ...this.#list, members, removed: [...this.#list.removed, self] };
+    this.#slot?.compact([this.#list]);
+  }
+
+  /** @throws EnvironmentError `member-removed` */
+  requireMember(id: NodeId, folder: string): void {
+    if (this.#list?.removed.includes(id) === true)
+      throw new EnvironmentError(
+        "member-removed",
+        `member ${id} has been removed, as the journal in ${folder} knows: ids are not given again, so add a member with another one, and start that with an empty folder`,
+      );
+  }
+}

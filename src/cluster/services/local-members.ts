@@ -1,0 +1,192 @@
+/** Changes of the list of members, as a member asks for them. */
+import { UsageError, unexpected } from "../../core/errors.ts";
+import type { NodeId } from "../../core/protocol.ts";
+import { nextConfiguration } from "../../protocols/service/coordination-service/member-list.ts";
+import type {
+  Founder,
+  ListedMember,
+  MemberList,
+  MemberOperation,
+} from "../../protocols/service/coordination-service/member-words.ts";
+import { isLoopback, parseHostPort } from "../../runtime/host-port.ts";
+import { sleep } from "../../runtime/platform/sleep.ts";
+import type { TcpTransport } from "../../runtime/transport/tcp.ts";
+import type { AddOptions, ClusterMember, ClusterMembers, NewMember } from "./cluster-api.ts";
+import { founded, isOutdated } from "./founders.ts";
+import * as may from "./known-options.ts";
+import { requireOptions } from "./known-options.ts";
+import type { Membership } from "./membership.ts";
+import { callRules, type IsWanted } from "./state/calls.ts";
+import type { ServiceHost } from "./state/service-host.ts";
+import type { CallOptions } from "./state/state-api.ts";
+
+export interface LocalMembersOptions {
+  readonly service: ServiceHost;
+  /** Whether traffic may leave this machine: encrypted, or since its user says so. */
+  readonly mayLeave: boolean;
+  /** Those that founded the cluster, with their journals: before its first change that is the list. */
+  founders(): readonly Founder[];
+  /** A member that is linked and runs a release that does not know lists that change; null if there is none. */
+  outdated(): NodeId | null;
+}
+
+/** How often it is looked whether a change is in effect. */
+const LOOK_EVERY_MS = 20;
+/** A leader that does not get rid of it in time goes on, and is asked anew. */
+const ASK_AGAIN_MS = 500;
+
+const newRules = { id: may.needed(may.natural), address: may.needed(may.text) };
+
+/** Of a member as it joins. */
+export function membersOf(
+  { config, founders, identity }: Pick<Membership, "config" | "founders" | "identity">,
+  service: ServiceHost,
+  transport: Pick<TcpTransport<never>, "address" | "peers" | "versionOf">,
+): LocalMembers {
+  return new LocalMembers({
+    service,
+    mayLeave: config.tls !== null || !isLoopback(transport.address.host),
+    founders: () => founded(founders, config, identity),
+    outdated: () => transport.peers.find(({ id }) => isOutdated(transport.versionOf(id)))?.id ?? null,
+  });
+}
+
+export class LocalMembers implements ClusterMembers {
+  constructor(private readonly around: LocalMembersOptions) {}
+
+  members(options: CallOptions = {}): Promise<readonly ClusterMember[]> {
+    requireOptions("members", options, callRules);
+    const { service } = this.around;
+    return service.call({ what: "the list of members", changes: false, ...options }, async () => {
+      const list = await this.#list();
+      const leader = service.leader;
+      return list.members.map((member) => shown(list, member, leader));
+    });
+  }
+
+  add(member: NewMember, options: AddOptions = {}): Promise<void> {
+    requireOptions("add", options, { ...callRules, learner: may.flag });
+    const { learner = false, ...call } = options;
+    const { id, address } = this.#new("add", member);
+    const operation = { type: "addMember", member: id, address, isVoter: !learner, replaces: null } as const;
+    return this.#change(`adding member ${id}`, operation, call);
+  }
+
+  promote(id: NodeId, options: CallOptions = {}): Promise<void> {
+    return this.#change(`promoting member ${id}`, { type: "promoteMember", member: requireId(id) }, options);
+  }
+
+  remove(id: NodeId, options: CallOptions = {}): Promise<void> {
+    return this.#change(`removing member ${id}`, { type: "removeMember", member: requireId(id) }, options);
+  }
+
+  replace(id: NodeId, by: NewMember, options: CallOptions = {}): Promise<void> {
+    const { id: member, address } = this.#new("replace", by);
+    const operation = { type: "addMember", member, address, isVoter: true, replaces: requireId(id) } as const;
+    return this.#change(`replacing member ${id}`, operation, options);
+  }
+
+  move(id: NodeId, address: string, options: CallOptions = {}): Promise<void> {
+    this.#requireAddress(address);
+    return this.#change(`moving member ${id}`, { type: "moveMember", member: requireId(id), address }, options);
+  }
+
+  transfer(id: NodeId, options: CallOptions = {}): Promise<void> {
+    requireOptions("transfer", options, callRules);
+    const { service } = this.around;
+    return service.call({ what: `handing leadership to member ${id}`, changes: true, ...options }, async (isWanted) => {
+      const { voters } = await this.#list();
+      if (!voters.includes(requireId(id)))
+        throw new UsageError("unknown-member", unexpected("a member that votes", `one of ${voters.join(", ")}`, id));
+      const { clock } = service.platform;
+      for (let asked = Number.NEGATIVE_INFINITY; service.leader !== id && isWanted(); ) {
+        if (clock.now() - asked >= ASK_AGAIN_MS) {
+          service.transfer(id);
+          asked = clock.now();
+        }
+        await this.#wait();
+      }
+    });
+  }
+
+  settled(options: CallOptions = {}): Promise<void> {
+    requireOptions("settled", options, callRules);
+    const call = { what: "waiting for changes of the members", changes: false, ...options };
+    return this.around.service.call(call, async (isWanted) => {
+      while (nextConfiguration(await this.#list()) !== null && isWanted()) await this.#wait();
+    });
+  }
+
+  #wait(): Promise<void> {
+    return sleep(this.around.service.platform.timers, LOOK_EVERY_MS, { ref: false });
+  }
+
+  #change(what: string, operation: MemberOperation, options: CallOptions): Promise<void> {
+    requireOptions("a change of the members", options, callRules);
+    const { service, outdated } = this.around;
+    service.use();
+    const old = outdated();
+    if (old !== null)
+      throw new UsageError(
+        "other-release",
+        `expected all members to run a release that knows lists that change, and member ${old} does not: upgrade it first`,
+      );
+    return service.call({ what, changes: true, ...options }, async (isWanted) => {
+      if ((await this.#known()) === null) await this.#found(isWanted);
+      await service.submit(operation, isWanted);
+    });
+  }
+
+  /** Before the first change: the list as it has been all along. */
+  async #found(isWanted: IsWanted): Promise<void> {
+    await this.around.service.submit({ type: "foundMembers", members: [...this.around.founders()] }, isWanted);
+  }
+
+  async #known(): Promise<MemberList | null> {
+    const { answer } = await this.around.service.query({ type: "members" });
+    return answer.list;
+  }
+
+  async #list(): Promise<MemberList> {
+    return (await this.#known()) ?? foundedBy(this.around.founders());
+  }
+
+  /** @throws UsageError */
+  #new(call: string, member: NewMember): NewMember {
+    requireOptions(call, member, newRules);
+    this.#requireAddress(member.address);
+    return member;
+  }
+
+  #requireAddress(address: unknown): void {
+    const place = typeof address === "string" ? parseHostPort(address) : null;
+    if (place === null || place.port === 0)
+      throw new UsageError("bad-option", unexpected("address", "host:port with a port from 1 to 65535", address));
+    if (!this.around.mayLeave && !isLoopback(place.host))
+      throw new UsageError(
+        "bad-option",
+        `${unexpected("address", "one on this machine, since this member has no tls", address)}: give join() tls, or tls: "off" where the network is trusted`,
+      );
+  }
+}
+
+function requireId(id: unknown): NodeId {
+  if (Number.isSafeInteger(id) && (id as number) >= 0) return id as NodeId;
+  throw new UsageError("bad-option", unexpected("a member's id", "a whole number of 0 or more", id));
+}
+
+function foundedBy(founders: readonly Founder[]): MemberList {
+  const ids = founders.map(({ member }) => member);
+  const members = founders.map((founder): ListedMember => ({ ...founder, wish: "voter", replaces: null }));
+  return { revision: 0, founders: ids, members, removed: [], voters: ids, learners: [] };
+}
+
+function shown(
+  { voters, learners }: MemberList,
+  { member: id, address, wish }: ListedMember,
+  leader: NodeId | null,
+): ClusterMember {
+  const isIn = wish === "learner" ? learners.includes(id) : voters.includes(id);
+  const role = wish === "leaving" ? "leaving" : isIn ? wish : "joining";
+  return { id, address, role, isLeader: id === leader };
+}

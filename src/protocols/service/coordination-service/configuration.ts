@@ -1,0 +1,59 @@
+/**
+ * Has the log's configuration follow the list of members. The node that leads the log asks for the next step, and again for as long
+ * as the two differ: the log refuses what cannot be yet, such as the vote of a newcomer that is not there.
+ * Ongaro, "Consensus: Bridging Theory and Practice", 2014, §4.2.
+ */
+import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
+import { natural, nullable } from "../../../core/shape.ts";
+import type { Members } from "../../consensus/family/replicated-log.ts";
+import { nextConfiguration } from "./member-list.ts";
+import { type MemberList, memberListShape } from "./member-words.ts";
+
+export type Configuration = {
+  state: { list: MemberList | null; isLeader: boolean };
+  timer: "again";
+  command: /** From the replica: this is the list from here on. */
+    | { type: "listed"; list: MemberList }
+    /** From the log. */
+    | { type: "led"; leader: NodeId | null; term: number };
+  event: /** To the log. */ { type: "wanted" } & Members;
+};
+
+type State = Configuration["state"];
+type Ctx = Context<Configuration>;
+
+/** @param againMs how long after it has asked it asks again. */
+export function configuration(againMs = 200): Protocol<Configuration> {
+  function ask(state: State, ctx: Ctx): void {
+    ctx.cancelTimer("again");
+    if (!state.isLeader || state.list === null) return;
+    const next = nextConfiguration(state.list);
+    if (next === null) return;
+    ctx.emit({ type: "wanted", ...next });
+    ctx.setTimer("again", againMs);
+  }
+
+  return {
+    name: "configuration",
+    init: () => ({ list: null, isLeader: false }),
+    timeout: { again: ask },
+    command: {
+      listed(state, { list }, ctx) {
+        state.list = list;
+        ask(state, ctx);
+      },
+      led(state, { leader }, ctx) {
+        state.isLeader = leader === ctx.self;
+        ask(state, ctx);
+      },
+    },
+    shapes: { command: { listed: { list: memberListShape }, led: { leader: nullable(natural), term: natural } } },
+    source: "Ongaro 2014, §4.2",
+    assumes: [],
+    properties: [],
+    costs: [],
+    view: ({ list, isLeader }) => ({
+      role: isLeader && list !== null && nextConfiguration(list) !== null ? "changing" : "settled",
+    }),
+  };
+}

@@ -1,0 +1,188 @@
+/**
+ * The list of members, as the log has it. The first change says who the founders are; each further one names a member. What the list
+ * wants and what the log's configuration is are told apart: a newcomer is listed before its vote counts, and one that is to leave
+ * stays listed until no decision needs it.
+ */
+import type { NodeId } from "../../../core/protocol.ts";
+import type { Members } from "../../consensus/family/replicated-log.ts";
+import type { Founder, ListedMember, MemberList, MemberOperation, Wish } from "./member-words.ts";
+import { MAX_LISTED, MAX_REMOVED } from "./member-words.ts";
+import { isClient, type Refusal, type Result, refuse } from "./operations.ts";
+import { type Applying, type Data, nextRevision } from "./state.ts";
+
+export const listed = ({ members }: MemberList, id: NodeId): ListedMember | null =>
+  members.find(({ member }) => member === id) ?? null;
+
+/** What the log's configuration is to be. */
+export function wanted({ members }: MemberList): Members {
+  const those = (wish: Wish): NodeId[] => members.flatMap((each) => (each.wish === wish ? [each.member] : []));
+  return { voters: those("voter"), learners: those("learner") };
+}
+
+/**
+ * The next configuration to ask the log for; null if it is as the list wants it. Newcomers learn first: only then is it known
+ * whether they are there, and what they lack.
+ */
+export function nextConfiguration(of: MemberList): Members | null {
+  const { voters, learners } = of;
+  const goal = wanted(of);
+  const present = [...voters, ...learners];
+  const newcomers = [...goal.voters, ...goal.learners].filter((node) => !present.includes(node));
+  if (newcomers.length > 0) return { voters, learners: ascending([...learners, ...newcomers]) };
+  const isReached = isSame(goal.voters, voters) && isSame(goal.learners, learners);
+  return isReached ? null : goal;
+}
+
+const ascending = (nodes: readonly NodeId[]): NodeId[] => nodes.toSorted((a, b) => a - b);
+const isSame = (a: readonly NodeId[], b: readonly NodeId[]): boolean =>
+  a.length === b.length && a.every((node) => b.includes(node));
+
+/** Whether a change of who votes is not in effect yet. */
+export const isChanging = (of: MemberList): boolean => !isSame(wanted(of).voters, of.voters);
+
+export function applyToMembers(on: Applying, operation: MemberOperation): Result {
+  const { data } = on;
+  if (operation.type === "foundMembers") return found(on, operation.members);
+  const { members: of } = data;
+  if (of === undefined) return refuse("bad-operation", "the list of members is not in the log yet");
+  const refusal = change(of, operation);
+  if (refusal !== null) return refusal;
+  tell(on, of);
+  return { type: "done" };
+}
+
+function found(on: Applying, members: readonly Founder[]): Result {
+  const { data } = on;
+  if (data.members !== undefined) return { type: "done" };
+  const founders = ascending(members.map(({ member }) => member));
+  if (founders.length === 0 || new Set(founders).size < founders.length)
+    return refuse("bad-operation", "a list of members names at least one, and nobody twice");
+  data.members = {
+    revision: 0,
+    founders,
+    members: members
+      .map((member): ListedMember => ({ ...member, wish: "voter", replaces: null }))
+      .sort((a, b) => a.member - b.member),
+    removed: [],
+    voters: founders,
+    learners: [],
+  };
+  tell(on, data.members);
+  return { type: "done" };
+}
+
+function tell({ data, tell: emit }: Applying, of: MemberList): void {
+  of.revision = nextRevision(data);
+  emit({ type: "members", list: copyOf(of) });
+}
+
+/** Its own, since the list goes on changing. */
+export const copyOf = (of: MemberList): MemberList => JSON.parse(JSON.stringify(of)) as MemberList;
+
+function change(of: MemberList, operation: Exclude<MemberOperation, { type: "foundMembers" }>): Refusal | null {
+  if (operation.type === "addMember") return add(of, operation);
+  const member = listed(of, operation.member);
+  if (member === null) return unknownMember(of, operation.member);
+  switch (operation.type) {
+    case "nameJournal":
+      if (member.journal === "") member.journal = operation.journal;
+      return null;
+    case "moveMember":
+      return isTaken(of, operation.address, [member.member]) ?? move(member, operation.address);
+    case "promoteMember":
+      if (member.wish === "voter") return null;
+      if (member.wish === "leaving") return refuse("change-under-way", `member ${member.member} is being removed`);
+      return whileChanging(of) ?? wish(member, "voter");
+    case "removeMember":
+      return remove(of, member);
+  }
+}
+
+function move(member: ListedMember, to: string): null {
+  member.address = to;
+  return null;
+}
+
+function wish(member: ListedMember, to: Wish): null {
+  member.wish = to;
+  return null;
+}
+
+function add(
+  of: MemberList,
+  { member, address: at, isVoter, replaces }: Extract<MemberOperation, { type: "addMember" }>,
+): Refusal | null {
+  if (isClient(member)) return refuse("bad-operation", "that is no id of a member");
+  if (listed(of, member) !== null) return refuse("member-exists", `there is a member ${member} already`);
+  if (of.removed.includes(member))
+    return refuse("member-exists", `member ${member} has been removed, and ids are not given again: choose another`);
+  if (of.members.length >= MAX_LISTED) return refuse("too-many", `there are ${MAX_LISTED} members already`);
+  const old = replaces === null ? null : listed(of, replaces);
+  if (replaces !== null && old === null) return unknownMember(of, replaces);
+  const refusal = isTaken(of, at, replaces === null ? [] : [replaces]) ?? (isVoter ? whileChanging(of) : null);
+  if (refusal !== null) return refusal;
+  if (old !== null) old.wish = "leaving";
+  of.members.push({ member, address: at, journal: "", wish: isVoter ? "voter" : "learner", replaces });
+  of.members.sort((a, b) => a.member - b.member);
+  return null;
+}
+
+/** One whose vote does not count yet can go at any time: that takes back what it was added for. */
+function remove(of: MemberList, member: ListedMember): Refusal | null {
+  if (member.wish === "leaving") return null;
+  if (of.removed.length >= MAX_REMOVED) return refuse("too-many", `${MAX_REMOVED} members have been removed already`);
+  const isVoter = of.voters.includes(member.member);
+  if (isVoter) {
+    const refusal = whileChanging(of);
+    if (refusal !== null) return refusal;
+    if (of.voters.length === 1)
+      return refuse("last-voter", `member ${member.member} is the only one that votes: without it nothing is decided`);
+  }
+  const old = isVoter || member.replaces === null ? null : listed(of, member.replaces);
+  if (old !== null) old.wish = "voter";
+  return wish(member, "leaving");
+}
+
+function whileChanging(of: MemberList): Refusal | null {
+  if (!isChanging(of)) return null;
+  const goal = wanted(of).voters;
+  const coming = goal.filter((node) => !of.voters.includes(node));
+  const going = of.voters.filter((node) => !goal.includes(node));
+  const said = [
+    ...(coming.length > 0 ? [`waits for member ${coming.join(", ")} to be up to date`] : []),
+    ...(going.length > 0 ? [`removes member ${going.join(", ")}`] : []),
+  ];
+  return refuse(
+    "change-under-way",
+    `another change ${said.join(" and ")}: wait for it, or remove the member that was to come`,
+  );
+}
+
+const unknownMember = (of: MemberList, id: NodeId): Refusal =>
+  refuse(
+    "unknown-member",
+    `expected one of the members ${of.members.map(({ member }) => member).join(", ")}, got ${id}`,
+  );
+
+function isTaken(of: MemberList, at: string, but: readonly NodeId[]): Refusal | null {
+  const other = of.members.find(({ member, address: its }) => its === at && !but.includes(member));
+  return other === undefined ? null : refuse("member-exists", `member ${other.member} has the address ${at}`);
+}
+
+/** The log says what its configuration is from here on: who is out of it and was to leave is no member any more. */
+export function noteConfiguration(on: Applying, { voters, learners }: Members): void {
+  const { members: of } = on.data;
+  if (of === undefined) return; // Nobody has changed it yet.
+  const present = [...voters, ...learners];
+  const gone = of.members.filter(({ member, wish: its }) => its === "leaving" && !present.includes(member));
+  if (gone.length === 0 && isSame(voters, of.voters) && isSame(learners, of.learners)) return; // It is told anew after a restart.
+  of.voters = ascending(voters);
+  of.learners = ascending(learners);
+  of.members = of.members.filter((member) => !gone.includes(member));
+  of.removed.push(...gone.map(({ member }) => member));
+  for (const member of of.members)
+    if (member.replaces !== null && of.removed.includes(member.replaces)) member.replaces = null;
+  tell(on, of);
+}
+
+export const membersIn = ({ members }: Data): MemberList | null => members ?? null;
