@@ -83,6 +83,11 @@ test("a candidate gets past a promise to a node with a higher id that stood in t
   expect(again.state.promised.round).toBeGreaterThan(1);
 });
 
+test("seed 2255 of Cheap Paxos: a leader that has members to take over has a lease of the old ones, and answers no read by it", () => {
+  const cheap = logs.find(({ name }) => name === "cheap-paxos") as LogUnderTest;
+  expect(swarm(cheap, 2255).acknowledged).toBeGreaterThan(0);
+});
+
 test("seed 201: members that came back were told nothing while the log was full", () => {
   const raft = logs.find(({ name }) => name === "raft") as LogUnderTest;
   expect(swarm(raft, 201).acknowledged).toBeGreaterThan(0);

@@ -108,12 +108,18 @@ function certify(state: State, role: Leader, settings: Settings, ctx: Ctx): void
 }
 
 /** Whether nobody else can lead: those that have confirmed are bound, and are a majority of those that are needed now. */
-export const hasLease = (state: State): boolean =>
-  state.role.is === "leader" && hasMajority(currentConfiguration(state), state.role.lease);
+const hasLease = (state: State, { lease }: Leader): boolean => hasMajority(currentConfiguration(state), lease);
 
 /** A leader knows all that has been decided once what it has found is, and the acceptors of what comes next have promised. */
 const isUpToDate = (state: State, role: Leader): boolean =>
   lastFound(role) <= state.decided && hasMajority(currentConfiguration(state), role.promises);
+
+/**
+ * Whether it may answer reads by its lease alone. A leader that has members to take over may have the lease of members that have been
+ * replaced meanwhile: it is not up to date then.
+ */
+export const mayAnswerByLease = (state: State): boolean =>
+  state.role.is === "leader" && isUpToDate(state, state.role) && hasLease(state, state.role);
 
 /**
  * What is decided now is what a read must see, provided that this node leads when it is asked for. A lease says so, or
@@ -122,7 +128,7 @@ const isUpToDate = (state: State, role: Leader): boolean =>
 export function read(state: State, role: Leader, node: NodeId, number: number, settings: Settings, ctx: Ctx): void {
   if (!isUpToDate(state, role) || role.reads.length >= settings.maxWaiting) return; // It is asked for again.
   const asking: Read = { node, read: number, index: state.decided, round: role.round + 1 };
-  if (settings.reads === "lease" && hasLease(state)) return answerRead(state, asking, ctx);
+  if (settings.reads === "lease" && hasLease(state, role)) return answerRead(state, asking, ctx);
   role.reads.push(asking);
   if (isConfirmed(state, role)) nextRound(state, role, settings, ctx);
 }

@@ -5,7 +5,7 @@ import { commandShape, isSameCommand, logCommandShapes, MAX_MEMBERS, type Member
 import { MAX_ENTRIES } from "./catch-up.ts";
 import { currentConfiguration, isAuxiliary, isSameMembers } from "./configurations.ts";
 import { MAX_FRAGMENT_BYTES } from "./fragments.ts";
-import { hasLease } from "./leadership.ts";
+import { mayAnswerByLease } from "./leadership.ts";
 import type { Settings } from "./options.ts";
 import type { Ballot, Configuration, MultiPaxos, SlotProposal, State, Value } from "./vocabulary.ts";
 
@@ -139,4 +139,4 @@ const oneLease: Property<MultiPaxos> = {
   holds: (world) => holdersOf(world).length <= 1,
 };
 
-const holdersOf = ({ alive, state }: World<State>): NodeId[] => alive.filter((node) => hasLease(state(node)));
+const holdersOf = ({ alive, state }: World<State>): NodeId[] => alive.filter((node) => mayAnswerByLease(state(node)));
