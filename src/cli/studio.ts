@@ -115,7 +115,7 @@ function recorderFor(file: string, force: boolean, protocol: string, nodes: read
   return record({ file, force, header, onFailure: ({ message }) => say(`${message}; the studio stays open`) });
 }
 
-/** On stderr, whoever reads stdout. */
+/** On stderr: stdout may be read by a program. */
 const say = (text: string): void => void process.stderr.write(`coterie: ${text}\n`);
 
 /** @throws UsageError if the port is taken. */

@@ -52,7 +52,7 @@ export function textReport(options: TextReportOptions): Report {
         if (event.leader === leader) return;
         ({ leader } = event);
       }
-      if (event.event === "disagreement") leader = null; // Whoever leads them out of it is news, whoever led before.
+      if (event.event === "disagreement") leader = null; // The next leader is news, even the one that led before.
       isStopping = event.event === "stopping";
       if (isStopping && process.stdout.isTTY) say(""); // The terminal has just written ^C.
       say(`${paint("dim", clock())}  ${sentence(event, everybody, paint)}`);

@@ -158,7 +158,7 @@ function recorderFor(file: string, { protocol, nodes, force, byzantine }: UpOpti
   });
 }
 
-/** On stderr, whoever reads stdout. */
+/** On stderr: stdout may be read by a program. */
 const say = (text: string): void => void process.stderr.write(`coterie: ${text}\n`);
 
 function localCluster(

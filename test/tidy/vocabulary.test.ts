@@ -101,11 +101,11 @@ const words: Readonly<Record<string, Word>> = {
   weather: { standard: "link conditions", inTexts: /\bweather\b/gi, inIdentifiers: /^weather$/ },
   nonsense: { standard: "validation", inTexts: /\bnonsense\b/gi, inIdentifiers: /^nonsense$/ },
   "laboratory form": { standard: "model", inTexts: /\blaboratory(?:'s)? forms?\b/gi },
-  whoever: { standard: "a subject that acts", inTexts: /\bwhoever\b/gi, atMost: 259, why: "prose that is left over" },
+  whoever: { standard: "a subject that acts", inTexts: /\bwhoever\b/gi, atMost: 190, why: "prose that is left over" },
   whom: {
     standard: "a subject that acts",
     inTexts: /\bwhom\b/gi,
-    atMost: 88,
+    atMost: 80,
     why: "prose that is left over; fields of the event log of the studio",
   },
   "so many of": {
@@ -117,7 +117,7 @@ const words: Readonly<Record<string, Word>> = {
   "otherwise than": {
     standard: "differently from",
     inTexts: /\botherwise than\b/gi,
-    atMost: 3,
+    atMost: 2,
     why: "prose that is left over",
   },
 };

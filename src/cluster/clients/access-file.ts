@@ -61,7 +61,7 @@ function parsed(text: string, path: string): unknown {
   }
 }
 
-/** On loopback, where the cluster has no file of roles: whoever can run a program on this machine. */
+/** On loopback, where the cluster has no file of roles: all who can run a program on this machine. */
 export const everybody: Access = { roleOf: () => "admin" };
 
 export const mayDo = (has: Role, needs: Role): boolean => roles.indexOf(has) >= roles.indexOf(needs);

@@ -82,7 +82,7 @@ describe("a leadership", () => {
     expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
   });
 
-  test("is lost to the signal of whoever leads as soon as the member is told to stop", async () => {
+  test("aborts the signal of the leader as soon as the member is told to stop", async () => {
     const members = await three();
     const abort = new AbortController();
     const election = at(members, 0).election("report");

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { guard, StaleToken } from "./guard.ts";
 
 describe("a guard", () => {
-  test("turns away whoever comes with a lower token than one that it has seen", () => {
+  test("turns away a lower token than one that it has seen", () => {
     const accept = guard();
     accept(3);
     accept(3);

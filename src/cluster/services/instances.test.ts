@@ -164,7 +164,7 @@ test("a lock that is opened as this member's service ends serves nobody", () => 
   instances.stop();
 });
 
-describe("a name that this member ran otherwise than most", () => {
+describe("a name that this member ran differently from most", () => {
   const election: Setting = { kind: "election", name: "report", algorithm: "epoch-bully", options: "{}" };
   const slots = (kept: Map<string, unknown[]>): string[] => [...kept.keys()].filter((slot) => slot.endsWith("/report"));
 

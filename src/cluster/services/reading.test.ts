@@ -26,7 +26,7 @@ describe("a feed", () => {
     expect(await collected(numbers.read(undefined, 3))).toEqual([3]);
   });
 
-  test("may keep the latest only, for whoever reads slowly", async () => {
+  test("may keep the latest only, for a slow reader", async () => {
     const numbers = latest();
     const reader = numbers.read(undefined);
     for (const number of [1, 2, 3]) numbers.publish(number);

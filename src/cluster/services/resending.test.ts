@@ -58,7 +58,7 @@ test("of large messages fewer are kept: 16 MiB", () => {
   expect(taken[0]).toBe("2 to 2");
 });
 
-test("whoever can wait is told to before anything is dropped, until the link takes messages again", () => {
+test("a sender that can wait is asked to before anything is dropped, until the link takes messages again", () => {
   const { resending, cut } = played(1024 * 1024);
   cut.add(2);
   for (let message = 0; message < 8; message++) resending.insist(2, message);

@@ -55,7 +55,7 @@ describe("a lock that nobody uses any more", () => {
     expect(IDS.map((id) => cluster.slots(id))).toEqual(before);
   });
 
-  test("is opened again by whoever uses it, with a token that has grown", async () => {
+  test("is opened again by the next use, with a token that has grown", async () => {
     const cluster = await three().goOn(A_WHILE);
     for (const id of [2, 3, 1, 2]) {
       cluster.acquire(id, "invoice");

@@ -57,7 +57,7 @@ describe("a session", () => {
     expect((await exchange(url, { method: "PUT", timeoutMs: 5_000 })).status).toBe(400);
   });
 
-  test("ends with its connection: the lock goes to whoever waits for it", async () => {
+  test("ends with its connection: the lock goes to the next in line", async () => {
     const first = await session("/locks/x");
     const { token } = (await first.heard("granted")) as { token: number };
     const second = await session("/locks/x");

@@ -78,7 +78,7 @@ describe("a tenure", () => {
         }
       },
     ],
-  ])("that ran out while the process stood still says so to whoever asks first, by %s", (_name, ask) => {
+  ])("that ran out while the process stood still says so to the first who asks, by %s", (_name, ask) => {
     const held = tenure();
     held.confirm(performance.now() + 200);
     expect(ask(held)).toBe(true);

@@ -136,7 +136,7 @@ describe("a member", () => {
     ]);
   });
 
-  test("with another list is refused, whoever of the two calls, and both say which list each has", async () => {
+  test("with another list is refused, whichever of the two calls, and both say which list each has", async () => {
     const { members } = await founded();
     const five = await member(4, [1, 2, 3, 4, 5], new Map());
     const remedy = "there is no link between them until both are started with one list";

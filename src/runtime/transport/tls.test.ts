@@ -1,4 +1,4 @@
-/** Mutual TLS: both ends prove which node they are. Whoever cannot is turned away, and members go on talking. */
+/** Mutual TLS: both ends prove which node they are. A peer that cannot is turned away, and members go on talking. */
 import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { connect as connectTcp, type Socket } from "node:net";

@@ -86,7 +86,7 @@ const format = (change: { cluster?: string; protocol?: string; key?: string | nu
     key: change.key === undefined ? (place.key ?? null) : change.key,
   });
 
-/** A datagram as its header says, sealed by whoever makes it. */
+/** A datagram as its header says, sealed by its maker. */
 function made(header: Partial<Header>, body: Uint8Array, by = format()): Buffer {
   const whole: Header = { kind: "messages", from: 1, run: 7, number: 1, excluded: [], ...header };
   return by.build(whole, body, by.keyOf(whole.from, whole.run));

@@ -67,7 +67,7 @@ describe.each([null, "a secret of all members"])("with the key %j", (key) => {
 });
 
 describe("multicast", () => {
-  test("the messages of one turn share a datagram, whoever and however many receive it", async () => {
+  test("the messages of one turn share a datagram, however many receive it", async () => {
     const [sender, receiver] = await three();
     const sentBefore = sender.counts.datagramsSent;
     for (const value of upTo(50)) sender.transport.send(numbered(value));
