@@ -19,6 +19,8 @@ import {
 } from "../../bench/partial-connectivity/figures.ts";
 import { type Agreement, agreements, claimsOf } from "../../bench/table/consensus.ts";
 import { measured } from "../../bench/table/figure.ts";
+import { roundsClaims } from "../../bench/table/rounds.ts";
+import { protocolNamed, protocolNames } from "../../src/protocols/index.ts";
 
 const NODES = 5;
 const TRIALS = 1_000;
@@ -33,7 +35,23 @@ const uses: Readonly<Record<string, string>> = {
   pbft: "a log among organisations of which fewer than a third may lie",
   raft: "a log for production: membership changes, snapshots, reads, transfer of leadership",
   "two-phase-commit": "all or nothing over parties that may say no; a coordinator's crash blocks",
+  "replicated-commit": "the same where the coordinator's crash must not block: its decisions are in a replicated log",
+  "byzantine-generals": "one order of one commander, among traitors",
+  "flood-set": "one value, once, where rounds are synchronous: any number of crashes",
+  "interactive-consistency": "a value of everybody, among liars: one vector at all",
+  lockstep: "turns of a game: nobody sees an action before its own is fixed, and a cheat is proved",
 };
+
+/** An agreement of the registry that stands in no table would be missed here, not there. */
+function requireAllListed(): void {
+  const listed = [...agreements.map(({ name }) => name), ...roundsClaims.map(({ protocol }) => baseOf(protocol))];
+  // What it costs is the sum of its parts, and stands on its page.
+  const missing = protocolNames.filter(
+    (name) => protocolNamed(name).family.name === "consensus" && name !== "replicated-commit" && !listed.includes(name),
+  );
+  if (missing.length > 0) throw new Error(`expected rows for all agreements, and there are none for ${missing}`);
+}
+const baseOf = (name: string): string => name.split(",")[0] as string;
 
 /** The figures are those of the last long runs. */
 const tested = `## How it was tested
@@ -64,6 +82,7 @@ All histories are linearizable, as are those of 600 faults more of Multi-Paxos w
 `;
 
 export function consensusPage(): string {
+  requireAllListed();
   const [least, most] = DELAY_MS;
   return `# Agreement under crashes: which to use
 
@@ -85,6 +104,14 @@ ${agreements.map(costRow).join("\n")}
 
 Paxos here is leaderless: each decision has its own first phase, and acceptors tell everybody. Multi-Paxos and Raft are measured at the leader; a command given to another node takes one message and one delay more, and others hear of the decision with the next message or heartbeat, or at once
 for N − 1 more messages (\`announces\` of Multi-Paxos). Fast and Generalized Paxos are measured without collision: acceptors answer clients straight, which saves a delay for everybody but the leader, and costs messages.
+
+## In rounds, in which everybody takes part
+
+These have no leader that stays: nodes go through rounds or phases together, which last longer than any message travels. What each is good for, and what a run measures; m is the most traitors that N generals stand, 1 of 4 and 2 of 7. What the forms of agreement have to do with each other: [agreement](agreement.md).
+
+| | use it for | messages | N = 4 | 7 |
+| --- | --- | --- | --- | --- |
+${roundsClaims.map(roundsRow).join("\n")}
 
 ## How long nobody leads
 
@@ -136,6 +163,18 @@ function costRow(agreement: Agreement): string {
     return formula === String(found) ? formula : `${formula}: ${found}`;
   });
   return `| ${[agreement.name, ...cells].join(" | ")} |`;
+}
+
+function roundsRow(claim: (typeof roundsClaims)[number]): string {
+  const counts = [4, 7].map((nodes) => {
+    const figure = measured(claim, nodes);
+    if (figure === null || !figure.fits) throw new Error(`expected ${claim.protocol} to fit ${claim.formula}`);
+    return figure.measured[0];
+  });
+  const base = baseOf(claim.protocol);
+  const use = claim.protocol === base ? (uses[base] ?? "") : "";
+  const name = claim.protocol.replace(base, `[${base}](protocols/${base}.md)`);
+  return `| ${[name, use, claim.formula, ...counts].join(" | ")} |`;
 }
 
 function downtimeRows(): string[] {

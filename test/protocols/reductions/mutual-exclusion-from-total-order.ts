@@ -16,7 +16,7 @@ type Queue = {
   event: { type: "said"; value: string } | { type: "entered"; token: number };
 };
 
-const queue: Protocol<Queue> = {
+export const queue: Protocol<Queue> = {
   ...ofAReduction,
   name: "queue",
   init: () => ({ section: "released", queue: [], entries: 0 }),

@@ -10,7 +10,7 @@ import { chosenOf, consensusFromInteractiveConsistency } from "./consensus-from-
 import { consensusFromTotalOrder } from "./consensus-from-total-order.ts";
 import { electionFromConsensus } from "./election-from-consensus.ts";
 import { COMMANDER, generalsFromConsensus, generalsFromInteractiveConsistency } from "./generals.ts";
-import { mutualExclusionFromTotalOrder } from "./mutual-exclusion-from-total-order.ts";
+import { mutualExclusionFromTotalOrder, queue } from "./mutual-exclusion-from-total-order.ts";
 import { totalOrderFromConsensus } from "./total-order-from-consensus.ts";
 
 const range = (nodes: number): number[] => Array.from({ length: nodes }, (_, id) => id);
@@ -152,6 +152,24 @@ describe("mutual exclusion from total order", () => {
       expect(sim.verdict()).toEqual([]);
       expect(range(4).map((node) => stateOf(sim, node).workload.entries)).toEqual([3, 3, 3, 3]);
     }
+  });
+
+  it("lets a node in again whose next request came before its exit: taking all of its requests off the queue starved it", () => {
+    const sim = simulation({ protocol: queue, nodes: [0, 1], seed: 1, delayMs: 1 });
+    for (const node of [0, 1]) sim.start(node);
+    // In the order of ISIS, which keeps none of a sender.
+    const delivered = [
+      [0, "enter"],
+      [1, "enter"],
+      [0, "enter"],
+      [0, "exit"],
+      [1, "exit"],
+    ] as const;
+    for (const [from, value] of delivered)
+      for (const node of [0, 1]) sim.command(node, { type: "deliver", from, value });
+    const entered = (token: number) => ({ type: "entered", token });
+    expect([0, 1].map((node) => sim.events(node))).toEqual([[entered(1), entered(3)], [entered(2)]]);
+    expect(sim.world.state(1).queue).toEqual([0]);
   });
 
   it("holds in every run of two nodes, which want in twice", () => {
