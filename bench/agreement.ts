@@ -1,7 +1,7 @@
 /**
  * PBFT beside Raft on the same frame: members in processes of their own on loopback, with journals, and a client at each of them that has
- * one command under way. In turn, in one run, at 4 and 7 members: commands a second with all clients, and how long one client
- * alone waits. Medians with least and most, and PBFT's share of Raft's. Then what its signatures cost.
+ * one command under way. In turn, in one run, at 4 and 7 members: commands a second with all clients, how long one client
+ * alone waits, and how long nobody is answered when the leader is killed under load. Medians with least and most, and PBFT's share of Raft's. Then what its signatures cost.
  *
  *     node build/bench/agreement.js [--nodes 4 --quick]
  */
@@ -12,6 +12,8 @@ import { measureSignatures, signaturesOfOneDecision } from "./agreement/signatur
 import { median, spread } from "./figures.ts";
 import { helpIfAsked } from "./usage.ts";
 
+/** With fewer, PBFT does not go on without one. */
+const FAULT_TOLERANT = 4;
 const PROTOCOLS = ["pbft", "raft"] as const;
 type Name = (typeof PROTOCOLS)[number];
 
@@ -32,7 +34,7 @@ const options = {
   "--quick": "one short round of each",
   "--json": "one object with the rows and what signatures cost",
 };
-helpIfAsked(values.help, "agreement", options, "With its defaults it takes about two minutes.");
+helpIfAsked(values.help, "agreement", options, "With its defaults it takes about four minutes.");
 
 function refuse(message: string): never {
   console.error(`coterie bench agreement: ${message}`);
@@ -72,6 +74,7 @@ async function rowsOf(nodes: number): Promise<Row[]> {
     { nodes, what: `${nodes} clients, p50`, unit: "ms", pbft: [], raft: [] },
     { nodes, what: "1 client, p50", unit: "ms", pbft: [], raft: [] },
     { nodes, what: "1 client, p99", unit: "ms", pbft: [], raft: [] },
+    { nodes, what: "leader killed", unit: "ms", pbft: [], raft: [] },
   ];
   const groups: [Name, AgreementGroup][] = [];
   try {
@@ -87,7 +90,17 @@ async function rowsOf(nodes: number): Promise<Row[]> {
   } finally {
     for (const [, group] of groups) group.end();
   }
-  return rows;
+  for (let round = 1; nodes >= FAULT_TOLERANT && round <= rounds; round++)
+    for (const name of PROTOCOLS) {
+      process.stderr.write(`${nodes} members, the leader is killed, ${round} of ${rounds}: ${name}\n`);
+      const group = await AgreementGroup.of(name, nodes);
+      try {
+        rows.at(-1)?.[name].push(await group.failover());
+      } finally {
+        group.end();
+      }
+    }
+  return rows.filter(({ pbft }) => pbft.length > 0);
 }
 
 function note(rows: readonly Row[], name: Name, all: Load, one: Load): void {

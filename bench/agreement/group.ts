@@ -14,6 +14,8 @@ const command = fileURLToPath(new URL("../../../dist/cli/coterie.js", import.met
 /** Far more than any step takes. */
 const PATIENCE_MS = 60_000;
 const LOOK_EVERY_MS = 50;
+/** So long clients ask before the leader is killed. */
+const LOADED_MS = 500;
 
 export interface Load {
   readonly perSecond: number;
@@ -97,6 +99,33 @@ export class AgreementGroup {
     const perSecond = (delays.length * 1_000) / (performance.now() - from);
     delays.sort((a, b) => a - b);
     return { perSecond, p50: median(delays), p99: delays[Math.floor(delays.length * 0.99)] ?? 0 };
+  }
+
+  /**
+   * Kills the leader while the others' clients ask; the group is of no more use then.
+   * @returns the longest time without any answer, in milliseconds, until each of the others has answered what it was asked after that.
+   */
+  async failover(): Promise<number> {
+    const leader = await this.leader();
+    const others = this.ids.filter((id) => id !== leader);
+    const begun = performance.now();
+    let killedAt = Number.POSITIVE_INFINITY;
+    const answers: number[] = [];
+    const untilAnswered = async (id: number): Promise<void> => {
+      for (;;) {
+        const asked = performance.now();
+        if (asked > begun + PATIENCE_MS) throw new Error(`member ${id} of ${this.protocol} has not gone on`);
+        if (await this.#ask(id)) answers.push(performance.now());
+        if (asked > killedAt) return;
+      }
+    };
+    const answered = Promise.all(others.map(untilAnswered));
+    await sleep(LOADED_MS);
+    this.#children[leader - 1]?.kill("SIGKILL");
+    killedAt = performance.now();
+    await answered;
+    const after = [killedAt, ...answers.filter((at) => at > killedAt).sort((a, b) => a - b)];
+    return Math.max(...after.slice(1).map((at, index) => at - (after[index] as number)));
   }
 
   end(): void {

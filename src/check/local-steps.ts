@@ -5,7 +5,7 @@
  */
 
 import { compacted, slotFinder } from "../core/journal-slots.ts";
-import { clone, verbatim } from "../core/plain.ts";
+import { clone, hash, verbatim } from "../core/plain.ts";
 import type {
   CommandOf,
   Context,
@@ -20,6 +20,7 @@ import type {
   TimerOf,
   Vocabulary,
 } from "../core/protocol.ts";
+import { random } from "../core/random.ts";
 import { idealSignatures } from "../core/signatures.ts";
 import { dispatch, type Stimulus } from "../core/step.ts";
 import { type Copies, copiesOf } from "../driver/copies.ts";
@@ -100,6 +101,8 @@ export interface LocalStepsOptions<V extends Vocabulary> {
   /** Given to nodes that are notified of a crash. */
   readonly crashNotification: (crashed: NodeId) => CommandOf<V> | null;
   readonly histories: Histories<V>;
+  /** Of a step that can end in more ways, so many are drawn. Absent: all are gone through. */
+  readonly maxOutcomes?: number;
 }
 
 export class LocalSteps<V extends Vocabulary> {
@@ -274,11 +277,13 @@ export class LocalSteps<V extends Vocabulary> {
     return this.options.nodes.filter((node) => node !== self);
   }
 
-  /** Runs a handler once for every way in which its choices can fall. */
+  /** Runs a handler once for every way in which its choices can fall, or for as many as are drawn. */
   #run(before: Local<V>, stimulus: Stimulus<V>): Outcome<V>[] {
+    const { maxOutcomes = Number.POSITIVE_INFINITY } = this.options;
     const outcomes: Outcome<V>[] = [];
     const choices: Choice[] = [];
     for (;;) {
+      if (outcomes.length === maxOutcomes) return this.#drawn(maxOutcomes, before, stimulus);
       outcomes.push(this.#runOnce(before, stimulus, choices));
       // The next combination: count up the last choice that has an option left.
       let last = choices.at(-1);
@@ -291,7 +296,19 @@ export class LocalSteps<V extends Vocabulary> {
     }
   }
 
-  #runOnce(before: Local<V>, stimulus: Stimulus<V>, choices: Choice[]): Outcome<V> {
+  /** By what is chosen from, so that the same step has the same ways whatever has been looked at before. */
+  #drawn(count: number, before: Local<V>, stimulus: Stimulus<V>): Outcome<V>[] {
+    const chance = random(hash([before.self, before.told, before.state, before.timers, stimulus]));
+    return Array.from({ length: count }, () => this.#runOnce(before, stimulus, [], (of) => chance.below(of)));
+  }
+
+  /** @param first which option is taken where it has not been said yet */
+  #runOnce(
+    before: Local<V>,
+    stimulus: Stimulus<V>,
+    choices: Choice[],
+    first: (of: number) => number = () => 0,
+  ): Outcome<V> {
     this.handlerRuns += 1;
     const { protocol, nodes, network, keepsJournal, crashesWithinSteps, histories } = this.options;
     const { self, told } = before;
@@ -361,7 +378,7 @@ export class LocalSteps<V extends Vocabulary> {
       signatures: idealSignatures(self),
       choose: (label, options) => {
         requireChoice(label, options);
-        if (chosen.length === choices.length) choices.push({ taken: 0, of: options.length });
+        if (chosen.length === choices.length) choices.push({ taken: first(options.length), of: options.length });
         const option = options[(choices[chosen.length] as Choice).taken] as (typeof options)[number];
         chosen.push({ label, option: clone(option) });
         return option;

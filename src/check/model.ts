@@ -56,7 +56,11 @@ export class Model<V extends Vocabulary> {
   readonly #reachable: boolean[] = [];
   readonly #accepting: boolean[] = [];
 
-  constructor(readonly options: ModelOptions<V>) {
+  /** @param maxOutcomes for a search that takes one way of each step: of a step that can end in more ways, so many are drawn */
+  constructor(
+    readonly options: ModelOptions<V>,
+    maxOutcomes = Number.POSITIVE_INFINITY,
+  ) {
     const {
       protocol,
       nodes,
@@ -82,7 +86,7 @@ export class Model<V extends Vocabulary> {
     const kept = { keepsJournal, crashesWithinSteps: this.#crashesWithinSteps };
     this.histories = new Histories(options.properties ?? protocol.properties);
     const { histories } = this;
-    this.steps = new LocalSteps({ protocol, nodes, network: this.network, histories, ...kept, ...told });
+    this.steps = new LocalSteps({ protocol, nodes, network: this.network, histories, maxOutcomes, ...kept, ...told });
     const { counters = [], rounds = [], symmetry = null } = options;
     const { steps } = this;
     this.#representatives =

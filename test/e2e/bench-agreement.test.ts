@@ -15,7 +15,13 @@ test("coterie bench agreement: commands a second, delay and what signatures cost
   const { code, stdout, stderr } = await coterie("bench", "agreement", "--nodes", "4", "--quick", "--json");
   expect(code, stderr).toBe(0);
   const { rows, signatures } = JSON.parse(stdout) as Printed;
-  expect(rows.map(({ what }) => what)).toEqual(["4 clients", "4 clients, p50", "1 client, p50", "1 client, p99"]);
+  expect(rows.map(({ what }) => what)).toEqual([
+    "4 clients",
+    "4 clients, p50",
+    "1 client, p50",
+    "1 client, p99",
+    "leader killed",
+  ]);
   for (const { what, pbft, raft } of rows)
     for (const figures of [pbft, raft]) {
       expect(figures, what).toHaveLength(1);

@@ -141,6 +141,51 @@ describe.each(strategies)("random search: %s", (strategy) => {
   });
 });
 
+describe("a step that can end in more ways than anybody could go through", () => {
+  /** What each draws: four numbers of a hundred. */
+  const { protocol } = adding({ name: "small", claim: "", when: "always", holds: () => true });
+  const drawing: ModelOptions<Adding> = {
+    protocol: {
+      ...protocol,
+      command: {
+        draw(state, _command, ctx) {
+          const hundred = Array.from({ length: 100 }, (_, number) => number);
+          for (let drawn = 0; drawn < 4; drawn++) state.sum = 100 * state.sum + ctx.choose("number", hundred);
+        },
+      },
+    },
+    nodes: [0, 1],
+    network: "bag",
+    timers: "free",
+    begin: "idle",
+    asks: () => [{ type: "draw" }],
+  };
+  const drawn = (firstRun: number, runs: number) => {
+    const found: number[] = [];
+    const property: StateProperty<Adding> = {
+      name: "seen",
+      claim: "",
+      when: "always",
+      holds: ({ alive, state }) => found.push(...alive.map((node) => state(node).sum)) > 0,
+    };
+    const result = walk({ ...drawing, properties: [property], strategy: "random", seed: 1, firstRun, runs });
+    return { found, result };
+  };
+
+  it("is walked all the same, by ways that are drawn", () => {
+    const { found, result } = drawn(0, 30);
+    expect(result.transitions).toBe(60);
+    expect(result.handlerRuns).toBeLessThan(3_000);
+    expect(new Set(found).size).toBeGreaterThan(30);
+  });
+
+  it("a run depends on the seed and on its number alone, whatever was looked at before", () => {
+    const [all, alone] = [drawn(0, 8), drawn(7, 1)];
+    expect(all.found.slice(-alone.found.length)).toEqual(alone.found);
+    expect(drawn(0, 8).found).toEqual(all.found);
+  });
+});
+
 describe("a random search within bounds", () => {
   it.each(strategies)("goes another way where a bound cuts one off: %s", (strategy) => {
     const calls = { ...hasty, begin: "idle", asks: () => [{ type: "call" as const }], maxInFlight: 3 } as const;

@@ -102,6 +102,9 @@ function* range(from: number, to: number): Iterable<number> {
 /** Once a model remembers so many local states and contents of links, another begins to learn anew. */
 const MAX_REMEMBERED = 100_000;
 
+/** A liar that may say anything to anybody has more ways to end a step than a run could ever tell apart. */
+const MAX_OUTCOMES = 256;
+
 class Walker<V extends Vocabulary> {
   readonly model: Model<V>;
   /** Of this walker's runs. */
@@ -118,7 +121,7 @@ class Walker<V extends Vocabulary> {
 
   constructor(private readonly options: WalkOptions<V>) {
     const { counters: _counted, rounds: _closed, symmetry: _renamed, ...plain } = options;
-    this.model = new Model(plain);
+    this.model = new Model(plain, MAX_OUTCOMES);
     this.#judge = new Judge(this.model, options.properties ?? options.protocol.properties);
     this.#successors = new Successors(this.model);
     this.#steps = options.stepsPerRun ?? 500;
