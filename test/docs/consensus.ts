@@ -81,6 +81,16 @@ Before them seed 879 of Multi-Paxos had found a candidate that stood still for g
 All histories are linearizable, as are those of 600 faults more of Multi-Paxos with five members. What was not answered had been asked of a member that was down, standing still or cut off.
 `;
 
+const inRounds = (): string => `## In rounds, in which everybody takes part
+
+These have no leader that stays: nodes go through rounds or phases together, which last longer than any message travels. What each is good for, and what a run measures; m is the most traitors that N generals stand, 1 of 4 and 2 of 7. What the forms of agreement have to do with each other: [agreement](agreement.md).
+
+| | use it for | messages | N = 4 | 7 |
+| --- | --- | --- | --- | --- |
+${roundsClaims.map(roundsRow).join("\n")}
+
+`;
+
 export function consensusPage(): string {
   requireAllListed();
   const [least, most] = DELAY_MS;
@@ -105,15 +115,7 @@ ${agreements.map(costRow).join("\n")}
 Paxos here is leaderless: each decision has its own first phase, and acceptors tell everybody. Multi-Paxos and Raft are measured at the leader; a command given to another node takes one message and one delay more, and others hear of the decision with the next message or heartbeat, or at once
 for N − 1 more messages (\`announces\` of Multi-Paxos). Fast and Generalized Paxos are measured without collision: acceptors answer clients straight, which saves a delay for everybody but the leader, and costs messages.
 
-## In rounds, in which everybody takes part
-
-These have no leader that stays: nodes go through rounds or phases together, which last longer than any message travels. What each is good for, and what a run measures; m is the most traitors that N generals stand, 1 of 4 and 2 of 7. What the forms of agreement have to do with each other: [agreement](agreement.md).
-
-| | use it for | messages | N = 4 | 7 |
-| --- | --- | --- | --- | --- |
-${roundsClaims.map(roundsRow).join("\n")}
-
-## How long nobody leads
+${inRounds()}## How long nobody leads
 
 The Raft paper's figure 16 in the simulator: five servers, the leader crashes at some time between two heartbeats, the others have logs of different lengths. ${TRIALS} trials a line (100 where nothing is random); messages take ${least} to ${most} ms.
 

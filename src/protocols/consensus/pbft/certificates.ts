@@ -81,12 +81,20 @@ export function isProof(state: State, sequence: number, proof: readonly Signed<C
 /** prepared(m, v, n): the pre-prepare of that view's primary, and prepares of 2f backups for the same view, number and digest (§4.2). */
 export function isPreparedBy(state: State, { prePrepare, prepares }: Certificate, ctx: Ctx): boolean {
   const { by, value } = prePrepare;
+  const slot = state.slots[value.sequence];
   return (
     by === primaryOf(state, value.view) &&
     prepares.length >= quorum(state) - 1 &&
     areDistinct([by, ...prepares.map((prepare) => prepare.by)]) &&
     prepares.every((prepare) => isSame(prepare.value, value)) &&
-    isOfReplica(state, prePrepareShape, prePrepare, ctx) &&
-    prepares.every((prepare) => isOfReplica(state, prepareShape, prepare, ctx))
+    (isHeld(slot?.prePrepare, prePrepare) || isOfReplica(state, prePrepareShape, prePrepare, ctx)) &&
+    prepares.every(
+      (prepare) => isHeld(slot?.prepares[prepare.by], prepare) || isOfReplica(state, prepareShape, prepare, ctx),
+    )
   );
+}
+
+/** This replica has verified that very signature: a view change tells of a window full of them, and a new view of 2f + 1 such. */
+function isHeld(known: Signed<Assignment> | null | undefined, signed: Signed<Assignment>): boolean {
+  return known?.by === signed.by && known.signature === signed.signature && isSame(known.value, signed.value);
 }

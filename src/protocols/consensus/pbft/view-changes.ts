@@ -1,6 +1,6 @@
 /** View changes (§4.4): backups that wait too long give up a view; its successor's primary takes over all that may have been committed. */
 import { entriesIn, nodesIn } from "../../../core/per-node.ts";
-import { canonical } from "../../../core/plain.ts";
+import { canonical, equal } from "../../../core/plain.ts";
 import type { Context } from "../../../core/protocol.ts";
 import { type Signed, sign } from "../../../core/signatures.ts";
 import {
@@ -150,10 +150,18 @@ function isJustified(
   return (
     viewChanges.length >= quorum(state) &&
     areDistinct(viewChanges.map(({ by }) => by)) &&
-    viewChanges.every((each) => each.value.view === view && isSound(state, each, options, ctx)) &&
+    viewChanges.every(
+      (each) => each.value.view === view && (isVerified(state, each) || isSound(state, each, options, ctx)),
+    ) &&
     canonical(assigned) === canonical(assignmentsOf(view, viewChanges)) &&
     prePrepares.every((each) => each.by === primaryOf(state, view) && isOfReplica(state, prePrepareShape, each, ctx))
   );
+}
+
+/** It came by itself before. */
+function isVerified({ viewChanges }: State, viewChange: Signed<ViewChange>): boolean {
+  const known = viewChanges[viewChange.by];
+  return known !== undefined && equal(known, viewChange);
 }
 
 function enter(state: State, newView: NewView, options: PbftOptions, ctx: Ctx): void {
