@@ -16,6 +16,7 @@ const JOURNAL_CODES = [
   "other-journal",
   "journal-full",
   "wrong-members",
+  "member-removed",
 ];
 
 export function isForTheCaller(error: unknown): error is EnvironmentError {

@@ -42,8 +42,13 @@ export const commands: Readonly<Record<string, Listed>> = {
   },
   member: {
     usage: "",
-    summary: "replace a member that has lost its folder",
+    summary: "list, add, remove, move members, or mend one that has lost its folder",
     load: () => import("./member.ts"),
+  },
+  transfer: {
+    usage: "[options] <id>",
+    summary: "have a member lead the replicated log",
+    load: () => import("./transfer.ts"),
   },
   cert: {
     usage: "[options] <ids...>",

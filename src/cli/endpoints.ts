@@ -45,11 +45,8 @@ export const withDataOptions = (command: Command): Command =>
 
 export const CODES = `Exit codes: 0 done; 1 it does not hold, or nobody answers in time; 2 wrong arguments, or not allowed.`;
 
-/** @throws UsageError for endpoints that cannot be, files that cannot be read, and where this client may not */
-export async function clientFor(
-  options: EndpointOptions,
-  { timeoutMs = DEFAULT_TIMEOUT_MS, signal }: { timeoutMs?: number | undefined; signal?: AbortSignal } = {},
-): Promise<Client> {
+/** What is said to a member, and where members are. @throws UsageError for endpoints that cannot be, and files that cannot be read */
+export function placesFor(options: EndpointOptions) {
   const text = options.endpoints ?? env[ENDPOINTS_VARIABLE] ?? "";
   const endpoints = text.split(",").flatMap((each) => (each.trim() === "" ? [] : [each.trim()]));
   if (endpoints.length === 0)
@@ -63,12 +60,19 @@ export async function clientFor(
   const tls = Object.fromEntries(
     Object.entries({ ca, cert, key }).flatMap(([name, file]) => (file === undefined ? [] : [[name, contentOf(file)]])),
   );
+  return { endpoints, tls, ...(token === undefined || token === "" ? {} : { token }) };
+}
+
+/** @throws UsageError for endpoints that cannot be, files that cannot be read, and where this client may not */
+export async function clientFor(
+  options: EndpointOptions,
+  { timeoutMs = DEFAULT_TIMEOUT_MS, signal }: { timeoutMs?: number | undefined; signal?: AbortSignal } = {},
+): Promise<Client> {
+  const places = placesFor(options);
   try {
     return await connect({
-      endpoints,
+      ...places,
       timeoutMs,
-      tls,
-      ...(token === undefined || token === "" ? {} : { token }),
       ...(signal === undefined ? {} : { signal }),
     });
   } catch (error) {

@@ -1,22 +1,141 @@
-/** `coterie member`: what is done about a member whose folder is lost. */
+/** `coterie member`: who the members are, how that changes, and what is done about one whose folder is lost. */
 import type { Command } from "commander";
 import { replaceMember } from "../cluster/replace-member.ts";
 import { UsageError } from "../core/errors.ts";
 import { wholeNumber } from "./arguments.ts";
 import { isForTheCaller } from "./callers-error.ts";
+import { CODES, type DataOptions, withDataOptions } from "./endpoints.ts";
 import type { Invocation, Output } from "./invocation.ts";
-import { say } from "./say.ts";
+import { change, type Listed, membersAt, settled } from "./member-call.ts";
+import { say as warn } from "./say.ts";
+
+export const memberArgument = (name: string) => wholeNumber(name, 0, Number.MAX_SAFE_INTEGER, "a member's id");
 
 export function declare(command: Command, { stdout }: Invocation): void {
+  declareList(command, stdout);
+  declareAdd(command, stdout);
+  declareChanges(command, stdout);
+  declareReplace(command, stdout);
+}
+
+type Said = (id: number) => string;
+
+function declareList(command: Command, stdout: Output): void {
+  const list = command
+    .command("list")
+    .summary("who the members are")
+    .description("Prints who the members are, where they are reached, and who votes.");
+  withDataOptions(list)
+    .addHelpText("after", LIST)
+    .action(async (options: DataOptions) => {
+      const members = await membersAt(options);
+      const line = ({ id, address, role, isLeader }: Listed[number]): string =>
+        `${id}  ${address}  ${role}${isLeader ? ", leads" : ""}\n`;
+      stdout.write(options.json === true ? `${JSON.stringify({ members })}\n` : members.map(line).join(""));
+    });
+}
+
+const LIST = `
+Example:
+  $ coterie member list --endpoints http://127.0.0.1:7300
+  1  10.0.0.1:7100  voter
+  2  10.0.0.2:7100  voter, leads
+  4  10.0.0.4:7100  joining
+
+With --json: { "members": [{ "id", "address", "role", "isLeader" }] }.
+${CODES}`;
+
+function declareAdd(command: Command, stdout: Output): void {
+  const add = command
+    .command("add")
+    .summary("put a member on the list, which is then started")
+    .description("Puts a member on the list. It is then started with an empty folder and `coterie node --existing`.")
+    .argument("<id>", "an id that no member has, or has had", memberArgument("<id>"))
+    .argument("<host:port>", "where the other members reach it");
+  withDataOptions(add)
+    .option("--learner", "it has all that the others have, and does not vote until it is promoted")
+    .option(
+      "--replaces <id>",
+      "this member, which may be dead, leaves as soon as the new one votes",
+      memberArgument("--replaces"),
+    )
+    .addHelpText("after", ADD)
+    .action(async (id: number, address: string, options: AddOptions) => {
+      const { learner, replaces } = options;
+      if (learner === true && replaces !== undefined)
+        throw new UsageError("bad-argument", "expected --learner or --replaces, got both: who replaces a member votes");
+      await change(options, "POST", "/v1/members", {
+        id,
+        address,
+        ...(learner === true && { learner }),
+        ...(replaces !== undefined && { replaces }),
+      });
+      say(stdout, options, id, `member ${id} is on the list: start it with an empty folder, and with --existing`);
+    });
+}
+
+interface AddOptions extends DataOptions {
+  readonly learner?: true;
+  readonly replaces?: number;
+}
+
+const ADD = `
+Example, with a fourth line in cluster.json:
+  $ coterie member add 4 10.0.0.4:7100 --endpoints http://10.0.0.1:7300
+  $ coterie node --config cluster.json --id 4 --existing        on its machine
+
+Once it is up to date it votes; \`coterie member list\` says \`joining\` until then. One change at a time. docs/membership.md says more.
+It needs the role admin.
+With --json: { "id" }.
+${CODES}`;
+
+function declareChanges(command: Command, stdout: Output): void {
+  const changes: readonly [name: string, summary: string, path: string, said: Said][] = [
+    ["promote", "a learner is to vote", "promotion", (id) => `member ${id} votes as soon as it is up to date`],
+    ["remove", "take a member from the list, for good", "removal", (id) => `member ${id} is taken from the list`],
+  ];
+  for (const [name, summary, path, said] of changes) {
+    const one = command
+      .command(name)
+      .summary(summary)
+      .description(`${summary[0]?.toUpperCase()}${summary.slice(1)}.`)
+      .argument("<id>", "the member", memberArgument("<id>"));
+    withDataOptions(one)
+      .option("--wait", "until it is in effect")
+      .addHelpText("after", `\nIt needs the role admin. With --json: { "id" }.\n${CODES}`)
+      .action(async (id: number, options: DataOptions & { wait?: true }) => {
+        await change(options, "POST", `/v1/members/${id}/${path}`);
+        if (options.wait === true) await settled(options);
+        say(stdout, options, id, said(id));
+      });
+  }
+  const move = command
+    .command("move")
+    .summary("a member is at another address")
+    .description(
+      "Says that a member is at another address. Stop it first, and start it there afterwards, with its folder.",
+    )
+    .argument("<id>", "the member", memberArgument("<id>"))
+    .argument("<host:port>", "where the other members reach it from now on");
+  withDataOptions(move)
+    .addHelpText("after", `\nIt needs the role admin. With --json: { "id" }.\n${CODES}`)
+    .action(async (id: number, address: string, options: DataOptions) => {
+      await change(options, "PUT", `/v1/members/${id}/address`, { address });
+      say(stdout, options, id, `member ${id} is called at ${address}`);
+    });
+}
+
+const say = (stdout: Output, { json }: DataOptions, id: number, text: string): void =>
+  void stdout.write(json === true ? `${JSON.stringify({ id })}\n` : `${text}\n`);
+
+function declareReplace(command: Command, stdout: Output): void {
   command
     .command("replace")
     .summary("make a folder for a member that has lost its own")
-    .description("Makes a folder for a member that has lost its own, out of those of a majority of the members.")
-    .argument(
-      "<id>",
-      "the member whose folder is lost",
-      wholeNumber("<id>", 0, Number.MAX_SAFE_INTEGER, "a member's id"),
+    .description(
+      "Makes a folder for a member that has lost its own, out of those of a majority of the members. To put another member in the place of one, with another id and while the cluster works: `coterie member add ID HOST:PORT --replaces ID`.",
     )
+    .argument("<id>", "the member whose folder is lost", memberArgument("<id>"))
     .requiredOption("--data <dir>", "where its new folder is made; there must be none")
     .requiredOption("--from <dirs...>", "the folders of a majority of the members as they are now")
     .addHelpText("after", EXPLANATION)
@@ -43,7 +162,7 @@ interface Folders {
 }
 
 async function run(id: number, { data, from }: Folders, stdout: Output): Promise<void> {
-  await replaceMember({ id, folder: data, from, log: { warn: say } }).catch((error: unknown) => {
+  await replaceMember({ id, folder: data, from, log: { warn } }).catch((error: unknown) => {
     throw isForTheCaller(error) ? new UsageError(error.code, error.message) : error;
   });
   stdout.write(

@@ -20,6 +20,7 @@ interface NodeOptions {
   readonly config: string;
   readonly id: number;
   readonly data?: string;
+  readonly existing?: true;
   readonly clients?: string;
   readonly clientRoles?: string;
   readonly faultInjector?: true;
@@ -41,6 +42,7 @@ export function declare(command: Command): void {
       wholeNumber("--id", 0, Number.MAX_SAFE_INTEGER, "a member's id"),
     )
     .option("--data <dir>", "where this member keeps its journal, if what runs keeps one")
+    .option("--existing", "join a cluster that others have founded, and that has this member on its list")
     .option("--clients <host:port>", "serve clients that are no members there: HTTP and WebSocket")
     .option("--client-roles <file>", "with --clients: a file that says who may do what; off loopback it must be")
     .option("--fault-injector", "let PUT /faults on the admin pages drop, delay and cut this member's messages")
@@ -132,6 +134,11 @@ async function started(
     const { admin, clients } = member;
     return { address: member.status().address, admin, clients, stop: () => member.leave() };
   }
+  if (options.existing === true)
+    throw new UsageError(
+      "bad-argument",
+      "expected --existing to come with a config that names no protocol: who runs a protocol is fixed by its config",
+    );
   if (options.clients !== undefined)
     throw new UsageError(
       "bad-argument",

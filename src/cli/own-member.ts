@@ -18,6 +18,8 @@ export interface Place {
   /** Instead of the config's `dataDir`. */
   readonly data?: string;
   readonly faultInjector?: true;
+  /** It joins a cluster that others have founded. */
+  readonly existing?: true;
   /** Where clients are served, and the file that says who may do what. */
   readonly clients?: string;
   readonly clientRoles?: string;
@@ -40,6 +42,7 @@ export async function joinCluster(options: Place, log: Log): Promise<Member> {
     ...(admin.port === 0 ? {} : { admin: adminOf(admin) }),
     ...clientsOf(options, tls),
     faultInjector: options.faultInjector === true,
+    ...(options.existing === true && { existing: true }),
     log,
   }).catch((error: unknown) => {
     throw isForTheCaller(error) ? new UsageError(error.code, error.message) : error;

@@ -1,5 +1,6 @@
 /** One short HTTP exchange in JSON with a program on our side: bounded in time and in size. */
 import { request } from "node:http";
+import { request as secureRequest } from "node:https";
 import { EnvironmentError } from "../core/errors.ts";
 
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
@@ -8,6 +9,9 @@ export interface Exchange {
   readonly method?: "GET" | "HEAD" | "POST" | "PUT" | "DELETE";
   readonly body?: object;
   readonly timeoutMs: number;
+  readonly token?: string | undefined;
+  /** PEM; for `https` URLs. */
+  readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string };
 }
 
 export interface Answer {
@@ -17,17 +21,20 @@ export interface Answer {
 }
 
 /** @throws EnvironmentError if nobody answers in time. */
-export function exchange(url: string, { method = "GET", body, timeoutMs }: Exchange): Promise<Answer> {
+export function exchange(url: string, { method = "GET", body, timeoutMs, token, tls = {} }: Exchange): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const text = body === undefined ? "" : JSON.stringify(body);
-    const headers =
-      body === undefined ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(text) };
-    const fail = (reason: string): void => {
+    const headers = {
+      ...(body === undefined ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(text) }),
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    };
+    const fail = (reason: string, cause?: Error): void => {
       call.destroy();
-      reject(new EnvironmentError("no-answer", `${url} does not answer: ${reason}`));
+      reject(new EnvironmentError("no-answer", `${url} does not answer: ${reason}`, { cause }));
     };
     // No connection is kept: the process behind a kept one may have died and come back since.
-    const call = request(url, { method, headers, agent: false }, (response) => {
+    const ask = url.startsWith("https:") ? secureRequest : request;
+    const call = ask(url, { method, headers, agent: false, ...tls }, (response) => {
       const chunks: Buffer[] = [];
       let bytes = 0;
       response.on("data", (chunk: Buffer) => {
@@ -39,7 +46,7 @@ export function exchange(url: string, { method = "GET", body, timeoutMs }: Excha
       response.on("error", (error) => fail(error.message));
     });
     const deadline = setTimeout(() => fail(`waited ${timeoutMs} ms`), timeoutMs);
-    call.on("error", (error: NodeJS.ErrnoException) => fail(error.code ?? error.message));
+    call.on("error", (error: NodeJS.ErrnoException) => fail(error.code ?? error.message, error));
     call.on("close", () => {
       clearTimeout(deadline);
       fail("the connection was closed"); // Changes nothing where the answer has been given.

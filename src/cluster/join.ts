@@ -65,11 +65,11 @@ type Unopened = Omit<Membership, "journal" | "identity" | "founders" | "known">;
 async function serveClients(member: JoinedMember, { config, counts }: Unopened, options: JoinOptions): Promise<void> {
   const place = clientPlaceOf(options);
   if (place === null) return;
-  const { id, state, sessions } = member;
+  const { id, state, cluster: members, sessions } = member;
   const door = new ClientDoor({ service: state.host, counts: counts.clients });
   try {
     state.host.use();
-    const of = { id, cluster: config.cluster, state, door, sessions, counts: counts.clients };
+    const of = { id, cluster: config.cluster, state, members, door, sessions, counts: counts.clients };
     member.clientServer = await serveClientsOf(place, of);
   } catch (error) {
     await member.leave();

@@ -2,6 +2,7 @@
 import { type Change, CoordinationError, type Member } from "../../src/index.ts";
 import { type ProcessTools, simulate, type World } from "../../src/testing/index.ts";
 import { ExclusiveUse } from "./exclusive-use.ts";
+import { MemberChanges } from "./member-changes.ts";
 
 /** So long after the last fault has begun all is mended. */
 const MENDED_MS = 3_500;
@@ -17,6 +18,7 @@ export interface SharedResult {
   readonly writes: number;
   readonly changes: number;
   readonly faults: number;
+  readonly memberChanges: number;
 }
 
 class SharedSwarm {
@@ -33,10 +35,14 @@ class SharedSwarm {
   #writes = 0;
   #runs = 0;
   #isEnding = false;
+  #changes = 0;
+  /** In the end. */
+  #listed: readonly number[] = [];
 
   constructor(
-    seed: number,
+    private readonly seed: number,
     private readonly faultsMs: number,
+    private readonly changesMembers: boolean,
   ) {
     this.#world = simulate({
       members: 3 + 2 * (seed % 2),
@@ -50,12 +56,18 @@ class SharedSwarm {
   async run(): Promise<SharedResult> {
     const world = this.#world;
     await world.run(async () => {
+      const changes = this.changesMembers ? new MemberChanges(world, this.seed) : null;
+      const changing = changes?.goOn(this.faultsMs);
       await world.sleep(this.faultsMs + MENDED_MS);
+      await changing;
+      this.#changes = changes?.count ?? 0;
+      this.#listed = (await changes?.end()) ?? world.members;
       this.#isEnding = true;
       await this.#endsWell();
     });
     const changes = this.#watched.reduce((sum, watched) => sum + watched.changes.length, 0);
-    return { grants: this.#exclusive.count, writes: this.#writes, changes, faults: world.plan.length };
+    const [grants, memberChanges] = [this.#exclusive.count, this.#changes];
+    return { grants, writes: this.#writes, changes, faults: world.plan.length, memberChanges };
   }
 
   async #live(member: Member, tools: ProcessTools): Promise<void> {
@@ -141,9 +153,9 @@ class SharedSwarm {
   async #endsWell(): Promise<void> {
     const world = this.#world;
     const within = { timeoutMs: WELL_WITHIN_MS };
-    for (const id of world.members) while (!world.isUp(id)) await world.sleep(50);
-    for (const id of world.members) await this.#knowsAll(world.member(id));
-    const [first] = world.members;
+    for (const id of this.#listed) while (!world.isUp(id)) await world.sleep(50);
+    for (const id of this.#listed) await this.#knowsAll(world.member(id));
+    const [first] = this.#listed;
     const member = world.member(first as number);
     const total = await member.counter("all").get(within);
     if (total < this.#added || total > this.#perhaps)
@@ -181,7 +193,7 @@ class SharedSwarm {
             `change ${at} is ${JSON.stringify(change)} for one and ${JSON.stringify(longest[at])} for another`,
           );
     const whole = this.#watched.filter(({ changes }) => changes.some(({ key }) => key === "end")).length;
-    if (whole < this.#world.members.length) throw new Error(`${whole} watches have seen the end`);
+    if (whole < this.#listed.length) throw new Error(`${whole} watches have seen the end`);
   }
 
   #runsStill(member: Member): boolean {
@@ -190,8 +202,8 @@ class SharedSwarm {
 }
 
 /** @param faultsMs for so long faults begin. */
-export const sharedSwarm = (seed: number, faultsMs: number): Promise<SharedResult> =>
-  new SharedSwarm(seed, faultsMs).run();
+export const sharedSwarm = (seed: number, faultsMs: number, changesMembers = false): Promise<SharedResult> =>
+  new SharedSwarm(seed, faultsMs, changesMembers).run();
 
 /** What a program has to expect does not end it. */
 async function unlessCoordination(

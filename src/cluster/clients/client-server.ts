@@ -20,6 +20,7 @@ import type { ClientDoor } from "./client-door.ts";
 import { CLIENT_PATH, MAX_CLIENT_WORD_BYTES, type Role } from "./client-words.ts";
 import { Forbidden, httpError } from "./http-errors.ts";
 import { type Given, type HttpRequest, httpRequests, Other, type Served } from "./http-requests.ts";
+import { memberRequests } from "./member-requests.ts";
 import { openApi } from "./openapi.ts";
 
 export interface ClientPlace {
@@ -173,7 +174,7 @@ function pages(options: ClientServerOptions, watches: Set<AbortController>): Hon
     await next();
   });
   app.get("/v1/maps/:map/watch", (c) => watch(c, options, watches));
-  for (const request of httpRequests)
+  for (const request of [...httpRequests, ...memberRequests])
     app.on(request.method, request.path.replaceAll(/\{(\w+)\}/g, ":$1"), async (c) => {
       requireRole(c, request.role);
       const answer = await request.answered(options.served, await givenIn(c, request));

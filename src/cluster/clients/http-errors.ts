@@ -29,12 +29,17 @@ const statuses: Partial<Record<string, Status>> = {
   "body-too-long": 413,
   overflow: 422,
   compacted: 410,
+  "unknown-member": 404,
+  "member-exists": 409,
+  "change-under-way": 409,
+  "last-voter": 409,
   overloaded: 429,
   "state-full": 507,
   "request-timeout": 504,
   "outcome-unknown": 504,
   "member-left": 503,
   "member-failed": 503,
+  "member-removed": 503,
 };
 
 export function httpError(error: unknown): { readonly status: Status; readonly body: object } {

@@ -1,5 +1,6 @@
 /** What may be asked over HTTP: each request with its shape, who may ask it, and what it does. openapi.ts describes the same table. */
 import { z } from "zod";
+import type { ClusterMembers } from "../services/cluster-api.ts";
 import { limits } from "../services/state/limits.ts";
 import type { SharedState } from "../services/state/shared-state.ts";
 import type { StateStatus } from "../services/state/state-api.ts";
@@ -9,6 +10,7 @@ import { performed, transactionShape } from "./transaction-request.ts";
 /** What requests are done with. */
 export interface Served {
   readonly state: SharedState;
+  readonly members: ClusterMembers;
   readonly member: number;
   readonly cluster: string;
   clients(): number;

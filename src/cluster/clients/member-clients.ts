@@ -7,6 +7,7 @@ import type { ClientCounts } from "../../runtime/metrics.ts";
 import type { SessionHost } from "../../runtime/session-pages.ts";
 import { readPem } from "../certificate-files.ts";
 import type { ClientsOptions, JoinOptions } from "../services/api.ts";
+import type { ClusterMembers } from "../services/cluster-api.ts";
 import type { SharedState } from "../services/state/shared-state.ts";
 import type { ClientDoor } from "./client-door.ts";
 import type { ClientServer } from "./client-server.ts";
@@ -15,6 +16,7 @@ export interface ClientsOfMember {
   readonly id: NodeId;
   readonly cluster: string;
   readonly state: SharedState;
+  readonly members: ClusterMembers;
   readonly door: ClientDoor;
   readonly sessions: SessionHost;
   readonly counts: ClientCounts;
@@ -55,7 +57,7 @@ export function clientPlaceOf({ clients, dataDir, members }: JoinOptions): Place
 /** What serves is loaded where there is something to serve. @throws EnvironmentError if it cannot listen, or read a file */
 export async function serveClientsOf(
   { address, tls, roles, origins }: Place,
-  { id, cluster, state, door, sessions, counts }: ClientsOfMember,
+  { id, cluster, state, members, door, sessions, counts }: ClientsOfMember,
 ): Promise<ClientServer> {
   const { serveClients } = await import("./client-server.ts");
   const { everybody, readAccess } = await import("./access-file.ts");
@@ -68,7 +70,7 @@ export async function serveClientsOf(
       isOpen: roles === null,
       origins,
     },
-    served: { state, member: id, cluster, clients: () => counts.connected },
+    served: { state, members, member: id, cluster, clients: () => counts.connected },
     door,
     sessions,
     counts,

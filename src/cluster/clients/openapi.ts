@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { coordinationErrors } from "./http-errors.ts";
 import { change, type HttpRequest, httpRequests } from "./http-requests.ts";
+import { memberRequests } from "./member-requests.ts";
 
 const schema = (of: z.ZodType, io: "input" | "output"): object => {
   const { $schema: _schema, ...rest } = z.toJSONSchema(of, { io, unrepresentable: "any" }) as Record<string, unknown>;
@@ -13,7 +14,7 @@ const failure = { type: "object", properties: { error: { type: "string" }, code:
 
 export function openApi(version: string): object {
   const paths: Record<string, Record<string, object>> = {};
-  for (const request of httpRequests) {
+  for (const request of [...httpRequests, ...memberRequests]) {
     const at = paths[request.path] ?? {};
     paths[request.path] = at;
     at[request.method.toLowerCase()] = described(request);

@@ -1,0 +1,122 @@
+/** What may be asked over HTTP about the members: who they are, and that they change. */
+import { z } from "zod";
+import type { HttpRequest } from "./http-requests.ts";
+
+const id = z.number("a whole number of 0 or more").int("a whole number").min(0, "a whole number of 0 or more");
+const address = z.string('"host:port"').describe("host:port, where the other members reach it");
+const timeoutMs = z
+  .number("a number of milliseconds")
+  .positive("a number of milliseconds above 0")
+  .max(600_000)
+  .optional();
+const within = z.strictObject({ timeoutMs }, "an object");
+const member = z.object({
+  id,
+  address,
+  role: z.enum(["voter", "learner", "joining", "leaving"]),
+  isLeader: z.boolean(),
+});
+const otherwise = { 404: "There is no such member.", 409: "Another change is under way, or the id is taken." };
+
+export const memberRequests: readonly HttpRequest[] = [
+  {
+    method: "GET",
+    path: "/v1/members",
+    id: "members",
+    summary: "Who the members are, linearizable.",
+    role: "read",
+    answer: z.object({ members: z.array(member) }),
+    answered: async ({ members }) => ({ members: await members.members() }),
+  },
+  {
+    method: "POST",
+    path: "/v1/members",
+    id: "addMember",
+    summary: "Puts a member on the list; with replaces another leaves in the same step.",
+    role: "admin",
+    body: z.strictObject(
+      { id, address, learner: z.boolean().optional(), replaces: id.optional(), timeoutMs },
+      "an object",
+    ),
+    answer: z.object({}),
+    otherwise,
+    async answered({ members }, { body: { id: newcomer, address: at, learner, replaces, ...call } }) {
+      const by = { id: newcomer, address: at };
+      await (replaces === undefined ? members.add(by, { learner, ...call }) : members.replace(replaces, by, call));
+      return {};
+    },
+  },
+  {
+    method: "POST",
+    path: "/v1/members/settled",
+    id: "settled",
+    summary: "Answers once all changes of the members are in effect.",
+    role: "read",
+    body: within,
+    answer: z.object({}),
+    async answered({ members }, { body }) {
+      await members.settled(body);
+      return {};
+    },
+  },
+  {
+    method: "POST",
+    path: "/v1/members/{member}/removal",
+    id: "removeMember",
+    summary: "Takes a member from the list, for good.",
+    role: "admin",
+    body: within,
+    answer: z.object({}),
+    otherwise,
+    async answered({ members }, { params, body }) {
+      await members.remove(idIn(params), body);
+      return {};
+    },
+  },
+  {
+    method: "POST",
+    path: "/v1/members/{member}/promotion",
+    id: "promoteMember",
+    summary: "A learner is to vote.",
+    role: "admin",
+    body: within,
+    answer: z.object({}),
+    otherwise,
+    async answered({ members }, { params, body }) {
+      await members.promote(idIn(params), body);
+      return {};
+    },
+  },
+  {
+    method: "PUT",
+    path: "/v1/members/{member}/address",
+    id: "moveMember",
+    summary: "A member is at another address.",
+    role: "admin",
+    body: z.strictObject({ address, timeoutMs }, "an object"),
+    answer: z.object({}),
+    otherwise,
+    async answered({ members }, { params, body: { address: at, ...call } }) {
+      await members.move(idIn(params), at, call);
+      return {};
+    },
+  },
+  {
+    method: "POST",
+    path: "/v1/members/{member}/leadership",
+    id: "transfer",
+    summary: "Has a member lead the log. Answers when it does.",
+    role: "admin",
+    body: within,
+    answer: z.object({}),
+    otherwise,
+    async answered({ members }, { params, body }) {
+      await members.transfer(idIn(params), body);
+      return {};
+    },
+  },
+];
+
+/** What is no number is refused as an id. */
+const idIn = ({ member: text = "" }: Readonly<Record<string, string>>): number =>
+  /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;

@@ -1,0 +1,147 @@
+/** Members that are added, promoted, removed, replaced and moved at random, while others work and faults strike. */
+import { type Random, random } from "../../src/core/random.ts";
+import { type ClusterMember, CoordinationError, UsageError } from "../../src/index.ts";
+import type { World } from "../../src/testing/index.ts";
+
+const WITHIN = { timeoutMs: 1_500 };
+const WELL_WITHIN = { timeoutMs: 60_000 };
+/** What one change takes at most, unless its process dies. */
+const LONGEST_MS = 5_000;
+const MAX_VOTERS = 5;
+const MIN_VOTERS = 3;
+
+export class MemberChanges {
+  /** Those that were taken. */
+  count = 0;
+  #next = 11;
+  readonly #chance: Random;
+  /** Newcomers that are down, and come back. */
+  readonly #down = new Set<number>();
+
+  constructor(
+    private readonly world: World,
+    seed: number,
+  ) {
+    this.#chance = random(seed).stream("members");
+  }
+
+  async goOn(forMs: number): Promise<void> {
+    const { world } = this;
+    const until = world.now() + forMs;
+    while (world.now() < until) {
+      await world.sleep(this.#chance.between(50, 600));
+      try {
+        await this.#unlessItDies(this.#changeOne());
+      } catch (error) {
+        if (!isExpected(error)) throw error;
+      }
+    }
+  }
+
+  /** All are back. @returns who is on the list. */
+  async end(): Promise<readonly number[]> {
+    const { world } = this;
+    for (const id of this.#down) void world.restart(id).catch(() => {});
+    for (const id of world.members)
+      if (!world.isUp(id) && (await this.#list()).some((each) => each.id === id)) await this.#back(id);
+    const member = world.member(await this.#anybody());
+    await member.cluster.settled(WELL_WITHIN);
+    return (await member.cluster.members(WELL_WITHIN)).map(({ id }) => id);
+  }
+
+  /** Of a process that dies nothing comes any more. */
+  #unlessItDies<T>(work: Promise<T>): Promise<T | null> {
+    return Promise.race([work, this.world.sleep(LONGEST_MS, null)]);
+  }
+
+  async #changeOne(): Promise<void> {
+    const { world } = this;
+    const by = world.member(await this.#anybody());
+    const list = await by.cluster.members(WITHIN);
+    const voters = list.filter(({ role }) => role === "voter");
+    const some = (of: readonly ClusterMember[]): ClusterMember | undefined => of[this.#chance.below(of.length || 1)];
+    const victim = some(list);
+    const learner = some(list.filter(({ role }) => role === "learner"));
+    switch (this.#chance.below(7)) {
+      case 0:
+        if (voters.length < MAX_VOTERS) await this.#enter((at) => by.cluster.add(at, WITHIN));
+        return;
+      case 1:
+        if (list.length < MAX_VOTERS + 2) await this.#enter((at) => by.cluster.add(at, { ...WITHIN, learner: true }));
+        return;
+      case 2:
+        if (learner !== undefined) await this.#done(by.cluster.promote(learner.id, WITHIN));
+        return;
+      case 3:
+        if (victim === undefined || (victim.role === "voter" && voters.length <= MIN_VOTERS)) return;
+        return this.#done(by.cluster.remove(victim.id, WITHIN));
+      case 4:
+        if (victim?.role === "voter") await this.#enter((at) => by.cluster.replace(victim.id, at, WITHIN));
+        return;
+      case 5:
+        return this.#crashNewcomer(list);
+      case 6:
+        if (victim !== undefined && victim.id > 10 && world.isUp(victim.id)) {
+          this.#down.add(victim.id);
+          await world.move(victim.id, WITHIN);
+          this.#down.delete(victim.id);
+          this.count += 1;
+        }
+    }
+  }
+
+  async #done(change: Promise<void>): Promise<void> {
+    await change;
+    this.count += 1;
+  }
+
+  async #enter(add: (at: { id: number; address: string }) => Promise<void>): Promise<void> {
+    const id = this.#next;
+    this.#next += 1;
+    try {
+      await this.#done(add({ id, address: this.world.address(id) }));
+    } catch (error) {
+      if (!(error instanceof CoordinationError) || error.phase === "never-sent") throw error;
+    }
+    void this.world.enter(id).catch(() => {}); // It may be removed, or its machine fail, before it has joined.
+  }
+
+  async #crashNewcomer(list: readonly ClusterMember[]): Promise<void> {
+    const { world } = this;
+    const newcomer = list.find(({ id }) => id > 10 && world.isUp(id));
+    if (newcomer === undefined) return;
+    world.crash(newcomer.id);
+    this.#down.add(newcomer.id);
+    await world.sleep(this.#chance.between(100, 1_500));
+    await this.#back(newcomer.id);
+  }
+
+  async #back(id: number): Promise<void> {
+    this.#down.delete(id);
+    try {
+      await this.world.restart(id);
+    } catch (error) {
+      if (!isExpected(error)) throw error;
+    }
+  }
+
+  async #list(): Promise<readonly ClusterMember[]> {
+    return this.world.member(await this.#anybody()).cluster.members(WELL_WITHIN);
+  }
+
+  async #anybody(): Promise<number> {
+    const { world } = this;
+    for (;;) {
+      const up = world.members.filter((id) => world.isUp(id) && world.member(id).status().hasQuorum);
+      const id = up[this.#chance.below(up.length || 1)];
+      if (id !== undefined) return id;
+      await world.sleep(50);
+    }
+  }
+}
+
+const ORDINARY = ["unknown-member", "member-exists", "member-removed", "not-running", "already-running"];
+const isExpected = (error: unknown): boolean =>
+  error instanceof CoordinationError ||
+  (error instanceof UsageError && ORDINARY.includes(error.code)) ||
+  (error as { code?: string }).code === "member-removed";
