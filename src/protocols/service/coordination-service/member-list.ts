@@ -14,7 +14,7 @@ export const listed = ({ members }: MemberList, id: NodeId): ListedMember | null
   members.find(({ member }) => member === id) ?? null;
 
 /** What the log's configuration is to be. */
-export function wanted({ members }: MemberList): Members {
+function wanted({ members }: MemberList): Members {
   const those = (wish: Wish): NodeId[] => members.flatMap((each) => (each.wish === wish ? [each.member] : []));
   return { voters: those("voter"), learners: those("learner") };
 }
@@ -38,7 +38,7 @@ const isSame = (a: readonly NodeId[], b: readonly NodeId[]): boolean =>
   a.length === b.length && a.every((node) => b.includes(node));
 
 /** Whether a change of who votes is not in effect yet. */
-export const isChanging = (of: MemberList): boolean => !isSame(wanted(of).voters, of.voters);
+const isChanging = (of: MemberList): boolean => !isSame(wanted(of).voters, of.voters);
 
 export function applyToMembers(on: Applying, operation: MemberOperation): Result {
   const { data } = on;
