@@ -1,15 +1,8 @@
 /** `coterie check-history`: whether what clients saw of a service could have happened one operation at a time. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { type Command, Option } from "commander";
-import {
-  answerTo,
-  type History,
-  type HistoryAnswer,
-  type HistoryRequest,
-  modelNamed,
-  modelNames,
-  readHistory,
-} from "../check/linearizability/index.ts";
+import { answerTo, type HistoryAnswer, type HistoryRequest } from "../check/linearizability/answer.ts";
+import { type History, modelNamed, modelNames, readHistory } from "../check/linearizability/index.ts";
 import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
 import { figure } from "../experiment/paragraph.ts";
 import { workApart } from "./interruptible.ts";

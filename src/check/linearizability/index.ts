@@ -1,5 +1,4 @@
 /** Linearizability: histories and how to read them, models, the verdict with its evidence, and pictures of it. */
-export { answerTo, type HistoryAnswer, type HistoryRequest } from "./answer.ts";
 export * from "./check.ts";
 export * from "./history.ts";
 export { type Model, type ModelCall, show } from "./model.ts";
