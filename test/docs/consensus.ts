@@ -67,7 +67,7 @@ What long runs came to, five nodes each, with no violation (\`COTERIE_SWARM=1000
 | multi-paxos | 12,000 | 731,111 of 769,452 | 71,999 | 41,703 | 13,253 | 24,585 | 24,151 | 3.8 s |
 | cheap-paxos | 6,000 | 178,547 of 190,035 | 36,643 | 17,321 | 12,395 | 4,198 | 4,488 | 8.0 s |
 | fast-paxos | 4,000 | 154,443 of 172,777 | 26,910 | 13,004 | – | 8,986 | 1,412 | 3.7 s |
-| generalized-paxos | 1,750 | 101,810 of 108,879 | 11,644 | 5,764 | – | 265 | 955 | 2.3 s |
+| generalized-paxos | 2,000 | 117,290 of 125,265 | 13,249 | 6,568 | – | 301 | 1,114 | 2.3 s |
 
 Before them seed 879 of Multi-Paxos had found a candidate that stood still for good, and seed 2255 of Cheap Paxos a property that took a leader with members to take over for one that answers reads by its lease. On real processes 200 faults each, with five clients all the time, on two processors with other work:
 
