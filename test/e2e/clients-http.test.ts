@@ -76,17 +76,24 @@ describe("over HTTP", () => {
     expect(all.toSorted()).toEqual(
       [
         "add",
+        "addMember",
         "count",
         "delete",
         "get",
         "keepAlive",
         "lead",
         "lock",
+        "members",
+        "moveMember",
+        "promoteMember",
         "put",
         "range",
         "release",
+        "removeMember",
+        "settled",
         "status",
         "transaction",
+        "transfer",
         "watch",
       ].toSorted(),
     );
@@ -158,6 +165,11 @@ describe("roles", () => {
       body: { error: "expected the role write for this, got read" },
     });
     expect((await ask("/v1/maps/m/keys/k", { ...write, ...as("w") }, base)).status).toBe(200);
+    expect((await ask("/v1/members", as("r"), base)).status).toBe(200);
+    expect(await ask("/v1/members/1/removal", { method: "POST", body: "{}", ...as("w") }, base)).toMatchObject({
+      status: 403,
+      body: { error: "expected the role admin for this, got write" },
+    });
 
     await expect(connect({ endpoints: [base] })).rejects.toMatchObject({ code: "forbidden" });
     const reader = await connect({ endpoints: [base], token: "r" });
