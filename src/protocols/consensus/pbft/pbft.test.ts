@@ -3,6 +3,7 @@ import { random } from "../../../core/random.ts";
 import { type Simulation, simulation } from "../../../sim/index.ts";
 import { logLine } from "../../../trace/log.ts";
 import { type ByzantineBehaviour, byzantine } from "../../byzantine.ts";
+import { contexts, withContext } from "../../contexts.ts";
 import { type ReplicatedSystem, replicated } from "../family/systems.ts";
 import { type Pbft, type PbftOptions, pbft } from "./pbft.ts";
 
@@ -201,6 +202,34 @@ describe("pbft: seven replicas under load, a client at each", () => {
     expect(executed()).toBeGreaterThan(100);
     expect(sim.messages.total / (84 * executed())).toBeLessThan(0.5);
     expect(sim.violations).toEqual([]);
+  });
+
+  it("what a replica has verified before it does not verify again when the view changes", () => {
+    let verified = 0;
+    const counting = contexts(({ signatures }) => ({
+      signatures: {
+        sign: (text) => signatures.sign(text),
+        isSigned(by, text, signature) {
+          verified += 1;
+          return signatures.isSigned(by, text, signature);
+        },
+      },
+    }));
+    const counted = (given?: Partial<PbftOptions>): ReturnType<typeof pbft> => withContext(pbft(given), counting);
+    const protocol = replicated<Pbft, Partial<PbftOptions>>(counted);
+    const sim = simulation<Replica>({ protocol, nodes: range(7), seed: 1, delayMs: 10 });
+    for (const node of range(7)) sim.start(node);
+    sim.command(0, use(10));
+    sim.run(1_000);
+    sim.crash(0);
+    sim.command(1, use(1));
+    sim.run(1_200);
+    verified = 0;
+    sim.run(10_000);
+    const { view, executed } = sim.world.state(6).log;
+    expect([view, executed > 10]).toEqual([1, true]);
+    // Each of six is told of ten certificates with five signatures by five view changes, and by the new view once more: 3,000.
+    expect(verified).toBeLessThan(1_000);
   });
 
   it("16 ms, which the first time-outs are too short for: they come to suit it, and the view stays", () => {
