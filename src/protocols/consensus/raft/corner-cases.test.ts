@@ -70,12 +70,13 @@ describe("raft: what has been lost", () => {
   it("is sent again though reads come so often that the next round has begun before a heartbeat is due", () => {
     const stage = settled(3, { heartbeatMs: 75 });
     const { sim } = stage;
-    sim.partition([[2]]);
-    stage.propose(0, "missed");
-    sim.run(sim.now + 30);
-    sim.heal();
-    for (let read = 1; read <= 50; read++) {
+    for (let read = 1; read <= 60; read++) {
       sim.command(0, { type: "read", read });
+      if (read === 10) {
+        sim.partition([[2]]);
+        stage.propose(0, "missed");
+      }
+      if (read === 11) sim.heal();
       sim.run(sim.now + 25);
     }
     expect(stage.logs()[2]).toBe(stage.logs()[0]);
