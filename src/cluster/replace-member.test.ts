@@ -1,10 +1,13 @@
 /** A member that has lost its folder gets a new one out of the others', which promises what any of them has promised. */
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join as path } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { freePorts } from "../../test/network/free-ports.ts";
+import { type MemberList, memberListShape } from "../protocols/service/coordination-service/member-words.ts";
+import { openJournal } from "../runtime/journal/disk-journal.ts";
 import { createLog } from "../runtime/log.ts";
+import { realPlatform } from "../runtime/platform/real.ts";
 import { join } from "./join.ts";
 import { replaceMember } from "./replace-member.ts";
 import type { Member } from "./services/api.ts";
@@ -48,6 +51,20 @@ async function bereft() {
   return { members, highest: tokens.at(-1) as number, led };
 }
 
+/** A copy of a folder whose member has heard that the list has changed. */
+async function withLaterList(folder: string, copy: string): Promise<void> {
+  cpSync(folder, copy, { recursive: true });
+  const journal = await openJournal(copy, {
+    platform: realPlatform,
+    owner: "member 1 of coterie",
+    log,
+    onFailure() {},
+  });
+  const list: MemberList = { revision: 7, founders: [], members: [], removed: [], voters: [], learners: [] };
+  journal.slot<MemberList>("members", memberListShape).append(list);
+  await journal.close();
+}
+
 describe("a member whose folder is lost", () => {
   test("takes part again with a folder made of the others', and all tokens go on growing", {
     tags: ["long"],
@@ -76,6 +93,13 @@ describe("a member whose folder is lost", () => {
       "expected folders of other members than 2, which is to be replaced",
     );
     await expect(replace(3, folderOf(1), 1, 2)).rejects.toMatchObject({ code: "folder-in-use" });
+    mkdirSync(path(root, "changed"));
+    await withLaterList(folderOf(1), path(root, "changed"));
+    await expect(
+      replaceMember({ id: 3, folder: folderOf(3), from: [path(root, "changed"), folderOf(2)], log }),
+    ).rejects.toThrow(
+      /knows a later one: give the member another id, with `coterie member add ID HOST:PORT --replaces 3`/,
+    );
     mkdirSync(path(root, "empty"));
     await expect(
       replaceMember({ id: 3, folder: folderOf(3), from: [folderOf(1), path(root, "empty")], log }),

@@ -206,7 +206,11 @@ function requireSound(kept: readonly Kept[], id: NodeId): { group: GroupRecord; 
     throw new UsageError("cannot-replace", text);
   };
   if (!members.includes(id)) refuse(`expected one of the members ${members.join(", ")}, got ${id}`);
-  for (const { folder, id: keeper, group, cluster } of kept) {
+  for (const { folder, id: keeper, group, cluster, slots } of kept) {
+    if ((slots.get("members")?.records.length ?? 0) > 0)
+      refuse(
+        `expected a cluster whose list of members is the one that founded it, and the journal in ${folder} knows a later one: give the member another id, with \`coterie member add ID HOST:PORT --replaces ${id}\`, and an empty folder`,
+      );
     if (canonical(group.members) !== canonical(members) || cluster !== first.cluster)
       refuse(`expected folders of one cluster, and those in ${first.folder} and ${folder} are of two`);
     if (group.others.length === 0)
