@@ -37,14 +37,23 @@ async function stop(id: number, signal: NodeJS.Signals): Promise<void> {
   await process.finished;
 }
 
-const listed = async (): Promise<string[]> => {
-  const { stdout } = await coterie("member", "list", "--json", ...at);
+let lastListed = "";
+async function listed(): Promise<string[]> {
+  const { stdout, stderr } = await coterie("member", "list", "--json", ...at);
+  lastListed = `${stdout}${stderr}`;
   const { members } = JSON.parse(stdout || '{"members":[]}') as { members: { id: number; role: string }[] };
   return members.map(({ id, role }) => `${id} ${role}`);
+}
+
+/** Of all members, for a wait that ends in vain. */
+const group = {
+  get standing(): string {
+    return `the list is ${lastListed}; ${[...running].map(([id, process]) => `${id}: ${process.standing}`).join("\n")}`;
+  },
 };
 
 const untilListed = (wanted: readonly string[]): Promise<unknown> =>
-  until(`the members are ${wanted.join(", ")}`, async () => (await listed()).join() === wanted.join());
+  until(`the members are ${wanted.join(", ")}`, async () => (await listed()).join() === wanted.join(), group);
 
 beforeAll(async () => {
   ports = await freePorts(20);
@@ -72,6 +81,7 @@ test("a fourth is added, the first removed, a dead one replaced and one moved, w
       last += 1;
     }
   })();
+  writing.catch(() => {}); // It is awaited below, unless something fails before.
 
   const later = configFor(
     "later",

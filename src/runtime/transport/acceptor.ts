@@ -91,6 +91,8 @@ const FAREWELL_MS = 1_000;
 
 export class Acceptor<M> {
   readonly #incoming: Map<NodeId, Incoming>;
+  /** Of peers that have been removed: one that comes back has not begun to count anew. */
+  readonly #formerRuns = new Map<NodeId, Run[]>();
   /** By where they come from, the longest here first. */
   readonly #strangers = new Map<string, Stranger>();
   readonly #streams = new Set<Stream>();
@@ -104,12 +106,17 @@ export class Acceptor<M> {
   }
 
   addPeer(peer: NodeId): void {
-    if (!this.#incoming.has(peer)) this.#incoming.set(peer, { connection: null, runs: [] });
+    if (this.#incoming.has(peer)) return;
+    this.#incoming.set(peer, { connection: null, runs: this.#formerRuns.get(peer) ?? [] });
+    this.#formerRuns.delete(peer);
   }
 
   /** It is no peer any more. */
   removePeer(peer: NodeId): void {
-    this.#incoming.get(peer)?.connection?.stream.destroy();
+    const incoming = this.#incoming.get(peer);
+    if (incoming === undefined) return;
+    incoming.connection?.stream.destroy();
+    this.#formerRuns.set(peer, incoming.runs);
     this.#incoming.delete(peer);
   }
 

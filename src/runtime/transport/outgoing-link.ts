@@ -32,6 +32,8 @@ import type { Limits } from "./limits.ts";
 export interface OutgoingOptions<M> {
   readonly platform: Platform;
   readonly peer: NodeId;
+  /** The last number that an earlier link of this process has used: the peer goes on counting from it. Default: 0, there was none. */
+  readonly after?: number | undefined;
   readonly hello: Omit<Hello, "identity">;
   readonly identity: GroupIdentity;
   readonly codec: Codec<M>;
@@ -86,8 +88,8 @@ export class OutgoingLink<M> {
   #watchdog: Timer | null = null;
 
   /** Numbers of the last message that was taken, and of the last that is in a frame. */
-  #taken = 0;
-  #framed = 0;
+  #taken: number;
+  #framed: number;
   readonly #held: DelayLine;
   /** The frame that is being written; its first message, or 0 if there is none. */
   readonly #writer = new Writer();
@@ -101,11 +103,18 @@ export class OutgoingLink<M> {
   #blocked = false;
 
   constructor(private readonly options: OutgoingOptions<M>) {
+    this.#taken = options.after ?? 0;
+    this.#framed = this.#taken;
     this.#held = new DelayLine(options.platform, (message) => this.#append(message));
   }
 
   get queuedBytes(): number {
     return this.#frameBytes + this.#held.bytes + (this.#first > 0 ? this.#writer.position : 0);
+  }
+
+  /** The number of the last message that was taken. */
+  get last(): number {
+    return this.#taken;
   }
 
   /** Resolves once the first attempt to reach the peer has ended, one way or the other. */

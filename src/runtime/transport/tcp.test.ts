@@ -122,6 +122,29 @@ describe("two processes that both live on lose nothing and see nothing twice", (
   });
 });
 
+test("a peer that is removed and comes back, at either end, is sent on from where it was, and gets nothing twice", async () => {
+  const [here, there] = (await freePorts(2)) as [number, number];
+  const ports = { 0: here, 1: there };
+  const [sender, receiver] = [await opened({ self: 0, ports }), await opened({ self: 1, ports })];
+  const send = (first: number, last: number): void => {
+    for (let value = first; value <= last; value++) sender.transport.send(1, numbered(value));
+  };
+  const arrived = (count: number): Promise<void> =>
+    vi.waitFor(() => expect(receiver.from(0)).toEqual(upTo(count)), PATIENCE);
+  send(1, 100);
+  await arrived(100);
+  sender.transport.removePeer(1);
+  sender.transport.setPeer(1, { host: "127.0.0.1", port: there });
+  send(101, 200);
+  await arrived(200);
+  receiver.transport.removePeer(0);
+  send(201, 250);
+  receiver.transport.setPeer(0, { host: "127.0.0.1", port: here });
+  send(251, 300);
+  await arrived(300);
+  expect([...sender.lines, ...receiver.lines].filter((line) => line.includes("invalid"))).toEqual([]);
+});
+
 describe("a peer that is started again", () => {
   test("is known for another by its welcome, where nothing else shows that the old process has ended", async () => {
     const [proxied, target, own] = (await freePorts(3)) as [number, number, number];

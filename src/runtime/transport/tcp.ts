@@ -92,6 +92,8 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
   const name = (from: NodeId, to: NodeId, incarnation: number, number: number | string): MessageId =>
     `${from}-${to}-${incarnation.toString(36)}-${number}`;
   const links = new Map<NodeId, OutgoingLink<M>>();
+  /** Of peers that have been removed, and may come back: the number of the last message to each. */
+  const lastTo = new Map<NodeId, number>();
   const peerIds = [...members.keys()].filter((id) => id !== self);
   const acceptor = new Acceptor<M>({
     platform,
@@ -114,6 +116,7 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
     return new OutgoingLink<M>({
       platform,
       peer,
+      after: lastTo.get(peer),
       hello: { ...hello, to: peer },
       identity,
       codec,
@@ -183,7 +186,9 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
       if (phase === "open") link.open();
     },
     removePeer(peer) {
-      links.get(peer)?.close();
+      const link = links.get(peer);
+      if (link !== undefined) lastTo.set(peer, link.last);
+      link?.close();
       links.delete(peer);
       members.delete(peer);
       acceptor.removePeer(peer);
