@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { eachSize } from "../../test/protocols/sizes.ts";
 import type { Delay } from "../sim/delay.ts";
 import type { Experiment } from "./experiment.ts";
 import { runScenario } from "./scenario/index.ts";
@@ -8,11 +9,11 @@ import { jsonObject, nodeList, nodesOrAll, rate } from "./written-values.ts";
 
 type Words = Omit<Experiment, "protocol">;
 
-const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
+const _range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const ran = (protocol: string, words: Words) => runScenario(scenarioOf({ protocol, ...words }));
 
 describe("the words of `coterie sim`", () => {
-  it.each(range(3, 64))("--nodes %i, the lowest calls and the highest has crashed: N² − N − 1 messages", (nodes) => {
+  eachSize(3, 64, "--nodes %i, the lowest calls and the highest has crashed: N² − N − 1 messages", (nodes) => {
     const { messages, outcome } = ran("bully", { nodes, crash: [nodes - 1], call: [0] });
     expect(messages.total).toBe(nodes * nodes - nodes - 1);
     expect(new Set(Object.values((outcome as { leader: object }).leader))).toEqual(new Set([nodes - 2]));

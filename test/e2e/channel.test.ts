@@ -75,8 +75,7 @@ test("total order: everybody delivers the same messages in the same order, under
 });
 
 const overIpMulticast = "over IP multicast of which %d is lost, copied and reordered, all is delivered in order, once";
-test.each([0.3])(overIpMulticast, (rate) => allInOrderOverIpMulticast(rate));
-test.each([0.01, 0.1])(overIpMulticast, { tags: ["long"] }, (rate) => allInOrderOverIpMulticast(rate));
+test.each([0.01, 0.1, 0.3])(overIpMulticast, { tags: ["long"] }, (rate) => allInOrderOverIpMulticast(rate));
 
 async function allInOrderOverIpMulticast(rate: number): Promise<void> {
   const members = await group(3, { order: "total", transport: "udp" });

@@ -53,7 +53,7 @@ test("--restart tries again while a member's port is taken by another", { tags: 
   await cluster.agreed(0, [0]);
 });
 
-test("SIGSTOP of the leader from outside is a failover, SIGCONT brings it back", async () => {
+test("SIGSTOP of the leader from outside is a failover, SIGCONT brings it back", { tags: ["long"] }, async () => {
   const cluster = await ClusterUnderTest.up("--nodes", "4");
   cluster.kill(3, "SIGSTOP");
   const awayMs = await cluster.agreed(2, [0, 1, 2]);
@@ -71,7 +71,7 @@ test("a single member leads itself", async () => {
   await cluster.agreed(0, [0]);
 });
 
-test("a protocol without a leader is ready when everybody answers", async () => {
+test("a protocol without a leader is ready when everybody answers", { tags: ["long"] }, async () => {
   const cluster = await ClusterUnderTest.up("--nodes", "2", "--protocol", "heartbeat");
   expect(cluster.ready).toMatchObject({ leader: null });
   const { nodes } = await cluster.status();

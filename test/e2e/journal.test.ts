@@ -53,7 +53,7 @@ describe("`coterie up --protocol paxos`", () => {
     );
   }
 
-  test("what is decided stays decided when every process is killed and started again", async () => {
+  test("what is decided stays decided when every process is killed and started again", { tags: ["long"] }, async () => {
     const file = join(folder, "run.jsonl");
     const cluster = await ClusterUnderTest.up("--protocol", "paxos", "--nodes", "3", "--restart", "--record", file);
     await propose(adminOf(cluster, 0), "blue");

@@ -1,4 +1,8 @@
-/** Members that come and go while a client writes: real processes, and the commands that people use. */
+/**
+ * Members that come and go while a client writes: real processes, and the commands that people use.
+ *
+ * @module-tag long
+ */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join as path } from "node:path";

@@ -141,7 +141,7 @@ test("a primary that says nothing is replaced, and the others decide", async () 
     });
 });
 
-test("a backup that says two things is named", () => beside(BACKUP, "equivocate", 10));
+test("a backup that says two things is named", { tags: ["long"] }, () => beside(BACKUP, "equivocate", 10));
 
 describe("under load", { tags: ["long"] }, () => {
   const kinds: readonly BehaviourName[] = ["mute", "forge", "equivocate", "replay", "flood", "withhold"];

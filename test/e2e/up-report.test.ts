@@ -4,7 +4,9 @@ import { Coterie, endAll, until } from "./cluster-under-test.ts";
 
 afterEach(endAll);
 
-test("hints that are true for its ports, cut and mended links, and who follows whom in a split", async () => {
+test("hints that are true for its ports, cut and mended links, and who follows whom in a split", {
+  tags: ["long"],
+}, async () => {
   const up = new Coterie("up", "--nodes", "4", "--port", "0");
   await until("it is ready", () => up.stdout.includes("Ctrl-C"), up);
   const [, admin] = /Studio {2}(http:\S+)/.exec(up.stdout) as unknown as [string, string];

@@ -4,7 +4,8 @@ import { expect } from "vitest";
 import type { Protocol, Vocabulary } from "../../src/core/protocol.ts";
 import type { MulticastWithWorkload } from "../../src/protocols/multicast/family/workload.ts";
 import type { Simulation } from "../../src/sim/simulation.ts";
-import { MESSAGE_MS, range, stage, use } from "./multicast-stage.ts";
+import { MESSAGE_MS, stage, use } from "./multicast-stage.ts";
+import { range } from "./sizes.ts";
 
 export interface Demands {
   /** When members are told to send. */

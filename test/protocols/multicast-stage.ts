@@ -15,9 +15,9 @@ import { type Simulation, simulation } from "../../src/sim/simulation.ts";
 import type { TraceEntry } from "../../src/trace/entry.ts";
 import { logLine } from "../../src/trace/log.ts";
 
-export const MESSAGE_MS = 10;
+import { range } from "./sizes.ts";
 
-export const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
+export const MESSAGE_MS = 10;
 
 export const send = (payload: string) => ({ type: "send" as const, payload });
 export const use = (messages: number) => ({ type: "workload" as const, body: { type: "send" as const, messages } });

@@ -7,11 +7,10 @@ import { type Simulation, simulation } from "../../src/sim/simulation.ts";
 import type { TraceEntry } from "../../src/trace/entry.ts";
 import { logLine } from "../../src/trace/log.ts";
 import { reaching } from "./reached.ts";
+import { range } from "./sizes.ts";
 
 export const MESSAGE_MS = 10;
 export const STAY_MS = 30;
-
-export const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 
 export const use = (entries: number) => ({ type: "workload" as const, body: { type: "use" as const, entries } });
 

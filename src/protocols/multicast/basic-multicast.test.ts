@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { expectAllDelivered } from "../../../test/protocols/multicast-expectations.ts";
 import { reaching } from "../../../test/protocols/reached.ts";
+import { eachSize } from "../../../test/protocols/sizes.ts";
 import { explore } from "../../check/explore.ts";
 import { type SystemSpec, systemFor } from "../../check/suite.ts";
 import type { Protocol } from "../../core/protocol.ts";
@@ -92,7 +93,7 @@ describe("basic multicast: the worked examples", () => {
 });
 
 describe("basic multicast: what it costs", () => {
-  it.each(range(1, 64))("N = %i: N − 1 messages a multicast, and as many acknowledgements", (nodes) => {
+  eachSize(1, 64, "N = %i: N − 1 messages a multicast, and as many acknowledgements", (nodes) => {
     for (const acknowledges of [false, true]) {
       const { sim } = stage(nodes, { acknowledges });
       sim.command(0, send("hello"));

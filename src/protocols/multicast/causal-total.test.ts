@@ -1,13 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { expectAllDelivered, expectCost, expectDelays } from "../../../test/protocols/multicast-expectations.ts";
-import {
-  correspondence,
-  exploreSends,
-  MESSAGE_MS,
-  range,
-  stage,
-  told,
-} from "../../../test/protocols/multicast-stage.ts";
+import { correspondence, exploreSends, MESSAGE_MS, stage, told } from "../../../test/protocols/multicast-stage.ts";
+import { range } from "../../../test/protocols/sizes.ts";
 import { causalTotal } from "./causal-total.ts";
 import { fifoOrder, happenedBeforeOrder, totalOrder } from "./family/properties.ts";
 import { multicastWithWorkload } from "./family/workload.ts";

@@ -1,15 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { expectAllDelivered, expectCost } from "../../../test/protocols/multicast-expectations.ts";
-import {
-  correspondence,
-  exploreSends,
-  range,
-  send,
-  stage,
-  told,
-  use,
-} from "../../../test/protocols/multicast-stage.ts";
+import { correspondence, exploreSends, send, stage, told, use } from "../../../test/protocols/multicast-stage.ts";
 import { reaching } from "../../../test/protocols/reached.ts";
+import { eachSize, range } from "../../../test/protocols/sizes.ts";
 import { explore } from "../../check/explore.ts";
 import { systemFor } from "../../check/suite.ts";
 import type { Protocol } from "../../core/protocol.ts";
@@ -49,7 +42,7 @@ describe("causal multicast: the worked example", () => {
 });
 
 describe("causal multicast: what it costs", () => {
-  it.each(range(1, 64))("N = %i: N − 1 messages a multicast", (nodes) => {
+  eachSize(1, 64, "N = %i: N − 1 messages a multicast", (nodes) => {
     expectCost(causal(), nodes, nodes - 1);
   });
 });

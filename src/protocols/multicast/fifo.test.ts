@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { expectAllDelivered, expectCost } from "../../../test/protocols/multicast-expectations.ts";
-import { correspondence, exploreSends, range, send, stage, told } from "../../../test/protocols/multicast-stage.ts";
+import { correspondence, exploreSends, send, stage, told } from "../../../test/protocols/multicast-stage.ts";
+import { eachSize, range } from "../../../test/protocols/sizes.ts";
 import { basicMulticast } from "./basic-multicast.ts";
 import { fifoOrder, integrity } from "./family/properties.ts";
 import { multicastWithWorkload } from "./family/workload.ts";
@@ -32,7 +33,7 @@ describe("FIFO multicast: the worked example", () => {
 });
 
 describe("FIFO multicast: what it costs", () => {
-  it.each(range(1, 64))("N = %i: N − 1 messages a multicast", (nodes) => {
+  eachSize(1, 64, "N = %i: N − 1 messages a multicast", (nodes) => {
     expectCost(fifo(), nodes, nodes - 1);
   });
 });

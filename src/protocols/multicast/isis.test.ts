@@ -1,14 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { expectAllDelivered, expectCost, expectDelays } from "../../../test/protocols/multicast-expectations.ts";
-import {
-  correspondence,
-  exploreSends,
-  MESSAGE_MS,
-  range,
-  stage,
-  told,
-} from "../../../test/protocols/multicast-stage.ts";
+import { correspondence, exploreSends, MESSAGE_MS, stage, told } from "../../../test/protocols/multicast-stage.ts";
+import { range } from "../../../test/protocols/sizes.ts";
 import type { Property } from "../../core/protocol.ts";
 import { causal } from "./causal.ts";
 import { fifoOrder, happenedBeforeOrder, totalOrder } from "./family/properties.ts";

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { eachSize } from "../../../test/protocols/sizes.ts";
 import { explore } from "../../check/explore.ts";
 import { fewestFaults } from "../../check/fewest-faults.ts";
 import { type SystemSpec, systemFor } from "../../check/suite.ts";
@@ -64,7 +65,7 @@ describe("reliable multicast: the worked examples", () => {
 });
 
 describe("reliable multicast: what it costs", () => {
-  it.each(range(1, 64))("N = %i: N(N − 1) messages a multicast", (nodes) => {
+  eachSize(1, 64, "N = %i: N(N − 1) messages a multicast", (nodes) => {
     const { sim } = stage(nodes);
     sim.command(0, send("hello"));
     sim.run();

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { exploreUses, MESSAGE_MS, range, STAY_MS, stage, use } from "../../../test/protocols/mutex-stage.ts";
+import { exploreUses, MESSAGE_MS, STAY_MS, stage, use } from "../../../test/protocols/mutex-stage.ts";
+import { eachSize, range } from "../../../test/protocols/sizes.ts";
 import { centralServer } from "./central-server.ts";
 import { mutexWithWorkload } from "./family/workload.ts";
 
@@ -21,7 +22,7 @@ describe("central server: the worked example of the catalogue", () => {
 });
 
 describe("central server: what it costs", () => {
-  it.each(range(2, 64))("N = %i: 3 messages an entry, and none for the server itself", (nodes) => {
+  eachSize(2, 64, "N = %i: 3 messages an entry, and none for the server itself", (nodes) => {
     const { sim } = stage(centralServer(), range(0, nodes - 1));
     sim.command(nodes - 1, use(1));
     sim.run();

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { exploreUses, MESSAGE_MS, range, STAY_MS, stage, use } from "../../../test/protocols/mutex-stage.ts";
+import { exploreUses, MESSAGE_MS, STAY_MS, stage, use } from "../../../test/protocols/mutex-stage.ts";
+import { range } from "../../../test/protocols/sizes.ts";
 import { mutexWithWorkload } from "./family/workload.ts";
 import { maekawa } from "./maekawa.ts";
 import { maekawaAsLectured } from "./variants/maekawa-as-lectured.ts";

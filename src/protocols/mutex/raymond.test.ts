@@ -4,12 +4,12 @@ import {
   about,
   exploreUses,
   MESSAGE_MS,
-  range,
   shortestViolation,
   silent,
   stage,
   use,
 } from "../../../test/protocols/mutex-stage.ts";
+import { range } from "../../../test/protocols/sizes.ts";
 import { type Raymond, raymond, type Tree } from "./raymond.ts";
 
 const trees: readonly Tree[] = ["binary", "star", "line"];

@@ -4,13 +4,13 @@ import {
   about,
   exploreUses,
   MESSAGE_MS,
-  range,
   STAY_MS,
   shortestViolation,
   silent,
   stage,
   use,
 } from "../../../test/protocols/mutex-stage.ts";
+import { eachSize, range } from "../../../test/protocols/sizes.ts";
 import { suzukiKasami } from "./suzuki-kasami.ts";
 
 describe("suzuki-kasami: the worked example", () => {
@@ -40,19 +40,16 @@ describe("suzuki-kasami: the worked example", () => {
 describe("suzuki-kasami: what it costs", () => {
   const [elsewhere, here] = suzukiKasami().costs;
 
-  it.each(range(1, 64))(
-    "N = %i: N − 1 requests and the privilege an entry, and nothing where the privilege is",
-    (nodes) => {
-      const { sim } = stage(suzukiKasami(), range(1, nodes));
-      sim.command(nodes, use(1));
-      sim.run();
-      expect(sim.messages.total).toBe(nodes === 1 ? 0 : nodes);
-      expect(sim.messages.total).toBe(elsewhere?.messages(nodes));
-      sim.command(nodes, use(3));
-      sim.run();
-      expect(sim.messages.total).toBe((elsewhere?.messages(nodes) ?? 0) + 3 * (here?.messages(nodes) ?? 0));
-    },
-  );
+  eachSize(1, 64, "N = %i: N − 1 requests and the privilege an entry, and nothing where the privilege is", (nodes) => {
+    const { sim } = stage(suzukiKasami(), range(1, nodes));
+    sim.command(nodes, use(1));
+    sim.run();
+    expect(sim.messages.total).toBe(nodes === 1 ? 0 : nodes);
+    expect(sim.messages.total).toBe(elsewhere?.messages(nodes));
+    sim.command(nodes, use(3));
+    sim.run();
+    expect(sim.messages.total).toBe((elsewhere?.messages(nodes) ?? 0) + 3 * (here?.messages(nodes) ?? 0));
+  });
 
   it.each([2, 3, 5, 8, 16])("N = %i: the same if all others want in at once", (nodes) => {
     const { sim } = stage(suzukiKasami(), range(0, nodes - 1));

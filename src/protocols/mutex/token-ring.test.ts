@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { exploreUses, MESSAGE_MS, range, stage, use } from "../../../test/protocols/mutex-stage.ts";
+import { exploreUses, MESSAGE_MS, stage, use } from "../../../test/protocols/mutex-stage.ts";
+import { range } from "../../../test/protocols/sizes.ts";
 import { type TokenRingOptions, tokenRing } from "./token-ring.ts";
 
 const IDLE_MS = 5;

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { measured, type Setting, settings } from "../../../../bench/duel/figures.ts";
 import { walked } from "../../../../test/protocols/logs/explored.ts";
 import { reaching } from "../../../../test/protocols/reached.ts";
+import { eachSize } from "../../../../test/protocols/sizes.ts";
 import { type Exploration, type ExploreOptions, explore } from "../../../check/explore.ts";
 import { systemFor } from "../../../check/suite.ts";
 import type { NodeId, Property, Protocol } from "../../../core/protocol.ts";
@@ -82,7 +83,7 @@ describe("paxos: stories", () => {
 });
 
 describe("paxos: what it costs", () => {
-  it.each(range(1, 64))("N = %i: (N − 1)(N + 3) messages for an undisturbed proposal", (nodes) => {
+  eachSize(1, 64, "N = %i: (N − 1)(N + 3) messages for an undisturbed proposal", (nodes) => {
     const { sim, decided } = stage(nodes);
     sim.command(0, propose("x"));
     sim.run();
@@ -94,7 +95,9 @@ describe("paxos: what it costs", () => {
     expect(sim.messages.total).toBe(paxos().costs[0]?.messages(nodes));
   });
 
-  it.each(range(1, 64))(
+  eachSize(
+    1,
+    64,
     "N = %i, acceptors tell the proposer alone: 4(N − 1) messages, and N − 1 to tell the learners",
     (nodes) => {
       const { sim, decided } = stage(nodes, 10, 1, { acceptorsTell: "proposer" });

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { reaching } from "../../../../test/protocols/reached.ts";
+import { eachSize } from "../../../../test/protocols/sizes.ts";
 import { type Exploration, type ExploreOptions, explore } from "../../../check/explore.ts";
 import type { NodeId, Protocol } from "../../../core/protocol.ts";
 import { type Stimulus, step } from "../../../core/step.ts";
@@ -115,7 +116,7 @@ describe("two-phase commit: stories", () => {
 });
 
 describe("two-phase commit: what it costs", () => {
-  it.each(range(1, 64))("N = %i: 3(N − 1) messages until everybody knows, 4(N − 1) with acknowledgements", (nodes) => {
+  eachSize(1, 64, "N = %i: 3(N − 1) messages until everybody knows, 4(N − 1) with acknowledgements", (nodes) => {
     const { sim, of } = stage(nodes);
     sim.command(0, propose());
     sim.run();

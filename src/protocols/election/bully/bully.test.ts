@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { reaching } from "../../../../test/protocols/reached.ts";
+import { eachSize } from "../../../../test/protocols/sizes.ts";
 import { counterexample } from "../../../check/counterexample.ts";
 import { explore } from "../../../check/explore.ts";
 import { type SystemSpec, systemFor } from "../../../check/suite.ts";
@@ -90,7 +91,7 @@ describe("bully: the worked examples of the catalogue", () => {
 });
 
 describe("bully: what it costs", () => {
-  it.each(range(3, 64))("N = %i: N − 2 when the second-highest notices the crash", (nodes) => {
+  eachSize(3, 64, "N = %i: N − 2 when the second-highest notices the crash", (nodes) => {
     const { sim } = widowed(nodes);
     const before = sim.messages.total;
     sim.command(nodes - 2, { type: "suspect", node: nodes - 1 });
@@ -99,7 +100,7 @@ describe("bully: what it costs", () => {
     expect(sim.messages.total - before).toBe(nodes - 2);
   });
 
-  it.each(range(3, 64))("N = %i: N² − N − 1 when the lowest calls and the highest has crashed", (nodes) => {
+  eachSize(3, 64, "N = %i: N² − N − 1 when the lowest calls and the highest has crashed", (nodes) => {
     const { sim } = stage({ nodes, crashed: [nodes - 1] });
     sim.command(0, { type: "call" });
     sim.run();

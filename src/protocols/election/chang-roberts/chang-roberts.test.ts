@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { reaching } from "../../../../test/protocols/reached.ts";
+import { eachSize } from "../../../../test/protocols/sizes.ts";
 import { type Exploration, type ExploreOptions, explore } from "../../../check/explore.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { simulation } from "../../../sim/simulation.ts";
@@ -29,7 +30,7 @@ function cost(ring: readonly NodeId[], callers: readonly NodeId[]): number {
 describe("chang-roberts, the paper's: what it costs", () => {
   const [highest, after, descending, ascending] = changRoberts().costs;
 
-  it.each(range(2, 64))("N = %i: 2N … 3N − 1 with one caller; all at once as ids stand", (nodes) => {
+  eachSize(2, 64, "N = %i: 2N … 3N − 1 with one caller; all at once as ids stand", (nodes) => {
     const ring = range(0, nodes - 1);
     expect(cost(ring, [nodes - 1])).toBe(highest?.messages(nodes));
     expect(cost(ring, [0])).toBe(after?.messages(nodes));

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { reaching } from "../../../../test/protocols/reached.ts";
+import { eachSize } from "../../../../test/protocols/sizes.ts";
 import { type ExploreOptions, explore } from "../../../check/explore.ts";
 import { systemFor } from "../../../check/suite.ts";
 import type { NodeId } from "../../../core/protocol.ts";
@@ -86,7 +87,7 @@ describe("chang-roberts: the worked example of the catalogue", () => {
 });
 
 describe("chang-roberts: what it costs", () => {
-  it.each(range(2, 64))("N = %i: 2N and 3N − 1 for one caller, N(N + 1)/2 + N and 3N − 1 for all", (nodes) => {
+  eachSize(2, 64, "N = %i: 2N and 3N − 1 for one caller, N(N + 1)/2 + N and 3N − 1 for all", (nodes) => {
     const ascending = range(1, nodes);
     const measured = [
       cost(ascending, [nodes]),

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { eachSize } from "../../../../test/protocols/sizes.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { step } from "../../../core/step.ts";
 import { type Simulation, simulation } from "../../../sim/simulation.ts";
@@ -119,7 +120,7 @@ describe("epoch-bully: stories", () => {
 });
 
 describe("epoch-bully: what it costs", () => {
-  it.each(range(3, 64))("N = %i: 6(N − 1) for an election, 2(N − 1) for a round of renewals", (nodes) => {
+  eachSize(3, 64, "N = %i: 6(N − 1) for an election, 2(N − 1) for a round of renewals", (nodes) => {
     const { sim } = stage({ nodes, started: false });
     const [election, renewal] = epochBully().costs.map(({ messages }) => messages(nodes)) as [number, number];
     sim.command(nodes - 1, { type: "call" });
@@ -132,7 +133,7 @@ describe("epoch-bully: what it costs", () => {
     expect(sim.messages.total - election).toBe(10 * renewal);
   });
 
-  it.each(range(3, 64))("N = %i: 4(N − 1) for an election without a pre-vote", (nodes) => {
+  eachSize(3, 64, "N = %i: 4(N − 1) for an election without a pre-vote", (nodes) => {
     const { sim } = stage({ nodes, started: false, options: { preVote: false } });
     sim.command(nodes - 1, { type: "call" });
     sim.run(100);

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { reaching } from "../../../../test/protocols/reached.ts";
+import { eachSize } from "../../../../test/protocols/sizes.ts";
 import { type ExploreOptions, explore } from "../../../check/explore.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { type Simulation, simulation } from "../../../sim/simulation.ts";
@@ -85,7 +86,7 @@ describe("extended ring: the worked examples", () => {
 });
 
 describe("extended ring: what it costs", () => {
-  it.each(range(3, 64))("N = %i: 2N for one caller, 4N for two, one more for each crashed node", (nodes) => {
+  eachSize(3, 64, "N = %i: 2N for one caller, 4N for two, one more for each crashed node", (nodes) => {
     const cost = (crashed: readonly NodeId[], callers: readonly NodeId[]): number => {
       const { sim } = stage({ nodes: nodes + crashed.length, crashed });
       for (const caller of callers) sim.command(caller, call);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { reaching } from "../../../../test/protocols/reached.ts";
+import { eachSize } from "../../../../test/protocols/sizes.ts";
 import { type Exploration, type ExploreOptions, explore } from "../../../check/explore.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { type Simulation, simulation } from "../../../sim/simulation.ts";
@@ -26,7 +27,7 @@ function called(sim: Simulation<Ring>, ...callers: readonly NodeId[]): number {
 describe("ring, the book's: what it costs", () => {
   const [one, two] = ring().costs;
 
-  it.each(range(1, 64))("N = %i: 2N with one caller, 4N with two", (nodes) => {
+  eachSize(1, 64, "N = %i: 2N with one caller, 4N with two", (nodes) => {
     expect(called(stage(nodes), 0)).toBe(one?.messages(nodes));
     if (nodes > 1) expect(called(stage(nodes), 0, nodes - 1)).toBe(two?.messages(nodes));
   });

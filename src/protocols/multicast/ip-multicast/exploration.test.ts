@@ -1,7 +1,8 @@
 // @module-tag long
 import { describe, expect, it } from "vitest";
-import { range, told, use } from "../../../../test/protocols/multicast-stage.ts";
+import { told, use } from "../../../../test/protocols/multicast-stage.ts";
 import { reaching } from "../../../../test/protocols/reached.ts";
+import { range } from "../../../../test/protocols/sizes.ts";
 import { type ExploreOptions, explore } from "../../../check/explore.ts";
 import { systemFor } from "../../../check/suite.ts";
 import type { Property } from "../../../core/protocol.ts";

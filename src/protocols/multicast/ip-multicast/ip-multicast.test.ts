@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { range, send, stage } from "../../../../test/protocols/multicast-stage.ts";
+import { send, stage } from "../../../../test/protocols/multicast-stage.ts";
+import { eachSize, range } from "../../../../test/protocols/sizes.ts";
 import { step } from "../../../core/step.ts";
 import { simulation } from "../../../sim/simulation.ts";
 import { type IpMulticast, type IpMulticastOptions, ipMulticast } from "./ip-multicast.ts";
@@ -94,10 +95,9 @@ describe("reliable multicast over IP multicast: the worked cases", () => {
 });
 
 describe("reliable multicast over IP multicast: what it costs", () => {
-  const sizes = range(3, 64);
   const quick = { properties: "at the end", trace: undefined } as const;
 
-  it.each(sizes)("N = %i: one datagram; after a pause each of the others acknowledges", (nodes) => {
+  eachSize(3, 64, "N = %i: one datagram; after a pause each of the others acknowledges", (nodes) => {
     const { sim, send: multicast } = group(nodes, {}, quick);
     multicast(0, "m");
     sim.run(12);
@@ -109,7 +109,7 @@ describe("reliable multicast over IP multicast: what it costs", () => {
     expect(ipMulticast().costs.map(({ messages }) => messages(nodes))).toEqual([nodes - 1, (nodes - 1) ** 2]);
   });
 
-  it.each(sizes)("N = %i: a message that is alone on its way is acknowledged at once, if that is wanted", (nodes) => {
+  eachSize(3, 64, "N = %i: a message that is alone on its way is acknowledged at once, if that is wanted", (nodes) => {
     const { sim, send: multicast } = group(nodes, { promptAcks: true }, { ...quick, delayMs: 1 });
     multicast(0, "m");
     sim.run(2);
@@ -137,7 +137,7 @@ describe("reliable multicast over IP multicast: what it costs", () => {
     expect(sim.datagrams).toBeLessThanOrEqual(rounds * nodes + 2 * nodes);
   });
 
-  it.each(sizes)("N = %i: a loss costs one negative acknowledgement and one repair", (nodes) => {
+  eachSize(3, 64, "N = %i: a loss costs one negative acknowledgement and one repair", (nodes) => {
     const staged = group(nodes, {}, quick);
     losing(staged, 0, nodes - 1, () => staged.send(0, "m"));
     staged.sim.run();
@@ -148,7 +148,7 @@ describe("reliable multicast over IP multicast: what it costs", () => {
     expect(session).toBe((nodes - 1) ** 2);
   });
 
-  it.each(sizes)("N = %i: where all others lose it, one asks for all", (nodes) => {
+  eachSize(3, 64, "N = %i: where all others lose it, one asks for all", (nodes) => {
     const patient = {
       nackMs: 10_000,
       maxSessionMs: 100_000,

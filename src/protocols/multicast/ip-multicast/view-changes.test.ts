@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { range, stage } from "../../../../test/protocols/multicast-stage.ts";
+import { stage } from "../../../../test/protocols/multicast-stage.ts";
+import { range } from "../../../../test/protocols/sizes.ts";
 import { type IpMulticast, type IpMulticastOptions, ipMulticast } from "./ip-multicast.ts";
 
 type Command = IpMulticast["command"];

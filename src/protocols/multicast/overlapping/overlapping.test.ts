@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { correspondence, exploreSends, range, stage, told, use } from "../../../../test/protocols/multicast-stage.ts";
+import { correspondence, exploreSends, stage, told, use } from "../../../../test/protocols/multicast-stage.ts";
+import { range } from "../../../../test/protocols/sizes.ts";
 import type { NodeId, Property, Protocol } from "../../../core/protocol.ts";
 import { causal } from "../causal.ts";
 import { fifoOrder, happenedBeforeOrder, totalOrder } from "../family/properties.ts";

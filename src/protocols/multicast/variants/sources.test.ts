@@ -1,6 +1,7 @@
 /** What a lecture says of basic and of reliable multicast, and what happens. */
 import { describe, expect, it } from "vitest";
-import { range, send, stage } from "../../../../test/protocols/multicast-stage.ts";
+import { send, stage } from "../../../../test/protocols/multicast-stage.ts";
+import { range } from "../../../../test/protocols/sizes.ts";
 import { explore } from "../../../check/explore.ts";
 import { systemFor } from "../../../check/suite.ts";
 import { ipMulticast } from "../ip-multicast/ip-multicast.ts";

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { MESSAGE_MS, range, STAY_MS, use } from "../../../../test/protocols/mutex-stage.ts";
+import { MESSAGE_MS, STAY_MS, use } from "../../../../test/protocols/mutex-stage.ts";
+import { range } from "../../../../test/protocols/sizes.ts";
 import type { SimulationOptions } from "../../../sim/options.ts";
 import { type Simulation, simulation } from "../../../sim/simulation.ts";
 import type { TraceEntry } from "../../../trace/entry.ts";

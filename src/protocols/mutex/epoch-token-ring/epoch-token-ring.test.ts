@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { MESSAGE_MS, range, STAY_MS, use } from "../../../../test/protocols/mutex-stage.ts";
+import { MESSAGE_MS, STAY_MS, use } from "../../../../test/protocols/mutex-stage.ts";
 import { reaching } from "../../../../test/protocols/reached.ts";
+import { range } from "../../../../test/protocols/sizes.ts";
 import { type Exploration, type ExploreOptions, explore } from "../../../check/explore.ts";
 import type { Protocol } from "../../../core/protocol.ts";
 import { step } from "../../../core/step.ts";

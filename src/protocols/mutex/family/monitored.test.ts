@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { exploreUses, MESSAGE_MS, range, use } from "../../../../test/protocols/mutex-stage.ts";
+import { exploreUses, MESSAGE_MS, use } from "../../../../test/protocols/mutex-stage.ts";
+import { range } from "../../../../test/protocols/sizes.ts";
 import type { Exploration } from "../../../check/explore.ts";
 import { walk } from "../../../check/search/walks.ts";
 import type { Protocol } from "../../../core/protocol.ts";

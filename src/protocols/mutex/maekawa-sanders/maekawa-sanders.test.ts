@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { exploreUses, MESSAGE_MS, range, STAY_MS, stage, use } from "../../../../test/protocols/mutex-stage.ts";
+import { exploreUses, MESSAGE_MS, STAY_MS, stage, use } from "../../../../test/protocols/mutex-stage.ts";
+import { range } from "../../../../test/protocols/sizes.ts";
 import { walk } from "../../../check/search/walks.ts";
 import { systemFor } from "../../../check/suite.ts";
 import { maekawaSanders } from "./maekawa-sanders.ts";

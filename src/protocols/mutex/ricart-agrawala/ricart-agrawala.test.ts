@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { eachSize } from "../../../../test/protocols/sizes.ts";
 import { type Exploration, type ExploreOptions, explore } from "../../../check/explore.ts";
 import { systemFor } from "../../../check/suite.ts";
 import { happenedBefore, type VectorClock } from "../../../core/clocks.ts";
@@ -91,7 +92,7 @@ describe("ricart-agrawala: the worked example of the catalogue", () => {
 });
 
 describe("ricart-agrawala: what it costs", () => {
-  it.each(range(1, 64))("N = %i: 2(N − 1) messages an entry", (nodes) => {
+  eachSize(1, 64, "N = %i: 2(N − 1) messages an entry", (nodes) => {
     const { sim } = stage(range(1, nodes));
     sim.command(1, use(1));
     sim.run();

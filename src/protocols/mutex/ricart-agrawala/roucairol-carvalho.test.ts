@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { exploreUses, range, use } from "../../../../test/protocols/mutex-stage.ts";
+import { exploreUses, use } from "../../../../test/protocols/mutex-stage.ts";
+import { range } from "../../../../test/protocols/sizes.ts";
 import { simulation } from "../../../sim/simulation.ts";
 import { type MutexWithWorkload, mutexWithWorkload } from "../family/workload.ts";
 import { ricartAgrawala } from "./ricart-agrawala.ts";
