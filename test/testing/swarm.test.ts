@@ -4,7 +4,7 @@ import { swarm } from "./swarm.ts";
 
 const FEW = 8;
 /** `COTERIE_SWARM=10000 npx vitest run --project unit test/testing --tags-filter long` tries more. */
-const MANY = Number(process.env.COTERIE_SWARM ?? 400);
+const MANY = Number(process.env.COTERIE_SWARM ?? 250);
 const { COTERIE_SEED: replayed } = process.env;
 
 async function underSeeds(first: number, last: number): Promise<void> {
