@@ -1,6 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { about, exploreUses, MESSAGE_MS, STAY_MS, shortestViolation, silent, stage, use } from "../../../test/protocols/mutex-stage.ts";
+import {
+  about,
+  exploreUses,
+  MESSAGE_MS,
+  STAY_MS,
+  shortestViolation,
+  silent,
+  stage,
+  use,
+} from "../../../test/protocols/mutex-stage.ts";
 import { range } from "../../../test/protocols/sizes.ts";
 import { skeletonAlgorithm } from "../skeleton-algorithm.ts";
 
