@@ -19,7 +19,7 @@ const members = "src/{cluster,runtime}/**/*.test.ts";
 
 /** In the processes of the tests themselves. */
 const inProcess = {
-  env: { COTERIE_SEEDS: process.env.COTERIE_SEEDS ?? "30" }, // Of a thousand, where somebody waits.
+  env: { COTERIE_SEEDS: process.env.COTERIE_SEEDS ?? "20" }, // Of a thousand, where somebody waits.
   testTimeout: 120 * seconds, // Some work through all cases, on a machine that others use, too.
   execArgv: ["--expose-gc"],
   setupFiles: ["test/random-replay.ts"],

@@ -77,7 +77,7 @@ describe.skipIf(noBrowser !== null)("the studio", () => {
     await leads(4);
   });
 
-  test("says that the cluster is gone, and does not pretend", async () => {
+  test("says that the cluster is gone, and does not pretend", { tags: ["long"] }, async () => {
     await leads(4);
     cluster.signal("SIGINT");
     await cluster.finished;

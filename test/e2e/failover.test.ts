@@ -66,7 +66,7 @@ test("SIGSTOP of the leader from outside is a failover, SIGCONT brings it back",
   console.log(`failover after SIGSTOP: ${awayMs} ms, back after SIGCONT: ${backMs} ms`);
 });
 
-test("a single member leads itself", async () => {
+test("a single member leads itself", { tags: ["long"] }, async () => {
   const cluster = await ClusterUnderTest.up("--nodes", "1");
   await cluster.agreed(0, [0]);
 });
@@ -107,7 +107,7 @@ test("`coterie status` says who is alive and who leads", async () => {
   expect(JSON.parse(json.stdout)).toEqual(await cluster.status());
 });
 
-test("`coterie status` fails while the alive members disagree", async () => {
+test("`coterie status` fails while the alive members disagree", { tags: ["long"] }, async () => {
   const cluster = await ClusterUnderTest.up("--nodes", "2");
   await cluster.act({ type: "cut", nodes: [0, 1] });
   const { code, stderr } = await until("both lead", async () => {

@@ -39,17 +39,18 @@ async function runningScript(words: string, script: string) {
 }
 
 describe("the exit code", () => {
-  test.each([
-    ["exit 0", 0],
-    ["exit 3", 3],
-    ["kill -TERM $$", 143],
-    ["kill -KILL $$", 137],
-  ])("of the command is handed on: %s", async (script, code) => {
+  const handedOn = async (script: string, code: number): Promise<void> => {
     await alone();
     const { stdout, ...finished } = await members.start(1, "lock x", shell(`echo said; ${script}`)).finished;
     expect(finished).toEqual({ code, signal: null, stderr: "" });
     expect(stdout).toBe("said\n");
-  });
+  };
+  test("of the command is handed on: exit 3", () => handedOn("exit 3", 3));
+  test.each([
+    ["exit 0", 0],
+    ["kill -TERM $$", 143],
+    ["kill -KILL $$", 137],
+  ])("of the command is handed on: %s", { tags: ["long"] }, handedOn);
 
   test("127: there is no such command", async () => {
     await alone();
@@ -88,11 +89,7 @@ describe("the exit code", () => {
 });
 
 describe("signals", () => {
-  test.each([
-    ["SIGINT", 130],
-    ["SIGTERM", 143],
-    ["SIGHUP", 129],
-  ] as const)("%s is passed on to the command", async (signal, code) => {
+  const isPassedOn = async (signal: NodeJS.Signals, code: number): Promise<void> => {
     await alone();
     const ready = join(members.folder, "ready");
     const script = `fs.writeFileSync("${ready}", "yes"); setInterval(() => {}, 1_000);`; // A shell may hold one back.
@@ -100,7 +97,12 @@ describe("signals", () => {
     await until("the command runs", () => read(ready), run);
     run.signal(signal);
     expect(await run.finished).toMatchObject({ code, stderr: "" });
-  });
+  };
+  test("SIGTERM is passed on to the command", () => isPassedOn("SIGTERM", 143));
+  test.each([
+    ["SIGINT", 130],
+    ["SIGHUP", 129],
+  ] as const)("%s is passed on to the command", { tags: ["long"] }, isPassedOn);
 
   test("a command may go on after a signal; a second Ctrl-C kills it", async () => {
     await alone();
@@ -113,7 +115,7 @@ describe("signals", () => {
     expect(await run.finished).toMatchObject({ code: 137 });
   });
 
-  test("who still waits for the lock ends at once", async () => {
+  test("who still waits for the lock ends at once", { tags: ["long"] }, async () => {
     members = await MembersUnderTest.of(3);
     const run = members.start(1, "lock x", shell("echo ran"));
     await until("it says what it waits for", () => run.stderr.includes("waiting for the lock x"), run);
@@ -210,13 +212,13 @@ describe("a config", () => {
   test.each([
     ["lock", "bully", "expected the algorithm of mutex() to be one of"],
     ["elect", "maekawa", "expected the algorithm of election() to be one of"],
-  ])("coterie %s --algorithm %s is refused", async (verb, algorithm, words) => {
+  ])("coterie %s --algorithm %s is refused", { tags: ["long"] }, async (verb, algorithm, words) => {
     await alone();
     const { code, stderr } = await members.start(1, `${verb} x --algorithm ${algorithm}`, shell("echo ran")).finished;
     expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining(words) as string });
   });
 
-  test("whose member runs already is refused", async () => {
+  test("whose member runs already is refused", { tags: ["long"] }, async () => {
     await alone();
     await runningScript("lock x", "READY; sleep 600");
     const { code, stderr } = await members.start(1, "lock y", shell("echo ran")).finished;

@@ -119,7 +119,7 @@ describe("the grant's end", () => {
     expect(one.isOverdue).toBe(true);
   });
 
-  test("each confirmation puts it off", async () => {
+  test("each confirmation puts it off", { tags: ["long"] }, async () => {
     const one = supervisor();
     one.certain(monotonicMs() + 500);
     const { ended } = run(one, "sleep 1.5; exit 5");
@@ -151,7 +151,7 @@ describe("the grant's end", () => {
     expect(await ended).toMatchObject({ signal: "SIGTERM" });
   });
 
-  test("a supervisor that is paused is not needed for it", async () => {
+  test("a supervisor that is paused is not needed for it", { tags: ["long"] }, async () => {
     const one = supervisor();
     one.certain(monotonicMs() + 1_500);
     const { ended, pid } = run(one, STUBBORN);

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { swarm } from "./swarm.ts";
 
-const FEW = 8;
+const FEW = 4;
 /** `COTERIE_SWARM=10000 npx vitest run --project unit test/testing --tags-filter long` tries more. */
 const MANY = Number(process.env.COTERIE_SWARM ?? 250);
 const { COTERIE_SEED: replayed } = process.env;
