@@ -40,7 +40,8 @@ Example:
   …
 It looks at the number of members; whether their names can be looked up and their addresses be reached; what those say that
 have an admin address; certificates; and with --id at the folder's room, how long fdatasync takes, and whether the processor is
-free when it is wanted. It changes nothing: a file .doctor in the folder is written and removed.
+free when it is wanted. It asks, and changes no member; the folder is made if there is none, and a file .doctor in it is
+written and removed.
 
 With --json, a line each: { "check", "verdict": "ok" | "warning" | "problem", "found", "advice" }
 Exit codes: 0 no problem; 1 a problem; 2 wrong arguments or config.`;

@@ -5,6 +5,7 @@ import { join as path } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { freePorts } from "../../test/network/free-ports.ts";
 import { type Cluster, cluster, startAll } from "../../test/network/joined.ts";
+import { recordingHeader } from "../experiment/recording-header.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { nameOf } from "../trace/naming.ts";
 import { AttachedCluster } from "./attached-cluster.ts";
@@ -91,18 +92,7 @@ describe("members of join()", () => {
       record({
         file,
         force: false,
-        header: {
-          kind: "trace",
-          version: 1,
-          madeBy: "cluster",
-          protocol,
-          form: "node",
-          variant: null,
-          options: {},
-          nodes,
-          seed: null,
-          violation: null,
-        },
+        header: recordingHeader(protocol, nodes),
         onFailure: (error) => expect.unreachable(error.message),
       }),
     );

@@ -40,7 +40,7 @@ export interface MemberPlace {
 export type ServiceConfig = Omit<ClusterConfig, "protocol" | "options">;
 
 /** Of one member's transport: who is where, and what is limited. */
-export const placesFor = (id: NodeId, { members, limits }: Pick<ClusterConfig, "members" | "limits">) => ({
+export const transportPlaces = (id: NodeId, { members, limits }: Pick<ClusterConfig, "members" | "limits">) => ({
   members: Object.fromEntries(Object.entries(members).map(([member, { address }]) => [member, address])),
   listen: members[id]?.listen,
   limits,

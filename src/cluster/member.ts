@@ -27,7 +27,7 @@ import { tcpTransport } from "../runtime/transport/tcp.ts";
 import { wrongSignatures } from "../runtime/wrong-signatures.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { CertificateRenewal, readTls } from "./certificate-files.ts";
-import { type ClusterConfig, placesFor } from "./config.ts";
+import { type ClusterConfig, transportPlaces } from "./config.ts";
 import { exposedLiars } from "./exposed-liars.ts";
 import { readKeys } from "./member-keys.ts";
 
@@ -144,7 +144,7 @@ async function wired({ config, id, options, protocol, slot, identity, counts, tr
     platform: realPlatform,
     cluster: config.cluster,
     self: id,
-    ...placesFor(id, config),
+    ...transportPlaces(id, config),
     protocol: canonical([config.protocol, config.options]),
     shape: variants((protocol.shapes.message ?? {}) as Shapes<never>),
     identity,

@@ -13,7 +13,7 @@ import { type SendResult, type TcpOptions, type TcpTransport, tcpTransport } fro
 import { type UdpMulticast, type UdpOptions, udpMulticast } from "../../runtime/transport/udp-multicast.ts";
 import type { UdpPlace } from "../../runtime/transport/udp-place.ts";
 import type { LossReason, MessageId } from "../../trace/entry.ts";
-import { placesFor } from "../config.ts";
+import { transportPlaces } from "../config.ts";
 import {
   channelOptions,
   type Envelope,
@@ -182,7 +182,7 @@ export class JoinedMember extends Sharing implements Member {
       ...ways,
       deliver: (from, envelope, messageId) => this.#deliver(from, envelope, "tcp", messageId),
       outlives: ({ type }) => type === "channel", // Its views say which run of a member they mean, and who is in one counts on it.
-      ...placesFor(id, config),
+      ...transportPlaces(id, config),
       maxPeers: MAX_LISTED,
       onCaller: (node, address) => this.#directory.heardOf(node, address),
       identity,
