@@ -417,7 +417,7 @@ export class World {
 
   #told(id: NodeId): Pick<JoinOptions, "members" | "existing"> {
     const isFounder = this.#founders.includes(id);
-    const those = isFounder ? this.#founders : this.members;
+    const those = isFounder ? this.#founders : this.members.filter((each) => each === id || this.isUp(each));
     const members = Object.fromEntries(those.map((each) => [each, this.address(each)]));
     return { members, ...(isFounder ? {} : { existing: true }) };
   }

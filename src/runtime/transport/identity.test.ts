@@ -180,6 +180,34 @@ describe("a member", () => {
   });
 });
 
+describe("a newcomer that has read only earlier lists", () => {
+  async function newcomer(self: NodeId, journals: Readonly<Record<NodeId, string>>) {
+    const memory = await groupMemory(memoryJournal(new Map()), [], `journal-${self}`, realPlatform.random);
+    const identity = new GroupIdentity({
+      self,
+      members: [2, self],
+      isNewcomer: true,
+      log: createLog(() => {}),
+      memory,
+    });
+    const members = Object.entries(journals).map(([id, journal]) => ({ member: Number(id), journal }));
+    identity.learn({ founders: [1, 2, 3], members, removed: [] });
+    return { self, identity, lines: [] };
+  }
+
+  test("lets in who has been told of its journal: the leader may be one that it does not know yet", async () => {
+    const five = await newcomer(5, { 1: "one", 2: "two", 3: "three", 4: "" });
+    const own = five.identity.toward(4).journal;
+    const four = await newcomer(4, { 2: "two", 3: "three", 5: own });
+    expect(call(four, five)).toBeNull();
+  });
+
+  test("but nobody who knows nothing of it: that may be one that has lost its journal", async () => {
+    const five = await newcomer(5, { 1: "one", 2: "two", 3: "three", 4: "" });
+    expect(call(await newcomer(4, { 2: "two", 3: "three" }), five)).toBe("not-founded");
+  });
+});
+
 describe("nodes with made-up ids, however many,", () => {
   const STRANGERS = 128;
   const stranger = { group: "1, 9", journal: "", isFounded: false, remembers: "" };

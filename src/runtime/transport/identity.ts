@@ -199,7 +199,7 @@ export class GroupIdentity {
     this.#strangers.delete(node);
     if (this.#disagreements.delete(node)) this.onDisagreement(node, null);
     if (this.#memory === null || theirs.journal === "") return null;
-    if (this.#isFirstCall(node)) {
+    if (this.#isFirstCall(node) && !this.isRememberedBy(theirs)) {
       this.onFirstCall(node, theirs.journal);
       return { reason: "not-founded", detail: `the members are about to write down the journal of node ${node}` };
     }
@@ -218,6 +218,7 @@ export class GroupIdentity {
     if (this.group === "" && isFounded) this.group = group;
   }
 
+  /** By the list that this node knows. One that has been told of this node's journal was let in by others, and knows a later list. */
   #isFirstCall(node: NodeId): boolean {
     return this.#agreed !== null && this.isPeer(node) && this.journalOf(node) === "";
   }

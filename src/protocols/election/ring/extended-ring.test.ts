@@ -4,6 +4,7 @@ import { reaching } from "../../../../test/protocols/reached.ts";
 import { eachSize } from "../../../../test/protocols/sizes.ts";
 import { type ExploreOptions, explore } from "../../../check/explore.ts";
 import type { NodeId } from "../../../core/protocol.ts";
+import { step } from "../../../core/step.ts";
 import { type Simulation, simulation } from "../../../sim/simulation.ts";
 import { logLine } from "../../../trace/log.ts";
 import { type ExtendedRing, type ExtendedRingOptions, extendedRing } from "./extended-ring.ts";
@@ -320,6 +321,21 @@ const exploring = (nodes: number, callers: readonly NodeId[], more: Partial<Expl
     }),
     "elected",
   );
+
+describe("extended ring: a list without its caller, as only a liar sends it,", () => {
+  const protocol = extendedRing(bounds);
+  const node = { self: 0, peers: [1, 2] };
+
+  it.each(["election", "coordinator"] as const)("in a message of type %s changes nothing", (type) => {
+    const calling = step(protocol, node, protocol.init(0, [1, 2]), { kind: "start" }).state;
+    const { state } = step(protocol, node, calling, { kind: "command", command: { type: "suspect", node: 1 } });
+    for (const members of [[], [{ node: 1, rank: 1 }]])
+      for (const caller of [0, 2]) {
+        const message = { type, caller, number: 9, list: members };
+        expect(step(protocol, node, state, { kind: "receive", from: 2, message })).toEqual({ state, effects: [] });
+      }
+  });
+});
 
 describe("extended ring: every run", () => {
   const title = "of %i nodes, where %j call, keeps E1, E2 and ends within bounds on time: %j";

@@ -195,6 +195,7 @@ export function extendedRing(given?: Partial<ExtendedRingOptions>): Protocol<Ext
     start: call, // A (re)starting node cannot know the leader.
     receive: {
       election(state, from, lap, ctx) {
+        if (!holdsCaller(lap)) return;
         accept(state, from, lap, ctx);
         if (lap.caller === ctx.self) {
           if (state.phase === "calling") announce(state, lap, ctx); // Otherwise another copy has been round before.
@@ -206,6 +207,7 @@ export function extendedRing(given?: Partial<ExtendedRingOptions>): Protocol<Ext
         handOn(state, { ...lap, number, list: [...lap.list, { node: ctx.self, rank: state.stoodWith }] }, ctx);
       },
       coordinator(state, from, lap, ctx) {
+        if (!holdsCaller(lap)) return;
         accept(state, from, lap, ctx);
         if (lap.caller === ctx.self || isSame(lap, state.followed)) return; // It has gone round, or is a copy.
         const isNews = isAbove(lap, state.followed);
@@ -360,6 +362,9 @@ const claims = (): Pick<Protocol<ExtendedRing>, "shapes" | "source" | "assumes" 
   properties,
   costs,
 });
+
+/** Every lap begins with its caller in the list, and nobody suspects itself: another list is a liar's. */
+const holdsCaller = ({ caller, list: members }: Lap): boolean => members.some(({ node }) => node === caller);
 
 type Place = { number: number; caller: NodeId };
 const isSame = (a: Place, b: Place): boolean => a.number === b.number && a.caller === b.caller;
