@@ -11,12 +11,15 @@ import { receiveRequest } from "./normal-case-operation.ts";
 import type { PbftOptions } from "./options.ts";
 import { noteAnswered } from "./replies.ts";
 import { lengthened } from "./time-outs.ts";
-import { isReplica, type Pbft, primaryOf, type Reply, weakQuorum } from "./vocabulary.ts";
+import { isReplica, type Pbft, primaryOf, type Reply, type Request, weakQuorum } from "./vocabulary.ts";
 
 type State = Pbft["state"];
 type Ctx = Context<Pbft>;
 
-/** The first time the primary is asked, after that all are. */
+/**
+ * The first time the primary is asked, after that all are; at once by a replica that has given up a view: others may go on in it, and
+ * have to be told.
+ */
 export function propose(state: State, { client, sequence, operation }: Command, options: PbftOptions, ctx: Ctx): void {
   if (client !== ctx.self || sequence <= (state.last[client] ?? 0)) return; // Nobody signs for another.
   if (state.asked?.request.value.sequence === sequence) {
@@ -27,7 +30,8 @@ export function propose(state: State, { client, sequence, operation }: Command, 
   state.asked = { request, replies: {}, isSentAgain: false };
   if (options.retransmitMs > 0)
     ctx.setTimer("retransmit", lengthened(options.retransmitMs, state.retransmissions, options));
-  if (isReplica(state, ctx.self)) receiveRequest(state, ctx.self, request, options, ctx);
+  if (state.isChanging) sendToAll(state, request, options, ctx);
+  else if (isReplica(state, ctx.self)) receiveRequest(state, ctx.self, request, options, ctx);
   else ctx.send(primaryOf(state, state.view), { type: "request", request });
 }
 
@@ -36,6 +40,10 @@ export function askAll(state: State, options: PbftOptions, ctx: Ctx): void {
   const { request, isSentAgain } = state.asked;
   if (!isSentAgain) state.retransmissions += 1;
   state.asked.isSentAgain = true;
+  sendToAll(state, request, options, ctx);
+}
+
+function sendToAll(state: State, request: Signed<Request>, options: PbftOptions, ctx: Ctx): void {
   for (const replica of state.replicas)
     if (replica === ctx.self) receiveRequest(state, replica, request, options, ctx);
     else ctx.send(replica, { type: "request", request });

@@ -84,6 +84,21 @@ describe("pbft: what it costs", () => {
   });
 });
 
+describe("pbft: a replica that has given up a view alone", () => {
+  it("asks all replicas at once: the others go on in that view, and do not wait for what only it knows", () => {
+    const { sim, log } = stage(4);
+    for (const from of [0, 1, 2]) sim.cut(from, 3);
+    sim.command(3, use(1));
+    sim.run(1_000);
+    sim.heal();
+    sim.run(8_000);
+    expect([log(3).isChanging, log(3).executed, log(0).view]).toEqual([true, 1, 0]);
+    sim.command(3, use(1));
+    sim.run(8_400); // The request, three phases, and a status that asks for the batch; its own retransmission would take 600 ms more.
+    expect(sim.world.state(3).client.underWay).toBeNull();
+  });
+});
+
 describe("pbft: told as logs", () => {
   it("the normal case", async () => {
     const { sim, told } = stage(4);
