@@ -5,6 +5,8 @@ export type Question =
   | { readonly do: "form"; readonly protocol: string }
   | { readonly do: "run"; readonly words: Words }
   | { readonly do: "look"; readonly step: number }
+  | { readonly do: "compare"; readonly words: Words }
+  | { readonly do: "looks"; readonly steps: readonly number[] }
   | { readonly do: "check"; readonly words: Words };
 
 export type Asked = Question & { readonly id: number };
@@ -85,6 +87,15 @@ export interface ShownRun {
   readonly forks: readonly Fork[];
   /** Those that were given, and what was added. */
   readonly words: Words;
+}
+
+/** The same steps under one of several protocols. */
+export interface Compared {
+  /** Its variant after a colon. */
+  readonly name: string;
+  /** Null where the steps cannot be taken under it. */
+  readonly run: ShownRun | null;
+  readonly problem: string;
 }
 
 /** Everything at one moment. */

@@ -1,5 +1,5 @@
 /** The page's end of the worker. */
-import type { Answer, Asked, CheckShown, Form, Look, Progress, Question, ShownRun } from "./answers.ts";
+import type { Answer, Asked, CheckShown, Compared, Form, Look, Progress, Question, ShownRun } from "./answers.ts";
 import type { Words } from "./recipe.ts";
 
 interface Open {
@@ -23,6 +23,15 @@ export class Asking {
 
   look(step: number): Promise<Look> {
     return this.#ask({ do: "look", step }) as Promise<Look>;
+  }
+
+  compare(words: Words): Promise<readonly Compared[]> {
+    return this.#ask({ do: "compare", words: { ...words } }) as Promise<readonly Compared[]>;
+  }
+
+  /** Into those that are compared, each at a step of its own. */
+  looks(steps: readonly number[]): Promise<readonly (Look | null)[]> {
+    return this.#ask({ do: "looks", steps: [...steps] }) as Promise<readonly (Look | null)[]>;
   }
 
   check(words: Words, onProgress: (progress: Progress) => void): Promise<CheckShown> {

@@ -1,21 +1,29 @@
 /** What the worker does: it makes runs, looks into them, and explores. The page only shows. */
 
+import { UsageError } from "../../../../src/core/errors.ts";
 import { type Staged, staged } from "../../../../src/experiment/simulate.ts";
 import { wordsOf, workloadWords } from "../../../../src/experiment/words.ts";
 import { protocolNamed } from "../../../../src/protocols/index.ts";
 import type { Trace } from "../../../../src/trace/file.ts";
-import type { CheckShown, Field, Form, Look, Progress, Question, ShownRun } from "./answers.ts";
+import type { CheckShown, Compared, Field, Form, Look, Progress, Question, ShownRun } from "./answers.ts";
 import { lookAt } from "./look.ts";
-import type { Words } from "./recipe.ts";
+import { casesOf, MAX_COMPARED, type Words } from "./recipe.ts";
 import { experimentOf, type Run, runOf } from "./runs.ts";
+import { sameSteps } from "./same-steps.ts";
 import { shown } from "./show.ts";
 
 /** Texts of the scenario files, by name without ending. */
 export type Scenarios = (name: string) => Promise<string>;
 
+interface Made {
+  readonly run: Run;
+  readonly shown: ShownRun;
+}
+
 export class Laboratory {
   readonly #scenarios: Scenarios;
-  #run: { readonly run: Run; readonly shown: ShownRun } | null = null;
+  #made: Made | null = null;
+  #compared: readonly (Made | null)[] = [];
 
   constructor(scenarios: Scenarios) {
     this.#scenarios = scenarios;
@@ -30,29 +38,65 @@ export class Laboratory {
         return this.#show(question.words, onProgress);
       case "look":
         return this.#look(question.step);
+      case "compare":
+        return this.#compare(question.words, onProgress);
+      case "looks":
+        return this.#compared.map((made, place) =>
+          made === null ? null : lookAt(made.run, made.shown, question.steps[place] ?? -1),
+        );
       case "check":
         return (await explored(question.words, onProgress)).shown;
     }
   }
 
   async #show(words: Words, onProgress: (progress: Progress) => void): Promise<ShownRun> {
-    const run = await runOf(
-      words,
-      (name) => this.#scenario(name),
-      async (asked) => (await explored(asked, onProgress)).trace,
-    );
-    this.#run = { run, shown: shown(run) };
-    return this.#run.shown;
+    this.#made = await this.#make(words, onProgress);
+    return this.#made.shown;
   }
 
-  async #scenario(name: string): Promise<Staged> {
+  async #make(words: Words, onProgress: (progress: Progress) => void): Promise<Made> {
+    const run = await runOf(
+      words,
+      (name) => this.#scenario(name, words),
+      async (asked) => (await explored(asked, onProgress)).trace,
+    );
+    return { run, shown: shown(run) };
+  }
+
+  /** What makes no sense under one of them is said there, and the others are shown. */
+  async #compare(words: Words, onProgress: (progress: Progress) => void): Promise<Compared[]> {
+    const cases = casesOf(words);
+    if (cases.length > MAX_COMPARED)
+      throw new UsageError(
+        "bad-argument",
+        `expected at most ${MAX_COMPARED} protocols to compare, got ${cases.length}`,
+      );
+    const made: (Made | null)[] = [];
+    const compared: Compared[] = [];
+    for (const { name, words: own } of cases) {
+      try {
+        const one = await this.#make(own, onProgress);
+        made.push(one);
+        compared.push({ name, run: one.shown, problem: "" });
+      } catch (error) {
+        if (!(error instanceof UsageError)) throw error;
+        made.push(null);
+        compared.push({ name, run: null, problem: error.message });
+      }
+    }
+    this.#compared = made;
+    return compared;
+  }
+
+  async #scenario(name: string, { protocol, variant }: Words): Promise<Staged> {
     const { parseScenario } = await import("../../../../src/experiment/scenario/parse.ts");
-    return staged(parseScenario(await this.#scenarios(name), `${name}.yaml`));
+    const parsed = parseScenario(await this.#scenarios(name), `${name}.yaml`);
+    return staged({ ...parsed, scenario: sameSteps(parsed.scenario, protocol, variant) });
   }
 
   #look(step: number): Look {
-    if (this.#run === null) throw new Error("expected a run to look into");
-    return lookAt(this.#run.run, this.#run.shown, step);
+    if (this.#made === null) throw new Error("expected a run to look into");
+    return lookAt(this.#made.run, this.#made.shown, step);
   }
 }
 

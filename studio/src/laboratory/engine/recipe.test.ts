@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from "vitest";
 import { afterAct, withoutLastFork } from "../forking.ts";
 import type { ShownRun } from "./answers.ts";
-import { commandOf, forksOf, hashOf, placeOf } from "./recipe.ts";
+import { casesOf, commandOf, comparing, forksOf, hashOf, placeOf } from "./recipe.ts";
 
 describe("a link", () => {
   it("says everything that it was made from", () => {
@@ -45,4 +45,23 @@ test("an act at the cursor undoes what was done later, and Undo takes back the l
   expect(words).toEqual({ protocol: "bully", fork: "2 crash 0;5 crash 1" });
   expect(withoutLastFork(words)).toEqual({ protocol: "bully", fork: "2 crash 0" });
   expect(withoutLastFork(withoutLastFork(words))).toEqual({ protocol: "bully" });
+});
+
+describe("several protocols in one link", () => {
+  const words = { protocol: "bully", variant: "monitored", with: "ring,chang-roberts,ring", nodes: "6", at: "3" };
+
+  it("are cases with the same words, each once", () => {
+    expect(casesOf(words)).toEqual([
+      { name: "bully:monitored", words: { protocol: "bully", variant: "monitored", nodes: "6" } },
+      { name: "ring", words: { protocol: "ring", nodes: "6" } },
+      { name: "chang-roberts", words: { protocol: "chang-roberts", nodes: "6" } },
+    ]);
+  });
+
+  it("come and go", () => {
+    const left = comparing(words, ["ring", "bully:monitored"]);
+    expect(left).toEqual({ protocol: "ring", with: "bully:monitored", nodes: "6" });
+    expect(casesOf(left).map(({ name }) => name)).toEqual(["ring", "bully:monitored"]);
+    expect(comparing(left, ["ring"])).toEqual({ protocol: "ring", nodes: "6" });
+  });
 });

@@ -1,10 +1,11 @@
 /** Where one is in the laboratory, as the hash of its address: a link says all that is needed to make the same run again. */
 
-export type PageName = "gallery" | "run" | "check";
+export type PageName = "gallery" | "run" | "check" | "compare";
 
 /**
  * The words of an experiment as people write them, `protocol` among them. `scenario`: a file's name instead of words;
- * `counterexample`: the run is what the checker finds; `fork`: what was done to it, after how many of its entries; `at`: the cursor.
+ * `counterexample`: the run is what the checker finds; `fork`: what was done to it, after how many of its entries; `at`: the cursor;
+ * `with`: further protocols for the same steps.
  */
 export type Words = Readonly<Record<string, string>>;
 
@@ -14,9 +15,9 @@ export interface Place {
 }
 
 /** Words that say where a run comes from, and are no words of an experiment. */
-export const ownWords: readonly string[] = ["protocol", "scenario", "counterexample", "fork", "at"];
+export const ownWords: readonly string[] = ["protocol", "scenario", "counterexample", "fork", "at", "with"];
 
-const pages: readonly PageName[] = ["gallery", "run", "check"];
+const pages: readonly PageName[] = ["gallery", "run", "check", "compare"];
 
 export function hashOf({ page, words }: Place): string {
   const query = new URLSearchParams(Object.entries(words).filter(([, text]) => text !== "")).toString();
@@ -55,10 +56,43 @@ export function forksOf(text: string): Fork[] {
   });
 }
 
+export const MAX_COMPARED = 6;
+
+/** One of several protocols that take the same steps: its name, and its variant after a colon. */
+export interface Case {
+  readonly name: string;
+  readonly words: Words;
+}
+
+/** The protocol of the words first, then those of `with`, each once. */
+export function casesOf({ with: others = "", at: _at, ...words }: Words): Case[] {
+  const { protocol = "", variant } = words;
+  const first = variant === undefined || variant === "" ? protocol : `${protocol}:${variant}`;
+  const names = [...new Set([first, ...others.split(",").filter((name) => name !== "")])];
+  const { variant: _variant, ...shared } = words;
+  return names.map((name) => {
+    const [own = "", form = ""] = name.split(":");
+    return { name, words: { ...shared, protocol: own, ...(form === "" ? {} : { variant: form }) } };
+  });
+}
+
+/** The same steps for these protocols; nothing is left to compare without any. */
+export function comparing(words: Words, names: readonly string[]): Words {
+  const [first = "", ...others] = names;
+  const [protocol = "", variant = ""] = first.split(":");
+  const { variant: _variant, with: _with, at: _at, ...shared } = words;
+  return {
+    ...shared,
+    protocol,
+    ...(variant === "" ? {} : { variant }),
+    ...(others.length === 0 ? {} : { with: others.join(",") }),
+  };
+}
+
 /** The command that does the same in a terminal; null where there is none. */
 export function commandOf({ page, words }: Place): string | null {
   const { protocol = "", scenario, counterexample, fork } = words;
-  if (fork !== undefined) return null;
+  if (fork !== undefined || page === "compare") return null;
   const name = page === "check" || counterexample !== undefined ? "check" : "sim";
   if (scenario !== undefined) return `npx coterie sim scenarios/${scenario}.yaml`;
   const flags = Object.entries(words)

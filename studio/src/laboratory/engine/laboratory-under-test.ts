@@ -1,0 +1,21 @@
+/** The laboratory without a worker: what it answers, in this process. */
+import { readFile } from "node:fs/promises";
+import type { Compared, Look, Question, ShownRun } from "./answers.ts";
+import { Laboratory } from "./laboratory.ts";
+import type { Words } from "./recipe.ts";
+
+const folder = new URL("../../../../scenarios/", import.meta.url);
+
+export class TestedLaboratory {
+  readonly #laboratory = new Laboratory((name) => readFile(new URL(`${name}.yaml`, folder), "utf8"));
+
+  run = (words: Words): Promise<ShownRun> => this.#ask<ShownRun>({ do: "run", words });
+  look = (step: number): Promise<Look> => this.#ask<Look>({ do: "look", step });
+  compare = (words: Words): Promise<readonly Compared[]> => this.#ask<readonly Compared[]>({ do: "compare", words });
+  looks = (steps: readonly number[]): Promise<readonly (Look | null)[]> =>
+    this.#ask<readonly (Look | null)[]>({ do: "looks", steps });
+
+  #ask<T>(question: Question): Promise<T> {
+    return this.#laboratory.answer(question, () => {}) as Promise<T>;
+  }
+}
