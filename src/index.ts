@@ -68,5 +68,6 @@ export type {
   Transaction,
   WatchOptions,
 } from "./cluster/services/state/state-api.ts";
+export { type Span, type Tracer, traced } from "./cluster/traced.ts";
 export * from "./core/index.ts";
 export { createLog, type Log, type LogFields, type Logger, type LogLevel } from "./runtime/log.ts";

@@ -1,0 +1,165 @@
+/**
+ * Spans of OpenTelemetry around what a program asks of its member or client. It stands around them: nothing inside knows of it, and
+ * who does not use it pays nothing.
+ */
+import type { Election, Mutex } from "./services/api.ts";
+import type { Channel } from "./services/channel-api.ts";
+import type { ClusterMembers } from "./services/cluster-api.ts";
+import type {
+  Barrier,
+  ReadWriteLock,
+  Replicated,
+  Semaphore,
+  SharedCounter,
+  SharedMap,
+  SharedQueue,
+  StateApi,
+} from "./services/state/state-api.ts";
+
+type Attributes = Record<string, string | number>;
+
+/** What is used of OpenTelemetry's `Span`. */
+export interface Span {
+  setAttributes(attributes: Attributes): unknown;
+  addEvent(name: string, attributes?: Attributes): unknown;
+  recordException(error: Error): unknown;
+  /** 2 is OpenTelemetry's code of an error. */
+  setStatus(status: { code: number; message?: string }): unknown;
+  end(): void;
+}
+
+/** What is used of OpenTelemetry's `Tracer`: `trace.getTracer("my-service")` is one. */
+export interface Tracer {
+  startActiveSpan<F extends (span: Span) => unknown>(
+    name: string,
+    options: { attributes: Attributes },
+    work: F,
+  ): ReturnType<F>;
+}
+
+interface Handles {
+  readonly mutex: Mutex;
+  readonly election: Election;
+  readonly channel: Channel;
+  readonly map: SharedMap;
+  readonly counter: SharedCounter;
+  readonly semaphore: Semaphore;
+  readonly readWriteLock: ReadWriteLock;
+  readonly barrier: Barrier;
+  readonly queue: SharedQueue;
+  readonly replicated: Replicated<unknown, unknown, unknown>;
+}
+type Kind = keyof Handles;
+
+/** The calls that have a span: those that wait for others. */
+const calls: { readonly [K in Kind]: readonly (keyof Handles[K])[] } = {
+  mutex: ["acquire", "use"],
+  election: ["lead"],
+  channel: ["send"],
+  map: ["get", "entry", "put", "compareAndSet", "update", "delete", "range"],
+  counter: ["get", "add", "set"],
+  semaphore: ["acquire", "use"],
+  readWriteLock: ["read", "write"],
+  barrier: ["arrive"],
+  queue: ["add", "take", "size"],
+  replicated: ["execute", "read"],
+};
+const callsOfMember: readonly (keyof StateApi | "ready")[] = ["transaction", "ready"];
+const callsOfCluster: readonly (keyof ClusterMembers)[] = [
+  "members",
+  "add",
+  "promote",
+  "remove",
+  "replace",
+  "move",
+  "transfer",
+  "settled",
+];
+
+const ERROR = 2;
+
+type Call = (...given: unknown[]) => unknown;
+
+/**
+ * The same member or client, with a span around each call that waits for others: `coterie.map.put` with the map's name as
+ * `coterie.name`. What is granted is an event with its token as `coterie.token`; an error's code is `error.type`. Keys and values are
+ * not told. What is called within the work of `use()`, `lead()` or `transaction()` is a child of its span.
+ *
+ * @example
+ * import { trace } from "@opentelemetry/api";
+ * const member = traced(await join({ id, members, dataDir }), trace.getTracer("my-service"));
+ */
+export function traced<M extends Omit<StateApi, "replicated">>(member: M, tracer: Tracer): M {
+  return around(member, (property, value, self) => {
+    if (property === "cluster") return tracedCalls(tracer, "cluster", callsOfCluster, value as object);
+    if (typeof value !== "function") return value;
+    const call = value as Call;
+    if (Object.hasOwn(calls, property)) {
+      const kind = property as Kind;
+      return (...given: unknown[]) => tracedCalls(tracer, kind, calls[kind], call.apply(self, given) as object);
+    }
+    const isTraced = (callsOfMember as readonly string[]).includes(property);
+    return isTraced ? inSpan(tracer, `coterie.${property}`, {}, call.bind(self)) : call.bind(self);
+  });
+}
+
+function tracedCalls(tracer: Tracer, kind: string, names: readonly PropertyKey[], handle: object): object {
+  const { name } = handle as { name?: string };
+  const attributes: Attributes = name === undefined ? {} : { "coterie.name": name };
+  return around(handle, (property, value, self) => {
+    if (typeof value !== "function") return value;
+    const call = (value as Call).bind(self);
+    return names.includes(property) ? inSpan(tracer, `coterie.${kind}.${property}`, attributes, call) : call;
+  });
+}
+
+/** What stands before an object: each of its properties is what `see` makes of it. */
+function around<T extends object>(target: T, see: (property: string, value: unknown, self: T) => unknown): T {
+  return new Proxy(target, {
+    get(self, property) {
+      const value: unknown = Reflect.get(self, property, self);
+      if (typeof property === "string") return see(property, value, self);
+      return typeof value === "function" ? (value as Call).bind(self) : value; // Its iterators, its end.
+    },
+  });
+}
+
+function inSpan(tracer: Tracer, name: string, attributes: Attributes, call: Call): Call {
+  return (...given) =>
+    tracer.startActiveSpan(name, { attributes }, async (span) => {
+      try {
+        const result = await call(
+          ...given.map((each) => (typeof each === "function" ? noting(span, each as Call) : each)),
+        );
+        const token = tokenOf(result);
+        if (token !== null) span.addEvent("granted", { "coterie.token": token });
+        return result;
+      } catch (error) {
+        noteError(span, error);
+        throw error;
+      } finally {
+        span.end();
+      }
+    });
+}
+
+/** The work that is done with what was granted: from here on it is held. */
+function noting(span: Span, work: Call): Call {
+  return (...given) => {
+    const token = tokenOf(given[0]);
+    if (token !== null) span.addEvent("granted", { "coterie.token": token });
+    return work(...given);
+  };
+}
+
+function tokenOf(granted: unknown): number | null {
+  const { token } = (granted ?? {}) as { token?: unknown };
+  return typeof token === "number" ? token : null;
+}
+
+function noteError(span: Span, error: unknown): void {
+  const { code, message } = error as { code?: unknown; message?: unknown };
+  if (error instanceof Error) span.recordException(error);
+  span.setAttributes({ "error.type": typeof code === "string" ? code : "error" });
+  span.setStatus({ code: ERROR, message: String(message ?? error) });
+}
