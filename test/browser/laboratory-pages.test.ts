@@ -45,4 +45,27 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
     await page.waitForSelector('[data-case="ring"]', { state: "detached" });
     expect(new URL(page.url()).hash).toMatch(/^#\/compare\?protocol=bully&nodes=4&with=chang-roberts/);
   });
+
+  test("a tour asks for a prediction, and the run answers; in another language, too", async () => {
+    const page = await openPage(context, `${url}#/tour?lang=es`, complaints);
+    await page.getByRole("link", { name: /El silencio es una respuesta/ }).click();
+    for (const step of ["1", "2"]) {
+      await page.waitForSelector(`[data-testid="tour-step"][data-step="${step}"]`);
+      await page.getByRole("button", { name: "Siguiente" }).click();
+    }
+    await page.getByRole("button", { name: /El nodo 7/ }).click();
+    await page.waitForSelector('[data-testid="answer"][data-right="b"].wrong');
+    expect(await page.getByTestId("headline").innerText()).toBe(
+      "Nodes 4 and 5 hold an election, while 6 leads; 7 is down.",
+    );
+    await page.getByRole("button", { name: "Atrás" }).click();
+    await page.getByRole("button", { name: /El nodo 6/ }).click();
+    await page.waitForSelector('[data-testid="answer"][data-right="b"]:not(.wrong)');
+    await page.getByLabel("Idioma").selectOption("ru");
+    await expect.poll(() => page.locator("h1").innerText(), { timeout: PATIENCE_MS }).toBe("Молчание — тоже ответ");
+    await page.getByRole("button", { name: "Дальше" }).click();
+    await expect
+      .poll(() => page.getByTestId("headline").innerText(), { timeout: PATIENCE_MS })
+      .toBe("Node 6 leads; 7 is down.");
+  });
 });

@@ -1,6 +1,6 @@
 /** Where one is in the laboratory, as the hash of its address: a link says all that is needed to make the same run again. */
 
-export type PageName = "gallery" | "run" | "check" | "compare";
+export type PageName = "gallery" | "run" | "check" | "compare" | "tour";
 
 /**
  * The words of an experiment as people write them, `protocol` among them. `scenario`: a file's name instead of words;
@@ -17,7 +17,7 @@ export interface Place {
 /** Words that say where a run comes from, and are no words of an experiment. */
 export const ownWords: readonly string[] = ["protocol", "scenario", "counterexample", "fork", "at", "with"];
 
-const pages: readonly PageName[] = ["gallery", "run", "check", "compare"];
+const pages: readonly PageName[] = ["gallery", "run", "check", "compare", "tour"];
 
 export function hashOf({ page, words }: Place): string {
   const query = new URLSearchParams(Object.entries(words).filter(([, text]) => text !== "")).toString();
@@ -92,7 +92,7 @@ export function comparing(words: Words, names: readonly string[]): Words {
 /** The command that does the same in a terminal; null where there is none. */
 export function commandOf({ page, words }: Place): string | null {
   const { protocol = "", scenario, counterexample, fork } = words;
-  if (fork !== undefined || page === "compare") return null;
+  if (fork !== undefined || page === "compare" || page === "tour") return null;
   const name = page === "check" || counterexample !== undefined ? "check" : "sim";
   if (scenario !== undefined) return `npx coterie sim scenarios/${scenario}.yaml`;
   const flags = Object.entries(words)

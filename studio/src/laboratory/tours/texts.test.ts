@@ -1,0 +1,43 @@
+import { describe, expect, it, test } from "vitest";
+import { filled, type Language, languageOf, languages, textsIn } from "./texts.ts";
+import { keysOf, tours } from "./tours.ts";
+
+const placeholders = (text: string): string[] => (text.match(/\{[a-z]+\}/g) ?? []).toSorted();
+const others = (Object.keys(languages) as Language[]).filter((name) => name !== "en");
+
+describe("texts", () => {
+  it("are there for each tour, and nothing else is", async () => {
+    const texts = await textsIn("en");
+    const own = Object.keys(texts).filter((key) => !key.startsWith("ui."));
+    expect(own.toSorted()).toEqual(tours.flatMap(keysOf).toSorted());
+  });
+
+  it.each(others)(
+    "are complete in %s: the same keys, the same placeholders, none empty, none left in English",
+    async (language) => {
+      const [english, texts] = [await textsIn("en"), await textsIn(language)];
+      expect(Object.keys(texts)).toEqual(Object.keys(english));
+      for (const [key, text] of Object.entries(texts)) {
+        expect(text.trim(), key).not.toBe("");
+        expect(placeholders(text), key).toEqual(placeholders(english[key] ?? ""));
+        if (/[a-z]{3}/i.test(english[key] ?? "") && !key.endsWith("choice.a")) expect(text, key).not.toBe(english[key]);
+      }
+    },
+  );
+
+  it("tell choices apart", async () => {
+    for (const language of Object.keys(languages) as Language[]) {
+      const texts = await textsIn(language);
+      for (const { name, steps } of tours) {
+        const choices = steps.flatMap(({ ask = [] }) => ask.map(({ key }) => texts[`${name}.choice.${key}`]));
+        expect(new Set(choices).size).toBe(choices.length);
+      }
+    }
+  });
+});
+
+test("the first language that there are texts in is taken", () => {
+  expect(languageOf([undefined, "fi", "pt-BR", "en"])).toBe("pt");
+  expect(languageOf(["xx", "constructor"])).toBe("en");
+  expect(filled("{sent} of {n}", { sent: 3 })).toBe("3 of {n}");
+});

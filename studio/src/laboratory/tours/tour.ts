@@ -1,0 +1,86 @@
+/** A guided tour as data: runs, places in them, what to look at there, and one prediction that a run answers by itself. */
+import type { ShownRun } from "../engine/answers.ts";
+import type { Words } from "../engine/recipe.ts";
+
+export interface Tour {
+  /** In the link and in the keys of its texts. */
+  readonly name: string;
+  /** Recipes with their forks, as links have them. */
+  readonly runs: readonly Words[];
+  readonly steps: readonly TourStep[];
+}
+
+export interface TourStep {
+  /** Which of the runs; 0 unless said. */
+  readonly run?: number;
+  /** `end`, or `4: times out`: the next step of node 4, after the tour's last place in that run, of which a line begins so. */
+  readonly at: string;
+  /** The nodes to look at. */
+  readonly nodes: readonly number[];
+  /** The fields of their states to look at, by path. */
+  readonly fields?: readonly string[];
+  /** What is to be predicted before the tour goes on; the next step shows which of them is right. */
+  readonly ask?: readonly Choice[];
+}
+
+export interface Choice {
+  /** Of its text. */
+  readonly key: string;
+  readonly shows: Evidence;
+}
+
+/** What the run shows if a choice is right: up to the next step of the tour something happens, or does not; or how all stands there. */
+export type Evidence =
+  | { readonly happens: string }
+  | { readonly never: string }
+  | { readonly headline: string }
+  | { readonly broken: string }
+  | { readonly unbroken: string };
+
+type Steps = Pick<ShownRun, "steps">;
+
+/** The step of its run for each step of the tour; null where the run does not have it. */
+export function placesOf(tour: Tour, runs: readonly Steps[]): (number | null)[] {
+  const last = new Map<number, number>();
+  return tour.steps.map(({ run = 0, at }) => {
+    const steps = runs[run]?.steps ?? [];
+    const place = at === "end" ? steps.length - 1 : next(steps, at, last.get(run) ?? -1);
+    if (place >= 0) last.set(run, place);
+    return place < 0 ? null : place;
+  });
+}
+
+function next(steps: ShownRun["steps"], pattern: string, after: number): number {
+  return steps.findIndex((step, index) => index > after && fits(step, pattern));
+}
+
+/** `*` stands for any node. */
+function fits({ node, lines }: ShownRun["steps"][number], pattern: string): boolean {
+  const [, who = "", text = ""] = /^(\d+|\*): (.+)$/.exec(pattern) ?? [];
+  return (who === "*" || Number(who) === node) && lines.some((line) => line.startsWith(text));
+}
+
+/** How things stand where a prediction is answered. */
+export interface Answered {
+  readonly run: Pick<ShownRun, "steps" | "properties">;
+  /** After this step of it, −1 if the run begins there. */
+  readonly after: number;
+  readonly place: number;
+  readonly headline: string;
+}
+
+/** The keys of all choices that the run shows to be right. */
+export function rightOf(choices: readonly Choice[], answered: Answered): string[] {
+  return choices.filter(({ shows }) => isShown(shows, answered)).map(({ key }) => key);
+}
+
+function isShown(evidence: Evidence, { run, after, place, headline }: Answered): boolean {
+  const passed = run.steps.slice(after + 1, place + 1);
+  if ("happens" in evidence) return passed.some((step) => fits(step, evidence.happens));
+  if ("never" in evidence) return !passed.some((step) => fits(step, evidence.never));
+  if ("headline" in evidence) return headline.includes(evidence.headline);
+  const name = "broken" in evidence ? evidence.broken : evidence.unbroken;
+  const property = run.properties.find((each) => each.name === name);
+  if (property === undefined) return false;
+  return (property.step !== null && property.step <= place) === "broken" in evidence;
+}

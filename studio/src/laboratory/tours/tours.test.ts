@@ -1,0 +1,59 @@
+/** Tours are held to what runs show: nothing of an answer is written down. */
+import { describe, expect, it } from "vitest";
+import { TestedLaboratory } from "../engine/laboratory-under-test.ts";
+import { placesOf, rightOf } from "./tour.ts";
+import { tours } from "./tours.ts";
+
+const laboratory = new TestedLaboratory();
+
+/** The rest is in the long run: some of their runs take seconds. */
+const QUICK: ReadonlySet<string> = new Set(["one-lap", "received-not-delivered", "generals"]);
+
+describe.each(tours)("the tour $name", (tour) => {
+  it("goes to places that its runs have, shows what is there, and asks what they answer", {
+    tags: QUICK.has(tour.name) ? [] : ["long"],
+  }, async () => {
+    const runs = [];
+    for (const words of tour.runs) runs.push(await laboratory.run(words));
+    const places = placesOf(tour, runs);
+    expect(tour.steps.flatMap(({ at }, index) => (places[index] === null ? [at] : []))).toEqual([]);
+
+    const looks = [];
+    for (const [which, words] of tour.runs.entries()) {
+      await laboratory.run(words);
+      for (const [index, { run = 0 }] of tour.steps.entries())
+        if (run === which) looks[index] = await laboratory.look(places[index] as number);
+    }
+    for (const [index, { run = 0, nodes, fields = [] }] of tour.steps.entries()) {
+      const all = looks[index]?.nodes ?? [];
+      expect(all.map(({ node }) => node)).toEqual(expect.arrayContaining([...nodes]));
+      expect(looks[index]?.hasStates, `states in run ${run}`).toBe(true);
+      const paths = all
+        .filter(({ node }) => nodes.includes(node))
+        .flatMap((node) => node.fields.map(({ path }) => path));
+      for (const field of fields)
+        expect(
+          paths.some((path) => path === field || path.startsWith(`${field}.`)),
+          `${tour.name} ${index + 1} ${field}`,
+        ).toBe(true);
+    }
+
+    const asked = tour.steps.flatMap(({ ask }, index) => (ask === undefined ? [] : [index]));
+    expect(asked).toHaveLength(1);
+    const [step] = asked as [number];
+    const [{ ask = [], run = 0 }, following] = tour.steps.slice(step) as [
+      (typeof tour.steps)[number],
+      (typeof tour.steps)[number],
+    ];
+    const target = following.run ?? 0;
+    const right = rightOf(ask, {
+      run: runs[target] as (typeof runs)[number],
+      after: target === run ? (places[step] as number) : -1,
+      place: places[step + 1] as number,
+      headline: looks[step + 1]?.headline ?? "",
+    });
+    expect(right).toHaveLength(1);
+    expect(tour.steps.length).toBeGreaterThanOrEqual(5);
+    expect(tour.steps.length).toBeLessThanOrEqual(10);
+  });
+});
