@@ -4,32 +4,18 @@
  * and the new folder promises whatever any of them has promised: no lower epoch is helped to lead, nobody within a lease of
  * its start, and of each reliable channel it knows the latest view and what was last accepted. With fewer folders than a majority a decision could be forgotten.
  */
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { EnvironmentError, UsageError } from "../core/errors.ts";
+import { type EnvironmentError, UsageError } from "../core/errors.ts";
 import { canonical } from "../core/plain.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { majority } from "../core/quorums.ts";
-import type { ShapeNode } from "../core/shape.ts";
 import { natural, struct, variants } from "../core/shape.ts";
 import { rewrapped, unwrapped } from "../core/wrapping.ts";
-import { type Declaration, readDeclaration, scan } from "../runtime/journal/batches.ts";
 import { openJournal } from "../runtime/journal/disk-journal.ts";
 import { type GroupRecord, groupShape } from "../runtime/journal/group-memory.ts";
 import type { Journal } from "../runtime/journal/journal.ts";
 import type { Log } from "../runtime/log.ts";
 import { realPlatform } from "../runtime/platform/real.ts";
-import { codecOf, Reader } from "../runtime/wire.ts";
-
-/** One journal as it stands in its file: which may be in use, as each record in it was durable before it counted. */
-interface Kept {
-  readonly folder: string;
-  readonly id: NodeId;
-  readonly cluster: string;
-  readonly group: GroupRecord;
-  readonly slots: ReadonlyMap<string, { readonly shape: ShapeNode; readonly records: readonly AnyRecord[] }>;
-}
-type AnyRecord = Readonly<Record<string, unknown>>;
+import { type AnyRecord, type KeptJournal, readKept, requireEmpty } from "./kept-journal.ts";
 
 /** Each start of a member takes a million numbers: so an earlier replacement would need a start every second to come up with the clock. */
 const NUMBERS_PER_MS = 1_000;
@@ -52,13 +38,9 @@ export interface Replacement {
 
 /** What is refused is refused before anything is written. @throws UsageError, EnvironmentError */
 export async function replaceMember({ id, folder, from, log }: Replacement): Promise<void> {
-  const kept = from.map(readKept);
+  const kept = from.map((each) => readKept(each, "cannot-replace"));
   const { group, cluster } = requireSound(kept, id);
-  if (isUsed(folder))
-    throw new UsageError(
-      "folder-in-use",
-      `expected ${folder} to be empty or not to be there, and it is not: name another, or move what is in it away`,
-    );
+  requireEmpty(folder);
   const failures: EnvironmentError[] = [];
   const journal = await openJournal(folder, {
     platform: realPlatform,
@@ -78,10 +60,13 @@ export async function replaceMember({ id, folder, from, log }: Replacement): Pro
 }
 
 /** As high as anybody has promised; and numbers of its own that no earlier life can have reached. */
-function promise(journal: Journal, kept: readonly Kept[], { id, members }: Lost): void {
+function promise(journal: Journal, kept: readonly KeptJournal[], { id, members }: Lost): void {
   const now = Date.now();
   const beyond = now * NUMBERS_PER_MS;
-  promiseEpochs(journal, kept, members);
+  promiseEpochs(journal, members, {
+    ofElections: (algorithm) => highest(kept, (name) => name.split("/")[1] === algorithm, "epoch"), // Its floor and its names.
+    ofServers: highest(kept, (name) => name === "leadership", "epoch"),
+  });
   promiseLog(journal, kept, id, now);
   journal.slot<{ below: number }>("runs", struct({ below: natural })).append({ below: beyond });
   const view = highest(kept, (name) => name === "floor/views", "view");
@@ -109,18 +94,23 @@ function promise(journal: Journal, kept: readonly Kept[], { id, members }: Lost)
 }
 
 /** Of each algorithm its own: epochs of elections have no end, and those of locks and of their servers have. */
-function promiseEpochs(journal: Journal, kept: readonly Kept[], members: readonly NodeId[]): void {
+export function promiseEpochs(journal: Journal, members: readonly NodeId[], { ofElections, ofServers }: Epochs): void {
   for (const algorithm of ["epoch-bully", "epoch-token-ring"]) {
-    const epoch = highest(kept, (name) => name.split("/")[1] === algorithm, "epoch"); // Its floor and its names.
+    const epoch = ofElections(algorithm);
     journal.slot<{ epoch: number }>(`floor/${algorithm}`, struct({ epoch: natural })).append({ epoch });
   }
   const promised = variants<{ type: "promised"; epoch: number; to: number }>({
     promised: { epoch: natural, to: natural },
   });
-  const epoch = highest(kept, (name) => name === "leadership", "epoch");
   // Whose lease it had confirmed nobody knows. Promised to somebody else, it is bound for a lease when it starts; to nobody there is, against all.
   const nobody = [...Array(members.length + 1).keys()].find((id) => !members.includes(id)) as number;
-  journal.slot("leadership", promised).append({ type: "promised", epoch, to: nobody });
+  journal.slot("leadership", promised).append({ type: "promised", epoch: ofServers, to: nobody });
+}
+
+/** Below which nobody is helped to lead. */
+export interface Epochs {
+  ofElections(algorithm: string): number;
+  readonly ofServers: number;
 }
 
 /** No candidate asks for votes in so many terms of which no majority has heard: before each it asks for a pre-vote. */
@@ -131,7 +121,7 @@ const DAY_MS = 24 * 3_600_000;
  * Of the replicated log: all that whoever knows most has of it, so all that was committed; no vote in a term in which the lost
  * member may have voted; and for its session a life and a run that no earlier one can have had.
  */
-function promiseLog(journal: Journal, kept: readonly Kept[], id: NodeId, now: number): void {
+function promiseLog(journal: Journal, kept: readonly KeptJournal[], id: NodeId, now: number): void {
   const logs = kept.flatMap(({ slots }) => slots.get("service/log") ?? []).filter(({ records }) => records.length > 0);
   const [longest] = logs.sort((a, b) => byLast(lastOf(b.records), lastOf(a.records)));
   if (longest === undefined) return;
@@ -171,13 +161,13 @@ function lastOf(records: readonly AnyRecord[]): Last {
 }
 
 /** The highest value of that field in all records of these slots; 0 if there is none. */
-function highest(kept: readonly Kept[], isMeant: (name: string) => boolean, field: string): number {
+function highest(kept: readonly KeptJournal[], isMeant: (name: string) => boolean, field: string): number {
   const slots = kept.flatMap((each) => [...each.slots].filter(([name]) => isMeant(name)));
   const values = slots.flatMap(([, { records }]) => records.map((record) => record[field]));
   return values.reduce<number>((max, value) => (typeof value === "number" && value > max ? value : max), 0);
 }
 
-const namesWith = (kept: readonly Kept[], prefix: string): ReadonlySet<string> =>
+const namesWith = (kept: readonly KeptJournal[], prefix: string): ReadonlySet<string> =>
   new Set(kept.flatMap(({ slots }) => [...slots.keys()].filter((name) => name.startsWith(prefix))));
 
 /** What views remember, of what is looked at here. */
@@ -197,7 +187,7 @@ function registerOf(registers: readonly Register[]): Register {
   return { ...latest, accepted, promised: Math.max(...registers.map(({ promised }) => promised)) };
 }
 
-function requireSound(kept: readonly Kept[], id: NodeId): { group: GroupRecord; cluster: string } {
+function requireSound(kept: readonly KeptJournal[], id: NodeId): { group: GroupRecord; cluster: string } {
   const [first] = kept;
   if (first === undefined)
     throw new UsageError("bad-argument", "expected the folders of a majority with --from, got none");
@@ -229,54 +219,4 @@ function requireSound(kept: readonly Kept[], id: NodeId): { group: GroupRecord; 
   if (new Set(journals).size > 1)
     refuse(`expected the folders to remember one journal of member ${id}, and they remember several`);
   return first;
-}
-
-function isUsed(folder: string): boolean {
-  try {
-    return readdirSync(folder).length > 0;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
-    throw error;
-  }
-}
-
-function readKept(folder: string): Kept {
-  const slots = readSlots(join(folder, "journal"));
-  const group = slots.get("group")?.records[0] as unknown as GroupRecord | undefined;
-  const owner = /^member (\d+) of (.+)$/s.exec(String(slots.get("owner")?.records[0]?.owner));
-  if (group === undefined || owner === null || !slots.has("instances"))
-    throw new UsageError(
-      "cannot-replace",
-      `expected ${folder} to be the folder of a member that serves elections, locks and channels by name, and it is not`,
-    );
-  return { folder, id: Number(owner[1]), cluster: owner[2] as string, group, slots };
-}
-
-function readSlots(path: string): Kept["slots"] {
-  let bytes: Buffer;
-  try {
-    bytes = readFileSync(path);
-  } catch (error) {
-    throw new EnvironmentError("cannot-open-journal", `cannot read ${path}: ${(error as Error).message}`, {
-      cause: error,
-    });
-  }
-  const declared = new Map<number, Declaration>();
-  const slots = new Map<string, { shape: ShapeNode; records: AnyRecord[] }>();
-  for (const { slot, kind, at, length } of scan(bytes, path).entries) {
-    const payload = bytes.subarray(at, at + length);
-    if (kind === "declare") {
-      const declaration = readDeclaration(payload);
-      const before = declared.get(slot)?.name;
-      if (before !== undefined && before !== declaration.name) slots.delete(before); // Which was given up.
-      declared.set(slot, declaration);
-      slots.set(declaration.name, { shape: declaration.shape, records: [] });
-      continue;
-    }
-    const { name, shape } = declared.get(slot) as Declaration;
-    const records = slots.get(name)?.records ?? [];
-    if (kind === "compact") records.length = 0;
-    records.push(codecOf<AnyRecord>(shape).read(new Reader(payload)));
-  }
-  return slots;
 }

@@ -66,6 +66,10 @@ export class SimulatedDisk {
     this.#folders.clear();
   }
 
+  get isEmpty(): boolean {
+    return this.#folders.size === 0;
+  }
+
   /** Does something when the disk has come to it. */
   access<T>(process: SimulatedProcess, act: () => T, ms = ACCESS_MS): Promise<T> {
     return new Promise((resolve) => {

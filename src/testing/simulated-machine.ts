@@ -32,6 +32,8 @@ export interface Run {
   readonly joined: Promise<Member>;
 }
 
+const DATA = "data";
+
 export const hostOf = (id: NodeId): string => `10.0.${id >> 8}.${id & 255}`;
 
 export class SimulatedMachine implements Machine {
@@ -54,15 +56,16 @@ export class SimulatedMachine implements Machine {
 
   /** Starts the member's process. It joins on its own. */
   start(): Run {
-    const { time, network, join } = this.around;
-    this.isUp = true;
-    this.#runs += 1;
-    const process = new SimulatedProcess(time, this.rate, this.chance.stream(`run ${this.#runs}`));
-    const { clock, timers, random } = process;
-    const disk = this.disk.of(process);
-    const platform: Platform = { clock, timers, random, disk, network: network().of(this, process), datagrams: null };
+    const [process, platform] = this.#process();
     const told = this.around.members(this.id);
-    const options: JoinOptions = { log: this.#log(), dataDir: "data", ...join, id: this.id, ...told, tls: "off" };
+    const options: JoinOptions = {
+      log: this.#log(),
+      dataDir: DATA,
+      ...this.around.join,
+      id: this.id,
+      ...told,
+      tls: "off",
+    };
     const run: Run = { process, member: null, joined: joinOn(platform, options) };
     run.joined.then(
       (member) => this.#joined(run, member),
@@ -70,6 +73,13 @@ export class SimulatedMachine implements Machine {
     );
     this.run = run;
     return run;
+  }
+
+  /** What is done on it while no process of the member runs. */
+  async prepare(work: (platform: Platform, folder: string) => Promise<void>): Promise<void> {
+    const [process, platform] = this.#process();
+    await work(platform, this.around.join.dataDir ?? DATA);
+    process.die();
   }
 
   /** Ends the process from one moment to the next; with the power of its machine, or without. */
@@ -83,6 +93,16 @@ export class SimulatedMachine implements Machine {
     if (!losesPower) return;
     this.isUp = false;
     this.disk.losePower();
+  }
+
+  #process(): [process: SimulatedProcess, platform: Platform] {
+    const { time, network } = this.around;
+    this.isUp = true;
+    this.#runs += 1;
+    const process = new SimulatedProcess(time, this.rate, this.chance.stream(`run ${this.#runs}`));
+    const { clock, timers, random } = process;
+    const disk = this.disk.of(process);
+    return [process, { clock, timers, random, disk, network: network().of(this, process), datagrams: null }];
   }
 
   #joined(run: Run, member: Member): void {

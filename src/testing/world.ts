@@ -4,7 +4,10 @@
  */
 import type { JoinOptions, Member } from "../cluster/services/api.ts";
 import type { AddOptions } from "../cluster/services/cluster-api.ts";
+import { DEFAULT_CLUSTER } from "../cluster/services/membership.ts";
 import type { CallOptions } from "../cluster/services/state/state-api.ts";
+import { makeFolder, type NewCluster, newCluster } from "../cluster/snapshot/restored-folders.ts";
+import { readSnapshot } from "../cluster/snapshot/snapshot-file.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { type Random, random } from "../core/random.ts";
@@ -98,9 +101,10 @@ export class World {
   readonly #network: SimulatedNetwork;
   readonly #machines = new Map<NodeId, SimulatedMachine>();
   readonly #make: (id: NodeId) => SimulatedMachine;
-  readonly #founders: readonly NodeId[];
+  #founders: readonly NodeId[];
   /** How often each has been given another address. */
   readonly #moves = new Map<NodeId, number>();
+  readonly #clusterName: string;
   readonly #program: Program | undefined;
   /** Whose stack tells which test this is. Looking at it takes long, and is done where it is needed. */
   readonly #made: Error;
@@ -114,6 +118,7 @@ export class World {
     this.seed = seed;
     this.members = [...idsOf(options.members)];
     this.#founders = [...this.members];
+    this.#clusterName = options.join?.cluster ?? DEFAULT_CLUSTER;
     this.#program = options.program;
     this.#made = made;
     this.#links = network;
@@ -272,6 +277,29 @@ export class World {
       throw new UsageError("already-running", `expected member ${id} to be down, and it runs: crash(${id}) first`);
     this.note(`node ${id} loses its disk`);
     machine.disk.wipe();
+  }
+
+  /**
+   * Founds a new cluster from what `member.cluster.snapshot()` gave, as `coterie snapshot restore` does, of members that are all down.
+   * Those whose disks are empty get a folder of it: `wipe` them before. One that has kept its old folder is a member of the old cluster.
+   */
+  async restore(snapshot: string, members: readonly NodeId[] = this.#founders): Promise<void> {
+    const machines = members.map((id) => this.#machine(id));
+    const running = machines.find(({ run }) => run !== null);
+    if (running !== undefined)
+      throw new UsageError("already-running", `expected member ${running.id} to be down, and it runs: crash it first`);
+    this.note(`nodes ${members.join(", ")} are to be a new cluster`);
+    this.#founders = idsOf(members);
+    const cluster = this.#clusterName;
+    let made: NewCluster | null = null;
+    const saved = readSnapshot(Buffer.from(snapshot), "the snapshot");
+    for (const machine of machines) {
+      if (!machine.disk.isEmpty) continue;
+      await machine.prepare((platform, folder) => {
+        made ??= newCluster(saved, { cluster, members }, platform);
+        return makeFolder(platform, made, machine.id, folder, { warn: (text) => this.note(text) });
+      });
+    }
   }
 
   /** Its process stands still, as by `kill -STOP`, until `resume`. Timers that are overdue run late then, one after the other. */

@@ -283,6 +283,8 @@ export class Guest {
 
   async #read({ id, query }: { id: number; query: Query }): Promise<void> {
     const { counts, service } = this.around;
+    if (query.type === "snapshot" && this.#role !== "admin")
+      return this.say({ type: "refused", id, code: "forbidden", reason: "expected the role admin for this" });
     if (this.#reads >= MAX_READS)
       return this.say({ type: "refused", id, code: "overloaded", reason: `${MAX_READS} reads of this client wait` });
     this.#reads += 1;

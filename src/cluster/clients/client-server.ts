@@ -178,7 +178,10 @@ function pages(options: ClientServerOptions, watches: Set<AbortController>): Hon
     app.on(request.method, request.path.replaceAll(/\{(\w+)\}/g, ":$1"), async (c) => {
       requireRole(c, request.role);
       const answer = await request.answered(options.served, await givenIn(c, request));
-      return answer instanceof Other ? c.json(answer.body, answer.status) : c.json(answer);
+      if (answer instanceof Other) return c.json(answer.body, answer.status);
+      if (typeof answer !== "string") return c.json(answer);
+      const length = String(Buffer.byteLength(answer));
+      return c.body(answer, 200, { "content-type": request.media ?? "text/plain", "content-length": length });
     });
   const held = new Hono<Env>();
   held.use(async (c, next) => {

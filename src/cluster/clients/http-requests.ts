@@ -26,10 +26,12 @@ export interface HttpRequest {
   readonly query?: z.ZodObject;
   readonly body?: z.ZodType;
   readonly answer: z.ZodType;
+  /** What the answer is; JSON if not said. */
+  readonly media?: string;
   /** What else it is answered with, and when. */
   readonly otherwise?: Readonly<Record<number, string>>;
-  /** @returns an answer, or one with another status. */
-  answered(served: Served, given: Given): Promise<object | Other>;
+  /** @returns an answer, one with another status, or with `media` a text. */
+  answered(served: Served, given: Given): Promise<object | Other | string>;
 }
 
 /** Parsed by the request's own shapes. */
@@ -63,7 +65,7 @@ const timeoutMs = z
   .positive("a number of milliseconds above 0")
   .max(600_000)
   .optional();
-const ofQuery = number.optional().describe("milliseconds; default 10,000");
+export const ofQuery = number.optional().describe("milliseconds; default 10,000");
 
 const entry = z.object({ key: z.string(), value, revision });
 export const change = z.union([

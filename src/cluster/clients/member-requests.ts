@@ -1,6 +1,6 @@
-/** What may be asked over HTTP about the members: who they are, and that they change. */
+/** What may be asked over HTTP about the cluster itself: who its members are, that they change, and for a snapshot. */
 import { z } from "zod";
-import type { HttpRequest } from "./http-requests.ts";
+import { type HttpRequest, ofQuery } from "./http-requests.ts";
 
 const id = z.number("a whole number of 0 or more").int("a whole number").min(0, "a whole number of 0 or more");
 const address = z.string('"host:port"').describe("host:port, where the other members reach it");
@@ -114,6 +114,18 @@ export const memberRequests: readonly HttpRequest[] = [
       await members.transfer(idIn(params), body);
       return {};
     },
+  },
+  {
+    method: "GET",
+    path: "/v1/snapshot",
+    id: "snapshot",
+    summary: "All that the members share, linearizable: a file from which another cluster can be founded.",
+    role: "admin",
+    query: z.strictObject({ timeoutMs: ofQuery }, "an object"),
+    answer: z.string(),
+    media: "application/x-coterie-snapshot",
+    otherwise: { 413: "There is more than a snapshot may hold." },
+    answered: ({ members }, { query }) => members.snapshot(query),
   },
 ];
 

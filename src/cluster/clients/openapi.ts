@@ -32,7 +32,8 @@ export function openApi(version: string): object {
   };
 }
 
-function described({ id, path, summary, role, query, body, answer, otherwise = {} }: HttpRequest): object {
+function described(request: HttpRequest): object {
+  const { id, path, summary, role, query, body, answer, media = "application/json", otherwise = {} } = request;
   return {
     operationId: id,
     summary,
@@ -40,7 +41,7 @@ function described({ id, path, summary, role, query, body, answer, otherwise = {
     parameters: [...inPath(path), ...inQuery(query)],
     ...(body === undefined ? {} : { requestBody: { required: true, ...json(schema(body, "input")) } }),
     responses: {
-      200: { description: "Done.", ...json(schema(answer, "output")) },
+      200: { description: "Done.", content: { [media]: { schema: schema(answer, "output") } } },
       ...Object.fromEntries(
         Object.entries({ ...coordinationErrors, ...otherwise }).map(([status, description]) => [
           status,

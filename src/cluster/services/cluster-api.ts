@@ -49,4 +49,9 @@ export interface ClusterMembers {
   transfer(id: NodeId, options?: CallOptions): Promise<void>;
   /** Resolves once all changes are in effect. */
   settled(options?: CallOptions): Promise<void>;
+  /**
+   * All that members share, linearizable, as the text of a snapshot file: `coterie snapshot restore` founds another cluster from it.
+   * docs/recovery.md says what that one keeps. At most 16 MiB. @throws UsageError `too-large`
+   */
+  snapshot(options?: CallOptions): Promise<string>;
 }

@@ -11,6 +11,7 @@ import type {
 import { isLoopback, parseHostPort } from "../../runtime/host-port.ts";
 import { sleep } from "../../runtime/platform/sleep.ts";
 import type { TcpTransport } from "../../runtime/transport/tcp.ts";
+import { snapshotText } from "../snapshot/snapshot-file.ts";
 import type { AddOptions, ClusterMember, ClusterMembers, NewMember } from "./cluster-api.ts";
 import { founded, isOutdated } from "./founders.ts";
 import * as may from "./known-options.ts";
@@ -22,6 +23,7 @@ import type { CallOptions } from "./state/state-api.ts";
 
 export interface LocalMembersOptions {
   readonly service: ServiceHost;
+  readonly cluster: string;
   /** Whether traffic may leave this machine: encrypted, or since its user says so. */
   readonly mayLeave: boolean;
   /** Those that founded the cluster, with their journals: before its first change that is the list. */
@@ -45,6 +47,7 @@ export function membersOf(
 ): LocalMembers {
   return new LocalMembers({
     service,
+    cluster: config.cluster,
     mayLeave: config.tls !== null || !isLoopback(transport.address.host),
     founders: () => founded(founders, config, identity),
     outdated: () => transport.peers.find(({ id }) => isOutdated(transport.versionOf(id)))?.id ?? null,
@@ -114,6 +117,16 @@ export class LocalMembers implements ClusterMembers {
     const call = { what: "waiting for changes of the members", changes: false, ...options };
     return this.around.service.call(call, async (isWanted) => {
       while (nextConfiguration(await this.#list()) !== null && isWanted()) await this.#wait();
+    });
+  }
+
+  snapshot(options: CallOptions = {}): Promise<string> {
+    requireOptions("snapshot", options, callRules);
+    const { service, cluster } = this.around;
+    return service.call({ what: "saving a snapshot", changes: false, ...options }, async () => {
+      const { revision, answer } = await service.query({ type: "snapshot" });
+      const at = service.platform.clock.wall();
+      return snapshotText({ cluster, member: service.self, at, revision, salvaged: null }, answer.snapshot);
     });
   }
 

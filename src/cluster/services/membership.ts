@@ -42,7 +42,7 @@ export interface Membership {
   readonly multicast: UdpPlace | null;
 }
 
-const DEFAULT_CLUSTER = "coterie";
+export const DEFAULT_CLUSTER = "coterie";
 const defaultLimits: ServiceLimits = { maxInstances: 10_000, maxWaiters: 10_000 };
 
 /** The journal's owner, the group, the list of instances, who serves, the runs of requests, a floor of epochs for each of two algorithms, and one of views. */

@@ -305,4 +305,5 @@ export const standingOf = ({ disagreements, awaited }: GroupIdentity): Standing 
   awaited,
 });
 
-const REMEDY = "Stop it, and put its folder back or, if that is gone, make it a new one with `coterie member replace`";
+const REMEDY =
+  "Stop it, and put its folder back or, if that is gone, make it a new one with `coterie member replace`. If the cluster was restored from a snapshot meanwhile, its folder is of the old one: docs/recovery.md";

@@ -118,5 +118,6 @@ interface AnswerTypes {
   backlog: "backlog";
   sessions: "sessions";
   members: "members";
+  snapshot: "snapshot";
   ask: "answered";
 }

@@ -128,6 +128,8 @@ export type Query =
   | { type: "backlog"; name: string }
   | { type: "sessions" }
   | { type: "members" }
+  /** All that there is. */
+  | { type: "snapshot" }
   | { type: "ask"; machine: string; question: string };
 
 /** What stands under a key. */
@@ -232,6 +234,8 @@ export type Answer =
   | { type: "sessions"; sessions: { session: SessionId; member: NodeId }[] }
   /** Null: it is as it was when the cluster was founded. */
   | { type: "members"; list: MemberList | null }
+  /** The replica's data, as JSON. */
+  | { type: "snapshot"; snapshot: string }
   | { type: "answered"; answer: string }
   | Refusal;
 
@@ -271,6 +275,8 @@ export const MAX_PARTIES = 10_000;
 const MAX_KEPT = 100_000;
 const MAX_VALUE_BYTES = MAX_PROPOSAL_BYTES;
 const MAX_ANSWER_BYTES = 16_777_216;
+/** As many characters as bytes: so that none has to be counted. */
+const MAX_SNAPSHOT_TEXT = 3 * MAX_ANSWER_BYTES;
 
 const name = text(MAX_NAME_BYTES);
 const key = text(MAX_KEY_BYTES);
@@ -345,6 +351,7 @@ export const queryShape: Shape<Query> = variants<Query>({
   backlog: { name },
   sessions: {},
   members: {},
+  snapshot: {},
   ask: { machine: name, question: value },
 });
 
@@ -396,6 +403,7 @@ export const answerShape: Shape<Answer> = variants<Answer>({
     sessions: list(struct<{ session: SessionId; member: NodeId }>({ session: natural, member: natural }), MAX_KEPT),
   },
   members: { list: nullable(memberListShape) },
+  snapshot: { snapshot: text(MAX_SNAPSHOT_TEXT) },
   answered: { answer: text(MAX_ANSWER_BYTES) },
   refused,
 });

@@ -1,0 +1,76 @@
+/** What a member's folder keeps, read while nobody may write to it: of a member that is lost, stopped, or runs elsewhere. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { EnvironmentError, UsageError } from "../core/errors.ts";
+import type { NodeId } from "../core/protocol.ts";
+import type { ShapeNode } from "../core/shape.ts";
+import { type Declaration, readDeclaration, scan } from "../runtime/journal/batches.ts";
+import type { GroupRecord } from "../runtime/journal/group-memory.ts";
+import { codecOf, Reader } from "../runtime/wire.ts";
+
+/** One journal as it stands in its file: which may be in use, as each record in it was durable before it counted. */
+export interface KeptJournal {
+  readonly folder: string;
+  readonly id: NodeId;
+  readonly cluster: string;
+  readonly group: GroupRecord;
+  readonly slots: ReadonlyMap<string, { readonly shape: ShapeNode; readonly records: readonly AnyRecord[] }>;
+}
+export type AnyRecord = Readonly<Record<string, unknown>>;
+
+/** @throws UsageError `folder-in-use` */
+export function requireEmpty(folder: string): void {
+  let names: readonly string[] = [];
+  try {
+    names = readdirSync(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
+  if (names.length === 0) return;
+  throw new UsageError(
+    "folder-in-use",
+    `expected ${folder} to be empty or not to be there, and it is not: name another, or move what is in it away`,
+  );
+}
+
+/** @param code of the refusal. @throws UsageError for another folder; EnvironmentError for one that cannot be read */
+export function readKept(folder: string, code: string): KeptJournal {
+  const slots = readSlots(join(folder, "journal"));
+  const group = slots.get("group")?.records[0] as unknown as GroupRecord | undefined;
+  const owner = /^member (\d+) of (.+)$/s.exec(String(slots.get("owner")?.records[0]?.owner));
+  if (group === undefined || owner === null || !slots.has("instances"))
+    throw new UsageError(
+      code,
+      `expected ${folder} to be the folder of a member that serves elections, locks and channels by name, and it is not`,
+    );
+  return { folder, id: Number(owner[1]), cluster: owner[2] as string, group, slots };
+}
+
+function readSlots(path: string): KeptJournal["slots"] {
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(path);
+  } catch (error) {
+    throw new EnvironmentError("cannot-open-journal", `cannot read ${path}: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
+  const declared = new Map<number, Declaration>();
+  const slots = new Map<string, { shape: ShapeNode; records: AnyRecord[] }>();
+  for (const { slot, kind, at, length } of scan(bytes, path).entries) {
+    const payload = bytes.subarray(at, at + length);
+    if (kind === "declare") {
+      const declaration = readDeclaration(payload);
+      const before = declared.get(slot)?.name;
+      if (before !== undefined && before !== declaration.name) slots.delete(before); // Which was given up.
+      declared.set(slot, declaration);
+      slots.set(declaration.name, { shape: declaration.shape, records: [] });
+      continue;
+    }
+    const { name, shape } = declared.get(slot) as Declaration;
+    const records = slots.get(name)?.records ?? [];
+    if (kind === "compact") records.length = 0;
+    records.push(codecOf<AnyRecord>(shape).read(new Reader(payload)));
+  }
+  return slots;
+}

@@ -1,0 +1,70 @@
+/** A snapshot out of the folders of members that are left, where no majority is. */
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { UsageError } from "../../core/errors.ts";
+import { canonical } from "../../core/plain.ts";
+import { majority } from "../../core/quorums.ts";
+import { unwrapped } from "../../core/wrapping.ts";
+import type { Raft } from "../../protocols/consensus/raft/vocabulary.ts";
+import { wholeOf } from "../../protocols/service/coordination-service/restored.ts";
+import { type Salvaged, salvaged } from "../../protocols/service/coordination-service/salvage.ts";
+import { type KeptJournal, readKept } from "../kept-journal.ts";
+import { type SnapshotHeader, snapshotText } from "./snapshot-file.ts";
+
+const CODE = "cannot-save";
+
+export interface SalvagedSnapshot {
+  readonly header: SnapshotHeader;
+  readonly text: string;
+  /** Whether the folders are of so many members that nothing acknowledged is missing. */
+  readonly isComplete: boolean;
+}
+
+/** What the folder knows whose log is the longest. @throws UsageError, EnvironmentError */
+export function salvageFolders(folders: readonly string[]): SalvagedSnapshot {
+  const kept = folders.map((folder) => readKept(folder, CODE));
+  requireOneCluster(kept);
+  const found = kept.map((each) => ({ kept: each, ...salvagedFrom(each) }));
+  const [best] = found.sort((a, b) => b.lastTerm - a.lastTerm || b.lastIndex - a.lastIndex);
+  if (best === undefined) throw new UsageError("bad-argument", "expected a folder with --from, got none");
+  const whole = wholeOf(best.data);
+  if (whole.type !== "snapshot")
+    throw new UsageError(CODE, `expected ${best.kept.folder} to hold all state machines, and it does not`);
+  const ids = kept.map(({ id }) => id);
+  const header = {
+    cluster: best.kept.cluster,
+    member: best.kept.id,
+    at: Math.floor(statSync(join(best.kept.folder, "journal")).mtimeMs),
+    revision: best.data.revision,
+    salvaged: { folders: ids, voters: [...best.voters], uncertain: best.lastIndex - best.committed },
+  };
+  const voting = best.voters.filter((voter) => ids.includes(voter));
+  const isComplete = voting.length >= majority(best.voters.length);
+  return { header, text: snapshotText(header, whole.snapshot), isComplete };
+}
+
+function salvagedFrom({ id, folder, group, slots }: KeptJournal): Salvaged {
+  const records = (slots.get("service/log")?.records ?? []).map((record) => unwrapped(record as never));
+  if (records.length === 0)
+    throw new UsageError(CODE, `expected ${folder} to hold something of what members share, and it does not`);
+  const founders = group.members.length === 0 ? [id] : group.members;
+  return salvaged(founders, records as unknown as Raft["record"][]);
+}
+
+function requireOneCluster(kept: readonly KeptJournal[]): void {
+  const refuse = (a: KeptJournal, b: KeptJournal): never => {
+    throw new UsageError(CODE, `expected folders of one cluster, and those in ${a.folder} and ${b.folder} are of two`);
+  };
+  for (const [at, a] of kept.entries())
+    for (const b of kept.slice(at + 1)) {
+      const groups = [a, b].map(({ group }) => group.members).filter(({ length }) => length > 0);
+      const isOneList = new Set(groups.map(canonical)).size < 2;
+      if (a.cluster !== b.cluster || a.id === b.id || !isOneList || !knows(a, b) || !knows(b, a)) refuse(a, b);
+    }
+}
+
+/** Or has never met it. */
+function knows({ group }: KeptJournal, { id, group: its }: KeptJournal): boolean {
+  const remembered = group.others.find(({ node }) => node === id)?.journal;
+  return remembered === undefined || remembered === its.journal;
+}

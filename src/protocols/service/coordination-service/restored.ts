@@ -1,0 +1,65 @@
+/**
+ * What a new cluster begins with that is founded from a snapshot of another one.
+ *
+ * Kept: keys with their values and revisions, counters, items of queues, state machines. Over: all sessions, and with them what they
+ * held and waited for, as if each had expired: leased keys, grants and arrivals are gone, and items that were taken are at the front
+ * of their queue. The list of members is that of the new cluster.
+ *
+ * Why no token is given twice. Tokens, ids of sessions and numbers of clients are revisions, and the old cluster may have gone on
+ * after the snapshot. The new one begins so far above it that the old one could not have come there: 2^40 revisions, and a million for
+ * each second since. Watches that were begun in the old one are told `compacted`, and clients of it to take another number.
+ */
+import { UsageError } from "../../../core/errors.ts";
+import { clone } from "../../../core/plain.ts";
+import type { Answer, Revision } from "./operations.ts";
+import { FIRST_CLIENT, refuse } from "./operations.ts";
+import { endSession } from "./sessions.ts";
+import type { Data, Limits } from "./state.ts";
+
+/** More than a cluster gets through in twelve days, at a million a second. */
+const LEAD = 2 ** 40;
+const REVISIONS_PER_MS = 1_000;
+/** There is as much room above it. */
+const MAX_REVISION = 2 ** 52;
+
+/** All that a replica holds. A machine that it has lost count of, it does not hold. */
+export function wholeOf(data: Data): Answer {
+  const unknown = data.machines.keys.find((_name, at) => data.machines.values[at]?.pending === null);
+  if (unknown === undefined) return { type: "snapshot", snapshot: JSON.stringify(data) };
+  return refuse(
+    "unknown-machine",
+    `this member has not defined the state machine ${unknown}, and has too many of its commands: ask one that has`,
+  );
+}
+
+/** @param elapsedMs since that snapshot, of which a clock may know less than there was. @throws UsageError after some thousand restorations */
+export function revisionBeyond(revision: Revision, elapsedMs: number): Revision {
+  const beyond = revision + LEAD + Math.ceil(Math.max(0, elapsedMs)) * REVISIONS_PER_MS;
+  if (beyond < MAX_REVISION) return beyond;
+  throw new UsageError("bad-snapshot", `expected a revision below ${MAX_REVISION - LEAD}, got ${revision}`);
+}
+
+/** @param revision from which on the new cluster counts. */
+export function restored(saved: Data, revision: Revision): Data {
+  const data = clone(saved);
+  data.revision = revision;
+  for (const session of [...data.sessions]) endSession({ data, limits, tell: () => {} }, session, "expired");
+  data.kept = { changes: [], bytes: 0, forgotten: data.revision };
+  data.lives = {};
+  data.forgottenClients = FIRST_CLIENT + data.revision;
+  delete data.members;
+  return data;
+}
+
+/** What ends takes no more room. */
+const limits: Limits = {
+  maxBytes: 0,
+  maxNames: 0,
+  maxWaiting: 0,
+  maxItems: 0,
+  maxChanges: 0,
+  maxChangeBytes: 0,
+  maxPending: 0,
+  maxMachines: 0,
+  maxMachineBytes: 0,
+};

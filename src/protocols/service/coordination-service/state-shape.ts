@@ -1,0 +1,99 @@
+/** The shape of a replica's data, for one that comes from a file. */
+import type { NodeId } from "../../../core/protocol.ts";
+import {
+  boolean,
+  list,
+  natural,
+  nullable,
+  oneOf,
+  perNode,
+  problem,
+  real,
+  type Shape,
+  struct,
+  text,
+} from "../../../core/shape.ts";
+import { MAX_SNAPSHOT_BYTES } from "../../consensus/family/replicated-log.ts";
+import { type MemberList, memberListShape } from "./member-words.ts";
+import { type Change, MAX_KEY_BYTES, MAX_NAME_BYTES, MAX_NOTE_BYTES, resultShape, type Stored } from "./operations.ts";
+import type { Barrier, Data, Held, Item, Kept, Lock, MachineState, Queue, Reply, Session, Taken } from "./state.ts";
+import type { Table } from "./table.ts";
+
+/** However many there are, they fit a snapshot. */
+const MANY = MAX_SNAPSHOT_BYTES;
+const name = text(MAX_NAME_BYTES);
+const value = text(MAX_SNAPSHOT_BYTES);
+
+const table = <V>(keys: Shape<string>, values: Shape<V>): Shape<Table<V>> =>
+  struct<Table<V>>({ keys: list(keys, MANY), values: list(values, MANY) } as never);
+
+const waiterFields = {
+  session: natural,
+  wait: natural,
+  mode: oneOf<Held["mode"]>("exclusive", "shared"),
+  permits: natural,
+  note: text(MAX_NOTE_BYTES),
+};
+const waiter = struct<Lock["waiters"][number]>(waiterFields);
+const held = struct<Held>({ ...waiterFields, token: natural });
+const stored = struct<Stored>({ value, revision: natural, session: nullable(natural) });
+const change = struct<Change>({ revision: natural, map: name, key: text(MAX_KEY_BYTES), value: nullable(value) });
+const session = struct<Session>({
+  id: natural,
+  member: natural,
+  life: natural,
+  ttlMs: real,
+  seen: natural,
+  applied: natural,
+  replies: list(struct<Reply>({ revision: natural, result: resultShape }), MANY),
+});
+const arrival = struct<Barrier["arrivals"][number]>({ session: natural, wait: natural });
+const itemFields = { id: natural, value };
+const queue = struct<Queue>({
+  items: list(struct<Item>(itemFields), MANY),
+  taken: list(struct<Taken>({ ...itemFields, session: natural, wait: natural, token: natural }), MANY),
+  takers: list(arrival, MANY),
+});
+/** Its state is any plain data: here as JSON. */
+const machine = struct<MachineState>({
+  state: value as Shape<unknown>,
+  isDefined: boolean,
+  pending: nullable(list(value, MANY)),
+  pendingBytes: natural,
+  bytes: natural,
+  unmeasured: natural,
+});
+
+const dataShape = struct<Required<Omit<Data, "members">> & { members: MemberList | null }>({
+  revision: natural,
+  sessions: list(session, MANY),
+  lives: perNode(natural, MANY) as Shape<Record<NodeId, number>>,
+  forgottenClients: natural,
+  members: nullable(memberListShape),
+  maps: table(name, table(text(MAX_KEY_BYTES), stored)),
+  bytes: natural,
+  kept: struct<Kept>({ changes: list(change, MANY), bytes: natural, forgotten: natural }),
+  counters: table(name, real),
+  locks: table(name, struct<Lock>({ capacity: natural, holders: list(held, MANY), waiters: list(waiter, MANY) })),
+  barriers: table(name, struct<Barrier>({ parties: natural, arrivals: list(arrival, MANY) })),
+  queues: table(name, queue),
+  machines: table(name, machine),
+});
+
+/** What is wrong with what should be a replica's data, in one sentence; null if nothing is. */
+export function dataProblem(given: unknown): string | null {
+  const machines = (given as Partial<Data> | null)?.machines?.values;
+  const asText = Array.isArray(machines)
+    ? machines.map((each) => ({ ...each, state: JSON.stringify(each?.state) ?? "null" }))
+    : [];
+  const { keys = [] } = (given as Partial<Data> | null)?.machines ?? {};
+  const data = { forgottenClients: 0, members: null, ...(given as Data), machines: { keys, values: asText } };
+  return problem(dataShape, data, "data") ?? tableProblem(data);
+}
+
+function tableProblem({ maps, counters, locks, barriers, queues, machines }: Omit<Data, "members">): string | null {
+  const tables: readonly Table<unknown>[] = [maps, ...maps.values, counters, locks, barriers, queues, machines];
+  const isSound = ({ keys, values }: Table<unknown>): boolean =>
+    keys.length === values.length && keys.every((key, at) => at === 0 || (keys[at - 1] as string) < key);
+  return tables.every(isSound) ? null : "expected the names of each table in their order, with a value for each";
+}
