@@ -50,6 +50,11 @@ export const commands: Readonly<Record<string, Listed>> = {
     summary: "have a member lead the replicated log",
     load: () => import("./transfer.ts"),
   },
+  snapshot: {
+    usage: "",
+    summary: "save what members share, or found a new cluster from it",
+    load: () => import("./snapshot.ts"),
+  },
   cert: {
     usage: "[options] <ids...>",
     summary: "make certificates for the members of a cluster",

@@ -1,7 +1,8 @@
-/** Asks a cluster about its members, or to change them, where members serve clients. */
+/** Asks a cluster about its members, to change them, or for a snapshot, where members serve clients. */
 import { z } from "zod";
 import { complaint } from "../cluster/admin-client.ts";
-import { type Answer, exchange } from "../cluster/http-exchange.ts";
+import { type Answer, type Download, download, exchange } from "../cluster/http-exchange.ts";
+import { MAX_FILE_BYTES } from "../cluster/snapshot/snapshot-file.ts";
 import { EnvironmentError, UsageError } from "../core/errors.ts";
 import { type DataOptions, placesFor } from "./endpoints.ts";
 
@@ -35,24 +36,54 @@ export async function settled(options: DataOptions): Promise<void> {
   await ask(options, "POST", "/v1/members/settled", { timeoutMs: options.timeout ?? DEFAULT_TIMEOUT_MS });
 }
 
-/** Of the first endpoint where somebody is there. @throws UsageError for what cannot be or may not, EnvironmentError where nobody answers */
+/** All that the members share, chunk by chunk. */
+export async function snapshotFrom(
+  options: DataOptions,
+  { signal, take }: Pick<Download, "signal" | "take">,
+): Promise<void> {
+  const timeout = options.timeout ?? DEFAULT_TIMEOUT_MS;
+  const given = { timeoutMs: timeout + ON_THE_WAY_MS, maxBytes: MAX_FILE_BYTES, signal, take };
+  await atFirst(options, false, async (at, { token, tls }) => {
+    const refused = await download(`${at}/v1/snapshot?timeoutMs=${timeout}`, { ...given, token, tls });
+    if (refused !== null) refuse(refused, at);
+  });
+}
+
 async function ask(options: DataOptions, method: "GET" | "POST" | "PUT", path: string, body?: object): Promise<Answer> {
-  const { endpoints, token, tls } = placesFor(options);
   const timeoutMs = (options.timeout ?? DEFAULT_TIMEOUT_MS) + ON_THE_WAY_MS;
+  // What changes nothing can be asked anew, such as where the member that was asked has been removed meanwhile.
+  const isAgain = method === "GET" || path.endsWith("/settled");
+  return atFirst(options, isAgain, async (at, { token, tls }) => {
+    const given = { method, timeoutMs, token, tls, ...(body === undefined ? {} : { body }) };
+    const answer = await exchange(`${at}${path}`, given);
+    return answer.status < 300 ? answer : refuse(answer, at);
+  });
+}
+
+function refuse({ status, body }: Answer, endpoint: string): never {
+  const words = complaint(body, `${endpoint} answered ${status}`);
+  if (status < 500 && status !== 409) throw new UsageError("refused", words);
+  throw new EnvironmentError("refused", words);
+}
+
+/**
+ * At the first endpoint where somebody is there.
+ * @param isAgain where that fails, it is asked of the next one.
+ * @throws UsageError for what cannot be or may not, EnvironmentError where nobody answers
+ */
+async function atFirst<T>(
+  options: DataOptions,
+  isAgain: boolean,
+  act: (endpoint: string, by: ReturnType<typeof placesFor>) => Promise<T>,
+): Promise<T> {
+  const places = placesFor(options);
   let failure: unknown;
-  for (const endpoint of endpoints) {
-    const url = `${endpoint.replace(/\/$/, "")}${path}`;
+  for (const endpoint of places.endpoints) {
     try {
-      const answer = await exchange(url, { method, timeoutMs, token, tls, ...(body === undefined ? {} : { body }) });
-      if (answer.status < 300) return answer;
-      const words = complaint(answer.body, `${endpoint} answered ${answer.status}`);
-      if (answer.status < 500 && answer.status !== 409) throw new UsageError("refused", words);
-      throw new EnvironmentError("refused", words);
+      return await act(endpoint.replace(/\/$/, ""), places);
     } catch (error) {
       failure = error;
-      // What changes nothing can be asked anew, such as where the member that was asked has been removed meanwhile.
-      const isAgain = (method === "GET" || path.endsWith("/settled")) && error instanceof EnvironmentError;
-      if (!isAbsent(error) && !isAgain) throw error;
+      if (!isAbsent(error) && !(isAgain && error instanceof EnvironmentError)) throw error;
     }
   }
   throw failure;

@@ -1,5 +1,5 @@
-/** One short HTTP exchange in JSON with a program on our side: bounded in time and in size. */
-import { request } from "node:http";
+/** HTTP with a program on our side, bounded in time and in size: one short exchange in JSON, or something long. */
+import { type IncomingMessage, request } from "node:http";
 import { request as secureRequest } from "node:https";
 import { EnvironmentError } from "../core/errors.ts";
 
@@ -53,6 +53,43 @@ export function exchange(url: string, { method = "GET", body, timeoutMs, token, 
     });
     call.end(text);
   });
+}
+
+export interface Download extends Omit<Exchange, "method" | "body"> {
+  readonly maxBytes: number;
+  readonly signal: AbortSignal;
+  /** Takes what comes next; `length` is of all of it, as far as it is said. It is asked for no more than is taken. */
+  take(chunk: Buffer, length: number | null): Promise<unknown>;
+}
+
+/** What is too long to be held. @returns null once all has been taken, or what it was refused with. @throws EnvironmentError; the reason of `signal` */
+export async function download(url: string, { timeoutMs, token, tls = {}, ...of }: Download): Promise<Answer | null> {
+  const { maxBytes, signal, take } = of;
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const ask = url.startsWith("https:") ? secureRequest : request;
+  try {
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      const call = ask(url, { headers, agent: false, signal, ...tls }, resolve);
+      call.on("error", reject);
+      call.setTimeout(timeoutMs, () => call.destroy(new Error(`waited ${timeoutMs} ms`)));
+      call.end();
+    });
+    const status = response.statusCode ?? 0;
+    const length = Number(response.headers["content-length"] ?? Number.NaN);
+    const refusal: Buffer[] = [];
+    let bytes = 0;
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > (status === 200 ? maxBytes : MAX_ANSWER_BYTES)) throw new Error("the answer is too long");
+      if (status !== 200) refusal.push(chunk);
+      else await take(chunk, Number.isNaN(length) ? null : length);
+    }
+    return status === 200 ? null : { status, body: parsed(Buffer.concat(refusal)) };
+  } catch (error) {
+    signal.throwIfAborted();
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new EnvironmentError("no-answer", `${url} does not answer: ${code ?? message}`, { cause: error });
+  }
 }
 
 function parsed(bytes: Buffer): unknown {

@@ -82,10 +82,12 @@ test("a member of the old cluster that comes back with its folder is refused, an
     await world.member(1).map<number>("stock").put("apples", 4);
     await world.sleep(10_000);
     expect(world.member(1).status().refusals).toMatchObject([{ node: 3, reason: "lost-journal" }]);
-    expect(old.status().refusals.map(({ node, reason }) => `${node} ${reason}`).sort()).toEqual([
-      "1 lost-journal",
-      "2 lost-journal",
-    ]);
+    expect(
+      old
+        .status()
+        .refusals.map(({ node, reason }) => `${node} ${reason}`)
+        .sort(),
+    ).toEqual(["1 lost-journal", "2 lost-journal"]);
     expect(old.status().hasQuorum).toBe(false);
     const read = old.map<number>("stock").get("apples", { timeoutMs: 1_000 });
     await expect(read).rejects.toBeInstanceOf(CoordinationError);

@@ -18,7 +18,7 @@ const FORMAT = "coterie-snapshot";
 const VERSION = 1;
 /** Beside the data. A log takes no larger snapshot. */
 const MAX_HEADER_BYTES = 65_536;
-const MAX_FILE_BYTES = MAX_SNAPSHOT_BYTES + MAX_HEADER_BYTES;
+export const MAX_FILE_BYTES = MAX_SNAPSHOT_BYTES + MAX_HEADER_BYTES;
 
 /** Of the first line. */
 export interface SnapshotHeader {

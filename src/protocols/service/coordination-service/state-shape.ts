@@ -82,13 +82,19 @@ const dataShape = struct<Required<Omit<Data, "members">> & { members: MemberList
 
 /** What is wrong with what should be a replica's data, in one sentence; null if nothing is. */
 export function dataProblem(given: unknown): string | null {
-  const machines = (given as Partial<Data> | null)?.machines?.values;
-  const asText = Array.isArray(machines)
-    ? machines.map((each) => ({ ...each, state: JSON.stringify(each?.state) ?? "null" }))
-    : [];
-  const { keys = [] } = (given as Partial<Data> | null)?.machines ?? {};
-  const data = { forgottenClients: 0, members: null, ...(given as Data), machines: { keys, values: asText } };
-  return problem(dataShape, data, "data") ?? tableProblem(data);
+  const data = { forgottenClients: 0, members: null, ...(given as Data) };
+  const wrong = problem(dataShape, { ...data, machines: inText(data.machines) }, "data");
+  return wrong ?? tableProblem(data);
+}
+
+/** With the states of machines as JSON. */
+function inText(machines: unknown): unknown {
+  const { values } = (machines ?? {}) as Partial<Data["machines"]>;
+  if (!Array.isArray(values)) return machines;
+  return {
+    ...(machines as object),
+    values: values.map((each) => ({ ...each, state: JSON.stringify(each?.state) ?? "null" })),
+  };
 }
 
 function tableProblem({ maps, counters, locks, barriers, queues, machines }: Omit<Data, "members">): string | null {

@@ -1,0 +1,155 @@
+/** What a restored cluster begins with, and what one log knows, by the state machine alone. */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { oneReplica } from "../../../../test/protocols/service/one-replica.ts";
+import type { Raft } from "../../consensus/raft/vocabulary.ts";
+import { foundingRecords } from "./founding.ts";
+import { FIRST_CLIENT, type Operation, type Proposal } from "./operations.ts";
+import { restored, revisionBeyond } from "./restored.ts";
+import { salvaged } from "./salvage.ts";
+import { type Data, emptyData } from "./state.ts";
+import { dataProblem } from "./state-shape.ts";
+import type { Table } from "./table.ts";
+
+const MEMBERS = [1, 2, 3];
+const text = fc.constantFrom("a", "b", "é\u{1f98a}");
+const wait = fc.nat({ max: 5 });
+const operation: fc.Arbitrary<Operation> = fc.oneof(
+  fc.record({ type: fc.constant("put"), map: text, key: text, value: fc.string(), isLeased: fc.boolean() } as const),
+  fc.record({ type: fc.constant("delete"), map: text, key: text } as const),
+  fc.record({ type: fc.constant("add"), name: text, by: fc.integer({ min: -5, max: 5 }) } as const),
+  fc.record({ type: fc.constant("enqueue"), name: text, value: fc.string() } as const),
+  fc.record({ type: fc.constant("take"), name: text, wait } as const),
+  fc.record({ type: fc.constant("arrive"), name: text, wait, parties: fc.constant(3) } as const),
+  fc.record({ type: fc.constant("execute"), machine: text, command: fc.string() } as const),
+  fc.record({
+    type: fc.constant("acquire"),
+    name: text,
+    wait,
+    mode: fc.constantFrom("exclusive", "shared"),
+    permits: fc.constant(1),
+    capacity: fc.constant(2),
+    note: fc.string(),
+  } as const),
+);
+const steps = fc.array(fc.tuple(fc.constantFrom(...MEMBERS, FIRST_CLIENT + 4), operation), { maxLength: 60 });
+const machines = {
+  a: { init: () => 0, apply: (state: unknown, by: string) => [(state as number) + by.length, ""] as const },
+};
+
+function after(done: readonly (readonly [number, Operation])[]): Data {
+  const one = oneReplica({}, machines);
+  for (const member of [...MEMBERS, FIRST_CLIENT + 4]) one.open(member);
+  for (const [member, each] of done) one.apply(member, each);
+  return one.data;
+}
+
+const entriesOf = <V>({ keys, values }: Table<V>): [string, V][] => keys.map((key, at) => [key, values[at] as V]);
+
+describe("a restored cluster", () => {
+  it("has all keys, counters, items and machines, no sessions and nothing that they held", () => {
+    fc.assert(
+      fc.property(steps, fc.nat(), (done, elapsedMs) => {
+        const saved = after(done);
+        const before = JSON.stringify(saved);
+        const data = restored(saved, revisionBeyond(saved.revision, elapsedMs));
+        expect(JSON.stringify(saved)).toBe(before);
+        expect(dataProblem(JSON.parse(JSON.stringify(data)))).toBeNull();
+        expect(data).toMatchObject({ sessions: [], lives: {}, counters: saved.counters, machines: saved.machines });
+        expect([data.locks.keys, data.barriers.keys]).toEqual([[], []]);
+        const kept = entriesOf(saved.maps).flatMap(([map, table]) =>
+          entriesOf(table).flatMap(([key, entry]) => (entry.session === null ? [[map, key, entry]] : [])),
+        );
+        expect(
+          entriesOf(data.maps).flatMap(([map, of]) => entriesOf(of).map(([key, entry]) => [map, key, entry])),
+        ).toEqual(kept);
+        for (const [name, { items, taken }] of entriesOf(saved.queues)) {
+          const all = [...taken.toSorted((a, b) => a.id - b.id), ...items].map(({ value }) => value);
+          const now = entriesOf(data.queues).find(([other]) => other === name)?.[1];
+          expect(now?.items.map(({ value }) => value) ?? []).toEqual(all);
+          expect([now?.taken ?? [], now?.takers ?? []]).toEqual([[], []]);
+        }
+        const again = restored(data, revisionBeyond(data.revision, 0));
+        expect({ ...again, revision: 0, kept: 0, forgottenClients: 0 }).toEqual({
+          ...data,
+          revision: 0,
+          kept: 0,
+          forgottenClients: 0,
+        });
+      }),
+    );
+  });
+
+  it("counts on above all that the old one can have given", () => {
+    fc.assert(
+      fc.property(fc.nat(), fc.nat(), (revision, seconds) => {
+        const perSecond = 1_000_000;
+        expect(revisionBeyond(revision, seconds * 1_000)).toBeGreaterThan(revision + seconds * perSecond);
+      }),
+    );
+    expect(revisionBeyond(5, -10_000)).toBe(5 + 2 ** 40); // By a clock that was set back.
+    expect(() => revisionBeyond(2 ** 52, 0)).toThrow("expected a revision below");
+  });
+
+  it("knows no client of the old one, and forgets for watches what the old one told", () => {
+    const saved = after([]);
+    const data = restored(saved, revisionBeyond(saved.revision, 0));
+    expect(data.forgottenClients).toBe(FIRST_CLIENT + data.revision);
+    expect(data.kept).toEqual({ changes: [], bytes: 0, forgotten: data.revision });
+  });
+});
+
+describe("one log", () => {
+  const entry = (index: number, done: Operation, life = 1): Raft["record"] => {
+    const opening = { type: "open", ttlMs: 1_000 } as const;
+    const operations = index === 1 ? [opening, done] : [done];
+    const first = index === 1 ? 1 : index + 1;
+    const proposal: Proposal = { type: "operations", life, round: 1, acknowledged: 0, first, operations };
+    const command = { client: 1, sequence: index, operation: JSON.stringify(proposal) };
+    return { type: "appended", entries: [{ type: "command", term: 1, command }] };
+  };
+  const put = (value: string): Operation => ({ type: "put", map: "m", key: "k", value, isLeased: false });
+
+  it("gives what is in its snapshot, and all entries after it", () => {
+    const records = [entry(1, put("1")), entry(2, put("2")), entry(3, { type: "add", name: "n", by: 4 })];
+    const { data, ...rest } = salvaged(MEMBERS, records);
+    expect(rest).toEqual({ committed: 0, lastIndex: 3, lastTerm: 1, voters: MEMBERS });
+    expect(data.maps.values[0]?.values[0]?.value).toBe("2");
+    expect(data.counters.values).toEqual([4]);
+    const cut = salvaged(MEMBERS, [...records, { type: "truncated", lastIndex: 1 }]);
+    expect(cut.data.maps.values[0]?.values[0]?.value).toBe("1");
+  });
+
+  it("of a new cluster begins with what it was founded from", () => {
+    const saved = { ...emptyData(), revision: 9 };
+    const records = foundingRecords(restored(saved, 100), [3, 1]);
+    expect(salvaged([1, 3], records)).toMatchObject({
+      data: { revision: 100 },
+      committed: 1,
+      lastIndex: 1,
+      voters: [1, 3],
+    });
+  });
+
+  it("keeps the commands of machines that only members define, however many", () => {
+    const many = Array.from({ length: 12_000 }, (_, at) =>
+      entry(at + 1, { type: "execute", machine: "m", command: `${at}` }),
+    );
+    expect(salvaged(MEMBERS, many).data.machines.values[0]?.pending).toHaveLength(12_000);
+  });
+});
+
+describe("data from a file", () => {
+  const broken: readonly [string, (data: Data) => unknown][] = [
+    ["no object", () => null],
+    ["a field is missing", ({ revision: _revision, ...data }) => data],
+    ["a field is too many", (data) => ({ ...data, more: 1 })],
+    ["a value is of another kind", (data) => ({ ...data, counters: { keys: ["a"], values: ["1"] } })],
+    ["a table has fewer values than names", (data) => ({ ...data, counters: { keys: ["a", "b"], values: [1] } })],
+    ["names are in disorder", (data) => ({ ...data, counters: { keys: ["b", "a"], values: [1, 2] } })],
+    ["machines are none", (data) => ({ ...data, machines: 3 })],
+  ];
+  it.each(broken)("is refused if %s", (_why, damage) => {
+    expect(dataProblem(damage(after([])))).toEqual(expect.any(String));
+  });
+});
