@@ -91,6 +91,7 @@ describe("over HTTP", () => {
         "release",
         "removeMember",
         "settled",
+        "snapshot",
         "status",
         "transaction",
         "transfer",
