@@ -37,7 +37,11 @@ function shownOn(page: string): Shown[] {
 }
 
 const shown = pages.flatMap(shownOn);
-const memberHelps = ["list", "add", "promote", "remove", "move", "replace"].map((word) => ["member", word]);
+/** Of commands that are several, each with its own help. */
+const parts: Readonly<Record<string, readonly string[]>> = {
+  member: ["list", "add", "promote", "remove", "move", "replace"],
+  snapshot: ["save", "show", "restore"],
+};
 
 test("the docs name commands that there are", () => {
   expect(shown.length).toBeGreaterThan(100);
@@ -47,8 +51,7 @@ test("the docs name commands that there are", () => {
 test.each([...new Set(shown.map(({ command }) => command))])(
   "words of coterie %s in the docs are in its help",
   async (command) => {
-    // The benchmarks, the member's own commands and the rest each have their own help.
-    const helps = command === "bench" ? [] : command === "member" ? memberHelps : [[command]];
+    const helps = command === "bench" ? [] : (parts[command]?.map((part) => [command, part]) ?? [[command]]);
     const texts = await Promise.all(helps.map(async (words) => (await coterie(...words, "--help")).stdout));
     const unknown = shown
       .filter((each) => each.command === command)

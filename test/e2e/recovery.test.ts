@@ -41,7 +41,7 @@ test("saved, shown and restored: a file that is not whole is refused, and so is 
   const { revision } = JSON.parse(saved.stdout) as { revision: number };
   expect(revision).toBeGreaterThanOrEqual(token);
   expect((await coterie("snapshot", "show", file)).stdout).toMatch(
-    /^cluster {4}demo\n[^]*maps {7}1 with 1 keys\n[^]*1 grants/,
+    /^cluster {4}demo\n[\s\S]*maps {7}1 with 1 keys\n[\s\S]*1 grants/,
   );
 
   const bytes = readFileSync(file);

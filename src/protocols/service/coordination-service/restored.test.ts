@@ -37,7 +37,7 @@ const machines = {
   a: { init: () => 0, apply: (state: unknown, by: string) => [(state as number) + by.length, ""] as const },
 };
 
-function after(done: readonly (readonly [number, Operation])[]): Data {
+function stateAfter(done: readonly (readonly [number, Operation])[]): Data {
   const one = oneReplica({}, machines);
   for (const member of [...MEMBERS, FIRST_CLIENT + 4]) one.open(member);
   for (const [member, each] of done) one.apply(member, each);
@@ -50,7 +50,7 @@ describe("a restored cluster", () => {
   it("has all keys, counters, items and machines, no sessions and nothing that they held", () => {
     fc.assert(
       fc.property(steps, fc.nat(), (done, elapsedMs) => {
-        const saved = after(done);
+        const saved = stateAfter(done);
         const before = JSON.stringify(saved);
         const data = restored(saved, revisionBeyond(saved.revision, elapsedMs));
         expect(JSON.stringify(saved)).toBe(before);
@@ -92,7 +92,7 @@ describe("a restored cluster", () => {
   });
 
   it("knows no client of the old one, and forgets for watches what the old one told", () => {
-    const saved = after([]);
+    const saved = stateAfter([]);
     const data = restored(saved, revisionBeyond(saved.revision, 0));
     expect(data.forgottenClients).toBe(FIRST_CLIENT + data.revision);
     expect(data.kept).toEqual({ changes: [], bytes: 0, forgotten: data.revision });
@@ -150,6 +150,6 @@ describe("data from a file", () => {
     ["machines are none", (data) => ({ ...data, machines: 3 })],
   ];
   it.each(broken)("is refused if %s", (_why, damage) => {
-    expect(dataProblem(damage(after([])))).toEqual(expect.any(String));
+    expect(dataProblem(damage(stateAfter([])))).toEqual(expect.any(String));
   });
 });
