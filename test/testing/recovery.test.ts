@@ -7,7 +7,7 @@ import { simulate, type World } from "../../src/testing/index.ts";
 const IDS = [1, 2, 3];
 
 /** All of its members are lost, and those of the new cluster begin with empty disks. */
-async function loseAll(world: World, but: readonly number[] = []): Promise<void> {
+function loseAll(world: World, but: readonly number[] = []): void {
   for (const id of world.members) {
     if (world.isUp(id)) world.crash(id);
     if (!but.includes(id)) world.wipe(id);
@@ -47,7 +47,7 @@ test("a new cluster has all that was acknowledged before the snapshot, and goes 
       salvaged: null,
     });
 
-    await loseAll(world);
+    loseAll(world);
     await world.restore(snapshot);
     await startAll(world);
     const again = world.member(3);
@@ -75,7 +75,7 @@ test("a member of the old cluster that comes back with its folder is refused, an
   await world.run(async () => {
     await world.member(1).map<number>("stock").put("apples", 3);
     const snapshot = await world.member(1).cluster.snapshot();
-    await loseAll(world, [3]);
+    loseAll(world, [3]);
     await world.restore(snapshot);
     await startAll(world, [1, 2]);
     const old = await world.restart(3);
@@ -108,7 +108,7 @@ test("a cluster of other members is founded from it, grows, and is saved again",
   await world.run(async () => {
     await world.member(1).map<number>("stock").put("apples", 3);
     const snapshot = await world.member(1).cluster.snapshot();
-    await loseAll(world);
+    loseAll(world);
     await world.restore(snapshot, [2]);
     await startAll(world, [2]);
     await world.add(4);
@@ -117,7 +117,7 @@ test("a cluster of other members is founded from it, grows, and is saved again",
     const second = await world.member(4).cluster.snapshot();
     const revisionOf = (text: string): number => readSnapshot(Buffer.from(text), "it").header.revision;
     expect(revisionOf(second)).toBeGreaterThan(revisionOf(snapshot) + 2 ** 40);
-    await loseAll(world);
+    loseAll(world);
     await world.restore(second, [2, 4]);
     await startAll(world, [2, 4]);
     expect(await world.member(4).map<number>("stock").get("apples")).toBe(3);

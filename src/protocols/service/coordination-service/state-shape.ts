@@ -25,7 +25,7 @@ const name = text(MAX_NAME_BYTES);
 const value = text(MAX_SNAPSHOT_BYTES);
 
 const table = <V>(keys: Shape<string>, values: Shape<V>): Shape<Table<V>> =>
-  struct<Table<V>>({ keys: list(keys, MANY), values: list(values, MANY) } as never);
+  struct<Table<V>>({ keys: list(keys, MANY), values: list(values, MANY) });
 
 const waiterFields = {
   session: natural,
@@ -56,7 +56,7 @@ const queue = struct<Queue>({
 });
 /** Its state is any plain data: here as JSON. */
 const machine = struct<MachineState>({
-  state: value as Shape<unknown>,
+  state: value,
   isDefined: boolean,
   pending: nullable(list(value, MANY)),
   pendingBytes: natural,
