@@ -68,4 +68,37 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
       .poll(() => page.getByTestId("headline").innerText(), { timeout: PATIENCE_MS })
       .toBe("Node 6 leads; 7 is down.");
   });
+
+  test("an embedded run is bare, and leads to the whole page", async () => {
+    const page = await openPage(context, `${url}?embed#/run?scenario=bully-a-highest-crashed`, complaints);
+    await page.getByRole("button", { name: "To the end" }).click();
+    await expect
+      .poll(() => page.getByTestId("headline").innerText(), { timeout: PATIENCE_MS })
+      .toBe("Node 6 leads; 7 is down.");
+    expect(await page.getByRole("navigation").count()).toBe(0);
+    const link = await page.getByRole("link", { name: "Open in the laboratory" }).getAttribute("href");
+    expect(link).toMatch(/laboratory\.html#\/run\?scenario=bully-a-highest-crashed&at=\d+$/);
+  });
+
+  test("a run is saved as a trace file, and opened again; a bad file gives one error", async () => {
+    const page = await openPage(context, `${url}#/run?protocol=ring&nodes=4`, complaints);
+    await page.waitForSelector('[data-testid="state-0"]');
+    const rows = await page.locator("tbody button").allInnerTexts();
+    const [saved] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("button", { name: "Save trace" }).click(),
+    ]);
+    await page.goto(`${url}#/gallery`);
+    await page.getByLabel("Open a recording").setInputFiles(await saved.path());
+    await page.waitForSelector('[data-testid="state-0"]');
+    expect(await page.locator("tbody button").allInnerTexts()).toEqual(rows);
+    await page.getByLabel("Open a recording").setInputFiles({
+      name: "bad.jsonl",
+      mimeType: "application/jsonl",
+      buffer: Buffer.from("nothing"),
+    });
+    await expect
+      .poll(() => page.getByRole("alert").innerText(), { timeout: PATIENCE_MS })
+      .toMatch(/^bad\.jsonl: line 1: /);
+  });
 });

@@ -5,6 +5,8 @@ export type Question =
   | { readonly do: "form"; readonly protocol: string }
   | { readonly do: "run"; readonly words: Words }
   | { readonly do: "look"; readonly step: number }
+  | { readonly do: "open"; readonly name: string; readonly text: string }
+  | { readonly do: "export" }
   | { readonly do: "compare"; readonly words: Words }
   | { readonly do: "looks"; readonly steps: readonly number[] }
   | { readonly do: "check"; readonly words: Words };

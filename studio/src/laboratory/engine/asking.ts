@@ -11,6 +11,8 @@ interface Open {
 export class Asking {
   #worker: Worker | null = null;
   #asked = 0;
+  /** A new worker has to be given them again. */
+  readonly #recordings = new Map<string, string>();
   readonly #open = new Map<number, Open>();
 
   form(protocol: string): Promise<Form> {
@@ -23,6 +25,18 @@ export class Asking {
 
   look(step: number): Promise<Look> {
     return this.#ask({ do: "look", step }) as Promise<Look>;
+  }
+
+  /** Gives it to be run by its name. */
+  async open(name: string, text: string): Promise<{ readonly protocol: string }> {
+    const opened = await this.#ask({ do: "open", name, text });
+    this.#recordings.set(name, text);
+    return opened as { readonly protocol: string };
+  }
+
+  /** The run that is shown, as a trace file. */
+  export(): Promise<string> {
+    return this.#ask({ do: "export" }) as Promise<string>;
   }
 
   compare(words: Words): Promise<readonly Compared[]> {
@@ -63,6 +77,8 @@ export class Asking {
       this.#open.clear();
     });
     this.#worker = worker;
+    for (const [name, text] of this.#recordings)
+      worker.postMessage({ do: "open", name, text, id: this.#asked++ } satisfies Asked);
     return worker;
   }
 

@@ -14,6 +14,9 @@ export class TestedLaboratory {
   compare = (words: Words): Promise<readonly Compared[]> => this.#ask<readonly Compared[]>({ do: "compare", words });
   looks = (steps: readonly number[]): Promise<readonly (Look | null)[]> =>
     this.#ask<readonly (Look | null)[]>({ do: "looks", steps });
+  open = (name: string, text: string): Promise<{ protocol: string }> =>
+    this.#ask<{ protocol: string }>({ do: "open", name, text });
+  export = (): Promise<string> => this.#ask<string>({ do: "export" });
 
   #ask<T>(question: Question): Promise<T> {
     return this.#laboratory.answer(question, () => {}) as Promise<T>;

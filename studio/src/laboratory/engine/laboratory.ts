@@ -4,10 +4,11 @@ import { UsageError } from "../../../../src/core/errors.ts";
 import { type Staged, staged } from "../../../../src/experiment/simulate.ts";
 import { wordsOf, workloadWords } from "../../../../src/experiment/words.ts";
 import { protocolNamed } from "../../../../src/protocols/index.ts";
-import type { Trace } from "../../../../src/trace/file.ts";
+import { type Trace, writeTrace } from "../../../../src/trace/file.ts";
 import type { CheckShown, Compared, Field, Form, Look, Progress, Question, ShownRun } from "./answers.ts";
-import { lookAt } from "./look.ts";
+import { lookAt, Moments } from "./look.ts";
 import { casesOf, MAX_COMPARED, type Words } from "./recipe.ts";
+import { opened } from "./recordings.ts";
 import { experimentOf, type Run, runOf } from "./runs.ts";
 import { sameSteps } from "./same-steps.ts";
 import { shown } from "./show.ts";
@@ -18,12 +19,14 @@ export type Scenarios = (name: string) => Promise<string>;
 interface Made {
   readonly run: Run;
   readonly shown: ShownRun;
+  readonly moments: Moments;
 }
 
 export class Laboratory {
   readonly #scenarios: Scenarios;
   #made: Made | null = null;
   #compared: readonly (Made | null)[] = [];
+  readonly #recordings = new Map<string, Trace>();
 
   constructor(scenarios: Scenarios) {
     this.#scenarios = scenarios;
@@ -38,11 +41,18 @@ export class Laboratory {
         return this.#show(question.words, onProgress);
       case "look":
         return this.#look(question.step);
+      case "open": {
+        const trace = opened(question.name, question.text);
+        this.#recordings.set(question.name, trace);
+        return { protocol: trace.header.protocol };
+      }
+      case "export":
+        return this.#export();
       case "compare":
         return this.#compare(question.words, onProgress);
       case "looks":
         return this.#compared.map((made, place) =>
-          made === null ? null : lookAt(made.run, made.shown, question.steps[place] ?? -1),
+          made === null ? null : lookAt(made.run, made.shown, question.steps[place] ?? -1, made.moments),
         );
       case "check":
         return (await explored(question.words, onProgress)).shown;
@@ -55,12 +65,12 @@ export class Laboratory {
   }
 
   async #make(words: Words, onProgress: (progress: Progress) => void): Promise<Made> {
-    const run = await runOf(
-      words,
-      (name) => this.#scenario(name, words),
-      async (asked) => (await explored(asked, onProgress)).trace,
-    );
-    return { run, shown: shown(run) };
+    const run = await runOf(words, {
+      scenario: (name) => this.#scenario(name, words),
+      counterexample: async (asked) => (await explored(asked, onProgress)).trace,
+      recording: (name) => this.#recording(name),
+    });
+    return { run, shown: shown(run), moments: new Moments(run.trace) };
   }
 
   /** What makes no sense under one of them is said there, and the others are shown. */
@@ -94,9 +104,22 @@ export class Laboratory {
     return staged({ ...parsed, scenario: sameSteps(parsed.scenario, protocol, variant) });
   }
 
+  #recording(name: string): Trace {
+    const trace = this.#recordings.get(name);
+    if (trace !== undefined) return trace;
+    throw new UsageError("bad-trace", `expected ${name} to be opened here first: a link does not hold a recording`);
+  }
+
+  #export(): string {
+    if (this.#made === null) throw new Error("expected a run to export");
+    const { header, entries, clocks } = this.#made.run.trace;
+    return writeTrace(header, entries, clocks);
+  }
+
   #look(step: number): Look {
     if (this.#made === null) throw new Error("expected a run to look into");
-    return lookAt(this.#made.run, this.#made.shown, step);
+    const { run, shown: drawn, moments } = this.#made;
+    return lookAt(run, drawn, step, moments);
   }
 }
 

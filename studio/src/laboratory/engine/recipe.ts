@@ -5,7 +5,7 @@ export type PageName = "gallery" | "run" | "check" | "compare" | "tour";
 /**
  * The words of an experiment as people write them, `protocol` among them. `scenario`: a file's name instead of words;
  * `counterexample`: the run is what the checker finds; `fork`: what was done to it, after how many of its entries; `at`: the cursor;
- * `with`: further protocols for the same steps.
+ * `with`: further protocols for the same steps; `recording`: the run is a file that was opened in this browser.
  */
 export type Words = Readonly<Record<string, string>>;
 
@@ -15,7 +15,20 @@ export interface Place {
 }
 
 /** Words that say where a run comes from, and are no words of an experiment. */
-export const ownWords: readonly string[] = ["protocol", "scenario", "counterexample", "fork", "at", "with"];
+export const ownWords: readonly string[] = [
+  "protocol",
+  "scenario",
+  "counterexample",
+  "fork",
+  "at",
+  "with",
+  "recording",
+];
+
+/** More acts than this nobody follows, and each makes the run anew. */
+export const MAX_FORKS = 20;
+/** In characters; longer addresses are cut by chats and mail programs. */
+export const MAX_LINK = 4_000;
 
 const pages: readonly PageName[] = ["gallery", "run", "check", "compare", "tour"];
 
@@ -91,9 +104,10 @@ export function comparing(words: Words, names: readonly string[]): Words {
 
 /** The command that does the same in a terminal; null where there is none. */
 export function commandOf({ page, words }: Place): string | null {
-  const { protocol = "", scenario, counterexample, fork } = words;
+  const { protocol = "", scenario, counterexample, fork, recording } = words;
   if (fork !== undefined || page === "compare" || page === "tour") return null;
   const name = page === "check" || counterexample !== undefined ? "check" : "sim";
+  if (recording !== undefined) return `npx coterie trace '${recording}'`;
   if (scenario !== undefined) return `npx coterie sim scenarios/${scenario}.yaml`;
   const flags = Object.entries(words)
     .filter(([word, text]) => !ownWords.includes(word) && text !== "")

@@ -13,7 +13,7 @@ import { hasToStart } from "../../../../src/protocols/index.ts";
 import { vectorClocks } from "../../../../src/trace/causality.ts";
 import type { TraceEntry } from "../../../../src/trace/entry.ts";
 import type { Trace } from "../../../../src/trace/file.ts";
-import { type Fork, forksOf, ownWords, type Words } from "./recipe.ts";
+import { type Fork, forksOf, hashOf, MAX_FORKS, MAX_LINK, ownWords, type Words } from "./recipe.ts";
 
 export interface Run {
   readonly title: string;
@@ -42,32 +42,48 @@ export function experimentOf(words: Words): Experiment {
   return { protocol: words.protocol ?? "", ...Object.fromEntries(read) };
 }
 
-/** @param scenarioNamed what stands in a file of that name @param counterexampleTo the trace that the checker finds */
-export async function runOf(
-  words: Words,
-  scenarioNamed: (name: string) => Promise<Staged>,
-  counterexampleTo: (words: Words) => Promise<Trace | null>,
-): Promise<Run> {
-  const run = await madeBy(words, scenarioNamed, counterexampleTo);
-  return forksOf(words.fork ?? "").reduce(forked, run);
+/** Where runs come from that words alone do not make. */
+export interface Sources {
+  /** What stands in a file of that name. */
+  scenario(name: string): Promise<Staged>;
+  /** The trace that the checker finds. */
+  counterexample(words: Words): Promise<Trace | null>;
+  /** What was opened by that name. */
+  recording(name: string): Trace;
 }
 
-async function madeBy(
-  words: Words,
-  scenarioNamed: (name: string) => Promise<Staged>,
-  counterexampleTo: (words: Words) => Promise<Trace | null>,
-): Promise<Run> {
-  if (words.scenario !== undefined) return { ...simulated(await scenarioNamed(words.scenario)), words };
+export async function runOf(words: Words, sources: Sources): Promise<Run> {
+  const length = hashOf({ page: "run", words }).length;
+  if (length > MAX_LINK)
+    throw new UsageError("bad-argument", `expected a link of at most ${MAX_LINK} characters, got ${length}`);
+  const forks = forksOf(words.fork ?? "");
+  if (forks.length > MAX_FORKS)
+    throw new UsageError(
+      "bad-argument",
+      `expected at most ${MAX_FORKS} acts upon a run, got ${forks.length}: undo some`,
+    );
+  return forks.reduce(forked, await madeBy(words, sources));
+}
+
+async function madeBy(words: Words, sources: Sources): Promise<Run> {
+  if (words.recording !== undefined) return recorded(words.recording, sources.recording(words.recording), words);
+  if (words.scenario !== undefined) return { ...simulated(await sources.scenario(words.scenario)), words };
   if (words.counterexample === undefined) {
     const ending = endingWords(words);
     const scenario = scenarioOf(experimentOf(ending));
     return { ...simulated(staged({ scenario, place: () => "the form" })), words: ending };
   }
-  const trace = await counterexampleTo(words);
+  const trace = await sources.counterexample(words);
   if (trace === null) throw new UsageError("bad-argument", "expected a counterexample: the checker finds none");
   const { property = "", claim = "" } = trace.header.violation ?? {};
   const title = `${words.protocol}: ${property} is broken`;
   return { title, about: `Claimed: ${claim}.`, trace, verdicts: [], formulas: [], forks: [], words };
+}
+
+function recorded(name: string, trace: Trace, words: Words): Run {
+  const { madeBy: maker, protocol, nodes } = trace.header;
+  const about = `${name}: ${protocol}, ${nodes.length} nodes, recorded by the ${maker}.`;
+  return { title: name, about, trace, verdicts: [], formulas: [], forks: [], words };
 }
 
 /** What keeps going for ever is ended, unless somebody says when. */

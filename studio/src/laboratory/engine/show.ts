@@ -6,7 +6,7 @@ import { protocolNamed } from "../../../../src/protocols/index.ts";
 import { Inkwell } from "../../../../src/trace/diagram/ink.ts";
 import { spansOf } from "../../../../src/trace/diagram/spans.ts";
 import type { TraceEntry } from "../../../../src/trace/entry.ts";
-import { beginningOf, excerptOf } from "../../../../src/trace/excerpt.ts";
+import { beginningOf, excerptOf, originOf } from "../../../../src/trace/excerpt.ts";
 import { actionText } from "../../../../src/trace/log.ts";
 import type { Picture } from "../../../../src/trace/picture/layout.ts";
 import { drawEndless } from "../../../../src/trace/picture/svg.ts";
@@ -32,6 +32,7 @@ export function shown(run: Run): ShownRun {
     new Inkwell(typesIn(trace.entries, presentation.periodic)),
   );
   const laneOf = new Map(picture.lanes.map(({ node, y }) => [node, y]));
+  const origin = originOf(header, trace.entries);
   const steps = excerpt.steps.map(({ node, indices }, place): ShownStep => {
     const own = indices.map((index) => small.kept[index] as number);
     const first = trace.entries[own[0] ?? 0] as TraceEntry;
@@ -39,7 +40,7 @@ export function shown(run: Run): ShownRun {
       x: picture.steps[place]?.x ?? 0,
       y: laneOf.get(node) ?? 0,
       node,
-      at: first.at,
+      at: first.at - origin,
       lines: own.map((index) => actionText(trace.entries[index] as TraceEntry)),
       entries: Math.max(...own) + 1,
     };
