@@ -76,6 +76,8 @@ The config file:
             it is what \`coterie lock --member\` and \`coterie elect --member\` go through
   tls       { "ca", "cert", "key" }: PEM files, relative to the config file, {id} stands for the member's id;
             or "off", which has to be said where members are not all on this machine
+  timing    of members without a protocol, the same for all: fast, default or patient, how long one may stand still before
+            the others go on without it
   limits    maxFrameBytes, maxQueueBytes, handshakeTimeoutMs, maxStrangers
   dataDir   where members keep their journals, relative to the config file, {id} stands for the member's id; --data says
             otherwise. One directory belongs to one member, and what runs must be able to read it after a crash

@@ -27,7 +27,7 @@ export interface Place {
 
 /** Joins as a config file says. @throws UsageError for a config, an id, an address or a folder that cannot be used */
 export async function joinCluster(options: Place, log: Log): Promise<Member> {
-  const { cluster, members, tls, limits, dataDir } = readServiceConfig(options.config);
+  const { cluster, members, tls, limits, dataDir, timing } = readServiceConfig(options.config);
   const { listen, admin } = requireMember(members, options);
   const addresses = Object.entries(members).map(([id, { address }]) => [id, formatHostPort(address)]);
   const folder = (options.data ?? dataDir)?.replaceAll("{id}", String(options.id));
@@ -38,6 +38,7 @@ export async function joinCluster(options: Place, log: Log): Promise<Member> {
     cluster,
     tls: tls ?? "off",
     limits,
+    timing,
     ...(folder === undefined ? {} : { dataDir: folder }),
     ...(admin.port === 0 ? {} : { admin: adminOf(admin) }),
     ...clientsOf(options, tls),

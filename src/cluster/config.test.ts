@@ -1,8 +1,10 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../core/errors.ts";
 import { protocolNames } from "../protocols/index.ts";
-import { parseConfig, readConfig } from "./config.ts";
+import { parseConfig, readConfig, readServiceConfig } from "./config.ts";
 
 const sound = { cluster: "demo", protocol: "bully", members: { 0: "127.0.0.1:7401", 1: "127.0.0.1:7402" } };
 
@@ -184,4 +186,21 @@ test("members of different machines may have the same admin port on their own lo
     1: { address: "127.0.0.1:7101", admin: "127.0.0.1:7200" },
   };
   expect(refusal({ ...sound, members: here })).toContain("members.1.admin");
+});
+
+test("members that serve by name have a timing, those of a protocol do not", () => {
+  const folder = mkdtempSync(join(tmpdir(), "coterie-config-"));
+  const file = join(folder, "coterie.json");
+  const { cluster, members } = sound;
+  const timingOf = (more: object): string => {
+    writeFileSync(file, JSON.stringify({ cluster, members, ...more }));
+    return readServiceConfig(file).timing;
+  };
+  try {
+    expect([timingOf({}), timingOf({ timing: "patient" })]).toEqual(["default", "patient"]);
+    expect(() => timingOf({ timing: "slow" })).toThrow("timing to be one of fast, default, patient, got");
+    expect(refusal({ ...sound, timing: "patient" })).toContain("timing");
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

@@ -8,6 +8,7 @@ import { formatHostPort, type HostPort, isLoopback, isWildcard, parseHostPort } 
 import { type Limits, limitsWith } from "../runtime/transport/limits.ts";
 import { type Fields, isFields, strayField } from "./fields.ts";
 import { type KeyFiles, needsKeys } from "./member-keys.ts";
+import { type Timing, timings } from "./services/timing.ts";
 
 export type { HostPort } from "../runtime/host-port.ts";
 
@@ -37,7 +38,10 @@ export interface MemberPlace {
 }
 
 /** What there is to say of a cluster that runs no single protocol. */
-export type ServiceConfig = Omit<ClusterConfig, "protocol" | "options">;
+export interface ServiceConfig extends Omit<ClusterConfig, "protocol" | "options"> {
+  /** How long members may stand still: docs/timing.md. */
+  readonly timing: Timing;
+}
 
 /** Of one member's transport: who is where, and what is limited. */
 export const transportPlaces = (id: NodeId, { members, limits }: Pick<ClusterConfig, "members" | "limits">) => ({
@@ -246,8 +250,12 @@ function parseServiceConfig(value: unknown, folder: string): ServiceConfig {
       `${unexpected(field, "absent", got)}: members that serve elections and locks by name run no protocol of the file's`,
     );
   }
+  const { timing = "default", ...rest } = isFields(value) ? value : {};
+  const known = timings.find((each) => each === timing);
+  if (known === undefined) throw wrong("timing", `one of ${timings.join(", ")}`, timing);
   // The failure detector is what every member runs.
-  return parseConfig(isFields(value) ? { ...value, protocol: "heartbeat" } : value, folder);
+  const config = parseConfig(isFields(value) ? { ...rest, protocol: "heartbeat" } : value, folder);
+  return { ...config, timing: known };
 }
 
 function requireSoundMembers({ members, tls, adminExposed }: ConfigFile): void {

@@ -10,7 +10,7 @@ import type { ClusterStatus } from "../../src/cluster/local-cluster.ts";
 import { freePorts } from "../network/free-ports.ts";
 
 /** Generous: these tests say that something happens, never how fast. */
-export const PATIENCE_MS = 20_000;
+export const PATIENCE_MS = 60_000;
 
 export const CLI = process.env.COTERIE_CLI ?? fileURLToPath(new URL("../../dist/cli/coterie.js", import.meta.url));
 

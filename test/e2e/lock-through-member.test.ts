@@ -2,19 +2,19 @@
 import { mkdtempSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type Coterie, coterie, endAll, type Finished, isAlive, until } from "./cluster-under-test.ts";
+import { type Coterie, coterie, endAll, isAlive, until } from "./cluster-under-test.ts";
 import { disorder, MembersUnderTest } from "./members-under-test.ts";
 
 let members: MembersUnderTest;
 beforeEach(async () => {
-  members = await MembersUnderTest.of(3);
+  members = await MembersUnderTest.patient(3);
 });
 afterEach(async () => {
   await endAll();
   members.remove();
 });
 
-/** The exit code where a lock was lost, as may be on a busy machine. */
+/** The exit code where a lock was lost. */
 const LOST = 76;
 
 const shell = (script: string): string[] => ["sh", "-c", script];
@@ -41,35 +41,11 @@ async function stubborn(id: number, words: string): Promise<{ run: Coterie; pid:
   return { run, pid: Number(await until("the command runs", () => read(file), run)) };
 }
 
-/** What becomes of these words while another holds the lock x. On a busy machine that one may lose it meanwhile: then it is tried again. */
-async function besideHolder(words: string): Promise<Finished> {
-  for (;;) {
-    const { run, pid } = await stubborn(1, "lock x");
-    const finished = await members.through(2, words, shell("echo ran")).finished;
-    if (isAlive(pid)) return finished;
-    expect((await run.finished).code).toBe(LOST);
-  }
-}
-
 /** Whether somebody waits for the lock at that member. */
 async function isWaiting(id: number, lock: string): Promise<boolean> {
   const response = await fetch(`${members.adminOf(id)}/status`);
   const { instances } = (await response.json()) as { instances: { name: string; waiting: number }[] };
   return instances.some(({ name, waiting }) => name === lock && waiting > 0);
-}
-
-/** Waits until a command has begun with a higher token. On a busy machine a lock may be lost before that: it is asked for anew. */
-async function successor(token: number, again: () => Coterie, waiting: Coterie): Promise<Coterie> {
-  const hasBegun = (): boolean => members.sightings.some((sighting) => sighting.token > token);
-  for (let client = waiting; ; client = again()) {
-    let hasEnded = false;
-    void client.finished.then(() => {
-      hasEnded = true;
-    });
-    await until("the next command begins", () => hasBegun() || hasEnded, client);
-    if (hasBegun()) return client;
-    expect((await client.finished).code).toBe(LOST);
-  }
 }
 
 describe("coterie lock", () => {
@@ -91,8 +67,8 @@ describe("coterie lock", () => {
     await members.serveAll();
     const runs = [1, 1, 2, 2, 3].map((id) => client(id, "lock x", 200));
     const codes = await Promise.all(runs.map(async ({ finished }) => (await finished).code));
-    expect(codes.filter((code) => code !== 0 && code !== LOST)).toEqual([]);
-    expect(members.sightings.filter(({ what }) => what === "begin").length).toBeGreaterThan(2);
+    expect(codes).toEqual(runs.map(() => 0));
+    expect(members.sightings.filter(({ what }) => what === "begin")).toHaveLength(runs.length);
     expect(disorder(members.sightings)).toEqual([]);
   });
 
@@ -102,11 +78,10 @@ describe("coterie lock", () => {
     await members.serveAll();
     const first = client(1, "lock x");
     const { token } = await members.successor();
-    const next = (): Coterie => client(2, "lock x", 200);
-    const second = next();
+    const second = client(2, "lock x", 200);
     first.signal("SIGKILL");
-    const run = await successor(token, next, second);
-    expect([0, LOST]).toContain((await run.finished).code);
+    await members.successor(token);
+    expect((await second.finished).code).toBe(0);
     expect(disorder(members.sightings)).toEqual([]);
   });
 
@@ -128,12 +103,11 @@ describe("coterie lock", () => {
     await members.serveAll();
     const first = client(1, "lock x");
     const { token } = await members.successor();
-    const next = (): Coterie => client(2, "lock x", 500);
-    const second = next();
+    const second = client(2, "lock x", 500);
     await until("it waits", () => isWaiting(2, "x"), second);
     members.running.get(1)?.signal("SIGTERM");
-    const run = await successor(token, next, second);
-    await Promise.all([first.finished, run.finished]);
+    await members.successor(token);
+    await Promise.all([first.finished, second.finished]);
     expect(disorder(members.sightings)).toEqual([]);
   });
 
@@ -149,11 +123,11 @@ describe("coterie lock", () => {
 
   test("75: the lock was not to be had in time; a signal ends the wait", { tags: ["long"] }, async () => {
     await members.serveAll();
-    const late = await besideHolder("lock x --timeout 300ms");
+    const { run, pid } = await stubborn(1, "lock x");
+    const late = await members.through(2, "lock x --timeout 300ms", shell("echo ran")).finished;
     expect(late).toMatchObject({ code: 75, stdout: "", stderr: expect.stringContaining("300 ms") as string });
-    const { run, pid } = await stubborn(2, "lock y");
-    const waiting = members.through(3, "lock y", shell("echo ran"));
-    await until("it waits", () => isWaiting(3, "y"), waiting);
+    const waiting = members.through(3, "lock x", shell("echo ran"));
+    await until("it waits", () => isWaiting(3, "x"), waiting);
     waiting.signal("SIGTERM");
     expect(await waiting.finished).toMatchObject({ code: 143, stdout: "" });
     expect(isAlive(pid)).toBe(true);

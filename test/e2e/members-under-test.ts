@@ -37,7 +37,7 @@ export class MembersUnderTest {
   readonly port: number;
   private readonly fields: object;
 
-  private constructor(count: number, [port = 0, ...ports]: readonly number[]) {
+  private constructor(count: number, [port = 0, ...ports]: readonly number[], fields: object) {
     this.ids = Array.from({ length: count }, (_, index) => index + 1);
     this.port = port;
     const members = this.ids.map((id) => {
@@ -45,7 +45,7 @@ export class MembersUnderTest {
       this.addresses.set(id, `127.0.0.1:${ports[id - 1]}`);
       return [id, { address: this.addresses.get(id), admin: this.admin.get(id) }];
     });
-    this.fields = { cluster: "test", dataDir: "journal-{id}", members: Object.fromEntries(members) };
+    this.fields = { cluster: "test", dataDir: "journal-{id}", members: Object.fromEntries(members), ...fields };
     this.rewrite({});
     writeFileSync(this.log, "");
   }
@@ -59,8 +59,14 @@ export class MembersUnderTest {
     writeFileSync(this.config, JSON.stringify({ ...this.fields, ...(signs ? { keys } : {}), ...changes }));
   }
 
-  static async of(count: number): Promise<MembersUnderTest> {
-    return new MembersUnderTest(count, await freePorts(2 * count + 1));
+  /** @param fields of the config file, beside those that every one has. */
+  static async of(count: number, fields: object = {}): Promise<MembersUnderTest> {
+    return new MembersUnderTest(count, await freePorts(2 * count + 1), fields);
+  }
+
+  /** Members whose locks are lost only where a test sees to that, however busy the machine is. */
+  static patient(count: number): Promise<MembersUnderTest> {
+    return MembersUnderTest.of(count, { timing: "patient" });
   }
 
   /** Runs member `id` with these words before `--`, and the witness or another command after it. */
