@@ -3,6 +3,7 @@ import { type Change, CoordinationError, type Member } from "../../src/index.ts"
 import { type ProcessTools, simulate, type World } from "../../src/testing/index.ts";
 import { ExclusiveUse } from "./exclusive-use.ts";
 import { MemberChanges } from "./member-changes.ts";
+import { SavedState } from "./saved-state.ts";
 
 /** So long after the last fault has begun all is mended. */
 const MENDED_MS = 3_500;
@@ -35,6 +36,7 @@ class SharedSwarm {
   #writes = 0;
   #runs = 0;
   #isEnding = false;
+  #isRestored = false;
   #changes = 0;
   /** In the end. */
   #listed: readonly number[] = [];
@@ -58,12 +60,20 @@ class SharedSwarm {
     await world.run(async () => {
       const changes = this.changesMembers ? new MemberChanges(world, this.seed) : null;
       const changing = changes?.goOn(this.faultsMs);
+      const saved = new SavedState(world, () => ({
+        acknowledged: new Map(this.#acknowledged),
+        added: this.#added,
+      }));
+      const saving = saved.save(this.seed, this.faultsMs);
       await world.sleep(this.faultsMs + MENDED_MS);
       await changing;
+      await saving;
       this.#changes = changes?.count ?? 0;
       this.#listed = (await changes?.end()) ?? world.members;
       this.#isEnding = true;
       await this.#endsWell();
+      this.#isRestored = true;
+      await saved.restore(this.#listed);
     });
     const changes = this.#watched.reduce((sum, watched) => sum + watched.changes.length, 0);
     const [grants, memberChanges] = [this.#exclusive.count, this.#changes];
@@ -71,6 +81,7 @@ class SharedSwarm {
   }
 
   async #live(member: Member, tools: ProcessTools): Promise<void> {
+    if (this.#isRestored) return; // What lives in the new cluster is looked at from outside.
     this.#runs += 1;
     const run = `run ${this.#runs}`;
     await Promise.all([
