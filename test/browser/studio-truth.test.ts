@@ -57,7 +57,8 @@ describe.skipIf(noBrowser !== null)("the studio tells what was done", () => {
     // Newest first: what follows from the resumption stands above it.
     const [after = "", before = ""] = (await log()).split("node 2 resumed");
     expect(after).toMatch(/hears? from node 2 again/);
-    expect(before).not.toMatch(/hears? from node 2 again/);
+    // What it had sent before it was paused may be read late, so that it is heard of and suspected again.
+    expect(/(suspects?|hears? from) node 2/.exec(before)?.[1]).toMatch(/suspect/);
     expect(before).toMatch(/suspects? node 2[\s\S]*node 2 was paused/);
   });
 });
