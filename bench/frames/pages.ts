@@ -1,0 +1,76 @@
+/** The built pages in Chromium, fed without a server, and how their frames follow each other. */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+import type { Browser, Page } from "playwright-core";
+import { quantile } from "../services/figures.ts";
+
+/** In the source tree as in `build/`, where this is compiled to. */
+const root = import.meta.url.endsWith(".ts") ? "../../" : "../../../";
+const BUILT = fileURLToPath(new URL(`${root}dist/studio`, import.meta.url));
+const ORIGIN = "http://studio.test";
+
+/** Intervals between frames, in milliseconds. */
+export interface Frames {
+  readonly median: number;
+  readonly p95: number;
+  readonly worst: number;
+}
+
+/** Runs in the page, hence as text: this is compiled without the types of a browser. */
+const COUNTING = `
+  window.intervals = [];
+  let before = null;
+  requestAnimationFrame(function next(now) {
+    if (before !== null) window.intervals.push(now - before);
+    before = now;
+    requestAnimationFrame(next);
+  });`;
+
+/** In place of the server's stream. */
+const FEED = `window.EventSource = class {
+  constructor() { window.feed = (event) => this.onmessage({ data: JSON.stringify(event) }); }
+  close() {}
+};`;
+
+export async function openPage(browser: Browser, path: string): Promise<Page> {
+  if (!existsSync(BUILT)) throw new Error(`expected the built pages at ${BUILT}: run npm run build`);
+  const page = await browser.newPage({ viewport: { width: 1440, height: 1000 } });
+  page.setDefaultTimeout(120_000);
+  await page.addInitScript(FEED);
+  await page.route("**/*", (route) => {
+    const { pathname } = new URL(route.request().url());
+    return route.fulfill({ path: `${BUILT}${pathname === "/" ? "/index.html" : pathname}` });
+  });
+  await page.goto(`${ORIGIN}${path}`);
+  return page;
+}
+
+export async function firstPaint(page: Page): Promise<number> {
+  await page.waitForFunction('performance.getEntriesByName("first-contentful-paint").length > 0');
+  return page.evaluate<number>('performance.getEntriesByName("first-contentful-paint")[0].startTime');
+}
+
+export async function framesWhile(page: Page, during: () => Promise<unknown>): Promise<Frames> {
+  await page.evaluate(COUNTING);
+  await during();
+  const intervals = await page.evaluate<number[]>("window.intervals");
+  if (intervals.length === 0) throw new Error("expected frames, got none: the page stood still");
+  return {
+    median: quantile(intervals, 0.5),
+    p95: quantile(intervals, 0.95),
+    worst: Math.max(...intervals),
+  };
+}
+
+/** Bytes after gzip of what a page names, and of all else that it may load later. */
+export function sizes(name: string): {
+  readonly first: number;
+  readonly later: readonly (readonly [string, number])[];
+} {
+  const page = readFileSync(`${BUILT}/${name}`, "utf8");
+  const size = (file: string): number => gzipSync(readFileSync(`${BUILT}/assets/${file}`)).length;
+  const named = [...page.matchAll(/(?:src|href)="\.\/assets\/([^"]+)"/g)].map(([, file]) => file as string);
+  const others = readdirSync(`${BUILT}/assets`).filter((file) => file.endsWith(".js") && !named.includes(file));
+  return { first: named.reduce((sum, file) => sum + size(file), 0), later: others.map((file) => [file, size(file)]) };
+}

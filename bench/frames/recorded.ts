@@ -1,0 +1,72 @@
+/** What the live page is fed with: a run of the simulator, as a server would tell of it. */
+import type { ClusterPicture, FeedEvent } from "../../src/cluster/feed.ts";
+import { messageTypesOf } from "../../src/cluster/local/declared-messages.ts";
+import { protocolNamed } from "../../src/protocols/index.ts";
+import { type SimulationOptions, simulation } from "../../src/sim/index.ts";
+import type { TraceEntry } from "../../src/trace/entry.ts";
+
+type Options = SimulationOptions<{ state: object; command: { type: string } }>;
+
+/** In milliseconds: before the page is opened, at rest, and then with the burst. */
+export const [BEFORE_MS, REST_MS, BURST_MS] = [3_000, 2_500, 3_500];
+
+export interface Recorded {
+  readonly snapshot: FeedEvent;
+  readonly later: readonly TraceEntry[];
+  /** Whether the algorithm has anything to do more of. */
+  readonly hasBurst: boolean;
+}
+
+/** @param commands of the burst, by all nodes together @param begin of the cluster's clock */
+export function recorded(protocol: string, nodeCount: number, commands: number, begin: number): Recorded {
+  const nodes = Array.from({ length: nodeCount }, (_, node) => node);
+  const entries: TraceEntry[] = [];
+  const { model, family } = protocolNamed(protocol);
+  const sim = simulation({
+    protocol: model() as Options["protocol"],
+    nodes,
+    seed: 1,
+    delayMs: [1, 3],
+    trace: (entry) => entries.push({ ...entry, at: begin + entry.at }),
+  });
+  for (const node of nodes) sim.start(node);
+  sim.run(BEFORE_MS + REST_MS);
+  const asked = nodes.map((node) => ({ node, command: family.ask(node, Math.ceil(commands / nodeCount)) }));
+  for (const { node, command } of asked) if (command !== null) sim.command(node, command);
+  sim.run(BURST_MS);
+  const opened = begin + BEFORE_MS;
+  return {
+    snapshot: {
+      type: "snapshot",
+      cluster: pictureOf(protocol, nodes, opened, begin),
+      networks: [],
+      entries: entries.filter(({ at }) => at < opened),
+    },
+    later: entries.filter(({ at }) => at >= opened),
+    hasBurst: asked.some(({ command }) => command !== null),
+  };
+}
+
+function pictureOf(protocol: string, ids: readonly number[], now: number, begin: number): ClusterPicture {
+  return {
+    name: "simulated",
+    protocol,
+    now,
+    nodes: ids.map((id) => ({
+      id,
+      pid: 100 + id,
+      address: "",
+      admin: "",
+      process: "running",
+      exit: null,
+      view: { role: "follower", leader: null },
+      commands: [],
+    })),
+    network: { cuts: [], dropRate: 0, delayMs: [0, 0] },
+    networkSince: begin,
+    messageTypes: messageTypesOf(protocol),
+    restarts: false,
+    isAttached: false,
+    takesFaults: true,
+  };
+}
