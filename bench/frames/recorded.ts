@@ -1,6 +1,6 @@
 /** What the live page is fed with: a run of the simulator, as a server would tell of it. */
 import type { ClusterPicture, FeedEvent } from "../../src/cluster/feed.ts";
-import { messageTypesOf } from "../../src/cluster/local/declared-messages.ts";
+import { messageTypesOf } from "../../src/protocols/declared-messages.ts";
 import { protocolNamed } from "../../src/protocols/index.ts";
 import { type SimulationOptions, simulation } from "../../src/sim/index.ts";
 import type { TraceEntry } from "../../src/trace/entry.ts";

@@ -13,7 +13,7 @@ import { postCommand, putFaults } from "./admin-client.ts";
 import type { Act, ClusterPicture, NetworkPeriod, NetworkPicture, NodePicture } from "./feed.ts";
 import { headlineOf } from "./headline.ts";
 import { exchange } from "./http-exchange.ts";
-import { messageTypesOf } from "./local/declared-messages.ts";
+import { messageTypesOf } from "../protocols/declared-messages.ts";
 import { commandNamed, offeredCommands } from "./local/offered-commands.ts";
 import { RecentTrace } from "./local/recent-trace.ts";
 import type { Recorder } from "./local/recorder.ts";

@@ -14,7 +14,7 @@ import type { Act, ClusterPicture, NetworkPeriod, NetworkPicture, NodePicture } 
 import { headlineOf } from "./headline.ts";
 import { agreementOf, areUp, isLeaderless, isSettled, opinionsOf } from "./local/agreement.ts";
 import type { Caretaker } from "./local/caretaker.ts";
-import { messageTypesOf } from "./local/declared-messages.ts";
+import { messageTypesOf } from "../protocols/declared-messages.ts";
 import { DisagreementWatch } from "./local/disagreement-watch.ts";
 import type { LifecycleEvent } from "./local/lifecycle.ts";
 import { LocalMember, type Surroundings } from "./local/local-member.ts";

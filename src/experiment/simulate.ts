@@ -7,6 +7,7 @@ import { type Experiment, requireWordsOf } from "./experiment.ts";
 import { type Point, type RecordedPoint, snapshotFrom } from "./recording.ts";
 import type { ParsedScenario } from "./scenario/parse.ts";
 import { type Progress, playScenario, type Result, runScenario } from "./scenario/run.ts";
+import type { Scenario } from "./scenario/schema.ts";
 import { type Cast, cast } from "./scenario/soundness.ts";
 import { continuationOf, scenarioOf } from "./simulation.ts";
 import { MAX_SEED } from "./words.ts";
@@ -22,6 +23,8 @@ const WATCHED_NODES = 1_000;
 
 export interface Play {
   readonly see?: (entry: TraceEntry) => void;
+  /** Told of each step of the scenario that is taken, and when. */
+  readonly took?: (step: Scenario["steps"][number], atMs: number) => void;
   /** Leaves messages out of the count that never arrived. */
   readonly deliveredOnly: boolean;
 }
@@ -71,7 +74,7 @@ export type Slices<P, T> = Generator<P, T, boolean>;
 /** Null if it was stopped. */
 export function* play(
   { scenario, place, cast, from }: Staged,
-  { see, deliveredOnly }: Play,
+  { see, took, deliveredOnly }: Play,
 ): Slices<Progress, Result | null> {
   const lost = deliveredOnly ? new LostMessages() : null;
   const trace = (entry: TraceEntry): void => {
@@ -82,6 +85,7 @@ export function* play(
     place,
     properties: cast.ids.length > WATCHED_NODES ? "at the end" : "every step",
     ...(see === undefined && lost === null ? {} : { trace }),
+    ...(took === undefined ? {} : { took }),
     ...(from === null ? {} : { from }),
   });
   for (;;) {

@@ -57,3 +57,9 @@ function ringIn(options: unknown): readonly NodeId[] | null {
   }
   return null;
 }
+
+/** Whether a role says that its node is in the critical section, or waits for it. */
+export function sectionIn(role: string): Span | null {
+  if (role.startsWith("held")) return { kind: "inside", words: "" };
+  return role.startsWith("wanted") ? { kind: "waiting", words: "" } : null;
+}

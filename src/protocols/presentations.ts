@@ -8,7 +8,7 @@ import {
   multicastHeadline,
   mutexHeadline,
 } from "./headlines.ts";
-import type { Presentation, Span } from "./presentation.ts";
+import { type Presentation, type Span, sectionIn } from "./presentation.ts";
 
 /** What an algorithm says of itself, where its family's does not do. */
 export type DeclaredPresentation = Partial<Presentation>;
@@ -29,11 +29,6 @@ const leadership =
     return ELECTING.test(view.role) ? { kind: "electing", words: view.role } : null;
   };
 
-function section({ role }: View): Span | null {
-  if (role.startsWith("held")) return { kind: "inside", words: "" };
-  return role.startsWith("wanted") ? { kind: "waiting", words: "" } : null;
-}
-
 function doubt({ role }: View): Span | null {
   return role === "in doubt" ? { kind: "waiting", words: role } : null;
 }
@@ -51,7 +46,7 @@ const family = (plain: Plain, headline: (words: Plain) => Presentation["headline
 const termless: Presentation["span"] = () => null;
 
 export const electionShown = family({ term: "term", span: termless }, electionHeadline);
-export const mutexShown = family({ term: "epoch", span: section }, mutexHeadline);
+export const mutexShown = family({ term: "epoch", span: ({ role }) => sectionIn(role) }, mutexHeadline);
 export const multicastShown = family({ term: "view", span: () => null }, () => multicastHeadline);
 export const consensusShown = family({ term: "round", span: doubt }, consensusHeadline);
 export const logShown = family({ term: "term", span: termless }, logHeadline);

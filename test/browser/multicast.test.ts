@@ -3,6 +3,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { ClusterUnderTest, endAll, PATIENCE_MS } from "../e2e/cluster-under-test.ts";
 import { launch, noBrowser } from "./chromium.ts";
+import { drawn } from "./drawn.ts";
 
 describe.skipIf(noBrowser !== null)("the studio of a multicast", () => {
   let browser: Browser;
@@ -37,14 +38,18 @@ describe.skipIf(noBrowser !== null)("the studio of a multicast", () => {
       await expect
         .poll(() => page.getByTestId(`held-${node}`).innerText(), { timeout: PATIENCE_MS })
         .toBe("holds back 0.1");
-    await page.waitForSelector('[data-held="0.1 held back at node 0"]', { state: "attached" });
-    await page.waitForSelector('[data-held="0.1 held back at node 1"]', { state: "attached" });
-    expect(await page.locator(".mark.delivery").count()).toBe(0);
+    const held = async () => (await drawn(page))?.held;
+    const deliveries = async () => (await drawn(page))?.marks.filter(({ shape }) => shape === "delivery").length;
+    for (const node of [0, 1])
+      await expect.poll(held, { timeout: PATIENCE_MS }).toContain(`0.1 held back at node ${node}`);
+    expect(await deliveries()).toBe(0);
 
     await cluster.act({ type: "resume", node: 2 });
-    await expect.poll(() => page.locator(".mark.delivery").count(), { timeout: PATIENCE_MS }).toBe(3);
+    await expect.poll(deliveries, { timeout: PATIENCE_MS }).toBe(3);
     await page.waitForSelector('[data-testid="held-0"]', { state: "detached" });
-    await page.waitForSelector('[data-held^="0.1 held back at node 0 for "]', { state: "attached" });
+    await expect
+      .poll(async () => (await held())?.find((title) => title.startsWith("0.1 held back at node 0 for ")))
+      .toBeDefined();
     await expect
       .poll(() => page.getByTestId("log").innerText(), { timeout: PATIENCE_MS })
       .toMatch(/delivers? 0\.1, “greeting 1”/);

@@ -7,6 +7,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { ClusterUnderTest, endAll, PATIENCE_MS } from "../e2e/cluster-under-test.ts";
 import { launch, noBrowser } from "./chromium.ts";
+import { drawn } from "./drawn.ts";
 
 describe.skipIf(noBrowser !== null)("the studio tells what was done", () => {
   let browser: Browser;
@@ -38,10 +39,11 @@ describe.skipIf(noBrowser !== null)("the studio tells what was done", () => {
     await expect.poll(log, { timeout: PATIENCE_MS }).toMatch(/nodes 0, 1 and 2 decide greeting 1/);
 
     await cluster.act({ type: "split", groups: [[0, 1], [2]] });
-    await page.waitForSelector('[data-span="split: 0 and 1 | 2"]', { state: "attached" });
+    const network = async () => (await drawn(page))?.network;
+    await expect.poll(network, { timeout: PATIENCE_MS }).toContain("split: 0 and 1 | 2");
     await cluster.act({ type: "heal" });
     await page.reload();
-    await page.waitForSelector('[data-span="split: 0 and 1 | 2"]', { state: "attached" });
+    await expect.poll(network, { timeout: PATIENCE_MS }).toContain("split: 0 and 1 | 2");
     await expect
       .poll(log, { timeout: PATIENCE_MS })
       .toMatch(/all links mended[\s\S]*the network is split: 0 and 1 \| 2/);

@@ -3,6 +3,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { ClusterUnderTest, endAll, PATIENCE_MS } from "../e2e/cluster-under-test.ts";
 import { launch, noBrowser } from "./chromium.ts";
+import { drawn } from "./drawn.ts";
 
 if (noBrowser !== null) console.warn(`The browser tests are skipped: ${noBrowser}.`);
 
@@ -44,8 +45,8 @@ describe.skipIf(noBrowser !== null)("the studio", () => {
     const status = await cluster.status();
     expect(status.nodes.map(({ alive, leader }) => (alive ? leader : null))).toEqual([3, 3, 3, 3, null]);
 
-    await page.waitForSelector('.message[data-type="coordinator"]');
-    expect(await page.locator('.message[data-type="coordinator"]').count()).toBeGreaterThanOrEqual(3);
+    const coordinators = async () => (await drawn(page))?.messages.filter(({ type }) => type === "coordinator").length;
+    await expect.poll(coordinators, { timeout: PATIENCE_MS }).toBeGreaterThanOrEqual(3);
     await expect.poll(() => page.getByTestId("log").innerText()).toMatch(/node 4 was killed/i);
 
     await page.getByRole("button", { name: "Restart node 4" }).click();

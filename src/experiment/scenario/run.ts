@@ -34,6 +34,8 @@ export interface Result {
 export interface RunHooks {
   /** Receives every entry of the trace. */
   readonly trace?: (entry: TraceEntry) => void;
+  /** Told of each step that is taken, and when. */
+  readonly took?: (step: Step, atMs: number) => void;
   /** Where a field stands, for errors that come up only in the run. */
   readonly place?: (path: Path) => string;
   /** Where the run goes on from, instead of beginning anew, and what runs: all nodes are as they were at that moment. */
@@ -179,6 +181,7 @@ function* takeSteps(run: Run): Slices<Judged[]> {
       run.lastMs = due;
     }
     waitFor(run, steps[i + 1]); // What this deed brings about at once counts already.
+    run.hooks.took?.(step, run.lastMs);
     if (step.withinStep !== true) blaming(["steps", i], run.hooks, () => take(sim, step, run.made));
   }
   return [];

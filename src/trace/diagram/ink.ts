@@ -37,12 +37,19 @@ const inks: readonly Ink[] = [
   { slot: 7, dash: "2.5 2.5", head: barb },
 ];
 
+/** After as many types as there are colours these come again, with other dashes and heads. */
+function inkAt(index: number): Ink {
+  const round = Math.floor(index / inks.length);
+  const at = (shift: number): Ink => inks[(index + shift * round) % inks.length] as Ink;
+  return { slot: at(0).slot, dash: at(3).dash, head: at(5).head };
+}
+
 export class Inkwell {
   readonly #byName = new Map<string, Ink>();
 
   /** @param declared Types that have their ink by their place in this list, whatever is drawn first. */
   constructor(declared: readonly string[] = []) {
-    for (const [index, name] of declared.entries()) this.#byName.set(name, inks[index % inks.length] as Ink);
+    for (const [index, name] of declared.entries()) this.#byName.set(name, inkAt(index));
   }
 
   of(name: string): Ink {
@@ -62,4 +69,10 @@ function hash(text: string): number {
   let value = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193) >>> 0;
   return value;
+}
+
+/** Types in the order of their inks: those that keep coming are last, in whatever order they are declared. */
+export function inkOrder(types: readonly string[], periodic: readonly string[]): string[] {
+  const keepsComing = (type: string): boolean => periodic.includes(type.split(".").at(-1) ?? "");
+  return [...types.filter((type) => !keepsComing(type)), ...types.filter(keepsComing)];
 }

@@ -88,36 +88,6 @@ export function drawSvg(whole: Excerpt, options: SvgOptions = {}): string {
   return framed(inside(prefix), { ...size, prefix, rules }, titleOf(whole), notes);
 }
 
-/** One band, however long, without title, legend and ground: for a page that has its own, and its own style. */
-export interface Drawing {
-  readonly shapes: string;
-  /** Of each step once more, to be drawn over what covers the rest. */
-  readonly stepShapes: readonly string[];
-  /** From the left edge of the first text to the end of the last. */
-  readonly left: number;
-  readonly width: number;
-  readonly height: number;
-  readonly picture: Picture;
-  readonly keys: readonly { readonly name: string; readonly sample: string }[];
-}
-
-const ENDLESS_PX = 10_000_000;
-
-/** @param hatch id of the pattern for what is paused; @param inkwell where types have their ink by their place */
-export function drawEndless(excerpt: Excerpt, hatch: string, inkwell: Inkwell, clocks = false): Drawing {
-  const picture = layOut(excerpt, ENDLESS_PX, clocks);
-  const [band] = picture.bands as [Band];
-  const inkOf = ({ flight }: Arrow): Ink => inkwell.of(nameOf(flight.message).full);
-  const shapes = bandShape({ ...picture, ticks: [], breaks: [] }, band, inkOf, hatch, excerpt, false);
-  const yOf = new Map(picture.lanes.map(({ node, y }) => [node, y]));
-  const stepShapes = picture.steps.map((step) => stepShape(step, yOf.get(step.step.node) ?? 0));
-  const keys = legendOf(picture, inkwell, ENDLESS_PX).map(({ sample, text: name }) => ({
-    name,
-    sample: sampleShape(sample, hatch),
-  }));
-  return { shapes, stepShapes, left: band.left, width: band.right - band.left, height: picture.height, picture, keys };
-}
-
 function framed(
   inside: string,
   { width, height, prefix, rules }: { width: number; height: number; prefix: string; rules: string },
@@ -144,7 +114,6 @@ function bandShape(
   inkOf: (arrow: Arrow) => Ink,
   hatch: string,
   excerpt: Excerpt,
-  hasMargin = true,
 ): string {
   const isIn = (x: number): boolean => x >= band.left && x < band.right;
   const yOf = new Map(picture.lanes.map(({ node, y }) => [node, y]));
@@ -159,14 +128,14 @@ function bandShape(
       .filter(({ x }) => isIn(x))
       .map(plateShape),
     ...picture.stretches.map((stretch) => stretchShape(stretch, band, hatch)),
-    ...(hasMargin ? picture.lanes.map(({ node, y }) => text(band.left - 8, y + 4.3, `node ${node}`, "node")) : []),
+    ...picture.lanes.map(({ node, y }) => text(band.left - 8, y + 4.3, `node ${node}`, "node")),
     ...picture.arrowLabels.filter(({ box }) => isIn(box.x)).map((label) => arrowLabelShape(label, inkOf)),
     ...picture.lossLabels.filter(({ box }) => isIn(box.x)).map(lossLabelShape),
     ...picture.tracks.flatMap(({ track, texts }) =>
       texts.filter(({ x }) => isIn(x)).map((box) => trackTextShape(track, box)),
     ),
     ...picture.steps.filter(({ x }) => isIn(x)).map((step) => stepShape(step, yOf.get(step.step.node) ?? 0)),
-    ...(hasMargin ? axis(picture, band, unitOf(excerpt)) : []),
+    ...axis(picture, band, unitOf(excerpt)),
     ...(repeat !== null && isIn(repeat.from) ? [repeatBegins(repeat, band, picture)] : []),
     ...(repeat !== null && isLast ? [repeatEnds(repeat, picture)] : []),
   ]

@@ -1,21 +1,26 @@
 /** Bursts: messages so close together that they can be read only when looked at more closely. */
-import { type Mark, type Message, momentOf } from "../history/chronicle.ts";
+import type { Mark } from "../history/chronicle.ts";
 import type { Life } from "../history/life.ts";
 import { topicOfEvent } from "../history/phrase-book.ts";
+import { type Message, momentOf } from "./layout.ts";
 
-export interface Burst {
+export interface Burst<M extends Message = Message> {
   readonly from: number;
   readonly to: number;
-  readonly messages: readonly Message[];
+  readonly messages: readonly M[];
 }
 
-/** Groups messages that are at most `gapMs` apart. In order of time. */
-export function burstsOf(messages: readonly Message[], gapMs: number): Burst[] {
+/** Groups messages that are at most `gap` apart on an axis, which is time unless told otherwise. In order of time. */
+export function burstsOf<M extends Message>(
+  messages: readonly M[],
+  gap: number,
+  placeOf: (at: number) => number = (at) => at,
+): Burst<M>[] {
   const inOrder = messages.toSorted((a, b) => momentOf(a) - momentOf(b));
-  const bursts: { from: number; to: number; messages: Message[] }[] = [];
+  const bursts: { from: number; to: number; messages: M[] }[] = [];
   for (const message of inOrder) {
     const last = bursts.at(-1);
-    if (last !== undefined && momentOf(message) - last.to <= gapMs) {
+    if (last !== undefined && placeOf(momentOf(message)) - placeOf(last.to) <= gap) {
       last.messages.push(message);
       last.to = Math.max(last.to, arrivalOf(message));
     } else {
@@ -34,7 +39,7 @@ function arrivalOf(message: Message): number {
 const TURN_MS = 400;
 
 /** The last exchange that is long enough to be worth a look; a single message only if there is nothing else. */
-export function lastBurst(messages: readonly Message[]): Burst | null {
+export function lastBurst<M extends Message>(messages: readonly M[]): Burst<M> | null {
   const bursts = burstsOf(messages, TURN_MS);
   return bursts.findLast((burst) => burst.messages.length > 1) ?? bursts.at(-1) ?? null;
 }

@@ -1,9 +1,7 @@
 /** Vector clocks beside the life lines, at the ends of messages: one for each step, as far as they have room. */
-import type { VectorClock } from "../../../src/core/clocks.ts";
 import type { NodeId } from "../../../src/core/protocol.ts";
-import { clockText } from "../../../src/trace/diagram/diagram.ts";
 import { type Frame, yOf } from "./frame.ts";
-import type { Arrow } from "./layout.ts";
+import type { Arrow, Message } from "./layout.ts";
 
 export interface ClockLabel {
   readonly key: string;
@@ -12,27 +10,32 @@ export interface ClockLabel {
   readonly text: string;
 }
 
-const CHARACTER_PX = 5.6;
-const GAP_PX = 8;
-const BELOW_PX = 14;
+/** What is written at one end of a message: a key of its step, and the clock there. Null where nothing is known. */
+export type ClockOf = (
+  message: Message,
+  end: "sent" | "received",
+) => { readonly key: string; readonly text: string } | null;
 
-export function placeClocks(
-  arrows: readonly Arrow[],
-  clockAt: (node: NodeId, step: number) => VectorClock,
-  frame: Frame,
-): ClockLabel[] {
+const CHARACTER_PX = 5.8;
+const GAP_PX = 8;
+const BELOW_PX = 15;
+
+export function placeClocks(arrows: readonly Arrow[], clockOf: ClockOf, frame: Frame): ClockLabel[] {
   const ends = arrows
-    .flatMap(({ message: { from, to, sentStep, receivedStep }, start, end, fate }) => [
-      ...(sentStep === null ? [] : [{ node: from, step: sentStep, x: start.x }]),
-      ...(receivedStep === null || fate === "lost" ? [] : [{ node: to, step: receivedStep, x: end.x }]),
+    .flatMap(({ message, start, end, fate }) => [
+      ...(message.sentAt === null ? [] : [{ node: message.from, clock: clockOf(message, "sent"), x: start.x }]),
+      ...(message.receivedAt === null || fate === "lost"
+        ? []
+        : [{ node: message.to, clock: clockOf(message, "received"), x: end.x }]),
     ])
     .sort((a, b) => a.x - b.x);
   const free = new Map<NodeId, number>();
-  return ends.flatMap(({ node, step, x }): ClockLabel[] => {
+  return ends.flatMap(({ node, clock, x }): ClockLabel[] => {
     const y = yOf(node, frame);
-    if (y === null || x < (free.get(node) ?? -Infinity)) return [];
-    const text = clockText(clockAt(node, step), frame.nodes);
-    free.set(node, x + text.length * CHARACTER_PX + GAP_PX);
-    return [{ key: `${node} ${step}`, x: x + 3, y: y + BELOW_PX, text }];
+    if (y === null || clock === null || x < (free.get(node) ?? -Infinity)) return [];
+    const width = clock.text.length * CHARACTER_PX;
+    if (x + 3 + width > frame.width) return [];
+    free.set(node, x + width + GAP_PX);
+    return [{ key: `${node} ${clock.key}`, x: x + 3, y: y + BELOW_PX, text: clock.text }];
   });
 }

@@ -1,25 +1,50 @@
 /**
- * The space-time diagram as geometry: from what is remembered to placed lines, arrows and marks. Knows no page and no
- * framework, so it serves every way of drawing. x grows with time, one row per node, units are pixels.
+ * The space-time diagram as geometry: from what is remembered to placed lines, arrows, marks and words. Knows no page and no
+ * framework; live page and laboratory draw what it gives. x grows with time, one row per node, units are pixels.
  */
 import type { NetworkPeriod } from "../../../src/cluster/feed.ts";
-import type { NodeId } from "../../../src/core/protocol.ts";
-import { endOf, type Mark, type Message, momentOf } from "../history/chronicle.ts";
+import type { NodeId, Tagged } from "../../../src/core/protocol.ts";
+import type { MessageId } from "../../../src/trace/entry.ts";
+import type { Name } from "../../../src/trace/naming.ts";
 import type { Condition, Life } from "../history/life.ts";
 import { type Axis, axisOf } from "./axis.ts";
 import { type Burst, burstsOf } from "./bursts.ts";
+import { type ClockLabel, type ClockOf, placeClocks } from "./clock-labels.ts";
+import { type Crowd, crowdOf } from "./crowd.ts";
 import { type Frame, xOf, yOf } from "./frame.ts";
-import { CHARACTER_PX } from "./labels.ts";
-import { type PlacedMark, placeMarks } from "./marks.ts";
-import { type PlacedSpan, placeSpans } from "./spans.ts";
+import { type Letter, widthOf } from "./lettering.ts";
+import { placeLetters } from "./letters.ts";
+import { type Happening, type PlacedMark, placeMarks } from "./marks.ts";
+import { type NetworkWords, type PlacedSpan, placeSpans } from "./spans.ts";
+import { type PlacedState, placeStates, type StateSpan } from "./states.ts";
 import { type PlacedTrack, placeTracks } from "./tracks.ts";
 
-export interface History {
-  readonly messages: readonly Message[];
-  readonly chatter: readonly Message[];
-  readonly marks: readonly Mark[];
-  readonly lives: ReadonlyMap<NodeId, Life>;
-  readonly networks: readonly NetworkPeriod[];
+/** A message with both its ends, as far as they are known. */
+export interface Message {
+  readonly id: MessageId;
+  readonly name: Name;
+  readonly from: NodeId;
+  readonly to: NodeId;
+  readonly content: Tagged;
+  readonly sentAt: number | null;
+  readonly receivedAt: number | null;
+  readonly loss: { readonly at: number; readonly node: NodeId } | null;
+  /** What is written along its arrow; its name unless told. */
+  readonly label?: string;
+}
+
+export interface History<M extends Message = Message> {
+  readonly messages: readonly M[];
+  readonly marks: readonly Happening[];
+  readonly lives: ReadonlyMap<
+    NodeId,
+    Pick<Life, "stretches"> & { readonly holdBack: Pick<Life["holdBack"], "tracks"> }
+  >;
+  readonly networks: readonly (NetworkPeriod | NetworkWords)[];
+  /** What nodes were in for some time: the critical section, a term of leadership. */
+  readonly states?: readonly StateSpan[];
+  /** What is written on the axis, and where it is broken since nothing happens; unless told, times are. */
+  readonly axis?: Pick<Axis, "ticks"> & { readonly breaks: readonly number[] };
 }
 
 export interface Point {
@@ -30,8 +55,8 @@ export interface Point {
 /** `received`: both ends known. `lost`: ends in a cross. `flying`: no end known yet. `arriving`: no beginning known. */
 export type Fate = "received" | "lost" | "flying" | "arriving";
 
-export interface Arrow {
-  readonly message: Message;
+export interface Arrow<M extends Message = Message> {
+  readonly message: M;
   readonly fate: Fate;
   readonly start: Point;
   readonly end: Point;
@@ -48,24 +73,43 @@ export interface LifeLine {
   readonly role: string | null;
 }
 
-export interface PlacedBurst {
-  readonly burst: Burst;
+export interface PlacedBurst<M extends Message = Message> {
+  readonly burst: Burst<M>;
   readonly x1: number;
   readonly x2: number;
   /** Whether its caption has room. */
   readonly labelled: boolean;
 }
 
-export interface Picture {
+export interface Picture<M extends Message = Message> {
   readonly frame: Frame;
   readonly lines: readonly LifeLine[];
-  readonly arrows: readonly Arrow[];
+  readonly arrows: readonly Arrow<M>[];
+  /** Where there are more messages than can be told apart: `arrows` are then samples of them. */
+  readonly crowd: Crowd | null;
   readonly marks: readonly PlacedMark[];
   readonly tracks: readonly PlacedTrack[];
-  readonly bursts: readonly PlacedBurst[];
+  readonly bursts: readonly PlacedBurst<M>[];
   readonly spans: readonly PlacedSpan[];
+  readonly states: readonly PlacedState[];
+  readonly letters: readonly Letter[];
+  readonly clocks: readonly ClockLabel[];
   readonly axis: Axis;
+  /** In pixels. */
+  readonly breaks: readonly number[];
   readonly height: number;
+}
+
+/** What of the history is shown, and how. */
+export interface Showing {
+  /** Full names of messages that are not shown. */
+  readonly hidden?: ReadonlySet<string>;
+  /** The vector clocks of steps; absent while they are not shown. */
+  readonly clockOf?: ClockOf;
+  /** The ink of a message, as a colour of the page by name. */
+  readonly inkOf?: (name: string) => string;
+  /** Whether bursts get a bracket. */
+  readonly bursts?: boolean;
 }
 
 /** How far on its way a message ends that never arrives, or that nobody has heard of since. */
@@ -78,32 +122,66 @@ const CLEARANCE_PX = 3;
 const GAP_PX = 16;
 const BURST_PX = 120;
 const BURST_LABEL_PX = 156;
+/** More arrows than this cannot be told apart. */
+const MAX_ARROWS = 700;
 
 export const AXIS_PX = 34;
 
-/** @param before What was laid out last: of what has not changed since, the very same objects are given again. */
-export function layOut(history: History, frame: Frame, before: Picture | null = null): Picture {
-  const tracks = placeTracks(history.lives, frame);
-  const known = before?.frame === frame ? before : null;
-  return {
+export function layOut<M extends Message>(history: History<M>, frame: Frame, showing: Showing = {}): Picture<M> {
+  const { hidden = new Set<string>(), bursts = true } = showing;
+  const inView = history.messages.filter((message) => isInView(message, frame) && !hidden.has(message.name.full));
+  const crowd = inView.length > MAX_ARROWS ? crowdOf(inView, frame, MAX_ARROWS) : null;
+  const shown = crowd === null ? inView : crowd.samples.map((index) => inView[index] as M);
+  const height = frame.top + frame.nodes.length * frame.rowHeight + AXIS_PX;
+  const bare = {
     frame,
-    lines: frame.nodes.flatMap((node) => linesOf(history, node, frame)).map((line) => withoutRoleUnder(tracks, line)),
-    tracks,
-    arrows: arrowsOf(history, frame, known),
-    marks: placeMarks(history, frame, known?.marks ?? []),
-    bursts: placeBursts(history.messages, frame),
+    height,
+    lines: frame.nodes.flatMap((node) => linesOf(history, node, frame)),
+    tracks: placeTracks(history.lives, frame),
+    arrows: shown.flatMap((message) => placeArrow(message, frame) ?? []),
+    crowd,
+    marks: placeMarks(history, frame),
+    bursts: bursts ? placeBursts(inView, frame) : [],
     spans: placeSpans(history.networks, frame),
-    axis: axisOf(frame.from, frame.to, frame.width, frame.origin),
-    height: frame.top + frame.nodes.length * frame.rowHeight + AXIS_PX,
+    states: placeStates(history.states ?? [], frame),
+    axis: axisIn(history, frame),
+    breaks: (history.axis?.breaks ?? []).map((at) => xOf(at, frame)).filter((x) => x >= 0 && x <= frame.width),
   };
+  const clocks = showing.clockOf === undefined ? [] : placeClocks(bare.arrows, showing.clockOf, frame);
+  return { ...bare, clocks, letters: placeLetters({ ...bare, clocks }, showing.inkOf ?? (() => "--ink")) };
 }
 
-export function isInView(message: Message, { from, to }: Frame): boolean {
-  return endOf(message) >= from && momentOf(message) <= to;
+/** Room that one label of an axis wants that is not time itself. */
+const TICK_PX = 78;
+
+function axisIn({ axis }: History, frame: Frame): Axis {
+  if (axis === undefined) return axisOf(frame.from, frame.to, frame.width, frame.origin);
+  let free = -Infinity;
+  const ticks = axis.ticks.filter(({ at }) => {
+    const x = xOf(at, frame);
+    if (x < 0 || x > frame.width || x < free) return false;
+    free = x + TICK_PX;
+    return true;
+  });
+  return { ticks, origin: frame.origin };
+}
+
+function isInView(message: Message, frame: Frame): boolean {
+  return xOf(endOf(message), frame) >= 0 && xOf(momentOf(message), frame) <= frame.width;
+}
+
+/** When a message is first heard of. */
+export function momentOf({ sentAt, receivedAt }: Message): number {
+  return sentAt ?? receivedAt ?? 0;
+}
+
+/** When a message is last heard of. */
+export function endOf(message: Message): number {
+  return Math.max(momentOf(message), message.receivedAt ?? message.loss?.at ?? 0);
 }
 
 /** Null if an end is no node of the frame. */
-export function placeArrow(message: Message, frame: Frame): Arrow | null {
+export function placeArrow<M extends Message>(message: M, frame: Frame): Arrow<M> | null {
   const y1 = yOf(message.from, frame);
   const y2 = yOf(message.to, frame);
   if (y1 === null || y2 === null) return null;
@@ -125,32 +203,16 @@ export function placeArrow(message: Message, frame: Frame): Arrow | null {
   return { message, fate: loss === null ? "flying" : "lost", start: { x: x1, y: y1 }, end };
 }
 
-function arrowsOf({ messages }: History, frame: Frame, known: Picture | null): Arrow[] {
-  const settled = new Map(known?.arrows.filter(isSettled).map((arrow) => [arrow.message, arrow]));
-  const arrows: Arrow[] = [];
-  for (const message of messages) {
-    if (!isInView(message, frame)) continue;
-    const arrow = settled.get(message) ?? placeArrow(message, frame);
-    if (arrow !== null) arrows.push(arrow);
-  }
-  return arrows;
-}
-
-/** Whether no more will be heard of it. */
-export function isSettled({ fate }: Arrow): boolean {
-  return fate === "received" || fate === "lost";
-}
-
 function linesOf({ lives }: History, node: NodeId, frame: Frame): LifeLine[] {
   const y = yOf(node, frame) ?? 0;
-  const inView = (lives.get(node)?.stretches() ?? []).filter(({ to }) => to > frame.from);
+  const inView = (lives.get(node)?.stretches() ?? []).filter(({ to }) => xOf(to, frame) > 0);
   const lines: LifeLine[] = [];
   for (const { from, to, condition, leads, role } of inView) {
-    if (from >= frame.to) break;
+    if (xOf(from, frame) >= frame.width) break;
     const x1 = Math.max(0, xOf(from, frame));
     const x2 = Math.min(frame.width, xOf(to, frame));
-    const beginsHere = frame.still || from >= frame.from;
-    const hasRoom = role !== null && beginsHere && x2 - x1 > role.length * CHARACTER_PX + 16;
+    const beginsHere = frame.still || xOf(from, frame) >= 0;
+    const hasRoom = role !== null && beginsHere && x2 - x1 > widthOf(role, "role") + 16;
     const line = { key: `${node} ${from}`, y, x1, x2, condition, leads, role: hasRoom ? role : null };
     const last = lines.at(-1);
     // A role may change with every message: what differs in words alone, for which there is no room, is one line.
@@ -161,18 +223,11 @@ function linesOf({ lives }: History, node: NodeId, frame: Frame): LifeLine[] {
   return lines;
 }
 
-/** The role of a life line gives way to what hangs there. */
-function withoutRoleUnder(tracks: readonly PlacedTrack[], line: LifeLine): LifeLine {
-  const end = line.x1 + (line.role?.length ?? 0) * CHARACTER_PX + 16;
-  const isTaken = tracks.some(({ lifeY, x1, x2 }) => lifeY === line.y && x1 < end && x2 > line.x1);
-  return isTaken ? { ...line, role: null } : line;
-}
-
-function placeBursts(messages: readonly Message[], frame: Frame): PlacedBurst[] {
+function placeBursts<M extends Message>(inView: readonly M[], frame: Frame): PlacedBurst<M>[] {
   const msPerPx = (frame.to - frame.from) / frame.width;
-  const inView = messages.filter((message) => isInView(message, frame));
+  const gap = GAP_PX * msPerPx;
   let occupied = -Infinity;
-  return burstsOf(inView, GAP_PX * msPerPx)
+  return burstsOf(inView, gap, frame.placeOf)
     .map((burst) => ({ burst, x1: xOf(burst.from, frame), x2: xOf(burst.to, frame) }))
     .filter(({ burst, x1, x2 }) => burst.messages.length > 2 && x2 - x1 < BURST_PX)
     .map((placed) => {

@@ -1,61 +1,80 @@
 /** Marks on the life lines: what happened at one node alone. However many there are, no more are placed than can be told apart. */
 import type { NodeId, Tagged } from "../../../src/core/protocol.ts";
-import { deliveredId, nameOf } from "../../../src/trace/naming.ts";
-import type { Mark } from "../history/chronicle.ts";
+import { deliveredId, type Name, nameOf } from "../../../src/trace/naming.ts";
+import type { MarkKind } from "../../../src/trace/picture/marks.ts";
 import type { Life } from "../history/life.ts";
 import { label, topicOfEvent } from "../history/phrase-book.ts";
 import { type Frame, xOf, yOf } from "./frame.ts";
-import { CHARACTER_PX, placeLabels } from "./labels.ts";
 
-export interface PlacedMark {
+/** Something that happened at one node alone. Starts and crashes may stand in its life instead. */
+export interface Happening {
+  readonly key: number;
+  readonly at: number;
+  readonly node: NodeId;
+  readonly kind: MarkKind;
+  readonly name: Name;
+  readonly content: Tagged | null;
+  /** What is written beside it; unless told, it is made from name and content. */
+  readonly said?: Said;
+  /** So many pixels right of its place, beside other marks of the same step. */
+  readonly nudge?: number;
+}
+
+export interface Said {
+  readonly label: string;
+  /** The weightier takes the room for labels. */
+  readonly weight: number;
+}
+
+export interface PlacedMark extends Said {
   readonly x: number;
   readonly y: number;
   readonly key: string;
   readonly at: number;
   readonly node: NodeId;
-  readonly shape: Mark["kind"] | "start" | "crash";
-  readonly label: string;
-  /** The weightier takes the room for labels. */
-  readonly weight: number;
-  /** How far to the right the label begins; null where it has no room. */
-  readonly labelDx: number | null;
-  readonly mark: Mark | null;
+  readonly shape: MarkKind;
+  readonly mark: Happening | null;
 }
 
 interface Happened {
-  readonly marks: readonly Mark[];
-  readonly lives: ReadonlyMap<NodeId, Life>;
+  readonly marks: readonly Happening[];
+  readonly lives: ReadonlyMap<NodeId, Pick<Life, "stretches">>;
 }
 
 /** How far marks stand apart that would cover each other. */
 const BESIDE_PX = 9;
 const LEAST_APART_PX = 3;
-/** More elements than this make drawing slow: where there would be more, marks stand further apart. */
-const MAX_MARKS = 240;
+/** Where there would be more, marks stand further apart. */
+const MAX_MARKS = 400;
 const TURN_WEIGHT = 3;
-const KINDS: readonly Mark["kind"][] = ["timeout", "command", "event", "delivery"];
+const KINDS: readonly MarkKind[] = [
+  "timeout",
+  "command",
+  "event",
+  "delivery",
+  "start",
+  "crash",
+  "choice",
+  "fault",
+  "gap",
+];
 
-type Unlabelled = Omit<PlacedMark, "labelDx">;
-type Words = Pick<PlacedMark, "label" | "weight">;
+const words = new WeakMap<Happening, Said>();
 
-const words = new WeakMap<Mark, Words>();
-
-/** @param known Marks of the same frame: those that have not changed are given again. */
-export function placeMarks({ marks, lives }: Happened, frame: Frame, known: readonly PlacedMark[]): PlacedMark[] {
-  const isVisible = (at: number) => at >= frame.from && at <= frame.to;
+export function placeMarks({ marks, lives }: Happened, frame: Frame): PlacedMark[] {
+  const isVisible = (at: number) => {
+    const x = xOf(at, frame);
+    return x >= 0 && x <= frame.width;
+  };
   const happened = fewOf(
     marks.filter(({ at }) => isVisible(at)),
     frame,
   );
   const turns = frame.nodes.flatMap((node) => turnsOf(node, lives.get(node), frame)).filter(({ at }) => isVisible(at));
-  const byKey = new Map(known.map((mark) => [mark.key, mark]));
-  return placeLabels([...turns, ...happened], CHARACTER_PX).map((mark) => {
-    const same = byKey.get(mark.key);
-    return same !== undefined && same.labelDx === mark.labelDx && same.x === mark.x ? same : mark;
-  });
+  return [...turns, ...happened];
 }
 
-function fewOf(marks: readonly Mark[], frame: Frame): Unlabelled[] {
+function fewOf(marks: readonly Happening[], frame: Frame): PlacedMark[] {
   let apartPx = LEAST_APART_PX;
   let few = uncovered(marks, frame, apartPx);
   while (few.length > MAX_MARKS && apartPx <= frame.width) {
@@ -69,26 +88,26 @@ function fewOf(marks: readonly Mark[], frame: Frame): Unlabelled[] {
  * Of marks of one node and shape that would cover each other one stays, since they may come by the thousand: the first, but of
  * events the last of the weightiest, which says how things stand now.
  */
-function uncovered(marks: readonly Mark[], frame: Frame, apartPx: number): Mark[] {
-  const kept: Mark[] = [];
+function uncovered(marks: readonly Happening[], frame: Frame, apartPx: number): Happening[] {
+  const kept: Happening[] = [];
   const crowds = new Map<number, { readonly x: number; readonly index: number }>();
   for (const mark of marks) {
-    const [x, row] = [xOf(mark.at, frame), mark.node * KINDS.length + KINDS.indexOf(mark.kind)];
+    const [x, row] = [xOf(mark.at, frame) + (mark.nudge ?? 0), mark.node * KINDS.length + KINDS.indexOf(mark.kind)];
     const crowd = crowds.get(row);
     if (crowd === undefined || x - crowd.x >= apartPx) {
       crowds.set(row, { x, index: kept.length });
       kept.push(mark);
-    } else if (mark.kind === "event" && wordsOf(mark).weight >= wordsOf(kept[crowd.index] as Mark).weight)
+    } else if (mark.kind === "event" && wordsOf(mark).weight >= wordsOf(kept[crowd.index] as Happening).weight)
       kept[crowd.index] = mark;
   }
   return kept;
 }
 
 /** A delivery stands beside a mark of the same moment, such as the command to send. */
-function beside(marks: readonly Unlabelled[]): Unlabelled[] {
+function beside(marks: readonly PlacedMark[]): PlacedMark[] {
   const last = new Map<NodeId, number>();
   return marks
-    .toSorted((a, b) => a.at - b.at)
+    .toSorted((a, b) => a.x - b.x)
     .map((mark) => {
       const before = last.get(mark.node) ?? -Infinity;
       const isDelivery = mark.shape === "delivery";
@@ -97,7 +116,7 @@ function beside(marks: readonly Unlabelled[]): Unlabelled[] {
     });
 }
 
-function placeMark(mark: Mark, frame: Frame): Unlabelled {
+function placeMark(mark: Happening, frame: Frame): PlacedMark {
   return {
     key: `mark ${mark.key}`,
     at: mark.at,
@@ -105,13 +124,14 @@ function placeMark(mark: Mark, frame: Frame): Unlabelled {
     shape: mark.kind,
     ...wordsOf(mark),
     mark,
-    x: xOf(mark.at, frame),
+    x: xOf(mark.at, frame) + (mark.nudge ?? 0),
     y: yOf(mark.node, frame) ?? 0,
   };
 }
 
 /** A mark says the same in every picture, of which there are ten in a second. */
-function wordsOf(mark: Mark): Words {
+function wordsOf(mark: Happening): Said {
+  if (mark.said !== undefined) return mark.said;
   let known = words.get(mark);
   if (known === undefined) {
     const { content, kind, name } = mark;
@@ -121,16 +141,16 @@ function wordsOf(mark: Mark): Words {
   return known;
 }
 
-function labelOf(kind: Mark["kind"], content: Tagged): string {
+function labelOf(kind: MarkKind, content: Tagged): string {
   if (kind === "delivery") return deliveredId(content) ?? "";
   return kind === "event" ? label(content) : nameOf(content).short;
 }
 
 /** Where a process began or ended. */
-function turnsOf(node: NodeId, life: Life | undefined, frame: Frame): Unlabelled[] {
+function turnsOf(node: NodeId, life: Pick<Life, "stretches"> | undefined, frame: Frame): PlacedMark[] {
   const stretches = life?.stretches() ?? [];
   const y = yOf(node, frame) ?? 0;
-  return stretches.flatMap(({ from, condition }, index): Unlabelled[] => {
+  return stretches.flatMap(({ from, condition }, index): PlacedMark[] => {
     const before = stretches[index - 1]?.condition;
     const [was, is] = [before === "gone", condition === "gone"];
     if (before === undefined || was === is) return [];
@@ -140,7 +160,7 @@ function turnsOf(node: NodeId, life: Life | undefined, frame: Frame): Unlabelled
   });
 }
 
-function weightOf({ kind, content }: Mark): number {
+function weightOf({ kind, content }: Happening): number {
   if (kind === "event" && content !== null) return topicOfEvent(content) === "suspicion" ? 1 : 3;
   return kind === "command" || kind === "delivery" ? 2 : 0;
 }

@@ -2,7 +2,6 @@
 import type { NetworkPeriod } from "../../../src/cluster/feed.ts";
 import { networkInWords } from "../history/network-news.ts";
 import { type Frame, xOf } from "./frame.ts";
-import { CHARACTER_PX } from "./labels.ts";
 
 export interface PlacedSpan {
   readonly key: number;
@@ -13,15 +12,24 @@ export interface PlacedSpan {
   readonly title: string;
 }
 
+/** The mean width of a letter. */
+const CHARACTER_PX = 6.4;
 const PADDING_PX = 10;
 const LEAST_CHARACTERS = 4;
 
-export function placeSpans(networks: readonly NetworkPeriod[], frame: Frame): PlacedSpan[] {
-  return networks.flatMap(({ since, network }, index): PlacedSpan[] => {
+/** From a place of the axis on the network was like that; without words nothing is wrong with it. */
+export interface NetworkWords {
+  readonly since: number;
+  readonly words: string;
+}
+
+export function placeSpans(networks: readonly (NetworkPeriod | NetworkWords)[], frame: Frame): PlacedSpan[] {
+  return networks.flatMap((period, index): PlacedSpan[] => {
     const until = networks[index + 1]?.since ?? Infinity;
-    const title = networkInWords(network, frame.nodes);
-    if (title === "" || until <= frame.from || since >= frame.to) return [];
+    const { since } = period;
+    const title = "words" in period ? period.words : networkInWords(period.network, frame.nodes);
     const [x1, x2] = [Math.max(0, xOf(since, frame)), Math.min(frame.width, xOf(until, frame))];
+    if (title === "" || x2 <= x1) return [];
     return [{ key: since, x1, x2, text: fitting(title, x2 - x1), title }];
   });
 }

@@ -3,9 +3,10 @@
  * it is merely shifted. What stands still in it keeps its coordinates, so nothing of it has to be touched.
  */
 import type { NodeId } from "../../../src/core/protocol.ts";
+import type { Chronicle, Message } from "../history/chronicle.ts";
 import type { Studio } from "../live/studio.svelte.ts";
 import { AHEAD, type Frame } from "./frame.ts";
-import { layOut, type Picture } from "./layout.ts";
+import { type History, layOut, type Picture, type Showing } from "./layout.ts";
 import type { Viewport } from "./viewport.svelte.ts";
 import type { Window } from "./window.ts";
 
@@ -21,6 +22,12 @@ export interface Rows {
   readonly top: number;
 }
 
+/** What of the chronicle is shown, and how: the same object as long as that is the same. */
+export interface Shown {
+  history(chronicle: Chronicle): History<Message>;
+  readonly showing: Showing;
+}
+
 /** How the picture lies under the window, in pixels. */
 export interface Shift {
   readonly left: number;
@@ -30,11 +37,12 @@ export interface Shift {
 }
 
 export class Stage {
-  picture = $state.raw<Picture | null>(null);
+  picture = $state.raw<Picture<Message> | null>(null);
 
   #laidOutAt = 0;
   #tookMs = 0;
   #drawnRevision = -1;
+  #shown: Shown | null = null;
 
   /** How wide the picture is under a window of `width` pixels. */
   static widthUnder(width: number): number {
@@ -42,20 +50,23 @@ export class Stage {
   }
 
   /** To be called once per frame of the browser, with the moment when that began. Null while there is nothing to show. */
-  update(studio: Studio, viewport: Viewport, rows: Rows, width: number, begin: number): Shift | null {
+  update(studio: Studio, viewport: Viewport, rows: Rows, width: number, begin: number, shown: Shown): Shift | null {
     if (studio.chronicle === null || width === 0) return null;
     const now = studio.now();
-    const window = viewport.window(now);
-    const wanted = this.#frameFor(window, viewport, rows, width);
     const isNews = studio.revision !== this.#drawnRevision;
     const age = performance.now() - this.#laidOutAt;
     const isDue = age > IDLE_MS || (age > Math.max(LAYOUT_MS, this.#tookMs / LAYOUT_SHARE) && isNews);
     let { picture } = this;
+    const isTurn = picture === null || (isDue && studio.turns.take("layout", begin));
+    if (isTurn) viewport.axis?.update(studio.chronicle);
+    const window = viewport.window(now);
+    const wanted = this.#frameFor(window, viewport, rows, width);
     // Hands that move the diagram wait for nobody.
-    if (picture === null || wanted !== picture.frame || (isDue && studio.turns.take("layout", begin))) {
+    if (picture === null || isTurn || wanted !== picture.frame || shown !== this.#shown) {
       const began = performance.now();
-      picture = layOut(studio.chronicle, wanted, picture);
+      picture = layOut(shown.history(studio.chronicle), wanted, shown.showing);
       this.picture = picture;
+      this.#shown = shown;
       this.#laidOutAt = performance.now();
       // The elements are brought up to date in a microtask that waits already: this one comes after it.
       queueMicrotask(() => {
@@ -66,13 +77,13 @@ export class Stage {
     const msPerPx = window.spanMs / width;
     return {
       left: (picture.frame.from - window.from) / msPerPx,
-      present: (now - window.from) / msPerPx,
+      present: (viewport.placeOf(now) - window.from) / msPerPx,
       msPerPx,
     };
   }
 
   /** The frame that is there, as long as it will do. */
-  #frameFor(window: Window, { origin, following }: Viewport, rows: Rows, width: number): Frame {
+  #frameFor(window: Window, { origin, following, axis }: Viewport, rows: Rows, width: number): Frame {
     const frame = this.picture?.frame;
     const wide = Stage.widthUnder(width);
     const spanMs = window.spanMs * (wide / width);
@@ -80,10 +91,11 @@ export class Stage {
       const drift = (window.from - frame.from) / window.spanMs;
       const sameScale = Math.abs((frame.to - frame.from) / spanMs - 1) < 1e-6 && frame.width === wide;
       const sameRows = frame.nodes === rows.nodes && frame.rowHeight === rows.rowHeight && frame.top === rows.top;
-      const sameMood = frame.origin === origin && frame.still === !following;
+      const sameMood = frame.origin === origin && frame.still === !following && frame.placeOf === axis?.place;
       const covers = following ? drift >= 0 && drift < AHEAD * 0.9 : Math.abs(drift) < 1e-6;
       if (sameScale && sameRows && sameMood && covers) return frame;
     }
-    return { ...rows, from: window.from, to: window.from + spanMs, width: wide, origin, still: !following };
+    const place = axis === null ? {} : { placeOf: axis.place };
+    return { ...rows, from: window.from, to: window.from + spanMs, width: wide, origin, still: !following, ...place };
   }
 }

@@ -33,12 +33,16 @@ const MAX_TRACKS = 400;
 /** Nobody sees what is narrower. */
 const LEAST_PX = 1;
 
-export function placeTracks(lives: ReadonlyMap<NodeId, Life>, frame: Frame): PlacedTrack[] {
-  const leastMs = (LEAST_PX * (frame.to - frame.from)) / frame.width;
+type Lives = ReadonlyMap<NodeId, { readonly holdBack: Pick<Life["holdBack"], "tracks"> }>;
+
+export function placeTracks(lives: Lives, frame: Frame): PlacedTrack[] {
   const visible = frame.nodes
     .flatMap((node) => lives.get(node)?.holdBack.tracks() ?? [])
     .map((track) => ({ track, from: track.from ?? -Infinity, to: track.to ?? Infinity }))
-    .filter(({ from, to }) => to >= frame.from && from <= frame.to && to - from >= leastMs);
+    .filter(({ from, to }) => {
+      const [x1, x2] = [xOf(from, frame), xOf(to, frame)];
+      return x2 >= 0 && x1 <= frame.width && x2 - x1 >= LEAST_PX;
+    });
   const latest = visible.length > MAX_TRACKS ? visible.toSorted((a, b) => a.to - b.to).slice(-MAX_TRACKS) : visible;
   return latest.map(({ track }) => placed(track, frame));
 }

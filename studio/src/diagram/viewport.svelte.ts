@@ -1,5 +1,17 @@
 /** Which window of time the diagram shows now: following the present, held still, or on its way to another window. */
-import { between, followingWindow, framing, LONGEST_MS, panned, type Window, within, zoomed } from "./window.ts";
+import type { Chronicle } from "../history/chronicle.ts";
+import { EVENT, EventAxis } from "./event-axis.ts";
+import {
+  between,
+  followingWindow,
+  framing,
+  LONGEST_MS,
+  PRESENT,
+  panned,
+  type Window,
+  within,
+  zoomed,
+} from "./window.ts";
 
 const TRAVEL_MS = 700;
 /** Following the present more closely than this shows nothing but flicker. */
@@ -12,11 +24,18 @@ interface Travel {
   readonly startedAt: number;
 }
 
+/** So many events are seen of a page that was just opened. */
+const FIRST_EVENTS = 60;
+
+/** Its windows lie on an axis: that of events, or time. What it is told are moments. */
 export class Viewport {
+  /** Null while the axis is time itself. */
+  axis = $state.raw<EventAxis | null>(new EventAxis());
   following = $state(true);
   /** Whether vector clocks are shown, while the view is paused. */
   showsClocks = $state(false);
-  spanMs = $state(LONGEST_MS);
+  /** On the axis. */
+  spanMs = $state((FIRST_EVENTS * EVENT) / PRESENT);
   /** What short distances are counted from: the beginning of what was framed. */
   origin = $state<number | null>(null);
 
@@ -24,7 +43,27 @@ export class Viewport {
   #pausedFrom = 0;
   #travel: Travel | null = null;
 
-  /** The window at the moment `now`, both in milliseconds of the server's clock. */
+  /** Where a moment stands on the axis. */
+  placeOf(at: number): number {
+    return this.axis === null ? at : this.axis.placeOf(at);
+  }
+
+  /** The moment at a place of the axis. */
+  timeOf(place: number): number {
+    return this.axis === null ? place : this.axis.timeOf(place);
+  }
+
+  /** Events or time, the present at its edge. */
+  toggleAxis(chronicle: Chronicle | null): void {
+    this.#travel = null;
+    this.axis = this.axis === null ? new EventAxis() : null;
+    if (chronicle !== null) this.axis?.update(chronicle);
+    this.following = true;
+    this.origin = null;
+    this.spanMs = this.axis === null ? LONGEST_MS : (FIRST_EVENTS * EVENT) / PRESENT;
+  }
+
+  /** The window on the axis at the moment `now` of the server's clock. */
   window(now: number): Window {
     const goal = this.#goal(now);
     if (this.#travel === null) return goal;
@@ -40,7 +79,7 @@ export class Viewport {
 
   /** The earliest moment that must be kept; none while it follows. */
   get studiedFrom(): number {
-    return this.following ? Infinity : this.#pausedFrom;
+    return this.following ? Infinity : this.timeOf(this.#pausedFrom);
   }
 
   follow(spanMs: number, now: number): void {
@@ -52,7 +91,7 @@ export class Viewport {
 
   /** Back to the present, with the zoom that there is unless it is too close for that. */
   followAgain(now: number): void {
-    this.follow(this.spanMs < SHORTEST_FOLLOWED_MS ? LONGEST_MS : this.spanMs, now);
+    this.follow(this.axis === null && this.spanMs < SHORTEST_FOLLOWED_MS ? LONGEST_MS : this.spanMs, now);
   }
 
   togglePause(now: number): void {
@@ -68,7 +107,7 @@ export class Viewport {
 
   /** Shows what lies between two moments, with a margin. */
   frame(from: number, to: number, now: number): void {
-    const goal = framing(from, to);
+    const goal = framing(this.placeOf(from), this.placeOf(to));
     this.#depart(now, goal);
     this.#rest(goal);
     this.origin = from;
@@ -78,18 +117,23 @@ export class Viewport {
   zoom(factor: number, at: number | null, begin: number, now: number): void {
     const window = this.window(now);
     this.#travel = null;
-    if (this.following) this.spanMs = zoomed(window, now, factor).spanMs;
-    else this.#rest(within(zoomed(window, at ?? window.from + window.spanMs / 2, factor), begin, now));
+    if (this.following) this.spanMs = zoomed(window, this.placeOf(now), factor).spanMs;
+    else
+      this.#rest(
+        within(zoomed(window, at ?? window.from + window.spanMs / 2, factor), this.placeOf(begin), this.placeOf(now)),
+      );
   }
 
   pan(byMs: number, begin: number, now: number): void {
     const window = this.window(now);
     this.#travel = null;
-    this.#rest(within(panned(window, byMs), begin, now));
+    this.#rest(within(panned(window, byMs), this.placeOf(begin), this.placeOf(now)));
   }
 
   #goal(now: number): Window {
-    return this.following ? followingWindow(now, this.spanMs) : { from: this.#pausedFrom, spanMs: this.spanMs };
+    return this.following
+      ? followingWindow(this.placeOf(now), this.spanMs)
+      : { from: this.#pausedFrom, spanMs: this.spanMs };
   }
 
   #rest(window: Window): void {

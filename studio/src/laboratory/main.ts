@@ -1,6 +1,5 @@
 import { mount } from "svelte";
 import "../page.css";
-import "./drawing.css";
 import Laboratory from "./laboratory.svelte";
 
 const target = document.getElementById("laboratory");

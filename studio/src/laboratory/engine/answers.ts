@@ -1,4 +1,5 @@
 /** What the page asks the worker, and what it is answered: plain data. */
+import type { ShownDrawing } from "./drawing.ts";
 import type { Fork, Words } from "./recipe.ts";
 
 export type Question =
@@ -33,22 +34,12 @@ export interface Field {
 }
 
 export interface ShownStep {
-  readonly x: number;
-  readonly y: number;
   readonly node: number;
   /** In milliseconds, or moves of the checker. */
   readonly at: number;
   readonly lines: readonly string[];
   /** How many entries of the run are past after it. */
   readonly entries: number;
-}
-
-export interface ShownSpan {
-  readonly x1: number;
-  readonly x2: number;
-  readonly y: number;
-  readonly kind: string;
-  readonly words: string;
 }
 
 export interface ShownProperty {
@@ -66,15 +57,9 @@ export interface ShownRun {
   readonly protocol: string;
   readonly family: string;
   readonly unit: "ms" | "move";
-  readonly lanes: readonly { readonly node: number; readonly y: number }[];
-  readonly shapes: string;
-  readonly stepShapes: readonly string[];
-  readonly left: number;
-  readonly width: number;
-  readonly height: number;
+  readonly lanes: readonly { readonly node: number }[];
+  readonly drawing: ShownDrawing;
   readonly steps: readonly ShownStep[];
-  readonly spans: readonly ShownSpan[];
-  readonly keys: readonly { readonly name: string; readonly sample: string }[];
   readonly properties: readonly ShownProperty[];
   readonly cost: {
     readonly total: number;

@@ -13,6 +13,8 @@ import { hasToStart } from "../../../../src/protocols/index.ts";
 import { vectorClocks } from "../../../../src/trace/causality.ts";
 import type { TraceEntry } from "../../../../src/trace/entry.ts";
 import type { Trace } from "../../../../src/trace/file.ts";
+import type { NetworkTurn } from "./drawing.ts";
+import { turnedBy } from "./network-turns.ts";
 import { type Fork, forksOf, hashOf, MAX_FORKS, MAX_LINK, ownWords, type Words } from "./recipe.ts";
 
 export interface Run {
@@ -21,6 +23,8 @@ export interface Run {
   readonly trace: Trace;
   /** Of a simulated run; those of a counterexample follow from its trace. */
   readonly verdicts: readonly PropertyVerdict[];
+  /** What was done to the network. */
+  readonly networks: readonly NetworkTurn[];
   readonly formulas: readonly { readonly when: string; readonly count: number }[];
   readonly forks: readonly Fork[];
   /** Those that were given, and what was added. */
@@ -77,13 +81,13 @@ async function madeBy(words: Words, sources: Sources): Promise<Run> {
   if (trace === null) throw new UsageError("bad-argument", "expected a counterexample: the checker finds none");
   const { property = "", claim = "" } = trace.header.violation ?? {};
   const title = `${words.protocol}: ${property} is broken`;
-  return { title, about: `Claimed: ${claim}.`, trace, verdicts: [], formulas: [], forks: [], words };
+  return { title, about: `Claimed: ${claim}.`, trace, verdicts: [], networks: [], formulas: [], forks: [], words };
 }
 
 function recorded(name: string, trace: Trace, words: Words): Run {
   const { madeBy: maker, protocol, nodes } = trace.header;
   const about = `${name}: ${protocol}, ${nodes.length} nodes, recorded by the ${maker}.`;
-  return { title: name, about, trace, verdicts: [], formulas: [], forks: [], words };
+  return { title: name, about, trace, verdicts: [], networks: [], formulas: [], forks: [], words };
 }
 
 /** What keeps going for ever is ended, unless somebody says when. */
@@ -95,20 +99,26 @@ function endingWords(words: Words): Words {
 
 function simulated(made: Staged): Omit<Run, "words"> {
   const entries: TraceEntry[] = [];
-  const result = playedOut(made, entries);
+  const networks: NetworkTurn[] = [];
+  const result = playedOut(made, entries, networks);
   const { scenario, cast } = made;
   return {
     title: scenario.name === scenario.protocol ? `${scenario.protocol}, ${cast.ids.length} nodes` : scenario.name,
     about: scenario.about ?? "",
     trace: { header: simulatedHeader(made, result), entries, clocks: vectorClocks(entries) },
     verdicts: result.properties,
+    networks,
     formulas: publishedCosts(cast.protocol.costs, cast.ids.length, scenario, result),
     forks: [],
   };
 }
 
-function playedOut(made: Staged, entries: TraceEntry[]): Result {
-  const slices = play(made, { see: (entry) => void entries.push(entry), deliveredOnly: false });
+function playedOut(made: Staged, entries: TraceEntry[], networks: NetworkTurn[]): Result {
+  const slices = play(made, {
+    see: (entry) => void entries.push(entry),
+    took: (step, at) => void networks.push(...turnedBy(step, at, networks.at(-1)?.words ?? "", made.cast.ids)),
+    deliveredOnly: false,
+  });
   for (;;) {
     const { done, value } = slices.next(true);
     if (done === true) return value as Result;
@@ -131,7 +141,9 @@ function forked({ trace, ...run }: Run, fork: Fork): Run {
   while (slice.done !== true) slice = slices.next();
   const header = { ...trace.header, violation: null };
   const made = { header, entries, clocks: vectorClocks(entries) };
-  return { ...run, trace: made, verdicts: [], formulas: [], forks: [...run.forks, fork] };
+  const until = before.at(-1)?.at ?? 0;
+  const networks = run.networks.filter(({ at }) => at <= until);
+  return { ...run, networks, trace: made, verdicts: [], formulas: [], forks: [...run.forks, fork] };
 }
 
 type Snapshot = ReturnType<typeof snapshotFrom>["snapshot"];

@@ -2,21 +2,18 @@
 import { pathOf } from "../../../../src/core/wrapping.ts";
 import { replayed } from "../../../../src/experiment/recording.ts";
 import { asShown } from "../../../../src/experiment/showing.ts";
+import { messageTypesOf } from "../../../../src/protocols/declared-messages.ts";
 import { protocolNamed } from "../../../../src/protocols/index.ts";
-import { Inkwell } from "../../../../src/trace/diagram/ink.ts";
-import { spansOf } from "../../../../src/trace/diagram/spans.ts";
+import { inkOrder } from "../../../../src/trace/diagram/ink.ts";
 import type { TraceEntry } from "../../../../src/trace/entry.ts";
 import { beginningOf, excerptOf, originOf } from "../../../../src/trace/excerpt.ts";
 import { actionText } from "../../../../src/trace/log.ts";
-import type { Picture } from "../../../../src/trace/picture/layout.ts";
-import { drawEndless } from "../../../../src/trace/picture/svg.ts";
-import type { Presented } from "../../../../src/trace/presented.ts";
-import { stepsOf } from "../../../../src/trace/steps.ts";
-import type { ShownProperty, ShownRun, ShownSpan, ShownStep } from "./answers.ts";
+import type { ShownProperty, ShownRun, ShownStep } from "./answers.ts";
+import { drawingOf } from "./drawing.ts";
 import type { Run } from "./runs.ts";
 
-/** More takes long to lay out, and nobody would scroll through it. */
-const MAX_ENTRIES = 900;
+/** More takes long to hand over. */
+const MAX_ENTRIES = 150_000;
 
 export function shown(run: Run): ShownRun {
   const { trace } = run;
@@ -24,38 +21,28 @@ export function shown(run: Run): ShownRun {
   const { presentation, family } = protocolNamed(header.protocol);
   const small = asShown(trace);
   const isChecked = header.madeBy === "checker";
-  const whole = excerptOf(isChecked ? small : byEvents(small));
-  const excerpt = beginningOf(whole, MAX_ENTRIES);
-  const { picture, keys, ...drawing } = drawEndless(
-    excerpt,
-    "lab-hatch",
-    new Inkwell(typesIn(trace.entries, presentation.periodic)),
-  );
-  const laneOf = new Map(picture.lanes.map(({ node, y }) => [node, y]));
+  const excerpt = beginningOf(excerptOf(small), MAX_ENTRIES);
+  const inks = typesIn(header.protocol, trace.entries, presentation.periodic);
   const origin = originOf(header, trace.entries);
-  const steps = excerpt.steps.map(({ node, indices }, place): ShownStep => {
+  const steps = excerpt.steps.map(({ node, indices }): ShownStep => {
     const own = indices.map((index) => small.kept[index] as number);
     const first = trace.entries[own[0] ?? 0] as TraceEntry;
     return {
-      x: picture.steps[place]?.x ?? 0,
-      y: laneOf.get(node) ?? 0,
       node,
       at: first.at - origin,
       lines: own.map((index) => actionText(trace.entries[index] as TraceEntry)),
-      entries: Math.max(...own) + 1,
+      entries: own.reduce((most, index) => Math.max(most, index), 0) + 1,
     };
   });
   return {
-    ...drawing,
     title: run.title,
     about: run.about,
     protocol: header.protocol,
     family: family.name,
     unit: isChecked ? "move" : "ms",
-    lanes: picture.lanes,
+    lanes: header.nodes.map((node) => ({ node })),
+    drawing: drawingOf(excerpt, presentation, inks, run.networks),
     steps,
-    spans: spansIn(picture, drawing.left + drawing.width, presentation.span),
-    keys,
     properties: propertiesOf(run, steps),
     cost: costOf(run),
     entries: trace.entries.length,
@@ -66,46 +53,10 @@ export function shown(run: Run): ShownRun {
   };
 }
 
-/** In the order in which they get their inks: what only keeps coming comes last. */
-function typesIn(entries: readonly TraceEntry[], periodic: readonly string[]): string[] {
-  const paths = entries.flatMap((entry) => (entry.kind === "send" ? [pathOf(entry.message)] : []));
-  const types = new Map(paths.map((path) => [path.join("."), periodic.includes(path.at(-1) ?? "")]));
-  const named = [...types.keys()].toSorted();
-  return [...named.filter((name) => types.get(name) !== true), ...named.filter((name) => types.get(name) === true)];
-}
-
-/** The axis counts steps instead of milliseconds. All nodes that begin do so at once. */
-function byEvents(trace: Presented): Presented {
-  const rankOf = new Map<number, number>();
-  let [rank, wasBeginning] = [0, true];
-  for (const { indices } of stepsOf(trace.entries)) {
-    const isBeginning = indices.every((index) => BEGINNING.has(trace.entries[index]?.kind ?? ""));
-    if (!(isBeginning && wasBeginning)) rank++;
-    wasBeginning &&= isBeginning;
-    for (const index of indices) rankOf.set(index, rank);
-  }
-  const entries = trace.entries.map((entry, index) => ({ ...entry, at: rankOf.get(index) ?? rank }));
-  return { ...trace, header: { ...trace.header, madeBy: "checker" }, entries };
-}
-
-const BEGINNING: ReadonlySet<string> = new Set(["start", "view"]);
-
-function spansIn(
-  { lanes, steps }: Picture,
-  end: number,
-  span: ReturnType<typeof protocolNamed>["presentation"]["span"],
-): ShownSpan[] {
-  return lanes.flatMap(({ node, y }) => {
-    const own = steps.filter(({ step }) => step.node === node);
-    const changes = own.map(({ x, after }) => {
-      const found = after.condition === "down" || after.view === null ? null : span(after.view, node);
-      return { at: x, value: found };
-    });
-    const isSame = (a: (typeof changes)[number]["value"], b: typeof a) => a?.kind === b?.kind && a?.words === b?.words;
-    return spansOf(changes, end, isSame).flatMap(({ from: x1, to: x2, value }) =>
-      value === null ? [] : [{ x1, x2, y, ...value }],
-    );
-  });
+/** In the order in which they get their inks: as the protocol declares them, what only keeps coming last. */
+function typesIn(protocol: string, entries: readonly TraceEntry[], periodic: readonly string[]): string[] {
+  const sent = entries.flatMap((entry) => (entry.kind === "send" ? [pathOf(entry.message).join(".")] : []));
+  return inkOrder([...new Set([...messageTypesOf(protocol), ...[...new Set(sent)].toSorted()])], periodic);
 }
 
 function costOf({ trace, formulas }: Run): ShownRun["cost"] {

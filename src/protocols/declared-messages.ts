@@ -1,6 +1,6 @@
 /** The messages of a protocol as it runs on real processes, in the order in which it declares them. */
-import type { ShapeNode } from "../../core/shape.ts";
-import { protocolNamed } from "../../protocols/index.ts";
+import type { ShapeNode } from "../core/shape.ts";
+import { protocolNamed } from "./index.ts";
 
 type Fields = Readonly<Record<string, ShapeNode>>;
 

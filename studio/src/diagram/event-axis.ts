@@ -1,0 +1,87 @@
+/**
+ * An axis of events: where something happens there is room, where nothing happens there is none. Moments keep their order,
+ * and of what lies between two of them the place follows from the time. As events come, the axis grows at its end.
+ */
+import type { Chronicle } from "../history/chronicle.ts";
+import { timeOfDay } from "./axis.ts";
+
+/** From one event to the next, in the axis' own measure. */
+export const EVENT = 100;
+/** Events closer than this stand closer, too. */
+const CLOSE_MS = 0.3;
+const LEAST = 4;
+/** A silence shows as a gap that grows with its logarithm; a longer one is broken off. */
+const GROWTH = 40;
+const LONGEST = 300;
+const BREAK_MS = 5_000;
+
+export class EventAxis {
+  #times: number[] = [];
+  #places: number[] = [];
+  /** `placeOf`, the same function as long as it is the same axis. */
+  readonly place = (at: number): number => this.placeOf(at);
+  ticks: readonly { readonly at: number; readonly text: string }[] = [];
+  breaks: readonly number[] = [];
+
+  /** Takes in what is known by now. What was there before keeps its place, unless something older is heard of only now. */
+  update({ messages, marks, lives }: Chronicle): void {
+    const moments: number[] = marks.map(({ at }) => at);
+    for (const { sentAt, receivedAt, loss } of messages)
+      for (const at of [sentAt, receivedAt, loss?.at]) if (typeof at === "number") moments.push(at);
+    for (const life of lives.values())
+      for (const { from } of life.stretches()) if (Number.isFinite(from)) moments.push(from);
+    const times = [...new Set(moments)].sort((a, b) => a - b);
+    const places: number[] = [];
+    const breaks: number[] = [];
+    let place = times.length === 0 ? 0 : this.placeOf(times[0] as number);
+    for (const [index, at] of times.entries()) {
+      const gap = index === 0 ? 0 : at - (times[index - 1] as number);
+      place += index === 0 ? 0 : roomOf(gap);
+      if (gap > BREAK_MS) breaks.push(at - gap / 2);
+      places.push(place);
+    }
+    [this.#times, this.#places, this.breaks] = [times, places, breaks];
+    this.ticks = times.map((at) => ({ at, text: timeOfDay(at, 3).slice(3) }));
+  }
+
+  placeOf(at: number): number {
+    if (!Number.isFinite(at)) return at;
+    const [times, places] = [this.#times, this.#places];
+    const [first, last] = [times[0], times.at(-1)];
+    if (first === undefined || last === undefined) return 0;
+    if (at <= first) return (places[0] as number) - (first - at);
+    if (at >= last) return (places.at(-1) as number) + roomOf(at - last);
+    const after = firstAfter(times, at);
+    const [t1, t2] = [times[after - 1] as number, times[after] as number];
+    const [p1, p2] = [places[after - 1] as number, places[after] as number];
+    return p1 + ((at - t1) / (t2 - t1)) * (p2 - p1);
+  }
+
+  /** The moment at a place. */
+  timeOf(place: number): number {
+    const [times, places] = [this.#times, this.#places];
+    const after = firstAfter(places, place);
+    if (after === 0) return (times[0] ?? 0) - ((places[0] ?? 0) - place);
+    if (after === places.length) return times.at(-1) as number;
+    const [t1, t2] = [times[after - 1] as number, times[after] as number];
+    const [p1, p2] = [places[after - 1] as number, places[after] as number];
+    return t1 + ((place - p1) / (p2 - p1)) * (t2 - t1);
+  }
+}
+
+/** Grows with the gap, so that later is never to the left. */
+function roomOf(gapMs: number): number {
+  if (gapMs <= 0) return 0;
+  if (gapMs < CLOSE_MS) return LEAST + (gapMs / CLOSE_MS) * (EVENT - LEAST);
+  return Math.min(LONGEST, EVENT + GROWTH * Math.log10(gapMs / CLOSE_MS));
+}
+
+function firstAfter(ascending: readonly number[], value: number): number {
+  let [low, high] = [0, ascending.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((ascending[middle] as number) > value) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}

@@ -1,0 +1,117 @@
+/** The words of a picture, each where it has room: the idea first, then what happened, then what messages are called. */
+import type { Picture } from "./layout.ts";
+import { type Letter, placeAlong, placeBeside, Room, widthOf } from "./lettering.ts";
+import { STATE_NAMES } from "./states.ts";
+
+type Bare = Omit<Picture, "letters">;
+
+/** More names of messages than these nobody reads. */
+const MAX_NAMED = 220;
+const MARK_ABOVE_PX = 14;
+
+export function placeLetters(picture: Bare, inkOf: (name: string) => string): Letter[] {
+  const { frame, height, clocks } = picture;
+  const room = new Room(frame.width, height);
+  takeGround(room, picture);
+  const clockLetters = clocks.map(({ key, x, y, text }): Letter => {
+    room.take(x, y - 10, widthOf(text, "clock"), 13);
+    return { key: `clock ${key}`, text, x, y, radians: 0, style: "clock", colour: "--accent", of: x };
+  });
+  return [
+    ...clockLetters,
+    ...stateLetters(room, picture),
+    ...markLetters(room, picture),
+    ...roleLetters(room, picture),
+    ...arrowLetters(room, picture, inkOf),
+  ];
+}
+
+function takeGround(room: Room, { frame, lines, tracks, marks, arrows, spans, height }: Bare): void {
+  for (const { y, x1, x2 } of lines) room.take(x1, y - 2, x2 - x1, 4);
+  for (const { x1, x2, y } of tracks) room.take(x1, y, x2 - x1, 9);
+  for (const { x, y } of marks) room.take(x - 6, y - MARK_ABOVE_PX + 2, 13, MARK_ABOVE_PX + 3);
+  for (const { x1, text } of spans) room.take(x1, frame.top - 2, text.length * 6.4 + 8, 14);
+  room.take(0, height - 34, frame.width, 34);
+  for (const { start, end } of arrows) {
+    room.pass(start.x, start.y, end.x, end.y);
+    room.take(end.x - 5, end.y - 4, 9, 8);
+  }
+}
+
+/** What a node is in, at its beginning or at the edge. */
+function stateLetters(room: Room, { states }: Bare): Letter[] {
+  return states.flatMap(({ key, kind, words, x1, x2, y }): Letter[] => {
+    const name = STATE_NAMES[kind];
+    const text = words === "" ? name : kind === "electing" ? words : `${name}, ${words}`;
+    if (x2 - x1 < Math.min(widthOf(text, "state"), 26)) return [];
+    const colour =
+      kind === "inside"
+        ? "--delivered"
+        : kind === "waiting"
+          ? "--gold"
+          : kind === "leading"
+            ? "--accent"
+            : "--ink-soft";
+    const letter = { key: `state ${key}`, text, style: "state" as const, colour, of: x1 };
+    const [left, baseline, width] = [x1 + 6, y + 17, widthOf(text, "state")];
+    if (!room.isFree(left, baseline - 9, width, 11)) return [];
+    room.take(left, baseline - 9, width + 4, 11);
+    return [{ ...letter, x: left, y: baseline, radians: 0 }];
+  });
+}
+
+function markLetters(room: Room, { marks }: Bare): Letter[] {
+  const inTurn = marks.toSorted((a, b) => b.weight - a.weight || a.x - b.x);
+  return inTurn.flatMap(({ key, label: text, shape, x, y }): Letter[] => {
+    if (text === "") return [];
+    const style = shape === "delivery" ? "bold" : "plain";
+    const colour = shape === "crash" ? "--danger" : shape === "delivery" ? "--delivered" : "--ink";
+    const placed = placeBeside(room, { key: `mark ${key}`, text, style, colour, of: x }, x + 11, y);
+    return placed === null ? [] : [placed];
+  });
+}
+
+function roleLetters(room: Room, { lines, tracks, states, clocks }: Bare): Letter[] {
+  if (clocks.length > 0) return [];
+  return lines.flatMap(({ key, x1, y, condition, role }): Letter[] => {
+    if (role === null) return [];
+    const text = condition === "paused" ? "paused" : role;
+    const [width, end] = [widthOf(text, "role"), x1 + widthOf(text, "role") + 16];
+    const isTaken =
+      tracks.some((track) => track.lifeY === y && track.x1 < end && track.x2 > x1) ||
+      states.some((state) => state.y === y && state.x1 < end && state.x2 > x1);
+    if (isTaken || !room.isFree(x1 + 7, y + 6, width, 13)) return [];
+    room.take(x1 + 7, y + 6, width + 4, 13);
+    return [
+      { key: `role ${key}`, text, x: x1 + 7, y: y + 17, radians: 0, style: "role", colour: "--ink-soft", of: x1 },
+    ];
+  });
+}
+
+/** A message that one step sends to several nodes is named once. */
+function arrowLetters(room: Room, { arrows, crowd }: Bare, inkOf: (name: string) => string): Letter[] {
+  if (crowd !== null || arrows.length > MAX_NAMED) return [];
+  const groups = new Map<string, typeof arrows>();
+  for (const arrow of arrows) {
+    const { from, label, name } = arrow.message;
+    const key = `${from} ${Math.round(arrow.start.x / 16)} ${label ?? name.short}`;
+    groups.set(key, [...(groups.get(key) ?? []), arrow]);
+  }
+  return [...groups].flatMap(([key, group]): Letter[] => {
+    const { label, name } = (group[0] as (typeof arrows)[number]).message;
+    const letter = {
+      key: `arrow ${key}`,
+      text: label ?? name.short,
+      style: "arrow" as const,
+      colour: inkOf(name.full),
+    };
+    for (const { start, end } of group.toSorted((a, b) => lengthOf(b) - lengthOf(a))) {
+      const line = { x1: start.x, y1: start.y, x2: end.x, y2: end.y };
+      const placed = placeAlong(room, { ...letter, of: start.x }, line);
+      if (placed !== null) return [placed];
+    }
+    return [];
+  });
+}
+
+const lengthOf = ({ start, end }: Picture["arrows"][number]): number => Math.hypot(end.x - start.x, end.y - start.y);

@@ -1,0 +1,198 @@
+/** Draws a picture on a surface: the ground, what lasts, messages, marks and words, in this order. */
+import type { Ink } from "../../../src/trace/diagram/ink.ts";
+import { type MarkKind, markPaths } from "../../../src/trace/picture/marks.ts";
+import { xOf } from "./frame.ts";
+import { type Arrow, AXIS_PX, type LifeLine, type Picture } from "./layout.ts";
+import { LETTER_PX, type Letter, type LetterStyle } from "./lettering.ts";
+import { type PlacedState, STATE_PX } from "./states.ts";
+import type { Lettering, Manner, Surface } from "./surface.ts";
+import type { Theme } from "./theme.ts";
+import { TRACK_PX } from "./tracks.ts";
+
+export interface Paint {
+  readonly theme: Theme;
+  inkOf(name: string): Ink;
+  /** What comes after this x has not happened yet. */
+  readonly until?: number;
+}
+
+export function paint(
+  surface: Surface,
+  picture: Picture,
+  { theme, inkOf, until = Number.POSITIVE_INFINITY }: Paint,
+): void {
+  paintGround(surface, picture, theme);
+  for (const state of picture.states) paintState(surface, state, theme);
+  paintTracks(surface, picture, theme);
+  for (const line of picture.lines) paintLife(surface, line, theme);
+  paintArrows(surface, picture, inkOf, theme);
+  for (const mark of picture.marks) paintMark(surface, mark.shape, mark.x, mark.y, theme);
+  if (until < picture.frame.width) {
+    const left = Math.max(0, until);
+    surface.box(left, 0, picture.frame.width - left, picture.height, { fill: theme("--sheet"), opacity: 0.84 });
+  }
+  for (const letter of picture.letters) if (letter.of <= until) paintLetter(surface, letter, theme);
+}
+
+const HALF_TICK_PX = 30;
+
+function paintGround(surface: Surface, { frame, axis, height, spans, breaks }: Picture, theme: Theme): void {
+  const [top, bottom] = [frame.top - 4, height - AXIS_PX];
+  for (const { at, text } of axis.ticks) {
+    const x = Math.round(xOf(at, frame)) + 0.5;
+    surface.shape(`M${x} ${top}V${bottom}`, { stroke: { colour: theme("--rule"), width: 1 }, opacity: 0.7 });
+    const isCut = frame.still && (x < HALF_TICK_PX || x > frame.width - HALF_TICK_PX);
+    if (!isCut)
+      surface.words(text, x, bottom + 19, { colour: theme("--ink-soft"), px: 12, family: "sans", anchor: "middle" });
+  }
+  for (const x of breaks) {
+    surface.box(x - 5, top, 10, bottom - top, { fill: theme("--rule"), opacity: 0.3 });
+    surface.shape("M-5 5L1 -5M1 5L7 -5", { stroke: { colour: theme("--ink-soft"), width: 1.3 }, x, y: bottom });
+  }
+  for (const { x1, x2, text } of spans) {
+    const width = Math.max(x2 - x1, 1);
+    surface.box(x1, top, width, bottom - top, { fill: theme("--danger"), opacity: 0.06 });
+    surface.box(x1, top - 1, width, 2.4, { fill: theme("--danger") });
+    if (text !== "")
+      surface.words(text, x1 + 5, top + 13, { colour: theme("--danger"), px: 12.5, family: "serif", italic: true });
+  }
+}
+
+const STATE_LOOKS: Readonly<Record<PlacedState["kind"], { readonly colour: string; readonly opacity: number }>> = {
+  inside: { colour: "--delivered", opacity: 0.62 },
+  waiting: { colour: "--gold", opacity: 0.34 },
+  leading: { colour: "--accent", opacity: 0.34 },
+  electing: { colour: "--ink-soft", opacity: 0.22 },
+};
+
+export function paintState(
+  surface: Surface,
+  { kind, x1, x2, y }: Pick<PlacedState, "kind" | "x1" | "x2" | "y">,
+  theme: Theme,
+): void {
+  const { colour, opacity } = STATE_LOOKS[kind];
+  const [top, width] = [y - STATE_PX / 2, Math.max(x2 - x1, 2)];
+  surface.box(x1, top, width, STATE_PX, { fill: theme(colour), opacity });
+  // By its edges as well as by its colour: inside is closed, waiting is open above.
+  const edge = { fill: theme(colour) };
+  if (kind !== "electing") surface.box(x1, top + STATE_PX - 1.4, width, 1.4, edge);
+  if (kind === "inside") {
+    surface.box(x1, top, width, 1.4, edge);
+    surface.box(x1, top, 1.4, STATE_PX, edge);
+    surface.box(x1 + width - 1.4, top, 1.4, STATE_PX, edge);
+  }
+}
+
+function paintTracks(surface: Surface, { tracks }: Picture, theme: Theme): void {
+  const edge = { colour: theme("--held-edge"), width: 0.9 };
+  for (const { x1, x2, y, lifeY, ends, text, isSurplus } of tracks) {
+    for (const x of ends) surface.shape(`M${x} ${lifeY}V${y + TRACK_PX / 2}`, { stroke: edge });
+    const stroke = isSurplus ? { ...edge, dash: "3 2" } : edge;
+    surface.box(x1, y, Math.max(x2 - x1, 1), TRACK_PX, { fill: theme("--held"), stroke });
+    if (text !== "") surface.words(text, x1 + 3, y + TRACK_PX - 1, { colour: theme("--ink"), px: 8.5, family: "sans" });
+  }
+}
+
+const PAUSED_PX = 11;
+const HATCH_PX = 6;
+
+function paintLife(surface: Surface, { x1, x2, y, condition, leads }: LifeLine, theme: Theme): void {
+  if (x2 <= x1) return;
+  if (condition === "paused") {
+    const top = y - PAUSED_PX / 2;
+    const stroke = { colour: theme("--rule-strong"), width: 1 };
+    surface.box(x1, top, x2 - x1, PAUSED_PX, { fill: theme("--sheet"), stroke });
+    const strokes: string[] = [];
+    for (let x = x1 + HATCH_PX; x < x2; x += HATCH_PX) strokes.push(`M${x - HATCH_PX} ${top + PAUSED_PX}L${x} ${top}`);
+    if (strokes.length > 0) surface.shape(strokes.join(""), { stroke: { colour: theme("--ink-soft"), width: 1.6 } });
+    return;
+  }
+  if (condition === "gone") {
+    surface.shape(`M${x1} ${y}H${x2}`, { stroke: { colour: theme("--rule-strong"), width: 1, dash: "1 7" } });
+    return;
+  }
+  surface.box(x1, y - (leads ? 2.5 : 0.65), x2 - x1, leads ? 5 : 1.3, { fill: theme("--ink") });
+}
+
+function paintArrows(surface: Surface, picture: Picture, inkOf: Paint["inkOf"], theme: Theme): void {
+  const { arrows, crowd, clocks } = picture;
+  if (crowd !== null) return paintCrowd(surface, picture, inkOf, theme);
+  const isCasing = arrows.length < 200 && clocks.length === 0;
+  for (const arrow of arrows) paintArrow(surface, arrow, inkOf(arrow.message.name.full), theme, isCasing);
+}
+
+/** @param isCased with a ground of its own, so that crossings can be followed */
+export function paintArrow(surface: Surface, arrow: Arrow, ink: Ink, theme: Theme, isCased = true): void {
+  const { start, end, fate } = arrow;
+  const colour = theme(`--ink-${ink.slot}`);
+  const shaft = `M${round(start.x)} ${round(start.y)}L${round(end.x)} ${round(end.y)}`;
+  const opacity = fate === "flying" || fate === "arriving" ? 0.65 : 1;
+  if (isCased) surface.shape(shaft, { stroke: { colour: theme("--sheet"), width: 4 } });
+  surface.shape(shaft, { stroke: { colour, width: 1.6, dash: ink.dash }, opacity });
+  const radians = Math.atan2(end.y - start.y, end.x - start.x);
+  const place = { x: end.x, y: end.y, radians };
+  if (fate === "lost")
+    surface.shape("M-5.5 -5.5L5.5 5.5M5.5 -5.5L-5.5 5.5", { stroke: { colour, width: 2.6 }, x: end.x, y: end.y });
+  else if (fate === "flying")
+    surface.shape("M4 -1.3h2.6v2.6h-2.6ZM9 -1.3h2.6v2.6h-2.6ZM14 -1.3h2.6v2.6h-2.6Z", { fill: colour, ...place });
+  else if (ink.head.open)
+    surface.shape(ink.head.path, { fill: theme("--sheet"), stroke: { colour, width: 1.7 }, ...place });
+  else surface.shape(ink.head.path, { fill: colour, ...place });
+}
+
+/** The denser, the fainter: what is too much to be read is a tint, not a wall. */
+function paintCrowd(surface: Surface, { arrows, crowd }: Picture, inkOf: Paint["inkOf"], theme: Theme): void {
+  const byInk = new Map<number, string[]>();
+  for (const { start, end, message } of arrows) {
+    const { slot } = inkOf(message.name.full);
+    const path = `M${round(start.x)} ${round(start.y)}L${round(end.x)} ${round(end.y)}`;
+    const paths = byInk.get(slot);
+    if (paths === undefined) byInk.set(slot, [path]);
+    else paths.push(path);
+  }
+  const opacity = Math.max(0.32, Math.min(0.7, 0.9 - Math.log10((crowd?.count ?? 1) / arrows.length) / 4));
+  for (const [slot, paths] of byInk)
+    surface.shape(paths.join(""), { stroke: { colour: theme(`--ink-${slot}`), width: 1.1 }, opacity });
+}
+
+const MARK_LOOKS: Readonly<Record<MarkKind, (theme: Theme) => Manner>> = {
+  start: (theme) => ({ stroke: { colour: theme("--ink"), width: 2.4 } }),
+  crash: (theme) => ({ stroke: { colour: theme("--danger"), width: 3.2 } }),
+  timeout: (theme) => ({ fill: theme("--sheet"), stroke: { colour: theme("--ink"), width: 1.5 } }),
+  command: (theme) => ({ fill: theme("--accent"), stroke: { colour: theme("--accent"), width: 1 } }),
+  event: (theme) => ({ fill: theme("--ink"), stroke: { colour: theme("--ink"), width: 1.5 } }),
+  delivery: (theme) => ({ stroke: { colour: theme("--delivered"), width: 2.3 } }),
+  choice: (theme) => ({ fill: theme("--sheet"), stroke: { colour: theme("--ink"), width: 1.5 } }),
+  fault: (theme) => ({ fill: theme("--crown"), stroke: { colour: theme("--ink"), width: 1 } }),
+  gap: (theme) => ({ stroke: { colour: theme("--ink-soft"), width: 1.5 } }),
+};
+
+export function paintMark(surface: Surface, shape: MarkKind, x: number, y: number, theme: Theme): void {
+  surface.shape(markPaths[shape], { ...MARK_LOOKS[shape](theme), x, y });
+}
+
+const STYLES: Readonly<Record<LetterStyle, Partial<Lettering>>> = {
+  plain: {},
+  bold: { weight: 600 },
+  role: { family: "serif", italic: true },
+  arrow: {},
+  clock: {},
+  state: { weight: 600 },
+};
+
+function paintLetter(surface: Surface, { text, x, y, radians, style, colour }: Letter, theme: Theme): void {
+  const look = {
+    colour: theme(colour),
+    px: LETTER_PX[style],
+    family: "sans",
+    halo: theme("--sheet"),
+    ...STYLES[style],
+  } as const;
+  // Names of messages stand around their middle, all others begin at their place.
+  if (style === "arrow") {
+    const [down, across] = [Math.cos(radians) * 3.6, -Math.sin(radians) * 3.6];
+    surface.words(text, x + across, y + down, { ...look, anchor: "middle", radians });
+  } else surface.words(text, x, y, look);
+}
+
+const round = (value: number): number => Math.round(value * 10) / 10;

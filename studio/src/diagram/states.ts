@@ -1,0 +1,52 @@
+/** What a node is in for some time, as a band along its life line: the critical section, waiting for it, a term of leadership. */
+import type { NodeId } from "../../../src/core/protocol.ts";
+import type { Span } from "../../../src/protocols/presentation.ts";
+import { type Frame, xOf, yOf } from "./frame.ts";
+
+export interface StateSpan extends Span {
+  readonly node: NodeId;
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface PlacedState extends Span {
+  readonly key: string;
+  readonly x1: number;
+  readonly x2: number;
+  /** Of the life line. */
+  readonly y: number;
+  /** Whether its beginning is in the frame. */
+  readonly beginsHere: boolean;
+}
+
+/** What a kind is called; `words` say more where there are any. */
+export const STATE_NAMES: Readonly<Record<Span["kind"], string>> = {
+  inside: "inside",
+  waiting: "waits",
+  leading: "leads",
+  electing: "in an election",
+};
+
+export const STATE_PX = 13;
+
+/** Neighbours that cannot be told apart are one. */
+const LEAST_PX = 1;
+
+export function placeStates(states: readonly StateSpan[], frame: Frame): PlacedState[] {
+  const placed: PlacedState[] = [];
+  const last = new Map<string, number>();
+  for (const { node, from, to, kind, words } of states) {
+    const [begin, end, y] = [xOf(from, frame), xOf(to, frame), yOf(node, frame)];
+    if (y === null || end < 0 || begin > frame.width) continue;
+    const [x1, x2] = [Math.max(0, begin), Math.min(frame.width, Math.max(end, begin + LEAST_PX))];
+    const before = last.get(`${node} ${kind}`);
+    const known = before === undefined ? undefined : placed[before];
+    if (known !== undefined && before !== undefined && x1 - known.x2 < LEAST_PX && x2 - x1 <= LEAST_PX) {
+      placed[before] = { ...known, x2 };
+      continue;
+    }
+    last.set(`${node} ${kind}`, placed.length);
+    placed.push({ key: `${node} ${from}`, kind, words, x1, x2, y, beginsHere: begin >= 0 });
+  }
+  return placed;
+}

@@ -1,0 +1,191 @@
+/** What a picture is drawn on: a canvas for the screen, SVG for a file. Both take the same path words. */
+
+export interface Stroke {
+  readonly colour: string;
+  readonly width: number;
+  /** An SVG dash array; empty for a solid line. */
+  readonly dash?: string;
+}
+
+/** How a shape is filled and stroked, where it stands, and which way it points. */
+export interface Manner {
+  readonly fill?: string;
+  readonly stroke?: Stroke;
+  readonly opacity?: number;
+  readonly x?: number;
+  readonly y?: number;
+  readonly radians?: number;
+}
+
+export interface Lettering {
+  readonly colour: string;
+  readonly px: number;
+  readonly family: "sans" | "serif";
+  readonly weight?: 400 | 600;
+  readonly italic?: boolean;
+  readonly anchor?: "start" | "middle" | "end";
+  readonly radians?: number;
+  readonly opacity?: number;
+  /** The colour around the letters that keeps them apart from what lies below. */
+  readonly halo?: string;
+}
+
+export interface Surface {
+  /** @param path SVG path words around the origin, which `manner` places */
+  shape(path: string, manner: Manner): void;
+  box(x: number, y: number, width: number, height: number, manner: Manner): void;
+  /** Words on their baseline. */
+  words(text: string, x: number, y: number, lettering: Lettering): void;
+}
+
+export const FONTS = {
+  sans: "-apple-system, BlinkMacSystemFont, 'Segoe UI', 'Helvetica Neue', 'Noto Sans', 'Liberation Sans', Arial, sans-serif",
+  serif: "'Iowan Old Style', Palatino, 'Book Antiqua', 'Noto Serif', Georgia, 'Liberation Serif', serif",
+} as const;
+
+const fontOf = ({ px, family, weight = 400, italic = false }: Lettering): string =>
+  `${italic ? "italic " : ""}${weight} ${px}px ${FONTS[family]}`;
+
+const HALO_PX = 3.5;
+/** Shapes such as arrowheads come again and again. */
+const paths = new Map<string, Path2D>();
+const MAX_PATHS = 500;
+
+export class CanvasSurface implements Surface {
+  readonly #context: CanvasRenderingContext2D;
+  readonly #ratio: number;
+
+  constructor(context: CanvasRenderingContext2D, ratio: number) {
+    this.#context = context;
+    this.#ratio = ratio;
+  }
+
+  shape(path: string, manner: Manner): void {
+    const context = this.#context;
+    this.#stand(manner);
+    context.globalAlpha = manner.opacity ?? 1;
+    const shape = pathOf(path, manner.x !== undefined);
+    if (manner.fill !== undefined) {
+      context.fillStyle = manner.fill;
+      context.fill(shape);
+    }
+    if (manner.stroke === undefined) return;
+    this.#ready(manner.stroke);
+    context.stroke(shape);
+  }
+
+  box(x: number, y: number, width: number, height: number, { fill, stroke, opacity = 1 }: Manner): void {
+    const context = this.#context;
+    this.#stand({});
+    context.globalAlpha = opacity;
+    if (fill !== undefined) {
+      context.fillStyle = fill;
+      context.fillRect(x, y, width, height);
+    }
+    if (stroke === undefined) return;
+    this.#ready(stroke);
+    context.strokeRect(x, y, width, height);
+  }
+
+  words(text: string, x: number, y: number, lettering: Lettering): void {
+    const context = this.#context;
+    this.#stand({ x, y, radians: lettering.radians ?? 0 });
+    context.globalAlpha = lettering.opacity ?? 1;
+    context.font = fontOf(lettering);
+    context.textAlign = lettering.anchor === "middle" ? "center" : (lettering.anchor ?? "start");
+    if (lettering.halo !== undefined) {
+      context.strokeStyle = lettering.halo;
+      context.lineWidth = HALO_PX;
+      context.lineJoin = "round";
+      context.setLineDash([]);
+      context.strokeText(text, 0, 0);
+    }
+    context.fillStyle = lettering.colour;
+    context.fillText(text, 0, 0);
+  }
+
+  #ready({ colour, width, dash = "" }: Stroke): void {
+    const context = this.#context;
+    context.strokeStyle = colour;
+    context.lineWidth = width;
+    context.lineJoin = "round";
+    context.setLineDash(dash === "" ? [] : dash.split(" ").map(Number));
+  }
+
+  #stand({ x = 0, y = 0, radians = 0 }: Pick<Manner, "x" | "y" | "radians">): void {
+    const [cos, sin] = [Math.cos(radians) * this.#ratio, Math.sin(radians) * this.#ratio];
+    this.#context.setTransform(cos, sin, -sin, cos, x * this.#ratio, y * this.#ratio);
+  }
+}
+
+/** @param comesAgain as it stands around the origin */
+function pathOf(words: string, comesAgain: boolean): Path2D {
+  const known = paths.get(words);
+  if (known !== undefined) return known;
+  const path = new Path2D(words);
+  if (comesAgain && paths.size < MAX_PATHS) paths.set(words, path);
+  return path;
+}
+
+/** Collects the same drawing as SVG elements. */
+export class SvgSurface implements Surface {
+  readonly #elements: string[] = [];
+
+  shape(path: string, manner: Manner): void {
+    this.#elements.push(`<path d="${path}"${attributes(manner)}/>`);
+  }
+
+  box(x: number, y: number, width: number, height: number, manner: Manner): void {
+    const place = `x="${short(x)}" y="${short(y)}" width="${short(width)}" height="${short(height)}"`;
+    this.#elements.push(`<rect ${place}${attributes(manner)}/>`);
+  }
+
+  words(text: string, x: number, y: number, lettering: Lettering): void {
+    const { colour, anchor = "start", radians = 0, opacity = 1, halo } = lettering;
+    const look = [
+      `transform="translate(${short(x)} ${short(y)})${radians === 0 ? "" : ` rotate(${short((radians * 180) / Math.PI)})`}"`,
+      `style="font: ${fontOf(lettering)}"`,
+      `text-anchor="${anchor}" fill="${colour}"`,
+      ...(opacity === 1 ? [] : [`opacity="${opacity}"`]),
+      ...(halo === undefined
+        ? []
+        : [`paint-order="stroke" stroke="${halo}" stroke-width="${HALO_PX}" stroke-linejoin="round"`]),
+    ];
+    this.#elements.push(`<text ${look.join(" ")}>${escaped(text)}</text>`);
+  }
+
+  /** What `draw` draws stands so many pixels further right. */
+  moved(x: number, draw: () => void): void {
+    this.#elements.push(`<g transform="translate(${short(x)} 0)">`);
+    draw();
+    this.#elements.push("</g>");
+  }
+
+  /** A whole document of that size, on a ground of that colour. */
+  document(width: number, height: number, ground: string, title: string): string {
+    return [
+      `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img">`,
+      `<title>${escaped(title)}</title>`,
+      `<rect width="${width}" height="${height}" fill="${ground}"/>`,
+      ...this.#elements,
+      "</svg>\n",
+    ].join("\n");
+  }
+}
+
+function attributes({ fill = "none", stroke, opacity = 1, x, y = 0, radians = 0 }: Manner): string {
+  const turn = radians === 0 ? "" : ` rotate(${short((radians * 180) / Math.PI)})`;
+  const lines =
+    stroke === undefined
+      ? ""
+      : ` stroke="${stroke.colour}" stroke-width="${stroke.width}" stroke-linejoin="round"${
+          stroke.dash === undefined || stroke.dash === "" ? "" : ` stroke-dasharray="${stroke.dash}"`
+        }`;
+  const place = x === undefined ? "" : ` transform="translate(${short(x)} ${short(y)})${turn}"`;
+  return ` fill="${fill}"${lines}${opacity === 1 ? "" : ` opacity="${opacity}"`}${place}`;
+}
+
+const short = (value: number): string => String(Math.round(value * 10) / 10);
+
+const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+const escaped = (text: string): string => text.replaceAll(/[&<>"]/g, (letter) => ENTITIES[letter] ?? letter);
