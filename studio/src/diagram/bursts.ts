@@ -2,13 +2,7 @@
 import type { Mark } from "../history/chronicle.ts";
 import type { Life } from "../history/life.ts";
 import { topicOfEvent } from "../history/phrase-book.ts";
-import { type Message, momentOf } from "./layout.ts";
-
-export interface Burst<M extends Message = Message> {
-  readonly from: number;
-  readonly to: number;
-  readonly messages: readonly M[];
-}
+import { type Burst, type Message, momentOf } from "./picture.ts";
 
 /** Groups messages that are at most `gap` apart on an axis, which is time unless told otherwise. In order of time. */
 export function burstsOf<M extends Message>(

@@ -1,20 +1,7 @@
 /** Vector clocks beside the life lines, at the ends of messages: one for each step, as far as they have room. */
 import type { NodeId } from "../../../src/core/protocol.ts";
 import { type Frame, yOf } from "./frame.ts";
-import type { Arrow, Message } from "./layout.ts";
-
-export interface ClockLabel {
-  readonly key: string;
-  readonly x: number;
-  readonly y: number;
-  readonly text: string;
-}
-
-/** What is written at one end of a message: a key of its step, and the clock there. Null where nothing is known. */
-export type ClockOf = (
-  message: Message,
-  end: "sent" | "received",
-) => { readonly key: string; readonly text: string } | null;
+import type { Arrow, ClockLabel, ClockOf } from "./picture.ts";
 
 const CHARACTER_PX = 5.8;
 const GAP_PX = 8;

@@ -4,13 +4,7 @@
  */
 import type { NodeId } from "../../../src/core/protocol.ts";
 import { type Frame, xOf } from "./frame.ts";
-import { type Message, momentOf } from "./layout.ts";
-
-export interface Crowd {
-  readonly count: number;
-  /** Places in the list of messages. */
-  readonly samples: readonly number[];
-}
+import { type Crowd, type Message, momentOf } from "./picture.ts";
 
 const FINEST_PX = 2;
 

@@ -1,11 +1,11 @@
 /** What is on the screen, as a file: the same picture on SVG instead of a canvas, or the canvas as it is, with the nodes' names. */
 
 import { yOf } from "./frame.ts";
-import type { Picture } from "./layout.ts";
 import { type Paint, paint } from "./paint.ts";
-import { CanvasSurface, type Surface, SvgSurface } from "./surface.ts";
+import type { Picture } from "./picture.ts";
+import { ScreenSurface, type Surface, SvgSurface } from "./surface.ts";
 
-export const NAMES_PX = 62;
+const NAMES_PX = 62;
 /** A picture for print: twice as fine as the screen. */
 const RATIO = 2;
 
@@ -25,8 +25,8 @@ export async function pngOf(picture: Picture, how: Paint): Promise<Blob> {
   whole.height = canvas.height;
   const [inner, outer] = [canvas.getContext("2d"), whole.getContext("2d")];
   if (inner === null || outer === null) throw new Error("expected a canvas to draw on, got none");
-  paint(new CanvasSurface(inner, RATIO), picture, how);
-  const names = new CanvasSurface(outer, RATIO);
+  paint(new ScreenSurface(inner, RATIO), picture, how);
+  const names = new ScreenSurface(outer, RATIO);
   names.box(0, 0, whole.width, whole.height, { fill: how.theme("--sheet") });
   paintNames(names, picture, how);
   outer.setTransform(1, 0, 0, 1, 0, 0);

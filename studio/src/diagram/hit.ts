@@ -1,6 +1,5 @@
 /** What lies under the pointer: a mark, else the nearest arrow. */
-import type { Arrow, Message, Picture, Point } from "./layout.ts";
-import type { PlacedMark } from "./marks.ts";
+import type { Arrow, Message, Picture, PlacedMark, Point } from "./picture.ts";
 
 const MARK_PX = 9;
 const ARROW_PX = 6;

@@ -2,115 +2,30 @@
  * The space-time diagram as geometry: from what is remembered to placed lines, arrows, marks and words. Knows no page and no
  * framework; live page and laboratory draw what it gives. x grows with time, one row per node, units are pixels.
  */
-import type { NetworkPeriod } from "../../../src/cluster/feed.ts";
-import type { NodeId, Tagged } from "../../../src/core/protocol.ts";
-import type { MessageId } from "../../../src/trace/entry.ts";
-import type { Name } from "../../../src/trace/naming.ts";
-import type { Condition, Life } from "../history/life.ts";
+import type { NodeId } from "../../../src/core/protocol.ts";
 import { type Axis, axisOf } from "./axis.ts";
-import { type Burst, burstsOf } from "./bursts.ts";
-import { type ClockLabel, type ClockOf, placeClocks } from "./clock-labels.ts";
-import { type Crowd, crowdOf } from "./crowd.ts";
+import { burstsOf } from "./bursts.ts";
+import { placeClocks } from "./clock-labels.ts";
+import { crowdOf } from "./crowd.ts";
 import { type Frame, xOf, yOf } from "./frame.ts";
-import { type Letter, widthOf } from "./lettering.ts";
+import { widthOf } from "./lettering.ts";
 import { placeLetters } from "./letters.ts";
-import { type Happening, type PlacedMark, placeMarks } from "./marks.ts";
-import { type NetworkWords, type PlacedSpan, placeSpans } from "./spans.ts";
-import { type PlacedState, placeStates, type StateSpan } from "./states.ts";
-import { type PlacedTrack, placeTracks } from "./tracks.ts";
-
-/** A message with both its ends, as far as they are known. */
-export interface Message {
-  readonly id: MessageId;
-  readonly name: Name;
-  readonly from: NodeId;
-  readonly to: NodeId;
-  readonly content: Tagged;
-  readonly sentAt: number | null;
-  readonly receivedAt: number | null;
-  readonly loss: { readonly at: number; readonly node: NodeId } | null;
-  /** What is written along its arrow; its name unless told. */
-  readonly label?: string;
-}
-
-export interface History<M extends Message = Message> {
-  readonly messages: readonly M[];
-  readonly marks: readonly Happening[];
-  readonly lives: ReadonlyMap<
-    NodeId,
-    Pick<Life, "stretches"> & { readonly holdBack: Pick<Life["holdBack"], "tracks"> }
-  >;
-  readonly networks: readonly (NetworkPeriod | NetworkWords)[];
-  /** What nodes were in for some time: the critical section, a term of leadership. */
-  readonly states?: readonly StateSpan[];
-  /** What is written on the axis, and where it is broken since nothing happens; unless told, times are. */
-  readonly axis?: Pick<Axis, "ticks"> & { readonly breaks: readonly number[] };
-}
-
-export interface Point {
-  readonly x: number;
-  readonly y: number;
-}
-
-/** `received`: both ends known. `lost`: ends in a cross. `flying`: no end known yet. `arriving`: no beginning known. */
-export type Fate = "received" | "lost" | "flying" | "arriving";
-
-export interface Arrow<M extends Message = Message> {
-  readonly message: M;
-  readonly fate: Fate;
-  readonly start: Point;
-  readonly end: Point;
-}
-
-export interface LifeLine {
-  readonly key: string;
-  readonly y: number;
-  readonly x1: number;
-  readonly x2: number;
-  readonly condition: Condition;
-  readonly leads: boolean;
-  /** The role in words, where there is room for it; null elsewhere. */
-  readonly role: string | null;
-}
-
-export interface PlacedBurst<M extends Message = Message> {
-  readonly burst: Burst<M>;
-  readonly x1: number;
-  readonly x2: number;
-  /** Whether its caption has room. */
-  readonly labelled: boolean;
-}
-
-export interface Picture<M extends Message = Message> {
-  readonly frame: Frame;
-  readonly lines: readonly LifeLine[];
-  readonly arrows: readonly Arrow<M>[];
-  /** Where there are more messages than can be told apart: `arrows` are then samples of them. */
-  readonly crowd: Crowd | null;
-  readonly marks: readonly PlacedMark[];
-  readonly tracks: readonly PlacedTrack[];
-  readonly bursts: readonly PlacedBurst<M>[];
-  readonly spans: readonly PlacedSpan[];
-  readonly states: readonly PlacedState[];
-  readonly letters: readonly Letter[];
-  readonly clocks: readonly ClockLabel[];
-  readonly axis: Axis;
-  /** In pixels. */
-  readonly breaks: readonly number[];
-  readonly height: number;
-}
-
-/** What of the history is shown, and how. */
-export interface Showing {
-  /** Full names of messages that are not shown. */
-  readonly hidden?: ReadonlySet<string>;
-  /** The vector clocks of steps; absent while they are not shown. */
-  readonly clockOf?: ClockOf;
-  /** The ink of a message, as a colour of the page by name. */
-  readonly inkOf?: (name: string) => string;
-  /** Whether bursts get a bracket. */
-  readonly bursts?: boolean;
-}
+import { placeMarks } from "./marks.ts";
+import {
+  type Arrow,
+  AXIS_PX,
+  endOf,
+  type History,
+  type LifeLine,
+  type Message,
+  momentOf,
+  type Picture,
+  type PlacedBurst,
+  type Showing,
+} from "./picture.ts";
+import { placeSpans } from "./spans.ts";
+import { placeStates } from "./states.ts";
+import { placeTracks } from "./tracks.ts";
 
 /** How far on its way a message ends that never arrives, or that nobody has heard of since. */
 const LOST_AT_SENDER = 0.34;
@@ -124,8 +39,6 @@ const BURST_PX = 120;
 const BURST_LABEL_PX = 156;
 /** More arrows than this cannot be told apart. */
 const MAX_ARROWS = 700;
-
-export const AXIS_PX = 34;
 
 export function layOut<M extends Message>(history: History<M>, frame: Frame, showing: Showing = {}): Picture<M> {
   const { hidden = new Set<string>(), bursts = true } = showing;
@@ -170,18 +83,8 @@ function isInView(message: Message, frame: Frame): boolean {
   return xOf(endOf(message), frame) >= 0 && xOf(momentOf(message), frame) <= frame.width;
 }
 
-/** When a message is first heard of. */
-export function momentOf({ sentAt, receivedAt }: Message): number {
-  return sentAt ?? receivedAt ?? 0;
-}
-
-/** When a message is last heard of. */
-export function endOf(message: Message): number {
-  return Math.max(momentOf(message), message.receivedAt ?? message.loss?.at ?? 0);
-}
-
 /** Null if an end is no node of the frame. */
-export function placeArrow<M extends Message>(message: M, frame: Frame): Arrow<M> | null {
+function placeArrow<M extends Message>(message: M, frame: Frame): Arrow<M> | null {
   const y1 = yOf(message.from, frame);
   const y2 = yOf(message.to, frame);
   if (y1 === null || y2 === null) return null;

@@ -1,6 +1,7 @@
 /** The words of a picture, each where it has room: the idea first, then what happened, then what messages are called. */
-import type { Picture } from "./layout.ts";
+
 import { type Letter, placeAlong, placeBeside, Room, widthOf } from "./lettering.ts";
+import type { Picture } from "./picture.ts";
 import { STATE_NAMES } from "./states.ts";
 
 type Bare = Omit<Picture, "letters">;

@@ -2,7 +2,7 @@
 import { sectionIn } from "../../../src/protocols/presentation.ts";
 import type { Chronicle, Message } from "../history/chronicle.ts";
 import type { EventAxis } from "./event-axis.ts";
-import { type History, momentOf } from "./layout.ts";
+import { type History, momentOf } from "./picture.ts";
 import type { StateSpan } from "./states.ts";
 
 /** @param axis null where the axis is time itself */

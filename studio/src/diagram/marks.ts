@@ -1,40 +1,11 @@
 /** Marks on the life lines: what happened at one node alone. However many there are, no more are placed than can be told apart. */
 import type { NodeId, Tagged } from "../../../src/core/protocol.ts";
-import { deliveredId, type Name, nameOf } from "../../../src/trace/naming.ts";
+import { deliveredId, nameOf } from "../../../src/trace/naming.ts";
 import type { MarkKind } from "../../../src/trace/picture/marks.ts";
 import type { Life } from "../history/life.ts";
 import { label, topicOfEvent } from "../history/phrase-book.ts";
 import { type Frame, xOf, yOf } from "./frame.ts";
-
-/** Something that happened at one node alone. Starts and crashes may stand in its life instead. */
-export interface Happening {
-  readonly key: number;
-  readonly at: number;
-  readonly node: NodeId;
-  readonly kind: MarkKind;
-  readonly name: Name;
-  readonly content: Tagged | null;
-  /** What is written beside it; unless told, it is made from name and content. */
-  readonly said?: Said;
-  /** So many pixels right of its place, beside other marks of the same step. */
-  readonly nudge?: number;
-}
-
-export interface Said {
-  readonly label: string;
-  /** The weightier takes the room for labels. */
-  readonly weight: number;
-}
-
-export interface PlacedMark extends Said {
-  readonly x: number;
-  readonly y: number;
-  readonly key: string;
-  readonly at: number;
-  readonly node: NodeId;
-  readonly shape: MarkKind;
-  readonly mark: Happening | null;
-}
+import type { Happening, Inscription, PlacedMark } from "./picture.ts";
 
 interface Happened {
   readonly marks: readonly Happening[];
@@ -59,7 +30,7 @@ const KINDS: readonly MarkKind[] = [
   "gap",
 ];
 
-const words = new WeakMap<Happening, Said>();
+const words = new WeakMap<Happening, Inscription>();
 
 export function placeMarks({ marks, lives }: Happened, frame: Frame): PlacedMark[] {
   const isVisible = (at: number) => {
@@ -130,8 +101,8 @@ function placeMark(mark: Happening, frame: Frame): PlacedMark {
 }
 
 /** A mark says the same in every picture, of which there are ten in a second. */
-function wordsOf(mark: Happening): Said {
-  if (mark.said !== undefined) return mark.said;
+function wordsOf(mark: Happening): Inscription {
+  if (mark.inscription !== undefined) return mark.inscription;
   let known = words.get(mark);
   if (known === undefined) {
     const { content, kind, name } = mark;

@@ -2,8 +2,8 @@
 import type { Ink } from "../../../src/trace/diagram/ink.ts";
 import { type MarkKind, markPaths } from "../../../src/trace/picture/marks.ts";
 import { xOf } from "./frame.ts";
-import { type Arrow, AXIS_PX, type LifeLine, type Picture } from "./layout.ts";
 import { LETTER_PX, type Letter, type LetterStyle } from "./lettering.ts";
+import { type Arrow, AXIS_PX, type LifeLine, type Picture } from "./picture.ts";
 import { type PlacedState, STATE_PX } from "./states.ts";
 import type { Lettering, Manner, Surface } from "./surface.ts";
 import type { Theme } from "./theme.ts";
@@ -65,7 +65,7 @@ const STATE_LOOKS: Readonly<Record<PlacedState["kind"], { readonly colour: strin
   electing: { colour: "--ink-soft", opacity: 0.22 },
 };
 
-export function paintState(
+function paintState(
   surface: Surface,
   { kind, x1, x2, y }: Pick<PlacedState, "kind" | "x1" | "x2" | "y">,
   theme: Theme,
@@ -122,7 +122,7 @@ function paintArrows(surface: Surface, picture: Picture, inkOf: Paint["inkOf"], 
 }
 
 /** @param isCased with a ground of its own, so that crossings can be followed */
-export function paintArrow(surface: Surface, arrow: Arrow, ink: Ink, theme: Theme, isCased = true): void {
+function paintArrow(surface: Surface, arrow: Arrow, ink: Ink, theme: Theme, isCased = true): void {
   const { start, end, fate } = arrow;
   const colour = theme(`--ink-${ink.slot}`);
   const shaft = `M${round(start.x)} ${round(start.y)}L${round(end.x)} ${round(end.y)}`;
@@ -167,7 +167,7 @@ const MARK_LOOKS: Readonly<Record<MarkKind, (theme: Theme) => Manner>> = {
   gap: (theme) => ({ stroke: { colour: theme("--ink-soft"), width: 1.5 } }),
 };
 
-export function paintMark(surface: Surface, shape: MarkKind, x: number, y: number, theme: Theme): void {
+function paintMark(surface: Surface, shape: MarkKind, x: number, y: number, theme: Theme): void {
   surface.shape(markPaths[shape], { ...MARK_LOOKS[shape](theme), x, y });
 }
 

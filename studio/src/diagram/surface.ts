@@ -38,7 +38,7 @@ export interface Surface {
   words(text: string, x: number, y: number, lettering: Lettering): void;
 }
 
-export const FONTS = {
+const FONTS = {
   sans: "-apple-system, BlinkMacSystemFont, 'Segoe UI', 'Helvetica Neue', 'Noto Sans', 'Liberation Sans', Arial, sans-serif",
   serif: "'Iowan Old Style', Palatino, 'Book Antiqua', 'Noto Serif', Georgia, 'Liberation Serif', serif",
 } as const;
@@ -51,7 +51,7 @@ const HALO_PX = 3.5;
 const paths = new Map<string, Path2D>();
 const MAX_PATHS = 500;
 
-export class CanvasSurface implements Surface {
+export class ScreenSurface implements Surface {
   readonly #context: CanvasRenderingContext2D;
   readonly #ratio: number;
 

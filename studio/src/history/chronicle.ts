@@ -243,8 +243,3 @@ function periodOf({ network, networkSince }: ClusterPicture): NetworkPeriod {
 export function momentOf(message: Message): number {
   return message.sentAt ?? message.receivedAt ?? 0;
 }
-
-/** When a message is last heard of. */
-export function endOf(message: Message): number {
-  return Math.max(momentOf(message), message.receivedAt ?? message.loss?.at ?? 0);
-}

@@ -1,5 +1,5 @@
 /** A run on one of its axes, as the diagram draws histories: places stand for moments. */
-import type { History, Message } from "../diagram/layout.ts";
+import type { History, Message } from "../diagram/picture.ts";
 import type { ShownAxis, ShownDrawing, ShownMark, ShownMessage } from "./engine/drawing.ts";
 
 /** A message that knows its steps. */
@@ -24,7 +24,7 @@ export function historyOf(drawing: ShownDrawing, axis: ShownAxis): History<RunMe
       kind,
       name: { full: label, short: label, part: null },
       content: null,
-      said: { label, weight: WEIGHTS[kind] ?? 2 },
+      inscription: { label, weight: WEIGHTS[kind] ?? 2 },
       nudge,
     })),
     lives: new Map(

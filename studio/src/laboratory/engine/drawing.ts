@@ -31,7 +31,7 @@ export interface ShownMessage {
   readonly to: number;
   readonly label: string;
   /** In words, with all its fields. */
-  readonly told: string;
+  readonly title: string;
   /** The steps at its ends; null where they are not known. */
   readonly sent: number | null;
   readonly ended: number | null;
@@ -151,7 +151,7 @@ function messagesIn({ entries }: Excerpt, { flights, steps }: Timeline): ShownMe
         from,
         to,
         label: labelOf(message, MAX_LABEL),
-        told: labelOf(message, MAX_TOLD),
+        title: labelOf(message, MAX_TOLD),
         sent: sent === null ? null : (stepOf.get(sent) ?? null),
         ended: ended === null ? null : (stepOf.get(ended) ?? null),
         lost: lost === null ? null : lossWords(lost),
