@@ -6,6 +6,7 @@
 import { z } from "zod";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId, View } from "../core/protocol.ts";
+import { messageTypesOf } from "../protocols/declared-messages.ts";
 import { protocolNames } from "../protocols/index.ts";
 import { wallClock } from "../runtime/platform/wall-clock.ts";
 import type { TraceEntry } from "../trace/entry.ts";
@@ -13,7 +14,6 @@ import { postCommand, putFaults } from "./admin-client.ts";
 import type { Act, ClusterPicture, NetworkPeriod, NetworkPicture, NodePicture } from "./feed.ts";
 import { headlineOf } from "./headline.ts";
 import { exchange } from "./http-exchange.ts";
-import { messageTypesOf } from "../protocols/declared-messages.ts";
 import { commandNamed, offeredCommands } from "./local/offered-commands.ts";
 import { RecentTrace } from "./local/recent-trace.ts";
 import type { Recorder } from "./local/recorder.ts";

@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
+import { messageTypesOf } from "../protocols/declared-messages.ts";
 import { formatHostPort } from "../runtime/host-port.ts";
 import { wallClock } from "../runtime/platform/wall-clock.ts";
 import type { Refused } from "../runtime/transport/identity.ts";
@@ -14,7 +15,6 @@ import type { Act, ClusterPicture, NetworkPeriod, NetworkPicture, NodePicture } 
 import { headlineOf } from "./headline.ts";
 import { agreementOf, areUp, isLeaderless, isSettled, opinionsOf } from "./local/agreement.ts";
 import type { Caretaker } from "./local/caretaker.ts";
-import { messageTypesOf } from "../protocols/declared-messages.ts";
 import { DisagreementWatch } from "./local/disagreement-watch.ts";
 import type { LifecycleEvent } from "./local/lifecycle.ts";
 import { LocalMember, type Surroundings } from "./local/local-member.ts";
