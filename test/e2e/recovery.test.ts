@@ -1,5 +1,7 @@
 /** A majority is lost for good: real processes, their folders, and the commands that people use. */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join as path } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -73,6 +75,35 @@ test("saved, shown and restored: a file that is not whole is refused, and so is 
   expect(await after.map("stock").get("apples")).toBe("é".repeat(20_000));
   expect((await after.mutex("disk").acquire()).token).toBeGreaterThan(token);
   await after.leave();
+});
+
+test("Ctrl-C, and a member that breaks off, leave no file", { tags: ["long"] }, async () => {
+  let isCut = true;
+  const server = createServer((_request, response) => {
+    response.writeHead(200, { "content-length": 1_000 }).write("half", () => isCut && response.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const target = path(folder, "half.snapshot");
+  const save = ["snapshot", "save", target, "--endpoints", `http://127.0.0.1:${port}`];
+  const halves = (): string[] => readdirSync(folder).filter((name) => name.startsWith("half"));
+  try {
+    expect(await coterie(...save)).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: expect.stringContaining("not answer"),
+    });
+    expect(halves()).toEqual([]);
+    isCut = false;
+    const saving = new Coterie(...save);
+    await until("half of it is there", () => halves().some((name) => statSync(path(folder, name)).size === 4), saving);
+    saving.signal("SIGINT");
+    expect(await saving.finished).toMatchObject({ code: 130, stdout: "" });
+    expect(halves()).toEqual([]);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
 });
 
 /** What they say of themselves is read where a wait ends in vain. */
