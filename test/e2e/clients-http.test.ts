@@ -223,7 +223,7 @@ function askedByWebSocket(base: string, token: string, query: object): Promise<u
   return new Promise((resolve, reject) => {
     socket.addEventListener("close", () => reject(new Error("closed")));
     socket.addEventListener("message", ({ data }) => {
-      const word = JSON.parse(String(data)) as { type: string; id?: number };
+      const word = JSON.parse(data as string) as { type: string; id?: number };
       if (word.type === "welcome") say({ type: "query", id: 1, query });
       if (word.id !== 1) return;
       resolve(word);
