@@ -21,7 +21,7 @@ describe("comparing", () => {
     expect(looks.map((look) => look?.messages)).toEqual(compared.map(({ run }) => run?.cost.total));
   });
 
-  it("takes a scenario's steps under protocols that it does not name", async () => {
+  it("takes a scenario's steps under protocols that it does not name", { tags: ["long"] }, async () => {
     const [maekawa, sanders] = await laboratory.compare({
       scenario: "maekawa-deadlock",
       protocol: "maekawa",
@@ -34,7 +34,7 @@ describe("comparing", () => {
     expect(sanders?.run?.lanes.map(({ node }) => node)).toEqual([1, 2, 3]);
   });
 
-  it("ends what keeps going for ever", async () => {
+  it("ends what keeps going for ever", { tags: ["long"] }, async () => {
     const [, epochs] = await laboratory.compare({
       scenario: "bully-a-highest-crashed",
       protocol: "bully",

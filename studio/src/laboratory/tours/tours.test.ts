@@ -7,7 +7,7 @@ import { tours } from "./tours.ts";
 const laboratory = new TestedLaboratory();
 
 /** The rest is in the long run: some of their runs take seconds. */
-const QUICK: ReadonlySet<string> = new Set(["one-lap", "received-not-delivered", "generals"]);
+const QUICK: ReadonlySet<string> = new Set(["one-lap"]);
 
 describe.each(tours)("the tour $name", (tour) => {
   it("goes to places that its runs have, shows what is there, and asks what they answer", {
