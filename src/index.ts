@@ -3,6 +3,7 @@
 export type { Client, ClientStatus, ConnectOptions } from "./client/client.ts";
 export { connect, type NodeConnectOptions } from "./client/node.ts";
 export { type ClusterConfig, parseConfig, readConfig } from "./cluster/config.ts";
+export { type DiscoverOptions, discover } from "./cluster/discover.ts";
 export { join } from "./cluster/join.ts";
 export { type Member as RunningMember, type MemberOptions, runMember } from "./cluster/member.ts";
 export { type ProofFile, proofFile, readProofFile, verdictOnFile } from "./cluster/proof-file.ts";

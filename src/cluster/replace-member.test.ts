@@ -85,7 +85,7 @@ describe("a member whose folder is lost", () => {
     const replace = (id: number, folder: string, ...from: number[]): Promise<void> =>
       replaceMember({ id, folder, from: from.map(folderOf), log });
     await expect(replace(3, folderOf(3), 1)).rejects.toThrow(
-      "expected the folders of 2 of the 3 members, got those of 1: fewer may not know what member 3 has promised. Where more folders are lost than that, begin a new cluster",
+      "expected the folders of 2 of the 3 members, got those of 1: fewer may not know what member 3 has promised. Where more folders are lost than that, save what is left with `coterie snapshot save FILE --from FOLDER`, and found a new cluster from it",
     );
     await expect(replace(3, folderOf(3), 1, 1)).rejects.toMatchObject({ code: "cannot-replace" });
     await expect(replace(4, folderOf(4), 1, 2)).rejects.toThrow("expected one of the members 1, 2, 3, got 4");

@@ -213,7 +213,7 @@ function requireSound(kept: readonly KeptJournal[], id: NodeId): { group: GroupR
   const quorum = majority(members.length);
   if (ids.size < quorum)
     refuse(
-      `expected the folders of ${quorum} of the ${members.length} members, got those of ${[...ids].join(", ")}: fewer may not know what member ${id} has promised. Where more folders are lost than that, docs/recovery.md says what to do`,
+      `expected the folders of ${quorum} of the ${members.length} members, got those of ${[...ids].join(", ")}: fewer may not know what member ${id} has promised. Where more folders are lost than that, save what is left with \`coterie snapshot save FILE --from FOLDER\`, and found a new cluster from it`,
     );
   const journals = kept.map(({ group }) => group.others.find(({ node }) => node === id)?.journal);
   if (new Set(journals).size > 1)

@@ -1,0 +1,100 @@
+/** Who the members are, as DNS says: by the SRV records of a name, as a headless service of Kubernetes has them for its pods. */
+import { Resolver } from "node:dns/promises";
+import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
+import type { NodeId } from "../core/protocol.ts";
+import { formatHostPort } from "../runtime/host-port.ts";
+import { realPlatform } from "../runtime/platform/real.ts";
+import { sleep } from "../runtime/platform/sleep.ts";
+import * as may from "./services/known-options.ts";
+
+export interface DiscoverOptions {
+  /** How many members found the cluster: those with the lowest ids. DNS is asked until it knows as many. */
+  readonly count: number;
+  /** How long to ask. Default 60,000. */
+  readonly timeoutMs?: number | undefined;
+  /** Aborted: it stops asking. */
+  readonly signal?: AbortSignal | undefined;
+  /** Which servers are asked, such as `10.0.0.10:53`. Default: those of the system. */
+  readonly servers?: readonly string[] | undefined;
+}
+
+const rules: may.Rules<DiscoverOptions> = {
+  count: may.needed({
+    wanted: "a whole number > 0",
+    accepts: (value) => Number.isSafeInteger(value) && Number(value) > 0,
+  }),
+  timeoutMs: may.duration,
+  signal: may.signal,
+  servers: { wanted: 'a list such as ["10.0.0.10:53"]', accepts: areTexts },
+};
+
+const DEFAULT_TIMEOUT_MS = 60_000;
+const ASK_AGAIN_MS = 500;
+
+/**
+ * The `members` of `join()`. A member's id is the number at the end of its host's first label, as a StatefulSet numbers its pods:
+ * `coterie-2.coterie.shop.svc.cluster.local` is 2. Once the cluster is founded, the members' own list says who they are.
+ *
+ * @example
+ * const members = await discover("_members._tcp.coterie", { count: 3 });
+ * const member = await join({ id: Number(process.env.HOSTNAME?.split("-").at(-1)), members, dataDir: "/data", tls });
+ * @throws UsageError for options that cannot be, and `bad-host` for a host without a number, or two with one; EnvironmentError
+ * `cannot-discover` if DNS does not know as many in time; the reason of `signal`.
+ */
+export async function discover(name: string, options: DiscoverOptions): Promise<Record<NodeId, string>> {
+  may.requireRule("the name of discover()", name, may.needed(may.text));
+  may.requireOptions("discover", options, rules);
+  const { count, timeoutMs = DEFAULT_TIMEOUT_MS, signal, servers } = options;
+  const { clock, timers } = realPlatform;
+  const resolver = new Resolver({ timeout: 2_000, tries: 1 });
+  if (servers !== undefined) resolver.setServers(servers);
+  const until = clock.now() + timeoutMs;
+  for (;;) {
+    signal?.throwIfAborted();
+    const { found, why } = await ask(resolver, name);
+    const known = membersOf(name, found);
+    if (known.size >= count) return Object.fromEntries([...known].sort(([a], [b]) => a - b).slice(0, count));
+    if (clock.now() >= until)
+      throw new EnvironmentError(
+        "cannot-discover",
+        `expected ${count} members in the SRV records of ${name} within ${timeoutMs} ms, got ${known.size}${why}`,
+      );
+    await sleep(timers, ASK_AGAIN_MS, { signal });
+  }
+}
+
+type Record_ = Awaited<ReturnType<Resolver["resolveSrv"]>>[number];
+
+/** `why`: DNS has said nothing of the name. It may later. */
+async function ask(resolver: Resolver, name: string): Promise<{ found: readonly Record_[]; why: string }> {
+  try {
+    return { found: await resolver.resolveSrv(name), why: "" };
+  } catch (error) {
+    return { found: [], why: ` (${(error as NodeJS.ErrnoException).code ?? (error as Error).message})` };
+  }
+}
+
+function membersOf(name: string, records: readonly Record_[]): Map<NodeId, string> {
+  const members = new Map<NodeId, string>();
+  for (const { name: host, port } of records) {
+    const digits = /^[^.]*?(\d+)(?:\.|$)/.exec(host)?.[1];
+    const id = Number(digits);
+    if (digits === undefined || !Number.isSafeInteger(id))
+      throw new UsageError(
+        "bad-host",
+        unexpected(`a host of ${name}`, "one such as coterie-2.coterie, which is member 2", host),
+      );
+    const address = formatHostPort({ host, port });
+    if ((members.get(id) ?? address) !== address)
+      throw new UsageError(
+        "bad-host",
+        `expected one host of ${name} with the number ${id}, got ${members.get(id)} and ${address}`,
+      );
+    members.set(id, address);
+  }
+  return members;
+}
+
+function areTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.every((each) => typeof each === "string");
+}
