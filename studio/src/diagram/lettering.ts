@@ -65,11 +65,15 @@ export class Room {
     return free;
   }
 
+  /** An arrow may begin and end far from the sheet: only its part on it is walked along. */
   pass(x1: number, y1: number, x2: number, y2: number): void {
-    const steps = Math.ceil(Math.hypot(x2 - x1, y2 - y1) / CELL_PX);
+    const shareAt = (x: number): number => (x2 === x1 ? 0 : Math.min(1, Math.max(0, (x - x1) / (x2 - x1))));
+    const [one, other] = [shareAt(0), shareAt(this.#columns * CELL_PX)];
+    const [from, to] = x2 === x1 ? [0, 1] : [Math.min(one, other), Math.max(one, other)];
+    const steps = Math.ceil((Math.hypot(x2 - x1, y2 - y1) * (to - from)) / CELL_PX);
     let last = -1;
     for (let step = 0; step <= steps; step++) {
-      const share = steps === 0 ? 0 : step / steps;
+      const share = from + (steps === 0 ? 0 : (step / steps) * (to - from));
       const cell = this.#cell(x1 + (x2 - x1) * share, y1 + (y2 - y1) * share);
       if (cell !== -1 && cell !== last) this.#passed[cell] = Math.min(255, (this.#passed[cell] as number) + 1);
       last = cell;
