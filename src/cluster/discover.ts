@@ -1,4 +1,5 @@
 /** Who the members are, as DNS says: by the SRV records of a name, as a headless service of Kubernetes has them for its pods. */
+import type { SrvRecord } from "node:dns";
 import { Resolver } from "node:dns/promises";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
@@ -63,10 +64,8 @@ export async function discover(name: string, options: DiscoverOptions): Promise<
   }
 }
 
-type Record_ = Awaited<ReturnType<Resolver["resolveSrv"]>>[number];
-
 /** `why`: DNS has said nothing of the name. It may later. */
-async function ask(resolver: Resolver, name: string): Promise<{ found: readonly Record_[]; why: string }> {
+async function ask(resolver: Resolver, name: string): Promise<{ found: readonly SrvRecord[]; why: string }> {
   try {
     return { found: await resolver.resolveSrv(name), why: "" };
   } catch (error) {
@@ -74,7 +73,7 @@ async function ask(resolver: Resolver, name: string): Promise<{ found: readonly 
   }
 }
 
-function membersOf(name: string, records: readonly Record_[]): Map<NodeId, string> {
+function membersOf(name: string, records: readonly SrvRecord[]): Map<NodeId, string> {
   const members = new Map<NodeId, string>();
   for (const { name: host, port } of records) {
     const digits = /^[^.]*?(\d+)(?:\.|$)/.exec(host)?.[1];

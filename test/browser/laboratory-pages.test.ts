@@ -1,37 +1,15 @@
 /** The other pages of the laboratory in a real browser. @module-tag long */
-import type { Server } from "node:http";
-import type { Browser, BrowserContext } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { simulate } from "../../src/experiment/index.ts";
-import { launch, noBrowser } from "./chromium.ts";
-import { openPage, PATIENCE_MS, staticHost } from "./laboratory-under-test.ts";
+import { noBrowser } from "./chromium.ts";
+import { laboratoryForTests } from "./laboratory-for-tests.ts";
+import { PATIENCE_MS } from "./laboratory-under-test.ts";
 
 describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
-  let browser: Browser;
-  let context: BrowserContext;
-  let host: Server;
-  let url: string;
-  const complaints: string[] = [];
-
-  beforeAll(async () => {
-    browser = await launch();
-    ({ server: host, url } = await staticHost());
-  });
-  afterAll(async () => {
-    await browser?.close();
-    host?.close();
-  });
-  beforeEach(async () => {
-    complaints.length = 0;
-    context = await browser.newContext({ viewport: { width: 1440, height: 1000 } });
-  });
-  afterEach(async () => {
-    await context?.close();
-    expect(complaints).toEqual([]);
-  });
+  const laboratory = laboratoryForTests();
 
   test("Compare: one time for all, and the link says who is compared", async () => {
-    const page = await openPage(context, `${url}#/compare?protocol=bully&with=ring&nodes=4`, complaints);
+    const page = await laboratory.open("#/compare?protocol=bully&with=ring&nodes=4");
     for (const protocol of ["bully", "ring"]) {
       const total = String(simulate({ protocol, nodes: 4 }).messages.total);
       expect(await page.getByTestId(`total-${protocol}`).innerText()).toBe(total);
@@ -47,7 +25,7 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
   });
 
   test("a tour asks for a prediction, and the run answers; in another language, too", async () => {
-    const page = await openPage(context, `${url}#/tour?lang=es`, complaints);
+    const page = await laboratory.open("#/tour?lang=es");
     await page.getByRole("link", { name: /El silencio es una respuesta/ }).click();
     for (const step of ["1", "2"]) {
       await page.waitForSelector(`[data-testid="tour-step"][data-step="${step}"]`);
@@ -70,7 +48,7 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
   });
 
   test("an embedded run is bare, and leads to the whole page", async () => {
-    const page = await openPage(context, `${url}?embed#/run?scenario=bully-a-highest-crashed`, complaints);
+    const page = await laboratory.open("?embed#/run?scenario=bully-a-highest-crashed");
     await page.getByRole("button", { name: "To the end" }).click();
     await expect
       .poll(() => page.getByTestId("headline").innerText(), { timeout: PATIENCE_MS })
@@ -81,14 +59,14 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
   });
 
   test("a run is saved as a trace file, and opened again; a bad file gives one error", async () => {
-    const page = await openPage(context, `${url}#/run?protocol=ring&nodes=4`, complaints);
+    const page = await laboratory.open("#/run?protocol=ring&nodes=4");
     await page.waitForSelector('[data-testid="state-0"]');
     const rows = await page.locator("tbody button").allInnerTexts();
     const [saved] = await Promise.all([
       page.waitForEvent("download"),
       page.getByRole("button", { name: "Save trace" }).click(),
     ]);
-    await page.goto(`${url}#/gallery`);
+    await page.goto(`${laboratory.url}#/gallery`);
     await page.getByLabel("Open a recording").setInputFiles(await saved.path());
     await page.waitForSelector('[data-testid="state-0"]');
     expect(await page.locator("tbody button").allInnerTexts()).toEqual(rows);

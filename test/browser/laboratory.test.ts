@@ -1,16 +1,15 @@
 /** The laboratory in a real browser: what it shows is what simulator and checker compute in Node. */
 import { readFileSync } from "node:fs";
-import type { Server } from "node:http";
 import { gzipSync } from "node:zlib";
-import type { Browser, BrowserContext } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { explore, parseScenario, runScenario } from "../../src/experiment/index.ts";
 import type { TraceEntry } from "../../src/trace/entry.ts";
 import { actionText } from "../../src/trace/log.ts";
 import { stepsOf } from "../../src/trace/steps.ts";
 import { Coterie, until } from "../e2e/cluster-under-test.ts";
-import { launch, noBrowser } from "./chromium.ts";
-import { headline, openPage, PATIENCE_MS, ready, staticHost, stepOf } from "./laboratory-under-test.ts";
+import { noBrowser } from "./chromium.ts";
+import { laboratoryForTests } from "./laboratory-for-tests.ts";
+import { headline, openPage, PATIENCE_MS, ready, stepOf } from "./laboratory-under-test.ts";
 
 if (noBrowser !== null) console.warn(`The browser tests are skipped: ${noBrowser}.`);
 
@@ -34,32 +33,10 @@ test("what loads first is small", () => {
 });
 
 describe.skipIf(noBrowser !== null)("the laboratory", () => {
-  let browser: Browser;
-  let context: BrowserContext;
-  let host: Server;
-  let url: string;
-  const complaints: string[] = [];
-
-  beforeAll(async () => {
-    browser = await launch();
-    ({ server: host, url } = await staticHost());
-  });
-  afterAll(async () => {
-    await browser?.close();
-    host?.close();
-  });
-  beforeEach(async () => {
-    complaints.length = 0;
-    context = await browser.newContext({ viewport: { width: 1440, height: 1000 } });
-    await context.grantPermissions(["clipboard-read", "clipboard-write"]);
-  });
-  afterEach(async () => {
-    await context?.close();
-    expect(complaints).toEqual([]);
-  });
+  const laboratory = laboratoryForTests(["clipboard-read", "clipboard-write"]);
 
   test("a newcomer sees an election, has it checked, opens the counterexample and shares it", async () => {
-    const page = await openPage(context, url, complaints);
+    const page = await laboratory.open();
     await page.getByRole("link", { name: /the coordinator crashes/ }).click();
     await ready(page);
     const rows = page.locator("tbody button");
@@ -89,8 +66,8 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
     const [shown, step] = [await headline(page), await stepOf(page)];
     await page.getByRole("button", { name: "Copy link" }).click();
     const link = await page.evaluate<string>("navigator.clipboard.readText()");
-    const stranger = await browser.newContext();
-    const other = await openPage(stranger, link, complaints);
+    const stranger = await laboratory.browser.newContext();
+    const other = await openPage(stranger, link, laboratory.complaints);
     await expect.poll(() => headline(other), { timeout: PATIENCE_MS }).toBe(shown);
     expect(await stepOf(other)).toBe(step);
     expect(await other.locator("tbody button").allInnerTexts()).toEqual(
@@ -100,14 +77,14 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
   });
 
   test("the checker counts the states that it counts in Node", { tags: ["long"] }, async () => {
-    const page = await openPage(context, `${url}#/check?protocol=ricart-agrawala`, complaints);
+    const page = await laboratory.open("#/check?protocol=ricart-agrawala");
     await page.waitForSelector('[data-testid="verdict"][data-verdict="holds"]');
     const { states } = explore({ protocol: "ricart-agrawala" });
     expect(await page.getByTestId("states").getAttribute("data-states")).toBe(String(states));
   });
 
   test("one cursor by keyboard; a crash at the cursor makes another run, and Undo takes it back", async () => {
-    const page = await openPage(context, `${url}#/run?protocol=ricart-agrawala&nodes=3`, complaints);
+    const page = await laboratory.open("#/run?protocol=ricart-agrawala&nodes=3");
     await ready(page);
     await page.locator("h1").click();
     expect(await stepOf(page)).toBe(2); // All three have started.
@@ -143,7 +120,7 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
       () => (studio.stdout.includes("\n") ? JSON.parse(studio.stdout) : null),
       studio,
     );
-    const page = await openPage(context, `${served}#/run?protocol=bully&nodes=0`, complaints);
+    const page = await openPage(laboratory.context, `${served}#/run?protocol=bully&nodes=0`, laboratory.complaints);
     await expect.poll(() => page.getByRole("alert").innerText(), { timeout: PATIENCE_MS }).toMatch(/--nodes/);
     await page.goto(`${served}#/run?protocol=bully`);
     await ready(page);
