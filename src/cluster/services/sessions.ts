@@ -200,8 +200,10 @@ class Session implements OpenSession {
 
   /** What the program was told to be its own has passed, and so, if it keeps to that, has what it started. */
   async #lastMoment(): Promise<void> {
-    if (this.#told !== null) await sleep(Math.max(0, Math.ceil(this.#told - performance.now())));
-    else await anyAborted([this.left], sleep(LAST_WORK_MS));
+    const deadline = this.#told;
+    if (deadline === null) return anyAborted([this.left], sleep(LAST_WORK_MS));
+    const leftMs = (): number => Math.ceil(deadline - performance.now());
+    while (leftMs() > 0) await sleep(leftMs()); // A timer may fire a part of a millisecond early.
   }
 
   #until(deadline: number | null): { untilMs: number | null; monotonicNs: string | null } {
