@@ -1,11 +1,21 @@
 /** The supervisor: whatever becomes of it or of whoever started it, the command does not outlive its grant. */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { execPath } from "node:process";
+import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { Supervisor } from "../../src/cli/supervisor/supervisor.ts";
-import { monotonicMs } from "../../src/cli/supervisor/supervisor-lines.ts";
+import {
+  type FromSupervisor,
+  MAX_LINE_LENGTH,
+  monotonicMs,
+  PIPE,
+  type ToSupervisor,
+} from "../../src/cli/supervisor/supervisor-lines.ts";
+import { eachLine } from "../../src/cluster/local/lines.ts";
 import { CLI, isAlive, PATIENCE_MS, parentOf, until } from "./cluster-under-test.ts";
 
 const SCRIPT = join(dirname(CLI), "supervisor", "supervisor-process.js");
@@ -102,9 +112,11 @@ describe("signals", () => {
 
   test("the supervisor itself is not ended by what ends a whole service", async () => {
     const one = supervisor();
-    const { ended, pid } = run(one, "READY; sleep 0.5; exit 3");
+    const go = join(folder, "go");
+    const { ended, pid } = run(one, `READY; until test -e ${go}; do sleep 0.05; done; exit 3`);
     const supervisors = parentOf(await pid());
     for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.kill(supervisors, name);
+    writeFileSync(go, "");
     expect(await ended).toMatchObject({ code: 3 });
   });
 });
@@ -112,21 +124,25 @@ describe("signals", () => {
 describe("the grant's end", () => {
   test("without a confirmation the command is told to end before it, and is dead by then", async () => {
     const one = supervisor();
-    const end = monotonicMs() + 1_000;
-    one.certain(end);
-    const { ended } = run(one, STUBBORN);
+    const { ended, pid } = run(one, STUBBORN);
+    await pid(); // Before that it would heed a signal.
+    one.certain(monotonicMs() + 1_000);
     expect(await ended).toMatchObject({ signal: "SIGKILL" });
     expect(one.isOverdue).toBe(true);
   });
 
   test("each confirmation puts it off", { tags: ["long"] }, async () => {
     const one = supervisor();
-    one.certain(monotonicMs() + 500);
-    const { ended } = run(one, "sleep 1.5; exit 5");
-    for (let round = 0; round < 20; round += 1) {
+    const go = join(folder, "confirmed");
+    const { ended, pid } = run(one, `READY; until test -e ${go}; do sleep 0.05; done; exit 5`);
+    await pid();
+    const first = monotonicMs() + 5_000;
+    one.certain(first);
+    while (monotonicMs() < first + 500) {
       await sleep(100);
-      one.certain(monotonicMs() + 10_000);
+      one.certain(monotonicMs() + PATIENCE_MS);
     }
+    writeFileSync(go, "");
     expect(await ended).toMatchObject({ code: 5 });
     expect(one.isOverdue).toBe(false);
   });
@@ -141,9 +157,9 @@ describe("the grant's end", () => {
 
   test("who was paused meanwhile hears of it, even if a confirmation is the first thing to come to mind", async () => {
     const one = supervisor();
-    one.certain(monotonicMs() + 1_000);
     const { ended, pid } = run(one, "READY; exec sleep 60");
     const command = await pid();
+    one.certain(monotonicMs() + 1_000);
     const [flag, deadline] = [new Int32Array(new SharedArrayBuffer(4)), Date.now() + PATIENCE_MS];
     while (isAlive(command) && Date.now() < deadline) Atomics.wait(flag, 0, 0, 10); // Nothing else runs here.
     Atomics.wait(flag, 0, 0, 200);
@@ -153,13 +169,30 @@ describe("the grant's end", () => {
 
   test("a supervisor that is paused is not needed for it", { tags: ["long"] }, async () => {
     const one = supervisor();
-    one.certain(monotonicMs() + 1_500);
     const { ended, pid } = run(one, STUBBORN);
     const command = await pid();
     await until("both sides know which process it is", () => one.group);
     process.kill(parentOf(command), "SIGSTOP");
+    one.certain(monotonicMs() + 500);
     await until("the command is dead", () => !isAlive(command));
     await expect(ended).rejects.toMatchObject({ code: "supervisor-ended" });
+    expect(one.isOverdue).toBe(true);
+  });
+
+  test("a supervisor that wakes when it is over already kills, and says why", async () => {
+    const process = spawn(execPath, [SCRIPT], { stdio: ["ignore", "ignore", "inherit", "pipe"], detached: true });
+    const pipe = process.stdio[PIPE] as Duplex;
+    const words: FromSupervisor[] = [];
+    eachLine(pipe, MAX_LINE_LENGTH, (line) => words.push(JSON.parse(line) as FromSupervisor));
+    const says = (type: FromSupervisor["type"]) => until(type, () => words.find((word) => word.type === type));
+    const tell = (word: ToSupervisor): void => void pipe.write(`${JSON.stringify(word)}\n`);
+    await says("ready");
+    tell({ type: "run", command: ["sleep", "600"], env: {}, until: null, graceMs: 60_000 });
+    await says("started");
+    tell({ type: "certain", until: monotonicMs() });
+    await says("ended");
+    expect(words.map(({ type }) => type)).toEqual(["ready", "started", "overdue", "ended"]);
+    pipe.destroy();
   });
 });
 

@@ -109,12 +109,12 @@ function watch(): void {
   clearTimeout(timer);
   if (order === null || child === null) return;
   const now = monotonicMs();
-  const killAt = terminatedAt === null ? latest : Math.min(latest, terminatedAt + order.graceMs);
-  if (now >= killAt) return void signalGroup("SIGKILL");
   if (terminatedAt === null && now >= warnAt) {
-    tell({ type: "overdue" });
+    tell({ type: "overdue" }); // Also if it wakes so late that nothing is left but to kill.
     return terminate();
   }
+  const killAt = terminatedAt === null ? latest : Math.min(latest, terminatedAt + order.graceMs);
+  if (now >= killAt) return void signalGroup("SIGKILL");
   const next = terminatedAt === null ? warnAt : killAt;
   if (next < Number.POSITIVE_INFINITY) timer = setTimeout(watch, Math.min(Math.ceil(next - now), LONGEST_TIMER_MS));
 }

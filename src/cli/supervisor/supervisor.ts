@@ -25,7 +25,7 @@ const SCRIPT = fileURLToPath(new URL("./supervisor-process.js", import.meta.url)
 
 /** One supervisor runs one command. It may be started long before: then the command starts as soon as there is a grant. */
 export class Supervisor {
-  /** The grant was not confirmed in time, and the supervisor has told the command to end. */
+  /** The grant was not confirmed in time, and the command has been told to end, or was killed. */
   isOverdue = false;
   /** The command's process group, from when this side knows it until the command has ended. */
   group: number | null = null;
@@ -148,6 +148,7 @@ export class Supervisor {
     const inMs = Math.max(0, Math.ceil(this.until - KILL_EARLY_MS - monotonicMs()));
     const kill = (): void => {
       if (inMs > LONGEST_TIMER_MS) return this.guard();
+      this.isOverdue = true;
       this.killGroup();
       this.timer = setTimeout(() => this.process.kill("SIGKILL"), LAST_WORD_MS);
     };
