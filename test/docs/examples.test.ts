@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { transformWithOxc } from "vite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { onFreePorts } from "../network/free-ports.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 /** Inside the package, so that `import "coterie"` means this one. */
@@ -79,9 +80,10 @@ describe("the docs", () => {
 
   test.each(examples)("$page line $line runs and prints what it says", async ({ page, line, code }) => {
     const file = join(workshop, `${page.replaceAll(/\W/g, "-")}-${line}.mjs`);
-    writeFileSync(file, (await transformWithOxc(code, "example.ts")).code);
-    const { stdout } = await promisify(execFile)(process.execPath, [file], { cwd: workshop, timeout: 30_000 });
-    for (const claim of claims(code)) expect(stdout).toContain(claim);
+    const own = await onFreePorts(code);
+    writeFileSync(file, (await transformWithOxc(own, "example.ts")).code);
+    const { stdout } = await promisify(execFile)(process.execPath, [file], { cwd: workshop, timeout: 100_000 });
+    for (const claim of claims(own)) expect(stdout).toContain(claim);
   });
 
   test.each(pages)("%s links to files that exist, and to headings in them", (page) => {

@@ -5,6 +5,7 @@ import { join, resolve } from "node:path";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { protocolNames } from "../../src/protocols/index.ts";
 import { coterie } from "../commands/run-here.ts";
+import { freePortWith } from "../network/free-ports.ts";
 import { ClusterUnderTest, endAll, occupyPort } from "./cluster-under-test.ts";
 
 afterEach(endAll);
@@ -50,8 +51,11 @@ test.each([
 
 describe("a taken port", () => {
   test("of `up` itself, of a member and of its admin pages", async () => {
-    const { port, release } = await occupyPort();
-    for (const base of [port, port - 2, port - 102]) {
+    const bases = [0, -2, -102];
+    const needed = bases.flatMap((base) => [0, 1, 2, 3, 101, 102, 103].map((offset) => base + offset));
+    const port = await freePortWith(needed.filter((offset) => offset !== 0));
+    const { release } = await occupyPort(port);
+    for (const base of bases.map((offset) => port + offset)) {
       expect(await refused("up", "--nodes", "3", "--port", String(base))).toBe(
         `port ${port} is taken, and 3 members need ports ${base} to ${base + 103}: ` +
           "stop what listens there, or choose others with --port (0: any that are free)",

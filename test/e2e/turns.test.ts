@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { transformWithOxc } from "vite";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { CLI, coterie, endAll, occupyPort, PATIENCE_MS } from "./cluster-under-test.ts";
+import { freePortWith } from "../network/free-ports.ts";
+import { CLI, coterie, endAll, PATIENCE_MS } from "./cluster-under-test.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "coterie-turns-"));
 const running = new Set<ChildProcess>();
@@ -31,8 +32,7 @@ interface Player {
 }
 
 async function play(game: string, patience: number, cheat?: string): Promise<Player[]> {
-  const { port, release } = await occupyPort();
-  release(); // Players are on the ports after it.
+  const port = await freePortWith([1, 2, 3]); // Where players are.
   return [1, 2, 3].map((player) => {
     const words = ["--player", player, "--players", 3, "--game", game, "--patience", patience, "--port", port, "--bot"];
     const cheating = player === 3 && cheat !== undefined ? ["--cheat", cheat] : [];

@@ -29,6 +29,29 @@ export async function freePorts(count: number): Promise<number[]> {
   throw new Error(`expected ${count} free ports from ${first} to ${first + PORTS_EACH - 1}, got ${found.length}`);
 }
 
+/** A port, and others so far from it: all of them free, and nobody else's. */
+export async function freePortWith(offsets: readonly number[]): Promise<number> {
+  for (let tried = 0; tried < PORTS_EACH; tried++) {
+    const [port] = (await freePorts(1)) as [number];
+    let isAllFree = true;
+    for (const offset of offsets)
+      isAllFree &&=
+        !REFUSED_BY_FETCH.has(port + offset) && (await isClaimed(port + offset)) && (await isFree(port + offset));
+    if (isAllFree) return port;
+  }
+  throw new Error(`expected a free port with others at ${offsets.join(", ")} from it, got none`);
+}
+
+/** A program on free ports of this machine instead of those that are written in it, which others may use as well. */
+export async function onFreePorts(program: string): Promise<string> {
+  const written = [...new Set([...program.matchAll(/127\.0\.0\.1:([1-9]\d*)/g)].map(([, port]) => port as string))];
+  const ports = await freePorts(written.length);
+  return program.replaceAll(
+    /127\.0\.0\.1:([1-9]\d*)/g,
+    (_, port: string) => `127.0.0.1:${ports[written.indexOf(port)]}`,
+  );
+}
+
 function isFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();
