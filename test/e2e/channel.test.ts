@@ -39,16 +39,23 @@ async function has(member: ChannelMember, count: number): Promise<void> {
   }
 }
 
+const wasLeftOut = (member: ChannelMember): boolean =>
+  member.all("view").some(({ view, state }) => view !== null && state === "outside");
+
 /** A machine that gives a member no time lets it be suspected: then it need not have all. The rest holds all the same. */
 async function allInOrder(members: ChannelMembers, count: number): Promise<void> {
   await members.lastRound("room");
   expect(broken(members.runs, "total")).toEqual([]);
-  const isLeftOut = (member: ChannelMember) =>
-    member.all("view").some(({ view, state }) => view !== null && state === "outside");
-  if (members.up.some(isLeftOut)) return;
+  if (members.up.some(wasLeftOut)) return;
   const sent = members.up.flatMap((member) => member.all("sent").flatMap(({ settled }) => settled));
   expect(sent.length).toBeGreaterThan(count);
   for (const member of members.up) expect(member.payloads("room")).toHaveLength(sent.length);
+}
+
+/** What a member has sent is settled, unless the others have gone on without it. */
+async function isSettled(member: ChannelMember, prefix: string): Promise<void> {
+  const { refused } = await sentBy(member, prefix);
+  if (!wasLeftOut(member)) expect(refused).toEqual([]);
 }
 
 const numbered = (prefix: string, count: number): string[] =>
@@ -92,15 +99,14 @@ describe("total", { tags: ["long"] }, () => whoeverComesAndGoes("total"));
 function whoeverComesAndGoes(order: "causal" | "total"): void {
   test("a member that is killed is left out, and the others go on with the same messages", async () => {
     const members = await group(3, { order });
-    for (const id of members.ids) send(members.at(id), `of ${id}:`, 2_000);
+    const sent = members.up.map((member) => [member, members.send(member, "room", 2_000)] as const);
     await has(members.at(1), 1);
     await members.kill(3);
-    const [one, two] = [members.at(1), members.at(2)];
-    await together([one, two], "room");
-    send(one, "after:", 10);
-    await sentBy(one, "after:");
-    await until("both have the last", () => [one, two].every((each) => each.payloads("room").includes("after: 10")));
-    for (const each of [one, two]) expect((await sentBy(each, `of ${each.id}:`)).refused).toEqual([]);
+    await members.lastRound("room");
+    expect(broken([...members.runs, { id: 3, reports: [] }], order)).toEqual([]); // What 3 has said may end anywhere.
+    const [one, two] = members.up as [ChannelMember, ChannelMember];
+    for (const [member, prefix] of sent.slice(0, 2)) await isSettled(member, prefix);
+    if ([one, two].some(wasLeftOut)) return;
     const views = (each: ChannelMember) => new Set(each.all("delivered").map(({ id, view }) => `${view} ${id}`));
     expect(views(two)).toEqual(views(one));
   });
@@ -109,17 +115,13 @@ function whoeverComesAndGoes(order: "causal" | "total"): void {
     const members = await group(3, { order });
     await members.kill(2);
     await together([members.at(1), members.at(3)], "room");
-    send(members.at(1), "meanwhile:", 5);
-    await sentBy(members.at(1), "meanwhile:");
+    const meanwhile = members.send(members.at(1), "room", 5);
+    await sentBy(members.at(1), meanwhile);
     const again = await members.start(2);
     again.order({ do: "open", name: "room", options: { order } });
-    await together(
-      [1, 2, 3].map((id) => members.at(id)),
-      "room",
-    );
-    send(members.at(1), "then:", 5);
-    await has(again, 5);
-    expect(again.payloads("room")).toEqual(numbered("then:", 5));
+    await members.lastRound("room"); // All three have what each of them has sent then.
+    expect(broken(members.runs, order)).toEqual([]);
+    expect(again.payloads("room").filter((payload) => payload.startsWith(`${meanwhile} `))).toEqual([]);
   });
 
   // test/testing/swarm.test.ts is the short one beside it and the next.
@@ -167,12 +169,14 @@ function whoeverComesAndGoes(order: "causal" | "total"): void {
   test("what a member has sent before it leaves is delivered; then the others go on without it", async () => {
     const members = await group(3, { order });
     const [one, two, three] = [1, 2, 3].map((id) => members.at(id)) as [ChannelMember, ChannelMember, ChannelMember];
-    send(three, "last words:", 100);
+    const words = members.send(three, "room", 100);
     three.order({ do: "leave" });
     await three.said("left");
-    expect(await sentBy(three, "last words:")).toMatchObject({ refused: [] });
+    await isSettled(three, words);
     await together([one, two], "room");
-    for (const each of [one, two]) expect(each.payloads("room")).toEqual(numbered("last words:", 100));
+    expect(broken(members.runs, order)).toEqual([]);
+    if (![one, two, three].some(wasLeftOut))
+      for (const each of [one, two]) expect(each.payloads("room")).toEqual(numbered(words, 100));
     three.process.end();
     expect(await three.process.exited).toBe(0);
   });

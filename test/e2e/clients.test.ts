@@ -26,6 +26,7 @@ async function served(): Promise<Served> {
   const ports = await freePorts(3);
   const members = new Map<number, Joined>();
   const start = async (id: number): Promise<Joined> => {
+    await members.get(id)?.exited; // Its port and its folder are free.
     const member = new Joined(id, where, PACKAGE, { clients: `127.0.0.1:${ports[id - 1]}` });
     members.set(id, member);
     await member.said("joined");

@@ -142,6 +142,12 @@ export class ClusterUnderTest extends Coterie {
     return (await until(`an event ${name}`, find, this)) as EventNamed<E>;
   }
 
+  /** Has a node take this command; one that is slow to answer is asked again. */
+  async command(node: number, command: string): Promise<void> {
+    const take = async () => (await this.act({ type: "command", node, command })).status === 200;
+    await until(`node ${node} takes ${command}`, take, this);
+  }
+
   act(act: object): Promise<Response> {
     return fetch(`${this.ready.admin}/api/act`, {
       method: "POST",

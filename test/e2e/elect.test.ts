@@ -13,7 +13,7 @@ describe("how it ends", () => {
   const print = ["sh", "-c", 'echo "$COTERIE_NAME $COTERIE_TOKEN"; exit 9'];
 
   test("when the command ends, with its exit code", async () => {
-    members = await MembersUnderTest.of(1);
+    members = await MembersUnderTest.patient(1);
     const { code, stdout, stderr } = await members.start(1, "elect job", print).finished;
     expect({ code, stderr }).toEqual({ code: 9, stderr: "" });
     expect(stdout).toMatch(/^job [1-9]\d*\n$/);
@@ -38,8 +38,12 @@ describe("how it ends", () => {
 
   test("when leadership is lost, if once was all that was wanted", async () => {
     members = await MembersUnderTest.of(1);
-    const run = members.start(1, "elect job --once");
-    const { pid } = await members.successor();
+    let run = members.start(1, "elect job --once");
+    const { pid } = await until("the command begins", () => {
+      const begun = members.sightings.find(({ what }) => what === "begin");
+      if (begun === undefined && !isAlive(run.pid)) run = members.start(1, "elect job --once"); // It was lost before.
+      return begun;
+    });
     run.signal("SIGSTOP");
     await until("the command is dead", () => !isAlive(pid), run);
     run.signal("SIGCONT");

@@ -1,7 +1,8 @@
 /** However `coterie up` ends, and whatever state its members are in, it leaves no process behind. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { afterEach, expect, test, vi } from "vitest";
 import { ClusterUnderTest, Coterie, endAll, isAlive, until } from "./cluster-under-test.ts";
 
@@ -51,12 +52,17 @@ test("a second Ctrl-C kills at once", { tags: ["long"] }, async () => {
 });
 
 test.runIf(process.platform === "linux")("Ctrl-C while the cluster is still starting", async () => {
+  const scratch = mkdtempSync(join(tmpdir(), "coterie-test-"));
+  const wait = join(scratch, "wait.mjs");
+  writeFileSync(wait, 'if (process.argv[2] === "node") await new Promise(() => setInterval(() => {}, 60_000));');
+  vi.stubEnv("NODE_OPTIONS", `--import ${pathToFileURL(wait).href}`); // Members get no further, so they are not ready before it.
   const starting = new Coterie("up", "--port", "0", "--json", "--nodes", "3");
   const members = (): number[] => childrenOf(starting.pid);
   const pids = await until("members are being started", () => (members().length > 2 ? members() : null), starting);
   starting.signal("SIGINT");
   expect(await starting.finished).toMatchObject({ code: 0, stdout: "" });
   await until("nobody is left", () => !pids.some(isAlive));
+  rmSync(scratch, { recursive: true });
 });
 
 test("members end by themselves when `up` is killed, and its folder goes too", async () => {

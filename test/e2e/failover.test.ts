@@ -1,8 +1,13 @@
 /** The main job: real processes choose a leader, the leader dies or sleeps, and another takes over. */
+import { isDeepStrictEqual } from "node:util";
 import { afterEach, expect, test } from "vitest";
+import type { LifecycleEvent } from "../../src/cluster/local/lifecycle.ts";
 import { ClusterUnderTest, coterie, endAll, occupyPort, until } from "./cluster-under-test.ts";
 
 afterEach(endAll);
+
+const isLeader = (leader: number, agreed: readonly number[]) => (event: LifecycleEvent) =>
+  event.event === "leader" && event.leader === leader && event.agreed.join() === agreed.join();
 
 test("SIGKILL of the leader from outside: the highest alive node leads, and every alive node agrees", async () => {
   const cluster = await ClusterUnderTest.up("--nodes", "5");
@@ -17,7 +22,7 @@ test("SIGKILL of the leader from outside: the highest alive node leads, and ever
   const exited = await cluster.event("exited");
   expect(exited).toMatchObject({ node: 4, pid: victim, signal: "SIGKILL", code: null, restartInMs: null });
   const seen = cluster.events.indexOf(exited);
-  expect(await cluster.event("leader", seen)).toMatchObject({ leader: 3, agreed: [0, 1, 2, 3] });
+  await until("it is told that 3 leads", () => cluster.events.slice(seen).some(isLeader(3, [0, 1, 2, 3])), cluster);
   const dead = (await cluster.status()).nodes[4];
   expect(dead).toMatchObject({
     id: 4,
@@ -33,8 +38,15 @@ test("SIGKILL of the leader from outside: the highest alive node leads, and ever
 test("--restart brings the old leader back, and it bullies its way in", { tags: ["long"] }, async () => {
   const cluster = await ClusterUnderTest.up("--nodes", "3", "--restart");
   const before = cluster.pidOf(2);
+  cluster.signal("SIGSTOP"); // It starts nobody again before the others have gone on.
   cluster.kill(2);
-  await cluster.agreed(1, [0, 1]);
+  for (const { id, admin } of cluster.ready.nodes.slice(0, 2))
+    await until(`${id} follows 1`, async () => {
+      const { leader } = (await (await fetch(`${admin}/status`)).json()) as { leader: number | null };
+      return leader === 1;
+    });
+  cluster.signal("SIGCONT");
+  await cluster.event("started");
   const tookMs = await cluster.agreed(2, [0, 1, 2]);
   console.log(`back in the lead after ${tookMs} ms`);
   expect(await cluster.event("exited")).toMatchObject({ node: 2, restartInMs: 1_000 });
@@ -44,9 +56,11 @@ test("--restart brings the old leader back, and it bullies its way in", { tags: 
 test("--restart tries again while a member's port is taken by another", { tags: ["long"] }, async () => {
   const cluster = await ClusterUnderTest.up("--nodes", "1", "--restart");
   const port = Number((cluster.ready.nodes[0]?.address ?? "").split(":").at(-1));
+  cluster.signal("SIGSTOP"); // It starts nobody again before another has the port.
   cluster.kill(0);
-  const killed = await cluster.event("exited");
   const { release } = await occupyPort(port);
+  cluster.signal("SIGCONT");
+  const killed = await cluster.event("exited");
   const refused = await cluster.event("exited", cluster.events.indexOf(killed) + 1);
   expect(refused).toMatchObject({ node: 0, code: 1, restartInMs: 2_000 });
   release();
@@ -74,8 +88,10 @@ test("a single member leads itself", { tags: ["long"] }, async () => {
 test("a protocol without a leader is ready when everybody answers", { tags: ["long"] }, async () => {
   const cluster = await ClusterUnderTest.up("--nodes", "2", "--protocol", "heartbeat");
   expect(cluster.ready).toMatchObject({ leader: null });
-  const { nodes } = await cluster.status();
-  expect(nodes.every(({ alive, leader }) => alive && leader === null)).toBe(true);
+  await until("all answer, and none names a leader", async () => {
+    const { nodes } = await cluster.status();
+    return nodes.every(({ alive, leader }) => alive && leader === null);
+  });
 });
 
 test("an election that nobody has called yet: ready without a leader, and one by command", {
@@ -83,7 +99,7 @@ test("an election that nobody has called yet: ready without a leader, and one by
 }, async () => {
   const cluster = await ClusterUnderTest.up("--nodes", "3", "--protocol", "chang-roberts");
   expect(cluster.ready).toMatchObject({ leader: null });
-  expect((await cluster.act({ type: "command", node: 0, command: "election.call" })).status).toBe(200);
+  await cluster.command(0, "election.call");
   await cluster.agreed(2, [0, 1, 2]);
 });
 
@@ -91,20 +107,28 @@ test("`coterie status` says who is alive and who leads", async () => {
   const cluster = await ClusterUnderTest.up("--nodes", "3");
   cluster.kill(0);
   await cluster.agreed(2, [1, 2]);
-  const { stdout, code } = await coterie("status", "--admin", cluster.ready.admin);
-  const rows = stdout
-    .trimEnd()
-    .split("\n")
-    .map((line) => line.split(/\s{2,}/));
-  expect(rows).toEqual([
+  const rows = [
     ["NODE", "PID", "STATE", "ROLE", "LEADER", "TERM"],
     ["0", "-", "exited", "-", "-", "-"],
     ["1", String(cluster.pidOf(1)), "running", "follower", "2", "-"],
     ["2", String(cluster.pidOf(2)), "running", "leader", "2", "-"],
-  ]);
-  expect(code).toBe(0);
-  const json = await coterie("status", "--admin", cluster.ready.admin, "--json");
-  expect(JSON.parse(json.stdout)).toEqual(await cluster.status());
+  ];
+  let said = "";
+  // A member that is slow to answer is shown so.
+  await until(
+    () => `the table is right, but it is ${said}`,
+    async () => {
+      const { stdout, code } = await coterie("status", "--admin", cluster.ready.admin);
+      said = stdout;
+      const shown = stdout.trimEnd().split("\n");
+      const cells = shown.map((line) => line.split(/\s{2,}/));
+      return code === 0 && isDeepStrictEqual(cells, rows);
+    },
+  );
+  await until("--json says what the page says", async () => {
+    const json = await coterie("status", "--admin", cluster.ready.admin, "--json");
+    return isDeepStrictEqual(JSON.parse(json.stdout || "null"), await cluster.status());
+  });
 });
 
 test("`coterie status` fails while the alive members disagree", { tags: ["long"] }, async () => {

@@ -2,13 +2,15 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import type { Timing } from "../../src/cluster/services/timing.ts";
 import { mutualExclusion } from "../../src/protocols/family.ts";
 import { protocolNamed, protocolNames } from "../../src/protocols/index.ts";
 import { until } from "./cluster-under-test.ts";
-import { folder, isGrowing, type Joined, joinedAt, numbersIn, place, type Said } from "./joined-members.ts";
+import { folder, isGrowing, type Joined, joinedAt, numbersIn, PACKAGE, place, type Said } from "./joined-members.ts";
 import type { Report } from "./joined-process.ts";
 
-const three = async () => (await joinedAt(await place(3))) as [Joined, Joined, Joined];
+const three = async (timing: Timing = "default") =>
+  (await joinedAt(await place(3), PACKAGE, { timing })) as [Joined, Joined, Joined];
 
 /** The first of them to say it. */
 const first = <S extends Report["said"]>(members: readonly Joined[], said: S): Promise<[Joined, Said<S>]> =>
@@ -30,7 +32,7 @@ test.each([standard])(title, (algorithm) => contend(algorithm));
 test.each(others)(title, { tags: ["long"] }, (algorithm) => contend(algorithm));
 
 async function contend(algorithm: string): Promise<void> {
-  const members = await three();
+  const members = await three("patient"); // Who stands still inside is to have the lock all the same.
   const witness = join(folder, `inside-${algorithm}`);
   for (const member of members) member.order({ do: "contend", algorithm, entries: 20, witness });
   await Promise.all(members.map((member) => member.said("contended")));

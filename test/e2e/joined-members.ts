@@ -106,8 +106,8 @@ export class Joined {
 }
 
 /** Members 1 and up, once they have joined. */
-export async function joinedAt(where: Place, packageUrl = PACKAGE): Promise<Joined[]> {
-  const joined = Object.keys(where.members).map((id) => new Joined(Number(id), where, packageUrl));
+export async function joinedAt(where: Place, packageUrl = PACKAGE, more: Partial<JoinOptions> = {}): Promise<Joined[]> {
+  const joined = Object.keys(where.members).map((id) => new Joined(Number(id), where, packageUrl, more));
   await Promise.all(joined.map((member) => member.said("joined")));
   return joined;
 }

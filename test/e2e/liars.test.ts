@@ -1,5 +1,5 @@
 /** `coterie up --byzantine`: processes that lie among processes that do not. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -37,7 +37,8 @@ test("one that equivocates is named, counts for nothing, and is followed in the 
   expect(cluster.ready).toMatchObject({ seed: 11, nodes: [{ id: 0 }, {}, {}, { id: 3, byzantine: "equivocate" }] });
   expect(cluster.ready.nodes.filter(({ byzantine }) => byzantine !== undefined)).toHaveLength(1);
   await cluster.act({ type: "command", node: 1, command: "client.propose" });
-  await sleep(300);
+  const steps = () => readFileSync(file, "utf8").match(/"kind":"(?:start|receive|timeout|command)"/g)?.length ?? 0;
+  await until("much has been recorded", () => steps() > 100, cluster);
   await expectUnharmed(cluster, 3);
   expect((await cluster.status()).nodes.map(({ byzantine }) => byzantine)).toEqual([
     undefined,
@@ -47,7 +48,8 @@ test("one that equivocates is named, counts for nothing, and is followed in the 
   ]);
   for (const { agreed } of cluster.events.flatMap((event) => (event.event === "leader" ? [event] : [])))
     expect(agreed).not.toContain(3);
-  expect(cluster.stderr).toContain("this member lies (equivocate: sends each receiver the message as it is, or");
+  const lie = "this member lies (equivocate: sends each receiver the message as it is, or";
+  await until("it is said that it lies", () => cluster.stderr.includes(lie), cluster);
   cluster.signal("SIGINT");
   await cluster.finished;
   const { stdout, stderr } = await coterie("trace", file, "--check", "--json");

@@ -106,10 +106,13 @@ describe("signals", () => {
 
   test("a command may go on after a signal; a second Ctrl-C kills it", async () => {
     await alone();
-    const { run, pid } = await runningScript("lock x", STUBBORN);
-    run.signal("SIGINT");
-    run.signal("SIGHUP");
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    const heard = join(members.folder, "heard");
+    const listening = ["INT", "HUP"].map((name) => `trap 'echo ${name} >> ${heard}' ${name}`).join("; ");
+    const { run, pid } = await runningScript("lock x", `${listening}; READY; while :; do sleep 0.05; done`);
+    for (const name of ["INT", "HUP"] as const) {
+      run.signal(`SIG${name}`);
+      await until(`it hears SIG${name}`, () => read(heard).includes(name), run); // Two at once may come as one.
+    }
     expect(isAlive(pid)).toBe(true);
     run.signal("SIGINT");
     expect(await run.finished).toMatchObject({ code: 137 });

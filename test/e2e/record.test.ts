@@ -2,10 +2,10 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, expect, test, vi } from "vitest";
+import { afterAll, afterEach, expect, test } from "vitest";
 import type { TraceEntry } from "../../src/trace/entry.ts";
 import type { Snapshot } from "../../src/trace/snapshot.ts";
-import { ClusterUnderTest, coterie, endAll } from "./cluster-under-test.ts";
+import { ClusterUnderTest, coterie, endAll, until } from "./cluster-under-test.ts";
 
 afterEach(endAll);
 
@@ -40,11 +40,11 @@ function isLateAnywhere(entries: readonly TraceEntry[]): boolean {
 
 /** Resolves when the file says that the node follows that leader, or leads, in what it says of it last. */
 async function recorded(file: string, node: number, leader: number): Promise<void> {
-  await vi.waitFor(() => {
+  await until(`the file says that node ${node} follows ${leader}`, () => {
     const lines = readFileSync(file, "utf8").split("\n").slice(1, -1);
     const views = lines.map((line) => JSON.parse(line) as TraceEntry).filter((entry) => entry.kind === "view");
-    expect(views.findLast((entry) => entry.node === node)?.view.leader).toBe(leader);
-  }, 5_000);
+    return views.findLast((entry) => entry.node === node)?.view.leader === leader;
+  });
 }
 
 test("a failover is recorded; the recording holds, shows every state, and can go on otherwise", async () => {

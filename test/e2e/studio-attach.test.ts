@@ -41,6 +41,7 @@ test("two members are shown and recorded until Ctrl-C, and go on", async () => {
     type: "snapshot",
     cluster: { isAttached: true, takesFaults: false, nodes: [{ id: 1, process: "running" }, { id: 2 }] },
   });
+  await until("a leadership is recorded", () => readFileSync(file, "utf8").includes('"leadership"'), studio);
   studio.signal("SIGINT");
   expect(await studio.finished).toMatchObject({ code: 0 });
   expect(studio.stderr).toMatch(/recorded \d+ entries/);

@@ -1,5 +1,6 @@
 /** What `coterie up` serves: the feed and the acts of the studio page, and to whom. */
 import { type IncomingMessage, request } from "node:http";
+import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ClusterPicture, FeedEvent } from "../../src/cluster/feed.ts";
 import type { TraceEntry } from "../../src/trace/entry.ts";
@@ -65,9 +66,8 @@ describe("the feed", () => {
       restarts: false,
       network: { cuts: [], dropRate: 0, delayMs: [0, 0] },
     });
-    expect(page.picture.nodes.map(({ process, view }) => [process, view?.leader])).toEqual(
-      Array(3).fill(["running", 2]),
-    );
+    expect(page.picture.nodes.map(({ process }) => process)).toEqual(Array(3).fill("running"));
+    await until("2 leads", () => page.picture.nodes.every(({ view }) => view?.leader === 2), cluster);
     expect(page.picture.nodes[0]?.commands).toContain("election.call");
 
     expect(await (await cluster.act({ type: "kill", node: 2 })).json()).toEqual({});
@@ -80,8 +80,11 @@ describe("the feed", () => {
     });
     expect(page.entries).toContainEqual({ at: expect.any(Number), node: 2, kind: "crash" });
     const sent = page.entries.find((entry) => entry.kind === "send" && entry.node === 1 && entry.to === 0);
-    expect(page.entries).toContainEqual(
-      expect.objectContaining({ kind: "receive", node: 0, id: (sent as { id: string }).id }),
+    const { id } = sent as { id: string };
+    await until(
+      "what 1 has sent arrives at 0",
+      () => page.entries.some((entry) => entry.kind === "receive" && entry.node === 0 && entry.id === id),
+      cluster,
     );
 
     await cluster.act({ type: "restart", node: 2 });
@@ -113,7 +116,7 @@ describe("acts", () => {
       [2, 0],
       [2, 1],
     ]);
-    expect(page.picture.nodes[2]?.view?.leader).toBe(2);
+    await until("2 leads by itself", () => page.picture.nodes[2]?.view?.leader === 2, cluster);
     expect(await cluster.event("network", atFirst)).toMatchObject({
       act: { type: "split", groups: [[0, 1]] },
       cuts: page.picture.network.cuts,
@@ -124,7 +127,7 @@ describe("acts", () => {
 
     const before = cluster.events.length;
     await cluster.act({ type: "kill", node: 1 });
-    await cluster.act({ type: "restart", node: 1 });
+    await until("its end is known", async () => (await cluster.act({ type: "restart", node: 1 })).ok, cluster);
     const { node } = await cluster.event("started", before);
     expect(node).toBe(1);
     const faults = await until("the new process has heard", async () => {
@@ -143,16 +146,20 @@ describe("acts", () => {
     await cluster.act({ type: "link-conditions", dropRate: 0.01, delayMs: [1, 5] });
     await cluster.act({ type: "cut", nodes: [0, 1] });
     const { admin } = (await cluster.status()).nodes[0] as { admin: string };
-    const faults = async () => (await fetch(`${admin}/faults`)).json();
-    expect(await faults()).toEqual({ cutTo: [1], dropRate: 0.01, delayMs: { min: 1, max: 5 } });
+    const hasHeard = async (cutTo: readonly number[]) => {
+      const wanted = { cutTo, dropRate: 0.01, delayMs: { min: 1, max: 5 } };
+      const isHeard = async () => isDeepStrictEqual(await (await fetch(`${admin}/faults`)).json(), wanted);
+      await until(`node 0 has heard ${JSON.stringify(wanted)}`, isHeard, cluster);
+    };
+    await hasHeard([1]);
     await cluster.act({ type: "mend", nodes: [1, 0] });
-    expect(await faults()).toEqual({ cutTo: [], dropRate: 0.01, delayMs: { min: 1, max: 5 } });
+    await hasHeard([]);
     await cluster.act({ type: "heal" });
   });
 
   test("a command reaches the protocol", async () => {
     const page = await listener();
-    expect((await cluster.act({ type: "command", node: 0, command: "election.call" })).status).toBe(200);
+    await cluster.command(0, "election.call");
     await until(
       "its trace shows it",
       () => page.entries.some(({ node, kind }) => node === 0 && kind === "command"),
