@@ -1,4 +1,8 @@
-/** axe-core finds nothing to complain of on any page of the laboratory, in light and in dark. @module-tag long */
+/**
+ * axe-core finds nothing to complain of on any page of the laboratory, in light and in dark.
+ *
+ * @module-tag long
+ */
 import { readFileSync } from "node:fs";
 import type { Server } from "node:http";
 import { createRequire } from "node:module";

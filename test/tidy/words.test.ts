@@ -22,6 +22,7 @@ const forbidden: readonly { readonly pattern: RegExp; readonly why: string }[] =
     pattern: /\bregistry\.[\w-]+\.\w|\b(?:npmjs|yarnpkg|npmmirror|jfrog|artifactory)\b/gi,
     why: "a registry is the user's choice",
   },
+  { pattern: /(?<!(?:\/\/|\*)\s*|`)@module-tag\b/g, why: "Vitest reads it at the beginning of a line only" },
 ];
 
 function leftovers(file: HouseFile): string[] {
@@ -53,6 +54,7 @@ describe("words", () => {
     "see /home/somebody/notes",
     "cd /root",
     '"resolved": "https://registry.npmjs.org/zod"',
+    "/** Random runs. @module-tag long */",
   ])("%s is refused", (text) => {
     expect(leftovers({ path: "src/core/a.ts", text })).not.toEqual([]);
   });
@@ -63,6 +65,7 @@ describe("words", () => {
     "// oxlint-disable-next-line typescript/await-thenable -- a thenable of the driver",
     'import { protocolNames } from "./registry.ts";',
     "GET /studio/work and frame/root.svelte",
+    "/**\n * Random runs.\n *\n * @module-tag long\n */",
   ])("%s is not", (text) => {
     expect(leftovers({ path: "src/core/a.ts", text })).toEqual([]);
   });
