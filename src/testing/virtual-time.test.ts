@@ -58,8 +58,10 @@ describe("virtual time", () => {
 
   test("a run that waits for something real, with nothing left to happen, ends with an error that says so", async () => {
     const time = new VirtualTime();
-    const run = time.drive(() => realSleep(60_000, undefined, { ref: true, signal: AbortSignal.timeout(100) }), 100);
+    const end = new AbortController();
+    const run = time.drive(() => realSleep(60_000, undefined, { ref: true, signal: end.signal }), 100);
     await expect(run).rejects.toThrow(/nothing is left to happen.*not of this world.*Timeout.*sleep\(\)/s);
+    end.abort();
   });
 
   test("a run that waits for what never happens ends at its limit, though others go on for ever", async () => {
