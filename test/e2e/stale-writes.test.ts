@@ -73,9 +73,11 @@ test(`of careless leaders no stale write is accepted, through ${rounds} kills, p
       writers.set(leader.member, writer(leader.member));
     }
   }
+  const attempts = (): string[] => readFileSync(log, "utf8").split("\n").slice(0, -1);
+  if (deeds.pause > 0) await until("one that stood still writes on", () => judge(attempts()).stale > 0, resource);
   resource.signal("SIGTERM");
   await resource.finished;
-  const verdict = judge(readFileSync(log, "utf8").trim().split("\n"));
+  const verdict = judge(attempts());
   tookMs.sort((a, b) => a - b);
   console.log(`stale writes: ${deeds.kill} kills, ${deeds.pause} pauses, ${deeds.partition} partitions`);
   console.log(`stale writes: another wrote after ${Math.round(tookMs[rounds >> 1] ?? 0)} ms in the middle`);
@@ -84,7 +86,6 @@ test(`of careless leaders no stale write is accepted, through ${rounds} kills, p
   expect(verdict.staleAccepted).toBe(0);
   expect(verdict.shared).toEqual([]);
   expect(verdict.refused).toBe(verdict.stale);
-  if (deeds.pause > 0) expect(verdict.stale).toBeGreaterThan(0);
 });
 
 function others(of: number): number[] {
