@@ -1,12 +1,16 @@
-/** The other pages of the laboratory in a real browser. @module-tag long */
+/**
+ * The other pages of the laboratory in a real browser.
+ *
+ * @module-tag long
+ */
 import { describe, expect, test } from "vitest";
 import { simulate } from "../../src/experiment/index.ts";
 import { noBrowser } from "./chromium.ts";
 import { laboratoryForTests } from "./laboratory-for-tests.ts";
-import { PATIENCE_MS } from "./laboratory-under-test.ts";
+import { hashOf, PATIENCE_MS, ready, stepOf } from "./laboratory-under-test.ts";
 
 describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
-  const laboratory = laboratoryForTests();
+  const laboratory = laboratoryForTests(["clipboard-read", "clipboard-write"]);
 
   test("Compare: one time for all, and the link says who is compared", async () => {
     const page = await laboratory.open("#/compare?protocol=bully&with=ring&nodes=4");
@@ -21,7 +25,19 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
     await page.waitForSelector('[data-case="chang-roberts"] td');
     await page.getByRole("button", { name: "Leave ring out" }).click();
     await page.waitForSelector('[data-case="ring"]', { state: "detached" });
-    expect(new URL(page.url()).hash).toMatch(/^#\/compare\?protocol=bully&nodes=4&with=chang-roberts/);
+    expect(await hashOf(page)).toMatch(/^#\/compare\?protocol=bully&nodes=4&with=chang-roberts/);
+  });
+
+  test("where the cursor stood is not noted in the address of another run that is on its way", async () => {
+    const page = await laboratory.open("#/run?protocol=ring&nodes=3&at=0");
+    await ready(page);
+    // The address changes at once; the page hears of it later.
+    await page.evaluate(`
+      location.hash = "#/run?protocol=ricart-agrawala&nodes=3";
+      [...document.querySelectorAll("button")].find((button) => button.textContent === "Copy link").click();
+    `);
+    expect(await hashOf(page)).not.toContain("at=0");
+    await expect.poll(() => stepOf(page), { timeout: PATIENCE_MS }).toBe(2);
   });
 
   test("a tour asks for a prediction, and the run answers; in another language, too", async () => {

@@ -47,6 +47,16 @@ export async function openPage(context: BrowserContext, url: string, complaints:
 export const ready = (page: Page): Promise<unknown> =>
   page.waitForSelector('[data-testid="state-0"], [data-testid="state-1"]');
 
+/** The state at the cursor is shown, which a worker computes, and not that of where the cursor was before. */
+export const settled = (page: Page): Promise<unknown> =>
+  page.waitForFunction(`(() => {
+    const [cursor, headline] = ["cursor", "headline"].map((id) => document.querySelector('[data-testid="' + id + '"]'));
+    return cursor !== null && cursor.dataset.step === headline?.dataset.step;
+  })()`);
+
+/** Read in the page: what the browser's own process knows of the address may be older. */
+export const hashOf = (page: Page): Promise<string> => page.evaluate<string>("location.hash");
+
 export const headline = (page: Page): Promise<string> => page.getByTestId("headline").innerText();
 
 export const stepOf = async (page: Page): Promise<number> =>

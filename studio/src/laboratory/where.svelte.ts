@@ -3,9 +3,12 @@ import { hashOf, type Place, placeOf, type Words } from "./engine/recipe.ts";
 
 class Where {
   place = $state.raw<Place>(placeOf(location.hash));
+  /** What the address holds, unless it changes: that is told of only later. */
+  #hash = location.hash;
 
   constructor() {
     addEventListener("hashchange", () => {
+      this.#hash = location.hash;
       this.place = placeOf(location.hash);
     });
   }
@@ -16,8 +19,10 @@ class Where {
 
   /** Notes the cursor, so that the link holds it; there is nothing to go back to. */
   noteCursor(step: number): void {
+    if (location.hash !== this.#hash) return; // It is that of another run already.
     const { page, words } = placeOf(location.hash);
     history.replaceState(null, "", hashOf({ page, words: { ...words, at: String(step) } }));
+    this.#hash = location.hash;
   }
 }
 
