@@ -2,6 +2,8 @@
 import { existsSync } from "node:fs";
 import { type Browser, chromium } from "playwright-core";
 
+/** Beside others a browser has been seen to take long to start. */
+const STARTS_WITHIN_MS = 100_000;
 const EXECUTABLE = process.env.COTERIE_CHROMIUM ?? "/usr/bin/chromium";
 
 /** Why there is no browser test on this machine, or null. In CI a browser is required. */
@@ -13,6 +15,7 @@ export const noBrowser =
 export function launch(): Promise<Browser> {
   return chromium.launch({
     executablePath: EXECUTABLE,
+    timeout: STARTS_WITHIN_MS,
     // The sandbox needs privileges that a container lacks; the rest keeps the browser from calling home.
     args: [
       "--no-sandbox",

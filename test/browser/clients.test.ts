@@ -63,6 +63,7 @@ test.skipIf(noBrowser !== null)("a page connects, puts, watches and locks", asyn
     id: 1,
     members: { 1: `127.0.0.1:${own}` },
     dataDir: folder,
+    timing: "patient", // The page is to hold its lock when it looks.
     clients: `127.0.0.1:${clients}`,
   });
   const browser = await launch();

@@ -9,7 +9,7 @@ import { stepsOf } from "../../src/trace/steps.ts";
 import { Coterie, until } from "../e2e/cluster-under-test.ts";
 import { noBrowser } from "./chromium.ts";
 import { laboratoryForTests } from "./laboratory-for-tests.ts";
-import { headline, openPage, PATIENCE_MS, ready, stepOf } from "./laboratory-under-test.ts";
+import { headline, openPage, PATIENCE_MS, ready, settled, stepOf } from "./laboratory-under-test.ts";
 
 if (noBrowser !== null) console.warn(`The browser tests are skipped: ${noBrowser}.`);
 
@@ -51,6 +51,7 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
     await expect.poll(() => headline(page), { timeout: PATIENCE_MS }).toMatch(/election/);
     await page.getByRole("button", { name: "To the end" }).click();
     await expect.poll(() => headline(page), { timeout: PATIENCE_MS }).toBe("Node 6 leads; 7 is down.");
+    await settled(page);
     expect(await page.getByTestId("sent").innerText()).toBe(
       String(entries.filter(({ kind }) => kind === "send").length),
     );
@@ -63,9 +64,12 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
     await page.waitForSelector('[data-stand="broken"]');
     expect(await page.locator("tbody button").allInnerTexts()).toEqual(rowsOf(found.trace?.entries as TraceEntry[]));
 
+    await settled(page);
     const [shown, step] = [await headline(page), await stepOf(page)];
     await page.getByRole("button", { name: "Copy link" }).click();
-    const link = await page.evaluate<string>("navigator.clipboard.readText()");
+    const copied = () => page.evaluate<string>("navigator.clipboard.readText()");
+    await expect.poll(copied, { timeout: PATIENCE_MS }).toContain("#/run?");
+    const link = await copied();
     const stranger = await laboratory.browser.newContext();
     const other = await openPage(stranger, link, laboratory.complaints);
     await expect.poll(() => headline(other), { timeout: PATIENCE_MS }).toBe(shown);
@@ -108,7 +112,7 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
       .toMatch(/^Nobody is inside; .*wait.*2 is down\.$/);
     await page.getByRole("button", { name: "Undo" }).click();
     await page.waitForSelector('[data-testid="state-2"][data-condition="up"]');
-    await expect.poll(() => stepOf(page)).toBe(2);
+    await expect.poll(() => stepOf(page), { timeout: PATIENCE_MS }).toBe(2);
   });
 
   test("`coterie studio` serves it under its own content security policy; words that make no sense are said", {

@@ -48,7 +48,9 @@ describe.skipIf(noBrowser !== null)("the studio of a multicast", () => {
     await expect.poll(deliveries, { timeout: PATIENCE_MS }).toBe(3);
     await page.waitForSelector('[data-testid="held-0"]', { state: "detached" });
     await expect
-      .poll(async () => (await held())?.find((title) => title.startsWith("0.1 held back at node 0 for ")))
+      .poll(async () => (await held())?.find((title) => title.startsWith("0.1 held back at node 0 for ")), {
+        timeout: PATIENCE_MS,
+      })
       .toBeDefined();
     await expect
       .poll(() => page.getByTestId("log").innerText(), { timeout: PATIENCE_MS })
