@@ -21,6 +21,7 @@ const members = "src/{cluster,runtime}/**/*.test.ts";
 const inProcess = {
   env: { COTERIE_SEEDS: process.env.COTERIE_SEEDS ?? "20" }, // Of a thousand, where somebody waits.
   testTimeout: 120 * seconds, // Some work through all cases, on a machine that others use, too.
+  hookTimeout: 120 * seconds, // Some start members, and close them.
   execArgv: ["--expose-gc"],
   setupFiles: ["test/random-replay.ts"],
   maxWorkers: availableParallelism() + 1, // Some wait: members in real time, frames that are lost.

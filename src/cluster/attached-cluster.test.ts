@@ -12,6 +12,7 @@ import { AttachedCluster } from "./attached-cluster.ts";
 import { record } from "./local/recorder.ts";
 import type { Member } from "./services/api.ts";
 
+const PATIENCE = { timeout: 60_000, interval: 5 };
 let group: Cluster;
 let members: Member[];
 let urls: string[];
@@ -37,8 +38,9 @@ const events = (): string[] =>
 describe("members of join()", () => {
   test("who serves the locks is the leader in everybody's picture", async () => {
     const server = members[0]?.status().lockServer;
-    await vi.waitFor(() =>
-      expect(attached.picture.nodes.map(({ view }) => view?.leader)).toEqual([server, server, server]),
+    await vi.waitFor(
+      () => expect(attached.picture.nodes.map(({ view }) => view?.leader)).toEqual([server, server, server]),
+      PATIENCE,
     );
     expect(attached.picture).toMatchObject({
       name: "reports",
@@ -52,9 +54,9 @@ describe("members of join()", () => {
   test("a lock's entry stands under its name, and its messages have both ends", async () => {
     const lock = await (members[0] as Member)
       .mutex("invoice-42", { algorithm: "ricart-agrawala" })
-      .acquire({ timeoutMs: 5_000 });
+      .acquire({ timeoutMs: 60_000 });
     await lock.release();
-    await vi.waitFor(() => expect(events()).toContain("1 mutex.invoice-42.exited"));
+    await vi.waitFor(() => expect(events()).toContain("1 mutex.invoice-42.exited"), PATIENCE);
     expect(events()).toContain("1 mutex.invoice-42.entered");
     const sent = new Set(entries().flatMap((entry) => (entry.kind === "send" ? [entry.id] : [])));
     const received = entries().flatMap((entry) =>
@@ -70,7 +72,10 @@ describe("members of join()", () => {
       [1, 2],
       [2, 1],
     ]);
-    await vi.waitFor(() => expect(entries().some((entry) => entry.kind === "lost" && entry.why === "cut")).toBe(true));
+    await vi.waitFor(
+      () => expect(entries().some((entry) => entry.kind === "lost" && entry.why === "cut")).toBe(true),
+      PATIENCE,
+    );
     expect(entries().flatMap((entry) => (entry.kind === "fault" ? [entry.what] : []))).toContain("link to 2 cut");
     await attached.act({ type: "heal" });
     expect(attached.picture.network.cuts).toEqual([]);
@@ -96,7 +101,7 @@ describe("members of join()", () => {
         onFailure: (error) => expect.unreachable(error.message),
       }),
     );
-    await vi.waitFor(() => expect(readFileSync(file, "utf8").split("\n").length).toBeGreaterThan(4));
+    await vi.waitFor(() => expect(readFileSync(file, "utf8").split("\n").length).toBeGreaterThan(4), PATIENCE);
     await other.close();
     expect(readFileSync(file, "utf8")).toMatch(/^\{"kind":"trace".*"nodes":\[1,2\]/);
   });
@@ -105,7 +110,7 @@ describe("members of join()", () => {
     await members[2]?.leave();
     await vi.waitFor(
       () => expect(attached.picture.nodes[2]).toMatchObject({ process: "exited", exit: "does not answer" }),
-      5_000,
+      PATIENCE,
     );
   });
 
@@ -115,7 +120,7 @@ describe("members of join()", () => {
     const again = await group.start(3, { admin: `127.0.0.1:${port}` });
     const cutTo = async () => ((await (await fetch(`${again.admin}/faults`)).json()) as { cutTo: number[] }).cutTo;
     expect(attached.picture.network.cuts).toContainEqual([3, 1]);
-    await vi.waitFor(async () => expect(await cutTo()).toEqual([1]), 5_000);
+    await vi.waitFor(async () => expect(await cutTo()).toEqual([1]), PATIENCE);
     await attached.act({ type: "heal" });
     expect(await cutTo()).toEqual([]);
   });

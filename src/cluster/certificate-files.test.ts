@@ -8,6 +8,7 @@ import type { TlsMaterial } from "../runtime/platform/platform.ts";
 import { realPlatform } from "../runtime/platform/real.ts";
 import { CertificateRenewal } from "./certificate-files.ts";
 
+const PATIENCE = { timeout: 60_000, interval: 5 };
 let ours: Authority;
 beforeAll(async () => {
   ours = await authority("ours");
@@ -46,7 +47,7 @@ beforeEach(async () => {
     renew: (tls) => renewed.push(tls),
   });
   look();
-  await vi.waitFor(() => expect(renewed).toHaveLength(1));
+  await vi.waitFor(() => expect(renewed).toHaveLength(1), PATIENCE);
 });
 afterEach(() => {
   renewal.stop();
@@ -61,7 +62,7 @@ describe("certificate files of a member that runs", () => {
     await vi.waitFor(() => {
       look();
       expect(renewed.at(-1)).toEqual(next);
-    });
+    }, PATIENCE);
     expect(renewed).toHaveLength(2);
     expect(lines).toEqual([expect.stringContaining("info new connections use the renewed certificate")]);
   });
@@ -72,7 +73,7 @@ describe("certificate files of a member that runs", () => {
     await vi.waitFor(() => {
       look();
       expect(lines).toHaveLength(1);
-    });
+    }, PATIENCE);
     expect(lines[0]).toContain("warn the certificate files cannot be used, and the certificate of before goes on:");
     rmSync(join(folder, "node-2.pem"));
     look();
@@ -80,7 +81,7 @@ describe("certificate files of a member that runs", () => {
     await vi.waitFor(() => {
       look();
       expect(renewed).toHaveLength(2);
-    });
+    }, PATIENCE);
     expect(lines.filter((line) => line.startsWith("warn"))).toHaveLength(1);
   });
 });

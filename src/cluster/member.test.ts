@@ -6,7 +6,7 @@ import { parseConfig } from "./config.ts";
 import { runMember } from "./member.ts";
 
 const closing = closedAfterEach();
-const PATIENCE = { timeout: 20_000, interval: 5 };
+const PATIENCE = { timeout: 60_000, interval: 5 };
 
 const ranked = (rank: number): object => ({ election: { ranks: [{ node: 0, rank }] } });
 

@@ -16,7 +16,7 @@ import { metricsPage } from "./metrics-page.ts";
 import { realPlatform } from "./platform/real.ts";
 
 const closing = closedAfterEach();
-const PATIENCE = { timeout: 10_000, interval: 5 };
+const PATIENCE = { timeout: 60_000, interval: 5 };
 
 let admin: AdminServer;
 let trace: Broadcast<TraceEntry>;

@@ -10,6 +10,7 @@ import type { TraceEntry } from "../trace/entry.ts";
 import { Host } from "./host.ts";
 import { realPlatform } from "./platform/real.ts";
 
+const PATIENCE = { timeout: 60_000, interval: 5 };
 type Diary = {
   state: { pages: string[]; drafts: string[] };
   message: { type: "note"; text: string };
@@ -335,7 +336,7 @@ describe("a process that stood still", () => {
     host.command({ type: "wait", ms: 5 });
     sender.write("x");
     for (const stoodUntil = performance.now() + 60; performance.now() < stoodUntil; );
-    await vi.waitFor(() => expect(pages()).toHaveLength(3));
+    await vi.waitFor(() => expect(pages()).toHaveLength(3), PATIENCE);
     expect(pages()).toEqual(["start", "note heard from 2", "evening"]);
     host.stop();
   });

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 
-const PATIENCE_MS = 5_000;
+const PATIENCE_MS = 30_000;
 const LOOK_EVERY_MS = 5;
 
 /** What is open besides sockets, once those of earlier tests have closed. */

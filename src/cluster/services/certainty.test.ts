@@ -14,7 +14,7 @@ import type { CoordinationError } from "./coordination-error.ts";
 import { guard } from "./guard.ts";
 
 const closing = closedAfterEach();
-const PATIENCE = { timeout: 20_000, interval: 5 };
+const PATIENCE = { timeout: 60_000, interval: 5 };
 const ROUNDS = Number(process.env.COTERIE_ROUNDS ?? 12);
 
 type Work = (tenure: Tenure) => Promise<void>;

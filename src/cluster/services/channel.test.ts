@@ -10,6 +10,7 @@ import type { Channel, ChannelMessage, ChannelOptions } from "./channel-api.ts";
 import { orders } from "./channel-stacks.ts";
 
 const closing = closedAfterEach();
+const PATIENCE = { timeout: 60_000, interval: 5 };
 
 const at = <T>(items: readonly T[], index: number): T => items[index] as T;
 const three = async (): Promise<Member[]> => startAll(closing(await cluster(3)));
@@ -52,12 +53,9 @@ async function multicasting(
   const multicast = { group: "239.12.34.56", port, interface: "127.0.0.1", ...wanted };
   const overheard = closing(await overhear(multicast));
   const members = await startAll(closing(await cluster(3, { multicast, admin: "127.0.0.1:0" })));
-  await vi.waitFor(
-    () => {
-      for (const { id } of members) expect(overheard.hears.get(id)).toHaveLength(2);
-    },
-    { timeout: 20_000 },
-  );
+  await vi.waitFor(() => {
+    for (const { id } of members) expect(overheard.hears.get(id)).toHaveLength(2);
+  }, PATIENCE);
   return { members, overheard };
 }
 
@@ -219,9 +217,7 @@ test("where no program reads, what comes is counted and dropped, and nobody wait
     at(members, index)
       .status()
       .instances.find(({ kind }) => kind === "channel")?.channel;
-  await vi.waitFor(() => expect(statusAt(2)).toMatchObject({ delivered: 30, unread: 30, slow: [] }), {
-    timeout: 20_000,
-  });
+  await vi.waitFor(() => expect(statusAt(2)).toMatchObject({ delivered: 30, unread: 30, slow: [] }), PATIENCE);
   expect(statusAt(0)).toMatchObject({ delivered: 30, unread: 0, waiting: 0, inFlight: 0 });
 });
 
@@ -239,7 +235,7 @@ test("a reader that cannot keep up makes the senders wait, and nothing is lost",
       settled += 1;
     }
   });
-  await vi.waitFor(() => expect(at(rooms, 0).status.slow).toEqual([2]), { timeout: 20_000 });
+  await vi.waitFor(() => expect(at(rooms, 0).status.slow).toEqual([2]), PATIENCE);
   expect(settled).toBeLessThan(many);
   expect(await next(slow, many)).toHaveLength(many);
   await Promise.all(sends);
@@ -255,7 +251,7 @@ test("a program that sends more than it reads itself waits for its own reader, a
   const sending = (async () => {
     for (let sent = 0; sent < many; sent++) await room.send("x".repeat(50_000));
   })();
-  await vi.waitFor(() => expect(room.status.slow).toEqual([1]), { timeout: 20_000 });
+  await vi.waitFor(() => expect(room.status.slow).toEqual([1]), PATIENCE);
   expect(await next(reader, many)).toHaveLength(many);
   await sending;
   expect(room.status.slow).toEqual([]);
@@ -280,13 +276,13 @@ test("the textbook's channel holds back what a member that cannot be reached has
   const sending = (async () => {
     for (; settled < many; settled++) await room.send("x".repeat(50_000));
   })();
-  await vi.waitFor(() => expect(settled).toBeGreaterThan(300), { timeout: 20_000 });
+  await vi.waitFor(() => expect(settled).toBeGreaterThan(300), PATIENCE);
   await sleep(200);
   expect(settled).toBeLessThan(400);
   expect(room.status.waiting).toBe(1);
   const late = await it.start(2);
   const delivered = () => late.status().instances.find(({ kind }) => kind === "channel")?.channel?.delivered;
-  await vi.waitFor(() => expect(delivered()).toBe(many), { timeout: 20_000 });
+  await vi.waitFor(() => expect(delivered()).toBe(many), PATIENCE);
   await sending;
 });
 

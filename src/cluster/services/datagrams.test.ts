@@ -17,7 +17,7 @@ import type { Member } from "./api.ts";
 import type { ChannelOptions } from "./channel-api.ts";
 
 const closing = closedAfterEach();
-const PATIENCE = { timeout: 20_000, interval: 5 };
+const PATIENCE = { timeout: 60_000, interval: 5 };
 const protocol = (made: unknown): AnyProtocol => made as AnyProtocol;
 
 /** Has no link to anybody, and knows the key if there is one. */

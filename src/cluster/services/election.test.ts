@@ -5,7 +5,7 @@ import { cluster, startAll } from "../../../test/network/joined.ts";
 import type { Election, LeaderChange, Leadership, Member } from "./api.ts";
 
 const closing = closedAfterEach();
-const PATIENCE = { timeout: 20_000, interval: 5 };
+const PATIENCE = { timeout: 60_000, interval: 5 };
 
 const at = <T>(items: readonly T[], index: number): T => items[index] as T;
 const three = async (): Promise<Member[]> => startAll(closing(await cluster(3)));

@@ -37,7 +37,7 @@ describe("a controller in place of its signal", () => {
     expect(() => election.watch({ signal })).toThrow(expect.objectContaining(refused));
     expect(() => member.events({ signal })).toThrow(expect.objectContaining(refused));
     expect(member.status().instances).toMatchObject([{ waiting: 0 }, { waiting: 0 }]);
-    await (await lock.acquire({ timeoutMs: 5_000 })).release();
+    await (await lock.acquire({ timeoutMs: 60_000 })).release();
     await election.lead(() => {});
   });
 

@@ -218,7 +218,7 @@ describe("an election", () => {
     });
     election.onEvent({ type: "elected", leader: 1, epoch: 3 }, null);
     election.onEvent({ type: "confirmed", epoch: 3 }, performance.now() + 500); // The work has begun by then.
-    await expect.poll(() => engine.commands, { timeout: 20_000 }).toEqual(["stand", "resign", "stand"]);
+    await expect.poll(() => engine.commands, { timeout: 60_000 }).toEqual(["stand", "resign", "stand"]);
     expect(election.leader).toBe(null);
     election.onEvent({ type: "deposed", epoch: 3 }, null); // Told late.
     election.onEvent({ type: "elected", leader: 1, epoch: 4 }, null);

@@ -10,7 +10,7 @@ import { cluster } from "../../../test/network/joined.ts";
 import type { Member } from "./api.ts";
 
 const closing = closedAfterEach();
-const PATIENCE = { timeout: 20_000, interval: 5 };
+const PATIENCE = { timeout: 60_000, interval: 5 };
 
 const answer = async (member: Member, page: string, init: RequestInit = {}) => {
   const response = await fetch(`${(member.admin as string).replace("0.0.0.0", "127.0.0.1")}${page}`, init);

@@ -19,7 +19,7 @@ import { JoinedMember } from "./joined-member.ts";
 import { membershipOf } from "./membership.ts";
 
 const closing = closedAfterEach();
-const PATIENCE = { timeout: 20_000, interval: 5 };
+const PATIENCE = { timeout: 60_000, interval: 5 };
 const silent: Log = { info() {}, warn() {}, error() {}, once() {} };
 const members = { 1: "127.0.0.1:7101", 2: "127.0.0.1:7102" };
 

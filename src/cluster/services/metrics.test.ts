@@ -14,7 +14,7 @@ import { JoinedMember } from "./joined-member.ts";
 import { membershipOf } from "./membership.ts";
 
 const closing = closedAfterEach();
-const PATIENCE = { timeout: 20_000, interval: 5 };
+const PATIENCE = { timeout: 60_000, interval: 5 };
 
 /** Each line's value, by its name with labels. */
 async function valuesIn(registry: Registry): Promise<Record<string, number>> {

@@ -5,7 +5,7 @@ import { type Cluster, cluster, lockServerOf, startAll } from "../../../test/net
 import type { Grant, Member, MemberEvent, Mutex } from "./api.ts";
 
 const closing = closedAfterEach();
-const PATIENCE = { timeout: 20_000, interval: 5 };
+const PATIENCE = { timeout: 60_000, interval: 5 };
 const algorithm = "ricart-agrawala";
 
 async function three(options = {}): Promise<{ it: Cluster; members: Member[]; locks: Mutex[] }> {

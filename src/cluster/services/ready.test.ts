@@ -5,7 +5,7 @@ import { type Cluster, cluster, startAll } from "../../../test/network/joined.ts
 import type { Member, MemberEvent } from "./api.ts";
 
 const closing = closedAfterEach();
-const PATIENCE = { timeout: 20_000, interval: 5 };
+const PATIENCE = { timeout: 60_000, interval: 5 };
 
 /** A cluster whose members have all met once, as they have to, and of which none runs. */
 async function founded(size: number): Promise<Cluster> {

@@ -9,7 +9,7 @@ import type { Member } from "./api.ts";
 import type { SessionWord } from "./session-words.ts";
 
 const closing = closedAfterEach();
-const PATIENCE = { timeout: 20_000, interval: 5 };
+const PATIENCE = { timeout: 60_000, interval: 5 };
 const json = { "content-type": "application/json" };
 
 let member: Member;
@@ -50,11 +50,11 @@ describe("a session", () => {
     expect(await heard("granted")).toMatchObject({ token: expect.any(Number) as number });
     await heard("certain");
     expect(instance()).toMatchObject({ kind: "mutex", name: "orders/ä 1", isHeld: true });
-    expect(await exchange(url, { method: "PUT", timeoutMs: 5_000 })).toEqual({ status: 200, body: {} });
-    expect(await exchange(url, { method: "DELETE", timeoutMs: 5_000 })).toEqual({ status: 200, body: {} });
+    expect(await exchange(url, { method: "PUT", timeoutMs: 60_000 })).toEqual({ status: 200, body: {} });
+    expect(await exchange(url, { method: "DELETE", timeoutMs: 60_000 })).toEqual({ status: 200, body: {} });
     await heard("released");
     expect(instance()).toBe(undefined); // Nobody waits for it, or holds it.
-    expect((await exchange(url, { method: "PUT", timeoutMs: 5_000 })).status).toBe(400);
+    expect((await exchange(url, { method: "PUT", timeoutMs: 60_000 })).status).toBe(400);
   });
 
   test("ends with its connection: the lock goes to the next in line", async () => {
@@ -91,7 +91,7 @@ describe("a session", () => {
     const { heard, url } = await session("/elections/x");
     expect(await heard("granted")).toMatchObject({ token: expect.any(Number) as number });
     expect(member.election("x").leader).toBe(1);
-    await exchange(url, { method: "DELETE", timeoutMs: 5_000 });
+    await exchange(url, { method: "DELETE", timeoutMs: 60_000 });
     expect(member.election("x").leader).toBeNull();
   });
 
@@ -100,7 +100,7 @@ describe("a session", () => {
     await heard("granted");
     const leaving = member.leave();
     await heard("lost");
-    await exchange(url, { method: "DELETE", timeoutMs: 5_000 }).catch(() => {}); // It may close meanwhile.
+    await exchange(url, { method: "DELETE", timeoutMs: 60_000 }).catch(() => {}); // It may close meanwhile.
     await leaving;
   });
 });

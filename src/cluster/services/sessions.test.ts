@@ -10,7 +10,7 @@ import type { SessionWord } from "./session-words.ts";
 import { Sessions } from "./sessions.ts";
 import { OwnTenure } from "./tenure.ts";
 
-const PATIENCE = { timeout: 10_000, interval: 2 };
+const PATIENCE = { timeout: 60_000, interval: 2 };
 
 /** A grant that says when it has been given back. */
 class FakeGrant extends OwnTenure<number> {

@@ -6,6 +6,7 @@ import { durable, journalFolder, type Note, note, noteShape } from "../../../tes
 import { natural, type Shape, text, variants } from "../../core/shape.ts";
 import { newCounts } from "../metrics.ts";
 
+const PATIENCE = { timeout: 60_000, interval: 5 };
 const folder = journalFolder();
 afterEach(() => void vi.restoreAllMocks());
 
@@ -23,7 +24,7 @@ describe("group commit", () => {
     const sync = await methodOf("datasync");
     for (let i = 0; i < 100; i++) (i % 2 ? left : right).append(note(i));
     left.whenDurable(() => expect(sync).toHaveBeenCalledTimes(1));
-    await vi.waitFor(() => expect(sync).toHaveBeenCalledTimes(1), { interval: 1 });
+    await vi.waitFor(() => expect(sync).toHaveBeenCalledTimes(1), { ...PATIENCE, interval: 1 });
     for (let i = 0; i < 100; i++) left.append(note(i));
     await durable(left);
     expect(sync.mock.calls.length).toBeLessThanOrEqual(2);
@@ -44,11 +45,11 @@ describe("group commit", () => {
     const said = vi.fn();
     slot.append(note(1));
     slot.whenDurable(said);
-    await vi.waitFor(() => expect(sync).toHaveBeenCalled());
+    await vi.waitFor(() => expect(sync).toHaveBeenCalled(), PATIENCE);
     await new Promise((resolve) => setTimeout(resolve, 20));
     expect(said).not.toHaveBeenCalled();
     finish();
-    await vi.waitFor(() => expect(said).toHaveBeenCalledOnce());
+    await vi.waitFor(() => expect(said).toHaveBeenCalledOnce(), PATIENCE);
   });
 });
 
@@ -185,7 +186,7 @@ describe("is refused", () => {
     expect(() => journal.slot("one too many", noteShape)).toThrow("expected at most 2 slots");
     expect(() => journal.slot("", noteShape)).toThrow("expected the name of a slot to be 1 to 200 characters");
     for (let i = 0; i < 20; i++) slot.append(note(i));
-    await vi.waitFor(() => expect(folder.failures).toHaveLength(1));
+    await vi.waitFor(() => expect(folder.failures).toHaveLength(1), PATIENCE);
     expect(folder.failures[0]).toMatchObject({ code: "journal-full" });
   });
 
@@ -212,7 +213,7 @@ describe("a disk that fails", () => {
     failing.mockRejectedValueOnce(Object.assign(new Error(`${code}: no`), { code, syscall: method }));
     slot.append(note(2));
     slot.whenDurable(confirmed);
-    await vi.waitFor(() => expect(folder.failures).toHaveLength(1));
+    await vi.waitFor(() => expect(folder.failures).toHaveLength(1), PATIENCE);
     expect(folder.failures[0]?.message).toBe(
       `cannot write the journal ${folder.file}: ${words} (${code}). The node stops, for what was not confirmed yet may be lost`,
     );
@@ -244,7 +245,7 @@ describe("a disk that fails", () => {
     const failing = await methodOf("sync");
     failing.mockRejectedValueOnce(Object.assign(new Error("EIO: no"), { code: "EIO", syscall: "fsync" }));
     for (let i = 0; i < 100; i++) slot.compact([note(i, "x".repeat(20))]);
-    await vi.waitFor(() => expect(folder.failures).toHaveLength(1));
+    await vi.waitFor(() => expect(folder.failures).toHaveLength(1), PATIENCE);
     await journal.close();
     expect(await folder.session()).toEqual([note(99, "x".repeat(20))]);
   });
@@ -263,7 +264,7 @@ describe("a disk that fails", () => {
         }),
     );
     slot.append(note(0));
-    await vi.waitFor(() => expect(sync).toHaveBeenCalled());
+    await vi.waitFor(() => expect(sync).toHaveBeenCalled(), PATIENCE);
     for (let i = 0; i < 100; i++) slot.append(note(i));
     expect(folder.failures).toHaveLength(1);
     expect(folder.failures[0]?.message).toContain("more than 500 bytes wait for it");

@@ -7,6 +7,7 @@ import { createLog } from "../log.ts";
 import { realPlatform } from "../platform/real.ts";
 import { GroupIdentity } from "./identity.ts";
 
+const PATIENCE = { timeout: 60_000, interval: 5 };
 type Kept = Map<string, unknown[]>;
 
 /** A member as it comes up with this folder. */
@@ -63,7 +64,7 @@ describe("a group that starts for the first time", () => {
     const first = await member(1, [1, 2], folders[0]);
     const second = await member(2, [1, 2], folders[1]);
     call(second, first); // Which founds it at the first, before the second has heard of it.
-    await vi.waitFor(() => expect(first.identity.isFounded).toBe(true));
+    await vi.waitFor(() => expect(first.identity.isFounded).toBe(true), PATIENCE);
     const [again, andAgain] = [await member(1, [1, 2], folders[0]), await member(2, [1, 2], folders[1])];
     expect([again.identity.isFounded, andAgain.identity.isFounded]).toEqual([true, false]);
     await meet(again, andAgain);
@@ -72,7 +73,7 @@ describe("a group that starts for the first time", () => {
 
   test("of one member waits for nobody", async () => {
     const { identity } = await member(1, [1], new Map());
-    await vi.waitFor(() => expect(identity.isFounded).toBe(true));
+    await vi.waitFor(() => expect(identity.isFounded).toBe(true), PATIENCE);
   });
 
   test("that keeps no journals is there at once", async () => {

@@ -16,6 +16,7 @@ import { GroupIdentity } from "./identity.ts";
 import { defaultLimits } from "./limits.ts";
 import { OutgoingLink } from "./outgoing-link.ts";
 
+const PATIENCE = { timeout: 60_000, interval: 5 };
 /** What is written stands in `written`; with `held`, the writer is told to wait. */
 class ScriptedSocket extends Duplex {
   readonly remoteAddress = "192.0.2.1";
@@ -92,12 +93,12 @@ describe("the accepting end", () => {
     const { acceptor, socket, received } = accepting();
     socket.held = true; // From the welcome on.
     for (let first = 1; first <= 5; first++) socket.say(messagesFrame(first));
-    await vi.waitFor(() => expect(received).toEqual([1, 2, 3, 4, 5]));
-    await vi.waitFor(() => expect(socket.kinds()).toEqual([FRAME.welcome]));
+    await vi.waitFor(() => expect(received).toEqual([1, 2, 3, 4, 5]), PATIENCE);
+    await vi.waitFor(() => expect(socket.kinds()).toEqual([FRAME.welcome]), PATIENCE);
     await new Promise((resolve) => setTimeout(resolve, 50)); // Longer than an acknowledgement waits to be sent.
     expect(socket.kinds()).toEqual([FRAME.welcome]);
     socket.proceed();
-    await vi.waitFor(() => expect(socket.kinds()).toEqual([FRAME.welcome, FRAME.ack]));
+    await vi.waitFor(() => expect(socket.kinds()).toEqual([FRAME.welcome, FRAME.ack]), PATIENCE);
     expect(ackCodec.read(socket.frames()[1]?.body as Reader)).toEqual({ received: 5 });
     acceptor.close();
   });
@@ -105,11 +106,11 @@ describe("the accepting end", () => {
   test("takes nothing from a connection that it has replaced", async () => {
     const { acceptor, socket, received } = accepting();
     socket.say(messagesFrame(1));
-    await vi.waitFor(() => expect(received).toEqual([1]));
+    await vi.waitFor(() => expect(received).toEqual([1]), PATIENCE);
     const next = new ScriptedSocket();
     acceptor.accept(next, null);
     next.say(helloCodec.frame(helloOf(1, 0)));
-    await vi.waitFor(() => expect(next.kinds()).toEqual([FRAME.welcome]));
+    await vi.waitFor(() => expect(next.kinds()).toEqual([FRAME.welcome]), PATIENCE);
     socket.emit("data", messagesFrame(2));
     expect(received).toEqual([1]);
     acceptor.close();
@@ -118,7 +119,7 @@ describe("the accepting end", () => {
   test("hands the failure of a handler on, and does not blame the peer", async () => {
     const { acceptor, socket, counts, fatal, lines } = accepting();
     socket.say(messagesFrame(13));
-    await vi.waitFor(() => expect(fatal.map(({ message }) => message)).toEqual(["a handler failed"]));
+    await vi.waitFor(() => expect(fatal.map(({ message }) => message)).toEqual(["a handler failed"]), PATIENCE);
     expect(counts.refused).toEqual({});
     expect(lines).toEqual([]);
     acceptor.close();
@@ -179,24 +180,24 @@ describe("the dialling end", () => {
     link.send(numbered(2, "x".repeat(3_000)));
     link.send(numbered(3));
     welcome(7);
-    await vi.waitFor(() => expect(link.status).toBe("open"));
+    await vi.waitFor(() => expect(link.status).toBe("open"), PATIENCE);
     link.send(numbered(4));
     await nextTurn();
-    await vi.waitFor(() => expect(values(latest())).toEqual([1, 2, 3, 4]));
+    await vi.waitFor(() => expect(values(latest())).toEqual([1, 2, 3, 4]), PATIENCE);
     link.close();
   });
 
   test("fills one frame while the socket asks to wait", async () => {
     const { link, latest, welcome } = dialling();
     welcome(7);
-    await vi.waitFor(() => expect(link.status).toBe("open"));
+    await vi.waitFor(() => expect(link.status).toBe("open"), PATIENCE);
     latest().held = true;
     for (let value = 1; value <= 50; value++) {
       link.send(numbered(value));
       await nextTurn();
     }
     latest().proceed();
-    await vi.waitFor(() => expect(values(latest())).toHaveLength(50));
+    await vi.waitFor(() => expect(values(latest())).toHaveLength(50), PATIENCE);
     expect(
       latest()
         .kinds()
@@ -208,15 +209,15 @@ describe("the dialling end", () => {
   test("keeps what it has for a process that has just made itself known, though its port was closed a moment ago", async () => {
     const { link, sockets, latest, lost, welcome } = dialling();
     welcome(7);
-    await vi.waitFor(() => expect(link.status).toBe("open"));
+    await vi.waitFor(() => expect(link.status).toBe("open"), PATIENCE);
     latest().destroy(); // Process 7 dies.
-    await vi.waitFor(() => expect(sockets).toHaveLength(2));
+    await vi.waitFor(() => expect(sockets).toHaveLength(2), PATIENCE);
     link.noteIncarnation(8, WIRE_VERSION); // Process 8 calls, while the answer to our dial, from before it began, is still on its way.
     link.send(numbered(1));
     latest().destroy(refused());
-    await vi.waitFor(() => expect(sockets).toHaveLength(3));
+    await vi.waitFor(() => expect(sockets).toHaveLength(3), PATIENCE);
     welcome(8);
-    await vi.waitFor(() => expect(values(latest())).toEqual([1]));
+    await vi.waitFor(() => expect(values(latest())).toEqual([1]), PATIENCE);
     expect(lost).toEqual([]);
     link.close();
   });
@@ -224,7 +225,7 @@ describe("the dialling end", () => {
   test("reports what was meant for a process that has ended, and only that", async () => {
     const { link, latest, lost, counts, welcome } = dialling();
     welcome(7);
-    await vi.waitFor(() => expect(link.status).toBe("open"));
+    await vi.waitFor(() => expect(link.status).toBe("open"), PATIENCE);
     for (const value of [1, 2, 3]) link.send(numbered(value));
     await nextTurn();
     latest().say(ackCodec.frame({ received: 2 })); // In the middle of a frame, as after a refusal.
@@ -234,14 +235,14 @@ describe("the dialling end", () => {
     expect(counts.lost).toEqual({ crashed: 1 });
     welcome(8);
     link.send(numbered(4));
-    await vi.waitFor(() => expect(values(latest())).toEqual([4]));
+    await vi.waitFor(() => expect(values(latest())).toEqual([4]), PATIENCE);
     link.close();
   });
 
   test("takes what is for any run of a process from one to the next: others may have heard of that before this link", async () => {
     const { link, latest, lost, welcome } = dialling({ outlives: ({ value }) => value > 10 });
     welcome(7);
-    await vi.waitFor(() => expect(link.status).toBe("open"));
+    await vi.waitFor(() => expect(link.status).toBe("open"), PATIENCE);
     for (const value of [11, 2, 12, 3]) link.send(numbered(value));
     await nextTurn();
     latest().say(ackCodec.frame({ received: 1 }));
@@ -251,7 +252,7 @@ describe("the dialling end", () => {
     expect(lost).toEqual([{ first: 2, last: 5, why: "crashed" }]);
     welcome(8);
     link.send(numbered(14));
-    await vi.waitFor(() => expect(values(latest())).toEqual([12, 13, 14]));
+    await vi.waitFor(() => expect(values(latest())).toEqual([12, 13, 14]), PATIENCE);
     link.close();
   });
 
@@ -263,15 +264,15 @@ describe("the dialling end", () => {
   ])("leaves a peer that %s, and keeps what it has for it", async (_what, bytes) => {
     const { link, latest, welcome, counts, lines, lost } = dialling();
     welcome(7);
-    await vi.waitFor(() => expect(link.status).toBe("open"));
+    await vi.waitFor(() => expect(link.status).toBe("open"), PATIENCE);
     link.send(numbered(1));
     await nextTurn();
     latest().say(bytes);
-    await vi.waitFor(() => expect(counts.refused).toEqual({ malformed: 1 }));
+    await vi.waitFor(() => expect(counts.refused).toEqual({ malformed: 1 }), PATIENCE);
     expect(lines).toEqual([expect.stringMatching(/^node 1 sent an invalid reply: /)]);
-    await vi.waitFor(() => expect(link.status).toBe("dialing"));
+    await vi.waitFor(() => expect(link.status).toBe("dialing"), PATIENCE);
     welcome(7);
-    await vi.waitFor(() => expect(values(latest())).toEqual([1]));
+    await vi.waitFor(() => expect(values(latest())).toEqual([1]), PATIENCE);
     expect(lost).toEqual([]);
     link.close();
   });
@@ -279,9 +280,9 @@ describe("the dialling end", () => {
   test("proves that it is alive, but not to a peer that asks and asks without reading", async () => {
     const { link, latest, welcome } = dialling();
     welcome(7);
-    await vi.waitFor(() => expect(link.status).toBe("open"));
+    await vi.waitFor(() => expect(link.status).toBe("open"), PATIENCE);
     latest().say(emptyFrame(FRAME.probe));
-    await vi.waitFor(() => expect(latest().kinds()).toEqual([FRAME.hello, FRAME.alive]));
+    await vi.waitFor(() => expect(latest().kinds()).toEqual([FRAME.hello, FRAME.alive]), PATIENCE);
     latest().held = true;
     for (let i = 0; i < 1_000; i++) latest().say(emptyFrame(FRAME.probe));
     await nextTurn();
@@ -292,7 +293,7 @@ describe("the dialling end", () => {
   test("takes no dead connection's word", async () => {
     const { link, sockets, welcome, lost } = dialling();
     welcome(7);
-    await vi.waitFor(() => expect(link.status).toBe("open"));
+    await vi.waitFor(() => expect(link.status).toBe("open"), PATIENCE);
     link.noteIncarnation(8, WIRE_VERSION);
     expect(sockets).toHaveLength(2);
     link.send(numbered(1));

@@ -21,7 +21,7 @@ import { GroupIdentity } from "./identity.ts";
 import { tcpTransport } from "./tcp.ts";
 
 const closing = closedAfterEach();
-const PATIENCE = { timeout: 20_000, interval: 5 };
+const PATIENCE = { timeout: 60_000, interval: 5 };
 
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1);
 

@@ -22,7 +22,7 @@ afterEach(async () => {
 });
 
 const MAX_STRANGERS = 8;
-const PATIENCE = { timeout: 20_000, interval: 5 };
+const PATIENCE = { timeout: 60_000, interval: 5 };
 
 let ours: Authority;
 let others: Authority;

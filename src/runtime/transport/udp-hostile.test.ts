@@ -13,7 +13,7 @@ import { protocolHash } from "./frames.ts";
 import { DATAGRAM_VERSION, DatagramFormat, type Header, heardCodec, isObjection } from "./udp-datagram.ts";
 import type { UdpPlace } from "./udp-place.ts";
 
-const PATIENCE = { timeout: 20_000, interval: 5 };
+const PATIENCE = { timeout: 60_000, interval: 5 };
 const MIB = 2 ** 20;
 const closing = closedAfterEach();
 const key = "a secret of the members";
