@@ -217,7 +217,9 @@ describe("an election", () => {
       if (tokens.length === 1) await new Promise((resolve) => signal.addEventListener("abort", resolve));
     });
     election.onEvent({ type: "elected", leader: 1, epoch: 3 }, null);
-    election.onEvent({ type: "confirmed", epoch: 3 }, performance.now() + 500); // The work has begun by then.
+    await turn();
+    expect(tokens).toEqual([3]); // The work has begun.
+    election.onEvent({ type: "confirmed", epoch: 3 }, performance.now() + 5);
     await expect.poll(() => engine.commands, { timeout: 60_000 }).toEqual(["stand", "resign", "stand"]);
     expect(election.leader).toBe(null);
     election.onEvent({ type: "deposed", epoch: 3 }, null); // Told late.

@@ -6,7 +6,10 @@ import { CoordinationError } from "./coordination-error.ts";
 import { listeners } from "./on-abort.ts";
 import { OwnTenure } from "./tenure.ts";
 
-afterEach(() => void vi.restoreAllMocks());
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+});
 
 const lost = { code: "grant-lost", phase: "lost" };
 
@@ -39,7 +42,8 @@ describe("a tenure", () => {
     expect(onOverdue).toHaveBeenCalledTimes(1);
   });
 
-  test("lasts longer each time that it is confirmed, and no shorter", async () => {
+  test("lasts longer each time that it is confirmed, and no shorter", () => {
+    vi.useFakeTimers();
     const held = tenure();
     const told: number[] = [];
     const now = performance.now();
@@ -50,7 +54,7 @@ describe("a tenure", () => {
     forget();
     held.confirm(now + 60_000);
     expect(told.map(Math.round)).toEqual([300, 900]);
-    await sleep(1_000); // The timers of the first two deadlines have run out.
+    vi.advanceTimersByTime(1_000); // The timers of the first two deadlines have run out.
     expect(held.isHeld).toBe(true);
     held.lose();
   });
