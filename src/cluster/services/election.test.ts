@@ -3,12 +3,13 @@ import { describe, expect, test, vi } from "vitest";
 import { closedAfterEach } from "../../../test/network/closing.ts";
 import { cluster, startAll } from "../../../test/network/joined.ts";
 import type { Election, LeaderChange, Leadership, Member } from "./api.ts";
+import type { Timing } from "./timing.ts";
 
 const closing = closedAfterEach();
 const PATIENCE = { timeout: 60_000, interval: 5 };
 
 const at = <T>(items: readonly T[], index: number): T => items[index] as T;
-const three = async (): Promise<Member[]> => startAll(closing(await cluster(3)));
+const three = async (timing: Timing = "default"): Promise<Member[]> => startAll(closing(await cluster(3, { timing })));
 
 /** Works until it no longer leads. */
 const untilLost = ({ signal }: Leadership<number | null>): Promise<void> =>
@@ -26,7 +27,7 @@ describe.each(["bully", "epoch-bully"] as const)("an election by %s", (algorithm
   const options = isTextbook ? { maxDelayMs: 2_000 } : {};
 
   test("has one leader at a time, and the next when it is done", async () => {
-    const members = await startAll(closing(await cluster(3, isTextbook ? { timing: "patient" } : {})));
+    const members = await three("patient");
     await vi.waitUntil(() => members.every((member) => member.status().reachable === 3), PATIENCE);
     let leading = 0;
     const led: number[] = [];
@@ -83,7 +84,7 @@ describe("a leadership", () => {
   });
 
   test("aborts the signal of the leader as soon as the member is told to stop", async () => {
-    const members = await three();
+    const members = await three("patient"); // It leads until it is told to stop.
     const abort = new AbortController();
     const election = at(members, 0).election("report");
     let known: Leadership | undefined;
@@ -121,7 +122,7 @@ describe("a leadership", () => {
   });
 
   test("ends as the member leaves, which waits for the work to end", async () => {
-    const members = await three();
+    const members = await three("patient"); // Its work ends once.
     const ended = vi.fn();
     const started = new Promise<void>((resolve) => {
       const led = at(members, 2)
@@ -154,7 +155,7 @@ describe("a leadership", () => {
 
 describe("watching an election", () => {
   test("shows who leads, with the token, at every member", async () => {
-    const members = await startAll(closing(await cluster(3, { timing: "patient" }))); // It leads until all have seen it.
+    const members = await three("patient"); // It leads until all have seen it.
     const seen: LeaderChange[][] = members.map(() => []);
     const abort = new AbortController();
     const watching = members.map(async (member, index) => {

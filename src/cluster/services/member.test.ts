@@ -23,7 +23,7 @@ const PATIENCE = { timeout: 60_000, interval: 5 };
 const silent: Log = { info() {}, warn() {}, error() {}, once() {} };
 const members = { 1: "127.0.0.1:7101", 2: "127.0.0.1:7102" };
 
-/** All that a member has said so far. */
+/** All that a member has said since. */
 function eventsOf(member: Member): MemberEvent[] {
   const seen: MemberEvent[] = [];
   void (async () => {
@@ -184,6 +184,15 @@ describe("join", () => {
   });
 });
 
+/** Three members, and what the first says from before the others have begun. */
+async function heardFromTheBeginning() {
+  const it = closing(await cluster(3));
+  const first = await it.start(1);
+  const events = eventsOf(first);
+  const [second, third] = await Promise.all([it.start(2), it.start(3)]);
+  return { it, first, second, third, events };
+}
+
 describe("a member", () => {
   test("alone is a majority of one", async () => {
     const member = await closing(await cluster(1)).start(1);
@@ -195,9 +204,7 @@ describe("a member", () => {
   });
 
   test("says who is suspected, who is back, and whether it can hear of a majority", async () => {
-    const it = closing(await cluster(3));
-    const [first, second, third] = (await startAll(it)) as [Member, Member, Member];
-    const events = eventsOf(first);
+    const { it, first, second, third, events } = await heardFromTheBeginning();
     await vi.waitFor(() => expect(events.map(({ type }) => type)).toContain("server-changed"), PATIENCE);
     await third.leave();
     await vi.waitFor(() => expect(events).toContainEqual({ type: "peer-suspected", node: 3 }), PATIENCE);
@@ -212,13 +219,14 @@ describe("a member", () => {
   });
 
   test("says that it knows of nobody who serves, once the others are gone", async () => {
-    const it = closing(await cluster(3));
-    const [first, second, third] = (await startAll(it)) as [Member, Member, Member];
-    const events = eventsOf(first);
-    await vi.waitFor(() => expect(first.status().lockServer).not.toBe(null), PATIENCE);
+    const { first, second, third, events } = await heardFromTheBeginning();
+    const changes = (): MemberEvent[] => events.filter(({ type }) => type === "server-changed"); // Of elected-server.
+    await vi.waitFor(() => {
+      expect(changes().at(-1)).toMatchObject({ server: expect.any(Number) as number });
+      expect(first.status().lockServer).not.toBe(null);
+    }, PATIENCE);
     await Promise.all([second.leave(), third.leave()]);
     await vi.waitFor(() => expect(first.status().lockServer).toBe(null), PATIENCE);
-    const changes = (): MemberEvent[] => events.filter(({ type }) => type === "server-changed"); // Of elected-server.
     await vi.waitFor(() => expect(changes().at(-1)).toMatchObject({ server: null, token: null }), PATIENCE);
   });
 
@@ -255,7 +263,8 @@ describe("a member", () => {
 
   test("that fails loses what it holds and ends every wait", async () => {
     const [port] = (await freePorts(1)) as [number];
-    const membership = await membershipOf(realPlatform, { id: 1, members: { 1: `127.0.0.1:${port}` }, log: silent });
+    const options = { id: 1, members: { 1: `127.0.0.1:${port}` }, timing: "patient", log: silent } as const;
+    const membership = await membershipOf(realPlatform, options);
     const identity = new GroupIdentity({ self: 1, members: [1], log: silent });
     const member = new JoinedMember({ ...membership, ...soleFounder(), identity });
     await member.open();

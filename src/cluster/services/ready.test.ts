@@ -92,49 +92,4 @@ describe("who leads", () => {
     over.abort();
     await expect(led).rejects.toMatchObject({ name: "AbortError", code: "lead-aborted" });
   });
-
-  test("stays, though a higher member campaigns, unless the highest is asked for", async () => {
-    const [first, second] = (await startAll(closing(await cluster(2)))) as [Member, Member];
-    const waits = (member: Member, name: string, options = {}) => {
-      const election = member.election(name, { algorithm: "epoch-bully", options });
-      let lead: () => void = () => {};
-      const leading = new Promise<void>((resolve) => (lead = resolve));
-      const over = new AbortController();
-      const led = election
-        .lead(({ signal }) => {
-          lead();
-          return new Promise<void>((done) => signal.addEventListener("abort", () => done()));
-        }, over)
-        .catch(() => {});
-      const end = (): Promise<unknown> => {
-        over.abort();
-        return led;
-      };
-      return { leading, election, end };
-    };
-    const highest = { takesOver: true };
-    const [sticky, bully] = [waits(first, "sticky"), waits(first, "bully", highest)];
-    await Promise.all([sticky.leading, bully.leading]);
-    const others = [waits(second, "sticky"), waits(second, "bully", highest)] as const;
-    await others[1].leading; // The one that takes over has had as much time as the one that does not.
-    expect(second.election("sticky", { algorithm: "epoch-bully" }).leader).toBe(1);
-    await sticky.end();
-    await others[0].leading; // It stood all the while.
-    await Promise.all([bully, ...others].map(({ end }) => end()));
-  });
-
-  test("of the log, and who serves locks of elected-server, stays, though a higher member comes", async () => {
-    const it = await founded(3);
-    const [first, second] = await Promise.all([it.start(1), it.start(2)]);
-    await Promise.all([first.ready(), second.ready()]);
-    await second.mutex("invoice", { algorithm: "elected-server" }).use(() => {});
-    const { lockServer } = first.status();
-    const events = eventsOf(first);
-    const third = await it.start(3);
-    await third.ready();
-    const locks = [third.mutex("invoice", { algorithm: "elected-server" }), third.mutex("order")];
-    for (const lock of locks) for (let times = 0; times < 20; times++) await (await lock.acquire()).release();
-    expect(third.status()).toMatchObject({ lockServer });
-    expect(events.filter(({ type }) => type === "server-changed")).toEqual([]);
-  });
 });

@@ -7,6 +7,7 @@ import { exchange } from "../http-exchange.ts";
 import { eachLine } from "../local/lines.ts";
 import type { Member } from "./api.ts";
 import type { SessionWord } from "./session-words.ts";
+import type { Timing } from "./timing.ts";
 
 const closing = closedAfterEach();
 const PATIENCE = { timeout: 60_000, interval: 5 };
@@ -14,9 +15,11 @@ const json = { "content-type": "application/json" };
 
 let member: Member;
 const open: IncomingMessage[] = [];
-beforeEach(async () => {
-  member = await closing(await cluster(1)).start(1, { admin: "127.0.0.1:0" });
-});
+/** Another timing: of members that keep what they hold, though they stand still for a second. */
+async function begin(timing: Timing = "default"): Promise<void> {
+  member = await closing(await cluster(1, { timing })).start(1, { admin: "127.0.0.1:0" });
+}
+beforeEach(() => begin());
 afterEach(() => {
   for (const answer of open.splice(0)) answer.destroy();
 });
@@ -32,8 +35,8 @@ function post(path: string, body = "{}", headers: Record<string, string> = json)
   });
 }
 
-async function session(path: string) {
-  const answer = await post(path);
+async function session(path: string, wish: object = {}) {
+  const answer = await post(path, JSON.stringify(wish));
   const words: SessionWord[] = [];
   eachLine(answer, 1_000, (line) => words.push(JSON.parse(line) as SessionWord));
   const heard = (event: SessionWord["event"]) =>
@@ -46,6 +49,7 @@ const instance = () => member.status().instances[0];
 
 describe("a session", () => {
   test("hears of its lock and of every confirmation, and gives it back", async () => {
+    await begin("patient");
     const { heard, url } = await session("/locks/orders%2F%C3%A4%201");
     expect(await heard("granted")).toMatchObject({ token: expect.any(Number) as number });
     await heard("certain");
@@ -66,8 +70,9 @@ describe("a session", () => {
   });
 
   test("that waits ends with its connection", async () => {
-    const grant = await member.mutex("x").acquire();
-    const { answer } = await session("/locks/x");
+    const withoutLease = { algorithm: "central-server" };
+    const grant = await member.mutex("x", withoutLease).acquire();
+    const { answer } = await session("/locks/x", withoutLease);
     expect(instance()?.waiting).toBe(1);
     answer.destroy();
     await vi.waitUntil(() => instance()?.waiting === 0, PATIENCE);
@@ -88,6 +93,7 @@ describe("a session", () => {
   });
 
   test("leads, and steps down when it ends", async () => {
+    await begin("patient");
     const { heard, url } = await session("/elections/x");
     expect(await heard("granted")).toMatchObject({ token: expect.any(Number) as number });
     expect(member.election("x").leader).toBe(1);
