@@ -85,7 +85,7 @@ const ACK_BYTES = 64 * 1024;
 const ACK_MS = 20;
 /** How long a process may take to prove that it lives when another claims its id. */
 const PROBE_MS = 1_000;
-const PROBE_CHECK_MS = 20;
+const PROBE_LOOK_MS = 20;
 /** How long a refused caller may take to read why. */
 const FAREWELL_MS = 1_000;
 
@@ -262,16 +262,20 @@ export class Acceptor<M> {
     return onCaller !== undefined && identity.isRememberedBy(theirs) && parseHostPort(address) !== null;
   }
 
-  /** Asks the connection that holds an id whether it is alive. */
+  /**
+   * Asks the connection that holds an id whether it is alive. Looks are counted, and not the time: where this process stood still, the
+   * answer has come, and is read after the first of them.
+   */
   #challenge(incumbent: Connection, decide: (isAlive: boolean) => void): void {
     const { clock, timers } = this.options.platform;
     const asked = clock.now();
-    const patienceMs = Math.min(PROBE_MS, this.options.limits.handshakeTimeoutMs / 2);
+    let looksLeft = Math.min(PROBE_MS, this.options.limits.handshakeTimeoutMs / 2) / PROBE_LOOK_MS;
     incumbent.stream.write(emptyFrame(FRAME.probe));
-    const check = timers.every(PROBE_CHECK_MS, () => {
+    const look = timers.every(PROBE_LOOK_MS, () => {
       const isAlive = incumbent.heard > asked && !isOver(incumbent.stream);
-      if (!isAlive && !isOver(incumbent.stream) && clock.now() - asked <= patienceMs) return;
-      timers.cancel(check);
+      looksLeft -= 1;
+      if (!isAlive && !isOver(incumbent.stream) && looksLeft > 0) return;
+      timers.cancel(look);
       decide(isAlive);
     });
   }

@@ -29,7 +29,9 @@ afterEach(async () => {
 });
 
 const PATIENCE = { timeout: 60_000, interval: 5 };
-const HANDSHAKE_MS = 400;
+/** Longer than any test, however busy the machine is; and for tests of those who let it pass. */
+const PATIENT_HANDSHAKE_MS = 300_000;
+const SHORT_HANDSHAKE_MS = 400;
 const MAX_STRANGERS = 8;
 
 let ports: Record<number, number>;
@@ -41,16 +43,20 @@ let sent: number;
 
 beforeEach(async () => {
   atRest = await handlesAtRest();
+  await begin(PATIENT_HANDSHAKE_MS);
+});
+
+async function begin(handshakeTimeoutMs: number): Promise<void> {
   const [zero, one, two] = (await freePorts(3)) as [number, number, number];
   ports = { 0: zero, 1: one, 2: two };
-  const limits = { handshakeTimeoutMs: HANDSHAKE_MS, maxStrangers: MAX_STRANGERS, maxFrameBytes: 4_096 };
+  const limits = { handshakeTimeoutMs, maxStrangers: MAX_STRANGERS, maxFrameBytes: 4_096 };
   member = closing(transportUnderTest({ self: 0, ports, limits }));
   friend = closing(transportUnderTest({ self: 1, ports, limits }));
   await member.open();
   await friend.open();
   sent = 0;
   await expectGoodTraffic();
-});
+}
 
 /** Node 1 and the member still exchange messages, in order, none missing. */
 async function expectGoodTraffic(): Promise<void> {
@@ -146,6 +152,7 @@ describe("10,000 random and mutated frames", () => {
 
 describe("connections that say nothing", () => {
   test("are closed after a while", async () => {
+    await begin(SHORT_HANDSHAKE_MS);
     const silent = await Promise.all([Caller.to(port()), Caller.to(port())]);
     for (const caller of silent) closing(caller);
     await Promise.all(silent.map(({ closed }) => closed));
@@ -153,6 +160,7 @@ describe("connections that say nothing", () => {
   });
 
   test("are closed after a while, even if half a hello has come", async () => {
+    await begin(SHORT_HANDSHAKE_MS);
     const caller = closing(await Caller.to(port()));
     caller.send(helloCodec.frame(helloOf(2, 0)).subarray(0, 20));
     await caller.closed;
@@ -174,13 +182,13 @@ describe("connections that say nothing", () => {
     const all = await Promise.all(
       Array.from({ length: 300 }, () => Caller.to(port()).catch(() => null)), // Some are reset before they are made.
     );
-    for (const caller of all) if (caller !== null) await closing(caller).closed;
-    const { "handshake-timeout": late = 0, "too-many-strangers": crowd = 0 } = member.counts.refused;
-    expect(late).toBeLessThanOrEqual(MAX_STRANGERS);
-    expect(crowd).toBeGreaterThan(200);
-    expect(saidReasons().sort()).toEqual(
-      late > 0 ? ["handshake-timeout", "too-many-strangers"] : ["too-many-strangers"],
-    );
+    const made = all.flatMap((caller) => (caller === null ? [] : [closing(caller)]));
+    await vi.waitFor(() => {
+      expect(made.filter(({ socket }) => !socket.closed).length).toBeLessThanOrEqual(MAX_STRANGERS);
+    }, PATIENCE);
+    expect(Object.keys(member.counts.refused)).toEqual(["too-many-strangers"]);
+    expect(member.counts.refused["too-many-strangers"]).toBeGreaterThan(200);
+    expect(saidReasons()).toEqual(["too-many-strangers"]);
   });
 });
 
@@ -281,6 +289,8 @@ describe("members that do not run the same", () => {
 });
 
 describe("a second process with the same id", () => {
+  beforeEach(() => begin(SHORT_HANDSHAKE_MS)); // A half of it is how long one may take to prove that it lives.
+
   test("is refused while the first is alive", async () => {
     const impostor = closing(
       transportUnderTest({ self: 1, ports: { ...ports, 1: (await freePorts(1))[0] as number } }),

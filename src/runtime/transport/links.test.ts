@@ -116,6 +116,23 @@ describe("the accepting end", () => {
     acceptor.close();
   });
 
+  test("keeps a peer whose proof that it lives has come while this process stood still", async () => {
+    const { acceptor, socket } = accepting();
+    await vi.waitFor(() => expect(socket.kinds()).toEqual([FRAME.welcome]), PATIENCE);
+    const rival = new ScriptedSocket();
+    acceptor.accept(rival, null);
+    rival.say(helloCodec.frame(helloOf(1, 0, { incarnation: 2 })));
+    await vi.waitFor(() => expect(socket.kinds()).toEqual([FRAME.welcome, FRAME.probe]), PATIENCE);
+    const now = performance.now();
+    const clock = vi.spyOn(performance, "now").mockReturnValue(now + 60_000);
+    await new Promise((resolve) => setTimeout(resolve, 30)); // It has looked once, before it reads.
+    socket.say(emptyFrame(FRAME.alive));
+    clock.mockReturnValue(now + 60_001);
+    await vi.waitFor(() => expect(rival.kinds()).toEqual([FRAME.refuse]), PATIENCE);
+    clock.mockRestore();
+    acceptor.close();
+  });
+
   test("hands the failure of a handler on, and does not blame the peer", async () => {
     const { acceptor, socket, counts, fatal, lines } = accepting();
     socket.say(messagesFrame(13));
