@@ -20,6 +20,7 @@ async function member(more: Partial<JoinOptions>): Promise<Member> {
     id: 1,
     members: { 1: `127.0.0.1:${own}` },
     dataDir: mkdtempSync(path(folder, "data-")),
+    timing: "patient", // A lock is lost only to those who mean it.
     clients: `127.0.0.1:${clients}`,
     ...more,
     ...(typeof more.clients === "object" ? { clients: { ...more.clients, listen: `127.0.0.1:${clients}` } } : {}),
