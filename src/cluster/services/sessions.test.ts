@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { EnvironmentError, UsageError } from "../../core/errors.ts";
 import { realPlatform } from "../../runtime/platform/real.ts";
 import type { AcquireOptions, Grant, Leadership, Member } from "./api.ts";
@@ -11,6 +11,7 @@ import { Sessions } from "./sessions.ts";
 import { OwnTenure } from "./tenure.ts";
 
 const PATIENCE = { timeout: 60_000, interval: 2 };
+afterEach(() => void vi.useRealTimers());
 
 /** A grant that says when it has been given back. */
 class FakeGrant extends OwnTenure<number> {
@@ -154,14 +155,17 @@ describe("a lock that is lent", () => {
   });
 
   test("is taken back from a program that says nothing for too long, and kept by one that lives", async () => {
+    vi.useFakeTimers();
     const it = lending();
     const [silent, alive] = [opened(it, { silenceMs: 200 }), opened(it, { silenceMs: 200 })];
     const grants = [new FakeGrant(1), new FakeGrant(2)];
     for (const [index, grant] of grants.entries()) it.asked[index]?.grant(grant);
     const id = await alive.idOf();
-    const beating = setInterval(() => it.sessions.keep(id), 10);
+    for (let passedMs = 0; passedMs < 2_000; passedMs += 100) {
+      it.sessions.keep(id);
+      await vi.advanceTimersByTimeAsync(100);
+    }
     await silent.ended;
-    clearInterval(beating);
     expect(grants.map(({ releasedAt }) => releasedAt !== null)).toEqual([true, false]);
     await it.sessions.release(id);
   });

@@ -289,8 +289,6 @@ describe("members that do not run the same", () => {
 });
 
 describe("a second process with the same id", () => {
-  beforeEach(() => begin(SHORT_HANDSHAKE_MS)); // A half of it is how long one may take to prove that it lives.
-
   test("is refused while the first is alive", async () => {
     const impostor = closing(
       transportUnderTest({ self: 1, ports: { ...ports, 1: (await freePorts(1))[0] as number } }),
