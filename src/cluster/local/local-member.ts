@@ -113,6 +113,7 @@ export class LocalMember {
     if (this.state === "exited" || this.process === null)
       throw new UsageError("bad-act", `expected node ${this.id} to be alive, but it has exited`);
     if (name === "SIGKILL") this.killedAt = wallClock();
+    this.pauses.signalled(name);
     this.process.signal(name);
   }
 

@@ -60,3 +60,28 @@ test("a pause that is over at once is noted before its end", () => {
     [1_019.999, "resume"],
   ]);
 });
+
+test("one that was told to stand still did so then, or after the last that it did, though that was seen later", () => {
+  const pauses = notes();
+  now = 1_000;
+  pauses.signalled("SIGSTOP");
+  pauses.did(1_000.25);
+  now = 1_700;
+  pauses.seenPaused();
+  pauses.did(1_000.5); // Its last words, which arrived late.
+  vi.advanceTimersByTime(100);
+  expect(noted).toEqual([[1_000.501, "pause"]]);
+  pauses.did(2_000);
+  expect(noted.slice(1)).toEqual([[1_999.999, "resume"]]);
+});
+
+test("what it was told before it went on says nothing of another pause", () => {
+  const pauses = notes();
+  now = 1_000;
+  pauses.signalled("SIGSTOP");
+  pauses.signalled("SIGCONT");
+  now = 5_000;
+  pauses.seenPaused();
+  vi.advanceTimersByTime(100);
+  expect(noted).toEqual([[5_000, "pause"]]);
+});

@@ -1,6 +1,7 @@
 /**
- * When a process stood still, in its trace. The supervisor sees that a little later than it is so; the first that the process
- * does after its pause shows that it ran already, and nothing that follows from that may be stamped earlier.
+ * When a process stood still, in its trace. The supervisor sees that a little later than it is so: whom it has told to stand
+ * still did so then, and what others do about it may not be stamped earlier. The first that the process does after its pause
+ * shows that it ran already, and nothing that follows from that may be stamped earlier.
  */
 import { wallClock } from "../../runtime/platform/wall-clock.ts";
 
@@ -9,9 +10,19 @@ const BEFORE_MS = 0.001;
 
 export type PauseNote = (at: number, kind: "pause" | "resume") => void;
 
+interface Pause {
+  /** It did nothing from then on. */
+  at: number;
+  readonly seenAt: number;
+  isNoted: boolean;
+}
+
 export class PauseNotes {
   /** Until its end is noted. */
-  private pause: { readonly at: number; isNoted: boolean } | null = null;
+  private pause: Pause | null = null;
+  /** When it was told to stand still, unless it goes on since then. */
+  private toldAt: number | null = null;
+  private didAt = Number.NEGATIVE_INFINITY;
   /** When it was last seen to stand still: it runs again after this, and before others can hear from it. */
   private stoodAt = 0;
 
@@ -22,10 +33,18 @@ export class PauseNotes {
     private readonly clock: () => number = wallClock,
   ) {}
 
+  /** To be called before that signal is sent. */
+  signalled(name: NodeJS.Signals): void {
+    if (name === "SIGSTOP") this.toldAt ??= this.clock();
+    if (name === "SIGCONT") this.toldAt = null;
+  }
+
   seenPaused(): void {
-    const pause = { at: this.clock(), isNoted: false };
+    const seenAt = this.clock();
+    const at = Math.max(this.toldAt ?? seenAt, this.didAt + BEFORE_MS);
+    const pause = { at: Math.min(at, seenAt), seenAt, isNoted: false };
     this.pause = pause;
-    this.stoodAt = pause.at;
+    this.stoodAt = seenAt;
     setTimeout(() => this.begin(pause), this.laterMs).unref();
   }
 
@@ -41,17 +60,21 @@ export class PauseNotes {
 
   /** The process did something at `at`. To be called before that is recorded. */
   did(at: number): void {
-    if (this.pause !== null && at > this.pause.at) this.end(this.pause, at - BEFORE_MS);
+    this.didAt = Math.max(this.didAt, at);
+    if (this.pause === null) return;
+    if (at > this.pause.seenAt) this.end(this.pause, at - BEFORE_MS);
+    else if (at >= this.pause.at) this.pause.at = Math.min(at + BEFORE_MS, this.pause.seenAt); // Heard of late.
   }
 
-  private begin(pause: { readonly at: number; isNoted: boolean }): void {
+  private begin(pause: Pause): void {
     if (!pause.isNoted) this.note(pause.at, "pause");
     pause.isNoted = true;
   }
 
-  private end(pause: { readonly at: number; isNoted: boolean }, at: number): void {
+  private end(pause: Pause, at: number): void {
     this.begin(pause);
     this.pause = null;
+    this.toldAt = null;
     this.note(at, "resume");
   }
 }
