@@ -69,7 +69,7 @@ describe("when the network splits", () => {
 
   /** Five members, whoever leads first, and then a partition. */
   async function split(words: string): Promise<void> {
-    members = await MembersUnderTest.of(5);
+    members = await MembersUnderTest.patient(5); // Who leads a side goes on to lead it.
     for (const id of members.ids) members.start(id, `${words} --fault-injector`);
     await members.successor();
     await members.partition(minority, majority);
