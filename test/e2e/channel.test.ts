@@ -156,14 +156,13 @@ function whoeverComesAndGoes(order: "causal" | "total"): void {
     const [one, two, three] = [1, 2, 3].map((id) => members.at(id)) as [ChannelMember, ChannelMember, ChannelMember];
     three.process.signal("SIGSTOP");
     await together([one, two], "room");
-    send(one, "meanwhile:", 5);
-    expect(await sentBy(one, "meanwhile:")).toMatchObject({ refused: [] });
+    const meanwhile = members.send(one, "room", 5);
+    await isSettled(one, meanwhile);
     three.process.signal("SIGCONT");
-    await together([one, two, three], "room");
-    expect(three.all("view").map(({ state }) => state)).toContain("outside");
-    send(two, "then:", 5);
-    await has(three, 5);
-    expect(three.payloads("room")).toEqual(numbered("then:", 5));
+    await until("3 learns it", () => wasLeftOut(three));
+    await members.lastRound("room"); // All three have what each of them has sent then.
+    expect(broken(members.runs, order)).toEqual([]);
+    expect(three.payloads("room").filter((payload) => payload.startsWith(`${meanwhile} `))).toEqual([]);
   });
 
   test("what a member has sent before it leaves is delivered; then the others go on without it", async () => {

@@ -61,7 +61,7 @@ const untilListed = (wanted: readonly string[]): Promise<unknown> =>
 
 beforeAll(async () => {
   ports = await freePorts(20);
-  at = ["--endpoints", IDS.map((id) => `http://${place(id)}`).join(",")];
+  at = ["--timeout", "60s", "--endpoints", IDS.map((id) => `http://${place(id)}`).join(",")];
   const founders = configFor(
     "founders",
     [1, 2, 3].map((id) => [id, address(id)] as const),
@@ -129,7 +129,7 @@ test("a fourth is added, the first removed, a dead one replaced and one moved, w
       [5, address(5)],
     ]),
   );
-  expect((await coterie("transfer", "4", "--timeout", "60s", ...at)).stdout).toBe("member 4 leads\n");
+  expect((await coterie("transfer", "4", ...at)).stdout).toBe("member 4 leads\n");
 
   const before = last;
   await until("the client has written on", () => last > before);

@@ -82,8 +82,11 @@ test("`coterie status --config` says whom it cannot ask, and what to do", async 
 
   write({ 0: `127.0.0.1:${a}`, 1: { address: `127.0.0.1:${b}`, admin: `127.0.0.1:${admin}` } });
   await listening(new Coterie("node", "--config", file, "--id", "1"));
-  const { code, stdout, stderr } = await coterie("status", "--config", file, "--json");
-  expect({ code, stderr }).toEqual({ code: 0, stderr: `coterie: ${hint} member 0: ${what}` });
+  const { stdout, stderr } = await until("member 1 answers in time", async () => {
+    const status = await coterie("status", "--config", file, "--json");
+    return status.code === 0 ? status : null;
+  });
+  expect(stderr).toBe(`coterie: ${hint} member 0: ${what}`);
   expect(JSON.parse(stdout).nodes).toMatchObject([{ admin: null, process: "unknown" }, { alive: true }]);
 });
 
