@@ -85,6 +85,7 @@ export default defineConfig({
         test: {
           ...endToEnd,
           name: "alone",
+          testTimeout: 300 * seconds, // All of a benchmark, and a machine that others use, too.
           include: alone,
           maxWorkers: 1,
           sequence: { groupOrder: 3 },
