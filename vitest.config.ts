@@ -20,7 +20,7 @@ const members = "src/{cluster,runtime}/**/*.test.ts";
 /** In the processes of the tests themselves. */
 const inProcess = {
   env: { COTERIE_SEEDS: process.env.COTERIE_SEEDS ?? "20" }, // Of a thousand, where somebody waits.
-  testTimeout: 120 * seconds, // Some work through all cases, on a machine that others use, too.
+  testTimeout: 600 * seconds, // For what hangs. Some work through all cases for a minute, on a machine that others use, too.
   hookTimeout: 120 * seconds, // Some start members, and close them.
   execArgv: ["--expose-gc"],
   setupFiles: ["test/random-replay.ts"],
@@ -29,7 +29,7 @@ const inProcess = {
 };
 
 /** Real processes, ports and browsers. */
-const endToEnd = { testTimeout: 120 * seconds, hookTimeout: 120 * seconds, globalSetup: ["test/fresh-build.ts"] };
+const endToEnd = { testTimeout: 300 * seconds, hookTimeout: 120 * seconds, globalSetup: ["test/fresh-build.ts"] };
 
 /** What users import, for examples that are tests. */
 const ownSources = [
@@ -85,7 +85,6 @@ export default defineConfig({
         test: {
           ...endToEnd,
           name: "alone",
-          testTimeout: 300 * seconds, // All of a benchmark, and a machine that others use, too.
           include: alone,
           maxWorkers: 1,
           sequence: { groupOrder: 3 },
