@@ -126,6 +126,18 @@ async function watch(after: number): Promise<void> {
   for await (const { key, revision } of numbersOf().watch({ after })) report({ said: "change", key, revision });
 }
 
+/** Who stood still just then has lost the lock, and asks for it again. */
+async function enter(): Promise<void> {
+  for (;;) {
+    try {
+      const { token } = await member.mutex("written").use((grant) => grant);
+      return report({ said: "entered", token });
+    } catch (error) {
+      if ((error as { code?: string }).code !== "grant-lost") throw error;
+    }
+  }
+}
+
 async function lead(): Promise<void> {
   await member.election("led").lead(async ({ token, signal, isHeld }) => {
     report({ said: "leading", token });
@@ -207,10 +219,7 @@ async function carryOut(order: Order): Promise<void> {
   if (order.do === "sight") return sight(order);
   if (order.do === "names") return useNames(order.count);
   if (order.do === "measure") return measure();
-  if (order.do === "enter") {
-    const { token } = await member.mutex("written").use((grant) => grant);
-    return report({ said: "entered", token });
-  }
+  if (order.do === "enter") return enter();
   if (order.do === "status") {
     const { hasQuorum, refusals, shared } = member.status();
     return report({ said: "status", logLeader: shared?.leader ?? null, hasQuorum, refusals: [...refusals] });
