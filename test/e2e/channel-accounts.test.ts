@@ -163,3 +163,12 @@ test("who is killed in the middle of a turn need not have said all of it", () =>
   const out = [...two.slice(0, 4), said(4, 1, "123", "outside"), refused("7 of 2 1", "send-uncertain", "uncertain")];
   expect(broken([...runs(one, out, three), { id: 2, reports: [] }], "causal-total")).toEqual([]);
 });
+
+test("who is killed need not have said that it was delivered what it was told is settled", () => {
+  const killed = (reports: readonly Report[]) =>
+    broken([...runs(one, reports, three), { id: 2, reports: [] }], "causal-total");
+  const unsaid = [...two, settled(3, "9 of 2 1")];
+  expect(found(unsaid)).not.toEqual([]);
+  expect(killed(unsaid)).toEqual([]);
+  expect(killed([...two, settled(2, "4 of 1 1", "2.1.5.0")])).not.toEqual([]);
+});

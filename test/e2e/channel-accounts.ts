@@ -36,7 +36,7 @@ export function broken(runs: readonly Run[], order: Order): string[] {
     ...accounts.flatMap(({ misplaced }) => misplaced),
     ...virtualSynchrony(records, { total: isTotal, sending }).map(({ what }) => what),
     ...runs.flatMap(foreign),
-    ...runs.flatMap(unheard),
+    ...runs.flatMap((run) => unheard(run, wasKilled(run, runs))),
     ...accounts.flatMap(unexcused),
     ...unsaid(runs),
     ...(isTotal ? [] : unstable(accounts)),
@@ -130,10 +130,16 @@ function foreign(run: Run): string[] {
   return forged.map(({ from, payload }) => `member ${run.id} was delivered ${payload} as from ${from}`);
 }
 
-/** What was settled has been delivered to its sender, under the id and in the view that it was told. */
-function unheard(run: Run): string[] {
-  const heard = new Set(deliveries(run).map(({ id, view, payload }) => `${id} ${view} ${payload}`));
-  const missing = settled(run).filter(({ id, view, payload }) => !heard.has(`${id} ${view} ${payload}`));
+/**
+ * What was settled has been delivered to its sender, under the id and in the view that it was told. Who was killed may have been about
+ * to say so.
+ */
+function unheard(run: Run, isCutOff: boolean): string[] {
+  const heard = new Map(deliveries(run).map(({ id, view, payload }) => [payload, `${id} ${view}`]));
+  const missing = settled(run).filter(({ id, view, payload }) => {
+    const place = heard.get(payload);
+    return place === undefined ? !isCutOff : place !== `${id} ${view}`;
+  });
   return missing.map(({ id, payload }) => `${payload} was settled as ${id}, and its sender was not delivered that`);
 }
 
