@@ -20,10 +20,7 @@ export interface DiscoverOptions {
 }
 
 const rules: may.Rules<DiscoverOptions> = {
-  count: may.needed({
-    wanted: "a whole number > 0",
-    accepts: (value) => Number.isSafeInteger(value) && Number(value) > 0,
-  }),
+  count: may.needed(may.positive),
   timeoutMs: may.duration,
   signal: may.signal,
   servers: { wanted: 'a list such as ["10.0.0.10:53"]', accepts: areTexts },
