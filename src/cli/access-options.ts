@@ -16,7 +16,7 @@ const DEFAULT_GRACE_MS = 100;
 const MEMBER_VARIABLE = "COTERIE_MEMBER";
 const MEMBER_EXAMPLE = "http://127.0.0.1:7501";
 
-export interface AccessOptions extends Partial<Omit<Place, "clients" | "clientRoles">>, EndpointOptions {
+export interface AccessOptions extends Partial<Omit<Place, "clients" | "clientRoles" | "clientUrl">>, EndpointOptions {
   readonly member?: string;
   readonly grace: number;
   readonly verbose?: true;

@@ -23,6 +23,7 @@ interface NodeOptions {
   readonly existing?: true;
   readonly clients?: string;
   readonly clientRoles?: string;
+  readonly clientUrl?: string;
   readonly faultInjector?: true;
   readonly logJson?: true;
   readonly supervised?: true;
@@ -45,6 +46,7 @@ export function declare(command: Command): void {
     .option("--existing", "join a cluster that others have founded, and that has this member on its list")
     .option("--clients <host:port>", "serve clients that are no members there: HTTP and WebSocket")
     .option("--client-roles <file>", "with --clients: a file that says who may do what; off loopback it must be")
+    .option("--client-url <url>", "with --clients: by which clients reach it, if that is not where it listens")
     .option("--fault-injector", "let PUT /faults on the admin pages drop, delay and cut this member's messages")
     .option("--byzantine <how>", `lie, for tests of the others: ${behaviours.join(", ")}`, (text) =>
       behaviour(text, "--byzantine"),
@@ -123,8 +125,12 @@ async function started(
       "bad-argument",
       "expected --seed to come with --byzantine: an honest member has no use for it",
     );
-  if (options.clientRoles !== undefined && options.clients === undefined)
-    throw new UsageError("bad-argument", "expected --client-roles to come with --clients");
+  for (const [flag, value] of [
+    ["--client-roles", options.clientRoles],
+    ["--client-url", options.clientUrl],
+  ] as const)
+    if (value !== undefined && options.clients === undefined)
+      throw new UsageError("bad-argument", `expected ${flag} to come with --clients`);
   if (!namesProtocol(options.config)) {
     if (options.byzantine !== undefined)
       throw new UsageError(

@@ -23,6 +23,8 @@ export interface Place {
   /** Where clients are served, and the file that says who may do what. */
   readonly clients?: string;
   readonly clientRoles?: string;
+  /** By which clients reach it. */
+  readonly clientUrl?: string;
 }
 
 /** Joins as a config file says. @throws UsageError for a config, an id, an address or a folder that cannot be used */
@@ -51,9 +53,11 @@ export async function joinCluster(options: Place, log: Log): Promise<Member> {
 }
 
 /** With the certificates that members have, if they have any. */
-function clientsOf({ clients: listen, clientRoles }: Place, tls: ServiceConfig["tls"]): Pick<JoinOptions, "clients"> {
-  if (listen === undefined) return {};
-  return { clients: { listen, tls: tls ?? "off", ...(clientRoles === undefined ? {} : { roles: clientRoles }) } };
+function clientsOf(
+  { clients: listen, clientRoles: roles, clientUrl: url }: Place,
+  tls: ServiceConfig["tls"],
+): Pick<JoinOptions, "clients"> {
+  return listen === undefined ? {} : { clients: { listen, tls: tls ?? "off", roles, url } };
 }
 
 /** A config that shows admin pages to a network has said that it is trusted. */

@@ -1,6 +1,7 @@
 /** What a program that is no member has of a cluster: the same calls as a member, without a vote. docs/clients.md says what holds. */
 
 import type { Role } from "../cluster/clients/client-words.ts";
+import { socketUrl } from "../cluster/clients/endpoints.ts";
 import type { Election, ElectionOptions, Mutex } from "../cluster/services/api.ts";
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
 import { ElectionHandle } from "../cluster/services/handles.ts";
@@ -32,16 +33,21 @@ import type {
 import { transact } from "../cluster/services/state/transactions.ts";
 import { textOf } from "../cluster/services/state/value-text.ts";
 import { Waits } from "../cluster/services/state/waits.ts";
-import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { MAX_WAIT_MS } from "../runtime/longest-wait.ts";
 import type { Platform } from "../runtime/platform/platform.ts";
+import { followEndpoints } from "./discovery.ts";
 import type { Dial } from "./link.ts";
 import { RemoteService } from "./remote-service.ts";
 
 export interface ConnectOptions {
   /** Where members take clients, such as `http://10.0.0.1:7300`; any of them, and best all. */
   readonly endpoints: readonly string[];
+  /**
+   * Whether it goes on at other members as well, which the cluster tells it of, and is told as they come and go. Default: true. Set it to
+   * false where members are reached by other addresses than they know, such as through a load balancer.
+   */
+  readonly discover?: boolean | undefined;
   /** Where the cluster asks for one. */
   readonly token?: string | undefined;
   /** How long the first connection may take. Default 10,000. */
@@ -57,6 +63,8 @@ export interface ClientStatus {
   /** The member that it speaks to, and by which endpoint; null while to none. */
   readonly member: NodeId | null;
   readonly endpoint: string | null;
+  /** Where it would go on: those that it was given, and those that it was told of. */
+  readonly endpoints: readonly string[];
   readonly session: number | null;
   /** How often another connection has taken the place of one. */
   readonly moves: number;
@@ -77,6 +85,7 @@ export interface Client extends Omit<StateApi, "replicated">, AsyncDisposable {
 
 const rules: Rules<ConnectOptions> = {
   endpoints: may.needed({ wanted: 'a list of URLs such as "http://127.0.0.1:7300"', accepts: areTexts }),
+  discover: may.flag,
   token: may.text,
   timeoutMs: may.duration,
   signal: may.signal,
@@ -93,15 +102,6 @@ function areTexts(value: unknown): boolean {
 export function requireConnectOptions(options: unknown, more: Rules<object> = {}): asserts options is ConnectOptions {
   requireOptions<ConnectOptions>("connect", options, { ...rules, ...more });
   for (const endpoint of (options as ConnectOptions).endpoints) socketUrl(endpoint);
-}
-
-/** @throws UsageError for what is no endpoint. */
-export function socketUrl(endpoint: string): string {
-  const wanted = 'a URL such as "http://127.0.0.1:7300"';
-  const parts = /^(https?|wss?):\/\/([^/?#@\s]+)\/?$/.exec(endpoint);
-  if (parts === null) throw new UsageError("bad-option", unexpected("an endpoint of connect()", wanted, endpoint));
-  const [, scheme = "", place = ""] = parts;
-  return `${scheme === "https" || scheme === "wss" ? "wss" : "ws"}://${place}/v1/client`;
 }
 
 /**
@@ -145,6 +145,7 @@ class RemoteClient implements Client {
     });
     this.#waits = new Waits(this.service);
     this.#grants = new Grants(this.service, this.#waits);
+    if (options.discover !== false) followEndpoints(this.service, options.endpoints);
   }
 
   get signal(): AbortSignal {
@@ -221,8 +222,9 @@ class RemoteClient implements Client {
 
   status(): ClientStatus {
     const { link, self, session } = this.service;
-    const { role, member, moves } = link;
-    return { client: self, role, member, endpoint: member === null ? null : link.endpoint, session, moves };
+    const { role, member, moves, endpoints } = link;
+    const endpoint = member === null ? null : link.endpoint;
+    return { client: self, role, member, endpoint, endpoints, session, moves };
   }
 
   close(): Promise<void> {

@@ -1,6 +1,7 @@
 /** Coterie for programs that are no members: `connect()` as browsers have it, which runs in Node as well. */
+import { socketUrl } from "../cluster/clients/endpoints.ts";
 import { UsageError } from "../core/errors.ts";
-import { type Client, type ConnectOptions, connectOn, requireConnectOptions, socketUrl } from "./client.ts";
+import { type Client, type ConnectOptions, connectOn, requireConnectOptions } from "./client.ts";
 import type { Dial } from "./link.ts";
 import { surroundings } from "./surroundings.ts";
 

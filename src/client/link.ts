@@ -32,6 +32,7 @@ export type Dial = (endpoint: string, ear: Ear) => Connection;
 
 export interface LinkOptions {
   readonly platform: Pick<Platform, "clock" | "timers" | "random">;
+  /** At which it begins. */
   readonly endpoints: readonly string[];
   readonly token: string | null;
   readonly dial: Dial;
@@ -59,6 +60,8 @@ export class Link {
   endpoint: string | null = null;
   /** How often another connection took the place of one. */
   moves = 0;
+  /** All that it tries, in turn. */
+  endpoints: readonly string[];
   readonly #options: LinkOptions;
   #client: NodeId | null = null;
   #next: number;
@@ -74,6 +77,7 @@ export class Link {
 
   constructor(options: LinkOptions) {
     this.#options = options;
+    this.endpoints = options.endpoints;
     this.#next = Math.floor(options.platform.random.fraction() * options.endpoints.length);
   }
 
@@ -81,10 +85,16 @@ export class Link {
     return this.member !== null;
   }
 
+  /** Where members are, beside those that it was given. */
+  learn(told: readonly string[]): void {
+    this.endpoints = [...new Set([...this.#options.endpoints, ...told])];
+    this.#next = this.endpoints.indexOf(this.endpoint ?? "") + 1;
+  }
+
   open(): void {
     if (this.#isClosed) return;
-    const { endpoints, dial, platform } = this.#options;
-    const endpoint = endpoints[this.#next % endpoints.length] as string;
+    const { dial, platform } = this.#options;
+    const endpoint = this.endpoints[this.#next % this.endpoints.length] as string;
     this.#next += 1;
     this.#tries += 1;
     this.endpoint = endpoint;
@@ -182,9 +192,10 @@ export class Link {
 
   /** The next member at once; once all have been tried, a while that grows. */
   #waitMs(wasUp: boolean): number {
-    const { endpoints, platform } = this.#options;
-    if (wasUp || this.#tries < endpoints.length) return 0;
-    const rounds = Math.floor(this.#tries / endpoints.length);
+    const { platform } = this.#options;
+    const { length } = this.endpoints;
+    if (wasUp || this.#tries < length) return 0;
+    const rounds = Math.floor(this.#tries / length);
     const most = Math.min(MAX_WAIT_MS, MIN_WAIT_MS * 2 ** Math.min(rounds, 10));
     return most * (0.5 + platform.random.fraction() / 2);
   }

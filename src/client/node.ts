@@ -1,9 +1,10 @@
 /** `connect()` as Node has it: WebSockets in every release of it, with certificates of one's own. */
 import { setMaxListeners } from "node:events";
 import type { WebSocket } from "ws";
+import { socketUrl } from "../cluster/clients/endpoints.ts";
 import * as may from "../cluster/services/known-options.ts";
 import { listeners } from "../cluster/services/on-abort.ts";
-import { type Client, type ConnectOptions, connectOn, requireConnectOptions, socketUrl } from "./client.ts";
+import { type Client, type ConnectOptions, connectOn, requireConnectOptions } from "./client.ts";
 import type { Dial } from "./link.ts";
 import { surroundings } from "./surroundings.ts";
 

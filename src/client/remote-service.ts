@@ -19,6 +19,7 @@ import {
   type Answer,
   FIRST_CLIENT,
   type Operation,
+  OWN_NAMES,
   type Query,
   refusalCodes,
   refuse,
@@ -52,7 +53,7 @@ const MAX_WAITERS = 10_000;
 const MAX_READS = 1_024;
 const NUMBERS_PER_MS = 1_000;
 /** A command that changes nothing. */
-const NOTHING: Operation = { type: "release", name: "coterie/alive", token: 0 };
+const NOTHING: Operation = { type: "release", name: `${OWN_NAMES}alive`, token: 0 };
 
 interface Reading {
   readonly query: Query;

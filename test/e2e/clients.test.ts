@@ -36,9 +36,13 @@ async function served(): Promise<Served> {
   return { where, members, endpoints: ports.map((port) => `http://127.0.0.1:${port}`), start };
 }
 
-async function connected(endpoints: readonly string[]): Promise<Client> {
-  const client = await connect({ endpoints });
+/** It is given one member, and is told of the others. */
+async function connected([first = "", ...others]: readonly string[]): Promise<Client> {
+  const client = await connect({ endpoints: [first] });
   clients.add(client);
+  await until("it knows all members", () =>
+    others.every((each) => client.status().endpoints.includes(each)) ? true : null,
+  );
   return client;
 }
 

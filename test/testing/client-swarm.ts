@@ -1,23 +1,14 @@
 /** Clients that are no members, in virtual time: members fail under them, connections stall and break, and what holds for members holds for them. */
-import { type Client, connectOn } from "../../src/client/client.ts";
-import type { Dial } from "../../src/client/link.ts";
-import { ClientDoor } from "../../src/cluster/clients/client-door.ts";
-import type { JoinedMember } from "../../src/cluster/services/joined-member.ts";
+import type { Client } from "../../src/client/client.ts";
 import { type Random, random } from "../../src/core/random.ts";
-import { CoordinationError, type Member } from "../../src/index.ts";
-import { newCounts } from "../../src/runtime/metrics.ts";
-import type { Platform, Timer } from "../../src/runtime/platform/platform.ts";
-import { type ProcessTools, simulate, type World } from "../../src/testing/index.ts";
+import { CoordinationError } from "../../src/index.ts";
+import { simulate, type World } from "../../src/testing/index.ts";
 import { ExclusiveUse } from "./exclusive-use.ts";
+import { endpointOf, SimulatedClients } from "./simulated-clients.ts";
 
 const CLIENTS = 4;
 const MENDED_MS = 3_500;
 const WELL_WITHIN_MS = 60_000;
-const DELAY_MS = [0.2, 4] as const;
-/** How often something happens to a connection, and for how long it stalls. */
-const TROUBLE_EVERY_MS = [300, 3_000] as const;
-const STALL_MS = [100, 6_000] as const;
-const LOOK_EVERY_MS = 20;
 
 export interface ClientSwarmResult {
   readonly grants: number;
@@ -27,61 +18,24 @@ export interface ClientSwarmResult {
   readonly moves: number;
 }
 
-/** A member that serves clients, in one run of its process. */
-interface Served {
-  readonly door: ClientDoor;
-  readonly tools: ProcessTools;
-  readonly member: Member;
-}
-
-/** One direction of a connection: what is said arrives late, in order, and not while it stalls. */
-class Way {
-  #last = 0;
-  stalledUntil = 0;
-
-  constructor(
-    private readonly now: () => number,
-    private readonly draw: Random,
-  ) {}
-
-  delayMs(): number {
-    const at = Math.max(this.#last, this.stalledUntil, this.now() + this.draw.between(...DELAY_MS));
-    this.#last = at;
-    return at - this.now();
-  }
-}
-
 class ClientSwarm {
   readonly #world: World;
   readonly #draw: Random;
-  readonly #served = new Map<number, Served>();
+  readonly #simulated: SimulatedClients;
   readonly #exclusive: ExclusiveUse;
   readonly #changes: string[][] = [];
   #clients: Client[] = [];
   #added = 0;
   #perhaps = 0;
   #isEnding = false;
-  #isMended = false;
 
   constructor(
     seed: number,
     private readonly faultsMs: number,
   ) {
     this.#draw = random(seed).stream("clients");
-    this.#world = simulate({
-      members: 3,
-      seed,
-      faults: { forMs: faultsMs },
-      program: (member, tools) => {
-        const service = (member as JoinedMember).state.host;
-        service.use();
-        this.#served.set(member.id, {
-          door: new ClientDoor({ service, counts: newCounts().clients }),
-          tools,
-          member,
-        });
-      },
-    });
+    this.#simulated = new SimulatedClients(() => this.#world, this.#draw);
+    this.#world = simulate({ members: 3, seed, faults: { forMs: faultsMs }, program: this.#simulated.serve });
     this.#exclusive = new ExclusiveUse(() => this.#world.now());
   }
 
@@ -91,7 +45,7 @@ class ClientSwarm {
       const working = Array.from({ length: CLIENTS }, (_, at) => this.#live(at));
       await world.sleep(this.faultsMs + MENDED_MS);
       this.#isEnding = true;
-      this.#isMended = true;
+      this.#simulated.isMended = true;
       await Promise.all(working);
       await this.#endsWell();
     });
@@ -110,9 +64,10 @@ class ClientSwarm {
     await Promise.all([this.#count(client), this.#lock(client, at), this.#write(client, at)]);
   }
 
+  /** It begins at one member, and is told of the others. */
   #connected(): Promise<Client> {
-    const options = { endpoints: this.#world.members.map(String), timeoutMs: WELL_WITHIN_MS };
-    return connectOn(this.#platform(), this.#dial, options);
+    const endpoints = [endpointOf(this.#draw.pick(this.#world.members))];
+    return this.#simulated.connect({ endpoints, timeoutMs: WELL_WITHIN_MS });
   }
 
   async #count(client: Client): Promise<void> {
@@ -189,96 +144,6 @@ class ClientSwarm {
 
   async #rest(ms: number): Promise<void> {
     await this.#world.sleep(this.#draw.between(0, ms));
-  }
-
-  /** A connection to the run of the member that serves now. */
-  readonly #dial: Dial = (endpoint, ear) => {
-    const world = this.#world;
-    const id = Number(endpoint);
-    const now = (): number => world.now();
-    const [out, back] = [new Way(now, this.#draw), new Way(now, this.#draw)];
-    let isOpen = true;
-    let guest: ReturnType<ClientDoor["accept"]> | null = null;
-    const served = this.#served.get(id);
-    const runs = (): boolean =>
-      world.isUp(id) && this.#served.get(id) === served && world.member(id) === served?.member;
-    const end = (): void => {
-      if (!isOpen) return;
-      isOpen = false;
-      ear.closed();
-      if (runs()) served?.tools.setTimeout(() => guest?.left(), 1);
-    };
-    const toMember = (act: () => void): void => {
-      world.setTimeout(() => {
-        if (runs()) served?.tools.setTimeout(act, 0);
-      }, out.delayMs());
-    };
-    const toClient = (act: () => void): void => void world.setTimeout(() => isOpen && act(), back.delayMs());
-    const look = (): void => {
-      if (!isOpen) return;
-      if (runs()) world.setTimeout(look, LOOK_EVERY_MS);
-      else end();
-    };
-    const suffer = (): void => {
-      if (!isOpen || this.#isMended) return;
-      if (this.#draw.between(0, 1) < 0.5) return end();
-      for (const way of [out, back]) way.stalledUntil = now() + this.#draw.between(...STALL_MS);
-      world.setTimeout(suffer, this.#draw.between(...TROUBLE_EVERY_MS));
-    };
-    toMember(() => {
-      guest =
-        served?.door.accept(
-          {
-            send: (text) => toClient(() => ear.heard(text)),
-            queuedBytes: 0,
-            close: () => toClient(end),
-          },
-          () => "write",
-        ) ?? null;
-      toClient(() => ear.opened());
-    });
-    world.setTimeout(look, LOOK_EVERY_MS);
-    world.setTimeout(suffer, this.#draw.between(...TROUBLE_EVERY_MS));
-    return {
-      send: (text) => toMember(() => guest?.hear(text)),
-      close: () => {
-        isOpen = false;
-        toMember(() => guest?.left());
-      },
-    };
-  };
-
-  #platform(): Pick<Platform, "clock" | "timers" | "random"> {
-    const world = this.#world;
-    type Due = ReturnType<World["setTimeout"]>;
-    class Own implements Timer {
-      constructor(public due: Due) {}
-      unref(): this {
-        return this;
-      }
-    }
-    const draw = this.#draw;
-    return {
-      clock: { now: () => world.now(), wall: () => world.now(), stamp: () => world.now() },
-      timers: {
-        after: (ms, run) => new Own(world.setTimeout(run, ms)),
-        every(ms, run) {
-          const again = (): void => {
-            timer.due = world.setTimeout(again, ms);
-            run();
-          };
-          const timer = new Own(world.setTimeout(again, ms));
-          return timer;
-        },
-        soon: (run) => new Own(world.setTimeout(run, 0)),
-        cancel: (timer) => world.clearTimeout((timer as Own | null)?.due),
-      },
-      random: {
-        fraction: () => draw.between(0, 1),
-        natural: (below) => Math.floor(draw.between(0, below)),
-        name: () => String(draw.between(0, 1)),
-      },
-    };
   }
 }
 

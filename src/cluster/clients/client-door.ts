@@ -9,6 +9,8 @@ import { memberOperationShapes } from "../../protocols/service/coordination-serv
 import {
   FIRST_CLIENT,
   isClient,
+  type Operation,
+  OWN_NAMES,
   type Proposal,
   type Query,
   type Revision,
@@ -26,6 +28,7 @@ import {
   readWord,
   type ToldClient,
 } from "./client-words.ts";
+import { concernsEndpoints } from "./endpoints.ts";
 
 /** A connection of a client. */
 export interface ClientWire {
@@ -51,7 +54,7 @@ const MAX_FOLLOWED = 1_000;
 /** A client that reads more slowly than this is let go. */
 const MAX_QUEUED_BYTES = 16 * 1024 * 1024;
 /** Counts those that were given a number. */
-const NUMBERS = "coterie/clients";
+const NUMBERS = `${OWN_NAMES}clients`;
 
 export class ClientDoor {
   readonly #guests = new Set<Guest>();
@@ -309,12 +312,13 @@ export class Guest {
   }
 }
 
-/** A leader alone has sessions expire, members alone change who is a member; and a client that is gone is not waited for longer than this. */
+/** A leader alone has sessions expire, members alone change who is a member and where clients are served; and a client that is gone is not waited for longer than this. */
 const isOfOwnSession = (proposal: Proposal | null): boolean =>
   proposal?.type === "operations" &&
   proposal.operations.every(
     (operation) =>
       (operation.type !== "open" || operation.ttlMs <= MAX_TTL_MS) &&
-      !Object.hasOwn(memberOperationShapes, operation.type),
+      !Object.hasOwn(memberOperationShapes, operation.type) &&
+      !concernsEndpoints(operation as Operation),
   );
 const MAX_TTL_MS = 60_000;

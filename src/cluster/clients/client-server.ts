@@ -44,6 +44,8 @@ export interface ClientServerOptions {
 
 export interface ClientServer {
   readonly url: string;
+  /** The same where clients know this machine by another host. */
+  urlAt(host: string): string;
   close(): Promise<void>;
 }
 
@@ -79,8 +81,10 @@ export async function serveClients(options: ClientServerOptions): Promise<Client
   server.on("error", () => {}); // A caller could not be let in, for want of descriptors, say: it will come again.
   const bound = server.address();
   const port = typeof bound === "object" && bound !== null ? bound.port : address.port;
+  const urlAt = (host: string): string => `${tls === null ? "http" : "https"}://${formatHostPort({ host, port })}`;
   return {
-    url: `${tls === null ? "http" : "https"}://${formatHostPort({ host: address.host, port })}`,
+    url: urlAt(address.host),
+    urlAt,
     close() {
       for (const watch of watches) watch.abort();
       for (const client of sockets.clients) {

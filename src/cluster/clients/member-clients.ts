@@ -2,15 +2,17 @@
 import { UsageError, unexpected } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { FIRST_CLIENT } from "../../protocols/service/coordination-service/operations.ts";
-import { formatHostPort, type HostPort, isLoopback, parseHostPort } from "../../runtime/host-port.ts";
+import { formatHostPort, type HostPort, isLoopback, isWildcard, parseHostPort } from "../../runtime/host-port.ts";
 import type { ClientCounts } from "../../runtime/metrics.ts";
 import type { SessionHost } from "../../runtime/session-pages.ts";
 import { readPem } from "../certificate-files.ts";
 import type { ClientsOptions, JoinOptions } from "../services/api.ts";
 import type { ClusterMembers } from "../services/cluster-api.ts";
 import type { SharedState } from "../services/state/shared-state.ts";
+import { announce } from "./announce.ts";
 import type { ClientDoor } from "./client-door.ts";
 import type { ClientServer } from "./client-server.ts";
+import { socketUrl } from "./endpoints.ts";
 
 export interface ClientsOfMember {
   readonly id: NodeId;
@@ -23,6 +25,10 @@ export interface ClientsOfMember {
 }
 
 interface Place {
+  /** By which clients reach it; null: by where it listens. */
+  readonly url: string | null;
+  /** Of that, where it listens on all interfaces. */
+  readonly host: string;
   readonly origins: readonly string[];
   readonly address: HostPort;
   readonly tls: ClientsOptions["tls"];
@@ -33,10 +39,10 @@ interface Place {
  * Off loopback a stranger could ask: so there must be roles, and TLS unless that is switched off by name.
  * @throws UsageError that names the field
  */
-export function clientPlaceOf({ clients, dataDir, members }: JoinOptions): Place | null {
+export function clientPlaceOf({ id, clients, dataDir, members }: JoinOptions): Place | null {
   if (clients === undefined) return null;
   const given: ClientsOptions = typeof clients === "string" ? { listen: clients } : clients;
-  const { listen, tls, roles = null, origins = [] } = given;
+  const { listen, url = null, tls, roles = null, origins = [] } = given;
   const name = typeof clients === "string" ? "clients" : "clients.listen";
   const address = parseHostPort(listen);
   if (address === null) throw refusal(unexpected(name, "host:port", listen));
@@ -46,23 +52,26 @@ export function clientPlaceOf({ clients, dataDir, members }: JoinOptions): Place
     );
   if (Object.keys(members).some((id) => Number(id) >= FIRST_CLIENT))
     throw refusal(`expected the ids of members to be below ${FIRST_CLIENT}, as clients have numbers from there on`);
-  if (isLoopback(address.host)) return { address, tls, roles, origins };
+  if (url !== null) socketUrl(url, "clients.url");
+  const own = parseHostPort(members[id] ?? "")?.host ?? address.host;
+  const place = { address, url, host: isWildcard(address.host) ? own : address.host, tls, roles, origins };
+  if (isLoopback(address.host)) return place;
   const off = `${unexpected(name, "a loopback address", formatHostPort(address))}: to serve a network, give clients`;
   if (roles === null) throw refusal(`${off}: { listen, roles }, a file that says who may do what`);
   if (tls === undefined)
     throw refusal(`${off}: { listen, roles, tls: { cert, key } }, or tls: "off" where the network is trusted`);
-  return { address, tls, roles, origins };
+  return place;
 }
 
 /** What serves is loaded where there is something to serve. @throws EnvironmentError if it cannot listen, or read a file */
 export async function serveClientsOf(
-  { address, tls, roles, origins }: Place,
+  { address, url, host, tls, roles, origins }: Place,
   { id, cluster, state, members, door, sessions, counts }: ClientsOfMember,
 ): Promise<ClientServer> {
   const { serveClients } = await import("./client-server.ts");
   const { everybody, readAccess } = await import("./access-file.ts");
   const { version } = await import("./version.ts");
-  return serveClients({
+  const server = await serveClients({
     place: {
       address,
       tls: typeof tls === "object" ? await materialOf(tls, id) : null,
@@ -76,6 +85,8 @@ export async function serveClientsOf(
     counts,
     version,
   });
+  announce(state.host, url ?? server.urlAt(host));
+  return server;
 }
 
 async function materialOf({ cert, key, ca }: Exclude<ClientsOptions["tls"], "off" | undefined>, id: NodeId) {

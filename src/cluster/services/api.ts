@@ -71,6 +71,11 @@ export interface JoinOptions {
 export interface ClientsOptions {
   /** `host:port`: HTTP and WebSocket. Off loopback `roles` and `tls` must be said. */
   readonly listen: string;
+  /**
+   * By which clients reach this member, such as `https://node-1.example.org:7300`: members tell it to each other's clients, so that these
+   * know all of them. Default: what `listen` says, or where that is all interfaces, the host at which members reach it.
+   */
+  readonly url?: string | undefined;
   /** A JSON file with the hashes of tokens, and names in certificates, and what each may do; `{id}` stands for the id. Default, on loopback: everybody may do everything. */
   readonly roles?: string | undefined;
   /** PEM files, `{id}` in a path stands for the id; with `ca`, clients may show a certificate of that authority. `"off"` where a network is trusted. */

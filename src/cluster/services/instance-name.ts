@@ -1,5 +1,6 @@
 /** Names of locks, elections and channels. */
 import { UsageError, unexpected } from "../../core/errors.ts";
+import { OWN_NAMES } from "../../protocols/service/coordination-service/operations.ts";
 import { utf8Bytes } from "./utf8-bytes.ts";
 
 export const MAX_NAME_BYTES = 128;
@@ -14,5 +15,7 @@ export function requireName(name: unknown): string {
 function nameFault(name: unknown): string | null {
   if (typeof name !== "string" || name === "") return "a text that is not empty";
   if (utf8Bytes(name) > MAX_NAME_BYTES) return `at most ${MAX_NAME_BYTES} bytes long`;
+  if (name.startsWith(OWN_NAMES))
+    return `another: names that begin with ${OWN_NAMES} are kept for the members themselves`;
   return /[\p{Cc}\p{Cs}]/u.test(name) ? "free of control characters" : null;
 }

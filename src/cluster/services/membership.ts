@@ -100,6 +100,7 @@ const knownAdminTls: Rules<Exclude<AdminOptions["tls"], "off" | undefined>> = {
 };
 const knownClients: Rules<ClientsOptions> = {
   listen: may.needed(may.text),
+  url: may.text,
   roles: path,
   tls: { wanted: '"off" or an object with cert and key', accepts: known.tls.accepts },
   origins: {

@@ -123,6 +123,16 @@ export function releaseKeys(on: Applying, session: SessionId): void {
   for (const { map, key } of tied) remove(on, map, key, revision);
 }
 
+/** All of it, and nobody is told. */
+export function forgetMap(data: Data, map: string): void {
+  const table = lookUp(data.maps, map);
+  if (table === null) return;
+  table.keys.forEach((key, at) => {
+    data.bytes -= sizeOf(key, (table.values[at] as Stored).value);
+  });
+  strike(data.maps, map);
+}
+
 export const holdsKeys = ({ maps }: Data, session: SessionId): boolean =>
   maps.values.some(({ values }) => values.some((entry) => entry.session === session));
 

@@ -18,6 +18,10 @@ import { type MemberList, type MemberOperation, memberListShape, memberOperation
 export const FIRST_CLIENT: NodeId = 2 ** 40;
 export const isClient = (member: NodeId): boolean => member >= FIRST_CLIENT;
 
+/** The map in which members say where they serve clients. Names that begin as it does are kept for members themselves. */
+export const OWN_NAMES = "coterie/";
+export const ENDPOINTS = `${OWN_NAMES}endpoints`;
+
 /** Names one life of a member's session: the revision at which it was opened. */
 export type SessionId = number;
 

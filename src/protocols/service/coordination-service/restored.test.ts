@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { oneReplica } from "../../../../test/protocols/service/one-replica.ts";
 import type { Raft } from "../../consensus/raft/vocabulary.ts";
 import { foundingRecords } from "./founding.ts";
-import { FIRST_CLIENT, type Operation, type Proposal } from "./operations.ts";
+import { ENDPOINTS, FIRST_CLIENT, type Operation, type Proposal } from "./operations.ts";
 import { restored, revisionBeyond } from "./restored.ts";
 import { salvaged } from "./salvage.ts";
 import { type Data, emptyData } from "./state.ts";
@@ -15,7 +15,13 @@ const MEMBERS = [1, 2, 3];
 const text = fc.constantFrom("a", "b", "é\u{1f98a}");
 const wait = fc.nat({ max: 5 });
 const operation: fc.Arbitrary<Operation> = fc.oneof(
-  fc.record({ type: fc.constant("put"), map: text, key: text, value: fc.string(), isLeased: fc.boolean() } as const),
+  fc.record({
+    type: fc.constant("put"),
+    map: fc.constantFrom("a", "b", ENDPOINTS),
+    key: text,
+    value: fc.string(),
+    isLeased: fc.boolean(),
+  } as const),
   fc.record({ type: fc.constant("delete"), map: text, key: text } as const),
   fc.record({ type: fc.constant("add"), name: text, by: fc.integer({ min: -5, max: 5 }) } as const),
   fc.record({ type: fc.constant("enqueue"), name: text, value: fc.string() } as const),
@@ -57,9 +63,11 @@ describe("a restored cluster", () => {
         expect(dataProblem(JSON.parse(JSON.stringify(data)))).toBeNull();
         expect(data).toMatchObject({ sessions: [], lives: {}, counters: saved.counters, machines: saved.machines });
         expect([data.locks.keys, data.barriers.keys]).toEqual([[], []]);
-        const kept = entriesOf(saved.maps).flatMap(([map, table]) =>
-          entriesOf(table).flatMap(([key, entry]) => (entry.session === null ? [[map, key, entry]] : [])),
-        );
+        const kept = entriesOf(saved.maps)
+          .filter(([map]) => map !== ENDPOINTS)
+          .flatMap(([map, table]) =>
+            entriesOf(table).flatMap(([key, entry]) => (entry.session === null ? [[map, key, entry]] : [])),
+          );
         expect(
           entriesOf(data.maps).flatMap(([map, of]) => entriesOf(of).map(([key, entry]) => [map, key, entry])),
         ).toEqual(kept);
@@ -89,6 +97,14 @@ describe("a restored cluster", () => {
     );
     expect(revisionBeyond(5, -10_000)).toBe(5 + 2 ** 40); // By a clock that was set back.
     expect(() => revisionBeyond(2 ** 52, 0)).toThrow("expected a revision below");
+  });
+
+  it("does not know where members of the old one served clients, and has room for others", () => {
+    const put = { type: "put", map: ENDPOINTS, key: "1", value: '"http://10.0.0.1:7300"', isLeased: false } as const;
+    const saved = stateAfter([[1, put]]);
+    expect([saved.maps.keys, saved.bytes]).toEqual([[ENDPOINTS], expect.any(Number)]);
+    expect(saved.bytes).toBeGreaterThan(0);
+    expect(restored(saved, revisionBeyond(saved.revision, 0))).toMatchObject({ maps: { keys: [] }, bytes: 0 });
   });
 
   it("knows no client of the old one, and forgets for watches what the old one told", () => {

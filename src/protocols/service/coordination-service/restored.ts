@@ -3,7 +3,7 @@
  *
  * Kept: keys with their values and revisions, counters, items of queues, state machines. Over: all sessions, and with them what they
  * held and waited for, as if each had expired: leased keys, grants and arrivals are gone, and items that were taken are at the front
- * of their queue. The list of members is that of the new cluster.
+ * of their queue. The list of members is that of the new cluster, and so is where they serve clients.
  *
  * Why no token is given twice. Tokens, ids of sessions and numbers of clients are revisions, and the old cluster may have gone on
  * after the snapshot. The new one begins so far above it that the old one could not have come there: 2^40 revisions, and a million for
@@ -11,8 +11,9 @@
  */
 import { UsageError } from "../../../core/errors.ts";
 import { clone } from "../../../core/plain.ts";
+import { forgetMap } from "./keys.ts";
 import type { Answer, Revision } from "./operations.ts";
-import { FIRST_CLIENT, refuse } from "./operations.ts";
+import { ENDPOINTS, FIRST_CLIENT, refuse } from "./operations.ts";
 import { endSession } from "./sessions.ts";
 import type { Data, Limits } from "./state.ts";
 
@@ -44,6 +45,7 @@ export function restored(saved: Data, revision: Revision): Data {
   const data = clone(saved);
   data.revision = revision;
   for (const session of [...data.sessions]) endSession({ data, limits, tell: () => {} }, session, "expired");
+  forgetMap(data, ENDPOINTS);
   data.kept = { changes: [], bytes: 0, forgotten: data.revision };
   data.lives = {};
   data.forgottenClients = FIRST_CLIENT + data.revision;

@@ -1,0 +1,58 @@
+/**
+ * What a member does so that clients know where all members serve them: it has the log know where it does so itself, and, where it
+ * leads, strikes members that are gone.
+ */
+import { ENDPOINTS } from "../../protocols/service/coordination-service/operations.ts";
+import { sleep } from "../../runtime/platform/sleep.ts";
+import type { ServiceHost } from "../services/state/service-host.ts";
+import { MAX_ENDPOINTS } from "./endpoints.ts";
+
+const AGAIN_MS = 1_000;
+
+/** For as long as the service runs. */
+export function announce(service: ServiceHost, url: string): void {
+  const isOpen = (): boolean => service.closed === null;
+  const untilDone = async (work: () => Promise<void>): Promise<void> => {
+    while (isOpen()) {
+      try {
+        return await work();
+      } catch {
+        await sleep(service.platform.timers, AGAIN_MS, { ref: false }); // There is no majority, or too much to do.
+      }
+    }
+  };
+  let changes = 0;
+  let isStriking = false;
+  const strikeAll = async (): Promise<void> => {
+    isStriking = true;
+    while (changes > 0 && isOpen()) {
+      changes = 0;
+      await untilDone(() => strike(service, isOpen));
+    }
+    isStriking = false;
+  };
+  service.listen((event) => {
+    const maySomebodyBeGone = event.type === "members" || event.type === "led";
+    if (!maySomebodyBeGone || service.leader !== service.self) return;
+    changes += 1;
+    if (!isStriking) void strikeAll();
+  });
+  void untilDone(() => tell(service, url, isOpen));
+}
+
+async function tell(service: ServiceHost, url: string, isOpen: () => boolean): Promise<void> {
+  const [key, value] = [String(service.self), JSON.stringify(url)];
+  const { answer } = await service.query({ type: "get", map: ENDPOINTS, key });
+  if (answer.type === "found" && answer.entry?.value === value) return;
+  await service.submit({ type: "put", map: ENDPOINTS, key, value, isLeased: false }, isOpen);
+}
+
+async function strike(service: ServiceHost, isOpen: () => boolean): Promise<void> {
+  const { answer } = await service.query({ type: "members" });
+  if (answer.type !== "members" || answer.list === null) return; // Nobody has gone yet.
+  const { removed } = answer.list;
+  const found = await service.query({ type: "range", map: ENDPOINTS, from: "", to: null, limit: MAX_ENDPOINTS });
+  const entries = found.answer.type === "entries" ? found.answer.entries : [];
+  for (const { key } of entries.filter((entry) => removed.includes(Number(entry.key))))
+    await service.submit({ type: "delete", map: ENDPOINTS, key }, isOpen);
+}

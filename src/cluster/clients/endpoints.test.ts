@@ -1,0 +1,49 @@
+import { describe, expect, test } from "vitest";
+import { ENDPOINTS, type Operation } from "../../protocols/service/coordination-service/operations.ts";
+import { concernsEndpoints, endpointTold, socketUrl } from "./endpoints.ts";
+
+test.each([
+  ["http://10.0.0.1:7300", "ws://10.0.0.1:7300/v1/client"],
+  ["https://node-1.example.org", "wss://node-1.example.org/v1/client"],
+  ["wss://[::1]:7300/", "wss://[::1]:7300/v1/client"],
+])("%s is reached by %s", (endpoint, url) => expect(socketUrl(endpoint)).toBe(url));
+
+test.each(["", "10.0.0.1:7300", "tcp://10.0.0.1:7300", "http://", "http://a/b", "http://user@a", "http://a?b"])(
+  "%j is no endpoint",
+  (endpoint) => expect(() => socketUrl(endpoint, "clients.url")).toThrow(/expected clients\.url to be a URL such as/),
+);
+
+describe("what a member has told", () => {
+  const open = ["http://10.0.0.1:7300", "https://10.0.0.2:7300"];
+  const secure = ["https://10.0.0.2:7300"];
+
+  test.each([
+    ["is used", '"http://10.0.0.3:7300"', open, "http://10.0.0.3:7300"],
+    ["is used where it is secure", '"https://10.0.0.3:7300"', secure, "https://10.0.0.3:7300"],
+    ["is not used where a token would be open on the way", '"http://10.0.0.3:7300"', secure, null],
+    ["is not used if it is no endpoint", '"file:///etc/passwd"', open, null],
+    ["is not used if it is no text", "7300", open, null],
+    ["is not used if it is no JSON", "http://10.0.0.3:7300", open, null],
+    ["is not used if it is too long", JSON.stringify(`http://${"a".repeat(300)}`), open, null],
+  ])("%s", (_what, value, given, used) => expect(endpointTold(value, given)).toBe(used));
+});
+
+test("operations that would change or compare it are known, and no others", () => {
+  const put = (map: string) => ({ type: "put", map, key: "1", value: "{}", isLeased: false }) as const;
+  const transaction = (parts: object) =>
+    ({ type: "transaction", compare: [], success: [], failure: [], ...parts }) as Operation;
+  const concerned: Operation[] = [
+    put(ENDPOINTS),
+    { type: "delete", map: ENDPOINTS, key: "1" },
+    transaction({ success: [put("other"), put(ENDPOINTS)] }),
+    transaction({ failure: [{ type: "delete", map: ENDPOINTS, key: "1" }] }),
+    transaction({ compare: [{ type: "revision", map: ENDPOINTS, key: "1", revision: 0 }] }),
+  ];
+  const others: Operation[] = [
+    put("other"),
+    transaction({ success: [put("other")] }),
+    { type: "add", name: ENDPOINTS, by: 1 },
+  ];
+  expect(concerned.map(concernsEndpoints)).toEqual(concerned.map(() => true));
+  expect(others.map(concernsEndpoints)).toEqual(others.map(() => false));
+});

@@ -1,0 +1,98 @@
+/** Clients learn where members serve them, as members come and go. */
+import { expect, test } from "vitest";
+import { serviceOf } from "../../src/client/client.ts";
+import { random } from "../../src/core/random.ts";
+import { ENDPOINTS } from "../../src/protocols/service/coordination-service/operations.ts";
+import { simulate, type World } from "../../src/testing/index.ts";
+import { endpointOf, SimulatedClients } from "./simulated-clients.ts";
+
+function worldWithClients(seed: number): { world: World; clients: SimulatedClients } {
+  const clients: SimulatedClients = new SimulatedClients(() => world, random(seed).stream("clients"));
+  const world: World = simulate({ members: 3, seed, program: clients.serve });
+  clients.isMended = true;
+  return { world, clients };
+}
+
+async function until(world: World, isSo: () => boolean): Promise<void> {
+  for (const end = world.now() + 30_000; !isSo() && world.now() < end; ) await world.sleep(20);
+  expect(isSo()).toBe(true);
+}
+
+const at = (...members: number[]): string[] => members.map(endpointOf);
+
+test("a client that was given one is told of the others, of those that come, and no more of those that are removed", async () => {
+  const { world, clients } = worldWithClients(1);
+  await world.run(async () => {
+    const client = await clients.connect({ endpoints: at(2) });
+    await until(world, () => client.status().endpoints.length === 3);
+    expect(client.status().endpoints).toEqual(at(2, 1, 3));
+    await world.add(4);
+    await until(world, () => client.status().endpoints.includes(endpointOf(4)));
+    await world.remove(1);
+    await until(world, () => !client.status().endpoints.includes(endpointOf(1)));
+    expect(client.status().endpoints).toEqual(at(2, 3, 4));
+    await client.close();
+  });
+});
+
+test("one that is not to look for others knows those that it was given", async () => {
+  const { world, clients } = worldWithClients(2);
+  await world.run(async () => {
+    const client = await clients.connect({ endpoints: at(2), discover: false });
+    await client.counter("visits").add(1);
+    await world.sleep(2_000);
+    expect(client.status().endpoints).toEqual(at(2));
+    await client.close();
+  });
+});
+
+test("a client that would say itself where members are is refused, and nobody is told", async () => {
+  const { world, clients } = worldWithClients(4);
+  await world.run(async () => {
+    const [honest, other] = [await clients.connect({ endpoints: at(2) }), await clients.connect({ endpoints: at(2) })];
+    const value = JSON.stringify("http://elsewhere.example.org");
+    const lie = { type: "put", map: ENDPOINTS, key: "1", value, isLeased: false } as const;
+    void serviceOf(other)
+      .submit(lie, () => true)
+      .catch(() => {});
+    await until(world, () => other.signal.aborted);
+    expect(other.signal.reason).toMatchObject({ code: "client-refused" });
+    await world.sleep(500);
+    expect(honest.status().endpoints).toEqual(at(2, 1, 3));
+    expect(() => honest.map(ENDPOINTS)).toThrow(/names that begin with coterie\/ are kept for the members themselves/);
+    await honest.close();
+  });
+});
+
+test("all members are replaced one after the other: a client that was given the first goes on at the last, in one session", async () => {
+  const { world, clients } = worldWithClients(3);
+  await world.run(async () => {
+    const client = await clients.connect({ endpoints: at(1) });
+    const counter = client.counter("visits");
+    let isOver = false;
+    let added = 0;
+    const counting = (async () => {
+      for (; !isOver; added++) expect(await counter.add(1)).toBe(added + 1);
+    })();
+    await until(world, () => added > 0);
+    const { session } = client.status();
+    for (const old of [1, 2, 3]) {
+      await world.add(old + 3);
+      await world.member(old + 3).cluster.settled();
+      const before = added;
+      await world.remove(old);
+      await until(world, () => !world.isUp(old) || world.member(old).signal.aborted);
+      world.kill(old);
+      await until(world, () => added > before + 5);
+    }
+    isOver = true;
+    await counting;
+    expect(await world.member(6).counter("visits").get()).toBe(added);
+    expect(session).not.toBeNull();
+    expect(client.status()).toMatchObject({ session });
+    await until(world, () => !client.status().endpoints.includes(endpointOf(3)));
+    expect(client.status().endpoints).toEqual(at(1, 4, 5, 6));
+    expect([4, 5, 6]).toContain(client.status().member);
+    await client.close();
+  });
+});
