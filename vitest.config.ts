@@ -51,7 +51,7 @@ export default defineConfig({
           ...inProcess,
           name: "unit",
           include: [
-            "{src,skeletons,studio,examples}/**/*.test.ts",
+            "{src,skeletons,site,studio,examples}/**/*.test.ts",
             "test/{tidy,seeded-bugs,drivers,network,testing,protocols}/**/*.test.ts",
           ],
           exclude: [members],

@@ -7,21 +7,25 @@ import { fileURLToPath } from "node:url";
 import type { BrowserContext, Page } from "playwright-core";
 
 export const PATIENCE_MS = 60_000;
-const FOLDER = fileURLToPath(new URL("../../dist/studio", import.meta.url));
+const STUDIO = fileURLToPath(new URL("../../dist/studio", import.meta.url));
 
 const types: Readonly<Record<string, string>> = {
   ".html": "text/html",
   ".js": "text/javascript",
   ".css": "text/css",
   ".svg": "image/svg+xml",
+  ".json": "application/json",
 };
 
-/** A host of files that knows nothing of Coterie, which stands under a path of its own. */
-export async function staticHost(): Promise<{ readonly url: string; readonly server: Server }> {
+/** A host of files that knows nothing of Coterie, which stand under a path of their own. @returns the address of `first` */
+export async function staticHost(
+  folder = STUDIO,
+  first = "laboratory.html",
+): Promise<{ readonly url: string; readonly server: Server }> {
   const server = createServer((request, response) => {
     const path = normalize(decodeURIComponent((request.url ?? "").split("?")[0] ?? ""));
-    const file = join(FOLDER, path.replace(/^\/some\/where\//, ""));
-    if (!path.startsWith("/some/where/") || !file.startsWith(FOLDER) || !existsSync(file)) {
+    const file = join(folder, path.replace(/^\/some\/where\//, ""));
+    if (!path.startsWith("/some/where/") || !file.startsWith(folder) || !existsSync(file)) {
       response.writeHead(404).end();
       return;
     }
@@ -30,7 +34,7 @@ export async function staticHost(): Promise<{ readonly url: string; readonly ser
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}/some/where/laboratory.html`, server };
+  return { url: `http://127.0.0.1:${port}/some/where/${first}`, server };
 }
 
 /** A page that notes everything it complains of. */

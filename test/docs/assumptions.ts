@@ -378,7 +378,7 @@ function sectionOf([protocol, row]: readonly [string, Row]): string {
     return `- <a id="${protocol}-${name}"></a>${symbol} **${title}**: ${words}${run}`;
   });
   return [
-    `### ${protocol}`,
+    `## ${protocol}`,
     "",
     `[Its page](protocols/${protocol}.md). Assumes: ${assumes.length === 0 ? "nothing" : assumes.join("; ")}.`,
     "",

@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { transformWithOxc } from "vite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { anchors } from "../../site/anchors.ts";
 import { onFreePorts } from "../network/free-ports.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -51,21 +52,12 @@ function linksOf(page: string): { file: string; heading: string }[] {
   }));
 }
 
-/** As GitHub calls them: lower case, without punctuation, with hyphens for spaces; a second one of a name is counted. */
-/** Headings, and places that a page names itself. */
+/** Headings, as links call them, and places that a page names itself. */
 function headingsOf(page: string): string[] {
   const text = readFileSync(join(root, page), "utf8").replaceAll(/^```.*?^```/gms, "");
-  const seen = new Map<string, number>();
+  const nameOf = anchors();
   const places = [...text.matchAll(/<a id="([^"]+)">/g)].map(([, id = ""]) => id);
-  const headings = [...text.matchAll(/^#+ (.*)$/gm)].map(([, title = ""]) => {
-    const name = title
-      .toLowerCase()
-      .replaceAll(/[^\p{L}\p{N}\- _]/gu, "")
-      .replaceAll(" ", "-");
-    const times = seen.get(name) ?? 0;
-    seen.set(name, times + 1);
-    return times === 0 ? name : `${name}-${times}`;
-  });
+  const headings = [...text.matchAll(/^#+ (.*)$/gm)].map(([, title = ""]) => nameOf(title));
   return [...headings, ...places];
 }
 
@@ -92,11 +84,5 @@ describe("the docs", () => {
       return heading !== "" && file.endsWith(".md") && !headingsOf(file).includes(heading);
     });
     expect(broken).toEqual([]);
-  });
-
-  test("the index links to every page beside it", () => {
-    const linked = new Set(linksOf("docs/index.md").map(({ file }) => file));
-    const beside = readdirSync(join(root, "docs")).filter((file) => file.endsWith(".md") && file !== "index.md");
-    expect(beside.filter((file) => !linked.has(`docs/${file}`))).toEqual([]);
   });
 });

@@ -1,16 +1,29 @@
 /**
  * Lists of algorithms on pages that people write: README.md has a row for each family, made from the registry, and a new
- * algorithm's row in docs/algorithms.md is made from its header. `npm run pages -- lists` writes them.
+ * algorithm's row in docs/algorithms.md is made from its header; docs/tours.md has a row for each tour of the laboratory.
+ * `npm run pages -- lists` writes them.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { families } from "../../src/cli/skeleton.ts";
 import { protocolNamed, protocolNames } from "../../src/protocols/index.ts";
+import { tours } from "../../studio/src/laboratory/tours/tours.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const file = `${root}README.md`;
-const [BEGIN, END] = ["<!-- algorithms -->\n", "<!-- end -->\n"];
+const END = "<!-- end -->\n";
+
+/** Between its marks on a page stands a list; it is written anew where that is asked for. */
+function holdsList(page: string, begin: string, list: string): void {
+  const file = `${root}${page}`;
+  const text = readFileSync(file, "utf8");
+  const [from, to] = [text.indexOf(begin), text.indexOf(END)];
+  expect(from).toBeGreaterThan(0);
+  expect(to).toBeGreaterThan(from);
+  if (process.env.COTERIE_WRITE_PAGE === "1")
+    writeFileSync(file, `${text.slice(0, from)}${begin}${list}${text.slice(to)}`);
+  expect(readFileSync(file, "utf8")).toContain(`${begin}${list}${END}`);
+}
 
 const titles: Readonly<Record<(typeof families)[number], string>> = {
   election: "election",
@@ -30,13 +43,23 @@ function list(): string {
 }
 
 test("README.md lists every algorithm of the registry, by family", () => {
-  const text = readFileSync(file, "utf8");
-  const [begin, end] = [text.indexOf(BEGIN), text.indexOf(END)];
-  expect(begin).toBeGreaterThan(0);
-  expect(end).toBeGreaterThan(begin);
-  if (process.env.COTERIE_WRITE_PAGE === "1")
-    writeFileSync(file, `${text.slice(0, begin)}${BEGIN}${list()}${text.slice(end)}`);
-  expect(readFileSync(file, "utf8")).toContain(`${BEGIN}${list()}${END}`);
+  holdsList("README.md", "<!-- algorithms -->\n", list());
+});
+
+test("docs/tours.md lists every tour of the laboratory, with what its runs are of", () => {
+  const texts = JSON.parse(readFileSync(`${root}studio/src/laboratory/tours/texts/en.json`, "utf8"));
+  const protocolOf = (scenario: string): string =>
+    /^protocol: *(\S+)/m.exec(readFileSync(`${root}scenarios/${scenario}.yaml`, "utf8"))?.[1] ?? "";
+  const rows = tours.map(({ name, runs }) => {
+    const protocols = runs.map(({ scenario, protocol }) => protocol ?? protocolOf(scenario ?? ""));
+    const links = [...new Set(protocols)].map((each) => `[\`${each}\`](protocols/${each}.md)`).join(", ");
+    return `| **${texts[`${name}.title`]}** | ${texts[`${name}.about`]} | ${links} | \`#/tour?tour=${name}\` |\n`;
+  });
+  holdsList(
+    "docs/tours.md",
+    "<!-- tours -->\n",
+    `| tour | what it shows | algorithms | link |\n|---|---|---|---|\n${rows.join("")}`,
+  );
 });
 
 /** What a header says under a word, up to the end of its first sentence; sentences have names such as ME1 in front. */

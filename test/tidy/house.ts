@@ -28,7 +28,7 @@ export const house: readonly HouseFile[] = walk(ROOT)
   .sort()
   .map((path) => ({ path, text: readFileSync(join(ROOT, path), "utf8") }));
 
-export const code = house.filter(({ path }) => /^(src|studio|bench|test)\/.*\.(ts|svelte)$/.test(path));
+export const code = house.filter(({ path }) => /^(src|studio|site|bench|test)\/.*\.(ts|svelte)$/.test(path));
 
 export const isTest = (path: string): boolean => /\.(test|test-d)\.ts$/.test(path);
 

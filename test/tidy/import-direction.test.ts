@@ -17,6 +17,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   testing: ["core", "sim", "runtime", "cluster", "client"],
   cli: ["core", "protocols", "trace", "sim", "check", "experiment", "runtime", "cluster", "client"],
   studio: ["core", "protocols", "trace", "sim", "check", "experiment"],
+  site: ["studio"], // The style that all pages share.
   bench: ["core", "protocols", "trace", "sim", "check", "experiment", "runtime", "cluster"],
   // The public entry point, src/index.ts.
   entry: ["core", "protocols", "trace", "sim", "check", "runtime", "cluster", "client"],
@@ -25,7 +26,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 /** Only what the compiler erases: the studio runs in a browser, the cluster on Node. */
 const mayImportTypes: Readonly<Record<string, readonly string[]>> = { studio: ["cluster"] };
 
-/** The part of the house that a path belongs to: a folder of `src`, `entry`, `studio` or `bench`. */
+/** The part of the house that a path belongs to: a folder of `src`, `entry`, `studio`, `site` or `bench`. */
 function partOf(path: string): string {
   if (/^src\/[^/]+$/.test(path)) return "entry";
   return /^(?:src\/)?([^/]+)\//.exec(path)?.[1] ?? path;
@@ -71,7 +72,7 @@ const ownPath = (path: string): string => path;
 /** `election`, `mutex` and so on; what lies in `src/protocols` itself serves all of them. */
 const problemFolder = (path: string): string | null => /^src\/protocols\/([^/]+)\//.exec(path)?.[1] ?? null;
 
-const inProduct = code.filter(({ path }) => /^(src|studio|bench)\//.test(path) && !isTest(path));
+const inProduct = code.filter(({ path }) => /^(src|studio|site|bench)\//.test(path) && !isTest(path));
 
 describe("imports", () => {
   it("every part of the house has its arrows", () => {
