@@ -16,11 +16,16 @@ export function enableCopying(): void {
     button.type = "button";
     button.className = "button copy";
     button.textContent = "Copy";
-    button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(block.querySelector("code")?.textContent ?? "");
-      button.textContent = "Copied";
-      setTimeout(() => (button.textContent = "Copy"), 1_500);
+    button.addEventListener("click", () => {
+      void navigator.clipboard.writeText(block.querySelector("code")?.textContent ?? "").then(
+        () => say("Copied"),
+        () => say("Not allowed here"),
+      );
     });
+    const say = (outcome: string): void => {
+      button.textContent = outcome;
+      setTimeout(() => (button.textContent = "Copy"), 1_500);
+    };
     const shell = document.createElement("div");
     shell.className = "code";
     block.replaceWith(shell);
