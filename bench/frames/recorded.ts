@@ -1,7 +1,7 @@
 /** What the live page is fed with: a run of the simulator, as a server would tell of it. */
 import type { ClusterPicture, FeedEvent } from "../../src/cluster/feed.ts";
-import { messageTypesOf } from "../../src/protocols/declared-messages.ts";
 import { protocolNamed } from "../../src/protocols/index.ts";
+import { messageInksOf } from "../../src/protocols/message-inks.ts";
 import { type SimulationOptions, simulation } from "../../src/sim/index.ts";
 import type { TraceEntry } from "../../src/trace/entry.ts";
 
@@ -64,7 +64,7 @@ function pictureOf(protocol: string, ids: readonly number[], now: number, begin:
     })),
     network: { cuts: [], dropRate: 0, delayMs: [0, 0] },
     networkSince: begin,
-    messageTypes: messageTypesOf(protocol),
+    inks: messageInksOf(protocol),
     restarts: false,
     isAttached: false,
     takesFaults: true,

@@ -1,4 +1,5 @@
 /** `coterie check`: every behaviour of a protocol within bounds, or as many as time allows. */
+
 import { writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import type { Command } from "commander";
@@ -16,6 +17,7 @@ import { sharedRuns } from "../experiment/shared-runs.ts";
 import { answerTogether, progressTogether } from "../experiment/together.ts";
 import { faultWords, searchWords, systemWords, workloadWords } from "../experiment/words.ts";
 import { protocolNames } from "../protocols/index.ts";
+import { messageInksOf } from "../protocols/message-inks.ts";
 import { excerptOf } from "../trace/excerpt.ts";
 import { writeTrace } from "../trace/file.ts";
 import { drawSvg } from "../trace/picture/svg.ts";
@@ -90,7 +92,8 @@ async function check(protocol: string, options: CheckOptions, invocation: Invoca
   const outcome = await searched(request, invocation);
   const run = counterexampleTrace(outcome);
   if (options.trace !== undefined && run !== null) write("--trace", options.trace, writeTrace(run.header, run.entries));
-  if (options.svg !== undefined && run !== null) write("--svg", options.svg, drawSvg(excerptOf(run)));
+  if (options.svg !== undefined && run !== null)
+    write("--svg", options.svg, drawSvg(excerptOf(run), { inks: messageInksOf(run.header.protocol) }));
   if (options.json === true) stdout.write(`${JSON.stringify(explorationReport(outcome))}\n`);
   else stdout.write(`${checkText(outcome, paintFor(stdout))}${hint(options, outcome.answer, stdout)}`);
   const { verdict, property } = outcome.answer;

@@ -1,6 +1,8 @@
 /** Trace files, and pictures of traces: read and written. */
+
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import { UsageError, unexpected } from "../core/errors.ts";
+import { messageInksOf } from "../protocols/message-inks.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { excerptOf } from "../trace/excerpt.ts";
 import { type ReadTrace, readTrace, type Trace, traceLines } from "../trace/file.ts";
@@ -39,7 +41,7 @@ export function writeTraceFile(file: string, header: TraceHeader, entries: reado
 
 /** @throws UsageError if the file cannot be written. */
 export function writeSvgFile(file: string, trace: Trace): void {
-  writeParts(file, "--svg", () => [drawSvg(excerptOf(trace))]);
+  writeParts(file, "--svg", () => [drawSvg(excerptOf(trace), { inks: messageInksOf(trace.header.protocol) })]);
 }
 
 const LINES_AT_ONCE = 10_000;

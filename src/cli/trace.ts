@@ -1,10 +1,12 @@
 /** `coterie trace`: a recorded run as a picture, in the words of other tools, in figures, or on the terminal. */
+
 import { writeFileSync } from "node:fs";
 import type { Command } from "commander";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import { type Point, point } from "../experiment/recording.ts";
 import { asShown } from "../experiment/showing.ts";
+import { messageInksOf } from "../protocols/message-inks.ts";
 import { clockText } from "../trace/diagram/diagram.ts";
 import { type Excerpt, excerptOf } from "../trace/excerpt.ts";
 import { mermaid } from "../trace/export/mermaid.ts";
@@ -111,12 +113,16 @@ async function trace(file: string, options: TraceOptions, { stdout, stderr }: In
       put(options, text, stdout),
     );
   const excerpt = excerptOf(options.fold === true ? asShown(whole) : whole, options);
-  if (options.png === true) return put(options, await pngOf(drawSvg(excerpt, options)), stdout);
+  if (options.png === true) return put(options, await pngOf(svgOf(excerpt, options)), stdout);
   put(options, textOf(excerpt, options, stdout), stdout);
 }
 
+function svgOf(excerpt: Excerpt, options: TraceOptions): string {
+  return drawSvg(excerpt, { ...options, inks: messageInksOf(excerpt.header.protocol) });
+}
+
 function textOf(excerpt: Excerpt, options: TraceOptions, stdout: Output): string {
-  if (options.svg === true) return drawSvg(excerpt, options);
+  if (options.svg === true) return svgOf(excerpt, options);
   if (options.shiviz === true) return shiviz(excerpt);
   if (options.mermaid === true) return mermaid(excerpt);
   const paint = options.out === undefined ? paintFor(stdout) : plain;

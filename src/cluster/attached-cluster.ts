@@ -6,8 +6,7 @@
 import { z } from "zod";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId, View } from "../core/protocol.ts";
-import { messageTypesOf } from "../protocols/declared-messages.ts";
-import { protocolNames } from "../protocols/index.ts";
+import { messageInksOf } from "../protocols/message-inks.ts";
 import { wallClock } from "../runtime/platform/wall-clock.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 import { postCommand, putFaults } from "./admin-client.ts";
@@ -117,7 +116,7 @@ export class AttachedCluster {
     const [{ status }] = [...this.#members.values()] as [Attached];
     const { cluster: name, protocol } = status;
     const { since: networkSince, network } = this.networks.at(-1) as NetworkPeriod;
-    const messageTypes = protocolNames.includes(protocol) ? messageTypesOf(protocol) : [];
+    const inks = messageInksOf(protocol);
     const [isAttached, takesFaults] = [true, this.#takesFaults];
     const nodes = [...this.#members.values()].map(pictureOf);
     return {
@@ -130,7 +129,7 @@ export class AttachedCluster {
       nodes,
       network,
       networkSince,
-      messageTypes,
+      inks,
       headline: headlineOf(protocol, nodes),
     };
   }

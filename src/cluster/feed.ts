@@ -33,8 +33,8 @@ export interface ClusterPicture {
   readonly network: NetworkPicture;
   /** Since when the network is like that, by the server's clock. */
   readonly networkSince: number;
-  /** What its nodes say to each other, by full names such as `election.answer`, as the protocol declares it. */
-  readonly messageTypes: readonly string[];
+  /** The place of the ink of each message, by full names such as `election.answer`. */
+  readonly inks: Readonly<Record<string, number>>;
   /** How things stand, in a sentence of the protocol's own; null where it has none that pictures tell. */
   readonly headline?: string | null;
 }

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
-import { messageTypesOf } from "../protocols/declared-messages.ts";
+import { messageInksOf } from "../protocols/message-inks.ts";
 import { formatHostPort } from "../runtime/host-port.ts";
 import { wallClock } from "../runtime/platform/wall-clock.ts";
 import type { Refused } from "../runtime/transport/identity.ts";
@@ -96,7 +96,7 @@ export class LocalCluster {
   private network: NetworkPicture = healthyNetwork;
   /** What the network was like in the last minute and is now. */
   networks: readonly NetworkPeriod[] = [{ since: wallClock(), network: healthyNetwork }];
-  private readonly messageTypes: readonly string[];
+  private readonly inks: Readonly<Record<string, number>>;
   private readonly listeners = new Set<() => void>();
   private readonly waiting: (() => void)[] = [];
   private leader: NodeId | null = null;
@@ -110,7 +110,7 @@ export class LocalCluster {
 
   constructor(private readonly options: LocalClusterOptions) {
     const { config, launch, restarts, log, recorder } = options;
-    this.messageTypes = messageTypesOf(config.protocol);
+    this.inks = messageInksOf(config.protocol);
     const around: Surroundings = {
       launch,
       restarts,
@@ -137,12 +137,12 @@ export class LocalCluster {
   get picture(): ClusterPicture {
     const { config, restarts } = this.options;
     const nodes = [...this.members.values()].map((member) => member.picture);
-    const { network, messageTypes } = this;
+    const { network, inks } = this;
     const networkSince = this.networks.at(-1)?.since ?? 0;
     const { cluster: name, protocol } = config;
     const kind = { restarts, isAttached: false, takesFaults: true };
     const headline = headlineOf(protocol, nodes);
-    return { name, protocol, now: Date.now(), ...kind, nodes, network, networkSince, messageTypes, headline };
+    return { name, protocol, now: Date.now(), ...kind, nodes, network, networkSince, inks, headline };
   }
 
   /** Calls back on every new trace entry and every change of the picture. Returns what ends that. */

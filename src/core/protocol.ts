@@ -212,7 +212,7 @@ export interface View {
   readonly term?: number;
   /** Ids of messages that have been received and are held back, the oldest first; of very many only the first few. */
   readonly held?: readonly string[];
-  /** Of a replicated log: up to which place this node knows it to be decided, and how far it reaches with what is tentative. */
+  /** Of a replicated log: up to which place this node knows it to be decided, and how far it reaches with what is tentative. Places count from 1; 0 is none. */
   readonly log?: { readonly decided: number; readonly last: number };
   /** Of what many have to sign before it counts: who has, and how many must. Of many only the first few. */
   readonly certificates?: readonly {

@@ -134,12 +134,12 @@ export function logHeadline(words: Words): Presentation["headline"] {
 
 /** Up to where a majority knows the log to be decided. */
 function decidedIn({ nodes }: Scene): string {
-  const known = nodes.map(({ view }) => view?.log?.decided ?? -1).toSorted((a, b) => b - a);
-  const most = known[0] ?? -1;
-  const byMajority = known[Math.floor(known.length / 2)] ?? -1;
-  if (byMajority >= 0) return `a majority knows entry ${byMajority} to be decided`;
-  return most >= 0
-    ? `${most === 0 ? "an entry is" : `${most + 1} entries are`} decided, and few know it`
+  const known = nodes.map(({ view }) => view?.log?.decided ?? 0).toSorted((a, b) => b - a);
+  const most = known[0] ?? 0;
+  const byMajority = known[Math.floor(known.length / 2)] ?? 0;
+  if (byMajority > 0) return `a majority knows entry ${byMajority} to be decided`;
+  return most > 0
+    ? `${most === 1 ? "an entry is" : `${most} entries are`} decided, and few know it`
     : "nothing is decided yet";
 }
 

@@ -65,7 +65,7 @@ function pictureOf(protocol: string, atMs: number): ClusterPicture {
     restarts: false,
     isAttached: false,
     takesFaults: true,
-    messageTypes: [],
+    inks: {},
     network,
     networkSince: BEGIN,
   };

@@ -1,4 +1,5 @@
 /** docs/images/flp.svg is the counterexample that the checker finds today; `npm run pages -- flp` draws it anew. */
+
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
@@ -6,6 +7,7 @@ import { requestFrom } from "../../src/experiment/check-request.ts";
 import { counterexampleTrace } from "../../src/experiment/exploration-report.ts";
 import { answerTo } from "../../src/experiment/explore.ts";
 import { sharedRuns } from "../../src/experiment/shared-runs.ts";
+import { messageInksOf } from "../../src/protocols/message-inks.ts";
 import { excerptOf } from "../../src/trace/excerpt.ts";
 import type { Trace } from "../../src/trace/file.ts";
 import { drawSvg } from "../../src/trace/picture/svg.ts";
@@ -21,7 +23,9 @@ test("the picture of two proposers that refuse each other for ever is what the c
     () => 0,
   );
   expect([answer.verdict, answer.property?.name]).toEqual(["violated", "termination"]);
-  const drawn = drawSvg(excerptOf(counterexampleTrace({ request, answer, seconds: 0 }) as Trace));
+  const drawn = drawSvg(excerptOf(counterexampleTrace({ request, answer, seconds: 0 }) as Trace), {
+    inks: messageInksOf("paxos"),
+  });
   if (process.env.COTERIE_WRITE_PAGE === "1") writeFileSync(file, drawn);
   expect(readFileSync(file, "utf8")).toBe(drawn);
 });

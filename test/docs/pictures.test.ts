@@ -2,12 +2,14 @@
  * The pictures on the protocols' pages: each is drawn from a scenario that the page names, and is the one that is drawn
  * today. `npm run pages -- pictures` draws them anew.
  */
+
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { cast, labelled, parseScenario, runScenario } from "../../src/experiment/scenario/index.ts";
 import { protocolNames } from "../../src/protocols/index.ts";
+import { messageInksOf } from "../../src/protocols/message-inks.ts";
 import { vectorClocks } from "../../src/trace/causality.ts";
 import type { TraceEntry } from "../../src/trace/entry.ts";
 import { excerptOf, type Selection } from "../../src/trace/excerpt.ts";
@@ -76,7 +78,9 @@ function drawn({ scenario: file, selection }: Mark): string {
     violation: null,
   };
   const named = labelled(entries, scenario);
-  return drawSvg(excerptOf({ header, entries: named, clocks: vectorClocks(entries) }, selection));
+  return drawSvg(excerptOf({ header, entries: named, clocks: vectorClocks(entries) }, selection), {
+    inks: messageInksOf(scenario.protocol),
+  });
 }
 
 const files = readdirSync(join(root, pages)).map((file) => `${pages}/${file}`);

@@ -79,8 +79,32 @@ describe("the headline", () => {
       term: 3,
       log: { decided, last: 9 },
     });
-    const nodes = [7, 7, 4].map((decided, node) => ({ node, condition: "up" as const, view: view(2, decided) }));
-    expect(headline({ nodes, events: [] })).toBe("Term 3: node 2 leads; a majority knows entry 7 to be decided.");
+    const said = (...decided: number[]) =>
+      headline({
+        nodes: decided.map((place, node) => ({ node, condition: "up" as const, view: view(2, place) })),
+        events: [],
+      });
+    expect(said(7, 7, 4)).toBe("Term 3: node 2 leads; a majority knows entry 7 to be decided.");
+    expect(said(0, 0, 0)).toBe("Term 3: node 2 leads; nothing is decided yet.");
+    expect(said(0, 0, 1)).toBe("Term 3: node 2 leads; an entry is decided, and few know it.");
+    expect(said(0, 0, 2)).toBe("Term 3: node 2 leads; 2 entries are decided, and few know it.");
+  });
+
+  it("says of no log that anything is decided before anything is", () => {
+    const ids = [0, 1, 2, 3];
+    const logs = protocolNames.flatMap((name) => {
+      const { presentation, model } = protocolNamed(name);
+      const { init, view } = model();
+      const peersOf = (self: number) => ids.filter((id) => id !== self);
+      const nodes = ids.map((node) => ({
+        node,
+        condition: "up" as const,
+        view: view(init(node, peersOf(node)), node),
+      }));
+      return nodes[0]?.view.log === undefined ? [] : [[name, presentation.headline({ nodes, events: [] })]];
+    });
+    expect(logs.map(([name]) => name)).toEqual(expect.arrayContaining(["raft", "multi-paxos", "pbft", "fast-paxos"]));
+    for (const [name, said] of logs) expect.soft(said, name).toMatch(/nothing is decided yet\.$/);
   });
 
   it("says it where two lead", () => {

@@ -1,22 +1,35 @@
 import { expect, test } from "vitest";
-import { Inkwell, inkOrder } from "./ink.ts";
+import { Inkwell } from "./ink.ts";
 
-test("a declared type has the same ink, whatever is drawn first", () => {
-  const declared = ["election", "answer", "coordinator"];
+const declared = { election: 0, "election.election": 0, answer: 1, coordinator: 2 };
+
+test("a declared type has the same ink, whatever is drawn first, and under all its names", () => {
+  const names = Object.keys(declared);
   const [one, other] = [new Inkwell(declared), new Inkwell(declared)];
-  const first = declared.map((type) => one.of(type));
-  const second = declared.toReversed().map((type) => other.of(type));
+  const first = names.map((name) => one.of(name));
+  const second = names.toReversed().map((name) => other.of(name));
   expect(second.toReversed()).toEqual(first);
   expect(new Set(first).size).toBe(3);
+  expect(one.of("election.election")).toBe(one.of("election"));
 });
 
-test("sixteen declared types differ in colour or shape, and those that keep coming are last", () => {
-  const names = Array.from({ length: 16 }, (_, index) => `part.type${index}`);
-  const inkwell = new Inkwell(names);
-  expect(new Set(names.map((name) => JSON.stringify(inkwell.of(name)))).size).toBe(16);
-  expect(inkOrder(["log.heartbeat", "log.vote", "detector.alive"], ["heartbeat", "alive"])).toEqual([
-    "log.vote",
-    "log.heartbeat",
-    "detector.alive",
-  ]);
+test("with the names of further parts around it, it is the same message", () => {
+  const inkwell = new Inkwell(declared);
+  expect(inkwell.of("node 1.part.answer")).toBe(inkwell.of("answer"));
+  expect(inkwell.of("election.coordinators")).not.toBe(inkwell.of("coordinator"));
+});
+
+test("twenty declared types differ in colour or shape", () => {
+  const names = Array.from({ length: 20 }, (_, index) => `part.type${index}`);
+  const inkwell = new Inkwell(Object.fromEntries(names.map((name, place) => [name, place])));
+  expect(new Set(names.map((name) => JSON.stringify(inkwell.of(name)))).size).toBe(20);
+});
+
+test("what is not declared takes no ink that another has", () => {
+  const inkwell = new Inkwell(declared);
+  const known = new Set(Object.keys(declared).map((name) => inkwell.of(name)));
+  for (const name of ["renew", "confirm", "release", "told", "yield"]) {
+    expect(known).not.toContain(inkwell.of(name));
+    known.add(inkwell.of(name));
+  }
 });

@@ -40,27 +40,39 @@ const inks: readonly Ink[] = [
 /** After as many types as there are colours these come again, with other dashes and heads. */
 function inkAt(index: number): Ink {
   const round = Math.floor(index / inks.length);
+  if (round === 0) return inks[index] as Ink;
   const at = (shift: number): Ink => inks[(index + shift * round) % inks.length] as Ink;
   return { slot: at(0).slot, dash: at(3).dash, head: at(5).head };
 }
 
 export class Inkwell {
-  readonly #byName = new Map<string, Ink>();
+  readonly #declared: ReadonlyMap<string, Ink>;
+  readonly #byName: Map<string, Ink>;
 
-  /** @param declared Types that have their ink by their place in this list, whatever is drawn first. */
-  constructor(declared: readonly string[] = []) {
-    for (const [index, name] of declared.entries()) this.#byName.set(name, inkAt(index));
+  /** @param declared The place in the list of inks of what has its own, whatever is drawn first. */
+  constructor(declared: Readonly<Record<string, number>> = {}) {
+    const inks = new Map(Object.values(declared).map((place) => [place, inkAt(place)]));
+    this.#declared = new Map(Object.entries(declared).map(([name, place]) => [name, inks.get(place) as Ink]));
+    this.#byName = new Map(this.#declared);
   }
 
   of(name: string): Ink {
     const known = this.#byName.get(name);
     if (known !== undefined) return known;
+    const inner = this.#declaredWithin(name);
+    if (inner !== undefined) return inner;
     const taken = new Set(this.#byName.values());
     const wish = hash(name) % inks.length;
     const inTurn = [...inks.slice(wish), ...inks.slice(0, wish)];
     const ink = (inTurn.find((each) => !taken.has(each)) ?? inTurn[0]) as Ink;
     this.#byName.set(name, ink);
     return ink;
+  }
+
+  /** With the names of further parts around it, it is the same message. */
+  #declaredWithin(name: string): Ink | undefined {
+    const path = name.split(".");
+    return path.map((_, outer) => this.#declared.get(path.slice(outer + 1).join("."))).find((ink) => ink !== undefined);
   }
 }
 
@@ -69,10 +81,4 @@ function hash(text: string): number {
   let value = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193) >>> 0;
   return value;
-}
-
-/** Types in the order of their inks: those that keep coming are last, in whatever order they are declared. */
-export function inkOrder(types: readonly string[], periodic: readonly string[]): string[] {
-  const keepsComing = (type: string): boolean => periodic.includes(type.split(".").at(-1) ?? "");
-  return [...types.filter((type) => !keepsComing(type)), ...types.filter(keepsComing)];
 }

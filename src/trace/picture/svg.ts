@@ -39,6 +39,8 @@ export interface SvgOptions {
   readonly maxEntries?: number;
   /** Whether each step shows its vector clock. */
   readonly clocks?: boolean;
+  /** The place of each message's ink, by its full name: `messageInksOf()` of the protocol. */
+  readonly inks?: Readonly<Record<string, number>>;
   /** Of all ids and rules of style; a letter first. Unless told it is made from the picture, so that no two share one. */
   readonly prefix?: string;
 }
@@ -55,13 +57,13 @@ const AXIS_PX = 22;
 const LEAST_WIDTH_PX = 520;
 
 export function drawSvg(whole: Excerpt, options: SvgOptions = {}): string {
-  const { width = 1_200, maxEntries = 3_000, clocks = false } = options;
+  const { width = 1_200, maxEntries = 3_000, clocks = false, inks } = options;
   const excerpt = beginningOf(whole, maxEntries);
   const nodeWidth = Math.max(...excerpt.header.nodes.map((node) => textWidth(`node ${node}`, NODE_PX)), 0) + 10;
   const picture = layOut(excerpt, width - 2 * MARGIN - nodeWidth, clocks);
   const widest = picture.bands.reduce((most, { left, right }) => Math.max(most, right - left), 0);
   const inner = Math.max(LEAST_WIDTH_PX, Math.ceil(nodeWidth + widest));
-  const inkwell = new Inkwell();
+  const inkwell = new Inkwell(inks);
   const inkOf = ({ flight }: Arrow): Ink => inkwell.of(nameOf(flight.message).full);
   const notes = notesOf(whole, maxEntries).flatMap((note) => wrapped(note, inner));
   const top = MARGIN + TITLE_PX + notes.length * LINE_PX + 12;

@@ -16,7 +16,7 @@ export function clusterOf(leaders: readonly (NodeId | null)[], now = 1_000): Clu
 
 export function pictureOf(nodes: readonly NodePicture[], now = 1_000): ClusterPicture {
   const network = { cuts: [], dropRate: 0, delayMs: [0, 0] } as const;
-  const messageTypes = ["election.election", "election.answer", "election.coordinator"];
+  const inks = { "election.election": 0, "election.answer": 1, "election.coordinator": 2 };
   return {
     name: "test",
     protocol: "bully",
@@ -27,7 +27,7 @@ export function pictureOf(nodes: readonly NodePicture[], now = 1_000): ClusterPi
     nodes,
     network,
     networkSince: now,
-    messageTypes,
+    inks,
   };
 }
 

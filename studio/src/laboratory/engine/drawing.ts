@@ -57,8 +57,8 @@ interface Lasting {
 export interface ShownDrawing {
   /** From top to bottom. */
   readonly nodes: readonly number[];
-  /** Full names of messages in the order of their inks. */
-  readonly inks: readonly string[];
+  /** The place of the ink of each message, by its full name. */
+  readonly inks: Readonly<Record<string, number>>;
   readonly axes: { readonly events: ShownAxis; readonly time: ShownAxis };
   readonly messages: readonly ShownMessage[];
   readonly marks: readonly ShownMark[];
@@ -83,7 +83,7 @@ export interface NetworkTurn {
 export function drawingOf(
   excerpt: Excerpt,
   { span }: Pick<Presentation, "span">,
-  inks: readonly string[],
+  inks: ShownDrawing["inks"],
   networks: readonly NetworkTurn[],
 ): ShownDrawing {
   const timed = timelineOf(excerpt);

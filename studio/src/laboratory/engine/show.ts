@@ -2,9 +2,8 @@
 import { pathOf } from "../../../../src/core/wrapping.ts";
 import { replayed } from "../../../../src/experiment/recording.ts";
 import { asShown } from "../../../../src/experiment/showing.ts";
-import { messageTypesOf } from "../../../../src/protocols/declared-messages.ts";
 import { protocolNamed } from "../../../../src/protocols/index.ts";
-import { inkOrder } from "../../../../src/trace/diagram/ink.ts";
+import { messageInksOf } from "../../../../src/protocols/message-inks.ts";
 import type { TraceEntry } from "../../../../src/trace/entry.ts";
 import { beginningOf, excerptOf, originOf } from "../../../../src/trace/excerpt.ts";
 import { actionText } from "../../../../src/trace/log.ts";
@@ -22,7 +21,7 @@ export function shown(run: Run): ShownRun {
   const small = asShown(trace);
   const isChecked = header.madeBy === "checker";
   const excerpt = beginningOf(excerptOf(small), MAX_ENTRIES);
-  const inks = typesIn(header.protocol, trace.entries, presentation.periodic);
+  const inks = messageInksOf(header.protocol);
   const origin = originOf(header, trace.entries);
   const steps = excerpt.steps.map(({ node, indices }): ShownStep => {
     const own = indices.map((index) => small.kept[index] as number);
@@ -51,12 +50,6 @@ export function shown(run: Run): ShownRun {
     forks: run.forks,
     words: run.words,
   };
-}
-
-/** In the order in which they get their inks: as the protocol declares them, what only keeps coming last. */
-function typesIn(protocol: string, entries: readonly TraceEntry[], periodic: readonly string[]): string[] {
-  const sent = entries.flatMap((entry) => (entry.kind === "send" ? [pathOf(entry.message).join(".")] : []));
-  return inkOrder([...new Set([...messageTypesOf(protocol), ...[...new Set(sent)].toSorted()])], periodic);
 }
 
 function costOf({ trace, formulas }: Run): ShownRun["cost"] {
