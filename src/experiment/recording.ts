@@ -7,6 +7,7 @@ import { originOf } from "../trace/excerpt.ts";
 import type { Trace } from "../trace/file.ts";
 import type { TraceHeader } from "../trace/header.ts";
 import { type Replay, replay } from "../trace/replay.ts";
+import { ReplayMoments } from "../trace/replay-moments.ts";
 import type { Snapshot } from "../trace/snapshot.ts";
 import type { Read } from "./written-values.ts";
 
@@ -47,19 +48,29 @@ function entriesUntil({ header, entries }: Trace, until: Point): number {
   return next === -1 ? entries.length : next;
 }
 
-export function replayed(trace: Trace, until: Point | undefined): Replay<Vocabulary> {
+export function replayed(
+  trace: Trace,
+  until: Point | undefined,
+  protocol: AnyProtocol = protocolOf(trace.header),
+): Replay<Vocabulary> {
   const { header, entries } = trace;
   const hasRealSignatures = header.madeBy === "cluster";
-  if (until === undefined) return replay(protocolOf(header), header.nodes, entries as never[], { hasRealSignatures });
+  if (until === undefined) return replay(protocol, header.nodes, entries as never[], { hasRealSignatures });
   // Nothing is known of what comes after the last entry: timers would have run out.
   const last = entries.at(-1)?.at ?? 0;
   const at = "ms" in until ? { at: Math.min(originOf(header, entries) + until.ms, last) } : {};
-  return replay(protocolOf(header), header.nodes, entries as never[], {
+  return replay(protocol, header.nodes, entries as never[], {
     hasRealSignatures,
     until: entriesUntil(trace, until),
     ...at,
   });
 }
+
+/** For looking at many points: properties are left out. */
+export const momentsOf = ({ header, entries }: Trace): ReplayMoments<Vocabulary> =>
+  new ReplayMoments<Vocabulary>(protocolOf(header), header.nodes, entries as never[], {
+    hasRealSignatures: header.madeBy === "cluster",
+  });
 
 export interface RecordedPoint {
   readonly header: TraceHeader;
@@ -81,7 +92,8 @@ export function snapshotFrom(trace: Trace, file: string, until: Point): Recorded
       "bad-argument",
       unexpected("--until", `at most ${last} ms, when the recording ends`, until.ms),
     );
-  const { snapshot, doubts, lost } = replayed(trace, until);
+  const protocol = protocolOf(trace.header);
+  const { snapshot, doubts, lost } = replayed(trace, until, { ...protocol, properties: [] });
   const doubt = doubts.find(({ node }) => lost.includes(node));
   if (doubt !== undefined)
     throw new UsageError(
@@ -90,7 +102,7 @@ export function snapshotFrom(trace: Trace, file: string, until: Point): Recorded
     );
   return {
     header: trace.header,
-    protocol: protocolOf(trace.header),
+    protocol,
     snapshot,
     origin: originOf(trace.header, trace.entries),
   };

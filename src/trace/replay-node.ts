@@ -39,6 +39,16 @@ interface Deed<V extends Vocabulary> {
 /** Why a node cannot be followed any further. */
 class Mismatch extends Error {}
 
+/** A copy of all that a node has and knows. */
+export interface SavedNode<V extends Vocabulary> {
+  readonly status: ReplayedNode<V>["status"];
+  readonly timers: readonly (readonly [TimerOf<V>, Armed])[];
+  readonly state: StateOf<V> | null;
+  readonly journal: readonly RecordOf<V>[];
+  readonly isJournalKnown: boolean;
+  readonly open: readonly RequestId[];
+}
+
 export class ReplayedNode<V extends Vocabulary> {
   /** `lost`: it runs, but entries are missing, so nobody knows its state. */
   status: "new" | "up" | "down" | "lost" = "new";
@@ -133,6 +143,28 @@ export class ReplayedNode<V extends Vocabulary> {
     const [min, max] = duration;
     const seed = [...`${this.id} ${timer} ${at}`].reduce((sum, letter) => Math.imul(sum, 31) + letter.charCodeAt(0), 7);
     return Math.max(0, random(seed).between(Math.max(min, now - at), Math.max(max, now - at)) - (now - at));
+  }
+
+  save(): SavedNode<V> {
+    return {
+      status: this.status,
+      timers: [...this.timers],
+      state: clone(this.#state),
+      journal: [...this.#journal], // Its records are never changed.
+      isJournalKnown: this.#isJournalKnown,
+      open: [...this.#open],
+    };
+  }
+
+  restore({ status, timers, state, journal, isJournalKnown, open }: SavedNode<V>): void {
+    this.status = status;
+    this.timers.clear();
+    for (const [timer, armed] of timers) this.timers.set(timer, armed);
+    this.#state = clone(state);
+    this.#journal = [...journal];
+    this.#isJournalKnown = isJournalKnown;
+    this.#open.clear();
+    for (const request of open) this.#open.add(request);
   }
 
   #boot(): void {

@@ -20,7 +20,7 @@ import { requestFinder } from "../driver/requests.ts";
 import type { MessageId, TraceEntry } from "./entry.ts";
 import { Histories, type Remembered } from "./histories.ts";
 import { Findings, overall, type ReplayFinding, type ReplayVerdict } from "./replay-findings.ts";
-import { ReplayedNode } from "./replay-node.ts";
+import { ReplayedNode, type SavedNode } from "./replay-node.ts";
 import { type RecordedStep, type Recording, recordingOf, stimulusOf } from "./replay-steps.ts";
 import type { MessageInFlight, Snapshot } from "./snapshot.ts";
 
@@ -74,7 +74,20 @@ interface Flight<V extends Vocabulary> extends MessageInFlight<V> {
   copies: number;
 }
 
-class Replaying<V extends Vocabulary> {
+/** How everything stood after some entry, beside what the properties remember. */
+export interface SavedReplay<V extends Vocabulary> {
+  readonly nodes: ReadonlyMap<NodeId, SavedNode<V>>;
+  readonly flights: readonly Flight<V>[];
+  readonly unheard: readonly (readonly [NodeId, Unheard])[];
+  readonly doubts: readonly Doubt[];
+}
+
+interface Unheard {
+  readonly entry: number;
+  readonly by: NodeId;
+}
+
+export class Replaying<V extends Vocabulary> {
   readonly #recording: Recording<V>;
   readonly #nodes: ReadonlyMap<NodeId, ReplayedNode<V>>;
   readonly #world: World<StateOf<V>>;
@@ -83,9 +96,9 @@ class Replaying<V extends Vocabulary> {
   readonly #findings: Findings<V>;
   readonly #requestIn: ((command: CommandOf<V>) => RequestId | null) | null;
   readonly #flights = new Map<MessageId, Flight<V>>();
-  readonly #doubts: Doubt[] = [];
+  #doubts: Doubt[] = [];
   /** Who has sent what no entry of its own tells: either it dies soon, and these were its last words, or some are missing. */
-  readonly #unheard = new Map<NodeId, { readonly entry: number; readonly by: NodeId }>();
+  readonly #unheard = new Map<NodeId, Unheard>();
   #alive: readonly NodeId[] = [];
   #lost: readonly NodeId[] = [];
   #steps = 0;
@@ -129,6 +142,34 @@ class Replaying<V extends Vocabulary> {
     this.#look(index);
   }
 
+  get doubts(): readonly Doubt[] {
+    return this.#doubts;
+  }
+
+  get lost(): readonly NodeId[] {
+    return this.#lost;
+  }
+
+  save(): SavedReplay<V> {
+    return {
+      nodes: new Map([...this.#nodes].map(([id, node]) => [id, node.save()])),
+      flights: [...this.#flights.values()].map((flight) => ({ ...flight })),
+      unheard: [...this.#unheard],
+      doubts: [...this.#doubts],
+    };
+  }
+
+  /** Goes back to how it was. What properties have seen since then stays seen. */
+  restore({ nodes, flights, unheard, doubts }: SavedReplay<V>): void {
+    for (const [id, saved] of nodes) this.#nodes.get(id)?.restore(saved);
+    this.#flights.clear();
+    for (const flight of flights) this.#flights.set(flight.id, { ...flight });
+    this.#unheard.clear();
+    for (const [node, entry] of unheard) this.#unheard.set(node, entry);
+    this.#doubts = [...doubts];
+    this.#count();
+  }
+
   conclude(at: number): Replay<V> {
     const findings = this.#findings.conclude(this.#world);
     const verdict = overall(findings);
@@ -138,7 +179,7 @@ class Replaying<V extends Vocabulary> {
       doubts: this.#doubts,
       lost: this.#lost,
       steps: this.#steps,
-      snapshot: this.#snapshot(at),
+      snapshot: this.snapshot(at),
     };
   }
 
@@ -241,7 +282,7 @@ class Replaying<V extends Vocabulary> {
     );
   }
 
-  #snapshot(at: number): Snapshot<V> {
+  snapshot(at: number): Snapshot<V> {
     const inFlight = [...this.#flights.values()].flatMap(({ copies, ...message }) => Array(copies).fill(message));
     return { at, nodes: [...this.#nodes.values()].map((node) => node.snapshot(at)), inFlight };
   }

@@ -1,12 +1,13 @@
 /** What the worker does: it makes runs, looks into them, and explores. The page only shows. */
 
 import { UsageError } from "../../../../src/core/errors.ts";
+import { momentsOf } from "../../../../src/experiment/recording.ts";
 import { type Staged, staged } from "../../../../src/experiment/simulate.ts";
 import { wordsOf, workloadWords } from "../../../../src/experiment/words.ts";
 import { protocolNamed } from "../../../../src/protocols/index.ts";
 import { type Trace, writeTrace } from "../../../../src/trace/file.ts";
 import type { CheckShown, Compared, Field, Form, Look, Progress, Question, ShownRun } from "./answers.ts";
-import { lookAt, Moments } from "./look.ts";
+import { lookAt, type Moments } from "./look.ts";
 import { casesOf, MAX_COMPARED, type Words } from "./recipe.ts";
 import { opened } from "./recordings.ts";
 import { experimentOf, type Run, runOf } from "./runs.ts";
@@ -70,7 +71,7 @@ export class Laboratory {
       counterexample: async (asked) => (await explored(asked, onProgress)).trace,
       recording: (name) => this.#recording(name),
     });
-    return { run, shown: shown(run), moments: new Moments(run.trace) };
+    return { run, shown: shown(run), moments: momentsOf(run.trace) };
   }
 
   /** What makes no sense under one of them is said there, and the others are shown. */

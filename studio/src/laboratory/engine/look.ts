@@ -1,35 +1,12 @@
 /** Everything at one step of a run: every state, what changed in it, what is on its way. */
-import { protocolOf, replayed } from "../../../../src/experiment/recording.ts";
+import { type momentsOf, protocolOf } from "../../../../src/experiment/recording.ts";
 import { sceneAt } from "../../../../src/experiment/scene.ts";
 import { protocolNamed } from "../../../../src/protocols/index.ts";
-import type { Trace } from "../../../../src/trace/file.ts";
 import { labelOf } from "../../../../src/trace/naming.ts";
 import type { Look, LookNode, ShownRun } from "./answers.ts";
 import type { Run } from "./runs.ts";
 
-type Replayed = ReturnType<typeof replayed>;
-
-/** The last moments that were looked at: the one before a step is mostly among them, and replaying takes long in long runs. */
-export class Moments {
-  readonly #trace: Trace;
-  readonly #known = new Map<number, Replayed>();
-
-  constructor(trace: Trace) {
-    this.#trace = trace;
-  }
-
-  /** After so many entries. */
-  after(entries: number): Replayed {
-    const known = this.#known.get(entries);
-    if (known !== undefined) return known;
-    const made = replayed(this.#trace, { entries });
-    if (this.#known.size >= MAX_MOMENTS) this.#known.delete(this.#known.keys().next().value as number);
-    this.#known.set(entries, made);
-    return made;
-  }
-}
-
-const MAX_MOMENTS = 100;
+export type Moments = ReturnType<typeof momentsOf>;
 
 /** @param step −1: before the first */
 export function lookAt(run: Run, { steps }: Pick<ShownRun, "steps">, step: number, moments: Moments): Look {
@@ -37,8 +14,8 @@ export function lookAt(run: Run, { steps }: Pick<ShownRun, "steps">, step: numbe
   const { header, entries } = trace;
   const count = step < 0 ? 0 : (steps[step]?.entries ?? entries.length);
   const earlier = step < 1 ? 0 : (steps[step - 1]?.entries ?? 0);
-  const now = moments.after(count);
   const before = moments.after(earlier);
+  const now = moments.after(count);
   const protocol = protocolOf(header);
   const states = new Map(now.snapshot.nodes.map(({ id, state }) => [id, state]));
   const told = sceneAt(header.nodes, entries, count);

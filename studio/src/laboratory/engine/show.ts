@@ -65,6 +65,9 @@ function costOf({ trace, formulas }: Run): ShownRun["cost"] {
 }
 
 function propertiesOf({ trace, verdicts }: Run, steps: readonly ShownStep[]): ShownProperty[] {
+  // The simulator has looked already; where it has seen nothing broken nobody asks when.
+  if (verdicts.length > 0 && !verdicts.some(({ verdict }) => verdict === "violated"))
+    return verdicts.map(({ name, claim, verdict, why }) => ({ name, claim, verdict, why, step: null }));
   const { findings } = replayed(trace, undefined);
   const { violation } = trace.header;
   return findings.map(({ property: { name, claim }, verdict, entry, why }): ShownProperty => {

@@ -1,0 +1,66 @@
+import { describe, expect, it } from "vitest";
+import type { Protocol, Vocabulary } from "../core/protocol.ts";
+import { random } from "../core/random.ts";
+import { type AnyProtocol, protocolNamed } from "../protocols/index.ts";
+import { simulation } from "../sim/simulation.ts";
+import type { TraceEntry } from "./entry.ts";
+import { replay } from "./replay.ts";
+import { ReplayMoments } from "./replay-moments.ts";
+
+const nodes = [0, 1, 2, 3, 4];
+
+/** With crashes, restarts and messages that are lost and duplicated. */
+function recorded(protocol: AnyProtocol, ask: (node: number, count: number) => object | null): TraceEntry[] {
+  const entries: TraceEntry[] = [];
+  const run = simulation({
+    protocol,
+    nodes,
+    seed: 3,
+    delayMs: [1, 5],
+    link: { lossRate: 0.02, duplicateRate: 0.05 },
+    trace: (entry) => entries.push(entry as TraceEntry),
+  });
+  for (const node of nodes) run.start(node);
+  run.run(50);
+  for (const node of nodes) {
+    const command = ask(node, 10);
+    if (command !== null) run.command(node, command as never);
+  }
+  run.run(200);
+  run.crash(4);
+  run.run(200);
+  run.start(4);
+  run.run(500);
+  return entries;
+}
+
+describe.each(["bully", "raft", "isis", "view-synchrony"])("a recording of %s", (name) => {
+  const { model, family } = protocolNamed(name);
+  const protocol: Protocol<Vocabulary> = { ...model(), properties: [] };
+  const entries = recorded(model(), (node, count) => family.ask(node, count));
+
+  it("is at any moment what replaying it from its start makes it, wherever one looked before", () => {
+    const moments = new ReplayMoments(protocol, nodes, entries as never[]);
+    const { between } = random(1);
+    const places = Array.from({ length: 8 }, () => Math.floor(between(0, entries.length)));
+    for (const until of [entries.length, 0, ...places, entries.length]) {
+      const { snapshot, doubts, lost } = replay(protocol, nodes, entries as never[], { until });
+      expect(moments.after(until)).toEqual({ snapshot, doubts, lost });
+    }
+  });
+
+  it("is replayed but a little for each moment, once its end has been seen", () => {
+    const moments = new ReplayMoments(protocol, nodes, entries as never[]);
+    moments.keepAll(() => {});
+    expect(moments.walked).toBe(entries.length);
+    for (let place = entries.length; place > 0; place -= 97) {
+      const before = moments.walked;
+      moments.after(place);
+      expect(moments.walked - before).toBeLessThan(moments.apart);
+    }
+    const before = moments.walked;
+    moments.after(1);
+    for (let place = 1; place <= 200; place++) moments.after(place);
+    expect(moments.walked - before).toBe(200);
+  });
+});
